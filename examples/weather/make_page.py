@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Makes demo.html from the GRIB2 files and figures of a demo: one page that needs nothing from outside of itself.
+
+cdo decodes the fields; they are packed small (8 or 16 bit, differences, deflate, base64) into page.html and page.js.
+"""
+import array
+import base64
+import html
+import itertools
+import json
+import math
+import operator
+import re
+import struct
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+MOST_POINTS = 120_000            # of a field in the page; larger grids are thinned out
+BIN_SECONDS = 600                # of forecast time, of a point of the charts
+
+
+class PageError(Exception):
+    """A file that could not be decoded, in one line."""
+
+
+# ---- fields ----------------------------------------------------------------------------------------------------
+
+def cdo(*words):
+    result = subprocess.run(["cdo", "-s", *map(str, words)], capture_output=True, text=True)
+    if result.returncode != 0:
+        raise PageError(f"cdo {' '.join(map(str, words))} failed: {result.stderr.strip()}")
+    return result.stdout
+
+
+def read_fields(paths, operators, scratch):
+    """The fields that cdo makes of the files, in order, each an array of floats; EXTRA format is a header and a record."""
+    cdo("-O", "-f", "ext", "-b", "F32L", *operators, *paths, scratch)
+    data, fields, at = scratch.read_bytes(), [], 0
+    scratch.unlink()
+    while at < len(data):
+        (length,) = struct.unpack_from("<i", data, at)
+        at += length + 8
+        (length,) = struct.unpack_from("<i", data, at)
+        values = array.array("f")
+        values.frombytes(data[at + 4:at + 4 + length])
+        fields.append(values)
+        at += length + 8
+    return fields
+
+
+def level_near(path, pressure, levels):
+    """The hybrid level whose standard pressure is next to `pressure`, from the coefficients in the file."""
+    text = cdo("zaxisdes", path)
+    found = re.search(r"vct\s*=\s*([-+.eE\d\s]+)", text)
+    if not found:
+        return max(1, round(0.43 * levels))
+    numbers = [float(word) for word in found.group(1).split()]
+    half = len(numbers) // 2
+    edges = [a + b * 101325.0 for a, b in zip(numbers[:half], numbers[half:])]
+    middles = [0.5 * (low + high) for low, high in zip(edges, edges[1:])]
+    return 1 + min(range(len(middles)), key=lambda k: abs(middles[k] - pressure))
+
+
+class Packer:
+    """Fields as unsigned numbers of 1 or 2 bytes, value = low + step * number. Neighbours differ little: their
+    differences, with all high bytes before all low bytes, deflate to a fraction."""
+
+    def __init__(self, nx, ny, every, scratch):
+        self.nx, self.ny, self.every, self.scratch = nx, ny, every, scratch
+
+    def read(self, paths, low, step, width, *operators):
+        """Fields that cdo brings to numbers; they are cut to whole ones here, which is faster than scaling here."""
+        scaling = (f"-minc,{256 ** width - 1}", "-maxc,0", "-addc,0.5", f"-mulc,{1 / step!r}", f"-addc,{-low!r}")
+        return self.pack(read_fields(paths, [*scaling, *operators], self.scratch), low, step, width)
+
+    def pack(self, fields, low, step, width):
+        high_bytes, low_bytes = [], []
+        for field in fields:
+            numbers = array.array("i", map(int, self.thin(field)))
+            differences = array.array("i", map(operator.sub, numbers, itertools.chain([0], numbers)))
+            if sys.byteorder == "big":
+                differences.byteswap()
+            raw = differences.tobytes()
+            low_bytes.append(raw[0::differences.itemsize])
+            high_bytes.append(raw[1::differences.itemsize])
+        packed = zlib.compress(b"".join(high_bytes * (width == 2) + low_bytes), 6)
+        return {"low": low, "step": step, "width": width, "frames": len(fields), "data": base64.b64encode(packed).decode()}
+
+    def thin(self, field):
+        if self.every == 1:
+            return field
+        return itertools.chain.from_iterable(field[j * self.nx:(j + 1) * self.nx:self.every]
+                                             for j in range(0, self.ny, self.every))
+
+
+def rain_between(files, scratch, step):
+    """Square roots of what fell since the file before, in units of `step`, ready to be packed in 1 byte."""
+    totals = read_fields(files, ["-select,name=tp"], scratch)
+    root, none = math.sqrt, array.array("f", bytes(4 * len(totals[0])))
+    return [array.array("f", [min(255.0, root(after - before) / step + 0.5) if after > before else 0.0
+                              for before, after in zip(earlier, later)])
+            for earlier, later in zip([none, *totals], totals)]
+
+
+def gather_fields(out, terrain, summary):
+    nx, ny, levels = summary["size"]
+    every = max(1, math.ceil(math.sqrt(nx * ny / MOST_POINTS)))
+    files = sorted(out.glob("fc_*.grib2"))
+    if not files:
+        return None
+    scratch = out / "page-scratch.ext"
+    packer = Packer(nx, ny, every, scratch)
+    aloft = level_near(files[0], 25000.0, levels)
+    leads = [int(re.search(r"\+(\d+)", path.name).group(1)) for path in files]
+    fields = {
+        "u": packer.read(files, -102.0, 0.8, 1, f"-select,name=u,level={aloft}"),
+        "v": packer.read(files, -102.0, 0.8, 1, f"-select,name=v,level={aloft}"),
+        "t": packer.read(files, -70.0, 0.5, 1, "-addc,-273.15", f"-select,name=t,level={levels}"),
+        "rain": packer.pack(rain_between(files, scratch, 0.04), 0.0, 0.04, 1),
+        "ground": packer.read([terrain], -200.0, 0.1, 2),
+    }
+    surface, spacing = sorted(out.glob("surface_*.grib2")), summary["surface_every_hours"]
+    steps = [lead // spacing for lead in leads if lead % spacing == 0] if surface and spacing else []
+    if len(steps) == len(leads):
+        chosen = "-seltimestep," + ",".join(map(str, steps))
+        fields["height"] = packer.read(surface[:1], 3500.0, 0.1, 2, chosen, "-selname,gh")
+    return {"nx": len(range(0, nx, every)), "ny": len(range(0, ny, every)), "every": every, "leads": leads, "aloft": aloft,
+            "levels": levels, "fields": fields}
+
+
+def geometry(terrain, field):
+    """The rotated grid, as its GRIB message describes it."""
+    keys = ("longitudeOfFirstGridPointInDegrees", "latitudeOfFirstGridPointInDegrees", "iDirectionIncrementInDegrees",
+            "jDirectionIncrementInDegrees", "latitudeOfSouthernPoleInDegrees", "longitudeOfSouthernPoleInDegrees")
+    text = subprocess.run(["grib_get", "-p", ",".join(keys), str(terrain)], capture_output=True, text=True, check=True).stdout
+    west, south, dx, dy, pole_latitude, pole_longitude = map(float, text.split())
+    return {"west": (west + 180) % 360 - 180, "south": south, "dx": dx * field["every"], "dy": dy * field["every"],
+            "tilt": 90 + pole_latitude, "longitude": (pole_longitude + 180) % 360 - 180}
+
+
+# ---- charts ----------------------------------------------------------------------------------------------------
+
+def bins(timings):
+    """For each piece of forecast time the longest step in it, and the wall clock at its end."""
+    step = timings["time_step"]
+    per_bin = max(1, BIN_SECONDS // step)
+    seconds = timings["step_seconds"]
+    longest, clock, total = [], [], 0.0
+    for start in range(0, len(seconds), per_bin):
+        piece = seconds[start:start + per_bin]
+        total += sum(piece)
+        longest.append(float(f"{max(piece):.3g}"))
+        clock.append(round(total, 4))
+    return {"hours": per_bin * step / 3600, "longest": longest, "clock": clock, "total": timings["total_seconds"]}
+
+
+# ---- the page --------------------------------------------------------------------------------------------------
+
+def seconds_text(value):
+    return "–" if value is None else f"{value:.2f} s" if value >= 0.1 else f"{1e3 * value:.1f} ms"
+
+
+TABLE = (
+    ("Waiting for output, whole run", "blocked_seconds"),
+    ("… while the forecast runs", "blocked_in_steps_seconds"),
+    ("… at its end, until all is durable", "closing_seconds"),
+    ("Last step computed after", "forecast_seconds"),
+    ("Everything on storage after", "total_seconds"),
+    ("Time to durable, median", "durable_median_seconds"),
+    ("Time to durable, slowest step", "durable_max_seconds"),
+    ("Step without output, median", "step_median_seconds"),
+    ("Step with surface fields, median", "surface_step_median_seconds"),
+    ("Step with all fields, median", "output_step_median_seconds"),
+    ("Step with all fields, slowest", "output_step_max_seconds"),
+)
+
+
+def table_html(summary):
+    head = "".join(f"<th scope=col>{html.escape(run['title'])}</th>" for run in summary["runs"])
+    body = ""
+    for label, key in TABLE:
+        silent = ("blocked_seconds", "blocked_in_steps_seconds", "closing_seconds")
+        cells = ["–" if run["servers"] is None and key in silent else seconds_text(run[key]) for run in summary["runs"]]
+        body += f"<tr><th scope=row>{label}</th>" + "".join(f"<td>{text}</td>" for text in cells) + "</tr>\n"
+    sizes = "".join("<td>–</td>" if run["servers"] is None else f"<td>{run['bytes'] / 1e6:.1f} MB</td>" for run in summary["runs"])
+    body += f"<tr><th scope=row>Bytes written</th>{sizes}</tr>"
+    return f"<thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody>"
+
+
+def tiles_html(summary):
+    _, inline, *served = summary["runs"]
+    tiles = [("inline", "Waiting for output, inline", seconds_text(inline["blocked_seconds"]),
+              f"{100 * inline['blocked_seconds'] / max(1e-9, inline['total_seconds']):.0f} % of the run")]
+    if served:
+        first = served[0]
+        tiles.append(("served", f"Waiting for output, {first['title']}", seconds_text(first["blocked_in_steps_seconds"]),
+                      f"and {seconds_text(first['closing_seconds'])} at the end for the last files"))
+        tiles.append(("served", f"Forecast ready, {first['title']}", seconds_text(first["total_seconds"]),
+                      f"inline: {seconds_text(inline['total_seconds'])}"))
+    tiles.append(("files", "Files", f"{inline['files']} identical", f"{inline['bytes'] / 1e6:.0f} MB of GRIB2, every byte the same"))
+    return "".join(f'<div class="tile {kind}"><div class=label>{html.escape(label)}</div><div class=value>{html.escape(value)}</div>'
+                   f"<div class=note>{html.escape(note)}</div></div>" for kind, label, value, note in tiles)
+
+
+def make_page(out, terrain, summary, timings):
+    """Writes out/demo.html and returns its path."""
+    nx, ny, levels = summary["size"]
+    fields = gather_fields(out, terrain, summary)
+    if fields:
+        fields["grid"] = geometry(terrain, fields)
+    shown = [run for run in summary["runs"] if run["servers"] is None or run["servers"] <= 1][:3]
+    data = {"map": fields, "hours": summary["hours"], "every": summary["output_every_hours"],
+            "series": [dict(bins(timings[run["name"]]), name=run["name"], title=run["title"]) for run in shown]}
+    rate = summary["storage_rate"]
+    storage = f"storage slowed to {rate}" if rate != "not slowed" else "storage at full speed"
+    texts = {
+        "LEAD": f"{summary['hours']} hours over the North Atlantic and Europe on {nx} × {ny} points and {levels} levels, computed by "
+                f"{summary['ranks']} ranks and written to GRIB2 every {summary['output_every_hours']} hours: once by the ranks themselves, "
+                f"and again through I/O servers. Same program, same files; {storage}.",
+        "TILES": tiles_html(summary), "TABLE": table_html(summary),
+        "MACHINE": html.escape(f"{summary['machine']['cpu']}, {summary['machine']['cores']} cores · {summary['mpi']} · {summary['when']}"),
+        "SCRIPT": (HERE / "page.js").read_text(encoding="utf-8"),
+        "DATA": json.dumps(data, separators=(",", ":")),
+    }
+    page = (HERE / "page.html").read_text(encoding="utf-8")
+    for name, text in texts.items():
+        page = page.replace(f"@{name}@", text)
+    path = out / "demo.html"
+    path.write_text(page, encoding="utf-8")
+    return path

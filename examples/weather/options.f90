@@ -1,0 +1,178 @@
+! SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+! The command line of the model.
+module options
+  implicit none
+  private
+  public :: options_type, read_options, print_help
+
+  type options_type
+    integer :: nx = 312, ny = 252, levels = 40
+    integer :: hours = 48, output_every = 3, surface_every = 1
+    character(:), allocatable :: out, terrain, timings
+    character(8) :: progress = 'auto'                 ! auto, bar, lines, none
+    logical :: output = .true., help = .false., print_grid = .false.
+  end type
+
+contains
+
+  ! `problem` is empty if all is well. Every rank reads the same command line.
+  subroutine read_options(chosen, problem)
+    type(options_type), intent(out) :: chosen
+    character(:), allocatable, intent(out) :: problem
+    character(:), allocatable :: name, text
+    integer :: n
+    chosen%out = '.'
+    chosen%terrain = 'terrain.grib2'
+    chosen%timings = ''
+    problem = ''
+    n = 1
+    do while (n <= command_argument_count() .and. problem == '')
+      name = argument(n)
+      n = n + 1
+      select case (name)
+        case ('--help', '-h')
+          chosen%help = .true.
+        case ('--print-grid')
+          chosen%print_grid = .true.
+        case ('--no-output')
+          chosen%output = .false.
+        case ('--quiet', '-q')
+          chosen%progress = 'none'
+        case ('--levels')
+          call value_of(n, name, number=chosen%levels, problem=problem)
+        case ('--hours')
+          call value_of(n, name, number=chosen%hours, problem=problem)
+        case ('--output-every')
+          call value_of(n, name, number=chosen%output_every, problem=problem)
+        case ('--surface-every')
+          call value_of(n, name, number=chosen%surface_every, problem=problem)
+        case ('--out')
+          call value_of(n, name, text=chosen%out, problem=problem)
+        case ('--terrain')
+          call value_of(n, name, text=chosen%terrain, problem=problem)
+        case ('--timings')
+          call value_of(n, name, text=chosen%timings, problem=problem)
+        case ('--size')
+          call value_of(n, name, text=text, problem=problem)
+          if (problem == '') call read_size(text, chosen, problem)
+        case ('--progress')
+          call value_of(n, name, text=text, problem=problem)
+          if (problem == '') call read_progress(text, chosen, problem)
+        case default
+          problem = 'unknown option "'//name//'"; see --help'
+      end select
+    end do
+    if (problem == '') call check(chosen, problem)
+  end subroutine
+
+  subroutine check(chosen, problem)
+    type(options_type), intent(in) :: chosen
+    character(:), allocatable, intent(inout) :: problem
+    if (min(chosen%nx, chosen%ny) < 24) problem = '--size: at least 24x24 points, for the rims at the boundary'
+    if (chosen%levels < 1) problem = '--levels: at least 1'
+    if (chosen%hours < 1) problem = '--hours: at least 1'
+    if (chosen%output_every < 0 .or. chosen%surface_every < 0) &
+      problem = '--output-every and --surface-every: hours, 0 for never'
+  end subroutine
+
+  function argument(n) result(text)
+    integer, intent(in) :: n
+    character(:), allocatable :: text
+    integer :: length
+    call get_command_argument(n, length=length)
+    allocate(character(length) :: text)
+    call get_command_argument(n, text)
+  end function
+
+  ! The value that follows option `name`, as a text or a whole number.
+  subroutine value_of(n, name, text, number, problem)
+    integer, intent(inout) :: n
+    character(*), intent(in) :: name
+    character(:), allocatable, intent(out), optional :: text
+    integer, intent(inout), optional :: number
+    character(:), allocatable, intent(inout) :: problem
+    character(:), allocatable :: given
+    integer :: status
+    if (present(text)) text = ''
+    if (n > command_argument_count()) then
+      problem = name//': a value is missing'
+      return
+    end if
+    given = argument(n)
+    if (present(text)) text = given
+    if (present(number)) then
+      read(given, *, iostat=status) number
+      if (status /= 0) problem = name//': a whole number expected, got "'//given//'"'
+    end if
+    n = n + 1
+  end subroutine
+
+  subroutine read_size(text, chosen, problem)
+    character(*), intent(in) :: text
+    type(options_type), intent(inout) :: chosen
+    character(:), allocatable, intent(inout) :: problem
+    integer :: cross, status
+    cross = index(text, 'x')
+    status = 1
+    if (cross > 1 .and. cross < len(text)) then
+      read(text(:cross-1), *, iostat=status) chosen%nx
+      if (status == 0) read(text(cross+1:), *, iostat=status) chosen%ny
+    end if
+    if (status /= 0) problem = '--size: expected NXxNY such as 312x252, got "'//text//'"'
+  end subroutine
+
+  subroutine read_progress(text, chosen, problem)
+    character(*), intent(in) :: text
+    type(options_type), intent(inout) :: chosen
+    character(:), allocatable, intent(inout) :: problem
+    if (chosen%progress /= 'none') chosen%progress = text
+    if (all(text /= [character(5) :: 'auto', 'bar', 'lines', 'none'])) &
+      problem = '--progress: auto, bar, lines or none, got "'//text//'"'
+  end subroutine
+
+  subroutine print_help()
+    integer :: n
+    character(*), parameter :: lines(38) = [character(110) :: &
+      'weather: a shallow-water forecast for the North Atlantic and Europe over real orography, written to', &
+      'GRIB2 files through Tailrace.', &
+      '', &
+      'usage: mpirun -n N weather [options]', &
+      '', &
+      '  --size NXxNY         grid points; the area stays the same                         (312x252)', &
+      '  --levels N           hybrid levels of t, u and v                                  (40)', &
+      '  --hours H            length of the forecast                                       (48)', &
+      '  --output-every H     hours between outputs of all fields, one file each; 0: never (3)', &
+      '  --surface-every H    hours between outputs of surface fields, in one file; 0: never (1)', &
+      '  --out DIR            where the GRIB2 files go; it must exist                      (.)', &
+      '  --terrain FILE       GRIB2 message with the height of the ground on the model''s grid (terrain.grib2)', &
+      '  --timings FILE       seconds per step and in output calls, as JSON                (not written)', &
+      '  --no-output          forecast only', &
+      '  --progress HOW       auto, bar, lines or none', &
+      '  --quiet              the same as --progress none', &
+      '  --print-grid         print the grid as a description for cdo, and end', &
+      '  --help', &
+      '', &
+      'How the files are written is said by the environment: TAILRACE_SERVERS=1 makes the last rank an I/O', &
+      'server, TAILRACE_THROTTLE=20MB/s slows the storage down, TAILRACE_REPORT=report.json keeps a record.', &
+      '', &
+      'examples', &
+      '  # the terrain of a small grid, from the topography built into cdo', &
+      '  weather --size 156x126 --print-grid > grid.txt', &
+      '  cdo -f grb2 -setname,orog -remapbil,grid.txt -topo terrain.grib2', &
+      '  # a day on 4 ranks, each of which writes what it has to', &
+      '  mpirun -n 4 weather --size 156x126 --hours 24', &
+      '  # the same files from 4 ranks and 1 server', &
+      '  TAILRACE_SERVERS=1 mpirun -n 5 weather --size 156x126 --hours 24', &
+      '  # the size of a regional model in operation', &
+      '  weather --size 468x378 --print-grid > grid.txt', &
+      '  cdo -f grb2 -setname,orog -remapbil,grid.txt -topo terrain.grib2', &
+      '  TAILRACE_SERVERS=2 mpirun -n 18 weather --size 468x378', &
+      '', &
+      'Files: fc_2026030100+003.grib2, ... (t, u, v, sp, tp) and surface_2026030100.grib2 (sp, tp, gh at 500 hPa).', &
+      'Exit status: 0 done, 1 failed (the reason is printed), 2 a wrong option.', &
+      '']
+    do n = 1, size(lines) - 1
+      print '(a)', trim(lines(n))
+    end do
+  end subroutine
+end module

@@ -1,0 +1,104 @@
+! SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+! All that the model has to do with files. Nothing in here knows whether there are I/O servers.
+module output
+  use mpi_f08, only: MPI_Wtime
+  use tailrace
+  use area,   only: dp
+  use domain, only: halo
+  use column
+  implicit none
+  private
+  public :: output_layout, output_open, output_all, output_surface, output_close, output_seconds
+
+  character(*), parameter :: base = '2026-03-01T00:00Z'
+  type(tr_layout) :: grid
+  type(tr_stream) :: full, surface
+  logical :: writing = .false.
+  real(dp) :: output_seconds = 0.0_dp      ! in calls of this module, since the start
+
+contains
+
+  ! Collective. Cuts the grid over the ranks; the bounds are those of this rank's memory, halo included.
+  subroutine output_layout(shape, lower, upper)
+    integer, intent(in)  :: shape(2)
+    integer, intent(out) :: lower(2), upper(2)
+    call grid%block(shape, halo=[halo, halo])
+    lower = grid%lower()
+    upper = grid%upper()
+  end subroutine
+
+  ! Collective.
+  subroutine output_open(directory, terrain, levels)
+    character(*), intent(in) :: directory, terrain
+    integer, intent(in) :: levels
+    real(dp) :: since
+    since = MPI_Wtime()
+    writing = .true.
+    call grid%georeference(sample=terrain)
+
+    call full%create(directory//'/fc_{base:%Y%m%d%H}+{lead:03h}.grib2', base=base, packing='ccsds')
+    call full%define('t',  grid, tr_hybrid(levels, half_a, half_b), accuracy=0.01)
+    call full%define('u',  grid, tr_hybrid(levels, half_a, half_b), accuracy=0.01)
+    call full%define('v',  grid, tr_hybrid(levels, half_a, half_b), accuracy=0.01)
+    call full%define('sp', grid, tr_surface(), accuracy=1.0)
+    call full%define('tp', grid, tr_surface(), accuracy=0.01, statistic='accum', since='start')
+
+    call surface%create(directory//'/surface_{base:%Y%m%d%H}.grib2', base=base, packing='ccsds')
+    call surface%define('sp', grid, tr_surface(), accuracy=1.0)
+    call surface%define('tp', grid, tr_surface(), accuracy=0.01, statistic='accum', since='start')
+    call surface%define('gh', grid, tr_pressure(500), accuracy=0.1)
+    output_seconds = output_seconds + (MPI_Wtime() - since)
+  end subroutine
+
+  ! Collective, as are those below. `lead`: seconds of forecast.
+  subroutine output_all(lead)
+    integer, intent(in) :: lead
+    integer  :: ierr
+    real(dp) :: since
+    if (.not. writing) return
+    since = MPI_Wtime()
+    call full%begin(lead=lead)
+    call full%put('t', t)
+    call full%put('u', u)
+    call full%put('v', v)
+    call full%put('sp', surface_pressure)
+    call full%put('tp', precipitation)
+    call full%end(ierr)                        ! captured: the fields may change from here on
+    if (ierr /= 0) call tr_log('the forecast goes on, but its output failed: '//tr_error())
+    output_seconds = output_seconds + (MPI_Wtime() - since)
+  end subroutine
+
+  subroutine output_surface(lead)
+    integer, intent(in) :: lead
+    integer  :: ierr
+    real(dp) :: since
+    if (.not. writing) return
+    since = MPI_Wtime()
+    call surface%begin(lead=lead)
+    call surface%put('sp', surface_pressure)
+    call surface%put('tp', precipitation)
+    call surface%put('gh', height_500)
+    call surface%end(ierr)
+    if (ierr /= 0) call tr_log('the forecast goes on, but its output failed: '//tr_error())
+    output_seconds = output_seconds + (MPI_Wtime() - since)
+  end subroutine
+
+  ! Returns once everything is on storage. `failed`, the same on every rank: something is missing there.
+  subroutine output_close(failed)
+    logical, intent(out) :: failed
+    integer  :: ierr
+    real(dp) :: since
+    failed = .false.
+    since = MPI_Wtime()
+    if (writing) then
+      call full%close(ierr)
+      failed = ierr /= 0
+      if (ierr /= 0) call tr_log(tr_error())
+      call surface%close(ierr)
+      failed = failed .or. ierr /= 0
+      if (ierr /= 0) call tr_log(tr_error())
+    end if
+    call grid%free()
+    output_seconds = output_seconds + (MPI_Wtime() - since)
+  end subroutine
+end module

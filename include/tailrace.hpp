@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+// The C++17 face of tailrace.h, verb by verb: see there for what each call does, and whether it is
+// collective. Nothing throws but std::bad_alloc. Handles are values that can be moved; destroying one neither
+// communicates nor ends what it names: call Stream::close() and Layout::free(), or leave it to
+// tr::finalize().
+#ifndef TAILRACE_HPP
+#define TAILRACE_HPP
+
+#include <tailrace.h>
+
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <locale>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace tr {
+
+using Index = tr_index;
+using Indices = std::vector<Index>;
+
+enum class Code : int {
+  ok = TR_OK,
+  argument = TR_ERR_ARGUMENT,
+  settings = TR_ERR_SETTINGS,
+  state = TR_ERR_STATE,
+  order = TR_ERR_ORDER,
+  layout = TR_ERR_LAYOUT,
+  format = TR_ERR_FORMAT,
+  data = TR_ERR_DATA,
+  io = TR_ERR_IO,
+  space = TR_ERR_SPACE,
+  memory = TR_ERR_MEMORY,
+  mpi = TR_ERR_MPI,
+  timeout = TR_ERR_TIMEOUT,
+  unsupported = TR_ERR_UNSUPPORTED,
+  corrupt = TR_ERR_CORRUPT
+};
+enum class Type : int {
+  i8 = TR_I8,
+  i16 = TR_I16,
+  i32 = TR_I32,
+  i64 = TR_I64,
+  f32 = TR_F32,
+  f64 = TR_F64,
+  c64 = TR_C64,
+  c128 = TR_C128,
+  byte = TR_BYTE
+};
+enum class Event : int { captured = TR_CAPTURED, durable = TR_DURABLE };
+
+/// Success, or a code and its text.
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  explicit Status(int code) : code_(static_cast<Code>(code)), text_(code == TR_OK ? "" : tr_error()) {}
+  Status(int code, const std::string& remark) : Status(code) {
+    if (!is_ok() && !remark.empty()) text_ += " (" + remark + ")";
+  }
+  [[nodiscard]] bool is_ok() const { return code_ == Code::ok; }
+  [[nodiscard]] Code code() const { return code_; }
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  Code code_ = Code::ok;
+  std::string text_;
+};
+
+/// What calls inside of a bracket return. It may be dropped: the error is kept for Stream::end.
+struct Kept : Status {
+  using Status::Status;
+};
+
+/// A value, or why there is none.
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : value_(std::move(value)) {}
+  Result(Status error) : status_(std::move(error)) {}
+  [[nodiscard]] bool is_ok() const { return value_.has_value(); }
+  [[nodiscard]] const Status& status() const { return status_; }
+  T& operator*() & { return *value_; }
+  const T& operator*() const& { return *value_; }
+  T&& operator*() && { return *std::move(value_); }
+  T* operator->() { return &*value_; }
+  const T* operator->() const { return &*value_; }
+
+ private:
+  std::optional<T> value_;
+  Status status_;
+};
+
+/// The element type of arrays of T.
+template <typename T>
+constexpr Type type_of() {
+  if (std::is_same_v<T, float>) return Type::f32;
+  if (std::is_same_v<T, double>) return Type::f64;
+  if (std::is_same_v<T, std::complex<float>>) return Type::c64;
+  if (std::is_same_v<T, std::complex<double>>) return Type::c128;
+  if (std::is_same_v<T, std::byte>) return Type::byte;
+  constexpr bool known = (std::is_integral_v<T> && std::is_signed_v<T> && !std::is_same_v<T, bool>) ||
+                         std::is_floating_point_v<T> || std::is_same_v<T, std::complex<float>> ||
+                         std::is_same_v<T, std::complex<double>> || std::is_same_v<T, std::byte>;
+  static_assert(known, "elements are signed integers, float, double, their complex numbers, or std::byte");
+  static_assert(!std::is_same_v<T, long double>, "no format holds long double");
+  return sizeof(T) == 1 ? Type::i8 : sizeof(T) == 2 ? Type::i16 : sizeof(T) == 4 ? Type::i32 : Type::i64;
+}
+
+/// An options string, given whole or key by key: Options().set("levels", "surface").set("accuracy", 0.01).
+class Options {
+ public:
+  Options() = default;
+  Options(const char* text) : text_(text ? text : "") {}
+  Options(std::string text) : text_(std::move(text)) {}
+
+  /// Quoted where needed.
+  Options& set(std::string_view key, std::string_view value);
+  /// The shortest decimal that reads back to the same number.
+  template <typename N, typename = std::enable_if_t<std::is_arithmetic_v<N> && !std::is_same_v<N, bool>>>
+  Options& set(std::string_view key, N value) {
+    return set(key, std::string_view(decimal(value)));
+  }
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  template <typename N>
+  static std::string decimal(N value);
+  std::string text_;
+};
+
+[[nodiscard]] inline Status init(MPI_Comm world, MPI_Comm& compute, const Options& options = {}) {
+  return Status(tr_init(world, &compute, options.text().c_str()));
+}
+[[nodiscard]] inline Status finalize() { return Status(tr_finalize()); }
+inline void log(const std::string& message) { tr_log(message.c_str()); }
+[[nodiscard]] inline Status progress() { return Status(tr_progress()); }
+[[nodiscard]] inline std::string version() { return tr_version(); }
+
+struct Bounds {
+  Indices lower;  // first
+  Indices upper;  // one past the last
+};
+
+/// Who owns which elements of a global array. Shapes are in C order, slowest first; indices from 0.
+class Layout {
+ public:
+  using Owner = std::function<int(const Index*)>;
+
+  Layout() = default;
+  Layout(Layout&& other) noexcept
+      : handle_(std::exchange(other.handle_, nullptr)), ndims_(std::exchange(other.ndims_, 0)) {}
+  Layout& operator=(Layout&& other) noexcept {
+    handle_ = std::exchange(other.handle_, nullptr);
+    ndims_ = std::exchange(other.ndims_, 0);
+    return *this;
+  }
+
+  static Result<Layout> block(const Indices& shape, const Indices& halo = {},
+                              const std::vector<int>& grid = {});
+  static Result<Layout> block_cyclic(const Indices& shape, const Indices& block,
+                                     const std::vector<int>& grid = {});
+  /// weights[d] has one entry for each processor coordinate of dimension d.
+  static Result<Layout> weighted(const Indices& shape, const std::vector<std::vector<double>>& weights,
+                                 const Indices& halo = {});
+  static Result<Layout> box(const Indices& shape, const Indices& lower, const Indices& upper,
+                            const Indices& halo = {});
+  static Result<Layout> indexed(const Indices& shape, const Indices& indices, int base = 0);
+  static Result<Layout> replicated(const Indices& shape);
+  static Result<Layout> callback(const Indices& shape, const Owner& owner);
+
+  [[nodiscard]] Status georeference(const Options& options) {
+    return Status(tr_layout_georeference(handle_, options.text().c_str()));
+  }
+  [[nodiscard]] Result<Bounds> bounds(bool with_halo = true) const;
+  [[nodiscard]] Result<Index> count() const;
+  Status free() { return Status(tr_layout_free(&handle_)); }
+  [[nodiscard]] tr_layout* c_handle() const { return handle_; }
+
+ private:
+  /// The number of dimensions, or 0, which every rank is refused for, if an array does not match the shape.
+  struct Dims {
+    explicit Dims(const Indices& shape) : count(static_cast<int>(shape.size())), entries(shape.size()) {}
+    Dims& match(const char* what, std::size_t given, bool optional = false);
+    int count;
+    std::size_t entries;
+    std::string remark;
+  };
+  template <typename T>
+  static const T* given(const std::vector<T>& values) {
+    return values.empty() ? nullptr : values.data();
+  }
+  static Result<Layout> made(const Dims& dims, int code, tr_layout* handle);
+
+  tr_layout* handle_ = nullptr;
+  int ndims_ = 0;
+};
+
+/// Time-ordered fields in a standard format.
+class Stream {
+ public:
+  Stream() = default;
+  Stream(Stream&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Stream& operator=(Stream&& other) noexcept {
+    handle_ = std::exchange(other.handle_, nullptr);
+    return *this;
+  }
+
+  static Result<Stream> create(const std::string& pattern, const Options& options);
+  [[nodiscard]] Status define(const std::string& field, const Layout& layout, Type type,
+                              const Options& options = {}) {
+    return Status(tr_stream_define(handle_, field.c_str(), layout.c_handle(), static_cast<int>(type),
+                                   options.text().c_str()));
+  }
+  template <typename T>
+  [[nodiscard]] Status define(const std::string& field, const Layout& layout, const Options& options = {}) {
+    return define(field, layout, type_of<T>(), options);
+  }
+
+  Kept begin(std::int64_t lead_seconds) { return Kept(tr_stream_begin(handle_, lead_seconds)); }
+  /// An array allocated as layout and definition say.
+  Kept put(const std::string& field, const void* data) {
+    return Kept(tr_stream_put(handle_, field.c_str(), data));
+  }
+  /// An array of this type and shape (C order, level axis included); `strides` in bytes, none if contiguous.
+  template <typename T>
+  Kept put(const std::string& field, const T* data, const Indices& extents, const Indices& strides = {});
+  [[nodiscard]] Status end() { return Status(tr_stream_end(handle_)); }
+  [[nodiscard]] Status wait(Event event) { return Status(tr_stream_wait(handle_, static_cast<int>(event))); }
+  [[nodiscard]] Status close() { return Status(tr_stream_close(&handle_)); }
+  [[nodiscard]] tr_stream* c_handle() const { return handle_; }
+
+ private:
+  tr_stream* handle_ = nullptr;
+};
+
+}  // namespace tr
+
+#include <tailrace/face.hpp>
+
+#endif

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace tailrace {
+
+/// XXH3-64 of `bytes`: the same value on every machine. Detects accidents, not attackers.
+std::uint64_t checksum(std::span<const std::byte> bytes, std::uint64_t seed = 0);
+
+/// XXH3-128 of bytes that come in pieces.
+class Digest {
+ public:
+  Digest();
+  ~Digest();
+  Digest(Digest&&) noexcept;
+  Digest& operator=(Digest&&) noexcept;
+  void add(std::span<const std::byte> bytes);
+  /// 32 hexadecimal digits, most significant first, as `xxhsum -H2` prints them. More bytes may follow.
+  [[nodiscard]] std::string hex() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tailrace

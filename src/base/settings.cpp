@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "base/settings.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "base/calendar.hpp"
+#include "base/options.hpp"
+#include "base/text.hpp"
+
+extern "C" char** environ;
+
+namespace tailrace {
+namespace {
+
+constexpr std::string_view kPrefix = "TAILRACE_";
+
+using Setter = Status (*)(Settings&, std::string_view);
+
+template <bool Settings::*member>
+Status set_switch(Settings& settings, std::string_view text) {
+  const Result<bool> value = parse_boolean(text);
+  TR_TRY(value.status());
+  settings.*member = *value;
+  return {};
+}
+
+template <std::string Settings::*member>
+Status set_text(Settings& settings, std::string_view text) {
+  settings.*member = text;
+  return {};
+}
+
+template <int Settings::*member, int most>
+Status set_count(Settings& settings, std::string_view text) {
+  const Result<std::int64_t> value = parse_integer(text, 0, most);
+  TR_TRY(value.status());
+  settings.*member = static_cast<int>(*value);
+  return {};
+}
+
+template <std::optional<std::int64_t> Settings::*member>
+Status set_limit(Settings& settings, std::string_view text) {
+  settings.*member = std::nullopt;
+  if (text == "off") return {};
+  const Result<std::int64_t> value = parse_duration(text);
+  if (!value.is_ok()) return {Code::settings, cat(value.status().text(), ", or off")};
+  if (*value == 0) return {Code::settings, "0 is no limit; give a duration such as 60s, or off"};
+  settings.*member = *value;
+  return {};
+}
+
+Status set_servers(Settings& settings, std::string_view text) {
+  Result<ServerChoice> value = parse_servers(text);
+  TR_TRY(value.status());
+  settings.servers = std::move(*value);
+  return {};
+}
+
+Status set_staging(Settings& settings, std::string_view text) {
+  settings.staging = std::nullopt;
+  if (text == "auto") return {};
+  const Result<Bytes> value = parse_bytes(text);
+  if (!value.is_ok()) return {Code::settings, cat(value.status().text(), ", or auto")};
+  if (*value == 0)
+    return {Code::settings, "staging of 0 bytes holds nothing; give a size such as 512MiB, or auto"};
+  settings.staging = *value;
+  return {};
+}
+
+Status set_log(Settings& settings, std::string_view text) {
+  const Result<std::size_t> value = parse_choice(text, {"error", "warn", "info", "debug"});
+  TR_TRY(value.status());
+  settings.log = static_cast<LogLevel>(*value);
+  return {};
+}
+
+Status set_target(Settings& settings, std::string_view text) {
+  const Result<std::size_t> value = parse_choice(text, {"posix", "uring"});
+  TR_TRY(value.status());
+  settings.target = static_cast<TargetKind>(*value);
+  return {};
+}
+
+struct Row {
+  SettingInfo info;
+  Setter set;
+};
+
+// The one table of settings: reading, `tailrace settings` and docs/settings.md all come from here.
+constexpr std::array<Row, 13> kTable{{
+    {{"servers", "0", "servers", "",
+      "which ranks become I/O servers: `n` (that many, spread over the nodes), `node:k` (k on each node), "
+      "`last:n` (the last n "
+      "ranks), `ranks:0,8,16-19`, `hosts:io1,io2` (all ranks there), `app:NAME` (all ranks of that "
+      "executable, MPMD); 0 runs "
+      "everything inside the calls"},
+     set_servers},
+    {{"staging", "auto", "size", "bytes per node",
+      "memory into which data is captured, as `512MiB`; auto is an eighth of the node's memory"},
+     set_staging},
+    {{"threads", "0", "count", "threads per server",
+      "threads that encode and write; 0 chooses from the spare cores"},
+     set_count<&Settings::threads, 4096>},
+    {{"report", "", "path", "", "file for the report in JSON, rewritten at each commit and every 30 s"},
+     set_text<&Settings::report>},
+    {{"trace", "", "path", "", "file for the trace of events, which Perfetto and chrome://tracing read"},
+     set_text<&Settings::trace>},
+    {{"log", "warn", "choice", "",
+      "least severe message that is printed: `error`, `warn`, `info` (prints the plan too) or `debug`"},
+     set_log},
+    {{"timeout", "off", "duration or off", "",
+      "after which a collective that does not complete aborts the job, as `10m`"},
+     set_limit<&Settings::timeout_seconds>},
+    {{"watchdog", "60s", "duration or off", "",
+      "after which the ranks that a collective still waits for are printed"},
+     set_limit<&Settings::watchdog_seconds>},
+    {{"throttle", "", "rate[,latency]", "",
+      "slows storage to a stated rate, as `50MB/s` or `50MB/s,2ms`; for tests and benchmarks"},
+     set_text<&Settings::throttle>},
+    {{"target", "posix", "choice", "", "how bytes reach storage: `posix` or `uring` (Linux io_uring)"},
+     set_target},
+    {{"checked", "off", "switch", "",
+      "compares the order and arguments of calls across ranks, at the price of messages"},
+     set_switch<&Settings::checked>},
+    {{"progress_sleep_us", "100", "count", "microseconds",
+      "how long a server with nothing to do sleeps between two looks for messages; 0 spins"},
+     set_count<&Settings::progress_sleep_us, 1'000'000>},
+    {{"huge_pages", "on", "switch", "", "asks for huge pages for the staging memory"},
+     set_switch<&Settings::huge_pages>},
+}};
+
+constexpr auto kInfos = [] {
+  std::array<SettingInfo, kTable.size()> infos;
+  for (std::size_t i = 0; i < kTable.size(); ++i) infos[i] = kTable[i].info;
+  return infos;
+}();
+
+const Row* find_row(std::string_view name) {
+  for (const Row& row : kTable) {
+    if (row.info.name == name) return &row;
+  }
+  return nullptr;
+}
+
+std::vector<std::string_view> all_names() {
+  std::vector<std::string_view> names;
+  for (const Row& row : kTable) names.push_back(row.info.name);
+  return names;
+}
+
+std::string changed_case(std::string_view text, char first, char last, int shift) {
+  std::string out(text);
+  for (char& c : out) {
+    if (c >= first && c <= last) c = static_cast<char>(c + shift);
+  }
+  return out;
+}
+
+Status apply(Settings& settings, const Row& row, std::string_view value, std::string_view origin) {
+  const bool environment = origin == "environment";
+  const std::string where =
+      environment ? cat(environment_name(row.info.name), "=", value) : cat(row.info.name, "=", value);
+  if (value.empty() && !row.info.default_value.empty()) {
+    return {Code::settings, cat(where, ": the value is empty; the default is ", row.info.default_value)};
+  }
+  TR_TRY(row.set(settings, value).in(where));
+  SettingValue& entry = settings.values[static_cast<std::size_t>(&row - kTable.data())];
+  entry = {std::string(row.info.name), std::string(value), std::string(origin)};
+  return {};
+}
+
+Status apply_options(Settings& settings, std::string_view text) {
+  const Result<Options> options = Options::parse(text);
+  TR_TRY(options.status());
+  for (const Option& option : options->entries()) {
+    const Row* row = find_row(option.key);
+    if (!row) {
+      return {Code::settings,
+              cat("unknown setting \"", option.key, "\"; did you mean \"", nearest(option.key, all_names()),
+                  "\"? `tailrace settings` lists them all")};
+    }
+    TR_TRY(apply(settings, *row, option.value, "options"));
+  }
+  return {};
+}
+
+Status apply_environment(Settings& settings, std::span<const std::string> environment) {
+  for (const std::string& entry : environment) {
+    if (!entry.starts_with(kPrefix)) continue;
+    const std::size_t equals = entry.find('=');
+    const std::string variable = entry.substr(0, equals);
+    const std::string name =
+        changed_case(std::string_view(variable).substr(kPrefix.size()), 'A', 'Z', 'a' - 'A');
+    const Row* row = find_row(name);
+    // A variable in other than capitals would be set in one shell and not seen in the next program.
+    if (!row || environment_name(name) != variable) {
+      return {Code::settings,
+              cat("unknown environment variable ", variable, "; did you mean ",
+                  environment_name(nearest(name, all_names())),
+                  "? `tailrace settings` lists them all; unset it if it is not meant for Tailrace")};
+    }
+    const std::string value = equals == std::string::npos ? "" : entry.substr(equals + 1);
+    TR_TRY(apply(settings, *row, value, "environment"));
+  }
+  return {};
+}
+
+Status bad_servers(std::string_view text, std::string_view reason) {
+  return {Code::settings, cat("\"", text, "\" does not say which ranks are servers: ", reason,
+                              "; it may be n, node:k, last:n, ranks:0,8,16-19, hosts:NAME,NAME or app:NAME")};
+}
+
+Status read_rank_list(std::string_view text, std::string_view list, std::vector<int>& ranks) {
+  const Result<std::vector<double>> numbers = parse_number_list(list);
+  if (!numbers.is_ok()) return bad_servers(text, numbers.status().text());
+  for (const double number : *numbers) {
+    const bool whole = number >= 0 && number <= std::numeric_limits<int>::max() &&
+                       number == static_cast<double>(static_cast<int>(number));
+    if (!whole) return bad_servers(text, cat(number, " is no rank"));
+    ranks.push_back(static_cast<int>(number));
+  }
+  std::sort(ranks.begin(), ranks.end());
+  const auto twice = std::adjacent_find(ranks.begin(), ranks.end());
+  if (twice != ranks.end()) return bad_servers(text, cat("rank ", *twice, " is named twice"));
+  return {};
+}
+
+Status read_count(std::string_view text, std::string_view number, std::int64_t least, Index& count) {
+  const Result<std::int64_t> value = parse_integer(number, least, std::numeric_limits<int>::max());
+  if (!value.is_ok()) return bad_servers(text, value.status().text());
+  count = *value;
+  return {};
+}
+
+}  // namespace
+
+Result<ServerChoice> parse_servers(std::string_view text) {
+  using Kind = ServerChoice::Kind;
+  ServerChoice choice;
+  const std::size_t colon = text.find(':');
+  if (colon == std::string_view::npos) {
+    TR_TRY(read_count(text, text, 0, choice.count));
+    return choice;
+  }
+  const std::string_view form = text.substr(0, colon);
+  const std::string_view rest = text.substr(colon + 1);
+  const std::vector<std::string_view> forms{"node", "last", "ranks", "hosts", "app"};
+  const auto found = std::find(forms.begin(), forms.end(), form);
+  if (found == forms.end()) return bad_servers(text, cat("did you mean \"", nearest(form, forms), ":\"?"));
+  choice.kind = static_cast<Kind>(static_cast<int>(Kind::per_node) + static_cast<int>(found - forms.begin()));
+  if (rest.empty()) return bad_servers(text, "nothing follows the colon");
+  switch (choice.kind) {
+    case Kind::count:
+    case Kind::per_node:
+    case Kind::last:
+      TR_TRY(read_count(text, rest, 1, choice.count));
+      break;
+    case Kind::ranks:
+      TR_TRY(read_rank_list(text, rest, choice.ranks));
+      break;
+    case Kind::app:
+      choice.app = rest;
+      break;
+    case Kind::hosts:
+      choice.hosts = split(rest, ',');
+      for (const std::string& host : choice.hosts) {
+        if (host.empty()) return bad_servers(text, "a host name is empty");
+        if (std::count(choice.hosts.begin(), choice.hosts.end(), host) > 1) {
+          return bad_servers(text, cat("host ", host, " is named twice"));
+        }
+      }
+      break;
+  }
+  return choice;
+}
+
+Result<Settings> Settings::read(std::string_view options, std::span<const std::string> environment) {
+  Settings settings;
+  settings.values.resize(kTable.size());
+  for (const Row& row : kTable) TR_TRY(apply(settings, row, row.info.default_value, "default"));
+  TR_TRY(apply_options(settings, options));
+  TR_TRY(apply_environment(settings, environment));
+  return settings;
+}
+
+Result<Settings> Settings::read(std::string_view options) {
+  std::vector<std::string> environment;
+  for (char** entry = environ; entry && *entry; ++entry) environment.emplace_back(*entry);
+  return read(options, environment);
+}
+
+std::span<const SettingInfo> all_settings() { return kInfos; }
+
+std::string environment_name(std::string_view setting) {
+  return cat(kPrefix, changed_case(setting, 'a', 'z', 'A' - 'a'));
+}
+
+std::string settings_text() {
+  std::string out;
+  for (const SettingInfo& info : kInfos) {
+    const std::string unit = info.unit.empty() ? "" : cat(", ", info.unit);
+    out +=
+        cat(info.name, " (", environment_name(info.name), ")\n    ", info.meaning, "\n    type: ", info.type,
+            unit, "; default: ", info.default_value.empty() ? std::string_view("none") : info.default_value,
+            "\n");
+  }
+  return out;
+}
+
+std::string settings_markdown() {
+  std::string out =
+      "# Settings\n\n"
+      "<!-- Written by `tailrace settings --markdown` from the table in src/base/settings.cpp: change that, "
+      "not this. -->\n\n"
+      "A setting is given in the environment (`TAILRACE_STAGING=512MiB`) or in the options of `tr_init`\n"
+      "(`\"staging=512MiB\"`). The environment wins. An unknown key, an unknown `TAILRACE_*` variable and a "
+      "bad value are\n"
+      "errors (`TR_ERR_SETTINGS`) that name the nearest valid one. Sizes take `kB MB GB TB` (powers of 1000) "
+      "and\n"
+      "`KiB MiB GiB TiB` (powers of 1024), durations `d h m s` (`1h30m`) or `hh:mm[:ss]`, switches `on` and "
+      "`off`.\n\n"
+      "| setting | environment | default | type | unit | meaning |\n"
+      "|---|---|---|---|---|---|\n";
+  for (const SettingInfo& info : kInfos) {
+    const std::string value = info.default_value.empty() ? "none" : cat("`", info.default_value, "`");
+    out += cat("| `", info.name, "` | `", environment_name(info.name), "` | ", value, " | ", info.type, " | ",
+               info.unit, " | ", info.meaning, " |\n");
+  }
+  return out;
+}
+
+}  // namespace tailrace

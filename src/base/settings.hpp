@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/log.hpp"
+#include "base/status.hpp"
+#include "base/types.hpp"
+
+namespace tailrace {
+
+enum class TargetKind { posix, uring };
+
+/// Which ranks become servers.
+struct ServerChoice {
+  enum class Kind {
+    count,     // n: that many servers, spread over the nodes
+    per_node,  // node:k: k servers on each node
+    last,      // last:n: the last n ranks
+    ranks,     // ranks:0,8,16-19: these ranks of the world
+    hosts,     // hosts:io1,io2: every rank on these hosts
+    app,       // app:NAME: every rank whose executable has this name (MPMD)
+  };
+  Kind kind = Kind::count;
+  Index count = 0;         // count, per_node, last
+  std::vector<int> ranks;  // ascending, each once
+  std::vector<std::string> hosts;
+  std::string app;
+  [[nodiscard]] bool none() const { return kind == Kind::count && count == 0; }
+};
+Result<ServerChoice> parse_servers(std::string_view text);
+
+/// One row of the table of settings.
+struct SettingInfo {
+  std::string_view
+      name;  // in an options string; the environment variable is TAILRACE_ and the name in capitals
+  std::string_view default_value;  // as text, "" = none
+  std::string_view type;
+  std::string_view unit;  // "" = none
+  std::string_view meaning;
+};
+
+/// Where a value came from and how it was written: what the printed plan shows.
+struct SettingValue {
+  std::string name;
+  std::string value;
+  std::string origin;  // "default", "options" or "environment"
+};
+
+/// What a session was told. The defaults stand in the table in settings.cpp and nowhere else.
+struct Settings {
+  ServerChoice servers;
+  std::optional<Bytes> staging;  // per node; none = chosen from the node's memory
+  int threads = 0;               // per server; 0 = chosen from the node's cores
+  std::string report;            // path; "" = none
+  std::string trace;             // path; "" = none
+  LogLevel log = LogLevel::warn;
+  std::optional<std::int64_t> timeout_seconds;   // none = never give up
+  std::optional<std::int64_t> watchdog_seconds;  // none = silent
+  std::string throttle;                          // as storage::parse_throttle takes it; "" = none
+  TargetKind target = TargetKind::posix;
+  bool checked = false;
+  int progress_sleep_us = 0;
+  bool huge_pages = false;
+  std::vector<SettingValue> values;  // every setting, in the order of the table
+
+  /// `options` over the defaults and `environment` ("NAME=value" entries; others than TAILRACE_* are passed
+  /// over) over both. An unknown key or TAILRACE_* variable and a bad value are Code::settings with the
+  /// nearest valid one.
+  static Result<Settings> read(std::string_view options, std::span<const std::string> environment);
+  /// The same with the environment of this process.
+  static Result<Settings> read(std::string_view options);
+};
+
+/// The table of all settings.
+std::span<const SettingInfo> all_settings();
+/// "TAILRACE_STAGING" for "staging".
+std::string environment_name(std::string_view setting);
+/// The table as plain text, and as the page docs/settings.md.
+std::string settings_text();
+std::string settings_markdown();
+
+}  // namespace tailrace

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <concepts>
+#include <string>
+#include <string_view>
+
+namespace tailrace {
+
+namespace text_detail {
+inline void append(std::string& out, std::string_view part) { out += part; }
+inline void append(std::string& out, char part) { out += part; }
+template <std::integral T>
+  requires(!std::same_as<T, char>)
+void append(std::string& out, T part) { out += std::to_string(part); }
+void append(std::string& out, double part);
+}  // namespace text_detail
+
+/// The parts one after another as text: strings as they are, integers in decimal, doubles in the
+/// shortest form that reads back to the same value.
+template <typename... Parts>
+std::string cat(const Parts&... parts) {
+  std::string out;
+  (text_detail::append(out, parts), ...);
+  return out;
+}
+
+/// The entry of `known` with the smallest edit distance to `word`: what a misspelt key was meant to be.
+/// Empty if `known` is empty.
+template <typename Range>
+std::string nearest(std::string_view word, const Range& known);
+std::size_t edit_distance(std::string_view a, std::string_view b);
+
+template <typename Range>
+std::string nearest(std::string_view word, const Range& known) {
+  std::string best;
+  std::size_t least = static_cast<std::size_t>(-1);
+  for (const auto& candidate : known) {
+    const std::size_t distance = edit_distance(word, candidate);
+    if (distance < least) {
+      least = distance;
+      best = std::string(candidate);
+    }
+  }
+  return best;
+}
+
+}  // namespace tailrace

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <cerrno>
+#include <fstream>
+#include <sstream>
+
+#include "base/text.hpp"
+#include "capi/state.hpp"
+
+using namespace tailrace;
+using namespace tailrace::capi;
+using layout::Layout;
+
+namespace {
+
+constexpr int most_dimensions = 7;
+
+template <typename T>
+std::string list_text(const T* values, int count) {
+  if (values == nullptr) return "none";
+  std::string text;
+  for (int i = 0; i < count; ++i) text += cat(i == 0 ? "" : "x", values[i]);
+  return text;
+}
+
+template <typename T>
+std::vector<T> list_of(const T* values, int count) {
+  return values == nullptr ? std::vector<T>() : std::vector<T>(values, values + count);
+}
+
+Status check_arguments(int ndims, const tr_index* shape, const tr_index* halo, tr_layout** layout) {
+  if (layout == nullptr) return {Code::argument, "`layout` is a null pointer"};
+  if (ndims < 1 || ndims > most_dimensions) {
+    return {Code::argument, cat("ndims is ", ndims, "; layouts have 1 to ", most_dimensions, " dimensions")};
+  }
+  if (shape == nullptr) return {Code::argument, "`shape` is a null pointer"};
+  for (int d = 0; halo != nullptr && d < ndims; ++d) {
+    if (halo[d] < 0) return {Code::argument, cat("halo[", d, "] is ", halo[d], ", below 0")};
+  }
+  return {};
+}
+
+/// The end of every creation: all ranks made the same layout, and it is a valid one; or none is made.
+int finish(session::Session& session, const std::string& call, Result<Layout> made, std::vector<Index> halo,
+           tr_layout** out) {
+  Status mine = made.status();
+  if (mine.is_ok()) mine = guarded([&] { return made->validate(); });
+  const comm::Verdict verdict = session.agree({mine.in(call), call, {}});
+  if (!verdict.status.is_ok()) return fail(verdict.status);
+  *out = new tr_layout{{std::move(*made), state().layouts_made++, std::move(halo), {}, {}, false}};
+  return TR_OK;
+}
+
+template <typename Make>
+int make_layout(const char* name, int ndims, const tr_index* shape, const tr_index* halo, const std::string& details,
+                tr_layout** out, Make make) {
+  session::Session* const session = session_for(name);
+  if (session == nullptr) return TR_ERR_STATE;
+  const Status status = check_arguments(ndims, shape, halo, out);
+  const int shown = status.is_ok() ? ndims : 0;
+  const std::string call = cat(name, "(", list_text(shape, shown), ", halo ", list_text(halo, shown), details, ")");
+  Result<Layout> made = status.is_ok() ? make(*session) : Result<Layout>(status);
+  return finish(*session, call, std::move(made), status.is_ok() ? list_of(halo, ndims) : std::vector<Index>(), out);
+}
+
+std::span<const std::byte> bytes_of(const std::vector<Index>& values) { return std::as_bytes(std::span(values)); }
+
+std::vector<Index> indices_in(const ByteVector& bytes) {
+  std::vector<Index> values(bytes.size() / sizeof(Index));
+  if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(Index));
+  return values;
+}
+
+/// Each rank knows its own indices: who has how many is gathered, and that every element is owned once is checked where the
+/// element's watcher is, so that no rank holds more than its share.
+int make_indexed(session::Session& session, const std::string& call, std::vector<Index> shape,
+                 Result<std::vector<Index>> given, tr_layout** out) {
+  Index elements = 1;
+  for (const Index extent : shape) elements *= extent;
+  Status mine = given.status();
+  const layout::Directory directory(elements, session.ranks());
+  std::vector<std::vector<Index>> requests(static_cast<std::size_t>(session.ranks()));
+  if (mine.is_ok()) {
+    Result<std::vector<std::vector<Index>>> sorted = directory.requests(session.rank(), *given);
+    mine = sorted.status();
+    if (sorted.is_ok()) requests = std::move(*sorted);
+  }
+  const Index count = given.is_ok() ? static_cast<Index>(given->size()) : 0;
+  comm::Vote vote{mine.in(call), call, {}};
+  const auto count_bytes = std::as_bytes(std::span(&count, 1));
+  vote.contribution.assign(count_bytes.begin(), count_bytes.end());
+  comm::Verdict verdict = session.agree(std::move(vote));
+  if (!verdict.status.is_ok()) return fail(verdict.status);
+
+  std::vector<ByteVector> lists;
+  for (const auto& request : requests) lists.emplace_back(bytes_of(request).begin(), bytes_of(request).end());
+  std::vector<std::vector<Index>> received;
+  for (const ByteVector& bytes : session.all_to_all(std::move(lists))) received.push_back(indices_in(bytes));
+  mine = directory.check(session.rank(), received);
+  std::vector<Index> counts;
+  for (const ByteVector& bytes : verdict.contributions) counts.push_back(indices_in(bytes)[0]);
+  std::vector<Index> own = *given;
+  Result<Layout> made = Layout::indexed_part(std::move(shape), session.rank(), std::move(*given), std::move(counts));
+  if (mine.is_ok()) mine = made.status();
+  verdict = session.agree({mine.in(call), call, {}});
+  if (!verdict.status.is_ok()) return fail(verdict.status);
+  *out = new tr_layout{{std::move(*made), state().layouts_made++, {}, {}, std::move(own), true}};
+  return TR_OK;
+}
+
+}  // namespace
+
+int tr_layout_block(int ndims, const tr_index* shape, const tr_index* halo, tr_layout** layout) {
+  return tr_layout_block_grid(ndims, shape, halo, nullptr, layout);
+}
+
+int tr_layout_block_grid(int ndims, const tr_index* shape, const tr_index* halo, const int* grid, tr_layout** layout) {
+  const int shown = ndims >= 1 && ndims <= most_dimensions ? ndims : 0;
+  return make_layout("tr_layout_block", ndims, shape, halo, cat(", grid ", list_text(grid, shown)), layout,
+                     [&](session::Session& session) {
+                       return Layout::block(list_of(shape, ndims), session.ranks(), list_of(grid, ndims));
+                     });
+}
+
+int tr_layout_block_cyclic(int ndims, const tr_index* shape, const tr_index* block, const int* grid,
+                           tr_layout** layout) {
+  const int shown = ndims >= 1 && ndims <= most_dimensions ? ndims : 0;
+  return make_layout("tr_layout_block_cyclic", ndims, shape, nullptr,
+                     cat(", block ", list_text(block, shown), ", grid ", list_text(grid, shown)), layout,
+                     [&](session::Session& session) -> Result<Layout> {
+                       if (block == nullptr) return Status(Code::argument, "`block` is a null pointer");
+                       return Layout::block_cyclic(list_of(shape, ndims), session.ranks(), list_of(block, ndims),
+                                                   list_of(grid, ndims));
+                     });
+}
+
+int tr_layout_weighted(int ndims, const tr_index* shape, const tr_index* halo, const int* grid,
+                       const double* const* weights, tr_layout** layout) {
+  const int shown = ndims >= 1 && ndims <= most_dimensions ? ndims : 0;
+  std::string details = cat(", grid ", list_text(grid, shown), ", weights");
+  for (int d = 0; grid != nullptr && weights != nullptr && d < shown; ++d) {
+    for (int i = 0; weights[d] != nullptr && i < grid[d]; ++i) details += cat(" ", weights[d][i]);
+  }
+  return make_layout("tr_layout_weighted", ndims, shape, halo, details, layout,
+                     [&](session::Session& session) -> Result<Layout> {
+                       if (grid == nullptr || weights == nullptr) {
+                         return Status(Code::argument, "`grid` or `weights` is a null pointer");
+                       }
+                       std::vector<std::vector<double>> lists;
+                       Index coordinates = 1;
+                       for (int d = 0; d < ndims; ++d) {
+                         if (weights[d] == nullptr) return Status(Code::argument, cat("weights[", d, "] is a null pointer"));
+                         lists.push_back(list_of(weights[d], grid[d]));
+                         coordinates *= grid[d];
+                       }
+                       if (coordinates != session.ranks()) {
+                         return Status(Code::argument, cat("the processor grid has ", coordinates, " coordinates for ",
+                                                           session.ranks(), " compute ranks"));
+                       }
+                       return Layout::weighted(list_of(shape, ndims), std::move(lists));
+                     });
+}
+
+int tr_layout_boxes(int ndims, const tr_index* shape, const tr_index* halo, const tr_index* lower,
+                    const tr_index* upper, tr_layout** layout) {
+  return make_layout("tr_layout_boxes", ndims, shape, halo, "", layout, [&](session::Session& session) -> Result<Layout> {
+    comm::Vote vote{{}, "tr_layout_boxes: the boxes of all ranks", {}};
+    if (lower == nullptr || upper == nullptr) {
+      vote.status = Status(Code::argument, "tr_layout_boxes: `lower` or `upper` is a null pointer");
+    } else {
+      std::vector<Index> mine = list_of(lower, ndims);
+      mine.insert(mine.end(), upper, upper + ndims);
+      vote.contribution.assign(bytes_of(mine).begin(), bytes_of(mine).end());
+    }
+    const comm::Verdict verdict = session.agree(std::move(vote));
+    TR_TRY(verdict.status);
+    std::vector<layout::Box> boxes;
+    for (const ByteVector& bytes : verdict.contributions) {
+      const std::vector<Index> both = indices_in(bytes);
+      if (both.size() != static_cast<std::size_t>(2 * ndims)) {
+        return Status(Code::order, "tr_layout_boxes: ranks disagree about the number of dimensions");
+      }
+      boxes.push_back({{both.begin(), both.begin() + ndims}, {both.begin() + ndims, both.end()}});
+    }
+    return Layout::boxes(list_of(shape, ndims), std::move(boxes));
+  });
+}
+
+int tr_layout_indexed(int ndims, const tr_index* shape, tr_index count, const tr_index* indices, int base,
+                      tr_layout** layout) {
+  session::Session* const session = session_for("tr_layout_indexed");
+  if (session == nullptr) return TR_ERR_STATE;
+  Status status = check_arguments(ndims, shape, nullptr, layout);
+  const int shown = status.is_ok() ? ndims : 0;
+  if (status.is_ok() && (count < 0 || (count > 0 && indices == nullptr))) {
+    status = Status(Code::argument, cat(count, " indices at a null pointer or of negative number"));
+  }
+  const std::string call = cat("tr_layout_indexed(", list_text(shape, shown), ", base ", base, ")");
+  Result<std::vector<Index>> given = status;
+  if (status.is_ok()) {
+    std::vector<Index> own(indices, indices + count);
+    for (Index& index : own) index -= base;
+    given = std::move(own);
+  }
+  return make_indexed(*session, call, list_of(shape, shown), std::move(given), layout);
+}
+
+int tr_layout_replicated(int ndims, const tr_index* shape, tr_layout** layout) {
+  return make_layout("tr_layout_replicated", ndims, shape, nullptr, "", layout, [&](session::Session& session) {
+    return Layout::replicated(list_of(shape, ndims), session.ranks());
+  });
+}
+
+int tr_layout_callback(int ndims, const tr_index* shape, int (*owner)(const tr_index* index, void* context),
+                       void* context, tr_layout** layout) {
+  session::Session* const session = session_for("tr_layout_callback");
+  if (session == nullptr) return TR_ERR_STATE;
+  Status status = check_arguments(ndims, shape, nullptr, layout);
+  const int shown = status.is_ok() ? ndims : 0;
+  if (status.is_ok() && owner == nullptr) status = Status(Code::argument, "`owner` is a null pointer");
+  Result<std::vector<Index>> given = status;
+  if (status.is_ok()) {
+    given = layout::indices_by_callback(list_of(shape, ndims), session->ranks(), session->rank(),
+                                        [&](std::span<const Index> index) { return owner(index.data(), context); });
+  }
+  const std::string call = cat("tr_layout_callback(", list_text(shape, shown), ")");
+  return make_indexed(*session, call, list_of(shape, shown), std::move(given), layout);
+}
+
+int tr_layout_bounds(const tr_layout* layout, int with_halo, tr_index* lower, tr_index* upper) {
+  session::Session* const session = session_for("tr_layout_bounds");
+  if (session == nullptr) return TR_ERR_STATE;
+  if (layout == nullptr || lower == nullptr || upper == nullptr) {
+    return fail(Status(Code::argument, "tr_layout_bounds: a null pointer"));
+  }
+  if (!layout->placed.layout.is_box()) {
+    return fail(Status(Code::state, cat("tr_layout_bounds: what a rank owns of a ", layout->placed.layout.kind(),
+                                        " layout is no box; tr_layout_count tells how much it is")));
+  }
+  const layout::Box box = layout->placed.layout.box(session->rank());
+  for (std::size_t d = 0; d < box.lower.size(); ++d) {
+    const Index halo = with_halo != 0 && !layout->placed.halo.empty() ? layout->placed.halo[d] : 0;
+    lower[d] = box.lower[d] - halo;
+    upper[d] = box.upper[d] + halo;
+  }
+  return TR_OK;
+}
+
+int tr_layout_count(const tr_layout* layout, tr_index* count) {
+  session::Session* const session = session_for("tr_layout_count");
+  if (session == nullptr) return TR_ERR_STATE;
+  if (layout == nullptr || count == nullptr) return fail(Status(Code::argument, "tr_layout_count: a null pointer"));
+  *count = layout->placed.layout.count(session->rank());
+  return TR_OK;
+}
+
+int tr_layout_georeference(tr_layout* layout, const char* options) {
+  session::Session* const session = session_for("tr_layout_georeference");
+  if (session == nullptr) return TR_ERR_STATE;
+  const std::string text = options == nullptr ? "" : options;
+  const std::string call = cat("tr_layout_georeference(\"", text, "\")");
+  Result<streams::GeoreferenceRequest> request = streams::parse_georeference(text);
+  comm::Vote vote{request.status(), call, {}};
+  if (layout == nullptr) vote.status = Status(Code::argument, "`layout` is a null pointer");
+  if (vote.status.is_ok() && session->rank() == 0 && !request->sample_file.empty()) {
+    std::ifstream file(request->sample_file, std::ios::binary);
+    std::ostringstream sample;
+    if (file) sample << file.rdbuf();
+    const std::string bytes = sample.str();
+    if (!file || bytes.empty()) vote.status = io_error("read", request->sample_file, ENOENT);
+    const auto data = std::as_bytes(std::span(bytes));
+    vote.contribution.assign(data.begin(), data.end());
+  }
+  vote.status = vote.status.in(call);
+  comm::Verdict verdict = session->agree(std::move(vote));
+  if (!verdict.status.is_ok()) return fail(verdict.status);
+  layout->placed.georeference.keys = std::move(request->keys);
+  layout->placed.georeference.sample = std::move(verdict.contributions[0]);
+  return TR_OK;
+}
+
+int tr_layout_free(tr_layout** layout) {
+  if (layout == nullptr) return fail(Status(Code::argument, "tr_layout_free: a null pointer"));
+  delete *layout;
+  *layout = nullptr;
+  return TR_OK;
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "codec/definition.hpp"
+
+namespace tailrace::codec {
+
+enum class CommitUnit { step, object, file };
+
+/// What a format's library can promise: promises 1, 5 and 6 of the design hold as these say.
+struct Traits {
+  CommitUnit commit_unit = CommitUnit::step;
+  bool can_truncate = true;
+  bool byte_identical = true;
+  bool collective = false;
+  bool offset_known = true;
+};
+
+/// Which record of a stream, and when it is valid. Leads are seconds after the stream's base time.
+struct RecordKey {
+  int field = 0;    // index of definition
+  Index level = 0;  // index into Levels::values
+  std::int64_t lead = 0;
+  std::int64_t interval_start = 0;  // statistics only: lead at which the interval began
+};
+
+/// Turns assembled records into bytes. One per thread; not shared.
+class Encoder {
+ public:
+  virtual ~Encoder() = default;
+  /// Appends the encoded record to `out`. `values`: the whole record in C order of the field's shape, of the
+  /// codec's assembled_type; may be overwritten. NaN and Inf without a missing value: Code::data naming
+  /// field, level value and the global index in the record (the caller adds the rank). The bytes depend on
+  /// the arguments alone, never on what was encoded before.
+  virtual Status encode(const RecordKey& key, std::byte* values, Index count, ByteVector& out) = 0;
+  /// After encode() failed with Code::data: the global index in the record of the first offending value;
+  /// otherwise -1.
+  [[nodiscard]] virtual Index offending() const { return -1; }
+};
+
+/// A format and a stream's definitions in it. `define` is called in the same order with the same
+/// arguments on every rank that encodes; afterwards the codec is immutable and shared by threads.
+class Codec {
+ public:
+  virtual ~Codec() = default;
+  /// Checks the field, encodes one header and reads every requested key back. The field's number is the count
+  /// of earlier successful calls.
+  virtual Status define(const FieldDefinition& field) = 0;
+  /// Checks that a record can be encoded for this lead (units, statistics, going beyond what the format
+  /// holds).
+  virtual Status check_lead(const RecordKey& key) const = 0;
+  [[nodiscard]] virtual std::unique_ptr<Encoder> encoder() const = 0;
+  [[nodiscard]] virtual Traits traits() const = 0;
+  /// The type into which a record of `field` is assembled: GRIB wants float64.
+  [[nodiscard]] virtual ElementType assembled_type(int field) const = 0;
+  /// Predicted cost of encoding one record, in arbitrary but consistent units (about nanoseconds).
+  [[nodiscard]] virtual double cost(int field) const = 0;
+  /// Upper bound of one encoded record's size, and of the memory encode() needs beside its input and output.
+  [[nodiscard]] virtual Bytes encoded_bound(int field) const = 0;
+  [[nodiscard]] virtual Bytes working_bytes(int field) const = 0;
+};
+
+/// "raw" or "grib2"; Code::unsupported if this build lacks ecCodes, Code::settings with the nearest name
+/// otherwise.
+Result<std::unique_ptr<Codec>> make_codec(const StreamDefinition& stream);
+
+}  // namespace tailrace::codec

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/calendar.hpp"
+#include "base/status.hpp"
+#include "base/types.hpp"
+
+namespace tailrace::codec {
+
+using Keys = std::vector<std::pair<std::string, std::string>>;  // in the order given
+
+/// The grid that records lie on, from a sample message or from keys or both (keys win).
+struct Georeference {
+  ByteVector sample;  // a whole GRIB message, already read from its file; empty = none
+  Keys keys;          // e.g. {"gridType","rotated_ll"}, {"Ni","468"}, ...
+  friend bool operator==(const Georeference&, const Georeference&) = default;
+};
+
+struct Levels {
+  std::string type = "surface";  // any typeOfLevel, or "pressure" (hPa), "height" (m above ground)
+  std::vector<double> values{
+      0};  // one per level, in the order of the array's level dimension; hPa for isobaricInhPa
+  std::vector<double> bottoms;  // second surface of each level, for types that are layers; otherwise empty
+  std::vector<double> coefficients;  // vertical coordinate (pv): a(0..n), b(0..n); hybrid only
+};
+
+enum class Process { instant, accum, average, maximum, minimum };
+struct Statistic {
+  Process process = Process::instant;
+  enum class Since { start, last_output, duration } since = Since::start;
+  std::int64_t duration_seconds = 0;
+  bool write_at_zero = true;  // at lead 0: written as an empty interval, or omitted
+};
+
+/// Everything that fixes the header of a field's records but the step and the level.
+struct FieldDefinition {
+  std::string name;  // shortName, or a raw field's name
+  ElementType type = ElementType::f32;
+  std::vector<Index> shape;  // of one record, slowest first
+  Georeference georeference;
+  Levels levels;
+  Statistic statistic;
+  std::optional<double> accuracy;           // absolute: |decoded - given| <= accuracy
+  std::optional<double> relative_accuracy;  // of the record's largest magnitude
+  std::optional<int> bits;        // bits per value; exactly one of the three, or none for the default of 16
+  std::optional<double> missing;  // the value that means "no value"
+  Keys keys;                      // extra keys, set last and read back
+
+  [[nodiscard]] Index elements() const;  // of one record
+  void pack(Packer& out) const;
+  static Result<FieldDefinition> unpack(Unpacker& in);
+};
+
+struct StreamDefinition {
+  std::string format = "grib2";  // or "raw"
+  DateTime base;                 // reference time of all leads
+  Calendar calendar = Calendar::proleptic_gregorian;
+  std::optional<int> member;       // ensemble member; with it the ensemble templates are chosen
+  std::optional<int> members;      // size of the ensemble
+  std::string packing = "simple";  // or "ccsds"
+  Keys keys;                       // e.g. {"centre","98"}; set before field keys
+
+  void pack(Packer& out) const;
+  static Result<StreamDefinition> unpack(Unpacker& in);
+};
+
+}  // namespace tailrace::codec

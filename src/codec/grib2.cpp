@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+// GRIB2 as a codec: headers are prepared at definition (grib2_header.cpp), records patch a few octets of them
+// and pack values.
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+#include <deque>
+
+#include "base/text.hpp"
+#include "codec/formats.hpp"
+#include "codec/grib2_header.hpp"
+#include "codec/grib2_packing.hpp"
+#include "codec/grib2_values.hpp"
+
+namespace tailrace::codec {
+
+namespace {
+
+using grib2::Field;
+using grib2::Range;
+using grib2::Scaling;
+
+constexpr int default_bits = 16;
+constexpr Bytes largest_section = 4294967295;
+// What libaec may need beyond the codes themselves: its own margin in ecCodes.
+constexpr Bytes ccsds_margin = 10240;
+
+int widest(const FieldDefinition& field) {
+  if (field.bits) return *field.bits;
+  return field.accuracy || field.relative_accuracy ? grib2::most_bits : default_bits;
+}
+
+Bytes data_bound(const Field& field) {
+  const int bits = widest(field.definition);
+  if (!field.ccsds) return grib2::packed_length(field.points, bits);
+  // Incompressible blocks of 32 codes cost a few bits of identification more than the codes.
+  return grib2::packed_length(field.points, bits) + field.points / 16 + ccsds_margin;
+}
+
+Bytes bitmap_length(const Field& field) { return field.definition.missing ? (field.points + 7) / 8 : 0; }
+
+class Grib2Encoder final : public Encoder {
+ public:
+  Grib2Encoder(const std::deque<Field>& fields, bool own_simple) : fields_(fields), own_simple_(own_simple) {}
+
+  Status encode(const RecordKey& key, std::byte* values, Index count, ByteVector& out) override {
+    if (key.field < 0 || key.field >= static_cast<int>(fields_.size()))
+      return {Code::argument, cat("field number ", key.field, " was not defined; ", fields_.size(), " were")};
+    const Field& field = fields_[static_cast<std::size_t>(key.field)];
+    const std::size_t before = out.size();
+    Status status = append(field, key, reinterpret_cast<double*>(values), count, out);
+    if (!status.is_ok()) out.resize(before);
+    return status.in(cat("field '", field.definition.name, "'"));
+  }
+
+ private:
+  Status append(const Field& field, const RecordKey& key, double* values, Index count, ByteVector& out);
+  Status append_values(const Field& field, const RecordKey& key, const double* values, Index count,
+                       ByteVector& out);
+
+  const std::deque<Field>& fields_;
+  bool own_simple_;
+  ByteVector bitmap_;
+  grib2::EccodesPacking eccodes_;
+};
+
+std::string place(const Field& field, Index level) {
+  const Levels& levels = field.definition.levels;
+  return cat(levels.type, " level ", levels.values[static_cast<std::size_t>(level)]);
+}
+
+// Only after the fast pass found that there is one: which value is not finite.
+Status not_finite(const Field& field, Index level, const double* values, Index count) {
+  const auto absent = [&](double x) {
+    return field.definition.missing && std::isnan(*field.definition.missing) && std::isnan(x);
+  };
+  for (Index i = 0; i < count; ++i) {
+    if (std::isfinite(values[i]) || absent(values[i])) continue;
+    return {Code::data, cat(place(field, level), ", index ", i, ": the value is ",
+                            std::isnan(values[i]) ? "NaN" : "infinite",
+                            ", which GRIB2 cannot hold; correct it, or define the field with missing=")};
+  }
+  return {};
+}
+
+Status too_large(const Field& field, Index level, double value) {
+  return {Code::data, cat(place(field, level), ": the value ", value, " is beyond ",
+                          static_cast<double>(FLT_MAX), ", the largest reference that GRIB2 holds")};
+}
+
+// A constant is kept as its reference value alone, a float32: by far most constants are one.
+std::optional<Scaling> constant_scaling(const Field& field, const Range& range, double accuracy) {
+  const Scaling alone{grib2::reference_below(range.least), 0, 0, 0};
+  const double off = range.least - alone.reference;
+  if (accuracy <= 0 || off <= accuracy) return alone;
+  if (field.ccsds) return std::nullopt;
+  // Codes that are all equal carry the rest.
+  int binary = std::ilogb(accuracy) + 1;
+  Scaling rest{alone.reference, std::max(binary, -127), 0, 0};
+  rest.bits = std::max(1, std::ilogb(std::ldexp(off, -rest.binary) + 0.5) + 1);
+  if (rest.bits > grib2::most_bits || grib2::error_of(rest, range) > accuracy) return std::nullopt;
+  return rest;
+}
+
+Status Grib2Encoder::append(const Field& field, const RecordKey& key, double* values, Index count,
+                            ByteVector& out) {
+  if (key.level < 0 || key.level >= static_cast<Index>(field.levels.size()))
+    return {Code::argument,
+            cat("level index ", key.level, " was not defined; ", field.levels.size(), " were")};
+  if (count != field.points)
+    return {Code::argument, cat("a record of ", count, " values was given, ", field.points, " were defined")};
+  const grib2::Interval interval{key.interval_start, key.lead};
+  TR_TRY(grib2::check_interval(interval, field.statistic, field.base));
+
+  const std::size_t start = out.size();
+  out.insert(out.end(), field.parts.head.begin(), field.parts.head.end());
+  for (const grib2::Patch& patch : field.levels[static_cast<std::size_t>(key.level)])
+    out[start + patch.offset] = patch.value;
+  grib2::write_time(&out[start], field.time, interval, field.base);
+  TR_TRY(append_values(field, key, values, count, out));
+  grib2::finish(start, out);
+  return {};
+}
+
+Status Grib2Encoder::append_values(const Field& field, const RecordKey& key, const double* given, Index count,
+                                   ByteVector& out) {
+  auto* values = const_cast<double*>(given);  // ours to overwrite, as encode() says
+  const FieldDefinition& definition = field.definition;
+  bitmap_.clear();
+  Index coded = count;
+  if (definition.missing) {
+    // An infinity, or a NaN that is not the missing value, must be named by its place before values move.
+    const Range before = grib2::range_of(values, count);
+    if (!before.finite) TR_TRY(not_finite(field, key.level, values, count));
+    coded = grib2::compact(values, count, *definition.missing, bitmap_);
+  }
+  if (coded == 0) {
+    append_representation(field.parts.representation, 0, Scaling{0, 0, 0, widest(definition)}, out);
+    grib2::append_bitmap(bitmap_, out);
+    grib2::append_data_header(0, out);
+    return {};
+  }
+  const Range range = grib2::range_of(values, coded);
+  if (!range.finite) return not_finite(field, key.level, values, count);
+  if (range.least < -FLT_MAX || range.least > FLT_MAX) return too_large(field, key.level, range.least);
+
+  double accuracy = definition.accuracy.value_or(0);
+  if (definition.relative_accuracy)
+    accuracy = *definition.relative_accuracy * std::max(std::fabs(range.least), std::fabs(range.most));
+  const bool constant = range.least == range.most;
+  const std::optional<Scaling> scaling = constant       ? constant_scaling(field, range, accuracy)
+                                         : accuracy > 0 ? grib2::scaling_within(range, accuracy)
+                                                        : grib2::scaling_for(range, widest(definition));
+  if (!scaling)
+    return {Code::data,
+            cat(place(field, key.level), ": values from ", range.least, " to ", range.most, " do not fit ",
+                accuracy > 0 ? cat("an accuracy of ", accuracy, " in at most ", grib2::most_bits, " bits")
+                             : cat(widest(definition), " bits"),
+                constant ? " (constants are kept as float32); " : "; ",
+                "ask for less accuracy, or scale the field")};
+
+  const Bytes length = grib2::packed_length(coded, scaling->bits);
+  if (length > largest_section - grib2::data_header)
+    return {Code::format, cat(place(field, key.level), ": ", length,
+                              " octets of values; a GRIB2 section holds at most ", largest_section)};
+  if (!constant && (field.ccsds || !own_simple_))
+    return eccodes_.append(field.parts.representation, values, coded, scaling->bits, bitmap_, out);
+  append_representation(field.parts.representation, static_cast<std::uint64_t>(coded), *scaling, out);
+  grib2::append_bitmap(bitmap_, out);
+  grib2::append_data_header(length, out);
+  if (scaling->bits > 0) grib2::append_packed(values, coded, *scaling, out);
+  return {};
+}
+
+class Grib2Codec final : public Codec {
+ public:
+  explicit Grib2Codec(const StreamDefinition& stream)
+      : stream_(stream), own_simple_(grib2::simple_packing_agrees()) {}
+
+  Status define(const FieldDefinition& field) override {
+    TR_TRY(check_field(field));
+    return add(field).in(cat("field '", field.name, "'"));
+  }
+  Status check_lead(const RecordKey& key) const override {
+    const Field& field = at(key.field);
+    TR_TRY(grib2::check_interval({key.interval_start, key.lead}, field.statistic, field.base)
+               .in(name(key.field)));
+    return check_since(field, key).in(name(key.field));
+  }
+  std::unique_ptr<Encoder> encoder() const override {
+    return std::make_unique<Grib2Encoder>(fields_, own_simple_);
+  }
+  Traits traits() const override { return {}; }
+  ElementType assembled_type(int) const override { return ElementType::f64; }
+
+  double cost(int field) const override {
+    // Nanoseconds per point, measured at 16 bits: docs/design/004-grib-keys.md.
+    const Field& defined = at(field);
+    const double per_point = defined.ccsds || !own_simple_ ? 9.0 : 1.2;
+    return 2000.0 + per_point * static_cast<double>(defined.points) +
+           (defined.definition.missing ? 2.0 : 0.0) * static_cast<double>(defined.points);
+  }
+  Bytes encoded_bound(int field) const override {
+    const Field& defined = at(field);
+    return static_cast<Bytes>(defined.parts.head.size() + defined.parts.representation.size()) +
+           grib2::bitmap_header + bitmap_length(defined) + grib2::data_header + data_bound(defined) +
+           grib2::end_length;
+  }
+  Bytes working_bytes(int field) const override {
+    const Field& defined = at(field);
+    constexpr Bytes small = 64 * 1024;
+    if (!defined.ccsds && own_simple_) return small + bitmap_length(defined);
+    // ecCodes holds the codes in whole octets, libaec's output, the message of this record and that of the
+    // one before.
+    const Bytes octets = (widest(defined.definition) + 7) / 8 * defined.points;
+    return small + bitmap_length(defined) + 2 * (octets + ccsds_margin) + 2 * data_bound(defined);
+  }
+
+ private:
+  Status add(const FieldDefinition& field);
+  Status check_since(const Field& field, const RecordKey& key) const;
+  const Field& at(int field) const { return fields_[static_cast<std::size_t>(field)]; }
+  std::string name(int field) const { return cat("field '", at(field).definition.name, "'"); }
+
+  StreamDefinition stream_;
+  bool own_simple_;
+  std::deque<Field> fields_;  // encoders refer to it
+};
+
+Status Grib2Codec::add(const FieldDefinition& field) {
+  if (field.bits && (*field.bits < 1 || *field.bits > grib2::most_bits))
+    return {Code::argument, cat("bits=", *field.bits, "; a value takes 1 to ", grib2::most_bits, " bits")};
+  if (field.type == ElementType::c64 || field.type == ElementType::c128 || field.type == ElementType::byte)
+    return {Code::format,
+            cat("GRIB2 holds real numbers, not ", name_of(field.type), "; write the parts as two fields")};
+  // Octets 7-10 of section 3 and 6-9 of section 5 count points in 32 bits, all ones meaning "missing".
+  constexpr Index most_points = 4294967294;
+  if (field.elements() > most_points)
+    return {Code::format, cat("a record has ", field.elements(), " points, and GRIB2 holds at most ",
+                              most_points, "; write it in parts")};
+  // ecCodes counts values in an int where it packs them itself.
+  constexpr Index most_through_eccodes = 2147483647;
+  if ((stream_.packing == "ccsds" || !own_simple_) && field.elements() > most_through_eccodes)
+    return {Code::format, cat("a record of ", field.elements(), " points; CCSDS packing takes at most ",
+                              most_through_eccodes, ": choose packing=simple, or write it in parts")};
+  if (const int bits = field.bits.value_or(1);
+      grib2::packed_length(field.elements(), bits) > largest_section - grib2::data_header)
+    return {Code::format,
+            cat("a record of ", field.elements(), " points in ", bits, " bits takes more than the ",
+                largest_section, " octets of a GRIB2 section; ask for fewer bits, or write it in parts")};
+  Result<Field> prepared = grib2::prepare(stream_, field);
+  if (!prepared.is_ok()) return prepared.status();
+  fields_.push_back(std::move(*prepared));
+  return {};
+}
+
+Status Grib2Codec::check_since(const Field& field, const RecordKey& key) const {
+  const Statistic& statistic = field.definition.statistic;
+  if (!field.statistic) return {};
+  if (statistic.since == Statistic::Since::start && key.interval_start != 0)
+    return {Code::argument, cat("the interval begins at lead ", key.interval_start,
+                                " s, but the field was defined since=start")};
+  if (statistic.since == Statistic::Since::duration &&
+      key.lead - key.interval_start > statistic.duration_seconds)
+    return {Code::argument,
+            cat("the interval from ", key.interval_start, " s to ", key.lead, " s is longer than the ",
+                statistic.duration_seconds, " s it was defined with")};
+  return {};
+}
+
+Status check_stream(const StreamDefinition& stream) {
+  if (stream.calendar != Calendar::proleptic_gregorian)
+    return {Code::format, cat("GRIB2 dates are proleptic Gregorian; calendar ", name_of(stream.calendar),
+                              " cannot be held: choose format=raw, or calendar=proleptic_gregorian")};
+  if (stream.packing != "simple" && stream.packing != "ccsds")
+    return {Code::settings, cat("packing '", stream.packing, "' is unknown; the nearest is '",
+                                nearest(stream.packing, std::vector<std::string>{"simple", "ccsds"}), "'")};
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Codec>> make_grib2(const StreamDefinition& stream) {
+  TR_TRY(check_stream(stream));
+  return std::unique_ptr<Codec>(std::make_unique<Grib2Codec>(stream));
+}
+
+}  // namespace tailrace::codec

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/status.hpp"
+
+struct grib_handle;
+
+namespace tailrace::codec::grib2 {
+
+/// An ecCodes handle that frees itself. Setters return ecCodes' own error number, 0 for success: which errors
+/// matter is for the caller to say, because many keys are refused for reasons that the read-back judges
+/// better.
+class Handle {
+ public:
+  /// One of the messages that ecCodes is installed with.
+  static Result<Handle> from_sample(const std::string& name);
+  static Result<Handle> from_message(std::span<const std::byte> message);
+
+  [[nodiscard]] int set(const std::string& key, long value);
+  [[nodiscard]] int set(const std::string& key, double value);
+  [[nodiscard]] int set(const std::string& key, const std::string& value);
+  [[nodiscard]] int set(const std::string& key, std::span<const long> values);
+  [[nodiscard]] int set(const std::string& key, std::span<const double> values);
+  [[nodiscard]] int set_missing(const std::string& key);
+  /// From text as users write it: an integer, a number, "missing", a list of numbers with commas, or a word.
+  [[nodiscard]] int set_text(const std::string& key, const std::string& value);
+
+  [[nodiscard]] bool has(const std::string& key) const;
+  [[nodiscard]] bool is_missing(const std::string& key) const;
+  [[nodiscard]] std::optional<long> integer(const std::string& key) const;
+  [[nodiscard]] std::optional<double> number(const std::string& key) const;
+  [[nodiscard]] std::optional<std::string> text(const std::string& key) const;
+  [[nodiscard]] std::vector<double> numbers(const std::string& key) const;
+  /// The whole message; valid until the handle is changed.
+  [[nodiscard]] std::span<const std::byte> message() const;
+
+ private:
+  struct Free {
+    void operator()(grib_handle* handle) const;
+  };
+  explicit Handle(grib_handle* handle) : handle_(handle) {}
+  std::unique_ptr<grib_handle, Free> handle_;
+};
+
+/// What ecCodes says about one of its error numbers.
+std::string reason(int error);
+/// Whether the error says that the key does not exist in this template.
+bool is_absent(int error);
+
+std::optional<long> as_integer(const std::string& text);
+std::optional<double> as_number(const std::string& text);
+/// "1,2,3"; empty if the text is no list of at least two numbers.
+std::vector<double> as_list(const std::string& text);
+
+}  // namespace tailrace::codec::grib2

@@ -1,0 +1,525 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+// From definitions to a prepared header. The order of the steps is the point: docs/design/004-grib-keys.md
+// says why.
+#include "codec/grib2_header.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/text.hpp"
+
+namespace tailrace::codec::grib2 {
+
+namespace {
+
+struct Governed {
+  std::string_view key;
+  std::string_view instead;
+};
+
+// Keys that records are given by definition or by lead: a second source would win or lose silently.
+constexpr std::array<Governed, 36> governed{{
+    {"edition", "leave it out: it is 2"},
+    {"bitsPerValue", "use bits="},
+    {"numberOfBits", "use bits="},
+    {"numberOfBitsContainingEachPackedValue", "use bits="},
+    {"setBitsPerValue", "use bits="},
+    {"accuracy", "use accuracy="},
+    {"decimalScaleFactor", "use accuracy="},
+    {"decimalPrecision", "use accuracy="},
+    {"setDecimalPrecision", "use accuracy="},
+    {"changeDecimalPrecision", "use accuracy="},
+    {"optimizeScaleFactor", "use accuracy="},
+    {"packingType", "use packing="},
+    {"typeOfPacking", "use packing="},
+    {"dataRepresentationTemplateNumber", "use packing="},
+    {"bitmapPresent", "use missing="},
+    {"bitMapIndicator", "use missing="},
+    {"missingValue", "use missing="},
+    {"values", "use put"},
+    {"codedValues", "use put"},
+    {"dataDate", "use base="},
+    {"dataTime", "use base="},
+    {"year", "use base="},
+    {"month", "use base="},
+    {"day", "use base="},
+    {"hour", "use base="},
+    {"minute", "use base="},
+    {"second", "use base="},
+    {"step", "the step's lead gives it"},
+    {"stepRange", "the step's lead gives it"},
+    {"startStep", "the step's lead gives it"},
+    {"endStep", "the step's lead gives it"},
+    {"stepUnits", "the step's lead gives it"},
+    {"forecastTime", "the step's lead gives it"},
+    {"indicatorOfUnitOfTimeRange", "the step's lead gives it"},
+    {"lengthOfTimeRange", "statistic= and since= give it"},
+    {"indicatorOfUnitForTimeRange", "statistic= and since= give it"},
+}};
+
+Status check_governed(const Keys& keys) {
+  for (const auto& [key, value] : keys) {
+    const auto found = std::find_if(governed.begin(), governed.end(),
+                                    [&](const Governed& entry) { return entry.key == key; });
+    if (found != governed.end())
+      return {Code::argument, cat("key '", key, "' = ", value, " cannot be set: ", found->instead)};
+  }
+  return {};
+}
+
+Status fail(int error, std::string_view key, std::string_view value, std::string_view hint) {
+  return {Code::format, cat("key '", key, "' = ", value, ": ", reason(error), "; ", hint)};
+}
+
+// Takes an ensemble key out of the others, where it would come too late for the choice of template.
+Status take(Keys& keys, std::initializer_list<std::string_view> names, std::optional<long>& typed) {
+  for (auto key = keys.begin(); key != keys.end();) {
+    if (std::find(names.begin(), names.end(), key->first) == names.end()) {
+      ++key;
+      continue;
+    }
+    const std::optional<long> value = as_integer(key->second);
+    if (!value) return {Code::argument, cat("key '", key->first, "' = ", key->second, " is no integer")};
+    if (typed && *typed != *value)
+      return {Code::argument,
+              cat("key '", key->first, "' = ", *value, " contradicts ", *typed, " given elsewhere")};
+    typed = value;
+    key = keys.erase(key);
+  }
+  return {};
+}
+
+Status check_octet(std::string_view what, std::optional<long> value) {
+  if (!value || (*value >= 0 && *value <= 254)) return {};
+  return {Code::format,
+          cat(what, " ", *value, " does not fit the one octet that GRIB2 has for it (0 to 254)")};
+}
+
+Status resolve_ensemble(Request& request) {
+  const StreamDefinition& stream = *request.stream;
+  if (stream.member) request.member = *stream.member;
+  if (stream.members) request.members = *stream.members;
+  for (Keys* keys : {&request.stream_keys, &request.field_keys}) {
+    TR_TRY(take(*keys, {"perturbationNumber", "number"}, request.member));
+    TR_TRY(take(*keys, {"numberOfForecastsInEnsemble", "totalNumber"}, request.members));
+    TR_TRY(take(*keys, {"productDefinitionTemplateNumber"}, request.own_template));
+  }
+  if (request.members && !request.member)
+    return {Code::argument,
+            cat("members=", *request.members, " without member=; say which one this stream is")};
+  TR_TRY(check_octet("ensemble member", request.member));
+  return check_octet("ensemble size", request.members);
+}
+
+Status check_levels(const Request& request) {
+  const Levels& levels = request.field->levels;
+  if (levels.coefficients.empty()) return {};
+  if (!request.level_type.starts_with("hybrid"))
+    return {Code::argument,
+            cat("vertical coefficients belong to hybrid levels, not to ", request.level_type)};
+  if (levels.coefficients.size() % 2 != 0)
+    return {Code::argument,
+            cat(levels.coefficients.size(), " vertical coefficients: as many b as a are needed")};
+  const double deepest = *std::max_element(levels.values.begin(), levels.values.end());
+  if (deepest * 2 > static_cast<double>(levels.coefficients.size()))
+    return {Code::argument, cat("level ", deepest, " is beyond the ", levels.coefficients.size() / 2,
+                                " pairs of vertical coefficients")};
+  return {};
+}
+
+std::size_t section_begin(const ByteVector& head, int number) {
+  std::size_t at = 16;
+  while (at + 5 <= head.size() && std::to_integer<int>(head[at + 4]) < number) at += get_number(&head[at], 4);
+  return std::min(at, head.size());
+}
+
+// Sections 0 to 3 of one head and section 4 of another: what a sample says about its product (template,
+// level, statistic, member) is not wanted, and ecCodes refuses to go from some templates to others.
+ByteVector with_product_of(const ByteVector& grid, const ByteVector& product) {
+  ByteVector head(grid.begin(), grid.begin() + static_cast<std::ptrdiff_t>(section_begin(grid, 4)));
+  head.insert(head.end(), product.begin() + static_cast<std::ptrdiff_t>(section_begin(product, 4)),
+              product.end());
+  return head;
+}
+
+/// Builds the header on one handle, in the only order that keeps what was asked.
+class Builder {
+ public:
+  explicit Builder(const Request& request)
+      : request_(request), stream_(*request.stream), field_(*request.field) {}
+
+  Result<Field> build();
+
+ private:
+  Status begin();
+  Status early_keys();
+  Status reference_time();
+  Status product_template();
+  Status ensemble();
+  Status statistic();
+  Status level_type();
+  Status parameter();
+  Status coefficients();
+  Status level(std::size_t index);
+  Status late_keys(const Keys& keys);
+  Status set(const std::string& key, long value, std::string_view hint);
+  Status surface(const std::string& which, double value);
+  Result<Bytes> locate(const std::string& key, int width, long one, long other);
+  Status locate_time(TimeOffsets& offsets);
+  Status all_levels(Field& field);
+
+  const Request& request_;
+  const StreamDefinition& stream_;
+  const FieldDefinition& field_;
+  std::optional<Handle> handle_;
+  std::vector<double> sample_pv_;
+  Keys wanted_;
+};
+
+Status Builder::set(const std::string& key, long value, std::string_view hint) {
+  if (const int error = handle_->set(key, value); error != 0) return fail(error, key, cat(value), hint);
+  wanted_.emplace_back(key, cat(value));
+  return {};
+}
+
+// The packing comes from ecCodes' own small sample: on the sample of the grid ecCodes would unpack and repack
+// all values.
+Status Builder::begin() {
+  Result<Handle> own = Handle::from_sample("GRIB2");
+  if (!own.is_ok()) return own.status();
+  const std::string packing = stream_.packing == "ccsds" ? "grid_ccsds" : "grid_simple";
+  if (const int error = own->set("packingType", packing); error != 0)
+    return fail(error, "packingType", packing, "this ecCodes cannot; choose packing=simple");
+  wanted_.emplace_back("packingType", packing);
+  Result<Parts> parts = cut(own->message());
+  if (!parts.is_ok()) return parts.status();
+  std::uint64_t points = 1;
+  if (const ByteVector& sample = field_.georeference.sample; !sample.empty()) {
+    Result<Parts> given = cut(sample);
+    if (!given.is_ok()) return given.status();
+    // A hybrid field keeps the sample's coefficients if it has none of its own.
+    if (Result<Handle> whole = Handle::from_message(constant_message(*given, points)); whole.is_ok())
+      sample_pv_ = whole->numbers("pv");
+    parts->head = with_product_of(given->head, parts->head);
+  }
+  Result<Handle> handle = Handle::from_message(constant_message(*parts, points));
+  if (!handle.is_ok()) return handle.status();
+  handle_ = std::move(*handle);
+  return {};
+}
+
+// Centre and table versions come first: names and tables are looked up by them. Keys that do not exist yet
+// come again later.
+Status Builder::early_keys() {
+  for (const auto& [key, value] : request_.stream_keys) {
+    if (const int error = handle_->set_text(key, value); error != 0 && !is_absent(error))
+      return fail(error, key, value, "correct the stream's keys=");
+  }
+  return {};
+}
+
+Status Builder::reference_time() {
+  const DateTime& base = stream_.base;
+  const std::string_view hint = "GRIB2 holds years 0 to 65534";
+  if (base.year < 0 || base.year > 65534)
+    return {Code::format, cat("base time ", format_time(base), ": ", hint)};
+  TR_TRY(set("year", static_cast<long>(base.year), hint));
+  TR_TRY(set("month", base.month, hint));
+  TR_TRY(set("day", base.day, hint));
+  TR_TRY(set("hour", base.hour, hint));
+  TR_TRY(set("minute", base.minute, hint));
+  return set("second", base.second, hint);
+}
+
+Status Builder::product_template() {
+  const bool interval = field_.statistic.process != Process::instant;
+  const long number =
+      request_.own_template.value_or(request_.member ? (interval ? 11 : 1) : (interval ? 8 : 0));
+  if (const int error = handle_->set("productDefinitionTemplateNumber", number); error != 0)
+    return fail(error, "productDefinitionTemplateNumber", cat(number), "ecCodes has no such template");
+  wanted_.emplace_back("productDefinitionTemplateNumber", cat(number));
+  if (interval != handle_->has("lengthOfTimeRange"))
+    return {Code::format, cat("template 4.", number,
+                              interval ? " has no interval, which a statistic needs"
+                                       : " needs an interval: give statistic=",
+                              "; or leave productDefinitionTemplateNumber out")};
+  return {};
+}
+
+Status Builder::ensemble() {
+  if (!request_.member) return {};
+  const std::string_view hint =
+      "the template has no ensemble member; leave productDefinitionTemplateNumber out";
+  TR_TRY(set("perturbationNumber", *request_.member, hint));
+  return request_.members ? set("numberOfForecastsInEnsemble", *request_.members, hint) : Status();
+}
+
+Status Builder::statistic() {
+  if (field_.statistic.process == Process::instant) return {};
+  static constexpr std::array<long, 5> code_table_4_10{255, 1, 0, 2, 3};
+  const std::string_view hint = "the template has no statistic";
+  TR_TRY(set("numberOfTimeRange", 1, hint));
+  TR_TRY(set("typeOfTimeIncrement", 2, hint));
+  return set("typeOfStatisticalProcessing",
+             code_table_4_10[static_cast<std::size_t>(field_.statistic.process)], hint);
+}
+
+Status Builder::level_type() {
+  if (!handle_->has("typeOfFirstFixedSurface")) return {};
+  for (const char* which : {"First", "Second"}) {
+    for (const char* part : {"scaleFactorOf", "scaledValueOf"})
+      (void)handle_->set_missing(
+          cat(part, which, "FixedSurface"));  // what the sample had; absent in some templates
+  }
+  const int error = handle_->set("typeOfLevel", request_.level_type);
+  // Unknown types are accepted in silence and leave the old one.
+  if (error == 0 && handle_->text("typeOfLevel") == request_.level_type) return {};
+  return fail(error, "typeOfLevel", request_.level_type,
+              cat("ecCodes does not know this type of level; it stayed ",
+                  handle_->text("typeOfLevel").value_or("?")));
+}
+
+Status Builder::parameter() {
+  if (request_.named_by_keys) return {};
+  const int error = handle_->set("shortName", field_.name);
+  if (error == 0) {
+    // Names may bring a level of their own (2t: 2 m above ground) and override the one that was asked for.
+    const std::string type = handle_->text("typeOfLevel").value_or("unknown"),
+                      at = handle_->text("level").value_or("0");
+    if (!handle_->has("typeOfFirstFixedSurface") || same_level_type(request_.level_type, type)) return {};
+    return differs(
+        *handle_, {"typeOfLevel", request_.level_type},
+        cat("the name '", field_.name, "' belongs to levels=", type == "heightAboveGround" ? "height" : type,
+            at == "0" ? "" : ":" + at, ": define it there, or by another name"));
+  }
+  const bool instant = field_.statistic.process == Process::instant;
+  return fail(
+      error, "shortName", field_.name,
+      instant ? "ecCodes knows no such name for a value at one instant; if it is accumulated, averaged or "
+                "extreme, say "
+                "statistic=accum|average|maximum|minimum; otherwise correct the name, the centre, or give "
+                "discipline, parameterCategory and parameterNumber as keys"
+              : "ecCodes knows no such name with this statistic; correct the name or the centre, or give "
+                "discipline, "
+                "parameterCategory and parameterNumber as keys");
+}
+
+Status Builder::coefficients() {
+  const bool hybrid = request_.level_type.starts_with("hybrid");
+  const std::vector<double>& pv =
+      field_.levels.coefficients.empty() && hybrid ? sample_pv_ : field_.levels.coefficients;
+  if (pv.empty()) return {};
+  if (const int error = handle_->set("PVPresent", 1L); error != 0)
+    return fail(error, "PVPresent", "1", "no room for coefficients");
+  if (const int error = handle_->set("pv", std::span<const double>(pv)); error != 0)
+    return fail(error, "pv", cat(pv.size(), " values"), "GRIB2 holds at most 65535 coefficients");
+  wanted_.emplace_back("NV", cat(pv.size()));
+  const std::vector<double> got = handle_->numbers("pv");
+  for (std::size_t i = 0; i < pv.size(); ++i) {
+    // Coefficients are stored as float32.
+    if (i >= got.size() || std::fabs(got[i] - pv[i]) > 1.2e-7 * std::fabs(pv[i]))
+      return {Code::format, cat("vertical coefficient ", i, " was asked to be ", pv[i], " but reads back as ",
+                                i < got.size() ? cat(got[i]) : "nothing")};
+  }
+  return {};
+}
+
+Status Builder::surface(const std::string& which, double value) {
+  const std::string type_key = cat("typeOf", which, "FixedSurface");
+  const Result<Surface> surface =
+      surface_of(request_.level_type, handle_->integer(type_key).value_or(255), value);
+  if (!surface.is_ok()) return surface.status();
+  const std::string scale_key = cat("scaleFactorOf", which, "FixedSurface"),
+                    value_key = cat("scaledValueOf", which, "FixedSurface");
+  int error = surface->missing ? handle_->set_missing(scale_key) : handle_->set(scale_key, surface->scale);
+  if (error == 0)
+    error = surface->missing ? handle_->set_missing(value_key) : handle_->set(value_key, surface->scaled);
+  return error == 0 ? Status() : fail(error, value_key, cat(value), "choose another type of level");
+}
+
+// After the name, which sets a level of its own (2t: 2 m above ground).
+Status Builder::level(std::size_t index) {
+  if (!handle_->has("scaledValueOfFirstFixedSurface")) return {};
+  TR_TRY(surface("First", field_.levels.values[index]));
+  const bool layer = handle_->integer("typeOfSecondFixedSurface").value_or(255) != 255;
+  const bool by_keys =
+      std::any_of(request_.field_keys.begin(), request_.field_keys.end(), [](const auto& key) {
+        return key.first.find("SecondFixed") != std::string::npos || key.first == "bottomLevel";
+      });
+  if (!field_.levels.bottoms.empty() && !layer)
+    return {Code::argument,
+            cat("level type ", request_.level_type, " has one surface; leave the bottoms out")};
+  if (!field_.levels.bottoms.empty()) return surface("Second", field_.levels.bottoms[index]);
+  const bool between_numbers =
+      layer && handle_->integer("typeOfSecondFixedSurface") == handle_->integer("typeOfFirstFixedSurface");
+  if (between_numbers && !by_keys)
+    return {Code::argument,
+            cat("level type ", request_.level_type, " is a layer: give the bottom of each level too")};
+  return {};
+}
+
+Status Builder::late_keys(const Keys& keys) {
+  for (const auto& [key, value] : keys) {
+    wanted_.emplace_back(key, value);
+    if (matches(*handle_, wanted_.back()) && !key.starts_with("set") && !key.starts_with("delete")) continue;
+    if (const int error = handle_->set_text(key, value); error != 0)
+      return fail(error, key, value, "correct keys=; the key may belong to another template or be read-only");
+  }
+  return {};
+}
+
+// Sets a key to two values whose octets all differ: where the messages differ is where the key is kept.
+Result<Bytes> Builder::locate(const std::string& key, int width, long one, long other) {
+  ByteVector messages[2];
+  const std::array<long, 2> values{one, other};
+  for (int i = 0; i < 2; ++i) {
+    Result<Handle> copy = Handle::from_message(handle_->message());
+    if (!copy.is_ok()) return copy.status();
+    if (const int error = copy->set(key, values[static_cast<std::size_t>(i)]); error != 0)
+      return fail(error, key, cat(values[static_cast<std::size_t>(i)]), "the template cannot hold a lead");
+    const auto message = copy->message();
+    messages[i].assign(message.begin(), message.end());
+  }
+  std::vector<Bytes> different;
+  for (std::size_t i = 0; i < std::min(messages[0].size(), messages[1].size()); ++i) {
+    if (messages[0][i] != messages[1][i]) different.push_back(static_cast<Bytes>(i));
+  }
+  const bool found = messages[0].size() == messages[1].size() &&
+                     different.size() == static_cast<std::size_t>(width) &&
+                     different.back() - different.front() == width - 1 &&
+                     get_number(&messages[0][static_cast<std::size_t>(different.front())], width) ==
+                         static_cast<std::uint64_t>(one);
+  if (found) return different.front();
+  return Status(
+      Code::unsupported,
+      cat("key '", key, "' of template 4.", handle_->integer("productDefinitionTemplateNumber").value_or(-1),
+          " is not kept in ", width, " octets of its own; choose another template"));
+}
+
+Status Builder::locate_time(TimeOffsets& offsets) {
+  struct Place {
+    const char* key;
+    int width;
+    long one, other;
+    Bytes* to;
+  };
+  Bytes second = -1;
+  const std::array<Place, 6> places{
+      {{"indicatorOfUnitOfTimeRange", 1, 0, 1, &offsets.unit},
+       {"forecastTime", 4, 0x01020304, 0x05060708, &offsets.forecast_time},
+       {"yearOfEndOfOverallTimeInterval", 2, 0x0102, 0x0304, &offsets.end_time},
+       {"secondOfEndOfOverallTimeInterval", 1, 1, 2, &second},
+       {"indicatorOfUnitForTimeRange", 1, 0, 1, &offsets.range_unit},
+       {"lengthOfTimeRange", 4, 0x01020304, 0x05060708, &offsets.range_length}}};
+  const std::size_t count = field_.statistic.process == Process::instant ? 2 : places.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const Place& place = places[i];
+    Result<Bytes> at = locate(place.key, place.width, place.one, place.other);
+    if (!at.is_ok()) return at.status();
+    *place.to = *at;
+  }
+  if (count > 2 && second != offsets.end_time + 6)
+    return {Code::unsupported, "the end of the interval is not kept in 7 octets; choose another template"};
+  return {};
+}
+
+Status Builder::all_levels(Field& field) {
+  for (std::size_t index = 0; index < field_.levels.values.size(); ++index) {
+    if (index > 0) {
+      TR_TRY(level(index));
+      TR_TRY(late_keys(request_.field_keys));
+    }
+    Result<Parts> parts = cut(handle_->message());
+    if (!parts.is_ok()) return parts.status();
+    if (index == 0) field.parts = *parts;
+    const ByteVector &first = field.parts.head, &here = parts->head;
+    if (first.size() != here.size())
+      return {Code::format, cat("level ", field_.levels.values[index],
+                                " changes the length of the header; use a stream of its own")};
+    std::vector<Patch>& patches = field.levels.emplace_back();
+    for (std::size_t i = 0; i < first.size(); ++i) {
+      if (first[i] != here[i]) patches.push_back({i, here[i]});
+    }
+  }
+  return {};
+}
+
+Result<Field> Builder::build() {
+  TR_TRY(begin());
+  TR_TRY(early_keys());
+  TR_TRY(reference_time());
+  TR_TRY(set_grid(*handle_, field_, grid_keys(request_), !field_.georeference.sample.empty(), wanted_));
+  TR_TRY(product_template());
+  TR_TRY(ensemble());
+  TR_TRY(statistic());
+  TR_TRY(level_type());
+  TR_TRY(parameter());
+  TR_TRY(coefficients());
+  TR_TRY(level(0));
+  TR_TRY(late_keys(request_.stream_keys));
+  TR_TRY(late_keys(request_.field_keys));
+  Field field;
+  field.definition = field_;
+  field.definition.georeference = {};  // read; it may be a large sample
+  field.base = stream_.base;
+  field.points = field_.elements();
+  field.ccsds = stream_.packing == "ccsds";
+  field.statistic = field_.statistic.process != Process::instant;
+  TR_TRY(locate_time(field.time));
+  TR_TRY(all_levels(field));
+  TR_TRY(verify(field, request_, wanted_));
+  return field;
+}
+
+}  // namespace
+
+// Of all surfaces only these have a number; 0 on others (surface, mean sea level, tropopause) means that
+// there is none.
+Result<Surface> surface_of(const std::string& level_type, long type_of_surface, double value) {
+  const bool numbered = type_of_surface == 20 ||
+                        (type_of_surface >= 100 && type_of_surface != 101 && type_of_surface <= 161) ||
+                        type_of_surface == 168;
+  if (value == 0 && !numbered) return Surface{0, 0, true};
+  const bool in_hpa = type_of_surface == 100 && level_type != "isobaricInPa";
+  const double stored = in_hpa ? value * 100 : value;
+  constexpr double largest = 4294967294.0;
+  double power = 1;
+  for (long scale = 0; scale <= 9; ++scale, power *= 10) {
+    const double scaled = std::nearbyint(stored * power);
+    if (scaled < 0 || scaled > largest) break;
+    if (std::fabs(scaled / power - stored) <= 1e-12 * std::fabs(stored))
+      return Surface{scale, static_cast<long>(scaled), false};
+  }
+  return Status(Code::format,
+                cat("level ", value, " of type ", level_type,
+                    " cannot be held: GRIB2 keeps levels as positive decimals of up to 32 bits"));
+}
+
+Result<Request> resolve(const StreamDefinition& stream, const FieldDefinition& field) {
+  Request request;
+  request.stream = &stream;
+  request.field = &field;
+  request.stream_keys = stream.keys;
+  request.field_keys = field.keys;
+  request.level_type = field.levels.type == "pressure" ? "isobaricInhPa"
+                       : field.levels.type == "height" ? "heightAboveGround"
+                                                       : field.levels.type;
+  TR_TRY(check_governed(stream.keys));
+  TR_TRY(check_governed(field.keys));
+  TR_TRY(check_governed(field.georeference.keys));
+  for (const auto& [key, value] : field.keys)
+    request.named_by_keys =
+        request.named_by_keys || key == "parameterNumber" || key == "paramId" || key == "shortName";
+  TR_TRY(resolve_ensemble(request));
+  TR_TRY(check_levels(request));
+  return request;
+}
+
+Result<Field> prepare(const StreamDefinition& stream, const FieldDefinition& field) {
+  Result<Request> request = resolve(stream, field);
+  if (!request.is_ok()) return request.status();
+  return Builder(*request).build();
+}
+
+}  // namespace tailrace::codec::grib2

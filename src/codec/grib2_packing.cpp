@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "codec/grib2_packing.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cfloat>
+#include <cmath>
+
+namespace tailrace::codec::grib2 {
+
+namespace {
+
+constexpr int lanes = 8;
+constexpr int largest_scale = 127;  // of E, in ecCodes
+constexpr Index block =
+    2048;  // values packed at a time; a multiple of 8, so that each block ends on a whole octet
+
+double power_of_ten(int exponent) {
+  // By repeated multiplication, as ecCodes does: pow() rounds otherwise.
+  double power = 1;
+  for (; exponent > 0; --exponent) power *= 10;
+  for (; exponent < 0; ++exponent) power /= 10;
+  return power;
+}
+
+// The smallest E whose largest code still fits `bits`.
+std::optional<int> binary_scale(double range, int bits) {
+  const double largest_code = std::ldexp(1.0, bits) - 1;
+  const auto fits = [&](int scale) { return std::floor(std::ldexp(range, -scale) + 0.5) <= largest_code; };
+  int scale = std::ilogb(range) - bits;
+  while (!fits(scale)) ++scale;
+  while (fits(scale - 1)) --scale;
+  if (scale < -largest_scale || scale > largest_scale) return std::nullopt;
+  return scale;
+}
+
+void store_16(const double* values, Index count, double factor, double reference, double divisor,
+              std::byte* to) {
+  std::uint16_t codes[block];
+  for (Index i = 0; i < count; ++i) {
+    const auto code = static_cast<std::uint32_t>(
+        static_cast<std::int32_t>((values[i] * factor - reference) * divisor + 0.5));
+    codes[i] = static_cast<std::uint16_t>(code << 8 | code >> 8);
+  }
+  if constexpr (std::endian::native == std::endian::big) {
+    for (Index i = 0; i < count; ++i) codes[i] = static_cast<std::uint16_t>(codes[i] << 8 | codes[i] >> 8);
+  }
+  std::memcpy(to, codes, static_cast<std::size_t>(count) * 2);
+}
+
+void store_big_endian(std::byte* to, std::uint32_t value) {
+  if constexpr (std::endian::native == std::endian::little) value = __builtin_bswap32(value);
+  std::memcpy(to, &value, sizeof value);
+}
+
+void store_codes(const std::uint32_t* codes, Index count, int bits, std::byte* to) {
+  if (bits == 24) {
+    // Four octets at a time, the last of which the next code overwrites: `to` has room for one more.
+    for (Index i = 0; i < count; ++i, to += 3) store_big_endian(to, codes[i] << 8);
+    return;
+  }
+  std::uint64_t pending = 0;
+  int held = 0;
+  for (Index i = 0; i < count; ++i) {
+    pending = pending << bits | codes[i];
+    held += bits;
+    if (held >= 32) {
+      held -= 32;
+      store_big_endian(to, static_cast<std::uint32_t>(pending >> held));
+      to += 4;
+    }
+  }
+  for (; held >= 8; ++to) {
+    held -= 8;
+    *to = static_cast<std::byte>(pending >> held & 0xff);
+  }
+  if (held > 0) *to = static_cast<std::byte>(pending << (8 - held) & 0xff);
+}
+
+void store_any(const double* values, Index count, double factor, double reference, double divisor, int bits,
+               std::byte* to) {
+  std::uint32_t codes[block];
+  if (bits < 32) {
+    for (Index i = 0; i < count; ++i)
+      codes[i] = static_cast<std::uint32_t>(
+          static_cast<std::int32_t>((values[i] * factor - reference) * divisor + 0.5));
+  } else {
+    for (Index i = 0; i < count; ++i)
+      codes[i] = static_cast<std::uint32_t>(
+          static_cast<std::int64_t>((values[i] * factor - reference) * divisor + 0.5));
+  }
+  store_codes(codes, count, bits, to);
+}
+
+}  // namespace
+
+Range range_of(const double* values, Index count) {
+  // Independent lanes, so that the compiler may use vectors; x - x is 0 for finite x and NaN for others.
+  std::array<double, lanes> least, most, zero{};
+  least.fill(DBL_MAX);
+  most.fill(-DBL_MAX);
+  const Index whole = count - count % lanes;
+  for (Index i = 0; i < whole; i += lanes) {
+    for (int j = 0; j < lanes; ++j) {
+      const double x = values[i + j];
+      least[j] = x < least[j] ? x : least[j];
+      most[j] = x > most[j] ? x : most[j];
+      zero[j] += x - x;
+    }
+  }
+  for (Index i = whole; i < count; ++i) {
+    least[0] = std::min(least[0], values[i]);
+    most[0] = std::max(most[0], values[i]);
+    zero[0] += values[i] - values[i];
+  }
+  Range range{*std::min_element(least.begin(), least.end()), *std::max_element(most.begin(), most.end()),
+              true};
+  for (const double sum : zero) range.finite = range.finite && sum == 0;
+  return range;
+}
+
+Index compact(double* values, Index count, double missing, ByteVector& bitmap) {
+  bitmap.assign(static_cast<std::size_t>((count + 7) / 8), std::byte{0});
+  const bool missing_is_nan = std::isnan(missing);
+  Index there = 0;
+  for (Index i = 0; i < count; ++i) {
+    const double x = values[i];
+    const bool absent = missing_is_nan ? std::isnan(x) : x == missing;
+    bitmap[static_cast<std::size_t>(i / 8)] |= static_cast<std::byte>((absent ? 0 : 0x80) >> i % 8);
+    values[there] = x;
+    there += absent ? 0 : 1;
+  }
+  if (there == count) bitmap.clear();
+  return there;
+}
+
+double reference_below(double value) {
+  if (value == 0) return 0;
+  if (std::fabs(value) < FLT_MIN) return value > 0 ? 0.0 : -static_cast<double>(FLT_MIN);
+  float nearest = static_cast<float>(value);
+  if (static_cast<double>(nearest) > value) nearest = std::nextafter(nearest, -FLT_MAX);
+  return static_cast<double>(nearest);
+}
+
+std::optional<Scaling> scaling_for(const Range& range, int bits) {
+  // ecCodes first brings the range within what E = -127 .. 127 can express, by powers of ten.
+  const double codes = std::ldexp(1.0, bits) - 1;
+  const double narrowest = std::ldexp(codes, -largest_scale);
+  const double widest = std::ldexp(codes, largest_scale);
+  Scaling scaling;
+  scaling.bits = bits;
+  double decimal = 1, least = range.least, most = range.most;
+  while (most - least < narrowest) {
+    ++scaling.decimal;
+    decimal *= 10;
+    least = range.least * decimal;
+    most = range.most * decimal;
+  }
+  while (most - least > widest) {
+    --scaling.decimal;
+    decimal /= 10;
+    least = range.least * decimal;
+    most = range.most * decimal;
+  }
+  if (std::fabs(least) > FLT_MAX) return std::nullopt;
+  scaling.reference = reference_below(least);
+  const std::optional<int> scale = binary_scale(most - scaling.reference, bits);
+  if (!scale) return std::nullopt;
+  scaling.binary = *scale;
+  return scaling;
+}
+
+double error_of(const Scaling& scaling, const Range& range) {
+  const double rounding = 4 * DBL_EPSILON * std::max(std::fabs(range.least), std::fabs(range.most));
+  if (scaling.bits == 0)
+    return std::fabs(range.least - scaling.reference) + std::fabs(range.most - range.least);
+  return std::ldexp(0.5, scaling.binary) * power_of_ten(-scaling.decimal) + rounding;
+}
+
+std::optional<Scaling> scaling_within(const Range& range, double accuracy) {
+  // The range in steps of twice the accuracy says how many bits cannot do; from there on each count is tried.
+  const double steps = (range.most - range.least) / 2 / accuracy;
+  int bits = steps > 1 ? std::min(std::ilogb(steps), most_bits) : 1;
+  for (bits = std::max(bits, 1); bits <= most_bits; ++bits) {
+    const std::optional<Scaling> scaling = scaling_for(range, bits);
+    if (scaling && error_of(*scaling, range) <= accuracy) return scaling;
+  }
+  return std::nullopt;
+}
+
+Bytes packed_length(Index count, int bits) { return count / 8 * bits + (count % 8 * bits + 7) / 8; }
+
+void append_packed(const double* values, Index count, const Scaling& scaling, ByteVector& out) {
+  std::byte packed[block * 4 + 4];
+  const double factor = power_of_ten(scaling.decimal);
+  const double divisor = std::ldexp(1.0, -scaling.binary);
+  for (Index at = 0; at < count; at += block) {
+    const Index here = std::min(block, count - at);
+    if (scaling.bits == 16) {
+      store_16(values + at, here, factor, scaling.reference, divisor, packed);
+    } else {
+      store_any(values + at, here, factor, scaling.reference, divisor, scaling.bits, packed);
+    }
+    out.insert(out.end(), packed, packed + packed_length(here, scaling.bits));
+  }
+}
+
+}  // namespace tailrace::codec::grib2

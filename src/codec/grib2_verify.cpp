@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+// The proof that a definition became what it asks for: ecCodes drops and overrides keys silently, depending
+// on their order, so every key is read back from the octets that records will have.
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.hpp"
+#include "codec/grib2_header.hpp"
+
+namespace tailrace::codec::grib2 {
+
+namespace {
+
+bool same_number(const std::string& key, double wanted, double got) {
+  // Angles are stored in millionths of a degree, and longitudes within one turn.
+  if (key.find("itude") != std::string::npos || key.ends_with("InDegrees")) {
+    const double off = std::fabs(wanted - got);
+    const bool turns = key.starts_with("longitude") || key.starts_with("LoV");
+    return off <= 1.000001e-6 || (turns && std::fabs(off - 360) <= 1.000001e-6);
+  }
+  return std::fabs(wanted - got) <= 1e-7 * std::max(std::fabs(wanted), std::fabs(got));
+}
+
+bool same_list(const std::vector<double>& wanted, const std::vector<double>& got) {
+  return wanted.size() == got.size() && std::equal(wanted.begin(), wanted.end(), got.begin(),
+                                                   [](double a, double b) { return same_number("", a, b); });
+}
+
+// Keys that make ecCodes do something and hold nothing themselves.
+bool is_action(const std::string& key) {
+  for (const std::string_view verb : {"set", "delete"}) {
+    if (key.starts_with(verb) && key.size() > verb.size() &&
+        std::isupper(static_cast<unsigned char>(key[verb.size()])) != 0)
+      return true;
+  }
+  return false;
+}
+
+ByteVector message_for(const Field& field, std::size_t level, const Interval& interval) {
+  Parts parts = field.parts;
+  for (const Patch& patch : field.levels[level]) parts.head[patch.offset] = patch.value;
+  write_time(parts.head.data(), field.time, interval, field.base);
+  return constant_message(parts, static_cast<std::uint64_t>(field.points));
+}
+
+std::string hint_for(const Handle& handle, const std::string& key) {
+  const std::string name = handle.text("shortName").value_or("?"),
+                    type = handle.text("typeOfLevel").value_or("?");
+  const std::string level = handle.text("level").value_or("?");
+  if (key == "shortName")
+    return cat("ecCodes knows this parameter on ", type, ":", level, " as '", name,
+               "': define it by that name, or on other levels");
+  if (key == "typeOfLevel" || key == "level" || key == "topLevel" || key == "bottomLevel")
+    return cat("the name '", name, "' belongs to levels=", type == "heightAboveGround" ? "height" : type, ":",
+               level, ": ask for those, or for another name");
+  if (key == "typeOfStatisticalProcessing" || key == "stepType")
+    return cat("the name '", name, "' has a statistic of its own (", handle.text("stepType").value_or("?"),
+               "): ask for that one");
+  return "leave the key out, or find the key that overrides it";
+}
+
+Status check_all(const Handle& handle, const Keys& wanted) {
+  for (const Wanted& each : wanted) {
+    if (!matches(handle, each)) return differs(handle, each, hint_for(handle, each.first));
+  }
+  return {};
+}
+
+Status check_surface(const Handle& handle, const std::string& which, const Surface& wanted, double value) {
+  const bool missing = handle.is_missing(cat("scaledValueOf", which, "FixedSurface"));
+  const bool right = wanted.missing
+                         ? missing
+                         : !missing &&
+                               handle.integer(cat("scaledValueOf", which, "FixedSurface")) == wanted.scaled &&
+                               handle.integer(cat("scaleFactorOf", which, "FixedSurface")) == wanted.scale;
+  if (right) return {};
+  return differs(handle, {which == "First" ? "level" : "bottomLevel", cat(value)}, hint_for(handle, "level"));
+}
+
+// Levels that a key of the user's fixes are judged by that key.
+bool levels_by_keys(const Request& request) {
+  for (const auto& [key, value] : request.field_keys) {
+    if (key.find("FixedSurface") != std::string::npos || key == "level" || key.ends_with("Level"))
+      return true;
+  }
+  return false;
+}
+
+Status check_level(const Handle& handle, const Field& field, const Request& request, std::size_t level) {
+  Keys wanted;
+  if (!same_level_type(request.level_type, handle.text("typeOfLevel").value_or("unknown")))
+    wanted.emplace_back("typeOfLevel", request.level_type);
+  if (!request.named_by_keys) wanted.emplace_back("shortName", field.definition.name);
+  TR_TRY(check_all(handle, wanted));
+  if (levels_by_keys(request)) return {};
+  const Levels& levels = field.definition.levels;
+  const Result<Surface> first = surface_of(
+      request.level_type, handle.integer("typeOfFirstFixedSurface").value_or(255), levels.values[level]);
+  if (!first.is_ok()) return first.status();
+  TR_TRY(check_surface(handle, "First", *first, levels.values[level]));
+  if (levels.bottoms.empty()) return {};
+  const Result<Surface> second = surface_of(
+      request.level_type, handle.integer("typeOfSecondFixedSurface").value_or(255), levels.bottoms[level]);
+  if (!second.is_ok()) return second.status();
+  return check_surface(handle, "Second", *second, levels.bottoms[level]);
+}
+
+Status check_time(Handle& handle, const Field& field, const Interval& interval) {
+  const std::int64_t start = field.statistic ? interval.start : interval.end;
+  const TimeUnit unit = unit_of(start, interval.end);
+  Keys wanted{{"indicatorOfUnitOfTimeRange", cat(unit.code)},
+              {"startStep", cat(start / unit.seconds)},
+              {"endStep", cat(interval.end / unit.seconds)}};
+  // Unless it is told the unit, ecCodes answers in hours, rounded.
+  if (handle.set("stepUnits", std::string(unit.letter)) != 0)
+    return {Code::format, cat("ecCodes does not know steps in ", unit.letter)};
+  wanted.emplace_back(
+      "stepRange", start == interval.end ? wanted[1].second : cat(wanted[1].second, "-", wanted[2].second));
+  const DateTime valid = from_seconds(to_seconds(field.base, Calendar::proleptic_gregorian) + interval.end,
+                                      Calendar::proleptic_gregorian);
+  // ecCodes computes these in fractions of days and may lose a minute where seconds are involved.
+  if (field.base.second == 0 && valid.second == 0) {
+    wanted.emplace_back("validityDate", cat(valid.year * 10000 + valid.month * 100 + valid.day));
+    wanted.emplace_back("validityTime", cat(valid.hour * 100 + valid.minute));
+  }
+  if (field.statistic) {
+    wanted.emplace_back("yearOfEndOfOverallTimeInterval", cat(valid.year));
+    wanted.emplace_back("dayOfEndOfOverallTimeInterval", cat(valid.day));
+    wanted.emplace_back("secondOfEndOfOverallTimeInterval", cat(valid.second));
+  }
+  return check_all(handle, wanted);
+}
+
+}  // namespace
+
+bool matches(const Handle& handle, const Wanted& wanted) {
+  const auto& [key, value] = wanted;
+  if (is_action(key)) return true;
+  if (value == "missing") return handle.is_missing(key);
+  if (handle.text(key) == value) return true;
+  if (const auto integer = as_integer(value); integer && handle.integer(key) == integer) return true;
+  if (const auto number = as_number(value)) {
+    const auto got = handle.number(key);
+    return got && same_number(key, *number, *got);
+  }
+  if (const auto list = as_list(value); !list.empty()) return same_list(list, handle.numbers(key));
+  return false;
+}
+
+Status differs(const Handle& handle, const Wanted& wanted, std::string_view hint) {
+  const std::string got =
+      handle.is_missing(wanted.first) ? "missing" : handle.text(wanted.first).value_or("no such key");
+  return {Code::format, cat("key '", wanted.first, "' was asked to be ", wanted.second, " but reads back as ",
+                            got, "; ", hint)};
+}
+
+bool same_level_type(const std::string& wanted, const std::string& got) {
+  // A file keeps pressures in Pa; ecCodes calls the levels after whether they are whole hPa.
+  const auto is_pressure = [](const std::string& type) {
+    return type == "isobaricInPa" || type == "isobaricInhPa";
+  };
+  return wanted == got || (is_pressure(wanted) && is_pressure(got));
+}
+
+Status verify(const Field& field, const Request& request, const Keys& wanted) {
+  constexpr std::int64_t quarter = 900, hour = 3600;
+  // Some names belong to one length of interval (mx2t6): judged with the length of the definition, else with
+  // one without names.
+  const Statistic& statistic = field.definition.statistic;
+  const std::int64_t length =
+      statistic.since == Statistic::Since::duration ? statistic.duration_seconds : 7 * hour;
+  for (std::size_t level = 0; level < field.levels.size(); ++level) {
+    Result<Handle> handle = Handle::from_message(message_for(field, level, {0, length}));
+    if (!handle.is_ok()) return handle.status();
+    TR_TRY(check_level(*handle, field, request, level));
+    if (level == 0) TR_TRY(check_all(*handle, wanted));
+  }
+  // Every unit, an empty interval, and one that does not begin at the base time.
+  for (const Interval& interval : {Interval{0, 0},
+                                   {0, quarter},
+                                   {0, 6 * hour},
+                                   {5 * hour, 6 * hour},
+                                   {quarter, 30 * hour + 90},
+                                   {0, 400 * 24 * hour}}) {
+    Result<Handle> handle = Handle::from_message(message_for(field, 0, interval));
+    if (!handle.is_ok()) return handle.status();
+    TR_TRY(check_time(*handle, field, interval));
+  }
+  return {};
+}
+
+}  // namespace tailrace::codec::grib2

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "comm/agreement.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+
+namespace tailrace::comm {
+
+namespace {
+
+/// Parent in the binomial tree rooted at 0: the lowest set bit cleared.
+int parent_of(int rank) { return rank & (rank - 1); }
+
+void pack_contributions(Packer& out, const std::vector<std::pair<int, ByteVector>>& list) {
+  out.put(static_cast<std::int64_t>(list.size()));
+  for (const auto& [rank, bytes] : list) out.put(rank).put_bytes(bytes);
+}
+
+std::vector<std::pair<int, ByteVector>> unpack_contributions(Unpacker& in) {
+  std::vector<std::pair<int, ByteVector>> list;
+  const auto count = in.get<std::int64_t>();
+  for (std::int64_t i = 0; i < count && in.ok(); ++i) {
+    const int rank = in.get<int>();
+    const auto bytes = in.get_bytes();
+    list.emplace_back(rank, ByteVector(bytes.begin(), bytes.end()));
+  }
+  return list;
+}
+
+}  // namespace
+
+Agreements::Agreements(Transport& transport, std::vector<int> members, int me)
+    : transport_(transport), members_(std::move(members)), me_(me) {}
+
+std::vector<int> Agreements::children() const {
+  std::vector<int> list;
+  const int size = static_cast<int>(members_.size());
+  for (int bit = 1; (me_ & bit) == 0 && me_ + bit < size; bit <<= 1) list.push_back(me_ + bit);
+  return list;
+}
+
+std::uint64_t Agreements::post(Vote vote) {
+  const std::uint64_t number = next_++;
+  Ballot& ballot = ballots_[number];
+  ballot.posted = true;
+  std::vector<std::pair<int, ByteVector>> contribution;
+  if (!vote.contribution.empty()) contribution.emplace_back(me_, std::move(vote.contribution));
+  Status status = vote.status;
+  if (!status.is_ok() && status.rank() < 0) {
+    status = status.at({status.cause().step, status.cause().operation, me_});
+  }
+  merge(ballot, status, std::move(vote.call), me_, std::move(contribution));
+  advance(number, ballot);
+  return number;
+}
+
+void Agreements::merge(Ballot& ballot, const Status& status, std::string call, int call_rank,
+                       std::vector<std::pair<int, ByteVector>> contributions) {
+  ballot.status = first_cause(ballot.status, status);
+  if (ballot.call_rank < 0) {
+    ballot.call = std::move(call);
+    ballot.call_rank = call_rank;
+  } else if (call != ballot.call) {
+    // The text is the same whichever of the two came first.
+    const bool mine_first = ballot.call_rank < call_rank;
+    const std::string& first = mine_first ? ballot.call : call;
+    const std::string& second = mine_first ? call : ballot.call;
+    const int low = std::min(ballot.call_rank, call_rank);
+    const int high = std::max(ballot.call_rank, call_rank);
+    Status differs(Code::order, cat("ranks disagree: rank ", low, " calls ", first, " while rank ", high, " calls ",
+                                    second, "; collective calls must be the same on all ranks, in the same order"));
+    ballot.status = first_cause(ballot.status, differs.at({-1, -1, high}));
+    ballot.call = first;
+    ballot.call_rank = low;
+  }
+  ballot.contributions.insert(ballot.contributions.end(), std::make_move_iterator(contributions.begin()),
+                              std::make_move_iterator(contributions.end()));
+}
+
+void Agreements::advance(std::uint64_t number, Ballot& ballot) {
+  if (!ballot.posted || ballot.passed_up || ballot.heard.size() < children().size()) return;
+  ballot.passed_up = true;
+  if (me_ == 0) {
+    Verdict verdict;
+    verdict.status = ballot.status;
+    verdict.contributions.resize(members_.size());
+    for (auto& [rank, bytes] : ballot.contributions) {
+      verdict.contributions[static_cast<std::size_t>(rank)] = std::move(bytes);
+    }
+    decide(number, ballot, std::move(verdict));
+    return;
+  }
+  Packer out;
+  out.put(vote_message).put(number);
+  ballot.status.pack(out);
+  out.put_text(ballot.call).put(ballot.call_rank);
+  pack_contributions(out, ballot.contributions);
+  transport_.send(members_[static_cast<std::size_t>(parent_of(me_))], Channel::control, out.take());
+  ballot.contributions.clear();
+}
+
+void Agreements::decide(std::uint64_t number, Ballot& ballot, Verdict verdict) {
+  std::vector<std::pair<int, ByteVector>> list;
+  for (std::size_t rank = 0; rank < verdict.contributions.size(); ++rank) {
+    if (!verdict.contributions[rank].empty()) list.emplace_back(static_cast<int>(rank), verdict.contributions[rank]);
+  }
+  Packer out;
+  out.put(verdict_message).put(number);
+  verdict.status.pack(out);
+  pack_contributions(out, list);
+  for (const int child : children()) {
+    transport_.send(members_[static_cast<std::size_t>(child)], Channel::control, out.bytes());
+  }
+  ballot.verdict = std::move(verdict);
+}
+
+bool Agreements::on_message(std::uint32_t kind, int source, Unpacker& in) {
+  if (kind != vote_message && kind != verdict_message) return false;
+  const auto number = in.get<std::uint64_t>();
+  Ballot& ballot = ballots_[number];
+  const Status status = Status::unpack(in);
+  if (kind == vote_message) {
+    std::string call = in.get_text();
+    const int call_rank = in.get<int>();
+    merge(ballot, status, std::move(call), call_rank, unpack_contributions(in));
+    ballot.heard.push_back(static_cast<int>(
+        std::find(members_.begin(), members_.end(), source) - members_.begin()));
+    advance(number, ballot);
+    return true;
+  }
+  Verdict verdict;
+  verdict.status = status;
+  verdict.contributions.resize(members_.size());
+  for (auto& [rank, bytes] : unpack_contributions(in)) {
+    verdict.contributions[static_cast<std::size_t>(rank)] = std::move(bytes);
+  }
+  decide(number, ballot, std::move(verdict));
+  return true;
+}
+
+std::optional<Verdict> Agreements::take(std::uint64_t number) {
+  const auto found = ballots_.find(number);
+  if (found == ballots_.end() || !found->second.verdict) return std::nullopt;
+  std::optional<Verdict> verdict = std::move(found->second.verdict);
+  ballots_.erase(found);
+  return verdict;
+}
+
+std::vector<int> Agreements::missing(std::uint64_t number) const {
+  std::vector<int> list;
+  const auto found = ballots_.find(number);
+  if (found == ballots_.end()) return list;
+  for (const int child : children()) {
+    const auto& heard = found->second.heard;
+    if (std::find(heard.begin(), heard.end(), child) == heard.end()) list.push_back(child);
+  }
+  return list;
+}
+
+}  // namespace tailrace::comm

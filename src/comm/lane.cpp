@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "comm/lane.hpp"
+
+#include <algorithm>
+
+namespace tailrace::comm {
+
+namespace {
+
+/// Pieces begin on cache lines, so that two ranks' copies never share one.
+constexpr std::uint64_t line = 64;
+constexpr std::uint64_t round_up(std::uint64_t value) { return (value + line - 1) / line * line; }
+
+}  // namespace
+
+void LaneProducer::reclaim() {
+  std::uint64_t tail = head_;
+  for (int reader = 0; reader < header_->readers; ++reader) {
+    tail = std::min(tail, header_->tail[reader].load(std::memory_order_acquire));
+  }
+  for (; reclaimed_ < tail; ++reclaimed_) {
+    freed_ = ends_.front();
+    ends_.pop_front();
+  }
+}
+
+std::byte* LaneProducer::reserve(Bytes bytes) {
+  const auto size = round_up(static_cast<std::uint64_t>(bytes));
+  const auto capacity = static_cast<std::uint64_t>(header_->capacity);
+  std::uint64_t start = position_;
+  if (start % capacity + size > capacity) start += capacity - start % capacity;  // pieces do not wrap
+  const auto fits = [&] {
+    // An empty ring may be used from its beginning whatever was skipped at its end.
+    if (ends_.empty()) freed_ = start;
+    return start + size - freed_ <= capacity && head_ - reclaimed_ < LaneHeader::descriptors;
+  };
+  if (!fits()) {
+    reclaim();
+    if (!fits()) return nullptr;
+  }
+  reserved_ = start;
+  position_ = start + size;
+  return data_ + start % capacity;
+}
+
+void LaneProducer::publish(Descriptor descriptor) {
+  descriptor.position = reserved_;
+  header_->ring[head_ % LaneHeader::descriptors] = descriptor;
+  ends_.push_back(position_);
+  header_->head.store(++head_, std::memory_order_release);
+  if (bells_ == nullptr) return;
+  for (int reader = 0; reader < header_->readers; ++reader) bells_->reader[reader].ring();
+}
+
+bool LaneProducer::is_drained() const {
+  for (int reader = 0; reader < header_->readers; ++reader) {
+    if (header_->tail[reader].load(std::memory_order_acquire) != head_) return false;
+  }
+  return true;
+}
+
+std::span<const std::byte> SharedLaneReader::bytes(std::uint64_t number, ByteVector&) const {
+  const Descriptor& descriptor = at(number);
+  const auto capacity = static_cast<std::uint64_t>(header_->capacity);
+  return {data_ + descriptor.position % capacity, static_cast<std::size_t>(descriptor.bytes)};
+}
+
+void SharedLaneReader::release(std::uint64_t number) {
+  header_->tail[reader_].store(number, std::memory_order_release);
+  header_->space.ring();
+}
+
+}  // namespace tailrace::comm

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "comm/mpi_transport.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+
+namespace tailrace::comm {
+
+namespace {
+
+constexpr int control_tag = 1;
+constexpr int data_tag = 2;
+/// One MPI message; counts are int, and some transports cut at 2 GiB.
+constexpr Bytes largest_part = Bytes{1} << 30;
+
+int tag_of(Channel channel) { return channel == Channel::control ? control_tag : data_tag; }
+
+void check(int code, const char* operation) {
+  if (code == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  std::fprintf(stderr, "tailrace: MPI itself failed in %s: %.*s\n", operation, length, text);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<MpiTransport>> MpiTransport::create(MPI_Comm parent) {
+  MPI_Comm comm = MPI_COMM_NULL;
+  if (MPI_Comm_dup(parent, &comm) != MPI_SUCCESS) {
+    return Status(Code::mpi, "MPI_Comm_dup of the session's communicator failed");
+  }
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  return std::unique_ptr<MpiTransport>(new MpiTransport(comm));
+}
+
+MpiTransport::MpiTransport(MPI_Comm comm) : comm_(comm) {
+  MPI_Comm_rank(comm, &rank_);
+  MPI_Comm_size(comm, &size_);
+  data_.resize(static_cast<std::size_t>(size_));
+}
+
+MpiTransport::~MpiTransport() = default;
+
+void MpiTransport::free() {
+  if (comm_ != MPI_COMM_NULL) MPI_Comm_free(&comm_);
+}
+
+std::int64_t MpiTransport::now() const {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+void MpiTransport::send(int destination, Channel channel, ByteVector bytes) {
+  if (destination == rank_) {
+    if (channel == Channel::control) own_control_.push_back({rank_, std::move(bytes)});
+    else own_data_.push_back(std::move(bytes));
+    return;
+  }
+  // A part of the largest size announces another one, so that no message needs a header (and no copy for it).
+  auto whole = std::make_shared<ByteVector>(std::move(bytes));
+  const auto length = static_cast<Bytes>(whole->size());
+  for (Bytes at = 0; at <= length; at += largest_part) {
+    const Bytes part = std::min(largest_part, length - at);
+    Outgoing& out = outgoing_.emplace_back();
+    out.bytes = whole;
+    out.size = part;
+    unsent_ += part;
+    check(MPI_Isend(whole->data() + at, static_cast<int>(part), MPI_BYTE, destination, tag_of(channel), comm_,
+                    &out.request), "MPI_Isend");
+  }
+}
+
+bool MpiTransport::progress() {
+  bool moved = false;
+  for (auto out = outgoing_.begin(); out != outgoing_.end();) {
+    int complete = 0;
+    check(MPI_Test(&out->request, &complete, MPI_STATUS_IGNORE), "MPI_Test");
+    if (complete == 0) {
+      ++out;
+      continue;
+    }
+    unsent_ -= out->size;
+    out = outgoing_.erase(out);
+    moved = true;
+  }
+  return moved;
+}
+
+bool MpiTransport::probe(int source, int tag, std::list<Incoming>& into) {
+  // While a part is on its way into a message that goes on, its buffer must not grow.
+  for (const Incoming& open : into) {
+    if (open.request != MPI_REQUEST_NULL && open.continues) return false;
+  }
+  int found = 0;
+  MPI_Message message = MPI_MESSAGE_NULL;
+  MPI_Status status;
+  check(MPI_Improbe(source, tag, comm_, &found, &message, &status), "MPI_Improbe");
+  if (found == 0) return false;
+  int size = 0;
+  MPI_Get_count(&status, MPI_BYTE, &size);
+  const auto same = std::find_if(into.begin(), into.end(), [&](const Incoming& open) {
+    return open.source == status.MPI_SOURCE && open.continues;
+  });
+  Incoming& incoming = same != into.end() ? *same : into.emplace_back();
+  incoming.source = status.MPI_SOURCE;
+  const std::size_t filled = incoming.bytes.size();
+  incoming.bytes.resize(filled + static_cast<std::size_t>(size));
+  incoming.continues = size == largest_part;
+  check(MPI_Imrecv(incoming.bytes.data() + filled, size, MPI_BYTE, &message, &incoming.request), "MPI_Imrecv");
+  return true;
+}
+
+bool MpiTransport::is_complete(Incoming& incoming) {
+  if (incoming.request != MPI_REQUEST_NULL) {
+    int complete = 0;
+    check(MPI_Test(&incoming.request, &complete, MPI_STATUS_IGNORE), "MPI_Test");
+  }
+  return incoming.request == MPI_REQUEST_NULL && !incoming.continues;
+}
+
+std::optional<Envelope> MpiTransport::receive() {
+  if (!own_control_.empty()) {
+    Envelope envelope = std::move(own_control_.front());
+    own_control_.pop_front();
+    return envelope;
+  }
+  probe(MPI_ANY_SOURCE, control_tag, control_);
+  for (auto incoming = control_.begin(); incoming != control_.end(); ++incoming) {
+    if (!is_complete(*incoming)) continue;
+    const bool overtakes = std::any_of(control_.begin(), incoming, [&](const Incoming& earlier) {
+      return earlier.source == incoming->source;
+    });
+    if (overtakes) continue;
+    Envelope envelope{incoming->source, std::move(incoming->bytes)};
+    control_.erase(incoming);
+    return envelope;
+  }
+  return std::nullopt;
+}
+
+std::optional<ByteVector> MpiTransport::receive_data(int source) {
+  if (source == rank_) {
+    if (own_data_.empty()) return std::nullopt;
+    ByteVector bytes = std::move(own_data_.front());
+    own_data_.pop_front();
+    return bytes;
+  }
+  auto& waiting = data_[static_cast<std::size_t>(source)];
+  // One message at a time: the next one stays with its sender until this one was taken.
+  if (waiting.empty() || waiting.front().continues) probe(source, data_tag, waiting);
+  if (waiting.empty() || !is_complete(waiting.front())) return std::nullopt;
+  ByteVector bytes = std::move(waiting.front().bytes);
+  waiting.pop_front();
+  return bytes;
+}
+
+}  // namespace tailrace::comm

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <mpi.h>
+
+#include <deque>
+#include <list>
+#include <vector>
+
+#include "comm/transport.hpp"
+
+namespace tailrace::comm {
+
+/// Messages as MPI point-to-point on a private duplicate of a communicator. MPI errors abort with a message:
+/// after one MPI gives no promise about anything (MPI 3.1, 8.3).
+class MpiTransport final : public Transport {
+ public:
+  /// Collective over `parent`.
+  static Result<std::unique_ptr<MpiTransport>> create(MPI_Comm parent);
+  ~MpiTransport() override;
+  MpiTransport(const MpiTransport&) = delete;
+  MpiTransport& operator=(const MpiTransport&) = delete;
+
+  [[nodiscard]] int rank() const override { return rank_; }
+  [[nodiscard]] int size() const override { return size_; }
+  void send(int destination, Channel channel, ByteVector bytes) override;
+  bool progress() override;
+  std::optional<Envelope> receive() override;
+  std::optional<ByteVector> receive_data(int source) override;
+  [[nodiscard]] Bytes unsent() const override { return unsent_; }
+  [[nodiscard]] std::int64_t now() const override;
+  /// Collective: frees the communicator; nothing may be in flight.
+  void free();
+
+ private:
+  struct Outgoing {
+    MPI_Request request = MPI_REQUEST_NULL;
+    std::shared_ptr<ByteVector> bytes;
+    Bytes size = 0;
+  };
+  struct Incoming {
+    int source = 0;
+    ByteVector bytes;
+    MPI_Request request = MPI_REQUEST_NULL;
+    bool continues = false;  // another part of the same message follows
+  };
+  explicit MpiTransport(MPI_Comm comm);
+  bool probe(int source, int tag, std::list<Incoming>& into);
+  static bool is_complete(Incoming& incoming);
+
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  int rank_ = 0;
+  int size_ = 1;
+  Bytes unsent_ = 0;
+  std::list<Outgoing> outgoing_;
+  std::list<Incoming> control_;
+  std::vector<std::list<Incoming>> data_;  // per source
+  std::deque<Envelope> own_control_;
+  std::deque<ByteVector> own_data_;
+};
+
+}  // namespace tailrace::comm

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "comm/node_memory.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <limits>
+#include <random>
+#include <sstream>
+
+#include "base/text.hpp"
+
+namespace tailrace::comm {
+
+namespace {
+
+constexpr Bytes huge_page = Bytes{2} << 20;
+
+/// An address in the abstract namespace: it is no file and vanishes with its socket (unix(7)).
+socklen_t abstract_address(std::uint64_t token, sockaddr_un& address) {
+  address = {};
+  address.sun_family = AF_UNIX;
+  const std::string name = cat("tailrace-", token);
+  std::copy(name.begin(), name.end(), address.sun_path + 1);
+  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+}
+
+Status send_descriptor(int socket, int descriptor) {
+  char byte = 0;
+  iovec data{&byte, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(int));
+  std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
+  if (::sendmsg(socket, &message, MSG_NOSIGNAL) < 0) return io_error("sendmsg", "the node's staging memory", errno);
+  return {};
+}
+
+Result<int> receive_descriptor(int socket) {
+  char byte = 0;
+  iovec data{&byte, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  if (::recvmsg(socket, &message, MSG_CMSG_CLOEXEC) <= 0) {
+    return io_error("recvmsg", "the node's staging memory", errno);
+  }
+  const cmsghdr* header = CMSG_FIRSTHDR(&message);
+  if (header == nullptr || header->cmsg_type != SCM_RIGHTS) {
+    return Status(Code::memory, "no descriptor of the node's staging memory arrived");
+  }
+  int descriptor = -1;
+  std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
+  return descriptor;
+}
+
+/// The leader's socket accepts only processes of its own user: abstract addresses have no permissions.
+Result<int> accept_own(int listener) {
+  for (;;) {
+    const int peer = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+    if (peer < 0 && errno == EINTR) continue;
+    if (peer < 0) return io_error("accept", "the node's staging memory", errno);
+    ucred who{};
+    socklen_t length = sizeof who;
+    if (::getsockopt(peer, SOL_SOCKET, SO_PEERCRED, &who, &length) == 0 && who.uid == ::geteuid()) return peer;
+    ::close(peer);
+  }
+}
+
+/// The same verdict on every rank of the node: the first failing rank's text.
+Status agree_on_node(MPI_Comm node, const Status& mine) {
+  int rank = 0;
+  int size = 0;
+  MPI_Comm_rank(node, &rank);
+  MPI_Comm_size(node, &size);
+  int failing = mine.is_ok() ? size : rank;
+  int first = size;
+  MPI_Allreduce(&failing, &first, 1, MPI_INT, MPI_MIN, node);
+  if (first == size) return {};
+  Packer packer;
+  mine.pack(packer);
+  auto length = static_cast<int>(packer.bytes().size());
+  MPI_Bcast(&length, 1, MPI_INT, first, node);
+  ByteVector bytes = rank == first ? packer.take() : ByteVector(static_cast<std::size_t>(length));
+  MPI_Bcast(bytes.data(), length, MPI_BYTE, first, node);
+  Unpacker unpacker(bytes);
+  return Status::unpack(unpacker);
+}
+
+Bytes first_number_in(const char* path) {
+  std::ifstream file(path);
+  Bytes value = 0;
+  return file >> value ? value : std::numeric_limits<Bytes>::max();
+}
+
+}  // namespace
+
+Bytes available_memory() {
+  Bytes available = std::numeric_limits<Bytes>::max();
+  std::ifstream info("/proc/meminfo");
+  for (std::string line; std::getline(info, line);) {
+    std::istringstream words(line);
+    std::string key;
+    Bytes kibibytes = 0;
+    if (words >> key >> kibibytes && key == "MemAvailable:") available = kibibytes * 1024;
+  }
+  // cgroup v2 tells its limit as "max" or a number; v1 in another file (cgroups(7)).
+  for (const auto& [limit, usage] : {std::pair{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"},
+                                     std::pair{"/sys/fs/cgroup/memory/memory.limit_in_bytes",
+                                               "/sys/fs/cgroup/memory/memory.usage_in_bytes"}}) {
+    const Bytes most = first_number_in(limit);
+    const Bytes used = first_number_in(usage);
+    if (most != std::numeric_limits<Bytes>::max() && used != std::numeric_limits<Bytes>::max()) {
+      available = std::min(available, std::max<Bytes>(0, most - used));
+    }
+  }
+  return available;
+}
+
+Result<std::unique_ptr<NodeMemory>> NodeMemory::create(MPI_Comm node, std::span<const Bytes> bytes, bool huge_pages) {
+  std::unique_ptr<NodeMemory> memory(new NodeMemory());
+  if (const Status status = memory->open(node, bytes, huge_pages); !status.is_ok()) return status;
+  return memory;
+}
+
+NodeMemory::~NodeMemory() {
+  if (base_ != nullptr) ::munmap(base_, static_cast<std::size_t>(size()));
+}
+
+Status NodeMemory::open(MPI_Comm node, std::span<const Bytes> bytes, bool huge_pages) {
+  int rank = 0;
+  MPI_Comm_rank(node, &rank);
+  offsets_.assign(1, 0);
+  for (const Bytes part : bytes) {
+    offsets_.push_back(offsets_.back() + (part + huge_page - 1) / huge_page * huge_page);
+  }
+  std::uint64_t token = 0;
+  int listener = -1;
+  int descriptor = -1;
+  Status mine;
+  if (rank == 0) {
+    mine = [&]() -> Status {
+      descriptor = ::memfd_create("tailrace", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+      if (descriptor < 0) return io_error("memfd_create", "the node's staging memory", errno);
+      if (::ftruncate(descriptor, size()) != 0) return io_error("ftruncate", "the node's staging memory", errno);
+      ::fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+      std::random_device random;
+      token = (std::uint64_t{random()} << 32) | random();
+      sockaddr_un address;
+      const socklen_t length = abstract_address(token, address);
+      listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+      if (listener < 0 || ::bind(listener, reinterpret_cast<sockaddr*>(&address), length) != 0 ||
+          ::listen(listener, 4096) != 0) {
+        return io_error("listen", "the node's staging memory", errno);
+      }
+      return {};
+    }();
+  }
+  if (const Status opened = agree_on_node(node, mine); !opened.is_ok()) return opened;
+  MPI_Bcast(&token, sizeof token, MPI_BYTE, 0, node);
+  mine = [&]() -> Status {
+    if (rank == 0) {
+      for (std::size_t peer = 1; peer < bytes.size(); ++peer) {
+        Result<int> socket = accept_own(listener);
+        TR_TRY(socket.status());
+        const Status sent = send_descriptor(*socket, descriptor);
+        ::close(*socket);
+        TR_TRY(sent);
+      }
+      return {};
+    }
+    sockaddr_un address;
+    const socklen_t length = abstract_address(token, address);
+    const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (socket < 0 || ::connect(socket, reinterpret_cast<sockaddr*>(&address), length) != 0) {
+      const int error = errno;
+      if (socket >= 0) ::close(socket);
+      return io_error("connect", "the node's staging memory", error);
+    }
+    Result<int> received = receive_descriptor(socket);
+    ::close(socket);
+    TR_TRY(received.status());
+    descriptor = *received;
+    return {};
+  }();
+  if (listener >= 0) ::close(listener);
+  if (mine.is_ok()) {
+    mine = [&]() -> Status {
+      void* mapped = ::mmap(nullptr, static_cast<std::size_t>(size()), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+      if (mapped == MAP_FAILED) return io_error("mmap", "the node's staging memory", errno);
+      base_ = static_cast<std::byte*>(mapped);
+      if (huge_pages) huge_ = ::madvise(mapped, static_cast<std::size_t>(size()), MADV_HUGEPAGE) == 0;
+      const Bytes offset = offsets_[static_cast<std::size_t>(rank)];
+      const Bytes length = offsets_[static_cast<std::size_t>(rank) + 1] - offset;
+      if (length == 0) return {};
+      if (const int error = ::posix_fallocate(descriptor, offset, length); error != 0) {
+        return Status(Code::memory, cat("staging memory of ", length, " bytes is not to be had on this node (",
+                                        std::string_view(std::strerror(error)), "): set TAILRACE_STAGING lower"), error);
+      }
+      // Page tables too: a first touch inside a capture would cost as much as the capture itself.
+      if (::madvise(base_ + offset, static_cast<std::size_t>(length), MADV_POPULATE_WRITE) != 0) {
+        for (Bytes at = 0; at < length; at += 4096) base_[offset + at] = std::byte{0};
+      }
+      return {};
+    }();
+  }
+  if (descriptor >= 0) ::close(descriptor);
+  return agree_on_node(node, mine);
+}
+
+}  // namespace tailrace::comm

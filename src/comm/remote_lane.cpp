@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "comm/remote_lane.hpp"
+
+#include <algorithm>
+
+namespace tailrace::comm {
+
+PrivateLane::PrivateLane(Bytes capacity)
+    : header_(std::make_unique<LaneHeader>()), data_(new std::byte[static_cast<std::size_t>(capacity)]) {
+  header_->capacity = capacity;
+  header_->readers = 1;
+}
+
+bool LaneSender::advance() {
+  const std::uint64_t head = lane_.header()->head.load(std::memory_order_acquire);
+  bool moved = false;
+  for (; sent_ < head && transport_.unsent() < most_under_way; ++sent_, moved = true) {
+    const Descriptor& descriptor = lane_.header()->ring[sent_ % LaneHeader::descriptors];
+    const auto capacity = static_cast<std::uint64_t>(lane_.header()->capacity);
+    Packer out;
+    out.put(kind_).put(descriptor);
+    out.put_bytes({lane_.data() + descriptor.position % capacity, static_cast<std::size_t>(descriptor.bytes)});
+    transport_.send(server_, Channel::data, out.take());
+  }
+  return moved;
+}
+
+void LaneMirror::take(Unpacker& in) {
+  auto descriptor = in.get<Descriptor>();
+  const auto bytes = in.get_bytes();
+  const auto capacity = static_cast<std::uint64_t>(lane_.header()->capacity);
+  if (!bytes.empty()) std::memcpy(lane_.data() + descriptor.position % capacity, bytes.data(), bytes.size());
+  descriptor.stamp = transport_.now();  // clocks of two nodes cannot be compared: time to durable counts from here
+  if (descriptor.kind == Descriptor::Kind::farewell) farewell_ = head_;
+  lane_.header()->ring[head_ % LaneHeader::descriptors] = descriptor;
+  lane_.header()->head.store(++head_, std::memory_order_release);
+}
+
+std::optional<std::uint64_t> LaneMirror::fresh_credit() {
+  // A rank that has said farewell may have left: no message must follow it.
+  const std::uint64_t tail = std::min(lane_.header()->tail[0].load(std::memory_order_acquire), farewell_);
+  if (tail == credited_) return std::nullopt;
+  credited_ = tail;
+  return tail;
+}
+
+}  // namespace tailrace::comm

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <memory>
+
+#include "comm/lane.hpp"
+#include "comm/transport.hpp"
+
+namespace tailrace::comm {
+
+/// A lane's header and data in memory of this process alone.
+class PrivateLane {
+ public:
+  explicit PrivateLane(Bytes capacity);
+  [[nodiscard]] LaneHeader* header() const { return header_.get(); }
+  [[nodiscard]] std::byte* data() const { return data_.get(); }
+
+ private:
+  std::unique_ptr<LaneHeader> header_;
+  std::unique_ptr<std::byte[]> data_;
+};
+
+/// The rank's end of a lane to a server on another node: sends what was published as data messages, and
+/// takes back the room that the server grants.
+class LaneSender {
+ public:
+  LaneSender(const PrivateLane& lane, Transport& transport, int server, std::uint32_t kind)
+      : lane_(lane), transport_(transport), server_(server), kind_(kind) {}
+  /// Sends on while little is under way; true if something was sent.
+  bool advance();
+  /// The server is done with all descriptors before `number`.
+  void credit(std::uint64_t number) { lane_.header()->tail[0].store(number, std::memory_order_release); }
+
+ private:
+  static constexpr Bytes most_under_way = Bytes{64} << 20;
+  const PrivateLane& lane_;
+  Transport& transport_;
+  int server_;
+  std::uint32_t kind_;
+  std::uint64_t sent_ = 0;
+};
+
+/// The server's end: a ring of the same size, in which each piece lies at the same position. The rank never sends
+/// what would not fit, so that a message always has its place.
+class LaneMirror {
+ public:
+  LaneMirror(const PrivateLane& lane, Transport& transport, int rank)
+      : lane_(lane), transport_(transport), rank_(rank) {}
+  /// Takes in one descriptor message (its kind was already taken from `in`).
+  void take(Unpacker& in);
+  /// The credit message to send, if room was freed since the last one.
+  [[nodiscard]] std::optional<std::uint64_t> fresh_credit();
+  [[nodiscard]] int rank() const { return rank_; }
+
+ private:
+  const PrivateLane& lane_;
+  Transport& transport_;
+  int rank_;
+  std::uint64_t head_ = 0;
+  std::uint64_t credited_ = 0;
+  std::uint64_t farewell_ = ~std::uint64_t{0};
+};
+
+}  // namespace tailrace::comm

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <vector>
+
+#include "layout/memory.hpp"
+
+namespace tailrace::layout {
+
+/// A caller's array with the level dimension taken out.
+struct Array {
+  Bytes element = 0;
+  Bytes offset = 0;            // of the first owned element: past the halo
+  std::vector<Bytes> strides;  // box: per dimension; NPROMA: block, position; otherwise: position
+  Bytes level_stride = 0;
+  Index nproma = 0;
+};
+
+[[nodiscard]] Result<Array> describe_array(const Layout& layout, int rank, ElementType type,
+                                           const Allocation& allocation);
+
+/// Adds a nest with its loops merged; one that visits nothing is left out.
+void add_nest(MemoryMap& map, Bytes offset, std::vector<Loop> loops);
+
+}  // namespace tailrace::layout

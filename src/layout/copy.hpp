@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "base/types.hpp"
+
+namespace tailrace::layout {
+
+/// A pointer to the side that is read (`true`) or written (`false`). With `packing` the scattered side is
+/// read and the packed side written, so that one text serves both directions.
+template <bool read>
+using Side = std::conditional_t<read, const std::byte*, std::byte*>;
+
+/// Sixteen bytes in one register.
+typedef char Chunk __attribute__((vector_size(16)));
+
+template <typename T>
+inline T load(const std::byte* from) {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+template <typename T>
+inline void store(std::byte* to, T value) {
+  std::memcpy(to, &value, sizeof value);
+}
+
+/// sizeof(T) to 2*sizeof(T) bytes: the first and the last, which may overlap.
+template <typename T>
+inline void copy_ends(std::byte* to, const std::byte* from, Bytes length) {
+  const T first = load<T>(from), last = load<T>(from + length - Bytes{sizeof(T)});
+  store(to, first);
+  store(to + length - Bytes{sizeof(T)}, last);
+}
+
+inline void copy_line(std::byte* __restrict to, const std::byte* __restrict from) {
+  const Chunk a = load<Chunk>(from), b = load<Chunk>(from + 16), c = load<Chunk>(from + 32),
+              d = load<Chunk>(from + 48);
+  store(to, a);
+  store(to + 16, b);
+  store(to + 32, c);
+  store(to + 48, d);
+}
+
+/// Copies one contiguous run; the sides do not overlap. Runs of an array's rows are far below the sizes that
+/// memcpy is tuned for: a plain loop over lines was measured 10 to 30 % faster than a memcpy for each run,
+/// since 1 to 4 KiB at odd addresses send glibc's into `rep movsb` and its start-up, and GCC's own into `rep
+/// movsq`.
+inline void copy_run(std::byte* __restrict to, const std::byte* __restrict from, Bytes length) {
+  if (length >= 64) {
+    const std::byte* const last = from + length - 64;
+    std::byte* const last_to = to + length - 64;
+    for (; from < last; from += 64, to += 64) copy_line(to, from);
+    return copy_line(last_to, last);
+  }
+  if (length >= 32) {
+    copy_ends<Chunk>(to, from, 32);
+    return copy_ends<Chunk>(to + length - 32, from + length - 32, 32);
+  }
+  if (length >= 16) return copy_ends<Chunk>(to, from, length);
+  if (length >= 8) return copy_ends<std::uint64_t>(to, from, length);
+  if (length >= 4) return copy_ends<std::uint32_t>(to, from, length);
+  if (length >= 2) return copy_ends<std::uint16_t>(to, from, length);
+  if (length == 1) *to = *from;
+}
+
+/// A contiguous run between the sides.
+template <bool packing>
+inline void move_run(Side<packing> scattered, Side<!packing> packed, Bytes length) {
+  if constexpr (packing)
+    copy_run(packed, scattered, length);
+  else
+    copy_run(scattered, packed, length);
+}
+
+/// One element; the size is known to the compiler, so that this is one load and one store.
+template <Bytes size, bool packing>
+inline void move_element(Side<packing> scattered, Side<!packing> packed) {
+  if constexpr (packing)
+    std::memcpy(packed, scattered, size);
+  else
+    std::memcpy(scattered, packed, size);
+}
+
+/// Calls body(std::integral_constant) with the element size, one of size_of()'s.
+template <typename Body>
+inline void with_size(Bytes element, const Body& body) {
+  switch (element) {
+    case 1:
+      return body(std::integral_constant<Bytes, 1>{});
+    case 2:
+      return body(std::integral_constant<Bytes, 2>{});
+    case 4:
+      return body(std::integral_constant<Bytes, 4>{});
+    case 8:
+      return body(std::integral_constant<Bytes, 8>{});
+    default:
+      return body(std::integral_constant<Bytes, 16>{});
+  }
+}
+
+}  // namespace tailrace::layout

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <algorithm>
+#include <limits>
+#include <mutex>
+
+#include "base/text.hpp"
+#include "layout/rule.hpp"
+
+namespace tailrace::layout {
+namespace {
+
+std::vector<Rows> rows_of(const std::vector<Index>& indices) {
+  RowsBuilder rows;
+  for (const Index global : indices) rows.add(global, 1);
+  return rows.take();
+}
+
+Status check_indices(const std::vector<Index>& shape, const std::vector<Index>& indices, std::size_t rank) {
+  const Index elements = product(shape);
+  for (std::size_t i = 0; i < indices.size(); ++i)
+    if (indices[i] < 0 || indices[i] >= elements)
+      return Status(Code::layout, cat("global index ", indices[i], ", entry ", i, " of rank ", rank,
+                                      ", is outside of 0 .. ", elements - 1, ", the elements of an array of ",
+                                      extents(shape)));
+  return {};
+}
+
+class IndexedRule final : public Layout::Rule {
+ public:
+  IndexedRule(std::vector<Index> shape, std::vector<std::vector<Index>> indices)
+      : Rule(std::move(shape), static_cast<int>(indices.size())), indices_(std::move(indices)) {
+    for (const auto& list : indices_) given_ += static_cast<Index>(list.size());
+  }
+
+  [[nodiscard]] std::string_view name() const override { return "indexed"; }
+  [[nodiscard]] Index count(int rank) const override { return static_cast<Index>(of(rank).size()); }
+  [[nodiscard]] std::vector<Rows> rows(int rank) const override { return rows_of(of(rank)); }
+  [[nodiscard]] int owner(Index global) const override;
+  [[nodiscard]] Status validate() const override;
+  void pack(Packer& out) const override {
+    out.put(Kind::indexed).put_list<Index>(shape()).put<std::int32_t>(ranks());
+    for (const auto& list : indices_) out.put_list<Index>(list);
+  }
+
+ private:
+  [[nodiscard]] const std::vector<Index>& of(int rank) const {
+    return indices_[static_cast<std::size_t>(rank)];
+  }
+  [[nodiscard]] Status overlap(Index global) const;
+
+  std::vector<std::vector<Index>> indices_;
+  Index given_ = 0;  // how many indices in all
+  // Who owns each element, filled when first asked: writing needs it never.
+  mutable std::once_flag owners_once_;
+  mutable std::vector<std::int32_t> owners_;
+};
+
+int IndexedRule::owner(Index global) const {
+  if (given_ < elements()) {  // not a partition: the table could be far larger than the lists
+    for (int r = 0; r < ranks(); ++r)
+      if (std::find(of(r).begin(), of(r).end(), global) != of(r).end()) return r;
+    return -1;
+  }
+  std::call_once(owners_once_, [this] {
+    owners_.assign(static_cast<std::size_t>(elements()), -1);
+    for (int r = ranks(); r-- > 0;)
+      for (const Index index : of(r)) owners_[static_cast<std::size_t>(index)] = r;
+  });
+  return owners_[static_cast<std::size_t>(global)];
+}
+
+Status IndexedRule::validate() const {
+  // Of the first given + 1 elements one is missing if there are so many: no need to look further.
+  const Index watched = std::min(elements(), given_ + 1);
+  std::vector<bool> seen(static_cast<std::size_t>(watched), false);
+  Index twice = watched;
+  for (const auto& list : indices_)
+    for (const Index global : list) {
+      if (global >= watched) continue;
+      if (seen[static_cast<std::size_t>(global)]) twice = std::min(twice, global);
+      seen[static_cast<std::size_t>(global)] = true;
+    }
+  const auto missing = static_cast<Index>(std::find(seen.begin(), seen.end(), false) - seen.begin());
+  if (twice < missing) return overlap(twice);
+  if (missing == watched) return {};
+  return Status(Code::layout,
+                cat(element_text(missing, shape()), " is in no rank's list of indices (ranks 0 to ",
+                    ranks() - 1, "): the lists must name every element"));
+}
+
+Status IndexedRule::overlap(Index global) const {
+  std::vector<int> holders;
+  for (int r = 0; r < ranks(); ++r)
+    holders.insert(holders.end(), static_cast<std::size_t>(std::count(of(r).begin(), of(r).end(), global)),
+                   r);
+  const std::string who = holders[0] == holders[1]
+                              ? cat("named twice by rank ", holders[0])
+                              : cat("owned by both rank ", holders[0], " and rank ", holders[1]);
+  return Status(Code::layout,
+                cat(element_text(global, shape()), " is ", who, ": name each element once, without halo"));
+}
+
+class IndexedPartRule final : public Layout::Rule {
+ public:
+  IndexedPartRule(std::vector<Index> shape, int me, std::vector<Index> indices, std::vector<Index> counts)
+      : Rule(std::move(shape), static_cast<int>(counts.size())),
+        me_(me),
+        indices_(std::move(indices)),
+        counts_(std::move(counts)) {}
+
+  [[nodiscard]] std::string_view name() const override { return "indexed"; }
+  [[nodiscard]] Index count(int rank) const override { return counts_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] std::vector<Rows> rows(int rank) const override {
+    return rank == me_ ? rows_of(indices_) : std::vector<Rows>();
+  }
+  [[nodiscard]] int owner(Index global) const override {
+    std::call_once(sorted_once_, [this] {
+      sorted_ = indices_;
+      std::sort(sorted_.begin(), sorted_.end());
+    });
+    return std::binary_search(sorted_.begin(), sorted_.end(), global) ? me_ : -1;
+  }
+  void pack(Packer& out) const override {
+    out.put(Kind::indexed_part).put_list<Index>(shape()).put<std::int32_t>(me_);
+    out.put_list<Index>(indices_).put_list<Index>(counts_);
+  }
+
+ private:
+  int me_;
+  std::vector<Index> indices_;
+  std::vector<Index> counts_;
+  mutable std::once_flag sorted_once_;
+  mutable std::vector<Index> sorted_;
+};
+
+}  // namespace
+
+Result<Layout> Layout::indexed(std::vector<Index> shape, std::vector<std::vector<Index>> indices) {
+  TR_TRY(check_shape(shape));
+  if (indices.empty() || indices.size() > std::numeric_limits<int>::max())
+    return Status(Code::layout,
+                  cat("an indexed layout needs one list of indices for each rank, but got ", indices.size()));
+  for (std::size_t r = 0; r < indices.size(); ++r) TR_TRY(check_indices(shape, indices[r], r));
+  return Rule::wrap(std::make_shared<IndexedRule>(std::move(shape), std::move(indices)));
+}
+
+Result<Layout> Layout::indexed_part(std::vector<Index> shape, int me, std::vector<Index> indices,
+                                    std::vector<Index> counts) {
+  TR_TRY(check_shape(shape));
+  if (me < 0 || static_cast<std::size_t>(me) >= counts.size() ||
+      counts.size() > std::numeric_limits<int>::max())
+    return Status(Code::layout, cat("rank ", me, " is outside of the ", counts.size(),
+                                    " ranks that have counts of indices"));
+  for (std::size_t r = 0; r < counts.size(); ++r)
+    if (counts[r] < 0)
+      return Status(Code::layout,
+                    cat("rank ", r, " has a count of ", counts[r], " indices: counts are >= 0"));
+  const Index mine = counts[static_cast<std::size_t>(me)];
+  if (mine != static_cast<Index>(indices.size()))
+    return Status(Code::layout,
+                  cat("rank ", me, " has ", indices.size(), " indices, expected its count of ", mine));
+  TR_TRY(check_indices(shape, indices, static_cast<std::size_t>(me)));
+  return Rule::wrap(
+      std::make_shared<IndexedPartRule>(std::move(shape), me, std::move(indices), std::move(counts)));
+}
+
+}  // namespace tailrace::layout

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "layout/memory.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include "base/text.hpp"
+#include "layout/array.hpp"
+#include "layout/loops.hpp"
+#include "layout/shape.hpp"
+
+namespace tailrace::layout {
+namespace {
+
+Status check_levels(const Allocation& allocation, std::size_t dims) {
+  if (allocation.levels < 1)
+    return Status(Code::layout, cat("a field of ", allocation.levels, " levels: expected at least 1"));
+  if (allocation.nproma < 0)
+    return Status(Code::layout,
+                  cat("nproma is ", allocation.nproma, ": expected a block length, or 0 for none"));
+  if (allocation.level_axis < 0) {
+    if (allocation.level_axis == -1 && allocation.levels == 1) return {};
+    return Status(Code::layout,
+                  cat("level_axis is ", allocation.level_axis, " (no level dimension) for a field of ",
+                      allocation.levels, " levels: tell which dimension of the array is the level"));
+  }
+  if (allocation.nproma == 0 && static_cast<std::size_t>(allocation.level_axis) > dims)
+    return Status(Code::layout, cat("level_axis is ", allocation.level_axis, ", expected 0 (slowest) to ",
+                                    dims, " (fastest) of an array that has ", dims, " dimensions besides"));
+  return {};
+}
+
+Status check_halo(const Layout& layout, const Allocation& allocation) {
+  const auto& halo = allocation.halo;
+  if (halo.empty()) return {};
+  const bool none = std::all_of(halo.begin(), halo.end(), [](Index width) { return width == 0; });
+  if (!none && (!layout.is_box() || allocation.nproma > 0))
+    return Status(
+        Code::layout,
+        cat("halo ", tuple(halo), " with ", allocation.nproma > 0 ? "NPROMA blocks" : "a layout of kind ",
+            allocation.nproma > 0 ? "" : layout.kind(), ": only arrays that hold one box can have a halo"));
+  if (halo.size() != layout.shape().size())
+    return Status(Code::layout, cat("halo ", tuple(halo), " has ", halo.size(), " entries, expected ",
+                                    layout.shape().size(), ", one for each dimension of the layout"));
+  for (std::size_t d = 0; d < halo.size(); ++d)
+    if (halo[d] < 0) return Status(Code::layout, cat("halo ", halo[d], " of dimension ", d, " is negative"));
+  return {};
+}
+
+/// The extents that the array of `rank` has, without the level dimension; halo checked before.
+Result<std::vector<Index>> plain_extents(const Layout& layout, int rank, const Allocation& allocation) {
+  if (!layout.is_box()) return std::vector<Index>{layout.count(rank)};
+  const Box box = layout.box(rank);
+  std::vector<Index> extents;
+  for (std::size_t d = 0; d < box.lower.size(); ++d) {
+    const Index halo = allocation.halo.empty() ? 0 : allocation.halo[d];
+    Index both = 0, extent = 0;
+    if (__builtin_add_overflow(halo, halo, &both) ||
+        __builtin_add_overflow(both, box.upper[d] - box.lower[d], &extent))
+      return Status(Code::layout, cat("halo ", halo, " of dimension ", d, " is too wide for 64-bit numbers"));
+    extents.push_back(extent);
+  }
+  return extents;
+}
+
+/// Where the level goes; for NPROMA always between block and nproma.
+std::vector<Index> with_level(std::vector<Index> extents, const Allocation& allocation) {
+  if (allocation.level_axis < 0) return extents;
+  const int axis = allocation.nproma > 0 ? 1 : allocation.level_axis;
+  extents.insert(extents.begin() + axis, allocation.levels);
+  return extents;
+}
+
+Result<std::vector<Index>> all_extents(const Layout& layout, int rank, const Allocation& allocation) {
+  if (allocation.nproma > 0) {
+    const Index count = layout.count(rank);
+    const Index blocks = count == 0 ? 0 : (count - 1) / allocation.nproma + 1;
+    return with_level({blocks, allocation.nproma}, allocation);
+  }
+  auto plain = plain_extents(layout, rank, allocation);
+  if (!plain.is_ok()) return plain;
+  return with_level(*std::move(plain), allocation);
+}
+
+Status check_allocation(const Layout& layout, int rank, const Allocation& allocation) {
+  if (rank < 0 || rank >= layout.ranks())
+    return Status(Code::layout, cat("rank ", rank, " is outside of the layout's ", layout.ranks(), " ranks"));
+  TR_TRY(check_levels(allocation, layout.is_box() ? layout.shape().size() : 1));
+  return check_halo(layout, allocation);
+}
+
+Status too_large(const std::vector<Index>& extents_) {
+  return Status(Code::layout, cat("an array of ", extents(extents_),
+                                  " elements spans more bytes than 64-bit numbers count"));
+}
+
+/// Strides of all dimensions: those given, or those of a contiguous array.
+Result<std::vector<Bytes>> all_strides(const std::vector<Index>& extents, Bytes element,
+                                       const Allocation& allocation) {
+  std::vector<Bytes> strides(extents.size());
+  if (!allocation.strides.empty()) {
+    if (allocation.strides.size() != extents.size())
+      return Status(Code::layout, cat(allocation.strides.size(), " strides for an array of ", extents.size(),
+                                      " dimensions (", layout::extents(extents),
+                                      ", slowest first, level dimension included)"));
+    strides = allocation.strides;
+  } else {
+    Bytes stride = element;
+    for (std::size_t d = extents.size(); d-- > 0;) {
+      strides[d] = stride;
+      if (__builtin_mul_overflow(stride, std::max<Index>(extents[d], 1), &stride)) return too_large(extents);
+    }
+  }
+  Bytes span = element;
+  for (std::size_t d = 0; d < extents.size(); ++d) {
+    Bytes step = 0;
+    if (strides[d] == INT64_MIN ||
+        __builtin_mul_overflow(std::abs(strides[d]), std::max<Index>(extents[d], 1), &step) ||
+        __builtin_add_overflow(span, step, &span))
+      return too_large(extents);
+  }
+  return strides;
+}
+
+}  // namespace
+
+Result<Array> describe_array(const Layout& layout, int rank, ElementType type, const Allocation& allocation) {
+  Array array;
+  array.element = size_of(type);
+  if (array.element == 0)
+    return Status(Code::argument,
+                  cat("element type ", static_cast<std::int32_t>(type), " is none of TR_I8 .. TR_BYTE"));
+  TR_TRY(check_allocation(layout, rank, allocation));
+  auto extents = all_extents(layout, rank, allocation);
+  if (!extents.is_ok()) return extents.status();
+  auto strides = all_strides(*extents, array.element, allocation);
+  if (!strides.is_ok()) return strides.status();
+  array.strides = *std::move(strides);
+  array.nproma = allocation.nproma;
+  if (allocation.level_axis >= 0) {
+    const auto axis = array.strides.begin() + (allocation.nproma > 0 ? 1 : allocation.level_axis);
+    array.level_stride = *axis;
+    array.strides.erase(axis);
+  }
+  if (!allocation.halo.empty() && layout.is_box() && allocation.nproma == 0)
+    for (std::size_t d = 0; d < allocation.halo.size(); ++d)
+      array.offset += allocation.halo[d] * array.strides[d];
+  return array;
+}
+
+Index MemoryMap::count() const {
+  Index total = 0;
+  for (const Nest& nest : nests) {
+    Index turns = 1;
+    for (const Loop& loop : nest.loops) turns *= loop.count;
+    total += turns;
+  }
+  return total;
+}
+
+void add_nest(MemoryMap& map, Bytes offset, std::vector<Loop> loops) {
+  for (const Loop& loop : loops)
+    if (loop.count == 0) return;
+  merge_loops(loops, map.element);
+  map.nests.push_back({offset, std::move(loops)});
+}
+
+Result<MemoryMap> memory_map(const Layout& layout, int rank, ElementType type, const Allocation& allocation) {
+  const auto array = describe_array(layout, rank, type, allocation);
+  if (!array.is_ok()) return array.status();
+  MemoryMap map{array->element, array->level_stride, {}};
+  const std::vector<Bytes>& strides = array->strides;
+  const Index count = layout.count(rank);
+  if (array->nproma > 0) {
+    const Index full = count / array->nproma;
+    add_nest(map, 0, {{full, strides[0]}, {array->nproma, strides[1]}});
+    add_nest(map, full * strides[0], {{count % array->nproma, strides[1]}});
+  } else if (layout.is_box()) {
+    const Box box = layout.box(rank);
+    std::vector<Loop> loops;
+    for (std::size_t d = 0; d < strides.size(); ++d)
+      loops.push_back({box.upper[d] - box.lower[d], strides[d]});
+    add_nest(map, array->offset, std::move(loops));
+  } else {
+    add_nest(map, 0, {{count, strides[0]}});
+  }
+  return map;
+}
+
+Result<Allocation> match_extents(const Layout& layout, int rank, Allocation allocation,
+                                 std::span<const Index> extents) {
+  TR_TRY(check_allocation(layout, rank, allocation));
+  if (layout.count(rank) == 0) return allocation;
+  const std::vector<Index> got(extents.begin(), extents.end());
+  Allocation flat = allocation;
+  if (flat.levels == 1) flat.level_axis = -1;
+  std::vector<std::string> expected;
+  for (Allocation candidate : {allocation, flat}) {
+    for (const bool with_halo : {true, false}) {
+      if (!with_halo) candidate.halo.clear();
+      const auto wanted = all_extents(layout, rank, candidate);
+      if (!wanted.is_ok()) return wanted.status();
+      if (*wanted == got) return candidate;
+      const std::string text = layout::extents(*wanted);
+      if (std::find(expected.begin(), expected.end(), text) == expected.end()) expected.push_back(text);
+    }
+  }
+  std::string either = expected.front();
+  for (std::size_t i = 1; i < expected.size(); ++i) either += " or " + expected[i];
+  return Status(Code::layout,
+                cat("the array of rank ", rank, " has extents ", layout::extents(got), ", expected ", either,
+                    " (slowest dimension first: what the rank owns, with or without its halo)"));
+}
+
+}  // namespace tailrace::layout

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.hpp"
+#include "base/types.hpp"
+
+namespace tailrace::layout {
+
+/// The widest array: Fortran's limit, and ours.
+inline constexpr std::size_t max_dimensions = 7;
+
+/// 128 bits, for products of two 64-bit numbers that are divided again at once.
+__extension__ typedef __int128 Wide;
+
+/// 1 to 7 extents, none negative, whose product is a 64-bit number even if zero extents were 1.
+[[nodiscard]] Status check_shape(const std::vector<Index>& shape);
+/// Product of the extents of a checked shape.
+Index product(const std::vector<Index>& shape);
+/// How far apart neighbours along each dimension are, in elements, of a checked shape in C order.
+std::vector<Index> strides_of(const std::vector<Index>& shape);
+/// The index tuple of element `global`.
+std::vector<Index> indices_of(Index global, const std::vector<Index>& shape);
+
+/// "(2, 3)"
+std::string tuple(const std::vector<Index>& numbers);
+/// "468 x 378"
+std::string extents(const std::vector<Index>& shape);
+/// "global element 17, index (2, 3) of an array of 4 x 6 (C order, from 0)"
+std::string element_text(Index global, const std::vector<Index>& shape);
+
+}  // namespace tailrace::layout

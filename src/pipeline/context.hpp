@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "comm/lane.hpp"
+#include "comm/transport.hpp"
+#include "exchange/record_plan.hpp"
+#include "executor/workers.hpp"
+#include "pipeline/ledger.hpp"
+#include "pipeline/messages.hpp"
+#include "pipeline/statistics.hpp"
+#include "storage/target.hpp"
+
+namespace tailrace::pipeline {
+
+/// Files open for writing in this process, shared by its worker threads.
+class OpenFiles {
+ public:
+  explicit OpenFiles(std::shared_ptr<storage::Target> target) : target_(std::move(target)) {}
+  Result<std::shared_ptr<storage::File>> get(const std::string& path);
+  /// The next get() opens the file anew.
+  void forget(const std::string& path);
+  [[nodiscard]] storage::Target& target() const { return *target_; }
+
+ private:
+  std::shared_ptr<storage::Target> target_;
+  static constexpr std::size_t most_open = 16;
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<storage::File>> files_;
+  std::deque<std::string> order_;   // oldest first
+};
+
+/// One lane as a server reads it: how far it has looked, and which descriptors it still needs.
+class LaneCursor {
+ public:
+  explicit LaneCursor(std::unique_ptr<comm::LaneReader> reader) : reader_(std::move(reader)) {}
+  [[nodiscard]] comm::LaneReader& reader() const { return *reader_; }
+  /// The first descriptor not looked at yet; nullptr if there is none.
+  [[nodiscard]] const comm::Descriptor* front() const {
+    return scanned_ < reader_->head() ? &reader_->at(scanned_) : nullptr;
+  }
+  [[nodiscard]] std::uint64_t number() const { return scanned_; }
+  void pass() {
+    ++scanned_;
+    needed_.push_back(1);
+  }
+  /// Descriptor `number` was used up: once all before it are, the lane's memory is free again.
+  void finish(std::uint64_t number);
+
+ private:
+  std::unique_ptr<comm::LaneReader> reader_;
+  std::uint64_t scanned_ = 0;
+  std::uint64_t released_ = 0;
+  std::deque<char> needed_;  // released_ .. scanned_-1
+};
+
+/// What the parts of one server share.
+struct Context {
+  comm::Transport& transport;
+  const exchange::Roster& roster;
+  int me = 0;                                   // server number
+  executor::Workers& workers;
+  OpenFiles& files;
+  std::map<int, LaneCursor> lanes;              // by compute rank: the lanes that this server sees
+  Bytes workspace = 0;                          // bytes for assembly, encoders and messages
+  int streams = 0;                              // open ones, which share the workspace
+  Statistics& statistics;
+  std::function<Result<std::unique_ptr<Ledger>>(const Opening&)> make_ledger;
+
+  [[nodiscard]] Bytes workspace_per_stream() const { return workspace / (streams > 0 ? streams : 1); }
+  void send_to_server(int server, const Packer& message) {
+    transport.send(roster.server_transport[static_cast<std::size_t>(server)], comm::Channel::control,
+                   message.bytes());
+  }
+};
+
+}  // namespace tailrace::pipeline

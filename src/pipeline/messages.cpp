@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "pipeline/messages.hpp"
+
+namespace tailrace::pipeline {
+
+void Opening::pack(Packer& out) const {
+  out.put(stream).put(reference).put(policy).put_text(ledger);
+  definition.pack(out);
+  out.put(static_cast<std::int64_t>(fields.size()));
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    fields[i].pack(out);
+    out.put(layout_of[i]);
+  }
+  out.put(static_cast<std::int64_t>(layouts.size()));
+  for (std::size_t i = 0; i < layouts.size(); ++i) out.put_bytes(layouts[i]).put(in_parts[i]);
+}
+
+Result<Opening> Opening::unpack(Unpacker& in) {
+  Opening opening;
+  opening.stream = in.get<std::uint32_t>();
+  opening.reference = in.get<int>();
+  opening.policy = in.get<Policy>();
+  opening.ledger = in.get_text();
+  Result<codec::StreamDefinition> definition = codec::StreamDefinition::unpack(in);
+  TR_TRY(definition.status());
+  opening.definition = std::move(*definition);
+  const auto fields = in.get<std::int64_t>();
+  for (std::int64_t i = 0; i < fields; ++i) {
+    Result<codec::FieldDefinition> field = codec::FieldDefinition::unpack(in);
+    TR_TRY(field.status());
+    opening.fields.push_back(std::move(*field));
+    opening.layout_of.push_back(in.get<int>());
+  }
+  const auto layouts = in.get<std::int64_t>();
+  for (std::int64_t i = 0; i < layouts && in.ok(); ++i) {
+    const auto bytes = in.get_bytes();
+    opening.layouts.emplace_back(bytes.begin(), bytes.end());
+    opening.in_parts.push_back(in.get<char>());
+  }
+  if (!in.ok()) return Status(Code::corrupt, "a stream's definition arrived incomplete");
+  return opening;
+}
+
+}  // namespace tailrace::pipeline

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.hpp"
+#include "codec/definition.hpp"
+
+namespace tailrace::pipeline {
+
+/// First word of every control message; 1 and 2 belong to comm::Agreements.
+enum class Message : std::uint32_t {
+  open = 10,      // compute rank 0 -> servers: a stream and all its definitions
+  sequence = 11,  // root -> servers: put order
+  ended = 12,     // server -> root: its compute ranks ended a step
+  encoded = 13,   // owner -> root: a chunk's size
+  place = 14,     // root -> owner: where a chunk goes
+  written = 15,   // owner -> root
+  sync = 16,      // root -> owners: fsync a file
+  synced = 17,    // owner -> root
+  decided = 18,   // root -> servers: a verdict to pass on
+  verdict = 25,   // server -> its compute ranks
+  closed = 19,    // server -> root: its compute ranks closed the stream
+  credit = 20,    // server -> compute rank without a server on its node: descriptors it is done with
+  farewell = 21,  // server with compute ranks -> server 0: they have left; how many streams they had
+  finish = 22,    // server 0 -> servers: all ranks have left; how many streams there were
+  statistics = 23,// everyone -> server 0: counters of the report
+  layout_part = 24,  // compute rank -> servers: its indices of an indexed layout
+};
+
+/// Data messages: what they carry is told apart by their first word too.
+enum class DataMessage : std::uint32_t {
+  pieces = 1,      // server -> owner: pieces of one record
+  descriptor = 2,  // compute rank -> its server: one descriptor with its bytes
+};
+
+enum class VerdictKind : std::uint32_t {
+  accepted = 1,  // every rank ended the step; nothing disagreed and nothing had failed up to then
+  durable = 2,   // on storage and committed, or failed
+  finished = 3,  // the stream is closed
+};
+
+/// One entry of the put order, as the root announces it.
+struct SequenceEntry {
+  enum class Kind : std::uint32_t { begin = 1, record = 2, end_chunk = 3, end_step = 4 };
+  Kind kind = Kind::begin;
+  std::int32_t field = 0;
+  std::int32_t level = 0;
+  std::int32_t owner = 0;
+  std::uint64_t chunk = 0;
+  std::int64_t step = 0;
+  std::int64_t lead = 0;
+  std::int64_t interval_start = 0;
+};
+
+/// What to do when storage is full, and what to say when a step is late.
+struct Policy {
+  std::int64_t wait_for_space_seconds = 0;  // 0: fail at once
+  std::int64_t deadline_seconds = 0;        // 0: none
+};
+
+/// A stream with all its definitions, sent to every server before the first step.
+struct Opening {
+  std::uint32_t stream = 0;
+  int reference = 0;               // the compute rank whose puts are the put order
+  codec::StreamDefinition definition;
+  Policy policy;
+  std::string ledger;              // what the streams face needs to keep the files, packed by it
+  std::vector<codec::FieldDefinition> fields;
+  std::vector<int> layout_of;      // per field: index into layouts
+  std::vector<ByteVector> layouts; // packed; of those in parts the shape alone
+  std::vector<char> in_parts;      // 1: every compute rank sends its own indices (Message::layout_part)
+
+  void pack(Packer& out) const;
+  static Result<Opening> unpack(Unpacker& in);
+};
+
+}  // namespace tailrace::pipeline

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "pipeline/outlet.hpp"
+
+namespace tailrace::pipeline {
+
+bool RingOutlet::put(comm::Descriptor descriptor, const std::shared_ptr<const layout::MemoryMap>& map,
+                     const std::byte* base) {
+  descriptor.bytes = map->count() * map->element;
+  std::byte* const room = producer_.reserve(descriptor.bytes);
+  if (room == nullptr) return false;
+  layout::pack(*map, base, descriptor.level, room);
+  producer_.publish(descriptor);
+  return true;
+}
+
+bool RingOutlet::tell(comm::Descriptor descriptor, std::span<const std::byte> bytes) {
+  descriptor.bytes = static_cast<Bytes>(bytes.size());
+  std::byte* const room = producer_.reserve(descriptor.bytes);
+  if (room == nullptr) return false;
+  if (!bytes.empty()) std::memcpy(room, bytes.data(), bytes.size());
+  producer_.publish(descriptor);
+  return true;
+}
+
+bool LendingOutlet::put(comm::Descriptor descriptor, const std::shared_ptr<const layout::MemoryMap>& map,
+                        const std::byte* base) {
+  descriptor.bytes = map->count() * map->element;
+  lane_->entries.push_back({descriptor, map, base, {}});
+  return true;
+}
+
+bool LendingOutlet::tell(comm::Descriptor descriptor, std::span<const std::byte> bytes) {
+  descriptor.bytes = static_cast<Bytes>(bytes.size());
+  lane_->entries.push_back({descriptor, nullptr, nullptr, ByteVector(bytes.begin(), bytes.end())});
+  return true;
+}
+
+std::span<const std::byte> LentLaneReader::bytes(std::uint64_t number, ByteVector& scratch) const {
+  const LentLane::Entry& entry = lane_->entries[static_cast<std::size_t>(number - lane_->first)];
+  if (entry.map == nullptr) return entry.bytes;
+  scratch.resize(static_cast<std::size_t>(entry.descriptor.bytes));
+  layout::pack(*entry.map, entry.base, entry.descriptor.level, scratch.data());
+  return scratch;
+}
+
+void LentLaneReader::release(std::uint64_t number) {
+  for (; lane_->first < number; ++lane_->first) lane_->entries.pop_front();
+}
+
+}  // namespace tailrace::pipeline

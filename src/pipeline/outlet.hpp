@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <mutex>
+
+#include "comm/lane.hpp"
+#include "comm/remote_lane.hpp"
+#include "layout/memory.hpp"
+
+namespace tailrace::pipeline {
+
+/// Where a compute rank's calls go in: capture. Nothing here blocks; what finds no room is refused and tried again.
+class Outlet {
+ public:
+  virtual ~Outlet() = default;
+  /// Captures one level of a field from the array at `base`. `descriptor` has stream, step, field and level.
+  virtual bool put(comm::Descriptor descriptor, const std::shared_ptr<const layout::MemoryMap>& map,
+                   const std::byte* base) = 0;
+  /// Publishes a descriptor with bytes of its own (begin, end, close, farewell).
+  virtual bool tell(comm::Descriptor descriptor, std::span<const std::byte> bytes) = 0;
+  /// Moves on what must travel to another node; true if something moved.
+  virtual bool advance() { return false; }
+  /// The largest piece that ever fits; 0 if there is no limit.
+  [[nodiscard]] virtual Bytes largest_piece() const { return 0; }
+  /// Everything published was used up.
+  [[nodiscard]] virtual bool is_drained() const { return true; }
+  /// Rung when room was freed; nullptr if nothing rings.
+  [[nodiscard]] virtual comm::Doorbell* space() { return nullptr; }
+  virtual void credit(std::uint64_t) {}
+};
+
+/// Packs into the ring of a lane: in memory shared with the node's servers, or, with a sender, on its way to another node.
+class RingOutlet final : public Outlet {
+ public:
+  explicit RingOutlet(comm::LaneProducer producer) : producer_(producer) {}
+  RingOutlet(comm::LaneProducer producer, std::unique_ptr<comm::PrivateLane> lane,
+             std::unique_ptr<comm::LaneSender> sender)
+      : producer_(producer), lane_(std::move(lane)), sender_(std::move(sender)) {}
+  bool put(comm::Descriptor descriptor, const std::shared_ptr<const layout::MemoryMap>& map,
+           const std::byte* base) override;
+  bool tell(comm::Descriptor descriptor, std::span<const std::byte> bytes) override;
+  bool advance() override { return sender_ != nullptr && sender_->advance(); }
+  [[nodiscard]] Bytes largest_piece() const override { return producer_.capacity(); }
+  [[nodiscard]] bool is_drained() const override { return producer_.is_drained(); }
+  [[nodiscard]] comm::Doorbell* space() override { return sender_ ? nullptr : &producer_.space(); }
+  void credit(std::uint64_t number) override {
+    if (sender_) sender_->credit(number);
+  }
+
+ private:
+  comm::LaneProducer producer_;
+  std::unique_ptr<comm::PrivateLane> lane_;
+  std::unique_ptr<comm::LaneSender> sender_;
+};
+
+/// Lends instead of copying: with 0 servers the caller's memory stays as it is until the end of the step, and pieces are packed
+/// when they are sent or assembled.
+class LentLane {
+ public:
+  struct Entry {
+    comm::Descriptor descriptor;
+    std::shared_ptr<const layout::MemoryMap> map;
+    const std::byte* base = nullptr;
+    ByteVector bytes;
+  };
+  std::deque<Entry> entries;
+  std::uint64_t first = 0;   // number of entries.front()
+};
+
+class LendingOutlet final : public Outlet {
+ public:
+  explicit LendingOutlet(std::shared_ptr<LentLane> lane) : lane_(std::move(lane)) {}
+  bool put(comm::Descriptor descriptor, const std::shared_ptr<const layout::MemoryMap>& map,
+           const std::byte* base) override;
+  bool tell(comm::Descriptor descriptor, std::span<const std::byte> bytes) override;
+  [[nodiscard]] bool is_drained() const override { return lane_->entries.empty(); }
+
+ private:
+  std::shared_ptr<LentLane> lane_;
+};
+
+class LentLaneReader final : public comm::LaneReader {
+ public:
+  explicit LentLaneReader(std::shared_ptr<LentLane> lane) : lane_(std::move(lane)) {}
+  [[nodiscard]] std::uint64_t head() const override { return lane_->first + lane_->entries.size(); }
+  [[nodiscard]] const comm::Descriptor& at(std::uint64_t number) const override {
+    return lane_->entries[static_cast<std::size_t>(number - lane_->first)].descriptor;
+  }
+  [[nodiscard]] std::span<const std::byte> bytes(std::uint64_t number, ByteVector& scratch) const override;
+  void release(std::uint64_t number) override;
+
+ private:
+  std::shared_ptr<LentLane> lane_;
+};
+
+}  // namespace tailrace::pipeline

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "pipeline/server.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+
+#include "base/log.hpp"
+#include "base/text.hpp"
+
+namespace tailrace::pipeline {
+
+using comm::Descriptor;
+
+Server::Server(comm::Transport& transport, const exchange::Roster& roster, executor::Workers& workers,
+               OpenFiles& files, Statistics& statistics, Setup setup)
+    : roster_(roster),
+      context_{transport, roster_, setup.me, workers, files, {}, setup.workspace, 0, statistics,
+               std::move(setup.make_ledger)},
+      mirrors_(std::move(setup.mirrors)),
+      on_statistics_(std::move(setup.on_statistics)) {
+  for (auto& [c, reader] : setup.lanes) context_.lanes.emplace(c, LaneCursor(std::move(reader)));
+  homed_ = static_cast<int>(roster_.homed(context_.me).size());
+  homes_ = static_cast<int>(std::set<int>(roster_.home.begin(), roster_.home.end()).size());
+  for (int server = 0; server < roster_.servers(); ++server) {
+    if (server != context_.me) senders_.push_back(server);
+  }
+}
+
+// ---- messages ----------------------------------------------------------------------------------------------------------
+
+bool Server::on_message(std::uint32_t kind, int source, Unpacker& in) {
+  switch (static_cast<Message>(kind)) {
+    case Message::open: on_open(in); return true;
+    case Message::layout_part: on_layout_part(in); return true;
+    case Message::sequence: on_sequence(in); return true;
+    case Message::ended:
+    case Message::encoded:
+    case Message::place:
+    case Message::written:
+    case Message::sync:
+    case Message::synced:
+    case Message::closed: on_stream_message(static_cast<Message>(kind), source, in); return true;
+    case Message::decided: {
+      const auto id = in.get<std::uint32_t>();
+      const auto verdict = in.get<VerdictKind>();
+      const auto step = in.get<std::int64_t>();
+      streams_.at(id).server->on_verdict(verdict, step, Status::unpack(in));
+      return true;
+    }
+    case Message::statistics: gathered_[source] = Statistics::unpack(in); return true;
+    case Message::farewell:
+      ++homes_left_;
+      streams_in_all_ = in.get<std::int64_t>();
+      return true;
+    case Message::finish:
+      finishing_ = true;
+      streams_in_all_ = in.get<std::int64_t>();
+      return true;
+    case Message::verdict:
+    case Message::credit: return false;
+  }
+  return false;
+}
+
+void Server::on_open(Unpacker& in) {
+  Result<Opening> opening = Opening::unpack(in);
+  if (!opening.is_ok()) {
+    log(LogLevel::error, opening.status().text());
+    return;
+  }
+  const std::uint32_t id = opening->stream;
+  pending_[id] = std::move(*opening);
+  open_if_complete(id);
+}
+
+void Server::on_layout_part(Unpacker& in) {
+  const auto id = in.get<std::uint32_t>();
+  const int layout = in.get<int>();
+  const int rank = in.get<int>();
+  parts_[id][{layout, rank}] = in.get_list<Index>();
+  open_if_complete(id);
+}
+
+void Server::open_if_complete(std::uint32_t id) {
+  const auto pending = pending_.find(id);
+  if (pending == pending_.end()) return;
+  const auto& flags = pending->second.in_parts;
+  const auto needed = std::count(flags.begin(), flags.end(), 1) * roster_.computes();
+  if (static_cast<std::ptrdiff_t>(parts_[id].size()) < needed) return;
+  Opening opening = std::move(pending->second);
+  pending_.erase(pending);
+  const Status joined = join_parts(opening);
+  parts_.erase(id);
+  if (!joined.is_ok()) {
+    log(LogLevel::error, joined.text());
+    std::abort();
+  }
+  open(std::move(opening));
+}
+
+/// Layouts of which each rank knew its own part become whole here, where whole records are assembled.
+Status Server::join_parts(Opening& opening) {
+  for (std::size_t i = 0; i < opening.layouts.size(); ++i) {
+    if (opening.in_parts[i] == 0) continue;
+    Unpacker in(opening.layouts[i]);
+    std::vector<Index> shape = in.get_list<Index>();
+    std::vector<std::vector<Index>> lists;
+    for (int c = 0; c < roster_.computes(); ++c) {
+      lists.push_back(std::move(parts_[opening.stream][{static_cast<int>(i), c}]));
+    }
+    Result<layout::Layout> layout = layout::Layout::indexed(std::move(shape), std::move(lists));
+    TR_TRY(layout.status());
+    Packer packed;
+    layout->pack(packed);
+    opening.layouts[i] = packed.take();
+  }
+  return {};
+}
+
+void Server::open(Opening opening) {
+  const std::uint32_t id = opening.stream;
+  const bool is_root = roster_.home[static_cast<std::size_t>(opening.reference)] == context_.me;
+  ++context_.streams;
+  Stream& stream = streams_[id];
+  Result<std::unique_ptr<StreamServer>> server = StreamServer::create(context_, std::move(opening));
+  if (!server.is_ok()) {
+    // The same definitions passed on a compute rank: only memory can have failed here.
+    log(LogLevel::error, server.status().text());
+    std::abort();
+  }
+  stream.server = std::move(*server);
+  if (is_root) {
+    Result<std::unique_ptr<Ledger>> ledger = context_.make_ledger(stream.server->opening());
+    const Status broken = ledger.status();
+    stream.root = std::make_unique<StreamRoot>(context_, stream.server->opening(), stream.server->codec(),
+                                               ledger.is_ok() ? std::move(*ledger) : nullptr, broken);
+  }
+  if (const auto early = early_.find(id); early != early_.end()) {
+    const std::vector<ByteVector> messages = std::move(early->second);
+    early_.erase(early);
+    for (const ByteVector& bytes : messages) {
+      Unpacker message(bytes);
+      on_sequence(message);
+    }
+  }
+  if (const auto early = early_pieces_.find(id); early != early_pieces_.end()) {
+    const auto pieces = std::move(early->second);
+    early_pieces_.erase(early);
+    for (const auto& [record, messages] : pieces) {
+      for (const ByteVector& bytes : messages) {
+        Unpacker message(bytes);
+        stream.server->on_pieces(record, message);
+      }
+    }
+  }
+}
+
+void Server::on_sequence(Unpacker& in) {
+  const auto rest = in.rest();
+  const auto id = in.get<std::uint32_t>();
+  const auto stream = streams_.find(id);
+  if (stream == streams_.end()) {
+    early_[id].emplace_back(rest.begin(), rest.end());
+    return;
+  }
+  const std::vector<SequenceEntry> entries = in.get_list<SequenceEntry>();
+  stream->second.server->on_sequence(entries);
+}
+
+void Server::on_stream_message(Message kind, int source, Unpacker& in) {
+  const auto found = streams_.find(in.get<std::uint32_t>());
+  if (found == streams_.end()) return;
+  Stream& stream = found->second;
+  switch (kind) {
+    case Message::ended: stream.root->on_ended(in); break;
+    case Message::encoded: stream.root->on_encoded(source, in); break;
+    case Message::written: stream.root->on_written(in); break;
+    case Message::synced: stream.root->on_synced(in); break;
+    case Message::closed: stream.root->on_closed(); break;
+    case Message::place: stream.server->on_place(in); break;
+    case Message::sync: stream.server->on_sync(in); break;
+    default: break;
+  }
+}
+
+// ---- one pass ------------------------------------------------------------------------------------------------------------
+
+bool Server::advance() {
+  bool moved = context_.workers.poll();
+  moved = scan_lanes() || moved;
+  send_sequences();
+  moved = poll_data() || moved;
+  for (auto stream = streams_.begin(); stream != streams_.end();) {
+    moved = stream->second.server->advance() || moved;
+    if (stream->second.root) moved = stream->second.root->advance() || moved;
+    if (!stream->second.server->is_closed()) {
+      ++stream;
+      continue;
+    }
+    stream = streams_.erase(stream);
+    --context_.streams;
+    ++streams_done_;
+    moved = true;
+  }
+  for (auto& [c, mirror] : mirrors_) {
+    if (const auto credit = mirror->fresh_credit()) {
+      Packer out;
+      out.put(Message::credit).put(*credit);
+      context_.transport.send(mirror->rank(), comm::Channel::control, out.take());
+      moved = true;
+    }
+  }
+  return leave() || moved;
+}
+
+bool Server::scan_lanes() {
+  bool moved = false;
+  for (auto& [c, lane] : context_.lanes) {
+    while (scan_lane(c, lane)) moved = true;
+  }
+  return moved;
+}
+
+bool Server::scan_lane(int c, LaneCursor& lane) {
+  const Descriptor* descriptor = lane.front();
+  if (descriptor == nullptr) return false;
+  if (descriptor->kind == Descriptor::Kind::farewell) {
+    lane.pass();
+    lane.finish(lane.number() - 1);
+    if (roster_.home[static_cast<std::size_t>(c)] == context_.me) ++left_;
+    return true;
+  }
+  const auto found = streams_.find(descriptor->stream);
+  if (found == streams_.end()) return false;
+  Stream& stream = found->second;
+  if (stream.root && c == stream.server->opening().reference) {
+    std::vector<SequenceEntry> fresh;
+    stream.root->on_reference(*descriptor, fresh);
+    stream.server->on_sequence(fresh);
+    stream.fresh.insert(stream.fresh.end(), fresh.begin(), fresh.end());
+  }
+  return stream.server->on_descriptor(c, *descriptor);
+}
+
+void Server::send_sequences() {
+  for (auto& [id, stream] : streams_) {
+    if (stream.fresh.empty()) continue;
+    Packer out;
+    out.put(Message::sequence).put(id).put_list(std::span<const SequenceEntry>(stream.fresh));
+    for (int server = 0; server < roster_.servers(); ++server) {
+      if (server != context_.me) context_.send_to_server(server, out);
+    }
+    stream.fresh.clear();
+  }
+}
+
+bool Server::poll_data() {
+  bool moved = false;
+  for (const auto& [c, mirror] : mirrors_) {
+    moved = take_data(mirror->rank(), [] { return true; }) || moved;
+  }
+  for (const int server : senders_) {
+    const int rank = roster_.server_transport[static_cast<std::size_t>(server)];
+    moved = take_data(rank, [&] {
+      return std::any_of(streams_.begin(), streams_.end(),
+                         [&](const auto& stream) { return stream.second.server->waits_for(server); });
+    }) || moved;
+  }
+  return moved;
+}
+
+bool Server::take_data(int source, const std::function<bool()>& wanted) {
+  bool moved = false;
+  while (wanted()) {
+    const std::optional<ByteVector> bytes = context_.transport.receive_data(source);
+    if (!bytes) break;
+    moved = true;
+    Unpacker in(*bytes);
+    if (in.get<DataMessage>() == DataMessage::descriptor) {
+      for (auto& [c, mirror] : mirrors_) {
+        if (mirror->rank() == source) mirror->take(in);
+      }
+      continue;
+    }
+    const auto id = in.get<std::uint32_t>();
+    const auto record = in.get<std::uint64_t>();
+    const auto stream = streams_.find(id);
+    if (stream != streams_.end()) {
+      stream->second.server->on_pieces(record, in);
+    } else {
+      early_pieces_[id][record].emplace_back(in.rest().begin(), in.rest().end());
+    }
+  }
+  return moved;
+}
+
+bool Server::leave() {
+  bool moved = false;
+  if (!said_farewell_ && homed_ > 0 && left_ == homed_ && streams_.empty()) {
+    said_farewell_ = moved = true;
+    Packer out;
+    out.put(Message::farewell).put(streams_done_);
+    context_.send_to_server(0, out);
+  }
+  if (context_.me == 0 && homes_left_ == homes_) {
+    homes_left_ = 0;
+    Packer out;
+    out.put(Message::finish).put(streams_in_all_);
+    for (int server = 0; server < roster_.servers(); ++server) context_.send_to_server(server, out);
+    moved = true;
+  }
+  // A server without compute ranks of its own may hear of the end before it heard of the last stream.
+  if (finishing_ && !told_ && streams_done_ == streams_in_all_) {
+    told_ = moved = true;
+    Packer out;
+    out.put(Message::statistics);
+    context_.statistics.pack(out);
+    context_.send_to_server(0, out);
+  }
+  const std::size_t everybody =
+      static_cast<std::size_t>(roster_.self_served ? roster_.servers() : roster_.servers() + roster_.computes());
+  if (!over_ && told_ && (context_.me != 0 || gathered_.size() == everybody)) {
+    over_ = moved = true;
+    if (context_.me == 0 && on_statistics_) on_statistics_(std::move(gathered_));
+  }
+  return moved;
+}
+
+std::string Server::waiting_for() const {
+  std::string text;
+  for (const auto& [id, stream] : streams_) text += stream.server->waiting_for();
+  return text;
+}
+
+}  // namespace tailrace::pipeline

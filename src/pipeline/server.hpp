@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "comm/remote_lane.hpp"
+#include "pipeline/stream_root.hpp"
+#include "pipeline/stream_server.hpp"
+
+namespace tailrace::pipeline {
+
+/// One server of a session: reads its lanes, and drives every stream. A state machine without a wait in it; the same class
+/// runs on a server rank, inside a compute rank's own calls (0 servers), and in the simulated world.
+class Server {
+ public:
+  struct Setup {
+    int me = 0;
+    std::map<int, std::unique_ptr<comm::LaneReader>> lanes;            // by compute rank
+    std::map<int, std::unique_ptr<comm::LaneMirror>> mirrors;          // by compute rank: lanes from other nodes
+    Bytes workspace = 0;
+    std::function<Result<std::unique_ptr<Ledger>>(const Opening&)> make_ledger;
+    /// On server 0 only: what everybody had to tell, when all have left.
+    std::function<void(std::map<int, Statistics>)> on_statistics;
+  };
+  Server(comm::Transport& transport, const exchange::Roster& roster, executor::Workers& workers, OpenFiles& files,
+         Statistics& statistics, Setup setup);
+
+  /// True if the message was one for servers; `kind` was already taken from `in`.
+  bool on_message(std::uint32_t kind, int source, Unpacker& in);
+  /// One pass over everything that may have become possible; true if something moved.
+  bool advance();
+  /// All compute ranks have left and everybody knows.
+  [[nodiscard]] bool is_over() const { return over_; }
+  /// For the watchdog: which compute ranks have not ended a step that others have.
+  [[nodiscard]] std::string waiting_for() const;
+
+ private:
+  struct Stream {
+    std::unique_ptr<StreamServer> server;
+    std::unique_ptr<StreamRoot> root;
+    std::vector<SequenceEntry> fresh;     // not sent yet
+  };
+
+  void on_open(Unpacker& in);
+  void on_layout_part(Unpacker& in);
+  void open_if_complete(std::uint32_t id);
+  Status join_parts(Opening& opening);
+  void open(Opening opening);
+  void on_sequence(Unpacker& in);
+  void on_stream_message(Message kind, int source, Unpacker& in);
+  bool scan_lanes();
+  bool scan_lane(int c, LaneCursor& lane);
+  bool take_data(int source, const std::function<bool()>& wanted);
+  bool poll_data();
+  void send_sequences();
+  bool leave();
+
+  exchange::Roster roster_;
+  Context context_;
+  std::map<int, std::unique_ptr<comm::LaneMirror>> mirrors_;
+  std::function<void(std::map<int, Statistics>)> on_statistics_;
+  std::map<std::uint32_t, Stream> streams_;
+  std::map<std::uint32_t, Opening> pending_;                 // parts of their layouts are still to come
+  std::map<std::uint32_t, std::map<std::pair<int, int>, std::vector<Index>>> parts_;  // stream -> (layout, rank) -> indices
+  std::map<std::uint32_t, std::vector<ByteVector>> early_;   // sequences of streams not opened here yet
+  std::map<std::uint32_t, std::map<std::uint64_t, std::vector<ByteVector>>> early_pieces_;
+  std::vector<int> senders_;                                 // servers that ever send data here
+  int homed_ = 0;
+  int left_ = 0;                                             // homed ranks that said farewell
+  bool said_farewell_ = false;
+  int homes_ = 0;                                            // servers with compute ranks of their own
+  int homes_left_ = 0;                                       // on server 0
+  std::int64_t streams_done_ = 0;
+  std::int64_t streams_in_all_ = 0;
+  bool finishing_ = false;                                   // server 0 said so
+  bool told_ = false;                                        // statistics sent
+  std::map<int, Statistics> gathered_;                       // by transport rank
+  bool over_ = false;
+};
+
+}  // namespace tailrace::pipeline

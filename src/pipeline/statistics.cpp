@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "pipeline/statistics.hpp"
+
+namespace tailrace::pipeline {
+
+void Statistics::pack(Packer& out) const {
+  out.put(static_cast<std::int64_t>(streams.size()));
+  for (const auto& [name, counters] : streams) out.put_text(name).put(counters);
+  out.put(static_cast<std::int64_t>(durable.size()));
+  for (const auto& [name, seconds] : durable) out.put_text(name).put_list(std::span<const double>(seconds));
+  out.put(static_cast<std::int64_t>(spans.size()));
+  for (const Span& span : spans) out.put_text(span.name).put(span.thread).put(span.begin).put(span.end);
+}
+
+Statistics Statistics::unpack(Unpacker& in) {
+  Statistics statistics;
+  for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count) {
+    const std::string name = in.get_text();
+    statistics.streams[name] = in.get<Counters>();
+  }
+  for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count) {
+    const std::string name = in.get_text();
+    statistics.durable[name] = in.get_list<double>();
+  }
+  for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count) {
+    Span span;
+    span.name = in.get_text();
+    span.thread = in.get<std::int64_t>();
+    span.begin = in.get<std::int64_t>();
+    span.end = in.get<std::int64_t>();
+    statistics.spans.push_back(std::move(span));
+  }
+  return statistics;
+}
+
+}  // namespace tailrace::pipeline

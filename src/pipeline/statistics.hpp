@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/bytes.hpp"
+
+namespace tailrace::pipeline {
+
+/// Counters of one stream on one rank. Times in nanoseconds.
+struct Counters {
+  std::int64_t steps = 0;
+  std::int64_t records = 0;
+  std::int64_t captured_bytes = 0;      // compute: what puts copied or lent
+  std::int64_t blocked = 0;             // compute: all time inside our calls
+  std::int64_t capture = 0;             // compute: of which packing
+  std::int64_t staging_full = 0;        // compute: of which waiting for free staging
+  std::int64_t staging_full_count = 0;
+  std::int64_t verdict_wait = 0;        // compute: of which waiting for the verdict of the step before (skew)
+  std::int64_t encode = 0;              // servers, summed over worker threads
+  std::int64_t assemble = 0;
+  std::int64_t write = 0;
+  std::int64_t sync = 0;
+  std::int64_t encoded_bytes = 0;
+  std::int64_t sent_bytes = 0;          // servers: pieces sent between nodes
+  std::int64_t workspace_peak = 0;      // servers: most bytes encoded and not yet written
+  std::int64_t space_waits = 0;         // times that a full disk was waited for
+};
+
+/// A span of time on one thread, for the trace.
+struct Span {
+  std::string name;
+  std::int64_t thread = 0;  // 0: the rank's own, 1...: workers
+  std::int64_t begin = 0;   // nanoseconds of the node's clock
+  std::int64_t end = 0;
+};
+
+/// All that one rank has to tell for the report and the trace. Used by the rank's own thread; workers hand their figures over
+/// with their results.
+struct Statistics {
+  std::map<std::string, Counters> streams;              // by file pattern
+  std::map<std::string, std::vector<double>> durable;   // seconds from a rank's end of step to durable, as its home saw it
+  std::vector<Span> spans;
+  bool tracing = false;
+
+  void add_span(std::string name, std::int64_t thread, std::int64_t begin, std::int64_t end) {
+    if (tracing) spans.push_back({std::move(name), thread, begin, end});
+  }
+  void pack(Packer& out) const;
+  static Statistics unpack(Unpacker& in);
+};
+
+}  // namespace tailrace::pipeline

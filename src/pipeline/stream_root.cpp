@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "pipeline/stream_root.hpp"
+
+#include <algorithm>
+
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "pipeline/stream_server.hpp"
+
+namespace tailrace::pipeline {
+
+using comm::Descriptor;
+using Kind = SequenceEntry::Kind;
+
+StreamRoot::StreamRoot(Context& context, const Opening& opening, const codec::Codec& codec,
+                       std::unique_ptr<Ledger> ledger, Status broken)
+    : context_(context), opening_(opening), codec_(codec), ledger_(std::move(ledger)), broken_(std::move(broken)) {
+  std::set<int> homes(context.roster.home.begin(), context.roster.home.end());
+  homes_ = static_cast<int>(homes.size());
+  for (std::size_t i = 0; i < opening.fields.size(); ++i) {
+    const auto levels = static_cast<double>(opening.fields[i].levels.values.size());
+    step_cost_ += codec.cost(static_cast<int>(i)) * levels;
+  }
+  // Several runs a step and server, so that the first is written while the next is encoded.
+  chunk_cost_ = step_cost_ / (4.0 * context.roster.servers());
+}
+
+std::string StreamRoot::step_text(const Step& step) const {
+  return cat("stream ", stream_name(opening_), ", step at lead ", step.entry.lead, " s");
+}
+
+// ---- put order ------------------------------------------------------------------------------------------------------
+
+void StreamRoot::on_reference(const Descriptor& descriptor, std::vector<SequenceEntry>& fresh) {
+  switch (descriptor.kind) {
+    case Descriptor::Kind::begin: begin_step(descriptor, fresh); break;
+    case Descriptor::Kind::piece: add_record(descriptor, fresh); break;
+    case Descriptor::Kind::end: {
+      close_chunk(fresh);
+      Step& step = steps_.at(current_step_);
+      step.complete = true;
+      step.ended_at = context_.transport.now();
+      SequenceEntry entry;
+      entry.kind = Kind::end_step;
+      entry.step = current_step_;
+      fresh.push_back(entry);
+      previous_lead_ = step.entry.lead;
+      break;
+    }
+    case Descriptor::Kind::close:
+    case Descriptor::Kind::farewell: break;
+  }
+}
+
+void StreamRoot::begin_step(const Descriptor& descriptor, std::vector<SequenceEntry>& fresh) {
+  current_step_ = descriptor.step;
+  Step& step = steps_[current_step_];
+  step.entry.step = descriptor.step;
+  step.entry.lead = descriptor.lead;
+  step.status = broken_.at({current_step_, -1, -1});
+  if (step.status.is_ok()) {
+    Result<std::string> path = ledger_->path_of(descriptor.lead);
+    step.status = path.status().at({current_step_, -1, opening_.reference});
+    if (path.is_ok()) step.entry.path = *path;
+  }
+  current_path_ = step.entry.path;
+  ++files_[current_path_].steps;
+  SequenceEntry entry;
+  entry.kind = Kind::begin;
+  entry.step = current_step_;
+  entry.lead = descriptor.lead;
+  entry.interval_start = previous_lead_;
+  fresh.push_back(entry);
+}
+
+void StreamRoot::add_record(const Descriptor& descriptor, std::vector<SequenceEntry>& fresh) {
+  const double cost = codec_.cost(descriptor.field);
+  const Bytes bound = codec_.encoded_bound(descriptor.field);
+  Step& step = steps_.at(current_step_);
+  if (chunk_open_ && (open_cost_ + cost > chunk_cost_ * 1.0001 ||
+                      open_bound_ + bound > context_.workspace_per_stream() / 2)) {
+    close_chunk(fresh);
+  }
+  if (!chunk_open_) {
+    chunk_open_ = true;
+    chunk_number_ = scan_.announce();
+    current_owner_ = next_owner_;
+    next_owner_ = (next_owner_ + 1) % context_.roster.servers();
+    Chunk& chunk = chunks_[chunk_number_];
+    chunk.step = current_step_;
+    chunk.owner = current_owner_;
+    ++step.chunks;
+    open_cost_ = 0;
+    open_bound_ = 0;
+  }
+  open_cost_ += cost;
+  open_bound_ += bound;
+  const codec::Statistic& statistic = opening_.fields[static_cast<std::size_t>(descriptor.field)].statistic;
+  SequenceEntry entry;
+  entry.kind = Kind::record;
+  entry.field = descriptor.field;
+  entry.level = descriptor.level;
+  entry.owner = current_owner_;
+  entry.chunk = chunk_number_;
+  entry.step = current_step_;
+  entry.lead = step.entry.lead;
+  switch (statistic.since) {
+    case codec::Statistic::Since::start: entry.interval_start = 0; break;
+    case codec::Statistic::Since::last_output: entry.interval_start = previous_lead_; break;
+    case codec::Statistic::Since::duration:
+      entry.interval_start = std::max<std::int64_t>(0, entry.lead - statistic.duration_seconds);
+      break;
+  }
+  fresh.push_back(entry);
+}
+
+void StreamRoot::close_chunk(std::vector<SequenceEntry>& fresh) {
+  if (!chunk_open_) return;
+  chunk_open_ = false;
+  SequenceEntry entry;
+  entry.kind = Kind::end_chunk;
+  entry.chunk = chunk_number_;
+  entry.step = current_step_;
+  fresh.push_back(entry);
+}
+
+// ---- what servers report ----------------------------------------------------------------------------------------------
+
+void StreamRoot::on_ended(Unpacker& in) {
+  const auto number = in.get<std::int64_t>();
+  Step& step = steps_.at(number);
+  step.status = first_cause(step.status, Status::unpack(in));
+  if (++step.ended == homes_) accept(number, step);
+}
+
+void StreamRoot::accept(std::int64_t number, Step& step) {
+  step.accepted = true;
+  Status told = step.status.in(step_text(step));
+  if (!unreported_.empty()) {
+    if (!told.is_ok()) unreported_.push_back(told);
+    told = unreported_.front();
+    unreported_.pop_front();
+  }
+  step.reported = !step.status.is_ok();
+  send_verdict(VerdictKind::accepted, number, told);
+}
+
+void StreamRoot::on_encoded(int, Unpacker& in) {
+  const auto number = in.get<std::uint64_t>();
+  Chunk& chunk = chunks_.at(number);
+  chunk.poisoned = in.get<std::uint8_t>() != 0;
+  chunk.status = Status::unpack(in);
+  Bytes size = 0;
+  for (auto count = in.get<std::int64_t>(); count > 0; --count) {
+    RecordEntry record;
+    record.field = in.get<std::int32_t>();
+    record.level = in.get<std::int32_t>();
+    record.offset = size;
+    record.length = in.get<Bytes>();
+    size += record.length;
+    chunk.records.push_back(record);
+  }
+  Step& step = steps_.at(chunk.step);
+  step.status = first_cause(step.status, chunk.status);
+  step.poisoned = step.poisoned || chunk.poisoned;
+  scan_.set_size(number, size);
+}
+
+void StreamRoot::on_written(Unpacker& in) {
+  in.get<std::uint64_t>();
+  const auto number = in.get<std::int64_t>();
+  Step& step = steps_.at(number);
+  const Status status = Status::unpack(in);
+  step.status = first_cause(step.status, status.at({number, 1'000'000, -1}));
+  --step.chunks;
+}
+
+void StreamRoot::on_synced(Unpacker& in) {
+  const auto number = in.get<std::int64_t>();
+  Step& step = steps_.at(number);
+  step.status = first_cause(step.status, Status::unpack(in).at({number, 1'000'001, -1}));
+  if (--step.syncs == 0) step.state = Step::State::synced;
+}
+
+void StreamRoot::on_closed() { ++closed_; }
+
+// ---- placing, settling, committing --------------------------------------------------------------------------------------
+
+bool StreamRoot::advance() {
+  bool moved = place();
+  moved = settle() || moved;
+  moved = commit() || moved;
+  moved = finish_files() || moved;
+  return moved;
+}
+
+void StreamRoot::run_on_ledger(std::function<Status(Ledger&)> task, std::function<void(const Status&)> done) {
+  ledger_busy_ = true;
+  context_.workers.submit([this, task = std::move(task)](int) { return task(*ledger_); },
+                          [this, done = std::move(done)](const Status& status) {
+                            ledger_busy_ = false;
+                            done(status);
+                          });
+}
+
+/// Whether the step's file exists; begins it if not. A file that cannot be begun fails the step.
+bool StreamRoot::file_is_ready(Step& step) {
+  File& file = files_[step.entry.path];
+  if (file.begun) return true;
+  if (file.beginning || ledger_busy_) return false;
+  file.beginning = true;
+  const std::int64_t number = step.entry.step;
+  const std::string path = step.entry.path;
+  const std::int64_t lead = step.entry.lead;
+  Bytes expected = 0;
+  for (const auto& [chunk_number, chunk] : chunks_) {
+    if (chunk.step != number) continue;
+    for (const RecordEntry& record : chunk.records) expected += record.length;
+  }
+  auto start = std::make_shared<Bytes>(0);
+  run_on_ledger(
+      [path, lead, expected, start](Ledger& ledger) -> Status {
+        Result<Bytes> begun = ledger.begin_file(path, lead, expected);
+        TR_TRY(begun.status());
+        *start = *begun;
+        return {};
+      },
+      [this, number, path, start](const Status& status) {
+        File& begun = files_[path];
+        begun.beginning = false;
+        begun.begun = status.is_ok();
+        begun.end = begun.committed = *start;
+        Step& first = steps_.at(number);
+        first.status = first_cause(first.status, status.at({number, 999'999, -1}));
+      });
+  return false;
+}
+
+bool StreamRoot::place() {
+  bool moved = false;
+  while (const auto next = scan_.next()) {
+    Chunk& chunk = chunks_.at(next->chunk);
+    // A step may still fail as a whole: the one behind it goes to a place only when that is certain.
+    if (chunk.step != settled_before_) break;
+    Step& step = steps_.at(chunk.step);
+    const bool drop = !step.status.is_ok() || step.poisoned || next->size == 0;
+    if (!drop && !file_is_ready(step)) break;
+    File& file = files_[step.entry.path];
+    if (!step.has_writes && !drop) {
+      scan_.restart_at(file.end);
+      step.entry.begin = file.end;
+      step.has_writes = true;
+    }
+    const Bytes offset = scan_.offset();
+    if (!drop) {
+      step.writers.insert(chunk.owner);
+      for (RecordEntry record : chunk.records) {
+        record.offset += offset;
+        step.entry.records.push_back(record);
+      }
+    }
+    Packer out;
+    out.put(Message::place).put(opening_.stream).put(next->chunk);
+    out.put(static_cast<std::uint8_t>(drop ? 0 : 1)).put(offset).put_text(step.entry.path);
+    context_.send_to_server(chunk.owner, out);
+    chunks_.erase(next->chunk);
+    scan_.take(drop);
+    moved = true;
+  }
+  return moved;
+}
+
+bool StreamRoot::settle() {
+  const auto found = steps_.find(settled_before_);
+  if (found == steps_.end()) return false;
+  Step& step = found->second;
+  if (step.state != Step::State::open || !step.complete || step.chunks > 0 || !step.accepted) return false;
+  if (step.poisoned && step.status.is_ok()) {
+    step.status = Status(Code::order, "a rank's part of a record is missing").at({found->first, -1, -1});
+  }
+  File& file = files_[step.entry.path];
+  if (step.status.is_ok() || !step.has_writes) {
+    if (step.has_writes) file.end = step.entry.end = scan_.offset();
+    step.state = Step::State::settled;
+    ++settled_before_;
+    return true;
+  }
+  if (ledger_busy_) return false;
+  step.state = Step::State::cutting;
+  const std::int64_t number = found->first;
+  run_on_ledger([path = step.entry.path, size = file.end](Ledger& ledger) { return ledger.cut(path, size); },
+                [this, number](const Status&) {
+                  steps_.at(number).state = Step::State::settled;
+                  ++settled_before_;
+                });
+  return true;
+}
+
+bool StreamRoot::commit() {
+  if (steps_.empty()) return false;
+  const std::int64_t number = steps_.begin()->first;
+  Step& step = steps_.begin()->second;
+  warn_if_late(number, step);
+  switch (step.state) {
+    case Step::State::settled:
+      if (!step.status.is_ok() || !step.has_writes) decide(number, step);
+      else start_sync(number, step);
+      return true;
+    case Step::State::synced:
+      if (ledger_busy_) return false;
+      start_commit(number, step);
+      return true;
+    default: return false;
+  }
+}
+
+void StreamRoot::start_sync(std::int64_t number, Step& step) {
+  step.state = Step::State::syncing;
+  step.syncs = static_cast<int>(step.writers.size());
+  Packer out;
+  out.put(Message::sync).put(opening_.stream).put(number).put_text(step.entry.path);
+  for (const int server : step.writers) context_.send_to_server(server, out);
+}
+
+void StreamRoot::start_commit(std::int64_t number, Step& step) {
+  step.state = Step::State::committing;
+  const std::string path = step.entry.path;
+  const Bytes committed = files_[path].committed;
+  run_on_ledger(
+      [entry = step.entry, synced = step.status, committed](Ledger& ledger) -> Status {
+        Status status = synced;
+        if (status.is_ok()) status = ledger.commit(entry);
+        // What the index does not name must not stay in the file; that it could not be cut adds nothing to the verdict.
+        if (!status.is_ok()) static_cast<void>(ledger.cut(entry.path, committed).is_ok());
+        return status;
+      },
+      [this, number, path](const Status& status) {
+        Step& done = steps_.at(number);
+        done.status = first_cause(done.status, status.at({number, 1'000'002, -1}));
+        if (done.status.is_ok()) files_[path].committed = done.entry.end;
+        else take_back(number, path, done.status);
+        decide(number, done);
+      });
+}
+
+/// A step failed after later ones were placed behind it: they fail with it, and the next goes where it began.
+void StreamRoot::take_back(std::int64_t number, const std::string& path, const Status& why) {
+  File& file = files_[path];
+  file.end = file.committed;
+  for (auto& [later, step] : steps_) {
+    if (later == number || step.entry.path != path || !step.has_writes) continue;
+    step.status = first_cause(
+        step.status, Status(why.code(), cat("not written, since the step before it in ", path, " failed: ", why.text()))
+                         .at({later, -1, -1}));
+  }
+}
+
+void StreamRoot::decide(std::int64_t number, Step& step) {
+  const Status status = step.status.in(step_text(step));
+  if (!status.is_ok() && !step.reported) unreported_.push_back(status);
+  --files_[step.entry.path].steps;
+  steps_.erase(number);
+  send_verdict(VerdictKind::durable, number, status);
+}
+
+bool StreamRoot::finish_files() {
+  if (ledger_busy_ || finished_) return false;
+  const bool closing = closed_ == homes_ && steps_.empty();
+  for (auto file = files_.begin(); file != files_.end(); ++file) {
+    if (file->second.steps > 0 || (!closing && file->first == current_path_)) continue;
+    const std::string path = file->first;
+    const bool begun = file->second.begun;
+    files_.erase(file);
+    if (!begun) return true;
+    run_on_ledger([path](Ledger& ledger) { return ledger.finish_file(path); },
+                  [this](const Status& status) { finish_status_ = first_cause(finish_status_, status); });
+    return true;
+  }
+  if (!closing) return false;
+  finished_ = true;
+  send_verdict(VerdictKind::finished, -1, finish_status_);
+  return true;
+}
+
+void StreamRoot::warn_if_late(std::int64_t, Step& step) {
+  const std::int64_t limit = opening_.policy.deadline_seconds;
+  if (limit == 0 || step.warned || !step.complete) return;
+  if (context_.transport.now() - step.ended_at < limit * 1'000'000'000) return;
+  step.warned = true;
+  log(LogLevel::warn, cat(step_text(step), " is not durable ", limit, " s after it ended (deadline)"));
+}
+
+void StreamRoot::send_verdict(VerdictKind kind, std::int64_t step, const Status& status) {
+  Packer out;
+  out.put(Message::decided).put(opening_.stream).put(kind).put(step);
+  status.pack(out);
+  for (int server = 0; server < context_.roster.servers(); ++server) context_.send_to_server(server, out);
+}
+
+}  // namespace tailrace::pipeline

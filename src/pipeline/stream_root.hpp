@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <deque>
+#include <map>
+#include <set>
+
+#include "codec/codec.hpp"
+#include "pipeline/context.hpp"
+#include "placement/scan.hpp"
+
+namespace tailrace::pipeline {
+
+/// What only one server does for a stream, the home of its reference rank: it turns that rank's puts into the put order, deals
+/// records out to owners, gives offsets, decides about each step and commits it. A state machine like StreamServer.
+class StreamRoot {
+ public:
+  StreamRoot(Context& context, const Opening& opening, const codec::Codec& codec, std::unique_ptr<Ledger> ledger,
+             Status broken);
+
+  /// The next descriptor of the reference rank: what it adds to the put order is appended to `fresh`.
+  void on_reference(const comm::Descriptor& descriptor, std::vector<SequenceEntry>& fresh);
+  void on_ended(Unpacker& in);
+  void on_encoded(int server, Unpacker& in);
+  void on_written(Unpacker& in);
+  void on_synced(Unpacker& in);
+  void on_closed();
+  bool advance();
+
+ private:
+  struct Chunk {
+    std::int64_t step = 0;
+    int owner = 0;
+    bool poisoned = false;
+    Status status;
+    std::vector<RecordEntry> records;   // offsets relative to the chunk until it is placed
+  };
+  struct Step {
+    enum class State { open, cutting, settled, syncing, synced, committing };
+    StepEntry entry;
+    State state = State::open;
+    bool complete = false;              // its end is in the put order
+    int chunks = 0;                     // announced and not yet written or dropped
+    int ended = 0;                      // servers all of whose ranks ended it
+    bool accepted = false;
+    bool reported = false;              // its failure went out with its own accepted verdict
+    bool poisoned = false;
+    bool has_writes = false;
+    std::set<int> writers;
+    int syncs = 0;
+    Status status;
+    std::int64_t ended_at = 0;
+    bool warned = false;
+  };
+  struct File {
+    bool begun = false;
+    bool beginning = false;
+    Bytes end = 0;                      // behind the last step that was not dropped
+    Bytes committed = 0;                // behind the last step in the index
+    int steps = 0;                      // without a verdict yet
+  };
+
+  void begin_step(const comm::Descriptor& descriptor, std::vector<SequenceEntry>& fresh);
+  void add_record(const comm::Descriptor& descriptor, std::vector<SequenceEntry>& fresh);
+  void close_chunk(std::vector<SequenceEntry>& fresh);
+  bool place();
+  bool file_is_ready(Step& step);
+  void accept(std::int64_t number, Step& step);
+  bool settle();
+  bool commit();
+  void start_sync(std::int64_t number, Step& step);
+  void start_commit(std::int64_t number, Step& step);
+  void take_back(std::int64_t number, const std::string& path, const Status& why);
+  void decide(std::int64_t number, Step& step);
+  bool finish_files();
+  void run_on_ledger(std::function<Status(Ledger&)> task, std::function<void(const Status&)> done);
+  void warn_if_late(std::int64_t number, Step& step);
+  void send_verdict(VerdictKind kind, std::int64_t step, const Status& status);
+  [[nodiscard]] std::string step_text(const Step& step) const;
+
+  Context& context_;
+  const Opening& opening_;
+  const codec::Codec& codec_;
+  std::unique_ptr<Ledger> ledger_;
+  Status broken_;                       // why no step can succeed
+  int homes_ = 0;                       // servers with compute ranks of their own
+  double step_cost_ = 0;                // predicted, all fields
+  double chunk_cost_ = 0;
+  double open_cost_ = 0;
+  Bytes open_bound_ = 0;
+  bool chunk_open_ = false;
+  std::uint64_t chunk_number_ = 0;
+  int next_owner_ = 0;
+  int current_owner_ = 0;
+  std::int64_t current_step_ = -1;
+  std::int64_t previous_lead_ = 0;
+  placement::Scan scan_;
+  std::map<std::uint64_t, Chunk> chunks_;
+  std::map<std::int64_t, Step> steps_;  // from the oldest one without a verdict
+  std::int64_t settled_before_ = 0;     // steps below are settled: later ones may be placed
+  std::map<std::string, File> files_;
+  std::string current_path_;
+  std::deque<Status> unreported_;       // failures that no accepted verdict has carried yet
+  bool ledger_busy_ = false;
+  int closed_ = 0;
+  bool finished_ = false;
+  Status finish_status_;
+};
+
+}  // namespace tailrace::pipeline

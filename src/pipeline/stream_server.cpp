@@ -1,0 +1,479 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "pipeline/stream_server.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "layout/memory.hpp"
+
+namespace tailrace::pipeline {
+
+using comm::Descriptor;
+using Kind = SequenceEntry::Kind;
+
+std::string stream_name(const Opening& opening) { return opening.ledger.substr(0, opening.ledger.find('\n')); }
+
+Result<std::unique_ptr<StreamServer>> StreamServer::create(Context& context, Opening opening) {
+  std::unique_ptr<StreamServer> stream(new StreamServer(context, std::move(opening)));
+  TR_TRY(guarded([&] { return stream->prepare(); }));
+  return stream;
+}
+
+Status StreamServer::prepare() {
+  opening_name_ = stream_name(opening_);
+  Result<std::unique_ptr<codec::Codec>> codec = codec::make_codec(opening_.definition);
+  TR_TRY(codec.status());
+  codec_ = std::move(*codec);
+  for (const codec::FieldDefinition& field : opening_.fields) TR_TRY(codec_->define(field));
+  for (const ByteVector& packed : opening_.layouts) {
+    Unpacker in(packed);
+    Result<layout::Layout> layout = layout::Layout::unpack(in);
+    TR_TRY(layout.status());
+    plans_.push_back(std::make_shared<exchange::RecordPlan>(std::move(*layout), context_.roster, context_.me));
+  }
+  encoders_.resize(static_cast<std::size_t>(context_.workers.count()));
+  assembled_.resize(encoders_.size());
+  homed_ = context_.roster.homed(context_.me);
+  for (const auto& [c, cursor] : context_.lanes) lanes_[c] = Lane{};
+  return {};
+}
+
+void StreamServer::say(Message message, const std::function<void(Packer&)>& body) {
+  Packer out;
+  out.put(message).put(opening_.stream);
+  body(out);
+  const int root = context_.roster.home[static_cast<std::size_t>(opening_.reference)];
+  context_.send_to_server(root, out);
+}
+
+std::string StreamServer::call_text(int c, int field, int level) const {
+  const auto& definition = opening_.fields[static_cast<std::size_t>(field)];
+  return cat("rank ", c, " puts '", definition.name, "' (level ", level, ")");
+}
+
+// ---- the put order ------------------------------------------------------------------------------------------------
+
+void StreamServer::on_sequence(std::span<const SequenceEntry> entries) {
+  for (const SequenceEntry& entry : entries) {
+    switch (entry.kind) {
+      case Kind::begin: {
+        Step& step = steps_[entry.step];
+        step.lead = entry.lead;
+        step.previous_lead = entry.interval_start;
+        step.first_record = end_record();
+        break;
+      }
+      case Kind::record: announce(entry); break;
+      case Kind::end_chunk:
+        if (const auto chunk = chunks_.find(entry.chunk); chunk != chunks_.end()) {
+          chunk->second.closed = true;
+          report(entry.chunk, chunk->second);
+        }
+        break;
+      case Kind::end_step: {
+        Step& step = steps_[entry.step];
+        step.end_record = end_record();
+        step.complete = true;
+        break;
+      }
+    }
+  }
+}
+
+bool StreamServer::needs_piece(const Record& record, int c) const {
+  if (plan(record.entry.field).count(c) == 0) return false;
+  if (record.entry.owner == context_.me) return true;
+  const auto& sent = plan(record.entry.field).sent_to(record.entry.owner);
+  return std::find(sent.begin(), sent.end(), c) != sent.end();
+}
+
+void StreamServer::announce(const SequenceEntry& entry) {
+  const std::uint64_t number = end_record();
+  Record& record = records_.emplace_back();
+  record.entry = entry;
+  record.operation = static_cast<std::int64_t>(number - steps_[entry.step].first_record);
+  const exchange::RecordPlan& plan = this->plan(entry.field);
+  for (const auto& [c, lane] : lanes_) {
+    if (plan.count(c) == 0) continue;
+    ++record.unmatched;
+    if (needs_piece(record, c)) ++record.missing;
+  }
+  if (entry.owner == context_.me) {
+    record.senders.insert(plan.senders().begin(), plan.senders().end());
+    Chunk& chunk = chunks_[entry.chunk];
+    chunk.step = entry.step;
+    ++chunk.open;
+    if (const auto early = early_.find(number); early != early_.end()) {
+      const std::vector<ByteVector> messages = std::move(early->second);
+      early_.erase(early);
+      for (const ByteVector& bytes : messages) {
+        Unpacker in(bytes);
+        on_pieces(number, in);
+      }
+    }
+  }
+  for (auto& [c, lane] : lanes_) {
+    if (lane.skipping && lane.step == entry.step) skip_announced(c, lane);
+  }
+}
+
+// ---- what the lanes bring ------------------------------------------------------------------------------------------
+
+bool StreamServer::on_descriptor(int c, const Descriptor& descriptor) {
+  Lane& lane = lanes_[c];
+  LaneCursor& cursor = context_.lanes.at(c);
+  switch (descriptor.kind) {
+    case Descriptor::Kind::begin: return on_begin(c, lane, descriptor);
+    case Descriptor::Kind::piece: return on_piece(c, lane, descriptor);
+    case Descriptor::Kind::end: return on_end(c, lane, descriptor);
+    case Descriptor::Kind::close: {
+      const bool last = context_.roster.home[static_cast<std::size_t>(c)] == context_.me &&
+                        ++closed_lanes_ == static_cast<int>(homed_.size());
+      if (last) say(Message::closed, [](Packer&) {});
+      break;
+    }
+    case Descriptor::Kind::farewell: break;
+  }
+  cursor.pass();
+  cursor.finish(cursor.number() - 1);
+  return true;
+}
+
+bool StreamServer::on_begin(int c, Lane& lane, const Descriptor& descriptor) {
+  const auto found = steps_.find(descriptor.step);
+  if (found == steps_.end()) return false;
+  lane.step = descriptor.step;
+  lane.cursor = found->second.first_record;
+  lane.skipping = false;
+  lane.status = {};
+  if (descriptor.lead != found->second.lead) {
+    skip(c, lane, Status(Code::order, cat("rank ", c, " began the step at lead ", descriptor.lead, " s where rank ",
+                                          opening_.reference, " began lead ", found->second.lead, " s")));
+  }
+  LaneCursor& cursor = context_.lanes.at(c);
+  cursor.pass();
+  cursor.finish(cursor.number() - 1);
+  return true;
+}
+
+/// Moves the lane's cursor to the next record before `end` in which rank `c` has a share.
+bool StreamServer::seek_own_record(int c, Lane& lane, std::uint64_t end) {
+  while (lane.cursor < end && plan(record(lane.cursor).entry.field).count(c) == 0) ++lane.cursor;
+  return lane.cursor < end;
+}
+
+bool StreamServer::on_piece(int c, Lane& lane, const Descriptor& descriptor) {
+  LaneCursor& cursor = context_.lanes.at(c);
+  const Step& step = steps_[lane.step];
+  const auto take = [&](bool used) {
+    cursor.pass();
+    if (!used) cursor.finish(cursor.number() - 1);
+    return true;
+  };
+  // The reference rank announces records that it has no share in; nobody reads anything from them.
+  if (lane.skipping || plan(descriptor.field).count(c) == 0) return take(false);
+  const std::uint64_t end = step.complete ? step.end_record : end_record();
+  if (!seek_own_record(c, lane, end)) {
+    if (!step.complete) return false;
+    skip(c, lane, Status(Code::order, cat(call_text(c, descriptor.field, descriptor.level), " where rank ",
+                                          opening_.reference, " has ended the step at lead ", step.lead, " s")));
+    return take(false);
+  }
+  Record& record = this->record(lane.cursor);
+  if (record.entry.field != descriptor.field || record.entry.level != descriptor.level) {
+    skip(c, lane, Status(Code::order, cat(call_text(c, descriptor.field, descriptor.level), " where ",
+                                          call_text(opening_.reference, record.entry.field, record.entry.level),
+                                          "; all ranks that own a part of them put fields in the same order")));
+    return take(false);
+  }
+  const bool needed = needs_piece(record, c);
+  match(c, record, cursor.number());
+  ++lane.cursor;
+  take(needed);
+  retire();
+  return true;
+}
+
+bool StreamServer::on_end(int c, Lane& lane, const Descriptor& descriptor) {
+  Step& step = steps_[lane.step];
+  LaneCursor& cursor = context_.lanes.at(c);
+  const std::uint64_t end = step.complete ? step.end_record : end_record();
+  if (!lane.skipping && seek_own_record(c, lane, end)) {
+    const Record& record = this->record(lane.cursor);
+    skip(c, lane, Status(Code::order, cat("rank ", c, " ended the step at lead ", step.lead, " s where ",
+                                          call_text(opening_.reference, record.entry.field, record.entry.level))));
+  }
+  if (!step.complete) return false;
+  const std::int64_t number = lane.step;
+  if (context_.roster.home[static_cast<std::size_t>(c)] == context_.me) {
+    ByteVector scratch;
+    if (descriptor.bytes > 0) {
+      Unpacker in(cursor.reader().bytes(cursor.number(), scratch));
+      // What the rank itself met explains what its lane lacks.
+      step.status = first_cause(step.status, Status::unpack(in));
+    } else {
+      step.status = first_cause(step.status, lane.status);
+    }
+    step.stamps[c] = descriptor.stamp;
+    if (++step.ended == static_cast<int>(homed_.size())) {
+      say(Message::ended, [&](Packer& out) {
+        out.put(number);
+        step.status.pack(out);
+      });
+    }
+  }
+  cursor.pass();
+  cursor.finish(cursor.number() - 1);
+  return true;
+}
+
+void StreamServer::match(int c, Record& record, std::uint64_t number) {
+  --record.unmatched;
+  if (!needs_piece(record, c)) return;
+  --record.missing;
+  record.pieces.push_back({c, number, {}, true});
+}
+
+void StreamServer::poison(int c, Record& record) {
+  --record.unmatched;
+  if (!needs_piece(record, c)) return;
+  --record.missing;
+  record.poisoned = true;
+}
+
+void StreamServer::skip(int c, Lane& lane, const Status& why) {
+  const auto operation = static_cast<std::int64_t>(lane.cursor - steps_[lane.step].first_record);
+  lane.status = first_cause(lane.status, why.at({lane.step, operation, c}));
+  lane.skipping = true;
+  skip_announced(c, lane);
+}
+
+void StreamServer::skip_announced(int c, Lane& lane) {
+  const Step& step = steps_[lane.step];
+  const std::uint64_t end = step.complete ? step.end_record : end_record();
+  for (; seek_own_record(c, lane, end); ++lane.cursor) poison(c, record(lane.cursor));
+}
+
+// ---- gathering and encoding -----------------------------------------------------------------------------------------
+
+void StreamServer::on_pieces(std::uint64_t number, Unpacker& in) {
+  if (number >= end_record()) {
+    const auto rest = in.rest();
+    early_[number].emplace_back(rest.begin(), rest.end());
+    return;
+  }
+  Record& record = this->record(number);
+  record.senders.erase(in.get<int>());
+  const bool poisoned = in.get<std::uint8_t>() != 0;
+  record.poisoned = record.poisoned || poisoned;
+  for (auto count = in.get<std::int32_t>(); count > 0; --count) {
+    Piece piece;
+    piece.rank = in.get<int>();
+    const auto bytes = in.get_bytes();
+    piece.bytes.assign(bytes.begin(), bytes.end());
+    record.pieces.push_back(std::move(piece));
+  }
+}
+
+bool StreamServer::waits_for(int server) const {
+  // Only the records at the front: data for later ones stays with its sender, which bounds the memory.
+  int looked = 0;
+  for (std::uint64_t number = next_work_; number < end_record() && looked < 2; ++number) {
+    const Record& record = records_[static_cast<std::size_t>(number - first_record_)];
+    if (record.entry.owner != context_.me || record.started) continue;
+    ++looked;
+    if (record.senders.count(server) != 0) return true;
+  }
+  return false;
+}
+
+bool StreamServer::advance() {
+  const bool moved = start_work();
+  retire();
+  return moved;
+}
+
+bool StreamServer::start_work() {
+  bool moved = false;
+  for (std::uint64_t number = std::max(next_work_, first_record_); number < end_record(); ++number) {
+    Record& record = this->record(number);
+    const bool own = record.entry.owner == context_.me;
+    if (!record.started && !own) {
+      if (record.missing == 0 && !send_pieces(number)) return moved;
+    } else if (!record.started) {
+      if (record.missing > 0 || !record.senders.empty()) return moved;
+      const Bytes bound = codec_->encoded_bound(record.entry.field);
+      const bool oldest = chunks_.begin()->first == record.entry.chunk;
+      if (!oldest && held_ + bound > context_.workspace_per_stream()) return moved;
+      if (encoding_ >= 2 * context_.workers.count()) return moved;
+      encode(number);
+    }
+    if (!record.started) return moved;
+    moved = true;
+    next_work_ = number + 1;
+  }
+  return moved;
+}
+
+/// False if the transport has enough to carry for now.
+bool StreamServer::send_pieces(std::uint64_t number) {
+  Record& record = this->record(number);
+  const auto& ranks = plan(record.entry.field).sent_to(record.entry.owner);
+  if (!ranks.empty()) {
+    if (context_.transport.unsent() > context_.workspace_per_stream() / 4) return false;
+    Packer out;
+    out.put(DataMessage::pieces).put(opening_.stream).put(number).put(context_.me);
+    out.put(static_cast<std::uint8_t>(record.poisoned ? 1 : 0));
+    out.put(record.poisoned ? 0 : static_cast<std::int32_t>(record.pieces.size()));
+    ByteVector scratch;
+    for (const Piece& piece : record.pieces) {
+      if (record.poisoned) break;
+      out.put(piece.rank).put_bytes(context_.lanes.at(piece.rank).reader().bytes(piece.number, scratch));
+    }
+    counters().sent_bytes += static_cast<std::int64_t>(out.bytes().size());
+    context_.transport.send(context_.roster.server_transport[static_cast<std::size_t>(record.entry.owner)],
+                            comm::Channel::data, out.take());
+    finish_pieces(record);
+  }
+  record.started = record.done = true;
+  return true;
+}
+
+void StreamServer::finish_pieces(Record& record) {
+  for (const Piece& piece : record.pieces) {
+    if (piece.in_lane) context_.lanes.at(piece.rank).finish(piece.number);
+  }
+  record.pieces.clear();
+}
+
+void StreamServer::encode(std::uint64_t number) {
+  Record& record = this->record(number);
+  record.started = true;
+  auto encoded = std::make_shared<Encoded>();
+  encoded->record = number;
+  encoded->entry = record.entry;
+  Chunk& chunk = chunks_.at(record.entry.chunk);
+  chunk.records.push_back(encoded);
+  if (record.poisoned) {
+    on_encoded(number, encoded, {});
+    return;
+  }
+  const Bytes bound = codec_->encoded_bound(record.entry.field);
+  held_ += bound;
+  ++encoding_;
+  auto spent = std::make_shared<Counters>();
+  const auto began = std::make_shared<std::int64_t>(0);
+  const auto worker_of = std::make_shared<int>(0);
+  // The record stays where it is in the deque until it is done, and only this task reads its pieces meanwhile.
+  context_.workers.submit(
+      [this, &record, encoded, spent, began, worker_of](int worker) -> Status {
+        *began = context_.transport.now();
+        *worker_of = worker;
+        std::vector<ByteVector> scratch(record.pieces.size());
+        std::vector<std::span<const std::byte>> pieces;
+        for (std::size_t i = 0; i < record.pieces.size(); ++i) {
+          const Piece& piece = record.pieces[i];
+          pieces.push_back(piece.in_lane
+                               ? context_.lanes.at(piece.rank).reader().bytes(piece.number, scratch[i])
+                               : std::span<const std::byte>(piece.bytes));
+        }
+        return assemble_and_encode(worker, record, pieces, *encoded, *spent);
+      },
+      [this, number, encoded, spent, began, worker_of, bound](const Status& status) {
+        --encoding_;
+        held_ += static_cast<Bytes>(encoded->bytes.size()) - bound;
+        Counters& total = counters();
+        total.assemble += spent->assemble;
+        total.encode += spent->encode;
+        total.records += 1;
+        total.workspace_peak = std::max(total.workspace_peak, held_);
+        context_.statistics.add_span("encode", 1 + *worker_of, *began, *began + spent->assemble + spent->encode);
+        on_encoded(number, encoded, status);
+      });
+}
+
+Status StreamServer::assemble_and_encode(int worker, const Record& record,
+                                         const std::vector<std::span<const std::byte>>& pieces, Encoded& out,
+                                         Counters& spent) {
+  const std::int64_t begin = context_.transport.now();
+  const codec::FieldDefinition& field = opening_.fields[static_cast<std::size_t>(record.entry.field)];
+  const exchange::RecordPlan& plan = this->plan(record.entry.field);
+  const ElementType type = codec_->assembled_type(record.entry.field);
+  ByteVector& whole = assembled_[static_cast<std::size_t>(worker)];
+  const Index elements = plan.layout().elements();
+  whole.resize(static_cast<std::size_t>(elements * size_of(type)));
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const auto rows = plan.rows(record.pieces[i].rank);
+    if (type == field.type) {
+      layout::place_rows(rows, pieces[i].data(), size_of(type), whole.data());
+    } else {
+      layout::place_rows_f32_to_f64(rows, reinterpret_cast<const float*>(pieces[i].data()),
+                                    reinterpret_cast<double*>(whole.data()));
+    }
+  }
+  const std::int64_t assembled = context_.transport.now();
+  auto& encoder = encoders_[static_cast<std::size_t>(worker)];
+  if (encoder == nullptr) encoder = codec_->encoder();
+  codec::RecordKey key{record.entry.field, record.entry.level, record.entry.lead, record.entry.interval_start};
+  out.bytes.reserve(static_cast<std::size_t>(codec_->encoded_bound(record.entry.field)));
+  Status status = encoder->encode(key, whole.data(), elements, out.bytes);
+  out.bytes.shrink_to_fit();
+  spent.assemble = assembled - begin;
+  spent.encode = context_.transport.now() - assembled;
+  if (status.is_ok()) return {};
+  int owner = -1;
+  if (const Index index = encoder->offending(); index >= 0) owner = plan.layout().owner(index);
+  if (owner >= 0) status = status.in(cat("rank ", owner));
+  return status.at({record.entry.step, record.operation, owner});
+}
+
+void StreamServer::on_encoded(std::uint64_t number, const std::shared_ptr<Encoded>& encoded, const Status& status) {
+  Record& record = this->record(number);
+  finish_pieces(record);
+  record.done = true;
+  Chunk& chunk = chunks_.at(encoded->entry.chunk);
+  chunk.status = first_cause(chunk.status, status);
+  chunk.poisoned = chunk.poisoned || record.poisoned;
+  chunk.held += static_cast<Bytes>(encoded->bytes.size());
+  --chunk.open;
+  report(encoded->entry.chunk, chunk);
+}
+
+void StreamServer::report(std::uint64_t number, Chunk& chunk) {
+  if (chunk.reported || !chunk.closed || chunk.open > 0) return;
+  chunk.reported = true;
+  // Workers finish in any order; the file has put order.
+  std::sort(chunk.records.begin(), chunk.records.end(),
+            [](const auto& a, const auto& b) { return a->record < b->record; });
+  say(Message::encoded, [&](Packer& out) {
+    out.put(number).put(static_cast<std::uint8_t>(chunk.poisoned ? 1 : 0));
+    chunk.status.pack(out);
+    out.put(static_cast<std::int64_t>(chunk.records.size()));
+    for (const auto& encoded : chunk.records) {
+      out.put(encoded->entry.field).put(encoded->entry.level).put(static_cast<Bytes>(encoded->bytes.size()));
+    }
+  });
+}
+
+std::string StreamServer::waiting_for() const {
+  std::string text;
+  for (const auto& [number, step] : steps_) {
+    if (step.stamps.empty() || step.stamps.size() == homed_.size()) continue;
+    text += cat(" ", opening_name_, " step at lead ", step.lead, " s: not ended by compute rank");
+    for (const int c : homed_) {
+      if (step.stamps.count(c) == 0) text += cat(" ", c);
+    }
+    text += ";";
+  }
+  return text;
+}
+
+void StreamServer::retire() {
+  while (!records_.empty() && records_.front().done && records_.front().unmatched == 0 &&
+         first_record_ < next_work_) {
+    records_.pop_front();
+    ++first_record_;
+  }
+}
+
+}  // namespace tailrace::pipeline

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "codec/codec.hpp"
+#include "pipeline/context.hpp"
+
+namespace tailrace::pipeline {
+
+/// One stream on one server: matches what the lanes bring with the announced put order, gathers the records that
+/// this server owns, encodes them on the workers and writes them where the root says. A state machine: every method returns
+/// at once, `advance` moves on what has become possible.
+class StreamServer {
+ public:
+  static Result<std::unique_ptr<StreamServer>> create(Context& context, Opening opening);
+
+  [[nodiscard]] const Opening& opening() const { return opening_; }
+  [[nodiscard]] const codec::Codec& codec() const { return *codec_; }
+  [[nodiscard]] const exchange::RecordPlan& plan(int field) const {
+    return *plans_[static_cast<std::size_t>(opening_.layout_of[static_cast<std::size_t>(field)])];
+  }
+  /// The next descriptor of compute rank `c`; false if the put order is not known that far yet.
+  bool on_descriptor(int c, const comm::Descriptor& descriptor);
+  void on_sequence(std::span<const SequenceEntry> entries);
+  /// Pieces of one record from a server that sees lanes which this one does not.
+  void on_pieces(std::uint64_t record, Unpacker& in);
+  /// Whether data of `server` is waited for by a record that could be encoded with it.
+  [[nodiscard]] bool waits_for(int server) const;
+  void on_place(Unpacker& in);
+  void on_sync(Unpacker& in);
+  void on_verdict(VerdictKind kind, std::int64_t step, const Status& status);
+  bool advance();
+  [[nodiscard]] bool is_closed() const { return finished_; }
+  /// For the watchdog: compute ranks seen here that have not ended a step which others have; "" if none.
+  [[nodiscard]] std::string waiting_for() const;
+
+ private:
+  struct Step {
+    std::int64_t lead = 0;
+    std::int64_t previous_lead = 0;
+    std::uint64_t first_record = 0;
+    std::uint64_t end_record = 0;   // valid once `complete`
+    bool complete = false;
+    Status status;                  // of the compute ranks homed here
+    int ended = 0;
+    std::map<int, std::int64_t> stamps;  // when each homed rank ended it
+  };
+  struct Lane {
+    std::int64_t step = -1;
+    std::uint64_t cursor = 0;       // the next record to match
+    bool skipping = false;          // after an error: what follows in this step is not used
+    Status status;
+  };
+  struct Piece {
+    int rank = 0;
+    std::uint64_t number = 0;       // descriptor, for pieces in a lane
+    ByteVector bytes;               // for pieces that arrived as a message
+    bool in_lane = false;
+  };
+  struct Record {
+    SequenceEntry entry;
+    std::int64_t operation = 0;     // number within its step
+    int unmatched = 0;              // visible lanes with a share that have not come to it
+    int missing = 0;                // pieces still to come before it can be encoded or sent
+    std::set<int> senders;          // servers whose pieces are still to come
+    std::vector<Piece> pieces;
+    bool poisoned = false;
+    bool started = false;
+    bool done = false;
+  };
+  struct Encoded {
+    std::uint64_t record = 0;
+    SequenceEntry entry;
+    ByteVector bytes;
+  };
+  struct Chunk {
+    std::int64_t step = 0;
+    std::vector<std::shared_ptr<Encoded>> records;
+    int open = 0;                   // records not encoded yet
+    bool closed = false;
+    bool reported = false;
+    bool poisoned = false;
+    Status status;
+    Bytes held = 0;                 // bytes that count against the workspace
+  };
+
+  StreamServer(Context& context, Opening opening) : context_(context), opening_(std::move(opening)) {}
+  Status prepare();
+  Record& record(std::uint64_t number) { return records_[static_cast<std::size_t>(number - first_record_)]; }
+  [[nodiscard]] std::uint64_t end_record() const { return first_record_ + records_.size(); }
+  void announce(const SequenceEntry& entry);
+  bool on_begin(int c, Lane& lane, const comm::Descriptor& descriptor);
+  bool on_piece(int c, Lane& lane, const comm::Descriptor& descriptor);
+  bool on_end(int c, Lane& lane, const comm::Descriptor& descriptor);
+  bool seek_own_record(int c, Lane& lane, std::uint64_t end);
+  void match(int c, Record& record, std::uint64_t number);
+  void poison(int c, Record& record);
+  void skip(int c, Lane& lane, const Status& why);
+  void skip_announced(int c, Lane& lane);
+  [[nodiscard]] bool needs_piece(const Record& record, int c) const;
+  [[nodiscard]] std::string call_text(int c, int field, int level) const;
+  bool start_work();
+  bool send_pieces(std::uint64_t number);
+  void encode(std::uint64_t number);
+  Status assemble_and_encode(int worker, const Record& record, const std::vector<std::span<const std::byte>>& pieces,
+                             Encoded& out, Counters& counters);
+  void finish_pieces(Record& record);
+  void on_encoded(std::uint64_t number, const std::shared_ptr<Encoded>& encoded, const Status& status);
+  void report(std::uint64_t number, Chunk& chunk);
+  void retire();
+  Counters& counters() { return context_.statistics.streams[opening_name_]; }
+  void say(Message message, const std::function<void(Packer&)>& body);
+
+  Context& context_;
+  Opening opening_;
+  std::string opening_name_;
+  std::unique_ptr<codec::Codec> codec_;
+  std::vector<std::shared_ptr<const exchange::RecordPlan>> plans_;
+  std::vector<std::unique_ptr<codec::Encoder>> encoders_;   // per worker
+  std::vector<ByteVector> assembled_;                       // per worker, reused
+  std::vector<int> homed_;
+  std::map<int, Lane> lanes_;
+  std::map<std::int64_t, Step> steps_;
+  std::deque<Record> records_;
+  std::uint64_t first_record_ = 0;
+  std::uint64_t next_work_ = 0;                             // first record not started here
+  std::map<std::uint64_t, Chunk> chunks_;                   // owned here, until written
+  std::map<std::uint64_t, std::vector<ByteVector>> early_;  // pieces that came before their record was announced
+  Bytes held_ = 0;
+  int encoding_ = 0;
+  int closed_lanes_ = 0;
+  bool finished_ = false;
+};
+
+/// The name by which reports and messages know a stream: its file pattern, the first line of the packed ledger.
+std::string stream_name(const Opening& opening);
+
+}  // namespace tailrace::pipeline

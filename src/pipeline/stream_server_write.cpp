@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <algorithm>
+#include <ctime>
+
+#include "base/text.hpp"
+#include "pipeline/stream_server.hpp"
+
+namespace tailrace::pipeline {
+
+namespace {
+
+struct Spent {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int64_t waits = 0;
+  int worker = 0;
+};
+
+void sleep_seconds(double seconds) {
+  timespec time{};
+  time.tv_sec = static_cast<time_t>(seconds);
+  time.tv_nsec = static_cast<long>((seconds - static_cast<double>(time.tv_sec)) * 1e9);
+  ::nanosleep(&time, nullptr);
+}
+
+}  // namespace
+
+void StreamServer::on_place(Unpacker& in) {
+  const auto number = in.get<std::uint64_t>();
+  const bool write = in.get<std::uint8_t>() != 0;
+  const auto offset = in.get<Bytes>();
+  const std::string path = in.get_text();
+  Chunk& chunk = chunks_.at(number);
+  const auto done = [this, number](const Status& status) {
+    Chunk& written = chunks_.at(number);
+    const std::int64_t step = written.step;
+    held_ -= written.held;
+    chunks_.erase(number);
+    say(Message::written, [&](Packer& out) {
+      out.put(number).put(step);
+      status.pack(out);
+    });
+  };
+  if (!write || chunk.held == 0) {
+    done({});
+    return;
+  }
+  auto spent = std::make_shared<Spent>();
+  auto records = std::make_shared<std::vector<std::shared_ptr<Encoded>>>(std::move(chunk.records));
+  context_.workers.submit(
+      [this, path, offset, records, spent](int worker) -> Status {
+        spent->worker = worker;
+        spent->begin = context_.transport.now();
+        Result<std::shared_ptr<storage::File>> file = context_.files.get(path);
+        TR_TRY(file.status());
+        std::vector<std::span<const std::byte>> parts;
+        for (const auto& encoded : *records) parts.emplace_back(encoded->bytes);
+        Status status = (*file)->write_gathered(parts, offset);
+        const std::int64_t limit = opening_.policy.wait_for_space_seconds;
+        while (status.code() == Code::space && context_.transport.now() - spent->begin < limit * 1'000'000'000) {
+          ++spent->waits;
+          sleep_seconds(0.25);
+          status = (*file)->write_gathered(parts, offset);
+        }
+        spent->end = context_.transport.now();
+        return status;
+      },
+      [this, records, spent, done](const Status& status) {
+        Counters& total = counters();
+        total.write += spent->end - spent->begin;
+        total.space_waits += spent->waits;
+        for (const auto& encoded : *records) total.encoded_bytes += static_cast<Bytes>(encoded->bytes.size());
+        context_.statistics.add_span("write", 1 + spent->worker, spent->begin, spent->end);
+        done(status);
+      });
+}
+
+void StreamServer::on_sync(Unpacker& in) {
+  const auto step = in.get<std::int64_t>();
+  const std::string path = in.get_text();
+  const auto done = [this, step](const Status& status) {
+    say(Message::synced, [&](Packer& out) {
+      out.put(step);
+      status.pack(out);
+    });
+  };
+  auto spent = std::make_shared<Spent>();
+  context_.workers.submit(
+      [this, path, spent](int worker) -> Status {
+        spent->worker = worker;
+        spent->begin = context_.transport.now();
+        Result<std::shared_ptr<storage::File>> file = context_.files.get(path);
+        TR_TRY(file.status());
+        Status status = (*file)->sync();
+        // A descriptor whose fsync failed stays failed; what is written next goes through a new one.
+        if (!status.is_ok()) context_.files.forget(path);
+        spent->end = context_.transport.now();
+        return status;
+      },
+      [this, spent, done](const Status& status) {
+        counters().sync += spent->end - spent->begin;
+        context_.statistics.add_span("fsync", 1 + spent->worker, spent->begin, spent->end);
+        done(status);
+      });
+}
+
+void StreamServer::on_verdict(VerdictKind kind, std::int64_t step, const Status& status) {
+  if (kind == VerdictKind::finished) finished_ = true;
+  if (kind == VerdictKind::durable) {
+    if (const auto found = steps_.find(step); found != steps_.end()) {
+      for (const auto& [c, stamp] : found->second.stamps) {
+        if (!status.is_ok() || stamp == 0) continue;
+        const double seconds = static_cast<double>(context_.transport.now() - stamp) * 1e-9;
+        context_.statistics.durable[opening_name_].push_back(seconds);
+      }
+      steps_.erase(found);
+    }
+  }
+  Packer out;
+  out.put(Message::verdict).put(opening_.stream).put(kind).put(step);
+  status.pack(out);
+  for (const int c : homed_) {
+    context_.transport.send(context_.roster.compute_transport[static_cast<std::size_t>(c)], comm::Channel::control,
+                            out.bytes());
+  }
+}
+
+}  // namespace tailrace::pipeline

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "session/select.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "base/text.hpp"
+
+namespace tailrace::session {
+
+namespace {
+
+using Kind = ServerChoice::Kind;
+
+/// Ranks of each node, nodes in the order of their first rank.
+std::vector<std::vector<int>> ranks_by_node(const std::vector<RankFacts>& world) {
+  std::vector<std::vector<int>> nodes;
+  std::map<int, std::size_t> position;
+  for (std::size_t rank = 0; rank < world.size(); ++rank) {
+    const auto [found, fresh] = position.emplace(world[rank].node, nodes.size());
+    if (fresh) nodes.emplace_back();
+    nodes[found->second].push_back(static_cast<int>(rank));
+  }
+  return nodes;
+}
+
+void take_last(const std::vector<int>& ranks, Index count, std::vector<char>& is_server) {
+  for (auto rank = ranks.rbegin(); rank != ranks.rend() && count > 0; ++rank) {
+    if (*rank == 0) continue;
+    is_server[static_cast<std::size_t>(*rank)] = 1;
+    --count;
+  }
+}
+
+/// One server more on each node in turn, so that no node has two more than another.
+void spread(const std::vector<RankFacts>& world, Index count, std::vector<char>& is_server) {
+  const auto nodes = ranks_by_node(world);
+  for (Index round = 1; count > 0; ++round) {
+    const Index before = count;
+    for (auto node = nodes.rbegin(); node != nodes.rend() && count > 0; ++node) {
+      const auto had = std::count_if(node->begin(), node->end(),
+                                     [&](int rank) { return is_server[static_cast<std::size_t>(rank)] != 0; });
+      take_last(*node, round, is_server);
+      const auto has = std::count_if(node->begin(), node->end(),
+                                     [&](int rank) { return is_server[static_cast<std::size_t>(rank)] != 0; });
+      count -= has - had;
+    }
+    if (count == before) return;
+  }
+}
+
+bool names_host(const std::string& name, const std::string& host) {
+  return host == name || host.substr(0, host.find('.')) == name;
+}
+
+}  // namespace
+
+Result<std::vector<char>> select_servers(const ServerChoice& choice, const std::vector<RankFacts>& world) {
+  const auto size = static_cast<Index>(world.size());
+  std::vector<char> is_server(world.size(), 0);
+  if (choice.none()) return is_server;
+  std::string asked;
+  switch (choice.kind) {
+    case Kind::count:
+      asked = cat(choice.count, " servers");
+      spread(world, choice.count, is_server);
+      break;
+    case Kind::per_node:
+      asked = cat(choice.count, " servers on each node");
+      for (const auto& ranks : ranks_by_node(world)) take_last(ranks, choice.count, is_server);
+      break;
+    case Kind::last:
+      asked = cat("the last ", choice.count, " ranks");
+      for (Index rank = std::max<Index>(0, size - choice.count); rank < size; ++rank) {
+        is_server[static_cast<std::size_t>(rank)] = 1;
+      }
+      break;
+    case Kind::ranks:
+      for (const int rank : choice.ranks) {
+        if (rank >= size) {
+          return Status(Code::settings, cat("TAILRACE_SERVERS names rank ", rank, ", but there are only ", size,
+                                            " ranks (0 to ", size - 1, ")"));
+        }
+        is_server[static_cast<std::size_t>(rank)] = 1;
+      }
+      asked = "the ranks named";
+      break;
+    case Kind::hosts:
+      for (const std::string& name : choice.hosts) {
+        bool found = false;
+        for (std::size_t rank = 0; rank < world.size(); ++rank) {
+          if (!names_host(name, world[rank].host)) continue;
+          is_server[rank] = 1;
+          found = true;
+        }
+        if (!found) return Status(Code::settings, cat("TAILRACE_SERVERS names host ", name, ", on which no rank runs"));
+      }
+      asked = "the hosts named";
+      break;
+    case Kind::app:
+      for (std::size_t rank = 0; rank < world.size(); ++rank) is_server[rank] = world[rank].program == choice.app;
+      asked = cat("every rank of the program ", choice.app);
+      break;
+  }
+  const auto servers = std::count(is_server.begin(), is_server.end(), 1);
+  const bool short_of = choice.kind == Kind::count && servers < choice.count;
+  if (servers == 0 || servers == size || short_of) {
+    return Status(Code::settings,
+                  cat("TAILRACE_SERVERS asks for ", asked, "; of ", size, " ranks that makes ", servers, " servers and ",
+                      size - servers, " compute ranks, where both are needed: start more ranks or ask for other servers"));
+  }
+  return is_server;
+}
+
+exchange::Roster make_roster(const std::vector<RankFacts>& world, const std::vector<char>& is_server) {
+  exchange::Roster roster;
+  for (std::size_t rank = 0; rank < world.size(); ++rank) {
+    auto& transport = is_server[rank] != 0 ? roster.server_transport : roster.compute_transport;
+    auto& node = is_server[rank] != 0 ? roster.server_node : roster.compute_node;
+    transport.push_back(static_cast<int>(rank));
+    node.push_back(world[rank].node);
+  }
+  if (!roster.server_transport.empty()) {
+    exchange::assign_homes(roster);
+    return roster;
+  }
+  roster.self_served = true;
+  roster.server_transport = roster.compute_transport;
+  roster.server_node = roster.compute_node;
+  for (int c = 0; c < roster.computes(); ++c) roster.home.push_back(c);
+  roster.shares_node.assign(roster.compute_transport.size(), 0);
+  return roster;
+}
+
+Budget cut_budget(const exchange::Roster& roster, Bytes staging) {
+  std::map<int, Index> lanes;    // per node: quotas that lie there
+  std::map<int, Index> servers;
+  for (int s = 0; s < roster.servers(); ++s) ++servers[roster.server_node[static_cast<std::size_t>(s)]];
+  Budget budget;
+  if (roster.self_served) {
+    for (const int node : roster.server_node) budget.workspace.push_back(staging / servers[node]);
+    budget.lane.assign(roster.compute_node.size(), 0);
+    return budget;
+  }
+  const auto home_node = [&](std::size_t c) {
+    return roster.server_node[static_cast<std::size_t>(roster.home[c])];
+  };
+  for (std::size_t c = 0; c < roster.compute_node.size(); ++c) {
+    ++lanes[roster.compute_node[c]];
+    if (home_node(c) != roster.compute_node[c]) ++lanes[home_node(c)];
+  }
+  for (std::size_t c = 0; c < roster.compute_node.size(); ++c) {
+    const Bytes own = staging / 4 * 3 / lanes[roster.compute_node[c]];
+    budget.lane.push_back(std::min(own, staging / 4 * 3 / lanes[home_node(c)]));
+  }
+  for (const int node : roster.server_node) budget.workspace.push_back(staging / 4 / servers[node]);
+  return budget;
+}
+
+}  // namespace tailrace::session

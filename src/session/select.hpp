@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/settings.hpp"
+#include "exchange/roster.hpp"
+
+namespace tailrace::session {
+
+/// What a rank of the world says of itself.
+struct RankFacts {
+  int node = 0;
+  std::string host;
+  std::string program;   // file name of the executable
+};
+
+/// Which ranks become servers under `choice`; the same on every rank. Rank 0 computes unless it is named. Code::settings if the
+/// choice names nothing that exists or leaves nobody to compute.
+Result<std::vector<char>> select_servers(const ServerChoice& choice, const std::vector<RankFacts>& world);
+
+/// Who is who: compute ranks keep their order; without servers each is its own.
+exchange::Roster make_roster(const std::vector<RankFacts>& world, const std::vector<char>& is_server);
+
+/// How a node's declared budget is cut.
+struct Budget {
+  std::vector<Bytes> lane;        // per compute rank: bytes of its quota
+  std::vector<Bytes> workspace;   // per server
+};
+/// Three quarters of each node's `staging` for capture (its own ranks and those that send to its servers), a quarter for its servers.
+/// Without servers all of it is workspace of the ranks.
+Budget cut_budget(const exchange::Roster& roster, Bytes staging);
+
+}  // namespace tailrace::session

@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "session/session.hpp"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <ctime>
+#include <thread>
+
+#include "base/text.hpp"
+#include "session/report.hpp"
+
+namespace tailrace::session {
+
+namespace {
+
+constexpr Bytes mebibyte = Bytes{1} << 20;
+
+std::string host_name() {
+  char name[256] = {};
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
+/// The whole text of every rank, by rank.
+std::vector<std::string> gather_texts(MPI_Comm comm, const std::string& mine) {
+  int size = 0;
+  MPI_Comm_size(comm, &size);
+  auto length = static_cast<int>(mine.size());
+  std::vector<int> lengths(static_cast<std::size_t>(size));
+  MPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, comm);
+  std::vector<int> offsets;
+  int total = 0;
+  for (const int each : lengths) {
+    offsets.push_back(total);
+    total += each;
+  }
+  std::string all(static_cast<std::size_t>(total), '\0');
+  MPI_Allgatherv(mine.data(), length, MPI_CHAR, all.data(), lengths.data(), offsets.data(), MPI_CHAR, comm);
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    texts.push_back(all.substr(static_cast<std::size_t>(offsets[i]), static_cast<std::size_t>(lengths[i])));
+  }
+  return texts;
+}
+
+/// Before there are agreements: the first failing rank's status on all ranks.
+Status same_everywhere(MPI_Comm comm, const Status& mine) {
+  Packer packer;
+  mine.pack(packer);
+  const auto* text = reinterpret_cast<const char*>(packer.bytes().data());
+  for (const std::string& each : gather_texts(comm, std::string(text, packer.bytes().size()))) {
+    Unpacker in(std::as_bytes(std::span(each)));
+    Status status = Status::unpack(in);
+    if (!status.is_ok()) return status;
+  }
+  return {};
+}
+
+void nap(std::int64_t nanoseconds) {
+  timespec time{0, static_cast<long>(nanoseconds)};
+  ::nanosleep(&time, nullptr);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Session>> Session::create(MPI_Comm world, const char* options, LedgerFactory make_ledger) {
+  std::unique_ptr<Session> session(new Session());
+  TR_TRY(session->start(world, options, std::move(make_ledger)));
+  return session;
+}
+
+Session::~Session() {
+  server_.reset();
+  workers_.reset();
+  if (transport_) transport_->free();
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  if (finalized != 0) return;
+  if (compute_ != MPI_COMM_NULL) MPI_Comm_free(&compute_);
+  if (node_ != MPI_COMM_NULL) MPI_Comm_free(&node_);
+}
+
+Status Session::start(MPI_Comm world, const char* options, LedgerFactory make_ledger) {
+  MPI_Comm_rank(world, &world_rank_);
+  TR_TRY(same_everywhere(world, read_settings(world, options)));
+  TR_TRY(choose_servers(world));
+  TR_TRY(same_everywhere(world, make_storage()));
+  Result<std::unique_ptr<comm::MpiTransport>> transport = comm::MpiTransport::create(world);
+  TR_TRY(same_everywhere(world, transport.status()));
+  transport_ = std::move(*transport);
+  if (!is_server()) {
+    agreements_ = std::make_unique<comm::Agreements>(*transport_, roster_.compute_transport, me_);
+  }
+  TR_TRY(make_staging(world));
+  return same_everywhere(world, make_server(std::move(make_ledger)));
+}
+
+Status Session::read_settings(MPI_Comm, const char* options) {
+  Result<Settings> settings = Settings::read(options == nullptr ? "" : options);
+  TR_TRY(settings.status());
+  settings_ = std::move(*settings);
+  set_log_level(settings_.log);
+  return {};
+}
+
+Status Session::choose_servers(MPI_Comm world) {
+  MPI_Comm_split_type(world, MPI_COMM_TYPE_SHARED, world_rank_, MPI_INFO_NULL, &node_);
+  int leader = world_rank_;
+  MPI_Bcast(&leader, 1, MPI_INT, 0, node_);
+  std::string program = "/proc/self/exe";
+  char path[4096];
+  if (const auto length = ::readlink(program.c_str(), path, sizeof path); length > 0) {
+    program.assign(path, static_cast<std::size_t>(length));
+  }
+  program = program.substr(program.rfind('/') + 1);
+  const std::vector<std::string> nodes = gather_texts(world, std::to_string(leader));
+  const std::vector<std::string> hosts = gather_texts(world, host_name());
+  const std::vector<std::string> programs = gather_texts(world, program);
+  for (std::size_t rank = 0; rank < nodes.size(); ++rank) {
+    facts_.push_back({std::stoi(nodes[rank]), hosts[rank], programs[rank]});
+  }
+  const Result<std::vector<char>> servers = select_servers(settings_.servers, facts_);
+  TR_TRY(same_everywhere(world, servers.status()));
+  roster_ = make_roster(facts_, *servers);
+  const bool serves = (*servers)[static_cast<std::size_t>(world_rank_)] != 0;
+  const auto& list = serves ? roster_.server_transport : roster_.compute_transport;
+  me_ = static_cast<int>(std::find(list.begin(), list.end(), world_rank_) - list.begin());
+  MPI_Comm_split(world, serves ? MPI_UNDEFINED : 0, world_rank_, &compute_);
+  return {};
+}
+
+Status Session::make_storage() {
+  Result<std::shared_ptr<storage::Target>> target =
+      storage::make_target(settings_.target == TargetKind::uring ? "uring" : "posix");
+  TR_TRY(target.status());
+  target_ = *target;
+  if (!settings_.throttle.empty()) {
+    Result<storage::Throttle> throttle = storage::parse_throttle(settings_.throttle);
+    TR_TRY(throttle.status());
+    target_ = storage::throttled_target(target_, *throttle);
+  }
+  files_ = std::make_unique<pipeline::OpenFiles>(target_);
+  return {};
+}
+
+Bytes Session::staging_bytes(MPI_Comm node) const {
+  if (settings_.staging) return *settings_.staging;
+  int ranks = 0;
+  MPI_Comm_size(node, &ranks);
+  // Enough for some steps of a large share, and never what the model itself needs.
+  return std::min(comm::available_memory() / 8, 128 * mebibyte * std::max(ranks, 2));
+}
+
+Status Session::make_staging(MPI_Comm world) {
+  Bytes staging = staging_bytes(node_);
+  // Every rank computes every quota, so the smallest node's budget holds everywhere.
+  MPI_Allreduce(MPI_IN_PLACE, &staging, 1, MPI_INT64_T, MPI_MIN, world);
+  budget_ = cut_budget(roster_, staging);
+  Status fits;
+  if (const Bytes available = comm::available_memory(); staging > available) {
+    fits = Status(Code::memory, cat("TAILRACE_STAGING asks for ", staging, " bytes on host ", host_name(),
+                                    ", where ", available, " are to be had: set it lower"));
+  }
+  TR_TRY(same_everywhere(world, fits));
+  if (world_rank_ == 0) print_plan(staging);
+  if (roster_.self_served) {
+    lent_ = std::make_shared<pipeline::LentLane>();
+    outlet_ = std::make_unique<pipeline::LendingOutlet>(lent_);
+    return {};
+  }
+  std::vector<int> members;  // world ranks of this node
+  for (std::size_t rank = 0; rank < facts_.size(); ++rank) {
+    if (facts_[rank].node == facts_[static_cast<std::size_t>(world_rank_)].node) members.push_back(static_cast<int>(rank));
+  }
+  std::vector<Bytes> parts(members.size(), 0);
+  bool shared = false;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const auto& list = roster_.compute_transport;
+    const auto c = static_cast<std::size_t>(std::find(list.begin(), list.end(), members[i]) - list.begin());
+    if (c == list.size()) shared = true;
+    else parts[i] = comm::lane_bytes(budget_.lane[c]);
+  }
+  if (shared) {
+    parts[0] += static_cast<Bytes>(sizeof(comm::NodeBells));
+    Result<std::unique_ptr<comm::NodeMemory>> memory = comm::NodeMemory::create(node_, parts, settings_.huge_pages);
+    TR_TRY(same_everywhere(world, memory.status()));
+    memory_ = std::move(*memory);
+    bells_ = reinterpret_cast<comm::NodeBells*>(memory_->part(0));
+  } else {
+    TR_TRY(same_everywhere(world, Status()));
+  }
+  // The header of a lane is made by the rank that writes into it, before any server looks.
+  int node_rank = 0;
+  MPI_Comm_rank(node_, &node_rank);
+  int readers = 0;
+  for (const int node : roster_.server_node) readers += node == facts_[static_cast<std::size_t>(world_rank_)].node;
+  if (!is_server()) {
+    const Bytes capacity = budget_.lane[static_cast<std::size_t>(me_)];
+    if (shared) {
+      std::byte* const place = memory_->part(node_rank) + (node_rank == 0 ? sizeof(comm::NodeBells) : 0);
+      auto* header = new (place) comm::LaneHeader();
+      header->capacity = capacity;
+      header->readers = readers;
+      outlet_ = std::make_unique<pipeline::RingOutlet>(
+          comm::LaneProducer(header, place + sizeof(comm::LaneHeader), bells_));
+    } else {
+      const int home = roster_.home[static_cast<std::size_t>(me_)];
+      auto lane = std::make_unique<comm::PrivateLane>(capacity);
+      auto sender = std::make_unique<comm::LaneSender>(
+          *lane, *transport_, roster_.server_transport[static_cast<std::size_t>(home)],
+          static_cast<std::uint32_t>(pipeline::DataMessage::descriptor));
+      const comm::LaneProducer producer(lane->header(), lane->data(), nullptr);
+      outlet_ = std::make_unique<pipeline::RingOutlet>(producer, std::move(lane), std::move(sender));
+    }
+  }
+  MPI_Barrier(node_);
+  return {};
+}
+
+Status Session::make_server(LedgerFactory make_ledger) {
+  if (!is_server() && !roster_.self_served) return {};
+  pipeline::Server::Setup setup;
+  setup.me = me_;
+  setup.workspace = budget_.workspace[static_cast<std::size_t>(me_)];
+  setup.make_ledger = [make_ledger = std::move(make_ledger), target = target_](const pipeline::Opening& opening) {
+    return make_ledger(opening, target);
+  };
+  setup.on_statistics = [this](std::map<int, pipeline::Statistics> all) {
+    const Status written = write_report(settings_, roster_, all);
+    if (!written.is_ok()) log(LogLevel::error, written.text());
+  };
+  statistics_.tracing = !settings_.trace.empty();
+  if (roster_.self_served) {
+    setup.lanes.emplace(me_, std::make_unique<pipeline::LentLaneReader>(lent_));
+    workers_ = executor::inline_workers();
+  } else {
+    for (int s = 0; s < me_; ++s) {
+      reader_ += roster_.server_node[static_cast<std::size_t>(s)] == roster_.server_node[static_cast<std::size_t>(me_)];
+    }
+    if (reader_ >= comm::LaneHeader::most_readers) {
+      return Status(Code::settings, cat("more than ", comm::LaneHeader::most_readers, " servers on one node"));
+    }
+    int node_rank = -1;
+    for (std::size_t rank = 0; rank < facts_.size(); ++rank) {
+      if (facts_[rank].node != facts_[static_cast<std::size_t>(world_rank_)].node) continue;
+      ++node_rank;
+      const auto& list = roster_.compute_transport;
+      const auto found = std::find(list.begin(), list.end(), static_cast<int>(rank));
+      if (found == list.end()) continue;
+      std::byte* const place = memory_->part(node_rank) + (node_rank == 0 ? sizeof(comm::NodeBells) : 0);
+      setup.lanes.emplace(static_cast<int>(found - list.begin()),
+                          std::make_unique<comm::SharedLaneReader>(reinterpret_cast<comm::LaneHeader*>(place),
+                                                                   place + sizeof(comm::LaneHeader), reader_));
+    }
+    for (int c = 0; c < roster_.computes(); ++c) {
+      const auto i = static_cast<std::size_t>(c);
+      if (roster_.shares_node[i] != 0 || roster_.home[i] != me_) continue;
+      auto& lane = mirrored_[c] = std::make_unique<comm::PrivateLane>(budget_.lane[i]);
+      setup.mirrors.emplace(c, std::make_unique<comm::LaneMirror>(*lane, *transport_, roster_.compute_transport[i]));
+      setup.lanes.emplace(c, std::make_unique<comm::SharedLaneReader>(lane->header(), lane->data(), 0));
+    }
+    int threads = settings_.threads;
+    if (threads == 0) threads = 1;
+    if (bells_ == nullptr) bells_ = &own_bells_;
+    comm::Doorbell& bell = bells_->reader[reader_];
+    Result<std::unique_ptr<executor::Workers>> workers = executor::thread_workers(threads, [&bell] { bell.ring(); });
+    TR_TRY(workers.status());
+    workers_ = std::move(*workers);
+  }
+  server_ = std::make_unique<pipeline::Server>(*transport_, roster_, *workers_, *files_, statistics_, std::move(setup));
+  return {};
+}
+
+void Session::print_plan(Bytes staging) const {
+  if (!logs(LogLevel::info)) return;
+  const int servers = roster_.self_served ? 0 : roster_.servers();
+  std::string progress = "servers";
+  for (const char shares : roster_.shares_node) {
+    if (shares == 0) progress = "caller";
+  }
+  log(LogLevel::info, cat("plan: ranks=", facts_.size(), " compute=", roster_.computes(), " servers=", servers,
+                          " executor=", servers == 0 ? "inline" : "servers", " progress=", progress,
+                          " staging=", staging, " bytes a node, lane=", budget_.lane.empty() ? 0 : budget_.lane[0],
+                          " workspace=", budget_.workspace[0], " threads=", settings_.threads == 0 ? 1 : settings_.threads));
+  for (const SettingValue& value : settings_.values) {
+    if (value.origin != "default") log(LogLevel::info, cat("plan: ", value.name, "=", value.value, " (", value.origin, ")"));
+  }
+}
+
+Bytes Session::smallest_workspace() const {
+  return *std::min_element(budget_.workspace.begin(), budget_.workspace.end());
+}
+
+// ---- moving on -----------------------------------------------------------------------------------------------------------
+
+bool Session::pump() {
+  bool moved = transport_->progress();
+  while (std::optional<comm::Envelope> envelope = transport_->receive()) {
+    dispatch(*envelope);
+    moved = true;
+  }
+  if (outlet_) moved = outlet_->advance() || moved;
+  if (server_) moved = server_->advance() || moved;
+  return moved;
+}
+
+void Session::dispatch(comm::Envelope& envelope) {
+  Unpacker in(envelope.bytes);
+  const auto kind = in.get<std::uint32_t>();
+  if (agreements_ && agreements_->on_message(kind, envelope.source, in)) return;
+  if (server_ && server_->on_message(kind, envelope.source, in)) return;
+  switch (static_cast<pipeline::Message>(kind)) {
+    case pipeline::Message::verdict: {
+      const auto stream = in.get<std::uint32_t>();
+      const auto verdict = in.get<pipeline::VerdictKind>();
+      const auto step = in.get<std::int64_t>();
+      const Status status = Status::unpack(in);
+      if (const auto found = receivers_.find(stream); found != receivers_.end()) {
+        found->second->on_verdict(verdict, step, status);
+      }
+      return;
+    }
+    case pipeline::Message::credit: outlet_->credit(in.get<std::uint64_t>()); return;
+    default: log(LogLevel::error, cat("a message of unknown kind ", kind, " from rank ", envelope.source));
+  }
+}
+
+void Session::wait(const std::function<bool()>& done, const std::string& what) {
+  const std::int64_t begin = transport_->now();
+  bool warned = false;
+  for (int idle = 0; !done();) {
+    if (pump()) {
+      idle = 0;
+      continue;
+    }
+    // A rank that waits gives its core away: first by yielding, then by sleeping.
+    if (++idle < 50) ::sched_yield();
+    else nap(50'000);
+    const std::int64_t waited = transport_->now() - begin;
+    if (!warned && settings_.watchdog_seconds && waited > *settings_.watchdog_seconds * 1'000'000'000) {
+      warned = true;
+      log(LogLevel::warn, cat("compute rank ", me_, " has waited ", waited / 1'000'000'000, " s for ", what));
+    }
+    if (settings_.timeout_seconds && waited > *settings_.timeout_seconds * 1'000'000'000) {
+      log(LogLevel::error, cat("compute rank ", me_, " gives up (TAILRACE_TIMEOUT) after waiting ",
+                               waited / 1'000'000'000, " s for ", what));
+      MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+  }
+}
+
+std::int64_t Session::publish(const std::function<bool()>& attempt) {
+  if (attempt()) return 0;
+  const std::int64_t begin = transport_->now();
+  comm::Doorbell* const bell = outlet_->space();
+  wait([&] {
+    if (bell == nullptr) return attempt();
+    const std::uint32_t ticket = bell->ticket();
+    if (attempt()) {
+      bell->cancel();
+      return true;
+    }
+    bell->park(ticket, std::chrono::milliseconds(1));
+    return false;
+  }, "free staging memory (TAILRACE_STAGING): servers or storage are slower than the model's output");
+  return transport_->now() - begin;
+}
+
+void Session::serve() {
+  comm::GoingToSleep sleep;
+  const bool others = roster_.servers() > 1 || !mirrored_.empty();
+  std::chrono::nanoseconds limit = others ? std::chrono::microseconds(100) : std::chrono::microseconds(500);
+  if (settings_.progress_sleep_us > 0) limit = std::chrono::microseconds(settings_.progress_sleep_us);
+  comm::Doorbell& bell = bells_->reader[reader_];
+  std::int64_t last = transport_->now();
+  bool warned = false;
+  while (!server_->is_over() || transport_->unsent() > 0) {
+    using Next = comm::GoingToSleep::Next;
+    switch (sleep.next()) {
+      case Next::look:
+      case Next::look_again: {
+        const bool moved = pump();
+        if (moved) {
+          last = transport_->now();
+          warned = false;
+        }
+        sleep.looked(moved, bell);
+        break;
+      }
+      case Next::take_ticket: sleep.take_ticket(bell); break;
+      case Next::park:
+        bell.park(sleep.ticket(), limit);
+        sleep.woke();
+        break;
+    }
+    if (!warned && settings_.watchdog_seconds &&
+        transport_->now() - last > *settings_.watchdog_seconds * 1'000'000'000) {
+      warned = true;
+      const std::string missing = server_->waiting_for();
+      if (!missing.empty()) log(LogLevel::warn, cat("server ", me_, " waits:", missing));
+    }
+  }
+}
+
+comm::Verdict Session::agree(comm::Vote vote) {
+  const std::string what = vote.call;
+  const std::uint64_t number = agreements_->post(std::move(vote));
+  std::optional<comm::Verdict> verdict;
+  wait([&] { return (verdict = agreements_->take(number)).has_value(); }, cat("the other ranks in ", what));
+  return std::move(*verdict);
+}
+
+std::vector<ByteVector> Session::all_to_all(std::vector<ByteVector> lists) {
+  std::vector<std::optional<ByteVector>> received(lists.size());
+  for (std::size_t c = 0; c < lists.size(); ++c) {
+    transport_->send(roster_.compute_transport[c], comm::Channel::data, std::move(lists[c]));
+  }
+  wait([&] {
+    bool all = true;
+    for (std::size_t c = 0; c < received.size(); ++c) {
+      if (!received[c]) received[c] = transport_->receive_data(roster_.compute_transport[c]);
+      all = all && received[c].has_value();
+    }
+    return all;
+  }, "the indices of the other ranks");
+  std::vector<ByteVector> result;
+  for (auto& each : received) result.push_back(std::move(*each));
+  return result;
+}
+
+std::uint32_t Session::add_stream(VerdictReceiver* receiver) {
+  receivers_[next_stream_] = receiver;
+  return next_stream_++;
+}
+
+void Session::leave() {
+  using comm::Descriptor;
+  wait([&] { return outlet_->is_drained(); }, "the servers to take what was put");
+  if (!roster_.self_served) {
+    Packer out;
+    out.put(pipeline::Message::statistics);
+    statistics_.pack(out);
+    transport_->send(roster_.server_transport[0], comm::Channel::control, out.take());
+  }
+  Descriptor farewell;
+  farewell.kind = Descriptor::Kind::farewell;
+  publish([&] { return outlet_->tell(farewell, {}); });
+  wait([&] { return transport_->unsent() == 0 && !outlet_->advance() && (!server_ || server_->is_over()); },
+       "the end of the session");
+}
+
+}  // namespace tailrace::session

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <mpi.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/settings.hpp"
+#include "comm/agreement.hpp"
+#include "comm/mpi_transport.hpp"
+#include "comm/node_memory.hpp"
+#include "pipeline/outlet.hpp"
+#include "pipeline/server.hpp"
+#include "session/select.hpp"
+
+namespace tailrace::session {
+
+/// A compute rank's end of one stream, as the session sees it.
+class VerdictReceiver {
+ public:
+  virtual ~VerdictReceiver() = default;
+  virtual void on_verdict(pipeline::VerdictKind kind, std::int64_t step, const Status& status) = 0;
+};
+
+/// The library's life inside one MPI job, on one rank.
+class Session {
+ public:
+  using LedgerFactory = std::function<Result<std::unique_ptr<pipeline::Ledger>>(
+      const pipeline::Opening&, const std::shared_ptr<storage::Target>&)>;
+
+  /// Collective over `world`; the same Status on every rank. On servers, serve() is then to be called.
+  static Result<std::unique_ptr<Session>> create(MPI_Comm world, const char* options, LedgerFactory make_ledger);
+  ~Session();
+
+  [[nodiscard]] bool is_server() const { return compute_ == MPI_COMM_NULL; }
+  [[nodiscard]] MPI_Comm compute() const { return compute_; }
+  [[nodiscard]] int rank() const { return me_; }                     // among compute ranks
+  [[nodiscard]] int ranks() const { return roster_.computes(); }
+  [[nodiscard]] const exchange::Roster& roster() const { return roster_; }
+  [[nodiscard]] const Settings& settings() const { return settings_; }
+  [[nodiscard]] comm::Transport& transport() { return *transport_; }
+  [[nodiscard]] pipeline::Outlet& outlet() { return *outlet_; }
+  [[nodiscard]] pipeline::Statistics& statistics() { return statistics_; }
+  [[nodiscard]] Bytes smallest_workspace() const;
+
+  /// Servers: works until all compute ranks have left.
+  void serve();
+  /// Compute ranks, collective: everybody's vote, and the verdict. Blocks until all have voted.
+  comm::Verdict agree(comm::Vote vote);
+  /// Compute ranks, collective: lists[i] goes to rank i; what came from each rank.
+  std::vector<ByteVector> all_to_all(std::vector<ByteVector> lists);
+  /// Blocks until `done` while moving everything else on. `what` is for the watchdog.
+  void wait(const std::function<bool()>& done, const std::string& what);
+  /// One pass over everything that may have become possible; true if something moved.
+  bool pump();
+  /// Publishes in the outlet; waits while it is full. Returns the nanoseconds waited.
+  std::int64_t publish(const std::function<bool()>& attempt);
+  /// Compute ranks, collective: nothing is open any more.
+  void leave();
+
+  std::uint32_t add_stream(VerdictReceiver* receiver);
+  void remove_stream(std::uint32_t id) { receivers_.erase(id); }
+
+ private:
+  Session() = default;
+  Status start(MPI_Comm world, const char* options, LedgerFactory make_ledger);
+  Status read_settings(MPI_Comm world, const char* options);
+  Status choose_servers(MPI_Comm world);
+  Status make_storage();
+  Status make_staging(MPI_Comm world);
+  Status make_server(LedgerFactory make_ledger);
+  void print_plan(Bytes staging) const;
+  void dispatch(comm::Envelope& envelope);
+  [[nodiscard]] Bytes staging_bytes(MPI_Comm node) const;
+
+  Settings settings_;
+  MPI_Comm compute_ = MPI_COMM_NULL;
+  MPI_Comm node_ = MPI_COMM_NULL;
+  int world_rank_ = 0;
+  int me_ = 0;                       // compute rank or server number
+  std::vector<RankFacts> facts_;
+  exchange::Roster roster_;
+  Budget budget_;
+  std::unique_ptr<comm::MpiTransport> transport_;
+  std::unique_ptr<comm::Agreements> agreements_;
+  std::unique_ptr<comm::NodeMemory> memory_;
+  comm::NodeBells* bells_ = nullptr;
+  comm::NodeBells own_bells_;        // where no memory is shared
+  int reader_ = 0;                   // this server's number on its node
+  std::map<int, std::unique_ptr<comm::PrivateLane>> mirrored_;
+  std::shared_ptr<storage::Target> target_;
+  std::unique_ptr<pipeline::OpenFiles> files_;
+  std::unique_ptr<executor::Workers> workers_;
+  pipeline::Statistics statistics_;
+  std::unique_ptr<pipeline::Server> server_;
+  std::unique_ptr<pipeline::Outlet> outlet_;
+  std::shared_ptr<pipeline::LentLane> lent_;
+  std::map<std::uint32_t, VerdictReceiver*> receivers_;
+  std::uint32_t next_stream_ = 1;
+};
+
+}  // namespace tailrace::session

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+#include "base/types.hpp"
+
+namespace tailrace::storage {
+
+/// No system call of ours moves more than this: Linux cuts at 2 GiB - 4 KiB, and other systems fail above.
+inline constexpr Bytes largest_call = Bytes{1} << 30;
+
+/// Walks byte ranges that lie apart in memory and follow one another in a file, in steps that one call can
+/// take.
+class Gather {
+ public:
+  explicit Gather(std::span<const std::span<const std::byte>> parts) : parts_(parts) {
+    for (const auto& part : parts) left_ += static_cast<Bytes>(part.size());
+  }
+
+  [[nodiscard]] Bytes left() const { return left_; }
+
+  /// The ranges that come next, as many as fit `room` and `largest_call`. Empty ranges are left out.
+  std::span<const iovec> next(std::span<iovec> room) const {
+    std::size_t used = 0, skip = done_;
+    Bytes budget = largest_call;
+    for (std::size_t i = part_; i < parts_.size() && used < room.size() && budget > 0; ++i, skip = 0) {
+      const auto rest = parts_[i].subspan(skip);
+      if (rest.empty()) continue;
+      const std::size_t size = std::min(rest.size(), static_cast<std::size_t>(budget));
+      // The kernel only reads through an iovec that is written from; its type is shared with readv.
+      room[used++] = {const_cast<std::byte*>(rest.data()), size};
+      budget -= static_cast<Bytes>(size);
+    }
+    return room.first(used);
+  }
+
+  void advance(Bytes count) {
+    left_ -= count;
+    while (count > 0) {
+      const Bytes rest = static_cast<Bytes>(parts_[part_].size() - done_);
+      const Bytes step = std::min(rest, count);
+      count -= step;
+      done_ += static_cast<std::size_t>(step);
+      if (step == rest) {
+        ++part_;
+        done_ = 0;
+      }
+    }
+  }
+
+ private:
+  std::span<const std::span<const std::byte>> parts_;
+  std::size_t part_ = 0;  // the first range that is not wholly written
+  std::size_t done_ = 0;  // bytes of it that are
+  Bytes left_ = 0;
+};
+
+}  // namespace tailrace::storage

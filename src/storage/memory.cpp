@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "storage/memory.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <limits>
+
+#include "base/text.hpp"
+#include "storage/paths.hpp"
+
+namespace tailrace::storage {
+
+namespace {
+
+class MemoryFile final : public File {
+ public:
+  MemoryFile(std::shared_ptr<MemoryInode> inode, std::string path, bool writable)
+      : inode_(std::move(inode)), path_(std::move(path)), writable_(writable) {}
+
+  Status write_gathered(Parts parts, Bytes offset) override {
+    TR_TRY(check_writable("write"));
+    Bytes total = 0;
+    for (const auto& part : parts) total += static_cast<Bytes>(part.size());
+    TR_TRY(check_range("write", path_, offset, total));
+    return guarded([&] { return put(parts, offset); }).in(path_);
+  }
+
+  Result<Bytes> read(std::span<std::byte> data, Bytes offset) override {
+    TR_TRY(check_open("read"));
+    TR_TRY(check_range("read", path_, offset, static_cast<Bytes>(data.size())));
+    const std::lock_guard guard(inode_->mutex);
+    return inode_->now.read(data, offset);
+  }
+
+  Status sync() override {
+    TR_TRY(check_open("sync"));
+    const std::lock_guard guard(inode_->mutex);
+    for (const ContentChange& change : inode_->unsynced) {
+      if (change.cut) {
+        inode_->durable.resize(change.offset);
+      } else {
+        inode_->durable.write(change.bytes, change.offset);
+      }
+    }
+    inode_->unsynced.clear();
+    return {};
+  }
+
+  Status truncate(Bytes size) override {
+    TR_TRY(check_writable("truncate"));
+    TR_TRY(check_range("truncate", path_, size, 0));
+    const std::lock_guard guard(inode_->mutex);
+    inode_->now.resize(size);
+    if (inode_->journalled) inode_->unsynced.push_back({true, size, {}});
+    return {};
+  }
+
+  Result<Bytes> size() override {
+    TR_TRY(check_open("size"));
+    const std::lock_guard guard(inode_->mutex);
+    return inode_->now.size();
+  }
+
+  Status close() override {
+    TR_TRY(check_open("close"));
+    open_ = false;
+    return {};
+  }
+
+ private:
+  Status check_open(const char* operation) const {
+    if (open_) return {};
+    return {Code::state, cat(operation, " ", path_, ": the file is closed")};
+  }
+  Status check_writable(const char* operation) const {
+    TR_TRY(check_open(operation));
+    return writable_ ? Status() : io_error(operation, path_, EBADF);
+  }
+
+  Status put(Parts parts, Bytes offset) {
+    const std::lock_guard guard(inode_->mutex);
+    for (const auto& part : parts) {
+      if (part.empty()) continue;
+      inode_->now.write(part, offset);
+      if (inode_->journalled) inode_->unsynced.push_back({false, offset, {part.begin(), part.end()}});
+      offset += static_cast<Bytes>(part.size());
+    }
+    return {};
+  }
+
+  const std::shared_ptr<MemoryInode> inode_;
+  const std::string path_;
+  const bool writable_;
+  std::atomic<bool> open_ = true;
+};
+
+}  // namespace
+
+MemoryTarget::MemoryTarget(bool journalled) : journalled_(journalled) {}
+
+Status MemoryTarget::check_parent(const char* operation, const std::string& path) const {
+  if (directories_.contains(parent_of(path))) return {};
+  return io_error(operation, path, files_.contains(parent_of(path)) ? ENOTDIR : ENOENT);
+}
+
+void MemoryTarget::change(EntryChange change) {
+  if (!change.erased.empty()) files_.erase(change.erased);
+  if (!change.set.empty()) files_[change.set] = change.inode;
+  if (journalled_) unsynced_.push_back(std::move(change));
+}
+
+Result<std::unique_ptr<File>> MemoryTarget::open(const std::string& path, OpenMode mode) {
+  const char* verb = mode == OpenMode::create ? "create" : "open";
+  const std::string tidy = tidy_path(path);
+  const std::lock_guard guard(mutex_);
+  if (directories_.contains(tidy)) return io_error(verb, path, EISDIR);
+  TR_TRY(check_parent(verb, tidy));
+  auto found = files_.find(tidy);
+  if (found == files_.end()) {
+    if (mode != OpenMode::create) return io_error(verb, path, ENOENT);
+    auto inode = std::make_shared<MemoryInode>();
+    inode->journalled = journalled_;
+    change({parent_of(tidy), "", tidy, inode});
+    found = files_.find(tidy);
+  }
+  auto file = std::make_unique<MemoryFile>(found->second, path, mode != OpenMode::read);
+  if (mode == OpenMode::create) TR_TRY(file->truncate(0));
+  return std::unique_ptr<File>(std::move(file));
+}
+
+Status MemoryTarget::rename(const std::string& from, const std::string& to) {
+  TR_TRY(check_one_directory(from, to));
+  const std::string source = tidy_path(from), destination = tidy_path(to);
+  const std::lock_guard guard(mutex_);
+  TR_TRY(check_parent("rename", source));
+  const auto found = files_.find(source);
+  if (directories_.contains(source) || directories_.contains(destination)) {
+    return io_error("rename", cat(from, " to ", to), EISDIR);
+  }
+  if (found == files_.end()) return io_error("rename", cat(from, " to ", to), ENOENT);
+  if (source != destination) change({parent_of(source), source, destination, found->second});
+  return {};
+}
+
+Status MemoryTarget::remove(const std::string& path) {
+  const std::string tidy = tidy_path(path);
+  const std::lock_guard guard(mutex_);
+  if (directories_.contains(tidy)) return io_error("remove", path, EISDIR);
+  if (!files_.contains(tidy)) return io_error("remove", path, ENOENT);
+  change({parent_of(tidy), tidy, "", nullptr});
+  return {};
+}
+
+Result<bool> MemoryTarget::exists(const std::string& path) {
+  const std::string tidy = tidy_path(path);
+  const std::lock_guard guard(mutex_);
+  return directories_.contains(tidy) || files_.contains(tidy);
+}
+
+Status MemoryTarget::make_directories(const std::string& path) {
+  const std::lock_guard guard(mutex_);
+  std::vector<std::string> missing;
+  for (std::string tidy = tidy_path(path); !directories_.contains(tidy); tidy = parent_of(tidy)) {
+    if (files_.contains(tidy)) return io_error("make directory", tidy, ENOTDIR);
+    missing.push_back(tidy);
+  }
+  directories_.insert(missing.begin(), missing.end());
+  return {};
+}
+
+Status MemoryTarget::sync_directory_of(const std::string& path) {
+  const std::string tidy = tidy_path(path), directory = parent_of(tidy);
+  const std::lock_guard guard(mutex_);
+  TR_TRY(check_parent("fsync directory", tidy));
+  for (const EntryChange& change : unsynced_) {
+    if (change.directory != directory) continue;
+    if (!change.erased.empty()) durable_files_.erase(change.erased);
+    if (!change.set.empty()) durable_files_[change.set] = change.inode;
+  }
+  std::erase_if(unsynced_, [&](const EntryChange& change) { return change.directory == directory; });
+  return {};
+}
+
+Result<Space> MemoryTarget::space(const std::string&) { return Space{std::numeric_limits<Bytes>::max(), 1}; }
+
+Result<std::vector<std::string>> MemoryTarget::list(const std::string& directory) {
+  const std::string tidy = tidy_path(directory);
+  const std::lock_guard guard(mutex_);
+  if (!directories_.contains(tidy)) return io_error("list", tidy, files_.contains(tidy) ? ENOTDIR : ENOENT);
+  std::vector<std::string> names;
+  const auto add = [&](const std::string& path) {
+    if (path != tidy && parent_of(path) == tidy) names.push_back(path.substr(path.rfind('/') + 1));
+  };
+  for (const auto& [path, inode] : files_) add(path);
+  for (const std::string& path : directories_) add(path);
+  std::erase_if(names, [](const std::string& name) { return name.empty() || name == "."; });
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Result<std::shared_ptr<void>> MemoryTarget::lock(const std::string& path) {
+  const std::string tidy = tidy_path(path);
+  {
+    const std::lock_guard guard(mutex_);
+    TR_TRY(check_parent("lock", tidy));
+    if (directories_.contains(tidy)) return io_error("lock", path, EISDIR);
+    if (files_.contains(tidy)) {
+      return Status(Code::argument, cat("lock ", path,
+                                        ": the file exists and is no lock file; it is left untouched, "
+                                        "choose another name or remove it"));
+    }
+  }
+  const std::lock_guard guard(locks_->mutex);
+  if (!locks_->held.insert(tidy).second) {
+    return Status(Code::state, cat("lock ", path, ": held by this process, pid ",
+                                   static_cast<std::int64_t>(::getpid()), "; wait until that user is done"));
+  }
+  return std::shared_ptr<void>(locks_.get(), [locks = locks_, tidy](void*) {
+    const std::lock_guard release(locks->mutex);
+    locks->held.erase(tidy);
+  });
+}
+
+std::shared_ptr<Target> memory_target() { return std::make_shared<MemoryTarget>(false); }
+
+}  // namespace tailrace::storage

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "storage/sparse_bytes.hpp"
+#include "storage/target.hpp"
+
+namespace tailrace::storage {
+
+/// One change of a file's contents since its last sync.
+struct ContentChange {
+  bool cut = false;  // set the size to `offset`; otherwise put `bytes` at `offset`
+  Bytes offset = 0;
+  ByteVector bytes;
+};
+
+struct MemoryInode {
+  std::mutex mutex;
+  SparseBytes now;
+  // The rest only where changes are kept for a power loss.
+  bool journalled = false;
+  SparseBytes durable;
+  std::vector<ContentChange> unsynced;
+};
+
+using MemoryFiles = std::map<std::string, std::shared_ptr<MemoryInode>>;  // by tidy path
+
+/// One change of a directory since its last sync: `erased` goes and `set` comes, together or not at all.
+struct EntryChange {
+  std::string directory;
+  std::string erased;
+  std::string set;
+  std::shared_ptr<MemoryInode> inode;  // of `set`
+};
+
+/// A tree of files in memory. With `journalled` it also keeps what is not durable yet, for CrashTarget.
+class MemoryTarget : public Target {
+ public:
+  explicit MemoryTarget(bool journalled);
+
+  Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) override;
+  Status rename(const std::string& from, const std::string& to) override;
+  Status remove(const std::string& path) override;
+  Result<bool> exists(const std::string& path) override;
+  Status make_directories(const std::string& path) override;
+  Status sync_directory_of(const std::string& path) override;
+  Result<Space> space(const std::string& path) override;
+  Result<std::vector<std::string>> list(const std::string& directory) override;
+  Result<std::shared_ptr<void>> lock(const std::string& path) override;
+
+ protected:
+  // The functions below expect mutex_ to be held; paths are tidy.
+  Status check_parent(const char* operation, const std::string& path) const;
+  void change(EntryChange change);
+
+  struct Locks {
+    std::mutex mutex;
+    std::set<std::string> held;
+  };
+
+  const bool journalled_;
+  mutable std::mutex mutex_;
+  std::set<std::string> directories_{".", "/"};
+  MemoryFiles files_;
+  MemoryFiles durable_files_;
+  std::vector<EntryChange> unsynced_;
+  const std::shared_ptr<Locks> locks_ = std::make_shared<Locks>();
+};
+
+}  // namespace tailrace::storage

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "storage/paths.hpp"
+
+#include <filesystem>
+#include <limits>
+
+#include "base/text.hpp"
+
+namespace tailrace::storage {
+
+std::string tidy_path(const std::string& path) {
+  std::string tidy = std::filesystem::path(path).lexically_normal().string();
+  while (tidy.size() > 1 && tidy.back() == '/') tidy.pop_back();
+  return tidy.empty() ? "." : tidy;
+}
+
+std::string parent_of(const std::string& tidy) {
+  const std::size_t slash = tidy.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : tidy.substr(0, slash);
+}
+
+Status check_one_directory(const std::string& from, const std::string& to) {
+  const std::string source = parent_of(tidy_path(from)), destination = parent_of(tidy_path(to));
+  if (source == destination) return {};
+  return {Code::argument, cat("rename ", from, " to ", to, ": both names must lie in one directory, got ",
+                              source, " and ", destination)};
+}
+
+Status check_range(const char* operation, const std::string& path, std::int64_t offset, std::int64_t count) {
+  if (offset >= 0 && count <= std::numeric_limits<std::int64_t>::max() - offset) return {};
+  return {Code::argument, cat(operation, " ", path, ": ", count, " bytes at offset ", offset,
+                              " is outside of what a file can hold (0 to 2^63 - 1)")};
+}
+
+}  // namespace tailrace::storage

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <string>
+
+#include "base/status.hpp"
+
+namespace tailrace::storage {
+
+/// Without "//", "/./", "x/.." and a "/" at the end; "." for the empty path. Links are not followed.
+std::string tidy_path(const std::string& path);
+
+/// The directory that holds a tidy path: "/a" -> "/", "a" -> ".", "/" -> "/".
+std::string parent_of(const std::string& tidy);
+
+/// Code::argument unless both paths lie in one directory.
+Status check_one_directory(const std::string& from, const std::string& to);
+
+/// Code::argument unless `offset` and `offset + count` are file offsets.
+Status check_range(const char* operation, const std::string& path, std::int64_t offset, std::int64_t count);
+
+}  // namespace tailrace::storage

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "storage/posix.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+
+#include "base/text.hpp"
+#include "storage/gather.hpp"
+#include "storage/paths.hpp"
+
+namespace tailrace::storage {
+
+namespace {
+
+#ifdef IOV_MAX
+constexpr std::size_t most_parts = IOV_MAX;
+#else
+constexpr std::size_t most_parts = 1024;  // what Linux takes; its headers may leave the name out
+#endif
+
+/// Repeats `call` while a signal interrupts it.
+template <typename Call>
+auto uninterrupted(Call&& call) {
+  for (;;) {
+    const auto result = call();
+    if (result != -EINTR) return result;
+  }
+}
+
+int flags_of(OpenMode mode) {
+  switch (mode) {
+    case OpenMode::read:
+      return O_RDONLY | O_CLOEXEC;
+    case OpenMode::create:
+      return O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC;
+    case OpenMode::existing:
+      break;
+  }
+  return O_RDWR | O_CLOEXEC;
+}
+
+const char* verb_of(OpenMode mode) { return mode == OpenMode::create ? "create" : "open"; }
+
+bool is_directory(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+}  // namespace
+
+PosixFile::PosixFile(std::shared_ptr<System> system, int descriptor, std::string path)
+    : system_(std::move(system)), path_(std::move(path)), descriptor_(descriptor) {}
+
+PosixFile::~PosixFile() {
+  if (descriptor_ >= 0) system_->close(descriptor_);
+}
+
+Status PosixFile::check_open(const char* operation) const {
+  if (descriptor_ >= 0) return {};
+  return {Code::state, cat(operation, " ", path_, ": the file is closed")};
+}
+
+Status PosixFile::write_gathered(Parts parts, Bytes offset) {
+  const std::shared_lock guard(open_);
+  TR_TRY(check_open("write"));
+  Gather gather(parts);
+  TR_TRY(check_range("write", path_, offset, gather.left()));
+  std::array<iovec, most_parts> room;
+  while (gather.left() > 0) {
+    const auto batch = gather.next(room);
+    const std::int64_t written =
+        system_->pwritev(descriptor_, batch.data(), static_cast<int>(batch.size()), offset);
+    if (written == -EINTR) continue;
+    // A write of nothing without an error would otherwise be repeated for ever.
+    if (written <= 0) {
+      const int error = written == 0 ? EIO : static_cast<int>(-written);
+      return io_error(cat("write of ", gather.left(), " bytes at offset ", offset, " of"), path_, error);
+    }
+    gather.advance(written);
+    offset += written;
+  }
+  return {};
+}
+
+Result<Bytes> PosixFile::read(std::span<std::byte> data, Bytes offset) {
+  const std::shared_lock guard(open_);
+  TR_TRY(check_open("read"));
+  TR_TRY(check_range("read", path_, offset, static_cast<Bytes>(data.size())));
+  Bytes done = 0;
+  while (!data.empty()) {
+    const std::size_t size = std::min(data.size(), static_cast<std::size_t>(largest_call));
+    const std::int64_t got =
+        uninterrupted([&] { return system_->pread(descriptor_, data.data(), size, offset + done); });
+    if (got < 0) {
+      return io_error(cat("read of ", data.size(), " bytes at offset ", offset + done, " of"), path_,
+                      static_cast<int>(-got));
+    }
+    if (got == 0) break;
+    data = data.subspan(static_cast<std::size_t>(got));
+    done += got;
+  }
+  return done;
+}
+
+Status PosixFile::sync() {
+  const std::shared_lock guard(open_);
+  TR_TRY(check_open("sync"));
+  const std::lock_guard one(sync_mutex_);
+  // The kernel marks pages clean when their write-back fails: a second fsync would succeed and prove nothing.
+  if (!sync_failure_.is_ok()) return sync_failure_;
+  const int result = uninterrupted([&] { return system_->fsync(descriptor_); });
+  if (result < 0) sync_failure_ = io_error("fsync", path_, -result);
+  return sync_failure_;
+}
+
+Status PosixFile::truncate(Bytes size) {
+  const std::shared_lock guard(open_);
+  TR_TRY(check_open("truncate"));
+  TR_TRY(check_range("truncate", path_, size, 0));
+  const int result = uninterrupted([&] { return system_->ftruncate(descriptor_, size); });
+  return result < 0 ? io_error(cat("truncate to ", size, " bytes of"), path_, -result) : Status();
+}
+
+Result<Bytes> PosixFile::size() {
+  const std::shared_lock guard(open_);
+  TR_TRY(check_open("size"));
+  struct stat info {};
+  if (::fstat(descriptor_, &info) != 0) return io_error("size of", path_, errno);
+  return Bytes{info.st_size};
+}
+
+Status PosixFile::close() {
+  const std::lock_guard guard(open_);
+  TR_TRY(check_open("close"));
+  const int result = system_->close(descriptor_);
+  descriptor_ = -1;
+  // Linux has released the descriptor even when close is interrupted; closing it again could hit another
+  // file.
+  return result < 0 && result != -EINTR ? io_error("close", path_, -result) : Status();
+}
+
+PosixTarget::PosixTarget(std::shared_ptr<System> system)
+    : PosixTarget(system, [system] { return Result<std::shared_ptr<System>>(system); }) {}
+
+PosixTarget::PosixTarget(std::shared_ptr<System> system, PerFile per_file)
+    : system_(std::move(system)), per_file_(std::move(per_file)) {}
+
+Result<std::unique_ptr<File>> PosixTarget::open(const std::string& path, OpenMode mode) {
+  auto carrier = per_file_();
+  if (!carrier.is_ok()) return carrier.status().in(cat(verb_of(mode), " ", path));
+  const int descriptor = uninterrupted([&] { return system_->open(path.c_str(), flags_of(mode), 0666); });
+  if (descriptor < 0) return io_error(verb_of(mode), path, -descriptor);
+  auto file = std::make_unique<PosixFile>(*carrier, descriptor, path);
+  // Reading is the one mode in which the system opens a directory as a file.
+  struct stat info {};
+  if (::fstat(descriptor, &info) == 0 && S_ISDIR(info.st_mode)) return io_error(verb_of(mode), path, EISDIR);
+  return std::unique_ptr<File>(std::move(file));
+}
+
+Status PosixTarget::rename(const std::string& from, const std::string& to) {
+  TR_TRY(check_one_directory(from, to));
+  const int result = uninterrupted([&] { return system_->rename(from.c_str(), to.c_str()); });
+  return result < 0 ? io_error("rename", cat(from, " to ", to), -result) : Status();
+}
+
+Status PosixTarget::remove(const std::string& path) {
+  const int result = uninterrupted([&] { return system_->unlink(path.c_str()); });
+  return result < 0 ? io_error("remove", path, -result) : Status();
+}
+
+Result<bool> PosixTarget::exists(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) == 0) return true;
+  if (errno == ENOENT || errno == ENOTDIR) return false;
+  return io_error("look up", path, errno);
+}
+
+Status PosixTarget::make_directories(const std::string& path) {
+  const std::string tidy = tidy_path(path);
+  if (is_directory(tidy)) return {};
+  const std::string parent = parent_of(tidy);
+  if (parent != tidy) TR_TRY(make_directories(parent));
+  const int result = uninterrupted([&] { return system_->mkdir(tidy.c_str(), 0777); });
+  // Another process may have made it since we looked.
+  if (result == -EEXIST && is_directory(tidy)) return {};
+  if (result < 0) return io_error("make directory", tidy, result == -EEXIST ? ENOTDIR : -result);
+  return sync_directory(parent);
+}
+
+Status PosixTarget::sync_directory_of(const std::string& path) {
+  return sync_directory(parent_of(tidy_path(path)));
+}
+
+Status PosixTarget::sync_directory(const std::string& directory) {
+  const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+  const int descriptor = uninterrupted([&] { return system_->open(directory.c_str(), flags, 0); });
+  if (descriptor < 0) return io_error("open directory", directory, -descriptor);
+  const int synced = uninterrupted([&] { return system_->fsync(descriptor); });
+  const int closed = system_->close(descriptor);
+  if (synced < 0) return io_error("fsync directory", directory, -synced);
+  if (closed < 0 && closed != -EINTR) return io_error("close directory", directory, -closed);
+  return {};
+}
+
+Result<Space> PosixTarget::space(const std::string& path) {
+  std::string place = tidy_path(path);
+  struct statvfs info {};
+  for (;;) {
+    if (::statvfs(place.c_str(), &info) == 0) break;
+    if (errno == EINTR) continue;
+    const std::string parent = parent_of(place);
+    if ((errno != ENOENT && errno != ENOTDIR) || parent == place) return io_error("space of", path, errno);
+    place = parent;
+  }
+  return Space{static_cast<Bytes>(info.f_bavail) * static_cast<Bytes>(info.f_frsize),
+               static_cast<Bytes>(info.f_bsize)};
+}
+
+Result<std::vector<std::string>> PosixTarget::list(const std::string& directory) {
+  const std::string tidy = tidy_path(directory);
+  const std::unique_ptr<DIR, int (*)(DIR*)> stream(::opendir(tidy.c_str()), ::closedir);
+  if (!stream) return io_error("list", tidy, errno);
+  std::vector<std::string> names;
+  for (;;) {
+    errno = 0;
+    const dirent* entry = ::readdir(stream.get());
+    if (entry == nullptr) break;
+    const std::string name = entry->d_name;
+    if (name != "." && name != "..") names.push_back(name);
+  }
+  if (errno != 0) return io_error("list", tidy, errno);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Result<std::shared_ptr<void>> PosixTarget::lock(const std::string& path) { return lock_file(path); }
+
+std::unique_ptr<Target> posix_target() { return std::make_unique<PosixTarget>(std::make_shared<System>()); }
+
+}  // namespace tailrace::storage

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+
+#include "storage/posix_system.hpp"
+#include "storage/target.hpp"
+
+namespace tailrace::storage {
+
+/// A file descriptor with the loops that POSIX asks for around it. What carries the bytes is `system`.
+class PosixFile final : public File {
+ public:
+  PosixFile(std::shared_ptr<System> system, int descriptor, std::string path);
+  ~PosixFile() override;
+  PosixFile(const PosixFile&) = delete;
+  PosixFile& operator=(const PosixFile&) = delete;
+
+  Status write_gathered(Parts parts, Bytes offset) override;
+  Result<Bytes> read(std::span<std::byte> data, Bytes offset) override;
+  Status sync() override;
+  Status truncate(Bytes size) override;
+  Result<Bytes> size() override;
+  Status close() override;
+
+ private:
+  Status check_open(const char* operation) const;
+
+  const std::shared_ptr<System> system_;
+  const std::string path_;
+  // Held shared by every call and exclusively by close(): a descriptor closed under a running write could by
+  // then belong to another file.
+  std::shared_mutex open_;
+  int descriptor_;
+  std::mutex sync_mutex_;
+  Status sync_failure_;
+};
+
+class PosixTarget final : public Target {
+ public:
+  /// `system` carries names and directories; `per_file` makes what carries one file's data, or says why not.
+  using PerFile = std::function<Result<std::shared_ptr<System>>()>;
+  explicit PosixTarget(std::shared_ptr<System> system);
+  PosixTarget(std::shared_ptr<System> system, PerFile per_file);
+
+  Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) override;
+  Status rename(const std::string& from, const std::string& to) override;
+  Status remove(const std::string& path) override;
+  Result<bool> exists(const std::string& path) override;
+  Status make_directories(const std::string& path) override;
+  Status sync_directory_of(const std::string& path) override;
+  Result<Space> space(const std::string& path) override;
+  Result<std::vector<std::string>> list(const std::string& directory) override;
+  Result<std::shared_ptr<void>> lock(const std::string& path) override;
+
+ private:
+  Status sync_directory(const std::string& directory);
+
+  const std::shared_ptr<System> system_;
+  const PerFile per_file_;
+};
+
+/// The lock behind PosixTarget::lock.
+Result<std::shared_ptr<void>> lock_file(const std::string& path);
+
+}  // namespace tailrace::storage

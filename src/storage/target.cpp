@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "storage/target.hpp"
+
+#include <array>
+
+#include "base/text.hpp"
+
+namespace tailrace::storage {
+
+namespace {
+
+Result<std::shared_ptr<Target>> make_posix() { return std::shared_ptr<Target>(posix_target()); }
+
+Result<std::shared_ptr<Target>> make_uring() {
+  auto made = uring_target();
+  if (!made.is_ok()) return made.status();
+  return std::shared_ptr<Target>(*std::move(made));
+}
+
+Result<std::shared_ptr<Target>> make_memory() { return memory_target(); }
+
+struct Entry {
+  std::string_view name;
+  Result<std::shared_ptr<Target>> (*make)();
+};
+
+/// Every target that a name can choose. A new backend adds its line here and one to the conformance suite.
+constexpr std::array registry{
+    Entry{"posix", make_posix},
+    Entry{"uring", make_uring},
+    Entry{"memory", make_memory},
+};
+
+}  // namespace
+
+Status File::write(std::span<const std::byte> data, Bytes offset) {
+  const std::span<const std::byte> parts[] = {data};
+  return write_gathered(parts, offset);
+}
+
+std::vector<std::string_view> target_names() {
+  std::vector<std::string_view> names;
+  for (const Entry& entry : registry) names.push_back(entry.name);
+  return names;
+}
+
+Result<std::shared_ptr<Target>> make_target(std::string_view name) {
+  for (const Entry& entry : registry) {
+    if (entry.name == name) return entry.make();
+  }
+  return Status(Code::settings, cat("no storage target is called \"", name, "\"; did you mean \"",
+                                    nearest(name, target_names()), "\"? Known: posix, uring, memory"));
+}
+
+}  // namespace tailrace::storage

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.hpp"
+#include "base/types.hpp"
+
+namespace tailrace::storage {
+
+using Parts = std::span<const std::span<const std::byte>>;
+
+enum class OpenMode {
+  read,
+  create /* new or truncated, read-write */,
+  existing /* read-write, must exist */
+};
+
+/// One open file that accepts bytes at offsets. Methods may be called from several threads at once.
+/// Outlives its target. After close() every method is Code::state.
+class File {
+ public:
+  virtual ~File() = default;
+  /// Writes all of `data` at `offset`, or fails. Loops on short writes and EINTR. A failed write may have
+  /// left any part of `data` in the file.
+  virtual Status write(std::span<const std::byte> data, Bytes offset);
+  /// The parts one after another from `offset` on: one call where the system has one.
+  virtual Status write_gathered(Parts parts, Bytes offset) = 0;
+  /// Fills `data` from `offset`; the number of bytes read, less than asked only at the end of the file.
+  virtual Result<Bytes> read(std::span<std::byte> data, Bytes offset) = 0;
+  /// fsync. A failure is final for this file: it is remembered and returned by every later sync().
+  virtual Status sync() = 0;
+  /// Cuts the file, or extends it with zeros.
+  virtual Status truncate(Bytes size) = 0;
+  virtual Result<Bytes> size() = 0;
+  /// Checked close; further calls are Code::state. The destructor closes without a check.
+  virtual Status close() = 0;
+};
+
+struct Space {
+  Bytes free = 0;   // bytes that this user may still write; a quota is not seen
+  Bytes block = 0;  // preferred size of one write
+};
+
+/// Storage with names. Thread-safe. Directories are made only by make_directories(); every other call on a
+/// name in a missing directory fails with ENOENT.
+class Target {
+ public:
+  virtual ~Target() = default;
+  virtual Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) = 0;
+  /// Atomically gives the file `from` the name `to`, replacing what had it. Both in one directory:
+  /// Code::argument otherwise, because no system makes a move between two directories durable as one.
+  virtual Status rename(const std::string& from, const std::string& to) = 0;
+  /// Removes a file.
+  virtual Status remove(const std::string& path) = 0;
+  virtual Result<bool> exists(const std::string& path) = 0;
+  /// The directory and those above it that are missing. Durable on success.
+  virtual Status make_directories(const std::string& path) = 0;
+  /// fsync of the directory that holds `path`: makes its entries durable, removed and renamed ones too.
+  virtual Status sync_directory_of(const std::string& path) = 0;
+  /// Of the storage that holds `path`, which need not exist yet.
+  virtual Result<Space> space(const std::string& path) = 0;
+  /// Names (not paths) in a directory, sorted.
+  virtual Result<std::vector<std::string>> list(const std::string& directory) = 0;
+  /// Exclusive advisory lock held until the returned object dies, or its process. Does not wait: Code::state
+  /// naming the holder if it is taken. `path` is a lock file of its own, made here and removed with the lock;
+  /// a file with other contents is refused, never overwritten.
+  virtual Result<std::shared_ptr<void>> lock(const std::string& path) = 0;
+};
+
+std::unique_ptr<Target> posix_target();
+
+/// Writes through io_uring where the kernel grants it; Code::unsupported with the reason otherwise, also when
+/// built without liburing.
+Result<std::unique_ptr<Target>> uring_target();
+
+/// Everything in memory of this process: unit tests and the simulated world. Each call makes a new, empty
+/// one.
+std::shared_ptr<Target> memory_target();
+
+/// The target of that name: "posix", "uring" or "memory". Code::settings with the nearest name otherwise.
+Result<std::shared_ptr<Target>> make_target(std::string_view name);
+std::vector<std::string_view> target_names();
+
+struct Throttle {
+  double bytes_per_second = 0;  // 0: no limit
+  double latency_seconds = 0;   // added to each write and sync
+};
+/// Slows writes and syncs of `below` to a stated rate by sleeping (all files of the target share the rate, as
+/// on one disk).
+std::shared_ptr<Target> throttled_target(std::shared_ptr<Target> below, Throttle throttle);
+/// "50MB/s", "50MB/s,2ms" -> Throttle. Units B, kB, MB, GB (powers of 1000), KiB, MiB, GiB; us, ms, s.
+Result<Throttle> parse_throttle(std::string_view text);
+
+}  // namespace tailrace::storage

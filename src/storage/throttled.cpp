@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <time.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <mutex>
+
+#include "base/text.hpp"
+#include "storage/target.hpp"
+
+namespace tailrace::storage {
+
+namespace {
+
+using Nanoseconds = std::int64_t;
+constexpr double per_second = 1e9;
+
+Nanoseconds now() {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return Nanoseconds{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+/// An absolute time, so that a signal neither shortens the sleep nor makes repeated ones add up to a longer.
+void sleep_until(Nanoseconds time) {
+  const timespec until{static_cast<time_t>(time / 1'000'000'000), static_cast<long>(time % 1'000'000'000)};
+  while (::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) continue;
+}
+
+/// One disk: it serves bytes in the order in which they come, one after another.
+class Disk {
+ public:
+  explicit Disk(Throttle throttle) : throttle_(throttle) {}
+
+  /// Books `bytes` and returns when they are served. Does not wait.
+  Nanoseconds book(Bytes bytes) {
+    const auto latency = static_cast<Nanoseconds>(throttle_.latency_seconds * per_second);
+    const Nanoseconds arrival = now();
+    if (throttle_.bytes_per_second <= 0 || bytes == 0) return arrival + latency;
+    const double duration = static_cast<double>(bytes) / throttle_.bytes_per_second * per_second;
+    const std::lock_guard guard(mutex_);
+    free_at_ = std::max(free_at_, static_cast<double>(arrival - late_)) + duration;
+    late_ = 0;
+    return static_cast<Nanoseconds>(free_at_) + latency;
+  }
+
+  /// Waits until then. Waking up late is this machine's doing and not the disk's: the next booking may begin
+  /// when it would have begun, or many small writes would fall far below the stated rate.
+  void wait_until(Nanoseconds served) {
+    sleep_until(served);
+    const Nanoseconds woken = now();
+    const std::lock_guard guard(mutex_);
+    late_ = std::max(woken - served, Nanoseconds{0});
+  }
+
+ private:
+  const Throttle throttle_;
+  std::mutex mutex_;
+  double free_at_ = 0;  // nanoseconds, with the fraction that many small writes would lose
+  Nanoseconds late_ = 0;
+};
+
+class ThrottledFile final : public File {
+ public:
+  ThrottledFile(std::unique_ptr<File> below, std::shared_ptr<Disk> disk)
+      : below_(std::move(below)), disk_(std::move(disk)) {}
+
+  // The write below runs inside the booked time: the stated rate is the whole, and not added to what is
+  // below.
+  Status write_gathered(Parts parts, Bytes offset) override {
+    Bytes total = 0;
+    for (const auto& part : parts) total += static_cast<Bytes>(part.size());
+    const Nanoseconds served = disk_->book(total);
+    TR_TRY(below_->write_gathered(parts, offset));
+    disk_->wait_until(served);
+    return {};
+  }
+  Status sync() override {
+    const Nanoseconds served = disk_->book(0);
+    TR_TRY(below_->sync());
+    disk_->wait_until(served);
+    return {};
+  }
+  Result<Bytes> read(std::span<std::byte> data, Bytes offset) override { return below_->read(data, offset); }
+  Status truncate(Bytes size) override { return below_->truncate(size); }
+  Result<Bytes> size() override { return below_->size(); }
+  Status close() override { return below_->close(); }
+
+ private:
+  const std::unique_ptr<File> below_;
+  const std::shared_ptr<Disk> disk_;
+};
+
+class ThrottledTarget final : public Target {
+ public:
+  ThrottledTarget(std::shared_ptr<Target> below, Throttle throttle)
+      : below_(std::move(below)), disk_(std::make_shared<Disk>(throttle)) {}
+
+  Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) override {
+    auto file = below_->open(path, mode);
+    if (!file.is_ok()) return file;
+    return std::unique_ptr<File>(std::make_unique<ThrottledFile>(*std::move(file), disk_));
+  }
+  Status rename(const std::string& from, const std::string& to) override { return below_->rename(from, to); }
+  Status remove(const std::string& path) override { return below_->remove(path); }
+  Result<bool> exists(const std::string& path) override { return below_->exists(path); }
+  Status make_directories(const std::string& path) override { return below_->make_directories(path); }
+  Status sync_directory_of(const std::string& path) override { return below_->sync_directory_of(path); }
+  Result<Space> space(const std::string& path) override { return below_->space(path); }
+  Result<std::vector<std::string>> list(const std::string& path) override { return below_->list(path); }
+  Result<std::shared_ptr<void>> lock(const std::string& path) override { return below_->lock(path); }
+
+ private:
+  const std::shared_ptr<Target> below_;
+  const std::shared_ptr<Disk> disk_;
+};
+
+struct Unit {
+  std::string_view name;
+  double factor;
+};
+constexpr std::array rate_units{Unit{"B/s", 1},           Unit{"kB/s", 1e3},   Unit{"MB/s", 1e6},
+                                Unit{"GB/s", 1e9},        Unit{"KiB/s", 1024}, Unit{"MiB/s", 1048576},
+                                Unit{"GiB/s", 1073741824}};
+constexpr std::array time_units{Unit{"us", 1e-6}, Unit{"ms", 1e-3}, Unit{"s", 1}};
+
+Status bad_throttle(std::string_view text) {
+  return {Code::settings, cat("\"", text,
+                              "\" is no throttle: expected a rate and perhaps a latency, as in \"50MB/s\" or "
+                              "\"50MB/s,2ms\" (B, kB, MB, GB, KiB, MiB, GiB per s; us, ms, s)")};
+}
+
+template <typename Units>
+bool parse_quantity(std::string_view text, const Units& units, double& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || !std::isfinite(value) || value < 0) return false;
+  const std::string_view name = text.substr(static_cast<std::size_t>(end - text.data()));
+  for (const Unit& unit : units) {
+    if (unit.name != name) continue;
+    value *= unit.factor;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::shared_ptr<Target> throttled_target(std::shared_ptr<Target> below, Throttle throttle) {
+  return std::make_shared<ThrottledTarget>(std::move(below), throttle);
+}
+
+Result<Throttle> parse_throttle(std::string_view text) {
+  Throttle throttle;
+  const std::size_t comma = text.find(',');
+  // A rate of nothing would sleep for ever; no throttle is said by not asking for one.
+  if (!parse_quantity(text.substr(0, comma), rate_units, throttle.bytes_per_second) ||
+      throttle.bytes_per_second <= 0) {
+    return bad_throttle(text);
+  }
+  if (comma == std::string_view::npos) return throttle;
+  if (!parse_quantity(text.substr(comma + 1), time_units, throttle.latency_seconds))
+    return bad_throttle(text);
+  return throttle;
+}
+
+}  // namespace tailrace::storage

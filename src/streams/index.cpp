@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "streams/index.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.hpp"
+
+namespace tailrace::streams {
+namespace {
+
+using storage::File;
+using storage::OpenMode;
+using storage::Target;
+
+Result<ByteVector> read_all(File& file) {
+  const Result<Bytes> size = file.size();
+  TR_TRY(size.status());
+  ByteVector bytes(static_cast<std::size_t>(*size));
+  const Result<Bytes> got = file.read(bytes, 0);
+  TR_TRY(got.status());
+  bytes.resize(static_cast<std::size_t>(*got));
+  return bytes;
+}
+
+Result<IndexContents> load_from(File& file, const std::string& path) {
+  const auto load = [&]() -> Result<IndexContents> {
+    const Result<ByteVector> bytes = read_all(file);
+    TR_TRY(bytes.status());
+    Result<IndexContents> contents = decode_index(*bytes);
+    TR_TRY(contents.status().in(path));
+    return contents;
+  };
+  return guarded(load);
+}
+
+Status check_run(const std::string& path, const IndexHeader& header, const std::optional<Uuid>& run) {
+  if (!run || *run == header.run) return {};
+  return {Code::state, cat(path, ": written by run ", header.run.text(), ", this is run ", run->text(),
+                           "; use existing=replace, or another directory")};
+}
+
+Status check_tail(const std::string& path, const IndexContents& contents) {
+  if (contents.tail != IndexTail::damaged) return {};
+  return {Code::corrupt,
+          cat(path, ": ", contents.tail_text, "; ", contents.steps.size(),
+              " whole steps stand before them, and `tailrace repair --force` keeps just those")};
+}
+
+// How many steps stay, and drops the others from `contents`.
+std::size_t keep_steps(IndexContents& contents, std::size_t count) {
+  const std::size_t cut = contents.steps.size() - count;
+  contents.steps.resize(count);
+  contents.marks.resize(count + 1);
+  return cut;
+}
+
+std::size_t steps_through(const IndexContents& contents, const std::optional<std::int64_t>& lead) {
+  std::size_t count = contents.steps.size();
+  while (lead && count > 0 && contents.steps[count - 1].lead > *lead) --count;
+  return count;
+}
+
+// Cuts the file to `size` durably; the number of bytes that went.
+Result<Bytes> cut(File& file, Bytes size) {
+  const Result<Bytes> before = file.size();
+  TR_TRY(before.status());
+  if (*before <= size) return Bytes{0};
+  TR_TRY(file.truncate(size));
+  TR_TRY(file.sync());
+  return *before - size;
+}
+
+// What a writer that goes on will find: no closing record, no tail.
+void reopened(IndexContents& contents) {
+  contents.closed = false;
+  contents.tail = IndexTail::none;
+  contents.tail_bytes = 0;
+  contents.tail_text.clear();
+}
+
+// How many steps lie whole in a data file of `size` bytes. Fewer than the index has is an error unless
+// forced.
+Result<std::size_t> steps_within(const IndexContents& contents, const std::string& data_path, Bytes size,
+                                 bool force) {
+  std::size_t count = contents.steps.size();
+  while (count > 0 && contents.steps[count - 1].end > size) --count;
+  if (count == contents.steps.size() || force) return count;
+  return Status(Code::corrupt,
+                cat(data_path, ": has ", size, " bytes, but its index says that ", contents.data_end(),
+                    " are committed; it was cut by something else. ", count, " of ", contents.steps.size(),
+                    " steps are whole, and `tailrace repair --force` keeps just those"));
+}
+
+}  // namespace
+
+std::string index_path(const std::string& data_path) { return data_path + ".idx"; }
+std::string lock_path(const std::string& data_path) { return data_path + ".lock"; }
+
+Result<IndexContents> load_index(Target& target, const std::string& path) {
+  Result<std::unique_ptr<File>> file = target.open(path, OpenMode::read);
+  TR_TRY(file.status());
+  return load_from(**file, path);
+}
+
+Status remove_index(Target& target, const std::string& data_path) {
+  const std::string path = index_path(data_path);
+  const Result<bool> exists = target.exists(path);
+  TR_TRY(exists.status());
+  if (!*exists) return {};
+  TR_TRY(target.remove(path));
+  return target.sync_directory_of(path);
+}
+
+Result<Recovered> recover(Target& target, const std::string& data_path, const Reopen& options) {
+  const std::string path = index_path(data_path);
+  Result<std::unique_ptr<File>> index = target.open(path, OpenMode::existing);
+  TR_TRY(index.status());
+  Result<IndexContents> contents = load_from(**index, path);
+  TR_TRY(contents.status());
+  TR_TRY(check_run(path, contents->header, options.run));
+  if (!options.force) TR_TRY(check_tail(path, *contents));
+
+  const Result<bool> exists = target.exists(data_path);
+  TR_TRY(exists.status());
+  std::unique_ptr<File> data;
+  Bytes data_size = 0;
+  if (*exists) {
+    Result<std::unique_ptr<File>> opened = target.open(data_path, OpenMode::existing);
+    TR_TRY(opened.status());
+    data = std::move(*opened);
+    const Result<Bytes> size = data->size();
+    TR_TRY(size.status());
+    data_size = *size;
+  }
+  const Result<std::size_t> whole = steps_within(*contents, data_path, data_size, options.force);
+  TR_TRY(whole.status());
+
+  Recovered recovered;
+  const std::size_t kept = std::min(*whole, steps_through(*contents, options.through_lead));
+  recovered.steps_cut = keep_steps(*contents, kept);
+  // The index first: were the data cut first, a crash in between would leave steps without their bytes.
+  const Result<Bytes> index_cut = cut(**index, contents->marks.back().position);
+  TR_TRY(index_cut.status());
+  recovered.index_bytes_cut = *index_cut;
+  if (data) {
+    const Result<Bytes> data_cut = cut(*data, contents->data_end());
+    TR_TRY(data_cut.status());
+    recovered.data_bytes_cut = *data_cut;
+    TR_TRY(data->close());
+  }
+  TR_TRY((*index)->close());
+  reopened(*contents);
+  recovered.contents = std::move(*contents);
+  return recovered;
+}
+
+Result<IndexWriter> IndexWriter::create(Target& target, const std::string& path, const IndexHeader& header) {
+  TR_TRY(check_header(header).in(path));
+  const std::string temporary = path + ".new";
+  Result<std::unique_ptr<File>> file = target.open(temporary, OpenMode::create);
+  TR_TRY(file.status());
+  const ByteVector bytes = encode_header(header);
+  IndexWriter writer(target, path, std::move(*file), header);
+  TR_TRY(writer.file_->write(bytes, 0));
+  TR_TRY(writer.file_->sync());
+  TR_TRY(target.rename(temporary, path));
+  TR_TRY(target.sync_directory_of(path));
+  writer.mark_ = {static_cast<Bytes>(bytes.size()), first_chain(bytes)};
+  return writer;
+}
+
+Result<IndexWriter> IndexWriter::open_existing(Target& target, const std::string& path,
+                                               const Reopen& options) {
+  Result<std::unique_ptr<File>> file = target.open(path, OpenMode::existing);
+  TR_TRY(file.status());
+  Result<IndexContents> contents = load_from(**file, path);
+  TR_TRY(contents.status());
+  TR_TRY(check_run(path, contents->header, options.run));
+  if (!options.force) TR_TRY(check_tail(path, *contents));
+  keep_steps(*contents, steps_through(*contents, options.through_lead));
+  IndexWriter writer(target, path, std::move(*file), std::move(contents->header));
+  writer.mark_ = contents->marks.back();
+  TR_TRY(cut(*writer.file_, writer.mark_.position).status());
+  writer.steps_ = static_cast<std::int64_t>(contents->steps.size());
+  if (!contents->steps.empty()) {
+    writer.last_ = std::move(contents->steps.back());
+    writer.last_->records.clear();
+  }
+  return writer;
+}
+
+// A writer that lost its lock (a file system that forgot it, a job that was thought dead) must not write into
+// a newer run's index. The path is opened anew, because our descriptor may belong to a file that was
+// replaced.
+Status IndexWriter::check_owner() {
+  Result<std::unique_ptr<File>> now = target_->open(path_, OpenMode::read);
+  TR_TRY(now.status());
+  std::array<std::byte, kIndexPrefix> prefix{};
+  const Result<Bytes> got = (*now)->read(prefix, 0);
+  TR_TRY(got.status());
+  const Result<Uuid> run = decode_run(std::span(prefix).first(static_cast<std::size_t>(*got)));
+  TR_TRY(run.status().in(path_));
+  if (*run != header_.run) {
+    return {Code::state, cat(path_, ": now belongs to run ", run->text(), ", this is run ",
+                             header_.run.text(), "; another job writes the same files, stop one of them")};
+  }
+  const Result<Bytes> size = (*now)->size();
+  TR_TRY(size.status());
+  if (*size == mark_.position || (dirty_tail_ && *size > mark_.position)) return {};
+  return {Code::state, cat(path_, ": has ", *size, " bytes, this run wrote ", mark_.position,
+                           "; another job writes the same files, stop one of them")};
+}
+
+Status IndexWriter::write(const ByteVector& record) {
+  TR_TRY(check_owner());
+  const Status written = file_->write(record, mark_.position);
+  if (!written.is_ok()) {
+    dirty_tail_ = !file_->truncate(mark_.position).is_ok();
+    return written;
+  }
+  // A shorter record over a longer failed one would otherwise leave the rest of that one behind it.
+  if (dirty_tail_) TR_TRY(file_->truncate(mark_.position + static_cast<Bytes>(record.size())));
+  dirty_tail_ = false;
+  mark_ = {mark_.position + static_cast<Bytes>(record.size()), next_chain(mark_.chain, record)};
+  return {};
+}
+
+Status IndexWriter::append(const IndexStep& step) {
+  if (closed_) return {Code::state, cat(path_, ": step ", step.step, " after the index was closed")};
+  TR_TRY(check_step(header_, last(), step).in(path_));
+  TR_TRY(guarded([&] { return write(encode_step(step, mark_.chain)); }));
+  last_ = IndexStep{step.step, step.lead, step.begin, step.end, {}};
+  ++steps_;
+  return {};
+}
+
+Status IndexWriter::append_closed() {
+  if (closed_) return {};
+  TR_TRY(write(encode_closed(data_end(), mark_.chain)));
+  closed_ = true;
+  return {};
+}
+
+Status IndexWriter::sync() { return file_->sync(); }
+Status IndexWriter::close() { return file_->close(); }
+
+}  // namespace tailrace::streams

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "storage/target.hpp"
+#include "streams/index_format.hpp"
+
+namespace tailrace::streams {
+
+/// "fc+006.grib2.idx", the index beside a data file.
+std::string index_path(const std::string& data_path);
+/// "fc+006.grib2.lock": whoever writes or repairs the pair holds Target::lock of this.
+std::string lock_path(const std::string& data_path);
+
+/// Local. Reads and validates an index. Code::io if there is none, and the errors of decode_index, with the
+/// path.
+Result<IndexContents> load_index(storage::Target& target, const std::string& path);
+
+struct Reopen {
+  std::optional<Uuid> run;  // refuse the index of another run
+  std::optional<std::int64_t>
+      through_lead;    // keep only the steps up to this lead: a restart goes on from there
+  bool force = false;  // give up committed steps that are damaged; otherwise they are an error
+};
+
+struct Recovered {
+  IndexContents contents;     // what was kept
+  std::size_t steps_cut = 0;  // whole steps that are gone: behind through_lead, or by force
+  Bytes index_bytes_cut = 0;
+  Bytes data_bytes_cut = 0;
+};
+
+/// Local; the caller holds the lock. Cuts index and data back to the last committed step (and to
+/// `options.through_lead`), the index first, and fsyncs both. Afterwards the data file ends where its last
+/// step ends and the index is not closed. Code::corrupt, with nothing changed, if committed steps are damaged
+/// or the data file is shorter than they say and force is off; Code::state for another run's index.
+Result<Recovered> recover(storage::Target& target, const std::string& data_path, const Reopen& options = {});
+
+/// Local. Takes away an old index before its data file is replaced: from then on nothing in it counts as
+/// committed.
+Status remove_index(storage::Target& target, const std::string& data_path);
+
+/// The writing end of one index. Local and not thread-safe; the caller holds the lock. The data of a step
+/// must be fsync'd before the step is appended, and the step is durable once sync() has returned success.
+class IndexWriter {
+ public:
+  /// A new index, durable on return: written under another name and renamed, so that an index exists whole or
+  /// not at all.
+  static Result<IndexWriter> create(storage::Target& target, const std::string& path,
+                                    const IndexHeader& header);
+  /// Validates, cuts a torn tail (or what lies behind options.through_lead) and a closing record off, and
+  /// continues. The index alone: recover() cuts the data too and comes first.
+  static Result<IndexWriter> open_existing(storage::Target& target, const std::string& path,
+                                           const Reopen& options = {});
+
+  /// One write. Code::argument if the step cannot follow; Code::state if the file at the path has become
+  /// another run's or was changed by another writer. After a failed write the same or another step may be
+  /// appended in its place.
+  Status append(const IndexStep& step);
+  /// Says that no step follows: the file was rolled over or the stream closed.
+  Status append_closed();
+  Status sync();
+  Status close();
+
+  [[nodiscard]] const IndexHeader& header() const { return header_; }
+  /// The last step appended or found, without its records; none yet: nullptr.
+  [[nodiscard]] const IndexStep* last() const { return last_ ? &*last_ : nullptr; }
+  [[nodiscard]] Bytes data_end() const { return last_ ? last_->end : header_.data_begin; }
+  [[nodiscard]] std::int64_t steps() const { return steps_; }
+
+ private:
+  IndexWriter(storage::Target& target, std::string path, std::unique_ptr<storage::File> file,
+              IndexHeader header)
+      : target_(&target), path_(std::move(path)), file_(std::move(file)), header_(std::move(header)) {}
+  Status check_owner();
+  Status write(const ByteVector& record);
+
+  storage::Target* target_;
+  std::string path_;
+  std::unique_ptr<storage::File> file_;
+  IndexHeader header_;
+  std::optional<IndexStep> last_;
+  std::int64_t steps_ = 0;
+  bool closed_ = false;
+  bool dirty_tail_ = false;  // a failed write may have left bytes behind the last record
+  IndexMark mark_;
+};
+
+}  // namespace tailrace::streams

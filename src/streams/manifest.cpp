@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "streams/manifest.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "base/checksum.hpp"
+#include "base/text.hpp"
+
+#if TAILRACE_HAVE_JSON
+#include <nlohmann/json.hpp>
+#endif
+
+namespace tailrace::streams {
+namespace {
+
+using storage::File;
+using storage::OpenMode;
+using storage::Target;
+
+constexpr Bytes kPiece = Bytes{4} << 20;
+
+#if TAILRACE_HAVE_JSON
+
+using Json = nlohmann::ordered_json;
+
+Result<std::string> line_of(const ManifestEntry& entry) {
+  Json json;
+  json["path"] = entry.path;
+  json["size"] = entry.size;
+  json["xxh3_128"] = entry.digest;
+  json["run"] = entry.run.text();
+  json["base"] = entry.base;
+  json["leads"] = entry.leads;
+  json["records"] = entry.records;
+  // A file name need not be UTF-8; what is not becomes U+FFFD, because JSON has no other way.
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Result<ManifestEntry> entry_of(std::string_view line) {
+  const Json json = Json::parse(line, nullptr, false);
+  if (json.is_discarded() || !json.is_object()) return Status(Code::corrupt, "no JSON object");
+  ManifestEntry entry;
+  try {
+    entry.path = json.at("path").get<std::string>();
+    entry.size = json.at("size").get<Bytes>();
+    entry.digest = json.at("xxh3_128").get<std::string>();
+    entry.base = json.at("base").get<std::string>();
+    entry.leads = json.at("leads").get<std::vector<std::int64_t>>();
+    entry.records = json.at("records").get<std::int64_t>();
+    Result<Uuid> run = Uuid::parse(json.at("run").get<std::string>());
+    TR_TRY(run.status());
+    entry.run = *run;
+  } catch (const Json::exception& error) {
+    return Status(Code::corrupt, error.what());
+  }
+  return entry;
+}
+
+Status json_available() { return {}; }
+
+#else
+
+Status json_available() {
+  return {Code::unsupported,
+          "manifest.jsonl needs JSON, and this Tailrace was built without nlohmann-json; build with it, or "
+          "use manifest=off"};
+}
+Result<std::string> line_of(const ManifestEntry&) { return json_available(); }
+Result<ManifestEntry> entry_of(std::string_view) { return json_available(); }
+
+#endif
+
+// The only waiting in this folder: two jobs that finish files in one directory at the same moment must both
+// get their line.
+Result<std::shared_ptr<void>> lock_patiently(Target& target, const std::string& path) {
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  for (;;) {
+    Result<std::shared_ptr<void>> lock = target.lock(path);
+    if (lock.is_ok() || lock.status().code() != Code::state) return lock;
+    if (std::chrono::steady_clock::now() > limit) return Status(Code::timeout, lock.status().text());
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
+// Where the last whole line ends.
+Result<Bytes> end_of_lines(File& file) {
+  const Result<Bytes> size = file.size();
+  TR_TRY(size.status());
+  ByteVector piece(64 << 10);
+  for (Bytes end = *size; end > 0;) {
+    const Bytes begin = std::max<Bytes>(0, end - static_cast<Bytes>(piece.size()));
+    const auto part = std::span(piece).first(static_cast<std::size_t>(end - begin));
+    const Result<Bytes> got = file.read(part, begin);
+    TR_TRY(got.status());
+    for (Bytes i = *got; i > 0; --i) {
+      if (part[static_cast<std::size_t>(i - 1)] == std::byte{'\n'}) return begin + i;
+    }
+    end = begin;
+  }
+  return Bytes{0};
+}
+
+Status append_line(Target& target, const std::string& path, const std::string& line) {
+  const Result<bool> exists = target.exists(path);
+  TR_TRY(exists.status());
+  Result<std::unique_ptr<File>> file = target.open(path, *exists ? OpenMode::existing : OpenMode::create);
+  TR_TRY(file.status());
+  const Result<Bytes> end = end_of_lines(**file);
+  TR_TRY(end.status());
+  TR_TRY((*file)->truncate(*end));
+  const Status written = (*file)->write(std::as_bytes(std::span(line)), *end);
+  if (!written.is_ok()) {
+    // Half a line would only be cut off by the next append; a reader would see it until then.
+    static_cast<void>((*file)->truncate(*end).is_ok());
+    return written;
+  }
+  TR_TRY((*file)->sync());
+  if (!*exists) TR_TRY(target.sync_directory_of(path));
+  return (*file)->close();
+}
+
+std::string name_of_path(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+}  // namespace
+
+std::string manifest_path(const std::string& data_path) {
+  return data_path.substr(0, data_path.rfind('/') + 1) + "manifest.jsonl";
+}
+
+ManifestEntry manifest_entry(const std::string& data_path, const IndexContents& contents) {
+  ManifestEntry entry;
+  entry.path = name_of_path(data_path);
+  entry.size = contents.data_end();
+  entry.run = contents.header.run;
+  entry.base = format_time(contents.header.base);
+  for (const IndexStep& step : contents.steps) {
+    entry.leads.push_back(step.lead);
+    entry.records += static_cast<std::int64_t>(step.records.size());
+  }
+  return entry;
+}
+
+Result<std::string> digest_file(Target& target, const std::string& path) {
+  Result<std::unique_ptr<File>> file = target.open(path, OpenMode::read);
+  TR_TRY(file.status());
+  return guarded([&]() -> Result<std::string> {
+    ByteVector piece(static_cast<std::size_t>(kPiece));
+    Digest digest;
+    for (Bytes at = 0;;) {
+      const Result<Bytes> got = (*file)->read(piece, at);
+      TR_TRY(got.status());
+      digest.add(std::span(piece).first(static_cast<std::size_t>(*got)));
+      at += *got;
+      if (*got < kPiece) return digest.hex();
+    }
+  });
+}
+
+Result<Manifest> Manifest::open(Target& target, const std::string& path) {
+  TR_TRY(json_available());
+  return Manifest(target, path);
+}
+
+Status Manifest::append(const ManifestEntry& entry) {
+  return guarded([&]() -> Status {
+    const Result<std::string> line = line_of(entry);
+    TR_TRY(line.status());
+    const Result<std::shared_ptr<void>> lock = lock_patiently(*target_, path_ + ".lock");
+    TR_TRY(lock.status());
+    return append_line(*target_, path_, *line);
+  });
+}
+
+Result<std::vector<ManifestEntry>> read_manifest(Target& target, const std::string& path) {
+  TR_TRY(json_available());
+  Result<std::unique_ptr<File>> file = target.open(path, OpenMode::read);
+  TR_TRY(file.status());
+  const Result<Bytes> end = end_of_lines(**file);
+  TR_TRY(end.status());
+  std::string text(static_cast<std::size_t>(*end), '\0');
+  TR_TRY((*file)->read(std::as_writable_bytes(std::span(text)), 0).status());
+  std::vector<ManifestEntry> entries;
+  for (std::size_t first = 0; first < text.size();) {
+    const std::size_t newline = std::min(text.find('\n', first), text.size());
+    Result<ManifestEntry> entry = entry_of(std::string_view(text).substr(first, newline - first));
+    if (!entry.is_ok()) {
+      return Status(Code::corrupt, cat(path, ", line ", entries.size() + 1, ": ", entry.status().text()));
+    }
+    entries.push_back(std::move(*entry));
+    first = newline + 1;
+  }
+  return entries;
+}
+
+Status create_ready_marker(Target& target, const std::string& data_path, const std::string& suffix) {
+  const std::string path = data_path + suffix;
+  Result<std::unique_ptr<File>> file = target.open(path, OpenMode::create);
+  TR_TRY(file.status());
+  TR_TRY((*file)->sync());
+  TR_TRY((*file)->close());
+  return target.sync_directory_of(path);
+}
+
+Status remove_ready_marker(Target& target, const std::string& data_path, const std::string& suffix) {
+  const std::string path = data_path + suffix;
+  const Result<bool> exists = target.exists(path);
+  TR_TRY(exists.status());
+  if (!*exists) return {};
+  TR_TRY(target.remove(path));
+  return target.sync_directory_of(path);
+}
+
+}  // namespace tailrace::streams

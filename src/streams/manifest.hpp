@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/uuid.hpp"
+#include "storage/target.hpp"
+#include "streams/index_format.hpp"
+
+namespace tailrace::streams {
+
+/// One finished file, one line of manifest.jsonl (docs/formats/manifest.md).
+struct ManifestEntry {
+  std::string path;  // relative to the manifest's directory
+  Bytes size = 0;
+  std::string digest;  // XXH3-128 of the bytes, as Digest::hex gives it
+  Uuid run;
+  std::string base;                 // format_time of the base time
+  std::vector<std::int64_t> leads;  // of its steps, in seconds
+  std::int64_t records = 0;
+  friend bool operator==(const ManifestEntry&, const ManifestEntry&) = default;
+};
+
+/// "out/manifest.jsonl" for "out/fc+006.grib2".
+std::string manifest_path(const std::string& data_path);
+
+/// What an index tells about its file; the digest is left to digest_file.
+ManifestEntry manifest_entry(const std::string& data_path, const IndexContents& contents);
+
+/// Local. Reads the whole file in pieces of 4 MiB.
+Result<std::string> digest_file(storage::Target& target, const std::string& path);
+
+/// The manifest of one directory; several streams and runs may append to the same one. Local; may be used by
+/// one thread at a time.
+class Manifest {
+ public:
+  /// Code::unsupported if this build has no JSON library. Creates no file.
+  static Result<Manifest> open(storage::Target& target, const std::string& path);
+  /// One line, durable on return. Holds the lock PATH.lock meanwhile and waits up to 10 s for another that
+  /// holds it (then Code::timeout). A last line that a crash left unfinished is cut off first.
+  Status append(const ManifestEntry& entry);
+
+ private:
+  Manifest(storage::Target& target, std::string path) : target_(&target), path_(std::move(path)) {}
+  storage::Target* target_;
+  std::string path_;
+};
+
+/// All whole lines, in their order; a later line about the same path replaces an earlier one for its reader.
+/// An unfinished last line is passed over; any other bad line is Code::corrupt with its number.
+Result<std::vector<ManifestEntry>> read_manifest(storage::Target& target, const std::string& path);
+
+/// Creates DATA+SUFFIX, empty, durable on return. Only once the data and their index are durable.
+Status create_ready_marker(storage::Target& target, const std::string& data_path, const std::string& suffix);
+/// Takes an old marker away, durably, before its file is written to again. None there is success.
+Status remove_ready_marker(storage::Target& target, const std::string& data_path, const std::string& suffix);
+
+}  // namespace tailrace::streams

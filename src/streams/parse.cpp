@@ -1,0 +1,541 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "streams/parse.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <limits>
+
+#include "base/options.hpp"
+#include "base/text.hpp"
+
+namespace tailrace::streams {
+namespace {
+
+constexpr std::size_t kMostLevels = 100'000;
+constexpr std::int64_t kMostInt = std::numeric_limits<int>::max();
+
+/// How one reserved key of an options string is taken.
+template <typename Target>
+struct KeyRow {
+  std::string_view key;
+  Status (*set)(Target&, const std::string&);
+};
+
+Status settings_error(std::string_view what) { return {Code::settings, std::string(what)}; }
+
+Status take_duration(const std::string& text, std::optional<std::int64_t>& seconds) {
+  const Result<std::int64_t> value = parse_duration(text);
+  if (!value.is_ok()) return settings_error(value.status().text());
+  if (*value == 0) return settings_error("a duration of 0 s does nothing here");
+  seconds = *value;
+  return {};
+}
+
+Status take_keys(const std::string& text, codec::Keys& keys) {
+  const Result<Options> list = Options::parse_list(text);
+  TR_TRY(list.status());
+  for (const Option& option : list->entries()) {
+    for (const auto& [key, value] : keys) {
+      if (key == option.key) return settings_error(cat("\"", key, "\" is given twice; keep one of them"));
+    }
+    keys.emplace_back(option.key, option.value);
+  }
+  return {};
+}
+
+// ---- tr_stream_create
+// ------------------------------------------------------------------------------------------
+
+Status take_member(const std::string& text, std::optional<int>& member, std::int64_t least) {
+  const Result<std::int64_t> value = parse_integer(text, least, kMostInt);
+  TR_TRY(value.status());
+  member = static_cast<int>(*value);
+  return {};
+}
+
+Status take_existing(StreamRequest& request, const std::string& text) {
+  const Result<std::size_t> value = parse_choice(text, {"replace", "continue", "fail"});
+  TR_TRY(value.status());
+  request.options.existing = static_cast<Existing>(*value);
+  return {};
+}
+
+Status take_on_full(StreamRequest& request, const std::string& text) {
+  if (text == "fail") return {};
+  if (text.starts_with("wait:")) return take_duration(text.substr(5), request.options.full_wait_seconds);
+  return settings_error(cat("\"", text, "\" is neither fail nor wait:DURATION, as wait:10m"));
+}
+
+Status take_ready(StreamRequest& request, const std::string& text) {
+  if (text.empty() || text.find('/') != std::string::npos) {
+    return settings_error(cat("\"", text, "\" is no suffix for a file name; give one such as .ready"));
+  }
+  request.options.ready_suffix = text;
+  return {};
+}
+
+Status take_packing(StreamRequest& request, const std::string& text) {
+  const Result<std::size_t> value = parse_choice(text, {"simple", "ccsds"});
+  TR_TRY(value.status());
+  request.definition.packing = text;
+  return {};
+}
+
+Status take_format(StreamRequest& request, const std::string& text) {
+  const Result<std::size_t> value = parse_choice(text, {"grib2", "raw"});
+  TR_TRY(value.status());
+  request.definition.format = text;
+  return {};
+}
+
+Status take_calendar(StreamRequest& request, const std::string& text) {
+  const Result<Calendar> value = parse_calendar(text);
+  TR_TRY(value.status());
+  request.definition.calendar = *value;
+  return {};
+}
+
+Status take_base(StreamRequest& request, const std::string& text) {
+  const Result<DateTime> value = parse_time(text, request.definition.calendar);
+  if (!value.is_ok()) return settings_error(value.status().text());
+  request.definition.base = *value;
+  return {};
+}
+
+Status take_hook(StreamRequest& request, const std::string& text) {
+  if (trim(text).empty()) return settings_error("the command is empty");
+  request.options.hook = text;
+  return {};
+}
+
+Status take_manifest(StreamRequest& request, const std::string& text) {
+  const Result<bool> value = parse_boolean(text);
+  TR_TRY(value.status());
+  request.options.manifest = *value;
+  return {};
+}
+
+// In the order of taking: the base time depends on the calendar.
+constexpr std::array<KeyRow<StreamRequest>, 13> kStreamKeys{{
+    {"format", take_format},
+    {"calendar", take_calendar},
+    {"base", take_base},
+    {"packing", take_packing},
+    {"member", [](StreamRequest& r, const std::string& t) { return take_member(t, r.definition.member, 0); }},
+    {"members",
+     [](StreamRequest& r, const std::string& t) { return take_member(t, r.definition.members, 1); }},
+    {"keys", [](StreamRequest& r, const std::string& t) { return take_keys(t, r.definition.keys); }},
+    {"existing", take_existing},
+    {"on_full", take_on_full},
+    {"deadline",
+     [](StreamRequest& r, const std::string& t) { return take_duration(t, r.options.deadline_seconds); }},
+    {"ready", take_ready},
+    {"hook", take_hook},
+    {"manifest", take_manifest},
+}};
+
+// ---- tr_stream_define
+// ------------------------------------------------------------------------------------------
+
+struct LevelAlias {
+  std::string_view alias;
+  std::string_view type;
+};
+constexpr std::array<LevelAlias, 4> kLevelAliases{{{"pressure", "isobaricInhPa"},
+                                                   {"height", "heightAboveGround"},
+                                                   {"model", "hybrid"},
+                                                   {"msl", "meanSea"}}};
+// These mean nothing without the values of their levels.
+constexpr std::array<std::string_view, 6> kTypesWithValues{
+    "hybrid", "isobaricInhPa", "isobaricInPa", "heightAboveGround", "heightAboveSea", "theta"};
+
+Status take_levels(FieldRequest& request, const std::string& text) {
+  codec::Levels& levels = request.definition.levels;
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  levels.type = text.substr(0, colon);
+  for (const LevelAlias& alias : kLevelAliases) {
+    if (levels.type == alias.alias) levels.type = alias.type;
+  }
+  const bool named =
+      !levels.type.empty() && std::all_of(levels.type.begin(), levels.type.end(),
+                                          [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+  if (!named) {
+    return settings_error(cat("\"", text,
+                              "\" names no type of level; give one as hybrid:1-40, pressure:1000,850,500, "
+                              "height:2, surface or any typeOfLevel"));
+  }
+  if (colon == text.size()) {
+    if (std::find(kTypesWithValues.begin(), kTypesWithValues.end(), levels.type) == kTypesWithValues.end())
+      return {};
+    return settings_error(cat(levels.type, " needs its levels, as ", text, ":1-40 or ", text, ":2"));
+  }
+  Result<std::vector<double>> values =
+      parse_number_list(std::string_view(text).substr(colon + 1), kMostLevels);
+  TR_TRY(values.status());
+  std::vector<double> sorted = *values;
+  std::sort(sorted.begin(), sorted.end());
+  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  if (twice != sorted.end()) return settings_error(cat("level ", *twice, " is named twice"));
+  levels.values = std::move(*values);
+  return {};
+}
+
+Status take_coefficients(FieldRequest& request, const std::string& text) {
+  Result<std::vector<double>> values = parse_number_list(text);
+  TR_TRY(values.status());
+  request.definition.levels.coefficients = std::move(*values);
+  return {};
+}
+
+Status take_vertical(FieldRequest& request, const std::string& text) {
+  if (text.empty()) return settings_error("the file name is empty");
+  request.vertical_file = text;
+  return {};
+}
+
+Status take_accuracy(const std::string& text, std::optional<double>& accuracy) {
+  const Result<double> value = parse_real(text);
+  TR_TRY(value.status());
+  if (!(*value > 0) || !std::isfinite(*value))
+    return settings_error(cat(text, " is no accuracy; it must be above 0"));
+  accuracy = *value;
+  return {};
+}
+
+Status take_bits(FieldRequest& request, const std::string& text) {
+  const Result<std::int64_t> value = parse_integer(text, 1, 32);
+  TR_TRY(value.status());
+  request.definition.bits = static_cast<int>(*value);
+  return {};
+}
+
+Status take_missing(FieldRequest& request, const std::string& text) {
+  const Result<double> value = parse_real(text);
+  TR_TRY(value.status());
+  request.definition.missing = *value;
+  return {};
+}
+
+Status take_statistic(FieldRequest& request, const std::string& text) {
+  const Result<std::size_t> value = parse_choice(text, {"instant", "accum", "average", "maximum", "minimum"});
+  TR_TRY(value.status());
+  request.definition.statistic.process = static_cast<codec::Process>(*value);
+  return {};
+}
+
+Status take_since(FieldRequest& request, const std::string& text) {
+  using Since = codec::Statistic::Since;
+  codec::Statistic& statistic = request.definition.statistic;
+  if (statistic.process == codec::Process::instant) {
+    return settings_error(
+        "an instantaneous field has no interval; give statistic=accum, average, maximum or minimum too");
+  }
+  if (text == "start" || text == "last") {
+    statistic.since = text == "start" ? Since::start : Since::last_output;
+    return {};
+  }
+  const Result<std::int64_t> value = parse_duration(text);
+  if (!value.is_ok() || *value == 0) {
+    return settings_error(cat("\"", text, "\" is neither start nor last nor a duration such as 6h"));
+  }
+  statistic.since = Since::duration;
+  statistic.duration_seconds = *value;
+  return {};
+}
+
+Status take_at_zero(FieldRequest& request, const std::string& text) {
+  if (request.definition.statistic.process == codec::Process::instant) {
+    return settings_error(
+        "at_zero is about the empty interval of a statistic; an instantaneous field has none");
+  }
+  const Result<std::size_t> value = parse_choice(text, {"write", "omit"});
+  TR_TRY(value.status());
+  request.definition.statistic.write_at_zero = *value == 0;
+  return {};
+}
+
+Status take_level_axis(FieldRequest& request, const std::string& text) {
+  const auto dimensions = static_cast<std::int64_t>(request.definition.shape.size());
+  const Result<std::int64_t> value = parse_integer(text, 0, dimensions);
+  TR_TRY(value.status());
+  request.allocation.level_axis = static_cast<int>(*value);
+  return {};
+}
+
+Status take_nproma(FieldRequest& request, const std::string& text) {
+  const Result<std::int64_t> value = parse_integer(text, 1, kMostInt);
+  TR_TRY(value.status());
+  request.allocation.nproma = *value;
+  return {};
+}
+
+// In the order of taking: an interval needs its statistic.
+constexpr std::array<KeyRow<FieldRequest>, 13> kFieldKeys{{
+    {"levels", take_levels},
+    {"coefficients", take_coefficients},
+    {"vertical", take_vertical},
+    {"accuracy",
+     [](FieldRequest& r, const std::string& t) { return take_accuracy(t, r.definition.accuracy); }},
+    {"relative_accuracy",
+     [](FieldRequest& r, const std::string& t) { return take_accuracy(t, r.definition.relative_accuracy); }},
+    {"bits", take_bits},
+    {"missing", take_missing},
+    {"statistic", take_statistic},
+    {"since", take_since},
+    {"at_zero", take_at_zero},
+    {"level_axis", take_level_axis},
+    {"nproma", take_nproma},
+    {"keys", [](FieldRequest& r, const std::string& t) { return take_keys(t, r.definition.keys); }},
+}};
+
+constexpr std::array<KeyRow<GeoreferenceRequest>, 2> kGeoreferenceKeys{{
+    {"sample",
+     [](GeoreferenceRequest& r, const std::string& t) {
+       if (t.empty()) return settings_error("the file name is empty");
+       r.sample_file = t;
+       return Status();
+     }},
+    {"keys", [](GeoreferenceRequest& r, const std::string& t) { return take_keys(t, r.keys); }},
+}};
+
+// ---- keys that are not reserved
+// --------------------------------------------------------------------------------
+
+template <typename Rows>
+std::vector<std::string_view> names_of(const Rows& rows) {
+  std::vector<std::string_view> names;
+  for (const auto& row : rows) names.push_back(row.key);
+  return names;
+}
+
+bool contains(const std::vector<std::string_view>& names, std::string_view key) {
+  return std::find(names.begin(), names.end(), key) != names.end();
+}
+
+// Short words are near to too many others for two letters of difference to mean anything.
+bool is_slip_of(std::string_view key, std::string_view reserved) {
+  const std::size_t distance = edit_distance(key, reserved);
+  return distance >= 1 && distance <= (reserved.size() <= 4 ? 1U : 2U);
+}
+
+bool is_grib_name(std::string_view key) {
+  return std::all_of(key.begin(), key.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '.' || c == ':' || c == '#';
+  });
+}
+
+// An unreserved key: a GRIB key, or what the user meant instead.
+Status check_extra(std::string_view key, std::string_view value, bool grib,
+                   const std::vector<std::string_view>& own, const std::vector<std::string_view>& other,
+                   std::string_view other_call) {
+  if (contains(other, key)) return settings_error(cat("\"", key, "\" belongs to ", other_call, ", not here"));
+  const std::string near = nearest(key, own);
+  if (!grib) {
+    return settings_error(cat("unknown key \"", key, "\"; did you mean \"", near,
+                              "\"? (GRIB keys are taken with format=grib2 only)"));
+  }
+  const std::string near_other = other.empty() ? near : nearest(key, other);
+  const std::string escape = cat("; if it is meant as a GRIB key, write keys=\"", key, "=", value, "\"");
+  if (is_slip_of(key, near))
+    return settings_error(cat("unknown key \"", key, "\"; did you mean \"", near, "\"?", escape));
+  if (is_slip_of(key, near_other)) {
+    return settings_error(cat("unknown key \"", key, "\"; did you mean \"", near_other,
+                              "\", which belongs to ", other_call, "?", escape));
+  }
+  if (!is_grib_name(key))
+    return settings_error(cat("\"", key, "\" is no name of a key; did you mean \"", near, "\"?"));
+  return {};
+}
+
+/// Sets the reserved keys in the order of the table, and hands every other one to `extra`.
+template <typename Request, typename Rows, typename Extra>
+Status take_options(std::string_view text, const Rows& rows, Request& request, Extra&& extra) {
+  const Result<Options> options = Options::parse(text);
+  TR_TRY(options.status());
+  for (const auto& row : rows) {
+    const std::string* value = options->find(row.key);
+    if (value) TR_TRY(row.set(request, *value).in(cat(row.key, "=", quote_option(*value))));
+  }
+  const std::vector<std::string_view> own = names_of(rows);
+  for (const Option& option : options->entries()) {
+    if (!contains(own, option.key)) TR_TRY(extra(option, own));
+  }
+  return {};
+}
+
+Status add_key(codec::Keys& keys, const Option& option) {
+  return take_keys(cat(option.key, "=", quote_option(option.value)), keys);
+}
+
+Status check_stream(const StreamRequest& request, std::string_view options) {
+  const Result<Options> given = Options::parse(options);
+  if (!given->find("base"))
+    return settings_error("base= is missing; give the base time, as base=2026-03-01T00:00Z");
+  const codec::StreamDefinition& stream = request.definition;
+  if (stream.format != "grib2" && !stream.keys.empty()) {
+    return settings_error(cat("keys= are GRIB keys; format=", stream.format, " has none"));
+  }
+  if (stream.format != "grib2" && given->find("packing")) {
+    return settings_error(cat("packing= belongs to format=grib2; format=", stream.format, " does not pack"));
+  }
+  if (stream.members && !stream.member)
+    return settings_error("members= without member=; say which member this is");
+  if (stream.members && *stream.member > *stream.members) {
+    return settings_error(cat("member=", *stream.member, " of members=", *stream.members, " does not exist"));
+  }
+  // Finds {member} without a member, and leaves leads to the steps.
+  if (request.pattern.uses_member() && !stream.member)
+    return request.pattern.expand(0, request.context()).status();
+  return {};
+}
+
+Status check_coefficients(const codec::Levels& levels) {
+  if (levels.type != "hybrid") {
+    return settings_error(
+        cat("vertical coordinate coefficients belong to hybrid levels; these are ", levels.type));
+  }
+  const double top = *std::max_element(levels.values.begin(), levels.values.end());
+  const std::size_t count = levels.coefficients.size();
+  // a and b at the half levels 0 to n: n levels need n + 1 of each.
+  if (count % 2 == 0 && static_cast<double>(count / 2) >= top + 1) return {};
+  return settings_error(cat("there are ", count, " vertical coordinate coefficients; levels up to ", top,
+                            " need a and b at their half levels, so at least ",
+                            2 * (static_cast<std::int64_t>(top) + 1)));
+}
+
+Status check_field(FieldRequest& request, bool axis_given, std::string_view format) {
+  codec::FieldDefinition& field = request.definition;
+  const int precisions = static_cast<int>(field.accuracy.has_value()) +
+                         static_cast<int>(field.relative_accuracy.has_value()) +
+                         static_cast<int>(field.bits.has_value());
+  if (precisions > 1)
+    return settings_error("accuracy=, relative_accuracy= and bits= exclude each other; keep one");
+  if (format != "grib2" && !field.keys.empty())
+    return settings_error(cat("keys= are GRIB keys; format=", format, " has none"));
+  const bool coefficients = !field.levels.coefficients.empty();
+  if (coefficients && !request.vertical_file.empty()) {
+    return settings_error("coefficients= and vertical= say the same thing; keep one");
+  }
+  if (!request.vertical_file.empty() && field.levels.type != "hybrid")
+    return check_coefficients(field.levels);
+  if (coefficients) TR_TRY(check_coefficients(field.levels));
+  layout::Allocation& allocation = request.allocation;
+  allocation.levels = static_cast<Index>(field.levels.values.size());
+  if (allocation.nproma > 0 && axis_given) {
+    return settings_error(
+        "nproma= fixes the array as (block, level, nproma); level_axis= has no meaning with it");
+  }
+  if (allocation.levels == 1 && !axis_given) allocation.level_axis = -1;
+  return {};
+}
+
+std::string_view next_line(std::string_view& rest) {
+  const std::size_t end = std::min(rest.find('\n'), rest.size());
+  std::string_view line = rest.substr(0, end);
+  rest.remove_prefix(std::min(end + 1, rest.size()));
+  return trim(line.substr(0, line.find('#')));
+}
+
+// The numbers of one line; blanks, tabs or commas between them.
+Result<std::vector<double>> numbers_of(std::string_view line) {
+  std::vector<double> numbers;
+  std::string text(line);
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c == ',' || c == '\t' || c == '\r'; }, ' ');
+  for (const std::string& word : split(text, ' ')) {
+    if (word.empty()) continue;
+    const Result<double> number = parse_real(word);
+    TR_TRY(number.status());
+    if (!std::isfinite(*number)) return settings_error(cat(word, " is not finite"));
+    numbers.push_back(*number);
+  }
+  return numbers;
+}
+
+}  // namespace
+
+Result<StreamRequest> parse_stream(std::string_view pattern, std::string_view options) {
+  StreamRequest request;
+  Result<Pattern> parsed = Pattern::parse(pattern);
+  TR_TRY(parsed.status());
+  request.pattern = std::move(*parsed);
+  const std::vector<std::string_view> other = names_of(kFieldKeys);
+  const auto extra = [&](const Option& option, const std::vector<std::string_view>& own) -> Status {
+    const bool grib = request.definition.format == "grib2";
+    TR_TRY(check_extra(option.key, option.value, grib, own, other, "tr_stream_define"));
+    return add_key(request.definition.keys, option);
+  };
+  const auto context = cat("stream \"", pattern, "\"");
+  TR_TRY(take_options(options, kStreamKeys, request, extra).in(context));
+  TR_TRY(check_stream(request, options).in(context));
+  return request;
+}
+
+Result<FieldRequest> parse_field(std::string_view name, int element_type, const std::vector<Index>& shape,
+                                 std::string_view options, std::string_view format) {
+  if (name.empty()) return Status(Code::argument, "the field's name is empty");
+  const auto context = cat("field \"", name, "\"");
+  FieldRequest request;
+  request.definition.name = name;
+  request.definition.type = static_cast<ElementType>(element_type);
+  if (size_of(request.definition.type) == 0) {
+    return Status(Code::argument,
+                  cat(context, ": ", element_type, " is no element type; give TR_F32, TR_F64, ..."));
+  }
+  request.definition.shape = shape;
+  const std::vector<std::string_view> other = names_of(kStreamKeys);
+  const auto extra = [&](const Option& option, const std::vector<std::string_view>& own) -> Status {
+    TR_TRY(check_extra(option.key, option.value, format == "grib2", own, other, "tr_stream_create"));
+    return add_key(request.definition.keys, option);
+  };
+  TR_TRY(take_options(options, kFieldKeys, request, extra).in(context));
+  const Result<Options> given = Options::parse(options);
+  TR_TRY(check_field(request, given->find("level_axis") != nullptr, format).in(context));
+  return request;
+}
+
+Status set_vertical(codec::FieldDefinition& definition, std::string_view text, std::string_view path) {
+  std::vector<double> a, b;
+  std::optional<double> counter;
+  std::int64_t line_number = 0;
+  for (std::string_view rest = text; !rest.empty();) {
+    ++line_number;
+    const std::string_view line = next_line(rest);
+    if (line.empty()) continue;
+    const auto where = cat("vertical=", path, ", line ", line_number);
+    Result<std::vector<double>> numbers = numbers_of(line);
+    TR_TRY(numbers.status().in(where));
+    const bool counted = numbers->size() == 3;
+    const bool same_form = a.empty() || counted == counter.has_value();
+    if ((numbers->size() != 2 && !counted) || !same_form) {
+      return settings_error(cat(where, ": expected ", !a.empty() && counter ? "n, a and b" : "a and b",
+                                ", got ", numbers->size(), " numbers"));
+    }
+    if (counted && counter && numbers->front() != *counter + 1) {
+      return settings_error(cat(where, ": level ", numbers->front(), " does not follow level ", *counter));
+    }
+    if (counted) counter = numbers->front();
+    a.push_back((*numbers)[counted ? 1 : 0]);
+    b.push_back((*numbers)[counted ? 2 : 1]);
+  }
+  definition.levels.coefficients = std::move(a);
+  definition.levels.coefficients.insert(definition.levels.coefficients.end(), b.begin(), b.end());
+  return check_coefficients(definition.levels).in(cat("field \"", definition.name, "\": vertical=", path));
+}
+
+Result<GeoreferenceRequest> parse_georeference(std::string_view options) {
+  GeoreferenceRequest request;
+  const auto extra = [&](const Option& option, const std::vector<std::string_view>& own) -> Status {
+    TR_TRY(check_extra(option.key, option.value, true, own, {}, ""));
+    return add_key(request.keys, option);
+  };
+  TR_TRY(take_options(options, kGeoreferenceKeys, request, extra).in("georeference"));
+  if (request.sample_file.empty() && request.keys.empty()) {
+    return settings_error("georeference: give sample=FILE, or keys=\"gridType=..., Ni=..., ...\"");
+  }
+  return request;
+}
+
+}  // namespace tailrace::streams

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codec/definition.hpp"
+#include "layout/memory.hpp"
+#include "streams/pattern.hpp"
+
+// The options strings of include/tailrace.h turned into the types of the core. Everything here is local,
+// reads no file and gives the same result on every rank that passes the same text. Errors are Code::settings
+// unless said otherwise.
+namespace tailrace::streams {
+
+enum class Existing { replace, resume, fail };  // resume is "continue" in an options string
+
+/// What a stream is told beside what its files contain.
+struct StreamOptions {
+  Existing existing = Existing::replace;
+  std::optional<std::int64_t> full_wait_seconds;  // on_full=wait:DURATION; none = fail at once
+  std::optional<std::int64_t> deadline_seconds;   // warn when a step is durable later than this after its end
+  std::string ready_suffix;                       // "" = no ready marker
+  std::string hook;                               // command run when a file is finished; "" = none
+  std::optional<bool> manifest;                   // none = where the files roll over and the build can
+};
+
+struct StreamRequest {
+  Pattern pattern;
+  codec::StreamDefinition definition;
+  StreamOptions options;
+  /// What Pattern::expand and match need.
+  [[nodiscard]] PatternContext context() const {
+    return {definition.base, definition.calendar, definition.member};
+  }
+};
+
+/// Options of tr_stream_create. A key that is not reserved is a GRIB key if the format is grib2, unless it is
+/// nearly a reserved one.
+Result<StreamRequest> parse_stream(std::string_view pattern, std::string_view options);
+
+struct FieldRequest {
+  codec::FieldDefinition definition;  // without georeference, which belongs to the layout
+  layout::Allocation allocation;      // without halo, likewise
+  std::string vertical_file;          // to be read by one rank and given to set_vertical; "" = none
+};
+
+/// Options of tr_stream_define, for a stream of `format`. `shape` is the layout's. One level means an array
+/// without a level dimension, unless level_axis= says otherwise.
+Result<FieldRequest> parse_field(std::string_view name, int element_type, const std::vector<Index>& shape,
+                                 std::string_view options, std::string_view format);
+
+/// Takes the coefficients from the text of a vertical= file: lines of "a b", or "n a b" with n counting up by
+/// one; "#" begins a comment. `path` is for messages.
+Status set_vertical(codec::FieldDefinition& definition, std::string_view text, std::string_view path);
+
+struct GeoreferenceRequest {
+  std::string sample_file;  // to be read by one rank; "" = none
+  codec::Keys keys;
+};
+
+/// Options of tr_layout_georeference.
+Result<GeoreferenceRequest> parse_georeference(std::string_view options);
+
+}  // namespace tailrace::streams

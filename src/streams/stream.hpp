@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "codec/codec.hpp"
+#include "layout/memory.hpp"
+#include "session/session.hpp"
+#include "streams/parse.hpp"
+
+namespace tailrace::streams {
+
+/// A layout as the faces hold it: who owns what, how arrays are allocated, and where on the globe it lies.
+struct PlacedLayout {
+  layout::Layout layout;
+  std::int64_t id = 0;              // layouts are made collectively: the same number is the same layout on every rank
+  std::vector<Index> halo;
+  codec::Georeference georeference;
+  std::vector<Index> own_indices;   // layouts known in parts: what this rank owns, sent to the servers
+  bool in_parts = false;
+};
+
+/// What the caller knows of the array it hands over.
+struct ArrayShape {
+  ElementType type = ElementType::f32;
+  std::vector<Index> extents;       // C order, level axis included
+  std::vector<Bytes> strides;       // empty = contiguous
+};
+
+/// An output stream on a compute rank: captures, and hears verdicts. See include/tailrace.h for the contract of each call.
+class Stream final : public session::VerdictReceiver {
+ public:
+  static Result<std::unique_ptr<Stream>> create(session::Session& session, const std::string& pattern,
+                                                const std::string& options);
+  ~Stream() override;
+
+  Status define(const std::string& field, const PlacedLayout* layout, int type, const std::string& options);
+  void begin(std::int64_t lead);
+  void put(const std::string& field, const void* data, const ArrayShape* shape);
+  Status end();
+  Status wait(bool durable);
+  Status close();
+  void on_verdict(pipeline::VerdictKind kind, std::int64_t step, const Status& status) override;
+  /// Keeps an error for end(), as those of begin() and put() are.
+  void latch(const Status& status);
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+ private:
+  struct Field {
+    codec::FieldDefinition definition;
+    std::shared_ptr<const PlacedLayout> layout;
+    layout::Allocation allocation;
+    std::shared_ptr<const layout::MemoryMap> map;   // for arrays allocated as defined
+    Index count = 0;
+    std::vector<Index> last_extents;                // the map of arrays handed over with their shape, kept
+    std::vector<Bytes> last_strides;
+    std::shared_ptr<const layout::MemoryMap> last_map;
+  };
+
+  Stream(session::Session& session, StreamRequest request) : session_(session), request_(std::move(request)) {}
+  Status prepare_field(const std::string& field, const PlacedLayout* layout, int type, const std::string& options,
+                       const ByteVector& vertical, Field& out);
+  void open();
+  Result<std::shared_ptr<const layout::MemoryMap>> map_of(Field& field, const ArrayShape* shape);
+  Status capture(Field& field, int number, const std::byte* data, const std::shared_ptr<const layout::MemoryMap>& map);
+  void tell(comm::Descriptor::Kind kind, std::span<const std::byte> bytes);
+  Status first_unreported(std::int64_t through);
+  Status report(const Status& status);
+  pipeline::Counters& counters() { return session_.statistics().streams[name_]; }
+
+  session::Session& session_;
+  StreamRequest request_;
+  std::string options_;
+  std::string name_;
+  std::uint32_t id_ = 0;
+  std::unique_ptr<codec::Codec> codec_;
+  std::vector<Field> fields_;
+  std::map<std::string, int> numbers_;
+  bool opened_ = false;
+  int reference_ = 0;
+  bool in_step_ = false;
+  std::int64_t step_ = -1;                  // number of the current or last step
+  std::int64_t lead_ = 0;
+  std::optional<std::int64_t> last_lead_;
+  std::int64_t operation_ = 0;
+  std::set<int> put_;                       // fields put in this step
+  Status latched_;
+  std::map<std::int64_t, Status> accepted_;
+  std::map<std::int64_t, Status> durable_;  // failures only
+  std::int64_t durable_through_ = -1;
+  std::set<std::int64_t> reported_;         // steps whose failure was returned
+  std::optional<Status> finished_;
+};
+
+}  // namespace tailrace::streams

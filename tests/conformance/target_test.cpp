@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <random>
+#include <thread>
+
+#include "storage/crash.hpp"
+#include "storage/faulty.hpp"
+#include "storage/scratch.hpp"
+
+namespace tailrace::storage {
+namespace {
+
+struct Candidate {
+  std::string name;
+  std::shared_ptr<Target> (*make)();
+  bool on_disk = false;           // names are real paths, shared with the rest of the machine
+  bool lock_leaves_file = false;  // a lock is a file while it is held
+};
+
+std::shared_ptr<Target> from_registry(std::string_view name) {
+  auto made = make_target(name);
+  return made.is_ok() ? *made : nullptr;
+}
+
+std::vector<Candidate> candidates() {
+  std::vector<Candidate> all{
+      {"posix", [] { return from_registry("posix"); }, true, true},
+      {"memory", [] { return from_registry("memory"); }},
+      {"throttled",
+       [] {
+         return throttled_target(memory_target(), {4e9, 1e-6});
+       }},
+      {"faulty", []() -> std::shared_ptr<Target> { return faulty_target(memory_target(), {}); }},
+      {"crash", []() -> std::shared_ptr<Target> { return crash_target(); }},
+      {"faulty_posix", []() -> std::shared_ptr<Target> { return faulty_target(from_registry("posix"), {}); },
+       true, true},
+  };
+  if (uring_target().is_ok()) all.push_back({"uring", [] { return from_registry("uring"); }, true, true});
+  return all;
+}
+
+class TargetConformance : public testing::TestWithParam<Candidate> {
+ protected:
+  void SetUp() override {
+    target = GetParam().make();
+    ASSERT_NE(target, nullptr);
+    root = GetParam().on_disk ? scratch.path() : "/conformance/root";
+    ASSERT_TRUE(target->make_directories(root).is_ok());
+  }
+  [[nodiscard]] std::string at(std::string_view name) const { return root + "/" + std::string(name); }
+  std::unique_ptr<File> open(std::string_view name, OpenMode mode) {
+    auto file = target->open(at(name), mode);
+    EXPECT_TRUE(file.is_ok()) << file.status().text();
+    return file.is_ok() ? *std::move(file) : nullptr;
+  }
+
+  ScratchDirectory scratch;
+  std::shared_ptr<Target> target;
+  std::string root;
+};
+
+TEST_P(TargetConformance, what_is_written_is_read) {
+  const auto file = open("a", OpenMode::create);
+  ASSERT_TRUE(file->write(bytes_of("hello"), 0).is_ok());
+  ASSERT_TRUE(file->write(bytes_of("HE"), 0).is_ok());
+  EXPECT_EQ(*file->size(), 5);
+  ByteVector buffer(5);
+  EXPECT_EQ(*file->read(buffer, 0), 5);
+  EXPECT_EQ(text_of(buffer), "HEllo");
+  EXPECT_TRUE(file->sync().is_ok());
+  EXPECT_TRUE(file->close().is_ok());
+  EXPECT_EQ(contents_of(*target, at("a")), "HEllo");
+}
+
+TEST_P(TargetConformance, reading_ends_at_the_end) {
+  const auto file = open("a", OpenMode::create);
+  ASSERT_TRUE(file->write(bytes_of("hello"), 0).is_ok());
+  ByteVector buffer(10);
+  EXPECT_EQ(*file->read(buffer, 3), 2);
+  EXPECT_EQ(*file->read(buffer, 5), 0);
+  EXPECT_EQ(*file->read(buffer, 1000), 0);
+  EXPECT_EQ(*file->read({}, 0), 0);
+}
+
+TEST_P(TargetConformance, gaps_read_as_zeros) {
+  const auto file = open("a", OpenMode::create);
+  ASSERT_TRUE(file->write(bytes_of("x"), 100'000).is_ok());
+  ByteVector buffer(100'001, std::byte{7});
+  EXPECT_EQ(*file->read(buffer, 0), 100'001);
+  EXPECT_TRUE(std::all_of(buffer.begin(), buffer.end() - 1, [](std::byte b) { return b == std::byte{0}; }));
+  EXPECT_EQ(buffer.back(), std::byte{'x'});
+}
+
+TEST_P(TargetConformance, gathered_parts_follow_one_another) {
+  const auto file = open("a", OpenMode::create);
+  const ByteVector one = bytes_of("one"), none, two = bytes_of("two!");
+  const std::span<const std::byte> parts[] = {none, one, none, none, two, none};
+  ASSERT_TRUE(file->write_gathered(parts, 2).is_ok());
+  EXPECT_EQ(contents_of(*target, at("a")), std::string("\0\0onetwo!", 9));
+}
+
+TEST_P(TargetConformance, more_parts_than_one_call_takes_are_written) {
+  const auto file = open("a", OpenMode::create);
+  std::vector<ByteVector> pieces;
+  std::string expected;
+  for (int i = 0; i < 5000; ++i) {
+    const std::string text(static_cast<std::size_t>(i % 7), static_cast<char>('a' + i % 26));
+    pieces.push_back(bytes_of(text));
+    expected += text;
+  }
+  const std::vector<std::span<const std::byte>> parts(pieces.begin(), pieces.end());
+  ASSERT_TRUE(file->write_gathered(parts, 0).is_ok());
+  EXPECT_EQ(contents_of(*target, at("a")), expected);
+}
+
+TEST_P(TargetConformance, writing_nothing_changes_nothing) {
+  const auto file = open("a", OpenMode::create);
+  EXPECT_TRUE(file->write({}, 50).is_ok());
+  EXPECT_TRUE(file->write_gathered({}, 50).is_ok());
+  EXPECT_EQ(*file->size(), 0);
+}
+
+TEST_P(TargetConformance, offsets_beyond_4_gib_are_exact) {
+  const auto file = open("a", OpenMode::create);
+  const Bytes far = (Bytes{5} << 30) + 3;
+  ASSERT_TRUE(file->write(bytes_of("near"), 3).is_ok());
+  ASSERT_TRUE(file->write(bytes_of("far"), far).is_ok());
+  EXPECT_EQ(*file->size(), far + 3);
+  ByteVector buffer(4);
+  EXPECT_EQ(*file->read(buffer, far), 3);
+  EXPECT_EQ(text_of(buffer).substr(0, 3), "far");
+  EXPECT_EQ(*file->read(buffer, 3), 4);
+  EXPECT_EQ(text_of(buffer), "near");
+  ASSERT_TRUE(file->truncate(far + 1).is_ok());
+  EXPECT_EQ(*file->read(buffer, far), 1);
+}
+
+TEST_P(TargetConformance, impossible_offsets_are_refused) {
+  const auto file = open("a", OpenMode::create);
+  ByteVector data(16);
+  for (const Bytes offset :
+       {Bytes{-1}, std::numeric_limits<Bytes>::min(), std::numeric_limits<Bytes>::max() - 3}) {
+    EXPECT_EQ(file->write(data, offset).code(), Code::argument) << offset;
+    EXPECT_EQ(file->read(data, offset).status().code(), Code::argument) << offset;
+  }
+  EXPECT_EQ(file->truncate(-1).code(), Code::argument);
+  const std::string text = file->write(data, -1).text();
+  EXPECT_NE(text.find(at("a")), std::string::npos) << text;
+  EXPECT_NE(text.find("-1"), std::string::npos) << text;
+}
+
+TEST_P(TargetConformance, truncation_cuts_and_extends_with_zeros) {
+  const auto file = open("a", OpenMode::create);
+  ASSERT_TRUE(file->write(bytes_of("abcdef"), 0).is_ok());
+  ASSERT_TRUE(file->truncate(3).is_ok());
+  EXPECT_EQ(contents_of(*target, at("a")), "abc");
+  ASSERT_TRUE(file->truncate(5).is_ok());
+  EXPECT_EQ(contents_of(*target, at("a")), std::string("abc\0\0", 5));
+  ASSERT_TRUE(file->truncate(0).is_ok());
+  EXPECT_EQ(contents_of(*target, at("a")), "");
+}
+
+TEST_P(TargetConformance, random_operations_match_a_plain_string) {
+  std::mt19937_64 random(20260301);
+  const auto file = open("a", OpenMode::create);
+  std::string expected;
+  for (int i = 0; i < 400; ++i) {
+    const std::size_t offset = random() % 200'000, size = random() % 3000;
+    if (random() % 8 == 0) {
+      expected.resize(offset);
+      ASSERT_TRUE(file->truncate(static_cast<Bytes>(offset)).is_ok());
+      continue;
+    }
+    const std::string text(size, static_cast<char>('a' + random() % 26));
+    ASSERT_TRUE(file->write(bytes_of(text), static_cast<Bytes>(offset)).is_ok());
+    if (size > 0) {
+      if (expected.size() < offset + size) expected.resize(offset + size);
+      expected.replace(offset, size, text);
+    }
+  }
+  EXPECT_EQ(*file->size(), static_cast<Bytes>(expected.size()));
+  EXPECT_TRUE(contents_of(*target, at("a")) == expected);
+}
+
+TEST_P(TargetConformance, create_empties_a_file_and_existing_keeps_it) {
+  ASSERT_TRUE(put_file(*target, at("a"), "old").is_ok());
+  const auto kept = open("a", OpenMode::existing);
+  EXPECT_EQ(*kept->size(), 3);
+  ASSERT_TRUE(kept->write(bytes_of("O"), 0).is_ok());
+  EXPECT_EQ(contents_of(*target, at("a")), "Old");
+  const auto emptied = open("a", OpenMode::create);
+  EXPECT_EQ(*emptied->size(), 0);
+  EXPECT_EQ(*kept->size(), 0);
+}
+
+TEST_P(TargetConformance, missing_files_are_ENOENT_and_named) {
+  for (const OpenMode mode : {OpenMode::read, OpenMode::existing}) {
+    const Status status = target->open(at("missing"), mode).status();
+    EXPECT_EQ(status.code(), Code::io);
+    EXPECT_EQ(status.error_number(), ENOENT);
+    EXPECT_NE(status.text().find(at("missing")), std::string::npos) << status.text();
+    EXPECT_NE(status.text().find("open"), std::string::npos) << status.text();
+  }
+  EXPECT_EQ(target->remove(at("missing")).error_number(), ENOENT);
+  EXPECT_EQ(target->rename(at("missing"), at("b")).error_number(), ENOENT);
+  EXPECT_EQ(target->list(at("missing")).status().error_number(), ENOENT);
+}
+
+TEST_P(TargetConformance, nothing_makes_a_directory_by_the_way) {
+  const std::string inside = at("no/such/a");
+  EXPECT_EQ(target->open(inside, OpenMode::create).status().error_number(), ENOENT);
+  EXPECT_EQ(target->sync_directory_of(inside).error_number(), ENOENT);
+  EXPECT_EQ(target->lock(inside).status().error_number(), ENOENT);
+  EXPECT_FALSE(*target->exists(at("no")));
+}
+
+TEST_P(TargetConformance, a_directory_is_no_file) {
+  ASSERT_TRUE(target->make_directories(at("d")).is_ok());
+  for (const OpenMode mode : {OpenMode::read, OpenMode::existing, OpenMode::create}) {
+    EXPECT_EQ(target->open(at("d"), mode).status().error_number(), EISDIR);
+  }
+  EXPECT_EQ(target->remove(at("d")).error_number(), EISDIR);
+}
+
+TEST_P(TargetConformance, a_file_is_no_directory) {
+  ASSERT_TRUE(put_file(*target, at("f"), "x").is_ok());
+  EXPECT_EQ(target->make_directories(at("f")).error_number(), ENOTDIR);
+  EXPECT_EQ(target->make_directories(at("f/d")).error_number(), ENOTDIR);
+  EXPECT_EQ(target->open(at("f/a"), OpenMode::create).status().error_number(), ENOTDIR);
+  EXPECT_EQ(target->list(at("f")).status().error_number(), ENOTDIR);
+  EXPECT_FALSE(*target->exists(at("f/a")));
+}
+
+TEST_P(TargetConformance, a_file_open_for_reading_refuses_writes) {
+  ASSERT_TRUE(put_file(*target, at("a"), "text").is_ok());
+  const auto file = open("a", OpenMode::read);
+  EXPECT_EQ(file->write(bytes_of("x"), 0).code(), Code::io);
+  EXPECT_EQ(file->truncate(0).code(), Code::io);
+  EXPECT_EQ(contents_of(*target, at("a")), "text");
+}
+
+TEST_P(TargetConformance, rename_replaces_and_open_files_follow) {
+  ASSERT_TRUE(put_file(*target, at("old"), "old").is_ok());
+  ASSERT_TRUE(put_file(*target, at("new"), "new").is_ok());
+  const auto replaced = open("old", OpenMode::existing);
+  const auto renamed = open("new", OpenMode::existing);
+  ASSERT_TRUE(target->rename(at("new"), at("old")).is_ok());
+  EXPECT_FALSE(*target->exists(at("new")));
+  EXPECT_EQ(contents_of(*target, at("old")), "new");
+  ASSERT_TRUE(renamed->write(bytes_of("N"), 0).is_ok());
+  ASSERT_TRUE(replaced->write(bytes_of("O"), 0).is_ok());
+  EXPECT_EQ(contents_of(*target, at("old")), "New");
+  EXPECT_TRUE(target->sync_directory_of(at("old")).is_ok());
+}
+
+TEST_P(TargetConformance, renaming_to_the_same_name_changes_nothing) {
+  ASSERT_TRUE(put_file(*target, at("a"), "a").is_ok());
+  EXPECT_TRUE(target->rename(at("a"), at("./a")).is_ok());
+  EXPECT_EQ(contents_of(*target, at("a")), "a");
+}
+
+TEST_P(TargetConformance, rename_between_directories_is_refused) {
+  ASSERT_TRUE(target->make_directories(at("d")).is_ok());
+  ASSERT_TRUE(put_file(*target, at("a"), "a").is_ok());
+  const Status status = target->rename(at("a"), at("d/a"));
+  EXPECT_EQ(status.code(), Code::argument) << status.text();
+  EXPECT_TRUE(*target->exists(at("a")));
+}
+
+TEST_P(TargetConformance, a_removed_file_is_gone_but_serves_who_has_it_open) {
+  ASSERT_TRUE(put_file(*target, at("a"), "text").is_ok());
+  const auto file = open("a", OpenMode::existing);
+  ASSERT_TRUE(target->remove(at("a")).is_ok());
+  EXPECT_FALSE(*target->exists(at("a")));
+  ByteVector buffer(4);
+  EXPECT_EQ(*file->read(buffer, 0), 4);
+  EXPECT_TRUE(target->sync_directory_of(at("a")).is_ok());
+}
+
+TEST_P(TargetConformance, directories_are_made_with_those_above_and_again_without_error) {
+  ASSERT_TRUE(target->make_directories(at("x//y/./z/")).is_ok());
+  ASSERT_TRUE(target->make_directories(at("x/y/z")).is_ok());
+  EXPECT_TRUE(*target->exists(at("x/y/z")));
+  ASSERT_TRUE(put_file(*target, at("x/y/z/a"), "deep").is_ok());
+  EXPECT_EQ(contents_of(*target, at("x/y/../y/z/a")), "deep");
+}
+
+TEST_P(TargetConformance, list_is_sorted_and_holds_names_of_files_and_directories) {
+  for (const char* name : {"b", "a", "c.grib2", ".hidden"})
+    ASSERT_TRUE(put_file(*target, at(name), "").is_ok());
+  ASSERT_TRUE(target->make_directories(at("d/below")).is_ok());
+  EXPECT_EQ(*target->list(root), (std::vector<std::string>{".hidden", "a", "b", "c.grib2", "d"}));
+  EXPECT_EQ(*target->list(at("d/below")), std::vector<std::string>{});
+}
+
+TEST_P(TargetConformance, space_is_told_for_files_that_do_not_exist_yet) {
+  const auto space = target->space(at("not/yet"));
+  ASSERT_TRUE(space.is_ok()) << space.status().text();
+  EXPECT_GT(space->free, 0);
+  EXPECT_GT(space->block, 0);
+}
+
+TEST_P(TargetConformance, a_closed_file_refuses_every_call) {
+  const auto file = open("a", OpenMode::create);
+  ASSERT_TRUE(file->close().is_ok());
+  ByteVector buffer(1);
+  EXPECT_EQ(file->write(buffer, 0).code(), Code::state);
+  EXPECT_EQ(file->read(buffer, 0).status().code(), Code::state);
+  EXPECT_EQ(file->sync().code(), Code::state);
+  EXPECT_EQ(file->truncate(0).code(), Code::state);
+  EXPECT_EQ(file->size().status().code(), Code::state);
+  const Status again = file->close();
+  EXPECT_EQ(again.code(), Code::state);
+  EXPECT_NE(again.text().find(at("a")), std::string::npos) << again.text();
+}
+
+TEST_P(TargetConformance, a_file_outlives_its_target) {
+  const auto file = open("a", OpenMode::create);
+  target.reset();
+  EXPECT_TRUE(file->write(bytes_of("x"), 0).is_ok());
+  EXPECT_TRUE(file->sync().is_ok());
+  EXPECT_TRUE(file->close().is_ok());
+}
+
+TEST_P(TargetConformance, threads_write_one_file_and_many_side_by_side) {
+  constexpr int threads = 4, pieces = 50, size = 1000;
+  const auto shared = open("shared", OpenMode::create);
+  std::vector<std::thread> running;
+  std::atomic<int> failures = 0;
+  for (int t = 0; t < threads; ++t) {
+    running.emplace_back([&, t] {
+      const std::string text(size, static_cast<char>('a' + t));
+      auto own = target->open(at("own" + std::to_string(t)), OpenMode::create);
+      if (!own.is_ok()) ++failures;
+      for (int i = 0; i < pieces; ++i) {
+        if (!shared->write(bytes_of(text), Bytes{size} * (i * threads + t)).is_ok()) ++failures;
+        if (own.is_ok() && !(*own)->write(bytes_of(text), Bytes{size} * i).is_ok()) ++failures;
+        if (i % 10 == 0 && !shared->sync().is_ok()) ++failures;
+      }
+    });
+  }
+  for (std::thread& thread : running) thread.join();
+  EXPECT_EQ(failures, 0);
+  std::string expected;
+  for (int i = 0; i < pieces * threads; ++i)
+    expected += std::string(size, static_cast<char>('a' + i % threads));
+  EXPECT_TRUE(contents_of(*target, at("shared")) == expected);
+  EXPECT_TRUE(contents_of(*target, at("own2")) == std::string(size * pieces, 'c'));
+}
+
+TEST_P(TargetConformance, a_lock_is_exclusive_and_names_its_holder) {
+  auto held = target->lock(at("run.lock"));
+  ASSERT_TRUE(held.is_ok()) << held.status().text();
+  ASSERT_NE(*held, nullptr);
+  EXPECT_EQ(*target->exists(at("run.lock")), GetParam().lock_leaves_file);
+  const Status refused = target->lock(at("./run.lock")).status();
+  EXPECT_EQ(refused.code(), Code::state);
+  EXPECT_NE(refused.text().find("pid " + std::to_string(::getpid())), std::string::npos) << refused.text();
+  EXPECT_NE(refused.text().find("run.lock"), std::string::npos) << refused.text();
+  EXPECT_TRUE(target->lock(at("other.lock")).is_ok());
+}
+
+TEST_P(TargetConformance, a_lock_ends_with_its_last_holder_and_leaves_nothing) {
+  {
+    auto held = target->lock(at("run.lock"));
+    ASSERT_TRUE(held.is_ok());
+    const std::shared_ptr<void> second = *held;
+    held = Status(Code::state, "let go of the first");
+    EXPECT_FALSE(target->lock(at("run.lock")).is_ok());
+  }
+  EXPECT_FALSE(*target->exists(at("run.lock")));
+  EXPECT_TRUE(target->lock(at("run.lock")).is_ok());
+  EXPECT_TRUE(target->lock(at("run.lock")).is_ok());
+}
+
+TEST_P(TargetConformance, a_data_file_is_never_taken_for_a_lock) {
+  ASSERT_TRUE(put_file(*target, at("data"), "precious").is_ok());
+  EXPECT_EQ(target->lock(at("data")).status().code(), Code::argument);
+  EXPECT_EQ(contents_of(*target, at("data")), "precious");
+}
+
+INSTANTIATE_TEST_SUITE_P(every_target, TargetConformance, testing::ValuesIn(candidates()),
+                         [](const auto& instance) { return instance.param.name; });
+
+TEST(registry, every_name_makes_a_target_or_says_why_not) {
+  for (const std::string_view name : target_names()) {
+    const auto made = make_target(name);
+    if (made.is_ok()) continue;
+    EXPECT_EQ(name, "uring") << made.status().text();
+    EXPECT_EQ(made.status().code(), Code::unsupported);
+    EXPECT_NE(made.status().text().find("use \"posix\""), std::string::npos) << made.status().text();
+  }
+}
+
+TEST(registry, an_unknown_name_is_refused_with_the_nearest) {
+  const auto made = make_target("possix");
+  ASSERT_FALSE(made.is_ok());
+  EXPECT_EQ(made.status().code(), Code::settings);
+  EXPECT_NE(made.status().text().find("did you mean \"posix\""), std::string::npos) << made.status().text();
+}
+
+}  // namespace
+}  // namespace tailrace::storage

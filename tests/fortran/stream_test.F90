@@ -1,0 +1,364 @@
+! SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+! Raw streams written from Fortran arrays: whatever the layout, the kind and the shape of the memory, the file
+! holds the bytes of the global array in array element order, record by record.
+module stream_cases
+  use mpi_f08
+  use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64, error_unit
+  use tailrace
+  implicit none
+  integer, parameter :: nx = 13, ny = 9, nlev = 3
+  character(*), parameter :: base = '2026-03-01T00:00Z'
+  integer(int8), parameter :: byte(1) = [0_int8]
+  type(MPI_Comm) :: model
+  integer :: rank = 0, ranks = 1, failures = 0
+  character(40) :: run = ''
+
+contains
+
+  subroutine check(holds, promise)
+    logical, intent(in) :: holds
+    character(*), intent(in) :: promise
+    if (holds) return
+    failures = failures + 1
+    write (error_unit, '(a,i0,a)') 'rank ', rank, ': does not hold: '//promise
+  end subroutine
+
+  ! The value of the field at a global index: different everywhere, exact in every kind but int8.
+  elemental integer function value(i, j, k)
+    integer, intent(in) :: i, j, k
+    value = i + nx*(j - 1) + nx*ny*(k - 1)
+  end function
+
+  function whole() result(field)
+    integer :: field(nx, ny, nlev), i, j, k
+    do k = 1, nlev
+      do j = 1, ny
+        do i = 1, nx
+          field(i, j, k) = value(i, j, k)
+        end do
+      end do
+    end do
+  end function
+
+  function file_of(case) result(name)
+    character(*), intent(in) :: case
+    character(:), allocatable :: name
+    name = trim(run)//'_'//case//'.raw'
+  end function
+
+  subroutine open_stream(stream, case)
+    type(tr_stream), intent(out) :: stream
+    character(*), intent(in) :: case
+    call stream%create(file_of(case), base=base, format='raw', existing='replace')
+  end subroutine
+
+  ! Collective. The file holds exactly these bytes; it is then removed.
+  subroutine check_file(case, expected)
+    character(*), intent(in) :: case
+    integer(int8), intent(in) :: expected(:)
+    integer(int8), allocatable :: got(:)
+    integer :: unit, status
+    integer(int64) :: bytes
+    call MPI_Barrier(model)
+    if (rank == 0) then
+      open (newunit=unit, file=file_of(case), access='stream', form='unformatted', status='old', &
+            iostat=status)
+      call check(status == 0, case//': the file is there')
+      if (status == 0) then
+        inquire (unit, size=bytes)
+        call check(bytes == size(expected), case//': the size of the file')
+        if (bytes == size(expected)) then
+          allocate (got(bytes))
+          read (unit) got
+          call check(all(got == expected), case//': the bytes of the file')
+        end if
+        close (unit, status='delete')
+      end if
+    end if
+    call MPI_Barrier(model)
+  end subroutine
+
+  ! Interior arrays, arrays with halo, and interior sections of wider arrays give the same file.
+  subroutine memory_shapes_do_not_matter()
+    type(tr_layout) :: grid
+    type(tr_stream) :: stream
+    real(real32), allocatable :: halo(:,:,:), interior(:,:,:), wide(:,:,:)
+    integer :: lo(2), hi(2), i, j, k
+    call grid%block([nx, ny], halo=[2, 1])
+    lo = grid%own_lower()
+    hi = grid%own_upper()
+    call check(all(grid%lower() == lo - [2, 1]), 'lower is own_lower less the halo')
+    call check(all(grid%upper() == hi + [2, 1]), 'upper is own_upper and the halo')
+    call check(grid%count() == product(int(hi - lo + 1, int64)), 'count')
+    allocate (halo(lo(1)-2:hi(1)+2, lo(2)-1:hi(2)+1, nlev), interior(lo(1):hi(1), lo(2):hi(2), nlev))
+    allocate (wide(2*lo(1):2*hi(1)+1, lo(2):hi(2), 2*nlev))
+    halo = -1
+    wide = -2
+    do k = 1, nlev
+      do j = lo(2), hi(2)
+        do i = lo(1), hi(1)
+          halo(i, j, k) = value(i, j, k)
+          interior(i, j, k) = value(i, j, k)
+          wide(2*i, hi(2) + lo(2) - j, 2*k) = value(i, j, k)
+        end do
+      end do
+    end do
+    call open_stream(stream, 'shapes')
+    call stream%define('h', grid, tr_hybrid(nlev), type=TR_F32)
+    call stream%define('s', grid, tr_surface(), type=TR_F32)
+    call stream%begin(lead=0)
+    call stream%put('h', halo)
+    call stream%put('s', halo(:, :, 2))
+    call stream%end()
+    call stream%begin(lead=3600)
+    call stream%put('h', interior)
+    call stream%put('s', interior(:, :, 2))
+    call stream%end()
+    call stream%begin(lead=7200_int64)
+    call stream%put('h', wide(2*lo(1)::2, hi(2):lo(2):-1, 2::2))
+    call stream%put('s', wide(2*lo(1)::2, hi(2):lo(2):-1, 4))
+    call stream%end()
+    call stream%wait(TR_DURABLE)
+    call stream%close()
+    call grid%free()
+    call check_file('shapes', three_times(transfer([real(whole(), real32), real(level(2), real32)], byte)))
+  end subroutine
+
+  function three_times(bytes) result(all)
+    integer(int8), intent(in) :: bytes(:)
+    integer(int8) :: all(3*size(bytes))
+    all = [bytes, bytes, bytes]
+  end function
+
+  function level(k) result(field)
+    integer, intent(in) :: k
+    integer :: field(nx, ny), all(nx, ny, nlev)
+    all = whole()
+    field = all(:, :, k)
+  end function
+
+  ! Every kind of number is written as it is.
+  subroutine kinds_are_kept()
+    type(tr_layout) :: grid
+    type(tr_stream) :: stream
+    integer, allocatable :: own(:,:)
+    integer :: lo(2), hi(2), all(nx, ny)
+    call grid%block([nx, ny], grid=[1, 0])
+    lo = grid%lower()
+    hi = grid%upper()
+    all = level(1)
+    own = all(lo(1):hi(1), lo(2):hi(2))
+    call open_stream(stream, 'kinds')
+    call stream%define('i1', grid, type=TR_I8)
+    call stream%define('i2', grid, type=TR_I16)
+    call stream%define('i4', grid, type=TR_I32)
+    call stream%define('i8', grid, type=TR_I64)
+    call stream%define('r8', grid, type=TR_F64)
+    call stream%define('c4', grid, type=TR_C64)
+    call stream%define('c8', grid, type=TR_C128)
+    call stream%begin(lead=0)
+    call put_kinds(own)
+    call stream%end()
+    call stream%close()
+    call check_file('kinds', [transfer(int(all, int8), byte), transfer(int(all, int16), byte), &
+                              transfer(int(all, int32), byte), transfer(int(all, int64), byte), &
+                              transfer(real(all, real64) / 3, byte), &
+                              transfer(cmplx(all, -all, real32), byte), &
+                              transfer(cmplx(all, -all, real64), byte)])
+  contains
+    ! Variables, not expressions: without a server they are read at end, so they outlive this procedure.
+    subroutine put_kinds(own)
+      integer, intent(in) :: own(:,:)
+      integer(int8), allocatable, save :: i1(:,:)
+      integer(int16), allocatable, save :: i2(:,:)
+      integer(int32), allocatable, save :: i4(:,:)
+      integer(int64), allocatable, save :: i8(:,:)
+      real(real64), allocatable, save :: r8(:,:)
+      complex(real32), allocatable, save :: c4(:,:)
+      complex(real64), allocatable, save :: c8(:,:)
+      i1 = int(own, int8)
+      i2 = int(own, int16)
+      i4 = int(own, int32)
+      i8 = int(own, int64)
+      r8 = real(own, real64) / 3
+      c4 = cmplx(own, -own, real32)
+      c8 = cmplx(own, -own, real64)
+      call stream%put('i1', i1)
+      call stream%put('i2', i2)
+      call stream%put('i4', i4)
+      call stream%put('i8', i8)
+      call stream%put('r8', r8)
+      call stream%put('c4', c4)
+      call stream%put('c8', c8)
+    end subroutine
+  end subroutine
+
+  ! The level dimension may lie anywhere in memory: (i,k,j) and (k,i,j).
+  subroutine levels_lie_anywhere()
+    type(tr_layout) :: grid
+    type(tr_stream) :: stream
+    real(real64), allocatable :: ikj(:,:,:), kij(:,:,:)
+    integer :: lo(2), hi(2), i, j, k
+    call grid%block([nx, ny], halo=[1, 0])
+    lo = grid%lower()
+    hi = grid%upper()
+    allocate (ikj(lo(1):hi(1), nlev, lo(2):hi(2)), kij(nlev, lo(1):hi(1), lo(2):hi(2)))
+    do k = 1, nlev
+      do j = lo(2), hi(2)
+        do i = lo(1), hi(1)
+          ikj(i, k, j) = value(i, j, k)
+          kij(k, i, j) = value(i, j, k)
+        end do
+      end do
+    end do
+    call open_stream(stream, 'levels')
+    call stream%define('ikj', grid, tr_hybrid(nlev), type=TR_F64, level_dim=2)
+    call stream%define('kij', grid, tr_hybrid(nlev), type=TR_F64, level_dim=1)
+    call stream%begin(lead=0)
+    call stream%put('ikj', ikj)
+    call stream%put('kij', kij)
+    call stream%end()
+    call stream%close()
+    call check_file('levels', [transfer(real(whole(), real64), byte), transfer(real(whole(), real64), byte)])
+  end subroutine
+
+  ! One field, put from any layout's memory, is one and the same file.
+  subroutine layouts_do_not_matter()
+    type(tr_layout) :: grid
+    integer, allocatable :: rows(:)
+    integer :: i, lo, hi
+    lo = ny * rank / ranks + 1
+    hi = ny * (rank + 1) / ranks
+    call grid%box([1, lo], [nx, hi], [nx, ny])
+    call write_box('box', grid)
+    call grid%weighted([nx, ny], [1, ranks], [1.0, (real(i), i = 1, ranks)])
+    call write_box('weighted', grid)
+    call grid%replicated([nx, ny])
+    call write_box('replicated', grid)
+    ! Dealt out like cards, each rank's share backwards.
+    rows = [(i, i = nx*ny - rank, 1, -ranks)]
+    call grid%indexed([nx, ny], rows)
+    call write_indices('indexed', grid, rows)
+    rows = [(i, i = 1 + rank, nx*ny, ranks)]
+    call grid%callback([nx, ny], dealt)
+    call write_indices('callback', grid, rows)
+  end subroutine
+
+  integer function dealt(index) result(owner)
+    integer(int64), intent(in) :: index(:)
+    owner = int(mod(index(1) - 1 + nx*(index(2) - 1), int(ranks, int64)))
+  end function
+
+  subroutine write_box(case, grid)
+    character(*), intent(in) :: case
+    type(tr_layout), intent(in) :: grid
+    integer :: lo(2), hi(2), all(nx, ny)
+    integer, allocatable :: own(:,:)
+    type(tr_stream) :: stream
+    lo = grid%lower()
+    hi = grid%upper()
+    all = level(1)
+    own = all(lo(1):hi(1), lo(2):hi(2))
+    call open_stream(stream, case)
+    call stream%define('f', grid, type=TR_I32)
+    call stream%begin(lead=0)
+    call stream%put('f', own)
+    call stream%end()
+    call stream%close()
+    call check_file(case, transfer(all, byte))
+  end subroutine
+
+  subroutine write_indices(case, grid, indices)
+    character(*), intent(in) :: case
+    type(tr_layout), intent(in) :: grid
+    integer, intent(in) :: indices(:)
+    integer, allocatable :: own(:)
+    type(tr_stream) :: stream
+    own = indices
+    call check(grid%count() == size(indices), case//': count')
+    call open_stream(stream, case)
+    call stream%define('f', grid, type=TR_I32)
+    call stream%begin(lead=0)
+    call stream%put('f', own)
+    call stream%end()
+    call stream%close()
+    call check_file(case, transfer(level(1), byte))
+  end subroutine
+
+  ! An array of another kind or shape is an error that names both, with one verdict on all ranks; the step is
+  ! dropped and the stream goes on.
+  subroutine wrong_arrays_are_refused()
+    type(tr_layout) :: grid
+    type(tr_stream) :: stream
+    real(real64), allocatable :: double(:,:)
+    real(real32), allocatable :: single(:,:)
+    integer :: lo(2), hi(2), ierr
+    call grid%block([nx, ny], halo=[1, 1])
+    lo = grid%own_lower()
+    hi = grid%own_upper()
+    allocate (double(lo(1):hi(1), lo(2):hi(2)), single(lo(1):hi(1) + 1, lo(2):hi(2)))
+    double = 0
+    single = 0
+    call open_stream(stream, 'wrong')
+    call stream%define('f', grid, type=TR_F32)
+    call stream%begin(lead=0)
+    if (rank == ranks - 1) then
+      call stream%put('f', double)
+    else
+      call stream%put('f', single(:hi(1), :))
+    end if
+    call stream%end(ierr)
+    if (ierr == TR_OK) call stream%wait(TR_DURABLE, ierr)
+    call agreed(ierr, 'float64')
+    call stream%begin(lead=3600)
+    call stream%put('f', single)
+    call stream%end(ierr)
+    if (ierr == TR_OK) call stream%wait(TR_DURABLE, ierr)
+    call agreed(ierr, 'f')
+    single = 7
+    call stream%begin(lead=7200)
+    call stream%put('f', single(:hi(1), :))
+    call stream%end()
+    call stream%close()
+    call check_file('wrong', transfer(spread(7.0_real32, 1, nx*ny), byte))
+  end subroutine
+
+  ! The verdict is an error, the same on all ranks, and its text contains `part`.
+  subroutine agreed(ierr, part)
+    integer, intent(in) :: ierr
+    character(*), intent(in) :: part
+    character(:), allocatable :: text
+    integer :: least, most
+    text = tr_error()
+    call MPI_Allreduce(ierr, least, 1, MPI_INTEGER, MPI_MIN, model)
+    call MPI_Allreduce(ierr, most, 1, MPI_INTEGER, MPI_MAX, model)
+    call check(least == most, 'one verdict on all ranks')
+    call check(ierr /= TR_OK, 'the wrong array is an error')
+    call check(index(text, part) > 0, 'the text names '//part//'; got '//text)
+  end subroutine
+
+end module stream_cases
+
+program stream_test
+  use stream_cases
+  implicit none
+  character(8) :: servers
+  integer :: all_failures
+  call MPI_Init()
+  call tr_init(MPI_COMM_WORLD, model)
+  if (model /= MPI_COMM_NULL) then
+    call MPI_Comm_rank(model, rank)
+    call MPI_Comm_size(model, ranks)
+    call get_environment_variable('TAILRACE_SERVERS', servers)
+    write (run, '("fortran_",i0,"_",a)') ranks, trim(servers)
+    call memory_shapes_do_not_matter()
+    call kinds_are_kept()
+    call levels_lie_anywhere()
+    call layouts_do_not_matter()
+    call wrong_arrays_are_refused()
+  end if
+  call tr_finalize()
+  call MPI_Allreduce(failures, all_failures, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD)
+  call MPI_Finalize()
+  if (all_failures > 0) error stop 1
+end program stream_test

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+# The tree that `cmake --install` leaves, used from where it was moved to.
+. "$(dirname "$0")/checks.sh"
+
+rm -rf first moved
+try "cmake --install" cmake --install "$TEST_BUILD" --prefix "$PWD/first"
+mv first moved
+prefix=$PWD/moved
+
+for name in include/tailrace.h include/tailrace.hpp include/tailrace.inc include/tailrace/fortran/tailrace.mod \
+  include/tailrace/fortran/tailrace.F90; do
+  test -f "$prefix/$name" || fail "$name is not installed"
+done
+
+# Symbols: the C face and nothing else.
+library=$(find "$prefix" -name 'libtailrace.so')
+others=$(nm -D --defined-only "$library" | awk '{print $3}' | grep -v '^tr_[a-z_]*$')
+test -z "$others" || fail "$library also exports: $(echo "$others" | head -5)"
+nm -D --defined-only "$library" | grep -q ' T tr_init$' || fail "$library does not export tr_init"
+declared=$(grep -o '\btr_[a-z_]*(' "$prefix/include/tailrace.h" | tr -d '(' | sort -u)
+missing=$(comm -13 <(nm -D --defined-only "$library" | awk '{print $3}' | sort) <(echo "$declared") | grep -v '^$')
+for name in $missing; do
+  grep -q "^TR_API .*\b$name(" "$prefix/include/tailrace.h" && fail "tailrace.h declares $name, $library lacks it"
+done
+fortran=$(find "$prefix" -name 'libtailrace_fortran.so')
+if [ -n "$fortran" ]; then
+  others=$(nm -D --defined-only "$fortran" | awk '{print $3}' | grep -Ev '^(__tailrace_MOD_|__.*_tailrace_|trf?_)')
+  test -z "$others" || fail "$fortran also exports: $(echo "$others" | head -5)"
+fi
+
+builds_with_cmake "$prefix"
+builds_with_pkg_config "$prefix"
+
+# The installed Fortran source serves compilers whose .mod files differ.
+mkdir -p own_module && try "the installed Fortran source compiles" env -C own_module $TEST_MPIFORT -c \
+  "$prefix/include/tailrace/fortran/tailrace.F90" -o tailrace_module.o
+
+if [ -x "$prefix/bin/tailrace" ]; then try "the installed command runs" "$prefix/bin/tailrace" --help; fi
+
+# The other MPI is refused when configuring, in words.
+other=mpich
+test "$TEST_MPI" = mpich && other=openmpi
+if command -v "mpicc.$other" >/dev/null; then
+  rm -rf wrong
+  if cmake -S "$here/consumer" -B wrong -G Ninja -DCMAKE_PREFIX_PATH="$prefix" -DMPI_C_COMPILER="mpicc.$other" \
+    -DMPI_CXX_COMPILER="mpicxx.$other" -DMPI_Fortran_COMPILER="mpifort.$other" >wrong.log 2>&1; then
+    fail "a project with $other accepts a tailrace built for $TEST_MPI"
+  fi
+  tr -s " \n" " " <wrong.log | grep -q "was built for $TEST_MPI, this project uses $other" || { fail "the refusal does not say why"; tail -n 20 wrong.log; }
+fi
+rm -rf moved consumer wrong own_module written
+exit $((failures > 0))

@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Takes the programs and commands out of README.md and runs them as a reader would, against an installed tree.
+
+A fenced block whose first line is "```LANGUAGE NAME" is a file to write, or commands to run if LANGUAGE is sh.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+SOURCE, BUILD = Path(os.environ["TEST_SOURCE"]), Path(os.environ["TEST_BUILD"])
+PROGRAMS = {"c": "c_006.grib2", "cpp": "cpp_006.grib2", "fortran": "fortran_006.grib2"}
+
+
+def blocks(text):
+    """(language, name, content) of each named block."""
+    return re.findall(r"^```(\w+) (\S+)\n(.*?)^```$", text, re.M | re.S)
+
+
+def run(command, **further):
+    answer = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **further)
+    if answer.returncode:
+        sys.exit(f"FAILED ({answer.returncode}): {command}\n{answer.stdout}")
+    return answer.stdout
+
+
+def write_tools(folder):
+    """A bin folder in which README's short names mean the MPI of this build."""
+    folder.mkdir()
+    tools = {"mpicc": os.environ["TEST_MPICC"], "mpicxx": os.environ["TEST_MPICXX"], "mpifort": os.environ["TEST_MPIFORT"],
+             "mpirun": os.environ["TEST_MPIRUN"]}
+    for name, command in tools.items():
+        (folder / name).write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+        (folder / name).chmod(0o755)
+
+
+def check_lengths(named):
+    """README promises programs that can be read at a glance."""
+    for language, name, content in named:
+        lines = [line for line in content.splitlines() if line.strip()]
+        if language != "sh" and len(lines) > 36:
+            sys.exit(f"FAILED: {name} has {len(lines)} lines")
+
+
+def decoded(path):
+    listing = run(["grib_get", "-p", "shortName,typeOfLevel,level,stepRange,dataDate,Ni,Nj,min,max", str(path)]).split()
+    return listing[:7] + [round(float(value), 2) for value in listing[7:]]
+
+
+def main():
+    here = Path.cwd() / "reader"
+    shutil.rmtree(here, ignore_errors=True)
+    (here / "build").mkdir(parents=True)
+    (here / "build" / "release-openmpi").symlink_to(BUILD)
+    write_tools(here / "bin")
+    named = blocks((SOURCE / "README.md").read_text())
+    languages = [language for language, _, _ in named]
+    if sorted(set(languages)) != ["c", "cpp", "fortran", "sh"]:
+        sys.exit(f"FAILED: README.md shows programs in {sorted(set(languages))}")
+    check_lengths(named)
+    script = "set -eux\n"
+    for language, name, content in named:
+        if language == "sh":
+            script += content
+        else:
+            (here / name).write_text(content)
+    env = dict(os.environ, HOME=str(here / "home"), PATH=f"{here / 'bin'}:{os.environ['PATH']}")
+    env.pop("PKG_CONFIG_PATH", None)
+    print(run(["bash", "-c", script], cwd=here, env=env))
+
+    want = ["2t", "heightAboveGround", "2", "6", "20260301", "360", "181", 220.0, 268.59]
+    for language, name in PROGRAMS.items():
+        got = decoded(here / name)
+        if got[:7] != want[:7] or any(abs(a - b) > 0.011 for a, b in zip(got[7:], want[7:])):
+            sys.exit(f"FAILED: {name} holds {got} instead of {want}")
+        if (here / name).read_bytes() != (here / PROGRAMS["c"]).read_bytes():
+            sys.exit(f"FAILED: {name} holds other bytes than {PROGRAMS['c']}")
+    shutil.rmtree(here)
+    print("README.md's programs compile, run, and write the same file.")
+
+
+main()

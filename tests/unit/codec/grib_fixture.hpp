@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "codec/codec.hpp"
+#include "codec/grib2_handle.hpp"
+
+// What tests of GRIB2 share: definitions to start from, encoding in one call, decoding by ecCodes.
+namespace tailrace::codec::test {
+
+Keys small_grid();  // 6 rows of 10
+StreamDefinition stream_of(const std::string& packing = "simple");
+FieldDefinition field_of(const std::string& name, const std::string& level_type = "surface",
+                         std::vector<double> levels = {0});
+
+std::unique_ptr<Codec> codec_of(const StreamDefinition& stream);
+/// Defines the one field of a stream and returns what `define` said.
+Status define(const StreamDefinition& stream, const FieldDefinition& field);
+
+/// One record of one field, encoded by a codec of its own.
+Result<ByteVector> encode(const StreamDefinition& stream, const FieldDefinition& field, const RecordKey& key,
+                          std::vector<double> values);
+/// The same, with values that do not matter, opened by ecCodes.
+grib2::Handle open_record(const StreamDefinition& stream, const FieldDefinition& field, const RecordKey& key);
+std::vector<double> decode(const ByteVector& message, double missing = 9999);
+std::vector<double> wave(Index count, double size = 1, double offset = 0);
+
+}  // namespace tailrace::codec::test

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "arrays.hpp"
+
+namespace tailrace::layout::test {
+namespace {
+
+TEST(PlaceRows, the_pieces_of_all_ranks_make_up_the_record) {
+  for (unsigned seed = 0; seed < 2000; ++seed) {
+    Generator generator(seed);
+    const Layout layout = generator.any();
+    const Bytes element = size_of(any_type(generator));
+    std::vector<std::byte> whole(static_cast<std::size_t>(layout.elements() * element)), record(whole.size());
+    for (Index global = 0; global < layout.elements(); ++global)
+      fill_value(whole.data() + global * element, element, global, 0);
+    for (int rank = 0; rank < layout.ranks(); ++rank) {
+      const auto rows = layout.rows(rank);
+      std::vector<std::byte> piece(static_cast<std::size_t>(layout.count(rank) * element));
+      take_rows(rows, whole.data(), element, piece.data());
+      const auto mine = expand(rows);
+      for (std::size_t i = 0; i < mine.size(); ++i)
+        ASSERT_EQ(0, std::memcmp(piece.data() + static_cast<Bytes>(i) * element,
+                                 whole.data() + mine[i] * element, static_cast<std::size_t>(element)));
+      place_rows(rows, piece.data(), element, record.data());
+    }
+    ASSERT_EQ(record, whole) << describe(layout);
+  }
+}
+
+TEST(PlaceRows, float32_pieces_are_widened_exactly) {
+  for (unsigned seed = 0; seed < 500; ++seed) {
+    Generator generator(seed);
+    const Layout layout = generator.any();
+    std::vector<double> record(static_cast<std::size_t>(layout.elements()), -1);
+    for (int rank = 0; rank < layout.ranks(); ++rank) {
+      std::vector<float> piece;
+      for (const Index global : expand(layout.rows(rank))) piece.push_back(static_cast<float>(global) * 0.1F);
+      place_rows_f32_to_f64(layout.rows(rank), piece.data(), record.data());
+    }
+    for (Index global = 0; global < layout.elements(); ++global)
+      ASSERT_EQ(record[static_cast<std::size_t>(global)],
+                static_cast<double>(static_cast<float>(global) * 0.1F));
+  }
+}
+
+TEST(PlaceRows, widening_keeps_denormals_infinities_and_nan) {
+  const std::vector<float> piece{std::numeric_limits<float>::denorm_min(),
+                                 -std::numeric_limits<float>::infinity(),
+                                 std::numeric_limits<float>::quiet_NaN(), -0.0F};
+  std::vector<double> record(4);
+  place_rows_f32_to_f64(Layout::block({4}, 1)->rows(0), piece.data(), record.data());
+  EXPECT_EQ(record[0], std::ldexp(1.0, -149));
+  EXPECT_EQ(record[1], -std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(std::isnan(record[2]));
+  EXPECT_TRUE(std::signbit(record[3]));
+}
+
+}  // namespace
+}  // namespace tailrace::layout::test

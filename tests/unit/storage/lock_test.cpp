@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "storage/scratch.hpp"
+
+namespace tailrace::storage {
+namespace {
+
+/// A child process that takes the lock, says whether it got it, and then waits to be killed.
+class Holder {
+ public:
+  explicit Holder(const std::string& path) {
+    int ends[2];
+    if (::pipe(ends) != 0) return;
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      const auto lock = posix_target()->lock(path);
+      const char got = lock.is_ok() ? 'y' : 'n';
+      (void)!::write(ends[1], &got, 1);
+      for (;;) ::pause();
+    }
+    ::close(ends[1]);
+    (void)!::read(ends[0], &got_, 1);
+    ::close(ends[0]);
+  }
+  ~Holder() { kill(); }
+  Holder(const Holder&) = delete;
+  Holder& operator=(const Holder&) = delete;
+
+  void kill() {
+    if (pid_ <= 0) return;
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+    pid_ = -1;
+  }
+  [[nodiscard]] bool got() const { return got_ == 'y'; }
+  [[nodiscard]] pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_ = -1;
+  char got_ = '?';
+};
+
+TEST(posix_lock, another_process_is_refused_and_told_who_holds_it) {
+  const ScratchDirectory scratch;
+  const Holder holder(scratch / "lock");
+  ASSERT_TRUE(holder.got());
+  const auto refused = posix_target()->lock(scratch / "lock");
+  ASSERT_FALSE(refused.is_ok());
+  EXPECT_EQ(refused.status().code(), Code::state);
+  char host[256] = {};
+  ASSERT_EQ(::gethostname(host, sizeof host - 1), 0);
+  const std::string expected = "host " + std::string(host) + " pid " + std::to_string(holder.pid());
+  EXPECT_NE(refused.status().text().find(expected), std::string::npos) << refused.status().text();
+}
+
+TEST(posix_lock, vanishes_with_a_killed_process) {
+  const ScratchDirectory scratch;
+  Holder holder(scratch / "lock");
+  ASSERT_TRUE(holder.got());
+  holder.kill();
+  EXPECT_TRUE(*posix_target()->exists(scratch / "lock")) << "the stale file is what this test is about";
+  const auto taken = posix_target()->lock(scratch / "lock");
+  EXPECT_TRUE(taken.is_ok()) << taken.status().text();
+  const Holder second(scratch / "lock");
+  EXPECT_FALSE(second.got());
+}
+
+TEST(posix_lock, a_child_that_inherits_it_and_ends_does_not_release_it) {
+  const ScratchDirectory scratch;
+  auto lock = posix_target()->lock(scratch / "lock");
+  ASSERT_TRUE(lock.is_ok());
+  const pid_t child = ::fork();
+  if (child == 0) {
+    lock = Status(Code::state, "the child's copy dies");
+    ::_exit(0);
+  }
+  ::waitpid(child, nullptr, 0);
+  EXPECT_TRUE(*posix_target()->exists(scratch / "lock"));
+  EXPECT_FALSE(posix_target()->lock(scratch / "lock").is_ok());
+}
+
+TEST(posix_lock, of_many_processes_at_once_one_holds_it) {
+  const ScratchDirectory scratch;
+  for (int round = 0; round < 20; ++round) {
+    std::vector<std::unique_ptr<Holder>> holders;
+    for (int i = 0; i < 5; ++i) holders.push_back(std::make_unique<Holder>(scratch / "lock"));
+    int got = 0;
+    for (const auto& holder : holders) got += holder->got() ? 1 : 0;
+    EXPECT_EQ(got, 1);
+  }
+}
+
+/// Processes that take and release the lock as fast as they can, each time checking that they are alone.
+TEST(posix_lock, is_exclusive_while_others_take_and_release_it) {
+  const ScratchDirectory scratch;
+  const std::string path = scratch / "lock", inside = scratch / "inside";
+  std::vector<pid_t> children;
+  for (int i = 0; i < 4; ++i) {
+    children.push_back(::fork());
+    if (children.back() != 0) continue;
+    const auto target = posix_target();
+    int taken = 0;
+    for (int attempt = 0; attempt < 200'000 && taken < 200; ++attempt) {
+      const auto lock = target->lock(path);
+      if (!lock.is_ok()) {
+        if (lock.status().code() != Code::state) ::_exit(2);
+        continue;
+      }
+      const int alone = ::open(inside.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+      if (alone < 0) ::_exit(1);
+      ::close(alone);
+      ::unlink(inside.c_str());
+      ++taken;
+    }
+    ::_exit(taken > 0 ? 0 : 3);
+  }
+  for (const pid_t child : children) {
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    EXPECT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+  }
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(posix_lock, a_holder_that_has_not_signed_yet_is_still_refused) {
+  const ScratchDirectory scratch;
+  const int descriptor = ::open((scratch / "lock").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+  ASSERT_EQ(::flock(descriptor, LOCK_EX), 0);
+  const auto refused = posix_target()->lock(scratch / "lock");
+  EXPECT_EQ(refused.status().code(), Code::state);
+  EXPECT_NE(refused.status().text().find("just started"), std::string::npos) << refused.status().text();
+  ::close(descriptor);
+}
+
+TEST(posix_lock, a_stale_file_is_signed_anew) {
+  const ScratchDirectory scratch;
+  std::ofstream(scratch / "lock") << "tailrace lock: host elsewhere with a very long name pid 123456789\n";
+  const auto lock = posix_target()->lock(scratch / "lock");
+  ASSERT_TRUE(lock.is_ok()) << lock.status().text();
+  const std::string text = contents_of(*posix_target(), scratch / "lock");
+  EXPECT_EQ(text.find("elsewhere"), std::string::npos) << text;
+  EXPECT_NE(text.find("pid " + std::to_string(::getpid()) + "\n"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace tailrace::storage

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "storage/posix.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <climits>
+
+#include "storage/faulty.hpp"
+#include "storage/gather.hpp"
+#include "storage/scratch.hpp"
+
+namespace tailrace::storage {
+namespace {
+
+/// The real system calls, some of which are struck by a fault clock: what FaultyTarget does above a target,
+/// done below it, so that the loops in between are what is tested.
+class FaultySystem final : public System {
+ public:
+  explicit FaultySystem(FaultPlan plan) : clock(plan) {}
+  FaultClock clock;
+
+  int open(const char* path, int flags, mode_t mode) override {
+    return play<int>(Call::open, [&] { return System::open(path, flags, mode); });
+  }
+  ssize_t pwritev(int descriptor, const iovec* parts, int count, off_t offset) override {
+    if (!clock.strikes(Call::write)) return System::pwritev(descriptor, parts, count, offset);
+    if (clock.plan().fault != Fault::short_write) return -error_number_of(clock.plan().fault);
+    // Short by all but half of the first part: the loop must go on inside of it.
+    const iovec half{parts[0].iov_base, (parts[0].iov_len + 1) / 2};
+    return System::pwritev(descriptor, &half, 1, offset);
+  }
+  ssize_t pread(int descriptor, void* data, std::size_t size, off_t offset) override {
+    const bool few = clock.plan().fault == Fault::short_write;
+    return play<ssize_t>(
+        Call::read, [&] { return System::pread(descriptor, data, few ? (size + 1) / 2 : size, offset); });
+  }
+  int fsync(int descriptor) override {
+    return play<int>(Call::sync, [&] { return System::fsync(descriptor); });
+  }
+  int ftruncate(int descriptor, off_t size) override {
+    return play<int>(Call::truncate, [&] { return System::ftruncate(descriptor, size); });
+  }
+  int close(int descriptor) override {
+    const int closed = System::close(descriptor);
+    return closed < 0 ? closed : play<int>(Call::close, [] { return 0; });
+  }
+  int rename(const char* from, const char* to) override {
+    return play<int>(Call::rename, [&] { return System::rename(from, to); });
+  }
+  int unlink(const char* path) override {
+    return play<int>(Call::remove, [&] { return System::unlink(path); });
+  }
+  int mkdir(const char* path, mode_t mode) override {
+    return play<int>(Call::make_directories, [&] { return System::mkdir(path, mode); });
+  }
+
+ private:
+  template <typename T, typename Real>
+  T play(Call call, Real&& real) {
+    if (clock.strikes(call)) return -error_number_of(clock.plan().fault);
+    return real();
+  }
+};
+
+/// Takes every write without moving a byte, and checks that the calls tile the file and stay small enough.
+class CountingSystem final : public System {
+ public:
+  ssize_t pwritev(int, const iovec* parts, int count, off_t offset) override {
+    Bytes total = 0;
+    for (int i = 0; i < count; ++i) total += static_cast<Bytes>(parts[i].iov_len);
+    EXPECT_LT(total, Bytes{1} << 31);
+    EXPECT_LE(count, IOV_MAX);
+    EXPECT_EQ(offset, end);
+    end = offset + total;
+    ++calls;
+    return total;
+  }
+  Bytes end = 0;
+  int calls = 0;
+};
+
+/// Address space of any size that takes no memory as long as it is only read or only named.
+class Emptiness {
+ public:
+  explicit Emptiness(Bytes size) : size_(static_cast<std::size_t>(size)) {
+    memory_ = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  }
+  ~Emptiness() { ::munmap(memory_, size_); }
+  Emptiness(const Emptiness&) = delete;
+  Emptiness& operator=(const Emptiness&) = delete;
+  [[nodiscard]] std::span<const std::byte> bytes() const {
+    return {static_cast<const std::byte*>(memory_), memory_ == MAP_FAILED ? 0 : size_};
+  }
+
+ private:
+  std::size_t size_;
+  void* memory_;
+};
+
+/// Every kind of call: directories; a file written in parts, cut, synced, renamed and read back; another
+/// removed.
+Status exercise(Target& target, const std::string& root) {
+  TR_TRY(target.make_directories(root + "/d/e"));
+  auto file = target.open(root + "/d/e/tmp", OpenMode::create);
+  if (!file.is_ok()) return file.status();
+  const ByteVector one = bytes_of("abcdefgh"), two = bytes_of("ij"), three = bytes_of("klmnopqrstuvwxyz0123");
+  const std::span<const std::byte> parts[] = {one, two, three};
+  TR_TRY((*file)->write_gathered(parts, 0));
+  TR_TRY((*file)->write(bytes_of("A"), 0));
+  TR_TRY((*file)->truncate(28));
+  TR_TRY((*file)->sync());
+  TR_TRY((*file)->close());
+  TR_TRY(target.rename(root + "/d/e/tmp", root + "/d/e/final"));
+  TR_TRY(target.sync_directory_of(root + "/d/e/final"));
+  auto other = target.open(root + "/d/other", OpenMode::create);
+  if (!other.is_ok()) return other.status();
+  TR_TRY((*other)->close());
+  TR_TRY(target.remove(root + "/d/other"));
+  auto again = target.open(root + "/d/e/final", OpenMode::read);
+  if (!again.is_ok()) return again.status();
+  ByteVector data(100);
+  const auto size = (*again)->read(data, 0);
+  if (!size.is_ok()) return size.status();
+  data.resize(static_cast<std::size_t>(*size));
+  TR_TRY((*again)->close());
+  const std::string got = text_of(data);
+  return got == "Abcdefghijklmnopqrstuvwxyz01" ? Status() : Status(Code::corrupt, "read back: " + got);
+}
+
+TEST(posix_loops, hide_an_interruption_of_any_system_call) {
+  for (const bool for_good : {false, true}) {
+    for (std::int64_t n = 1;; ++n) {
+      const ScratchDirectory scratch;
+      const auto system =
+          std::make_shared<FaultySystem>(FaultPlan{n, Fault::interrupted, all_calls, for_good});
+      PosixTarget target(system);
+      const Status status = exercise(target, scratch.path());
+      EXPECT_TRUE(status.is_ok()) << "call " << n << ": " << status.text();
+      if (!system->clock.fired()) break;
+      ASSERT_LT(n, 1000);
+    }
+  }
+}
+
+TEST(posix_loops, hide_short_writes_and_short_reads) {
+  for (const bool for_good : {false, true}) {
+    for (std::int64_t n = 1;; ++n) {
+      const ScratchDirectory scratch;
+      const auto system =
+          std::make_shared<FaultySystem>(FaultPlan{n, Fault::short_write, all_calls, for_good});
+      PosixTarget target(system);
+      const Status status = exercise(target, scratch.path());
+      EXPECT_TRUE(status.is_ok()) << "call " << n << ": " << status.text();
+      if (!system->clock.fired()) break;
+      ASSERT_LT(n, 1000);
+    }
+  }
+}
+
+TEST(posix_loops, report_an_error_of_any_system_call_with_its_errno_and_path) {
+  for (const Fault fault : {Fault::io_error, Fault::no_space, Fault::quota}) {
+    for (std::int64_t n = 1;; ++n) {
+      const ScratchDirectory scratch;
+      const auto system = std::make_shared<FaultySystem>(FaultPlan{n, fault});
+      PosixTarget target(system);
+      const Status status = exercise(target, scratch.path());
+      if (!system->clock.fired()) {
+        EXPECT_TRUE(status.is_ok()) << status.text();
+        EXPECT_GT(n, 15);
+        break;
+      }
+      EXPECT_EQ(status.error_number(), error_number_of(fault)) << "call " << n << ": " << status.text();
+      EXPECT_EQ(status.code(), fault == Fault::io_error ? Code::io : Code::space);
+      EXPECT_NE(status.text().find(scratch.path()), std::string::npos) << status.text();
+    }
+  }
+}
+
+TEST(posix_loops, leave_no_descriptor_open_whatever_fails) {
+  for (std::int64_t n = 1;; ++n) {
+    const ScratchDirectory scratch;
+    const auto open_now = [] {
+      return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+    };
+    const auto before = open_now();
+    const auto system = std::make_shared<FaultySystem>(FaultPlan{n});
+    PosixTarget target(system);
+    (void)exercise(target, scratch.path()).is_ok();
+    EXPECT_EQ(open_now(), before) << "call " << n;
+    if (!system->clock.fired()) break;
+  }
+}
+
+TEST(posix_loops, end_when_a_write_takes_nothing) {
+  class Stuck final : public System {
+    ssize_t pwritev(int, const iovec*, int, off_t) override { return 0; }
+  };
+  const ScratchDirectory scratch;
+  PosixTarget target(std::make_shared<Stuck>());
+  const auto file = target.open(scratch / "a", OpenMode::create);
+  const Status status = (*file)->write(bytes_of("x"), 0);
+  EXPECT_EQ(status.error_number(), EIO) << status.text();
+}
+
+TEST(posix_loops, a_write_error_names_its_offset_and_the_bytes_left) {
+  const ScratchDirectory scratch;
+  PosixTarget target(std::make_shared<FaultySystem>(FaultPlan{2, Fault::no_space, set_of(Call::write)}));
+  const auto file = target.open(scratch / "a", OpenMode::create);
+  ASSERT_TRUE((*file)->write(bytes_of("12345"), 0).is_ok());
+  const Status status = (*file)->write(bytes_of("123"), 5);
+  EXPECT_EQ(status.text(),
+            "write of 3 bytes at offset 5 of " + (scratch / "a") + ": No space left on device");
+}
+
+TEST(posix_sync, a_failure_is_remembered_for_good) {
+  const ScratchDirectory scratch;
+  const auto system = std::make_shared<FaultySystem>(FaultPlan{1, Fault::io_error, set_of(Call::sync)});
+  PosixTarget target(system);
+  const auto file = target.open(scratch / "a", OpenMode::create);
+  ASSERT_TRUE((*file)->write(bytes_of("x"), 0).is_ok());
+  const Status first = (*file)->sync();
+  EXPECT_EQ(first.error_number(), EIO);
+  EXPECT_EQ((*file)->sync().text(), first.text());
+  ASSERT_TRUE((*file)->write(bytes_of("y"), 0).is_ok());
+  EXPECT_EQ((*file)->sync().text(), first.text());
+  EXPECT_EQ(system->clock.calls(), 1) << "the kernel was asked again";
+  const auto other = target.open(scratch / "b", OpenMode::create);
+  EXPECT_TRUE((*other)->sync().is_ok()) << "another file is not concerned";
+}
+
+TEST(posix_close, an_error_is_reported_once_and_the_descriptor_is_gone) {
+  const ScratchDirectory scratch;
+  PosixTarget target(std::make_shared<FaultySystem>(FaultPlan{1, Fault::quota, set_of(Call::close)}));
+  const auto file = target.open(scratch / "a", OpenMode::create);
+  EXPECT_EQ((*file)->close().code(), Code::space);
+  EXPECT_EQ((*file)->close().code(), Code::state);
+}
+
+TEST(posix_large, one_write_beyond_2_gib_is_cut_into_calls_below) {
+  const Emptiness empty((Bytes{5} << 30) + 12345);
+  ASSERT_FALSE(empty.bytes().empty());
+  const ScratchDirectory scratch;
+  const auto system = std::make_shared<CountingSystem>();
+  PosixTarget target(system);
+  const auto file = target.open(scratch / "a", OpenMode::create);
+  system->end = Bytes{7} << 30;
+  ASSERT_TRUE((*file)->write(empty.bytes(), system->end).is_ok());
+  EXPECT_EQ(system->end, (Bytes{12} << 30) + 12345);
+  EXPECT_EQ(system->calls, 6);
+}
+
+TEST(posix_large, many_parts_beyond_2_gib_are_cut_by_bytes_and_by_number) {
+  const Emptiness empty(Bytes{3} << 30);
+  std::vector<std::span<const std::byte>> parts{empty.bytes()};
+  for (int i = 0; i < 3000; ++i)
+    parts.push_back(empty.bytes().first(static_cast<std::size_t>(i % 3) * (1 << 20)));
+  Bytes total = 0;
+  for (const auto& part : parts) total += static_cast<Bytes>(part.size());
+  const ScratchDirectory scratch;
+  const auto system = std::make_shared<CountingSystem>();
+  PosixTarget target(system);
+  const auto file = target.open(scratch / "a", OpenMode::create);
+  ASSERT_TRUE((*file)->write_gathered(parts, 0).is_ok());
+  EXPECT_EQ(system->end, total);
+}
+
+/// The real calls of a target, on a device that takes any number of bytes and copies none.
+void write_3_gib_to_null(Target& target) {
+  const Emptiness empty((Bytes{3} << 30) + 1);
+  const auto file = target.open("/dev/null", OpenMode::existing);
+  ASSERT_TRUE(file.is_ok()) << file.status().text();
+  const std::span<const std::byte> parts[] = {empty.bytes(), empty.bytes().first(5), empty.bytes()};
+  const Status status = (*file)->write_gathered(parts, 3);
+  EXPECT_TRUE(status.is_ok()) << status.text();
+}
+
+TEST(posix_large, the_kernel_takes_6_gib_in_one_gathered_write) { write_3_gib_to_null(*posix_target()); }
+
+TEST(uring_large, the_kernel_takes_6_gib_in_one_gathered_write) {
+  const auto target = uring_target();
+  if (!target.is_ok()) GTEST_SKIP() << target.status().text();
+  write_3_gib_to_null(**target);
+}
+
+TEST(posix_open, descriptors_are_closed_in_programs_that_are_started) {
+  class Watching final : public System {
+   public:
+    int open(const char* path, int flags, mode_t mode) override {
+      EXPECT_TRUE(flags & O_CLOEXEC) << path;
+      ++opened;
+      return System::open(path, flags, mode);
+    }
+    int opened = 0;
+  };
+  const ScratchDirectory scratch;
+  const auto system = std::make_shared<Watching>();
+  PosixTarget target(system);
+  EXPECT_TRUE(exercise(target, scratch.path()).is_ok());
+  EXPECT_GT(system->opened, 3);
+}
+
+TEST(posix_directories, each_new_one_is_made_durable_in_its_parent) {
+  const ScratchDirectory scratch;
+  const auto system = std::make_shared<FaultySystem>(FaultPlan{0, Fault::io_error, set_of(Call::sync)});
+  PosixTarget target(system);
+  ASSERT_TRUE(target.make_directories(scratch / "a/b/c").is_ok());
+  EXPECT_EQ(system->clock.calls(), 3);
+  ASSERT_TRUE(target.make_directories(scratch / "a/b/c").is_ok());
+  EXPECT_EQ(system->clock.calls(), 3);
+}
+
+TEST(gather, steps_end_exactly_where_the_bytes_do) {
+  const ByteVector data(100);
+  const std::span<const std::byte> all(data);
+  const std::span<const std::byte> parts[] = {all.first(0), all.first(10), all.first(0), all.first(5),
+                                              all.first(1)};
+  for (Bytes step = 1; step <= 16; ++step) {
+    Gather gather(parts);
+    std::array<iovec, 2> room;
+    Bytes done = 0;
+    while (gather.left() > 0) {
+      Bytes offered = 0;
+      for (const iovec& part : gather.next(room)) offered += static_cast<Bytes>(part.iov_len);
+      ASSERT_GT(offered, 0);
+      const Bytes taken = std::min(offered, step);
+      gather.advance(taken);
+      done += taken;
+    }
+    EXPECT_EQ(done, 16) << step;
+  }
+}
+
+}  // namespace
+}  // namespace tailrace::storage

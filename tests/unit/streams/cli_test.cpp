@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "base/settings.hpp"
+#include "index_samples.hpp"
+
+// The command `tailrace` as a shell sees it: its output and its exit codes.
+namespace tailrace::streams {
+namespace {
+
+struct Outcome {
+  int exit = -1;
+  std::string output;  // standard output and standard error
+};
+
+Outcome run(const std::string& arguments) {
+  Outcome outcome;
+  std::FILE* pipe = ::popen((std::string(TAILRACE_CLI) + " " + arguments + " 2>&1").c_str(), "r");
+  std::array<char, 4096> buffer{};
+  while (const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), pipe))
+    outcome.output.append(buffer.data(), got);
+  const int status = ::pclose(pipe);
+  outcome.exit = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+  return outcome;
+}
+
+class Cli : public ::testing::Test {
+ protected:
+  Cli() {
+    std::string name = (std::filesystem::temp_directory_path() / "tailrace-cli-XXXXXX").string();
+    directory_ = ::mkdtemp(name.data());
+    data_ = directory_ + "/fc_2026030100+006h.grib2";
+  }
+  ~Cli() override { std::filesystem::remove_all(directory_); }
+
+  void make(int steps, Bytes loose = 0, bool closed = false) {
+    put_bytes(*target_, data_, ByteVector(static_cast<std::size_t>(steps * kSampleStepBytes + loose)));
+    put_bytes(*target_, index_path(data_), encode_index(sample_header(), sample_steps(steps), closed));
+  }
+  std::string wait_command(const std::string& lead) const {
+    return "wait '" + directory_ + "/fc_{base:%Y%m%d%H}+006h.grib2' --base 2026-03-01T00:00Z --lead " + lead;
+  }
+
+  std::unique_ptr<storage::Target> target_ = storage::posix_target();
+  std::string directory_;
+  std::string data_;
+};
+
+TEST_F(Cli, help_of_each_command_has_examples) {
+  EXPECT_EQ(run("--help").exit, 0);
+  for (const std::string command : {"wait", "index", "repair", "settings"}) {
+    const Outcome outcome = run(command + " --help");
+    EXPECT_EQ(outcome.exit, 0);
+    EXPECT_TRUE(mentions(outcome.output, "Examples:\n  tailrace " + command)) << outcome.output;
+    EXPECT_TRUE(mentions(run("--help").output, command));
+  }
+}
+
+TEST_F(Cli, a_command_line_without_sense_is_usage) {
+  for (const std::string arguments :
+       {"", "nonsense", "wait", "wait x", "index", "repair", "settings --nonsense", "wait x --lead 5",
+        "wait '{lead}' --lead 6h", "wait '{base}' --lead 6h", "wait x --lead 6h --timeout soon",
+        "wait '{base}' --base yesterday --lead 6h", "wait '{lead:03h}' --lead 90m",
+        "wait x --lead 6h --run 12", "wait x --lead 6h --calendar mayan", "wait '{member}' --lead 6h",
+        "repair x --through-lead 5"}) {
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.exit, 2) << arguments << ": " << outcome.output;
+    EXPECT_FALSE(outcome.output.empty());
+  }
+}
+
+TEST_F(Cli, settings_prints_the_table) {
+  EXPECT_EQ(run("settings").output, settings_text());
+  EXPECT_EQ(run("settings --markdown").output, settings_markdown());
+}
+
+TEST_F(Cli, wait_returns_at_once_when_the_step_is_durable) {
+  make(3);
+  const Outcome outcome = run(wait_command("6h"));
+  EXPECT_EQ(outcome.exit, 0);
+  EXPECT_EQ(outcome.output, data_ + "\n");
+  EXPECT_EQ(run(wait_command("6h --quiet")).output, "");
+  EXPECT_EQ(run(wait_command("0")).exit, 0);
+}
+
+TEST_F(Cli, wait_times_out_and_names_what_it_waited_for) {
+  make(2);
+  const Outcome outcome = run(wait_command("6h --timeout 1s"));
+  EXPECT_EQ(outcome.exit, 3);
+  EXPECT_TRUE(mentions(outcome.output, "lead 6h was not durable within 1s")) << outcome.output;
+  std::filesystem::remove(index_path(data_));
+  EXPECT_EQ(run(wait_command("6h --timeout 0")).exit, 3);
+}
+
+TEST_F(Cli, wait_sees_the_step_of_a_program_that_still_writes) {
+  std::thread writer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    put_bytes(*target_, data_, ByteVector(3 * kSampleStepBytes));
+    Result<IndexWriter> index = IndexWriter::create(*target_, index_path(data_), sample_header());
+    for (const IndexStep& step : sample_steps(3)) {
+      EXPECT_TRUE(index->append(step).is_ok() && index->sync().is_ok());
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  });
+  const Outcome outcome = run(wait_command("6h --timeout 30s"));
+  writer.join();
+  EXPECT_EQ(outcome.exit, 0) << outcome.output;
+}
+
+TEST_F(Cli, wait_does_not_wait_for_a_closed_file) {
+  make(2, 0, true);
+  const Outcome outcome = run(wait_command("6h"));
+  EXPECT_EQ(outcome.exit, 5);
+  EXPECT_TRUE(mentions(outcome.output, "closed without lead 6h")) << outcome.output;
+}
+
+TEST_F(Cli, wait_tells_a_corrupt_file_from_an_unfinished_one) {
+  make(3);
+  std::filesystem::resize_file(data_, 100);
+  EXPECT_EQ(run(wait_command("6h")).exit, 4) << "the index promises more than the file has";
+  make(3);
+  put_bytes(*target_, index_path(data_), std::as_bytes(std::span(std::string_view("not an index"))));
+  EXPECT_EQ(run(wait_command("6h --timeout 1s")).exit, 4);
+  make(2);
+  std::filesystem::resize_file(index_path(data_), std::filesystem::file_size(index_path(data_)) - 5);
+  EXPECT_EQ(run(wait_command("3h --timeout 0")).exit, 3) << "a record that is being written";
+}
+
+TEST_F(Cli, wait_passes_over_what_another_run_left) {
+  make(3);
+  EXPECT_EQ(run(wait_command("6h --timeout 0 --run " + sample_header().run.text())).exit, 0);
+  EXPECT_EQ(run(wait_command("6h --timeout 0 --run 00000000-0000-4000-8000-000000000000")).exit, 3);
+}
+
+TEST_F(Cli, index_prints_the_steps) {
+  make(2, 0, true);
+  const Outcome outcome = run("index --records '" + data_ + "'");
+  EXPECT_EQ(outcome.exit, 0);
+  EXPECT_TRUE(mentions(outcome.output, "2 steps, 92 bytes, closed")) << outcome.output;
+  EXPECT_TRUE(mentions(outcome.output, "step 1  lead 3h  bytes 46..92  4 records")) << outcome.output;
+  EXPECT_TRUE(mentions(outcome.output, "t  hybrid 2  bytes 56+11")) << outcome.output;
+  EXPECT_EQ(run("index '" + index_path(data_) + "' --records").output, outcome.output);
+}
+
+TEST_F(Cli, index_without_one_fails_and_a_damaged_one_is_corrupt) {
+  EXPECT_EQ(run("index " + directory_ + "/none").exit, 1);
+  make(3);
+  ByteVector bytes = get_bytes(*target_, index_path(data_));
+  bytes[static_cast<std::size_t>(decode_index(bytes)->marks[1].position) + 50] ^= std::byte{1};
+  put_bytes(*target_, index_path(data_), bytes);
+  const Outcome outcome = run("index " + data_);
+  EXPECT_EQ(outcome.exit, 4);
+  EXPECT_TRUE(mentions(outcome.output, "damaged tail")) << outcome.output;
+}
+
+#if TAILRACE_HAVE_JSON
+TEST_F(Cli, index_prints_json) {
+  make(1);
+  const Outcome outcome = run("index --json " + data_);
+  EXPECT_EQ(outcome.exit, 0);
+  EXPECT_TRUE(mentions(outcome.output, "\"data_end\": 46")) << outcome.output;
+  EXPECT_TRUE(mentions(outcome.output, "\"name\": \"t\"")) << outcome.output;
+  EXPECT_EQ(std::system(
+                ("'" TAILRACE_CLI "' index --json " + data_ + " | python3 -m json.tool > /dev/null").c_str()),
+            0);
+}
+#endif
+
+TEST_F(Cli, repair_cuts_both_back_and_says_what_went) {
+  make(2, 1000);
+  std::filesystem::resize_file(index_path(data_), std::filesystem::file_size(index_path(data_)) + 7);
+  const Outcome outcome = run("repair " + data_);
+  EXPECT_EQ(outcome.exit, 0) << outcome.output;
+  EXPECT_TRUE(mentions(
+      outcome.output,
+      "2 whole steps kept (last: step 1 at lead 3h), 0 whole steps dropped, 1000 bytes cut off the data, 7"))
+      << outcome.output;
+  EXPECT_EQ(size_of_file(*target_, data_), 2 * kSampleStepBytes);
+  EXPECT_FALSE(std::filesystem::exists(lock_path(data_)));
+}
+
+TEST_F(Cli, repair_refuses_while_the_file_is_locked) {
+  make(2, 1000);
+  const Result<std::shared_ptr<void>> lock = target_->lock(lock_path(data_));
+  ASSERT_TRUE(lock.is_ok());
+  const Outcome outcome = run("repair " + data_);
+  EXPECT_EQ(outcome.exit, 1);
+  EXPECT_TRUE(mentions(outcome.output, "held by")) << outcome.output;
+  EXPECT_EQ(size_of_file(*target_, data_), 2 * kSampleStepBytes + 1000);
+}
+
+TEST_F(Cli, repair_gives_up_committed_steps_only_by_force) {
+  make(3);
+  std::filesystem::resize_file(data_, 2 * kSampleStepBytes + 3);
+  const Outcome refused = run("repair " + data_);
+  EXPECT_EQ(refused.exit, 4);
+  EXPECT_TRUE(mentions(refused.output, "--force")) << refused.output;
+  EXPECT_EQ(run("repair --force " + data_).exit, 0);
+  EXPECT_EQ(size_of_file(*target_, data_), 2 * kSampleStepBytes);
+  EXPECT_EQ(run("repair --through-lead 0 " + data_).exit, 0);
+  EXPECT_EQ(size_of_file(*target_, data_), kSampleStepBytes);
+}
+
+}  // namespace
+}  // namespace tailrace::streams

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "base/status.hpp"
+
+namespace tailrace::cli {
+
+/// What the command tells its shell. Documented in --help and docs/cli.md: append only.
+enum Exit : int {
+  done = 0,       // for wait: the step is durable
+  failed = 1,     // storage failed, or the file is locked
+  usage = 2,      // the command line makes no sense
+  timed_out = 3,  // wait: not durable within the timeout
+  corrupt = 4,    // an index or its data contradict themselves
+  ended = 5,      // wait: the file was closed, and the step is not in it
+};
+
+// Each adds one subcommand to `app`. When it was chosen, its callback leaves the exit code in `exit`.
+void add_wait(CLI::App& app, int& exit);
+void add_index(CLI::App& app, int& exit);
+void add_repair(CLI::App& app, int& exit);
+void add_settings(CLI::App& app, int& exit);
+
+/// Prints the error of `command` to standard error; the exit code that fits it.
+int report(const char* command, const Status& status);
+
+/// "6h", "1h30m", "0s".
+std::string duration_text(std::int64_t seconds);
+/// The data file that is meant, if `path` names its index.
+std::string data_path_of(const std::string& path);
+
+}  // namespace tailrace::cli

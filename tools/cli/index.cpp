@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "streams/index.hpp"
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "base/text.hpp"
+#include "commands.hpp"
+
+#if TAILRACE_HAVE_JSON
+#include <nlohmann/json.hpp>
+#endif
+
+namespace tailrace::cli {
+namespace {
+
+using streams::IndexContents;
+using streams::IndexField;
+using streams::IndexRecord;
+using streams::IndexStep;
+using streams::IndexTail;
+
+struct Arguments {
+  std::string file;
+  bool json = false;
+  bool records = false;
+};
+
+std::string_view name_of(IndexTail tail) {
+  switch (tail) {
+    case IndexTail::none:
+      return "none";
+    case IndexTail::torn:
+      return "torn";
+    case IndexTail::damaged:
+      return "damaged";
+  }
+  return "unknown";
+}
+
+void print_text(const std::string& path, const IndexContents& contents, bool records) {
+  const streams::IndexHeader& header = contents.header;
+  std::string out = cat(path, ": ", header.format, ", base ", format_time(header.base), " (",
+                        tailrace::name_of(header.calendar), "), run ", header.run.text());
+  if (header.member) out += cat(", member ", *header.member);
+  out += cat("\n", contents.steps.size(), " steps, ", contents.data_end(), " bytes, ",
+             contents.closed ? "closed" : "open: more steps may follow", "\n");
+  for (const IndexStep& step : contents.steps) {
+    out += cat("step ", step.step, "  lead ", duration_text(step.lead), "  bytes ", step.begin, "..",
+               step.end, "  ", step.records.size(), " records\n");
+    if (!records) continue;
+    for (const IndexRecord& record : step.records) {
+      const IndexField& field = header.fields[static_cast<std::size_t>(record.field)];
+      out += cat("  ", field.name, "  ", field.level_type, " ",
+                 field.levels[static_cast<std::size_t>(record.level)], "  bytes ", record.offset, "+",
+                 record.length, "\n");
+    }
+  }
+  if (contents.tail != IndexTail::none)
+    out += cat(name_of(contents.tail), " tail: ", contents.tail_text, "\n");
+  std::fputs(out.c_str(), stdout);
+}
+
+#if TAILRACE_HAVE_JSON
+
+using Json = nlohmann::ordered_json;
+
+Json json_of(const IndexField& field) {
+  return {{"name", field.name},
+          {"type", tailrace::name_of(field.type)},
+          {"shape", field.shape},
+          {"level_type", field.level_type},
+          {"levels", field.levels}};
+}
+
+Json json_of(const IndexStep& step) {
+  Json records = Json::array();
+  for (const IndexRecord& record : step.records) {
+    records.push_back({{"field", record.field},
+                       {"level", record.level},
+                       {"offset", record.offset},
+                       {"length", record.length}});
+  }
+  return {{"step", step.step},
+          {"lead", step.lead},
+          {"begin", step.begin},
+          {"end", step.end},
+          {"records", records}};
+}
+
+int print_json(const std::string& path, const IndexContents& contents) {
+  Json json{{"file", path},
+            {"format", contents.header.format},
+            {"run", contents.header.run.text()},
+            {"base", format_time(contents.header.base)},
+            {"calendar", tailrace::name_of(contents.header.calendar)},
+            {"member", nullptr},
+            {"data_begin", contents.header.data_begin},
+            {"data_end", contents.data_end()},
+            {"closed", contents.closed},
+            {"tail", name_of(contents.tail)},
+            {"fields", Json::array()},
+            {"steps", Json::array()}};
+  if (contents.header.member) json["member"] = *contents.header.member;
+  for (const IndexField& field : contents.header.fields) json["fields"].push_back(json_of(field));
+  for (const IndexStep& step : contents.steps) json["steps"].push_back(json_of(step));
+  std::puts(json.dump(1, ' ', false, Json::error_handler_t::replace).c_str());
+  return Exit::done;
+}
+
+#else
+
+int print_json(const std::string&, const IndexContents&) {
+  return report("index",
+                {Code::unsupported, "--json needs JSON, and this tailrace was built without nlohmann-json"});
+}
+
+#endif
+
+int run(const Arguments& arguments) {
+  const std::string path = data_path_of(arguments.file);
+  const std::unique_ptr<storage::Target> target = storage::posix_target();
+  const Result<IndexContents> contents = streams::load_index(*target, streams::index_path(path));
+  if (!contents.is_ok()) return report("index", contents.status());
+  if (arguments.json) {
+    const int printed = print_json(path, *contents);
+    if (printed != Exit::done) return printed;
+  } else {
+    print_text(path, *contents, arguments.records);
+  }
+  return contents->tail == IndexTail::damaged ? Exit::corrupt : Exit::done;
+}
+
+}  // namespace
+
+void add_index(CLI::App& app, int& exit) {
+  CLI::App* command = app.add_subcommand("index", "Prints which steps of a file are committed");
+  const auto arguments = std::make_shared<Arguments>();
+  command->add_option("FILE", arguments->file, "the data file, or its index")->required();
+  command->add_flag("--records", arguments->records, "print where each record lies, too");
+  command->add_flag("--json", arguments->json, "everything, as JSON");
+  command->footer(
+      "Exit codes: 0 printed, 1 no index or unreadable, 2 usage, 4 committed steps are damaged\n\n"
+      "Examples:\n"
+      "  tailrace index out/fc+006.grib2\n"
+      "  tailrace index --json out/fc+006.grib2 | jq '.steps[-1].lead'");
+  command->callback([arguments, &exit] { exit = run(*arguments); });
+}
+
+}  // namespace tailrace::cli

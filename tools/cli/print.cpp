@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <cstdio>
+
+#include "base/text.hpp"
+#include "commands.hpp"
+
+namespace tailrace::cli {
+
+int report(const char* command, const Status& status) {
+  std::fprintf(stderr, "tailrace %s: %s\n", command, status.text().c_str());
+  switch (status.code()) {
+    case Code::argument:
+    case Code::settings:
+    case Code::format:
+      return Exit::usage;
+    case Code::timeout:
+      return Exit::timed_out;
+    case Code::corrupt:
+      return Exit::corrupt;
+    default:
+      return Exit::failed;
+  }
+}
+
+std::string duration_text(std::int64_t seconds) {
+  if (seconds < 0) return "-" + duration_text(-seconds);
+  std::string out;
+  if (seconds >= 3600) out += cat(seconds / 3600, "h");
+  if (seconds / 60 % 60 != 0) out += cat(seconds / 60 % 60, "m");
+  if (seconds % 60 != 0 || out.empty()) out += cat(seconds % 60, "s");
+  return out;
+}
+
+std::string data_path_of(const std::string& path) {
+  return path.ends_with(".idx") ? path.substr(0, path.size() - 4) : path;
+}
+
+}  // namespace tailrace::cli

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "base/calendar.hpp"
+#include "base/text.hpp"
+#include "commands.hpp"
+#include "streams/index.hpp"
+
+namespace tailrace::cli {
+namespace {
+
+struct Arguments {
+  std::string file;
+  std::string through_lead;
+  bool force = false;
+};
+
+int run(const Arguments& arguments) {
+  streams::Reopen options;
+  options.force = arguments.force;
+  if (!arguments.through_lead.empty()) {
+    const Result<std::int64_t> lead = parse_duration(arguments.through_lead);
+    if (!lead.is_ok()) return report("repair", lead.status().in("--through-lead"));
+    options.through_lead = *lead;
+  }
+  const std::string path = data_path_of(arguments.file);
+  const std::unique_ptr<storage::Target> target = storage::posix_target();
+  const Result<std::shared_ptr<void>> lock = target->lock(streams::lock_path(path));
+  if (!lock.is_ok()) return report("repair", lock.status());
+  const Result<streams::Recovered> recovered = streams::recover(*target, path, options);
+  if (!recovered.is_ok()) return report("repair", recovered.status());
+  const streams::IndexContents& kept = recovered->contents;
+  const std::string last = kept.steps.empty() ? "none"
+                                              : cat("step ", kept.steps.back().step, " at lead ",
+                                                    duration_text(kept.steps.back().lead));
+  std::printf(
+      "%s: %zu whole steps kept (last: %s), %zu whole steps dropped, %lld bytes cut off the data, %lld off "
+      "the index\n",
+      path.c_str(), kept.steps.size(), last.c_str(), recovered->steps_cut,
+      static_cast<long long>(recovered->data_bytes_cut), static_cast<long long>(recovered->index_bytes_cut));
+  return Exit::done;
+}
+
+}  // namespace
+
+void add_repair(CLI::App& app, int& exit) {
+  CLI::App* command =
+      app.add_subcommand("repair", "Cuts a file and its index back to the last committed step");
+  const auto arguments = std::make_shared<Arguments>();
+  command->add_option("FILE", arguments->file, "the data file, or its index")->required();
+  command->add_option("--through-lead", arguments->through_lead,
+                      "keep only the steps up to this lead, as 6h");
+  command->add_flag("--force", arguments->force,
+                    "give up committed steps that are damaged, and keep the whole ones before them");
+  command->footer(
+      "Refuses while a program holds the file. Without --force nothing that was committed is lost: what a\n"
+      "crash left behind the last committed step is cut off, and a damaged file is left as it is.\n\n"
+      "Exit codes: 0 repaired, 1 failed or locked, 2 usage, 4 committed steps are damaged (see --force)\n\n"
+      "Examples:\n"
+      "  tailrace repair out/fc+006.grib2\n"
+      "  tailrace repair --through-lead 12h out/surface.grib2\n"
+      "  tailrace repair --force out/fc+006.grib2");
+  command->callback([arguments, &exit] { exit = run(*arguments); });
+}
+
+}  // namespace tailrace::cli

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "base/calendar.hpp"
+#include "base/options.hpp"
+#include "base/text.hpp"
+#include "commands.hpp"
+#include "streams/index.hpp"
+#include "streams/pattern.hpp"
+
+namespace tailrace::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using storage::File;
+using storage::OpenMode;
+using storage::Target;
+
+struct Arguments {
+  std::string pattern;
+  std::string base;
+  std::string lead;
+  std::string timeout;
+  std::string calendar = "proleptic_gregorian";
+  std::string member;
+  std::string run;
+  bool quiet = false;
+};
+
+/// What to wait for, as the core's types.
+struct Wanted {
+  std::string path;
+  std::int64_t lead = 0;
+  std::optional<std::int64_t> timeout_seconds;
+  std::optional<Uuid> run;
+};
+
+enum class Seen { nothing, durable, ended };
+
+Result<streams::PatternContext> context_of(const Arguments& arguments) {
+  streams::PatternContext context;
+  const Result<Calendar> calendar = parse_calendar(arguments.calendar);
+  TR_TRY(calendar.status().in("--calendar"));
+  context.calendar = *calendar;
+  if (!arguments.base.empty()) {
+    const Result<DateTime> base = parse_time(arguments.base, context.calendar);
+    TR_TRY(base.status().in("--base"));
+    context.base = *base;
+  }
+  if (!arguments.member.empty()) {
+    const Result<std::int64_t> member = parse_integer(arguments.member, 0, 1'000'000'000);
+    TR_TRY(member.status().in("--member"));
+    context.member = static_cast<int>(*member);
+  }
+  return context;
+}
+
+Result<Wanted> wanted_by(const Arguments& arguments) {
+  Wanted wanted;
+  const Result<streams::PatternContext> context = context_of(arguments);
+  TR_TRY(context.status());
+  const Result<streams::Pattern> pattern = streams::Pattern::parse(arguments.pattern);
+  TR_TRY(pattern.status());
+  if (arguments.base.empty() && pattern->uses_time()) {
+    return Status(Code::settings,
+                  cat("file pattern \"", arguments.pattern, "\" names times; give --base 2026-03-01T00:00Z"));
+  }
+  const Result<std::int64_t> lead = parse_duration(arguments.lead);
+  TR_TRY(lead.status().in("--lead"));
+  wanted.lead = *lead;
+  Result<std::string> path = pattern->expand(*lead, *context);
+  TR_TRY(path.status());
+  wanted.path = std::move(*path);
+  if (!arguments.timeout.empty()) {
+    const Result<std::int64_t> timeout = parse_duration(arguments.timeout);
+    TR_TRY(timeout.status().in("--timeout"));
+    wanted.timeout_seconds = *timeout;
+  }
+  if (!arguments.run.empty()) {
+    const Result<Uuid> run = Uuid::parse(arguments.run);
+    TR_TRY(run.status().in("--run"));
+    wanted.run = *run;
+  }
+  return wanted;
+}
+
+/// Looks at one index again and again, reading it only when it has changed its size.
+class Watch {
+ public:
+  Watch(Target& target, const Wanted& wanted) : target_(target), wanted_(wanted) {}
+
+  Result<Seen> look() {
+    const std::string path = streams::index_path(wanted_.path);
+    Result<std::unique_ptr<File>> file = target_.open(path, OpenMode::read);
+    if (!file.is_ok()) {
+      if (file.status().error_number() == ENOENT) return Seen::nothing;
+      return file.status();
+    }
+    const Result<Bytes> size = (*file)->size();
+    TR_TRY(size.status());
+    // An equal size may hide other contents, cut back and written anew: every now and then it is read in any
+    // case.
+    if (*size == size_seen_ && ++looks_ % 16 != 0) return Seen::nothing;
+    const Result<streams::IndexContents> contents = streams::load_index(target_, path);
+    TR_TRY(contents.status());
+    size_seen_ = *size;
+    return judge(**file, *contents);
+  }
+
+ private:
+  Result<Seen> judge(File& index, const streams::IndexContents& contents) {
+    if (wanted_.run && contents.header.run != *wanted_.run) return Seen::nothing;
+    for (const streams::IndexStep& step : contents.steps) {
+      if (step.lead == wanted_.lead) return confirm(index, step);
+    }
+    if (contents.tail == streams::IndexTail::damaged) {
+      return Status(Code::corrupt, cat(streams::index_path(wanted_.path), ": ", contents.tail_text));
+    }
+    return contents.closed ? Seen::ended : Seen::nothing;
+  }
+
+  // The record may have been read between the writer's write and its fsync; our own fsync makes "durable"
+  // true in any case.
+  Result<Seen> confirm(File& index, const streams::IndexStep& step) {
+    TR_TRY(index.sync());
+    Result<std::unique_ptr<File>> data = target_.open(wanted_.path, OpenMode::read);
+    TR_TRY(data.status());
+    const Result<Bytes> size = (*data)->size();
+    TR_TRY(size.status());
+    if (*size >= step.end) return Seen::durable;
+    return Status(Code::corrupt, cat(wanted_.path, ": has ", *size, " bytes, but its index says that ",
+                                     step.end, " are committed"));
+  }
+
+  Target& target_;
+  const Wanted& wanted_;
+  Bytes size_seen_ = -1;
+  int looks_ = 0;
+};
+
+int wait_for(const Wanted& wanted, bool quiet) {
+  const std::unique_ptr<Target> target = storage::posix_target();
+  Watch watch(*target, wanted);
+  const auto begin = Clock::now();
+  for (auto pause = std::chrono::milliseconds(10);;
+       pause = std::min(pause * 2, std::chrono::milliseconds(500))) {
+    const Result<Seen> seen = watch.look();
+    if (!seen.is_ok()) return report("wait", seen.status());
+    if (*seen == Seen::durable) {
+      if (!quiet) std::puts(wanted.path.c_str());
+      return Exit::done;
+    }
+    if (*seen == Seen::ended) {
+      std::fprintf(stderr, "tailrace wait: %s was closed without lead %s\n", wanted.path.c_str(),
+                   duration_text(wanted.lead).c_str());
+      return Exit::ended;
+    }
+    auto sleep = std::chrono::duration_cast<std::chrono::nanoseconds>(pause);
+    if (wanted.timeout_seconds) {
+      const auto left = begin + std::chrono::seconds(*wanted.timeout_seconds) - Clock::now();
+      if (left <= Clock::duration::zero()) {
+        return report(
+            "wait", {Code::timeout, cat(wanted.path, ": lead ", duration_text(wanted.lead),
+                                        " was not durable within ", duration_text(*wanted.timeout_seconds))});
+      }
+      sleep = std::min<std::chrono::nanoseconds>(sleep, left);
+    }
+    std::this_thread::sleep_for(sleep);
+  }
+}
+
+int run(const Arguments& arguments) {
+  const Result<Wanted> wanted = wanted_by(arguments);
+  if (!wanted.is_ok()) {
+    report("wait", wanted.status());
+    return Exit::usage;
+  }
+  return wait_for(*wanted, arguments.quiet);
+}
+
+}  // namespace
+
+void add_wait(CLI::App& app, int& exit) {
+  CLI::App* command =
+      app.add_subcommand("wait", "Waits until a step is durable, and prints the name of its file");
+  const auto arguments = std::make_shared<Arguments>();
+  command->add_option("PATTERN", arguments->pattern, "the stream's file pattern, with its directory")
+      ->required();
+  command->add_option("--base", arguments->base, "the stream's base time, as 2026-03-01T00:00Z");
+  command->add_option("--lead", arguments->lead, "the step's lead, as 6h, 90m or 0")->required();
+  command->add_option("--timeout", arguments->timeout,
+                      "how long to wait, as 20m; 0 looks once (default: for ever)");
+  command->add_option("--calendar", arguments->calendar,
+                      "the stream's calendar (default: proleptic_gregorian)");
+  command->add_option("--member", arguments->member, "the ensemble member");
+  command->add_option("--run", arguments->run, "pass over what other runs than this UUID left behind");
+  command->add_flag("--quiet", arguments->quiet, "do not print the name of the file");
+  command->footer(
+      "Reads the index beside the file, nothing else: the program that writes need not be asked.\n\n"
+      "Exit codes: 0 the step is durable, 1 storage failed, 2 usage, 3 timeout, 4 the index or the file is\n"
+      "corrupt, 5 the file was closed without this step\n\n"
+      "Examples:\n"
+      "  tailrace wait 'fc_{base:%Y%m%d%H}+{lead:03h}.grib2' --base 2026-03-01T00:00Z --lead 6h --timeout "
+      "20m\n"
+      "  tailrace wait out/surface.grib2 --lead 45m --timeout 0 && plot out/surface.grib2");
+  command->callback([arguments, &exit] { exit = run(*arguments); });
+}
+
+}  // namespace tailrace::cli

@@ -48,10 +48,12 @@ class Grib2Encoder final : public Encoder {
       return {Code::argument, cat("field number ", key.field, " was not defined; ", fields_.size(), " were")};
     const Field& field = fields_[static_cast<std::size_t>(key.field)];
     const std::size_t before = out.size();
+    offending_ = -1;
     Status status = append(field, key, reinterpret_cast<double*>(values), count, out);
     if (!status.is_ok()) out.resize(before);
     return status.in(cat("field '", field.definition.name, "'"));
   }
+  [[nodiscard]] Index offending() const override { return offending_; }
 
  private:
   Status append(const Field& field, const RecordKey& key, double* values, Index count, ByteVector& out);
@@ -60,6 +62,7 @@ class Grib2Encoder final : public Encoder {
 
   const std::deque<Field>& fields_;
   bool own_simple_;
+  Index offending_ = -1;
   ByteVector bitmap_;
   grib2::EccodesPacking eccodes_;
 };
@@ -70,12 +73,13 @@ std::string place(const Field& field, Index level) {
 }
 
 // Only after the fast pass found that there is one: which value is not finite.
-Status not_finite(const Field& field, Index level, const double* values, Index count) {
+Status not_finite(const Field& field, Index level, const double* values, Index count, Index& offending) {
   const auto absent = [&](double x) {
     return field.definition.missing && std::isnan(*field.definition.missing) && std::isnan(x);
   };
   for (Index i = 0; i < count; ++i) {
     if (std::isfinite(values[i]) || absent(values[i])) continue;
+    offending = i;
     return {Code::data, cat(place(field, level), ", index ", i, ": the value is ",
                             std::isnan(values[i]) ? "NaN" : "infinite",
                             ", which GRIB2 cannot hold; correct it, or define the field with missing=")};
@@ -131,7 +135,7 @@ Status Grib2Encoder::append_values(const Field& field, const RecordKey& key, con
   if (definition.missing) {
     // An infinity, or a NaN that is not the missing value, must be named by its place before values move.
     const Range before = grib2::range_of(values, count);
-    if (!before.finite) TR_TRY(not_finite(field, key.level, values, count));
+    if (!before.finite) TR_TRY(not_finite(field, key.level, values, count, offending_));
     coded = grib2::compact(values, count, *definition.missing, bitmap_);
   }
   if (coded == 0) {
@@ -141,7 +145,7 @@ Status Grib2Encoder::append_values(const Field& field, const RecordKey& key, con
     return {};
   }
   const Range range = grib2::range_of(values, coded);
-  if (!range.finite) return not_finite(field, key.level, values, count);
+  if (!range.finite) return not_finite(field, key.level, values, count, offending_);
   if (range.least < -FLT_MAX || range.least > FLT_MAX) return too_large(field, key.level, range.least);
 
   double accuracy = definition.accuracy.value_or(0);
@@ -238,7 +242,7 @@ Status Grib2Codec::add(const FieldDefinition& field) {
   if (field.elements() > most_points)
     return {Code::format, cat("a record has ", field.elements(), " points, and GRIB2 holds at most ",
                               most_points, "; write it in parts")};
-  // ecCodes counts values in an int where it packs them itself.
+  // A precaution, not measured: sources of ecCodes near 2.28 loop over CCSDS values with an int.
   constexpr Index most_through_eccodes = 2147483647;
   if ((stream_.packing == "ccsds" || !own_simple_) && field.elements() > most_through_eccodes)
     return {Code::format, cat("a record of ", field.elements(), " points; CCSDS packing takes at most ",

@@ -128,7 +128,7 @@ TR_API int tr_layout_free(tr_layout **layout);
 
 /* Collective. `pattern`: file name with {base:%Y%m%d%H} {valid:%Y%m%d%H} {lead:03h} {lead:05m} {member:02}. Options: base=TIME (required),
  * format=grib2|raw, packing=simple|ccsds, calendar=, member=, members=, keys="...", existing=replace|continue|fail, on_full=fail|wait:DURATION,
- * deadline=DURATION, ready=SUFFIX, hook=COMMAND, and any GRIB key. No file is created before the first step. */
+ * deadline=DURATION, manifest=on|off, ready=SUFFIX, hook=COMMAND (run by the shell with the finished file as $1), and any GRIB key. No file is created before the first step. */
 TR_API int tr_stream_create(const char *pattern, const char *options, tr_stream **stream);
 
 /* Collective. Before the first step. Options: levels=TYPE[:LIST] (hybrid:1-40, pressure:1000,850,500, height:2, surface), vertical=FILE or

@@ -216,7 +216,7 @@ contains
     call c_log(to_c(tr_error()))
     ! The launcher kills a job as soon as one of its ranks has left: leave rank 0 the time to print.
     ignored = c_usleep(300000_c_int)
-    error stop 1
+    call stop_quietly()
   end subroutine
 
   ! A verdict of this rank alone, outside of a bracket.
@@ -227,7 +227,12 @@ contains
     if (code == 0 .or. present(ierr)) return
     write (error_unit, '(a)') 'tailrace: '//tr_error()
     flush (error_unit)
-    error stop 1
+    call stop_quietly()
+  end subroutine
+
+  ! As error stop 1, but the text just printed is not buried under a backtrace from every rank.
+  subroutine stop_quietly()
+    call c_exit(1_c_int)
   end subroutine
 
   ! ---- session -------------------------------------------------------------------------------------------
@@ -440,14 +445,14 @@ contains
   function levels_plain(type) result(levels)
     character(*), intent(in) :: type
     type(tr_levels) :: levels
-    levels%text = ' levels='//trim(type)
+    levels%text = 'levels='//trim(type)
   end function
 
   function levels_one(type, value) result(levels)
     character(*), intent(in) :: type
     class(*), intent(in) :: value
     type(tr_levels) :: levels
-    levels%text = ' levels='//trim(type)//':'//number_text(value)
+    levels%text = 'levels='//trim(type)//':'//number_text(value)
   end function
 
   function tr_surface() result(levels)
@@ -473,9 +478,9 @@ contains
     integer, intent(in), optional :: levels(:)
     type(tr_levels) :: made
     if (present(levels)) then
-      made%text = ' levels=hybrid:'//list_text(levels)
+      made%text = 'levels=hybrid:'//list_text(levels)
     else
-      made%text = ' levels=hybrid:1-'//number_text(nlev)
+      made%text = 'levels=hybrid:1-'//number_text(nlev)
     end if
   end function
 
@@ -526,7 +531,7 @@ contains
     character(:), allocatable, intent(inout) :: all
     character(*), intent(in) :: key
     character(*), intent(in), optional :: value
-    if (present(value)) all = all//' '//key//'='//quoted(trim(value))
+    if (present(value)) call append(all, key//'='//quoted(trim(value)))
   end subroutine
 
   ! As the library's options strings quote: within quotes the quote itself is doubled.
@@ -556,7 +561,9 @@ contains
   subroutine append(all, options)
     character(:), allocatable, intent(inout) :: all
     character(*), intent(in), optional :: options
-    if (present(options)) all = all//' '//trim(options)
+    if (.not. present(options)) return
+    if (len(all) > 0) all = all//' '
+    all = all//trim(options)
   end subroutine
 
   ! What is no number becomes a text that the library refuses on all ranks, naming the key.

@@ -14,6 +14,7 @@ module column
 
   real(dp), parameter :: lapse = 0.0065_dp, gas = 287.05_dp, kappa = gas * lapse / gravity
   real(dp), parameter :: level_500 = 50000.0_dp, standard = 101300.0_dp        ! Pa
+  real(dp), parameter :: log_250 = log(25000.0_dp)
   real(dp), allocatable :: half_a(:), half_b(:)                 ! p = a + b * surface pressure, at half levels
   real(real32), allocatable :: t(:,:,:), u(:,:,:), v(:,:,:)     ! K, m/s along the grid's axes
   real(real32), allocatable :: surface_pressure(:,:)            ! Pa
@@ -121,27 +122,33 @@ contains
     pressure_at_ground = sea_level_pressure(i,j) * (1.0_dp - lapse * ground(i,j) / warmth(i,j))**(1.0_dp / kappa)
   end function
 
-  ! After diagnose_surface.
+  ! After diagnose_surface. The jet is strongest at 250 hPa; friction slows and backs the wind in the lowest kilometre.
   subroutine diagnose_levels()
     integer :: i, j, k
-    real(dp) :: ps, p, a, b, wind_x, wind_y, warm, cold, layer, growth
+    real(dp) :: a, b, ps, logarithm, warm, cold, growth, layer
+    real(dp), dimension(ilo:ihi, jlo:jhi) :: wind_x, wind_y, sea_level_logarithm, stratosphere
+    do j = jlo, jhi
+      do i = ilo, ihi
+        call wind_at(i, j, wind_x(i,j), wind_y(i,j))
+        sea_level_logarithm(i,j) = log(sea_level_pressure(i,j))
+        stratosphere(i,j) = 215.0_dp - 0.012_dp * (state%h(i,j) + ground(i,j) - 5500.0_dp)
+      end do
+    end do
     do k = 1, levels
       a = 0.5_dp * (half_a(k-1) + half_a(k))
       b = 0.5_dp * (half_b(k-1) + half_b(k))
       do j = jlo, jhi
         do i = ilo, ihi
           ps = surface_pressure(i,j)
-          p = a + b * ps
-          warm = warmth(i,j) * exp(kappa * log(p / sea_level_pressure(i,j)))
-          cold = 215.0_dp - 0.012_dp * (state%h(i,j) + ground(i,j) - 5500.0_dp)
+          logarithm = log(a + b * ps)
+          warm = warmth(i,j) * exp(kappa * (logarithm - sea_level_logarithm(i,j)))
+          cold = stratosphere(i,j)
           t(i,j,k) = real(0.5_dp * (warm + cold + sqrt((warm - cold)**2 + 25.0_dp)), real32)
-          ! The jet is strongest at 250 hPa; friction slows and backs the wind in the lowest kilometre.
-          growth = 0.45_dp + 1.15_dp * exp(-(log(p / 25000.0_dp) / 0.9_dp)**2)
-          layer = exp(-13.0_dp * (1.0_dp - p / ps))
+          growth = 0.35_dp + 1.25_dp / (1.0_dp + 1.4_dp * (logarithm - log_250)**2)
+          layer = 1.0_dp / (1.0_dp + (14.0_dp * (1.0_dp - (a + b * ps) / ps))**2)
           growth = growth * (1.0_dp - 0.4_dp * layer)
-          call wind_at(i, j, wind_x, wind_y)
-          u(i,j,k) = real(growth * (wind_x - 0.4_dp * layer * wind_y), real32)
-          v(i,j,k) = real(growth * (wind_y + 0.4_dp * layer * wind_x), real32)
+          u(i,j,k) = real(growth * (wind_x(i,j) - 0.4_dp * layer * wind_y(i,j)), real32)
+          v(i,j,k) = real(growth * (wind_y(i,j) + 0.4_dp * layer * wind_x(i,j)), real32)
         end do
       end do
     end do

@@ -26,7 +26,7 @@ import sys
 import time
 from pathlib import Path
 
-BYTES_PER_VALUE = 0.9          # of a packed field here, measured: only to choose a rate
+BYTES_PER_VALUE = 0.67         # of a packed field here, measured: only to choose a rate
 TERMINAL = sys.stdout.isatty()
 
 
@@ -107,9 +107,10 @@ class Launcher:
         if self.mpiexec is None:
             raise Failure("no mpirun found. Install with:  apt-get install openmpi-bin")
         version = subprocess.run([self.mpiexec, "--version"], capture_output=True, text=True).stdout
-        self.openmpi = "Open MPI" in version or "OpenRTE" in version
-        self.name = version.strip().splitlines()[0] if self.openmpi else "MPICH"
-        self.yielding = next(iter(sorted(build.rglob("libmpich_yield.so"))), None)
+        self.openmpi = "Open MPI" in version or "OpenRTE" in version or "open-mpi" in version
+        number = re.search(r"\d+\.\d+\.\d+", version)
+        self.name = ("Open MPI " if self.openmpi else "MPICH ") + (number.group() if number else "")
+        self.yielding = next(iter(sorted(build.rglob("libtailrace_mpich_yield.so"))), None)
 
     def command(self, ranks):
         if self.openmpi:
@@ -211,12 +212,12 @@ def grib_bytes(run):
 
 
 def choose_rate(args, alone):
-    """A rate at which writing everything takes about four fifths of the forecast's own time, in whole MB/s."""
+    """A rate at which writing everything takes about four fifths of the forecast's own time, to two digits."""
     full = 0 if args.output_every == 0 else args.hours // args.output_every
     surface = 0 if args.surface_every == 0 else args.hours // args.surface_every
     values = args.nx * args.ny * (full * (3 * args.levels + 2) + surface * 3)
     rate = values * BYTES_PER_VALUE / (0.8 * alone.timings["forecast_seconds"])
-    return f"{max(1, round(rate / 1e6))}MB/s"
+    return f"{max(0.1, float(f'{rate / 1e6:.2g}')):g}MB/s"
 
 
 def shown_rate(rate):
@@ -426,11 +427,13 @@ def whole(launcher, args):
 def conclude(args, figures, rate):
     say()
     print_table(figures)
-    alone, inline, *served = figures
+    _, inline, *served = figures
     say()
     if served:
-        say(f"  Waiting for output: {inline['blocked_seconds']:.2f} s inline, {served[0]['blocked_seconds']:.2f} s with "
-            f"{served[0]['title']}. Storage: {shown_rate(rate)}.")
+        first = served[0]
+        say(f"  Waiting for output while the forecast runs: {inline['blocked_in_steps_seconds']:.2f} s inline, "
+            f"{first['blocked_in_steps_seconds']:.2f} s with {first['title']}, which had {first['closing_seconds']:.2f} s left to "
+            f"write at the end. Storage: {shown_rate(rate)}.")
     if cores() < args.ranks + max(args.servers, default=0):
         say(f"  {args.ranks} ranks and their servers share {cores()} cores here: what a server encodes, a rank has to wait for.")
     say(f"  Left in {args.out}/: GRIB2 files, demo.html, summary.json, report.json, trace.json")

@@ -13,7 +13,7 @@ module output
   character(*), parameter :: base = '2026-03-01T00:00Z'
   type(tr_layout) :: grid
   type(tr_stream) :: full, surface
-  logical :: writing = .false.
+  logical :: writing = .false., lost = .false.
   real(dp) :: output_seconds = 0.0_dp      ! in calls of this module, since the start
 
 contains
@@ -64,7 +64,7 @@ contains
     call full%put('sp', surface_pressure)
     call full%put('tp', precipitation)
     call full%end(ierr)                        ! captured: the fields may change from here on
-    if (ierr /= 0) call tr_log('the forecast goes on, but its output failed: '//tr_error())
+    call note(ierr)
     output_seconds = output_seconds + (MPI_Wtime() - since)
   end subroutine
 
@@ -79,8 +79,16 @@ contains
     call surface%put('tp', precipitation)
     call surface%put('gh', height_500)
     call surface%end(ierr)
-    if (ierr /= 0) call tr_log('the forecast goes on, but its output failed: '//tr_error())
+    call note(ierr)
     output_seconds = output_seconds + (MPI_Wtime() - since)
+  end subroutine
+
+  ! A forecast whose output fails goes on: some of it may still reach the storage. `ierr` is the same on every rank.
+  subroutine note(ierr)
+    integer, intent(in) :: ierr
+    if (ierr == 0) return
+    lost = .true.
+    call tr_log('the forecast goes on, but its output failed: '//tr_error())
   end subroutine
 
   ! Returns once everything is on storage. `failed`, the same on every rank: something is missing there.
@@ -88,16 +96,16 @@ contains
     logical, intent(out) :: failed
     integer  :: ierr
     real(dp) :: since
-    failed = .false.
     since = MPI_Wtime()
     if (writing) then
       call full%close(ierr)
-      failed = ierr /= 0
       if (ierr /= 0) call tr_log(tr_error())
+      lost = lost .or. ierr /= 0
       call surface%close(ierr)
-      failed = failed .or. ierr /= 0
       if (ierr /= 0) call tr_log(tr_error())
+      lost = lost .or. ierr /= 0
     end if
+    failed = lost
     call grid%free()
     output_seconds = output_seconds + (MPI_Wtime() - since)
   end subroutine

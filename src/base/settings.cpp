@@ -89,7 +89,7 @@ struct Row {
 };
 
 // The one table of settings: reading, `tailrace settings` and docs/settings.md all come from here.
-constexpr std::array<Row, 13> kTable{{
+constexpr std::array<Row, 14> kTable{{
     {{"servers", "0", "servers", "",
       "which ranks become I/O servers: `n` (that many, spread over the nodes), `node:k` (k on each node), "
       "`last:n` (the last n "
@@ -119,6 +119,10 @@ constexpr std::array<Row, 13> kTable{{
     {{"throttle", "", "rate[,latency]", "",
       "slows storage to a stated rate, as `50MB/s` or `50MB/s,2ms`; for tests and benchmarks"},
      set_text<&Settings::throttle>},
+    {{"fault", "", "fault plan", "",
+      "fails storage calls on purpose, for tests: `rank=2 nth=3 fault=enospc calls=write,sync for=good` (rank of "
+      "the world, all without it; faults eio, enospc, edquot, eintr, short)"},
+     set_text<&Settings::fault>},
     {{"target", "posix", "choice", "", "how bytes reach storage: `posix` or `uring` (Linux io_uring)"},
      set_target},
     {{"checked", "off", "switch", "",

@@ -62,6 +62,7 @@ struct Settings {
   std::optional<std::int64_t> timeout_seconds;   // none = never give up
   std::optional<std::int64_t> watchdog_seconds;  // none = silent
   std::string throttle;                          // as storage::parse_throttle takes it; "" = none
+  std::string fault;                             // "rank=N" and what storage::parse_fault takes; "" = none
   TargetKind target = TargetKind::posix;
   bool checked = false;
   int progress_sleep_us = 0;

@@ -103,7 +103,23 @@ Status agree_on_node(MPI_Comm node, const Status& mine) {
   return Status::unpack(unpacker);
 }
 
-Bytes first_number_in(const char* path) {
+/// Directories that may hold this process's memory limit: its own group's and the root's, of both versions.
+std::vector<std::string> own_cgroups() {
+  std::vector<std::string> groups{"/sys/fs/cgroup", "/sys/fs/cgroup/memory/."};
+  std::ifstream file("/proc/self/cgroup");
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t first = line.find(':');
+    const std::size_t second = line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    const std::string path = line.substr(second + 1);
+    if (controllers.empty()) groups.push_back("/sys/fs/cgroup" + path);
+    if (controllers == "memory") groups.push_back("/sys/fs/cgroup/memory/" + path);
+  }
+  return groups;
+}
+
+Bytes first_number_in(const std::string& path) {
   std::ifstream file(path);
   Bytes value = 0;
   return file >> value ? value : std::numeric_limits<Bytes>::max();
@@ -120,12 +136,11 @@ Bytes available_memory() {
     Bytes kibibytes = 0;
     if (words >> key >> kibibytes && key == "MemAvailable:") available = kibibytes * 1024;
   }
-  // cgroup v2 tells its limit as "max" or a number; v1 in another file (cgroups(7)).
-  for (const auto& [limit, usage] : {std::pair{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"},
-                                     std::pair{"/sys/fs/cgroup/memory/memory.limit_in_bytes",
-                                               "/sys/fs/cgroup/memory/memory.usage_in_bytes"}}) {
-    const Bytes most = first_number_in(limit);
-    const Bytes used = first_number_in(usage);
+  for (const std::string& group : own_cgroups()) {
+    // Version 2 tells its limit as "max" or a number, version 1 in other files (cgroups(7)).
+    const bool second = group.find("/memory/") == std::string::npos;
+    const Bytes most = first_number_in(group + (second ? "/memory.max" : "/memory.limit_in_bytes"));
+    const Bytes used = first_number_in(group + (second ? "/memory.current" : "/memory.usage_in_bytes"));
     if (most != std::numeric_limits<Bytes>::max() && used != std::numeric_limits<Bytes>::max()) {
       available = std::min(available, std::max<Bytes>(0, most - used));
     }

@@ -71,6 +71,8 @@ struct Context {
   int streams = 0;                              // open ones, which share the workspace
   Statistics& statistics;
   std::function<Result<std::unique_ptr<Ledger>>(const Opening&)> make_ledger;
+  std::map<int, std::map<std::string, Counters>> said{};  // by homed compute rank and stream: with their last end of step
+  bool news = false;                            // a step became durable since the last report
 
   [[nodiscard]] Bytes workspace_per_stream() const { return workspace / (streams > 0 ? streams : 1); }
   void send_to_server(int server, const Packer& message) {

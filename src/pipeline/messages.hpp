@@ -27,6 +27,7 @@ enum class Message : std::uint32_t {
   farewell = 21,  // server with compute ranks -> server 0: they have left; how many streams they had
   finish = 22,    // server 0 -> servers: all ranks have left; how many streams there were
   statistics = 23,// everyone -> server 0: counters of the report
+  so_far = 26,    // server -> server 0: the counters of its ranks while the run goes on
   layout_part = 24,  // compute rank -> servers: its indices of an indexed layout
 };
 

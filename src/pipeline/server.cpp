@@ -18,7 +18,8 @@ Server::Server(comm::Transport& transport, const exchange::Roster& roster, execu
       context_{transport, roster_, setup.me, workers, files, {}, setup.workspace, 0, statistics,
                std::move(setup.make_ledger)},
       mirrors_(std::move(setup.mirrors)),
-      on_statistics_(std::move(setup.on_statistics)) {
+      on_statistics_(std::move(setup.on_statistics)),
+      reporting_(setup.reporting) {
   for (auto& [c, reader] : setup.lanes) context_.lanes.emplace(c, LaneCursor(std::move(reader)));
   homed_ = static_cast<int>(roster_.homed(context_.me).size());
   homes_ = static_cast<int>(std::set<int>(roster_.home.begin(), roster_.home.end()).size());
@@ -53,6 +54,7 @@ bool Server::on_message(std::uint32_t kind, int source, Unpacker& in) {
       ++homes_left_;
       streams_in_all_ = in.get<std::int64_t>();
       return true;
+    case Message::so_far: on_so_far(in); return true;
     case Message::finish:
       finishing_ = true;
       streams_in_all_ = in.get<std::int64_t>();
@@ -211,6 +213,7 @@ bool Server::advance() {
       moved = true;
     }
   }
+  moved = report_so_far() || moved;
   return leave() || moved;
 }
 
@@ -295,6 +298,38 @@ bool Server::take_data(int source, const std::function<bool()>& wanted) {
   return moved;
 }
 
+/// Tells server 0 the counters after a commit, at most once a second.
+bool Server::report_so_far() {
+  constexpr std::int64_t second = 1'000'000'000;
+  if (!reporting_ || !context_.news || context_.transport.now() - reported_at_ < second) return false;
+  context_.news = false;
+  reported_at_ = context_.transport.now();
+  Packer out;
+  Statistics own;
+  own.streams = context_.statistics.streams;
+  own.durable = context_.statistics.durable;
+  out.put(Message::so_far).put(context_.transport.rank());
+  own.pack(out);
+  for (const auto& [c, streams] : context_.said) {
+    // With 0 servers a rank's counters are its server's already.
+    if (roster_.self_served) break;
+    Statistics rank;
+    rank.streams = streams;
+    out.put(roster_.compute_transport[static_cast<std::size_t>(c)]);
+    rank.pack(out);
+  }
+  context_.send_to_server(0, out);
+  return true;
+}
+
+void Server::on_so_far(Unpacker& in) {
+  while (in.ok() && !in.rest().empty()) {
+    const int rank = in.get<int>();
+    so_far_[rank] = Statistics::unpack(in);
+  }
+  if (on_statistics_) on_statistics_(so_far_);
+}
+
 bool Server::leave() {
   bool moved = false;
   if (!said_farewell_ && homed_ > 0 && left_ == homed_ && streams_.empty()) {
@@ -322,7 +357,7 @@ bool Server::leave() {
       static_cast<std::size_t>(roster_.self_served ? roster_.servers() : roster_.servers() + roster_.computes());
   if (!over_ && told_ && (context_.me != 0 || gathered_.size() == everybody)) {
     over_ = moved = true;
-    if (context_.me == 0 && on_statistics_) on_statistics_(std::move(gathered_));
+    if (context_.me == 0 && on_statistics_) on_statistics_(gathered_);
   }
   return moved;
 }

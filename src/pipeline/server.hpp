@@ -20,8 +20,10 @@ class Server {
     std::map<int, std::unique_ptr<comm::LaneMirror>> mirrors;          // by compute rank: lanes from other nodes
     Bytes workspace = 0;
     std::function<Result<std::unique_ptr<Ledger>>(const Opening&)> make_ledger;
-    /// On server 0 only: what everybody had to tell, when all have left.
-    std::function<void(std::map<int, Statistics>)> on_statistics;
+    /// Whether counters travel to server 0 during the run.
+    bool reporting = false;
+    /// On server 0 only: what everybody had to tell so far (after commits, at most once a second), and when all have left.
+    std::function<void(const std::map<int, Statistics>&)> on_statistics;
   };
   Server(comm::Transport& transport, const exchange::Roster& roster, executor::Workers& workers, OpenFiles& files,
          Statistics& statistics, Setup setup);
@@ -55,11 +57,13 @@ class Server {
   bool poll_data();
   void send_sequences();
   bool leave();
+  bool report_so_far();
+  void on_so_far(Unpacker& in);
 
   exchange::Roster roster_;
   Context context_;
   std::map<int, std::unique_ptr<comm::LaneMirror>> mirrors_;
-  std::function<void(std::map<int, Statistics>)> on_statistics_;
+  std::function<void(const std::map<int, Statistics>&)> on_statistics_;
   std::map<std::uint32_t, Stream> streams_;
   std::map<std::uint32_t, Opening> pending_;                 // parts of their layouts are still to come
   std::map<std::uint32_t, std::map<std::pair<int, int>, std::vector<Index>>> parts_;  // stream -> (layout, rank) -> indices
@@ -76,6 +80,9 @@ class Server {
   bool finishing_ = false;                                   // server 0 said so
   bool told_ = false;                                        // statistics sent
   std::map<int, Statistics> gathered_;                       // by transport rank
+  bool reporting_ = false;
+  std::int64_t reported_at_ = 0;
+  std::map<int, Statistics> so_far_;                         // by transport rank, on server 0
   bool over_ = false;
 };
 

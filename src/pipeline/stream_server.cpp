@@ -207,13 +207,11 @@ bool StreamServer::on_end(int c, Lane& lane, const Descriptor& descriptor) {
   const std::int64_t number = lane.step;
   if (context_.roster.home[static_cast<std::size_t>(c)] == context_.me) {
     ByteVector scratch;
-    if (descriptor.bytes > 0) {
-      Unpacker in(cursor.reader().bytes(cursor.number(), scratch));
-      // What the rank itself met explains what its lane lacks.
-      step.status = first_cause(step.status, Status::unpack(in));
-    } else {
-      step.status = first_cause(step.status, lane.status);
-    }
+    Unpacker in(cursor.reader().bytes(cursor.number(), scratch));
+    const Status own = Status::unpack(in);
+    context_.said[c][opening_name_] = in.get<Counters>();
+    // What the rank itself met explains what its lane lacks.
+    step.status = first_cause(step.status, own.is_ok() ? lane.status : own);
     step.stamps[c] = descriptor.stamp;
     if (++step.ended == static_cast<int>(homed_.size())) {
       say(Message::ended, [&](Packer& out) {

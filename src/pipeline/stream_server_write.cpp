@@ -107,6 +107,7 @@ void StreamServer::on_sync(Unpacker& in) {
 void StreamServer::on_verdict(VerdictKind kind, std::int64_t step, const Status& status) {
   if (kind == VerdictKind::finished) finished_ = true;
   if (kind == VerdictKind::durable) {
+    context_.news = true;
     if (const auto found = steps_.find(step); found != steps_.end()) {
       for (const auto& [c, stamp] : found->second.stamps) {
         if (!status.is_ok() || stamp == 0) continue;

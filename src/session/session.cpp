@@ -6,10 +6,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <ctime>
 #include <thread>
 
+#include "base/options.hpp"
 #include "base/text.hpp"
 #include "session/report.hpp"
 
@@ -60,6 +63,41 @@ Status same_everywhere(MPI_Comm comm, const Status& mine) {
   return {};
 }
 
+/// SIGTERM goes to every process of a job: a server must outlive it until the compute ranks have left, and drain what
+/// they put.
+class KeepServing {
+ public:
+  KeepServing() {
+    struct sigaction action = {};
+    action.sa_handler = SIG_IGN;
+    ::sigaction(SIGTERM, &action, &before_);
+  }
+  ~KeepServing() { ::sigaction(SIGTERM, &before_, nullptr); }
+  KeepServing(const KeepServing&) = delete;
+  KeepServing& operator=(const KeepServing&) = delete;
+
+ private:
+  struct sigaction before_ = {};
+};
+
+/// "rank=2 nth=3": which rank of the world the plan is for (-1: all), and the rest, which is the storage's.
+Result<int> take_fault_rank(std::string& plan) {
+  std::string rest;
+  int rank = -1;
+  for (const std::string& word : split(plan, ' ')) {
+    if (!word.starts_with("rank=")) {
+      rest += cat(rest.empty() ? "" : " ", word);
+      continue;
+    }
+    const auto [end, error] = std::from_chars(word.data() + 5, word.data() + word.size(), rank);
+    if (error != std::errc{} || end != word.data() + word.size() || rank < 0) {
+      return Status(Code::settings, cat("TAILRACE_FAULT: ", word, " names no rank; ranks are counted from 0"));
+    }
+  }
+  plan = rest;
+  return rank;
+}
+
 void nap(std::int64_t nanoseconds) {
   timespec time{0, static_cast<long>(nanoseconds)};
   ::nanosleep(&time, nullptr);
@@ -76,6 +114,10 @@ Result<std::unique_ptr<Session>> Session::create(MPI_Comm world, const char* opt
 Session::~Session() {
   server_.reset();
   workers_.reset();
+  if (faulty_) {
+    log(LogLevel::warn, cat("TAILRACE_FAULT: rank ", world_rank_, " made ", faulty_->calls(), " such storage calls; ",
+                            faulty_->fired() ? "it struck" : "it struck none"));
+  }
   if (transport_) transport_->free();
   int finalized = 0;
   MPI_Finalized(&finalized);
@@ -142,6 +184,14 @@ Status Session::make_storage() {
     Result<storage::Throttle> throttle = storage::parse_throttle(settings_.throttle);
     TR_TRY(throttle.status());
     target_ = storage::throttled_target(target_, *throttle);
+  }
+  if (!settings_.fault.empty()) {
+    std::string text = settings_.fault;
+    const Result<int> rank = take_fault_rank(text);
+    TR_TRY(rank.status());
+    const Result<storage::FaultPlan> plan = storage::parse_fault(text);
+    TR_TRY(plan.status());
+    if (*rank < 0 || *rank == world_rank_) target_ = faulty_ = storage::faulty_target(target_, *plan);
   }
   files_ = std::make_unique<pipeline::OpenFiles>(target_);
   return {};
@@ -222,6 +272,7 @@ Status Session::make_staging(MPI_Comm world) {
 }
 
 Status Session::make_server(LedgerFactory make_ledger) {
+  statistics_.tracing = !settings_.trace.empty();
   if (!is_server() && !roster_.self_served) return {};
   pipeline::Server::Setup setup;
   setup.me = me_;
@@ -229,11 +280,11 @@ Status Session::make_server(LedgerFactory make_ledger) {
   setup.make_ledger = [make_ledger = std::move(make_ledger), target = target_](const pipeline::Opening& opening) {
     return make_ledger(opening, target);
   };
-  setup.on_statistics = [this](std::map<int, pipeline::Statistics> all) {
+  setup.reporting = !settings_.report.empty();
+  setup.on_statistics = [this](const std::map<int, pipeline::Statistics>& all) {
     const Status written = write_report(settings_, roster_, all);
     if (!written.is_ok()) log(LogLevel::error, written.text());
   };
-  statistics_.tracing = !settings_.trace.empty();
   if (roster_.self_served) {
     setup.lanes.emplace(me_, std::make_unique<pipeline::LentLaneReader>(lent_));
     workers_ = executor::inline_workers();
@@ -263,8 +314,7 @@ Status Session::make_server(LedgerFactory make_ledger) {
       setup.mirrors.emplace(c, std::make_unique<comm::LaneMirror>(*lane, *transport_, roster_.compute_transport[i]));
       setup.lanes.emplace(c, std::make_unique<comm::SharedLaneReader>(lane->header(), lane->data(), 0));
     }
-    int threads = settings_.threads;
-    if (threads == 0) threads = 1;
+    const int threads = encoder_threads();
     if (bells_ == nullptr) bells_ = &own_bells_;
     comm::Doorbell& bell = bells_->reader[reader_];
     Result<std::unique_ptr<executor::Workers>> workers = executor::thread_workers(threads, [&bell] { bell.ring(); });
@@ -273,6 +323,16 @@ Status Session::make_server(LedgerFactory make_ledger) {
   }
   server_ = std::make_unique<pipeline::Server>(*transport_, roster_, *workers_, *files_, statistics_, std::move(setup));
   return {};
+}
+
+/// As many as there are cores which no rank of the node has, shared by its servers; at least one.
+int Session::encoder_threads() const {
+  if (settings_.threads > 0) return settings_.threads;
+  const int node = facts_[static_cast<std::size_t>(world_rank_)].node;
+  const auto ranks = std::count_if(facts_.begin(), facts_.end(), [&](const RankFacts& rank) { return rank.node == node; });
+  const auto servers = std::count(roster_.server_node.begin(), roster_.server_node.end(), node);
+  const auto cores = static_cast<std::ptrdiff_t>(std::thread::hardware_concurrency());
+  return static_cast<int>(std::clamp<std::ptrdiff_t>((cores - ranks) / std::max<std::ptrdiff_t>(servers, 1), 1, 4));
 }
 
 void Session::print_plan(Bytes staging) const {
@@ -285,7 +345,7 @@ void Session::print_plan(Bytes staging) const {
   log(LogLevel::info, cat("plan: ranks=", facts_.size(), " compute=", roster_.computes(), " servers=", servers,
                           " executor=", servers == 0 ? "inline" : "servers", " progress=", progress,
                           " staging=", staging, " bytes a node, lane=", budget_.lane.empty() ? 0 : budget_.lane[0],
-                          " workspace=", budget_.workspace[0], " threads=", settings_.threads == 0 ? 1 : settings_.threads));
+                          " workspace=", budget_.workspace[0], " threads=", servers == 0 ? 0 : encoder_threads()));
   for (const SettingValue& value : settings_.values) {
     if (value.origin != "default") log(LogLevel::info, cat("plan: ", value.name, "=", value.value, " (", value.origin, ")"));
   }
@@ -371,6 +431,7 @@ std::int64_t Session::publish(const std::function<bool()>& attempt) {
 }
 
 void Session::serve() {
+  const KeepServing guard;
   comm::GoingToSleep sleep;
   const bool others = roster_.servers() > 1 || !mirrored_.empty();
   std::chrono::nanoseconds limit = others ? std::chrono::microseconds(100) : std::chrono::microseconds(500);

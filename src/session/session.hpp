@@ -15,6 +15,7 @@
 #include "pipeline/outlet.hpp"
 #include "pipeline/server.hpp"
 #include "session/select.hpp"
+#include "storage/faulty.hpp"
 
 namespace tailrace::session {
 
@@ -72,6 +73,7 @@ class Session {
   Status make_storage();
   Status make_staging(MPI_Comm world);
   Status make_server(LedgerFactory make_ledger);
+  [[nodiscard]] int encoder_threads() const;
   void print_plan(Bytes staging) const;
   void dispatch(comm::Envelope& envelope);
   [[nodiscard]] Bytes staging_bytes(MPI_Comm node) const;
@@ -92,6 +94,7 @@ class Session {
   int reader_ = 0;                   // this server's number on its node
   std::map<int, std::unique_ptr<comm::PrivateLane>> mirrored_;
   std::shared_ptr<storage::Target> target_;
+  std::shared_ptr<storage::FaultyTarget> faulty_;  // where TAILRACE_FAULT asks for failures
   std::unique_ptr<pipeline::OpenFiles> files_;
   std::unique_ptr<executor::Workers> workers_;
   pipeline::Statistics statistics_;

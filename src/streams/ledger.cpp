@@ -24,16 +24,11 @@ namespace {
 using pipeline::Opening;
 using pipeline::StepEntry;
 
-/// Runs `command` in a shell with TAILRACE_FILE set; a failing hook is reported and changes nothing else.
+/// Runs `command` in a shell with the file as $1; a failing hook is reported and changes nothing else.
 void run_hook(const std::string& command, const std::string& path) {
-  const std::string assignment = cat("TAILRACE_FILE=", path);
-  std::vector<char*> environment;
-  for (char** entry = environ; *entry != nullptr; ++entry) environment.push_back(*entry);
-  environment.push_back(const_cast<char*>(assignment.c_str()));
-  environment.push_back(nullptr);
-  const char* arguments[] = {"sh", "-c", command.c_str(), nullptr};
+  const char* arguments[] = {"sh", "-c", command.c_str(), "tailrace-hook", path.c_str(), nullptr};
   pid_t child = 0;
-  int status = posix_spawn(&child, "/bin/sh", nullptr, nullptr, const_cast<char* const*>(arguments), environment.data());
+  int status = posix_spawn(&child, "/bin/sh", nullptr, nullptr, const_cast<char* const*>(arguments), environ);
   if (status == 0) ::waitpid(child, &status, 0);
   if (status != 0) log(LogLevel::warn, cat("hook '", command, "' failed for ", path, " (status ", status, ")"));
 }
@@ -125,11 +120,14 @@ class FileLedger final : public pipeline::Ledger {
   Result<IndexWriter> open_index(const std::string& path, std::int64_t lead) {
     Result<bool> exists = target_->exists(path);
     TR_TRY(exists.status());
+    Result<bool> indexed = target_->exists(index_path(path));
+    TR_TRY(indexed.status());
     if (*exists && request_.options.existing == Existing::fail) {
       return Status(Code::state, cat(path, " exists already (existing=fail): remove it, or say existing=replace or "
                                            "existing=continue"));
     }
-    if (*exists && request_.options.existing == Existing::resume) return continue_index(path, lead);
+    // Data without an index was never committed: a crash between the two creations leaves it.
+    if (*indexed && request_.options.existing == Existing::resume) return continue_index(path, lead);
     if (!request_.options.ready_suffix.empty()) {
       TR_TRY(remove_ready_marker(*target_, path, request_.options.ready_suffix));
     }

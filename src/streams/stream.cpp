@@ -333,10 +333,11 @@ Status Stream::end() {
   }
   in_step_ = false;
   const Status mine = std::exchange(latched_, Status());
-  Packer packed;
-  if (!mine.is_ok()) mine.pack(packed);
-  tell(Descriptor::Kind::end, packed.bytes());
   ++counters().steps;
+  Packer packed;
+  mine.pack(packed);
+  packed.put(counters());
+  tell(Descriptor::Kind::end, packed.bytes());
   const std::int64_t told = session_.transport().now();
   const bool inline_run = session_.roster().self_served;
   const std::int64_t needed = inline_run ? step_ : step_ - 1;

@@ -72,7 +72,10 @@ int main(int argc, char** argv) {
     const std::string name = "cpp_face_" + std::to_string(ranks) + ".raw";
     if (tr::Status s = write(name); !s.is_ok()) why = s.text();
     if (why.empty() && rank == 0 && !holds_the_field_twice(name)) why = name + " differs from the field";
-    if (rank == 0) std::remove(name.c_str());
+    if (rank == 0) {
+      std::remove(name.c_str());
+      std::remove((name + ".idx").c_str());
+    }
   }
   if (tr::Status s = tr::finalize(); !s.is_ok() && why.empty()) why = s.text();
   if (!why.empty()) std::fprintf(stderr, "%s\n", why.c_str());

@@ -188,7 +188,7 @@ contains
     call grid%callback([20, 30], by_first_index)
     call expect('tr_layout_callback shape=30,20 owner=1211')
     call grid%georeference(sample='climate file.grib2', keys='a=1, b=2', options='Ni=3')
-    call expect('tr_layout_georeference [ sample="climate file.grib2" keys="a=1, b=2" Ni=3]')
+    call expect('tr_layout_georeference [sample="climate file.grib2" keys="a=1, b=2" Ni=3]')
   end subroutine
 
   ! Bounds fill arrays of either integer kind; what does not fit is an error, not a wrong number.
@@ -228,10 +228,10 @@ contains
     padded = 'ccsds'
     call stream%create('fc_{lead:03h}  ', base='2026-03-01T00:00Z', packing=padded, keys='centre=98, x=1', &
                        member=7, members=51_int64, on_full='wait:10m', options='ready=.ok')
-    call expect('tr_stream_create [fc_{lead:03h}] [ base=2026-03-01T00:00Z packing=ccsds member=7'// &
+    call expect('tr_stream_create [fc_{lead:03h}] [base=2026-03-01T00:00Z packing=ccsds member=7'// &
                 ' members=51 on_full=wait:10m keys="centre=98, x=1" ready=.ok]')
     call stream%create('x', hook='say "done"', calendar='', format='raw')
-    call expect('tr_stream_create [x] [ format=raw calendar="" hook="say ""done"""]')
+    call expect('tr_stream_create [x] [format=raw calendar="" hook="say ""done"""]')
     call stream%begin(lead=3600)
     call expect('tr_stream_begin lead=3600')
     call stream%begin(lead=5000000000_int64)
@@ -246,20 +246,20 @@ contains
     write (real_type, '(i0)') TR_REAL
     call grid%block([20, 30])
     call stream%define('t', grid, tr_surface(), accuracy=0.01)
-    call expect('tr_stream_define [t] type='//trim(real_type)//' [ levels=surface accuracy=0.01]')
+    call expect('tr_stream_define [t] type='//trim(real_type)//' [levels=surface accuracy=0.01]')
     call stream%define('t', grid, tr_surface(), type=TR_I16, accuracy=0.1_real64, missing=-9999, &
                        bits=12_int8, statistic='accum', since='start', at_zero='omit', keys='a=1', &
                        options='b=2')
-    call expect('tr_stream_define [t] type=2 [ levels=surface accuracy=0.1 bits=12 missing=-9999'// &
+    call expect('tr_stream_define [t] type=2 [levels=surface accuracy=0.1 bits=12 missing=-9999'// &
                 ' statistic=accum since=start at_zero=omit keys=a=1 b=2]')
     call stream%define('t', grid, type=TR_F64, relative_accuracy=1e-7_real32, missing=-1e20_real64)
-    call expect('tr_stream_define [t] type=6 [ relative_accuracy=1.E-0007 missing=-1.E+0020]')
+    call expect('tr_stream_define [t] type=6 [relative_accuracy=1.E-0007 missing=-1.E+0020]')
     call stream%define('t', grid, type=TR_F64, level_dim=1, nproma=32)
-    call expect('tr_stream_define [t] type=6 [ level_axis=2 nproma=32]')
+    call expect('tr_stream_define [t] type=6 [level_axis=2 nproma=32]')
     call stream%define('t', grid, type=TR_F64, level_dim=3)
-    call expect('tr_stream_define [t] type=6 [ level_axis=0]')
+    call expect('tr_stream_define [t] type=6 [level_axis=0]')
     call stream%define('t', grid, type=TR_F64, accuracy='low')
-    call expect('tr_stream_define [t] type=6 [ accuracy=<not-a-number>]')
+    call expect('tr_stream_define [t] type=6 [accuracy=<not-a-number>]')
   end subroutine
 
   subroutine levels_are_written()
@@ -285,7 +285,7 @@ contains
       type(tr_levels), intent(in) :: levels
       character(*), intent(in) :: text
       call stream%define('t', grid, levels, type=TR_F32)
-      call expect('tr_stream_define [t] type=5 [ '//text//']')
+      call expect('tr_stream_define [t] type=5 ['//text//']')
     end subroutine
   end subroutine
 

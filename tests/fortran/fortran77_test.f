@@ -21,7 +21,7 @@
       if (ierr .ne. TR_OK) goto 900
       call MPI_COMM_RANK(model, rank, ierr)
       call MPI_COMM_SIZE(model, ranks, ierr)
-      write (name, '(a,i1,a)') 'fortran77_', ranks, '.raw'
+      write (name, '(a,i1,a)') 'f77_ranks', ranks, '.raw'
       lower(1) = 1
       upper(1) = nx
       lower(2) = ny*rank/ranks + 1
@@ -56,6 +56,8 @@
      &  recl=8*nx*ny, status='old')
       read (21, rec=1) whole
       close (21, status='delete')
+      open (unit=22, file=name(1:14)//'.idx', status='old')
+      close (22, status='delete')
       do 40 j = 1, ny
         do 30 i = 1, nx
           if (whole(i, j) .ne. 100*j + i) code = 1

@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-# A collective call that fails without ierr: one rank prints the text, all ranks stop, the launcher returns non-zero.
+# A collective call that fails without ierr: one rank prints the text, all ranks stop, the launcher returns
+# non-zero.
 # Arguments: the stop_test program, the numbers of ranks.
 set -u
 program=$1
 shift
 for ranks in "$@"; do
-  output=$($TAILRACE_MPIRUN -n "$ranks" "$program" 2>&1)
+  output=$($TEST_MPIRUN -n "$ranks" "$program" 2>&1)
   code=$?
   if [ $code -eq 0 ]; then
     echo "$ranks ranks: the launcher returned success; output: $output"

@@ -74,6 +74,8 @@ contains
         end if
         close (unit, status='delete')
       end if
+      open (newunit=unit, file=file_of(case)//'.idx', status='old', iostat=status)
+      if (status == 0) close (unit, status='delete')
     end if
     call MPI_Barrier(model)
   end subroutine
@@ -222,11 +224,42 @@ contains
     call check_file('levels', [transfer(real(whole(), real64), byte), transfer(real(whole(), real64), byte)])
   end subroutine
 
+  ! NPROMA blocks (nproma, level, block): own elements in array element order, the last block short.
+  subroutine nproma_blocks_are_unpacked()
+    integer, parameter :: nproma = 4
+    type(tr_layout) :: grid
+    type(tr_stream) :: stream
+    real(real32), allocatable :: blocks(:,:,:)
+    integer :: lo(2), hi(2), i, j, k, n
+    call grid%block([nx, ny])
+    lo = grid%lower()
+    hi = grid%upper()
+    n = int(grid%count())
+    allocate (blocks(nproma, nlev, (n + nproma - 1) / nproma))
+    blocks = -1
+    n = 0
+    do j = lo(2), hi(2)
+      do i = lo(1), hi(1)
+        do k = 1, nlev
+          blocks(mod(n, nproma) + 1, k, n / nproma + 1) = value(i, j, k)
+        end do
+        n = n + 1
+      end do
+    end do
+    call open_stream(stream, 'nproma')
+    call stream%define('f', grid, tr_hybrid(nlev), type=TR_F32, nproma=nproma)
+    call stream%begin(lead=0)
+    call stream%put('f', blocks)
+    call stream%end()
+    call stream%close()
+    call check_file('nproma', transfer(real(whole(), real32), byte))
+  end subroutine
+
   ! One field, put from any layout's memory, is one and the same file.
   subroutine layouts_do_not_matter()
     type(tr_layout) :: grid
     integer, allocatable :: rows(:)
-    integer :: i, lo, hi
+    integer :: i, j, lo, hi
     lo = ny * rank / ranks + 1
     hi = ny * (rank + 1) / ranks
     call grid%box([1, lo], [nx, hi], [nx, ny])
@@ -242,6 +275,10 @@ contains
     rows = [(i, i = 1 + rank, nx*ny, ranks)]
     call grid%callback([nx, ny], dealt)
     call write_indices('callback', grid, rows)
+    ! Pairs of rows dealt out.
+    rows = [((i + nx*(j - 1), i = 1, merge(nx, 0, mod((j - 1) / 2, ranks) == rank)), j = 1, ny)]
+    call grid%block_cyclic([nx, ny], [nx, 2], grid=[1, ranks])
+    call write_indices('cyclic', grid, rows)
   end subroutine
 
   integer function dealt(index) result(owner)
@@ -354,6 +391,7 @@ program stream_test
     call memory_shapes_do_not_matter()
     call kinds_are_kept()
     call levels_lie_anywhere()
+    call nproma_blocks_are_unpacked()
     call layouts_do_not_matter()
     call wrong_arrays_are_refused()
   end if

@@ -4,13 +4,14 @@
 //
 //   MPI_TEST(agree, names_the_lowest_rank) {
 //     const Status verdict = agree(...);        // every rank runs the body
-//     CHECK(!verdict.is_ok());                  // records and goes on: leaving early on one rank would hang the others
-//     CHECK_EQ(verdict.rank(), 0);
+//     CHECK(!verdict.is_ok());                  // records and goes on: leaving early on one rank would hang
+//     the others CHECK_EQ(verdict.rank(), 0);
 //   }
 //   MPI_TEST_MAIN
 //
-// A case fails on all ranks if a check failed on any. A case that hangs is named, with what each rank was doing, and ends the
-// program. Arguments are parts of case names to run; with none all cases run. The exit code is the same on every rank.
+// A case fails on all ranks if a check failed on any. A case that hangs is named, with what each rank was
+// doing, and ends the program. Arguments are parts of case names to run; with none all cases run. The exit
+// code is the same on every rank.
 #pragma once
 
 #include <mpi.h>
@@ -93,7 +94,7 @@ inline bool check(bool holds, const char* expression, const char* file, int line
 
 template <typename T>
 std::string show(const T& value) {
-  if constexpr (requires(std::ostream& out) { out << value; }) {
+  if constexpr (requires(std::ostream & out) { out << value; }) {
     std::ostringstream out;
     out << value;
     return out.str();
@@ -153,8 +154,9 @@ class Watch {
   }
 
   [[noreturn]] static void report(const std::string& name, Phase phase) {
-    std::fprintf(stderr, "%s hangs: after %d s rank %d of %d is %s\n", name.c_str(), limit_seconds(phase), state().rank,
-                 state().size, phase == body ? "inside the case" : "waiting for the others after the case");
+    std::fprintf(stderr, "%s hangs: after %d s rank %d of %d is %s\n", name.c_str(), limit_seconds(phase),
+                 state().rank, state().size,
+                 phase == body ? "inside the case" : "waiting for the others after the case");
     std::fflush(stderr);
     std::this_thread::sleep_for(std::chrono::seconds(2));  // lets the other ranks say where they are
     std::_Exit(70);                                        // the launcher ends the rest
@@ -182,7 +184,8 @@ inline int run_case(const Case& one) {
     MPI_Barrier(state().comm);
   }
   if (state().rank == 0) {
-    std::printf("%s %s (%.0f ms", failed_ranks ? "FAILED" : "ok    ", one.name.c_str(), (MPI_Wtime() - start) * 1e3);
+    std::printf("%s %s (%.0f ms", failed_ranks ? "FAILED" : "ok    ", one.name.c_str(),
+                (MPI_Wtime() - start) * 1e3);
     if (failed_ranks) std::printf(", on %d of %d ranks", failed_ranks, state().size);
     std::printf(")\n");
     std::fflush(stdout);
@@ -218,14 +221,16 @@ inline int run(int argc, char** argv, int thread_level) {
 
 }  // namespace tailrace::mpi_test
 
-#define MPI_TEST(suite, name)                                                                   \
-  static void suite##_##name##_body();                                                          \
-  static const ::tailrace::mpi_test::Registration suite##_##name##_registration(#suite, #name,  \
+#define MPI_TEST(suite, name)                                                                           \
+  static void suite##_##name##_body();                                                                  \
+  static const ::tailrace::mpi_test::Registration suite##_##name##_registration(#suite, #name,          \
                                                                                 suite##_##name##_body); \
   static void suite##_##name##_body()
 
-#define CHECK(condition) ::tailrace::mpi_test::check(static_cast<bool>(condition), #condition, __FILE__, __LINE__)
-#define CHECK_EQ(left, right) ::tailrace::mpi_test::check_eq((left), (right), #left, #right, __FILE__, __LINE__)
+#define CHECK(condition) \
+  ::tailrace::mpi_test::check(static_cast<bool>(condition), #condition, __FILE__, __LINE__)
+#define CHECK_EQ(left, right) \
+  ::tailrace::mpi_test::check_eq((left), (right), #left, #right, __FILE__, __LINE__)
 
 #define MPI_TEST_MAIN_WITH(thread_level) \
   int main(int argc, char** argv) { return ::tailrace::mpi_test::run(argc, argv, thread_level); }

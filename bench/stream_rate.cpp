@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+// Output as fast as it goes, one compute rank and one server, each on a core of its own; in turn with it, on the server's core
+// while the server has nothing to do, a loop over ecCodes that encodes and writes the same fields. Both until fsync has returned.
+//   --columns --rows --levels (records a step)  --steps N  --packing simple|ccsds  --type f32|f64  --file PATH
+#include <mpi.h>
+#include <tailrace.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <vector>
+
+#include "arguments.hpp"
+#include "clocks.hpp"
+#include "eccodes_loop.hpp"
+#include "synthetic_model.hpp"
+
+namespace {
+
+constexpr int own_core = 0;
+constexpr int server_core = 1;
+
+void check(int code) {
+  if (code == TR_OK) return;
+  std::fprintf(stderr, "bench: %s\n", tr_error());
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+/// All records of a step, one after another, as the model holds them.
+template <typename T>
+std::vector<T> make_fields(long levels, long rows, long columns) {
+  std::vector<T> values;
+  values.reserve(static_cast<std::size_t>(levels * rows * columns));
+  for (long level = 0; level < levels; ++level) {
+    for (long y = 0; y < rows; ++y) {
+      for (long x = 0; x < columns; ++x) values.push_back(static_cast<T>(bench::weather_like(0, level, y, x)));
+    }
+  }
+  return values;
+}
+
+class Rates {
+ public:
+  explicit Rates(const bench::Arguments& given)
+      : columns_(given.number("--columns", 1000)),
+        rows_(given.number("--rows", 1000)),
+        levels_(given.number("--levels", 40)),
+        file_(given.text("--file", "rate.grib2")),
+        packing_(given.text("--packing", "simple")),
+        is_float_(given.text("--type", "f64") == "f32"),
+        peer_(columns_, rows_, packing_, file_ + ".eccodes") {
+    if (is_float_) floats_ = make_fields<float>(levels_, rows_, columns_);
+    const std::vector<double> doubles = make_fields<double>(levels_, rows_, columns_);
+    const auto points = static_cast<std::size_t>(rows_ * columns_);
+    for (long level = 0; level < levels_; ++level) {
+      const auto from = doubles.begin() + static_cast<std::ptrdiff_t>(points) * level;
+      records_.emplace_back(from, from + static_cast<std::ptrdiff_t>(points));
+    }
+    if (!is_float_) doubles_ = doubles;
+  }
+
+  void open() {
+    const tr_index extents[] = {rows_, columns_};
+    check(tr_layout_block(2, extents, nullptr, &layout_));
+    check(tr_layout_georeference(layout_, ("keys=\"" + bench::grid_keys(columns_, rows_) + "\"").c_str()));
+    const std::string options = "base=2026-03-01T00:00Z packing=" + packing_;
+    check(tr_stream_create((file_ + "+{lead:03h}").c_str(), options.c_str(), &stream_));
+    const std::string levels = "bits=16 levels=hybrid:1-" + std::to_string(levels_);
+    check(tr_stream_define(stream_, "t", layout_, is_float_ ? TR_F32 : TR_F64, levels.c_str()));
+  }
+
+  /// Seconds from the first put to durable.
+  double step(long number) {
+    const double begin = bench::wall();
+    check(tr_stream_begin(stream_, number * 3600));
+    check(tr_stream_put(stream_, "t", is_float_ ? static_cast<const void*>(floats_.data()) : doubles_.data()));
+    check(tr_stream_end(stream_));
+    check(tr_stream_wait(stream_, TR_DURABLE));
+    return bench::wall() - begin;
+  }
+
+  /// Seconds of the loop over ecCodes, into a new file as the stream's.
+  double peer_step(long number) {
+    bench::pin_to_core(server_core);
+    peer_.rewind(true);
+    const double begin = bench::wall();
+    for (long level = 0; level < levels_; ++level) {
+      peer_.write(records_[static_cast<std::size_t>(level)], level + 1, number);
+    }
+    peer_.sync();
+    const double seconds = bench::wall() - begin;
+    bench::pin_to_core(own_core);
+    return seconds;
+  }
+
+  void close() {
+    check(tr_stream_close(&stream_));
+    check(tr_layout_free(&layout_));
+  }
+  [[nodiscard]] double points() const { return static_cast<double>(columns_ * rows_ * levels_); }
+
+ private:
+  long columns_, rows_, levels_;
+  std::string file_, packing_;
+  bool is_float_;
+  std::vector<float> floats_;
+  std::vector<double> doubles_;
+  std::vector<std::vector<double>> records_;
+  bench::EccodesLoop peer_;
+  tr_layout* layout_ = nullptr;
+  tr_stream* stream_ = nullptr;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  const bench::Arguments arguments(argc, argv);
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  bench::pin_to_core(rank == 0 ? own_core : server_core);
+  MPI_Comm compute = MPI_COMM_NULL;
+  check(tr_init(MPI_COMM_WORLD, &compute, nullptr));
+  if (compute != MPI_COMM_NULL) {
+    Rates rates(arguments);
+    rates.open();
+    std::printf("{\"points\": %.0f, \"steps\": [", rates.points());
+    for (long number = 0; number < arguments.number("--steps", 6); ++number) {
+      const double ours = rates.step(number);
+      const double theirs = rates.peer_step(number);
+      std::printf("%s{\"server\": %.6f, \"eccodes\": %.6f}", number == 0 ? "" : ", ", ours, theirs);
+    }
+    std::printf("]}\n");
+    rates.close();
+  }
+  check(tr_finalize());
+  MPI_Finalize();
+  return 0;
+}

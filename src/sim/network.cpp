@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "sim/network.hpp"
+
+#include <algorithm>
+
+namespace tailrace::sim {
+
+using comm::Channel;
+
+int Port::size() const { return network_.size(); }
+
+std::int64_t Port::now() const { return network_.scheduler_.now() + clock_offset_; }
+
+void Port::hear() {
+  news_ = true;
+  if (on_news_) on_news_();
+}
+
+void Port::send(int destination, Channel channel, ByteVector bytes) {
+  if (destination == rank_) {
+    if (channel == Channel::control) {
+      control_.push_back({rank_, std::move(bytes)});
+    } else {
+      auto own = std::make_shared<Incoming>();
+      own->bytes = std::move(bytes);
+      own->here = true;
+      data_[rank_].push_back(std::move(own));
+    }
+    hear();
+    return;
+  }
+  ++network_.messages_;
+  network_.bytes_ += static_cast<Bytes>(bytes.size());
+  unsent_ += static_cast<Bytes>(bytes.size());
+  if (channel == Channel::control) network_.deliver_control(rank_, destination, std::move(bytes));
+  else network_.deliver_data(rank_, destination, std::move(bytes));
+}
+
+bool Port::progress() {
+  news_ = false;
+  return std::exchange(departed_, false);
+}
+
+std::optional<comm::Envelope> Port::receive() {
+  if (control_.empty()) return std::nullopt;
+  comm::Envelope envelope = std::move(control_.front());
+  control_.pop_front();
+  return envelope;
+}
+
+std::optional<ByteVector> Port::receive_data(int source) {
+  const auto found = data_.find(source);
+  if (found == data_.end() || found->second.empty()) return std::nullopt;
+  const std::shared_ptr<Incoming> first = found->second.front();
+  if (first->here) {
+    found->second.pop_front();
+    return std::move(first->bytes);
+  }
+  if (!first->asked) {
+    first->asked = true;
+    network_.scheduler_.after(network_.scheduler_.message_delay(), [this, first] {
+      first->here = true;
+      first->sender->unsent_ -= first->held;
+      first->sender->departed_ = true;
+      first->sender->hear();
+      hear();
+    });
+  }
+  return std::nullopt;
+}
+
+// ---- the network ---------------------------------------------------------------------------------------------------------------
+
+Network::Network(Scheduler& scheduler, const std::vector<Nanoseconds>& clock_offset) : scheduler_(scheduler) {
+  for (std::size_t rank = 0; rank < clock_offset.size(); ++rank) {
+    ports_.push_back(std::make_unique<Port>(*this, static_cast<int>(rank), clock_offset[rank]));
+  }
+}
+
+/// Never before what the same pair sent earlier on the same channel.
+Nanoseconds Network::arrival_delay(int source, int destination, Channel channel) {
+  Nanoseconds& last = last_arrival_[{source, destination, channel}];
+  last = std::max(last + 1, scheduler_.now() + scheduler_.message_delay());
+  return last - scheduler_.now();
+}
+
+void Network::leave_later(Port& sender, Bytes bytes) {
+  scheduler_.after(scheduler_.step_delay(), [&sender, bytes] {
+    sender.unsent_ -= bytes;
+    sender.departed_ = true;
+    sender.hear();
+  });
+}
+
+void Network::deliver_control(int source, int destination, ByteVector bytes) {
+  leave_later(port(source), static_cast<Bytes>(bytes.size()));
+  auto message = std::make_shared<ByteVector>(std::move(bytes));
+  scheduler_.after(arrival_delay(source, destination, Channel::control), [this, source, destination, message] {
+    Port& receiver = port(destination);
+    receiver.control_.push_back({source, std::move(*message)});
+    receiver.hear();
+  });
+}
+
+void Network::deliver_data(int source, int destination, ByteVector bytes) {
+  auto message = std::make_shared<Port::Incoming>();
+  message->bytes = std::move(bytes);
+  message->sender = &port(source);
+  const auto size = static_cast<Bytes>(message->bytes.size());
+  if (size <= eager) {
+    leave_later(port(source), size);
+    message->here = true;
+  } else {
+    message->held = size;
+  }
+  scheduler_.after(arrival_delay(source, destination, Channel::data), [this, source, destination, message] {
+    Port& receiver = port(destination);
+    receiver.data_[source].push_back(message);
+    receiver.hear();
+  });
+}
+
+}  // namespace tailrace::sim

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include "comm/transport.hpp"
+#include "sim/scheduler.hpp"
+
+namespace tailrace::sim {
+
+class Network;
+
+/// One rank's end of the simulated network.
+///
+/// The model: messages of one pair on one channel arrive in order, each after a delay of its own; between pairs and channels
+/// there is no order. A small message leaves its sender at once. A large data message stays with its sender until the receiver asks
+/// for it, as MPI's rendezvous protocol does. Nothing is lost or doubled: MPI promises that.
+class Port final : public comm::Transport {
+ public:
+  Port(Network& network, int rank, Nanoseconds clock_offset)
+      : network_(network), rank_(rank), clock_offset_(clock_offset) {}
+
+  [[nodiscard]] int rank() const override { return rank_; }
+  [[nodiscard]] int size() const override;
+  void send(int destination, comm::Channel channel, ByteVector bytes) override;
+  bool progress() override;
+  std::optional<comm::Envelope> receive() override;
+  std::optional<ByteVector> receive_data(int source) override;
+  [[nodiscard]] Bytes unsent() const override { return unsent_; }
+  [[nodiscard]] std::int64_t now() const override;
+
+  /// Something arrived or left since the last progress().
+  [[nodiscard]] bool has_news() const { return news_; }
+  /// Called at each arrival and departure.
+  void on_news(std::function<void()> hook) { on_news_ = std::move(hook); }
+
+ private:
+  friend class Network;
+  struct Incoming {
+    ByteVector bytes;
+    Port* sender = nullptr;
+    Bytes held = 0;          // bytes that stay with the sender until the transfer is over
+    bool asked = false;
+    bool here = false;
+  };
+  void hear();
+
+  Network& network_;
+  int rank_;
+  Nanoseconds clock_offset_;
+  Bytes unsent_ = 0;
+  bool news_ = false;
+  bool departed_ = false;    // a send completed since the last progress()
+  std::deque<comm::Envelope> control_;
+  std::map<int, std::deque<std::shared_ptr<Incoming>>> data_;  // by source
+  std::function<void()> on_news_;
+};
+
+class Network {
+ public:
+  /// `clock_offset[rank]`: how far the clock of the rank's node is ahead.
+  Network(Scheduler& scheduler, const std::vector<Nanoseconds>& clock_offset);
+
+  [[nodiscard]] Port& port(int rank) { return *ports_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] int size() const { return static_cast<int>(ports_.size()); }
+  [[nodiscard]] Scheduler& scheduler() { return scheduler_; }
+  [[nodiscard]] std::int64_t messages() const { return messages_; }
+  [[nodiscard]] Bytes bytes() const { return bytes_; }
+
+ private:
+  friend class Port;
+  static constexpr Bytes eager = 1024;  // data messages up to this size leave at once
+  Nanoseconds arrival_delay(int source, int destination, comm::Channel channel);
+  void deliver_control(int source, int destination, ByteVector bytes);
+  void deliver_data(int source, int destination, ByteVector bytes);
+  void leave_later(Port& sender, Bytes bytes);
+
+  Scheduler& scheduler_;
+  std::vector<std::unique_ptr<Port>> ports_;
+  std::map<std::tuple<int, int, comm::Channel>, Nanoseconds> last_arrival_;
+  std::int64_t messages_ = 0;
+  Bytes bytes_ = 0;
+};
+
+}  // namespace tailrace::sim

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "sim/scheduler.hpp"
+
+#include <algorithm>
+
+namespace tailrace::sim {
+
+namespace {
+
+constexpr Nanoseconds microsecond = 1'000;
+constexpr Nanoseconds millisecond = 1'000'000;
+
+}  // namespace
+
+Scheduler::Scheduler(std::uint64_t seed) : random_(seed) {
+  constexpr Nanoseconds slowest[] = {5 * microsecond, 100 * microsecond, 10 * millisecond};
+  longest_message_ = slowest[random(0, 2)];
+  constexpr std::int64_t stalls[] = {1'000'000, 200, 20};
+  stall_once_in_ = stalls[random(0, 2)];
+}
+
+std::int64_t Scheduler::random(std::int64_t low, std::int64_t high) {
+  // The distributions of the standard library differ between implementations; a seed should mean the same everywhere.
+  return low + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(high - low + 1));
+}
+
+Nanoseconds Scheduler::step_delay() {
+  if (once_in(stall_once_in_)) return random(1, 20 * millisecond);
+  return random(100, 2 * microsecond);
+}
+
+Nanoseconds Scheduler::message_delay() {
+  Nanoseconds most = longest_message_;
+  while (most > 2 * microsecond && random(0, 1) == 0) most /= 4;
+  return random(500, std::max(microsecond, most));
+}
+
+bool Scheduler::later(const Event& a, const Event& b) { return a.when != b.when ? a.when > b.when : a.tie > b.tie; }
+
+void Scheduler::after(Nanoseconds delay, std::function<void()> event) {
+  events_.push_back({now_ + delay, random_(), std::move(event)});
+  std::push_heap(events_.begin(), events_.end(), later);
+}
+
+bool Scheduler::run_one() {
+  if (events_.empty()) return false;
+  std::pop_heap(events_.begin(), events_.end(), later);
+  const Event event = std::move(events_.back());
+  events_.pop_back();
+  now_ = event.when;
+  event.run();
+  return true;
+}
+
+// ---- actors ------------------------------------------------------------------------------------------------------------------
+
+void Actor::start(Task<> body) {
+  body_ = std::move(body);
+  where_ = body_.handle();
+  schedule(0);
+}
+
+void Actor::schedule(Nanoseconds at_least) {
+  scheduler_.after(at_least + scheduler_.step_delay(), [this] { resume(); });
+}
+
+void Actor::resume() {
+  if (state_ == State::lost) return;
+  where_.resume();
+  if (state_ != State::lost && body_.is_done()) state_ = State::done;
+  if (on_step_) on_step_();
+}
+
+void Actor::Pause::await_suspend(std::coroutine_handle<> where) {
+  actor.where_ = where;
+  actor.schedule(at_least);
+}
+
+void Actor::Sleep::await_suspend(std::coroutine_handle<> where) {
+  actor.where_ = where;
+  if (actor.state_ == State::lost) return;
+  actor.state_ = State::asleep;
+  actor.awake_ = std::move(awake);
+  actor.what_ = std::move(what);
+  const std::uint64_t number = ++actor.sleeps_;
+  if (limit > 0) {
+    actor.scheduler_.after(limit, [&sleeper = actor, number] {
+      if (sleeper.state_ != State::asleep || sleeper.sleeps_ != number) return;
+      sleeper.state_ = State::ready;
+      sleeper.schedule(0);
+    });
+  }
+  actor.poke();
+}
+
+void Actor::poke() {
+  if (state_ != State::asleep || !awake_()) return;
+  state_ = State::ready;
+  schedule(0);
+}
+
+}  // namespace tailrace::sim

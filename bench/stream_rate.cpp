@@ -63,7 +63,7 @@ class Rates {
     check(tr_layout_block(2, extents, nullptr, &layout_));
     check(tr_layout_georeference(layout_, ("keys=\"" + bench::grid_keys(columns_, rows_) + "\"").c_str()));
     const std::string options = "base=2026-03-01T00:00Z packing=" + packing_;
-    check(tr_stream_create((file_ + "+{lead:03h}").c_str(), options.c_str(), &stream_));
+    check(tr_stream_create(file_.c_str(), options.c_str(), &stream_));
     const std::string levels = "bits=16 levels=hybrid:1-" + std::to_string(levels_);
     check(tr_stream_define(stream_, "t", layout_, is_float_ ? TR_F32 : TR_F64, levels.c_str()));
   }

@@ -89,7 +89,7 @@ struct Row {
 };
 
 // The one table of settings: reading, `tailrace settings` and docs/settings.md all come from here.
-constexpr std::array<Row, 14> kTable{{
+constexpr std::array<Row, 13> kTable{{
     {{"servers", "0", "servers", "",
       "which ranks become I/O servers: `n` (that many, spread over the nodes), `node:k` (k on each node), "
       "`last:n` (the last n "
@@ -125,11 +125,8 @@ constexpr std::array<Row, 14> kTable{{
      set_text<&Settings::fault>},
     {{"target", "posix", "choice", "", "how bytes reach storage: `posix` or `uring` (Linux io_uring)"},
      set_target},
-    {{"checked", "off", "switch", "",
-      "compares the order and arguments of calls across ranks, at the price of messages"},
-     set_switch<&Settings::checked>},
-    {{"progress_sleep_us", "100", "count", "microseconds",
-      "how long a server with nothing to do sleeps between two looks for messages; 0 spins"},
+    {{"progress_sleep_us", "0", "count", "microseconds",
+      "longest sleep of a server between two looks for messages; 0: chosen (500 for a single server, else 100)"},
      set_count<&Settings::progress_sleep_us, 1'000'000>},
     {{"huge_pages", "on", "switch", "", "asks for huge pages for the staging memory"},
      set_switch<&Settings::huge_pages>},

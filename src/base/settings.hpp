@@ -64,7 +64,6 @@ struct Settings {
   std::string throttle;                          // as storage::parse_throttle takes it; "" = none
   std::string fault;                             // "rank=N" and what storage::parse_fault takes; "" = none
   TargetKind target = TargetKind::posix;
-  bool checked = false;
   int progress_sleep_us = 0;
   bool huge_pages = false;
   std::vector<SettingValue> values;  // every setting, in the order of the table

@@ -129,6 +129,7 @@ bool StreamServer::on_descriptor(int c, const Descriptor& descriptor) {
     case Descriptor::Kind::close: {
       const bool last = context_.roster.home[static_cast<std::size_t>(c)] == context_.me &&
                         ++closed_lanes_ == static_cast<int>(homed_.size());
+      ++ended_lanes_;
       if (last) say(Message::closed, [](Packer&) {});
       break;
     }
@@ -220,9 +221,18 @@ bool StreamServer::on_end(int c, Lane& lane, const Descriptor& descriptor) {
       });
     }
   }
+  ++step.lanes_ended;
+  forget_if_over(number);
   cursor.pass();
   cursor.finish(cursor.number() - 1);
   return true;
+}
+
+/// A server at which no rank is at home may hear the verdict before it has read the step's end in every lane.
+void StreamServer::forget_if_over(std::int64_t step) {
+  const auto found = steps_.find(step);
+  if (found == steps_.end() || !found->second.durable) return;
+  if (found->second.lanes_ended == static_cast<int>(lanes_.size())) steps_.erase(found);
 }
 
 void StreamServer::match(int c, Record& record, std::uint64_t number) {

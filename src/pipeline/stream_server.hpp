@@ -34,7 +34,8 @@ class StreamServer {
   void on_sync(Unpacker& in);
   void on_verdict(VerdictKind kind, std::int64_t step, const Status& status);
   bool advance();
-  [[nodiscard]] bool is_closed() const { return finished_; }
+  /// Nothing comes any more: the verdict is known, and every lane that is read here has passed the stream's end.
+  [[nodiscard]] bool is_closed() const { return finished_ && ended_lanes_ == static_cast<int>(lanes_.size()); }
   /// For the watchdog: compute ranks seen here that have not ended a step which others have; "" if none.
   [[nodiscard]] std::string waiting_for() const;
 
@@ -47,6 +48,8 @@ class StreamServer {
     bool complete = false;
     Status status;                  // of the compute ranks homed here
     int ended = 0;
+    int lanes_ended = 0;            // of all lanes that are read here
+    bool durable = false;           // its last verdict is known
     std::map<int, std::int64_t> stamps;  // when each homed rank ended it
   };
   struct Lane {
@@ -96,6 +99,7 @@ class StreamServer {
   bool on_begin(int c, Lane& lane, const comm::Descriptor& descriptor);
   bool on_piece(int c, Lane& lane, const comm::Descriptor& descriptor);
   bool on_end(int c, Lane& lane, const comm::Descriptor& descriptor);
+  void forget_if_over(std::int64_t step);
   bool seek_own_record(int c, Lane& lane, std::uint64_t end);
   void match(int c, Record& record, std::uint64_t number);
   void poison(int c, Record& record);
@@ -132,7 +136,8 @@ class StreamServer {
   std::map<std::uint64_t, std::vector<ByteVector>> early_;  // pieces that came before their record was announced
   Bytes held_ = 0;
   int encoding_ = 0;
-  int closed_lanes_ = 0;
+  int closed_lanes_ = 0;                                    // of the ranks at home here
+  int ended_lanes_ = 0;                                     // of all that are read here
   bool finished_ = false;
 };
 

@@ -114,7 +114,8 @@ void StreamServer::on_verdict(VerdictKind kind, std::int64_t step, const Status&
         const double seconds = static_cast<double>(context_.transport.now() - stamp) * 1e-9;
         context_.statistics.durable[opening_name_].push_back(seconds);
       }
-      steps_.erase(found);
+      found->second.durable = true;
+      forget_if_over(step);
     }
   }
   Packer out;

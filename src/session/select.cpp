@@ -157,4 +157,16 @@ Budget cut_budget(const exchange::Roster& roster, Bytes staging) {
   return budget;
 }
 
+std::string plan_text(const exchange::Roster& roster, const Budget& budget, Bytes staging, int threads) {
+  const int servers = roster.self_served ? 0 : roster.servers();
+  const auto callers = std::count(roster.shares_node.begin(), roster.shares_node.end(), 0);
+  std::string text = cat("plan: ranks=", roster.computes() + servers, " compute=", roster.computes(), " servers=", servers);
+  if (servers == 0) return cat(text, " executor=inline staging=", staging, " workspace=", budget.workspace[0]);
+  text += " (world ranks";
+  for (const int rank : roster.server_transport) text += cat(" ", rank);
+  return cat(text, ") executor=servers progress=", callers == 0 ? "servers" : "caller", " (ranks without a server on their node: ",
+             callers, ") staging=", staging, " bytes a node, lane=", budget.lane[0], " workspace=", budget.workspace[0],
+             " threads=", threads);
+}
+
 }  // namespace tailrace::session

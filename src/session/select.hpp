@@ -32,4 +32,7 @@ struct Budget {
 /// Without servers all of it is workspace of the ranks.
 Budget cut_budget(const exchange::Roster& roster, Bytes staging);
 
+/// The plan in one line: what a session prints, and what `tailrace plan` tells without running.
+std::string plan_text(const exchange::Roster& roster, const Budget& budget, Bytes staging, int threads);
+
 }  // namespace tailrace::session

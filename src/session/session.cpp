@@ -337,15 +337,7 @@ int Session::encoder_threads() const {
 
 void Session::print_plan(Bytes staging) const {
   if (!logs(LogLevel::info)) return;
-  const int servers = roster_.self_served ? 0 : roster_.servers();
-  std::string progress = "servers";
-  for (const char shares : roster_.shares_node) {
-    if (shares == 0) progress = "caller";
-  }
-  log(LogLevel::info, cat("plan: ranks=", facts_.size(), " compute=", roster_.computes(), " servers=", servers,
-                          " executor=", servers == 0 ? "inline" : "servers", " progress=", progress,
-                          " staging=", staging, " bytes a node, lane=", budget_.lane.empty() ? 0 : budget_.lane[0],
-                          " workspace=", budget_.workspace[0], " threads=", servers == 0 ? 0 : encoder_threads()));
+  log(LogLevel::info, plan_text(roster_, budget_, staging, encoder_threads()));
   for (const SettingValue& value : settings_.values) {
     if (value.origin != "default") log(LogLevel::info, cat("plan: ", value.name, "=", value.value, " (", value.origin, ")"));
   }

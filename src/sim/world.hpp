@@ -104,7 +104,6 @@ class World {
     std::map<int, std::unique_ptr<comm::PrivateLane>> mirrored;
     std::unique_ptr<pipeline::Server> server;
     std::unique_ptr<Actor> actor;      // none where ranks serve themselves
-    comm::Doorbell own_bell;           // where the node shares no memory with it
     comm::Doorbell* bell = nullptr;
   };
 

@@ -275,7 +275,9 @@ void Stream::put(const std::string& name, const void* data, const ArrayShape* sh
   if (found == numbers_.end()) {
     std::vector<std::string> known;
     for (const auto& [each, number] : numbers_) known.push_back(each);
-    latch(Status(Code::argument, cat(call(), ": no such field was defined; the nearest is '", nearest(name, known), "'")));
+    latch(Status(Code::argument, known.empty() ? cat(call(), ": no field was defined; tr_stream_define comes first")
+                                               : cat(call(), ": no such field was defined; the nearest is '",
+                                                     nearest(name, known), "'")));
     return;
   }
   Field& field = fields_[static_cast<std::size_t>(found->second)];
@@ -290,6 +292,7 @@ void Stream::put(const std::string& name, const void* data, const ArrayShape* sh
     if (map.is_ok()) status = capture(field, found->second, static_cast<const std::byte*>(data), *map);
   }
   latch(status.in(call()));
+  session_.statistics().add_span("tr_stream_put", 0, entered, session_.transport().now());
   counters().blocked += session_.transport().now() - entered;
 }
 

@@ -19,7 +19,7 @@ using namespace tailrace::scene;
 namespace {
 
 const std::vector<std::int64_t> leads = {0, 5400};
-const std::vector<std::string> names = {"t", "u", "v", "q", "r", "w", "z", "gh", "d", "vo", "pv", "cc"};
+const std::vector<std::string> names = {"t", "u", "v", "q", "r", "w", "z", "gh", "d", "clwc", "pv", "cc"};
 const std::vector<int> types = {TR_I8, TR_I16, TR_I32, TR_I64, TR_F32, TR_F64, TR_C64, TR_C128, TR_BYTE};
 constexpr double accuracy = 0.01;
 
@@ -105,7 +105,7 @@ void write_files(int ranks, int servers, const std::string& directory, bool plai
     CHECK_EQ(tr_finalize(), TR_OK);
     MPI_Comm_free(&part);
   }
-  MPI_Barrier(state().comm);
+  quiet_barrier();
 }
 
 std::vector<std::byte> expected_raw(const File& file) {

@@ -213,6 +213,14 @@ int size_of(MPI_Comm comm) {
   return size;
 }
 
+void quiet_barrier() {
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Ibarrier(mpi_test::state().comm, &request);
+  for (int done = 0; done == 0; MPI_Test(&request, &done, MPI_STATUS_IGNORE)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
 std::vector<std::byte> contents(const std::string& path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) return {};
@@ -228,7 +236,7 @@ std::string fresh_directory(const std::string& name) {
     std::filesystem::remove_all(path);
     std::filesystem::create_directories(path);
   }
-  MPI_Barrier(mpi_test::state().comm);
+  quiet_barrier();
   return path;
 }
 

@@ -78,6 +78,8 @@ class Array {
 int rank_of(MPI_Comm comm);
 int size_of(MPI_Comm comm);
 
+/// Collective over the world. Waits asleep: ranks that take no part in a case leave the cores to the others.
+void quiet_barrier();
 /// The whole file; empty if there is none.
 std::vector<std::byte> contents(const std::string& path);
 /// A directory of this program's own below the current one, emptied by rank 0 of the world. Collective over the world.

@@ -23,7 +23,7 @@ def blocks(text):
 def run(command, **further):
     answer = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **further)
     if answer.returncode:
-        sys.exit(f"FAILED ({answer.returncode}): {command}\n{answer.stdout}")
+        sys.exit(f"FAILED: {command[0]} ended with {answer.returncode}\n{answer.stdout}")
     return answer.stdout
 
 

@@ -20,6 +20,7 @@ enum Exit : int {
 // Each adds one subcommand to `app`. When it was chosen, its callback leaves the exit code in `exit`.
 void add_wait(CLI::App& app, int& exit);
 void add_index(CLI::App& app, int& exit);
+void add_plan(CLI::App& app, int& exit);
 void add_repair(CLI::App& app, int& exit);
 void add_settings(CLI::App& app, int& exit);
 

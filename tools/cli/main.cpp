@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
   int exit = cli::Exit::done;
   cli::add_wait(app, exit);
   cli::add_index(app, exit);
+  cli::add_plan(app, exit);
   cli::add_repair(app, exit);
   cli::add_settings(app, exit);
   try {

@@ -39,8 +39,7 @@ TEST(settings, without_any_have_the_defaults_of_the_table) {
   EXPECT_EQ(settings.watchdog_seconds, 60);
   EXPECT_EQ(settings.throttle, "");
   EXPECT_EQ(settings.target, TargetKind::posix);
-  EXPECT_FALSE(settings.checked);
-  EXPECT_EQ(settings.progress_sleep_us, 100);
+  EXPECT_EQ(settings.progress_sleep_us, 0);
   EXPECT_TRUE(settings.huge_pages);
   ASSERT_EQ(settings.values.size(), all_settings().size());
   for (std::size_t i = 0; i < settings.values.size(); ++i) {
@@ -53,7 +52,7 @@ TEST(settings, without_any_have_the_defaults_of_the_table) {
 TEST(settings, options_set_every_one) {
   const Settings settings = read(
       "servers=2 staging=512MiB threads=3 report=r.json trace=t.json log=debug timeout=10m watchdog=off "
-      "throttle=50MB/s,2ms target=uring checked=on progress_sleep_us=0 huge_pages=off");
+      "throttle=50MB/s,2ms target=uring progress_sleep_us=250 huge_pages=off");
   EXPECT_EQ(settings.servers.count, 2);
   EXPECT_EQ(settings.staging, Bytes{512} << 20);
   EXPECT_EQ(settings.threads, 3);
@@ -64,8 +63,7 @@ TEST(settings, options_set_every_one) {
   EXPECT_FALSE(settings.watchdog_seconds.has_value());
   EXPECT_EQ(settings.throttle, "50MB/s,2ms");
   EXPECT_EQ(settings.target, TargetKind::uring);
-  EXPECT_TRUE(settings.checked);
-  EXPECT_EQ(settings.progress_sleep_us, 0);
+  EXPECT_EQ(settings.progress_sleep_us, 250);
   EXPECT_FALSE(settings.huge_pages);
 }
 
@@ -110,7 +108,7 @@ TEST(settings, a_bad_value_is_an_error_that_names_its_setting_as_it_was_given) {
   EXPECT_TRUE(mentions(error_of("timeout=5"), "timeout=5: \"5\" is no duration"));
   EXPECT_TRUE(mentions(error_of("watchdog=0"), "off"));
   EXPECT_TRUE(mentions(error_of("threads=-1"), "threads=-1: -1 is out of range; it may be 0 to 4096"));
-  EXPECT_TRUE(mentions(error_of("checked=maybe"), "neither on nor off"));
+  EXPECT_TRUE(mentions(error_of("huge_pages=maybe"), "neither on nor off"));
   EXPECT_TRUE(mentions(error_of("servers"), "expected key=value"));
   EXPECT_TRUE(mentions(error_of("threads=1 threads=2"), "given twice"));
 }

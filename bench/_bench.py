@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""What every bench needs: starting programs under the launcher of a build, figures with their bounds, table and JSON."""
+import json
+import os
+import platform
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+
+class Failure(Exception):
+    """An error that is told in one line, without a traceback."""
+
+
+def say(text=""):
+    print(text, flush=True)
+
+
+# ---- figures -------------------------------------------------------------------------------------------------
+
+class Figure:
+    """One measured value with its spread. A figure without a bound is a limit or peer, or stands for orientation."""
+
+    def __init__(self, name, values, unit, bound=None, better="lower", note=""):
+        self.name, self.unit, self.bound, self.better, self.note = name, unit, bound, better, note
+        self.value, self.low, self.high = statistics.median(values), min(values), max(values)
+        self.count = len(values)
+
+    @property
+    def ok(self):
+        if self.bound is None:
+            return None
+        return self.value <= self.bound if self.better == "lower" else self.value >= self.bound
+
+    def as_dict(self):
+        return {"name": self.name, "value": self.value, "unit": self.unit, "low": self.low, "high": self.high,
+                "bound": self.bound, "better": self.better, "ok": self.ok, "samples": self.count, "note": self.note}
+
+    def line(self):
+        bound = "" if self.bound is None else ("<= " if self.better == "lower" else ">= ") + f"{self.bound:.4g}"
+        verdict = {None: "", True: "ok", False: "MISSED"}[self.ok]
+        spread = f"{self.low:.4g} .. {self.high:.4g}"
+        return f"  {self.name:<44}{self.value:>10.4g} {self.unit:<6}{spread:>22}  {bound:<9}{verdict:<7}{self.note}"
+
+
+def print_figures(title, figures):
+    say()
+    say(title)
+    say(f"  {'':<44}{'median':>10} {'':<6}{'lowest .. highest':>22}  bound")
+    for figure in figures:
+        say(figure.line())
+
+
+def write_json(path, name, machine, figures):
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    content = {"name": name, "machine": machine, "figures": [figure.as_dict() for figure in figures]}
+    Path(path).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    say(f"\nAll figures: {path}")
+
+
+def first_line_of(path, pattern, otherwise="unknown"):
+    found = re.search(pattern, Path(path).read_text(errors="replace"), re.M)
+    return found.group(1).strip() if found else otherwise
+
+
+def file_system_of(path):
+    answer = subprocess.run(["stat", "-f", "-c", "%T", str(path)], stdout=subprocess.PIPE, text=True)
+    return answer.stdout.strip() or "unknown"
+
+
+def machine(launcher, out):
+    return {"system": platform.platform(), "processor": first_line_of("/proc/cpuinfo", r"^model name\s*:(.*)$"),
+            "cores": len(os.sched_getaffinity(0)), "memory_MiB": int(first_line_of("/proc/meminfo", r"^MemTotal:\s*(\d+)", "0")) // 1024,
+            "mpi": launcher.name, "file_system": file_system_of(out), "load_before": os.getloadavg()[0]}
+
+
+# ---- programs ------------------------------------------------------------------------------------------------
+
+class Launcher:
+    """Starts programs with the MPI that they were built with."""
+
+    def __init__(self, build):
+        self.build = Path(build)
+        cache = self.build / "CMakeCache.txt"
+        if not cache.exists():
+            raise Failure(f"{build} holds no build; ./dev bench makes one")
+        found = re.search(r"^MPIEXEC_EXECUTABLE:\w+=(.+)$", cache.read_text(errors="replace"), re.M)
+        self.mpiexec = found.group(1) if found and Path(found.group(1)).exists() else shutil.which("mpirun")
+        if self.mpiexec is None:
+            raise Failure("no mpirun was found; ./dev setup build installs one")
+        version = subprocess.run([self.mpiexec, "--version"], stdout=subprocess.PIPE, text=True).stdout
+        self.openmpi = "Open MPI" in version or "OpenRTE" in version or "open-mpi" in version
+        number = re.search(r"\d+\.\d+\.\d+", version)
+        self.name = ("Open MPI " if self.openmpi else "MPICH ") + (number.group() if number else "")
+        self.yielding = next(iter(sorted(self.build.rglob("libtailrace_mpich_yield.so"))), None)
+
+    def program(self, name):
+        path = self.build / "bench" / name
+        if not path.exists():
+            raise Failure(f"{path} does not exist: was it left out for want of ecCodes?")
+        return str(path)
+
+    def start(self, ranks, program, arguments, settings):
+        command = [self.mpiexec]
+        if self.openmpi:
+            # The programs bind themselves: one launcher's words for it differ from the other's.
+            command += ["--oversubscribe", "--bind-to", "none"]
+        command += ["-n", str(ranks), self.program(program), *map(str, arguments)]
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("TAILRACE_")}
+        environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1")
+        if not self.openmpi and self.yielding:
+            environment["LD_PRELOAD"] = str(self.yielding)  # MPICH never yields: with more ranks than cores it crawls
+        environment.update({f"TAILRACE_{key.upper()}": str(value) for key, value in settings.items()})
+        return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+
+    def run(self, ranks, program, arguments, settings, watch=None):
+        """Runs to the end; the JSON that the program printed. `watch(process)` is called over and over meanwhile."""
+        process = self.start(ranks, program, arguments, settings)
+        try:
+            while watch and process.poll() is None:
+                watch(process)
+            output = process.communicate(timeout=600)[0]
+        except BaseException:
+            process.terminate()
+            raise
+        if process.returncode != 0:
+            raise Failure(f"{program} {' '.join(map(str, arguments))}: exit code {process.returncode}")
+        return json.loads(output)
+
+
+def ranks_below(process, program):
+    """Process ids of the ranks: all descendants of the launcher that run `program`."""
+    parents, names = {}, {}
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            name, rest = re.match(r"\d+ \((.*)\) \S (\d+)", Path(f"/proc/{entry}/stat").read_text()).groups()
+        except (OSError, AttributeError):
+            continue
+        parents[int(entry)], names[int(entry)] = int(rest), name
+
+    def is_below(pid):
+        while pid in parents:
+            if pid == process.pid:
+                return True
+            pid = parents[pid]
+        return False
+
+    return [pid for pid, name in names.items() if name == program[:15] and is_below(pid)]
+
+
+def proportional_memory(pids):
+    """Sum of PSS in bytes, or None if one of them has gone meanwhile."""
+    total = 0
+    for pid in pids:
+        try:
+            found = re.search(r"^Pss:\s+(\d+) kB", Path(f"/proc/{pid}/smaps_rollup").read_text(), re.M)
+        except OSError:
+            return None
+        if not found:
+            return None
+        total += int(found.group(1)) * 1024
+    return total
+
+
+def run_main(main):
+    try:
+        sys.exit(main())
+    except Failure as failure:
+        print(f"bench: {failure}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)

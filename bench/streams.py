@@ -1,0 +1,311 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""What output through streams costs: four groups of figures, each a ratio measured side by side in one run.
+
+  blocked   time blocked in an output step against a plain copy of the same bytes; the whole run against its slowest part
+  beside    a model with a server against the same model beside an unconnected process that encodes and writes as much
+  rate      encoding and writing by a server against a loop over ecCodes
+  memory    what output adds to the memory of a node, against the declared budget
+
+`./dev bench streams` builds and calls this. Medians of at least five, the first repetition dropped, with the lowest and
+the highest; the exit code is 1 if a bound was missed. On a machine that others use at the same time wall clock ratios
+mean little: the load is printed.
+"""
+import argparse
+import json
+import math
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from _bench import (Failure, Figure, Launcher, machine, print_figures, proportional_memory, ranks_below, run_main, say,  # noqa: E402
+                    write_json)
+
+MIB = 1 << 20
+RATE = 50e6                       # bytes a second of the slowed disk
+CAPTURE_BOUND, CAPTURE_AIM = 1.25, 1.05
+TOTAL_BOUND = BESIDE_BOUND = 1.05
+LARGE_BOUND, SMALL_BOUND = 0.9, 1.5
+PER_PROCESS = 16 * MIB
+
+
+class Size:
+    """How large everything is; shapes stay those of a real model (HIRLAM's 468 x 378 x 40, halo 2)."""
+
+    def __init__(self, args):
+        self.columns, self.rows = 468, 378
+        self.levels, self.fields, self.steps, self.rounds = (20, 1, 7, 1) if args.quick else (40, 2, 8, 6)
+        self.total_steps = 3 if args.quick else 4
+        self.rate_levels = {1000: 8, 100: 300} if args.quick else {1000: 40, 100: 2000}
+        self.budget = 24 * MIB if args.quick else 64 * MIB
+        if args.large:
+            self.fields, self.steps, self.rounds, self.budget = 4, 12, 8, 256 * MIB
+
+    @property
+    def step_bytes(self):
+        return self.columns * self.rows * self.levels * self.fields * 4
+
+    @property
+    def packed_bytes(self):
+        return self.step_bytes // 2   # 16 bits a value
+
+    def arguments(self, **more):
+        words = dict(columns=self.columns, rows=self.rows, levels=self.levels, fields=self.fields)
+        words.update(more)
+        result = []
+        for name, value in words.items():
+            name = "--" + name.replace("_", "-")
+            if value is True:
+                result.append(name)
+            elif value is not None and value is not False:
+                result += [name, value]
+        return result
+
+
+class Bench:
+    def __init__(self, args):
+        self.args, self.size, self.launcher = args, Size(args), Launcher(args.build)
+        self.work = Path(tempfile.mkdtemp(prefix="tailrace-bench-", dir=args.out))
+        self.fast = self.work
+        if os.path.isdir("/dev/shm") and shutil.disk_usage("/dev/shm").free > 4096 * MIB:
+            self.fast = Path(tempfile.mkdtemp(prefix="tailrace-bench-", dir="/dev/shm"))
+        self.figures = []
+
+    def clean(self):
+        for directory in {self.work, self.fast}:
+            shutil.rmtree(directory, ignore_errors=True)
+
+    def show(self, title, figures):
+        print_figures(title, figures)
+        self.figures += figures
+
+    def model(self, ranks, settings, watch=None, **options):
+        """One run of the model; its measured steps without the first, and the library's report."""
+        settings = dict(threads=1, **settings)
+        report = self.work / "report.json"
+        report.unlink(missing_ok=True)
+        path = self.work / "stream.grib2"
+        run = self.launcher.run(ranks, "stream_model", self.size.arguments(file=path, **options),
+                                dict(settings, report=report), watch)
+        run["file_bytes"] = path.stat().st_size if path.exists() else 0
+        for left in self.work.glob("stream.grib2*"):
+            left.unlink()
+        run["report"] = json.loads(report.read_text())["streams"] if report.exists() else []
+        return run
+
+    def seconds_per_sweep(self):
+        run = self.model(1, {}, pin=True, no_session=True, steps=3, sweeps=4)
+        return statistics.median(step["compute"] for step in run["steps"]) / 4
+
+    # ---- blocked ---------------------------------------------------------------------------------------------
+
+    def blocked(self):
+        say(f"\nblocked: disk slowed to {RATE / 1e6:.0f} MB/s, fsync on, staging of two steps "
+            f"({2 * self.size.step_bytes / MIB:.0f} MiB), {self.size.fields} x {self.size.levels} levels a step")
+        settings = dict(throttle=f"{RATE / 1e6:.0f}MB/s", staging=2 * self.size.step_bytes, servers=1)
+        sweep = self.seconds_per_sweep()
+        drain = self.size.packed_bytes / RATE
+        figures = self.capture(settings, sweep, drain) + self.total(settings, sweep, drain)
+        self.show("Time blocked in output", figures)
+
+    def capture(self, settings, sweep, drain):
+        figures = []
+        for ranks in (1, 2, 4, 8):
+            # Ranks share the cores with each other: computing takes long enough for the disk in any case.
+            cores = min(ranks, len(os.sched_getaffinity(0)))
+            sweeps = 2 * max(1, math.ceil(0.65 * drain / sweep * cores))
+            run = self.model(ranks + 1, settings, copy=True, pin=ranks == 1, steps=self.size.steps, sweeps=sweeps)
+            steps = run["steps"][1:]
+            clock = "wall" if ranks == 1 else "cpu"
+            blocked = [step["blocked" if ranks == 1 else "blocked_cpu"] for step in steps]
+            copies = [step["copy" if ranks == 1 else "copy_cpu"] for step in steps]
+            middle = statistics.median(copies)
+            note = "1 + 1 pinned; aim 1.05" if ranks == 1 else "sum over ranks"
+            figures.append(Figure(f"blocked.capture_over_copy.{clock}.ranks_{ranks}", [b / middle for b in blocked], "ratio",
+                                  CAPTURE_BOUND, note=note))
+            figures.append(Figure(f"blocked.copy.{clock}.ranks_{ranks}", [c * 1e3 for c in copies], "ms", note="the peer"))
+            full = run["report"][0]["compute"]["staging_full_count"]
+            if full:
+                figures[-2].note += f"; staging was full {full} times"
+        return figures
+
+    def total(self, settings, sweep, drain):
+        figures = []
+        for name, share in (("compute_bound", 1.2), ("disk_bound", 0.4)):
+            sweeps = max(1, round(share * drain / sweep))
+            values = []
+            for _ in range(6):
+                run = self.model(2, settings, pin=True, steps=self.size.total_steps, sweeps=sweeps)
+                computing = sum(step["compute"] for step in run["steps"])
+                writing = run["file_bytes"] / RATE
+                captures = run["report"][0]["compute"]["capture_seconds"]["sum"]
+                last = writing / self.size.total_steps
+                values.append((run["total"] - last - captures) / max(computing, writing))
+            figures.append(Figure(f"blocked.total.{name}", values[1:], "ratio", TOTAL_BOUND,
+                                  note="(total - last drain - captures) / max(compute, bytes/rate)"))
+        return figures
+
+    # ---- beside ----------------------------------------------------------------------------------------------
+
+    def beside(self):
+        if len(os.sched_getaffinity(0)) < 2:
+            raise Failure("this machine has one core: a server beside a model cannot be measured")
+        say("\nbeside: packing ccsds, disk not slowed, fsync on, 1 compute rank and 1 server or encoder pinned")
+        settings = dict(staging=4 * self.size.step_bytes, servers=1)
+        sweep = self.seconds_per_sweep()
+        trial = self.model(2, settings, packing="ccsds", pin=True, steps=4, sweeps=max(1, round(0.5 / sweep)))
+        sweeps = max(1, round(self.busy_seconds(trial) / len(trial["steps"]) / 0.7 / sweep))
+        ratios, inline, busy, periods, lone = [], [], [], [], []
+        for _ in range(max(self.size.rounds, 1)):
+            with_server = self.model(2, settings, packing="ccsds", pin=True, steps=self.size.steps, sweeps=sweeps)
+            served = [step["period"] for step in with_server["steps"][1:]]
+            alone, share = self.beside_encoder(sweeps, statistics.median(served))
+            inside = self.model(1, dict(settings, servers=0), packing="ccsds", pin=True, steps=self.size.steps, sweeps=sweeps)
+            middle = statistics.median(alone)
+            samples = served if self.size.rounds == 1 else [statistics.median(served)]
+            ratios += [value / middle for value in samples]
+            inline.append(statistics.median(step["period"] for step in inside["steps"][1:]) / middle)
+            busy.append(self.busy_seconds(with_server) / with_server["total"])
+            periods.append(middle * 1e3)
+            lone.append(share)
+        if self.size.rounds > 1:
+            ratios, inline, busy, periods, lone = (values[1:] for values in (ratios, inline, busy, periods, lone))
+        self.show("A model with a server, beside a process that knows of no model", [
+            Figure("beside.server_over_encoder", ratios, "ratio", BESIDE_BOUND, note="seconds per step"),
+            Figure("beside.encoder", periods, "ms", note="the peer: a step of the model beside it"),
+            Figure("beside.inline_over_encoder", inline, "ratio", note="the same without a server"),
+            Figure("beside.server_busy", busy, "share", note="asked for: 0.5 to 0.9"),
+            Figure("beside.encoder_busy", lone, "share")])
+
+    @staticmethod
+    def busy_seconds(run):
+        servers = run["report"][0]["servers"]
+        return sum(servers[f"{what}_seconds"]["sum"] for what in ("assemble", "encode", "write", "fsync"))
+
+    def beside_encoder(self, sweeps, period):
+        """Seconds of each step of the model without output beside the encoder, and how busy that was."""
+        path = self.work / "lone.grib2"
+        command = [self.launcher.program("lone_encoder"), "--columns", self.size.columns, "--rows", self.size.rows,
+                   "--records", self.size.levels * self.size.fields, "--packing", "ccsds", "--file", path, "--core", 1,
+                   "--period", period]
+        encoder = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, text=True)
+        try:
+            encoder.stdout.readline()
+            run = self.model(1, {}, no_session=True, pin=True, steps=self.size.steps, sweeps=sweeps)
+            encoder.send_signal(signal.SIGTERM)
+            share = json.loads(encoder.communicate(timeout=60)[0])["busy"]
+        finally:
+            encoder.kill()
+            path.unlink(missing_ok=True)
+        return [step["period"] for step in run["steps"][1:]], share
+
+    # ---- rate ------------------------------------------------------------------------------------------------
+
+    def rate(self):
+        where = "memory (/dev/shm), where fsync costs nothing" if self.fast != self.work else "disk, fsync on"
+        say(f"\nrate: files in {where}; 1 thread each, on the server's core, in turn; the server's time is to durable")
+        figures = []
+        for packing in ("simple", "ccsds"):
+            for edge, bound in ((1000, LARGE_BOUND), (100, SMALL_BOUND)):
+                levels = self.size.rate_levels[edge]
+                run = self.launcher.run(2, "stream_rate", ["--columns", edge, "--rows", edge, "--levels", levels, "--packing",
+                                        packing, "--steps", 7, "--file", self.fast / "rate.grib2"],
+                                        dict(servers=1, staging=max(512 * MIB, 2 * edge * edge * levels * 8), threads=1))
+                for left in self.fast.glob("rate.grib2*"):
+                    left.unlink()
+                steps = run["steps"][1:]
+                middle = statistics.median(step["eccodes"] for step in steps)
+                name = f"{packing}.points_{edge * edge}"
+                figures.append(Figure(f"rate.server_over_eccodes.{name}", [middle / step["server"] for step in steps], "ratio",
+                                      bound, "higher"))
+                megabytes = run["points"] * 8 / 1e6
+                figures.append(Figure(f"rate.eccodes.{name}", [megabytes / step["eccodes"] for step in steps], "MB/s",
+                                      better="higher", note="the peer, of float64"))
+        self.show("Encoding and writing", figures)
+
+    # ---- memory ----------------------------------------------------------------------------------------------
+
+    def memory(self):
+        size, figures = self.size, []
+        steps = math.ceil(20 * size.budget / (size.packed_bytes / size.fields))
+        say(f"\nmemory: budget {size.budget / MIB:.0f} MiB a node, {steps} steps that make 20 times as much on disk; "
+            "disk not slowed, fsync on; proportional set size of all ranks, looked at every 30 ms")
+        for servers in (1, 2, 3):
+            settings = dict(staging=size.budget, servers=servers)
+            ranks = servers + 2
+            options = dict(fields=1, sweeps=1, linger=0.4)
+            peaks = []
+            for _ in range(2 if self.args.quick else 5):
+                peaks.append(self.peak(ranks, settings, steps=steps, **options))
+            silent = self.peak(ranks, settings, no_puts=True, steps=3, **options)
+            bare = self.peak(2, {}, no_session=True, steps=3, **options)
+            bound = (size.budget + ranks * PER_PROCESS) / MIB
+            figures.append(Figure(f"memory.added_by_output.servers_{servers}", [(p - silent) / MIB for p in peaks], "MiB", bound,
+                                  note=f"{ranks} processes; against the same run without puts"))
+            figures.append(Figure(f"memory.added_by_everything.servers_{servers}", [(p - bare) / MIB for p in peaks], "MiB",
+                                  note="against the same model without Tailrace and servers"))
+        self.show("Memory of the node", figures)
+
+    def peak(self, ranks, settings, **options):
+        most, pids = 0, []
+
+        def watch(process):
+            nonlocal most, pids
+            if len(pids) < ranks:
+                pids = ranks_below(process, "stream_model")
+            total = proportional_memory(pids) if len(pids) == ranks else None
+            most = max(most, total or 0)
+            time.sleep(0.03)
+
+        self.model(ranks, settings, watch, **options)
+        if most == 0:
+            raise Failure("the memory of the ranks could not be read from /proc/PID/smaps_rollup")
+        return most
+
+
+GROUPS = ("blocked", "beside", "rate", "memory")
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=Path, required=True, help="build directory that holds the programs")
+    parser.add_argument("--quick", action="store_true", help="small sizes: under a minute")
+    parser.add_argument("--large", action="store_true", help="four fields a step, longer runs")
+    parser.add_argument("--only", choices=GROUPS, action="append", help="one group of figures; may be repeated")
+    parser.add_argument("--json", type=Path, help="write all figures there")
+    parser.add_argument("--out", type=Path, help="directory for the files that are written (default: the system's for "
+                        "temporary files)")
+    return parser.parse_args()
+
+
+def main():
+    args = parse_arguments()
+    begin = time.monotonic()
+    bench = Bench(args)
+    about = machine(bench.launcher, bench.work)
+    say(", ".join(f"{key} {value}" for key, value in about.items()))
+    try:
+        for group in args.only or GROUPS:
+            getattr(bench, group)()
+    finally:
+        bench.clean()
+    about["load_after"] = os.getloadavg()[0]
+    bounded = [figure for figure in bench.figures if figure.bound is not None]
+    missed = [figure.name for figure in bounded if not figure.ok]
+    say(f"\n{len(bounded) - len(missed)} of {len(bounded)} bounds kept in {time.monotonic() - begin:.0f} s; load "
+        f"{about['load_before']:.1f} before, {about['load_after']:.1f} after"
+        + (f"\nmissed: {', '.join(missed)}" if missed else ""))
+    if args.json:
+        write_json(args.json, "streams", about, bench.figures)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    run_main(main)

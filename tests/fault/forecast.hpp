@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
+// A small forecast of two fields that keeps every verdict it is given.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "mpi/scene.hpp"
+
+namespace tailrace::fault {
+
+/// Where the files of this program go.
+const std::string& directory();
+
+/// `body(compute, label)` on the compute ranks of two sessions over the world: three ranks without servers (the
+/// others pass by), and three with two servers. `options` are settings added to each.
+void in_sessions(const std::function<void(MPI_Comm, const std::string&)>& body, const std::string& options = "");
+
+class Forecast {
+ public:
+  /// Collective: a stream NAME.raw of fields t and u in directory(), or of another format.
+  Forecast(MPI_Comm compute, const std::string& name, const std::string& format = "format=raw",
+           const std::string& precision = "");
+  ~Forecast() { close(); }
+  Forecast(const Forecast&) = delete;
+  Forecast& operator=(const Forecast&) = delete;
+
+  [[nodiscard]] bool defined() const { return defined_; }
+  [[nodiscard]] int rank() const { return scene::rank_of(compute_); }
+  [[nodiscard]] tr_stream* stream() const { return stream_; }
+  [[nodiscard]] scene::Array& array(const std::string& field) { return *arrays_.at(field); }
+  [[nodiscard]] const void* data(const std::string& field) { return array(field).data(); }
+  void fill(std::int64_t lead);
+  void put(const std::string& field);
+  /// A step in which nothing is wrong. Its verdict is kept.
+  void good_step(std::int64_t lead);
+  int wait(int event);
+  void close();
+  /// Keeps the verdict of the call just made, if it was an error.
+  void keep_verdict(int code);
+  void keep_verdict();
+
+  [[nodiscard]] int verdicts() const { return static_cast<int>(texts_.size()); }
+  [[nodiscard]] int first_code() const { return codes_.empty() ? TR_OK : codes_.front(); }
+  [[nodiscard]] std::string first_text() const { return texts_.empty() ? "" : texts_.front(); }
+  [[nodiscard]] const std::vector<std::string>& texts() const { return texts_; }
+  /// Collective: whether all compute ranks have the same verdicts.
+  [[nodiscard]] bool agreed() const;
+  /// Collective: whether the index tells these steps and the file has exactly their bytes.
+  [[nodiscard]] bool holds_steps(const std::vector<std::int64_t>& leads) const;
+  [[nodiscard]] std::vector<std::int64_t> steps_in_index() const;
+
+ private:
+  MPI_Comm compute_;
+  std::string path_;
+  tr_stream* stream_ = nullptr;
+  bool defined_ = true;
+  std::map<std::string, std::unique_ptr<scene::Array>> arrays_;
+  std::vector<int> codes_;
+  std::vector<std::string> texts_;
+};
+
+}  // namespace tailrace::fault

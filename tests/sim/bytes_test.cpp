@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <gtest/gtest.h>
+
+#include "base/text.hpp"
+#include "scenario.hpp"
+
+namespace tailrace::sim {
+namespace {
+
+Scenario random_scenario(Scheduler& dice, int ranks) {
+  Scenario scenario;
+  scenario.variables = random_variables(dice, ranks);
+  scenario.steps = static_cast<int>(dice.random(1, 4));
+  scenario.prepare();
+  return scenario;
+}
+
+TEST(sim_bytes, one_rank_alone_writes_the_records_in_put_order) {
+  Scheduler dice(1);
+  const Scenario scenario = random_scenario(dice, 1);
+  Shape shape;
+  shape.nodes = {{1, 0}};
+  expect_right_bytes(shape, scenario, "inline");
+}
+
+TEST(sim_bytes, are_those_of_one_rank_for_any_ranks_servers_nodes_and_timing) {
+  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+    Scheduler dice(seed * 6151);
+    const int ranks = static_cast<int>(dice.random(1, 8));
+    const int servers = static_cast<int>(dice.random(0, 4));
+    const Scenario scenario = random_scenario(dice, ranks);
+    Shape shape;
+    shape.nodes = random_nodes(dice, ranks, servers);
+    shape.seed = seed;
+    shape.threads = static_cast<int>(dice.random(1, 3));
+    shape.mixed = dice.once_in(2);
+    if (dice.once_in(3)) shape.disk_bytes_per_second = 1e5;
+    expect_right_bytes(shape, scenario, cat("seed ", seed, ", ", ranks, " ranks, ", servers, " servers: "));
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(sim_bytes, are_the_same_with_staging_and_workspace_of_one_record) {
+  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+    Scheduler dice(seed * 3571);
+    const int ranks = static_cast<int>(dice.random(1, 8));
+    const int servers = static_cast<int>(dice.random(0, 4));
+    const Scenario scenario = random_scenario(dice, ranks);
+    Shape shape;
+    shape.nodes = random_nodes(dice, ranks, servers);
+    shape.seed = seed;
+    shape.threads = static_cast<int>(dice.random(1, 3));
+    shape.mixed = dice.once_in(2);
+    scenario.squeeze(shape);
+    expect_right_bytes(shape, scenario, cat("seed ", seed, ", ", ranks, " ranks, ", servers, " servers: "));
+    if (HasFatalFailure()) return;
+  }
+}
+
+/// Two streams at once share lanes and workspace; steps of one roll over from file to file.
+TEST(sim_bytes, two_streams_and_files_that_roll_over_do_not_disturb_each_other) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    Scheduler dice(seed * 2503);
+    const int ranks = static_cast<int>(dice.random(1, 6));
+    const int servers = static_cast<int>(dice.random(0, 3));
+    Scenario first = random_scenario(dice, ranks);
+    Scenario second = random_scenario(dice, ranks);
+    first.pattern = "first.raw";
+    second.pattern = "second+{lead:03h}.raw";
+    first.prepare();
+    second.prepare();
+    Shape shape;
+    shape.nodes = random_nodes(dice, ranks, servers);
+    shape.seed = seed;
+    shape.workspace = 2 * std::max(first.plan->largest_record(), second.plan->largest_record());
+    World world(shape);
+    std::vector<Arrays> arrays(static_cast<std::size_t>(ranks));
+    const Outcome outcome = world.run([&](Rank& rank) -> Task<> {
+      Stream a(rank, first.plan);
+      Stream b(rank, second.plan);
+      Status status = co_await a.create();
+      EXPECT_TRUE(status.is_ok());
+      status = co_await b.create();
+      EXPECT_TRUE(status.is_ok());
+      for (std::int64_t step = 0; step < 3; ++step) {
+        co_await a.begin(step * 3600);
+        co_await b.begin(step * 7200);
+        for (std::size_t i = 0; i < 4; ++i) {
+          for (const bool is_first : {true, false}) {
+            const StreamPlan& plan = is_first ? *first.plan : *second.plan;
+            if (i >= plan.fields.size()) continue;
+            const int field = static_cast<int>(i);
+            std::vector<float>& array = arrays[static_cast<std::size_t>(rank.me())][{step * 2 + (is_first ? 1 : 0), field}];
+            array = array_of(plan, rank.me(), field, step);
+            co_await (is_first ? a : b).put(field, reinterpret_cast<const std::byte*>(array.data()));
+          }
+        }
+        status = co_await b.end();
+        EXPECT_TRUE(status.is_ok()) << status.text();
+        status = co_await a.end();
+        EXPECT_TRUE(status.is_ok()) << status.text();
+      }
+      status = co_await a.close();
+      EXPECT_TRUE(status.is_ok()) << status.text();
+      status = co_await b.close();
+      EXPECT_TRUE(status.is_ok()) << status.text();
+      co_await rank.leave();
+    });
+    const std::string where = cat("seed ", seed, ", ", ranks, " ranks, ", servers, " servers: ");
+    ASSERT_TRUE(outcome.finished) << where << outcome.stuck;
+    ByteVector expected;
+    for (std::int64_t step = 0; step < 3; ++step) {
+      const ByteVector bytes = bytes_of_step(*first.plan, step);
+      expected.insert(expected.end(), bytes.begin(), bytes.end());
+      EXPECT_TRUE(read_file(world.storage(), cat("second+00", step * 2, ".raw")) == bytes_of_step(*second.plan, step))
+          << where;
+    }
+    EXPECT_TRUE(read_file(world.storage(), "first.raw") == expected) << where;
+  }
+}
+
+}  // namespace
+}  // namespace tailrace::sim

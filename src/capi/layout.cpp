@@ -162,27 +162,29 @@ int tr_layout_weighted(int ndims, const tr_index* shape, const tr_index* halo, c
 
 int tr_layout_boxes(int ndims, const tr_index* shape, const tr_index* halo, const tr_index* lower,
                     const tr_index* upper, tr_layout** layout) {
-  return make_layout("tr_layout_boxes", ndims, shape, halo, "", layout, [&](session::Session& session) -> Result<Layout> {
-    comm::Vote vote{{}, "tr_layout_boxes: the boxes of all ranks", {}};
-    if (lower == nullptr || upper == nullptr) {
-      vote.status = Status(Code::argument, "tr_layout_boxes: `lower` or `upper` is a null pointer");
-    } else {
-      std::vector<Index> mine = list_of(lower, ndims);
-      mine.insert(mine.end(), upper, upper + ndims);
-      vote.contribution.assign(bytes_of(mine).begin(), bytes_of(mine).end());
-    }
-    const comm::Verdict verdict = session.agree(std::move(vote));
-    TR_TRY(verdict.status);
-    std::vector<layout::Box> boxes;
-    for (const ByteVector& bytes : verdict.contributions) {
-      const std::vector<Index> both = indices_in(bytes);
-      if (both.size() != static_cast<std::size_t>(2 * ndims)) {
-        return Status(Code::order, "tr_layout_boxes: ranks disagree about the number of dimensions");
-      }
-      boxes.push_back({{both.begin(), both.begin() + ndims}, {both.begin() + ndims, both.end()}});
-    }
-    return Layout::boxes(list_of(shape, ndims), std::move(boxes));
-  });
+  session::Session* const session = session_for("tr_layout_boxes");
+  if (session == nullptr) return TR_ERR_STATE;
+  Status status = check_arguments(ndims, shape, halo, layout);
+  const int shown = status.is_ok() ? ndims : 0;
+  if (status.is_ok() && (lower == nullptr || upper == nullptr)) {
+    status = Status(Code::argument, "`lower` or `upper` is a null pointer");
+  }
+  const std::string call = cat("tr_layout_boxes(", list_text(shape, shown), ", halo ", list_text(halo, shown), ")");
+  // A rank whose arguments are bad votes all the same: the others wait for it here.
+  comm::Vote vote{status.in(call), call, {}};
+  if (status.is_ok()) {
+    std::vector<Index> mine = list_of(lower, ndims);
+    mine.insert(mine.end(), upper, upper + ndims);
+    vote.contribution.assign(bytes_of(mine).begin(), bytes_of(mine).end());
+  }
+  const comm::Verdict verdict = session->agree(std::move(vote));
+  if (!verdict.status.is_ok()) return fail(verdict.status);
+  std::vector<layout::Box> boxes;
+  for (const ByteVector& bytes : verdict.contributions) {
+    const std::vector<Index> both = indices_in(bytes);
+    boxes.push_back({{both.begin(), both.begin() + ndims}, {both.begin() + ndims, both.end()}});
+  }
+  return finish(*session, call, Layout::boxes(list_of(shape, ndims), std::move(boxes)), list_of(halo, ndims), layout);
 }
 
 int tr_layout_indexed(int ndims, const tr_index* shape, tr_index count, const tr_index* indices, int base,

@@ -61,13 +61,15 @@ class ThreadWorkers final : public Workers {
   explicit ThreadWorkers(std::function<void()> wake) : wake_(std::move(wake)) {}
 
   Status start(int threads) {
+    count_ = threads;
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);  // the threads inherit it: signals belong to the program
     Status status;
     try {
-      for (int worker = 0; worker < threads; ++worker) threads_.emplace_back([this, worker] { run(worker); });
+      for (int worker = 0; worker < threads; ++worker) threads_.emplace_back([this, worker] { run(compute_, worker); });
+      threads_.emplace_back([this, threads] { run(storage_, threads); });
     } catch (const std::system_error& error) {
       status = Status(Code::memory, cat("cannot start ", threads, " worker threads: ", std::string_view(error.what())));
     }
@@ -80,20 +82,14 @@ class ThreadWorkers final : public Workers {
       const std::lock_guard lock(mutex_);
       stopping_ = true;
     }
-    work_.notify_all();
+    compute_.work.notify_all();
+    storage_.work.notify_all();
     for (std::thread& thread : threads_) thread.join();
   }
 
-  [[nodiscard]] int count() const override { return static_cast<int>(threads_.size()); }
-
-  void submit(Task task, Done done) override {
-    {
-      const std::lock_guard lock(mutex_);
-      queue_.emplace_back(std::move(task), std::move(done));
-    }
-    ++pending_;
-    work_.notify_one();
-  }
+  [[nodiscard]] int count() const override { return count_; }
+  void submit(Task task, Done done) override { add(compute_, std::move(task), std::move(done)); }
+  void submit_io(Task task, Done done) override { add(storage_, std::move(task), std::move(done)); }
 
   bool poll() override {
     std::deque<std::pair<Done, Status>> finished;
@@ -111,14 +107,28 @@ class ThreadWorkers final : public Workers {
   [[nodiscard]] int pending() const override { return pending_; }
 
  private:
-  void run(int worker) {
+  struct Queue {
+    std::condition_variable work;
+    std::deque<std::pair<Task, Done>> tasks;
+  };
+
+  void add(Queue& queue, Task task, Done done) {
+    {
+      const std::lock_guard lock(mutex_);
+      queue.tasks.emplace_back(std::move(task), std::move(done));
+    }
+    ++pending_;
+    queue.work.notify_one();
+  }
+
+  void run(Queue& queue, int worker) {
     std::fesetenv(FE_DFL_ENV);  // a thread inherits the program's traps and flush-to-zero
     std::unique_lock lock(mutex_);
     for (;;) {
-      work_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
-      if (queue_.empty()) return;
-      auto [task, done] = std::move(queue_.front());
-      queue_.pop_front();
+      queue.work.wait(lock, [&] { return stopping_ || !queue.tasks.empty(); });
+      if (queue.tasks.empty()) return;
+      auto [task, done] = std::move(queue.tasks.front());
+      queue.tasks.pop_front();
       lock.unlock();
       Status status = guarded([&]() -> Status { return task(worker); });
       task = nullptr;  // what it captured is freed before anybody hears that it is done
@@ -129,9 +139,10 @@ class ThreadWorkers final : public Workers {
   }
 
   std::function<void()> wake_;
+  int count_ = 0;
   std::mutex mutex_;
-  std::condition_variable work_;
-  std::deque<std::pair<Task, Done>> queue_;
+  Queue compute_;
+  Queue storage_;
   std::deque<std::pair<Done, Status>> finished_;
   std::vector<std::thread> threads_;
   int pending_ = 0;

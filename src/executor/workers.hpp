@@ -18,6 +18,9 @@ class Workers {
   [[nodiscard]] virtual int count() const = 0;
   /// Queues a task; tasks start in the order of submission. `done` runs later inside poll(), on the thread that calls it.
   virtual void submit(Task task, Done done) = 0;
+  /// The same for a task that waits for storage: it does not keep the others from the cores. Such tasks run one after another;
+  /// their `worker` is count().
+  virtual void submit_io(Task task, Done done) { submit(std::move(task), std::move(done)); }
   /// Runs the `done` of finished tasks; true if there was one.
   virtual bool poll() = 0;
   /// Tasks submitted whose `done` has not run.
@@ -26,7 +29,7 @@ class Workers {
 
 /// Tasks run inside submit(), on the caller, with its floating-point state saved and set to the default meanwhile.
 std::unique_ptr<Workers> inline_workers();
-/// `threads` threads with default floating-point state, all signals blocked and, if given, a CPU set. `wake` is called (from the
+/// `threads` threads, and one for storage, with default floating-point state and all signals blocked. `wake` is called (from the
 /// worker thread) after each finished task.
 Result<std::unique_ptr<Workers>> thread_workers(int threads, std::function<void()> wake = {});
 

@@ -42,13 +42,7 @@ bool Server::on_message(std::uint32_t kind, int source, Unpacker& in) {
     case Message::sync:
     case Message::synced:
     case Message::closed: on_stream_message(static_cast<Message>(kind), source, in); return true;
-    case Message::decided: {
-      const auto id = in.get<std::uint32_t>();
-      const auto verdict = in.get<VerdictKind>();
-      const auto step = in.get<std::int64_t>();
-      streams_.at(id).server->on_verdict(verdict, step, Status::unpack(in));
-      return true;
-    }
+    case Message::decided: on_decided(in); return true;
     case Message::statistics: gathered_[source] = Statistics::unpack(in); return true;
     case Message::farewell:
       ++homes_left_;
@@ -139,11 +133,12 @@ void Server::open(Opening opening) {
                                                ledger.is_ok() ? std::move(*ledger) : nullptr, broken);
   }
   if (const auto early = early_.find(id); early != early_.end()) {
-    const std::vector<ByteVector> messages = std::move(early->second);
+    const auto messages = std::move(early->second);
     early_.erase(early);
-    for (const ByteVector& bytes : messages) {
+    for (const auto& [kind, bytes] : messages) {
       Unpacker message(bytes);
-      on_sequence(message);
+      if (kind == Message::sequence) on_sequence(message);
+      else on_decided(message);
     }
   }
   if (const auto early = early_pieces_.find(id); early != early_pieces_.end()) {
@@ -163,11 +158,25 @@ void Server::on_sequence(Unpacker& in) {
   const auto id = in.get<std::uint32_t>();
   const auto stream = streams_.find(id);
   if (stream == streams_.end()) {
-    early_[id].emplace_back(rest.begin(), rest.end());
+    early_[id].emplace_back(Message::sequence, ByteVector(rest.begin(), rest.end()));
     return;
   }
   const std::vector<SequenceEntry> entries = in.get_list<SequenceEntry>();
   stream->second.server->on_sequence(entries);
+}
+
+/// A server without ranks of its own may hear a verdict before it hears of the stream: they come from different ranks.
+void Server::on_decided(Unpacker& in) {
+  const auto rest = in.rest();
+  const auto id = in.get<std::uint32_t>();
+  const auto stream = streams_.find(id);
+  if (stream == streams_.end()) {
+    early_[id].emplace_back(Message::decided, ByteVector(rest.begin(), rest.end()));
+    return;
+  }
+  const auto verdict = in.get<VerdictKind>();
+  const auto step = in.get<std::int64_t>();
+  stream->second.server->on_verdict(verdict, step, Status::unpack(in));
 }
 
 void Server::on_stream_message(Message kind, int source, Unpacker& in) {

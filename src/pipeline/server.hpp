@@ -50,6 +50,7 @@ class Server {
   Status join_parts(Opening& opening);
   void open(Opening opening);
   void on_sequence(Unpacker& in);
+  void on_decided(Unpacker& in);
   void on_stream_message(Message kind, int source, Unpacker& in);
   bool scan_lanes();
   bool scan_lane(int c, LaneCursor& lane);
@@ -67,7 +68,7 @@ class Server {
   std::map<std::uint32_t, Stream> streams_;
   std::map<std::uint32_t, Opening> pending_;                 // parts of their layouts are still to come
   std::map<std::uint32_t, std::map<std::pair<int, int>, std::vector<Index>>> parts_;  // stream -> (layout, rank) -> indices
-  std::map<std::uint32_t, std::vector<ByteVector>> early_;   // sequences of streams not opened here yet
+  std::map<std::uint32_t, std::vector<std::pair<Message, ByteVector>>> early_;   // sequences of streams not opened here yet
   std::map<std::uint32_t, std::map<std::uint64_t, std::vector<ByteVector>>> early_pieces_;
   std::vector<int> senders_;                                 // servers that ever send data here
   int homed_ = 0;

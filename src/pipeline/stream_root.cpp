@@ -196,7 +196,7 @@ bool StreamRoot::advance() {
 
 void StreamRoot::run_on_ledger(std::function<Status(Ledger&)> task, std::function<void(const Status&)> done) {
   ledger_busy_ = true;
-  context_.workers.submit([this, task = std::move(task)](int) { return task(*ledger_); },
+  context_.workers.submit_io([this, task = std::move(task)](int) { return task(*ledger_); },
                           [this, done = std::move(done)](const Status& status) {
                             ledger_busy_ = false;
                             done(status);

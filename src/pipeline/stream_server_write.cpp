@@ -47,7 +47,7 @@ void StreamServer::on_place(Unpacker& in) {
   }
   auto spent = std::make_shared<Spent>();
   auto records = std::make_shared<std::vector<std::shared_ptr<Encoded>>>(std::move(chunk.records));
-  context_.workers.submit(
+  context_.workers.submit_io(
       [this, path, offset, records, spent](int worker) -> Status {
         spent->worker = worker;
         spent->begin = context_.transport.now();
@@ -85,7 +85,7 @@ void StreamServer::on_sync(Unpacker& in) {
     });
   };
   auto spent = std::make_shared<Spent>();
-  context_.workers.submit(
+  context_.workers.submit_io(
       [this, path, spent](int worker) -> Status {
         spent->worker = worker;
         spent->begin = context_.transport.now();

@@ -187,7 +187,8 @@ Task<Status> Stream::end() {
   in_step_ = false;
   const Status mine = std::exchange(latched_, Status());
   Packer packed;
-  if (!mine.is_ok()) mine.pack(packed);
+  mine.pack(packed);
+  packed.put(rank_.statistics().streams[plan_->pattern]);
   co_await tell(Descriptor::Kind::end, packed.take());
   const bool inline_run = rank_.roster().self_served;
   const std::int64_t needed = inline_run ? step_ : step_ - 1;

@@ -164,7 +164,8 @@ void World::make_server(int s) {
   setup.make_ledger = [target = seat.target](const pipeline::Opening& opening) {
     return streams::make_ledger(opening, target);
   };
-  setup.on_statistics = [this](std::map<int, pipeline::Statistics> all) { gathered_ = std::move(all); };
+  setup.on_statistics = [this](const std::map<int, pipeline::Statistics>& all) { gathered_ = all; };
+  setup.reporting = shape_.reporting;
   if (roster_.self_served) {
     setup.lanes.emplace(s, std::make_unique<pipeline::LentLaneReader>(lent_[i]));
     seat.workers = executor::inline_workers();

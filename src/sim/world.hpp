@@ -32,6 +32,7 @@ struct Shape {
   bool mixed = false;               // world ranks dealt out to the nodes at random instead of node by node
   double disk_bytes_per_second = 1e9;
   Nanoseconds disk_latency = 100'000;
+  bool reporting = false;           // counters travel while the run goes on
   SleepOrder sleep_order = SleepOrder::production;
   Nanoseconds timer = 0;            // sleepers on a doorbell also wake after this; 0: only when rung or by a message
 };

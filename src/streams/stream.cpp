@@ -392,6 +392,10 @@ Status Stream::close() {
     latch(Status(Code::state, "tr_stream_close inside of a step: the step is dropped"));
     misuse = end();
   }
+  // What a rank did wrong since its last step would otherwise be known to it alone.
+  const std::string call = cat("tr_stream_close(\"", name_, "\")");
+  const comm::Verdict verdict = session_.agree({std::exchange(latched_, Status()).in(call), call, {}});
+  if (misuse.is_ok()) misuse = verdict.status;
   if (!opened_) return misuse;
   tell(Descriptor::Kind::close, {});
   session_.wait([&] { return finished_.has_value(); }, cat("durable steps of ", name_));

@@ -49,7 +49,7 @@ struct Step {
   double compute = 0;       // seconds of wall clock on compute rank 0
   bench::Span blocked;      // wall clock: the longest of all ranks; CPU: the sum over ranks
   bench::Span copy;
-  double period = 0;        // from the beginning of the step to that of the next
+  bench::Span period;       // from the beginning of the step to that of the next; CPU: of compute rank 0
 };
 
 void check(int code) {
@@ -145,7 +145,7 @@ bench::Span Run::over_ranks(const bench::Span& mine) const {
 
 void Run::steps(bench::SyntheticModel& model) {
   for (long number = 0; number < options_.steps; ++number) {
-    const double begin = bench::wall();
+    const double begin = bench::wall(), cpu_before = bench::thread_cpu();
     Step step;
     if (options_.copy) {
       compute(model, options_.sweeps / 2, step);
@@ -156,7 +156,7 @@ void Run::steps(bench::SyntheticModel& model) {
       compute(model, options_.sweeps, step);
     }
     if (stream_ != nullptr) step.blocked = over_ranks(bench::timed([&] { output(model, number); }));
-    step.period = bench::wall() - begin;
+    step.period = {bench::wall() - begin, bench::thread_cpu() - cpu_before};
     measured_.push_back(step);
   }
 }
@@ -166,8 +166,8 @@ void print(const Run& run, double total, double bytes) {
               static_cast<double>(run.checksum()));
   const char* comma = "";
   for (const Step& step : run.measured()) {
-    std::printf("%s{\"compute\": %.6f, \"period\": %.6f, \"blocked\": %.6f, \"blocked_cpu\": %.6f, \"copy\": %.6f, "
-                "\"copy_cpu\": %.6f}", comma, step.compute, step.period, step.blocked.wall, step.blocked.cpu,
+    std::printf("%s{\"compute\": %.6f, \"period\": %.6f, \"period_cpu\": %.6f, \"blocked\": %.6f, \"blocked_cpu\": %.6f, "
+                "\"copy\": %.6f, \"copy_cpu\": %.6f}", comma, step.compute, step.period.wall, step.period.cpu, step.blocked.wall, step.blocked.cpu,
                 step.copy.wall, step.copy.cpu);
     comma = ", ";
   }

@@ -100,9 +100,9 @@ class Bench:
         run["report"] = json.loads(report.read_text())["streams"] if report.exists() else []
         return run
 
-    def seconds_per_sweep(self):
-        run = self.model(1, {}, pin=True, no_session=True, steps=3, sweeps=4)
-        return statistics.median(step["compute"] for step in run["steps"]) / 4
+    def seconds_per_sweep(self, ranks=1):
+        run = self.model(ranks, {}, pin=ranks == 1, no_session=True, steps=5, sweeps=8)
+        return min(step["compute"] for step in run["steps"]) / 8
 
     # ---- blocked ---------------------------------------------------------------------------------------------
 
@@ -110,17 +110,15 @@ class Bench:
         say(f"\nblocked: disk slowed to {RATE / 1e6:.0f} MB/s, fsync on, staging of two steps "
             f"({2 * self.size.step_bytes / MIB:.0f} MiB), {self.size.fields} x {self.size.levels} levels a step")
         settings = dict(throttle=f"{RATE / 1e6:.0f}MB/s", staging=2 * self.size.step_bytes, servers=1)
-        sweep = self.seconds_per_sweep()
         drain = self.size.packed_bytes / RATE
-        figures = self.capture(settings, sweep, drain) + self.total(settings, sweep, drain)
+        figures = self.capture(settings, drain) + self.total(settings, self.seconds_per_sweep(), drain)
         self.show("Time blocked in output", figures)
 
-    def capture(self, settings, sweep, drain):
+    def capture(self, settings, drain):
         figures = []
         for ranks in (1, 2, 4, 8):
-            # Ranks share the cores with each other: computing takes long enough for the disk in any case.
-            cores = min(ranks, len(os.sched_getaffinity(0)))
-            sweeps = 2 * max(1, math.ceil(0.65 * drain / sweep * cores))
+            # Computing takes longer than the disk, so that staging is never full.
+            sweeps = 2 * max(1, math.ceil(0.7 * drain / self.seconds_per_sweep(ranks)))
             run = self.model(ranks + 1, settings, copy=True, pin=ranks == 1, steps=self.size.steps, sweeps=sweeps)
             steps = run["steps"][1:]
             clock = "wall" if ranks == 1 else "cpu"
@@ -162,23 +160,27 @@ class Bench:
         sweep = self.seconds_per_sweep()
         trial = self.model(2, settings, packing="ccsds", pin=True, steps=4, sweeps=max(1, round(0.5 / sweep)))
         sweeps = max(1, round(self.busy_seconds(trial) / len(trial["steps"]) / 0.7 / sweep))
-        ratios, inline, busy, periods, lone = [], [], [], [], []
+        ratios, cpu_ratios, inline, busy, periods, lone = [], [], [], [], [], []
         for _ in range(max(self.size.rounds, 1)):
             with_server = self.model(2, settings, packing="ccsds", pin=True, steps=self.size.steps, sweeps=sweeps)
             served = [step["period"] for step in with_server["steps"][1:]]
-            alone, share = self.beside_encoder(sweeps, statistics.median(served))
+            alone, alone_cpu, share = self.beside_encoder(sweeps, statistics.median(served))
             inside = self.model(1, dict(settings, servers=0), packing="ccsds", pin=True, steps=self.size.steps, sweeps=sweeps)
             middle = statistics.median(alone)
             samples = served if self.size.rounds == 1 else [statistics.median(served)]
             ratios += [value / middle for value in samples]
+            cpu = statistics.median(step["period_cpu"] for step in with_server["steps"][1:])
+            cpu_ratios.append(cpu / statistics.median(alone_cpu))
             inline.append(statistics.median(step["period"] for step in inside["steps"][1:]) / middle)
             busy.append(self.busy_seconds(with_server) / with_server["total"])
             periods.append(middle * 1e3)
             lone.append(share)
         if self.size.rounds > 1:
-            ratios, inline, busy, periods, lone = (values[1:] for values in (ratios, inline, busy, periods, lone))
+            ratios, cpu_ratios, inline, busy, periods, lone = (
+                values[1:] for values in (ratios, cpu_ratios, inline, busy, periods, lone))
         self.show("A model with a server, beside a process that knows of no model", [
             Figure("beside.server_over_encoder", ratios, "ratio", BESIDE_BOUND, note="seconds per step"),
+            Figure("beside.server_over_encoder.cpu", cpu_ratios, "ratio", note="CPU time of the compute rank per step"),
             Figure("beside.encoder", periods, "ms", note="the peer: a step of the model beside it"),
             Figure("beside.inline_over_encoder", inline, "ratio", note="the same without a server"),
             Figure("beside.server_busy", busy, "share", note="asked for: 0.5 to 0.9"),
@@ -190,7 +192,7 @@ class Bench:
         return sum(servers[f"{what}_seconds"]["sum"] for what in ("assemble", "encode", "write", "fsync"))
 
     def beside_encoder(self, sweeps, period):
-        """Seconds of each step of the model without output beside the encoder, and how busy that was."""
+        """Wall clock and CPU seconds of each step of the model without output beside the encoder, and how busy that was."""
         path = self.work / "lone.grib2"
         command = [self.launcher.program("lone_encoder"), "--columns", self.size.columns, "--rows", self.size.rows,
                    "--records", self.size.levels * self.size.fields, "--packing", "ccsds", "--file", path, "--core", 1,
@@ -204,7 +206,7 @@ class Bench:
         finally:
             encoder.kill()
             path.unlink(missing_ok=True)
-        return [step["period"] for step in run["steps"][1:]], share
+        return [step["period"] for step in run["steps"][1:]], [step["period_cpu"] for step in run["steps"][1:]], share
 
     # ---- rate ------------------------------------------------------------------------------------------------
 

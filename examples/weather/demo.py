@@ -75,7 +75,8 @@ def cores():
 
 # ---- programs ------------------------------------------------------------------------------------------------
 
-PACKAGE_OF = {"cdo": "cdo", "grib_set": "libeccodes-tools", "grib_ls": "libeccodes-tools", "grib_count": "libeccodes-tools"}
+PACKAGE_OF = {"cdo": "cdo", "grib_set": "libeccodes-tools", "grib_get": "libeccodes-tools",
+              "grib_count": "libeccodes-tools"}
 
 
 def require_programs():
@@ -99,8 +100,8 @@ class Launcher:
     def __init__(self, build):
         self.model = build / "examples" / "weather" / "weather"
         if not self.model.exists():
-            raise Failure(f"{self.model} does not exist. Build it with ./dev build, or let ./dev demo do everything; if it was "
-                          "left out, the configure summary says what is missing.")
+            raise Failure(f"{self.model} does not exist. Build it with ./dev build, or let ./dev demo do everything; "
+                          "if it was left out, the configure summary says what is missing.")
         cache = (build / "CMakeCache.txt").read_text(errors="replace") if (build / "CMakeCache.txt").exists() else ""
         found = re.search(r"^MPIEXEC_EXECUTABLE:\w+=(.+)$", cache, re.M)
         self.mpiexec = found.group(1) if found and Path(found.group(1)).exists() else shutil.which("mpirun")
@@ -172,7 +173,8 @@ def forecast(launcher, args, run, terrain, rate):
     command = launcher.command(args.ranks + (run.servers or 0))
     command += ["--size", args.size, "--levels", str(args.levels), "--hours", str(args.hours),
                 "--output-every", str(args.output_every), "--surface-every", str(args.surface_every),
-                "--terrain", str(terrain), "--out", str(run.directory), "--timings", str(run.directory / "timings.json"),
+                "--terrain", str(terrain), "--out", str(run.directory),
+                "--timings", str(run.directory / "timings.json"),
                 "--progress", "none" if args.quiet else "bar" if TERMINAL else "lines"]
     settings = {"SERVERS": run.servers or 0}
     if run.servers is None:
@@ -325,8 +327,8 @@ ROWS = (
 )
 
 
-def cell(value, unit, writes):
-    if value is None or (not writes and unit != "ms" and not value):
+def cell(value, unit):
+    if value is None:
         return "-"
     if unit == "ms":
         return f"{1e3 * value:.1f} ms" if value < 0.1 else f"{1e3 * value:.0f} ms"
@@ -338,8 +340,7 @@ def print_table(figures):
     say(" " * (width + 2) + "".join(f"{entry['title']:>16}" for entry in figures))
     for label, key, unit in ROWS:
         hidden = ("blocked_seconds", "blocked_in_steps_seconds", "closing_seconds", "bytes")
-        cells = ["-" if entry["servers"] is None and key in hidden else cell(entry[key], unit, entry["servers"] is not None)
-                 for entry in figures]
+        cells = ["-" if entry["servers"] is None and key in hidden else cell(entry[key], unit) for entry in figures]
         say(f"  {label:<{width}}" + "".join(f"{text:>16}" for text in cells))
 
 
@@ -384,7 +385,8 @@ def clean(directory):
 
 def whole(launcher, args):
     terrain = make_terrain(launcher, args)
-    runs = [Run("alone", "no output", None, args.out / "run-alone"), Run("inline", "inline", 0, args.out / "run-inline")]
+    runs = [Run("alone", "no output", None, args.out / "run-alone"),
+            Run("inline", "inline", 0, args.out / "run-inline")]
     runs += [Run(f"servers-{n}", f"{n} server{'s' * (n > 1)}", n, args.out / f"run-{n}") for n in args.servers]
     alone, *writing = runs
     act(2, f"The forecast alone: {args.hours} hours on {args.ranks} ranks, nothing written")
@@ -399,8 +401,9 @@ def whole(launcher, args):
     act(len(runs) + 2, "The files")
     check_identical(writing)
     messages = check_readable(args, writing[0])
-    say(f"  {len(writing[0].files)} files, {grib_bytes(writing[0]) / 1e6:.1f} MB, {messages} GRIB2 messages: identical, byte for byte, "
-        f"in {'all ' + str(len(writing)) if len(writing) > 2 else 'both'} runs")
+    say(f"  {len(writing[0].files)} files, {grib_bytes(writing[0]) / 1e6:.1f} MB, {messages} GRIB2 messages: "
+        + {1: "one run", 2: "identical, byte for byte, in both runs"}.get(
+            len(writing), f"identical, byte for byte, in all {len(writing)} runs"))
     say("  ecCodes and cdo read every one of them")
     figures = [figures_of(args, run) for run in runs]
     kept = writing[1] if len(writing) > 1 else writing[0]
@@ -432,10 +435,10 @@ def conclude(args, figures, rate):
     if served:
         first = served[0]
         say(f"  Waiting for output while the forecast runs: {inline['blocked_in_steps_seconds']:.2f} s inline, "
-            f"{first['blocked_in_steps_seconds']:.2f} s with {first['title']}, which had {first['closing_seconds']:.2f} s left to "
-            f"write at the end. Storage: {shown_rate(rate)}.")
+            f"{first['blocked_in_steps_seconds']:.2f} s with {first['title']}, which had "
+            f"{first['closing_seconds']:.2f} s left to write at the end.\n  Storage: {shown_rate(rate)}.")
     if cores() < args.ranks + max(args.servers, default=0):
-        say(f"  {args.ranks} ranks and their servers share {cores()} cores here: what a server encodes, a rank has to wait for.")
+        say(f"  {args.ranks} ranks and their servers share {cores()} cores here: while a server encodes, a rank waits.")
     say(f"  Left in {args.out}/: GRIB2 files, demo.html, summary.json, report.json, trace.json")
 
 

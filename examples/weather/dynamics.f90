@@ -1,17 +1,18 @@
 ! SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-! The shallow-water equations on a C-grid: Sadourny's scheme that conserves potential enstrophy, three-stage Runge-Kutta steps
-! (Wicker and Skamarock), a fourth-order diffusion against grid-scale noise, and a relaxation towards the
-! jet in the outermost cells (Davies). The height field stands for that of the 500 hPa surface.
+! The shallow-water equations on a C-grid: Sadourny's scheme that conserves potential enstrophy, three-stage
+! Runge-Kutta steps (Wicker and Skamarock), a fourth-order diffusion against grid-scale noise, and a
+! relaxation towards the jet in the outermost cells (Davies). The height field stands for that of the 500 hPa surface.
 !
 ! Each value is computed by one expression from values at fixed neighbours, and nothing is summed over
 ! ranks: the result is the same bits for any number of ranks.
 module dynamics
-  use area,   only: dp, pi, gravity, earth_radius, earth_rotation, rotated_longitude, rotated_latitude, true_position
+  use area,   only: dp, gravity, earth_radius, earth_rotation, rotated_longitude, rotated_latitude, true_position
   use domain, only: state_type, exchange, maximum, nx, ny, ilo, ihi, jlo, jhi, halo
   use jet
   implicit none
   private
-  public :: dynamics_setup, advance, state, rim, ground, vorticity, divergence, cell_width, cell_height, time_step, jet_depth
+  public :: dynamics_setup, advance, time_step, state, ground, rim, cell_width, cell_height
+  public :: vorticity, divergence, jet_depth
 
   real(dp), parameter :: damping_steps = 25.0_dp     ! e-folding of the shortest wave, in steps
   integer, parameter  :: rim = 10                    ! cells of relaxation
@@ -31,7 +32,7 @@ contains
   ! Collective. `ground` is set by the caller before.
   subroutine dynamics_setup()
     integer :: i, j
-    real(dp) :: lon, lat
+    real(dp) :: lon, lat, per_column
     call state%allocate()
     call stage%allocate()
     call boundary%allocate()
@@ -43,9 +44,10 @@ contains
     energy = 0.0_dp
     allocate(cell_width(jlo-halo:jhi+halo), face_width(jlo-halo:jhi+halo))
     cell_height = earth_radius * (rotated_latitude(2.0_dp) - rotated_latitude(1.0_dp))
+    per_column = earth_radius * (rotated_longitude(2.0_dp) - rotated_longitude(1.0_dp))
     do j = jlo - halo, jhi + halo
-      cell_width(j) = earth_radius * cos(rotated_latitude(real(j, dp))) * (rotated_longitude(2.0_dp) - rotated_longitude(1.0_dp))
-      face_width(j) = earth_radius * cos(rotated_latitude(j + 0.5_dp)) * (rotated_longitude(2.0_dp) - rotated_longitude(1.0_dp))
+      cell_width(j) = per_column * cos(rotated_latitude(real(j, dp)))
+      face_width(j) = per_column * cos(rotated_latitude(j + 0.5_dp))
       do i = ilo - halo, ihi + halo
         call true_position(rotated_longitude(i + 0.5_dp), rotated_latitude(j + 0.5_dp), lon, lat)
         coriolis(i,j) = 2.0_dp * earth_rotation * sin(lat)
@@ -157,7 +159,8 @@ contains
       end do
       do j = jlo, jhi
         do i = ilo, ihi
-          tendency(i,j) = -strength * (((energy(i-1,j) + energy(i+1,j)) + (energy(i,j-1) + energy(i,j+1))) - 4.0_dp * energy(i,j))
+          tendency(i,j) = -strength * (((energy(i-1,j) + energy(i+1,j)) + (energy(i,j-1) + energy(i,j+1))) &
+                                       - 4.0_dp * energy(i,j))
         end do
       end do
     end subroutine

@@ -88,7 +88,8 @@ class Packer:
             low_bytes.append(raw[0::differences.itemsize])
             high_bytes.append(raw[1::differences.itemsize])
         packed = zlib.compress(b"".join(high_bytes * (width == 2) + low_bytes), 6)
-        return {"low": low, "step": step, "width": width, "frames": len(fields), "data": base64.b64encode(packed).decode()}
+        return {"low": low, "step": step, "width": width, "frames": len(fields),
+                "data": base64.b64encode(packed).decode()}
 
     def thin(self, field):
         if self.every == 1:
@@ -128,15 +129,16 @@ def gather_fields(out, terrain, summary):
     if len(steps) == len(leads):
         chosen = "-seltimestep," + ",".join(map(str, steps))
         fields["height"] = packer.read(surface[:1], 3500.0, 0.1, 2, chosen, "-selname,gh")
-    return {"nx": len(range(0, nx, every)), "ny": len(range(0, ny, every)), "every": every, "leads": leads, "aloft": aloft,
-            "levels": levels, "fields": fields}
+    return {"nx": len(range(0, nx, every)), "ny": len(range(0, ny, every)), "every": every, "leads": leads,
+            "aloft": aloft, "levels": levels, "fields": fields}
 
 
 def geometry(terrain, field):
     """The rotated grid, as its GRIB message describes it."""
     keys = ("longitudeOfFirstGridPointInDegrees", "latitudeOfFirstGridPointInDegrees", "iDirectionIncrementInDegrees",
             "jDirectionIncrementInDegrees", "latitudeOfSouthernPoleInDegrees", "longitudeOfSouthernPoleInDegrees")
-    text = subprocess.run(["grib_get", "-p", ",".join(keys), str(terrain)], capture_output=True, text=True, check=True).stdout
+    text = subprocess.run(["grib_get", "-p", ",".join(keys), str(terrain)], capture_output=True, text=True,
+                          check=True).stdout
     west, south, dx, dy, pole_latitude, pole_longitude = map(float, text.split())
     return {"west": (west + 180) % 360 - 180, "south": south, "dx": dx * field["every"], "dy": dy * field["every"],
             "tilt": 90 + pole_latitude, "longitude": (pole_longitude + 180) % 360 - 180}
@@ -184,9 +186,11 @@ def table_html(summary):
     body = ""
     for label, key in TABLE:
         silent = ("blocked_seconds", "blocked_in_steps_seconds", "closing_seconds")
-        cells = ["–" if run["servers"] is None and key in silent else seconds_text(run[key]) for run in summary["runs"]]
+        cells = ["–" if run["servers"] is None and key in silent else seconds_text(run[key])
+                 for run in summary["runs"]]
         body += f"<tr><th scope=row>{label}</th>" + "".join(f"<td>{text}</td>" for text in cells) + "</tr>\n"
-    sizes = "".join("<td>–</td>" if run["servers"] is None else f"<td>{run['bytes'] / 1e6:.1f} MB</td>" for run in summary["runs"])
+    sizes = "".join("<td>–</td>" if run["servers"] is None else f"<td>{run['bytes'] / 1e6:.1f} MB</td>"
+                    for run in summary["runs"])
     body += f"<tr><th scope=row>Bytes written</th>{sizes}</tr>"
     return f"<thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody>"
 
@@ -201,9 +205,11 @@ def tiles_html(summary):
                       f"and {seconds_text(first['closing_seconds'])} at the end for the last files"))
         tiles.append(("served", f"Forecast ready, {first['title']}", seconds_text(first["total_seconds"]),
                       f"inline: {seconds_text(inline['total_seconds'])}"))
-    tiles.append(("files", "Files", f"{inline['files']} identical", f"{inline['bytes'] / 1e6:.0f} MB of GRIB2, every byte the same"))
-    return "".join(f'<div class="tile {kind}"><div class=label>{html.escape(label)}</div><div class=value>{html.escape(value)}</div>'
-                   f"<div class=note>{html.escape(note)}</div></div>" for kind, label, value, note in tiles)
+    tiles.append(("files", "Files", f"{inline['files']} identical",
+                  f"{inline['bytes'] / 1e6:.0f} MB of GRIB2, every byte the same"))
+    return "".join(f'<div class="tile {kind}"><div class=label>{html.escape(label)}</div>'
+                   f"<div class=value>{html.escape(value)}</div><div class=note>{html.escape(note)}</div></div>"
+                   for kind, label, value, note in tiles)
 
 
 def make_page(out, terrain, summary, timings):
@@ -218,11 +224,13 @@ def make_page(out, terrain, summary, timings):
     rate = summary["storage_rate"]
     storage = f"storage slowed to {rate}" if rate != "not slowed" else "storage at full speed"
     texts = {
-        "LEAD": f"{summary['hours']} hours over the North Atlantic and Europe on {nx} × {ny} points and {levels} levels, computed by "
-                f"{summary['ranks']} ranks and written to GRIB2 every {summary['output_every_hours']} hours: once by the ranks themselves, "
-                f"and again through I/O servers. Same program, same files; {storage}.",
+        "LEAD": f"{summary['hours']} hours over the North Atlantic and Europe on {nx} × {ny} points and {levels} "
+                f"levels, computed by {summary['ranks']} ranks and written to GRIB2 every "
+                f"{summary['output_every_hours']} hours: once by the ranks themselves, and again through I/O servers. "
+                f"Same program, same files; {storage}.",
         "TILES": tiles_html(summary), "TABLE": table_html(summary),
-        "MACHINE": html.escape(f"{summary['machine']['cpu']}, {summary['machine']['cores']} cores · {summary['mpi']} · {summary['when']}"),
+        "MACHINE": html.escape(f"{summary['machine']['cpu']}, {summary['machine']['cores']} cores · {summary['mpi']} · "
+                               f"{summary['when']}"),
         "SCRIPT": (HERE / "page.js").read_text(encoding="utf-8"),
         "DATA": json.dumps(data, separators=(",", ":")),
     }

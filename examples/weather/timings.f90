@@ -51,7 +51,7 @@ contains
       return
     end if
     write(unit, '(a)') '{'
-    write(unit, '(a,i0,a,i0,a,i0,a,i0,a)') '"ranks": ', ranks, ', "nx": ', nx, ', "ny": ', ny, ', "levels": ', levels, ','
+    write(unit, '(4(a,i0),a)') '"ranks": ', ranks, ', "nx": ', nx, ', "ny": ', ny, ', "levels": ', levels, ','
     write(unit, '(3a,i0,a)') '"output": ', trim(merge('true ', 'false', written)), ', "time_step": ', time_step, ','
     write(unit, '(4(a,es13.6),a)') '"forecast_seconds": ', worst(1), ', "closing_seconds": ', worst(2), &
       ', "total_seconds": ', worst(3), ', "blocked_seconds": ', worst(4), ','

@@ -91,7 +91,7 @@ Result<int> take_fault_rank(std::string& plan) {
     }
     const auto [end, error] = std::from_chars(word.data() + 5, word.data() + word.size(), rank);
     if (error != std::errc{} || end != word.data() + word.size() || rank < 0) {
-      return Status(Code::settings, cat("TAILRACE_FAULT: ", word, " names no rank; ranks are counted from 0"));
+      return Status(Code::settings, cat("fault=\"", plan, "\": ", word, " names no rank; ranks are counted from 0"));
     }
   }
   plan = rest;

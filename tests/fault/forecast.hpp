@@ -20,6 +20,9 @@ const std::string& directory();
 /// others pass by), and three with two servers. `options` are settings added to each.
 void in_sessions(const std::function<void(MPI_Comm, const std::string&)>& body, const std::string& options = "");
 
+/// One such session with any number of servers.
+void session(int servers, const std::string& options, const std::function<void(MPI_Comm, const std::string&)>& body);
+
 class Forecast {
  public:
   /// Collective: a stream NAME.raw of fields t and u in directory(), or of another format.
@@ -38,11 +41,9 @@ class Forecast {
   void put(const std::string& field);
   /// A step in which nothing is wrong. Its verdict is kept.
   void good_step(std::int64_t lead);
-  int wait(int event);
+  void end();
+  void wait(int event);
   void close();
-  /// Keeps the verdict of the call just made, if it was an error.
-  void keep_verdict(int code);
-  void keep_verdict();
 
   [[nodiscard]] int verdicts() const { return static_cast<int>(texts_.size()); }
   [[nodiscard]] int first_code() const { return codes_.empty() ? TR_OK : codes_.front(); }
@@ -55,6 +56,8 @@ class Forecast {
   [[nodiscard]] std::vector<std::int64_t> steps_in_index() const;
 
  private:
+  void keep(int code);
+
   MPI_Comm compute_;
   std::string path_;
   tr_stream* stream_ = nullptr;

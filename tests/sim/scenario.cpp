@@ -18,7 +18,9 @@ void Scenario::prepare() {
 }
 
 void Scenario::squeeze(Shape& shape) const {
-  shape.lane = std::max<Bytes>(64, (plan->largest_piece() + 63) / 64 * 64);
+  // The end of a step carries a status without a text and the rank's counters.
+  const Bytes end_of_step = static_cast<Bytes>(sizeof(pipeline::Counters)) + 64;
+  shape.lane = (std::max(plan->largest_piece(), end_of_step) + 63) / 64 * 64;
   shape.workspace = plan->largest_record();
 }
 

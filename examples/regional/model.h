@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
+/* Stands in for a model's state: (lev,y,x) and (y,x), halo included. */
+#include <stdint.h>
+
+enum { NX = 117, NY = 94, NLEV = 40, HALO = 2 };
+extern float *t, *u, *v, *ps, *rain;
+extern int64_t step, dt, last;
+void allocate_state(const int64_t *lower, const int64_t *upper);
+void advance(void);
+int every(int hours);

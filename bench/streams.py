@@ -39,9 +39,9 @@ PER_PROCESS = 16 * MIB
 class Size:
     """How large everything is; shapes stay those of a real model (HIRLAM's 468 x 378 x 40, halo 2)."""
 
-    def __init__(self, args):
-        self.columns, self.rows = 468, 378
-        self.levels, self.fields, self.steps, self.rounds = (20, 1, 7, 1) if args.quick else (40, 2, 8, 6)
+    def __init__(self, args, levels=40):
+        self.columns, self.rows, self.levels, self.fields = 468, 378, levels, 2
+        self.steps, self.rounds = (6, 1) if args.quick else (8, 6)
         self.total_steps = 3 if args.quick else 4
         self.rate_levels = {1000: 8, 100: 300} if args.quick else {1000: 40, 100: 2000}
         self.budget = 24 * MIB if args.quick else 64 * MIB
@@ -71,7 +71,9 @@ class Size:
 
 class Bench:
     def __init__(self, args):
-        self.args, self.size, self.launcher = args, Size(args), Launcher(args.build)
+        self.args, self.launcher = args, Launcher(args.build)
+        self.size = Size(args)
+        self.slowed = Size(args, levels=20 if args.quick else 40)   # what goes to the slowed disk
         self.work = Path(tempfile.mkdtemp(prefix="tailrace-bench-", dir=args.out))
         self.fast = self.work
         if os.path.isdir("/dev/shm") and shutil.disk_usage("/dev/shm").free > 4096 * MIB:
@@ -100,26 +102,27 @@ class Bench:
         run["report"] = json.loads(report.read_text())["streams"] if report.exists() else []
         return run
 
-    def seconds_per_sweep(self, ranks=1):
-        run = self.model(ranks, {}, pin=ranks == 1, no_session=True, steps=5, sweeps=8)
+    def seconds_per_sweep(self, ranks=1, levels=40):
+        run = self.model(ranks, {}, pin=ranks == 1, no_session=True, steps=5, sweeps=8, levels=levels)
         return min(step["compute"] for step in run["steps"]) / 8
 
     # ---- blocked ---------------------------------------------------------------------------------------------
 
     def blocked(self):
         say(f"\nblocked: disk slowed to {RATE / 1e6:.0f} MB/s, fsync on, staging of two steps "
-            f"({2 * self.size.step_bytes / MIB:.0f} MiB), {self.size.fields} x {self.size.levels} levels a step")
-        settings = dict(throttle=f"{RATE / 1e6:.0f}MB/s", staging=2 * self.size.step_bytes, servers=1)
-        drain = self.size.packed_bytes / RATE
-        figures = self.capture(settings, drain) + self.total(settings, self.seconds_per_sweep(), drain)
+            f"({2 * self.slowed.step_bytes / MIB:.0f} MiB), {self.slowed.fields} x {self.slowed.levels} levels a step")
+        settings = dict(throttle=f"{RATE / 1e6:.0f}MB/s", staging=2 * self.slowed.step_bytes, servers=1)
+        drain = self.slowed.packed_bytes / RATE
+        figures = self.capture(settings, drain) + self.total(settings, drain)
         self.show("Time blocked in output", figures)
 
     def capture(self, settings, drain):
         figures = []
         for ranks in (1, 2, 4, 8):
-            # Computing takes longer than the disk, so that staging is never full.
-            sweeps = 2 * max(1, math.ceil(0.7 * drain / self.seconds_per_sweep(ranks)))
-            run = self.model(ranks + 1, settings, copy=True, pin=ranks == 1, steps=self.size.steps, sweeps=sweeps)
+            # Computing takes nearly twice as long as the disk, so that staging is never full.
+            sweeps = 2 * max(1, math.ceil(0.9 * drain / self.seconds_per_sweep(ranks, self.slowed.levels)))
+            run = self.model(ranks + 1, settings, copy=True, pin=ranks == 1, steps=self.slowed.steps, sweeps=sweeps,
+                             levels=self.slowed.levels)
             steps = run["steps"][1:]
             clock = "wall" if ranks == 1 else "cpu"
             blocked = [step["blocked" if ranks == 1 else "blocked_cpu"] for step in steps]
@@ -134,17 +137,17 @@ class Bench:
                 figures[-2].note += f"; staging was full {full} times"
         return figures
 
-    def total(self, settings, sweep, drain):
-        figures = []
-        for name, share in (("compute_bound", 1.2), ("disk_bound", 0.4)):
+    def total(self, settings, drain):
+        figures, size, sweep = [], self.slowed, self.seconds_per_sweep(levels=self.slowed.levels)
+        for name, share in (("compute_bound", 1.2), ("disk_bound", 0.4))[:1 if self.args.quick else 2]:
             sweeps = max(1, round(share * drain / sweep))
             values = []
             for _ in range(6):
-                run = self.model(2, settings, pin=True, steps=self.size.total_steps, sweeps=sweeps)
+                run = self.model(2, settings, pin=True, steps=size.total_steps, sweeps=sweeps, levels=size.levels)
                 computing = sum(step["compute"] for step in run["steps"])
                 writing = run["file_bytes"] / RATE
                 captures = run["report"][0]["compute"]["capture_seconds"]["sum"]
-                last = writing / self.size.total_steps
+                last = writing / size.total_steps
                 values.append((run["total"] - last - captures) / max(computing, writing))
             figures.append(Figure(f"blocked.total.{name}", values[1:], "ratio", TOTAL_BOUND,
                                   note="(total - last drain - captures) / max(compute, bytes/rate)"))
@@ -157,9 +160,7 @@ class Bench:
             raise Failure("this machine has one core: a server beside a model cannot be measured")
         say("\nbeside: packing ccsds, disk not slowed, fsync on, 1 compute rank and 1 server or encoder pinned")
         settings = dict(staging=4 * self.size.step_bytes, servers=1)
-        sweep = self.seconds_per_sweep()
-        trial = self.model(2, settings, packing="ccsds", pin=True, steps=4, sweeps=max(1, round(0.5 / sweep)))
-        sweeps = max(1, round(self.busy_seconds(trial) / len(trial["steps"]) / 0.7 / sweep))
+        sweeps = self.sweeps_for_a_busy_server(settings)
         ratios, cpu_ratios, inline, busy, periods, lone = [], [], [], [], [], []
         for _ in range(max(self.size.rounds, 1)):
             with_server = self.model(2, settings, packing="ccsds", pin=True, steps=self.size.steps, sweeps=sweeps)
@@ -172,7 +173,7 @@ class Bench:
             cpu = statistics.median(step["period_cpu"] for step in with_server["steps"][1:])
             cpu_ratios.append(cpu / statistics.median(alone_cpu))
             inline.append(statistics.median(step["period"] for step in inside["steps"][1:]) / middle)
-            busy.append(self.busy_seconds(with_server) / with_server["total"])
+            busy.append(self.share_busy(with_server))
             periods.append(middle * 1e3)
             lone.append(share)
         if self.size.rounds > 1:
@@ -186,10 +187,23 @@ class Bench:
             Figure("beside.server_busy", busy, "share", note="asked for: 0.5 to 0.9"),
             Figure("beside.encoder_busy", lone, "share")])
 
+    def sweeps_for_a_busy_server(self, settings):
+        """How much computing between outputs keeps the server busy for about 70 % of the time."""
+        sweeps = max(1, round(0.2 / self.seconds_per_sweep()))
+        for _ in range(3):
+            trial = self.model(2, settings, packing="ccsds", pin=True, steps=4, sweeps=sweeps)
+            share = self.share_busy(trial)
+            if 0.6 < share < 0.8:
+                break
+            sweeps = max(1, round(sweeps * share / 0.7))
+        return sweeps
+
     @staticmethod
-    def busy_seconds(run):
+    def share_busy(run):
+        """The share of the time between outputs in which the server has something to do; over 1 if it does not keep up."""
         servers = run["report"][0]["servers"]
-        return sum(servers[f"{what}_seconds"]["sum"] for what in ("assemble", "encode", "write", "fsync"))
+        busy = sum(servers[f"{what}_seconds"]["sum"] for what in ("assemble", "encode", "write", "fsync"))
+        return busy / sum(step["compute"] for step in run["steps"])
 
     def beside_encoder(self, sweeps, period):
         """Wall clock and CPU seconds of each step of the model without output beside the encoder, and how busy that was."""
@@ -239,15 +253,15 @@ class Bench:
         steps = math.ceil(20 * size.budget / (size.packed_bytes / size.fields))
         say(f"\nmemory: budget {size.budget / MIB:.0f} MiB a node, {steps} steps that make 20 times as much on disk; "
             "disk not slowed, fsync on; proportional set size of all ranks, looked at every 30 ms")
+        bare = self.peak(2, {}, no_session=True, steps=3, fields=1, sweeps=1, linger=0.4)
         for servers in (1, 2, 3):
             settings = dict(staging=size.budget, servers=servers)
             ranks = servers + 2
             options = dict(fields=1, sweeps=1, linger=0.4)
             peaks = []
-            for _ in range(2 if self.args.quick else 5):
+            for _ in range(1 if self.args.quick else 5):
                 peaks.append(self.peak(ranks, settings, steps=steps, **options))
             silent = self.peak(ranks, settings, no_puts=True, steps=3, **options)
-            bare = self.peak(2, {}, no_session=True, steps=3, **options)
             bound = (size.budget + ranks * PER_PROCESS) / MIB
             figures.append(Figure(f"memory.added_by_output.servers_{servers}", [(p - silent) / MIB for p in peaks], "MiB", bound,
                                   note=f"{ranks} processes; against the same run without puts"))

@@ -48,7 +48,8 @@ def parse_arguments():
     parser.add_argument("--output-every", type=int, default=3, help="hours between outputs of all fields")
     parser.add_argument("--surface-every", type=int, default=1, help="hours between outputs of surface fields")
     parser.add_argument("--ranks", type=int, help="ranks that compute (default: the cores, at most 4)")
-    parser.add_argument("--servers", default="1,2", help="numbers of servers to run with besides 0 (default: %(default)s)")
+    parser.add_argument("--servers", default="1,2",
+                        help="numbers of servers to run with besides 0 (default: %(default)s)")
     parser.add_argument("--rate", help="rate of the storage, such as 20MB/s (default: chosen so that writing inline "
                         "takes about as long as computing); 'full' does not slow it")
     parser.add_argument("--keep", action="store_true", help="keep the files of every run, not only of one")
@@ -214,11 +215,12 @@ def grib_bytes(run):
 
 
 def choose_rate(args, alone):
-    """A rate at which writing everything takes about four fifths of the forecast's own time, to two digits."""
+    """A rate at which writing everything takes four fifths of the forecast's own time, but at most 20 s, so that the
+    demo does not last for ever on a busy machine; to two digits."""
     full = 0 if args.output_every == 0 else args.hours // args.output_every
     surface = 0 if args.surface_every == 0 else args.hours // args.surface_every
     values = args.nx * args.ny * (full * (3 * args.levels + 2) + surface * 3)
-    rate = values * BYTES_PER_VALUE / (0.8 * alone.timings["forecast_seconds"])
+    rate = values * BYTES_PER_VALUE / min(20.0, 0.8 * alone.timings["forecast_seconds"])
     return f"{max(0.1, float(f'{rate / 1e6:.2g}')):g}MB/s"
 
 

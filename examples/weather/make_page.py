@@ -37,7 +37,7 @@ def cdo(*words):
 
 
 def read_fields(paths, operators, scratch):
-    """The fields that cdo makes of the files, in order, each an array of floats; EXTRA format is a header and a record."""
+    """The fields that cdo makes of the files, in order, as arrays of floats. EXTRA format: a header and a record."""
     cdo("-O", "-f", "ext", "-b", "F32L", *operators, *paths, scratch)
     data, fields, at = scratch.read_bytes(), [], 0
     scratch.unlink()

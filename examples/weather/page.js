@@ -309,15 +309,15 @@ function chart(id, key, logarithmic, unit) {
   let svg = "";
   const ticks = [];
   if (logarithmic) { for (let p = Math.ceil(Math.log10(least)); p <= Math.log10(most); p++) ticks.push(10 ** p); }
-  else { const unitStep = [1, 2, 5, 10, 20, 50, 100, 200, 500].find((step) => most / step <= 7) || 1000; for (let v = 0; v <= most; v += unitStep) ticks.push(v); }
+  else { const unitStep = [.05, .1, .2, .5, 1, 2, 5, 10, 20, 50, 100, 200, 500].find((step) => most / step <= 7) || 1000; for (let v = 0; v <= most; v += unitStep) ticks.push(v); }
   for (const tick of ticks) svg += `<line class="grid" x1="${left}" x2="${width - right}" y1="${y(tick)}" y2="${y(tick)}"/><text x="${left - 8}" y="${y(tick) + 4}" text-anchor="end">${tick === 0 ? "0 s" : duration(tick)}</text>`;
   const spacing = [1, 3, 6, 12, 24].find((step) => DATA.hours / step <= width / 60) || 24;
   for (let hour = 0; hour <= DATA.hours; hour += spacing) svg += `<text x="${x(hour)}" y="${height - bottom + 18}" text-anchor="middle">${hour}</text>`;
   svg += `<text x="${(left + width - right) / 2}" y="${height - 6}" text-anchor="middle">hours of forecast</text><text transform="translate(13 ${(top + height - bottom) / 2}) rotate(-90)" text-anchor="middle">${unit}</text>`;
   const order = [...DATA.series].sort((a, b) => (b.name === "inline") - (a.name === "inline"));
   for (const series of order) {
-    const path = series[key].map((value, n) => logarithmic ? `${n ? "H" : "M"}${x(n * series.hours).toFixed(1)}${n ? "V" : " "}${y(value).toFixed(1)}` : `${n ? "L" : "M0 0M"}${x((n + 1) * series.hours).toFixed(1)} ${y(value).toFixed(1)}`).join("");
-    svg += `<path d="${path.replace("M0 0", "")}" stroke="${colourOf(series.name)}" stroke-width="${logarithmic ? 1.4 : 2.2}" ${series.name === "alone" ? 'stroke-dasharray="5 3"' : ""}/>`;
+    const path = series[key].map((value, n) => logarithmic ? `${n ? "H" : "M"}${x(n * series.hours).toFixed(1)}${n ? "V" : " "}${y(value).toFixed(1)}` : `${n ? "L" : "M"}${x((n + 1) * series.hours).toFixed(1)} ${y(value).toFixed(1)}`).join("") + (logarithmic ? `H${x(DATA.hours).toFixed(1)}` : "");
+    svg += `<path d="${path}" stroke="${colourOf(series.name)}" stroke-width="${logarithmic ? 1.4 : 2.2}" ${series.name === "alone" ? 'stroke-dasharray="5 3"' : ""}/>`;
   }
   svg += `<line class="cross" y1="${top}" y2="${height - bottom}" stroke="var(--soft)" visibility="hidden"/>`;
   holder.innerHTML = `<svg height="${height}" viewBox="0 0 ${width} ${height}" role="img" aria-label="${unit} against hours of forecast">${svg}</svg><div class="hover"></div>`;

@@ -31,6 +31,8 @@ socklen_t abstract_address(std::uint64_t token, sockaddr_un& address) {
   return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
 }
 
+constexpr std::string_view memory_name = "the node's staging memory";
+
 Status send_descriptor(int socket, int descriptor) {
   char byte = 0;
   iovec data{&byte, 1};
@@ -45,7 +47,7 @@ Status send_descriptor(int socket, int descriptor) {
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(sizeof(int));
   std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
-  if (::sendmsg(socket, &message, MSG_NOSIGNAL) < 0) return io_error("sendmsg", "the node's staging memory", errno);
+  if (::sendmsg(socket, &message, MSG_NOSIGNAL) < 0) return io_error("sendmsg", memory_name, errno);
   return {};
 }
 
@@ -59,7 +61,7 @@ Result<int> receive_descriptor(int socket) {
   message.msg_control = control;
   message.msg_controllen = sizeof control;
   if (::recvmsg(socket, &message, MSG_CMSG_CLOEXEC) <= 0) {
-    return io_error("recvmsg", "the node's staging memory", errno);
+    return io_error("recvmsg", memory_name, errno);
   }
   const cmsghdr* header = CMSG_FIRSTHDR(&message);
   if (header == nullptr || header->cmsg_type != SCM_RIGHTS) {
@@ -75,13 +77,72 @@ Result<int> accept_own(int listener) {
   for (;;) {
     const int peer = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
     if (peer < 0 && errno == EINTR) continue;
-    if (peer < 0) return io_error("accept", "the node's staging memory", errno);
+    if (peer < 0) return io_error("accept", memory_name, errno);
     ucred who{};
     socklen_t length = sizeof who;
     if (::getsockopt(peer, SOL_SOCKET, SO_PEERCRED, &who, &length) == 0 && who.uid == ::geteuid()) return peer;
     ::close(peer);
   }
 }
+
+/// The memfd, and its way from the node's first rank to the others.
+struct Handover {
+  int descriptor = -1;
+  int listener = -1;
+  std::uint64_t token = 0;
+
+  Handover() = default;
+  Handover(const Handover&) = delete;
+  Handover& operator=(const Handover&) = delete;
+  ~Handover() {
+    if (listener >= 0) ::close(listener);
+    if (descriptor >= 0) ::close(descriptor);
+  }
+
+  Status make(Bytes size) {
+    descriptor = ::memfd_create("tailrace", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (descriptor < 0) return io_error("memfd_create", memory_name, errno);
+    if (::ftruncate(descriptor, size) != 0) return io_error("ftruncate", memory_name, errno);
+    ::fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+    std::random_device random;
+    token = (std::uint64_t{random()} << 32) | random();
+    sockaddr_un address;
+    const socklen_t length = abstract_address(token, address);
+    listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (listener < 0 || ::bind(listener, reinterpret_cast<sockaddr*>(&address), length) != 0 ||
+        ::listen(listener, 4096) != 0) {
+      return io_error("listen", memory_name, errno);
+    }
+    return {};
+  }
+
+  Status give(std::size_t peers) const {
+    for (std::size_t peer = 0; peer < peers; ++peer) {
+      Result<int> socket = accept_own(listener);
+      TR_TRY(socket.status());
+      const Status sent = send_descriptor(*socket, descriptor);
+      ::close(*socket);
+      TR_TRY(sent);
+    }
+    return {};
+  }
+
+  Status take() {
+    sockaddr_un address;
+    const socklen_t length = abstract_address(token, address);
+    const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (socket < 0 || ::connect(socket, reinterpret_cast<sockaddr*>(&address), length) != 0) {
+      const int error = errno;
+      if (socket >= 0) ::close(socket);
+      return io_error("connect", memory_name, error);
+    }
+    Result<int> received = receive_descriptor(socket);
+    ::close(socket);
+    TR_TRY(received.status());
+    descriptor = *received;
+    return {};
+  }
+};
 
 /// The same verdict on every rank of the node: the first failing rank's text.
 Status agree_on_node(MPI_Comm node, const Status& mine) {
@@ -165,78 +226,34 @@ Status NodeMemory::open(MPI_Comm node, std::span<const Bytes> bytes, bool huge_p
   for (const Bytes part : bytes) {
     offsets_.push_back(offsets_.back() + (part + huge_page - 1) / huge_page * huge_page);
   }
-  std::uint64_t token = 0;
-  int listener = -1;
-  int descriptor = -1;
-  Status mine;
-  if (rank == 0) {
-    mine = [&]() -> Status {
-      descriptor = ::memfd_create("tailrace", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-      if (descriptor < 0) return io_error("memfd_create", "the node's staging memory", errno);
-      if (::ftruncate(descriptor, size()) != 0) return io_error("ftruncate", "the node's staging memory", errno);
-      ::fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
-      std::random_device random;
-      token = (std::uint64_t{random()} << 32) | random();
-      sockaddr_un address;
-      const socklen_t length = abstract_address(token, address);
-      listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-      if (listener < 0 || ::bind(listener, reinterpret_cast<sockaddr*>(&address), length) != 0 ||
-          ::listen(listener, 4096) != 0) {
-        return io_error("listen", "the node's staging memory", errno);
-      }
-      return {};
-    }();
-  }
-  if (const Status opened = agree_on_node(node, mine); !opened.is_ok()) return opened;
-  MPI_Bcast(&token, sizeof token, MPI_BYTE, 0, node);
-  mine = [&]() -> Status {
-    if (rank == 0) {
-      for (std::size_t peer = 1; peer < bytes.size(); ++peer) {
-        Result<int> socket = accept_own(listener);
-        TR_TRY(socket.status());
-        const Status sent = send_descriptor(*socket, descriptor);
-        ::close(*socket);
-        TR_TRY(sent);
-      }
-      return {};
-    }
-    sockaddr_un address;
-    const socklen_t length = abstract_address(token, address);
-    const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (socket < 0 || ::connect(socket, reinterpret_cast<sockaddr*>(&address), length) != 0) {
-      const int error = errno;
-      if (socket >= 0) ::close(socket);
-      return io_error("connect", "the node's staging memory", error);
-    }
-    Result<int> received = receive_descriptor(socket);
-    ::close(socket);
-    TR_TRY(received.status());
-    descriptor = *received;
-    return {};
-  }();
-  if (listener >= 0) ::close(listener);
-  if (mine.is_ok()) {
-    mine = [&]() -> Status {
-      void* mapped = ::mmap(nullptr, static_cast<std::size_t>(size()), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-      if (mapped == MAP_FAILED) return io_error("mmap", "the node's staging memory", errno);
-      base_ = static_cast<std::byte*>(mapped);
-      if (huge_pages) huge_ = ::madvise(mapped, static_cast<std::size_t>(size()), MADV_HUGEPAGE) == 0;
-      const Bytes offset = offsets_[static_cast<std::size_t>(rank)];
-      const Bytes length = offsets_[static_cast<std::size_t>(rank) + 1] - offset;
-      if (length == 0) return {};
-      if (const int error = ::posix_fallocate(descriptor, offset, length); error != 0) {
-        return Status(Code::memory, cat("staging memory of ", length, " bytes is not to be had on this node (",
-                                        std::string_view(std::strerror(error)), "): set TAILRACE_STAGING lower"), error);
-      }
-      // Page tables too: a first touch inside a capture would cost as much as the capture itself.
-      if (::madvise(base_ + offset, static_cast<std::size_t>(length), MADV_POPULATE_WRITE) != 0) {
-        for (Bytes at = 0; at < length; at += 4096) base_[offset + at] = std::byte{0};
-      }
-      return {};
-    }();
-  }
-  if (descriptor >= 0) ::close(descriptor);
+  Handover handover;
+  const Status made = rank == 0 ? handover.make(size()) : Status();
+  if (const Status agreed = agree_on_node(node, made); !agreed.is_ok()) return agreed;
+  MPI_Bcast(&handover.token, sizeof handover.token, MPI_BYTE, 0, node);
+  Status mine = rank == 0 ? handover.give(bytes.size() - 1) : handover.take();
+  if (mine.is_ok()) mine = map(handover.descriptor, rank, huge_pages);
   return agree_on_node(node, mine);
+}
+
+/// Maps the whole and allocates this rank's part of it.
+Status NodeMemory::map(int descriptor, int rank, bool huge_pages) {
+  const auto length = static_cast<std::size_t>(size());
+  void* const mapped = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  if (mapped == MAP_FAILED) return io_error("mmap", memory_name, errno);
+  base_ = static_cast<std::byte*>(mapped);
+  if (huge_pages) huge_ = ::madvise(mapped, length, MADV_HUGEPAGE) == 0;
+  const Bytes offset = offsets_[static_cast<std::size_t>(rank)];
+  const Bytes own = offsets_[static_cast<std::size_t>(rank) + 1] - offset;
+  if (own == 0) return {};
+  if (const int error = ::posix_fallocate(descriptor, offset, own); error != 0) {
+    return Status(Code::memory, cat("staging memory of ", own, " bytes is not to be had on this node (",
+                                    std::string_view(std::strerror(error)), "): set TAILRACE_STAGING lower"), error);
+  }
+  // Page tables too: a first touch inside a capture would cost as much as the capture itself.
+  if (::madvise(base_ + offset, static_cast<std::size_t>(own), MADV_POPULATE_WRITE) != 0) {
+    for (Bytes at = 0; at < own; at += 4096) base_[offset + at] = std::byte{0};
+  }
+  return {};
 }
 
 }  // namespace tailrace::comm

@@ -31,6 +31,7 @@ class NodeMemory {
  private:
   NodeMemory() = default;
   Status open(MPI_Comm node, std::span<const Bytes> bytes, bool huge_pages);
+  Status map(int descriptor, int rank, bool huge_pages);
   std::byte* base_ = nullptr;
   std::vector<Bytes> offsets_;
   bool huge_ = false;

@@ -243,6 +243,7 @@ bool StreamRoot::place() {
     // A step may still fail as a whole: the one behind it goes to a place only when that is certain.
     if (chunk.step != settled_before_) break;
     Step& step = steps_.at(chunk.step);
+    step.status = first_cause(step.status, files_[step.entry.path].broken.at({chunk.step, 999'999, -1}));
     const bool drop = !step.status.is_ok() || step.poisoned || next->size == 0;
     if (!drop && !file_is_ready(step)) break;
     File& file = files_[step.entry.path];
@@ -326,16 +327,18 @@ void StreamRoot::start_commit(std::int64_t number, Step& step) {
   step.state = Step::State::committing;
   const std::string path = step.entry.path;
   const Bytes committed = files_[path].committed;
+  const auto cut = std::make_shared<Status>();
   run_on_ledger(
-      [entry = step.entry, synced = step.status, committed](Ledger& ledger) -> Status {
+      [entry = step.entry, synced = step.status, committed, cut](Ledger& ledger) -> Status {
         Status status = synced;
         if (status.is_ok()) status = ledger.commit(entry);
         // What the index does not name must not stay in the file; that it could not be cut adds nothing to the verdict.
-        if (!status.is_ok()) static_cast<void>(ledger.cut(entry.path, committed).is_ok());
+        if (!status.is_ok()) *cut = ledger.cut(entry.path, committed);
         return status;
       },
-      [this, number, path](const Status& status) {
+      [this, number, path, cut](const Status& status) {
         Step& done = steps_.at(number);
+        files_[path].broken = first_cause(files_[path].broken, *cut);
         done.status = first_cause(done.status, status.at({number, 1'000'002, -1}));
         if (done.status.is_ok()) files_[path].committed = done.entry.end;
         else take_back(number, path, done.status);

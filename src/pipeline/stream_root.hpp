@@ -58,6 +58,7 @@ class StreamRoot {
     Bytes end = 0;                      // behind the last step that was not dropped
     Bytes committed = 0;                // behind the last step in the index
     int steps = 0;                      // without a verdict yet
+    Status broken;                      // why nothing may be written into it any more
   };
 
   void begin_step(const comm::Descriptor& descriptor, std::vector<SequenceEntry>& fresh);

@@ -466,13 +466,20 @@ void StreamServer::report(std::uint64_t number, Chunk& chunk) {
 std::string StreamServer::waiting_for() const {
   std::string text;
   for (const auto& [number, step] : steps_) {
-    if (step.stamps.empty() || step.stamps.size() == homed_.size()) continue;
+    // Its end is in the put order: one rank at least has ended it.
+    if (!step.complete || step.stamps.size() == homed_.size()) continue;
     text += cat(" ", opening_name_, " step at lead ", step.lead, " s: not ended by compute rank");
     for (const int c : homed_) {
       if (step.stamps.count(c) == 0) text += cat(" ", c);
     }
     text += ";";
   }
+  // What stays in front of a lane waits for the put order, which one rank makes.
+  const bool behind = std::any_of(lanes_.begin(), lanes_.end(), [this](const auto& lane) {
+    const Descriptor* front = context_.lanes.at(lane.first).front();
+    return front != nullptr && front->stream == opening_.stream && front->kind != Descriptor::Kind::farewell;
+  });
+  if (behind) text += cat(" ", opening_name_, ": others have come further than compute rank ", opening_.reference, ";");
   return text;
 }
 

@@ -222,53 +222,59 @@ Status Session::make_staging(MPI_Comm world) {
     outlet_ = std::make_unique<pipeline::LendingOutlet>(lent_);
     return {};
   }
-  std::vector<int> members;  // world ranks of this node
-  for (std::size_t rank = 0; rank < facts_.size(); ++rank) {
-    if (facts_[rank].node == facts_[static_cast<std::size_t>(world_rank_)].node) members.push_back(static_cast<int>(rank));
-  }
-  std::vector<Bytes> parts(members.size(), 0);
-  bool shared = false;
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    const auto& list = roster_.compute_transport;
-    const auto c = static_cast<std::size_t>(std::find(list.begin(), list.end(), members[i]) - list.begin());
-    if (c == list.size()) shared = true;
-    else parts[i] = comm::lane_bytes(budget_.lane[c]);
-  }
-  if (shared) {
-    parts[0] += static_cast<Bytes>(sizeof(comm::NodeBells));
-    Result<std::unique_ptr<comm::NodeMemory>> memory = comm::NodeMemory::create(node_, parts, settings_.huge_pages);
-    TR_TRY(same_everywhere(world, memory.status()));
-    memory_ = std::move(*memory);
-    bells_ = reinterpret_cast<comm::NodeBells*>(memory_->part(0));
-  } else {
-    TR_TRY(same_everywhere(world, Status()));
-  }
-  // The header of a lane is made by the rank that writes into it, before any server looks.
-  int node_rank = 0;
-  MPI_Comm_rank(node_, &node_rank);
-  int readers = 0;
-  for (const int node : roster_.server_node) readers += node == facts_[static_cast<std::size_t>(world_rank_)].node;
-  if (!is_server()) {
-    const Bytes capacity = budget_.lane[static_cast<std::size_t>(me_)];
-    if (shared) {
-      std::byte* const place = memory_->part(node_rank) + (node_rank == 0 ? sizeof(comm::NodeBells) : 0);
-      auto* header = new (place) comm::LaneHeader();
-      header->capacity = capacity;
-      header->readers = readers;
-      outlet_ = std::make_unique<pipeline::RingOutlet>(
-          comm::LaneProducer(header, place + sizeof(comm::LaneHeader), bells_));
-    } else {
-      const int home = roster_.home[static_cast<std::size_t>(me_)];
-      auto lane = std::make_unique<comm::PrivateLane>(capacity);
-      auto sender = std::make_unique<comm::LaneSender>(
-          *lane, *transport_, roster_.server_transport[static_cast<std::size_t>(home)],
-          static_cast<std::uint32_t>(pipeline::DataMessage::descriptor));
-      const comm::LaneProducer producer(lane->header(), lane->data(), nullptr);
-      outlet_ = std::make_unique<pipeline::RingOutlet>(producer, std::move(lane), std::move(sender));
-    }
-  }
-  MPI_Barrier(node_);
+  TR_TRY(share_node_memory(world));
+  if (!is_server()) make_outlet();
+  MPI_Barrier(node_);  // no server looks at a lane before the rank that writes into it has made its header
   return {};
+}
+
+/// Memory for the lanes of a node that has a server: each compute rank's part holds its lane, the first rank's also the bells.
+Status Session::share_node_memory(MPI_Comm world) {
+  std::vector<Bytes> parts;
+  const auto& computes = roster_.compute_transport;
+  for (std::size_t rank = 0; rank < facts_.size(); ++rank) {
+    if (facts_[rank].node != my_node()) continue;
+    const auto c = std::find(computes.begin(), computes.end(), static_cast<int>(rank)) - computes.begin();
+    const bool serves = c == roster_.computes();
+    parts.push_back(serves ? 0 : comm::lane_bytes(budget_.lane[static_cast<std::size_t>(c)]));
+  }
+  if (servers_on_my_node() == 0) return same_everywhere(world, {});
+  parts[0] += static_cast<Bytes>(sizeof(comm::NodeBells));
+  Result<std::unique_ptr<comm::NodeMemory>> memory = comm::NodeMemory::create(node_, parts, settings_.huge_pages);
+  TR_TRY(same_everywhere(world, memory.status()));
+  memory_ = std::move(*memory);
+  bells_ = reinterpret_cast<comm::NodeBells*>(memory_->part(0));
+  return {};
+}
+
+std::byte* Session::lane_of(int node_rank) const {
+  return memory_->part(node_rank) + (node_rank == 0 ? sizeof(comm::NodeBells) : 0);
+}
+
+int Session::servers_on_my_node() const {
+  return static_cast<int>(std::count(roster_.server_node.begin(), roster_.server_node.end(), my_node()));
+}
+
+void Session::make_outlet() {
+  const Bytes capacity = budget_.lane[static_cast<std::size_t>(me_)];
+  if (memory_ != nullptr) {
+    int node_rank = 0;
+    MPI_Comm_rank(node_, &node_rank);
+    std::byte* const place = lane_of(node_rank);
+    auto* header = new (place) comm::LaneHeader();
+    header->capacity = capacity;
+    header->readers = servers_on_my_node();
+    outlet_ = std::make_unique<pipeline::RingOutlet>(
+        comm::LaneProducer(header, place + sizeof(comm::LaneHeader), bells_));
+    return;
+  }
+  const int home = roster_.home[static_cast<std::size_t>(me_)];
+  auto lane = std::make_unique<comm::PrivateLane>(capacity);
+  auto sender = std::make_unique<comm::LaneSender>(*lane, *transport_,
+                                                   roster_.server_transport[static_cast<std::size_t>(home)],
+                                                   static_cast<std::uint32_t>(pipeline::DataMessage::descriptor));
+  const comm::LaneProducer producer(lane->header(), lane->data(), nullptr);
+  outlet_ = std::make_unique<pipeline::RingOutlet>(producer, std::move(lane), std::move(sender));
 }
 
 Status Session::make_server(LedgerFactory make_ledger) {
@@ -289,31 +295,7 @@ Status Session::make_server(LedgerFactory make_ledger) {
     setup.lanes.emplace(me_, std::make_unique<pipeline::LentLaneReader>(lent_));
     workers_ = executor::inline_workers();
   } else {
-    for (int s = 0; s < me_; ++s) {
-      reader_ += roster_.server_node[static_cast<std::size_t>(s)] == roster_.server_node[static_cast<std::size_t>(me_)];
-    }
-    if (reader_ >= comm::LaneHeader::most_readers) {
-      return Status(Code::settings, cat("more than ", comm::LaneHeader::most_readers, " servers on one node"));
-    }
-    int node_rank = -1;
-    for (std::size_t rank = 0; rank < facts_.size(); ++rank) {
-      if (facts_[rank].node != facts_[static_cast<std::size_t>(world_rank_)].node) continue;
-      ++node_rank;
-      const auto& list = roster_.compute_transport;
-      const auto found = std::find(list.begin(), list.end(), static_cast<int>(rank));
-      if (found == list.end()) continue;
-      std::byte* const place = memory_->part(node_rank) + (node_rank == 0 ? sizeof(comm::NodeBells) : 0);
-      setup.lanes.emplace(static_cast<int>(found - list.begin()),
-                          std::make_unique<comm::SharedLaneReader>(reinterpret_cast<comm::LaneHeader*>(place),
-                                                                   place + sizeof(comm::LaneHeader), reader_));
-    }
-    for (int c = 0; c < roster_.computes(); ++c) {
-      const auto i = static_cast<std::size_t>(c);
-      if (roster_.shares_node[i] != 0 || roster_.home[i] != me_) continue;
-      auto& lane = mirrored_[c] = std::make_unique<comm::PrivateLane>(budget_.lane[i]);
-      setup.mirrors.emplace(c, std::make_unique<comm::LaneMirror>(*lane, *transport_, roster_.compute_transport[i]));
-      setup.lanes.emplace(c, std::make_unique<comm::SharedLaneReader>(lane->header(), lane->data(), 0));
-    }
+    TR_TRY(find_lanes(setup));
     const int threads = encoder_threads();
     if (bells_ == nullptr) bells_ = &own_bells_;
     comm::Doorbell& bell = bells_->reader[reader_];
@@ -325,14 +307,42 @@ Status Session::make_server(LedgerFactory make_ledger) {
   return {};
 }
 
+/// The lanes that this server reads: those of its node in place, and mirrors of those whose ranks have no server on theirs.
+Status Session::find_lanes(pipeline::Server::Setup& setup) {
+  for (int s = 0; s < me_; ++s) reader_ += roster_.server_node[static_cast<std::size_t>(s)] == my_node();
+  if (reader_ >= comm::LaneHeader::most_readers) {
+    return Status(Code::settings, cat("more than ", comm::LaneHeader::most_readers, " servers on one node"));
+  }
+  const auto& computes = roster_.compute_transport;
+  int node_rank = -1;
+  for (std::size_t rank = 0; rank < facts_.size(); ++rank) {
+    if (facts_[rank].node != my_node()) continue;
+    ++node_rank;
+    const auto found = std::find(computes.begin(), computes.end(), static_cast<int>(rank));
+    if (found == computes.end()) continue;
+    std::byte* const place = lane_of(node_rank);
+    setup.lanes.emplace(static_cast<int>(found - computes.begin()),
+                        std::make_unique<comm::SharedLaneReader>(reinterpret_cast<comm::LaneHeader*>(place),
+                                                                 place + sizeof(comm::LaneHeader), reader_));
+  }
+  for (int c = 0; c < roster_.computes(); ++c) {
+    const auto i = static_cast<std::size_t>(c);
+    if (roster_.shares_node[i] != 0 || roster_.home[i] != me_) continue;
+    auto& lane = mirrored_[c] = std::make_unique<comm::PrivateLane>(budget_.lane[i]);
+    setup.mirrors.emplace(c, std::make_unique<comm::LaneMirror>(*lane, *transport_, computes[i]));
+    setup.lanes.emplace(c, std::make_unique<comm::SharedLaneReader>(lane->header(), lane->data(), 0));
+  }
+  return {};
+}
+
 /// As many as there are cores which no rank of the node has, shared by its servers; at least one.
 int Session::encoder_threads() const {
   if (settings_.threads > 0) return settings_.threads;
-  const int node = facts_[static_cast<std::size_t>(world_rank_)].node;
-  const auto ranks = std::count_if(facts_.begin(), facts_.end(), [&](const RankFacts& rank) { return rank.node == node; });
-  const auto servers = std::count(roster_.server_node.begin(), roster_.server_node.end(), node);
+  const auto ranks = std::count_if(facts_.begin(), facts_.end(),
+                                   [&](const RankFacts& rank) { return rank.node == my_node(); });
+  const int servers = std::max(servers_on_my_node(), 1);
   const auto cores = static_cast<std::ptrdiff_t>(std::thread::hardware_concurrency());
-  return static_cast<int>(std::clamp<std::ptrdiff_t>((cores - ranks) / std::max<std::ptrdiff_t>(servers, 1), 1, 4));
+  return static_cast<int>(std::clamp<std::ptrdiff_t>((cores - ranks) / servers, 1, 4));
 }
 
 void Session::print_plan(Bytes staging) const {

@@ -72,7 +72,13 @@ class Session {
   Status choose_servers(MPI_Comm world);
   Status make_storage();
   Status make_staging(MPI_Comm world);
+  Status share_node_memory(MPI_Comm world);
+  void make_outlet();
   Status make_server(LedgerFactory make_ledger);
+  Status find_lanes(pipeline::Server::Setup& setup);
+  [[nodiscard]] int my_node() const { return facts_[static_cast<std::size_t>(world_rank_)].node; }
+  [[nodiscard]] int servers_on_my_node() const;
+  [[nodiscard]] std::byte* lane_of(int node_rank) const;
   [[nodiscard]] int encoder_threads() const;
   void print_plan(Bytes staging) const;
   void dispatch(comm::Envelope& envelope);

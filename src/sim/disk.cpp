@@ -79,7 +79,7 @@ SimWorkers::SimWorkers(Scheduler& scheduler, int count, std::shared_ptr<Disk> di
     : scheduler_(scheduler),
       disk_(std::move(disk)),
       wake_(std::move(wake)),
-      idle_(static_cast<std::size_t>(count), char{1}) {}
+      idle_(static_cast<std::size_t>(count) + 1, char{1}) {}
 
 void SimWorkers::submit(Task task, Done done) {
   queue_.emplace_back(std::move(task), std::move(done));
@@ -87,18 +87,33 @@ void SimWorkers::submit(Task task, Done done) {
   begin();
 }
 
+void SimWorkers::submit_io(Task task, Done done) {
+  storage_queue_.emplace_back(std::move(task), std::move(done));
+  ++pending_;
+  begin();
+}
+
 void SimWorkers::begin() {
-  for (std::size_t worker = 0; worker < idle_.size() && !queue_.empty(); ++worker) {
-    if (idle_[worker] == 0) continue;
-    idle_[worker] = 0;
-    auto job = std::make_shared<std::pair<Task, Done>>(std::move(queue_.front()));
-    queue_.pop_front();
-    scheduler_.after(scheduler_.step_delay(), [this, worker, job] { run(static_cast<int>(worker), job); });
+  const std::size_t computing = idle_.size() - 1;
+  for (std::size_t worker = 0; worker < computing; ++worker) {
+    if (!begin(queue_, worker)) break;
   }
+  begin(storage_queue_, computing);
+}
+
+bool SimWorkers::begin(Queue& queue, std::size_t worker) {
+  if (queue.empty()) return false;
+  if (idle_[worker] == 0) return true;
+  idle_[worker] = 0;
+  auto job = std::make_shared<std::pair<Task, Done>>(std::move(queue.front()));
+  queue.pop_front();
+  scheduler_.after(scheduler_.step_delay(), [this, worker, job] { run(static_cast<int>(worker), job); });
+  return true;
 }
 
 void SimWorkers::run(int worker, const std::shared_ptr<std::pair<Task, Done>>& job) {
   auto status = std::make_shared<Status>(guarded([&]() -> Status { return job->first(worker); }));
+  job->first = nullptr;  // what it captured is freed before anybody hears that it is done
   scheduler_.after(disk_->take_spent() + scheduler_.step_delay(), [this, worker, job, status] {
     finished_.emplace_back(std::move(job->second), *status);
     idle_[static_cast<std::size_t>(worker)] = 1;

@@ -37,20 +37,24 @@ std::shared_ptr<storage::Target> on_disk(std::shared_ptr<storage::Target> below,
 class SimWorkers final : public executor::Workers {
  public:
   SimWorkers(Scheduler& scheduler, int count, std::shared_ptr<Disk> disk, std::function<void()> wake);
-  [[nodiscard]] int count() const override { return static_cast<int>(idle_.size()); }
+  [[nodiscard]] int count() const override { return static_cast<int>(idle_.size()) - 1; }
   void submit(Task task, Done done) override;
+  void submit_io(Task task, Done done) override;
   bool poll() override;
   [[nodiscard]] int pending() const override { return pending_; }
 
  private:
+  using Queue = std::deque<std::pair<Task, Done>>;
   void begin();
+  bool begin(Queue& queue, std::size_t worker);
   void run(int worker, const std::shared_ptr<std::pair<Task, Done>>& job);
 
   Scheduler& scheduler_;
   std::shared_ptr<Disk> disk_;
   std::function<void()> wake_;
-  std::vector<char> idle_;
-  std::deque<std::pair<Task, Done>> queue_;
+  std::vector<char> idle_;   // the last one is for storage
+  Queue queue_;
+  Queue storage_queue_;
   std::deque<std::pair<Done, Status>> finished_;
   int pending_ = 0;
 };

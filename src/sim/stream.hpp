@@ -69,6 +69,8 @@ class Stream {
   void latch(const Status& status);
   void on_verdict(pipeline::VerdictKind kind, std::int64_t step, const Status& status);
   [[nodiscard]] std::int64_t durable_through() const { return durable_through_; }
+  /// The steps that failed, by number.
+  [[nodiscard]] const std::map<std::int64_t, Status>& failures() const { return durable_; }
 
  private:
   void open();

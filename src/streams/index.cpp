@@ -167,6 +167,7 @@ Result<IndexWriter> IndexWriter::create(Target& target, const std::string& path,
   TR_TRY(target.rename(temporary, path));
   TR_TRY(target.sync_directory_of(path));
   writer.mark_ = {static_cast<Bytes>(bytes.size()), first_chain(bytes)};
+  writer.synced_.mark = writer.mark_;
   return writer;
 }
 
@@ -187,6 +188,7 @@ Result<IndexWriter> IndexWriter::open_existing(Target& target, const std::string
     writer.last_ = std::move(contents->steps.back());
     writer.last_->records.clear();
   }
+  writer.synced_ = {writer.mark_, writer.last_, writer.steps_};
   return writer;
 }
 
@@ -227,6 +229,7 @@ Status IndexWriter::write(const ByteVector& record) {
 }
 
 Status IndexWriter::append(const IndexStep& step) {
+  TR_TRY(lost_);
   if (closed_) return {Code::state, cat(path_, ": step ", step.step, " after the index was closed")};
   TR_TRY(check_step(header_, last(), step).in(path_));
   TR_TRY(guarded([&] { return write(encode_step(step, mark_.chain)); }));
@@ -242,7 +245,31 @@ Status IndexWriter::append_closed() {
   return {};
 }
 
-Status IndexWriter::sync() { return file_->sync(); }
+Status IndexWriter::sync() {
+  const Status synced = file_->sync();
+  if (synced.is_ok()) {
+    synced_ = {mark_, last_, steps_};
+    return {};
+  }
+  const Status taken = take_back();
+  if (!taken.is_ok()) lost_ = taken.in(cat(path_, ": a step that failed could not be taken back"));
+  return synced;
+}
+
+/// A failed fsync proves nothing about the descriptor's later ones: the way back goes through a new one.
+Status IndexWriter::take_back() {
+  Result<std::unique_ptr<File>> fresh = target_->open(path_, OpenMode::existing);
+  TR_TRY(fresh.status());
+  TR_TRY((*fresh)->truncate(synced_.mark.position));
+  TR_TRY((*fresh)->sync());
+  file_ = std::move(*fresh);
+  mark_ = synced_.mark;
+  last_ = synced_.last;
+  steps_ = synced_.steps;
+  closed_ = dirty_tail_ = false;
+  return {};
+}
+
 Status IndexWriter::close() { return file_->close(); }
 
 }  // namespace tailrace::streams

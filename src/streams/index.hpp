@@ -62,8 +62,11 @@ class IndexWriter {
   Status append(const IndexStep& step);
   /// Says that no step follows: the file was rolled over or the stream closed.
   Status append_closed();
+  /// After a failed sync everything since the last good one is taken back, so that no step is told that failed; if even that
+  /// fails, lost() says why, and nothing may be appended or cut any more.
   Status sync();
   Status close();
+  [[nodiscard]] const Status& lost() const { return lost_; }
 
   [[nodiscard]] const IndexHeader& header() const { return header_; }
   /// The last step appended or found, without its records; none yet: nullptr.
@@ -77,6 +80,7 @@ class IndexWriter {
       : target_(&target), path_(std::move(path)), file_(std::move(file)), header_(std::move(header)) {}
   Status check_owner();
   Status write(const ByteVector& record);
+  Status take_back();
 
   storage::Target* target_;
   std::string path_;
@@ -86,7 +90,13 @@ class IndexWriter {
   std::int64_t steps_ = 0;
   bool closed_ = false;
   bool dirty_tail_ = false;  // a failed write may have left bytes behind the last record
+  Status lost_;
   IndexMark mark_;
+  struct Synced {
+    IndexMark mark;
+    std::optional<IndexStep> last;
+    std::int64_t steps = 0;
+  } synced_;
 };
 
 }  // namespace tailrace::streams

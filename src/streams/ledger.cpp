@@ -85,6 +85,8 @@ class FileLedger final : public pipeline::Ledger {
   }
 
   Status cut(const std::string& path, Bytes size) override {
+    // Never what the index still tells.
+    if (const auto found = open_.find(path); found != open_.end()) TR_TRY(found->second.index.lost());
     Result<std::unique_ptr<storage::File>> file = target_->open(path, storage::OpenMode::existing);
     TR_TRY(file.status());
     TR_TRY((*file)->truncate(size));

@@ -121,11 +121,18 @@ void expect_same(const Status& a, const Status& b, const std::string& where) {
 void expect_same(const Told& a, const Told& b, const std::string& where) {
   ASSERT_EQ(a.ends.size(), b.ends.size()) << where;
   for (std::size_t step = 0; step < a.ends.size(); ++step) expect_same(a.ends[step], b.ends[step], where);
+  ASSERT_EQ(a.failures.size(), b.failures.size()) << where;
+  for (const auto& [step, status] : a.failures) {
+    ASSERT_EQ(b.failures.count(step), 1U) << where;
+    expect_same(status, b.failures.at(step), where);
+  }
   expect_same(a.waited, b.waited, where);
   expect_same(a.closed, b.closed, where);
 }
 
-Task<> forecast(Rank& rank, const Scenario& scenario, Arrays& arrays, Told& told) {
+namespace {
+
+Task<> run_forecast(Rank& rank, const Scenario& scenario, Arrays& arrays, Told& told, bool patient) {
   Stream stream(rank, scenario.plan);
   const Status created = co_await stream.create();
   EXPECT_TRUE(created.is_ok()) << created.text();
@@ -140,12 +147,46 @@ Task<> forecast(Rank& rank, const Scenario& scenario, Arrays& arrays, Told& told
       // What was captured may be overwritten.
       if (!rank.roster().self_served) std::fill(array.begin(), array.end(), -1.0F);
     }
-    const Status ended = co_await stream.end();
+    Status ended = co_await stream.end();
+    if (patient && ended.is_ok()) ended = co_await stream.wait(true);
     told.ends.push_back(ended);
   }
   told.waited = co_await stream.wait(true);
   told.closed = co_await stream.close();
+  told.failures = stream.failures();
   co_await rank.leave();
+}
+
+}  // namespace
+
+Task<> forecast(Rank& rank, const Scenario& scenario, Arrays& arrays, Told& told) {
+  return run_forecast(rank, scenario, arrays, told, false);
+}
+
+Task<> patient_forecast(Rank& rank, const Scenario& scenario, Arrays& arrays, Told& told) {
+  return run_forecast(rank, scenario, arrays, told, true);
+}
+
+void expect_committed(storage::Target& target, const Scenario& scenario, const std::map<std::int64_t, Status>& failures,
+                      const std::string& where) {
+  ByteVector expected;
+  std::vector<std::int64_t> leads;
+  for (std::int64_t step = 0; step < scenario.steps; ++step) {
+    if (failures.count(step) != 0) continue;
+    const ByteVector bytes = bytes_of_step(*scenario.plan, step);
+    expected.insert(expected.end(), bytes.begin(), bytes.end());
+    leads.push_back(step * 3600);
+  }
+  const Result<streams::IndexContents> index = streams::load_index(target, streams::index_path(scenario.pattern));
+  if (leads.empty() && !index.is_ok()) return;
+  ASSERT_TRUE(index.is_ok()) << where << index.status().text();
+  std::vector<std::int64_t> indexed;
+  for (const streams::IndexStep& step : index->steps) indexed.push_back(step.lead);
+  EXPECT_EQ(indexed, leads) << where;
+  EXPECT_EQ(index->data_end(), static_cast<Bytes>(expected.size())) << where;
+  const ByteVector file = read_file(target, scenario.pattern);
+  EXPECT_EQ(file.size(), expected.size()) << where;
+  EXPECT_TRUE(file == expected) << where;
 }
 
 void expect_right_bytes(const Shape& shape, const Scenario& scenario, const std::string& where) {
@@ -157,23 +198,12 @@ void expect_right_bytes(const Shape& shape, const Scenario& scenario, const std:
     return forecast(rank, scenario, arrays[me], told[me]);
   });
   ASSERT_TRUE(outcome.finished) << where << outcome.stuck << " servers wait:" << world.waiting_for();
-  ByteVector expected;
-  for (std::int64_t step = 0; step < scenario.steps; ++step) {
-    const ByteVector bytes = bytes_of_step(*scenario.plan, step);
-    expected.insert(expected.end(), bytes.begin(), bytes.end());
-  }
   for (const Told& each : told) {
     for (const Status& status : each.ends) EXPECT_TRUE(status.is_ok()) << where << status.text();
     EXPECT_TRUE(each.waited.is_ok()) << where << each.waited.text();
     EXPECT_TRUE(each.closed.is_ok()) << where << each.closed.text();
   }
-  EXPECT_TRUE(read_file(world.storage(), scenario.pattern) == expected) << where;
-  const Result<streams::IndexContents> index =
-      streams::load_index(world.storage(), streams::index_path(scenario.pattern));
-  ASSERT_TRUE(index.is_ok()) << where << index.status().text();
-  EXPECT_EQ(index->steps.size(), static_cast<std::size_t>(scenario.steps)) << where;
-  EXPECT_EQ(index->data_end(), static_cast<Bytes>(expected.size())) << where;
-  EXPECT_TRUE(index->closed) << where;
+  expect_committed(world.storage(), scenario, {}, where);
   EXPECT_EQ(world.statistics().size(), static_cast<std::size_t>(
       world.roster().self_served ? world.ranks() : world.ranks() + world.servers())) << where;
 }

@@ -46,17 +46,26 @@ std::vector<NodeShape> random_nodes(Scheduler& dice, int ranks, int servers);
 
 /// What a rank was told.
 struct Told {
-  std::vector<Status> ends;      // by step
+  std::vector<Status> ends;      // by step: what end() returned, which may be an earlier step's verdict
+  std::map<std::int64_t, Status> failures;   // by step: its own verdict
   Status waited;
   Status closed;
 };
+void expect_same(const Status& a, const Status& b, const std::string& where);
 void expect_same(const Told& a, const Told& b, const std::string& where);
+
+/// Expects that the file holds exactly the steps that did not fail, and that its index names them and nothing else.
+void expect_committed(storage::Target& target, const Scenario& scenario, const std::map<std::int64_t, Status>& failures,
+                      const std::string& where);
 
 /// The arrays of a rank; they live as long as the world.
 using Arrays = std::map<std::pair<std::int64_t, int>, std::vector<float>>;
 
 /// The whole program of a rank: define, all steps, wait, close, leave.
 Task<> forecast(Rank& rank, const Scenario& scenario, Arrays& arrays, Told& told);
+
+/// The same, waiting for each step to be durable before the next.
+Task<> patient_forecast(Rank& rank, const Scenario& scenario, Arrays& arrays, Told& told);
 
 /// Runs the forecast on all ranks and expects the right bytes and an index that names all steps.
 void expect_right_bytes(const Shape& shape, const Scenario& scenario, const std::string& where);

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""kill -9 of every process of a run, at several instants: the index tells whole steps, nothing is left behind, `tailrace repair` cuts
+back, and a run that continues ends with the bytes of an undisturbed one."""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
+from small_model import *  # noqa: E402,F403
+
+LAST = 11  # hours
+
+
+def left_behind():
+    """What lies in the shared places, but for the MPI libraries' own."""
+    names = set()
+    for place in ("/dev/shm", "/tmp"):
+        for name in os.listdir(place):
+            other_test = re.match(r"tailrace[-_](test|cli|large)", name)
+            if not other_test and ("tailrace" in name.lower() or name.startswith(("tr_", "memfd"))):
+                names.add(f"{place}/{name}")
+    return names
+
+
+def committed(path):
+    code, out, err = tailrace("index", path, "--json")
+    if code != 0:
+        return None
+    return [step["lead"] // 3600 for step in json.loads(out)["steps"]]
+
+
+def kill_everything(process):
+    for pid in [process.pid, *map(int, os.listdir("pids"))]:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    process.wait()
+    # A process is gone once init or its parent has seen it end.
+    for pid in map(int, os.listdir("pids")):
+        for _ in range(200):
+            try:
+                with open(f"/proc/{pid}/stat") as file:
+                    if file.read().rsplit(")", 1)[1].split()[0] in "ZX":
+                        break
+            except FileNotFoundError:
+                break
+            time.sleep(0.02)
+
+
+def interrupted_run(path, servers, after_steps, delay):
+    fresh("pids")
+    process = subprocess.Popen([*MPIRUN, "-n", str(2 + servers), *arguments(path, "format=raw", LAST, 0, 40)],
+                               env=environment(TAILRACE_SERVERS=str(servers)), stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL, start_new_session=True)
+    until = time.time() + 60
+    while time.time() < until and process.poll() is None:
+        if os.path.exists(path + ".idx") and len(committed(path) or []) >= after_steps:
+            break
+        time.sleep(0.005)
+    time.sleep(delay)
+    kill_everything(process)
+
+
+def crash_and_continue(reference, servers, after_steps, delay):
+    what = f"servers={servers}, killed {delay} s after step {after_steps}"
+    directory = fresh(f"killed-s{servers}-{after_steps}")
+    path = f"{directory}/fc.raw"
+    interrupted_run(path, servers, after_steps, delay)
+    steps = committed(path)
+    if not check(steps is not None and len(steps) >= after_steps, f"{what}: the index tells {steps}"):
+        return
+    check(steps == list(range(len(steps))), f"{what}: the index tells {steps}")
+    check(len(steps) <= LAST, f"{what}: the run was over before it was killed")
+    whole = len(steps) * STEP_BYTES
+    check(contents(path)[:whole] == reference[:whole], f"{what}: committed bytes differ")
+
+    copy = f"{directory}/repaired.raw"
+    for ending in ("", ".idx"):
+        with open(copy + ending, "wb") as file:
+            file.write(contents(path + ending))
+    code, out, err = tailrace("repair", copy)
+    check(code == 0, f"{what}: repair ended with {code}: {err}")
+    check(contents(copy) == reference[:whole], f"{what}: the repaired file has not the whole steps alone")
+    check(committed(copy) == steps, f"{what}: the repaired index tells {committed(copy)}")
+
+    code, out, err = run(2 + servers, arguments(path, "format=raw existing=continue", LAST, len(steps)),
+                         TAILRACE_SERVERS=str(servers))
+    check(code == 0, f"{what}: the run that continues ended with {code}: {err}")
+    check(contents(path) == reference, f"{what}: the continued file differs from the undisturbed one")
+    check(committed(path) == list(range(LAST + 1)), f"{what}: the continued index tells {committed(path)}")
+
+
+before = left_behind()
+fresh("undisturbed")
+code, out, err = run(1, arguments("undisturbed/fc.raw", "format=raw", LAST))
+check(code == 0, f"the undisturbed run ended with {code}: {err}")
+reference = contents("undisturbed/fc.raw")
+check(raw_steps("undisturbed/fc.raw", 0, LAST), "the undisturbed file is not what the model has")
+for servers in (0, 2):
+    for after_steps, delay in ((1, 0.0), (4, 0.013), (8, 0.031)):
+        crash_and_continue(reference, servers, after_steps, delay)
+check(left_behind() == before, f"left behind: {sorted(left_behind() - before)}")
+finish()

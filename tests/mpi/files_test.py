@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""What becomes of files: existing ones, roll-over by pattern, manifest, ready markers and hooks, `tailrace wait` beside a running
+program, and a forgotten tr_finalize."""
+import json
+import os
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
+from small_model import *  # noqa: E402,F403
+
+
+def existing_files(servers):
+    directory = fresh(f"existing-s{servers}")
+    path = f"{directory}/fc.raw"
+    ranks, settings = 2 + servers, {"TAILRACE_SERVERS": str(servers)}
+    code, _, err = run(ranks, arguments(path, "format=raw", 2), **settings)
+    check(code == 0 and raw_steps(path, 0, 2), f"the first run ended with {code}: {err}")
+    code, _, err = run(ranks, arguments(path, "format=raw existing=fail", 1), **settings)
+    check(code == 1 and "exists already (existing=fail)" in err, f"existing=fail: {code}, {err}")
+    check(raw_steps(path, 0, 2), "existing=fail touched the file")
+    code, _, err = run(ranks, arguments(path, "format=raw existing=continue", 4, 3), **settings)
+    check(code == 0 and raw_steps(path, 0, 4), f"existing=continue: {code}, {err}")
+    code, _, err = run(ranks, arguments(path, "format=raw existing=continue", 4, 4), **settings)
+    check(code == 1 and "goes up to lead 14400 s already" in err, f"continuing at a lead that is there: {code}, {err}")
+    check(raw_steps(path, 0, 4), "a refused continuation touched the file")
+    code, _, err = run(ranks, arguments(path, "format=raw existing=replace", 1), **settings)
+    check(code == 0 and raw_steps(path, 0, 1), f"existing=replace: {code}, {err}")
+    code, out, err = tailrace("index", path, "--json")
+    check(code == 0 and len(json.loads(out)["steps"]) == 2, f"the index after existing=replace: {out} {err}")
+
+
+def rolled_over_files(servers):
+    directory = fresh(f"rolled-s{servers}")
+    hook = "echo $TAILRACE_FILE $(stat -c %s $TAILRACE_FILE) >>" + f"{directory}/hooked"
+    options = f"format=raw ready=.ready hook='{hook}'"
+    pattern = directory + "/fc_{base:%Y%m%d%H}+{lead:03h}.raw"
+    code, out, err = run(2 + servers, arguments(pattern, options, 3), TAILRACE_SERVERS=str(servers))
+    check(code == 0, f"rolling over ended with {code}: {err}")
+    names = [f"fc_2026030100+{hour:03}.raw" for hour in range(4)]
+    for hour, name in enumerate(names):
+        check(raw_steps(f"{directory}/{name}", hour, hour), f"{name} has not its step")
+        check(os.path.exists(f"{directory}/{name}.ready"), f"{name}.ready is missing")
+    with open(f"{directory}/manifest.jsonl") as file:
+        manifest = [json.loads(line) for line in file]
+    check([entry["path"] for entry in manifest] == names, f"the manifest lists {manifest}")
+    for hour, entry in enumerate(manifest):
+        check(entry["size"] == STEP_BYTES and entry["leads"] == [3600 * hour] and entry["records"] == 2 * LEVELS,
+              f"the manifest's line {entry}")
+    with open(f"{directory}/hooked") as file:
+        hooked = file.read().split("\n")[:-1]
+    check(hooked == [f"{directory}/{name} {STEP_BYTES}" for name in names], f"the hook saw {hooked}")
+
+
+def waiting_beside_the_run(servers):
+    directory = fresh(f"waited-s{servers}")
+    pattern = directory + "/fc_{base:%Y%m%d%H}+{lead:03h}.raw"
+    where = ["wait", pattern, "--base", "2026-03-01T00:00Z"]
+    check(tailrace(*where, "--lead", "1h", "--timeout", "0")[0] == 3, "wait for what nobody writes")
+    beside = subprocess.Popen([*MPIRUN, "-n", str(2 + servers), *arguments(pattern, "format=raw", 6, 0, 120)],
+                              env=environment(TAILRACE_SERVERS=str(servers)), stdout=subprocess.DEVNULL)
+    code, out, err = tailrace(*where, "--lead", "2h", "--timeout", "30s")
+    check(code == 0 and out.strip().endswith("+002.raw"), f"wait beside the run: {code}, {out} {err}")
+    check(raw_steps(out.strip(), 2, 2), "wait came back before the step was in its file")
+    check(beside.poll() is None, "wait came back only after the whole run")
+    check(beside.wait(timeout=60) == 0, "the run beside wait failed")
+    code, out, err = tailrace("wait", f"{directory}/fc_2026030100+006.raw", "--lead", "9h", "--timeout", "5s")
+    check(code == 5, f"wait for a step that a closed file has not: {code}, {err}")
+    check(tailrace(*where, "--timeout", "0")[0] == 2, "wait without a lead is a usage error")
+
+
+def forgotten_finalize(servers):
+    directory = fresh(f"forgotten-s{servers}")
+    started = time.time()
+    code, out, err = run(2 + servers, arguments(f"{directory}/fc.raw", "format=raw", 1, 0, 0, "forget"), limit=30,
+                         TAILRACE_SERVERS=str(servers))
+    check(code != 0, "a forgotten tr_finalize ended with 0")
+    check("before tr_finalize" in err, f"a forgotten tr_finalize said: {err}")
+    check(time.time() - started < 25, "a forgotten tr_finalize hung")
+
+
+def open_at_finalize(servers):
+    directory = fresh(f"open-s{servers}")
+    code, out, err = run(2 + servers, arguments(f"{directory}/fc.raw", "format=raw", 2), SMALL_MODEL_KEEPS_OPEN="1",
+                         TAILRACE_SERVERS=str(servers))
+    check(code == 0 and raw_steps(f"{directory}/fc.raw", 0, 2), f"tr_finalize closes what is open: {code}, {err}")
+
+
+for servers in (0, 2):
+    existing_files(servers)
+    rolled_over_files(servers)
+    forgotten_finalize(servers)
+    open_at_finalize(servers)
+    if COMMAND:
+        waiting_beside_the_run(servers)
+finish()

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Every form of TAILRACE_SERVERS under the launcher, several programs in one job, and nodes without a server."""
+import os
+import re
+import socket
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
+from small_model import *  # noqa: E402,F403
+
+HOST = socket.gethostname()
+
+
+def servers_of(out):
+    return sorted(int(rank) for rank in re.findall(r"rank (\d+) served", out))
+
+
+def form(text, ranks, expected, name):
+    path = f"forms/{name}.raw"
+    code, out, err = run(ranks, arguments(path, "format=raw", 1), TAILRACE_SERVERS=text)
+    check(code == 0, f"TAILRACE_SERVERS={text}: {code}, {err}")
+    check(servers_of(out) == expected, f"TAILRACE_SERVERS={text} made {servers_of(out)} servers, not {expected}")
+    check(contents(path) == reference, f"TAILRACE_SERVERS={text}: other bytes")
+
+
+def refused(text, ranks, words):
+    code, out, err = run(ranks, arguments("forms/never.raw", "format=raw", 1), limit=30, TAILRACE_SERVERS=text)
+    check(code != 0 and words in err, f"TAILRACE_SERVERS={text}: {code}, {err}")
+    check(not os.path.exists("forms/never.raw"), f"TAILRACE_SERVERS={text} wrote a file")
+
+
+def several_programs():
+    other = os.path.abspath("forms/io_server")
+    if os.path.lexists(other):
+        os.remove(other)
+    with open(MODEL, "rb") as source, open(other, "wb") as copy:  # a link would show the name of what it leads to
+        copy.write(source.read())
+    os.chmod(other, 0o755)
+    path = "forms/mpmd.raw"
+    model = arguments(path, "format=raw", 1)
+    code, out, err = run(2, [*model, ":", "-n", "1", other, *model[1:]], TAILRACE_SERVERS="app:io_server")
+    check(code == 0 and servers_of(out) == [2], f"app:io_server: {code}, {out} {err}")
+    check(contents(path) == reference, "app:io_server: other bytes")
+    code, out, err = run(1, [other, *model[1:], ":", "-n", "2", *model], TAILRACE_SERVERS="app:io_server")
+    check(code == 0 and servers_of(out) == [0], f"app:io_server first: {code}, {out} {err}")
+    check(contents(path) == reference, "app:io_server first: other bytes")
+
+
+def faked_nodes():
+    """(flags of the launcher, settings) by which this machine looks like several nodes; None if that cannot be had."""
+    if MPI == "mpich":
+        return [], {"MPIR_CVAR_ODD_EVEN_CLIQUES": "1"}
+    if MPI != "openmpi" or os.geteuid() != 0:
+        return None
+    agent = os.path.abspath("forms/agent.sh")
+    with open(agent, "w") as file:
+        file.write('#!/bin/sh\n# Runs what Open MPI would start over ssh here, under another host name.\n'
+                   'while [ "${1#-}" != "$1" ]; do shift; done\nhost=$1; shift\n'
+                   'exec unshare -u sh -c "hostname $host; $*"\n')
+    os.chmod(agent, 0o755)
+    if subprocess.run(["unshare", "-u", "true"]).returncode != 0:
+        return None
+    return ["--mca", "plm_rsh_agent", agent, "-H", "nodea:3,nodeb:3", "--map-by", "node", "--mca",
+            "plm_rsh_no_tree_spawn", "1", "--mca", "btl_tcp_if_include", "lo", "--mca", "oob_tcp_if_include", "lo"], {}
+
+
+def nodes_without_a_server():
+    faked = faked_nodes()
+    if faked is None:
+        print("nodes cannot be faked here: neither MPICH nor root with Open MPI", flush=True)
+        return
+    flags, settings = faked
+    # Ranks alternate between the two nodes: 0, 2, 4 and 1, 3, 5.
+    for text, expected, progress in (("ranks:5", [5], "caller"), ("ranks:3,5", [3, 5], "caller"),
+                                     ("node:1", [4, 5], "servers"), ("4", [2, 3, 4, 5], "servers"), ("0", [], "servers")):
+        path = f"forms/nodes-{text.replace(':', '-')}.raw"
+        code, out, err = run(6, arguments(path, "format=raw", 1), launcher=flags, TAILRACE_SERVERS=text,
+                             TAILRACE_LOG="info", **settings)
+        check(code == 0, f"two nodes, TAILRACE_SERVERS={text}: {code}, {err}")
+        check(servers_of(out) == expected, f"two nodes, TAILRACE_SERVERS={text} made servers of {servers_of(out)}")
+        check(contents(path) == reference, f"two nodes, TAILRACE_SERVERS={text}: other bytes")
+        if text != "0":
+            check(f"progress={progress}" in err, f"two nodes, TAILRACE_SERVERS={text}: not progress={progress}: {err}")
+
+
+fresh("forms")
+code, out, err = run(1, arguments("forms/reference.raw", "format=raw", 1))
+reference = contents("forms/reference.raw")
+check(code == 0 and raw_steps("forms/reference.raw", 0, 1), f"the one-rank run: {code}, {err}")
+form("1", 3, [2], "count")
+form("node:2", 4, [2, 3], "node")
+form("last:2", 4, [2, 3], "last")
+form("ranks:0,2", 4, [0, 2], "ranks")
+refused("hosts:" + HOST, 2, "0 compute ranks")
+refused("hosts:nowhere", 2, "nowhere, on which no rank runs")
+refused("app:nothing", 2, "every rank of the program nothing")
+refused("7", 2, "start more ranks or ask for other servers")
+refused("nodes:1", 2, "did you mean")
+several_programs()
+nodes_without_a_server()
+finish()

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
+// A small model for tests that are scripts: writes hourly steps of two fields whose values follow from place and lead alone.
+//   small_model PATTERN OPTIONS FIRST LAST PAUSE_MS [forget]
+// FIRST and LAST are the hours of the first and the last step; PAUSE_MS is spent between steps; `forget` leaves tr_finalize out. Each
+// process leaves a file named after its process id in the directory `pids`, if there is one.
+#include <tailrace.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+
+#include "mpi/scene.hpp"
+
+using tailrace::scene::Array;
+
+namespace {
+
+int failures = 0;
+
+void expect(int code) {
+  if (code == TR_OK) return;
+  ++failures;
+  tr_log(tr_error());
+}
+
+void forecast(MPI_Comm compute, char** arguments) {
+  const std::string options = std::string("base=2026-03-01T00:00Z ") + arguments[2];
+  const bool grib = options.find("format=raw") == std::string::npos;
+  tr_stream* stream = nullptr;
+  expect(tr_stream_create(arguments[1], options.c_str(), &stream));
+  if (stream == nullptr) return;
+  Array t("halo", compute, TR_F64);
+  Array u("indexed", compute, TR_F32);
+  if (grib) {
+    expect(tr_layout_georeference(t.layout(), tailrace::scene::grid_keys));
+    expect(tr_layout_georeference(u.layout(), tailrace::scene::grid_keys));
+  }
+  expect(tr_stream_define(stream, "t", t.layout(), TR_F64, "levels=pressure:1000,850,500"));
+  expect(tr_stream_define(stream, "u", u.layout(), TR_F32, "levels=pressure:1000,850,500"));
+  for (std::int64_t hour = std::atoll(arguments[3]); hour <= std::atoll(arguments[4]); ++hour) {
+    t.fill(0, hour * 3600);
+    u.fill(1, hour * 3600);
+    expect(tr_stream_begin(stream, hour * 3600));
+    expect(tr_stream_put(stream, "t", t.data()));
+    expect(tr_stream_put(stream, "u", u.data()));
+    expect(tr_stream_end(stream));
+    std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(arguments[5])));
+  }
+  if (std::getenv("SMALL_MODEL_KEEPS_OPEN") == nullptr) expect(tr_stream_close(&stream));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  if (argc < 6) {
+    std::fprintf(stderr, "usage: small_model PATTERN OPTIONS FIRST LAST PAUSE_MS [forget]\n");
+    MPI_Abort(MPI_COMM_WORLD, 2);
+  }
+  if (FILE* const file = std::fopen(("pids/" + std::to_string(::getpid())).c_str(), "w")) std::fclose(file);
+  MPI_Comm compute = MPI_COMM_NULL;
+  int code = tr_init(MPI_COMM_WORLD, &compute, nullptr);
+  if (code != TR_OK) std::fprintf(stderr, "%s\n", tr_error());
+  if (code == TR_OK && compute != MPI_COMM_NULL) {
+    forecast(compute, argv);
+  } else if (code == TR_OK) {
+    std::printf("rank %d served\n", tailrace::scene::rank_of(MPI_COMM_WORLD));
+  }
+  const bool forget = argc > 6 && std::strcmp(argv[6], "forget") == 0;
+  if (code == TR_OK && !forget) {
+    code = tr_finalize();
+    if (code != TR_OK) std::fprintf(stderr, "%s\n", tr_error());
+  }
+  MPI_Finalize();
+  return code != TR_OK || failures > 0 ? 1 : 0;
+}

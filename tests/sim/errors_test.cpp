@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <gtest/gtest.h>
+
+#include "base/text.hpp"
+#include "scenario.hpp"
+
+namespace tailrace::sim {
+namespace {
+
+/// What one rank does wrong in one step.
+enum class Mistake { skips_a_put, swaps_two_puts, ends_early, puts_too_much, begins_another_lead, has_an_error, puts_nothing };
+constexpr int mistakes = 7;
+
+std::vector<int> puts_of(Mistake mistake, bool wrong) {
+  if (!wrong) return {0, 1, 2};
+  switch (mistake) {
+    case Mistake::skips_a_put: return {0, 2};
+    case Mistake::swaps_two_puts: return {1, 0, 2};
+    case Mistake::ends_early: return {0, 1};
+    case Mistake::puts_too_much: return {0, 1, 2, 1};
+    case Mistake::puts_nothing: return {};
+    case Mistake::begins_another_lead:
+    case Mistake::has_an_error: return {0, 1, 2};
+  }
+  return {};
+}
+
+constexpr std::int64_t bad_step = 1;
+
+Task<> err(Rank& rank, const Scenario& scenario, Mistake mistake, bool culprit, Arrays& arrays, Told& told) {
+  Stream stream(rank, scenario.plan);
+  const Status created = co_await stream.create();
+  EXPECT_TRUE(created.is_ok()) << created.text();
+  for (std::int64_t step = 0; step < scenario.steps; ++step) {
+    const bool wrong = culprit && step == bad_step;
+    std::int64_t lead = step * 3600;
+    if (wrong && mistake == Mistake::begins_another_lead) lead += 7;
+    co_await stream.begin(lead);
+    for (const int field : puts_of(mistake, wrong)) {
+      std::vector<float>& array = arrays[{step, field}];
+      array = array_of(*scenario.plan, rank.me(), field, step);
+      if (wrong && mistake == Mistake::has_an_error && field == 1) {
+        stream.latch(Status(Code::argument, "the array is a null pointer"));
+        continue;
+      }
+      co_await stream.put(field, reinterpret_cast<const std::byte*>(array.data()));
+    }
+    const Status ended = co_await stream.end();
+    told.ends.push_back(ended);
+  }
+  told.waited = co_await stream.wait(true);
+  told.closed = co_await stream.close();
+  told.failures = stream.failures();
+  co_await rank.leave();
+}
+
+/// Every error that the ranks were told of, in order.
+std::vector<Status> errors_in(const Told& told) {
+  std::vector<Status> errors;
+  for (const Status& status : told.ends) {
+    if (!status.is_ok()) errors.push_back(status);
+  }
+  if (!told.waited.is_ok()) errors.push_back(told.waited);
+  if (!told.closed.is_ok()) errors.push_back(told.closed);
+  return errors;
+}
+
+void expect_one_verdict(const Shape& shape, int ranks, int culprit, Mistake mistake, const std::string& where) {
+  Scenario scenario;
+  scenario.steps = 4;
+  for (const char* name : {"t", "u", "v"}) {
+    scenario.variables.push_back({name, *layout::Layout::block({8, 4}, ranks), "levels=hybrid:1-2"});
+  }
+  scenario.prepare();
+  World world(shape);
+  std::vector<Arrays> arrays(static_cast<std::size_t>(ranks));
+  std::vector<Told> told(arrays.size());
+  const Outcome outcome = world.run([&](Rank& rank) {
+    const auto me = static_cast<std::size_t>(rank.me());
+    return err(rank, scenario, mistake, rank.me() == culprit, arrays[me], told[me]);
+  });
+  ASSERT_TRUE(outcome.finished) << where << outcome.stuck << " servers wait:" << world.waiting_for();
+  for (const Told& each : told) expect_same(each, told[0], where);
+  const std::vector<Status> errors = errors_in(told[0]);
+  // A single rank cannot differ from itself: what it leaves out is not missed.
+  const bool is_error = ranks > 1 || mistake == Mistake::has_an_error;
+  if (!is_error) return;
+  ASSERT_EQ(errors.size(), 1U) << where;
+  EXPECT_EQ(errors[0].cause().step, bad_step) << where << errors[0].text();
+  EXPECT_EQ(errors[0].code(), mistake == Mistake::has_an_error ? Code::argument : Code::order) << where << errors[0].text();
+  if (culprit != 0 || mistake == Mistake::has_an_error) {
+    EXPECT_EQ(errors[0].rank(), culprit) << where << errors[0].text();
+  }
+  ASSERT_EQ(told[0].failures.size(), 1U) << where;
+  EXPECT_EQ(told[0].failures.begin()->first, bad_step) << where;
+  expect_committed(world.storage(), scenario, told[0].failures, where);
+}
+
+TEST(sim_errors, a_mistake_of_any_rank_fails_its_step_alike_everywhere_and_no_other) {
+  for (std::uint64_t seed = 1; seed <= 210; ++seed) {
+    Scheduler dice(seed * 8191);
+    const int ranks = static_cast<int>(dice.random(1, 6));
+    const int servers = static_cast<int>(dice.random(0, 4));
+    const int culprit = static_cast<int>(dice.random(0, ranks - 1));
+    const auto mistake = static_cast<Mistake>(seed % mistakes);
+    Shape shape;
+    shape.seed = seed;
+    shape.nodes = random_nodes(dice, ranks, servers);
+    shape.threads = static_cast<int>(dice.random(1, 3));
+    // Hardly more than one error's text.
+    if (dice.once_in(2)) shape.lane = 2048;
+    expect_one_verdict(shape, ranks, culprit, mistake,
+                       cat("seed ", seed, ", ", ranks, " ranks, ", servers, " servers, rank ", culprit, ", mistake ",
+                           static_cast<int>(mistake), ": "));
+    if (HasFatalFailure()) return;
+  }
+}
+
+// ---- storage ----------------------------------------------------------------------------------------------------------------------
+
+using Program = Task<> (*)(Rank&, const Scenario&, Arrays&, Told&);
+
+/// Fails the n-th storage call of server `victim`; false once there was no such call.
+bool fail_one_call(const Shape& shape, const Scenario& scenario, int victim, std::int64_t nth, storage::Fault fault,
+                   Program program, const std::string& where) {
+  World world(shape);
+  storage::FaultPlan plan;
+  plan.nth = nth;
+  plan.fault = fault;
+  world.storage_of(victim).restart(plan);
+  std::vector<Arrays> arrays(static_cast<std::size_t>(world.ranks()));
+  std::vector<Told> told(arrays.size());
+  const Outcome outcome = world.run([&](Rank& rank) {
+    const auto me = static_cast<std::size_t>(rank.me());
+    return program(rank, scenario, arrays[me], told[me]);
+  });
+  EXPECT_TRUE(outcome.finished) << where << outcome.stuck << " servers wait:" << world.waiting_for();
+  if (!outcome.finished) return false;
+  for (const Told& each : told) expect_same(each, told[0], where);
+  const std::map<std::int64_t, Status>& failures = told[0].failures;
+  const bool fired = world.storage_of(victim).fired();
+  const std::vector<Status> errors = errors_in(told[0]);
+  if (fault == storage::Fault::interrupted || fault == storage::Fault::short_write || !fired) {
+    EXPECT_TRUE(errors.empty()) << where << errors.front().text();
+  }
+  for (const Status& error : errors) EXPECT_TRUE(error.code() == Code::io || error.code() == Code::space) << where << error.text();
+  // Every failed step was told of, once.
+  for (const auto& [step, status] : failures) {
+    const auto count = std::count_if(errors.begin(), errors.end(),
+                                     [step = step](const Status& error) { return error.cause().step == step; });
+    EXPECT_EQ(count, 1) << where << "step " << step << ": " << status.text();
+  }
+  // One fault fails one step and those that were under way behind it; what comes later is written again.
+  if (!failures.empty()) {
+    EXPECT_EQ(failures.rbegin()->first - failures.begin()->first + 1, static_cast<std::int64_t>(failures.size())) << where;
+    EXPECT_LE(failures.size(), program == patient_forecast ? 1U : 3U) << where;
+  }
+  expect_committed(world.storage(), scenario, failures, where);
+  return fired;
+}
+
+Scenario small_forecast(int ranks) {
+  Scenario scenario;
+  scenario.steps = 5;
+  scenario.variables = {{"t", *layout::Layout::block({6, 6}, ranks), "levels=hybrid:1-3"},
+                        {"u", *layout::Layout::block({6, 6}, ranks), "levels=surface"}};
+  scenario.prepare();
+  return scenario;
+}
+
+void fail_every_call(const std::vector<NodeShape>& nodes, Program program) {
+  int ranks = 0;
+  for (const NodeShape& node : nodes) ranks += node.ranks;
+  const Scenario scenario = small_forecast(ranks);
+  Shape shape;
+  shape.nodes = nodes;
+  const int servers = World(shape).servers();
+  for (const storage::Fault fault : {storage::Fault::io_error, storage::Fault::no_space, storage::Fault::short_write}) {
+    for (int victim = 0; victim < servers; ++victim) {
+      for (std::int64_t nth = 1;; ++nth) {
+        shape.seed = static_cast<std::uint64_t>(nth * 100 + victim);
+        const std::string where = cat("fault ", static_cast<int>(fault), ", server ", victim, ", call ", nth, ": ");
+        if (!fail_one_call(shape, scenario, victim, nth, fault, program, where)) break;
+        ASSERT_LT(nth, 500);
+        if (testing::Test::HasFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(sim_errors, every_storage_call_that_fails_fails_one_step_alike_everywhere) {
+  fail_every_call({{2, 1}, {2, 2}}, patient_forecast);
+}
+
+TEST(sim_errors, so_it_does_while_later_steps_are_under_way) { fail_every_call({{2, 1}, {2, 2}}, forecast); }
+
+TEST(sim_errors, so_it_does_without_servers) { fail_every_call({{3, 0}}, forecast); }
+
+}  // namespace
+}  // namespace tailrace::sim

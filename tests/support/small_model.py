@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Drives tests/mpi/small_model.cpp from test scripts. Every launch has a limit of time and ends in that."""
+import os
+import shlex
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+
+MPIRUN = shlex.split(os.environ["TEST_MPIRUN"])
+COMMAND = os.environ.get("TEST_COMMAND", "")
+MPI = os.environ["TEST_MPI"]
+MODEL = os.path.abspath(sys.argv[1])
+NX, NY, LEVELS = 13, 11, 3
+STEP_BYTES = NX * NY * LEVELS * (8 + 4)
+
+failures = []
+
+
+def check(condition, what):
+    if not condition:
+        failures.append(what)
+        print("FAILED:", what, flush=True)
+    return condition
+
+
+def finish():
+    print(f"{len(failures)} failures", flush=True)
+    sys.exit(1 if failures else 0)
+
+
+def fresh(directory):
+    shutil.rmtree(directory, ignore_errors=True)
+    os.makedirs(directory)
+    return directory
+
+
+def environment(**settings):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("TAILRACE_")}
+    env.update(TAILRACE_STAGING="16MiB")
+    env.update(settings)
+    return env
+
+
+def arguments(pattern, options, last, first=0, pause=0, *more):
+    return [MODEL, pattern, options, str(first), str(last), str(pause), *more]
+
+
+def run(ranks, args, limit=60, launcher=(), **settings):
+    """(exit code, standard output, standard error)"""
+    command = [*MPIRUN, *launcher, "-n", str(ranks), *args]
+    started = subprocess.Popen(command, env=environment(**settings), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True, start_new_session=True)
+    try:
+        out, err = started.communicate(timeout=limit)
+    except subprocess.TimeoutExpired:
+        os.killpg(started.pid, signal.SIGTERM)
+        time.sleep(2)
+        try:
+            os.killpg(started.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        out, err = started.communicate()
+        check(False, f"{' '.join(command)} did not end within {limit} s: {err[-2000:]}")
+        return 124, out, err
+    return started.returncode, out, err
+
+
+def contents(path):
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+
+
+def tailrace(*args, limit=60):
+    done = subprocess.run([COMMAND, *args], capture_output=True, text=True, timeout=limit)
+    return done.returncode, done.stdout, done.stderr
+
+
+def raw_steps(path, first, last):
+    """Whether a raw file holds these hours: the first value of each step is known."""
+    data = contents(path)
+    if data is None or len(data) != (last - first + 1) * STEP_BYTES:
+        return False
+    import math
+    for number in range(last - first + 1):
+        (got,) = struct.unpack_from("<d", data, number * STEP_BYTES)
+        if not math.isclose(got, 100.0 * math.sin(0.1 * (first + number)), rel_tol=1e-12, abs_tol=1e-9):
+            return False
+    return True

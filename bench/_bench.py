@@ -8,7 +8,6 @@ import shutil
 import statistics
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 
@@ -73,8 +72,10 @@ def file_system_of(path):
 
 
 def machine(launcher, out):
-    return {"system": platform.platform(), "processor": first_line_of("/proc/cpuinfo", r"^model name\s*:(.*)$"),
-            "cores": len(os.sched_getaffinity(0)), "memory_MiB": int(first_line_of("/proc/meminfo", r"^MemTotal:\s*(\d+)", "0")) // 1024,
+    return {"system": platform.platform(),
+            "processor": first_line_of("/proc/cpuinfo", r"^model name\s*:(.*)$"),
+            "cores": len(os.sched_getaffinity(0)),
+            "memory_MiB": int(first_line_of("/proc/meminfo", r"^MemTotal:\s*(\d+)", "0")) // 1024,
             "mpi": launcher.name, "file_system": file_system_of(out), "load_before": os.getloadavg()[0]}
 
 
@@ -111,7 +112,8 @@ class Launcher:
             command += ["--oversubscribe", "--bind-to", "none"]
         command += ["-n", str(ranks), self.program(program), *map(str, arguments)]
         environment = {key: value for key, value in os.environ.items() if not key.startswith("TAILRACE_")}
-        environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1")
+        environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                           OMPI_MCA_mpi_yield_when_idle="1")
         if not self.openmpi and self.yielding:
             environment["LD_PRELOAD"] = str(self.yielding)  # MPICH never yields: with more ranks than cores it crawls
         environment.update({f"TAILRACE_{key.upper()}": str(value) for key, value in settings.items()})

@@ -7,7 +7,8 @@
 
 namespace bench {
 
-/// "--name value" and "--switch" of a command line. Only our own drivers write these: an unknown name is simply never asked for.
+/// "--name value" and "--switch" of a command line. Only our own drivers write these: an unknown name is
+/// simply never asked for.
 class Arguments {
  public:
   Arguments(int count, char** words) {

@@ -21,8 +21,8 @@ Span timed(Work&& work) {
   return {wall() - wall_before, thread_cpu() - cpu_before};
 }
 
-/// Binds the calling thread, and the threads that it will start, to the n-th of the cores that this process may use
-/// (counted round). Returns false where the system does not allow it.
+/// Binds the calling thread, and the threads that it will start, to the n-th of the cores that this process
+/// may use (counted round). Returns false where the system does not allow it.
 bool pin_to_core(int n);
 
 }  // namespace bench

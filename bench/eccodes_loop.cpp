@@ -22,7 +22,9 @@ void check(int error, const char* what) {
   if (error != CODES_SUCCESS) give_up(what, codes_get_error_message(error));
 }
 
-void set_long(codes_handle* handle, const char* key, long value) { check(codes_set_long(handle, key, value), key); }
+void set_long(codes_handle* handle, const char* key, long value) {
+  check(codes_set_long(handle, key, value), key);
+}
 void set_double(codes_handle* handle, const char* key, double value) {
   check(codes_set_double(handle, key, value), key);
 }
@@ -44,12 +46,13 @@ std::string grid_keys(std::int64_t columns, std::int64_t rows) {
                 "longitudeOfLastGridPointInDegrees=%.2f, iDirectionIncrementInDegrees=%.2f, "
                 "jDirectionIncrementInDegrees=%.2f, jScansPositively=1",
                 static_cast<long long>(columns), static_cast<long long>(rows), 30.0,
-                30.0 + spacing * static_cast<double>(rows - 1), spacing * static_cast<double>(columns - 1), spacing,
-                spacing);
+                30.0 + spacing * static_cast<double>(rows - 1), spacing * static_cast<double>(columns - 1),
+                spacing, spacing);
   return text;
 }
 
-EccodesLoop::EccodesLoop(std::int64_t columns, std::int64_t rows, const std::string& packing, const std::string& path)
+EccodesLoop::EccodesLoop(std::int64_t columns, std::int64_t rows, const std::string& packing,
+                         const std::string& path)
     : path_(path) {
   prepared_ = codes_grib_handle_new_from_samples(nullptr, "GRIB2");
   if (prepared_ == nullptr) give_up("ecCodes", "has no sample GRIB2");

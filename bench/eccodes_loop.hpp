@@ -13,8 +13,8 @@ namespace bench {
 /// Grid keys of a regular grid, in the words of an options string ("key=value key=value").
 std::string grid_keys(std::int64_t columns, std::int64_t rows);
 
-/// The way in which programs write GRIB with ecCodes: clone a prepared message, set what changes and the values, get the
-/// encoded message, pwrite it. The peer of a server.
+/// The way in which programs write GRIB with ecCodes: clone a prepared message, set what changes and the
+/// values, get the encoded message, pwrite it. The peer of a server.
 class EccodesLoop {
  public:
   /// Ends the program with a message if ecCodes or the file system refuses.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// A process that knows of no model: encodes and writes the same number of records of the same size, step after step, at a
-// given cadence, until SIGTERM. Prints the share of the time in which it was busy.
+// A process that knows of no model: encodes and writes the same number of records of the same size, step
+// after step, at a given cadence, until SIGTERM. Prints the share of the time in which it was busy.
 //   --columns --rows --records (a step)  --packing  --file PATH  --core N  --period SECONDS
 #include <signal.h>
 #include <time.h>
@@ -43,9 +43,11 @@ std::vector<std::vector<double>> make_records(long count, long rows, long column
 int main(int argc, char** argv) {
   const bench::Arguments arguments(argc, argv);
   const long columns = arguments.number("--columns", 468), rows = arguments.number("--rows", 378);
-  if (!bench::pin_to_core(static_cast<int>(arguments.number("--core", 1)))) std::fprintf(stderr, "bench: not pinned\n");
+  if (!bench::pin_to_core(static_cast<int>(arguments.number("--core", 1))))
+    std::fprintf(stderr, "bench: not pinned\n");
   const auto records = make_records(arguments.number("--records", 160), rows, columns);
-  bench::EccodesLoop loop(columns, rows, arguments.text("--packing", "simple"), arguments.text("--file", "lone.grib2"));
+  bench::EccodesLoop loop(columns, rows, arguments.text("--packing", "simple"),
+                          arguments.text("--file", "lone.grib2"));
   const double period = arguments.real("--period", 1);
   ::signal(SIGTERM, stop);
   std::printf("ready\n");

@@ -46,10 +46,10 @@ struct Options {
 };
 
 struct Step {
-  double compute = 0;       // seconds of wall clock on compute rank 0
-  bench::Span blocked;      // wall clock: the longest of all ranks; CPU: the sum over ranks
+  double compute = 0;   // seconds of wall clock on compute rank 0
+  bench::Span blocked;  // wall clock: the longest of all ranks; CPU: the sum over ranks
   bench::Span copy;
-  bench::Span period;       // from the beginning of the step to that of the next; CPU: of compute rank 0
+  bench::Span period;  // from the beginning of the step to that of the next; CPU: of compute rank 0
 };
 
 void check(int code) {
@@ -112,8 +112,8 @@ void Run::open() {
   if (!options_.puts) return;
   check(tr_layout_georeference(
       layout_, ("keys=\"" + bench::grid_keys(options_.columns, options_.rows) + "\"").c_str()));
-  check(tr_stream_create(options_.file.c_str(), ("base=2026-03-01T00:00Z packing=" + options_.packing).c_str(),
-                         &stream_));
+  check(tr_stream_create(options_.file.c_str(),
+                         ("base=2026-03-01T00:00Z packing=" + options_.packing).c_str(), &stream_));
   const std::string levels = "bits=16 levels=hybrid:1-" + std::to_string(options_.levels);
   for (long field = 0; field < options_.fields; ++field) {
     check(tr_stream_define(stream_, names[field], layout_, TR_F32, levels.c_str()));
@@ -166,9 +166,12 @@ void print(const Run& run, double total, double bytes) {
               static_cast<double>(run.checksum()));
   const char* comma = "";
   for (const Step& step : run.measured()) {
-    std::printf("%s{\"compute\": %.6f, \"period\": %.6f, \"period_cpu\": %.6f, \"blocked\": %.6f, \"blocked_cpu\": %.6f, "
-                "\"copy\": %.6f, \"copy_cpu\": %.6f}", comma, step.compute, step.period.wall, step.period.cpu, step.blocked.wall, step.blocked.cpu,
-                step.copy.wall, step.copy.cpu);
+    std::printf(
+        "%s{\"compute\": %.6f, \"period\": %.6f, \"period_cpu\": %.6f, \"blocked\": %.6f, \"blocked_cpu\": "
+        "%.6f, "
+        "\"copy\": %.6f, \"copy_cpu\": %.6f}",
+        comma, step.compute, step.period.wall, step.period.cpu, step.blocked.wall, step.blocked.cpu,
+        step.copy.wall, step.copy.cpu);
     comma = ", ";
   }
   std::printf("]}\n");
@@ -189,7 +192,8 @@ int main(int argc, char** argv) {
   const Options options(arguments);
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  if (arguments.has("--pin") && !bench::pin_to_core(rank)) std::fprintf(stderr, "bench: rank %d is not pinned\n", rank);
+  if (arguments.has("--pin") && !bench::pin_to_core(rank))
+    std::fprintf(stderr, "bench: rank %d is not pinned\n", rank);
 
   MPI_Comm compute = MPI_COMM_WORLD;
   if (options.session) check(tr_init(MPI_COMM_WORLD, &compute, nullptr));

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// Output as fast as it goes, one compute rank and one server, each on a core of its own; in turn with it, on the server's core
-// while the server has nothing to do, a loop over ecCodes that encodes and writes the same fields. Both until fsync has returned.
-//   --columns --rows --levels (records a step)  --steps N  --packing simple|ccsds  --type f32|f64  --file PATH
+// Output as fast as it goes, one compute rank and one server, each on a core of its own; in turn with it, on
+// the server's core while the server has nothing to do, a loop over ecCodes that encodes and writes the same
+// fields. Both until fsync has returned.
+//   --columns --rows --levels (records a step)  --steps N  --packing simple|ccsds  --type f32|f64  --file
+//   PATH
 #include <mpi.h>
 #include <tailrace.h>
 #include <unistd.h>
@@ -32,7 +34,8 @@ std::vector<T> make_fields(long levels, long rows, long columns) {
   values.reserve(static_cast<std::size_t>(levels * rows * columns));
   for (long level = 0; level < levels; ++level) {
     for (long y = 0; y < rows; ++y) {
-      for (long x = 0; x < columns; ++x) values.push_back(static_cast<T>(bench::weather_like(0, level, y, x)));
+      for (long x = 0; x < columns; ++x)
+        values.push_back(static_cast<T>(bench::weather_like(0, level, y, x)));
     }
   }
   return values;
@@ -72,7 +75,8 @@ class Rates {
   double step(long number) {
     const double begin = bench::wall();
     check(tr_stream_begin(stream_, number * 3600));
-    check(tr_stream_put(stream_, "t", is_float_ ? static_cast<const void*>(floats_.data()) : doubles_.data()));
+    check(
+        tr_stream_put(stream_, "t", is_float_ ? static_cast<const void*>(floats_.data()) : doubles_.data()));
     check(tr_stream_end(stream_));
     check(tr_stream_wait(stream_, TR_DURABLE));
     return bench::wall() - begin;

@@ -7,8 +7,8 @@
   rate      encoding and writing by a server against a loop over ecCodes
   memory    what output adds to the memory of a node, against the declared budget
 
-`./dev bench streams` builds and calls this. Medians of at least five, the first repetition dropped, with the lowest and
-the highest; the exit code is 1 if a bound was missed. On a machine that others use at the same time wall clock ratios
+`./dev bench streams` builds and calls this. Medians of at least five, the first repetition dropped, with the lowest
+and the highest; the exit code is 1 if a bound was missed. On a machine that others use at the same time wall clock ratios
 mean little: the load is printed.
 """
 import argparse
@@ -25,8 +25,8 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from _bench import (Failure, Figure, Launcher, machine, print_figures, proportional_memory, ranks_below, run_main, say,  # noqa: E402
-                    write_json)
+from _bench import (Failure, Figure, Launcher, machine, print_figures, proportional_memory,  # noqa: E402
+                    ranks_below, run_main, say, write_json)
 
 MIB = 1 << 20
 RATE = 50e6                       # bytes a second of the slowed disk
@@ -43,7 +43,7 @@ class Size:
         self.columns, self.rows, self.levels, self.fields = 468, 378, levels, 2
         self.steps, self.rounds = (6, 1) if args.quick else (8, 6)
         self.total_steps = 3 if args.quick else 4
-        self.rate_levels = {1000: 8, 100: 300} if args.quick else {1000: 40, 100: 2000}
+        self.rate_levels = {1000: 12, 100: 300} if args.quick else {1000: 40, 100: 2000}
         self.budget = 24 * MIB if args.quick else 64 * MIB
         if args.large:
             self.fields, self.steps, self.rounds, self.budget = 4, 12, 8, 256 * MIB
@@ -73,7 +73,7 @@ class Bench:
     def __init__(self, args):
         self.args, self.launcher = args, Launcher(args.build)
         self.size = Size(args)
-        self.slowed = Size(args, levels=20 if args.quick else 40)   # what goes to the slowed disk
+        self.slowed = Size(args, levels=12 if args.quick else 40)   # what goes to the slowed disk
         self.work = Path(tempfile.mkdtemp(prefix="tailrace-bench-", dir=args.out))
         self.fast = self.work
         if os.path.isdir("/dev/shm") and shutil.disk_usage("/dev/shm").free > 4096 * MIB:
@@ -129,9 +129,10 @@ class Bench:
             copies = [step["copy" if ranks == 1 else "copy_cpu"] for step in steps]
             middle = statistics.median(copies)
             note = "1 + 1 pinned; aim 1.05" if ranks == 1 else "sum over ranks"
-            figures.append(Figure(f"blocked.capture_over_copy.{clock}.ranks_{ranks}", [b / middle for b in blocked], "ratio",
+            name = f"{clock}.ranks_{ranks}"
+            figures.append(Figure(f"blocked.capture_over_copy.{name}", [b / middle for b in blocked], "ratio",
                                   CAPTURE_BOUND, note=note))
-            figures.append(Figure(f"blocked.copy.{clock}.ranks_{ranks}", [c * 1e3 for c in copies], "ms", note="the peer"))
+            figures.append(Figure(f"blocked.copy.{name}", [c * 1e3 for c in copies], "ms", note="the peer"))
             full = run["report"][0]["compute"]["staging_full_count"]
             if full:
                 figures[-2].note += f"; staging was full {full} times"
@@ -166,7 +167,8 @@ class Bench:
             with_server = self.model(2, settings, packing="ccsds", pin=True, steps=self.size.steps, sweeps=sweeps)
             served = [step["period"] for step in with_server["steps"][1:]]
             alone, alone_cpu, share = self.beside_encoder(sweeps, statistics.median(served))
-            inside = self.model(1, dict(settings, servers=0), packing="ccsds", pin=True, steps=self.size.steps, sweeps=sweeps)
+            inside = self.model(1, dict(settings, servers=0), packing="ccsds", pin=True, steps=self.size.steps,
+                                sweeps=sweeps)
             middle = statistics.median(alone)
             samples = served if self.size.rounds == 1 else [statistics.median(served)]
             ratios += [value / middle for value in samples]
@@ -181,7 +183,8 @@ class Bench:
                 values[1:] for values in (ratios, cpu_ratios, inline, busy, periods, lone))
         self.show("A model with a server, beside a process that knows of no model", [
             Figure("beside.server_over_encoder", ratios, "ratio", BESIDE_BOUND, note="seconds per step"),
-            Figure("beside.server_over_encoder.cpu", cpu_ratios, "ratio", note="CPU time of the compute rank per step"),
+            Figure("beside.server_over_encoder.cpu", cpu_ratios, "ratio",
+                   note="CPU time of the compute rank per step: less sensitive to others on this machine"),
             Figure("beside.encoder", periods, "ms", note="the peer: a step of the model beside it"),
             Figure("beside.inline_over_encoder", inline, "ratio", note="the same without a server"),
             Figure("beside.server_busy", busy, "share", note="asked for: 0.5 to 0.9"),
@@ -231,16 +234,17 @@ class Bench:
         for packing in ("simple", "ccsds"):
             for edge, bound in ((1000, LARGE_BOUND), (100, SMALL_BOUND)):
                 levels = self.size.rate_levels[edge]
-                run = self.launcher.run(2, "stream_rate", ["--columns", edge, "--rows", edge, "--levels", levels, "--packing",
-                                        packing, "--steps", 7, "--file", self.fast / "rate.grib2"],
-                                        dict(servers=1, staging=max(512 * MIB, 2 * edge * edge * levels * 8), threads=1))
+                arguments = ["--columns", edge, "--rows", edge, "--levels", levels, "--packing", packing, "--steps", 7,
+                             "--file", self.fast / "rate.grib2"]
+                staging = max(512 * MIB, 2 * edge * edge * levels * 8)
+                run = self.launcher.run(2, "stream_rate", arguments, dict(servers=1, staging=staging, threads=1))
                 for left in self.fast.glob("rate.grib2*"):
                     left.unlink()
                 steps = run["steps"][1:]
                 middle = statistics.median(step["eccodes"] for step in steps)
                 name = f"{packing}.points_{edge * edge}"
-                figures.append(Figure(f"rate.server_over_eccodes.{name}", [middle / step["server"] for step in steps], "ratio",
-                                      bound, "higher"))
+                ratios = [middle / step["server"] for step in steps]
+                figures.append(Figure(f"rate.server_over_eccodes.{name}", ratios, "ratio", bound, "higher"))
                 megabytes = run["points"] * 8 / 1e6
                 figures.append(Figure(f"rate.eccodes.{name}", [megabytes / step["eccodes"] for step in steps], "MB/s",
                                       better="higher", note="the peer, of float64"))
@@ -263,9 +267,10 @@ class Bench:
                 peaks.append(self.peak(ranks, settings, steps=steps, **options))
             silent = self.peak(ranks, settings, no_puts=True, steps=3, **options)
             bound = (size.budget + ranks * PER_PROCESS) / MIB
-            figures.append(Figure(f"memory.added_by_output.servers_{servers}", [(p - silent) / MIB for p in peaks], "MiB", bound,
+            name = f"servers_{servers}"
+            figures.append(Figure(f"memory.added_by_output.{name}", [(p - silent) / MIB for p in peaks], "MiB", bound,
                                   note=f"{ranks} processes; against the same run without puts"))
-            figures.append(Figure(f"memory.added_by_everything.servers_{servers}", [(p - bare) / MIB for p in peaks], "MiB",
+            figures.append(Figure(f"memory.added_by_everything.{name}", [(p - bare) / MIB for p in peaks], "MiB",
                                   note="against the same model without Tailrace and servers"))
         self.show("Memory of the node", figures)
 

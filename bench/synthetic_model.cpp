@@ -12,7 +12,8 @@ float weather_like(std::int64_t field, std::int64_t level, std::int64_t y, std::
   std::uint64_t bits = static_cast<std::uint64_t>(((field * 61 + level) * 8191 + y) * 8191 + x + 1);
   bits *= 0x9e3779b97f4a7c15ull;  // Fibonacci hashing: noise that needs no state
   const double noise = static_cast<double>(bits >> 40) / static_cast<double>(1 << 24) - 0.5;
-  return static_cast<float>(270 + 20 * std::sin(u) * std::cos(v) + 3 * std::sin(5 * u + 2 * v) + 0.05 * noise);
+  return static_cast<float>(270 + 20 * std::sin(u) * std::cos(v) + 3 * std::sin(5 * u + 2 * v) +
+                            0.05 * noise);
 }
 
 SyntheticModel::SyntheticModel(const Shape& shape)
@@ -30,7 +31,8 @@ SyntheticModel::SyntheticModel(const Shape& shape)
   for (std::int64_t field = 0; field < shape.fields; ++field) {
     std::vector<float>& array = arrays_.emplace_back(level_size * static_cast<std::size_t>(shape.levels));
     for (std::size_t i = 0; i < array.size(); ++i) {
-      array[i] = pattern_[i % level_size] + 0.1f * static_cast<float>(i / level_size + static_cast<std::size_t>(field));
+      array[i] = pattern_[i % level_size] +
+                 0.1f * static_cast<float>(i / level_size + static_cast<std::size_t>(field));
     }
   }
   copy_.assign(owned_bytes() / sizeof(float), 1.0f);

@@ -10,14 +10,15 @@ namespace bench {
 /// A value as weather has them: waves over the domain and some noise, about 15 bits of it in use.
 float weather_like(std::int64_t field, std::int64_t level, std::int64_t y, std::int64_t x);
 
-/// One rank's part of a model without physics: float32 arrays (level, y, x) with a halo, of realistic shape, and a stencil that
-/// moves through all of them. It exchanges no halos: only its appetite for memory and time is of interest.
+/// One rank's part of a model without physics: float32 arrays (level, y, x) with a halo, of realistic shape,
+/// and a stencil that moves through all of them. It exchanges no halos: only its appetite for memory and time
+/// is of interest.
 class SyntheticModel {
  public:
   struct Shape {
     std::int64_t fields = 1;
     std::int64_t levels = 1;
-    std::int64_t lower_y = 0;   // the owned box, in global indices
+    std::int64_t lower_y = 0;  // the owned box, in global indices
     std::int64_t upper_y = 0;
     std::int64_t lower_x = 0;
     std::int64_t upper_x = 0;
@@ -25,13 +26,16 @@ class SyntheticModel {
   };
   explicit SyntheticModel(const Shape& shape);
 
-  /// One pass of the stencil over every field: each point becomes a mean of its neighbours and of a fixed pattern, so that values
-  /// stay as compressible as they were.
+  /// One pass of the stencil over every field: each point becomes a mean of its neighbours and of a fixed
+  /// pattern, so that values stay as compressible as they were.
   void sweep();
-  [[nodiscard]] const float* field(std::int64_t number) const { return arrays_[static_cast<std::size_t>(number)].data(); }
+  [[nodiscard]] const float* field(std::int64_t number) const {
+    return arrays_[static_cast<std::size_t>(number)].data();
+  }
   /// Bytes that one output of all fields takes.
   [[nodiscard]] std::size_t owned_bytes() const;
-  /// What capture is compared with: the owned part of every field, row by row with memcpy, into memory that was touched before.
+  /// What capture is compared with: the owned part of every field, row by row with memcpy, into memory that
+  /// was touched before.
   void copy_owned();
   /// Keeps the compiler from dropping a copy that nobody reads.
   [[nodiscard]] float checksum() const;
@@ -40,7 +44,7 @@ class SyntheticModel {
   void sweep_level(float* now, const float* pattern) const;
 
   Shape shape_;
-  std::int64_t rows_ = 0;      // allocated, halo included
+  std::int64_t rows_ = 0;  // allocated, halo included
   std::int64_t columns_ = 0;
   std::vector<std::vector<float>> arrays_;
   std::vector<float> pattern_;  // one level, shared by all

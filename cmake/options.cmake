@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 option(TAILRACE_FORTRAN "Build the Fortran face" ON)
 option(TAILRACE_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(TAILRACE_UNIT_TESTS "Build the tests that need no launcher" ON)
 option(TAILRACE_BUILD_EXAMPLES "Build the example programs" ${PROJECT_IS_TOP_LEVEL})
 option(TAILRACE_BUILD_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
 option(BUILD_SHARED_LIBS "Build libtailrace as a shared library" ON)

@@ -89,6 +89,8 @@ class Actor {
   void poke();
   /// It is gone: killed, or its node lost power. It never takes another step.
   void lose() { state_ = State::lost; }
+  /// Ends its program wherever that stands: before what it refers to is gone.
+  void abandon() { body_ = {}; }
 
   [[nodiscard]] bool is_done() const { return state_ == State::done; }
   [[nodiscard]] bool is_lost() const { return state_ == State::lost; }

@@ -71,8 +71,10 @@ World::World(const Shape& shape) : shape_(shape), scheduler_(shape.seed), nodes_
 
 // Programs hold references into everything else: they go first.
 World::~World() {
-  ranks_.clear();
-  for (ServerSeat& seat : servers_) seat.actor.reset();
+  for (const auto& rank : ranks_) rank->actor().abandon();
+  for (const ServerSeat& seat : servers_) {
+    if (seat.actor) seat.actor->abandon();
+  }
 }
 
 /// World ranks in the order of the nodes, servers last on each, as TAILRACE_SERVERS=node:k would choose them; or mixed.

@@ -33,7 +33,7 @@ def existing_files(servers):
 
 def rolled_over_files(servers):
     directory = fresh(f"rolled-s{servers}")
-    hook = "echo $TAILRACE_FILE $(stat -c %s $TAILRACE_FILE) >>" + f"{directory}/hooked"
+    hook = f"echo $1 $(stat -c %s $1) >>{directory}/hooked"
     options = f"format=raw ready=.ready hook='{hook}'"
     pattern = directory + "/fc_{base:%Y%m%d%H}+{lead:03h}.raw"
     code, out, err = run(2 + servers, arguments(pattern, options, 3), TAILRACE_SERVERS=str(servers))

@@ -37,7 +37,7 @@ double value(int field, std::int64_t lead, tr_index level, tr_index element) {
          place - 10.0 * static_cast<double>(level);
 }
 
-tr_index size_of(int type) {
+tr_index element_bytes(int type) {
   switch (type) {
     case TR_I8:
     case TR_BYTE: return 1;
@@ -84,7 +84,7 @@ Array::Array(const std::string& kind, MPI_Comm compute, int type) : type_(type) 
   }
   if (kind == "ikj") options_ = "level_axis=1";
   if (kind == "fastest") options_ = "level_axis=2";
-  bytes_.resize(static_cast<std::size_t>(std::max<tr_index>(size_, 1) * scene::size_of(type)));
+  bytes_.resize(static_cast<std::size_t>(std::max<tr_index>(size_, 1) * element_bytes(type)));
 }
 
 void Array::keep(int code) {
@@ -198,7 +198,7 @@ void Array::fill(int field, std::int64_t lead) {
 void Array::set(tr_index owned, tr_index level, double number) {
   std::vector<std::byte> element;
   append(type_, number, element);
-  std::memcpy(bytes_.data() + place(owned, level) * scene::size_of(type_), element.data(), element.size());
+  std::memcpy(bytes_.data() + place(owned, level) * element_bytes(type_), element.data(), element.size());
 }
 
 int rank_of(MPI_Comm comm) {

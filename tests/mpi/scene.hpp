@@ -24,7 +24,7 @@ double value(int field, std::int64_t lead, tr_index level, tr_index element);
 
 /// `number` as an element of `type`, appended in this machine's byte order.
 void append(int type, double number, std::vector<std::byte>& out);
-tr_index size_of(int type);
+tr_index element_bytes(int type);
 
 /// One record of a raw file.
 void append_record(int field, int type, std::int64_t lead, tr_index level, std::vector<std::byte>& out);

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
+// Staging that holds a few records of a step of a thousand: ranks that run ahead wait, that is counted and reported, and the
+// bytes are right.
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "mpi/scene.hpp"
+
+using namespace tailrace::mpi_test;
+using namespace tailrace::scene;
+
+namespace {
+
+constexpr tr_index side = 64;
+constexpr tr_index many = 1000;
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// The number behind `"key": ` in a report; -1 if there is none.
+double number_in(const std::string& report, const std::string& key) {
+  const std::size_t found = report.find("\"" + key + "\":");
+  return found == std::string::npos ? -1 : std::atof(report.c_str() + found + key.size() + 3);
+}
+
+double element(tr_index level, tr_index index) { return static_cast<double>(level * side * side + index); }
+
+void write(MPI_Comm compute, const std::string& path, int late_rank) {
+  const tr_index shape[] = {side, side};
+  tr_layout* layout = nullptr;
+  tr_stream* stream = nullptr;
+  CHECK_EQ(tr_layout_block(2, shape, nullptr, &layout), TR_OK);
+  CHECK_EQ(tr_stream_create(path.c_str(), "format=raw base=2026-03-01T00:00Z", &stream), TR_OK);
+  const std::string levels_text = "levels=pressure:1-" + std::to_string(many);
+  CHECK_EQ(tr_stream_define(stream, "t", layout, TR_F64, levels_text.c_str()), TR_OK);
+  tr_index lower[2];
+  tr_index upper[2];
+  CHECK_EQ(tr_layout_bounds(layout, 0, lower, upper), TR_OK);
+  std::vector<double> values;
+  for (tr_index level = 0; level < many; ++level) {
+    for (tr_index y = lower[0]; y < upper[0]; ++y) {
+      for (tr_index x = lower[1]; x < upper[1]; ++x) values.push_back(element(level, y * side + x));
+    }
+  }
+  for (int step = 0; step < 2; ++step) {
+    if (rank_of(compute) == late_rank) std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    tr_stream_begin(stream, step * 600);
+    tr_stream_put(stream, "t", values.data());
+    CHECK_EQ(tr_stream_end(stream), TR_OK);
+  }
+  CHECK_EQ(tr_stream_close(&stream), TR_OK);
+  tr_layout_free(&layout);
+}
+
+void check_bytes(const std::string& path) {
+  const std::vector<std::byte> got = contents(path);
+  CHECK_EQ(got.size(), static_cast<std::size_t>(2 * many * side * side * 8));
+  const auto* numbers = reinterpret_cast<const double*>(got.data());
+  std::int64_t wrong = 0;
+  for (std::size_t i = 0; i < got.size() / 8; ++i) {
+    if (numbers[i] != static_cast<double>(i % static_cast<std::size_t>(many * side * side))) ++wrong;
+  }
+  CHECK_EQ(wrong, 0);
+}
+
+}  // namespace
+
+MPI_TEST(staging, of_a_few_records_holds_a_rank_that_is_1000_puts_ahead) {
+  for (const int late_rank : {0, 2}) {
+    const std::string directory = fresh_directory("ahead" + std::to_string(late_rank));
+    const std::string report_path = directory + "/report.json";
+    MPI_Comm compute = MPI_COMM_NULL;
+    CHECK_EQ(tr_init(state().comm, &compute, ("servers=1 staging=512KiB report=" + report_path).c_str()), TR_OK);
+    if (compute != MPI_COMM_NULL) write(compute, directory + "/fc.raw", late_rank);
+    CHECK_EQ(tr_finalize(), TR_OK);
+    quiet_barrier();
+    if (rank() != 0) continue;
+    check_bytes(directory + "/fc.raw");
+#if TAILRACE_HAVE_JSON
+    const std::string report = text_of(report_path);
+    CHECK(number_in(report, "staging_full_count") > 0);
+    CHECK(number_in(report, "workspace_peak_bytes") <= 512.0 * 1024 / 4);
+#endif
+    std::filesystem::remove_all(directory);
+  }
+}
+
+MPI_TEST(staging, of_a_whole_step_makes_nobody_wait) {
+  const std::string directory = fresh_directory("roomy");
+  const std::string report_path = directory + "/report.json";
+  MPI_Comm compute = MPI_COMM_NULL;
+  CHECK_EQ(tr_init(state().comm, &compute, ("servers=1 staging=256MiB report=" + report_path).c_str()), TR_OK);
+  if (compute != MPI_COMM_NULL) write(compute, directory + "/fc.raw", 1);
+  CHECK_EQ(tr_finalize(), TR_OK);
+  quiet_barrier();
+  if (rank() != 0) return;
+  check_bytes(directory + "/fc.raw");
+#if TAILRACE_HAVE_JSON
+  CHECK_EQ(number_in(text_of(report_path), "staging_full_count"), 0.0);
+#endif
+  std::filesystem::remove_all(directory);
+}
+
+MPI_TEST_MAIN

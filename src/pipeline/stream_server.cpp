@@ -161,8 +161,6 @@ bool StreamServer::on_begin(int c, Lane& lane, const Descriptor& descriptor) {
 bool StreamServer::seek_own_record(int c, Lane& lane, std::uint64_t end) {
   // Records that every rank with a share has come to may be gone before a rank without one passes them.
   lane.cursor = std::max(lane.cursor, first_record_);
-  // Records in which this rank has no share may have retired long before it comes to their place.
-  lane.cursor = std::max(lane.cursor, std::min(first_record_, end));
   while (lane.cursor < end && plan(record(lane.cursor).entry.field).count(c) == 0) ++lane.cursor;
   return lane.cursor < end;
 }

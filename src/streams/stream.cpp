@@ -365,11 +365,19 @@ Status Stream::report(const Status& status) {
 }
 
 Status Stream::first_unreported(std::int64_t through) {
+  Status first;
+  int others = 0;
   for (const auto& [step, status] : durable_) {
     if (step > through) break;
-    if (Status told = report(status); !told.is_ok()) return told;
+    const Status told = report(status);
+    if (told.is_ok()) continue;
+    if (first.is_ok()) first = told;
+    else ++others;
   }
-  return {};
+  if (others == 0) return first;
+  // One call tells of all: the caller may not make another one.
+  return Status(first.code(), cat(first.text(), "; ", others, others == 1 ? " later step" : " later steps", " failed too"),
+                first.error_number()).at(first.cause());
 }
 
 Status Stream::wait(bool durable) {

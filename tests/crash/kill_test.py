@@ -104,5 +104,5 @@ check(raw_steps("undisturbed/fc.raw", 0, LAST), "the undisturbed file is not wha
 for servers in (0, 2):
     for after_steps, delay in ((1, 0.0), (4, 0.013), (8, 0.031)):
         crash_and_continue(reference, servers, after_steps, delay)
-check(left_behind() == before, f"left behind: {sorted(left_behind() - before)}")
+check(left_behind() <= before, f"left behind: {sorted(left_behind() - before)}")
 finish()

@@ -49,7 +49,8 @@ std::string lose_a_rank(std::vector<NodeShape> nodes, int ranks, int lost, When 
   EXPECT_NE(outcome.stuck.find(cat("compute rank ", lost, " is lost;")), std::string::npos) << outcome.stuck;
   // What was committed before stays readable, and nothing else is in the index.
   const Result<streams::IndexContents> index = streams::load_index(world.storage(), streams::index_path("fc.raw"));
-  EXPECT_TRUE(index.is_ok());
+  // A rank without a server on its node takes with it what it has not sent yet.
+  EXPECT_TRUE(index.is_ok() || world.roster().shares_node[static_cast<std::size_t>(lost)] == 0);
   if (index.is_ok()) {
     EXPECT_LE(index->steps.size(), 1U);
     const ByteVector file = read_file(world.storage(), "fc.raw");

@@ -110,7 +110,10 @@ int tr_finalize(void) {
 }
 
 void tr_log(const char* message) {
-  if (state().session != nullptr && state().session->rank() != 0) return;
+  int rank = 0;
+  if (state().session != nullptr) rank = state().session->rank();
+  else MPI_Comm_rank(MPI_COMM_WORLD, &rank);  // tr_init itself may have failed
+  if (rank != 0) return;
   std::fprintf(stderr, "%s\n", message);
 }
 

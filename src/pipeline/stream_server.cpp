@@ -160,7 +160,7 @@ bool StreamServer::on_begin(int c, Lane& lane, const Descriptor& descriptor) {
 /// Moves the lane's cursor to the next record before `end` in which rank `c` has a share.
 bool StreamServer::seek_own_record(int c, Lane& lane, std::uint64_t end) {
   // Records that every rank with a share has come to may be gone before a rank without one passes them.
-  lane.cursor = std::max(lane.cursor, first_record_);
+  lane.cursor = std::max(lane.cursor, std::min(first_record_, end));
   while (lane.cursor < end && plan(record(lane.cursor).entry.field).count(c) == 0) ++lane.cursor;
   return lane.cursor < end;
 }

@@ -13,10 +13,10 @@ using comm::Descriptor;
 using pipeline::VerdictKind;
 
 Result<std::shared_ptr<const StreamPlan>> StreamPlan::make(std::string pattern, std::string options,
-                                                           const std::vector<Variable>& variables) {
+                                                           const std::vector<Variable>& variables, bool in_parts) {
   Result<streams::StreamRequest> request = streams::parse_stream(pattern, options);
   TR_TRY(request.status());
-  auto plan = std::make_shared<StreamPlan>(StreamPlan{pattern, options, std::move(*request), {}, {}, nullptr, 0, false});
+  auto plan = std::make_shared<StreamPlan>(StreamPlan{pattern, options, std::move(*request), {}, {}, nullptr, 0, in_parts});
   Result<std::unique_ptr<codec::Codec>> codec = codec::make_codec(plan->request.definition);
   TR_TRY(codec.status());
   for (const Variable& variable : variables) {

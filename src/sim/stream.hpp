@@ -41,7 +41,8 @@ struct StreamPlan {
   bool in_parts = false;     // every rank sends its own indices of indexed layouts
 
   static Result<std::shared_ptr<const StreamPlan>> make(std::string pattern, std::string options,
-                                                        const std::vector<Variable>& variables);
+                                                        const std::vector<Variable>& variables,
+                                                        bool in_parts = false);
   [[nodiscard]] Index levels(int field) const {
     return static_cast<Index>(fields[static_cast<std::size_t>(field)].definition.levels.values.size());
   }

@@ -24,10 +24,12 @@ void in_sessions(const std::function<void(MPI_Comm, const std::string&)>& body, 
   for (const int servers : {0, 2}) session(servers, options, body);
 }
 
-void session(int servers, const std::string& options, const std::function<void(MPI_Comm, const std::string&)>& body) {
+void session(int servers, const std::string& options,
+             const std::function<void(MPI_Comm, const std::string&)>& body) {
   directory();  // by the whole world, before some of it passes by
   MPI_Comm part = MPI_COMM_NULL;
-  MPI_Comm_split(state().comm, mpi_test::rank() < compute_ranks + servers ? 0 : MPI_UNDEFINED, mpi_test::rank(), &part);
+  MPI_Comm_split(state().comm, mpi_test::rank() < compute_ranks + servers ? 0 : MPI_UNDEFINED,
+                 mpi_test::rank(), &part);
   if (part != MPI_COMM_NULL) {
     MPI_Comm compute = MPI_COMM_NULL;
     const std::string all = "staging=16MiB servers=" + std::to_string(servers) + " " + options;
@@ -39,7 +41,8 @@ void session(int servers, const std::string& options, const std::function<void(M
   quiet_barrier();
 }
 
-Forecast::Forecast(MPI_Comm compute, const std::string& name, const std::string& format, const std::string& precision)
+Forecast::Forecast(MPI_Comm compute, const std::string& name, const std::string& format,
+                   const std::string& precision)
     : compute_(compute), path_(directory() + "/" + name + (format == "format=raw" ? ".raw" : ".grib2")) {
   const std::string options = "base=2026-03-01T00:00Z " + format;
   defined_ = CHECK_EQ(tr_stream_create(path_.c_str(), options.c_str(), &stream_), TR_OK);
@@ -113,9 +116,10 @@ bool Forecast::holds_steps(const std::vector<std::int64_t>& leads) const {
     const std::vector<std::byte> got = contents(path_);
     right = got == wanted && steps_in_index() == leads ? 1 : 0;
     if (right == 0) {
-      std::fprintf(stderr, "  %s has %zu bytes where %zu are right; its index tells", path_.c_str(), got.size(),
-                   wanted.size());
-      for (const std::int64_t lead : steps_in_index()) std::fprintf(stderr, " %lld", static_cast<long long>(lead));
+      std::fprintf(stderr, "  %s has %zu bytes where %zu are right; its index tells", path_.c_str(),
+                   got.size(), wanted.size());
+      for (const std::int64_t lead : steps_in_index())
+        std::fprintf(stderr, " %lld", static_cast<long long>(lead));
       std::fprintf(stderr, "\n");
     }
   }

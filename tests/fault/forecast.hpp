@@ -16,12 +16,14 @@ namespace tailrace::fault {
 /// Where the files of this program go.
 const std::string& directory();
 
-/// `body(compute, label)` on the compute ranks of two sessions over the world: three ranks without servers (the
-/// others pass by), and three with two servers. `options` are settings added to each.
-void in_sessions(const std::function<void(MPI_Comm, const std::string&)>& body, const std::string& options = "");
+/// `body(compute, label)` on the compute ranks of two sessions over the world: three ranks without servers
+/// (the others pass by), and three with two servers. `options` are settings added to each.
+void in_sessions(const std::function<void(MPI_Comm, const std::string&)>& body,
+                 const std::string& options = "");
 
 /// One such session with any number of servers.
-void session(int servers, const std::string& options, const std::function<void(MPI_Comm, const std::string&)>& body);
+void session(int servers, const std::string& options,
+             const std::function<void(MPI_Comm, const std::string&)>& body);
 
 class Forecast {
  public:

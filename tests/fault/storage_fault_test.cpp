@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// One rank's n-th storage call fails, for n = 1, 2, ... until none does: every rank is told the same, the file holds whole steps
-// and those alone that its index tells, and the next session is as good as new.
+// One rank's n-th storage call fails, for n = 1, 2, ... until none does: every rank is told the same, the
+// file holds whole steps and those alone that its index tells, and the next session is as good as new.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -56,28 +56,30 @@ Outcome forecast_with(int servers, const std::string& name, const std::string& f
   Outcome outcome;
   const std::int64_t failures = state().failures;
   Captured captured;
-  tailrace::fault::session(servers, "fault=\"" + fault + "\"", [&](MPI_Comm compute, const std::string& label) {
-    Forecast run(compute, label + "-" + name);
-    for (const std::int64_t lead : leads) run.good_step(lead);
-    run.wait(TR_DURABLE);
-    run.close();
-    CHECK(run.agreed());
-    outcome.verdicts = run.verdicts();
-    outcome.code = run.first_code();
-    outcome.text = run.first_text();
-    outcome.committed = run.steps_in_index();
-    if (fault.find("for=good") == std::string::npos) CHECK(run.holds_steps(outcome.committed));
-    // A step is told as failed or it is there; never neither.
-    for (const std::int64_t lead : leads) {
-      const bool there = std::count(outcome.committed.begin(), outcome.committed.end(), lead) > 0;
-      CHECK(there || outcome.verdicts > 0);
-    }
-  });
+  tailrace::fault::session(
+      servers, "fault=\"" + fault + "\"", [&](MPI_Comm compute, const std::string& label) {
+        Forecast run(compute, label + "-" + name);
+        for (const std::int64_t lead : leads) run.good_step(lead);
+        run.wait(TR_DURABLE);
+        run.close();
+        CHECK(run.agreed());
+        outcome.verdicts = run.verdicts();
+        outcome.code = run.first_code();
+        outcome.text = run.first_text();
+        outcome.committed = run.steps_in_index();
+        if (fault.find("for=good") == std::string::npos) CHECK(run.holds_steps(outcome.committed));
+        // A step is told as failed or it is there; never neither.
+        for (const std::int64_t lead : leads) {
+          const bool there = std::count(outcome.committed.begin(), outcome.committed.end(), lead) > 0;
+          CHECK(there || outcome.verdicts > 0);
+        }
+      });
   const std::string said = captured.text();
   outcome.struck = any_rank(said.find("it struck\n") != std::string::npos);
   if (any_rank(state().failures > failures)) {
     if (!said.empty()) std::fprintf(stderr, "rank %d said: %s", rank(), said.c_str());
-    if (rank() == 0) std::fprintf(stderr, "  servers=%d fault=%s: %s\n", servers, fault.c_str(), outcome.text.c_str());
+    if (rank() == 0)
+      std::fprintf(stderr, "  servers=%d fault=%s: %s\n", servers, fault.c_str(), outcome.text.c_str());
   }
   return outcome;
 }
@@ -96,8 +98,9 @@ void every_call(int servers, int victim, const std::string& kind, int code) {
     const bool computes = rank() < 3;
     const bool right = !computes || (outcome.verdicts > 0 && outcome.code == code);
     if (!CHECK(right) && rank() == 0) {
-      std::fprintf(stderr, "  servers=%d fault=%s: %d verdicts, code %d, \"%s\", %zu steps\n", servers, fault.c_str(),
-                   outcome.verdicts, outcome.code, outcome.text.c_str(), outcome.committed.size());
+      std::fprintf(stderr, "  servers=%d fault=%s: %d verdicts, code %d, \"%s\", %zu steps\n", servers,
+                   fault.c_str(), outcome.verdicts, outcome.code, outcome.text.c_str(),
+                   outcome.committed.size());
     }
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// Promise 4: whatever goes wrong, every rank gets the same verdict, within seconds, what was committed stays readable, and
-// the program goes on. Each case is tried without servers and with two.
+// Promise 4: whatever goes wrong, every rank gets the same verdict, within seconds, what was committed stays
+// readable, and the program goes on. Each case is tried without servers and with two.
 #include "fault/forecast.hpp"
 
 #include <cmath>
@@ -21,8 +21,8 @@ bool has(const std::string& text, const std::string& part) {
   return false;
 }
 
-/// A good step, the step that `spoil` makes, another good one: exactly one verdict, agreed, of this code and with these
-/// words; and the file has the two good steps. `spoil` is called between begin and end.
+/// A good step, the step that `spoil` makes, another good one: exactly one verdict, agreed, of this code and
+/// with these words; and the file has the two good steps. `spoil` is called between begin and end.
 template <typename Spoil>
 void spoiled_step(const std::string& name, int code, const std::vector<std::string>& words, Spoil spoil) {
   in_sessions([&](MPI_Comm compute, const std::string& label) {
@@ -46,11 +46,12 @@ void spoiled_step(const std::string& name, int code, const std::vector<std::stri
 }  // namespace
 
 MPI_TEST(verdict, a_put_order_that_differs_names_both_ranks_and_both_fields) {
-  spoiled_step("order", TR_ERR_ORDER, {"lead 3600 s", "rank 2", "'u'", "'t'", "same order"}, [](Forecast& run) {
-    const bool odd = run.rank() == 2;
-    run.put(odd ? "u" : "t");
-    run.put(odd ? "t" : "u");
-  });
+  spoiled_step("order", TR_ERR_ORDER, {"lead 3600 s", "rank 2", "'u'", "'t'", "same order"},
+               [](Forecast& run) {
+                 const bool odd = run.rank() == 2;
+                 run.put(odd ? "u" : "t");
+                 run.put(odd ? "t" : "u");
+               });
 }
 
 MPI_TEST(verdict, a_rank_that_skips_a_put_is_named) {
@@ -94,8 +95,10 @@ MPI_TEST(verdict, an_unknown_field_names_the_nearest) {
 MPI_TEST(verdict, an_array_of_the_wrong_shape_tells_expected_and_got) {
   spoiled_step("shape", TR_ERR_LAYOUT, {"tr_stream_put('t')", "17"}, [](Forecast& run) {
     const tr_index wrong[] = {levels, 17, 17};
-    if (run.rank() == 1) tr_stream_put_array(run.stream(), "t", run.data("t"), TR_F64, 3, wrong, nullptr);
-    else run.put("t");
+    if (run.rank() == 1)
+      tr_stream_put_array(run.stream(), "t", run.data("t"), TR_F64, 3, wrong, nullptr);
+    else
+      run.put("t");
     run.put("u");
   });
 }
@@ -110,8 +113,10 @@ MPI_TEST(verdict, an_array_of_the_wrong_type_tells_expected_and_got) {
 
 MPI_TEST(verdict, a_null_array_is_an_error_of_its_rank) {
   spoiled_step("null", TR_ERR_ARGUMENT, {"null pointer"}, [](Forecast& run) {
-    if (run.rank() == 2) tr_stream_put(run.stream(), "t", nullptr);
-    else run.put("t");
+    if (run.rank() == 2)
+      tr_stream_put(run.stream(), "t", nullptr);
+    else
+      run.put("t");
     run.put("u");
   });
 }
@@ -200,11 +205,12 @@ MPI_TEST(verdict, an_end_without_a_begin_is_an_error) {
 }
 
 MPI_TEST(verdict, a_begin_inside_of_a_step_is_an_error) {
-  spoiled_step("begin", TR_ERR_STATE, {"tr_stream_begin(lead 5400) inside the step at lead 3600"}, [](Forecast& run) {
-    run.put("t");
-    tr_stream_begin(run.stream(), 5400);
-    run.put("u");
-  });
+  spoiled_step("begin", TR_ERR_STATE, {"tr_stream_begin(lead 5400) inside the step at lead 3600"},
+               [](Forecast& run) {
+                 run.put("t");
+                 tr_stream_begin(run.stream(), 5400);
+                 run.put("u");
+               });
 }
 
 MPI_TEST(verdict, a_close_inside_of_a_step_drops_the_step) {
@@ -247,7 +253,8 @@ MPI_TEST(verdict, a_wrong_key_is_refused_at_definition_on_all_ranks) {
   in_sessions([&](MPI_Comm compute, const std::string& label) {
     const std::string path = tailrace::fault::directory() + "/" + label + "-key.raw";
     tr_stream* stream = nullptr;
-    const int code = tr_stream_create(path.c_str(), "format=raw base=2026-03-01T00:00Z existin=replace", &stream);
+    const int code =
+        tr_stream_create(path.c_str(), "format=raw base=2026-03-01T00:00Z existin=replace", &stream);
     CHECK_EQ(code, TR_ERR_SETTINGS);
     CHECK(stream == nullptr);
     CHECK(same_text(compute, tr_error()));
@@ -345,7 +352,8 @@ MPI_TEST(verdict, a_directory_that_cannot_be_written_is_named) {
     const std::string plain_file = tailrace::fault::directory() + "/" + label + "-plain";
     if (rank_of(compute) == 0) std::fclose(std::fopen(plain_file.c_str(), "w"));
     MPI_Barrier(compute);
-    Forecast run(compute, label + "-plain/below");  // below a plain file nothing can be made, not even by root
+    Forecast run(compute,
+                 label + "-plain/below");  // below a plain file nothing can be made, not even by root
     run.good_step(0);
     run.wait(TR_DURABLE);
     run.close();
@@ -404,7 +412,8 @@ MPI_TEST(verdict, staging_too_small_names_the_bytes) {
       Array array("block", compute, TR_F64);
       tr_stream* stream = nullptr;
       CHECK_EQ(tr_stream_create("never-made", "format=raw base=2026-03-01T00:00Z", &stream), TR_OK);
-      CHECK_EQ(tr_stream_define(stream, "t", array.layout(), TR_F64, "levels=pressure:1000,850,500"), TR_ERR_MEMORY);
+      CHECK_EQ(tr_stream_define(stream, "t", array.layout(), TR_F64, "levels=pressure:1000,850,500"),
+               TR_ERR_MEMORY);
       CHECK(same_text(compute, tr_error()));
       CHECK(has(tr_error(), "bytes"));
       CHECK(has(tr_error(), "TAILRACE_STAGING"));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// Writes fields of denormal, tiny and ordinary numbers, given by their bits, while the model's floating-point unit flushes
-// denormals to zero (this source is compiled with -Ofast, too) or traps everything that can be trapped.
+// Writes fields of denormal, tiny and ordinary numbers, given by their bits, while the model's floating-point
+// unit flushes denormals to zero (this source is compiled with -Ofast, too) or traps everything that can be
+// trapped.
 //   floating_point DIRECTORY [trap|flush]
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -65,7 +66,8 @@ std::uint32_t float_bits(int field, tr_index i) {
 }
 
 template <typename Bits>
-std::vector<Bits> field_of(int field, const tr_index* lower, const tr_index* upper, Bits (*bits)(int, tr_index)) {
+std::vector<Bits> field_of(int field, const tr_index* lower, const tr_index* upper,
+                           Bits (*bits)(int, tr_index)) {
   std::vector<Bits> values;
   for (tr_index y = lower[0]; y < upper[0]; ++y) {
     for (tr_index x = lower[1]; x < upper[1]; ++x) values.push_back(bits(field, y * nx + x));
@@ -84,12 +86,14 @@ void write(const std::string& directory, const char* packing) {
                                 "longitudeOfFirstGridPointInDegrees=5, latitudeOfLastGridPointInDegrees=39, "
                                 "longitudeOfLastGridPointInDegrees=14\""));
   const std::string path = directory + "/" + packing + ".grib2";
-  expect(tr_stream_create(path.c_str(), (std::string("base=2026-03-01T00:00Z packing=") + packing).c_str(), &stream));
+  expect(tr_stream_create(path.c_str(), (std::string("base=2026-03-01T00:00Z packing=") + packing).c_str(),
+                          &stream));
   const char* const doubles[] = {"t", "u", "v"};
   const char* const floats[] = {"q", "r", "w"};
   for (int field = 0; field < 3; ++field) {
     expect(tr_stream_define(stream, doubles[field], layout, TR_F64, "levels=pressure:850 bits=16"));
-    expect(tr_stream_define(stream, floats[field], layout, TR_F32, "levels=pressure:850 relative_accuracy=0.001"));
+    expect(tr_stream_define(stream, floats[field], layout, TR_F32,
+                            "levels=pressure:850 relative_accuracy=0.001"));
   }
   tr_index lower[2];
   tr_index upper[2];

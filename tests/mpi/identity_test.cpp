@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// Promise 1: a file has the bytes that a one-rank run writes, whatever the number of ranks and servers, the layout, and the way
-// in which the caller's array is allocated. Raw bytes are known beforehand; GRIB2 is compared with a one-rank run in which every
-// field has the plain block layout, and that one's decoded values with the model's.
+// Promise 1: a file has the bytes that a one-rank run writes, whatever the number of ranks and servers, the
+// layout, and the way in which the caller's array is allocated. Raw bytes are known beforehand; GRIB2 is
+// compared with a one-rank run in which every field has the plain block layout, and that one's decoded values
+// with the model's.
 #include "mpi/scene.hpp"
 
 #include <algorithm>
@@ -59,8 +60,9 @@ class Output {
       Array& array = *arrays_.back();
       CHECK_EQ(array.error(), std::string());
       if (is_grib(file)) expect(tr_layout_georeference(array.layout(), grid_keys));
-      expect(tr_stream_define(stream_, names[i].c_str(), array.layout(), type_of(file, i),
-                              ("levels=pressure:1000,850,500 " + file.field_options + " " + array.options()).c_str()));
+      expect(tr_stream_define(
+          stream_, names[i].c_str(), array.layout(), type_of(file, i),
+          ("levels=pressure:1000,850,500 " + file.field_options + " " + array.options()).c_str()));
     }
   }
   ~Output() { expect(tr_stream_close(&stream_)); }
@@ -91,13 +93,14 @@ void write_files(int ranks, int servers, const std::string& directory, bool plai
   MPI_Comm_split(state().comm, rank() < ranks + servers ? 0 : MPI_UNDEFINED, rank(), &part);
   if (part != MPI_COMM_NULL) {
     MPI_Comm compute = MPI_COMM_NULL;
-    const std::string options = "servers=" + std::to_string(servers) + " staging=24MiB threads=" +
-                                std::to_string(1 + servers % 2);
+    const std::string options =
+        "servers=" + std::to_string(servers) + " staging=24MiB threads=" + std::to_string(1 + servers % 2);
     CHECK_EQ(tr_init(part, &compute, options.c_str()), TR_OK);
     if (compute != MPI_COMM_NULL) {
       CHECK_EQ(size_of(compute), ranks);
       std::vector<std::unique_ptr<Output>> outputs;
-      for (const File& file : files()) outputs.push_back(std::make_unique<Output>(compute, directory, file, plain));
+      for (const File& file : files())
+        outputs.push_back(std::make_unique<Output>(compute, directory, file, plain));
       for (const std::int64_t lead : leads) {
         for (auto& output : outputs) output->step(lead);
       }
@@ -133,14 +136,17 @@ const std::string& reference() {
 void same_bytes_with(int ranks) {
   const std::string serial = reference();
   for (int servers = 0; servers <= 3; ++servers) {
-    const std::string directory = fresh_directory("r" + std::to_string(ranks) + "s" + std::to_string(servers));
+    const std::string directory =
+        fresh_directory("r" + std::to_string(ranks) + "s" + std::to_string(servers));
     write_files(ranks, servers, directory, false);
     if (rank() != 0) continue;
     for (const File& file : files()) {
       const std::vector<std::byte> got = contents(directory + "/" + file.name);
-      const std::vector<std::byte> wanted = is_grib(file) ? contents(serial + "/" + file.name) : expected_raw(file);
+      const std::vector<std::byte> wanted =
+          is_grib(file) ? contents(serial + "/" + file.name) : expected_raw(file);
       CHECK(!wanted.empty());
-      if (!CHECK(got == wanted)) std::fprintf(stderr, "  %s/%s differs\n", directory.c_str(), file.name.c_str());
+      if (!CHECK(got == wanted))
+        std::fprintf(stderr, "  %s/%s differs\n", directory.c_str(), file.name.c_str());
     }
   }
 }
@@ -180,7 +186,8 @@ MPI_TEST(grib, decodes_to_the_model_within_its_accuracy) {
       CHECK_EQ(count, values.size());
       double worst = 0;
       for (std::size_t i = 0; i < count; ++i) {
-        double wanted = value(field, leads[message / per_step % leads.size()], level, static_cast<tr_index>(i));
+        double wanted =
+            value(field, leads[message / per_step % leads.size()], level, static_cast<tr_index>(i));
         if (field % 2 == 0) wanted = static_cast<float>(wanted);
         worst = std::max(worst, std::abs(values[i] - wanted));
       }

@@ -40,32 +40,57 @@ double value(int field, std::int64_t lead, tr_index level, tr_index element) {
 tr_index element_bytes(int type) {
   switch (type) {
     case TR_I8:
-    case TR_BYTE: return 1;
-    case TR_I16: return 2;
+    case TR_BYTE:
+      return 1;
+    case TR_I16:
+      return 2;
     case TR_I32:
-    case TR_F32: return 4;
-    case TR_C128: return 16;
-    default: return 8;
+    case TR_F32:
+      return 4;
+    case TR_C128:
+      return 16;
+    default:
+      return 8;
   }
 }
 
 void append(int type, double number, std::vector<std::byte>& out) {
   switch (type) {
-    case TR_I8: append_as(static_cast<std::int8_t>(static_cast<int>(number) % 100), out); break;
-    case TR_BYTE: append_as(static_cast<std::uint8_t>(static_cast<int>(number) & 255), out); break;
-    case TR_I16: append_as(static_cast<std::int16_t>(number * 30), out); break;
-    case TR_I32: append_as(static_cast<std::int32_t>(number * 1e6), out); break;
-    case TR_I64: append_as(static_cast<std::int64_t>(number * 1e15), out); break;
-    case TR_F32: append_as(static_cast<float>(number), out); break;
-    case TR_F64: append_as(number, out); break;
-    case TR_C64: append_as(std::complex<float>(static_cast<float>(number), 1.5F), out); break;
-    case TR_C128: append_as(std::complex<double>(number, -number), out); break;
-    default: break;
+    case TR_I8:
+      append_as(static_cast<std::int8_t>(static_cast<int>(number) % 100), out);
+      break;
+    case TR_BYTE:
+      append_as(static_cast<std::uint8_t>(static_cast<int>(number) & 255), out);
+      break;
+    case TR_I16:
+      append_as(static_cast<std::int16_t>(number * 30), out);
+      break;
+    case TR_I32:
+      append_as(static_cast<std::int32_t>(number * 1e6), out);
+      break;
+    case TR_I64:
+      append_as(static_cast<std::int64_t>(number * 1e15), out);
+      break;
+    case TR_F32:
+      append_as(static_cast<float>(number), out);
+      break;
+    case TR_F64:
+      append_as(number, out);
+      break;
+    case TR_C64:
+      append_as(std::complex<float>(static_cast<float>(number), 1.5F), out);
+      break;
+    case TR_C128:
+      append_as(std::complex<double>(number, -number), out);
+      break;
+    default:
+      break;
   }
 }
 
 void append_record(int field, int type, std::int64_t lead, tr_index level, std::vector<std::byte>& out) {
-  for (tr_index element = 0; element < ny * nx; ++element) append(type, value(field, lead, level, element), out);
+  for (tr_index element = 0; element < ny * nx; ++element)
+    append(type, value(field, lead, level, element), out);
 }
 
 Array::Array(const std::string& kind, MPI_Comm compute, int type) : type_(type) {
@@ -183,7 +208,8 @@ tr_index Array::place(tr_index owned, tr_index level) const {
 
 void Array::fill(int field, std::int64_t lead) {
   std::vector<std::byte> nonsense;
-  append(type_, type_ == TR_F32 || type_ == TR_F64 ? std::numeric_limits<double>::quiet_NaN() : 77.0, nonsense);
+  append(type_, type_ == TR_F32 || type_ == TR_F64 ? std::numeric_limits<double>::quiet_NaN() : 77.0,
+         nonsense);
   for (std::size_t at = 0; at + nonsense.size() <= bytes_.size(); at += nonsense.size()) {
     std::memcpy(bytes_.data() + at, nonsense.data(), nonsense.size());
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// What the tests on several ranks share: a field whose every value follows from its place, arrays that hold it in every
-// layout and allocation, and the bytes that a file of it must have.
+// What the tests on several ranks share: a field whose every value follows from its place, arrays that hold
+// it in every layout and allocation, and the bytes that a file of it must have.
 #pragma once
 
 #include <tailrace.h>
@@ -30,8 +30,9 @@ tr_index element_bytes(int type);
 void append_record(int field, int type, std::int64_t lead, tr_index level, std::vector<std::byte>& out);
 
 /// The ways of owning and allocating that are tried.
-inline const std::vector<std::string> kinds = {"block",   "halo",    "ikj",        "fastest",  "nproma",        "cyclic",
-                                               "weighted", "boxes",   "indexed",    "replicated", "callback", "nproma_indexed"};
+inline const std::vector<std::string> kinds = {"block",   "halo",       "ikj",      "fastest",
+                                               "nproma",  "cyclic",     "weighted", "boxes",
+                                               "indexed", "replicated", "callback", "nproma_indexed"};
 
 /// One rank's array of a field under one of `kinds`.
 class Array {
@@ -69,7 +70,7 @@ class Array {
   std::vector<tr_index> offsets_;   // of the same in the first level, in elements
   tr_index level_stride_ = 0;
   tr_index nproma_ = 0;
-  tr_index size_ = 0;               // elements of the array
+  tr_index size_ = 0;  // elements of the array
   bool is_replica_ = false;
   std::vector<std::byte> bytes_;
 };
@@ -82,7 +83,8 @@ int size_of(MPI_Comm comm);
 void quiet_barrier();
 /// The whole file; empty if there is none.
 std::vector<std::byte> contents(const std::string& path);
-/// A directory of this program's own below the current one, emptied by rank 0 of the world. Collective over the world.
+/// A directory of this program's own below the current one, emptied by rank 0 of the world. Collective over
+/// the world.
 std::string fresh_directory(const std::string& name);
 /// Collective over `comm`: whether all ranks have the same text.
 bool same_text(MPI_Comm comm, const std::string& text);

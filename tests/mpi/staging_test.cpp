@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// Staging that holds a few records of a step of a thousand: ranks that run ahead wait, that is counted and reported, and the
-// bytes are right.
+// Staging that holds a few records of a step of a thousand: ranks that run ahead wait, that is counted and
+// reported, and the bytes are right.
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -78,7 +78,8 @@ MPI_TEST(staging, of_a_few_records_holds_a_rank_that_is_1000_puts_ahead) {
     const std::string directory = fresh_directory("ahead" + std::to_string(late_rank));
     const std::string report_path = directory + "/report.json";
     MPI_Comm compute = MPI_COMM_NULL;
-    CHECK_EQ(tr_init(state().comm, &compute, ("servers=1 staging=512KiB report=" + report_path).c_str()), TR_OK);
+    CHECK_EQ(tr_init(state().comm, &compute, ("servers=1 staging=512KiB report=" + report_path).c_str()),
+             TR_OK);
     if (compute != MPI_COMM_NULL) write(compute, directory + "/fc.raw", late_rank);
     CHECK_EQ(tr_finalize(), TR_OK);
     quiet_barrier();
@@ -97,7 +98,8 @@ MPI_TEST(staging, of_a_whole_step_makes_nobody_wait) {
   const std::string directory = fresh_directory("roomy");
   const std::string report_path = directory + "/report.json";
   MPI_Comm compute = MPI_COMM_NULL;
-  CHECK_EQ(tr_init(state().comm, &compute, ("servers=1 staging=256MiB report=" + report_path).c_str()), TR_OK);
+  CHECK_EQ(tr_init(state().comm, &compute, ("servers=1 staging=256MiB report=" + report_path).c_str()),
+           TR_OK);
   if (compute != MPI_COMM_NULL) write(compute, directory + "/fc.raw", 1);
   CHECK_EQ(tr_finalize(), TR_OK);
   quiet_barrier();

@@ -11,6 +11,7 @@ Scenario random_scenario(Scheduler& dice, int ranks) {
   Scenario scenario;
   scenario.variables = random_variables(dice, ranks);
   scenario.steps = static_cast<int>(dice.random(1, 4));
+  scenario.in_parts = dice.once_in(2);
   scenario.prepare();
   return scenario;
 }
@@ -24,7 +25,7 @@ TEST(sim_bytes, one_rank_alone_writes_the_records_in_put_order) {
 }
 
 TEST(sim_bytes, are_those_of_one_rank_for_any_ranks_servers_nodes_and_timing) {
-  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+  for (std::uint64_t seed = 1; seed <= seeds(100); ++seed) {
     Scheduler dice(seed * 6151);
     const int ranks = static_cast<int>(dice.random(1, 8));
     const int servers = static_cast<int>(dice.random(0, 4));
@@ -34,6 +35,7 @@ TEST(sim_bytes, are_those_of_one_rank_for_any_ranks_servers_nodes_and_timing) {
     shape.seed = seed;
     shape.threads = static_cast<int>(dice.random(1, 3));
     shape.mixed = dice.once_in(2);
+    shape.reporting = dice.once_in(2);
     if (dice.once_in(3)) shape.disk_bytes_per_second = 1e5;
     expect_right_bytes(shape, scenario, cat("seed ", seed, ", ", ranks, " ranks, ", servers, " servers: "));
     if (HasFatalFailure()) return;
@@ -41,7 +43,7 @@ TEST(sim_bytes, are_those_of_one_rank_for_any_ranks_servers_nodes_and_timing) {
 }
 
 TEST(sim_bytes, are_the_same_with_staging_and_workspace_of_one_record) {
-  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+  for (std::uint64_t seed = 1; seed <= seeds(100); ++seed) {
     Scheduler dice(seed * 3571);
     const int ranks = static_cast<int>(dice.random(1, 8));
     const int servers = static_cast<int>(dice.random(0, 4));
@@ -59,7 +61,7 @@ TEST(sim_bytes, are_the_same_with_staging_and_workspace_of_one_record) {
 
 /// Two streams at once share lanes and workspace; steps of one roll over from file to file.
 TEST(sim_bytes, two_streams_and_files_that_roll_over_do_not_disturb_each_other) {
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+  for (std::uint64_t seed = 1; seed <= seeds(40); ++seed) {
     Scheduler dice(seed * 2503);
     const int ranks = static_cast<int>(dice.random(1, 6));
     const int servers = static_cast<int>(dice.random(0, 3));

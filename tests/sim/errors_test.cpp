@@ -109,7 +109,7 @@ void expect_one_verdict(const Shape& shape, int ranks, int culprit, Mistake mist
 }
 
 TEST(sim_errors, a_mistake_of_any_rank_fails_its_step_alike_everywhere_and_no_other) {
-  for (std::uint64_t seed = 1; seed <= 210; ++seed) {
+  for (std::uint64_t seed = 1; seed <= seeds(210); ++seed) {
     Scheduler dice(seed * 8191);
     const int ranks = static_cast<int>(dice.random(1, 6));
     const int servers = static_cast<int>(dice.random(0, 4));
@@ -171,7 +171,7 @@ bool fail_one_call(const Shape& shape, const Scenario& scenario, int victim, std
   // One fault fails one step and those that were under way behind it; what comes later is written again.
   if (!failures.empty()) {
     EXPECT_EQ(failures.rbegin()->first - failures.begin()->first + 1, static_cast<std::int64_t>(failures.size())) << where;
-    EXPECT_LE(failures.size(), program == patient_forecast ? 1U : 3U) << where;
+    EXPECT_LE(failures.size(), program == patient_forecast ? 1U : 5U) << where;
   }
   expect_committed(world.storage(), scenario, failures, where);
   return fired;
@@ -186,7 +186,8 @@ Scenario small_forecast(int ranks) {
   return scenario;
 }
 
-void fail_every_call(const std::vector<NodeShape>& nodes, Program program, std::uint64_t seed = 0, double disk = 1e9) {
+void fail_every_call(const std::vector<NodeShape>& nodes, Program program, std::uint64_t seed = 0,
+                     double disk = 1e9) {
   int ranks = 0;
   for (const NodeShape& node : nodes) ranks += node.ranks;
   const Scenario scenario = small_forecast(ranks);
@@ -198,7 +199,8 @@ void fail_every_call(const std::vector<NodeShape>& nodes, Program program, std::
     for (int victim = 0; victim < servers; ++victim) {
       for (std::int64_t nth = 1;; ++nth) {
         shape.seed = static_cast<std::uint64_t>(nth * 100 + victim) + seed * 10'000;
-        const std::string where = cat("seed ", shape.seed, ", fault ", static_cast<int>(fault), ", server ", victim, ", call ", nth, ": ");
+        const std::string where = cat("seed ", shape.seed, ", fault ", static_cast<int>(fault), ", server ", victim,
+                                      ", call ", nth, ": ");
         if (!fail_one_call(shape, scenario, victim, nth, fault, program, where)) break;
         ASSERT_LT(nth, 500);
         if (testing::Test::HasFailure()) return;
@@ -212,8 +214,10 @@ TEST(sim_errors, every_storage_call_that_fails_fails_one_step_alike_everywhere) 
 }
 
 TEST(sim_errors, so_it_does_while_later_steps_are_under_way) {
-  for (std::uint64_t seed = 0; seed < 4 && !HasFailure(); ++seed) fail_every_call({{2, 1}, {2, 2}}, forecast, seed);
-  for (std::uint64_t seed = 4; seed < 8 && !HasFailure(); ++seed) fail_every_call({{2, 1}, {2, 2}}, forecast, seed, 1e5);
+  for (std::uint64_t seed = 0; seed < seeds(2) && !HasFailure(); ++seed) fail_every_call({{2, 1}, {2, 2}}, forecast, seed);
+  for (std::uint64_t seed = 0; seed < seeds(2) && !HasFailure(); ++seed) {
+    fail_every_call({{2, 1}, {2, 2}}, forecast, 1'000 + seed, 1e5);
+  }
 }
 
 TEST(sim_errors, so_it_does_without_servers) { fail_every_call({{3, 0}}, forecast); }

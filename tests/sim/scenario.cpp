@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 
 #include "base/text.hpp"
@@ -12,7 +13,7 @@ namespace tailrace::sim {
 
 void Scenario::prepare() {
   Result<std::shared_ptr<const StreamPlan>> made =
-      StreamPlan::make(pattern, "base=2026-03-01 format=raw", variables);
+      StreamPlan::make(pattern, "base=2026-03-01 format=raw", variables, in_parts);
   ASSERT_TRUE(made.is_ok()) << made.status().text();
   plan = *made;
 }
@@ -22,6 +23,11 @@ void Scenario::squeeze(Shape& shape) const {
   const Bytes end_of_step = static_cast<Bytes>(sizeof(pipeline::Counters)) + 64;
   shape.lane = (std::max(plan->largest_piece(), end_of_step) + 63) / 64 * 64;
   shape.workspace = plan->largest_record();
+}
+
+std::uint64_t seeds(std::uint64_t usual) {
+  const char* times = std::getenv("TAILRACE_SIM_SEEDS");
+  return times == nullptr ? usual : usual * std::stoull(times);
 }
 
 float value_of(int field, Index level, std::int64_t step, Index element) {

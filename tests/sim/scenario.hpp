@@ -18,6 +18,7 @@ struct Scenario {
   std::string pattern = "fc.raw";
   std::vector<Variable> variables;
   int steps = 3;
+  bool in_parts = false;   // ranks know only their own part of indexed layouts
   std::shared_ptr<const StreamPlan> plan;
 
   /// Makes the plan of `variables`.
@@ -25,6 +26,9 @@ struct Scenario {
   /// A staging and a workspace that just hold one record.
   void squeeze(Shape& shape) const;
 };
+
+/// How many seeds a test tries: `usual`, or TAILRACE_SIM_SEEDS times as many, for a long search.
+std::uint64_t seeds(std::uint64_t usual);
 
 /// One value of the forecast.
 float value_of(int field, Index level, std::int64_t step, Index element);

@@ -108,14 +108,17 @@ TEST(SelectServers, a_program_by_its_name) {
   world[1].program = world[3].program = "io_server";
   EXPECT_EQ(chosen("app:io_server", world), "1 3");
   const std::string error = chosen("app:io_serve", world);
-  EXPECT_NE(error.find("every rank of the program io_serve; of 4 ranks that makes 0 servers"), std::string::npos) << error;
+  EXPECT_NE(error.find("every rank of the program io_serve; of 4 ranks that makes 0 servers"),
+            std::string::npos)
+      << error;
 }
 
 TEST(SelectServers, somebody_must_compute) {
   for (const std::string text : {"last:4", "ranks:0-3", "hosts:h0", "app:model", "last:9"}) {
     const Result<std::vector<char>> servers = select(text, world_of({4}));
     EXPECT_EQ(servers.status().code(), Code::settings) << text;
-    EXPECT_NE(servers.status().text().find("of 4 ranks that makes 4 servers and 0 compute ranks"), std::string::npos)
+    EXPECT_NE(servers.status().text().find("of 4 ranks that makes 4 servers and 0 compute ranks"),
+              std::string::npos)
         << servers.status().text();
   }
 }
@@ -161,7 +164,8 @@ TEST(Budget, of_a_node_is_never_exceeded) {
       const Budget budget = cut_budget(roster, staging);
       std::map<int, Bytes> used;
       for (int s = 0; s < roster.servers(); ++s) {
-        used[roster.server_node[static_cast<std::size_t>(s)]] += budget.workspace[static_cast<std::size_t>(s)];
+        used[roster.server_node[static_cast<std::size_t>(s)]] +=
+            budget.workspace[static_cast<std::size_t>(s)];
       }
       for (int c = 0; c < roster.computes(); ++c) {
         const auto i = static_cast<std::size_t>(c);

@@ -147,7 +147,8 @@ TR_API int tr_stream_begin(tr_stream *stream, int64_t lead);
 TR_API int tr_stream_put(tr_stream *stream, const char *field, const void *data);
 
 /* Local, as tr_stream_put, for an array whose shape the caller knows: `extents` in C order, level axis included, are the owned
- * extents or owned + 2*halo; `strides` in bytes, or NULL for a contiguous array. `type` must be the defined one. */
+ * extents or owned + 2*halo; `strides` in bytes, or NULL for a contiguous array. `type` must be the defined one. The array may
+ * change as soon as the call returns, also without a server: it is copied then, which takes memory of its size until the step ends. */
 TR_API int tr_stream_put_array(tr_stream *stream, const char *field, const void *data, int type, int ndims,
                                const tr_index *extents, const tr_index *strides);
 

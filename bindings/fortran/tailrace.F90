@@ -12,9 +12,8 @@
 !   begin and put, inside a bracket                     absent: nothing; the error is kept for `end`
 !   other local calls                                   absent: this rank prints the text and stops
 !
-! An array given to `put` is never copied by this face, sections with strides included. Where the session
-! has no server it is read at `end`: give put a variable, not an expression, and leave it unchanged until
-! then.
+! An array given to `put` is read before put returns, sections with strides included: it may be an expression,
+! and a variable may change at once, with and without servers.
 
 ! Joins two names. gfortran preprocesses in traditional mode, which has no ## operator.
 #if defined(__GFORTRAN__)

@@ -4,7 +4,7 @@
 namespace tailrace::pipeline {
 
 bool RingOutlet::put(comm::Descriptor descriptor, const std::shared_ptr<const layout::MemoryMap>& map,
-                     const std::byte* base) {
+                     const std::byte* base, bool) {
   descriptor.bytes = map->count() * map->element;
   std::byte* const room = producer_.reserve(descriptor.bytes);
   if (room == nullptr) return false;
@@ -23,9 +23,15 @@ bool RingOutlet::tell(comm::Descriptor descriptor, std::span<const std::byte> by
 }
 
 bool LendingOutlet::put(comm::Descriptor descriptor, const std::shared_ptr<const layout::MemoryMap>& map,
-                        const std::byte* base) {
+                        const std::byte* base, bool may_lend) {
   descriptor.bytes = map->count() * map->element;
-  lane_->entries.push_back({descriptor, map, base, {}});
+  if (may_lend) {
+    lane_->entries.push_back({descriptor, map, base, {}});
+    return true;
+  }
+  ByteVector packed(static_cast<std::size_t>(descriptor.bytes));
+  layout::pack(*map, base, descriptor.level, packed.data());
+  lane_->entries.push_back({descriptor, nullptr, nullptr, std::move(packed)});
   return true;
 }
 

@@ -15,9 +15,10 @@ namespace tailrace::pipeline {
 class Outlet {
  public:
   virtual ~Outlet() = default;
-  /// Captures one level of a field from the array at `base`. `descriptor` has stream, step, field and level.
+  /// Captures one level of a field from the array at `base`. `descriptor` has stream, step, field and level. With `may_lend` the
+  /// array stays as it is until the end of the step, and need not be copied where the caller itself will encode it.
   virtual bool put(comm::Descriptor descriptor, const std::shared_ptr<const layout::MemoryMap>& map,
-                   const std::byte* base) = 0;
+                   const std::byte* base, bool may_lend) = 0;
   /// Publishes a descriptor with bytes of its own (begin, end, close, farewell).
   virtual bool tell(comm::Descriptor descriptor, std::span<const std::byte> bytes) = 0;
   /// Moves on what must travel to another node; true if something moved.
@@ -39,7 +40,7 @@ class RingOutlet final : public Outlet {
              std::unique_ptr<comm::LaneSender> sender)
       : producer_(producer), lane_(std::move(lane)), sender_(std::move(sender)) {}
   bool put(comm::Descriptor descriptor, const std::shared_ptr<const layout::MemoryMap>& map,
-           const std::byte* base) override;
+           const std::byte* base, bool may_lend) override;
   bool tell(comm::Descriptor descriptor, std::span<const std::byte> bytes) override;
   bool advance() override { return sender_ != nullptr && sender_->advance(); }
   [[nodiscard]] Bytes largest_piece() const override { return producer_.capacity(); }
@@ -73,7 +74,7 @@ class LendingOutlet final : public Outlet {
  public:
   explicit LendingOutlet(std::shared_ptr<LentLane> lane) : lane_(std::move(lane)) {}
   bool put(comm::Descriptor descriptor, const std::shared_ptr<const layout::MemoryMap>& map,
-           const std::byte* base) override;
+           const std::byte* base, bool may_lend) override;
   bool tell(comm::Descriptor descriptor, std::span<const std::byte> bytes) override;
   [[nodiscard]] bool is_drained() const override { return lane_->entries.empty(); }
 

@@ -310,7 +310,7 @@ bool Server::take_data(int source, const std::function<bool()>& wanted) {
 /// Tells server 0 the counters after a commit, at most once a second.
 bool Server::report_so_far() {
   constexpr std::int64_t second = 1'000'000'000;
-  if (!reporting_ || !context_.news || context_.transport.now() - reported_at_ < second) return false;
+  if (!reporting_ || told_ || !context_.news || context_.transport.now() - reported_at_ < second) return false;
   context_.news = false;
   reported_at_ = context_.transport.now();
   Packer out;
@@ -336,7 +336,8 @@ void Server::on_so_far(Unpacker& in) {
     const int rank = in.get<int>();
     so_far_[rank] = Statistics::unpack(in);
   }
-  if (on_statistics_) on_statistics_(so_far_);
+  // What everybody told at the end is not overwritten by what was on its way then.
+  if (on_statistics_ && !over_) on_statistics_(so_far_);
 }
 
 bool Server::leave() {

@@ -206,6 +206,7 @@ void StreamRoot::run_on_ledger(std::function<Status(Ledger&)> task, std::functio
 /// Whether the step's file exists; begins it if not. A file that cannot be begun fails the step.
 bool StreamRoot::file_is_ready(Step& step) {
   File& file = files_[step.entry.path];
+  if (file.cutting) return false;
   if (file.begun) return true;
   if (file.beginning || ledger_busy_) return false;
   file.beginning = true;
@@ -350,12 +351,23 @@ void StreamRoot::start_commit(std::int64_t number, Step& step) {
 void StreamRoot::take_back(std::int64_t number, const std::string& path, const Status& why) {
   File& file = files_[path];
   file.end = file.committed;
+  bool settled = false;
   for (auto& [later, step] : steps_) {
     if (later == number || step.entry.path != path || !step.has_writes) continue;
+    settled = settled || step.state == Step::State::settled;
     step.status = first_cause(
         step.status, Status(why.code(), cat("not written, since the step before it in ", path, " failed: ", why.text()))
                          .at({later, -1, -1}));
   }
+  // A step that settles is cut then. One that has settled may have been written while, or after, the failed one was cut.
+  if (!settled) return;
+  file.cutting = true;
+  run_on_ledger([path, size = file.committed](Ledger& ledger) { return ledger.cut(path, size); },
+                [this, path](const Status& status) {
+                  File& cut = files_[path];
+                  cut.cutting = false;
+                  cut.broken = first_cause(cut.broken, status);
+                });
 }
 
 void StreamRoot::decide(std::int64_t number, Step& step) {

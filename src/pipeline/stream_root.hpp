@@ -55,6 +55,7 @@ class StreamRoot {
   struct File {
     bool begun = false;
     bool beginning = false;
+    bool cutting = false;               // nothing is placed meanwhile
     Bytes end = 0;                      // behind the last step that was not dropped
     Bytes committed = 0;                // behind the last step in the index
     int steps = 0;                      // without a verdict yet

@@ -172,7 +172,7 @@ Task<> Stream::put(int field, const std::byte* data) {
     descriptor.field = field;
     descriptor.level = static_cast<std::int32_t>(level);
     const std::function<bool()> attempt = [this, &descriptor, &map, data] {
-      return rank_.outlet().put(descriptor, map, data);
+      return rank_.outlet().put(descriptor, map, data, true);
     };
     co_await rank_.publish(attempt);
   }

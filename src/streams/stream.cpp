@@ -289,7 +289,9 @@ void Stream::put(const std::string& name, const void* data, const ArrayShape* sh
   } else {
     Result<std::shared_ptr<const layout::MemoryMap>> map = map_of(field, shape);
     status = map.status();
-    if (map.is_ok()) status = capture(field, found->second, static_cast<const std::byte*>(data), *map);
+    // An array that comes with its shape may be a compiler's temporary, gone after the call: it is never lent.
+    const bool may_lend = shape == nullptr;
+    if (map.is_ok()) status = capture(field, found->second, static_cast<const std::byte*>(data), *map, may_lend);
   }
   latch(status.in(call()));
   session_.statistics().add_span("tr_stream_put", 0, entered, session_.transport().now());
@@ -297,7 +299,7 @@ void Stream::put(const std::string& name, const void* data, const ArrayShape* sh
 }
 
 Status Stream::capture(Field& field, int number, const std::byte* data,
-                       const std::shared_ptr<const layout::MemoryMap>& map) {
+                       const std::shared_ptr<const layout::MemoryMap>& map, bool may_lend) {
   const codec::Statistic& statistic = field.definition.statistic;
   const bool is_statistic = statistic.process != codec::Process::instant;
   if (is_statistic && lead_ == 0 && !statistic.write_at_zero) return {};
@@ -317,7 +319,7 @@ Status Stream::capture(Field& field, int number, const std::byte* data,
     descriptor.step = step_;
     descriptor.field = number;
     descriptor.level = static_cast<std::int32_t>(level);
-    const std::int64_t full = session_.publish([&] { return session_.outlet().put(descriptor, map, data); });
+    const std::int64_t full = session_.publish([&] { return session_.outlet().put(descriptor, map, data, may_lend); });
     counters().staging_full_count += full > 0;
     waited += full;
   }

@@ -67,7 +67,8 @@ class Stream final : public session::VerdictReceiver {
                        const ByteVector& vertical, Field& out);
   void open();
   Result<std::shared_ptr<const layout::MemoryMap>> map_of(Field& field, const ArrayShape* shape);
-  Status capture(Field& field, int number, const std::byte* data, const std::shared_ptr<const layout::MemoryMap>& map);
+  Status capture(Field& field, int number, const std::byte* data, const std::shared_ptr<const layout::MemoryMap>& map,
+                 bool may_lend);
   void tell(comm::Descriptor::Kind kind, std::span<const std::byte> bytes);
   Status first_unreported(std::int64_t through);
   Status report(const Status& status);

@@ -114,7 +114,8 @@ contains
     call stream%end()
     call stream%begin(lead=3600)
     call stream%put('h', interior)
-    call stream%put('s', interior(:, :, 2))
+    ! An expression: the compiler's temporary is gone before the step ends.
+    call stream%put('s', 2*interior(:, :, 2) - interior(:, :, 2))
     call stream%end()
     call stream%begin(lead=7200_int64)
     call stream%put('h', wide(2*lo(1)::2, hi(2):lo(2):-1, 2::2))

@@ -5,8 +5,8 @@
  * order) or Local (no communication, returns without waiting for other ranks), and then whether it blocks.
  * Functions return TR_OK or a TR_ERR_* code; the text of the calling thread's last error is tr_error(). A
  * collective function returns the same code and text on every rank.
- * Options are "key=value key=value" strings; values with blanks are quoted: keys="centre=98, a=b". NULL means none.
- * An unknown key is TR_ERR_SETTINGS and names the nearest known one. */
+ * Options are "key=value key=value" strings; values with blanks are quoted: keys="centre=98, a=b". NULL means
+ * none. An unknown key is TR_ERR_SETTINGS and names the nearest known one. */
 #ifndef TAILRACE_H
 #define TAILRACE_H
 
@@ -33,26 +33,34 @@ typedef struct tr_layout tr_layout;
 typedef struct tr_stream tr_stream;
 
 enum {
-    TR_OK = 0,
-    TR_ERR_ARGUMENT = 1,    /* a value that the call does not take */
-    TR_ERR_SETTINGS = 2,    /* a bad key or value in TAILRACE_* or an options string */
-    TR_ERR_STATE = 3,       /* a call that makes no sense now */
-    TR_ERR_ORDER = 4,       /* ranks that called different things, or in different order */
-    TR_ERR_LAYOUT = 5,      /* gaps, overlaps, indices out of range, an array of the wrong shape */
-    TR_ERR_FORMAT = 6,      /* the file format cannot hold what was asked */
-    TR_ERR_DATA = 7,        /* NaN, Inf, or values outside of what the packing holds */
-    TR_ERR_IO = 8,          /* storage failed */
-    TR_ERR_SPACE = 9,       /* storage or a quota is full */
-    TR_ERR_MEMORY = 10,     /* the budget or the node's memory is too small */
-    TR_ERR_MPI = 11,        /* MPI itself failed */
-    TR_ERR_TIMEOUT = 12,    /* a wait that was given a limit */
-    TR_ERR_UNSUPPORTED = 13,/* not in this build, or not on this system */
-    TR_ERR_CORRUPT = 14     /* a file whose bytes contradict themselves */
+  TR_OK = 0,
+  TR_ERR_ARGUMENT = 1,     /* a value that the call does not take */
+  TR_ERR_SETTINGS = 2,     /* a bad key or value in TAILRACE_* or an options string */
+  TR_ERR_STATE = 3,        /* a call that makes no sense now */
+  TR_ERR_ORDER = 4,        /* ranks that called different things, or in different order */
+  TR_ERR_LAYOUT = 5,       /* gaps, overlaps, indices out of range, an array of the wrong shape */
+  TR_ERR_FORMAT = 6,       /* the file format cannot hold what was asked */
+  TR_ERR_DATA = 7,         /* NaN, Inf, or values outside of what the packing holds */
+  TR_ERR_IO = 8,           /* storage failed */
+  TR_ERR_SPACE = 9,        /* storage or a quota is full */
+  TR_ERR_MEMORY = 10,      /* the budget or the node's memory is too small */
+  TR_ERR_MPI = 11,         /* MPI itself failed */
+  TR_ERR_TIMEOUT = 12,     /* a wait that was given a limit */
+  TR_ERR_UNSUPPORTED = 13, /* not in this build, or not on this system */
+  TR_ERR_CORRUPT = 14      /* a file whose bytes contradict themselves */
 };
 
 /* Element types. */
 enum {
-    TR_I8 = 1, TR_I16 = 2, TR_I32 = 3, TR_I64 = 4, TR_F32 = 5, TR_F64 = 6, TR_C64 = 7, TR_C128 = 8, TR_BYTE = 9
+  TR_I8 = 1,
+  TR_I16 = 2,
+  TR_I32 = 3,
+  TR_I64 = 4,
+  TR_F32 = 5,
+  TR_F64 = 6,
+  TR_C64 = 7,
+  TR_C128 = 8,
+  TR_BYTE = 9
 };
 
 /* Events of tr_stream_wait. */
@@ -60,108 +68,128 @@ enum { TR_CAPTURED = 1, TR_DURABLE = 2 };
 
 /* Local. Text of the calling thread's last error; "" if there was none. Owned by the library, valid until the
  * thread's next failing call. */
-TR_API const char *tr_error(void);
+TR_API const char* tr_error(void);
 
 /* Local. "0.1.0". */
-TR_API const char *tr_version(void);
+TR_API const char* tr_version(void);
 
-/* ---- session -------------------------------------------------------------------------------------------------- */
+/* ---- session
+ * -------------------------------------------------------------------------------------------------- */
 
-/* Collective over `world`; MPI must be initialized (MPI_THREAD_SINGLE suffices). Splits the ranks as TAILRACE_SERVERS says.
- * On compute ranks: returns at once with their communicator in *compute (order kept; freed by tr_finalize). On
- * servers: works until the compute ranks have called tr_finalize, then returns with *compute = MPI_COMM_NULL.
- * `options` are settings ("servers=1 staging=512MiB"); the environment (TAILRACE_SERVERS=1) wins. */
-TR_API int tr_init(MPI_Comm world, MPI_Comm *compute, const char *options);
+/* Collective over `world`; MPI must be initialized (MPI_THREAD_SINGLE suffices). Splits the ranks as
+ * TAILRACE_SERVERS says. On compute ranks: returns at once with their communicator in *compute (order kept;
+ * freed by tr_finalize). On servers: works until the compute ranks have called tr_finalize, then returns with
+ * *compute = MPI_COMM_NULL. `options` are settings ("servers=1 staging=512MiB"); the environment
+ * (TAILRACE_SERVERS=1) wins. */
+TR_API int tr_init(MPI_Comm world, MPI_Comm* compute, const char* options);
 /* The same with Fortran integer handles, for bindings. */
-TR_API int tr_init_f(MPI_Fint world, MPI_Fint *compute, const char *options);
+TR_API int tr_init_f(MPI_Fint world, MPI_Fint* compute, const char* options);
 
 /* Collective over compute ranks (servers: local, returns the session's last verdict). Blocks until everything
  * put is durable. Closes what is still open. Reports errors not yet returned by another call. */
 TR_API int tr_finalize(void);
 
 /* Local. Prints `message` to standard error on compute rank 0 only. */
-TR_API void tr_log(const char *message);
+TR_API void tr_log(const char* message);
 
 /* Local, does not block. Lets the library move data where no server shares the node (progress=caller). */
 TR_API int tr_progress(void);
 
-/* ---- layouts: who owns which elements of a global array ------------------------------------------------------- */
-/* Shapes and indices are in C order (slowest first) and start at 0. Layouts are validated: every element owned once. A layout may be freed as soon as the streams that use it are defined. */
+/* ---- layouts: who owns which elements of a global array
+ * ------------------------------------------------------- */
+/* Shapes and indices are in C order (slowest first) and start at 0. Layouts are validated: every element
+ * owned once. A layout may be freed as soon as the streams that use it are defined. */
 
-/* Collective. Blocks as long as agreement takes. `halo`: elements on each side per dimension, or NULL. The processor
- * grid is chosen (as square as possible). */
-TR_API int tr_layout_block(int ndims, const tr_index *shape, const tr_index *halo, tr_layout **layout);
-/* Collective. The same with a given processor grid (product = number of compute ranks; entries 0 are chosen). */
-TR_API int tr_layout_block_grid(int ndims, const tr_index *shape, const tr_index *halo, const int *grid, tr_layout **layout);
-/* Collective. Blocks of block[d] elements dealt out round-robin along each dimension of `grid` (NULL: chosen). */
-TR_API int tr_layout_block_cyclic(int ndims, const tr_index *shape, const tr_index *block, const int *grid, tr_layout **layout);
+/* Collective. Blocks as long as agreement takes. `halo`: elements on each side per dimension, or NULL. The
+ * processor grid is chosen (as square as possible). */
+TR_API int tr_layout_block(int ndims, const tr_index* shape, const tr_index* halo, tr_layout** layout);
+/* Collective. The same with a given processor grid (product = number of compute ranks; entries 0 are chosen).
+ */
+TR_API int tr_layout_block_grid(int ndims, const tr_index* shape, const tr_index* halo, const int* grid,
+                                tr_layout** layout);
+/* Collective. Blocks of block[d] elements dealt out round-robin along each dimension of `grid` (NULL:
+ * chosen). */
+TR_API int tr_layout_block_cyclic(int ndims, const tr_index* shape, const tr_index* block, const int* grid,
+                                  tr_layout** layout);
 /* Collective. Dimension d is cut over grid[d] coordinates proportionally to weights[d][0..grid[d]-1]. */
-TR_API int tr_layout_weighted(int ndims, const tr_index *shape, const tr_index *halo, const int *grid,
-                              const double *const *weights, tr_layout **layout);
+TR_API int tr_layout_weighted(int ndims, const tr_index* shape, const tr_index* halo, const int* grid,
+                              const double* const* weights, tr_layout** layout);
 /* Collective. Each rank owns lower[d] <= i[d] < upper[d]; all ranks together every element once. */
-TR_API int tr_layout_boxes(int ndims, const tr_index *shape, const tr_index *halo, const tr_index *lower,
-                           const tr_index *upper, tr_layout **layout);
-/* Collective. Each rank owns `count` elements with the given global indices (unstructured grids); `base` is 0 or 1. */
-TR_API int tr_layout_indexed(int ndims, const tr_index *shape, tr_index count, const tr_index *indices, int base,
-                             tr_layout **layout);
+TR_API int tr_layout_boxes(int ndims, const tr_index* shape, const tr_index* halo, const tr_index* lower,
+                           const tr_index* upper, tr_layout** layout);
+/* Collective. Each rank owns `count` elements with the given global indices (unstructured grids); `base` is 0
+ * or 1. */
+TR_API int tr_layout_indexed(int ndims, const tr_index* shape, tr_index count, const tr_index* indices,
+                             int base, tr_layout** layout);
 /* Collective. Every rank holds the whole array; the first compute rank's copy is written. */
-TR_API int tr_layout_replicated(int ndims, const tr_index *shape, tr_layout **layout);
-/* Collective. `owner(index, context)` tells the owning compute rank of the element with global index tuple `index`; it is called
- * during definition for every element, on every rank. A rank's elements are numbered in C order. */
-TR_API int tr_layout_callback(int ndims, const tr_index *shape, int (*owner)(const tr_index *index, void *context),
-                              void *context, tr_layout **layout);
+TR_API int tr_layout_replicated(int ndims, const tr_index* shape, tr_layout** layout);
+/* Collective. `owner(index, context)` tells the owning compute rank of the element with global index tuple
+ * `index`; it is called during definition for every element, on every rank. A rank's elements are numbered in
+ * C order. */
+TR_API int tr_layout_callback(int ndims, const tr_index* shape,
+                              int (*owner)(const tr_index* index, void* context), void* context,
+                              tr_layout** layout);
 
 /* Local. First and one-past-last global index of the caller's own box per dimension, without and with halo
  * (with_halo != 0: lower - halo, upper + halo, not clipped). TR_ERR_STATE for layouts that are no boxes. */
-TR_API int tr_layout_bounds(const tr_layout *layout, int with_halo, tr_index *lower, tr_index *upper);
+TR_API int tr_layout_bounds(const tr_layout* layout, int with_halo, tr_index* lower, tr_index* upper);
 /* Local. Number of elements that the caller owns. */
-TR_API int tr_layout_count(const tr_layout *layout, tr_index *count);
+TR_API int tr_layout_count(const tr_layout* layout, tr_index* count);
 
-/* Collective. Says where on the globe the elements lie: "sample=FILE" takes the grid of the first GRIB message of FILE;
- * "keys=..." sets grid keys (gridType=rotated_ll, Ni=..., ...). Compute rank 0 reads the file. */
-TR_API int tr_layout_georeference(tr_layout *layout, const char *options);
+/* Collective. Says where on the globe the elements lie: "sample=FILE" takes the grid of the first GRIB
+ * message of FILE; "keys=..." sets grid keys (gridType=rotated_ll, Ni=..., ...). Compute rank 0 reads the
+ * file. */
+TR_API int tr_layout_georeference(tr_layout* layout, const char* options);
 
 /* Local. *layout becomes NULL. */
-TR_API int tr_layout_free(tr_layout **layout);
+TR_API int tr_layout_free(tr_layout** layout);
 
-/* ---- streams: time-ordered fields in a standard format --------------------------------------------------------- */
+/* ---- streams: time-ordered fields in a standard format
+ * --------------------------------------------------------- */
 
-/* Collective. `pattern`: file name with {base:%Y%m%d%H} {valid:%Y%m%d%H} {lead:03h} {lead:05m} {member:02}. Options: base=TIME (required),
- * format=grib2|raw, packing=simple|ccsds, calendar=, member=, members=, keys="...", existing=replace|continue|fail, on_full=fail|wait:DURATION,
- * deadline=DURATION, manifest=on|off, ready=SUFFIX, hook=COMMAND (run by the shell with the finished file as $1), and any GRIB key. No file is created before the first step. */
-TR_API int tr_stream_create(const char *pattern, const char *options, tr_stream **stream);
+/* Collective. `pattern`: file name with {base:%Y%m%d%H} {valid:%Y%m%d%H} {lead:03h} {lead:05m} {member:02}.
+ * Options: base=TIME (required), format=grib2|raw, packing=simple|ccsds, calendar=, member=, members=,
+ * keys="...", existing=replace|continue|fail, on_full=fail|wait:DURATION, deadline=DURATION, manifest=on|off,
+ * ready=SUFFIX, hook=COMMAND (run by the shell with the finished file as $1), and any GRIB key. No file is
+ * created before the first step. */
+TR_API int tr_stream_create(const char* pattern, const char* options, tr_stream** stream);
 
-/* Collective. Before the first step. Options: levels=TYPE[:LIST] (hybrid:1-40, pressure:1000,850,500, height:2, surface), vertical=FILE or
- * coefficients=LIST, accuracy=, relative_accuracy=, bits=, missing=, statistic=instant|accum|average|maximum|minimum, since=start|last|DURATION,
- * at_zero=write|omit, level_axis=N, nproma=N, keys="...", and any GRIB key. At definition one header is encoded
- * and every requested key is read back; a difference is TR_ERR_FORMAT. */
-TR_API int tr_stream_define(tr_stream *stream, const char *field, const tr_layout *layout, int type, const char *options);
+/* Collective. Before the first step. Options: levels=TYPE[:LIST] (hybrid:1-40, pressure:1000,850,500,
+ * height:2, surface), vertical=FILE or coefficients=LIST, accuracy=, relative_accuracy=, bits=, missing=,
+ * statistic=instant|accum|average|maximum|minimum, since=start|last|DURATION, at_zero=write|omit,
+ * level_axis=N, nproma=N, keys="...", and any GRIB key. At definition one header is encoded and every
+ * requested key is read back; a difference is TR_ERR_FORMAT. */
+TR_API int tr_stream_define(tr_stream* stream, const char* field, const tr_layout* layout, int type,
+                            const char* options);
 
 /* Local. Opens the step valid `lead` seconds after the base time. Errors are kept for tr_stream_end. */
-TR_API int tr_stream_begin(tr_stream *stream, int64_t lead);
+TR_API int tr_stream_begin(tr_stream* stream, int64_t lead);
 
-/* Local; waits only while the staging memory is full (counted and reported). Captures the caller's part of `field`, all levels,
- * from the array at `data`, allocated as the layout (halo) and the definition (level_axis, nproma) say. Without a server in the
- * session `data` must stay unchanged until tr_stream_end. A rank that owns nothing of the field may omit the call.
- * Errors are kept for tr_stream_end. */
-TR_API int tr_stream_put(tr_stream *stream, const char *field, const void *data);
+/* Local; waits only while the staging memory is full (counted and reported). Captures the caller's part of
+ * `field`, all levels, from the array at `data`, allocated as the layout (halo) and the definition
+ * (level_axis, nproma) say. Without a server in the session `data` must stay unchanged until tr_stream_end. A
+ * rank that owns nothing of the field may omit the call. Errors are kept for tr_stream_end. */
+TR_API int tr_stream_put(tr_stream* stream, const char* field, const void* data);
 
-/* Local, as tr_stream_put, for an array whose shape the caller knows: `extents` in C order, level axis included, are the owned
- * extents or owned + 2*halo; `strides` in bytes, or NULL for a contiguous array. `type` must be the defined one. The array may
- * change as soon as the call returns, also without a server: it is copied then, which takes memory of its size until the step ends. */
-TR_API int tr_stream_put_array(tr_stream *stream, const char *field, const void *data, int type, int ndims,
-                               const tr_index *extents, const tr_index *strides);
+/* Local, as tr_stream_put, for an array whose shape the caller knows: `extents` in C order, level axis
+ * included, are the owned extents or owned + 2*halo; `strides` in bytes, or NULL for a contiguous array.
+ * `type` must be the defined one. The array may change as soon as the call returns, also without a server: it
+ * is copied then, which takes memory of its size until the step ends. */
+TR_API int tr_stream_put_array(tr_stream* stream, const char* field, const void* data, int type, int ndims,
+                               const tr_index* extents, const tr_index* strides);
 
-/* Collective. Closes the step. On return it is captured. With servers the result is the agreed verdict of the step before
- * (and of any earlier step whose failure became known); without servers it is this step's. A failed step is dropped as a whole; the program may go on. */
-TR_API int tr_stream_end(tr_stream *stream);
+/* Collective. Closes the step. On return it is captured. With servers the result is the agreed verdict of the
+ * step before (and of any earlier step whose failure became known); without servers it is this step's. A
+ * failed step is dropped as a whole; the program may go on. */
+TR_API int tr_stream_end(tr_stream* stream);
 
-/* Collective. TR_CAPTURED: blocks until all ranks' last step is captured and its verdict agreed. TR_DURABLE: until all steps ended are on storage. */
-TR_API int tr_stream_wait(tr_stream *stream, int event);
+/* Collective. TR_CAPTURED: blocks until all ranks' last step is captured and its verdict agreed. TR_DURABLE:
+ * until all steps ended are on storage. */
+TR_API int tr_stream_wait(tr_stream* stream, int event);
 
-/* Collective. Blocks until all steps are durable or have failed; returns the first failure not yet returned. *stream becomes
- * NULL, whatever is returned. */
-TR_API int tr_stream_close(tr_stream **stream);
+/* Collective. Blocks until all steps are durable or have failed; returns the first failure not yet returned.
+ * *stream becomes NULL, whatever is returned. */
+TR_API int tr_stream_close(tr_stream** stream);
 
 #ifdef __cplusplus
 }

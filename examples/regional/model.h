@@ -5,6 +5,6 @@
 enum { NX = 117, NY = 94, NLEV = 40, HALO = 2 };
 extern float *t, *u, *v, *ps, *rain;
 extern int64_t step, dt, last;
-void allocate_state(const int64_t *lower, const int64_t *upper);
+void allocate_state(const int64_t* lower, const int64_t* upper);
 void advance(void);
 int every(int hours);

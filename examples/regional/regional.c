@@ -1,47 +1,59 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
-/* A regional forecast that writes GRIB2: all that a model in C needs to say. What it computes stands in model.c. */
+/* A regional forecast that writes GRIB2: all that a model in C needs to say. What it computes stands in
+ * model.c. */
 #include <stdio.h>
 #include <tailrace.h>
 
 #include "model.h"
 
-#define OK(call) do { if ((call) != TR_OK) return tr_error(); } while (0)     /* the same verdict on every rank */
+#define OK(call)                            \
+  do {                                      \
+    if ((call) != TR_OK) return tr_error(); \
+  } while (0)                             /* the same verdict on every rank */
 #define ML "levels=hybrid:1-40 vertical=" /* the file of a and b coefficients follows */
 #define NAME(s) s "_{base:%Y%m%d%H}+{lead:03h}.grib2", "base=2026-03-01T00:00Z "
 
-static const char *forecast(void) {
-    tr_layout *g; tr_stream *fc; tr_index lower[2], upper[2];
-    OK(tr_layout_block(2, (tr_index[]){NY, NX}, (tr_index[]){HALO, HALO}, &g));      /* C order: y, x */
-    OK(tr_layout_georeference(g, "sample=climate.grib2"));
-    OK(tr_layout_bounds(g, 1, lower, upper));
-    allocate_state(lower, upper);
-    OK(tr_stream_create(NAME("fc") "packing=ccsds centre=98", &fc));
-    OK(tr_stream_define(fc, "t",  g, TR_F32, ML "vcoord.txt accuracy=0.01"));
-    OK(tr_stream_define(fc, "u",  g, TR_F32, ML "vcoord.txt accuracy=0.05"));
-    OK(tr_stream_define(fc, "v",  g, TR_F32, ML "vcoord.txt accuracy=0.05"));
-    OK(tr_stream_define(fc, "sp", g, TR_F32, "levels=surface accuracy=1"));
-    OK(tr_stream_define(fc, "tp", g, TR_F32, "levels=surface accuracy=0.01 statistic=accum since=start"));
-    while (step < last) {
-        advance();
-        if (every(3)) {
-            tr_stream_begin(fc, step * dt);
-            tr_stream_put(fc, "t", t); tr_stream_put(fc, "u", u); tr_stream_put(fc, "v", v);
-            tr_stream_put(fc, "sp", ps); tr_stream_put(fc, "tp", rain);
-            OK(tr_stream_end(fc));                                            /* captured: t may change now */
-        }
+static const char* forecast(void) {
+  tr_layout* g;
+  tr_stream* fc;
+  tr_index lower[2], upper[2];
+  OK(tr_layout_block(2, (tr_index[]){NY, NX}, (tr_index[]){HALO, HALO}, &g)); /* C order: y, x */
+  OK(tr_layout_georeference(g, "sample=climate.grib2"));
+  OK(tr_layout_bounds(g, 1, lower, upper));
+  allocate_state(lower, upper);
+  OK(tr_stream_create(NAME("fc") "packing=ccsds centre=98", &fc));
+  OK(tr_stream_define(fc, "t", g, TR_F32, ML "vcoord.txt accuracy=0.01"));
+  OK(tr_stream_define(fc, "u", g, TR_F32, ML "vcoord.txt accuracy=0.05"));
+  OK(tr_stream_define(fc, "v", g, TR_F32, ML "vcoord.txt accuracy=0.05"));
+  OK(tr_stream_define(fc, "sp", g, TR_F32, "levels=surface accuracy=1"));
+  OK(tr_stream_define(fc, "tp", g, TR_F32, "levels=surface accuracy=0.01 statistic=accum since=start"));
+  while (step < last) {
+    advance();
+    if (every(3)) {
+      tr_stream_begin(fc, step * dt);
+      tr_stream_put(fc, "t", t);
+      tr_stream_put(fc, "u", u);
+      tr_stream_put(fc, "v", v);
+      tr_stream_put(fc, "sp", ps);
+      tr_stream_put(fc, "tp", rain);
+      OK(tr_stream_end(fc)); /* captured: t may change now */
     }
-    OK(tr_stream_close(&fc));                                                 /* durable, or why not */
-    OK(tr_layout_free(&g));
-    return NULL;
+  }
+  OK(tr_stream_close(&fc)); /* durable, or why not */
+  OK(tr_layout_free(&g));
+  return NULL;
 }
 
-int main(int argc, char **argv) {
-    MPI_Comm model; const char *why = NULL;
-    MPI_Init(&argc, &argv);
-    if (tr_init(MPI_COMM_WORLD, &model, NULL) != TR_OK) why = tr_error();
-    else if (model != MPI_COMM_NULL) why = forecast();
-    if (why) fprintf(stderr, "%s\n", why);
-    if (tr_finalize() != TR_OK && !why) why = tr_error();                     /* closes what is still open */
-    MPI_Finalize();
-    return why != NULL;
+int main(int argc, char** argv) {
+  MPI_Comm model;
+  const char* why = NULL;
+  MPI_Init(&argc, &argv);
+  if (tr_init(MPI_COMM_WORLD, &model, NULL) != TR_OK)
+    why = tr_error();
+  else if (model != MPI_COMM_NULL)
+    why = forecast();
+  if (why) fprintf(stderr, "%s\n", why);
+  if (tr_finalize() != TR_OK && !why) why = tr_error(); /* closes what is still open */
+  MPI_Finalize();
+  return why != NULL;
 }

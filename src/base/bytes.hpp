@@ -20,8 +20,7 @@ using ByteVector = std::vector<std::byte>;
 class Packer {
  public:
   template <typename T>
-    requires std::is_trivially_copyable_v<T>
-  Packer& put(const T& value) {
+  requires std::is_trivially_copyable_v<T> Packer& put(const T& value) {
     const std::size_t size = bytes_.size();
     bytes_.resize(size + sizeof value);
     std::memcpy(bytes_.data() + size, &value, sizeof value);
@@ -34,8 +33,9 @@ class Packer {
     return *this;
   }
   template <typename T>
-    requires std::is_trivially_copyable_v<T>
-  Packer& put_list(std::span<const T> values) { return put_bytes(std::as_bytes(values)); }
+  requires std::is_trivially_copyable_v<T> Packer& put_list(std::span<const T> values) {
+    return put_bytes(std::as_bytes(values));
+  }
 
   [[nodiscard]] const ByteVector& bytes() const { return bytes_; }
   [[nodiscard]] ByteVector take() { return std::move(bytes_); }
@@ -51,8 +51,7 @@ class Unpacker {
   explicit Unpacker(std::span<const std::byte> bytes) : rest_(bytes) {}
 
   template <typename T>
-    requires std::is_trivially_copyable_v<T>
-  T get() {
+  requires std::is_trivially_copyable_v<T> T get() {
     T value{};
     if (!ok_ || rest_.size() < sizeof value) {
       ok_ = false;
@@ -77,8 +76,7 @@ class Unpacker {
     return {reinterpret_cast<const char*>(part.data()), part.size()};
   }
   template <typename T>
-    requires std::is_trivially_copyable_v<T>
-  std::vector<T> get_list() {
+  requires std::is_trivially_copyable_v<T> std::vector<T> get_list() {
     const auto part = get_bytes();
     std::vector<T> values(part.size() / sizeof(T));
     if (!values.empty()) std::memcpy(values.data(), part.data(), values.size() * sizeof(T));

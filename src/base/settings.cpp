@@ -120,13 +120,15 @@ constexpr std::array<Row, 13> kTable{{
       "slows storage to a stated rate, as `50MB/s` or `50MB/s,2ms`; for tests and benchmarks"},
      set_text<&Settings::throttle>},
     {{"fault", "", "fault plan", "",
-      "fails storage calls on purpose, for tests: `rank=2 nth=3 fault=enospc calls=write,sync for=good` (rank of "
+      "fails storage calls on purpose, for tests: `rank=2 nth=3 fault=enospc calls=write,sync for=good` "
+      "(rank of "
       "the world, all without it; faults eio, enospc, edquot, eintr, short)"},
      set_text<&Settings::fault>},
     {{"target", "posix", "choice", "", "how bytes reach storage: `posix` or `uring` (Linux io_uring)"},
      set_target},
     {{"progress_sleep_us", "0", "count", "microseconds",
-      "longest sleep of a server between two looks for messages; 0: chosen (500 for a single server, else 100)"},
+      "longest sleep of a server between two looks for messages; 0: chosen (500 for a single server, else "
+      "100)"},
      set_count<&Settings::progress_sleep_us, 1'000'000>},
     {{"huge_pages", "on", "switch", "", "asks for huge pages for the staging memory"},
      set_switch<&Settings::huge_pages>},

@@ -15,20 +15,20 @@ namespace tailrace {
 /// What kind of thing went wrong. The values are the TR_ERR_* codes of the C face: append only.
 enum class Code : std::int32_t {
   ok = 0,
-  argument = 1,     // a value that the call does not take
-  settings = 2,     // a bad key or value in TAILRACE_* or an options string
-  state = 3,        // a call that makes no sense now (put outside a step, use after close)
-  order = 4,        // ranks that called different things, or in different order
-  layout = 5,       // gaps, overlaps, indices out of range, an array of the wrong shape
-  format = 6,       // the file format cannot hold what was asked, or a key reads back differently
-  data = 7,         // NaN, Inf, values outside of what the packing holds
-  io = 8,           // storage failed; error_number() is the errno
-  space = 9,        // storage or a quota is full
-  memory = 10,      // the budget or the node's memory is too small
-  mpi = 11,         // MPI itself failed
-  timeout = 12,     // a wait that was given a limit
-  unsupported = 13, // not in this build, or not on this system
-  corrupt = 14,     // a file whose bytes contradict themselves
+  argument = 1,      // a value that the call does not take
+  settings = 2,      // a bad key or value in TAILRACE_* or an options string
+  state = 3,         // a call that makes no sense now (put outside a step, use after close)
+  order = 4,         // ranks that called different things, or in different order
+  layout = 5,        // gaps, overlaps, indices out of range, an array of the wrong shape
+  format = 6,        // the file format cannot hold what was asked, or a key reads back differently
+  data = 7,          // NaN, Inf, values outside of what the packing holds
+  io = 8,            // storage failed; error_number() is the errno
+  space = 9,         // storage or a quota is full
+  memory = 10,       // the budget or the node's memory is too small
+  mpi = 11,          // MPI itself failed
+  timeout = 12,      // a wait that was given a limit
+  unsupported = 13,  // not in this build, or not on this system
+  corrupt = 14,      // a file whose bytes contradict themselves
 };
 
 /// Where an error began. The verdict that all ranks return is the error with the lowest cause.
@@ -110,7 +110,7 @@ auto guarded(Body&& body) -> decltype(body()) {
 }  // namespace tailrace
 
 /// Leaves the enclosing function with the status of `expression` if that is an error.
-#define TR_TRY(expression)                                          \
-  do {                                                              \
+#define TR_TRY(expression)                                                                    \
+  do {                                                                                        \
     if (::tailrace::Status tr_status_ = (expression); !tr_status_.is_ok()) return tr_status_; \
   } while (0)

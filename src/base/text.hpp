@@ -11,8 +11,7 @@ namespace text_detail {
 inline void append(std::string& out, std::string_view part) { out += part; }
 inline void append(std::string& out, char part) { out += part; }
 template <std::integral T>
-  requires(!std::same_as<T, char>)
-void append(std::string& out, T part) { out += std::to_string(part); }
+requires(!std::same_as<T, char>) void append(std::string& out, T part) { out += std::to_string(part); }
 void append(std::string& out, double part);
 }  // namespace text_detail
 

@@ -51,18 +51,22 @@ int finish(session::Session& session, const std::string& call, Result<Layout> ma
 }
 
 template <typename Make>
-int make_layout(const char* name, int ndims, const tr_index* shape, const tr_index* halo, const std::string& details,
-                tr_layout** out, Make make) {
+int make_layout(const char* name, int ndims, const tr_index* shape, const tr_index* halo,
+                const std::string& details, tr_layout** out, Make make) {
   session::Session* const session = session_for(name);
   if (session == nullptr) return TR_ERR_STATE;
   const Status status = check_arguments(ndims, shape, halo, out);
   const int shown = status.is_ok() ? ndims : 0;
-  const std::string call = cat(name, "(", list_text(shape, shown), ", halo ", list_text(halo, shown), details, ")");
+  const std::string call =
+      cat(name, "(", list_text(shape, shown), ", halo ", list_text(halo, shown), details, ")");
   Result<Layout> made = status.is_ok() ? make(*session) : Result<Layout>(status);
-  return finish(*session, call, std::move(made), status.is_ok() ? list_of(halo, ndims) : std::vector<Index>(), out);
+  return finish(*session, call, std::move(made), status.is_ok() ? list_of(halo, ndims) : std::vector<Index>(),
+                out);
 }
 
-std::span<const std::byte> bytes_of(const std::vector<Index>& values) { return std::as_bytes(std::span(values)); }
+std::span<const std::byte> bytes_of(const std::vector<Index>& values) {
+  return std::as_bytes(std::span(values));
+}
 
 std::vector<Index> indices_in(const ByteVector& bytes) {
   std::vector<Index> values(bytes.size() / sizeof(Index));
@@ -70,8 +74,8 @@ std::vector<Index> indices_in(const ByteVector& bytes) {
   return values;
 }
 
-/// Each rank knows its own indices: who has how many is gathered, and that every element is owned once is checked where the
-/// element's watcher is, so that no rank holds more than its share.
+/// Each rank knows its own indices: who has how many is gathered, and that every element is owned once is
+/// checked where the element's watcher is, so that no rank holds more than its share.
 int make_indexed(session::Session& session, const std::string& call, std::vector<Index> shape,
                  Result<std::vector<Index>> given, tr_layout** out) {
   Index elements = 1;
@@ -99,7 +103,8 @@ int make_indexed(session::Session& session, const std::string& call, std::vector
   std::vector<Index> counts;
   for (const ByteVector& bytes : verdict.contributions) counts.push_back(indices_in(bytes)[0]);
   std::vector<Index> own = *given;
-  Result<Layout> made = Layout::indexed_part(std::move(shape), session.rank(), std::move(*given), std::move(counts));
+  Result<Layout> made =
+      Layout::indexed_part(std::move(shape), session.rank(), std::move(*given), std::move(counts));
   if (mine.is_ok()) mine = made.status();
   verdict = session.agree({mine.in(call), call, {}});
   if (!verdict.status.is_ok()) return fail(verdict.status);
@@ -113,7 +118,8 @@ int tr_layout_block(int ndims, const tr_index* shape, const tr_index* halo, tr_l
   return tr_layout_block_grid(ndims, shape, halo, nullptr, layout);
 }
 
-int tr_layout_block_grid(int ndims, const tr_index* shape, const tr_index* halo, const int* grid, tr_layout** layout) {
+int tr_layout_block_grid(int ndims, const tr_index* shape, const tr_index* halo, const int* grid,
+                         tr_layout** layout) {
   const int shown = ndims >= 1 && ndims <= most_dimensions ? ndims : 0;
   return make_layout("tr_layout_block", ndims, shape, halo, cat(", grid ", list_text(grid, shown)), layout,
                      [&](session::Session& session) {
@@ -128,8 +134,8 @@ int tr_layout_block_cyclic(int ndims, const tr_index* shape, const tr_index* blo
                      cat(", block ", list_text(block, shown), ", grid ", list_text(grid, shown)), layout,
                      [&](session::Session& session) -> Result<Layout> {
                        if (block == nullptr) return Status(Code::argument, "`block` is a null pointer");
-                       return Layout::block_cyclic(list_of(shape, ndims), session.ranks(), list_of(block, ndims),
-                                                   list_of(grid, ndims));
+                       return Layout::block_cyclic(list_of(shape, ndims), session.ranks(),
+                                                   list_of(block, ndims), list_of(grid, ndims));
                      });
 }
 
@@ -148,13 +154,15 @@ int tr_layout_weighted(int ndims, const tr_index* shape, const tr_index* halo, c
                        std::vector<std::vector<double>> lists;
                        Index coordinates = 1;
                        for (int d = 0; d < ndims; ++d) {
-                         if (weights[d] == nullptr) return Status(Code::argument, cat("weights[", d, "] is a null pointer"));
+                         if (weights[d] == nullptr)
+                           return Status(Code::argument, cat("weights[", d, "] is a null pointer"));
                          lists.push_back(list_of(weights[d], grid[d]));
                          coordinates *= grid[d];
                        }
                        if (coordinates != session.ranks()) {
-                         return Status(Code::argument, cat("the processor grid has ", coordinates, " coordinates for ",
-                                                           session.ranks(), " compute ranks"));
+                         return Status(Code::argument,
+                                       cat("the processor grid has ", coordinates, " coordinates for ",
+                                           session.ranks(), " compute ranks"));
                        }
                        return Layout::weighted(list_of(shape, ndims), std::move(lists));
                      });
@@ -169,7 +177,8 @@ int tr_layout_boxes(int ndims, const tr_index* shape, const tr_index* halo, cons
   if (status.is_ok() && (lower == nullptr || upper == nullptr)) {
     status = Status(Code::argument, "`lower` or `upper` is a null pointer");
   }
-  const std::string call = cat("tr_layout_boxes(", list_text(shape, shown), ", halo ", list_text(halo, shown), ")");
+  const std::string call =
+      cat("tr_layout_boxes(", list_text(shape, shown), ", halo ", list_text(halo, shown), ")");
   // A rank whose arguments are bad votes all the same: the others wait for it here.
   comm::Vote vote{status.in(call), call, {}};
   if (status.is_ok()) {
@@ -184,7 +193,8 @@ int tr_layout_boxes(int ndims, const tr_index* shape, const tr_index* halo, cons
     const std::vector<Index> both = indices_in(bytes);
     boxes.push_back({{both.begin(), both.begin() + ndims}, {both.begin() + ndims, both.end()}});
   }
-  return finish(*session, call, Layout::boxes(list_of(shape, ndims), std::move(boxes)), list_of(halo, ndims), layout);
+  return finish(*session, call, Layout::boxes(list_of(shape, ndims), std::move(boxes)), list_of(halo, ndims),
+                layout);
 }
 
 int tr_layout_indexed(int ndims, const tr_index* shape, tr_index count, const tr_index* indices, int base,
@@ -207,9 +217,9 @@ int tr_layout_indexed(int ndims, const tr_index* shape, tr_index count, const tr
 }
 
 int tr_layout_replicated(int ndims, const tr_index* shape, tr_layout** layout) {
-  return make_layout("tr_layout_replicated", ndims, shape, nullptr, "", layout, [&](session::Session& session) {
-    return Layout::replicated(list_of(shape, ndims), session.ranks());
-  });
+  return make_layout(
+      "tr_layout_replicated", ndims, shape, nullptr, "", layout,
+      [&](session::Session& session) { return Layout::replicated(list_of(shape, ndims), session.ranks()); });
 }
 
 int tr_layout_callback(int ndims, const tr_index* shape, int (*owner)(const tr_index* index, void* context),
@@ -221,8 +231,9 @@ int tr_layout_callback(int ndims, const tr_index* shape, int (*owner)(const tr_i
   if (status.is_ok() && owner == nullptr) status = Status(Code::argument, "`owner` is a null pointer");
   Result<std::vector<Index>> given = status;
   if (status.is_ok()) {
-    given = layout::indices_by_callback(list_of(shape, ndims), session->ranks(), session->rank(),
-                                        [&](std::span<const Index> index) { return owner(index.data(), context); });
+    given = layout::indices_by_callback(
+        list_of(shape, ndims), session->ranks(), session->rank(),
+        [&](std::span<const Index> index) { return owner(index.data(), context); });
   }
   const std::string call = cat("tr_layout_callback(", list_text(shape, shown), ")");
   return make_indexed(*session, call, list_of(shape, shown), std::move(given), layout);
@@ -235,8 +246,9 @@ int tr_layout_bounds(const tr_layout* layout, int with_halo, tr_index* lower, tr
     return fail(Status(Code::argument, "tr_layout_bounds: a null pointer"));
   }
   if (!layout->placed.layout.is_box()) {
-    return fail(Status(Code::state, cat("tr_layout_bounds: what a rank owns of a ", layout->placed.layout.kind(),
-                                        " layout is no box; tr_layout_count tells how much it is")));
+    return fail(
+        Status(Code::state, cat("tr_layout_bounds: what a rank owns of a ", layout->placed.layout.kind(),
+                                " layout is no box; tr_layout_count tells how much it is")));
   }
   const layout::Box box = layout->placed.layout.box(session->rank());
   for (std::size_t d = 0; d < box.lower.size(); ++d) {
@@ -250,7 +262,8 @@ int tr_layout_bounds(const tr_layout* layout, int with_halo, tr_index* lower, tr
 int tr_layout_count(const tr_layout* layout, tr_index* count) {
   session::Session* const session = session_for("tr_layout_count");
   if (session == nullptr) return TR_ERR_STATE;
-  if (layout == nullptr || count == nullptr) return fail(Status(Code::argument, "tr_layout_count: a null pointer"));
+  if (layout == nullptr || count == nullptr)
+    return fail(Status(Code::argument, "tr_layout_count: a null pointer"));
   *count = layout->placed.layout.count(session->rank());
   return TR_OK;
 }

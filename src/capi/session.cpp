@@ -12,11 +12,13 @@ namespace {
 
 thread_local std::string last_error;
 
-/// MPI calls this when a program finalizes it (MPI 3.1, 8.7.1). A session that is still open then would leave servers waiting for ever.
+/// MPI calls this when a program finalizes it (MPI 3.1, 8.7.1). A session that is still open then would leave
+/// servers waiting for ever.
 int on_finalize(MPI_Comm, int, void*, void*) {
   if (state().session == nullptr) return MPI_SUCCESS;
-  std::fprintf(stderr, "tailrace: MPI_Finalize was called before tr_finalize: what was not durable yet is lost. Call "
-                       "tr_finalize on every rank first.\n");
+  std::fprintf(stderr,
+               "tailrace: MPI_Finalize was called before tr_finalize: what was not durable yet is lost. Call "
+               "tr_finalize on every rank first.\n");
   MPI_Abort(MPI_COMM_WORLD, 1);
   return MPI_SUCCESS;
 }
@@ -55,7 +57,8 @@ int fail(const Status& status) {
 
 session::Session* session_for(const char* call) {
   if (state().session != nullptr) return state().session.get();
-  fail(Status(Code::state, cat(call, ": ", state().served ? "this rank was a server" : "tr_init comes first")));
+  fail(Status(Code::state,
+              cat(call, ": ", state().served ? "this rank was a server" : "tr_init comes first")));
   return nullptr;
 }
 
@@ -75,7 +78,8 @@ int tr_init(MPI_Comm world, MPI_Comm* compute, const char* options) {
   if (compute == nullptr) return fail(Status(Code::argument, "tr_init: `compute` is a null pointer"));
   *compute = MPI_COMM_NULL;
   if (state().session != nullptr) return fail(Status(Code::state, "tr_init: the session is open already"));
-  Result<std::unique_ptr<session::Session>> made = session::Session::create(world, options, streams::make_ledger);
+  Result<std::unique_ptr<session::Session>> made =
+      session::Session::create(world, options, streams::make_ledger);
   if (!made.is_ok()) return fail(made.status().in("tr_init"));
   watch_for_finalize();
   state().served = false;
@@ -111,8 +115,10 @@ int tr_finalize(void) {
 
 void tr_log(const char* message) {
   int rank = 0;
-  if (state().session != nullptr) rank = state().session->rank();
-  else MPI_Comm_rank(MPI_COMM_WORLD, &rank);  // tr_init itself may have failed
+  if (state().session != nullptr)
+    rank = state().session->rank();
+  else
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);  // tr_init itself may have failed
   if (rank != 0) return;
   std::fprintf(stderr, "%s\n", message);
 }

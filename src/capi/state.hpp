@@ -21,9 +21,9 @@ namespace tailrace::capi {
 /// What the library holds in this process: one session at a time.
 struct State {
   std::unique_ptr<session::Session> session;
-  std::vector<tr_stream*> streams;       // open ones, in the order of creation (the same on every rank)
+  std::vector<tr_stream*> streams;  // open ones, in the order of creation (the same on every rank)
   std::int64_t layouts_made = 0;
-  bool served = false;                   // a server rank that has returned from its work
+  bool served = false;  // a server rank that has returned from its work
 };
 State& state();
 

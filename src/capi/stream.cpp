@@ -15,7 +15,8 @@ std::string text_of(const char* text) { return text == nullptr ? "" : text; }
 streams::Stream* stream_of(tr_stream* handle, const char* call) {
   if (session_for(call) == nullptr) return nullptr;
   const auto& open = state().streams;
-  if (handle != nullptr && std::find(open.begin(), open.end(), handle) != open.end()) return handle->stream.get();
+  if (handle != nullptr && std::find(open.begin(), open.end(), handle) != open.end())
+    return handle->stream.get();
   fail(Status(Code::state, cat(call, ": not an open stream")));
   return nullptr;
 }
@@ -27,14 +28,16 @@ int tr_stream_create(const char* pattern, const char* options, tr_stream** strea
   if (session == nullptr) return TR_ERR_STATE;
   if (stream == nullptr) return fail(Status(Code::argument, "tr_stream_create: `stream` is a null pointer"));
   *stream = nullptr;
-  Result<std::unique_ptr<streams::Stream>> made = streams::Stream::create(*session, text_of(pattern), text_of(options));
+  Result<std::unique_ptr<streams::Stream>> made =
+      streams::Stream::create(*session, text_of(pattern), text_of(options));
   if (!made.is_ok()) return fail(made.status());
   *stream = new tr_stream{std::move(*made)};
   state().streams.push_back(*stream);
   return TR_OK;
 }
 
-int tr_stream_define(tr_stream* stream, const char* field, const tr_layout* layout, int type, const char* options) {
+int tr_stream_define(tr_stream* stream, const char* field, const tr_layout* layout, int type,
+                     const char* options) {
   streams::Stream* const open = stream_of(stream, "tr_stream_define");
   if (open == nullptr) return TR_ERR_STATE;
   const auto* placed = layout == nullptr ? nullptr : &layout->placed;
@@ -60,7 +63,8 @@ int tr_stream_put_array(tr_stream* stream, const char* field, const void* data, 
   streams::Stream* const open = stream_of(stream, "tr_stream_put_array");
   if (open == nullptr) return TR_ERR_STATE;
   if (ndims < 0 || (ndims > 0 && extents == nullptr)) {
-    open->latch(Status(Code::argument, cat("tr_stream_put_array('", text_of(field), "'): no extents were given")));
+    open->latch(
+        Status(Code::argument, cat("tr_stream_put_array('", text_of(field), "'): no extents were given")));
     return TR_OK;
   }
   streams::ArrayShape shape;
@@ -80,7 +84,8 @@ int tr_stream_wait(tr_stream* stream, int event) {
   streams::Stream* const open = stream_of(stream, "tr_stream_wait");
   if (open == nullptr) return TR_ERR_STATE;
   if (event != TR_CAPTURED && event != TR_DURABLE) {
-    return fail(Status(Code::argument, cat("tr_stream_wait: event ", event, " is neither TR_CAPTURED nor TR_DURABLE")));
+    return fail(Status(Code::argument,
+                       cat("tr_stream_wait: event ", event, " is neither TR_CAPTURED nor TR_DURABLE")));
   }
   return result(open->wait(event == TR_DURABLE));
 }

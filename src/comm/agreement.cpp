@@ -68,8 +68,9 @@ void Agreements::merge(Ballot& ballot, const Status& status, std::string call, i
     const std::string& second = mine_first ? call : ballot.call;
     const int low = std::min(ballot.call_rank, call_rank);
     const int high = std::max(ballot.call_rank, call_rank);
-    Status differs(Code::order, cat("ranks disagree: rank ", low, " calls ", first, " while rank ", high, " calls ",
-                                    second, "; collective calls must be the same on all ranks, in the same order"));
+    Status differs(Code::order,
+                   cat("ranks disagree: rank ", low, " calls ", first, " while rank ", high, " calls ",
+                       second, "; collective calls must be the same on all ranks, in the same order"));
     ballot.status = first_cause(ballot.status, differs.at({-1, -1, high}));
     ballot.call = first;
     ballot.call_rank = low;
@@ -103,7 +104,8 @@ void Agreements::advance(std::uint64_t number, Ballot& ballot) {
 void Agreements::decide(std::uint64_t number, Ballot& ballot, Verdict verdict) {
   std::vector<std::pair<int, ByteVector>> list;
   for (std::size_t rank = 0; rank < verdict.contributions.size(); ++rank) {
-    if (!verdict.contributions[rank].empty()) list.emplace_back(static_cast<int>(rank), verdict.contributions[rank]);
+    if (!verdict.contributions[rank].empty())
+      list.emplace_back(static_cast<int>(rank), verdict.contributions[rank]);
   }
   Packer out;
   out.put(verdict_message).put(number);
@@ -124,8 +126,8 @@ bool Agreements::on_message(std::uint32_t kind, int source, Unpacker& in) {
     std::string call = in.get_text();
     const int call_rank = in.get<int>();
     merge(ballot, status, std::move(call), call_rank, unpack_contributions(in));
-    ballot.heard.push_back(static_cast<int>(
-        std::find(members_.begin(), members_.end(), source) - members_.begin()));
+    ballot.heard.push_back(
+        static_cast<int>(std::find(members_.begin(), members_.end(), source) - members_.begin()));
     advance(number, ballot);
     return true;
   }

@@ -15,19 +15,20 @@ namespace tailrace::comm {
 /// What one rank brings to a collective call.
 struct Vote {
   Status status;
-  std::string call;           // the operation and its arguments: all ranks must bring the same text
-  ByteVector contribution;    // handed to all ranks with the verdict
+  std::string call;         // the operation and its arguments: all ranks must bring the same text
+  ByteVector contribution;  // handed to all ranks with the verdict
 };
 
 /// What all ranks take away: the same on each.
 struct Verdict {
-  Status status;              // OK if all passed, else the error with the lowest cause; Code::order if calls differ
+  Status status;  // OK if all passed, else the error with the lowest cause; Code::order if calls differ
   std::vector<ByteVector> contributions;  // by group rank
 };
 
-/// Agreements among the ranks 0 .. size-1 of a group: votes travel up a binomial tree, the verdict down again. A state machine
-/// without a wait in it: `post` votes, `on_message` takes what arrives, `verdict` is there when it is there.
-/// Every rank must post in the same order; a rank that has an error posts it: nobody skips a vote.
+/// Agreements among the ranks 0 .. size-1 of a group: votes travel up a binomial tree, the verdict down
+/// again. A state machine without a wait in it: `post` votes, `on_message` takes what arrives, `verdict` is
+/// there when it is there. Every rank must post in the same order; a rank that has an error posts it: nobody
+/// skips a vote.
 class Agreements {
  public:
   static constexpr std::uint32_t vote_message = 1;
@@ -42,14 +43,15 @@ class Agreements {
   bool on_message(std::uint32_t kind, int source, Unpacker& in);
   /// The verdict of agreement `number`, once; nothing while it is still open.
   std::optional<Verdict> take(std::uint64_t number);
-  /// Group ranks (direct children in the tree, with all below them) whose votes are still missing here: for the watchdog.
+  /// Group ranks (direct children in the tree, with all below them) whose votes are still missing here: for
+  /// the watchdog.
   [[nodiscard]] std::vector<int> missing(std::uint64_t number) const;
 
  private:
   struct Ballot {
     bool posted = false;
     bool passed_up = false;
-    std::vector<int> heard;               // children
+    std::vector<int> heard;  // children
     Status status;
     std::string call;
     int call_rank = -1;

@@ -44,8 +44,10 @@ class GoingToSleep {
   /// The result of a look (either kind): with work there is no reason to sleep.
   void looked(bool moved, Doorbell& bell) {
     if (moved && next_ == Next::look_again) bell.cancel();
-    if (moved) next_ = Next::look;
-    else next_ = next_ == Next::look ? Next::take_ticket : Next::park;
+    if (moved)
+      next_ = Next::look;
+    else
+      next_ = next_ == Next::look ? Next::take_ticket : Next::park;
   }
   void take_ticket(Doorbell& bell) {
     ticket_ = bell.ticket();

@@ -17,23 +17,24 @@ struct Descriptor {
   enum class Kind : std::uint32_t { begin = 1, piece = 2, end = 3, close = 4, farewell = 5 };
   Kind kind = Kind::begin;
   std::uint32_t stream = 0;
-  std::int64_t step = 0;        // begin, piece, end
-  std::int64_t lead = 0;        // begin
-  std::int32_t field = 0;       // piece
-  std::int32_t level = 0;       // piece
-  std::uint64_t position = 0;   // where its bytes lie: ring position (counted on for ever), or a view's number
-  std::int64_t bytes = 0;       // piece: packed elements; end: a packed Status, empty if all went well
-  std::int64_t stamp = 0;       // clock of the rank's node when it was published
+  std::int64_t step = 0;       // begin, piece, end
+  std::int64_t lead = 0;       // begin
+  std::int32_t field = 0;      // piece
+  std::int32_t level = 0;      // piece
+  std::uint64_t position = 0;  // where its bytes lie: ring position (counted on for ever), or a view's number
+  std::int64_t bytes = 0;      // piece: packed elements; end: a packed Status, empty if all went well
+  std::int64_t stamp = 0;      // clock of the rank's node when it was published
 };
 
-/// The shared part of a lane: one producer (a compute rank), up to `most_readers` consumers (the servers of its node).
+/// The shared part of a lane: one producer (a compute rank), up to `most_readers` consumers (the servers of
+/// its node).
 struct LaneHeader {
   static constexpr int most_readers = 32;
-  static constexpr std::uint64_t descriptors = 4096;  // a power of two
-  alignas(64) std::atomic<std::uint64_t> head{0};     // descriptors published
+  static constexpr std::uint64_t descriptors = 4096;            // a power of two
+  alignas(64) std::atomic<std::uint64_t> head{0};               // descriptors published
   alignas(64) std::atomic<std::uint64_t> tail[most_readers]{};  // descriptors that reader r is done with
-  alignas(64) Doorbell space;                          // rung by readers
-  std::int64_t capacity = 0;                           // bytes of the data ring
+  alignas(64) Doorbell space;                                   // rung by readers
+  std::int64_t capacity = 0;                                    // bytes of the data ring
   std::int32_t readers = 1;
   alignas(64) Descriptor ring[descriptors];
 };
@@ -46,7 +47,8 @@ struct NodeBells {
 /// Writes into a lane. Never blocks: what does not fit is refused and tried again by the caller.
 class LaneProducer {
  public:
-  LaneProducer(LaneHeader* header, std::byte* data, NodeBells* bells) : header_(header), data_(data), bells_(bells) {}
+  LaneProducer(LaneHeader* header, std::byte* data, NodeBells* bells)
+      : header_(header), data_(data), bells_(bells) {}
   /// Room for `bytes` contiguous bytes and one descriptor; nullptr if readers must release some first.
   [[nodiscard]] std::byte* reserve(Bytes bytes);
   /// Makes the reserved bytes and their descriptor visible, and wakes the readers.
@@ -62,11 +64,11 @@ class LaneProducer {
   std::byte* data_;
   NodeBells* bells_;
   std::uint64_t head_ = 0;
-  std::uint64_t position_ = 0;         // next free byte, counted on for ever
-  std::uint64_t reserved_ = 0;         // where the last reservation begins
-  std::uint64_t freed_ = 0;            // bytes before this were released by all readers
-  std::uint64_t reclaimed_ = 0;        // descriptors before this were released
-  std::deque<std::uint64_t> ends_;     // end position of each unreleased descriptor
+  std::uint64_t position_ = 0;      // next free byte, counted on for ever
+  std::uint64_t reserved_ = 0;      // where the last reservation begins
+  std::uint64_t freed_ = 0;         // bytes before this were released by all readers
+  std::uint64_t reclaimed_ = 0;     // descriptors before this were released
+  std::deque<std::uint64_t> ends_;  // end position of each unreleased descriptor
 };
 
 /// What one server reads of a lane.
@@ -76,7 +78,8 @@ class LaneReader {
   /// Descriptors published so far; numbers go on for ever.
   [[nodiscard]] virtual std::uint64_t head() const = 0;
   [[nodiscard]] virtual const Descriptor& at(std::uint64_t number) const = 0;
-  /// The packed bytes of a descriptor. `scratch` is used where they must be packed first. Called by worker threads.
+  /// The packed bytes of a descriptor. `scratch` is used where they must be packed first. Called by worker
+  /// threads.
   [[nodiscard]] virtual std::span<const std::byte> bytes(std::uint64_t number, ByteVector& scratch) const = 0;
   /// Everything before `number` is no longer needed by this reader.
   virtual void release(std::uint64_t number) = 0;

@@ -51,13 +51,16 @@ void MpiTransport::free() {
 
 std::int64_t MpiTransport::now() const {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch()).count();
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 void MpiTransport::send(int destination, Channel channel, ByteVector bytes) {
   if (destination == rank_) {
-    if (channel == Channel::control) own_control_.push_back({rank_, std::move(bytes)});
-    else own_data_.push_back(std::move(bytes));
+    if (channel == Channel::control)
+      own_control_.push_back({rank_, std::move(bytes)});
+    else
+      own_data_.push_back(std::move(bytes));
     return;
   }
   // A part of the largest size announces another one, so that no message needs a header (and no copy for it).
@@ -70,7 +73,8 @@ void MpiTransport::send(int destination, Channel channel, ByteVector bytes) {
     out.size = part;
     unsent_ += part;
     check(MPI_Isend(whole->data() + at, static_cast<int>(part), MPI_BYTE, destination, tag_of(channel), comm_,
-                    &out.request), "MPI_Isend");
+                    &out.request),
+          "MPI_Isend");
   }
 }
 
@@ -110,7 +114,8 @@ bool MpiTransport::probe(int source, int tag, std::list<Incoming>& into) {
   const std::size_t filled = incoming.bytes.size();
   incoming.bytes.resize(filled + static_cast<std::size_t>(size));
   incoming.continues = size == largest_part;
-  check(MPI_Imrecv(incoming.bytes.data() + filled, size, MPI_BYTE, &message, &incoming.request), "MPI_Imrecv");
+  check(MPI_Imrecv(incoming.bytes.data() + filled, size, MPI_BYTE, &message, &incoming.request),
+        "MPI_Imrecv");
   return true;
 }
 

@@ -80,7 +80,8 @@ Result<int> accept_own(int listener) {
     if (peer < 0) return io_error("accept", memory_name, errno);
     ucred who{};
     socklen_t length = sizeof who;
-    if (::getsockopt(peer, SOL_SOCKET, SO_PEERCRED, &who, &length) == 0 && who.uid == ::geteuid()) return peer;
+    if (::getsockopt(peer, SOL_SOCKET, SO_PEERCRED, &who, &length) == 0 && who.uid == ::geteuid())
+      return peer;
     ::close(peer);
   }
 }
@@ -209,7 +210,8 @@ Bytes available_memory() {
   return available;
 }
 
-Result<std::unique_ptr<NodeMemory>> NodeMemory::create(MPI_Comm node, std::span<const Bytes> bytes, bool huge_pages) {
+Result<std::unique_ptr<NodeMemory>> NodeMemory::create(MPI_Comm node, std::span<const Bytes> bytes,
+                                                       bool huge_pages) {
   std::unique_ptr<NodeMemory> memory(new NodeMemory());
   if (const Status status = memory->open(node, bytes, huge_pages); !status.is_ok()) return status;
   return memory;
@@ -246,8 +248,10 @@ Status NodeMemory::map(int descriptor, int rank, bool huge_pages) {
   const Bytes own = offsets_[static_cast<std::size_t>(rank) + 1] - offset;
   if (own == 0) return {};
   if (const int error = ::posix_fallocate(descriptor, offset, own); error != 0) {
-    return Status(Code::memory, cat("staging memory of ", own, " bytes is not to be had on this node (",
-                                    std::string_view(std::strerror(error)), "): set TAILRACE_STAGING lower"), error);
+    return Status(Code::memory,
+                  cat("staging memory of ", own, " bytes is not to be had on this node (",
+                      std::string_view(std::strerror(error)), "): set TAILRACE_STAGING lower"),
+                  error);
   }
   // Page tables too: a first touch inside a capture would cost as much as the capture itself.
   if (::madvise(base_ + offset, static_cast<std::size_t>(own), MADV_POPULATE_WRITE) != 0) {

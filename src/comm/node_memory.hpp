@@ -3,8 +3,8 @@
 
 #include <mpi.h>
 
-#include <span>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/status.hpp"
@@ -12,19 +12,22 @@
 
 namespace tailrace::comm {
 
-/// Memory that the ranks of one node share: one sealed memfd, handed round over a socket (SCM_RIGHTS, unix(7)), so that
-/// it has no name and nothing is left behind when processes are killed. Its pages exist before it is used
-/// (fallocate(2)): a full memory is an error here and never a SIGBUS later.
+/// Memory that the ranks of one node share: one sealed memfd, handed round over a socket (SCM_RIGHTS,
+/// unix(7)), so that it has no name and nothing is left behind when processes are killed. Its pages exist
+/// before it is used (fallocate(2)): a full memory is an error here and never a SIGBUS later.
 class NodeMemory {
  public:
-  /// Collective over `node` (ranks of one node, order kept). Rank i gets `bytes[i]` bytes, allocated and prefaulted by itself.
-  /// The same Status on every rank.
-  static Result<std::unique_ptr<NodeMemory>> create(MPI_Comm node, std::span<const Bytes> bytes, bool huge_pages);
+  /// Collective over `node` (ranks of one node, order kept). Rank i gets `bytes[i]` bytes, allocated and
+  /// prefaulted by itself. The same Status on every rank.
+  static Result<std::unique_ptr<NodeMemory>> create(MPI_Comm node, std::span<const Bytes> bytes,
+                                                    bool huge_pages);
   ~NodeMemory();
   NodeMemory(const NodeMemory&) = delete;
   NodeMemory& operator=(const NodeMemory&) = delete;
 
-  [[nodiscard]] std::byte* part(int node_rank) const { return base_ + offsets_[static_cast<std::size_t>(node_rank)]; }
+  [[nodiscard]] std::byte* part(int node_rank) const {
+    return base_ + offsets_[static_cast<std::size_t>(node_rank)];
+  }
   [[nodiscard]] Bytes size() const { return offsets_.back(); }
   [[nodiscard]] bool has_huge_pages() const { return huge_; }
 
@@ -37,7 +40,8 @@ class NodeMemory {
   bool huge_ = false;
 };
 
-/// Bytes that this node can still give: the smallest of MemAvailable (proc(5)) and what the cgroup's memory limit leaves.
+/// Bytes that this node can still give: the smallest of MemAvailable (proc(5)) and what the cgroup's memory
+/// limit leaves.
 Bytes available_memory();
 
 }  // namespace tailrace::comm

@@ -19,7 +19,8 @@ bool LaneSender::advance() {
     const auto capacity = static_cast<std::uint64_t>(lane_.header()->capacity);
     Packer out;
     out.put(kind_).put(descriptor);
-    out.put_bytes({lane_.data() + descriptor.position % capacity, static_cast<std::size_t>(descriptor.bytes)});
+    out.put_bytes(
+        {lane_.data() + descriptor.position % capacity, static_cast<std::size_t>(descriptor.bytes)});
     transport_.send(server_, Channel::data, out.take());
   }
   return moved;
@@ -30,7 +31,8 @@ void LaneMirror::take(Unpacker& in) {
   const auto bytes = in.get_bytes();
   const auto capacity = static_cast<std::uint64_t>(lane_.header()->capacity);
   if (!bytes.empty()) std::memcpy(lane_.data() + descriptor.position % capacity, bytes.data(), bytes.size());
-  descriptor.stamp = transport_.now();  // clocks of two nodes cannot be compared: time to durable counts from here
+  descriptor.stamp =
+      transport_.now();  // clocks of two nodes cannot be compared: time to durable counts from here
   if (descriptor.kind == Descriptor::Kind::farewell) farewell_ = head_;
   lane_.header()->ring[head_ % LaneHeader::descriptors] = descriptor;
   lane_.header()->head.store(++head_, std::memory_order_release);

@@ -40,8 +40,8 @@ class LaneSender {
   std::uint64_t sent_ = 0;
 };
 
-/// The server's end: a ring of the same size, in which each piece lies at the same position. The rank never sends
-/// what would not fit, so that a message always has its place.
+/// The server's end: a ring of the same size, in which each piece lies at the same position. The rank never
+/// sends what would not fit, so that a message always has its place.
 class LaneMirror {
  public:
   LaneMirror(const PrivateLane& lane, Transport& transport, int rank)

@@ -25,7 +25,8 @@ class Transport {
   virtual ~Transport() = default;
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int size() const = 0;
-  /// Messages of one sender to one receiver on one channel arrive in the order sent. Sending to oneself works.
+  /// Messages of one sender to one receiver on one channel arrive in the order sent. Sending to oneself
+  /// works.
   virtual void send(int destination, Channel channel, ByteVector bytes) = 0;
   /// Moves pending sends and receives on; true if something completed.
   virtual bool progress() = 0;

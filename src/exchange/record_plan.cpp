@@ -12,8 +12,10 @@ RecordPlan::RecordPlan(layout::Layout layout, const Roster& roster, int me)
     rows_.push_back(layout_.rows(c));
     if (counts_.back() == 0) continue;
     const int home = roster.home[static_cast<std::size_t>(c)];
-    if (roster.sees(me, c)) read_here_.push_back(c);
-    else if (std::find(senders_.begin(), senders_.end(), home) == senders_.end()) senders_.push_back(home);
+    if (roster.sees(me, c))
+      read_here_.push_back(c);
+    else if (std::find(senders_.begin(), senders_.end(), home) == senders_.end())
+      senders_.push_back(home);
     if (home != me) continue;
     for (int owner = 0; owner < roster.servers(); ++owner) {
       if (!roster.sees(owner, c)) sent_to_[static_cast<std::size_t>(owner)].push_back(c);

@@ -10,8 +10,8 @@
 
 namespace tailrace::exchange {
 
-/// How the pieces of one layout come together as whole records on a server: the fixed schedule from the compute
-/// ranks' layout to "all of it here". Immutable once built; shared by all fields of the layout.
+/// How the pieces of one layout come together as whole records on a server: the fixed schedule from the
+/// compute ranks' layout to "all of it here". Immutable once built; shared by all fields of the layout.
 class RecordPlan {
  public:
   RecordPlan(layout::Layout layout, const Roster& roster, int me);
@@ -24,7 +24,9 @@ class RecordPlan {
   /// Servers that send this one the pieces of lanes that it does not see.
   [[nodiscard]] const std::vector<int>& senders() const { return senders_; }
   /// Compute ranks whose pieces this server sends to `owner`.
-  [[nodiscard]] const std::vector<int>& sent_to(int owner) const { return sent_to_[static_cast<std::size_t>(owner)]; }
+  [[nodiscard]] const std::vector<int>& sent_to(int owner) const {
+    return sent_to_[static_cast<std::size_t>(owner)];
+  }
 
  private:
   layout::Layout layout_;

@@ -5,8 +5,8 @@
 
 namespace tailrace::exchange {
 
-/// Who is who in a session. Compute ranks and servers are numbered from 0 each; with 0 server ranks every compute rank
-/// is its own server (`self_served`).
+/// Who is who in a session. Compute ranks and servers are numbered from 0 each; with 0 server ranks every
+/// compute rank is its own server (`self_served`).
 struct Roster {
   std::vector<int> compute_transport;  // transport rank of compute rank c
   std::vector<int> server_transport;   // transport rank of server s

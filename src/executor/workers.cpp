@@ -20,7 +20,8 @@ namespace tailrace::executor {
 static_assert(sizeof(fenv_t) <= 64);
 
 DefaultFloatingPoint::DefaultFloatingPoint() {
-  // fegetenv of x86-64 keeps MXCSR, so that flush-to-zero set by -Ofast start-up code is saved and cleared too.
+  // fegetenv of x86-64 keeps MXCSR, so that flush-to-zero set by -Ofast start-up code is saved and cleared
+  // too.
   fenv_t current;
   std::fegetenv(&current);
   std::memcpy(saved_, &current, sizeof current);
@@ -68,10 +69,12 @@ class ThreadWorkers final : public Workers {
     pthread_sigmask(SIG_SETMASK, &all, &before);  // the threads inherit it: signals belong to the program
     Status status;
     try {
-      for (int worker = 0; worker < threads; ++worker) threads_.emplace_back([this, worker] { run(compute_, worker); });
+      for (int worker = 0; worker < threads; ++worker)
+        threads_.emplace_back([this, worker] { run(compute_, worker); });
       threads_.emplace_back([this, threads] { run(storage_, threads); });
     } catch (const std::system_error& error) {
-      status = Status(Code::memory, cat("cannot start ", threads, " worker threads: ", std::string_view(error.what())));
+      status = Status(Code::memory,
+                      cat("cannot start ", threads, " worker threads: ", std::string_view(error.what())));
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return status;

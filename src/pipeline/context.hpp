@@ -32,7 +32,7 @@ class OpenFiles {
   static constexpr std::size_t most_open = 16;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<storage::File>> files_;
-  std::deque<std::string> order_;   // oldest first
+  std::deque<std::string> order_;  // oldest first
 };
 
 /// One lane as a server reads it: how far it has looked, and which descriptors it still needs.
@@ -63,16 +63,17 @@ class LaneCursor {
 struct Context {
   comm::Transport& transport;
   const exchange::Roster& roster;
-  int me = 0;                                   // server number
+  int me = 0;  // server number
   executor::Workers& workers;
   OpenFiles& files;
-  std::map<int, LaneCursor> lanes;              // by compute rank: the lanes that this server sees
-  Bytes workspace = 0;                          // bytes for assembly, encoders and messages
-  int streams = 0;                              // open ones, which share the workspace
+  std::map<int, LaneCursor> lanes;  // by compute rank: the lanes that this server sees
+  Bytes workspace = 0;              // bytes for assembly, encoders and messages
+  int streams = 0;                  // open ones, which share the workspace
   Statistics& statistics;
   std::function<Result<std::unique_ptr<Ledger>>(const Opening&)> make_ledger;
-  std::map<int, std::map<std::string, Counters>> said{};  // by homed compute rank and stream: with their last end of step
-  bool news = false;                            // a step became durable since the last report
+  std::map<int, std::map<std::string, Counters>>
+      said{};         // by homed compute rank and stream: with their last end of step
+  bool news = false;  // a step became durable since the last report
 
   [[nodiscard]] Bytes workspace_per_stream() const { return workspace / (streams > 0 ? streams : 1); }
   void send_to_server(int server, const Packer& message) {

@@ -21,23 +21,26 @@ struct StepEntry {
   std::int64_t step = 0;
   std::int64_t lead = 0;
   std::string path;
-  Bytes begin = 0;   // offset of its first record
-  Bytes end = 0;     // size of the file with this step
+  Bytes begin = 0;  // offset of its first record
+  Bytes end = 0;    // size of the file with this step
   std::vector<RecordEntry> records;
 };
 
-/// The files of one stream as its root keeps them: which file a step goes to, what is committed in it, and what happens when a file
-/// is complete. Except path_of, methods touch storage: they run on worker threads, one at a time.
+/// The files of one stream as its root keeps them: which file a step goes to, what is committed in it, and
+/// what happens when a file is complete. Except path_of, methods touch storage: they run on worker threads,
+/// one at a time.
 class Ledger {
  public:
   virtual ~Ledger() = default;
   /// Local and quick: the file of the step with this lead.
   virtual Result<std::string> path_of(std::int64_t lead) = 0;
-  /// Creates the file and its index (directory entry durable), after checking that `expected` bytes have room; the offset at which its first step goes.
+  /// Creates the file and its index (directory entry durable), after checking that `expected` bytes have
+  /// room; the offset at which its first step goes.
   virtual Result<Bytes> begin_file(const std::string& path, std::int64_t lead, Bytes expected) = 0;
   /// The step's bytes are on storage: writes its index record and makes it durable.
   virtual Status commit(const StepEntry& step) = 0;
-  /// Takes back what a failed step left behind: the file ends at `size` again, or vanishes if nothing was ever committed in it.
+  /// Takes back what a failed step left behind: the file ends at `size` again, or vanishes if nothing was
+  /// ever committed in it.
   virtual Status cut(const std::string& path, Bytes size) = 0;
   /// No step will follow in this file: manifest, ready marker, hook.
   virtual Status finish_file(const std::string& path) = 0;

@@ -12,22 +12,22 @@ namespace tailrace::pipeline {
 
 /// First word of every control message; 1 and 2 belong to comm::Agreements.
 enum class Message : std::uint32_t {
-  open = 10,      // compute rank 0 -> servers: a stream and all its definitions
-  sequence = 11,  // root -> servers: put order
-  ended = 12,     // server -> root: its compute ranks ended a step
-  encoded = 13,   // owner -> root: a chunk's size
-  place = 14,     // root -> owner: where a chunk goes
-  written = 15,   // owner -> root
-  sync = 16,      // root -> owners: fsync a file
-  synced = 17,    // owner -> root
-  decided = 18,   // root -> servers: a verdict to pass on
-  verdict = 25,   // server -> its compute ranks
-  closed = 19,    // server -> root: its compute ranks closed the stream
-  credit = 20,    // server -> compute rank without a server on its node: descriptors it is done with
-  farewell = 21,  // server with compute ranks -> server 0: they have left; how many streams they had
-  finish = 22,    // server 0 -> servers: all ranks have left; how many streams there were
-  statistics = 23,// everyone -> server 0: counters of the report
-  so_far = 26,    // server -> server 0: the counters of its ranks while the run goes on
+  open = 10,         // compute rank 0 -> servers: a stream and all its definitions
+  sequence = 11,     // root -> servers: put order
+  ended = 12,        // server -> root: its compute ranks ended a step
+  encoded = 13,      // owner -> root: a chunk's size
+  place = 14,        // root -> owner: where a chunk goes
+  written = 15,      // owner -> root
+  sync = 16,         // root -> owners: fsync a file
+  synced = 17,       // owner -> root
+  decided = 18,      // root -> servers: a verdict to pass on
+  verdict = 25,      // server -> its compute ranks
+  closed = 19,       // server -> root: its compute ranks closed the stream
+  credit = 20,       // server -> compute rank without a server on its node: descriptors it is done with
+  farewell = 21,     // server with compute ranks -> server 0: they have left; how many streams they had
+  finish = 22,       // server 0 -> servers: all ranks have left; how many streams there were
+  statistics = 23,   // everyone -> server 0: counters of the report
+  so_far = 26,       // server -> server 0: the counters of its ranks while the run goes on
   layout_part = 24,  // compute rank -> servers: its indices of an indexed layout
 };
 
@@ -65,14 +65,14 @@ struct Policy {
 /// A stream with all its definitions, sent to every server before the first step.
 struct Opening {
   std::uint32_t stream = 0;
-  int reference = 0;               // the compute rank whose puts are the put order
+  int reference = 0;  // the compute rank whose puts are the put order
   codec::StreamDefinition definition;
   Policy policy;
-  std::string ledger;              // what the streams face needs to keep the files, packed by it
+  std::string ledger;  // what the streams face needs to keep the files, packed by it
   std::vector<codec::FieldDefinition> fields;
-  std::vector<int> layout_of;      // per field: index into layouts
-  std::vector<ByteVector> layouts; // packed; of those in parts the shape alone
-  std::vector<char> in_parts;      // 1: every compute rank sends its own indices (Message::layout_part)
+  std::vector<int> layout_of;       // per field: index into layouts
+  std::vector<ByteVector> layouts;  // packed; of those in parts the shape alone
+  std::vector<char> in_parts;       // 1: every compute rank sends its own indices (Message::layout_part)
 
   void pack(Packer& out) const;
   static Result<Opening> unpack(Unpacker& in);

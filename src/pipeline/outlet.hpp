@@ -11,12 +11,14 @@
 
 namespace tailrace::pipeline {
 
-/// Where a compute rank's calls go in: capture. Nothing here blocks; what finds no room is refused and tried again.
+/// Where a compute rank's calls go in: capture. Nothing here blocks; what finds no room is refused and tried
+/// again.
 class Outlet {
  public:
   virtual ~Outlet() = default;
-  /// Captures one level of a field from the array at `base`. `descriptor` has stream, step, field and level. With `may_lend` the
-  /// array stays as it is until the end of the step, and need not be copied where the caller itself will encode it.
+  /// Captures one level of a field from the array at `base`. `descriptor` has stream, step, field and level.
+  /// With `may_lend` the array stays as it is until the end of the step, and need not be copied where the
+  /// caller itself will encode it.
   virtual bool put(comm::Descriptor descriptor, const std::shared_ptr<const layout::MemoryMap>& map,
                    const std::byte* base, bool may_lend) = 0;
   /// Publishes a descriptor with bytes of its own (begin, end, close, farewell).
@@ -32,7 +34,8 @@ class Outlet {
   virtual void credit(std::uint64_t) {}
 };
 
-/// Packs into the ring of a lane: in memory shared with the node's servers, or, with a sender, on its way to another node.
+/// Packs into the ring of a lane: in memory shared with the node's servers, or, with a sender, on its way to
+/// another node.
 class RingOutlet final : public Outlet {
  public:
   explicit RingOutlet(comm::LaneProducer producer) : producer_(producer) {}
@@ -56,8 +59,8 @@ class RingOutlet final : public Outlet {
   std::unique_ptr<comm::LaneSender> sender_;
 };
 
-/// Lends instead of copying: with 0 servers the caller's memory stays as it is until the end of the step, and pieces are packed
-/// when they are sent or assembled.
+/// Lends instead of copying: with 0 servers the caller's memory stays as it is until the end of the step, and
+/// pieces are packed when they are sent or assembled.
 class LentLane {
  public:
   struct Entry {
@@ -67,7 +70,7 @@ class LentLane {
     ByteVector bytes;
   };
   std::deque<Entry> entries;
-  std::uint64_t first = 0;   // number of entries.front()
+  std::uint64_t first = 0;  // number of entries.front()
 };
 
 class LendingOutlet final : public Outlet {

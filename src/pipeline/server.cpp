@@ -15,8 +15,8 @@ using comm::Descriptor;
 Server::Server(comm::Transport& transport, const exchange::Roster& roster, executor::Workers& workers,
                OpenFiles& files, Statistics& statistics, Setup setup)
     : roster_(roster),
-      context_{transport, roster_, setup.me, workers, files, {}, setup.workspace, 0, statistics,
-               std::move(setup.make_ledger)},
+      context_{transport, roster_,         setup.me, workers,    files,
+               {},        setup.workspace, 0,        statistics, std::move(setup.make_ledger)},
       mirrors_(std::move(setup.mirrors)),
       on_statistics_(std::move(setup.on_statistics)),
       reporting_(setup.reporting) {
@@ -28,33 +28,49 @@ Server::Server(comm::Transport& transport, const exchange::Roster& roster, execu
   }
 }
 
-// ---- messages ----------------------------------------------------------------------------------------------------------
+// ---- messages
+// ----------------------------------------------------------------------------------------------------------
 
 bool Server::on_message(std::uint32_t kind, int source, Unpacker& in) {
   switch (static_cast<Message>(kind)) {
-    case Message::open: on_open(in); return true;
-    case Message::layout_part: on_layout_part(in); return true;
-    case Message::sequence: on_sequence(in); return true;
+    case Message::open:
+      on_open(in);
+      return true;
+    case Message::layout_part:
+      on_layout_part(in);
+      return true;
+    case Message::sequence:
+      on_sequence(in);
+      return true;
     case Message::ended:
     case Message::encoded:
     case Message::place:
     case Message::written:
     case Message::sync:
     case Message::synced:
-    case Message::closed: on_stream_message(static_cast<Message>(kind), source, in); return true;
-    case Message::decided: on_decided(in); return true;
-    case Message::statistics: gathered_[source] = Statistics::unpack(in); return true;
+    case Message::closed:
+      on_stream_message(static_cast<Message>(kind), source, in);
+      return true;
+    case Message::decided:
+      on_decided(in);
+      return true;
+    case Message::statistics:
+      gathered_[source] = Statistics::unpack(in);
+      return true;
     case Message::farewell:
       ++homes_left_;
       streams_in_all_ = in.get<std::int64_t>();
       return true;
-    case Message::so_far: on_so_far(in); return true;
+    case Message::so_far:
+      on_so_far(in);
+      return true;
     case Message::finish:
       finishing_ = true;
       streams_in_all_ = in.get<std::int64_t>();
       return true;
     case Message::verdict:
-    case Message::credit: return false;
+    case Message::credit:
+      return false;
   }
   return false;
 }
@@ -137,8 +153,10 @@ void Server::open(Opening opening) {
     early_.erase(early);
     for (const auto& [kind, bytes] : messages) {
       Unpacker message(bytes);
-      if (kind == Message::sequence) on_sequence(message);
-      else on_decided(message);
+      if (kind == Message::sequence)
+        on_sequence(message);
+      else
+        on_decided(message);
     }
   }
   if (const auto early = early_pieces_.find(id); early != early_pieces_.end()) {
@@ -165,7 +183,8 @@ void Server::on_sequence(Unpacker& in) {
   stream->second.server->on_sequence(entries);
 }
 
-/// A server without ranks of its own may hear a verdict before it hears of the stream: they come from different ranks.
+/// A server without ranks of its own may hear a verdict before it hears of the stream: they come from
+/// different ranks.
 void Server::on_decided(Unpacker& in) {
   const auto rest = in.rest();
   const auto id = in.get<std::uint32_t>();
@@ -184,18 +203,34 @@ void Server::on_stream_message(Message kind, int source, Unpacker& in) {
   if (found == streams_.end()) return;
   Stream& stream = found->second;
   switch (kind) {
-    case Message::ended: stream.root->on_ended(in); break;
-    case Message::encoded: stream.root->on_encoded(source, in); break;
-    case Message::written: stream.root->on_written(in); break;
-    case Message::synced: stream.root->on_synced(in); break;
-    case Message::closed: stream.root->on_closed(); break;
-    case Message::place: stream.server->on_place(in); break;
-    case Message::sync: stream.server->on_sync(in); break;
-    default: break;
+    case Message::ended:
+      stream.root->on_ended(in);
+      break;
+    case Message::encoded:
+      stream.root->on_encoded(source, in);
+      break;
+    case Message::written:
+      stream.root->on_written(in);
+      break;
+    case Message::synced:
+      stream.root->on_synced(in);
+      break;
+    case Message::closed:
+      stream.root->on_closed();
+      break;
+    case Message::place:
+      stream.server->on_place(in);
+      break;
+    case Message::sync:
+      stream.server->on_sync(in);
+      break;
+    default:
+      break;
   }
 }
 
-// ---- one pass ------------------------------------------------------------------------------------------------------------
+// ---- one pass
+// ------------------------------------------------------------------------------------------------------------
 
 bool Server::advance() {
   bool moved = context_.workers.poll();
@@ -274,10 +309,13 @@ bool Server::poll_data() {
   }
   for (const int server : senders_) {
     const int rank = roster_.server_transport[static_cast<std::size_t>(server)];
-    moved = take_data(rank, [&] {
-      return std::any_of(streams_.begin(), streams_.end(),
-                         [&](const auto& stream) { return stream.second.server->waits_for(server); });
-    }) || moved;
+    moved = take_data(rank,
+                      [&] {
+                        return std::any_of(streams_.begin(), streams_.end(), [&](const auto& stream) {
+                          return stream.second.server->waits_for(server);
+                        });
+                      }) ||
+            moved;
   }
   return moved;
 }
@@ -310,7 +348,8 @@ bool Server::take_data(int source, const std::function<bool()>& wanted) {
 /// Tells server 0 the counters after a commit, at most once a second.
 bool Server::report_so_far() {
   constexpr std::int64_t second = 1'000'000'000;
-  if (!reporting_ || told_ || !context_.news || context_.transport.now() - reported_at_ < second) return false;
+  if (!reporting_ || told_ || !context_.news || context_.transport.now() - reported_at_ < second)
+    return false;
   context_.news = false;
   reported_at_ = context_.transport.now();
   Packer out;
@@ -363,8 +402,8 @@ bool Server::leave() {
     context_.statistics.pack(out);
     context_.send_to_server(0, out);
   }
-  const std::size_t everybody =
-      static_cast<std::size_t>(roster_.self_served ? roster_.servers() : roster_.servers() + roster_.computes());
+  const std::size_t everybody = static_cast<std::size_t>(
+      roster_.self_served ? roster_.servers() : roster_.servers() + roster_.computes());
   if (!over_ && told_ && (context_.me != 0 || gathered_.size() == everybody)) {
     over_ = moved = true;
     if (context_.me == 0 && on_statistics_) on_statistics_(gathered_);

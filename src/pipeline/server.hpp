@@ -10,23 +10,25 @@
 
 namespace tailrace::pipeline {
 
-/// One server of a session: reads its lanes, and drives every stream. A state machine without a wait in it; the same class
-/// runs on a server rank, inside a compute rank's own calls (0 servers), and in the simulated world.
+/// One server of a session: reads its lanes, and drives every stream. A state machine without a wait in it;
+/// the same class runs on a server rank, inside a compute rank's own calls (0 servers), and in the simulated
+/// world.
 class Server {
  public:
   struct Setup {
     int me = 0;
-    std::map<int, std::unique_ptr<comm::LaneReader>> lanes;            // by compute rank
-    std::map<int, std::unique_ptr<comm::LaneMirror>> mirrors;          // by compute rank: lanes from other nodes
+    std::map<int, std::unique_ptr<comm::LaneReader>> lanes;    // by compute rank
+    std::map<int, std::unique_ptr<comm::LaneMirror>> mirrors;  // by compute rank: lanes from other nodes
     Bytes workspace = 0;
     std::function<Result<std::unique_ptr<Ledger>>(const Opening&)> make_ledger;
     /// Whether counters travel to server 0 during the run.
     bool reporting = false;
-    /// On server 0 only: what everybody had to tell so far (after commits, at most once a second), and when all have left.
+    /// On server 0 only: what everybody had to tell so far (after commits, at most once a second), and when
+    /// all have left.
     std::function<void(const std::map<int, Statistics>&)> on_statistics;
   };
-  Server(comm::Transport& transport, const exchange::Roster& roster, executor::Workers& workers, OpenFiles& files,
-         Statistics& statistics, Setup setup);
+  Server(comm::Transport& transport, const exchange::Roster& roster, executor::Workers& workers,
+         OpenFiles& files, Statistics& statistics, Setup setup);
 
   /// True if the message was one for servers; `kind` was already taken from `in`.
   bool on_message(std::uint32_t kind, int source, Unpacker& in);
@@ -41,7 +43,7 @@ class Server {
   struct Stream {
     std::unique_ptr<StreamServer> server;
     std::unique_ptr<StreamRoot> root;
-    std::vector<SequenceEntry> fresh;     // not sent yet
+    std::vector<SequenceEntry> fresh;  // not sent yet
   };
 
   void on_open(Unpacker& in);
@@ -66,24 +68,26 @@ class Server {
   std::map<int, std::unique_ptr<comm::LaneMirror>> mirrors_;
   std::function<void(const std::map<int, Statistics>&)> on_statistics_;
   std::map<std::uint32_t, Stream> streams_;
-  std::map<std::uint32_t, Opening> pending_;                 // parts of their layouts are still to come
-  std::map<std::uint32_t, std::map<std::pair<int, int>, std::vector<Index>>> parts_;  // stream -> (layout, rank) -> indices
-  std::map<std::uint32_t, std::vector<std::pair<Message, ByteVector>>> early_;   // sequences of streams not opened here yet
+  std::map<std::uint32_t, Opening> pending_;  // parts of their layouts are still to come
+  std::map<std::uint32_t, std::map<std::pair<int, int>, std::vector<Index>>>
+      parts_;  // stream -> (layout, rank) -> indices
+  std::map<std::uint32_t, std::vector<std::pair<Message, ByteVector>>>
+      early_;  // sequences of streams not opened here yet
   std::map<std::uint32_t, std::map<std::uint64_t, std::vector<ByteVector>>> early_pieces_;
-  std::vector<int> senders_;                                 // servers that ever send data here
+  std::vector<int> senders_;  // servers that ever send data here
   int homed_ = 0;
-  int left_ = 0;                                             // homed ranks that said farewell
+  int left_ = 0;  // homed ranks that said farewell
   bool said_farewell_ = false;
-  int homes_ = 0;                                            // servers with compute ranks of their own
-  int homes_left_ = 0;                                       // on server 0
+  int homes_ = 0;       // servers with compute ranks of their own
+  int homes_left_ = 0;  // on server 0
   std::int64_t streams_done_ = 0;
   std::int64_t streams_in_all_ = 0;
-  bool finishing_ = false;                                   // server 0 said so
-  bool told_ = false;                                        // statistics sent
-  std::map<int, Statistics> gathered_;                       // by transport rank
+  bool finishing_ = false;              // server 0 said so
+  bool told_ = false;                   // statistics sent
+  std::map<int, Statistics> gathered_;  // by transport rank
   bool reporting_ = false;
   std::int64_t reported_at_ = 0;
-  std::map<int, Statistics> so_far_;                         // by transport rank, on server 0
+  std::map<int, Statistics> so_far_;  // by transport rank, on server 0
   bool over_ = false;
 };
 

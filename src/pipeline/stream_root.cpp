@@ -14,7 +14,11 @@ using Kind = SequenceEntry::Kind;
 
 StreamRoot::StreamRoot(Context& context, const Opening& opening, const codec::Codec& codec,
                        std::unique_ptr<Ledger> ledger, Status broken)
-    : context_(context), opening_(opening), codec_(codec), ledger_(std::move(ledger)), broken_(std::move(broken)) {
+    : context_(context),
+      opening_(opening),
+      codec_(codec),
+      ledger_(std::move(ledger)),
+      broken_(std::move(broken)) {
   std::set<int> homes(context.roster.home.begin(), context.roster.home.end());
   homes_ = static_cast<int>(homes.size());
   for (std::size_t i = 0; i < opening.fields.size(); ++i) {
@@ -29,12 +33,17 @@ std::string StreamRoot::step_text(const Step& step) const {
   return cat("stream ", stream_name(opening_), ", step at lead ", step.entry.lead, " s");
 }
 
-// ---- put order ------------------------------------------------------------------------------------------------------
+// ---- put order
+// ------------------------------------------------------------------------------------------------------
 
 void StreamRoot::on_reference(const Descriptor& descriptor, std::vector<SequenceEntry>& fresh) {
   switch (descriptor.kind) {
-    case Descriptor::Kind::begin: begin_step(descriptor, fresh); break;
-    case Descriptor::Kind::piece: add_record(descriptor, fresh); break;
+    case Descriptor::Kind::begin:
+      begin_step(descriptor, fresh);
+      break;
+    case Descriptor::Kind::piece:
+      add_record(descriptor, fresh);
+      break;
     case Descriptor::Kind::end: {
       close_chunk(fresh);
       Step& step = steps_.at(current_step_);
@@ -48,7 +57,8 @@ void StreamRoot::on_reference(const Descriptor& descriptor, std::vector<Sequence
       break;
     }
     case Descriptor::Kind::close:
-    case Descriptor::Kind::farewell: break;
+    case Descriptor::Kind::farewell:
+      break;
   }
 }
 
@@ -105,8 +115,12 @@ void StreamRoot::add_record(const Descriptor& descriptor, std::vector<SequenceEn
   entry.step = current_step_;
   entry.lead = step.entry.lead;
   switch (statistic.since) {
-    case codec::Statistic::Since::start: entry.interval_start = 0; break;
-    case codec::Statistic::Since::last_output: entry.interval_start = previous_lead_; break;
+    case codec::Statistic::Since::start:
+      entry.interval_start = 0;
+      break;
+    case codec::Statistic::Since::last_output:
+      entry.interval_start = previous_lead_;
+      break;
     case codec::Statistic::Since::duration:
       entry.interval_start = std::max<std::int64_t>(0, entry.lead - statistic.duration_seconds);
       break;
@@ -124,7 +138,8 @@ void StreamRoot::close_chunk(std::vector<SequenceEntry>& fresh) {
   fresh.push_back(entry);
 }
 
-// ---- what servers report ----------------------------------------------------------------------------------------------
+// ---- what servers report
+// ----------------------------------------------------------------------------------------------
 
 void StreamRoot::on_ended(Unpacker& in) {
   const auto number = in.get<std::int64_t>();
@@ -184,7 +199,8 @@ void StreamRoot::on_synced(Unpacker& in) {
 
 void StreamRoot::on_closed() { ++closed_; }
 
-// ---- placing, settling, committing --------------------------------------------------------------------------------------
+// ---- placing, settling, committing
+// --------------------------------------------------------------------------------------
 
 bool StreamRoot::advance() {
   bool moved = place();
@@ -197,10 +213,10 @@ bool StreamRoot::advance() {
 void StreamRoot::run_on_ledger(std::function<Status(Ledger&)> task, std::function<void(const Status&)> done) {
   ledger_busy_ = true;
   context_.workers.submit_io([this, task = std::move(task)](int) { return task(*ledger_); },
-                          [this, done = std::move(done)](const Status& status) {
-                            ledger_busy_ = false;
-                            done(status);
-                          });
+                             [this, done = std::move(done)](const Status& status) {
+                               ledger_busy_ = false;
+                               done(status);
+                             });
 }
 
 /// Whether the step's file exists; begins it if not. A file that cannot be begun fails the step.
@@ -305,14 +321,17 @@ bool StreamRoot::commit() {
   warn_if_late(number, step);
   switch (step.state) {
     case Step::State::settled:
-      if (!step.status.is_ok() || !step.has_writes) decide(number, step);
-      else start_sync(number, step);
+      if (!step.status.is_ok() || !step.has_writes)
+        decide(number, step);
+      else
+        start_sync(number, step);
       return true;
     case Step::State::synced:
       if (ledger_busy_) return false;
       start_commit(number, step);
       return true;
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -333,7 +352,8 @@ void StreamRoot::start_commit(std::int64_t number, Step& step) {
       [entry = step.entry, synced = step.status, committed, cut](Ledger& ledger) -> Status {
         Status status = synced;
         if (status.is_ok()) status = ledger.commit(entry);
-        // What the index does not name must not stay in the file; that it could not be cut adds nothing to the verdict.
+        // What the index does not name must not stay in the file; that it could not be cut adds nothing to
+        // the verdict.
         if (!status.is_ok()) *cut = ledger.cut(entry.path, committed);
         return status;
       },
@@ -341,8 +361,10 @@ void StreamRoot::start_commit(std::int64_t number, Step& step) {
         Step& done = steps_.at(number);
         files_[path].broken = first_cause(files_[path].broken, *cut);
         done.status = first_cause(done.status, status.at({number, 1'000'002, -1}));
-        if (done.status.is_ok()) files_[path].committed = done.entry.end;
-        else take_back(number, path, done.status);
+        if (done.status.is_ok())
+          files_[path].committed = done.entry.end;
+        else
+          take_back(number, path, done.status);
         decide(number, done);
       });
 }
@@ -355,11 +377,12 @@ void StreamRoot::take_back(std::int64_t number, const std::string& path, const S
   for (auto& [later, step] : steps_) {
     if (later == number || step.entry.path != path || !step.has_writes) continue;
     settled = settled || step.state == Step::State::settled;
-    step.status = first_cause(
-        step.status, Status(why.code(), cat("not written, since the step before it in ", path, " failed: ", why.text()))
-                         .at({later, -1, -1}));
+    step.status = first_cause(step.status, Status(why.code(), cat("not written, since the step before it in ",
+                                                                  path, " failed: ", why.text()))
+                                               .at({later, -1, -1}));
   }
-  // A step that settles is cut then. One that has settled may have been written while, or after, the failed one was cut.
+  // A step that settles is cut then. One that has settled may have been written while, or after, the failed
+  // one was cut.
   if (!settled) return;
   file.cutting = true;
   run_on_ledger([path, size = file.committed](Ledger& ledger) { return ledger.cut(path, size); },

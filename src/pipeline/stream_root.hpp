@@ -11,12 +11,13 @@
 
 namespace tailrace::pipeline {
 
-/// What only one server does for a stream, the home of its reference rank: it turns that rank's puts into the put order, deals
-/// records out to owners, gives offsets, decides about each step and commits it. A state machine like StreamServer.
+/// What only one server does for a stream, the home of its reference rank: it turns that rank's puts into the
+/// put order, deals records out to owners, gives offsets, decides about each step and commits it. A state
+/// machine like StreamServer.
 class StreamRoot {
  public:
-  StreamRoot(Context& context, const Opening& opening, const codec::Codec& codec, std::unique_ptr<Ledger> ledger,
-             Status broken);
+  StreamRoot(Context& context, const Opening& opening, const codec::Codec& codec,
+             std::unique_ptr<Ledger> ledger, Status broken);
 
   /// The next descriptor of the reference rank: what it adds to the put order is appended to `fresh`.
   void on_reference(const comm::Descriptor& descriptor, std::vector<SequenceEntry>& fresh);
@@ -33,17 +34,17 @@ class StreamRoot {
     int owner = 0;
     bool poisoned = false;
     Status status;
-    std::vector<RecordEntry> records;   // offsets relative to the chunk until it is placed
+    std::vector<RecordEntry> records;  // offsets relative to the chunk until it is placed
   };
   struct Step {
     enum class State { open, cutting, settled, syncing, synced, committing };
     StepEntry entry;
     State state = State::open;
-    bool complete = false;              // its end is in the put order
-    int chunks = 0;                     // announced and not yet written or dropped
-    int ended = 0;                      // servers all of whose ranks ended it
+    bool complete = false;  // its end is in the put order
+    int chunks = 0;         // announced and not yet written or dropped
+    int ended = 0;          // servers all of whose ranks ended it
     bool accepted = false;
-    bool reported = false;              // its failure went out with its own accepted verdict
+    bool reported = false;  // its failure went out with its own accepted verdict
     bool poisoned = false;
     bool has_writes = false;
     std::set<int> writers;
@@ -55,11 +56,11 @@ class StreamRoot {
   struct File {
     bool begun = false;
     bool beginning = false;
-    bool cutting = false;               // nothing is placed meanwhile
-    Bytes end = 0;                      // behind the last step that was not dropped
-    Bytes committed = 0;                // behind the last step in the index
-    int steps = 0;                      // without a verdict yet
-    Status broken;                      // why nothing may be written into it any more
+    bool cutting = false;  // nothing is placed meanwhile
+    Bytes end = 0;         // behind the last step that was not dropped
+    Bytes committed = 0;   // behind the last step in the index
+    int steps = 0;         // without a verdict yet
+    Status broken;         // why nothing may be written into it any more
   };
 
   void begin_step(const comm::Descriptor& descriptor, std::vector<SequenceEntry>& fresh);
@@ -84,9 +85,9 @@ class StreamRoot {
   const Opening& opening_;
   const codec::Codec& codec_;
   std::unique_ptr<Ledger> ledger_;
-  Status broken_;                       // why no step can succeed
-  int homes_ = 0;                       // servers with compute ranks of their own
-  double step_cost_ = 0;                // predicted, all fields
+  Status broken_;         // why no step can succeed
+  int homes_ = 0;         // servers with compute ranks of their own
+  double step_cost_ = 0;  // predicted, all fields
   double chunk_cost_ = 0;
   double open_cost_ = 0;
   Bytes open_bound_ = 0;
@@ -102,7 +103,7 @@ class StreamRoot {
   std::int64_t settled_before_ = 0;     // steps below are settled: later ones may be placed
   std::map<std::string, File> files_;
   std::string current_path_;
-  std::deque<Status> unreported_;       // failures that no accepted verdict has carried yet
+  std::deque<Status> unreported_;  // failures that no accepted verdict has carried yet
   bool ledger_busy_ = false;
   int closed_ = 0;
   bool finished_ = false;

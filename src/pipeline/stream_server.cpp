@@ -11,7 +11,9 @@ namespace tailrace::pipeline {
 using comm::Descriptor;
 using Kind = SequenceEntry::Kind;
 
-std::string stream_name(const Opening& opening) { return opening.ledger.substr(0, opening.ledger.find('\n')); }
+std::string stream_name(const Opening& opening) {
+  return opening.ledger.substr(0, opening.ledger.find('\n'));
+}
 
 Result<std::unique_ptr<StreamServer>> StreamServer::create(Context& context, Opening opening) {
   std::unique_ptr<StreamServer> stream(new StreamServer(context, std::move(opening)));
@@ -29,7 +31,8 @@ Status StreamServer::prepare() {
     Unpacker in(packed);
     Result<layout::Layout> layout = layout::Layout::unpack(in);
     TR_TRY(layout.status());
-    plans_.push_back(std::make_shared<exchange::RecordPlan>(std::move(*layout), context_.roster, context_.me));
+    plans_.push_back(
+        std::make_shared<exchange::RecordPlan>(std::move(*layout), context_.roster, context_.me));
   }
   encoders_.resize(static_cast<std::size_t>(context_.workers.count()));
   assembled_.resize(encoders_.size());
@@ -51,7 +54,8 @@ std::string StreamServer::call_text(int c, int field, int level) const {
   return cat("rank ", c, " puts '", definition.name, "' (level ", level, ")");
 }
 
-// ---- the put order ------------------------------------------------------------------------------------------------
+// ---- the put order
+// ------------------------------------------------------------------------------------------------
 
 void StreamServer::on_sequence(std::span<const SequenceEntry> entries) {
   for (const SequenceEntry& entry : entries) {
@@ -63,7 +67,9 @@ void StreamServer::on_sequence(std::span<const SequenceEntry> entries) {
         step.first_record = end_record();
         break;
       }
-      case Kind::record: announce(entry); break;
+      case Kind::record:
+        announce(entry);
+        break;
       case Kind::end_chunk:
         if (const auto chunk = chunks_.find(entry.chunk); chunk != chunks_.end()) {
           chunk->second.closed = true;
@@ -117,15 +123,19 @@ void StreamServer::announce(const SequenceEntry& entry) {
   }
 }
 
-// ---- what the lanes bring ------------------------------------------------------------------------------------------
+// ---- what the lanes bring
+// ------------------------------------------------------------------------------------------
 
 bool StreamServer::on_descriptor(int c, const Descriptor& descriptor) {
   Lane& lane = lanes_[c];
   LaneCursor& cursor = context_.lanes.at(c);
   switch (descriptor.kind) {
-    case Descriptor::Kind::begin: return on_begin(c, lane, descriptor);
-    case Descriptor::Kind::piece: return on_piece(c, lane, descriptor);
-    case Descriptor::Kind::end: return on_end(c, lane, descriptor);
+    case Descriptor::Kind::begin:
+      return on_begin(c, lane, descriptor);
+    case Descriptor::Kind::piece:
+      return on_piece(c, lane, descriptor);
+    case Descriptor::Kind::end:
+      return on_end(c, lane, descriptor);
     case Descriptor::Kind::close: {
       const bool last = context_.roster.home[static_cast<std::size_t>(c)] == context_.me &&
                         ++closed_lanes_ == static_cast<int>(homed_.size());
@@ -133,7 +143,8 @@ bool StreamServer::on_descriptor(int c, const Descriptor& descriptor) {
       if (last) say(Message::closed, [](Packer&) {});
       break;
     }
-    case Descriptor::Kind::farewell: break;
+    case Descriptor::Kind::farewell:
+      break;
   }
   cursor.pass();
   cursor.finish(cursor.number() - 1);
@@ -148,8 +159,9 @@ bool StreamServer::on_begin(int c, Lane& lane, const Descriptor& descriptor) {
   lane.skipping = false;
   lane.status = {};
   if (descriptor.lead != found->second.lead) {
-    skip(c, lane, Status(Code::order, cat("rank ", c, " began the step at lead ", descriptor.lead, " s where rank ",
-                                          opening_.reference, " began lead ", found->second.lead, " s")));
+    skip(c, lane,
+         Status(Code::order, cat("rank ", c, " began the step at lead ", descriptor.lead, " s where rank ",
+                                 opening_.reference, " began lead ", found->second.lead, " s")));
   }
   LaneCursor& cursor = context_.lanes.at(c);
   cursor.pass();
@@ -178,15 +190,17 @@ bool StreamServer::on_piece(int c, Lane& lane, const Descriptor& descriptor) {
   const std::uint64_t end = step.complete ? step.end_record : end_record();
   if (!seek_own_record(c, lane, end)) {
     if (!step.complete) return false;
-    skip(c, lane, Status(Code::order, cat(call_text(c, descriptor.field, descriptor.level), " where rank ",
-                                          opening_.reference, " has ended the step at lead ", step.lead, " s")));
+    skip(c, lane,
+         Status(Code::order, cat(call_text(c, descriptor.field, descriptor.level), " where rank ",
+                                 opening_.reference, " has ended the step at lead ", step.lead, " s")));
     return take(false);
   }
   Record& record = this->record(lane.cursor);
   if (record.entry.field != descriptor.field || record.entry.level != descriptor.level) {
-    skip(c, lane, Status(Code::order, cat(call_text(c, descriptor.field, descriptor.level), " where ",
-                                          call_text(opening_.reference, record.entry.field, record.entry.level),
-                                          "; all ranks that own a part of them put fields in the same order")));
+    skip(c, lane,
+         Status(Code::order, cat(call_text(c, descriptor.field, descriptor.level), " where ",
+                                 call_text(opening_.reference, record.entry.field, record.entry.level),
+                                 "; all ranks that own a part of them put fields in the same order")));
     return take(false);
   }
   const bool needed = needs_piece(record, c);
@@ -203,8 +217,9 @@ bool StreamServer::on_end(int c, Lane& lane, const Descriptor& descriptor) {
   const std::uint64_t end = step.complete ? step.end_record : end_record();
   if (!lane.skipping && seek_own_record(c, lane, end)) {
     const Record& record = this->record(lane.cursor);
-    skip(c, lane, Status(Code::order, cat("rank ", c, " ended the step at lead ", step.lead, " s where ",
-                                          call_text(opening_.reference, record.entry.field, record.entry.level))));
+    skip(c, lane,
+         Status(Code::order, cat("rank ", c, " ended the step at lead ", step.lead, " s where ",
+                                 call_text(opening_.reference, record.entry.field, record.entry.level))));
   }
   if (!step.complete) return false;
   const std::int64_t number = lane.step;
@@ -264,7 +279,8 @@ void StreamServer::skip_announced(int c, Lane& lane) {
   for (; seek_own_record(c, lane, end); ++lane.cursor) poison(c, record(lane.cursor));
 }
 
-// ---- gathering and encoding -----------------------------------------------------------------------------------------
+// ---- gathering and encoding
+// -----------------------------------------------------------------------------------------
 
 void StreamServer::on_pieces(std::uint64_t number, Unpacker& in) {
   if (number >= end_record()) {
@@ -374,7 +390,8 @@ void StreamServer::encode(std::uint64_t number) {
   auto spent = std::make_shared<Counters>();
   const auto began = std::make_shared<std::int64_t>(0);
   const auto worker_of = std::make_shared<int>(0);
-  // The record stays where it is in the deque until it is done, and only this task reads its pieces meanwhile.
+  // The record stays where it is in the deque until it is done, and only this task reads its pieces
+  // meanwhile.
   context_.workers.submit(
       [this, &record, encoded, spent, began, worker_of](int worker) -> Status {
         *began = context_.transport.now();
@@ -397,7 +414,8 @@ void StreamServer::encode(std::uint64_t number) {
         total.encode += spent->encode;
         total.records += 1;
         total.workspace_peak = std::max(total.workspace_peak, held_);
-        context_.statistics.add_span("encode", 1 + *worker_of, *began, *began + spent->assemble + spent->encode);
+        context_.statistics.add_span("encode", 1 + *worker_of, *began,
+                                     *began + spent->assemble + spent->encode);
         on_encoded(number, encoded, status);
       });
 }
@@ -424,7 +442,8 @@ Status StreamServer::assemble_and_encode(int worker, const Record& record,
   const std::int64_t assembled = context_.transport.now();
   auto& encoder = encoders_[static_cast<std::size_t>(worker)];
   if (encoder == nullptr) encoder = codec_->encoder();
-  codec::RecordKey key{record.entry.field, record.entry.level, record.entry.lead, record.entry.interval_start};
+  codec::RecordKey key{record.entry.field, record.entry.level, record.entry.lead,
+                       record.entry.interval_start};
   out.bytes.reserve(static_cast<std::size_t>(codec_->encoded_bound(record.entry.field)));
   Status status = encoder->encode(key, whole.data(), elements, out.bytes);
   out.bytes.shrink_to_fit();
@@ -437,7 +456,8 @@ Status StreamServer::assemble_and_encode(int worker, const Record& record,
   return status.at({record.entry.step, record.operation, owner});
 }
 
-void StreamServer::on_encoded(std::uint64_t number, const std::shared_ptr<Encoded>& encoded, const Status& status) {
+void StreamServer::on_encoded(std::uint64_t number, const std::shared_ptr<Encoded>& encoded,
+                              const Status& status) {
   Record& record = this->record(number);
   finish_pieces(record);
   record.done = true;
@@ -481,7 +501,8 @@ std::string StreamServer::waiting_for() const {
     const Descriptor* front = context_.lanes.at(lane.first).front();
     return front != nullptr && front->stream == opening_.stream && front->kind != Descriptor::Kind::farewell;
   });
-  if (behind) text += cat(" ", opening_name_, ": others have come further than compute rank ", opening_.reference, ";");
+  if (behind)
+    text += cat(" ", opening_name_, ": others have come further than compute rank ", opening_.reference, ";");
   return text;
 }
 

@@ -11,9 +11,9 @@
 
 namespace tailrace::pipeline {
 
-/// One stream on one server: matches what the lanes bring with the announced put order, gathers the records that
-/// this server owns, encodes them on the workers and writes them where the root says. A state machine: every method returns
-/// at once, `advance` moves on what has become possible.
+/// One stream on one server: matches what the lanes bring with the announced put order, gathers the records
+/// that this server owns, encodes them on the workers and writes them where the root says. A state machine:
+/// every method returns at once, `advance` moves on what has become possible.
 class StreamServer {
  public:
   static Result<std::unique_ptr<StreamServer>> create(Context& context, Opening opening);
@@ -34,8 +34,11 @@ class StreamServer {
   void on_sync(Unpacker& in);
   void on_verdict(VerdictKind kind, std::int64_t step, const Status& status);
   bool advance();
-  /// Nothing comes any more: the verdict is known, and every lane that is read here has passed the stream's end.
-  [[nodiscard]] bool is_closed() const { return finished_ && ended_lanes_ == static_cast<int>(lanes_.size()); }
+  /// Nothing comes any more: the verdict is known, and every lane that is read here has passed the stream's
+  /// end.
+  [[nodiscard]] bool is_closed() const {
+    return finished_ && ended_lanes_ == static_cast<int>(lanes_.size());
+  }
   /// For the watchdog: compute ranks seen here that have not ended a step which others have; "" if none.
   [[nodiscard]] std::string waiting_for() const;
 
@@ -44,32 +47,32 @@ class StreamServer {
     std::int64_t lead = 0;
     std::int64_t previous_lead = 0;
     std::uint64_t first_record = 0;
-    std::uint64_t end_record = 0;   // valid once `complete`
+    std::uint64_t end_record = 0;  // valid once `complete`
     bool complete = false;
-    Status status;                  // of the compute ranks homed here
+    Status status;  // of the compute ranks homed here
     int ended = 0;
-    int lanes_ended = 0;            // of all lanes that are read here
-    bool durable = false;           // its last verdict is known
+    int lanes_ended = 0;                 // of all lanes that are read here
+    bool durable = false;                // its last verdict is known
     std::map<int, std::int64_t> stamps;  // when each homed rank ended it
   };
   struct Lane {
     std::int64_t step = -1;
-    std::uint64_t cursor = 0;       // the next record to match
-    bool skipping = false;          // after an error: what follows in this step is not used
+    std::uint64_t cursor = 0;  // the next record to match
+    bool skipping = false;     // after an error: what follows in this step is not used
     Status status;
   };
   struct Piece {
     int rank = 0;
-    std::uint64_t number = 0;       // descriptor, for pieces in a lane
-    ByteVector bytes;               // for pieces that arrived as a message
+    std::uint64_t number = 0;  // descriptor, for pieces in a lane
+    ByteVector bytes;          // for pieces that arrived as a message
     bool in_lane = false;
   };
   struct Record {
     SequenceEntry entry;
-    std::int64_t operation = 0;     // number within its step
-    int unmatched = 0;              // visible lanes with a share that have not come to it
-    int missing = 0;                // pieces still to come before it can be encoded or sent
-    std::set<int> senders;          // servers whose pieces are still to come
+    std::int64_t operation = 0;  // number within its step
+    int unmatched = 0;           // visible lanes with a share that have not come to it
+    int missing = 0;             // pieces still to come before it can be encoded or sent
+    std::set<int> senders;       // servers whose pieces are still to come
     std::vector<Piece> pieces;
     bool poisoned = false;
     bool started = false;
@@ -83,12 +86,12 @@ class StreamServer {
   struct Chunk {
     std::int64_t step = 0;
     std::vector<std::shared_ptr<Encoded>> records;
-    int open = 0;                   // records not encoded yet
+    int open = 0;  // records not encoded yet
     bool closed = false;
     bool reported = false;
     bool poisoned = false;
     Status status;
-    Bytes held = 0;                 // bytes that count against the workspace
+    Bytes held = 0;  // bytes that count against the workspace
   };
 
   StreamServer(Context& context, Opening opening) : context_(context), opening_(std::move(opening)) {}
@@ -110,8 +113,9 @@ class StreamServer {
   bool start_work();
   bool send_pieces(std::uint64_t number);
   void encode(std::uint64_t number);
-  Status assemble_and_encode(int worker, const Record& record, const std::vector<std::span<const std::byte>>& pieces,
-                             Encoded& out, Counters& counters);
+  Status assemble_and_encode(int worker, const Record& record,
+                             const std::vector<std::span<const std::byte>>& pieces, Encoded& out,
+                             Counters& counters);
   void finish_pieces(Record& record);
   void on_encoded(std::uint64_t number, const std::shared_ptr<Encoded>& encoded, const Status& status);
   void report(std::uint64_t number, Chunk& chunk);
@@ -124,24 +128,26 @@ class StreamServer {
   std::string opening_name_;
   std::unique_ptr<codec::Codec> codec_;
   std::vector<std::shared_ptr<const exchange::RecordPlan>> plans_;
-  std::vector<std::unique_ptr<codec::Encoder>> encoders_;   // per worker
-  std::vector<ByteVector> assembled_;                       // per worker, reused
+  std::vector<std::unique_ptr<codec::Encoder>> encoders_;  // per worker
+  std::vector<ByteVector> assembled_;                      // per worker, reused
   std::vector<int> homed_;
   std::map<int, Lane> lanes_;
   std::map<std::int64_t, Step> steps_;
   std::deque<Record> records_;
   std::uint64_t first_record_ = 0;
-  std::uint64_t next_work_ = 0;                             // first record not started here
-  std::map<std::uint64_t, Chunk> chunks_;                   // owned here, until written
-  std::map<std::uint64_t, std::vector<ByteVector>> early_;  // pieces that came before their record was announced
+  std::uint64_t next_work_ = 0;            // first record not started here
+  std::map<std::uint64_t, Chunk> chunks_;  // owned here, until written
+  std::map<std::uint64_t, std::vector<ByteVector>>
+      early_;  // pieces that came before their record was announced
   Bytes held_ = 0;
   int encoding_ = 0;
-  int closed_lanes_ = 0;                                    // of the ranks at home here
-  int ended_lanes_ = 0;                                     // of all that are read here
+  int closed_lanes_ = 0;  // of the ranks at home here
+  int ended_lanes_ = 0;   // of all that are read here
   bool finished_ = false;
 };
 
-/// The name by which reports and messages know a stream: its file pattern, the first line of the packed ledger.
+/// The name by which reports and messages know a stream: its file pattern, the first line of the packed
+/// ledger.
 std::string stream_name(const Opening& opening);
 
 }  // namespace tailrace::pipeline

@@ -57,7 +57,8 @@ void StreamServer::on_place(Unpacker& in) {
         for (const auto& encoded : *records) parts.emplace_back(encoded->bytes);
         Status status = (*file)->write_gathered(parts, offset);
         const std::int64_t limit = opening_.policy.wait_for_space_seconds;
-        while (status.code() == Code::space && context_.transport.now() - spent->begin < limit * 1'000'000'000) {
+        while (status.code() == Code::space &&
+               context_.transport.now() - spent->begin < limit * 1'000'000'000) {
           ++spent->waits;
           sleep_seconds(0.25);
           status = (*file)->write_gathered(parts, offset);
@@ -122,8 +123,8 @@ void StreamServer::on_verdict(VerdictKind kind, std::int64_t step, const Status&
   out.put(Message::verdict).put(opening_.stream).put(kind).put(step);
   status.pack(out);
   for (const int c : homed_) {
-    context_.transport.send(context_.roster.compute_transport[static_cast<std::size_t>(c)], comm::Channel::control,
-                            out.bytes());
+    context_.transport.send(context_.roster.compute_transport[static_cast<std::size_t>(c)],
+                            comm::Channel::control, out.bytes());
   }
 }
 

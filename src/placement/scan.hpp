@@ -9,9 +9,9 @@
 
 namespace tailrace::placement {
 
-/// The exclusive scan of encoded sizes, as a stream: runs of records (chunks) are announced in put order, their sizes
-/// become known in any order, and offsets are given out in put order as soon as all sizes before are
-/// known. The offset of a chunk depends on the sizes before it alone, never on who encoded them or when.
+/// The exclusive scan of encoded sizes, as a stream: runs of records (chunks) are announced in put order,
+/// their sizes become known in any order, and offsets are given out in put order as soon as all sizes before
+/// are known. The offset of a chunk depends on the sizes before it alone, never on who encoded them or when.
 class Scan {
  public:
   struct Placed {

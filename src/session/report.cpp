@@ -34,8 +34,11 @@ ordered_json spread(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   double sum = 0;
   for (const double value : values) sum += value;
-  return {{"sum", sum}, {"median", quantile(values, 0.5)}, {"p99", quantile(values, 0.99)},
-          {"max", values.empty() ? 0 : values.back()}, {"count", values.size()}};
+  return {{"sum", sum},
+          {"median", quantile(values, 0.5)},
+          {"p99", quantile(values, 0.99)},
+          {"max", values.empty() ? 0 : values.back()},
+          {"count", values.size()}};
 }
 
 /// One counter of time over the given ranks, in seconds.
@@ -76,7 +79,8 @@ ordered_json stream_report(const std::map<int, Statistics>& all, const exchange:
   std::vector<double> durable;
   for (const auto& [rank, statistics] : all) {
     const auto found = statistics.durable.find(name);
-    if (found != statistics.durable.end()) durable.insert(durable.end(), found->second.begin(), found->second.end());
+    if (found != statistics.durable.end())
+      durable.insert(durable.end(), found->second.begin(), found->second.end());
   }
   ordered_json report;
   report["name"] = name;
@@ -104,11 +108,18 @@ ordered_json trace_events(const std::map<int, Statistics>& all, const exchange::
   ordered_json events = ordered_json::array();
   for (const auto& [rank, statistics] : all) {
     const auto& servers = roster.server_transport;
-    const bool serves = !roster.self_served && std::find(servers.begin(), servers.end(), rank) != servers.end();
-    events.push_back({{"ph", "M"}, {"name", "process_name"}, {"pid", rank},
+    const bool serves =
+        !roster.self_served && std::find(servers.begin(), servers.end(), rank) != servers.end();
+    events.push_back({{"ph", "M"},
+                      {"name", "process_name"},
+                      {"pid", rank},
                       {"args", {{"name", cat(serves ? "server, rank " : "compute, rank ", rank)}}}});
     for (const pipeline::Span& span : statistics.spans) {
-      events.push_back({{"ph", "X"}, {"name", span.name}, {"cat", "tailrace"}, {"pid", rank}, {"tid", span.thread},
+      events.push_back({{"ph", "X"},
+                        {"name", span.name},
+                        {"cat", "tailrace"},
+                        {"pid", rank},
+                        {"tid", span.thread},
                         {"ts", static_cast<double>(span.begin) * 1e-3},
                         {"dur", static_cast<double>(span.end - span.begin) * 1e-3}});
     }
@@ -156,7 +167,8 @@ Status write_report(const Settings& settings, const exchange::Roster& roster,
 
 #else
 
-Status write_report(const Settings& settings, const exchange::Roster&, const std::map<int, pipeline::Statistics>&) {
+Status write_report(const Settings& settings, const exchange::Roster&,
+                    const std::map<int, pipeline::Statistics>&) {
   if (settings.report.empty() && settings.trace.empty()) return {};
   return {Code::unsupported, "TAILRACE_REPORT and TAILRACE_TRACE need a build with nlohmann-json"};
 }

@@ -9,8 +9,9 @@
 
 namespace tailrace::session {
 
-/// Writes what TAILRACE_REPORT and TAILRACE_TRACE ask for from what every rank told, by transport rank. Files are replaced
-/// atomically. Success if neither is asked for; Code::unsupported if this build has no JSON library.
+/// Writes what TAILRACE_REPORT and TAILRACE_TRACE ask for from what every rank told, by transport rank. Files
+/// are replaced atomically. Success if neither is asked for; Code::unsupported if this build has no JSON
+/// library.
 Status write_report(const Settings& settings, const exchange::Roster& roster,
                     const std::map<int, pipeline::Statistics>& all);
 

@@ -38,11 +38,13 @@ void spread(const std::vector<RankFacts>& world, Index count, std::vector<char>&
   for (Index round = 1; count > 0; ++round) {
     const Index before = count;
     for (auto node = nodes.rbegin(); node != nodes.rend() && count > 0; ++node) {
-      const auto had = std::count_if(node->begin(), node->end(),
-                                     [&](int rank) { return is_server[static_cast<std::size_t>(rank)] != 0; });
+      const auto had = std::count_if(node->begin(), node->end(), [&](int rank) {
+        return is_server[static_cast<std::size_t>(rank)] != 0;
+      });
       take_last(*node, round, is_server);
-      const auto has = std::count_if(node->begin(), node->end(),
-                                     [&](int rank) { return is_server[static_cast<std::size_t>(rank)] != 0; });
+      const auto has = std::count_if(node->begin(), node->end(), [&](int rank) {
+        return is_server[static_cast<std::size_t>(rank)] != 0;
+      });
       count -= has - had;
     }
     if (count == before) return;
@@ -78,8 +80,8 @@ Result<std::vector<char>> select_servers(const ServerChoice& choice, const std::
     case Kind::ranks:
       for (const int rank : choice.ranks) {
         if (rank >= size) {
-          return Status(Code::settings, cat("TAILRACE_SERVERS names rank ", rank, ", but there are only ", size,
-                                            " ranks (0 to ", size - 1, ")"));
+          return Status(Code::settings, cat("TAILRACE_SERVERS names rank ", rank, ", but there are only ",
+                                            size, " ranks (0 to ", size - 1, ")"));
         }
         is_server[static_cast<std::size_t>(rank)] = 1;
       }
@@ -93,12 +95,14 @@ Result<std::vector<char>> select_servers(const ServerChoice& choice, const std::
           is_server[rank] = 1;
           found = true;
         }
-        if (!found) return Status(Code::settings, cat("TAILRACE_SERVERS names host ", name, ", on which no rank runs"));
+        if (!found)
+          return Status(Code::settings, cat("TAILRACE_SERVERS names host ", name, ", on which no rank runs"));
       }
       asked = "the hosts named";
       break;
     case Kind::app:
-      for (std::size_t rank = 0; rank < world.size(); ++rank) is_server[rank] = world[rank].program == choice.app;
+      for (std::size_t rank = 0; rank < world.size(); ++rank)
+        is_server[rank] = world[rank].program == choice.app;
       asked = cat("every rank of the program ", choice.app);
       break;
   }
@@ -106,8 +110,9 @@ Result<std::vector<char>> select_servers(const ServerChoice& choice, const std::
   const bool short_of = choice.kind == Kind::count && servers < choice.count;
   if (servers == 0 || servers == size || short_of) {
     return Status(Code::settings,
-                  cat("TAILRACE_SERVERS asks for ", asked, "; of ", size, " ranks that makes ", servers, " servers and ",
-                      size - servers, " compute ranks, where both are needed: start more ranks or ask for other servers"));
+                  cat("TAILRACE_SERVERS asks for ", asked, "; of ", size, " ranks that makes ", servers,
+                      " servers and ", size - servers,
+                      " compute ranks, where both are needed: start more ranks or ask for other servers"));
   }
   return is_server;
 }
@@ -133,7 +138,7 @@ exchange::Roster make_roster(const std::vector<RankFacts>& world, const std::vec
 }
 
 Budget cut_budget(const exchange::Roster& roster, Bytes staging) {
-  std::map<int, Index> lanes;    // per node: quotas that lie there
+  std::map<int, Index> lanes;  // per node: quotas that lie there
   std::map<int, Index> servers;
   for (int s = 0; s < roster.servers(); ++s) ++servers[roster.server_node[static_cast<std::size_t>(s)]];
   Budget budget;
@@ -160,12 +165,15 @@ Budget cut_budget(const exchange::Roster& roster, Bytes staging) {
 std::string plan_text(const exchange::Roster& roster, const Budget& budget, Bytes staging, int threads) {
   const int servers = roster.self_served ? 0 : roster.servers();
   const auto callers = std::count(roster.shares_node.begin(), roster.shares_node.end(), 0);
-  std::string text = cat("plan: ranks=", roster.computes() + servers, " compute=", roster.computes(), " servers=", servers);
-  if (servers == 0) return cat(text, " executor=inline staging=", staging, " workspace=", budget.workspace[0]);
+  std::string text =
+      cat("plan: ranks=", roster.computes() + servers, " compute=", roster.computes(), " servers=", servers);
+  if (servers == 0)
+    return cat(text, " executor=inline staging=", staging, " workspace=", budget.workspace[0]);
   text += " (world ranks";
   for (const int rank : roster.server_transport) text += cat(" ", rank);
-  return cat(text, ") executor=servers progress=", callers == 0 ? "servers" : "caller", " (ranks without a server on their node: ",
-             callers, ") staging=", staging, " bytes a node, lane=", budget.lane[0], " workspace=", budget.workspace[0],
+  return cat(text, ") executor=servers progress=", callers == 0 ? "servers" : "caller",
+             " (ranks without a server on their node: ", callers, ") staging=", staging,
+             " bytes a node, lane=", budget.lane[0], " workspace=", budget.workspace[0],
              " threads=", threads);
 }
 

@@ -13,11 +13,11 @@ namespace tailrace::session {
 struct RankFacts {
   int node = 0;
   std::string host;
-  std::string program;   // file name of the executable
+  std::string program;  // file name of the executable
 };
 
-/// Which ranks become servers under `choice`; the same on every rank. Rank 0 computes unless it is named. Code::settings if the
-/// choice names nothing that exists or leaves nobody to compute.
+/// Which ranks become servers under `choice`; the same on every rank. Rank 0 computes unless it is named.
+/// Code::settings if the choice names nothing that exists or leaves nobody to compute.
 Result<std::vector<char>> select_servers(const ServerChoice& choice, const std::vector<RankFacts>& world);
 
 /// Who is who: compute ranks keep their order; without servers each is its own.
@@ -25,11 +25,11 @@ exchange::Roster make_roster(const std::vector<RankFacts>& world, const std::vec
 
 /// How a node's declared budget is cut.
 struct Budget {
-  std::vector<Bytes> lane;        // per compute rank: bytes of its quota
-  std::vector<Bytes> workspace;   // per server
+  std::vector<Bytes> lane;       // per compute rank: bytes of its quota
+  std::vector<Bytes> workspace;  // per server
 };
-/// Three quarters of each node's `staging` for capture (its own ranks and those that send to its servers), a quarter for its servers.
-/// Without servers all of it is workspace of the ranks.
+/// Three quarters of each node's `staging` for capture (its own ranks and those that send to its servers), a
+/// quarter for its servers. Without servers all of it is workspace of the ranks.
 Budget cut_budget(const exchange::Roster& roster, Bytes staging);
 
 /// The plan in one line: what a session prints, and what `tailrace plan` tells without running.

@@ -63,8 +63,8 @@ Status same_everywhere(MPI_Comm comm, const Status& mine) {
   return {};
 }
 
-/// SIGTERM goes to every process of a job: a server must outlive it until the compute ranks have left, and drain what
-/// they put.
+/// SIGTERM goes to every process of a job: a server must outlive it until the compute ranks have left, and
+/// drain what they put.
 class KeepServing {
  public:
   KeepServing() {
@@ -91,7 +91,8 @@ Result<int> take_fault_rank(std::string& plan) {
     }
     const auto [end, error] = std::from_chars(word.data() + 5, word.data() + word.size(), rank);
     if (error != std::errc{} || end != word.data() + word.size() || rank < 0) {
-      return Status(Code::settings, cat("fault=\"", plan, "\": ", word, " names no rank; ranks are counted from 0"));
+      return Status(Code::settings,
+                    cat("fault=\"", plan, "\": ", word, " names no rank; ranks are counted from 0"));
     }
   }
   plan = rest;
@@ -105,7 +106,8 @@ void nap(std::int64_t nanoseconds) {
 
 }  // namespace
 
-Result<std::unique_ptr<Session>> Session::create(MPI_Comm world, const char* options, LedgerFactory make_ledger) {
+Result<std::unique_ptr<Session>> Session::create(MPI_Comm world, const char* options,
+                                                 LedgerFactory make_ledger) {
   std::unique_ptr<Session> session(new Session());
   TR_TRY(session->start(world, options, std::move(make_ledger)));
   return session;
@@ -115,8 +117,8 @@ Session::~Session() {
   server_.reset();
   workers_.reset();
   if (faulty_) {
-    log(LogLevel::warn, cat("TAILRACE_FAULT: rank ", world_rank_, " made ", faulty_->calls(), " such storage calls; ",
-                            faulty_->fired() ? "it struck" : "it struck none"));
+    log(LogLevel::warn, cat("TAILRACE_FAULT: rank ", world_rank_, " made ", faulty_->calls(),
+                            " such storage calls; ", faulty_->fired() ? "it struck" : "it struck none"));
   }
   if (transport_) transport_->free();
   int finalized = 0;
@@ -228,7 +230,8 @@ Status Session::make_staging(MPI_Comm world) {
   return {};
 }
 
-/// Memory for the lanes of a node that has a server: each compute rank's part holds its lane, the first rank's also the bells.
+/// Memory for the lanes of a node that has a server: each compute rank's part holds its lane, the first
+/// rank's also the bells.
 Status Session::share_node_memory(MPI_Comm world) {
   std::vector<Bytes> parts;
   const auto& computes = roster_.compute_transport;
@@ -240,7 +243,8 @@ Status Session::share_node_memory(MPI_Comm world) {
   }
   if (servers_on_my_node() == 0) return same_everywhere(world, {});
   parts[0] += static_cast<Bytes>(sizeof(comm::NodeBells));
-  Result<std::unique_ptr<comm::NodeMemory>> memory = comm::NodeMemory::create(node_, parts, settings_.huge_pages);
+  Result<std::unique_ptr<comm::NodeMemory>> memory =
+      comm::NodeMemory::create(node_, parts, settings_.huge_pages);
   TR_TRY(same_everywhere(world, memory.status()));
   memory_ = std::move(*memory);
   bells_ = reinterpret_cast<comm::NodeBells*>(memory_->part(0));
@@ -270,9 +274,9 @@ void Session::make_outlet() {
   }
   const int home = roster_.home[static_cast<std::size_t>(me_)];
   auto lane = std::make_unique<comm::PrivateLane>(capacity);
-  auto sender = std::make_unique<comm::LaneSender>(*lane, *transport_,
-                                                   roster_.server_transport[static_cast<std::size_t>(home)],
-                                                   static_cast<std::uint32_t>(pipeline::DataMessage::descriptor));
+  auto sender = std::make_unique<comm::LaneSender>(
+      *lane, *transport_, roster_.server_transport[static_cast<std::size_t>(home)],
+      static_cast<std::uint32_t>(pipeline::DataMessage::descriptor));
   const comm::LaneProducer producer(lane->header(), lane->data(), nullptr);
   outlet_ = std::make_unique<pipeline::RingOutlet>(producer, std::move(lane), std::move(sender));
 }
@@ -283,9 +287,8 @@ Status Session::make_server(LedgerFactory make_ledger) {
   pipeline::Server::Setup setup;
   setup.me = me_;
   setup.workspace = budget_.workspace[static_cast<std::size_t>(me_)];
-  setup.make_ledger = [make_ledger = std::move(make_ledger), target = target_](const pipeline::Opening& opening) {
-    return make_ledger(opening, target);
-  };
+  setup.make_ledger = [make_ledger = std::move(make_ledger), target = target_](
+                          const pipeline::Opening& opening) { return make_ledger(opening, target); };
   setup.reporting = !settings_.report.empty();
   setup.on_statistics = [this](const std::map<int, pipeline::Statistics>& all) {
     const Status written = write_report(settings_, roster_, all);
@@ -299,15 +302,18 @@ Status Session::make_server(LedgerFactory make_ledger) {
     const int threads = encoder_threads();
     if (bells_ == nullptr) bells_ = &own_bells_;
     comm::Doorbell& bell = bells_->reader[reader_];
-    Result<std::unique_ptr<executor::Workers>> workers = executor::thread_workers(threads, [&bell] { bell.ring(); });
+    Result<std::unique_ptr<executor::Workers>> workers =
+        executor::thread_workers(threads, [&bell] { bell.ring(); });
     TR_TRY(workers.status());
     workers_ = std::move(*workers);
   }
-  server_ = std::make_unique<pipeline::Server>(*transport_, roster_, *workers_, *files_, statistics_, std::move(setup));
+  server_ = std::make_unique<pipeline::Server>(*transport_, roster_, *workers_, *files_, statistics_,
+                                               std::move(setup));
   return {};
 }
 
-/// The lanes that this server reads: those of its node in place, and mirrors of those whose ranks have no server on theirs.
+/// The lanes that this server reads: those of its node in place, and mirrors of those whose ranks have no
+/// server on theirs.
 Status Session::find_lanes(pipeline::Server::Setup& setup) {
   for (int s = 0; s < me_; ++s) reader_ += roster_.server_node[static_cast<std::size_t>(s)] == my_node();
   if (reader_ >= comm::LaneHeader::most_readers) {
@@ -349,7 +355,8 @@ void Session::print_plan(Bytes staging) const {
   if (!logs(LogLevel::info)) return;
   log(LogLevel::info, plan_text(roster_, budget_, staging, encoder_threads()));
   for (const SettingValue& value : settings_.values) {
-    if (value.origin != "default") log(LogLevel::info, cat("plan: ", value.name, "=", value.value, " (", value.origin, ")"));
+    if (value.origin != "default")
+      log(LogLevel::info, cat("plan: ", value.name, "=", value.value, " (", value.origin, ")"));
   }
 }
 
@@ -357,7 +364,8 @@ Bytes Session::smallest_workspace() const {
   return *std::min_element(budget_.workspace.begin(), budget_.workspace.end());
 }
 
-// ---- moving on -----------------------------------------------------------------------------------------------------------
+// ---- moving on
+// -----------------------------------------------------------------------------------------------------------
 
 bool Session::pump() {
   bool moved = transport_->progress();
@@ -386,8 +394,11 @@ void Session::dispatch(comm::Envelope& envelope) {
       }
       return;
     }
-    case pipeline::Message::credit: outlet_->credit(in.get<std::uint64_t>()); return;
-    default: log(LogLevel::error, cat("a message of unknown kind ", kind, " from rank ", envelope.source));
+    case pipeline::Message::credit:
+      outlet_->credit(in.get<std::uint64_t>());
+      return;
+    default:
+      log(LogLevel::error, cat("a message of unknown kind ", kind, " from rank ", envelope.source));
   }
 }
 
@@ -400,8 +411,10 @@ void Session::wait(const std::function<bool()>& done, const std::string& what) {
       continue;
     }
     // A rank that waits gives its core away: first by yielding, then by sleeping.
-    if (++idle < 50) ::sched_yield();
-    else nap(50'000);
+    if (++idle < 50)
+      ::sched_yield();
+    else
+      nap(50'000);
     const std::int64_t waited = transport_->now() - begin;
     if (!warned && settings_.watchdog_seconds && waited > *settings_.watchdog_seconds * 1'000'000'000) {
       warned = true;
@@ -419,16 +432,18 @@ std::int64_t Session::publish(const std::function<bool()>& attempt) {
   if (attempt()) return 0;
   const std::int64_t begin = transport_->now();
   comm::Doorbell* const bell = outlet_->space();
-  wait([&] {
-    if (bell == nullptr) return attempt();
-    const std::uint32_t ticket = bell->ticket();
-    if (attempt()) {
-      bell->cancel();
-      return true;
-    }
-    bell->park(ticket, std::chrono::milliseconds(1));
-    return false;
-  }, "free staging memory (TAILRACE_STAGING): servers or storage are slower than the model's output");
+  wait(
+      [&] {
+        if (bell == nullptr) return attempt();
+        const std::uint32_t ticket = bell->ticket();
+        if (attempt()) {
+          bell->cancel();
+          return true;
+        }
+        bell->park(ticket, std::chrono::milliseconds(1));
+        return false;
+      },
+      "free staging memory (TAILRACE_STAGING): servers or storage are slower than the model's output");
   return transport_->now() - begin;
 }
 
@@ -454,7 +469,9 @@ void Session::serve() {
         sleep.looked(moved, bell);
         break;
       }
-      case Next::take_ticket: sleep.take_ticket(bell); break;
+      case Next::take_ticket:
+        sleep.take_ticket(bell);
+        break;
       case Next::park:
         bell.park(sleep.ticket(), limit);
         sleep.woke();
@@ -482,14 +499,16 @@ std::vector<ByteVector> Session::all_to_all(std::vector<ByteVector> lists) {
   for (std::size_t c = 0; c < lists.size(); ++c) {
     transport_->send(roster_.compute_transport[c], comm::Channel::data, std::move(lists[c]));
   }
-  wait([&] {
-    bool all = true;
-    for (std::size_t c = 0; c < received.size(); ++c) {
-      if (!received[c]) received[c] = transport_->receive_data(roster_.compute_transport[c]);
-      all = all && received[c].has_value();
-    }
-    return all;
-  }, "the indices of the other ranks");
+  wait(
+      [&] {
+        bool all = true;
+        for (std::size_t c = 0; c < received.size(); ++c) {
+          if (!received[c]) received[c] = transport_->receive_data(roster_.compute_transport[c]);
+          all = all && received[c].has_value();
+        }
+        return all;
+      },
+      "the indices of the other ranks");
   std::vector<ByteVector> result;
   for (auto& each : received) result.push_back(std::move(*each));
   return result;

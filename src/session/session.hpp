@@ -33,12 +33,13 @@ class Session {
       const pipeline::Opening&, const std::shared_ptr<storage::Target>&)>;
 
   /// Collective over `world`; the same Status on every rank. On servers, serve() is then to be called.
-  static Result<std::unique_ptr<Session>> create(MPI_Comm world, const char* options, LedgerFactory make_ledger);
+  static Result<std::unique_ptr<Session>> create(MPI_Comm world, const char* options,
+                                                 LedgerFactory make_ledger);
   ~Session();
 
   [[nodiscard]] bool is_server() const { return compute_ == MPI_COMM_NULL; }
   [[nodiscard]] MPI_Comm compute() const { return compute_; }
-  [[nodiscard]] int rank() const { return me_; }                     // among compute ranks
+  [[nodiscard]] int rank() const { return me_; }  // among compute ranks
   [[nodiscard]] int ranks() const { return roster_.computes(); }
   [[nodiscard]] const exchange::Roster& roster() const { return roster_; }
   [[nodiscard]] const Settings& settings() const { return settings_; }
@@ -88,7 +89,7 @@ class Session {
   MPI_Comm compute_ = MPI_COMM_NULL;
   MPI_Comm node_ = MPI_COMM_NULL;
   int world_rank_ = 0;
-  int me_ = 0;                       // compute rank or server number
+  int me_ = 0;  // compute rank or server number
   std::vector<RankFacts> facts_;
   exchange::Roster roster_;
   Budget budget_;
@@ -96,8 +97,8 @@ class Session {
   std::unique_ptr<comm::Agreements> agreements_;
   std::unique_ptr<comm::NodeMemory> memory_;
   comm::NodeBells* bells_ = nullptr;
-  comm::NodeBells own_bells_;        // where no memory is shared
-  int reader_ = 0;                   // this server's number on its node
+  comm::NodeBells own_bells_;  // where no memory is shared
+  int reader_ = 0;             // this server's number on its node
   std::map<int, std::unique_ptr<comm::PrivateLane>> mirrored_;
   std::shared_ptr<storage::Target> target_;
   std::shared_ptr<storage::FaultyTarget> faulty_;  // where TAILRACE_FAULT asks for failures

@@ -9,7 +9,8 @@ namespace {
 
 class DiskFile final : public storage::File {
  public:
-  DiskFile(std::unique_ptr<File> below, std::shared_ptr<Disk> disk) : below_(std::move(below)), disk_(std::move(disk)) {}
+  DiskFile(std::unique_ptr<File> below, std::shared_ptr<Disk> disk)
+      : below_(std::move(below)), disk_(std::move(disk)) {}
   Status write_gathered(storage::Parts parts, Bytes offset) override {
     Bytes total = 0;
     for (const auto& part : parts) total += static_cast<Bytes>(part.size());
@@ -51,7 +52,9 @@ class DiskTarget final : public storage::Target {
     return below_->sync_directory_of(path);
   }
   Result<storage::Space> space(const std::string& path) override { return below_->space(path); }
-  Result<std::vector<std::string>> list(const std::string& directory) override { return below_->list(directory); }
+  Result<std::vector<std::string>> list(const std::string& directory) override {
+    return below_->list(directory);
+  }
   Result<std::shared_ptr<void>> lock(const std::string& path) override { return below_->lock(path); }
 
  private:
@@ -73,9 +76,11 @@ std::shared_ptr<storage::Target> on_disk(std::shared_ptr<storage::Target> below,
   return std::make_shared<DiskTarget>(std::move(below), std::move(disk));
 }
 
-// ---- workers -------------------------------------------------------------------------------------------------------------------
+// ---- workers
+// -------------------------------------------------------------------------------------------------------------------
 
-SimWorkers::SimWorkers(Scheduler& scheduler, int count, std::shared_ptr<Disk> disk, std::function<void()> wake)
+SimWorkers::SimWorkers(Scheduler& scheduler, int count, std::shared_ptr<Disk> disk,
+                       std::function<void()> wake)
     : scheduler_(scheduler),
       disk_(std::move(disk)),
       wake_(std::move(wake)),

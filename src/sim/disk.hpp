@@ -11,8 +11,9 @@
 
 namespace tailrace::sim {
 
-/// One disk for the whole world, in simulated time: bytes queue up for it at its rate, and each call that reaches it takes its
-/// latency. What a call costs is added to `spent`, which whoever made the call waits for afterwards.
+/// One disk for the whole world, in simulated time: bytes queue up for it at its rate, and each call that
+/// reaches it takes its latency. What a call costs is added to `spent`, which whoever made the call waits for
+/// afterwards.
 class Disk {
  public:
   Disk(Scheduler& scheduler, double bytes_per_second, Nanoseconds latency)
@@ -32,8 +33,9 @@ class Disk {
 /// `below` with its writes and syncs charged to `disk`.
 std::shared_ptr<storage::Target> on_disk(std::shared_ptr<storage::Target> below, std::shared_ptr<Disk> disk);
 
-/// Worker threads in simulated time. A task runs as a whole at some moment after it began; its `done` is to be had when it and what
-/// it asked of the disk are over. Tasks begin in the order of submission and, with several workers, end in any.
+/// Worker threads in simulated time. A task runs as a whole at some moment after it began; its `done` is to
+/// be had when it and what it asked of the disk are over. Tasks begin in the order of submission and, with
+/// several workers, end in any.
 class SimWorkers final : public executor::Workers {
  public:
   SimWorkers(Scheduler& scheduler, int count, std::shared_ptr<Disk> disk, std::function<void()> wake);
@@ -52,7 +54,7 @@ class SimWorkers final : public executor::Workers {
   Scheduler& scheduler_;
   std::shared_ptr<Disk> disk_;
   std::function<void()> wake_;
-  std::vector<char> idle_;   // the last one is for storage
+  std::vector<char> idle_;  // the last one is for storage
   Queue queue_;
   Queue storage_queue_;
   std::deque<std::pair<Done, Status>> finished_;

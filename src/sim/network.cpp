@@ -32,8 +32,10 @@ void Port::send(int destination, Channel channel, ByteVector bytes) {
   ++network_.messages_;
   network_.bytes_ += static_cast<Bytes>(bytes.size());
   unsent_ += static_cast<Bytes>(bytes.size());
-  if (channel == Channel::control) network_.deliver_control(rank_, destination, std::move(bytes));
-  else network_.deliver_data(rank_, destination, std::move(bytes));
+  if (channel == Channel::control)
+    network_.deliver_control(rank_, destination, std::move(bytes));
+  else
+    network_.deliver_data(rank_, destination, std::move(bytes));
 }
 
 bool Port::progress() {
@@ -69,7 +71,8 @@ std::optional<ByteVector> Port::receive_data(int source) {
   return std::nullopt;
 }
 
-// ---- the network ---------------------------------------------------------------------------------------------------------------
+// ---- the network
+// ---------------------------------------------------------------------------------------------------------------
 
 Network::Network(Scheduler& scheduler, const std::vector<Nanoseconds>& clock_offset) : scheduler_(scheduler) {
   for (std::size_t rank = 0; rank < clock_offset.size(); ++rank) {
@@ -95,11 +98,12 @@ void Network::leave_later(Port& sender, Bytes bytes) {
 void Network::deliver_control(int source, int destination, ByteVector bytes) {
   leave_later(port(source), static_cast<Bytes>(bytes.size()));
   auto message = std::make_shared<ByteVector>(std::move(bytes));
-  scheduler_.after(arrival_delay(source, destination, Channel::control), [this, source, destination, message] {
-    Port& receiver = port(destination);
-    receiver.control_.push_back({source, std::move(*message)});
-    receiver.hear();
-  });
+  scheduler_.after(arrival_delay(source, destination, Channel::control),
+                   [this, source, destination, message] {
+                     Port& receiver = port(destination);
+                     receiver.control_.push_back({source, std::move(*message)});
+                     receiver.hear();
+                   });
 }
 
 void Network::deliver_data(int source, int destination, ByteVector bytes) {

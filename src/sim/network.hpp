@@ -17,9 +17,10 @@ class Network;
 
 /// One rank's end of the simulated network.
 ///
-/// The model: messages of one pair on one channel arrive in order, each after a delay of its own; between pairs and channels
-/// there is no order. A small message leaves its sender at once. A large data message stays with its sender until the receiver asks
-/// for it, as MPI's rendezvous protocol does. Nothing is lost or doubled: MPI promises that.
+/// The model: messages of one pair on one channel arrive in order, each after a delay of its own; between
+/// pairs and channels there is no order. A small message leaves its sender at once. A large data message
+/// stays with its sender until the receiver asks for it, as MPI's rendezvous protocol does. Nothing is lost
+/// or doubled: MPI promises that.
 class Port final : public comm::Transport {
  public:
   Port(Network& network, int rank, Nanoseconds clock_offset)
@@ -44,7 +45,7 @@ class Port final : public comm::Transport {
   struct Incoming {
     ByteVector bytes;
     Port* sender = nullptr;
-    Bytes held = 0;          // bytes that stay with the sender until the transfer is over
+    Bytes held = 0;  // bytes that stay with the sender until the transfer is over
     bool asked = false;
     bool here = false;
   };
@@ -55,7 +56,7 @@ class Port final : public comm::Transport {
   Nanoseconds clock_offset_;
   Bytes unsent_ = 0;
   bool news_ = false;
-  bool departed_ = false;    // a send completed since the last progress()
+  bool departed_ = false;  // a send completed since the last progress()
   std::deque<comm::Envelope> control_;
   std::map<int, std::deque<std::shared_ptr<Incoming>>> data_;  // by source
   std::function<void()> on_news_;

@@ -15,7 +15,8 @@ Rank::Rank(int me, const exchange::Roster& roster, Scheduler& scheduler, Port& p
       actor_(scheduler, cat("compute rank ", me)),
       agreements_(port, roster.compute_transport, me) {}
 
-void Rank::set_server(pipeline::Server* server, pipeline::Statistics* statistics, std::shared_ptr<Disk> disk) {
+void Rank::set_server(pipeline::Server* server, pipeline::Statistics* statistics,
+                      std::shared_ptr<Disk> disk) {
   server_ = server;
   statistics_ = statistics;
   disk_ = std::move(disk);
@@ -43,16 +44,22 @@ void Rank::dispatch(comm::Envelope& envelope) {
       const auto verdict = in.get<pipeline::VerdictKind>();
       const auto step = in.get<std::int64_t>();
       const Status status = Status::unpack(in);
-      if (const auto found = streams_.find(id); found != streams_.end()) found->second->on_verdict(verdict, step, status);
+      if (const auto found = streams_.find(id); found != streams_.end())
+        found->second->on_verdict(verdict, step, status);
       return;
     }
-    case pipeline::Message::credit: outlet_->credit(in.get<std::uint64_t>()); return;
-    default: throw std::logic_error(cat("a message of unknown kind ", kind, " from rank ", envelope.source));
+    case pipeline::Message::credit:
+      outlet_->credit(in.get<std::uint64_t>());
+      return;
+    default:
+      throw std::logic_error(cat("a message of unknown kind ", kind, " from rank ", envelope.source));
   }
 }
 
 Task<> Rank::wait(std::function<bool()> done, std::string what, bool memory) {
-  const std::function<bool()> awake = [this, &done, memory] { return port_.has_news() || (memory && done()); };
+  const std::function<bool()> awake = [this, &done, memory] {
+    return port_.has_news() || (memory && done());
+  };
   while (!done()) {
     const bool moved = pump();
     // Where there are no servers the rank itself waited for the disk meanwhile.
@@ -69,8 +76,10 @@ Task<> Rank::publish(std::function<bool()> attempt) {
   }
   ++times_full_;
   comm::Doorbell* const bell = outlet_->space();
-  if (bell == nullptr) co_await wait(attempt, "free staging memory, granted by a message");
-  else co_await wait_for_space(attempt, *bell);
+  if (bell == nullptr)
+    co_await wait(attempt, "free staging memory, granted by a message");
+  else
+    co_await wait_for_space(attempt, *bell);
 }
 
 Task<> Rank::wait_for_space(const std::function<bool()>& attempt, comm::Doorbell& bell) {

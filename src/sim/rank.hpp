@@ -20,7 +20,8 @@ namespace tailrace::sim {
 
 class Stream;
 
-/// A compute rank: what session::Session is on a real one, with every place where that looks, yields or sleeps made a step of its own.
+/// A compute rank: what session::Session is on a real one, with every place where that looks, yields or
+/// sleeps made a step of its own.
 class Rank {
  public:
   Rank(int me, const exchange::Roster& roster, Scheduler& scheduler, Port& port);
@@ -65,7 +66,7 @@ class Rank {
   Actor actor_;
   comm::Agreements agreements_;
   std::unique_ptr<pipeline::Outlet> outlet_;
-  pipeline::Server* server_ = nullptr;   // its own, where there are no server ranks
+  pipeline::Server* server_ = nullptr;  // its own, where there are no server ranks
   std::shared_ptr<Disk> disk_;
   pipeline::Statistics own_statistics_;
   pipeline::Statistics* statistics_ = &own_statistics_;

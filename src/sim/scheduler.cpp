@@ -20,7 +20,8 @@ Scheduler::Scheduler(std::uint64_t seed) : random_(seed) {
 }
 
 std::int64_t Scheduler::random(std::int64_t low, std::int64_t high) {
-  // The distributions of the standard library differ between implementations; a seed should mean the same everywhere.
+  // The distributions of the standard library differ between implementations; a seed should mean the same
+  // everywhere.
   return low + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(high - low + 1));
 }
 
@@ -35,7 +36,9 @@ Nanoseconds Scheduler::message_delay() {
   return random(500, std::max(microsecond, most));
 }
 
-bool Scheduler::later(const Event& a, const Event& b) { return a.when != b.when ? a.when > b.when : a.tie > b.tie; }
+bool Scheduler::later(const Event& a, const Event& b) {
+  return a.when != b.when ? a.when > b.when : a.tie > b.tie;
+}
 
 void Scheduler::after(Nanoseconds delay, std::function<void()> event) {
   events_.push_back({now_ + delay, random_(), std::move(event)});
@@ -52,7 +55,8 @@ bool Scheduler::run_one() {
   return true;
 }
 
-// ---- actors ------------------------------------------------------------------------------------------------------------------
+// ---- actors
+// ------------------------------------------------------------------------------------------------------------------
 
 void Actor::start(Task<> body) {
   body_ = std::move(body);

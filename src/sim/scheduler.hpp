@@ -15,7 +15,8 @@ namespace tailrace::sim {
 /// Simulated time.
 using Nanoseconds = std::int64_t;
 
-/// Events in simulated time, in one thread. Everything that happens, and in which order, follows from the seed.
+/// Events in simulated time, in one thread. Everything that happens, and in which order, follows from the
+/// seed.
 class Scheduler {
  public:
   explicit Scheduler(std::uint64_t seed);
@@ -30,8 +31,8 @@ class Scheduler {
   std::int64_t random(std::int64_t low, std::int64_t high);
   /// True in one of `times` cases.
   bool once_in(std::int64_t times) { return random(1, times) == 1; }
-  /// How long a step of a rank, a message or a task takes: mostly short, now and then long, since a process may lose its core
-  /// or a message its way at any moment. How wild it gets is part of the seed.
+  /// How long a step of a rank, a message or a task takes: mostly short, now and then long, since a process
+  /// may lose its core or a message its way at any moment. How wild it gets is part of the seed.
   Nanoseconds step_delay();
   Nanoseconds message_delay();
 
@@ -80,8 +81,8 @@ class Actor {
     void await_suspend(std::coroutine_handle<> where);
     void await_resume() const noexcept {}
   };
-  /// Sleeps until `awake`, which is asked when it begins and whenever poke() is called. `what` it waits for is told when the
-  /// simulation is stuck. With a limit above 0 a timer wakes it too.
+  /// Sleeps until `awake`, which is asked when it begins and whenever poke() is called. `what` it waits for
+  /// is told when the simulation is stuck. With a limit above 0 a timer wakes it too.
   Sleep sleep(std::function<bool()> awake, std::string what, Nanoseconds limit = 0) {
     return {*this, std::move(awake), std::move(what), limit};
   }

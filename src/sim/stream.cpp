@@ -13,16 +13,18 @@ using comm::Descriptor;
 using pipeline::VerdictKind;
 
 Result<std::shared_ptr<const StreamPlan>> StreamPlan::make(std::string pattern, std::string options,
-                                                           const std::vector<Variable>& variables, bool in_parts) {
+                                                           const std::vector<Variable>& variables,
+                                                           bool in_parts) {
   Result<streams::StreamRequest> request = streams::parse_stream(pattern, options);
   TR_TRY(request.status());
-  auto plan = std::make_shared<StreamPlan>(StreamPlan{pattern, options, std::move(*request), {}, {}, nullptr, 0, in_parts});
+  auto plan = std::make_shared<StreamPlan>(
+      StreamPlan{pattern, options, std::move(*request), {}, {}, nullptr, 0, in_parts});
   Result<std::unique_ptr<codec::Codec>> codec = codec::make_codec(plan->request.definition);
   TR_TRY(codec.status());
   for (const Variable& variable : variables) {
     Result<streams::FieldRequest> field =
-        streams::parse_field(variable.name, static_cast<int>(variable.type), variable.layout.shape(), variable.options,
-                             plan->request.definition.format);
+        streams::parse_field(variable.name, static_cast<int>(variable.type), variable.layout.shape(),
+                             variable.options, plan->request.definition.format);
     TR_TRY(field.status());
     TR_TRY((*codec)->define(field->definition));
     plan->fields.push_back({std::move(field->definition), variable.layout, plan->layouts.size()});
@@ -60,7 +62,8 @@ Bytes StreamPlan::largest_record() const {
   return largest;
 }
 
-// ---- the calls -----------------------------------------------------------------------------------------------------------------
+// ---- the calls
+// -----------------------------------------------------------------------------------------------------------------
 
 Stream::~Stream() {
   if (id_ != 0) rank_.remove_stream(id_);
@@ -70,9 +73,9 @@ Task<Status> Stream::create() {
   comm::Vote vote;
   vote.call = cat("tr_stream_create(\"", plan_->pattern, "\", \"", plan_->options, "\")");
   for (const StreamPlan::Field& field : plan_->fields) {
-    Result<layout::MemoryMap> map = layout::memory_map(
-        field.layout, rank_.me(), field.definition.type,
-        {{}, 0, static_cast<Index>(field.definition.levels.values.size()), 0, {}});
+    Result<layout::MemoryMap> map =
+        layout::memory_map(field.layout, rank_.me(), field.definition.type,
+                           {{}, 0, static_cast<Index>(field.definition.levels.values.size()), 0, {}});
     vote.status = first_cause(vote.status, map.status());
     if (map.is_ok()) maps_.push_back(std::make_shared<const layout::MemoryMap>(std::move(*map)));
   }
@@ -116,7 +119,8 @@ void Stream::open() {
   }
   if (rank_.me() != 0) return;
   // Every run of a simulation is the same: so is its identity.
-  opening.ledger = streams::pack_ledger(plan_->pattern, plan_->options, *Uuid::parse("00000000-0000-4000-8000-000000000001"));
+  opening.ledger = streams::pack_ledger(plan_->pattern, plan_->options,
+                                        *Uuid::parse("00000000-0000-4000-8000-000000000001"));
   Packer out;
   out.put(pipeline::Message::open);
   opening.pack(out);
@@ -135,7 +139,9 @@ Task<> Stream::tell(Descriptor::Kind kind, ByteVector bytes) {
   descriptor.step = step_;
   descriptor.lead = lead_;
   descriptor.stamp = rank_.port().now();
-  const std::function<bool()> attempt = [this, &descriptor, &bytes] { return rank_.outlet().tell(descriptor, bytes); };
+  const std::function<bool()> attempt = [this, &descriptor, &bytes] {
+    return rank_.outlet().tell(descriptor, bytes);
+  };
   co_await rank_.publish(attempt);
 }
 
@@ -149,7 +155,8 @@ Task<> Stream::begin(std::int64_t lead) {
   ++step_;
   operation_ = 0;
   if (step_ > 0 && lead < lead_) {
-    latch(Status(Code::order, cat("lead ", lead, " s goes back in time: the step before was at ", lead_, " s")));
+    latch(Status(Code::order,
+                 cat("lead ", lead, " s goes back in time: the step before was at ", lead_, " s")));
   }
   lead_ = lead;
   co_await tell(Descriptor::Kind::begin, {});
@@ -160,7 +167,8 @@ Task<> Stream::put(int field, const std::byte* data) {
   const auto number = static_cast<std::size_t>(field);
   const std::shared_ptr<const layout::MemoryMap> map = maps_[number];
   if (!in_step_) {
-    latch(Status(Code::state, cat("tr_stream_put('", plan_->fields[number].definition.name, "') outside of a step")));
+    latch(Status(Code::state,
+                 cat("tr_stream_put('", plan_->fields[number].definition.name, "') outside of a step")));
     co_return;
   }
   if (map->count() == 0 && rank_.me() != plan_->reference) co_return;
@@ -176,7 +184,8 @@ Task<> Stream::put(int field, const std::byte* data) {
     };
     co_await rank_.publish(attempt);
   }
-  rank_.statistics().streams[plan_->pattern].captured_bytes += plan_->levels(field) * map->count() * map->element;
+  rank_.statistics().streams[plan_->pattern].captured_bytes +=
+      plan_->levels(field) * map->count() * map->element;
 }
 
 Task<Status> Stream::end() {
@@ -214,13 +223,17 @@ Status Stream::first_unreported(std::int64_t through) {
     if (step > through) break;
     const Status told = report(status);
     if (told.is_ok()) continue;
-    if (first.is_ok()) first = told;
-    else ++others;
+    if (first.is_ok())
+      first = told;
+    else
+      ++others;
   }
   if (others == 0) return first;
   // One call tells of all: the caller may not make another one.
-  return Status(first.code(), cat(first.text(), "; ", others, others == 1 ? " later step" : " later steps", " failed too"),
-                first.error_number()).at(first.cause());
+  return Status(first.code(),
+                cat(first.text(), "; ", others, others == 1 ? " later step" : " later steps", " failed too"),
+                first.error_number())
+      .at(first.cause());
 }
 
 Task<Status> Stream::wait(bool durable) {
@@ -257,7 +270,9 @@ void Stream::on_verdict(VerdictKind kind, std::int64_t step, const Status& statu
       durable_through_ = step;
       if (!status.is_ok()) durable_[step] = status;
       break;
-    case VerdictKind::finished: finished_ = status; break;
+    case VerdictKind::finished:
+      finished_ = status;
+      break;
   }
 }
 

@@ -16,7 +16,8 @@
 
 namespace tailrace::sim {
 
-/// One field of a stream: `options` as tr_stream_define takes them. Arrays are (level, owned elements) in packed order.
+/// One field of a stream: `options` as tr_stream_define takes them. Arrays are (level, owned elements) in
+/// packed order.
 struct Variable {
   std::string name;
   layout::Layout layout;
@@ -38,7 +39,7 @@ struct StreamPlan {
   std::vector<layout::Layout> layouts;
   std::shared_ptr<const codec::Codec> codec;
   int reference = 0;
-  bool in_parts = false;     // every rank sends its own indices of indexed layouts
+  bool in_parts = false;  // every rank sends its own indices of indexed layouts
 
   static Result<std::shared_ptr<const StreamPlan>> make(std::string pattern, std::string options,
                                                         const std::vector<Variable>& variables,
@@ -46,12 +47,14 @@ struct StreamPlan {
   [[nodiscard]] Index levels(int field) const {
     return static_cast<Index>(fields[static_cast<std::size_t>(field)].definition.levels.values.size());
   }
-  /// The largest piece of any rank, and what gathering and encoding one record takes: the least lane and workspace.
+  /// The largest piece of any rank, and what gathering and encoding one record takes: the least lane and
+  /// workspace.
   [[nodiscard]] Bytes largest_piece() const;
   [[nodiscard]] Bytes largest_record() const;
 };
 
-/// An output stream on a simulated rank: the calls of streams::Stream, which see for what each does, with the same verdicts.
+/// An output stream on a simulated rank: the calls of streams::Stream, which see for what each does, with the
+/// same verdicts.
 class Stream {
  public:
   Stream(Rank& rank, std::shared_ptr<const StreamPlan> plan) : rank_(rank), plan_(std::move(plan)) {}

@@ -24,7 +24,8 @@ constexpr std::int64_t most_events = 40'000'000;
 
 }  // namespace
 
-// ---- memory that a node's ranks share ------------------------------------------------------------------------------------------
+// ---- memory that a node's ranks share
+// ------------------------------------------------------------------------------------------
 
 Segment::Segment(int lanes, Bytes capacity) : stride_(round_up(comm::lane_bytes(capacity))) {
   size_ = round_up(static_cast<Bytes>(sizeof(comm::NodeBells))) + lanes * stride_;
@@ -41,24 +42,30 @@ comm::LaneHeader* Segment::header(int lane) const {
                                              lane * stride_);
 }
 
-std::byte* Segment::data(int lane) const { return reinterpret_cast<std::byte*>(header(lane)) + sizeof(comm::LaneHeader); }
+std::byte* Segment::data(int lane) const {
+  return reinterpret_cast<std::byte*>(header(lane)) + sizeof(comm::LaneHeader);
+}
 
-// ---- building --------------------------------------------------------------------------------------------------------------------
+// ---- building
+// --------------------------------------------------------------------------------------------------------------------
 
 World::World(const Shape& shape) : shape_(shape), scheduler_(shape.seed), nodes_(shape.nodes.size()) {
   deal_out_ranks();
   std::vector<Nanoseconds> node_clock;
-  for (std::size_t node = 0; node < nodes_.size(); ++node) node_clock.push_back(scheduler_.random(0, 1'000'000'000));
+  for (std::size_t node = 0; node < nodes_.size(); ++node)
+    node_clock.push_back(scheduler_.random(0, 1'000'000'000));
   std::vector<Nanoseconds> offsets(roster_.compute_transport.size() +
                                    (roster_.self_served ? 0 : roster_.server_transport.size()));
   const auto set_clock = [&](int rank, int node) {
     offsets[static_cast<std::size_t>(rank)] = node_clock[static_cast<std::size_t>(node)];
   };
   for (int c = 0; c < ranks(); ++c) {
-    set_clock(roster_.compute_transport[static_cast<std::size_t>(c)], roster_.compute_node[static_cast<std::size_t>(c)]);
+    set_clock(roster_.compute_transport[static_cast<std::size_t>(c)],
+              roster_.compute_node[static_cast<std::size_t>(c)]);
   }
   for (int s = 0; s < servers(); ++s) {
-    set_clock(roster_.server_transport[static_cast<std::size_t>(s)], roster_.server_node[static_cast<std::size_t>(s)]);
+    set_clock(roster_.server_transport[static_cast<std::size_t>(s)],
+              roster_.server_node[static_cast<std::size_t>(s)]);
   }
   network_ = std::make_unique<Network>(scheduler_, offsets);
   storage_ = storage::memory_target();
@@ -77,7 +84,8 @@ World::~World() {
   }
 }
 
-/// World ranks in the order of the nodes, servers last on each, as TAILRACE_SERVERS=node:k would choose them; or mixed.
+/// World ranks in the order of the nodes, servers last on each, as TAILRACE_SERVERS=node:k would choose them;
+/// or mixed.
 void World::deal_out_ranks() {
   std::vector<session::RankFacts> facts;
   std::vector<char> is_server;
@@ -136,14 +144,15 @@ void World::make_rank(int c) {
     const Segment& segment = *nodes_[static_cast<std::size_t>(node)].segment;
     comm::LaneHeader* const header = segment.header(lane_number(c));
     header->capacity = shape_.lane;
-    header->readers = static_cast<int>(std::count(roster_.server_node.begin(), roster_.server_node.end(), node));
+    header->readers =
+        static_cast<int>(std::count(roster_.server_node.begin(), roster_.server_node.end(), node));
     rank->set_outlet(std::make_unique<pipeline::RingOutlet>(
         comm::LaneProducer(header, segment.data(lane_number(c)), segment.bells())));
   } else {
     auto lane = std::make_unique<comm::PrivateLane>(shape_.lane);
     const int home = roster_.server_transport[static_cast<std::size_t>(roster_.home[i])];
-    auto sender = std::make_unique<comm::LaneSender>(*lane, port, home,
-                                                     static_cast<std::uint32_t>(pipeline::DataMessage::descriptor));
+    auto sender = std::make_unique<comm::LaneSender>(
+        *lane, port, home, static_cast<std::uint32_t>(pipeline::DataMessage::descriptor));
     const comm::LaneProducer producer(lane->header(), lane->data(), nullptr);
     rank->set_outlet(std::make_unique<pipeline::RingOutlet>(producer, std::move(lane), std::move(sender)));
   }
@@ -173,32 +182,36 @@ void World::make_server(int s) {
     seat.workers = executor::inline_workers();
   } else {
     const Segment& segment = *nodes_[static_cast<std::size_t>(node)].segment;
-    const int reader = static_cast<int>(std::count(roster_.server_node.begin(), roster_.server_node.begin() + s, node));
+    const int reader =
+        static_cast<int>(std::count(roster_.server_node.begin(), roster_.server_node.begin() + s, node));
     seat.bell = &segment.bells()->reader[reader];
     for (int c = 0; c < ranks(); ++c) {
       const auto k = static_cast<std::size_t>(c);
       if (roster_.shares_node[k] != 0 && roster_.compute_node[k] == node) {
-        setup.lanes.emplace(c, std::make_unique<comm::SharedLaneReader>(segment.header(lane_number(c)),
-                                                                        segment.data(lane_number(c)), reader));
+        setup.lanes.emplace(c, std::make_unique<comm::SharedLaneReader>(
+                                   segment.header(lane_number(c)), segment.data(lane_number(c)), reader));
       } else if (roster_.shares_node[k] == 0 && roster_.home[k] == s) {
         auto& lane = seat.mirrored[c] = std::make_unique<comm::PrivateLane>(shape_.lane);
-        setup.mirrors.emplace(c, std::make_unique<comm::LaneMirror>(*lane, port, roster_.compute_transport[k]));
+        setup.mirrors.emplace(c,
+                              std::make_unique<comm::LaneMirror>(*lane, port, roster_.compute_transport[k]));
         setup.lanes.emplace(c, std::make_unique<comm::SharedLaneReader>(lane->header(), lane->data(), 0));
       }
     }
-    seat.workers = std::make_unique<SimWorkers>(scheduler_, shape_.threads, disk_, [this, bell = seat.bell, node] {
-      bell->ring();
-      poke_node(node);
-    });
+    seat.workers =
+        std::make_unique<SimWorkers>(scheduler_, shape_.threads, disk_, [this, bell = seat.bell, node] {
+          bell->ring();
+          poke_node(node);
+        });
     seat.actor = std::make_unique<Actor>(scheduler_, cat("server ", s));
     this->seat(*seat.actor, node, roster_.server_transport[i]);
   }
-  seat.server = std::make_unique<pipeline::Server>(port, roster_, *seat.workers, *seat.files, *seat.statistics,
-                                                   std::move(setup));
+  seat.server = std::make_unique<pipeline::Server>(port, roster_, *seat.workers, *seat.files,
+                                                   *seat.statistics, std::move(setup));
   if (roster_.self_served) ranks_[i]->set_server(seat.server.get(), seat.statistics.get(), disk_);
 }
 
-// ---- running ---------------------------------------------------------------------------------------------------------------------
+// ---- running
+// ---------------------------------------------------------------------------------------------------------------------
 
 /// The loop of session::Session::serve(), each of whose steps is a step of the scheduler.
 Task<> World::serve(int s) {
@@ -223,7 +236,9 @@ Task<> World::serve(int s) {
   while (!server.is_over() || port.unsent() > 0) {
     using Next = comm::GoingToSleep::Next;
     switch (sleep.next()) {
-      case Next::look: sleep.looked(pump(), bell); break;
+      case Next::look:
+        sleep.looked(pump(), bell);
+        break;
       case Next::take_ticket:
         sleep.take_ticket(bell);
         ticket = sleep.ticket();
@@ -238,7 +253,9 @@ Task<> World::serve(int s) {
         break;
       }
       case Next::park: {
-        const std::function<bool()> awake = [&bell, &port, ticket] { return bell.rung_since(ticket) || port.has_news(); };
+        const std::function<bool()> awake = [&bell, &port, ticket] {
+          return bell.rung_since(ticket) || port.has_news();
+        };
         co_await seat.actor->sleep(awake, "its doorbell or a message", shape_.timer);
         bell.cancel();
         sleep.woke();
@@ -268,8 +285,10 @@ Outcome World::run(std::function<Task<>(Rank&)> program) {
   const auto look_at = [&](const Actor& actor) {
     if (actor.is_done()) return;
     all = false;
-    if (actor.is_lost()) outcome.stuck += cat(" ", actor.name(), " is lost;");
-    else outcome.stuck += cat(" ", actor.name(), " waits for ", actor.waits_for(), ";");
+    if (actor.is_lost())
+      outcome.stuck += cat(" ", actor.name(), " is lost;");
+    else
+      outcome.stuck += cat(" ", actor.name(), " waits for ", actor.waits_for(), ";");
   };
   for (const auto& rank : ranks_) look_at(rank->actor());
   for (const ServerSeat& seat : servers_) {

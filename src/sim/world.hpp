@@ -16,7 +16,7 @@
 namespace tailrace::sim {
 
 struct NodeShape {
-  int ranks = 1;    // compute ranks
+  int ranks = 1;  // compute ranks
   int servers = 0;
 };
 
@@ -24,27 +24,27 @@ struct NodeShape {
 enum class SleepOrder { production, no_second_look, ticket_after_second_look };
 
 struct Shape {
-  std::vector<NodeShape> nodes;     // no servers at all: every rank serves itself
+  std::vector<NodeShape> nodes;  // no servers at all: every rank serves itself
   std::uint64_t seed = 1;
-  Bytes lane = 1 << 16;             // bytes of each rank's staging
-  Bytes workspace = 1 << 20;        // bytes of each server
-  int threads = 1;                  // workers of each server
-  bool mixed = false;               // world ranks dealt out to the nodes at random instead of node by node
+  Bytes lane = 1 << 16;       // bytes of each rank's staging
+  Bytes workspace = 1 << 20;  // bytes of each server
+  int threads = 1;            // workers of each server
+  bool mixed = false;         // world ranks dealt out to the nodes at random instead of node by node
   double disk_bytes_per_second = 1e9;
   Nanoseconds disk_latency = 100'000;
-  bool reporting = false;           // counters travel while the run goes on
+  bool reporting = false;  // counters travel while the run goes on
   SleepOrder sleep_order = SleepOrder::production;
-  Nanoseconds timer = 0;            // sleepers on a doorbell also wake after this; 0: only when rung or by a message
+  Nanoseconds timer = 0;  // sleepers on a doorbell also wake after this; 0: only when rung or by a message
 };
 
 /// What a simulation came to.
 struct Outcome {
-  bool finished = false;            // everybody came to the end of their program
-  std::string stuck;                // otherwise: who waits for what
+  bool finished = false;  // everybody came to the end of their program
+  std::string stuck;      // otherwise: who waits for what
 };
 
-/// Memory that the ranks of one node share. Fresh pages of the kernel are zero, which is how lanes and bells begin; a lane's
-/// pages exist once they are used, so that thousands of lanes fit into one process.
+/// Memory that the ranks of one node share. Fresh pages of the kernel are zero, which is how lanes and bells
+/// begin; a lane's pages exist once they are used, so that thousands of lanes fit into one process.
 class Segment {
  public:
   Segment(int lanes, Bytes capacity);
@@ -61,9 +61,10 @@ class Segment {
   Bytes stride_ = 0;
 };
 
-/// A parallel machine in one thread: nodes with ranks and servers, shared memory, a network, a disk. The servers, lanes, doorbells,
-/// agreements, codec and ledger in it are those of production; clock, scheduler, network, threads and disk are simulated, and so
-/// are the callers' loops of session::Session and the calls of streams::Stream (class Rank), which cannot be had without MPI.
+/// A parallel machine in one thread: nodes with ranks and servers, shared memory, a network, a disk. The
+/// servers, lanes, doorbells, agreements, codec and ledger in it are those of production; clock, scheduler,
+/// network, threads and disk are simulated, and so are the callers' loops of session::Session and the calls
+/// of streams::Stream (class Rank), which cannot be had without MPI.
 class World {
  public:
   explicit World(const Shape& shape);
@@ -78,7 +79,9 @@ class World {
   [[nodiscard]] int servers() const { return roster_.servers(); }
   [[nodiscard]] const exchange::Roster& roster() const { return roster_; }
   [[nodiscard]] Rank& rank(int c) { return *ranks_[static_cast<std::size_t>(c)]; }
-  [[nodiscard]] const pipeline::Server& server(int s) const { return *servers_[static_cast<std::size_t>(s)].server; }
+  [[nodiscard]] const pipeline::Server& server(int s) const {
+    return *servers_[static_cast<std::size_t>(s)].server;
+  }
   [[nodiscard]] Scheduler& scheduler() { return scheduler_; }
   [[nodiscard]] Network& network() { return *network_; }
   /// Compute rank `c` stops for ever at its next step.
@@ -86,7 +89,9 @@ class World {
   /// The storage as everybody sees it, without faults and without a clock.
   [[nodiscard]] storage::Target& storage() const { return *storage_; }
   /// The storage as server `s` sees it: give it a fault plan.
-  [[nodiscard]] storage::FaultyTarget& storage_of(int s) const { return *servers_[static_cast<std::size_t>(s)].target; }
+  [[nodiscard]] storage::FaultyTarget& storage_of(int s) const {
+    return *servers_[static_cast<std::size_t>(s)].target;
+  }
   /// Counters that server 0 gathered at the end, by transport rank.
   [[nodiscard]] const std::map<int, pipeline::Statistics>& statistics() const { return gathered_; }
   /// What the watchdogs of all servers would print.
@@ -104,7 +109,7 @@ class World {
     std::unique_ptr<pipeline::Statistics> statistics;
     std::map<int, std::unique_ptr<comm::PrivateLane>> mirrored;
     std::unique_ptr<pipeline::Server> server;
-    std::unique_ptr<Actor> actor;      // none where ranks serve themselves
+    std::unique_ptr<Actor> actor;  // none where ranks serve themselves
     comm::Doorbell* bell = nullptr;
   };
 

@@ -62,8 +62,8 @@ class IndexWriter {
   Status append(const IndexStep& step);
   /// Says that no step follows: the file was rolled over or the stream closed.
   Status append_closed();
-  /// After a failed sync everything since the last good one is taken back, so that no step is told that failed; if even that
-  /// fails, lost() says why, and nothing may be appended or cut any more.
+  /// After a failed sync everything since the last good one is taken back, so that no step is told that
+  /// failed; if even that fails, lost() says why, and nothing may be appended or cut any more.
   Status sync();
   Status close();
   [[nodiscard]] const Status& lost() const { return lost_; }

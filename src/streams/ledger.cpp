@@ -30,7 +30,8 @@ void run_hook(const std::string& command, const std::string& path) {
   pid_t child = 0;
   int status = posix_spawn(&child, "/bin/sh", nullptr, nullptr, const_cast<char* const*>(arguments), environ);
   if (status == 0) ::waitpid(child, &status, 0);
-  if (status != 0) log(LogLevel::warn, cat("hook '", command, "' failed for ", path, " (status ", status, ")"));
+  if (status != 0)
+    log(LogLevel::warn, cat("hook '", command, "' failed for ", path, " (status ", status, ")"));
 }
 
 class FileLedger final : public pipeline::Ledger {
@@ -76,7 +77,8 @@ class FileLedger final : public pipeline::Ledger {
     step.begin = entry.begin;
     step.end = entry.end;
     for (const pipeline::RecordEntry& record : entry.records) {
-      step.records.push_back({record.field, static_cast<std::int32_t>(record.level), record.offset, record.length});
+      step.records.push_back(
+          {record.field, static_cast<std::int32_t>(record.level), record.offset, record.length});
     }
     IndexWriter& index = open_.at(entry.path).index;
     step.step = index.steps();  // a stream that goes on with a file numbers its steps on
@@ -125,8 +127,9 @@ class FileLedger final : public pipeline::Ledger {
     Result<bool> indexed = target_->exists(index_path(path));
     TR_TRY(indexed.status());
     if (*exists && request_.options.existing == Existing::fail) {
-      return Status(Code::state, cat(path, " exists already (existing=fail): remove it, or say existing=replace or "
-                                           "existing=continue"));
+      return Status(Code::state, cat(path,
+                                     " exists already (existing=fail): remove it, or say existing=replace or "
+                                     "existing=continue"));
     }
     // Data without an index was never committed: a crash between the two creations leaves it.
     if (*indexed && request_.options.existing == Existing::resume) return continue_index(path, lead);
@@ -149,8 +152,9 @@ class FileLedger final : public pipeline::Ledger {
     TR_TRY(recovered.status());
     const auto& steps = recovered->contents.steps;
     if (!steps.empty() && steps.back().lead >= lead) {
-      return Status(Code::order, cat(path, " goes up to lead ", steps.back().lead, " s already; the step at lead ", lead,
-                                     " s cannot follow (existing=replace begins anew)"));
+      return Status(Code::order,
+                    cat(path, " goes up to lead ", steps.back().lead, " s already; the step at lead ", lead,
+                        " s cannot follow (existing=replace begins anew)"));
     }
     return IndexWriter::open_existing(*target_, index_path(path));
   }

@@ -57,10 +57,13 @@ Stream::~Stream() {
   if (id_ != 0) session_.remove_stream(id_);
 }
 
-// ---- definition -----------------------------------------------------------------------------------------------------------
+// ---- definition
+// -----------------------------------------------------------------------------------------------------------
 
-Status Stream::define(const std::string& field, const PlacedLayout* layout, int type, const std::string& options) {
-  const std::string call = cat("tr_stream_define(\"", name_, "\", \"", field, "\", type ", type, ", \"", options, "\")");
+Status Stream::define(const std::string& field, const PlacedLayout* layout, int type,
+                      const std::string& options) {
+  const std::string call =
+      cat("tr_stream_define(\"", name_, "\", \"", field, "\", type ", type, ", \"", options, "\")");
   Status mine;
   ByteVector vertical;
   if (opened_) {
@@ -92,7 +95,9 @@ Status Stream::define(const std::string& field, const PlacedLayout* layout, int 
   if (mine.is_ok()) {
     mine = guarded([&] { return prepare_field(field, layout, type, options, vertical, fresh); });
   }
-  const std::string shape = layout == nullptr ? "no layout" : cat(layout->layout.kind(), " layout ", shape_text(layout->layout.shape()));
+  const std::string shape = layout == nullptr
+                                ? "no layout"
+                                : cat(layout->layout.kind(), " layout ", shape_text(layout->layout.shape()));
   const comm::Verdict verdict = session_.agree({mine.in(call), cat(call, " on a ", shape), {}});
   if (verdict.status.is_ok()) {
     numbers_[field] = static_cast<int>(fields_.size());
@@ -112,7 +117,8 @@ Status Stream::define(const std::string& field, const PlacedLayout* layout, int 
 Status Stream::prepare_field(const std::string& field, const PlacedLayout* layout, int type,
                              const std::string& options, const ByteVector& vertical, Field& out) {
   if (numbers_.count(field) != 0) return {Code::state, cat("field '", field, "' is defined already")};
-  Result<FieldRequest> request = parse_field(field, type, layout->layout.shape(), options, request_.definition.format);
+  Result<FieldRequest> request =
+      parse_field(field, type, layout->layout.shape(), options, request_.definition.format);
   TR_TRY(request.status());
   if (!request->vertical_file.empty()) {
     const std::string text(reinterpret_cast<const char*>(vertical.data()), vertical.size());
@@ -131,9 +137,11 @@ Status Stream::prepare_field(const std::string& field, const PlacedLayout* layou
 
   const Bytes piece = out.count * size_of(out.definition.type);
   if (const Bytes most = session_.outlet().largest_piece(); most > 0 && piece > most) {
-    return {Code::memory, cat("one level takes ", piece, " bytes on rank ", session_.rank(), ", whose share of the "
-                              "staging memory is ", most, ": set TAILRACE_STAGING to at least ", (piece / most + 1),
-                              " times what it is")};
+    return {Code::memory,
+            cat("one level takes ", piece, " bytes on rank ", session_.rank(),
+                ", whose share of the "
+                "staging memory is ",
+                most, ": set TAILRACE_STAGING to at least ", (piece / most + 1), " times what it is")};
   }
   TR_TRY(codec_->define(out.definition));
   const int number = static_cast<int>(fields_.size());
@@ -141,8 +149,9 @@ Status Stream::prepare_field(const std::string& field, const PlacedLayout* layou
                        out.definition.elements() * size_of(codec_->assembled_type(number));
   const Bytes workspace = session_.smallest_workspace();
   if (needed > workspace) {
-    return {Code::memory, cat("gathering and encoding one record takes ", needed, " bytes, a server has ", workspace,
-                              ": set TAILRACE_STAGING to at least ", (needed / workspace + 1), " times what it is")};
+    return {Code::memory,
+            cat("gathering and encoding one record takes ", needed, " bytes, a server has ", workspace,
+                ": set TAILRACE_STAGING to at least ", (needed / workspace + 1), " times what it is")};
   }
   return {};
 }
@@ -157,9 +166,8 @@ void Stream::open() {
   opening.policy.deadline_seconds = request_.options.deadline_seconds.value_or(0);
   std::vector<const PlacedLayout*> layouts;
   for (const Field& field : fields_) {
-    const auto same = std::find_if(layouts.begin(), layouts.end(), [&](const PlacedLayout* each) {
-      return each->id == field.layout->id;
-    });
+    const auto same = std::find_if(layouts.begin(), layouts.end(),
+                                   [&](const PlacedLayout* each) { return each->id == field.layout->id; });
     opening.layout_of.push_back(static_cast<int>(same - layouts.begin()));
     if (same == layouts.end()) layouts.push_back(field.layout.get());
     opening.fields.push_back(field.definition);
@@ -184,7 +192,8 @@ void Stream::open() {
       Packer part;
       part.put(pipeline::Message::layout_part).put(id_).put(static_cast<int>(i)).put(session_.rank());
       part.put_list(std::span<const Index>(layouts[i]->own_indices));
-      for (const int server : servers) session_.transport().send(server, comm::Channel::control, part.bytes());
+      for (const int server : servers)
+        session_.transport().send(server, comm::Channel::control, part.bytes());
     }
     opening.layouts.push_back(packed.take());
   }
@@ -196,7 +205,8 @@ void Stream::open() {
   for (const int server : servers) session_.transport().send(server, comm::Channel::control, out.bytes());
 }
 
-// ---- steps ----------------------------------------------------------------------------------------------------------------
+// ---- steps
+// ----------------------------------------------------------------------------------------------------------------
 
 void Stream::latch(const Status& status) {
   if (status.is_ok()) return;
@@ -229,7 +239,8 @@ void Stream::begin(std::int64_t lead) {
   put_.clear();
   lead_ = lead;
   if (last_lead_ && lead < *last_lead_) {
-    latch(Status(Code::order, cat("lead ", lead, " s goes back in time: the step before was at ", *last_lead_, " s")));
+    latch(Status(Code::order,
+                 cat("lead ", lead, " s goes back in time: the step before was at ", *last_lead_, " s")));
   } else {
     last_lead_ = lead;
   }
@@ -256,7 +267,8 @@ Result<std::shared_ptr<const layout::MemoryMap>> Stream::map_of(Field& field, co
     allocation = std::move(*matched);
   }
   allocation.strides = shape->strides;
-  Result<layout::MemoryMap> map = layout::memory_map(layout, session_.rank(), field.definition.type, allocation);
+  Result<layout::MemoryMap> map =
+      layout::memory_map(layout, session_.rank(), field.definition.type, allocation);
   TR_TRY(map.status());
   field.last_extents = shape->extents;
   field.last_strides = shape->strides;
@@ -268,16 +280,18 @@ void Stream::put(const std::string& name, const void* data, const ArrayShape* sh
   const std::int64_t entered = session_.transport().now();
   const auto call = [&] { return cat("tr_stream_put('", name, "') at lead ", lead_, " s"); };
   if (!in_step_) {
-    latch(Status(Code::state, cat("tr_stream_put('", name, "') outside of a step: tr_stream_begin comes first")));
+    latch(Status(Code::state,
+                 cat("tr_stream_put('", name, "') outside of a step: tr_stream_begin comes first")));
     return;
   }
   const auto found = numbers_.find(name);
   if (found == numbers_.end()) {
     std::vector<std::string> known;
     for (const auto& [each, number] : numbers_) known.push_back(each);
-    latch(Status(Code::argument, known.empty() ? cat(call(), ": no field was defined; tr_stream_define comes first")
-                                               : cat(call(), ": no such field was defined; the nearest is '",
-                                                     nearest(name, known), "'")));
+    latch(Status(Code::argument, known.empty()
+                                     ? cat(call(), ": no field was defined; tr_stream_define comes first")
+                                     : cat(call(), ": no such field was defined; the nearest is '",
+                                           nearest(name, known), "'")));
     return;
   }
   Field& field = fields_[static_cast<std::size_t>(found->second)];
@@ -289,9 +303,11 @@ void Stream::put(const std::string& name, const void* data, const ArrayShape* sh
   } else {
     Result<std::shared_ptr<const layout::MemoryMap>> map = map_of(field, shape);
     status = map.status();
-    // An array that comes with its shape may be a compiler's temporary, gone after the call: it is never lent.
+    // An array that comes with its shape may be a compiler's temporary, gone after the call: it is never
+    // lent.
     const bool may_lend = shape == nullptr;
-    if (map.is_ok()) status = capture(field, found->second, static_cast<const std::byte*>(data), *map, may_lend);
+    if (map.is_ok())
+      status = capture(field, found->second, static_cast<const std::byte*>(data), *map, may_lend);
   }
   latch(status.in(call()));
   session_.statistics().add_span("tr_stream_put", 0, entered, session_.transport().now());
@@ -319,7 +335,8 @@ Status Stream::capture(Field& field, int number, const std::byte* data,
     descriptor.step = step_;
     descriptor.field = number;
     descriptor.level = static_cast<std::int32_t>(level);
-    const std::int64_t full = session_.publish([&] { return session_.outlet().put(descriptor, map, data, may_lend); });
+    const std::int64_t full =
+        session_.publish([&] { return session_.outlet().put(descriptor, map, data, may_lend); });
     counters().staging_full_count += full > 0;
     waited += full;
   }
@@ -332,7 +349,8 @@ Status Stream::capture(Field& field, int number, const std::byte* data,
 Status Stream::end() {
   const std::int64_t entered = session_.transport().now();
   if (!in_step_) {
-    // A step of its own carries the error, so that this rank's verdict is everybody's and nobody waits for ever.
+    // A step of its own carries the error, so that this rank's verdict is everybody's and nobody waits for
+    // ever.
     latch(Status(Code::state, "tr_stream_end without tr_stream_begin"));
     begin(lead_);
   }
@@ -373,23 +391,29 @@ Status Stream::first_unreported(std::int64_t through) {
     if (step > through) break;
     const Status told = report(status);
     if (told.is_ok()) continue;
-    if (first.is_ok()) first = told;
-    else ++others;
+    if (first.is_ok())
+      first = told;
+    else
+      ++others;
   }
   if (others == 0) return first;
   // One call tells of all: the caller may not make another one.
-  return Status(first.code(), cat(first.text(), "; ", others, others == 1 ? " later step" : " later steps", " failed too"),
-                first.error_number()).at(first.cause());
+  return Status(first.code(),
+                cat(first.text(), "; ", others, others == 1 ? " later step" : " later steps", " failed too"),
+                first.error_number())
+      .at(first.cause());
 }
 
 Status Stream::wait(bool durable) {
   const std::int64_t entered = session_.transport().now();
   if (in_step_) {
-    const std::string call = cat("tr_stream_wait(\"", name_, "\") inside of a step: tr_stream_end comes first");
+    const std::string call =
+        cat("tr_stream_wait(\"", name_, "\") inside of a step: tr_stream_end comes first");
     return session_.agree({Status(Code::state, call), call, {}}).status;
   }
-  session_.wait([&] { return step_ < 0 || (durable ? durable_through_ >= step_ : accepted_.count(step_) != 0); },
-                cat(durable ? "durable" : "captured", " steps of ", name_));
+  session_.wait(
+      [&] { return step_ < 0 || (durable ? durable_through_ >= step_ : accepted_.count(step_) != 0); },
+      cat(durable ? "durable" : "captured", " steps of ", name_));
   counters().blocked += session_.transport().now() - entered;
   if (durable) return first_unreported(step_);
   return step_ < 0 ? Status() : report(accepted_.at(step_));
@@ -426,7 +450,9 @@ void Stream::on_verdict(VerdictKind kind, std::int64_t step, const Status& statu
       durable_through_ = step;
       if (!status.is_ok()) durable_[step] = status;
       break;
-    case VerdictKind::finished: finished_ = status; break;
+    case VerdictKind::finished:
+      finished_ = status;
+      break;
   }
 }
 

@@ -18,21 +18,22 @@ namespace tailrace::streams {
 /// A layout as the faces hold it: who owns what, how arrays are allocated, and where on the globe it lies.
 struct PlacedLayout {
   layout::Layout layout;
-  std::int64_t id = 0;              // layouts are made collectively: the same number is the same layout on every rank
+  std::int64_t id = 0;  // layouts are made collectively: the same number is the same layout on every rank
   std::vector<Index> halo;
   codec::Georeference georeference;
-  std::vector<Index> own_indices;   // layouts known in parts: what this rank owns, sent to the servers
+  std::vector<Index> own_indices;  // layouts known in parts: what this rank owns, sent to the servers
   bool in_parts = false;
 };
 
 /// What the caller knows of the array it hands over.
 struct ArrayShape {
   ElementType type = ElementType::f32;
-  std::vector<Index> extents;       // C order, level axis included
-  std::vector<Bytes> strides;       // empty = contiguous
+  std::vector<Index> extents;  // C order, level axis included
+  std::vector<Bytes> strides;  // empty = contiguous
 };
 
-/// An output stream on a compute rank: captures, and hears verdicts. See include/tailrace.h for the contract of each call.
+/// An output stream on a compute rank: captures, and hears verdicts. See include/tailrace.h for the contract
+/// of each call.
 class Stream final : public session::VerdictReceiver {
  public:
   static Result<std::unique_ptr<Stream>> create(session::Session& session, const std::string& pattern,
@@ -55,20 +56,21 @@ class Stream final : public session::VerdictReceiver {
     codec::FieldDefinition definition;
     std::shared_ptr<const PlacedLayout> layout;
     layout::Allocation allocation;
-    std::shared_ptr<const layout::MemoryMap> map;   // for arrays allocated as defined
+    std::shared_ptr<const layout::MemoryMap> map;  // for arrays allocated as defined
     Index count = 0;
-    std::vector<Index> last_extents;                // the map of arrays handed over with their shape, kept
+    std::vector<Index> last_extents;  // the map of arrays handed over with their shape, kept
     std::vector<Bytes> last_strides;
     std::shared_ptr<const layout::MemoryMap> last_map;
   };
 
-  Stream(session::Session& session, StreamRequest request) : session_(session), request_(std::move(request)) {}
-  Status prepare_field(const std::string& field, const PlacedLayout* layout, int type, const std::string& options,
-                       const ByteVector& vertical, Field& out);
+  Stream(session::Session& session, StreamRequest request)
+      : session_(session), request_(std::move(request)) {}
+  Status prepare_field(const std::string& field, const PlacedLayout* layout, int type,
+                       const std::string& options, const ByteVector& vertical, Field& out);
   void open();
   Result<std::shared_ptr<const layout::MemoryMap>> map_of(Field& field, const ArrayShape* shape);
-  Status capture(Field& field, int number, const std::byte* data, const std::shared_ptr<const layout::MemoryMap>& map,
-                 bool may_lend);
+  Status capture(Field& field, int number, const std::byte* data,
+                 const std::shared_ptr<const layout::MemoryMap>& map, bool may_lend);
   void tell(comm::Descriptor::Kind kind, std::span<const std::byte> bytes);
   Status first_unreported(std::int64_t through);
   Status report(const Status& status);
@@ -85,16 +87,16 @@ class Stream final : public session::VerdictReceiver {
   bool opened_ = false;
   int reference_ = 0;
   bool in_step_ = false;
-  std::int64_t step_ = -1;                  // number of the current or last step
+  std::int64_t step_ = -1;  // number of the current or last step
   std::int64_t lead_ = 0;
   std::optional<std::int64_t> last_lead_;
   std::int64_t operation_ = 0;
-  std::set<int> put_;                       // fields put in this step
+  std::set<int> put_;  // fields put in this step
   Status latched_;
   std::map<std::int64_t, Status> accepted_;
   std::map<std::int64_t, Status> durable_;  // failures only
   std::int64_t durable_through_ = -1;
-  std::set<std::int64_t> reported_;         // steps whose failure was returned
+  std::set<std::int64_t> reported_;  // steps whose failure was returned
   std::optional<Status> finished_;
 };
 

@@ -19,7 +19,8 @@ namespace {
 
 std::string path_of(const char* name) {
   const char* directory = std::getenv("TMPDIR");
-  return std::string(directory ? directory : "/tmp") + "/tailrace_large_" + std::to_string(state().size) + "_" + name;
+  return std::string(directory ? directory : "/tmp") + "/tailrace_large_" + std::to_string(state().size) +
+         "_" + name;
 }
 
 signed char value_of(tr_index global) { return static_cast<signed char>((global * 2654435761LL) >> 16); }
@@ -77,7 +78,8 @@ MPI_TEST(large, raw_records_beyond_2_gib_make_a_right_file_beyond_4_gib) {
       std::fseek(file, (step * rows + r) * columns, SEEK_SET);
       CHECK_EQ(std::fread(row.data(), 1, row.size(), file), row.size());
       tr_index wrong = 0;
-      for (tr_index i = 0; i < columns; ++i) wrong += row[static_cast<std::size_t>(i)] != value_of(r * columns + i);
+      for (tr_index i = 0; i < columns; ++i)
+        wrong += row[static_cast<std::size_t>(i)] != value_of(r * columns + i);
       CHECK_EQ(wrong, tr_index{0});
     }
   }
@@ -90,7 +92,7 @@ MPI_TEST(large, raw_records_beyond_2_gib_make_a_right_file_beyond_4_gib) {
 MPI_TEST(large, grib_fields_beyond_2_gib_decoded_are_right) {
   const std::string path = path_of("grib2");
   constexpr tr_index columns = 18000;
-  constexpr tr_index rows = 15000;   // 270 million points: 2.16 GB as float64
+  constexpr tr_index rows = 15000;  // 270 million points: 2.16 GB as float64
   {
     const Session session;
     tr_layout* layout = nullptr;
@@ -99,10 +101,11 @@ MPI_TEST(large, grib_fields_beyond_2_gib_decoded_are_right) {
     const int grid[] = {0, 1};
     CHECK(passed(tr_layout_block_grid(2, shape, nullptr, grid, &layout)));
     CHECK(passed(tr_layout_georeference(
-        layout, "keys=\"gridType=regular_ll,Ni=18000,Nj=15000,latitudeOfFirstGridPointInDegrees=75,"
-                "longitudeOfFirstGridPointInDegrees=0,latitudeOfLastGridPointInDegrees=-74.99,"
-                "longitudeOfLastGridPointInDegrees=179.99,iDirectionIncrementInDegrees=0.01,"
-                "jDirectionIncrementInDegrees=0.01,jScansPositively=0\"")));
+        layout,
+        "keys=\"gridType=regular_ll,Ni=18000,Nj=15000,latitudeOfFirstGridPointInDegrees=75,"
+        "longitudeOfFirstGridPointInDegrees=0,latitudeOfLastGridPointInDegrees=-74.99,"
+        "longitudeOfLastGridPointInDegrees=179.99,iDirectionIncrementInDegrees=0.01,"
+        "jDirectionIncrementInDegrees=0.01,jScansPositively=0\"")));
     tr_index lower[2];
     tr_index upper[2];
     CHECK(passed(tr_layout_bounds(layout, 0, lower, upper)));

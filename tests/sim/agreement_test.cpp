@@ -104,8 +104,10 @@ TEST(sim_agreement, all_ranks_take_away_the_error_with_the_lowest_cause) {
           vote.status = Status(Code::io, cat("rank ", rank, " failed in round ", round), 5)
                             .at({dice.random(0, 3), dice.random(0, 3), rank});
         }
-        if (dice.once_in(4)) vote.contribution.resize(static_cast<std::size_t>(rank % 50 + 1), std::byte(rank));
-        lowest[static_cast<std::size_t>(round)] = first_cause(lowest[static_cast<std::size_t>(round)], vote.status);
+        if (dice.once_in(4))
+          vote.contribution.resize(static_cast<std::size_t>(rank % 50 + 1), std::byte(rank));
+        lowest[static_cast<std::size_t>(round)] =
+            first_cause(lowest[static_cast<std::size_t>(round)], vote.status);
         votes[static_cast<std::size_t>(rank)].push_back(std::move(vote));
       }
     }
@@ -119,7 +121,8 @@ TEST(sim_agreement, all_ranks_take_away_the_error_with_the_lowest_cause) {
         const Verdict& verdict = assembly.verdicts(rank)[round];
         expect_same(verdict.status, lowest[round]);
         for (std::size_t other = 0; other < static_cast<std::size_t>(size); ++other) {
-          const ByteVector brought = verdict.contributions.empty() ? ByteVector() : verdict.contributions[other];
+          const ByteVector brought =
+              verdict.contributions.empty() ? ByteVector() : verdict.contributions[other];
           EXPECT_EQ(brought, votes[other][round].contribution);
         }
       }
@@ -134,7 +137,8 @@ TEST(sim_agreement, four_thousand_ranks_agree) {
   assembly.run(2, [](int rank, int round) {
     Vote vote;
     vote.call = "tr_stream_create";
-    if (round == 1 && rank >= 1777) vote.status = Status(Code::data, cat("rank ", rank, " has no data")).at({4, 1, -1});
+    if (round == 1 && rank >= 1777)
+      vote.status = Status(Code::data, cat("rank ", rank, " has no data")).at({4, 1, -1});
     return vote;
   });
   for (int rank = 0; rank < size; ++rank) {
@@ -156,7 +160,8 @@ TEST(sim_agreement, ranks_that_call_different_things_are_told_so_alike) {
     });
     const Status& first = assembly.verdicts(0).at(0).status;
     EXPECT_EQ(first.code(), Code::order);
-    EXPECT_NE(first.text().find(cat("rank ", odd, " calls tr_stream_define(\"t\")")), std::string::npos) << first.text();
+    EXPECT_NE(first.text().find(cat("rank ", odd, " calls tr_stream_define(\"t\")")), std::string::npos)
+        << first.text();
     for (int rank = 0; rank < size; ++rank) expect_same(assembly.verdicts(rank).at(0).status, first);
   }
 }

@@ -92,7 +92,8 @@ TEST(sim_bytes, two_streams_and_files_that_roll_over_do_not_disturb_each_other) 
             const StreamPlan& plan = is_first ? *first.plan : *second.plan;
             if (i >= plan.fields.size()) continue;
             const int field = static_cast<int>(i);
-            std::vector<float>& array = arrays[static_cast<std::size_t>(rank.me())][{step * 2 + (is_first ? 1 : 0), field}];
+            std::vector<float>& array =
+                arrays[static_cast<std::size_t>(rank.me())][{step * 2 + (is_first ? 1 : 0), field}];
             array = array_of(plan, rank.me(), field, step);
             co_await (is_first ? a : b).put(field, reinterpret_cast<const std::byte*>(array.data()));
           }
@@ -114,7 +115,8 @@ TEST(sim_bytes, two_streams_and_files_that_roll_over_do_not_disturb_each_other) 
     for (std::int64_t step = 0; step < 3; ++step) {
       const ByteVector bytes = bytes_of_step(*first.plan, step);
       expected.insert(expected.end(), bytes.begin(), bytes.end());
-      EXPECT_TRUE(read_file(world.storage(), cat("second+00", step * 2, ".raw")) == bytes_of_step(*second.plan, step))
+      EXPECT_TRUE(read_file(world.storage(), cat("second+00", step * 2, ".raw")) ==
+                  bytes_of_step(*second.plan, step))
           << where;
     }
     EXPECT_TRUE(read_file(world.storage(), "first.raw") == expected) << where;

@@ -10,19 +10,33 @@ namespace tailrace::sim {
 namespace {
 
 /// What one rank does wrong in one step.
-enum class Mistake { skips_a_put, swaps_two_puts, ends_early, puts_too_much, begins_another_lead, has_an_error, puts_nothing };
+enum class Mistake {
+  skips_a_put,
+  swaps_two_puts,
+  ends_early,
+  puts_too_much,
+  begins_another_lead,
+  has_an_error,
+  puts_nothing
+};
 constexpr int mistakes = 7;
 
 std::vector<int> puts_of(Mistake mistake, bool wrong) {
   if (!wrong) return {0, 1, 2};
   switch (mistake) {
-    case Mistake::skips_a_put: return {0, 2};
-    case Mistake::swaps_two_puts: return {1, 0, 2};
-    case Mistake::ends_early: return {0, 1};
-    case Mistake::puts_too_much: return {0, 1, 2, 1};
-    case Mistake::puts_nothing: return {};
+    case Mistake::skips_a_put:
+      return {0, 2};
+    case Mistake::swaps_two_puts:
+      return {1, 0, 2};
+    case Mistake::ends_early:
+      return {0, 1};
+    case Mistake::puts_too_much:
+      return {0, 1, 2, 1};
+    case Mistake::puts_nothing:
+      return {};
     case Mistake::begins_another_lead:
-    case Mistake::has_an_error: return {0, 1, 2};
+    case Mistake::has_an_error:
+      return {0, 1, 2};
   }
   return {};
 }
@@ -58,7 +72,7 @@ Task<> err(Rank& rank, const Scenario& scenario, Mistake mistake, bool culprit, 
 
 struct Error {
   Status status;
-  std::size_t others = 0;   // later steps that its text says failed too
+  std::size_t others = 0;  // later steps that its text says failed too
 };
 
 /// Every error that the ranks were told of, in order.
@@ -71,13 +85,15 @@ std::vector<Error> errors_in(const Told& told) {
     if (status.is_ok()) continue;
     Error error{status, 0};
     const std::size_t later = status.text().rfind(" later step");
-    if (later != std::string::npos) error.others = std::stoul(status.text().substr(status.text().rfind("; ", later) + 2));
+    if (later != std::string::npos)
+      error.others = std::stoul(status.text().substr(status.text().rfind("; ", later) + 2));
     errors.push_back(error);
   }
   return errors;
 }
 
-void expect_one_verdict(const Shape& shape, int ranks, int culprit, Mistake mistake, const std::string& where) {
+void expect_one_verdict(const Shape& shape, int ranks, int culprit, Mistake mistake,
+                        const std::string& where) {
   Scenario scenario;
   scenario.steps = 4;
   for (const char* name : {"t", "u", "v"}) {
@@ -99,7 +115,8 @@ void expect_one_verdict(const Shape& shape, int ranks, int culprit, Mistake mist
   if (!is_error) return;
   ASSERT_EQ(errors.size(), 1U) << where;
   EXPECT_EQ(errors[0].status.cause().step, bad_step) << where << errors[0].status.text();
-  EXPECT_EQ(errors[0].status.code(), mistake == Mistake::has_an_error ? Code::argument : Code::order) << where << errors[0].status.text();
+  EXPECT_EQ(errors[0].status.code(), mistake == Mistake::has_an_error ? Code::argument : Code::order)
+      << where << errors[0].status.text();
   if (culprit != 0 || mistake == Mistake::has_an_error) {
     EXPECT_EQ(errors[0].status.rank(), culprit) << where << errors[0].status.text();
   }
@@ -122,19 +139,20 @@ TEST(sim_errors, a_mistake_of_any_rank_fails_its_step_alike_everywhere_and_no_ot
     // Hardly more than one error's text.
     if (dice.once_in(2)) shape.lane = 2048;
     expect_one_verdict(shape, ranks, culprit, mistake,
-                       cat("seed ", seed, ", ", ranks, " ranks, ", servers, " servers, rank ", culprit, ", mistake ",
-                           static_cast<int>(mistake), ": "));
+                       cat("seed ", seed, ", ", ranks, " ranks, ", servers, " servers, rank ", culprit,
+                           ", mistake ", static_cast<int>(mistake), ": "));
     if (HasFatalFailure()) return;
   }
 }
 
-// ---- storage ----------------------------------------------------------------------------------------------------------------------
+// ---- storage
+// ----------------------------------------------------------------------------------------------------------------------
 
 using Program = Task<> (*)(Rank&, const Scenario&, Arrays&, Told&);
 
 /// Fails the n-th storage call of server `victim`; false once there was no such call.
-bool fail_one_call(const Shape& shape, const Scenario& scenario, int victim, std::int64_t nth, storage::Fault fault,
-                   Program program, const std::string& where) {
+bool fail_one_call(const Shape& shape, const Scenario& scenario, int victim, std::int64_t nth,
+                   storage::Fault fault, Program program, const std::string& where) {
   World world(shape);
   storage::FaultPlan plan;
   plan.nth = nth;
@@ -156,7 +174,8 @@ bool fail_one_call(const Shape& shape, const Scenario& scenario, int victim, std
     EXPECT_TRUE(errors.empty()) << where << errors.front().status.text();
   }
   for (const Error& error : errors) {
-    EXPECT_TRUE(error.status.code() == Code::io || error.status.code() == Code::space) << where << error.status.text();
+    EXPECT_TRUE(error.status.code() == Code::io || error.status.code() == Code::space)
+        << where << error.status.text();
   }
   // Every failed step was told of once: by itself, or in the number that follows an earlier one.
   std::size_t told_of = 0;
@@ -170,7 +189,9 @@ bool fail_one_call(const Shape& shape, const Scenario& scenario, int victim, std
   EXPECT_TRUE(failures.empty() || told_steps.count(failures.begin()->first) == 1) << where;
   // One fault fails one step and those that were under way behind it; what comes later is written again.
   if (!failures.empty()) {
-    EXPECT_EQ(failures.rbegin()->first - failures.begin()->first + 1, static_cast<std::int64_t>(failures.size())) << where;
+    EXPECT_EQ(failures.rbegin()->first - failures.begin()->first + 1,
+              static_cast<std::int64_t>(failures.size()))
+        << where;
     EXPECT_LE(failures.size(), program == patient_forecast ? 1U : 5U) << where;
   }
   expect_committed(world.storage(), scenario, failures, where);
@@ -195,12 +216,13 @@ void fail_every_call(const std::vector<NodeShape>& nodes, Program program, std::
   shape.nodes = nodes;
   shape.disk_bytes_per_second = disk;
   const int servers = World(shape).servers();
-  for (const storage::Fault fault : {storage::Fault::io_error, storage::Fault::no_space, storage::Fault::short_write}) {
+  for (const storage::Fault fault :
+       {storage::Fault::io_error, storage::Fault::no_space, storage::Fault::short_write}) {
     for (int victim = 0; victim < servers; ++victim) {
       for (std::int64_t nth = 1;; ++nth) {
         shape.seed = static_cast<std::uint64_t>(nth * 100 + victim) + seed * 10'000;
-        const std::string where = cat("seed ", shape.seed, ", fault ", static_cast<int>(fault), ", server ", victim,
-                                      ", call ", nth, ": ");
+        const std::string where = cat("seed ", shape.seed, ", fault ", static_cast<int>(fault), ", server ",
+                                      victim, ", call ", nth, ": ");
         if (!fail_one_call(shape, scenario, victim, nth, fault, program, where)) break;
         ASSERT_LT(nth, 500);
         if (testing::Test::HasFailure()) return;
@@ -214,7 +236,8 @@ TEST(sim_errors, every_storage_call_that_fails_fails_one_step_alike_everywhere) 
 }
 
 TEST(sim_errors, so_it_does_while_later_steps_are_under_way) {
-  for (std::uint64_t seed = 0; seed < seeds(2) && !HasFailure(); ++seed) fail_every_call({{2, 1}, {2, 2}}, forecast, seed);
+  for (std::uint64_t seed = 0; seed < seeds(2) && !HasFailure(); ++seed)
+    fail_every_call({{2, 1}, {2, 2}}, forecast, seed);
   for (std::uint64_t seed = 0; seed < seeds(2) && !HasFailure(); ++seed) {
     fail_every_call({{2, 1}, {2, 2}}, forecast, 1'000 + seed, 1e5);
   }

@@ -48,7 +48,8 @@ std::string lose_a_rank(std::vector<NodeShape> nodes, int ranks, int lost, When 
   EXPECT_FALSE(outcome.finished);
   EXPECT_NE(outcome.stuck.find(cat("compute rank ", lost, " is lost;")), std::string::npos) << outcome.stuck;
   // What was committed before stays readable, and nothing else is in the index.
-  const Result<streams::IndexContents> index = streams::load_index(world.storage(), streams::index_path("fc.raw"));
+  const Result<streams::IndexContents> index =
+      streams::load_index(world.storage(), streams::index_path("fc.raw"));
   // A rank without a server on its node takes with it what it has not sent yet.
   EXPECT_TRUE(index.is_ok() || world.roster().shares_node[static_cast<std::size_t>(lost)] == 0);
   if (index.is_ok()) {
@@ -65,7 +66,8 @@ TEST(sim_lost, a_lost_rank_crashes_nobody_and_is_named_by_the_servers) {
     for (const int lost : {0, 1, 3}) {
       for (std::uint64_t seed = 1; seed <= 8; ++seed) {
         const std::string text = lose_a_rank({{2, 1}, {2, 1}}, 4, lost, when, seed);
-        const std::string where = cat("lost ", lost, ", moment ", static_cast<int>(when), ", seed ", seed, ":", text);
+        const std::string where =
+            cat("lost ", lost, ", moment ", static_cast<int>(when), ", seed ", seed, ":", text);
         EXPECT_NE(text.find(cat("compute rank ", lost)), std::string::npos) << where;
         for (int other = 0; other < 4; ++other) {
           if (other == lost) continue;
@@ -105,7 +107,8 @@ TEST(sim_lost, one_that_is_lost_before_an_agreement_is_missing_in_it) {
     int where = 0;
     while (where != lost) {
       ASSERT_TRUE(world.rank(where).open_agreement().has_value());
-      const std::vector<int> missing = world.rank(where).agreements().missing(*world.rank(where).open_agreement());
+      const std::vector<int> missing =
+          world.rank(where).agreements().missing(*world.rank(where).open_agreement());
       ASSERT_EQ(missing.size(), 1U);
       where = missing.front();
     }

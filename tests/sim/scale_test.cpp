@@ -72,7 +72,8 @@ TEST(sim_scale, an_error_of_one_of_a_thousand_ranks_reaches_all) {
   ASSERT_TRUE(outcome.finished) << outcome.stuck.substr(0, 2000);
   EXPECT_NE(verdicts[0].text().find("rank 777 has met a NaN"), std::string::npos) << verdicts[0].text();
   EXPECT_EQ(verdicts[0].rank(), bad);
-  for (int rank = 0; rank < ranks; ++rank) expect_same(verdicts[static_cast<std::size_t>(rank)], verdicts[0], cat("rank ", rank));
+  for (int rank = 0; rank < ranks; ++rank)
+    expect_same(verdicts[static_cast<std::size_t>(rank)], verdicts[0], cat("rank ", rank));
   EXPECT_TRUE(read_file(world.storage(), scenario.pattern) == bytes_of_step(*scenario.plan, 1));
 }
 

@@ -31,8 +31,8 @@ std::uint64_t seeds(std::uint64_t usual) {
 }
 
 float value_of(int field, Index level, std::int64_t step, Index element) {
-  return static_cast<float>(element) + 0.125F * static_cast<float>(level) + 1000.0F * static_cast<float>(field) +
-         20000.0F * static_cast<float>(step);
+  return static_cast<float>(element) + 0.125F * static_cast<float>(level) +
+         1000.0F * static_cast<float>(field) + 20000.0F * static_cast<float>(step);
 }
 
 std::vector<float> array_of(const StreamPlan& plan, int c, int field, std::int64_t step) {
@@ -83,7 +83,8 @@ std::vector<std::vector<Index>> random_indices(Scheduler& dice, int ranks, Index
   }
   for (auto& list : lists) {
     for (std::size_t i = list.size(); i > 1; --i) {
-      std::swap(list[i - 1], list[static_cast<std::size_t>(dice.random(0, static_cast<std::int64_t>(i) - 1))]);
+      std::swap(list[i - 1],
+                list[static_cast<std::size_t>(dice.random(0, static_cast<std::int64_t>(i) - 1))]);
     }
   }
   return lists;
@@ -92,10 +93,14 @@ std::vector<std::vector<Index>> random_indices(Scheduler& dice, int ranks, Index
 layout::Layout random_layout(Scheduler& dice, int ranks) {
   const std::vector<Index> shape{dice.random(1, 12), dice.random(1, 12)};
   switch (dice.random(0, 3)) {
-    case 0: return *layout::Layout::block(shape, ranks);
-    case 1: return *layout::Layout::block_cyclic(shape, ranks, {dice.random(1, 3), dice.random(1, 3)});
-    case 2: return *layout::Layout::replicated(shape, ranks);
-    default: return *layout::Layout::indexed(shape, random_indices(dice, ranks, shape[0] * shape[1]));
+    case 0:
+      return *layout::Layout::block(shape, ranks);
+    case 1:
+      return *layout::Layout::block_cyclic(shape, ranks, {dice.random(1, 3), dice.random(1, 3)});
+    case 2:
+      return *layout::Layout::replicated(shape, ranks);
+    default:
+      return *layout::Layout::indexed(shape, random_indices(dice, ranks, shape[0] * shape[1]));
   }
 }
 
@@ -105,7 +110,8 @@ std::vector<Variable> random_variables(Scheduler& dice, int ranks) {
   std::vector<Variable> variables;
   const std::int64_t count = dice.random(1, 4);
   for (std::int64_t i = 0; i < count; ++i) {
-    variables.push_back({cat("field", i), random_layout(dice, ranks), cat("levels=hybrid:1-", dice.random(1, 5))});
+    variables.push_back(
+        {cat("field", i), random_layout(dice, ranks), cat("levels=hybrid:1-", dice.random(1, 5))});
   }
   return variables;
 }
@@ -173,8 +179,8 @@ Task<> patient_forecast(Rank& rank, const Scenario& scenario, Arrays& arrays, To
   return run_forecast(rank, scenario, arrays, told, true);
 }
 
-void expect_committed(storage::Target& target, const Scenario& scenario, const std::map<std::int64_t, Status>& failures,
-                      const std::string& where) {
+void expect_committed(storage::Target& target, const Scenario& scenario,
+                      const std::map<std::int64_t, Status>& failures, const std::string& where) {
   ByteVector expected;
   std::vector<std::int64_t> leads;
   for (std::int64_t step = 0; step < scenario.steps; ++step) {
@@ -183,7 +189,8 @@ void expect_committed(storage::Target& target, const Scenario& scenario, const s
     expected.insert(expected.end(), bytes.begin(), bytes.end());
     leads.push_back(step * 3600);
   }
-  const Result<streams::IndexContents> index = streams::load_index(target, streams::index_path(scenario.pattern));
+  const Result<streams::IndexContents> index =
+      streams::load_index(target, streams::index_path(scenario.pattern));
   if (leads.empty() && !index.is_ok()) return;
   ASSERT_TRUE(index.is_ok()) << where << index.status().text();
   std::vector<std::int64_t> indexed;
@@ -210,8 +217,10 @@ void expect_right_bytes(const Shape& shape, const Scenario& scenario, const std:
     EXPECT_TRUE(each.closed.is_ok()) << where << each.closed.text();
   }
   expect_committed(world.storage(), scenario, {}, where);
-  EXPECT_EQ(world.statistics().size(), static_cast<std::size_t>(
-      world.roster().self_served ? world.ranks() : world.ranks() + world.servers())) << where;
+  EXPECT_EQ(
+      world.statistics().size(),
+      static_cast<std::size_t>(world.roster().self_served ? world.ranks() : world.ranks() + world.servers()))
+      << where;
 }
 
 }  // namespace tailrace::sim

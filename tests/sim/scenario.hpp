@@ -18,7 +18,7 @@ struct Scenario {
   std::string pattern = "fc.raw";
   std::vector<Variable> variables;
   int steps = 3;
-  bool in_parts = false;   // ranks know only their own part of indexed layouts
+  bool in_parts = false;  // ranks know only their own part of indexed layouts
   std::shared_ptr<const StreamPlan> plan;
 
   /// Makes the plan of `variables`.
@@ -45,22 +45,24 @@ ByteVector read_file(storage::Target& target, const std::string& path);
 /// Layouts of all kinds for `ranks` ranks, some of which may own nothing.
 std::vector<Variable> random_variables(Scheduler& dice, int ranks);
 
-/// Nodes with `ranks` ranks and `servers` servers in all, dealt out at random; a node may have none of either.
+/// Nodes with `ranks` ranks and `servers` servers in all, dealt out at random; a node may have none of
+/// either.
 std::vector<NodeShape> random_nodes(Scheduler& dice, int ranks, int servers);
 
 /// What a rank was told.
 struct Told {
-  std::vector<Status> ends;      // by step: what end() returned, which may be an earlier step's verdict
-  std::map<std::int64_t, Status> failures;   // by step: its own verdict
+  std::vector<Status> ends;  // by step: what end() returned, which may be an earlier step's verdict
+  std::map<std::int64_t, Status> failures;  // by step: its own verdict
   Status waited;
   Status closed;
 };
 void expect_same(const Status& a, const Status& b, const std::string& where);
 void expect_same(const Told& a, const Told& b, const std::string& where);
 
-/// Expects that the file holds exactly the steps that did not fail, and that its index names them and nothing else.
-void expect_committed(storage::Target& target, const Scenario& scenario, const std::map<std::int64_t, Status>& failures,
-                      const std::string& where);
+/// Expects that the file holds exactly the steps that did not fail, and that its index names them and nothing
+/// else.
+void expect_committed(storage::Target& target, const Scenario& scenario,
+                      const std::map<std::int64_t, Status>& failures, const std::string& where);
 
 /// The arrays of a rank; they live as long as the world.
 using Arrays = std::map<std::pair<std::int64_t, int>, std::vector<float>>;

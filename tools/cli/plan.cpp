@@ -44,11 +44,14 @@ Status print_plan(const PlanRequest& request) {
 }  // namespace
 
 void add_plan(CLI::App& app, int& exit) {
-  CLI::App* command = app.add_subcommand("plan", "Shows who would serve and how staging would be cut, without running");
+  CLI::App* command =
+      app.add_subcommand("plan", "Shows who would serve and how staging would be cut, without running");
   const auto request = std::make_shared<PlanRequest>();
   command->add_option("--ranks", request->ranks, "ranks in all")->required()->check(CLI::PositiveNumber);
-  command->add_option("--nodes", request->nodes, "nodes that they fill in blocks")->check(CLI::PositiveNumber);
-  command->add_option("--options", request->options, "settings, as tr_init takes them; TAILRACE_* variables win");
+  command->add_option("--nodes", request->nodes, "nodes that they fill in blocks")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--options", request->options,
+                      "settings, as tr_init takes them; TAILRACE_* variables win");
   command->footer(
       "Examples:\n"
       "  tailrace plan --ranks 64 --nodes 4 --options 'servers=node:1 staging=4GiB'\n"

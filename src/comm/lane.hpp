@@ -54,7 +54,8 @@ class LaneProducer {
   /// Makes the reserved bytes and their descriptor visible, and wakes the readers.
   void publish(Descriptor descriptor);
   [[nodiscard]] Doorbell& space() { return header_->space; }
-  [[nodiscard]] Bytes capacity() const { return header_->capacity; }
+  /// The largest piece that ever fits: pieces begin on cache lines.
+  [[nodiscard]] Bytes capacity() const { return header_->capacity / 64 * 64; }
   /// True once every reader has released everything.
   [[nodiscard]] bool is_drained() const;
 

@@ -147,8 +147,9 @@ Status Stream::prepare_field(const std::string& field, const PlacedLayout* layou
   constexpr Bytes least = Bytes{16} << 10;
   if (const Bytes most = session_.outlet().largest_piece(); most > 0 && most < least) {
     return {Code::memory,
-            cat("the share of the staging memory of rank ", session_.rank(), " is ", most, " bytes, where ", least,
-                " are needed for messages: set TAILRACE_STAGING to at least ", (least / most + 1), " times what it is")};
+            cat("the share of the staging memory of rank ", session_.rank(), " is ", most, " bytes, where ",
+                least, " are needed for messages: set TAILRACE_STAGING to at least ", (least / most + 1),
+                " times what it is")};
   }
   TR_TRY(codec_->define(out.definition));
   const int number = static_cast<int>(fields_.size());

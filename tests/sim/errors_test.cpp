@@ -243,7 +243,8 @@ TEST(sim_errors, so_it_does_while_later_steps_are_under_way) {
   }
 }
 
-/// The commit of a step failed while the step behind it was still being written: what that left behind the end stayed in the file.
+/// The commit of a step failed while the step behind it was still being written: what that left behind the
+/// end stayed in the file.
 TEST(sim_errors, what_the_next_step_wrote_while_one_failed_is_cut_off) {
   Shape shape;
   shape.nodes = {{2, 1}, {2, 2}};

@@ -54,7 +54,8 @@ Task<> err(Rank& rank, const Scenario& scenario, Mistake mistake, bool culprit, 
     co_await stream.begin(lead);
     for (const int field : puts_of(mistake, wrong)) {
       std::vector<float>& array = arrays[{step, field}];
-      array = array_of(*scenario.plan, rank.me(), field, step);
+      // A field put twice is the same array: what was lent stays where it is.
+      if (array.empty()) array = array_of(*scenario.plan, rank.me(), field, step);
       if (wrong && mistake == Mistake::has_an_error && field == 1) {
         stream.latch(Status(Code::argument, "the array is a null pointer"));
         continue;

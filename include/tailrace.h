@@ -184,14 +184,24 @@ TR_API int tr_stream_put_array(tr_stream* stream, const char* field, const void*
 TR_API int tr_stream_end(tr_stream* stream);
 
 /* Collective. TR_CAPTURED: blocks until all ranks' last step is captured and its verdict agreed. TR_DURABLE:
- * until all steps ended are on storage. */
+ * until all steps ended are on storage. Inside of a step it does not wait: the error is returned, and fails
+ * the step on every rank. */
 TR_API int tr_stream_wait(tr_stream* stream, int event);
 
 /* Collective. Blocks until all steps are durable or have failed; returns the first failure not yet returned.
- * *stream becomes NULL, whatever is returned. */
+ * Ranks that have begun different numbers of steps get TR_ERR_ORDER here, or from another collective call of
+ * the session: nothing more is written to that stream then, and its tr_stream_end, _wait and _close return
+ * TR_ERR_ORDER on every rank. *stream becomes NULL, whatever is returned. */
 TR_API int tr_stream_close(tr_stream** stream);
 
 #ifdef __cplusplus
 }
 #endif
+
+#include "tailrace/files.h"
+
+#include "tailrace/arrays.h"
+
+#include "tailrace/windows.h"
+
 #endif

@@ -9,8 +9,6 @@
 #include "base/options.hpp"
 #include "base/text.hpp"
 
-extern "C" char** environ;
-
 namespace tailrace {
 namespace {
 
@@ -69,6 +67,22 @@ Status set_staging(Settings& settings, std::string_view text) {
   return {};
 }
 
+template <Bytes Settings::*member>
+Status set_size(Settings& settings, std::string_view text) {
+  const Result<Bytes> value = parse_bytes(text);
+  TR_TRY(value.status());
+  settings.*member = *value;
+  return {};
+}
+
+Status set_io_buffer(Settings& settings, std::string_view text) {
+  TR_TRY(set_size<&Settings::io_buffer>(settings, text));
+  constexpr Bytes least = Bytes{64} << 10;
+  if (settings.io_buffer < least)
+    return {Code::settings, cat(settings.io_buffer, " bytes hold no portion; give at least ", least)};
+  return {};
+}
+
 Status set_log(Settings& settings, std::string_view text) {
   const Result<std::size_t> value = parse_choice(text, {"error", "warn", "info", "debug"});
   TR_TRY(value.status());
@@ -89,7 +103,7 @@ struct Row {
 };
 
 // The one table of settings: reading, `tailrace settings` and docs/settings.md all come from here.
-constexpr std::array<Row, 13> kTable{{
+constexpr std::array<Row, 17> kTable{{
     {{"servers", "0", "servers", "",
       "which ranks become I/O servers: `n` (that many, spread over the nodes), `node:k` (k on each node), "
       "`last:n` (the last n "
@@ -132,6 +146,20 @@ constexpr std::array<Row, 13> kTable{{
      set_count<&Settings::progress_sleep_us, 1'000'000>},
     {{"huge_pages", "on", "switch", "", "asks for huge pages for the staging memory"},
      set_switch<&Settings::huge_pages>},
+    {{"io_buffer", "100MiB", "size", "bytes per aggregator",
+      "memory in which a collective file gathers and scatters arrays, and which holds what asynchronous "
+      "calls have captured"},
+     set_io_buffer},
+    {{"io_threads", "5", "count", "threads per rank",
+      "threads that work for collective files, each for one file at a time; 0: the calls do the work "
+      "themselves"},
+     set_count<&Settings::io_threads, 1024>},
+    {{"aggregators", "0", "count", "per node",
+      "ranks of each node that read and write files of the parallel mode; 0: one"},
+     set_count<&Settings::aggregators, 1024>},
+    {{"parallel_threshold", "1MiB", "size", "bytes",
+      "arrays of fewer bytes go through the I/O rank alone, also in files of the parallel mode"},
+     set_size<&Settings::parallel_threshold>},
 }};
 
 constexpr auto kInfos = [] {
@@ -286,12 +314,6 @@ Result<Settings> Settings::read(std::string_view options, std::span<const std::s
   TR_TRY(apply_options(settings, options));
   TR_TRY(apply_environment(settings, environment));
   return settings;
-}
-
-Result<Settings> Settings::read(std::string_view options) {
-  std::vector<std::string> environment;
-  for (char** entry = environ; entry && *entry; ++entry) environment.emplace_back(*entry);
-  return read(options, environment);
 }
 
 std::span<const SettingInfo> all_settings() { return kInfos; }

@@ -66,14 +66,16 @@ struct Settings {
   TargetKind target = TargetKind::posix;
   int progress_sleep_us = 0;
   bool huge_pages = false;
+  Bytes io_buffer = 0;               // per aggregator of a collective file
+  int io_threads = 0;                // per rank
+  int aggregators = 0;               // per node; 0 = one
+  Bytes parallel_threshold = 0;      // of an array, in bytes
   std::vector<SettingValue> values;  // every setting, in the order of the table
 
   /// `options` over the defaults and `environment` ("NAME=value" entries; others than TAILRACE_* are passed
   /// over) over both. An unknown key or TAILRACE_* variable and a bad value are Code::settings with the
   /// nearest valid one.
   static Result<Settings> read(std::string_view options, std::span<const std::string> environment);
-  /// The same with the environment of this process.
-  static Result<Settings> read(std::string_view options);
 };
 
 /// The table of all settings.

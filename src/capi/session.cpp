@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "capi/state.hpp"
+#include "comm/end_job.hpp"
 #include "streams/ledger.hpp"
 
 namespace tailrace::capi {
@@ -16,11 +17,10 @@ thread_local std::string last_error;
 /// servers waiting for ever.
 int on_finalize(MPI_Comm, int, void*, void*) {
   if (state().session == nullptr) return MPI_SUCCESS;
-  std::fprintf(stderr,
-               "tailrace: MPI_Finalize was called before tr_finalize: what was not durable yet is lost. Call "
-               "tr_finalize on every rank first.\n");
-  MPI_Abort(MPI_COMM_WORLD, 1);
-  return MPI_SUCCESS;
+  comm::end_job(
+      "MPI_Finalize was called before tr_finalize: what was not durable yet is lost. Call tr_finalize on "
+      "every "
+      "rank first.");
 }
 
 void watch_for_finalize() {
@@ -33,12 +33,17 @@ void watch_for_finalize() {
 Status close_everything() {
   Status first;
   State& held = state();
+  // Streams first: their votes find out where ranks have begun different steps, those of files would wait for
+  // the ranks that are still in one.
   while (!held.streams.empty()) {
     tr_stream* const stream = held.streams.front();
     held.streams.erase(held.streams.begin());
     const Status status = stream->stream->close();
     if (first.is_ok()) first = status;
     delete stream;
+  }
+  for (const Status& status : {end_windows(), end_files()}) {
+    if (first.is_ok()) first = status;
   }
   return first;
 }
@@ -90,7 +95,7 @@ int tr_init(MPI_Comm world, MPI_Comm* compute, const char* options) {
   }
   state().session = std::move(*made);
   *compute = state().session->compute();
-  return TR_OK;
+  return result(begin_files().in("tr_init"));
 }
 
 int tr_init_f(MPI_Fint world, MPI_Fint* compute, const char* options) {

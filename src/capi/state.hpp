@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
+#include "files/file.hpp"
+#include "files/groups.hpp"
+#include "files/out_of_core.hpp"
+#include "files/record_file.hpp"
 #include "session/session.hpp"
 #include "streams/stream.hpp"
 #include "tailrace.h"
@@ -15,13 +21,35 @@ struct tr_layout {
 struct tr_stream {
   std::unique_ptr<tailrace::streams::Stream> stream;
 };
+struct tr_file {
+  std::unique_ptr<tailrace::files::File> file;
+  int standard = -1;                                               // number of the standard stream that it is
+  std::unique_ptr<tailrace::files::RecordFile> records = nullptr;  // of an unformatted Fortran file
+};
+struct tr_window {
+  std::unique_ptr<tailrace::files::OutOfCore> array;
+};
 
 namespace tailrace::capi {
+
+/// An array that tr_distribute has registered.
+struct Distributed {
+  int type = 0;
+  tr_layout layout;
+  std::unique_ptr<char[]> own;  // the address of a rank that owns nothing
+  std::int64_t number = 0;      // the same on every rank
+};
 
 /// What the library holds in this process: one session at a time.
 struct State {
   std::unique_ptr<session::Session> session;
   std::vector<tr_stream*> streams;  // open ones, in the order of creation (the same on every rank)
+  std::unique_ptr<files::Service> file_service;
+  std::unique_ptr<files::Groups> groups;
+  std::vector<tr_window*> windows;  // open ones, in the order of creation
+  std::vector<tr_file*> files;      // open ones, in the order of creation, those of the local mode among them
+  std::map<const void*, std::unique_ptr<Distributed>> distributed;  // by the caller's address
+  std::int64_t arrays_registered = 0;
   std::int64_t layouts_made = 0;
   bool served = false;  // a server rank that has returned from its work
 };
@@ -32,5 +60,12 @@ int fail(const Status& status);
 inline int result(const Status& status) { return status.is_ok() ? TR_OK : fail(status); }
 /// The session, if this rank computes in one; otherwise TR_ERR_STATE is kept under the name of `call`.
 session::Session* session_for(const char* call);
+
+/// Collective. What collective files need as long as the session lasts, and the standard streams.
+Status begin_files();
+/// Collective. Closes what is open, in the order of creation; the first failure.
+Status end_files();
+/// Collective. The same for out-of-core arrays; before files end.
+Status end_windows();
 
 }  // namespace tailrace::capi

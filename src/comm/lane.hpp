@@ -14,10 +14,11 @@ namespace tailrace::comm {
 
 /// What a compute rank tells its servers, in the order of its calls.
 struct Descriptor {
-  enum class Kind : std::uint32_t { begin = 1, piece = 2, end = 3, close = 4, farewell = 5 };
+  /// A fence belongs to no stream: the rank came to an agreement of all ranks.
+  enum class Kind : std::uint32_t { begin = 1, piece = 2, end = 3, close = 4, farewell = 5, fence = 6 };
   Kind kind = Kind::begin;
   std::uint32_t stream = 0;
-  std::int64_t step = 0;       // begin, piece, end
+  std::int64_t step = 0;       // begin, piece, end; fence: its number, from 1
   std::int64_t lead = 0;       // begin
   std::int32_t field = 0;      // piece
   std::int32_t level = 0;      // piece

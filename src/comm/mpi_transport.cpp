@@ -3,8 +3,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
+
+#include "base/text.hpp"
+#include "comm/end_job.hpp"
 
 namespace tailrace::comm {
 
@@ -22,8 +23,8 @@ void check(int code, const char* operation) {
   char text[MPI_MAX_ERROR_STRING];
   int length = 0;
   MPI_Error_string(code, text, &length);
-  std::fprintf(stderr, "tailrace: MPI itself failed in %s: %.*s\n", operation, length, text);
-  MPI_Abort(MPI_COMM_WORLD, 1);
+  end_job(cat("MPI itself failed in ", std::string_view(operation), ": ",
+              std::string_view(text, static_cast<std::size_t>(length))));
 }
 
 }  // namespace

@@ -29,6 +29,7 @@ class MpiTransport final : public Transport {
   std::optional<ByteVector> receive_data(int source) override;
   [[nodiscard]] Bytes unsent() const override { return unsent_; }
   [[nodiscard]] std::int64_t now() const override;
+  [[nodiscard]] MPI_Comm comm() const { return comm_; }
   /// Collective: frees the communicator; nothing may be in flight.
   void free();
 

@@ -15,6 +15,7 @@
 #include <sstream>
 
 #include "base/text.hpp"
+#include "comm/huge_pages.hpp"
 
 namespace tailrace::comm {
 
@@ -243,21 +244,31 @@ Status NodeMemory::map(int descriptor, int rank, bool huge_pages) {
   void* const mapped = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   if (mapped == MAP_FAILED) return io_error("mmap", memory_name, errno);
   base_ = static_cast<std::byte*>(mapped);
-  if (huge_pages) huge_ = ::madvise(mapped, length, MADV_HUGEPAGE) == 0;
+  if (huge_pages) ::madvise(mapped, length, MADV_HUGEPAGE);  // a kernel without them says no: nothing is lost
   const Bytes offset = offsets_[static_cast<std::size_t>(rank)];
   const Bytes own = offsets_[static_cast<std::size_t>(rank) + 1] - offset;
   if (own == 0) return {};
+  // Page tables too: a first touch inside a capture would cost as much as the capture itself.
+  const auto populate = [&] {
+    return ::madvise(base_ + offset, static_cast<std::size_t>(own), MADV_POPULATE_WRITE) == 0;
+  };
+  // fallocate does not know of the advice and would take small pages (shmem_is_huge in Linux' mm/shmem.c).
+  if (huge_pages && populate()) return {};
   if (const int error = ::posix_fallocate(descriptor, offset, own); error != 0) {
     return Status(Code::memory,
                   cat("staging memory of ", own, " bytes is not to be had on this node (",
                       std::string_view(std::strerror(error)), "): set TAILRACE_STAGING lower"),
                   error);
   }
-  // Page tables too: a first touch inside a capture would cost as much as the capture itself.
-  if (::madvise(base_ + offset, static_cast<std::size_t>(own), MADV_POPULATE_WRITE) != 0) {
-    for (Bytes at = 0; at < own; at += 4096) base_[offset + at] = std::byte{0};
-  }
+  if (populate()) return {};
+  for (Bytes at = 0; at < own; at += 4096) base_[offset + at] = std::byte{0};
   return {};
+}
+
+Bytes NodeMemory::huge_bytes() const {
+  std::ifstream smaps("/proc/self/smaps");
+  const auto from = reinterpret_cast<std::uintptr_t>(base_);
+  return huge_bytes_in(smaps, from, from + static_cast<std::uintptr_t>(size()));
 }
 
 }  // namespace tailrace::comm

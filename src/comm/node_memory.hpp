@@ -29,7 +29,8 @@ class NodeMemory {
     return base_ + offsets_[static_cast<std::size_t>(node_rank)];
   }
   [[nodiscard]] Bytes size() const { return offsets_.back(); }
-  [[nodiscard]] bool has_huge_pages() const { return huge_; }
+  /// Of it, what this process has mapped in huge pages: those of its own part that the kernel granted. Slow.
+  [[nodiscard]] Bytes huge_bytes() const;
 
  private:
   NodeMemory() = default;
@@ -37,7 +38,6 @@ class NodeMemory {
   Status map(int descriptor, int rank, bool huge_pages);
   std::byte* base_ = nullptr;
   std::vector<Bytes> offsets_;
-  bool huge_ = false;
 };
 
 /// Bytes that this node can still give: the smallest of MemAvailable (proc(5)) and what the cgroup's memory

@@ -29,6 +29,8 @@ enum class Message : std::uint32_t {
   statistics = 23,   // everyone -> server 0: counters of the report
   so_far = 26,       // server -> server 0: the counters of its ranks while the run goes on
   layout_part = 24,  // compute rank -> servers: its indices of an indexed layout
+  begun = 27,        // server -> home of compute rank 0: a stream is begun in a lane, or open, here; once
+  wanted = 28,       // home of compute rank 0 -> it: servers lack a stream's definitions
 };
 
 /// Data messages: what they carry is told apart by their first word too.
@@ -45,13 +47,13 @@ enum class VerdictKind : std::uint32_t {
 
 /// One entry of the put order, as the root announces it.
 struct SequenceEntry {
-  enum class Kind : std::uint32_t { begin = 1, record = 2, end_chunk = 3, end_step = 4 };
+  enum class Kind : std::uint32_t { begin = 1, record = 2, end_chunk = 3, end_step = 4, fence = 5 };
   Kind kind = Kind::begin;
   std::int32_t field = 0;
   std::int32_t level = 0;
   std::int32_t owner = 0;
   std::uint64_t chunk = 0;
-  std::int64_t step = 0;
+  std::int64_t step = 0;  // fence: its number
   std::int64_t lead = 0;
   std::int64_t interval_start = 0;
 };

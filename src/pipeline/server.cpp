@@ -68,8 +68,12 @@ bool Server::on_message(std::uint32_t kind, int source, Unpacker& in) {
       finishing_ = true;
       streams_in_all_ = in.get<std::int64_t>();
       return true;
+    case Message::begun:
+      on_begun(in.get<std::uint32_t>());
+      return true;
     case Message::verdict:
     case Message::credit:
+    case Message::wanted:
       return false;
   }
   return false;
@@ -135,7 +139,7 @@ void Server::open(Opening opening) {
   const bool is_root = roster_.home[static_cast<std::size_t>(opening.reference)] == context_.me;
   ++context_.streams;
   Stream& stream = streams_[id];
-  Result<std::unique_ptr<StreamServer>> server = StreamServer::create(context_, std::move(opening));
+  Result<std::unique_ptr<StreamServer>> server = StreamServer::create(context_, std::move(opening), fences_);
   if (!server.is_ok()) {
     // The same definitions passed on a compute rank: only memory can have failed here.
     log(LogLevel::error, server.status().text());
@@ -147,7 +151,12 @@ void Server::open(Opening opening) {
     const Status broken = ledger.status();
     stream.root = std::make_unique<StreamRoot>(context_, stream.server->opening(), stream.server->codec(),
                                                ledger.is_ok() ? std::move(*ledger) : nullptr, broken);
+    Descriptor fence;
+    fence.kind = Descriptor::Kind::fence;
+    fence.step = fences_[stream.server->opening().reference];
+    on_reference(stream, fence);
   }
+  say_begun(id);
   if (const auto early = early_.find(id); early != early_.end()) {
     const auto messages = std::move(early->second);
     early_.erase(early);
@@ -204,7 +213,7 @@ void Server::on_stream_message(Message kind, int source, Unpacker& in) {
   Stream& stream = found->second;
   switch (kind) {
     case Message::ended:
-      stream.root->on_ended(in);
+      stream.root->on_ended(source, in);
       break;
     case Message::encoded:
       stream.root->on_encoded(source, in);
@@ -240,10 +249,12 @@ bool Server::advance() {
   for (auto stream = streams_.begin(); stream != streams_.end();) {
     moved = stream->second.server->advance() || moved;
     if (stream->second.root) moved = stream->second.root->advance() || moved;
-    if (!stream->second.server->is_closed()) {
+    if (!is_over(stream->first, stream->second)) {
       ++stream;
       continue;
     }
+    said_begun_.erase(stream->first);
+    begun_.erase(stream->first);
     stream = streams_.erase(stream);
     --context_.streams;
     ++streams_done_;
@@ -278,16 +289,62 @@ bool Server::scan_lane(int c, LaneCursor& lane) {
     if (roster_.home[static_cast<std::size_t>(c)] == context_.me) ++left_;
     return true;
   }
-  const auto found = streams_.find(descriptor->stream);
-  if (found == streams_.end()) return false;
-  Stream& stream = found->second;
-  if (stream.root && c == stream.server->opening().reference) {
-    std::vector<SequenceEntry> fresh;
-    stream.root->on_reference(*descriptor, fresh);
-    stream.server->on_sequence(fresh);
-    stream.fresh.insert(stream.fresh.end(), fresh.begin(), fresh.end());
+  if (descriptor->kind == Descriptor::Kind::fence) {
+    on_fence(c, descriptor->step);
+    lane.pass();
+    lane.finish(lane.number() - 1);
+    return true;
   }
+  const auto found = streams_.find(descriptor->stream);
+  if (found == streams_.end()) {
+    say_begun(descriptor->stream);
+    return false;
+  }
+  Stream& stream = found->second;
+  if (stream.root && c == stream.server->opening().reference) on_reference(stream, *descriptor);
   return stream.server->on_descriptor(c, *descriptor);
+}
+
+void Server::on_reference(Stream& stream, const Descriptor& descriptor) {
+  std::vector<SequenceEntry> fresh;
+  stream.root->on_reference(descriptor, fresh);
+  stream.server->on_sequence(fresh);
+  stream.fresh.insert(stream.fresh.end(), fresh.begin(), fresh.end());
+}
+
+/// A fence holds for all streams, also for those that open later; none of them holds it up for the others.
+void Server::on_fence(int c, std::int64_t number) {
+  fences_[c] = number;
+  Descriptor fence;
+  fence.kind = Descriptor::Kind::fence;
+  fence.step = number;
+  for (auto& [id, stream] : streams_) {
+    if (stream.server->has_closed(c)) continue;
+    if (stream.root && c == stream.server->opening().reference) on_reference(stream, fence);
+    stream.server->on_fence(c, number);
+  }
+}
+
+/// Compute rank 0 tells the servers of a stream when it begins it. Where it never does, its home must ask,
+/// and must know that some rank has begun. Every server tells so exactly once: no message comes too late.
+void Server::say_begun(std::uint32_t id) {
+  if (!said_begun_.insert(id).second) return;
+  Packer out;
+  out.put(Message::begun).put(id);
+  context_.send_to_server(roster_.home[0], out);
+}
+
+void Server::on_begun(std::uint32_t id) {
+  if (++begun_[id] > 1 || streams_.count(id) != 0 || pending_.count(id) != 0) return;
+  // Rank 0 hears of the stream's end from here too, and cannot have left before it takes this message.
+  Packer out;
+  out.put(Message::wanted).put(id);
+  context_.transport.send(roster_.compute_transport[0], comm::Channel::control, out.take());
+}
+
+bool Server::is_over(std::uint32_t id, const Stream& stream) const {
+  if (!stream.server->is_closed()) return false;
+  return !has_rank_0() || begun_.at(id) == roster_.servers();
 }
 
 void Server::send_sequences() {
@@ -413,7 +470,10 @@ bool Server::leave() {
 
 std::string Server::waiting_for() const {
   std::string text;
-  for (const auto& [id, stream] : streams_) text += stream.server->waiting_for();
+  for (const auto& [id, stream] : streams_) {
+    text += stream.server->waiting_for();
+    if (stream.root && context_.roster.self_served) text += stream.root->waiting_for();
+  }
   return text;
 }
 

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 
 #include "comm/remote_lane.hpp"
 #include "pipeline/stream_root.hpp"
@@ -56,6 +57,12 @@ class Server {
   void on_stream_message(Message kind, int source, Unpacker& in);
   bool scan_lanes();
   bool scan_lane(int c, LaneCursor& lane);
+  void on_reference(Stream& stream, const comm::Descriptor& descriptor);
+  void on_fence(int c, std::int64_t number);
+  void say_begun(std::uint32_t id);
+  void on_begun(std::uint32_t id);
+  [[nodiscard]] bool is_over(std::uint32_t id, const Stream& stream) const;
+  [[nodiscard]] bool has_rank_0() const { return roster_.home[0] == context_.me; }
   bool take_data(int source, const std::function<bool()>& wanted);
   bool poll_data();
   void send_sequences();
@@ -74,7 +81,10 @@ class Server {
   std::map<std::uint32_t, std::vector<std::pair<Message, ByteVector>>>
       early_;  // sequences of streams not opened here yet
   std::map<std::uint32_t, std::map<std::uint64_t, std::vector<ByteVector>>> early_pieces_;
-  std::vector<int> senders_;  // servers that ever send data here
+  std::map<int, std::int64_t> fences_;  // by lane: the agreements that its rank has come to
+  std::set<std::uint32_t> said_begun_;  // streams of which this server has told rank 0's home
+  std::map<std::uint32_t, int> begun_;  // at rank 0's home: how many servers have
+  std::vector<int> senders_;            // servers that ever send data here
   int homed_ = 0;
   int left_ = 0;  // homed ranks that said farewell
   bool said_farewell_ = false;

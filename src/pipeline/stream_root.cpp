@@ -56,6 +56,13 @@ void StreamRoot::on_reference(const Descriptor& descriptor, std::vector<Sequence
       previous_lead_ = step.entry.lead;
       break;
     }
+    case Descriptor::Kind::fence: {
+      SequenceEntry entry;
+      entry.kind = Kind::fence;
+      entry.step = descriptor.step;
+      fresh.push_back(entry);
+      break;
+    }
     case Descriptor::Kind::close:
     case Descriptor::Kind::farewell:
       break;
@@ -141,11 +148,12 @@ void StreamRoot::close_chunk(std::vector<SequenceEntry>& fresh) {
 // ---- what servers report
 // ----------------------------------------------------------------------------------------------
 
-void StreamRoot::on_ended(Unpacker& in) {
+void StreamRoot::on_ended(int source, Unpacker& in) {
   const auto number = in.get<std::int64_t>();
   Step& step = steps_.at(number);
   step.status = first_cause(step.status, Status::unpack(in));
-  if (++step.ended == homes_) accept(number, step);
+  step.ended.insert(source);
+  if (static_cast<int>(step.ended.size()) == homes_) accept(number, step);
 }
 
 void StreamRoot::accept(std::int64_t number, Step& step) {
@@ -247,8 +255,10 @@ bool StreamRoot::file_is_ready(Step& step) {
         begun.beginning = false;
         begun.begun = status.is_ok();
         begun.end = begun.committed = *start;
-        Step& first = steps_.at(number);
-        first.status = first_cause(first.status, status.at({number, 999'999, -1}));
+        // It may have failed meanwhile for another reason, and be forgotten.
+        const auto first = steps_.find(number);
+        if (first == steps_.end()) return;
+        first->second.status = first_cause(first->second.status, status.at({number, 999'999, -1}));
       });
   return false;
 }
@@ -426,6 +436,20 @@ void StreamRoot::warn_if_late(std::int64_t, Step& step) {
   if (context_.transport.now() - step.ended_at < limit * 1'000'000'000) return;
   step.warned = true;
   log(LogLevel::warn, cat(step_text(step), " is not durable ", limit, " s after it ended (deadline)"));
+}
+
+std::string StreamRoot::waiting_for() const {
+  std::string text;
+  for (const auto& [number, step] : steps_) {
+    if (!step.complete || step.accepted) continue;
+    text += cat(" ", step_text(step), ": not ended by compute rank");
+    for (int c = 0; c < context_.roster.computes(); ++c) {
+      if (step.ended.count(context_.roster.compute_transport[static_cast<std::size_t>(c)]) == 0)
+        text += cat(" ", c);
+    }
+    text += ";";
+  }
+  return text;
 }
 
 void StreamRoot::send_verdict(VerdictKind kind, std::int64_t step, const Status& status) {

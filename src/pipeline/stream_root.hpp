@@ -19,14 +19,18 @@ class StreamRoot {
   StreamRoot(Context& context, const Opening& opening, const codec::Codec& codec,
              std::unique_ptr<Ledger> ledger, Status broken);
 
-  /// The next descriptor of the reference rank: what it adds to the put order is appended to `fresh`.
+  /// The next descriptor of the reference rank, or a fence of it: what it adds to the put order is appended
+  /// to `fresh`.
   void on_reference(const comm::Descriptor& descriptor, std::vector<SequenceEntry>& fresh);
-  void on_ended(Unpacker& in);
+  void on_ended(int source, Unpacker& in);
   void on_encoded(int server, Unpacker& in);
   void on_written(Unpacker& in);
   void on_synced(Unpacker& in);
   void on_closed();
   bool advance();
+  /// For the watchdog where ranks serve themselves, which cannot tell of their own lateness: those that have
+  /// not ended a step which the reference has.
+  [[nodiscard]] std::string waiting_for() const;
 
  private:
   struct Chunk {
@@ -42,7 +46,7 @@ class StreamRoot {
     State state = State::open;
     bool complete = false;  // its end is in the put order
     int chunks = 0;         // announced and not yet written or dropped
-    int ended = 0;          // servers all of whose ranks ended it
+    std::set<int> ended;    // transport ranks of servers all of whose ranks ended it
     bool accepted = false;
     bool reported = false;  // its failure went out with its own accepted verdict
     bool poisoned = false;

@@ -15,9 +15,11 @@ std::string stream_name(const Opening& opening) {
   return opening.ledger.substr(0, opening.ledger.find('\n'));
 }
 
-Result<std::unique_ptr<StreamServer>> StreamServer::create(Context& context, Opening opening) {
+Result<std::unique_ptr<StreamServer>> StreamServer::create(Context& context, Opening opening,
+                                                           const std::map<int, std::int64_t>& fences) {
   std::unique_ptr<StreamServer> stream(new StreamServer(context, std::move(opening)));
   TR_TRY(guarded([&] { return stream->prepare(); }));
+  for (const auto& [c, number] : fences) stream->on_fence(c, number);
   return stream;
 }
 
@@ -49,6 +51,10 @@ void StreamServer::say(Message message, const std::function<void(Packer&)>& body
   context_.send_to_server(root, out);
 }
 
+std::string StreamServer::step_text(std::int64_t lead) const {
+  return cat("stream ", opening_name_, ", step at lead ", lead, " s");
+}
+
 std::string StreamServer::call_text(int c, int field, int level) const {
   const auto& definition = opening_.fields[static_cast<std::size_t>(field)];
   return cat("rank ", c, " puts '", definition.name, "' (level ", level, ")");
@@ -65,6 +71,7 @@ void StreamServer::on_sequence(std::span<const SequenceEntry> entries) {
         step.lead = entry.lead;
         step.previous_lead = entry.interval_start;
         step.first_record = end_record();
+        step.fences_at_begin = fences_;
         break;
       }
       case Kind::record:
@@ -80,8 +87,12 @@ void StreamServer::on_sequence(std::span<const SequenceEntry> entries) {
         Step& step = steps_[entry.step];
         step.end_record = end_record();
         step.complete = true;
+        step.fences_at_end = fences_;
         break;
       }
+      case Kind::fence:
+        fences_ = entry.step;
+        break;
     }
   }
 }
@@ -123,162 +134,6 @@ void StreamServer::announce(const SequenceEntry& entry) {
   }
 }
 
-// ---- what the lanes bring
-// ------------------------------------------------------------------------------------------
-
-bool StreamServer::on_descriptor(int c, const Descriptor& descriptor) {
-  Lane& lane = lanes_[c];
-  LaneCursor& cursor = context_.lanes.at(c);
-  switch (descriptor.kind) {
-    case Descriptor::Kind::begin:
-      return on_begin(c, lane, descriptor);
-    case Descriptor::Kind::piece:
-      return on_piece(c, lane, descriptor);
-    case Descriptor::Kind::end:
-      return on_end(c, lane, descriptor);
-    case Descriptor::Kind::close: {
-      const bool last = context_.roster.home[static_cast<std::size_t>(c)] == context_.me &&
-                        ++closed_lanes_ == static_cast<int>(homed_.size());
-      ++ended_lanes_;
-      if (last) say(Message::closed, [](Packer&) {});
-      break;
-    }
-    case Descriptor::Kind::farewell:
-      break;
-  }
-  cursor.pass();
-  cursor.finish(cursor.number() - 1);
-  return true;
-}
-
-bool StreamServer::on_begin(int c, Lane& lane, const Descriptor& descriptor) {
-  const auto found = steps_.find(descriptor.step);
-  if (found == steps_.end()) return false;
-  lane.step = descriptor.step;
-  lane.cursor = found->second.first_record;
-  lane.skipping = false;
-  lane.status = {};
-  if (descriptor.lead != found->second.lead) {
-    skip(c, lane,
-         Status(Code::order, cat("rank ", c, " began the step at lead ", descriptor.lead, " s where rank ",
-                                 opening_.reference, " began lead ", found->second.lead, " s")));
-  }
-  LaneCursor& cursor = context_.lanes.at(c);
-  cursor.pass();
-  cursor.finish(cursor.number() - 1);
-  return true;
-}
-
-/// Moves the lane's cursor to the next record before `end` in which rank `c` has a share.
-bool StreamServer::seek_own_record(int c, Lane& lane, std::uint64_t end) {
-  // Records that every rank with a share has come to may be gone before a rank without one passes them.
-  lane.cursor = std::max(lane.cursor, std::min(first_record_, end));
-  while (lane.cursor < end && plan(record(lane.cursor).entry.field).count(c) == 0) ++lane.cursor;
-  return lane.cursor < end;
-}
-
-bool StreamServer::on_piece(int c, Lane& lane, const Descriptor& descriptor) {
-  LaneCursor& cursor = context_.lanes.at(c);
-  const Step& step = steps_[lane.step];
-  const auto take = [&](bool used) {
-    cursor.pass();
-    if (!used) cursor.finish(cursor.number() - 1);
-    return true;
-  };
-  // The reference rank announces records that it has no share in; nobody reads anything from them.
-  if (lane.skipping || plan(descriptor.field).count(c) == 0) return take(false);
-  const std::uint64_t end = step.complete ? step.end_record : end_record();
-  if (!seek_own_record(c, lane, end)) {
-    if (!step.complete) return false;
-    skip(c, lane,
-         Status(Code::order, cat(call_text(c, descriptor.field, descriptor.level), " where rank ",
-                                 opening_.reference, " has ended the step at lead ", step.lead, " s")));
-    return take(false);
-  }
-  Record& record = this->record(lane.cursor);
-  if (record.entry.field != descriptor.field || record.entry.level != descriptor.level) {
-    skip(c, lane,
-         Status(Code::order, cat(call_text(c, descriptor.field, descriptor.level), " where ",
-                                 call_text(opening_.reference, record.entry.field, record.entry.level),
-                                 "; all ranks that own a part of them put fields in the same order")));
-    return take(false);
-  }
-  const bool needed = needs_piece(record, c);
-  match(c, record, cursor.number());
-  ++lane.cursor;
-  take(needed);
-  retire();
-  return true;
-}
-
-bool StreamServer::on_end(int c, Lane& lane, const Descriptor& descriptor) {
-  Step& step = steps_[lane.step];
-  LaneCursor& cursor = context_.lanes.at(c);
-  const std::uint64_t end = step.complete ? step.end_record : end_record();
-  if (!lane.skipping && seek_own_record(c, lane, end)) {
-    const Record& record = this->record(lane.cursor);
-    skip(c, lane,
-         Status(Code::order, cat("rank ", c, " ended the step at lead ", step.lead, " s where ",
-                                 call_text(opening_.reference, record.entry.field, record.entry.level))));
-  }
-  if (!step.complete) return false;
-  const std::int64_t number = lane.step;
-  if (context_.roster.home[static_cast<std::size_t>(c)] == context_.me) {
-    ByteVector scratch;
-    Unpacker in(cursor.reader().bytes(cursor.number(), scratch));
-    const Status own = Status::unpack(in);
-    context_.said[c][opening_name_] = in.get<Counters>();
-    // What the rank itself met explains what its lane lacks.
-    step.status = first_cause(step.status, own.is_ok() ? lane.status : own);
-    step.stamps[c] = descriptor.stamp;
-    if (++step.ended == static_cast<int>(homed_.size())) {
-      say(Message::ended, [&](Packer& out) {
-        out.put(number);
-        step.status.pack(out);
-      });
-    }
-  }
-  ++step.lanes_ended;
-  forget_if_over(number);
-  cursor.pass();
-  cursor.finish(cursor.number() - 1);
-  return true;
-}
-
-/// A server at which no rank is at home may hear the verdict before it has read the step's end in every lane.
-void StreamServer::forget_if_over(std::int64_t step) {
-  const auto found = steps_.find(step);
-  if (found == steps_.end() || !found->second.durable) return;
-  if (found->second.lanes_ended == static_cast<int>(lanes_.size())) steps_.erase(found);
-}
-
-void StreamServer::match(int c, Record& record, std::uint64_t number) {
-  --record.unmatched;
-  if (!needs_piece(record, c)) return;
-  --record.missing;
-  record.pieces.push_back({c, number, {}, true});
-}
-
-void StreamServer::poison(int c, Record& record) {
-  --record.unmatched;
-  if (!needs_piece(record, c)) return;
-  --record.missing;
-  record.poisoned = true;
-}
-
-void StreamServer::skip(int c, Lane& lane, const Status& why) {
-  const auto operation = static_cast<std::int64_t>(lane.cursor - steps_[lane.step].first_record);
-  lane.status = first_cause(lane.status, why.at({lane.step, operation, c}));
-  lane.skipping = true;
-  skip_announced(c, lane);
-}
-
-void StreamServer::skip_announced(int c, Lane& lane) {
-  const Step& step = steps_[lane.step];
-  const std::uint64_t end = step.complete ? step.end_record : end_record();
-  for (; seek_own_record(c, lane, end); ++lane.cursor) poison(c, record(lane.cursor));
-}
-
 // ---- gathering and encoding
 // -----------------------------------------------------------------------------------------
 
@@ -314,7 +169,9 @@ bool StreamServer::waits_for(int server) const {
 }
 
 bool StreamServer::advance() {
-  const bool moved = start_work();
+  bool moved = false;
+  for (auto c = fenced_.begin(); c != fenced_.end();) moved = catch_up(*c++) || moved;
+  moved = start_work() || moved;
   retire();
   return moved;
 }

@@ -16,7 +16,9 @@ namespace tailrace::pipeline {
 /// every method returns at once, `advance` moves on what has become possible.
 class StreamServer {
  public:
-  static Result<std::unique_ptr<StreamServer>> create(Context& context, Opening opening);
+  /// `fences`: the agreements that each compute rank whose lane is read here has come to so far.
+  static Result<std::unique_ptr<StreamServer>> create(Context& context, Opening opening,
+                                                      const std::map<int, std::int64_t>& fences);
 
   [[nodiscard]] const Opening& opening() const { return opening_; }
   [[nodiscard]] const codec::Codec& codec() const { return *codec_; }
@@ -25,6 +27,11 @@ class StreamServer {
   }
   /// The next descriptor of compute rank `c`; false if the put order is not known that far yet.
   bool on_descriptor(int c, const comm::Descriptor& descriptor);
+  /// Compute rank `c` came to agreement `number`: the steps that the put order has before it are begun by
+  /// now, or never.
+  void on_fence(int c, std::int64_t number);
+  /// Whether the lane of `c` has passed the stream's end.
+  [[nodiscard]] bool has_closed(int c) const { return lanes_.at(c).closed; }
   void on_sequence(std::span<const SequenceEntry> entries);
   /// Pieces of one record from a server that sees lanes which this one does not.
   void on_pieces(std::uint64_t record, Unpacker& in);
@@ -49,14 +56,28 @@ class StreamServer {
     std::uint64_t first_record = 0;
     std::uint64_t end_record = 0;  // valid once `complete`
     bool complete = false;
-    Status status;  // of the compute ranks homed here
+    std::int64_t fences_at_begin = 0;  // that the put order had before it
+    std::int64_t fences_at_end = 0;    // valid once `complete`
+    Status status;                     // of the compute ranks homed here
     int ended = 0;
     int lanes_ended = 0;                 // of all lanes that are read here
     bool durable = false;                // its last verdict is known
     std::map<int, std::int64_t> stamps;  // when each homed rank ended it
   };
   struct Lane {
+    enum class State {
+      outside,  // of any step
+      inside,
+      absent,  // from a step that the rank skipped as a whole
+      extra    // in a step that the reference rank never began
+    };
+    State state = State::outside;
     std::int64_t step = -1;
+    std::int64_t next = 0;    // the next step of the put order
+    std::int64_t lead = 0;    // of an extra step
+    std::int64_t fences = 0;  // agreements that the rank has come to
+    bool told = false;        // the rank alone was told the step's verdict
+    bool closed = false;
     std::uint64_t cursor = 0;  // the next record to match
     bool skipping = false;     // after an error: what follows in this step is not used
     Status status;
@@ -102,6 +123,17 @@ class StreamServer {
   bool on_begin(int c, Lane& lane, const comm::Descriptor& descriptor);
   bool on_piece(int c, Lane& lane, const comm::Descriptor& descriptor);
   bool on_end(int c, Lane& lane, const comm::Descriptor& descriptor);
+  bool on_close(int c, Lane& lane);
+  bool catch_up(int c);
+  void enter(Lane& lane, Lane::State state, std::int64_t step);
+  void leave_step(int c, Lane& lane, const Status& status, std::int64_t stamp);
+  void outrun(int c, Lane& lane);
+  void tell(int c, VerdictKind kind, std::int64_t step, const Status& status);
+  void tell_both(int c, std::int64_t step, const Status& status);
+  bool pass(int c);
+  [[nodiscard]] bool is_home(int c) const {
+    return context_.roster.home[static_cast<std::size_t>(c)] == context_.me;
+  }
   void forget_if_over(std::int64_t step);
   bool seek_own_record(int c, Lane& lane, std::uint64_t end);
   void match(int c, Record& record, std::uint64_t number);
@@ -109,6 +141,7 @@ class StreamServer {
   void skip(int c, Lane& lane, const Status& why);
   void skip_announced(int c, Lane& lane);
   [[nodiscard]] bool needs_piece(const Record& record, int c) const;
+  [[nodiscard]] std::string step_text(std::int64_t lead) const;
   [[nodiscard]] std::string call_text(int c, int field, int level) const;
   bool start_work();
   bool send_pieces(std::uint64_t number);
@@ -132,6 +165,8 @@ class StreamServer {
   std::vector<ByteVector> assembled_;                      // per worker, reused
   std::vector<int> homed_;
   std::map<int, Lane> lanes_;
+  std::int64_t fences_ = 0;  // agreements that the put order has come to
+  std::set<int> fenced_;     // ranks that may be further than the put order: their lanes wait
   std::map<std::int64_t, Step> steps_;
   std::deque<Record> records_;
   std::uint64_t first_record_ = 0;

@@ -119,13 +119,15 @@ void StreamServer::on_verdict(VerdictKind kind, std::int64_t step, const Status&
       forget_if_over(step);
     }
   }
+  for (const int c : homed_) tell(c, kind, step, status);
+}
+
+void StreamServer::tell(int c, VerdictKind kind, std::int64_t step, const Status& status) {
   Packer out;
   out.put(Message::verdict).put(opening_.stream).put(kind).put(step);
   status.pack(out);
-  for (const int c : homed_) {
-    context_.transport.send(context_.roster.compute_transport[static_cast<std::size_t>(c)],
-                            comm::Channel::control, out.bytes());
-  }
+  context_.transport.send(context_.roster.compute_transport[static_cast<std::size_t>(c)],
+                          comm::Channel::control, out.take());
 }
 
 }  // namespace tailrace::pipeline

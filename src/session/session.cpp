@@ -14,6 +14,8 @@
 
 #include "base/options.hpp"
 #include "base/text.hpp"
+#include "comm/end_job.hpp"
+#include "compat/environment.hpp"
 #include "session/report.hpp"
 
 namespace tailrace::session {
@@ -137,14 +139,16 @@ Status Session::start(MPI_Comm world, const char* options, LedgerFactory make_le
   TR_TRY(same_everywhere(world, transport.status()));
   transport_ = std::move(*transport);
   if (!is_server()) {
-    agreements_ = std::make_unique<comm::Agreements>(*transport_, roster_.compute_transport, me_);
+    client_ = std::make_unique<pipeline::Client>(*transport_, roster_, me_);
   }
   TR_TRY(make_staging(world));
-  return same_everywhere(world, make_server(std::move(make_ledger)));
+  TR_TRY(same_everywhere(world, make_server(std::move(make_ledger))));
+  print_node_plan(node_, host_name(), node_share());
+  return {};
 }
 
 Status Session::read_settings(MPI_Comm, const char* options) {
-  Result<Settings> settings = Settings::read(options == nullptr ? "" : options);
+  Result<Settings> settings = Settings::read(options == nullptr ? "" : options, compat::environment());
   TR_TRY(settings.status());
   settings_ = std::move(*settings);
   set_log_level(settings_.log);
@@ -360,6 +364,18 @@ void Session::print_plan(Bytes staging) const {
   }
 }
 
+/// Looked up only where somebody may print it: the kernel walks all page tables to tell of huge pages.
+NodeShare Session::node_share() const {
+  NodeShare share;
+  share.place = {world_rank_, is_server(), 1, own_cpus()};
+  if (is_server()) share.place.threads = 2 + workers_->count();  // and one for storage
+  share.huge_pages_asked = settings_.huge_pages;
+  if (memory_ == nullptr) return share;
+  share.staging = memory_->size();
+  if (settings_.huge_pages && logs(LogLevel::info)) share.huge_pages = memory_->huge_bytes();
+  return share;
+}
+
 Bytes Session::smallest_workspace() const {
   return *std::min_element(budget_.workspace.begin(), budget_.workspace.end());
 }
@@ -378,27 +394,16 @@ bool Session::pump() {
   return moved;
 }
 
-void Session::dispatch(comm::Envelope& envelope) {
+void Session::dispatch(const comm::Envelope& envelope) {
+  bool taken = false;
   Unpacker in(envelope.bytes);
   const auto kind = in.get<std::uint32_t>();
-  if (agreements_ && agreements_->on_message(kind, envelope.source, in)) return;
-  if (server_ && server_->on_message(kind, envelope.source, in)) return;
-  switch (static_cast<pipeline::Message>(kind)) {
-    case pipeline::Message::verdict: {
-      const auto stream = in.get<std::uint32_t>();
-      const auto verdict = in.get<pipeline::VerdictKind>();
-      const auto step = in.get<std::int64_t>();
-      const Status status = Status::unpack(in);
-      if (const auto found = receivers_.find(stream); found != receivers_.end()) {
-        found->second->on_verdict(verdict, step, status);
-      }
-      return;
-    }
-    case pipeline::Message::credit:
-      outlet_->credit(in.get<std::uint64_t>());
-      return;
-    default:
-      log(LogLevel::error, cat("a message of unknown kind ", kind, " from rank ", envelope.source));
+  if (client_)
+    taken = client_->on_message(envelope, server_.get(), *outlet_);
+  else if (server_)
+    taken = server_->on_message(kind, envelope.source, in);
+  if (!taken) {
+    log(LogLevel::error, cat("a message of unknown kind ", kind, " from rank ", envelope.source));
   }
 }
 
@@ -414,18 +419,27 @@ void Session::wait(const std::function<bool()>& done, const std::string& what) {
     if (++idle < 50)
       ::sched_yield();
     else
-      nap(50'000);
+      nap(idle < 250 ? 50'000 : 200'000);
     const std::int64_t waited = transport_->now() - begin;
     if (!warned && settings_.watchdog_seconds && waited > *settings_.watchdog_seconds * 1'000'000'000) {
       warned = true;
-      log(LogLevel::warn, cat("compute rank ", me_, " has waited ", waited / 1'000'000'000, " s for ", what));
+      log(LogLevel::warn,
+          cat("compute rank ", me_, " has waited ", waited / 1'000'000'000, " s for ", what, missing()));
     }
     if (settings_.timeout_seconds && waited > *settings_.timeout_seconds * 1'000'000'000) {
-      log(LogLevel::error, cat("compute rank ", me_, " gives up (TAILRACE_TIMEOUT) after waiting ",
-                               waited / 1'000'000'000, " s for ", what));
-      MPI_Abort(MPI_COMM_WORLD, 1);
+      comm::end_job(cat("compute rank ", me_, " gives up (TAILRACE_TIMEOUT) after waiting ",
+                        waited / 1'000'000'000, " s for ", what, missing()));
     }
   }
+}
+
+/// Whom this rank knows to be late: the watchdogs of all ranks together name everybody.
+std::string Session::missing() const {
+  std::string text = server_ ? server_->waiting_for() : "";
+  const std::vector<int> late =
+      open_agreement_ ? client_->agreements().missing(*open_agreement_) : std::vector<int>();
+  for (const int rank : late) text += cat(" nothing from compute rank ", rank, " or those behind it;");
+  return text.empty() ? text : ":" + text;
 }
 
 std::int64_t Session::publish(const std::function<bool()>& attempt) {
@@ -487,10 +501,23 @@ void Session::serve() {
 }
 
 comm::Verdict Session::agree(comm::Vote vote) {
-  const std::string what = vote.call;
-  const std::uint64_t number = agreements_->post(std::move(vote));
+  const std::string what = cat("the other ranks in ", vote.call);
+  const comm::Descriptor fence = client_->fence();
+  publish([&] { return outlet_->tell(fence, {}); });
+  comm::Verdict verdict = verdict_of(client_->vote(std::move(vote)), what);
+  if (verdict.status.is_ok()) return verdict;
+  const comm::Verdict steps = verdict_of(client_->vote_steps(), what);
+  for (const pipeline::Told& told : client_->compare_steps(steps)) {
+    publish([&] { return outlet_->tell(told.descriptor, told.bytes); });
+  }
+  return verdict;
+}
+
+comm::Verdict Session::verdict_of(std::uint64_t agreement, const std::string& what) {
+  open_agreement_ = agreement;
   std::optional<comm::Verdict> verdict;
-  wait([&] { return (verdict = agreements_->take(number)).has_value(); }, cat("the other ranks in ", what));
+  wait([&] { return (verdict = client_->take(agreement)).has_value(); }, what);
+  open_agreement_.reset();
   return std::move(*verdict);
 }
 
@@ -514,22 +541,10 @@ std::vector<ByteVector> Session::all_to_all(std::vector<ByteVector> lists) {
   return result;
 }
 
-std::uint32_t Session::add_stream(VerdictReceiver* receiver) {
-  receivers_[next_stream_] = receiver;
-  return next_stream_++;
-}
-
 void Session::leave() {
-  using comm::Descriptor;
   wait([&] { return outlet_->is_drained(); }, "the servers to take what was put");
-  if (!roster_.self_served) {
-    Packer out;
-    out.put(pipeline::Message::statistics);
-    statistics_.pack(out);
-    transport_->send(roster_.server_transport[0], comm::Channel::control, out.take());
-  }
-  Descriptor farewell;
-  farewell.kind = Descriptor::Kind::farewell;
+  client_->tell_statistics(statistics_);
+  const comm::Descriptor farewell = pipeline::Client::farewell();
   publish([&] { return outlet_->tell(farewell, {}); });
   wait([&] { return transport_->unsent() == 0 && !outlet_->advance() && (!server_ || server_->is_over()); },
        "the end of the session");

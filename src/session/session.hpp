@@ -6,25 +6,20 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/settings.hpp"
-#include "comm/agreement.hpp"
 #include "comm/mpi_transport.hpp"
 #include "comm/node_memory.hpp"
+#include "pipeline/client.hpp"
 #include "pipeline/outlet.hpp"
 #include "pipeline/server.hpp"
+#include "session/node_plan.hpp"
 #include "session/select.hpp"
 #include "storage/faulty.hpp"
 
 namespace tailrace::session {
-
-/// A compute rank's end of one stream, as the session sees it.
-class VerdictReceiver {
- public:
-  virtual ~VerdictReceiver() = default;
-  virtual void on_verdict(pipeline::VerdictKind kind, std::int64_t step, const Status& status) = 0;
-};
 
 /// The library's life inside one MPI job, on one rank.
 class Session {
@@ -44,13 +39,15 @@ class Session {
   [[nodiscard]] const exchange::Roster& roster() const { return roster_; }
   [[nodiscard]] const Settings& settings() const { return settings_; }
   [[nodiscard]] comm::Transport& transport() { return *transport_; }
+  [[nodiscard]] storage::Target& target() { return *target_; }
   [[nodiscard]] pipeline::Outlet& outlet() { return *outlet_; }
   [[nodiscard]] pipeline::Statistics& statistics() { return statistics_; }
   [[nodiscard]] Bytes smallest_workspace() const;
 
   /// Servers: works until all compute ranks have left.
   void serve();
-  /// Compute ranks, collective: everybody's vote, and the verdict. Blocks until all have voted.
+  /// Compute ranks, collective: everybody's vote, and the verdict. Blocks until all have voted. Streams of
+  /// which the ranks have begun different numbers of steps are out of step afterwards.
   comm::Verdict agree(comm::Vote vote);
   /// Compute ranks, collective: lists[i] goes to rank i; what came from each rank.
   std::vector<ByteVector> all_to_all(std::vector<ByteVector> lists);
@@ -63,8 +60,8 @@ class Session {
   /// Compute ranks, collective: nothing is open any more.
   void leave();
 
-  std::uint32_t add_stream(VerdictReceiver* receiver);
-  void remove_stream(std::uint32_t id) { receivers_.erase(id); }
+  void add_stream(pipeline::StreamClient& stream) { client_->add(stream); }
+  void remove_stream(std::uint32_t id) { client_->remove(id); }
 
  private:
   Session() = default;
@@ -82,8 +79,11 @@ class Session {
   [[nodiscard]] std::byte* lane_of(int node_rank) const;
   [[nodiscard]] int encoder_threads() const;
   void print_plan(Bytes staging) const;
-  void dispatch(comm::Envelope& envelope);
+  [[nodiscard]] NodeShare node_share() const;
+  void dispatch(const comm::Envelope& envelope);
+  comm::Verdict verdict_of(std::uint64_t agreement, const std::string& what);
   [[nodiscard]] Bytes staging_bytes(MPI_Comm node) const;
+  [[nodiscard]] std::string missing() const;
 
   Settings settings_;
   MPI_Comm compute_ = MPI_COMM_NULL;
@@ -94,7 +94,8 @@ class Session {
   exchange::Roster roster_;
   Budget budget_;
   std::unique_ptr<comm::MpiTransport> transport_;
-  std::unique_ptr<comm::Agreements> agreements_;
+  std::unique_ptr<pipeline::Client> client_;     // compute ranks
+  std::optional<std::uint64_t> open_agreement_;  // the vote that agree() waits for
   std::unique_ptr<comm::NodeMemory> memory_;
   comm::NodeBells* bells_ = nullptr;
   comm::NodeBells own_bells_;  // where no memory is shared
@@ -108,8 +109,6 @@ class Session {
   std::unique_ptr<pipeline::Server> server_;
   std::unique_ptr<pipeline::Outlet> outlet_;
   std::shared_ptr<pipeline::LentLane> lent_;
-  std::map<std::uint32_t, VerdictReceiver*> receivers_;
-  std::uint32_t next_stream_ = 1;
 };
 
 }  // namespace tailrace::session

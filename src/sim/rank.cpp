@@ -4,7 +4,6 @@
 #include <stdexcept>
 
 #include "base/text.hpp"
-#include "sim/stream.hpp"
 
 namespace tailrace::sim {
 
@@ -13,7 +12,7 @@ Rank::Rank(int me, const exchange::Roster& roster, Scheduler& scheduler, Port& p
       roster_(roster),
       port_(port),
       actor_(scheduler, cat("compute rank ", me)),
-      agreements_(port, roster.compute_transport, me) {}
+      client_(port, roster, me) {}
 
 void Rank::set_server(pipeline::Server* server, pipeline::Statistics* statistics,
                       std::shared_ptr<Disk> disk) {
@@ -25,35 +24,14 @@ void Rank::set_server(pipeline::Server* server, pipeline::Statistics* statistics
 bool Rank::pump() {
   bool moved = port_.progress();
   while (std::optional<comm::Envelope> envelope = port_.receive()) {
-    dispatch(*envelope);
+    if (!client_.on_message(*envelope, server_, *outlet_)) {
+      throw std::logic_error(cat("a message of unknown kind from rank ", envelope->source));
+    }
     moved = true;
   }
   moved = outlet_->advance() || moved;
   if (server_ != nullptr) moved = server_->advance() || moved;
   return moved;
-}
-
-void Rank::dispatch(comm::Envelope& envelope) {
-  Unpacker in(envelope.bytes);
-  const auto kind = in.get<std::uint32_t>();
-  if (agreements_.on_message(kind, envelope.source, in)) return;
-  if (server_ != nullptr && server_->on_message(kind, envelope.source, in)) return;
-  switch (static_cast<pipeline::Message>(kind)) {
-    case pipeline::Message::verdict: {
-      const auto id = in.get<std::uint32_t>();
-      const auto verdict = in.get<pipeline::VerdictKind>();
-      const auto step = in.get<std::int64_t>();
-      const Status status = Status::unpack(in);
-      if (const auto found = streams_.find(id); found != streams_.end())
-        found->second->on_verdict(verdict, step, status);
-      return;
-    }
-    case pipeline::Message::credit:
-      outlet_->credit(in.get<std::uint64_t>());
-      return;
-    default:
-      throw std::logic_error(cat("a message of unknown kind ", kind, " from rank ", envelope.source));
-  }
 }
 
 Task<> Rank::wait(std::function<bool()> done, std::string what, bool memory) {
@@ -97,13 +75,26 @@ Task<> Rank::wait_for_space(const std::function<bool()>& attempt, comm::Doorbell
   bell.cancel();
 }
 
+Task<> Rank::tell(pipeline::Told told) {
+  const std::function<bool()> attempt = [this, &told] { return outlet_->tell(told.descriptor, told.bytes); };
+  co_await publish(attempt);
+}
+
 Task<comm::Verdict> Rank::agree(comm::Vote vote) {
   const std::string what = cat("the other ranks in ", vote.call);
-  const std::uint64_t number = agreements_.post(std::move(vote));
-  open_agreement_ = number;
+  co_await tell({client_.fence(), {}});
+  comm::Verdict verdict = co_await verdict_of(client_.vote(std::move(vote)), what);
+  if (verdict.status.is_ok()) co_return verdict;
+  const comm::Verdict steps = co_await verdict_of(client_.vote_steps(), what);
+  for (pipeline::Told& told : client_.compare_steps(steps)) co_await tell(std::move(told));
+  co_return verdict;
+}
+
+Task<comm::Verdict> Rank::verdict_of(std::uint64_t agreement, std::string what) {
+  open_agreement_ = agreement;
   std::optional<comm::Verdict> verdict;
-  const std::function<bool()> decided = [this, number, &verdict] {
-    if (!verdict) verdict = agreements_.take(number);
+  const std::function<bool()> decided = [this, agreement, &verdict] {
+    if (!verdict) verdict = client_.take(agreement);
     return verdict.has_value();
   };
   co_await wait(decided, what);
@@ -114,25 +105,12 @@ Task<comm::Verdict> Rank::agree(comm::Vote vote) {
 Task<> Rank::leave() {
   const std::function<bool()> drained = [this] { return outlet_->is_drained(); };
   co_await wait(drained, "the servers to take what was put", true);
-  if (!roster_.self_served) {
-    Packer out;
-    out.put(pipeline::Message::statistics);
-    statistics_->pack(out);
-    port_.send(roster_.server_transport[0], comm::Channel::control, out.take());
-  }
-  comm::Descriptor farewell;
-  farewell.kind = comm::Descriptor::Kind::farewell;
-  const std::function<bool()> tell = [this, farewell] { return outlet_->tell(farewell, {}); };
-  co_await publish(tell);
+  client_.tell_statistics(*statistics_);
+  co_await tell({pipeline::Client::farewell(), {}});
   const std::function<bool()> over = [this] {
     return port_.unsent() == 0 && !outlet_->advance() && (server_ == nullptr || server_->is_over());
   };
   co_await wait(over, "the end of the session");
-}
-
-std::uint32_t Rank::add_stream(Stream* stream) {
-  streams_[next_stream_] = stream;
-  return next_stream_++;
 }
 
 }  // namespace tailrace::sim

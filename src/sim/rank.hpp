@@ -10,6 +10,7 @@
 #include "codec/codec.hpp"
 #include "comm/agreement.hpp"
 #include "layout/layout.hpp"
+#include "pipeline/client.hpp"
 #include "pipeline/outlet.hpp"
 #include "pipeline/server.hpp"
 #include "sim/disk.hpp"
@@ -17,8 +18,6 @@
 #include "streams/parse.hpp"
 
 namespace tailrace::sim {
-
-class Stream;
 
 /// A compute rank: what session::Session is on a real one, with every place where that looks, yields or
 /// sleeps made a step of its own.
@@ -33,7 +32,8 @@ class Rank {
   [[nodiscard]] Port& port() { return port_; }
   [[nodiscard]] pipeline::Outlet& outlet() { return *outlet_; }
   [[nodiscard]] pipeline::Statistics& statistics() { return *statistics_; }
-  [[nodiscard]] comm::Agreements& agreements() { return agreements_; }
+  [[nodiscard]] pipeline::Client& client() { return client_; }
+  [[nodiscard]] comm::Agreements& agreements() { return client_.agreements(); }
   /// The number of the agreement it waits in; none if it waits in none.
   [[nodiscard]] std::optional<std::uint64_t> open_agreement() const { return open_agreement_; }
   /// Times that a put or another call found the staging full.
@@ -43,13 +43,11 @@ class Rank {
   Actor::Pause compute(Nanoseconds time) { return actor_.step(time); }
   Task<comm::Verdict> agree(comm::Vote vote);
   Task<> publish(std::function<bool()> attempt);
+  Task<> tell(pipeline::Told told);
   Task<> leave();
   /// Waits for messages until `done`; with `memory`, also for what the servers do in shared memory.
   Task<> wait(std::function<bool()> done, std::string what, bool memory = false);
   bool pump();
-
-  std::uint32_t add_stream(Stream* stream);
-  void remove_stream(std::uint32_t id) { streams_.erase(id); }
 
   // What the world gives it.
   void set_outlet(std::unique_ptr<pipeline::Outlet> outlet) { outlet_ = std::move(outlet); }
@@ -57,22 +55,20 @@ class Rank {
   void set_timer(Nanoseconds timer) { timer_ = timer; }
 
  private:
-  void dispatch(comm::Envelope& envelope);
+  Task<comm::Verdict> verdict_of(std::uint64_t agreement, std::string what);
   Task<> wait_for_space(const std::function<bool()>& attempt, comm::Doorbell& bell);
 
   int me_;
   const exchange::Roster& roster_;
   Port& port_;
   Actor actor_;
-  comm::Agreements agreements_;
+  pipeline::Client client_;
   std::unique_ptr<pipeline::Outlet> outlet_;
   pipeline::Server* server_ = nullptr;  // its own, where there are no server ranks
   std::shared_ptr<Disk> disk_;
   pipeline::Statistics own_statistics_;
   pipeline::Statistics* statistics_ = &own_statistics_;
   Nanoseconds timer_ = 0;
-  std::map<std::uint32_t, Stream*> streams_;
-  std::uint32_t next_stream_ = 1;
   std::optional<std::uint64_t> open_agreement_;
   std::int64_t times_full_ = 0;
 };

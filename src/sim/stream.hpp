@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
-#include <map>
 #include <memory>
-#include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "codec/codec.hpp"
 #include "layout/layout.hpp"
-#include "pipeline/messages.hpp"
+#include "pipeline/stream_client.hpp"
 #include "sim/rank.hpp"
 #include "streams/parse.hpp"
 
@@ -38,7 +35,6 @@ struct StreamPlan {
   std::vector<Field> fields;
   std::vector<layout::Layout> layouts;
   std::shared_ptr<const codec::Codec> codec;
-  int reference = 0;
   bool in_parts = false;  // every rank sends its own indices of indexed layouts
 
   static Result<std::shared_ptr<const StreamPlan>> make(std::string pattern, std::string options,
@@ -47,17 +43,20 @@ struct StreamPlan {
   [[nodiscard]] Index levels(int field) const {
     return static_cast<Index>(fields[static_cast<std::size_t>(field)].definition.levels.values.size());
   }
+  [[nodiscard]] bool is_in_parts(const layout::Layout& layout) const {
+    return in_parts && layout.kind() == "indexed";
+  }
   /// The largest piece of any rank, and what gathering and encoding one record takes: the least lane and
   /// workspace.
   [[nodiscard]] Bytes largest_piece() const;
   [[nodiscard]] Bytes largest_record() const;
 };
 
-/// An output stream on a simulated rank: the calls of streams::Stream, which see for what each does, with the
-/// same verdicts.
+/// An output stream on a simulated rank: the calls of streams::Stream, which see for what each does, around
+/// the same class for their numbers and verdicts.
 class Stream {
  public:
-  Stream(Rank& rank, std::shared_ptr<const StreamPlan> plan) : rank_(rank), plan_(std::move(plan)) {}
+  Stream(Rank& rank, std::shared_ptr<const StreamPlan> plan);
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
@@ -70,33 +69,18 @@ class Stream {
   Task<Status> wait(bool durable);
   Task<Status> close();
   /// An error of this rank alone, kept for end().
-  void latch(const Status& status);
-  void on_verdict(pipeline::VerdictKind kind, std::int64_t step, const Status& status);
-  [[nodiscard]] std::int64_t durable_through() const { return durable_through_; }
+  void latch(const Status& status) { client_.latch(status); }
+  [[nodiscard]] std::int64_t durable_through() const { return client_.durable_through(); }
   /// The steps that failed, by number.
-  [[nodiscard]] const std::map<std::int64_t, Status>& failures() const { return durable_; }
+  [[nodiscard]] const std::map<std::int64_t, Status>& failures() const { return client_.failures(); }
 
  private:
   void open();
-  Task<> tell(comm::Descriptor::Kind kind, ByteVector bytes);
-  Status report(const Status& status);
-  Status first_unreported(std::int64_t through);
 
   Rank& rank_;
   std::shared_ptr<const StreamPlan> plan_;
-  std::uint32_t id_ = 0;
+  pipeline::StreamClient client_;
   std::vector<std::shared_ptr<const layout::MemoryMap>> maps_;
-  bool opened_ = false;
-  bool in_step_ = false;
-  std::int64_t step_ = -1;
-  std::int64_t lead_ = 0;
-  std::int64_t operation_ = 0;
-  Status latched_;
-  std::map<std::int64_t, Status> accepted_;
-  std::map<std::int64_t, Status> durable_;
-  std::int64_t durable_through_ = -1;
-  std::set<std::int64_t> reported_;
-  std::optional<Status> finished_;
 };
 
 }  // namespace tailrace::sim

@@ -12,7 +12,6 @@
 namespace tailrace::streams {
 
 using comm::Descriptor;
-using pipeline::VerdictKind;
 
 namespace {
 
@@ -40,21 +39,21 @@ Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const 
     TR_TRY(request.status());
     Result<std::unique_ptr<codec::Codec>> codec = codec::make_codec(request->definition);
     TR_TRY(codec.status());
-    stream.reset(new Stream(session, std::move(*request)));
+    stream.reset(new Stream(session, std::move(*request), pattern));
     stream->codec_ = std::move(*codec);
     stream->options_ = options;
-    stream->name_ = pattern;
     return {};
   });
   const std::string call = cat("tr_stream_create(\"", pattern, "\", \"", options, "\")");
   const comm::Verdict verdict = session.agree({mine.in(call), call, {}});
   TR_TRY(verdict.status);
-  stream->id_ = session.add_stream(stream.get());
+  session.add_stream(stream->client_);
+  stream->client_.on_wanted([raw = stream.get()] { raw->open(); });
   return stream;
 }
 
 Stream::~Stream() {
-  if (id_ != 0) session_.remove_stream(id_);
+  if (client_.id() != 0) session_.remove_stream(client_.id());
 }
 
 // ---- definition
@@ -63,10 +62,10 @@ Stream::~Stream() {
 Status Stream::define(const std::string& field, const PlacedLayout* layout, int type,
                       const std::string& options) {
   const std::string call =
-      cat("tr_stream_define(\"", name_, "\", \"", field, "\", type ", type, ", \"", options, "\")");
+      cat("tr_stream_define(\"", name(), "\", \"", field, "\", type ", type, ", \"", options, "\")");
   Status mine;
   ByteVector vertical;
-  if (opened_) {
+  if (client_.is_open()) {
     mine = Status(Code::state, "fields are defined before the first step");
   } else if (layout == nullptr) {
     mine = Status(Code::argument, "no layout was given");
@@ -100,8 +99,7 @@ Status Stream::define(const std::string& field, const PlacedLayout* layout, int 
                                 : cat(layout->layout.kind(), " layout ", shape_text(layout->layout.shape()));
   const comm::Verdict verdict = session_.agree({mine.in(call), cat(call, " on a ", shape), {}});
   if (verdict.status.is_ok()) {
-    numbers_[field] = static_cast<int>(fields_.size());
-    fields_.push_back(std::move(fresh));
+    add_field(field, std::move(fresh));
     return {};
   }
   if (had_codec && mine.is_ok()) {
@@ -164,95 +162,48 @@ Status Stream::prepare_field(const std::string& field, const PlacedLayout* layou
   return {};
 }
 
+/// Servers hear of indices as soon as they are agreed: a rank may be told to open the stream by others.
+void Stream::add_field(const std::string& name, Field field) {
+  numbers_[name] = static_cast<int>(fields_.size());
+  fields_.push_back(std::move(field));
+  const PlacedLayout& added = *fields_.back().layout;
+  std::set<std::int64_t> layouts;
+  for (const Field& each : fields_) layouts.insert(each.layout->id);
+  const bool known = std::any_of(fields_.begin(), fields_.end() - 1,
+                                 [&](const Field& each) { return each.layout->id == added.id; });
+  if (!known && added.in_parts) client_.send_part(static_cast<int>(layouts.size()) - 1, added.own_indices);
+}
+
 /// Tells all servers of the stream, before the first step. Local: definitions were agreed one by one.
 void Stream::open() {
-  opened_ = true;
   pipeline::Opening opening;
-  opening.stream = id_;
   opening.definition = request_.definition;
   opening.policy.wait_for_space_seconds = request_.options.full_wait_seconds.value_or(0);
   opening.policy.deadline_seconds = request_.options.deadline_seconds.value_or(0);
-  std::vector<const PlacedLayout*> layouts;
+  if (session_.rank() == 0) opening.ledger = pack_ledger(name(), options_, Uuid::random());
+  std::vector<pipeline::StreamClient::Field> fields;
   for (const Field& field : fields_) {
-    const auto same = std::find_if(layouts.begin(), layouts.end(),
-                                   [&](const PlacedLayout* each) { return each->id == field.layout->id; });
-    opening.layout_of.push_back(static_cast<int>(same - layouts.begin()));
-    if (same == layouts.end()) layouts.push_back(field.layout.get());
-    opening.fields.push_back(field.definition);
+    fields.push_back({&field.definition, &field.layout->layout, field.layout->id, field.layout->in_parts});
   }
-  // The put order is that of one rank: the first that has a share in every field.
-  for (int rank = 0; rank < session_.ranks(); ++rank) {
-    const bool in_all = std::all_of(layouts.begin(), layouts.end(),
-                                    [&](const PlacedLayout* each) { return each->layout.count(rank) > 0; });
-    if (!in_all) continue;
-    reference_ = rank;
-    break;
-  }
-  opening.reference = reference_;
-  const auto& servers = session_.roster().server_transport;
-  for (std::size_t i = 0; i < layouts.size(); ++i) {
-    Packer packed;
-    opening.in_parts.push_back(layouts[i]->in_parts ? 1 : 0);
-    if (!layouts[i]->in_parts) {
-      layouts[i]->layout.pack(packed);
-    } else {
-      packed.put_list(std::span<const Index>(layouts[i]->layout.shape()));
-      Packer part;
-      part.put(pipeline::Message::layout_part).put(id_).put(static_cast<int>(i)).put(session_.rank());
-      part.put_list(std::span<const Index>(layouts[i]->own_indices));
-      for (const int server : servers)
-        session_.transport().send(server, comm::Channel::control, part.bytes());
-    }
-    opening.layouts.push_back(packed.take());
-  }
-  if (session_.rank() != 0) return;
-  opening.ledger = pack_ledger(name_, options_, Uuid::random());
-  Packer out;
-  out.put(pipeline::Message::open);
-  opening.pack(out);
-  for (const int server : servers) session_.transport().send(server, comm::Channel::control, out.bytes());
+  client_.open(std::move(opening), fields);
 }
 
 // ---- steps
 // ----------------------------------------------------------------------------------------------------------------
 
-void Stream::latch(const Status& status) {
-  if (status.is_ok()) return;
-  latched_ = first_cause(latched_, status.at({step_, operation_, session_.rank()}));
-}
-
-void Stream::tell(Descriptor::Kind kind, std::span<const std::byte> bytes) {
-  Descriptor descriptor;
-  descriptor.kind = kind;
-  descriptor.stream = id_;
-  descriptor.step = step_;
-  descriptor.lead = lead_;
-  descriptor.stamp = session_.transport().now();
-  const std::int64_t waited = session_.publish([&] { return session_.outlet().tell(descriptor, bytes); });
+void Stream::tell(const pipeline::Told& told) {
+  const std::int64_t waited =
+      session_.publish([&] { return session_.outlet().tell(told.descriptor, told.bytes); });
   counters().staging_full += waited;
   counters().staging_full_count += waited > 0;
 }
 
 void Stream::begin(std::int64_t lead) {
   const std::int64_t entered = session_.transport().now();
-  if (in_step_) {
-    latch(Status(Code::state, cat("tr_stream_begin(lead ", lead, ") inside the step at lead ", lead_,
-                                  ": tr_stream_end comes first")));
-    return;
-  }
-  if (!opened_) open();
-  in_step_ = true;
-  ++step_;
-  operation_ = 0;
+  if (!client_.begin(lead)) return;
+  if (!client_.is_open()) open();
   put_.clear();
-  lead_ = lead;
-  if (last_lead_ && lead < *last_lead_) {
-    latch(Status(Code::order,
-                 cat("lead ", lead, " s goes back in time: the step before was at ", *last_lead_, " s")));
-  } else {
-    last_lead_ = lead;
-  }
-  tell(Descriptor::Kind::begin, {});
+  tell({client_.descriptor(Descriptor::Kind::begin), {}});
   session_.pump();
   counters().blocked += session_.transport().now() - entered;
 }
@@ -286,8 +237,9 @@ Result<std::shared_ptr<const layout::MemoryMap>> Stream::map_of(Field& field, co
 
 void Stream::put(const std::string& name, const void* data, const ArrayShape* shape) {
   const std::int64_t entered = session_.transport().now();
-  const auto call = [&] { return cat("tr_stream_put('", name, "') at lead ", lead_, " s"); };
-  if (!in_step_) {
+  const auto call = [&] { return cat("tr_stream_put('", name, "') at lead ", client_.lead(), " s"); };
+  if (client_.out_of_step()) return;
+  if (!client_.in_step()) {
     latch(Status(Code::state,
                  cat("tr_stream_put('", name, "') outside of a step: tr_stream_begin comes first")));
     return;
@@ -326,23 +278,19 @@ Status Stream::capture(Field& field, int number, const std::byte* data,
                        const std::shared_ptr<const layout::MemoryMap>& map, bool may_lend) {
   const codec::Statistic& statistic = field.definition.statistic;
   const bool is_statistic = statistic.process != codec::Process::instant;
-  if (is_statistic && lead_ == 0 && !statistic.write_at_zero) return {};
-  codec::RecordKey key{number, 0, lead_, 0};
+  const std::int64_t lead = client_.lead();
+  if (is_statistic && lead == 0 && !statistic.write_at_zero) return {};
+  codec::RecordKey key{number, 0, lead, 0};
   if (is_statistic && statistic.since == codec::Statistic::Since::duration) {
-    key.interval_start = std::max<std::int64_t>(0, lead_ - statistic.duration_seconds);
+    key.interval_start = std::max<std::int64_t>(0, lead - statistic.duration_seconds);
   }
   TR_TRY(codec_->check_lead(key));
-  if (field.count == 0 && session_.rank() != reference_) return {};
+  if (field.count == 0 && session_.rank() != client_.reference()) return {};
   const std::int64_t begin = session_.transport().now();
   std::int64_t waited = 0;
   const auto levels = static_cast<Index>(field.definition.levels.values.size());
-  for (Index level = 0; level < levels; ++level, ++operation_) {
-    Descriptor descriptor;
-    descriptor.kind = Descriptor::Kind::piece;
-    descriptor.stream = id_;
-    descriptor.step = step_;
-    descriptor.field = number;
-    descriptor.level = static_cast<std::int32_t>(level);
+  for (Index level = 0; level < levels; ++level, client_.was_put()) {
+    const Descriptor descriptor = client_.piece(number, level);
     const std::int64_t full =
         session_.publish([&] { return session_.outlet().put(descriptor, map, data, may_lend); });
     counters().staging_full_count += full > 0;
@@ -356,112 +304,63 @@ Status Stream::capture(Field& field, int number, const std::byte* data,
 
 Status Stream::end() {
   const std::int64_t entered = session_.transport().now();
-  if (!in_step_) {
+  if (!client_.in_step()) {
     // A step of its own carries the error, so that this rank's verdict is everybody's and nobody waits for
     // ever.
     latch(Status(Code::state, "tr_stream_end without tr_stream_begin"));
-    begin(lead_);
+    begin(client_.lead());
   }
-  in_step_ = false;
-  const Status mine = std::exchange(latched_, Status());
-  ++counters().steps;
-  Packer packed;
-  mine.pack(packed);
-  packed.put(counters());
-  tell(Descriptor::Kind::end, packed.bytes());
+  if (!client_.out_of_step()) ++counters().steps;
+  const pipeline::Told ending = client_.end(counters());
+  if (client_.out_of_step()) return *client_.out_of_step();
+  tell(ending);
   const std::int64_t told = session_.transport().now();
-  const bool inline_run = session_.roster().self_served;
-  const std::int64_t needed = inline_run ? step_ : step_ - 1;
-  session_.wait(
-      [&] {
-        if (needed < 0) return true;
-        return inline_run ? durable_through_ >= needed : accepted_.count(needed) != 0;
-      },
-      cat("the verdict of step ", needed, " of ", name_));
+  session_.wait([&] { return client_.end_is_known(); },
+                cat("the verdict of step ", client_.awaited_step(), " of ", name()));
   const std::int64_t left = session_.transport().now();
-  if (!inline_run) counters().verdict_wait += left - told;
+  if (!session_.roster().self_served) counters().verdict_wait += left - told;
   counters().blocked += left - entered;
   session_.statistics().add_span("tr_stream_end", 0, entered, left);
-  if (inline_run) return first_unreported(step_);
-  if (needed < 0) return {};
-  return report(accepted_.at(needed));
-}
-
-Status Stream::report(const Status& status) {
-  if (status.is_ok() || !reported_.insert(status.cause().step).second) return {};
-  return status;
-}
-
-Status Stream::first_unreported(std::int64_t through) {
-  Status first;
-  int others = 0;
-  for (const auto& [step, status] : durable_) {
-    if (step > through) break;
-    const Status told = report(status);
-    if (told.is_ok()) continue;
-    if (first.is_ok())
-      first = told;
-    else
-      ++others;
-  }
-  if (others == 0) return first;
-  // One call tells of all: the caller may not make another one.
-  return Status(first.code(),
-                cat(first.text(), "; ", others, others == 1 ? " later step" : " later steps", " failed too"),
-                first.error_number())
-      .at(first.cause());
+  return client_.end_verdict();
 }
 
 Status Stream::wait(bool durable) {
   const std::int64_t entered = session_.transport().now();
-  if (in_step_) {
-    const std::string call =
-        cat("tr_stream_wait(\"", name_, "\") inside of a step: tr_stream_end comes first");
-    return session_.agree({Status(Code::state, call), call, {}}).status;
+  if (client_.out_of_step()) return *client_.out_of_step();
+  if (client_.in_step()) {
+    // The others may be elsewhere: they hear of it with the step's verdict.
+    const Status misuse(Code::state,
+                        cat("tr_stream_wait(\"", name(), "\") inside of a step: tr_stream_end comes first"));
+    latch(misuse);
+    return misuse;
   }
-  session_.wait(
-      [&] { return step_ < 0 || (durable ? durable_through_ >= step_ : accepted_.count(step_) != 0); },
-      cat(durable ? "durable" : "captured", " steps of ", name_));
+  session_.wait([&] { return client_.wait_is_known(durable); },
+                cat(durable ? "durable" : "captured", " steps of ", name()));
   counters().blocked += session_.transport().now() - entered;
-  if (durable) return first_unreported(step_);
-  return step_ < 0 ? Status() : report(accepted_.at(step_));
+  return client_.wait_verdict(durable);
 }
 
 Status Stream::close() {
   const std::int64_t entered = session_.transport().now();
-  Status misuse;
-  if (in_step_) {
-    latch(Status(Code::state, "tr_stream_close inside of a step: the step is dropped"));
-    misuse = end();
+  const std::string call = cat("tr_stream_close(\"", name(), "\")");
+  Status misuse = client_.out_of_step().value_or(Status());
+  if (misuse.is_ok()) {
+    if (client_.in_step()) {
+      latch(Status(Code::state, "tr_stream_close inside of a step: the step is dropped"));
+      misuse = end();
+    }
+    // What a rank did wrong since its last step would otherwise be known to it alone.
+    const comm::Verdict verdict = session_.agree({client_.closing_vote().in(call), call, {}});
+    if (misuse.is_ok()) misuse = verdict.status;
+    if (client_.must_finish() && !client_.out_of_step()) {
+      tell({client_.descriptor(Descriptor::Kind::close), {}});
+    }
   }
-  // What a rank did wrong since its last step would otherwise be known to it alone.
-  const std::string call = cat("tr_stream_close(\"", name_, "\")");
-  const comm::Verdict verdict = session_.agree({std::exchange(latched_, Status()).in(call), call, {}});
-  if (misuse.is_ok()) misuse = verdict.status;
-  if (!opened_) return misuse;
-  tell(Descriptor::Kind::close, {});
-  session_.wait([&] { return finished_.has_value(); }, cat("durable steps of ", name_));
+  if (!client_.must_finish()) return misuse;
+  session_.wait([&] { return client_.is_finished(); }, cat("durable steps of ", name()));
   counters().blocked += session_.transport().now() - entered;
   session_.statistics().add_span("tr_stream_close", 0, entered, session_.transport().now());
-  if (!misuse.is_ok()) return misuse;
-  const Status status = first_unreported(step_);
-  return status.is_ok() ? *finished_ : status;
-}
-
-void Stream::on_verdict(VerdictKind kind, std::int64_t step, const Status& status) {
-  switch (kind) {
-    case VerdictKind::accepted:
-      accepted_[step] = status;
-      while (!accepted_.empty() && accepted_.begin()->first < step_ - 2) accepted_.erase(accepted_.begin());
-      break;
-    case VerdictKind::durable:
-      durable_through_ = step;
-      if (!status.is_ok()) durable_[step] = status;
-      break;
-    case VerdictKind::finished:
-      finished_ = status;
-      break;
-  }
+  return client_.close_verdict(misuse);
 }
 
 }  // namespace tailrace::streams

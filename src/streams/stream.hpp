@@ -3,7 +3,6 @@
 
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -34,11 +33,13 @@ struct ArrayShape {
 
 /// An output stream on a compute rank: captures, and hears verdicts. See include/tailrace.h for the contract
 /// of each call.
-class Stream final : public session::VerdictReceiver {
+class Stream final {
  public:
   static Result<std::unique_ptr<Stream>> create(session::Session& session, const std::string& pattern,
                                                 const std::string& options);
-  ~Stream() override;
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
 
   Status define(const std::string& field, const PlacedLayout* layout, int type, const std::string& options);
   void begin(std::int64_t lead);
@@ -46,10 +47,9 @@ class Stream final : public session::VerdictReceiver {
   Status end();
   Status wait(bool durable);
   Status close();
-  void on_verdict(pipeline::VerdictKind kind, std::int64_t step, const Status& status) override;
   /// Keeps an error for end(), as those of begin() and put() are.
-  void latch(const Status& status);
-  [[nodiscard]] const std::string& name() const { return name_; }
+  void latch(const Status& status) { client_.latch(status); }
+  [[nodiscard]] const std::string& name() const { return client_.name(); }
 
  private:
   struct Field {
@@ -63,41 +63,28 @@ class Stream final : public session::VerdictReceiver {
     std::shared_ptr<const layout::MemoryMap> last_map;
   };
 
-  Stream(session::Session& session, StreamRequest request)
-      : session_(session), request_(std::move(request)) {}
+  Stream(session::Session& session, StreamRequest request, const std::string& pattern)
+      : session_(session),
+        request_(std::move(request)),
+        client_(session.transport(), session.roster(), session.rank(), pattern) {}
   Status prepare_field(const std::string& field, const PlacedLayout* layout, int type,
                        const std::string& options, const ByteVector& vertical, Field& out);
+  void add_field(const std::string& name, Field field);
   void open();
   Result<std::shared_ptr<const layout::MemoryMap>> map_of(Field& field, const ArrayShape* shape);
   Status capture(Field& field, int number, const std::byte* data,
                  const std::shared_ptr<const layout::MemoryMap>& map, bool may_lend);
-  void tell(comm::Descriptor::Kind kind, std::span<const std::byte> bytes);
-  Status first_unreported(std::int64_t through);
-  Status report(const Status& status);
-  pipeline::Counters& counters() { return session_.statistics().streams[name_]; }
+  void tell(const pipeline::Told& told);
+  pipeline::Counters& counters() { return session_.statistics().streams[name()]; }
 
   session::Session& session_;
   StreamRequest request_;
+  pipeline::StreamClient client_;
   std::string options_;
-  std::string name_;
-  std::uint32_t id_ = 0;
   std::unique_ptr<codec::Codec> codec_;
   std::vector<Field> fields_;
   std::map<std::string, int> numbers_;
-  bool opened_ = false;
-  int reference_ = 0;
-  bool in_step_ = false;
-  std::int64_t step_ = -1;  // number of the current or last step
-  std::int64_t lead_ = 0;
-  std::optional<std::int64_t> last_lead_;
-  std::int64_t operation_ = 0;
   std::set<int> put_;  // fields put in this step
-  Status latched_;
-  std::map<std::int64_t, Status> accepted_;
-  std::map<std::int64_t, Status> durable_;  // failures only
-  std::int64_t durable_through_ = -1;
-  std::set<std::int64_t> reported_;  // steps whose failure was returned
-  std::optional<Status> finished_;
 };
 
 }  // namespace tailrace::streams

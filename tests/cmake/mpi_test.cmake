@@ -20,6 +20,9 @@ else()
   set(TAILRACE_LAUNCHER_ENVIRONMENT "")
 endif()
 
+# Stands before the command of a test, followed by a directory: Open MPI leaves shared memory in /dev/shm when it is killed.
+set(TAILRACE_OWN_SHARED_MEMORY bash ${PROJECT_SOURCE_DIR}/tests/support/own_shared_memory.sh)
+
 # tailrace_mpi_run(name TARGET program RANKS 1 2 3 [ARGS ...] [ENV K=V ...] [TIMEOUT seconds] [LABELS ...])
 # One test for each number of ranks, called name.n1, name.n2, ...; always labelled mpi, always with a timeout (120 s).
 function(tailrace_mpi_run name)
@@ -35,7 +38,8 @@ function(tailrace_mpi_run name)
   endif()
   foreach(ranks IN LISTS TEST_RANKS)
     add_test(NAME ${name}.n${ranks}
-      COMMAND ${TAILRACE_LAUNCHER} ${MPIEXEC_NUMPROC_FLAG} ${ranks} $<TARGET_FILE:${TEST_TARGET}> ${TEST_ARGS})
+      COMMAND ${TAILRACE_OWN_SHARED_MEMORY} ${PROJECT_BINARY_DIR}/tests/scratch/${name}.n${ranks}.shm
+      ${TAILRACE_LAUNCHER} ${MPIEXEC_NUMPROC_FLAG} ${ranks} $<TARGET_FILE:${TEST_TARGET}> ${TEST_ARGS})
     set_tests_properties(${name}.n${ranks} PROPERTIES
       LABELS "mpi;${TEST_LABELS}" PROCESSORS ${ranks} TIMEOUT ${TEST_TIMEOUT} SKIP_RETURN_CODE 77
       ENVIRONMENT "${TAILRACE_LAUNCHER_ENVIRONMENT};${TEST_ENV}")
@@ -95,7 +99,8 @@ function(tailrace_sh_test name)
   if(MPI_Fortran_COMPILER)
     set(mpifort ${MPI_Fortran_COMPILER})
   endif()
-  add_test(NAME ${name} COMMAND ${interpreter} ${TEST_SCRIPT} ${TEST_ARGS} WORKING_DIRECTORY ${directory})
+  add_test(NAME ${name} COMMAND ${TAILRACE_OWN_SHARED_MEMORY} ${directory}.shm ${interpreter} ${TEST_SCRIPT} ${TEST_ARGS}
+    WORKING_DIRECTORY ${directory})
   set_tests_properties(${name} PROPERTIES
     LABELS "${TEST_LABELS}" PROCESSORS ${TEST_PROCESSORS} TIMEOUT ${TEST_TIMEOUT} SKIP_RETURN_CODE 77
     ENVIRONMENT "${TAILRACE_LAUNCHER_ENVIRONMENT};TEST_SOURCE=${PROJECT_SOURCE_DIR};TEST_BUILD=${PROJECT_BINARY_DIR};TEST_MPI=${TAILRACE_MPI};TEST_MPIRUN=${launcher};TEST_COMMAND=${command};TEST_MPICC=${MPI_C_COMPILER};TEST_MPICXX=${mpicxx};TEST_MPIFORT=${mpifort};${TEST_ENV}")

@@ -49,6 +49,7 @@ class Forecast {
 
   [[nodiscard]] int verdicts() const { return static_cast<int>(texts_.size()); }
   [[nodiscard]] int first_code() const { return codes_.empty() ? TR_OK : codes_.front(); }
+  [[nodiscard]] int last_code() const { return codes_.empty() ? TR_OK : codes_.back(); }
   [[nodiscard]] std::string first_text() const { return texts_.empty() ? "" : texts_.front(); }
   [[nodiscard]] const std::vector<std::string>& texts() const { return texts_; }
   /// Collective: whether all compute ranks have the same verdicts.

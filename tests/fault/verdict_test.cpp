@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
 // Promise 4: whatever goes wrong, every rank gets the same verdict, within seconds, what was committed stays
-// readable, and the program goes on. Each case is tried without servers and with two.
+// readable, and the program goes on. Each case is tried without servers and with two, some also with one.
 #include "fault/forecast.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <limits>
@@ -12,6 +13,7 @@ using namespace tailrace::mpi_test;
 using namespace tailrace::scene;
 using tailrace::fault::Forecast;
 using tailrace::fault::in_sessions;
+using tailrace::fault::session;
 
 namespace {
 
@@ -224,6 +226,167 @@ MPI_TEST(verdict, a_close_inside_of_a_step_drops_the_step) {
     CHECK(has(run.first_text(), "tr_stream_close inside of a step"));
     CHECK(run.holds_steps({0}));
   });
+}
+
+namespace {
+
+constexpr std::int64_t hour = 3600;
+
+/// Four steps in which `odd` ranks leave out those that `skipped` names. Afterwards all wait and close: the
+/// last verdict is the same order error everywhere, the file has the steps before the first difference, and a
+/// further stream is right. With no server, one and two.
+void steps_that_differ(const std::string& name, const std::vector<int>& odd,
+                       const std::vector<int>& skipped) {
+  const auto contains = [](const std::vector<int>& list, int value) {
+    return std::find(list.begin(), list.end(), value) != list.end();
+  };
+  for (const int servers : {0, 1, 2}) {
+    session(servers, "", [&](MPI_Comm compute, const std::string& label) {
+      Forecast run(compute, label + "-" + name);
+      for (int step = 0; step < 4; ++step) {
+        if (contains(odd, run.rank()) && contains(skipped, step)) continue;
+        run.good_step(step * hour);
+      }
+      run.wait(TR_DURABLE);
+      run.close();
+      CHECK(run.verdicts() > 0);
+      CHECK(same_text(compute, run.texts().back()));
+      CHECK_EQ(run.last_code(), TR_ERR_ORDER);
+      CHECK(has(run.texts().back(), "steps of "));
+      std::vector<std::int64_t> before;
+      for (int step = 0; step < skipped.front(); ++step) before.push_back(step * hour);
+      CHECK(run.holds_steps(before));
+      Forecast further(compute, label + "-" + name + "-further");
+      further.good_step(0);
+      further.good_step(hour);
+      further.close();
+      CHECK_EQ(further.verdicts(), 0);
+      CHECK(further.holds_steps({0, hour}));
+    });
+  }
+}
+
+}  // namespace
+
+MPI_TEST(verdict, a_rank_that_skips_the_last_step_hangs_nobody) { steps_that_differ("last", {1}, {3}); }
+
+MPI_TEST(verdict, a_rank_that_skips_a_step_in_the_middle_hangs_nobody) {
+  steps_that_differ("middle", {2}, {1});
+}
+
+MPI_TEST(verdict, ranks_that_skip_all_steps_from_one_on_hang_nobody) {
+  steps_that_differ("stop", {1, 2}, {1, 2, 3});
+}
+
+MPI_TEST(verdict, the_reference_rank_that_skips_steps_hangs_nobody) {
+  steps_that_differ("reference-last", {0}, {3});
+  steps_that_differ("reference-middle", {0}, {1});
+  steps_that_differ("reference-stop", {0}, {2, 3});
+}
+
+MPI_TEST(verdict, ranks_that_skip_every_step_hang_nobody) {
+  steps_that_differ("all", {1}, {0, 1, 2, 3});
+  steps_that_differ("reference-all", {0}, {0, 1, 2, 3});
+}
+
+MPI_TEST(verdict, an_open_stream_out_of_step_says_so_in_every_call_and_others_go_on) {
+  for (const int servers : {0, 1, 2}) {
+    session(servers, "", [&](MPI_Comm compute, const std::string& label) {
+      Forecast run(compute, label + "-out");
+      Forecast other(compute, label + "-other");
+      run.good_step(0);
+      other.good_step(0);
+      if (run.rank() != 1) run.good_step(hour);
+      // Any vote finds the difference: here that of a layout.
+      const tr_index shape[] = {6, 4};
+      tr_layout* layout = nullptr;
+      CHECK_EQ(tr_layout_block(2, shape, nullptr, &layout), TR_ERR_ORDER);
+      CHECK(layout == nullptr);
+      CHECK(same_text(compute, tr_error()));
+      CHECK(has(tr_error(), "1 step of ") && has(tr_error(), "2 steps of "));
+      CHECK_EQ(tr_layout_block(2, shape, nullptr, &layout), TR_OK);
+      CHECK_EQ(tr_layout_free(&layout), TR_OK);
+      tr_stream_begin(run.stream(), 2 * hour);
+      run.put("t");
+      CHECK_EQ(tr_stream_end(run.stream()), TR_ERR_ORDER);
+      CHECK(same_text(compute, tr_error()));
+      CHECK(has(tr_error(), "rank 0 has begun 2 steps, rank 1 1"));
+      CHECK_EQ(tr_stream_wait(run.stream(), TR_DURABLE), TR_ERR_ORDER);
+      CHECK(same_text(compute, tr_error()));
+      other.good_step(hour);
+      run.close();
+      CHECK_EQ(run.last_code(), TR_ERR_ORDER);
+      CHECK(same_text(compute, run.texts().back()));
+      other.good_step(2 * hour);
+      other.close();
+      CHECK_EQ(other.verdicts(), 0);
+      CHECK(run.holds_steps({0}));
+      CHECK(other.holds_steps({0, hour, 2 * hour}));
+    });
+  }
+}
+
+MPI_TEST(verdict, a_stream_left_to_finalize_with_different_steps_hangs_nobody) {
+  for (const int servers : {0, 1, 2}) {
+    MPI_Comm compute = MPI_COMM_NULL;
+    const std::string options = "staging=16MiB servers=" + std::to_string(servers);
+    CHECK_EQ(tr_init(state().comm, &compute, options.c_str()), TR_OK);
+    const bool computes = compute != MPI_COMM_NULL;
+    if (computes) {
+      Array array("block", compute, TR_F64);
+      const std::string path = tailrace::fault::directory() + "/left" + std::to_string(servers) + ".raw";
+      tr_stream* stream = nullptr;
+      CHECK_EQ(tr_stream_create(path.c_str(), "base=2026-03-01T00:00Z format=raw", &stream), TR_OK);
+      CHECK_EQ(tr_stream_define(stream, "t", array.layout(), TR_F64, "levels=pressure:1000,850,500"), TR_OK);
+      for (int step = 0; step < (rank_of(compute) == 1 ? 1 : 3); ++step) {
+        array.fill(0, step * hour);
+        tr_stream_begin(stream, step * hour);
+        tr_stream_put(stream, "t", array.data());
+        tr_stream_end(stream);
+      }
+    }
+    CHECK_EQ(tr_finalize(), computes ? TR_ERR_ORDER : TR_OK);
+    if (computes) CHECK(has(tr_error(), "3 steps of "));
+  }
+}
+
+MPI_TEST(verdict, a_wait_inside_of_a_step_fails_the_step) {
+  spoiled_step("wait", TR_ERR_STATE, {"tr_stream_wait(", "inside of a step"}, [](Forecast& run) {
+    run.put("t");
+    if (run.rank() == 1) {
+      CHECK_EQ(tr_stream_wait(run.stream(), TR_DURABLE), TR_ERR_STATE);
+      CHECK(has(tr_error(), "inside of a step"));
+    }
+    run.put("u");
+  });
+}
+
+MPI_TEST(verdict, a_vote_inside_of_a_step_and_one_behind_it_hang_nobody) {
+  for (const int early : {0, 1}) {
+    for (const int servers : {0, 1, 2}) {
+      session(servers, "", [&](MPI_Comm compute, const std::string& label) {
+        Forecast run(compute, label + "-vote-" + std::to_string(early));
+        run.good_step(0);
+        const tr_index shape[] = {6, 4};
+        tr_layout* layout = nullptr;
+        const auto vote = [&] { CHECK_EQ(tr_layout_block(2, shape, nullptr, &layout), TR_OK); };
+        tr_stream_begin(run.stream(), hour);
+        if (run.rank() == early) vote();
+        run.put("t");
+        run.put("u");
+        run.end();
+        if (run.rank() != early) vote();
+        tr_layout_free(&layout);
+        run.wait(TR_DURABLE);
+        run.good_step(2 * hour);
+        run.close();
+        CHECK_EQ(run.verdicts(), 1);
+        CHECK_EQ(run.first_code(), TR_ERR_ORDER);
+        CHECK(has(run.first_text(), "collective call inside of the step at lead 3600 s"));
+        CHECK(run.holds_steps({0, 2 * hour}));
+      });
+    }
+  }
 }
 
 MPI_TEST(verdict, a_nan_names_field_level_index_and_rank) {

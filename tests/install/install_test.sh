@@ -27,6 +27,10 @@ fortran=$(find "$prefix" -name 'libtailrace_fortran.so')
 if [ -n "$fortran" ]; then
   others=$(nm -D --defined-only "$fortran" | awk '{print $3}' | grep -Ev '^(__tailrace_MOD_|__.*_tailrace_|trf?_)')
   test -z "$others" || fail "$fortran also exports: $(echo "$others" | head -5)"
+  # Both change together: a program must not come to run with the one of another version.
+  soversion() { readelf -d "$1" | sed -n 's/.*SONAME.*\.so\.\([0-9.]*\)\]$/\1/p'; }
+  test -n "$(soversion "$library")" || fail "$library has no version in its SONAME"
+  test "$(soversion "$library")" = "$(soversion "$fortran")" || fail "the two libraries differ in the version of their SONAMEs"
 fi
 
 builds_with_cmake "$prefix"

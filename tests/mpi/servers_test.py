@@ -84,6 +84,24 @@ def nodes_without_a_server():
             check(f"progress={progress}" in err, f"two nodes, TAILRACE_SERVERS={text}: not progress={progress}: {err}")
 
 
+def plan_of_a_node():
+    """The plan says, once a node, where the ranks may run and whether the staging has huge pages."""
+    model = arguments("forms/plan.raw", "format=raw", 1)
+    settings = {"TAILRACE_SERVERS": "1", "TAILRACE_THREADS": "2", "TAILRACE_LOG": "info"}
+    one_cpu = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
+    code, out, err = run(3, [*one_cpu, *model], **settings)
+    check(code == 0, f"on one CPU: {code}, {err}")
+    check(err.count(f"plan: host {HOST}: ranks=3 cpus=1; server rank 2 has 4 threads on CPU") == 1 and
+          "--bind-to none" in err, f"a server of four threads on one CPU is not reported: {err}")
+    check(len(re.findall(r"plan: host \S+: huge pages for \d+ of \d+ bytes of staging", err)) == 1,
+          f"huge pages are not reported: {err}")
+    code, out, err = run(3, model, **{**settings, "TAILRACE_HUGE_PAGES": "off"})
+    check(code == 0 and "huge pages" not in err, f"huge pages are reported though not asked for: {err}")
+    code, out, err = run(2, model, TAILRACE_SERVERS="0", TAILRACE_LOG="info")
+    check(code == 0 and f"plan: host {HOST}: ranks=2 cpus=" in err and "threads on" not in err,
+          f"without servers there are no threads to report: {err}")
+
+
 fresh("forms")
 code, out, err = run(1, arguments("forms/reference.raw", "format=raw", 1))
 reference = contents("forms/reference.raw")
@@ -98,5 +116,6 @@ refused("app:nothing", 2, "every rank of the program nothing")
 refused("7", 2, "start more ranks or ask for other servers")
 refused("nodes:1", 2, "did you mean")
 several_programs()
+plan_of_a_node()
 nodes_without_a_server()
 finish()

@@ -5,7 +5,7 @@
 //   small_model PATTERN OPTIONS FIRST LAST PAUSE_MS [forget]
 // FIRST and LAST are the hours of the first and the last step; PAUSE_MS is spent between steps; `forget`
 // leaves tr_finalize out. Each process leaves a file named after its process id in the directory `pids`, if
-// there is one.
+// there is one. With SMALL_MODEL_STALLS=RANK:SECONDS that compute rank sleeps before its second step.
 #include <tailrace.h>
 #include <unistd.h>
 
@@ -30,6 +30,14 @@ void expect(int code) {
   tr_log(tr_error());
 }
 
+void stall(MPI_Comm compute) {
+  int rank = 0;
+  int seconds = 0;
+  const char* const text = std::getenv("SMALL_MODEL_STALLS");
+  if (text == nullptr || std::sscanf(text, "%d:%d", &rank, &seconds) != 2) return;
+  if (rank == tailrace::scene::rank_of(compute)) std::this_thread::sleep_for(std::chrono::seconds(seconds));
+}
+
 void forecast(MPI_Comm compute, char** arguments) {
   const std::string options = std::string("base=2026-03-01T00:00Z ") + arguments[2];
   const bool grib = options.find("format=raw") == std::string::npos;
@@ -47,6 +55,7 @@ void forecast(MPI_Comm compute, char** arguments) {
   for (std::int64_t hour = std::atoll(arguments[3]); hour <= std::atoll(arguments[4]); ++hour) {
     t.fill(0, hour * 3600);
     u.fill(1, hour * 3600);
+    if (hour == std::atoll(arguments[3]) + 1) stall(compute);
     expect(tr_stream_begin(stream, hour * 3600));
     expect(tr_stream_put(stream, "t", t.data()));
     expect(tr_stream_put(stream, "u", u.data()));

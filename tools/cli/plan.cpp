@@ -5,6 +5,7 @@
 #include "base/settings.hpp"
 #include "base/text.hpp"
 #include "commands.hpp"
+#include "compat/environment.hpp"
 #include "session/select.hpp"
 
 namespace tailrace::cli {
@@ -28,7 +29,7 @@ std::vector<session::RankFacts> imagined_world(const PlanRequest& request) {
 }
 
 Status print_plan(const PlanRequest& request) {
-  Result<Settings> settings = Settings::read(request.options);
+  Result<Settings> settings = Settings::read(request.options, compat::environment());
   TR_TRY(settings.status());
   const std::vector<session::RankFacts> world = imagined_world(request);
   const Result<std::vector<char>> servers = session::select_servers(settings->servers, world);

@@ -77,14 +77,6 @@ TEST(settings, the_environment_wins_over_the_options) {
   EXPECT_EQ(settings.values[2].origin, "options");
 }
 
-TEST(settings, the_process_environment_is_read) {
-  ASSERT_EQ(::setenv("TAILRACE_THREADS", "5", 1), 0);
-  const Result<Settings> settings = Settings::read("threads=1");
-  ::unsetenv("TAILRACE_THREADS");
-  ASSERT_TRUE(settings.is_ok()) << settings.status().text();
-  EXPECT_EQ(settings->threads, 5);
-}
-
 TEST(settings, an_empty_variable_clears_what_may_be_empty_and_is_an_error_otherwise) {
   EXPECT_EQ(read("report=r.json", {"TAILRACE_REPORT="}).report, "");
   EXPECT_TRUE(mentions(error_of("", {"TAILRACE_STAGING="}),

@@ -15,7 +15,8 @@ namespace tailrace::layout::test {
 /// Small random layouts of every kind. The same seed gives the same layouts.
 class Generator {
  public:
-  explicit Generator(unsigned seed) : random_(seed) {}
+  /// With `ranks` all layouts have that many.
+  explicit Generator(unsigned seed, int ranks = 0) : random_(seed), fixed_ranks_(ranks) {}
 
   Index between(Index low, Index high) { return std::uniform_int_distribution<Index>(low, high)(random_); }
   bool chance() { return between(0, 1) == 1; }
@@ -27,7 +28,7 @@ class Generator {
     return shape;
   }
   std::vector<Index> shape() { return shape(static_cast<std::size_t>(between(1, 7))); }
-  int ranks() { return static_cast<int>(between(1, 13)); }
+  int ranks() { return fixed_ranks_ > 0 ? fixed_ranks_ : static_cast<int>(between(1, 13)); }
 
   Layout block(std::vector<Index> shape) { return *Layout::block(std::move(shape), ranks()); }
   Layout block_cyclic(const std::vector<Index>& shape) {
@@ -38,7 +39,9 @@ class Generator {
   Layout weighted(const std::vector<Index>& shape) {
     std::vector<std::vector<double>> weights(shape.size());
     for (auto& list : weights) {
-      list.resize(static_cast<std::size_t>(between(1, 3)));
+      // Of a fixed number of ranks all lie along the first dimension.
+      const bool first = &list == &weights.front();
+      list.resize(static_cast<std::size_t>(fixed_ranks_ == 0 ? between(1, 3) : first ? fixed_ranks_ : 1));
       for (double& weight : list) weight = static_cast<double>(between(0, 3)) / 3;
       list[static_cast<std::size_t>(between(0, static_cast<Index>(list.size()) - 1))] = 0.7;
     }
@@ -47,7 +50,7 @@ class Generator {
   /// A random tree of cuts, dealt to ranks in random order, with a few empty boxes.
   Layout boxes(const std::vector<Index>& shape) {
     std::vector<Box> boxes{{std::vector<Index>(shape.size(), 0), shape}};
-    for (Index cuts = between(0, 10); cuts > 0; --cuts) {
+    for (Index cuts = fixed_ranks_ > 0 ? fixed_ranks_ - 1 : between(0, 10); cuts > 0; --cuts) {
       const auto which = static_cast<std::size_t>(between(0, static_cast<Index>(boxes.size()) - 1));
       const auto d = static_cast<std::size_t>(between(0, static_cast<Index>(shape.size()) - 1));
       Box upper = boxes[which];
@@ -99,6 +102,7 @@ class Generator {
 
  private:
   std::mt19937 random_;
+  int fixed_ranks_ = 0;
 };
 
 /// The global elements that `rows` name, one by one.

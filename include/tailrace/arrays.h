@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
+/* Distributed arrays in collective files. Included by tailrace.h.
+ *
+ * On disk an array lies in the element order of the global array (C order of the layout's shape; Fortran's
+ * arrays, whose extents the Fortran face reverses, lie as Fortran writes them), whatever the number of ranks.
+ * In memory each rank's part is allocated as its layout says, halo included.
+ *
+ * All calls are collective over the ranks that opened the file (files of the local mode: local, each rank
+ * reads and writes what it owns, in the order of its own elements). They block until the data is where
+ * fwrite(3) or fread(3) would have it; files of the asynchronous mode return as soon as the array is captured
+ * (writing) or at once (reading: the array is whole after the next tr_fwait, and must not be touched before).
+ * Ranks that pass different arguments get TR_ERR_ORDER, the same on every rank, and nothing is written. */
+#ifndef TAILRACE_ARRAYS_H
+#define TAILRACE_ARRAYS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One array of a call, or a section of it: start[d], start[d] + stride[d], ... below stop[d] in global
+ * indices of dimension d. start = NULL: the whole array; stride = NULL: every element. `data` is the caller's
+ * part of the whole array; it may be NULL on ranks that own nothing. */
+typedef struct tr_array {
+  void* data;
+  int type; /* TR_F64 ... */
+  const tr_layout* layout;
+  const tr_index* start;
+  const tr_index* stop;
+  const tr_index* stride;
+} tr_array;
+
+/* Collective. Writes the array at the file's position. Returns the number of elements written, as fwrite
+ * does: those of the global array, or fewer with errno set and tr_error() telling why; the same on every
+ * rank. */
+TR_API size_t tr_fwrite_array(const void* data, int type, const tr_layout* layout, tr_file* file);
+/* Collective. Reads the array from the file's position. Returns the number of elements read: fewer than those
+ * of the global array at the end of the file (feof) or after an error (ferror). */
+TR_API size_t tr_fread_array(void* data, int type, const tr_layout* layout, tr_file* file);
+/* Collective. Several arrays or sections, one after another in the file. */
+TR_API size_t tr_fwrite_arrays(const tr_array* arrays, int count, tr_file* file);
+TR_API size_t tr_fread_arrays(const tr_array* arrays, int count, tr_file* file);
+
+/* Collective (local files: local). Blocks until all asynchronous operations on the file are done. 0, or EOF
+ * with errno and tr_error() of the first that failed, or found the end of the file, and was not reported yet.
+ */
+TR_API int tr_fwait(tr_file* file);
+
+/* Collective. Registers the caller's part of an array and returns the address by which <tailrace/stdio.h> and
+ * tr_undistribute know it: `data`, or, where that is NULL (a rank that owns nothing), one of the library's
+ * own. NULL with tr_error() if the ranks disagree. The layout may be freed afterwards. */
+TR_API void* tr_distribute(void* data, int type, const tr_layout* layout);
+/* Collective. Forgets a registered array. */
+TR_API int tr_undistribute(void* data);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
+/* C's own names for the calls of tailrace/files.h: include this instead of <stdio.h>, and serial code works
+ * on collective files. Where a call's array was registered by tr_distribute, fwrite(B, sizeof(double), n, f)
+ * and fread(B, sizeof(double), n, f) with n of the global array move the distributed one; a size that does
+ * not match is an error on every rank. Everything else is done once, on the I/O rank, with the result on all.
+ *
+ * Code that has a stream of its own on each rank, on purpose, includes <stdio.h>. C only: in C++ these names
+ * are functions of namespace std. */
+#ifndef TAILRACE_STDIO_H
+#define TAILRACE_STDIO_H
+
+#ifdef __cplusplus
+#error "tailrace/stdio.h is for C: in C++ call the functions by their tr_ names"
+#endif
+
+#include <stdio.h>
+#include <tailrace.h>
+
+#define FILE tr_file
+#undef stdin
+#undef stdout
+#undef stderr
+#define stdin tr_stdin
+#define stdout tr_stdout
+#define stderr tr_stderr
+
+#undef remove
+#define remove tr_remove
+#undef rename
+#define rename tr_rename
+#undef tmpfile
+#define tmpfile tr_tmpfile
+#undef tmpnam
+#define tmpnam tr_tmpnam
+#undef fopen
+#define fopen tr_fopen
+#undef freopen
+#define freopen tr_freopen
+#undef fclose
+#define fclose tr_fclose
+#undef fflush
+#define fflush tr_fflush
+#undef setbuf
+#define setbuf tr_setbuf
+#undef setvbuf
+#define setvbuf tr_setvbuf
+#undef fprintf
+#define fprintf tr_fprintf
+#undef fscanf
+#define fscanf tr_fscanf
+#undef printf
+#define printf tr_printf
+#undef scanf
+#define scanf tr_scanf
+#undef vfprintf
+#define vfprintf tr_vfprintf
+#undef vfscanf
+#define vfscanf tr_vfscanf
+#undef vprintf
+#define vprintf tr_vprintf
+#undef vscanf
+#define vscanf tr_vscanf
+#undef fgetc
+#define fgetc tr_fgetc
+#undef fgets
+#define fgets tr_fgets
+#undef fputc
+#define fputc tr_fputc
+#undef fputs
+#define fputs tr_fputs
+#undef getc
+#define getc tr_getc
+#undef getchar
+#define getchar tr_getchar
+#undef putc
+#define putc tr_putc
+#undef putchar
+#define putchar tr_putchar
+#undef puts
+#define puts tr_puts
+#undef ungetc
+#define ungetc tr_ungetc
+#undef fread
+#define fread tr_fread
+#undef fwrite
+#define fwrite tr_fwrite
+#undef fgetpos
+#define fgetpos tr_fgetpos
+#undef fsetpos
+#define fsetpos tr_fsetpos
+#undef fseek
+#define fseek tr_fseek
+#undef ftell
+#define ftell tr_ftell
+#undef rewind
+#define rewind tr_rewind
+#undef clearerr
+#define clearerr tr_clearerr
+#undef feof
+#define feof tr_feof
+#undef ferror
+#define ferror tr_ferror
+#undef perror
+#define perror tr_perror
+#define fpos_t tr_fpos
+
+#endif

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "files/array.hpp"
+#include "tailrace.h"
+
+namespace tailrace::capi {
+
+/// The array calls, whatever face they came from. Elements moved; errno and tr_error() after a failure.
+/// `mine`: what the caller found wrong with its arguments, which then is the verdict on every rank.
+std::size_t move_arrays(const char* call, const tr_array* arrays, int count, tr_file* handle,
+                        files::Direction direction, const Status& mine = {});
+
+/// What tr_fwrite and tr_fread do where `data` is an array registered by tr_distribute: the number of items
+/// moved. Nothing if it is none.
+std::optional<std::size_t> move_distributed(const char* call, const void* data, std::size_t size,
+                                            std::size_t items, tr_file* handle, files::Direction direction);
+
+}  // namespace tailrace::capi

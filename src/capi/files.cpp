@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "capi/files.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "base/text.hpp"
+#include "capi/state.hpp"
+
+namespace tailrace::capi {
+
+namespace {
+
+constexpr std::array standard_names = {"stdin", "stdout", "stderr"};
+
+std::FILE* standard_of_c(int number) { return number == 0 ? stdin : number == 1 ? stdout : stderr; }
+
+tr_file* adopt_standard(const std::shared_ptr<files::Group>& group, int number) {
+  files::Mode mode;
+  mode.access = number == 0 ? files::Mode::Access::read : files::Mode::Access::write;
+  tr_file* const handle =
+      keep(files::File::adopt({state().file_service.get(), group, group->rank()},
+                              standard_names[static_cast<std::size_t>(number)], mode, standard_of_c(number)));
+  handle->standard = number;
+  return handle;
+}
+
+/// errno and tr_error() as the outcome says; `before`: what errno was.
+void take_away(const files::Outcome& outcome, const std::string& call, int before) {
+  errno = before;
+  if (outcome.error == 0) return;
+  const std::string text(reinterpret_cast<const char*>(outcome.data.data()), outcome.data.size());
+  fail(Status(Code::io, cat(call, ": ", text.empty() ? std::strerror(outcome.error) : text), outcome.error));
+  errno = outcome.error;
+}
+
+}  // namespace
+
+int number_of(const Status& status) {
+  if (status.error_number() != 0) return status.error_number();
+  switch (status.code()) {
+    case Code::space:
+      return ENOSPC;
+    case Code::memory:
+      return ENOMEM;
+    case Code::io:
+      return EIO;
+    case Code::unsupported:
+      return ENOTSUP;
+    default:
+      return EINVAL;
+  }
+}
+
+tr_file* keep(std::unique_ptr<files::File> file) {
+  auto* const handle = new tr_file();
+  handle->file = std::move(file);
+  state().files.push_back(handle);
+  return handle;
+}
+
+tr_file* standard_file(const std::shared_ptr<files::Group>& group, int number) {
+  for (tr_file* const handle : state().files) {
+    if (handle->standard == number && handle->file->place().group == group) return handle;
+  }
+  return nullptr;
+}
+
+tr_file* open_standard(const std::shared_ptr<files::Group>& group, int number) {
+  tr_file* const handle = standard_file(group, number);
+  return handle != nullptr ? handle : adopt_standard(group, number);
+}
+
+Status begin_files() {
+  State& held = state();
+  held.file_service = std::make_unique<files::Service>(*held.session);
+  held.groups = std::make_unique<files::Groups>(*held.file_service);
+  const Result<std::shared_ptr<files::Group>> group = held.groups->of(held.session->compute());
+  TR_TRY(group.status());
+  for (int number = 0; number < 3; ++number) adopt_standard(*group, number);
+  return {};
+}
+
+Status end_files() {
+  State& held = state();
+  Status first;
+  while (!held.files.empty()) {
+    const std::unique_ptr<tr_file> handle(held.files.front());
+    held.files.erase(held.files.begin());
+    const Status status = handle->records ? handle->records->close() : handle->file->close();
+    if (first.is_ok()) first = status;
+  }
+  held.groups.reset();
+  held.file_service.reset();
+  return first;
+}
+
+std::shared_ptr<files::Group> group_of(MPI_Comm comm, const char* call) {
+  if (session_for(call) == nullptr) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  Result<std::shared_ptr<files::Group>> group = state().groups->of(comm);
+  if (group.is_ok()) return std::move(*group);
+  fail_with_errno(group.status().in(call));
+  return nullptr;
+}
+
+MPI_Comm session_comm() { return state().session == nullptr ? MPI_COMM_NULL : state().session->compute(); }
+
+files::File* file_of(tr_file* handle, const char* call) {
+  const auto& open = state().files;
+  if (session_for(call) != nullptr) {
+    if (handle != nullptr && std::find(open.begin(), open.end(), handle) != open.end())
+      return handle->file.get();
+    fail(Status(Code::state, cat(call, ": not an open file")));
+  }
+  errno = EBADF;
+  return nullptr;
+}
+
+void fail_with_errno(const Status& status) {
+  fail(status);
+  errno = number_of(status);
+}
+
+files::Outcome refused(std::int64_t value, int error, const std::string& text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return {value, error, {bytes.begin(), bytes.end()}};
+}
+
+files::Outcome outcome_of(std::int64_t value, bool failed) { return {value, failed ? errno : 0, {}}; }
+
+files::Outcome ask(files::File& file, const char* call, const files::File::Operation& operation) {
+  const int before = errno;
+  const std::string what = cat(call, "(", file.path(), ")");
+  files::Outcome outcome = file.ask(what, [&](std::FILE* stream) {
+    errno = 0;
+    return operation(stream);
+  });
+  take_away(outcome, what, before);
+  return outcome;
+}
+
+files::Outcome ask(files::Group& group, const std::string& call,
+                   const std::function<files::Outcome()>& operation) {
+  const int before = errno;
+  errno = 0;
+  files::Outcome outcome = group.share(group.is_io_rank() ? operation() : files::Outcome(), call);
+  take_away(outcome, call, before);
+  return outcome;
+}
+
+void tell(files::File& file, files::File::Operation operation) {
+  const int before = errno;
+  file.tell([operation = std::move(operation)](std::FILE* stream) {
+    errno = 0;
+    return operation(stream);
+  });
+  errno = before;
+}
+
+bool is_shared(const files::File& file) {
+  return file.place().group != nullptr && file.place().group->size() > 1;
+}
+
+}  // namespace tailrace::capi

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
+/* What the Fortran face's type(tr_file) calls (bindings/fortran/parts/files.inc): unformatted files, and the
+ * way of arrays to and from the I/O rank, which formats. No part of the C face. Indices and extents are in C
+ * order. Functions return TR_OK, a TR_ERR_* code, or TR_END_F where the file ended; tr_error() has the text.
+ */
+#ifndef TAILRACE_FORTRAN_FILES_H
+#define TAILRACE_FORTRAN_FILES_H
+
+#include <stdint.h>
+
+#include "tailrace.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { TR_END_F = -1 };
+
+/* A variable. Without a layout every rank has the whole of it, and `element` may be any size. */
+typedef struct tr_item_f {
+  void* data;
+  const tr_layout* layout;
+  int32_t type;
+  int32_t ndims;
+  int32_t section_dims; /* 0: the whole array */
+  int32_t unused;
+  int64_t element; /* bytes */
+  int64_t unit;    /* bytes of the numbers that an element consists of */
+  int64_t extents[8];
+  int64_t strides[8]; /* bytes */
+  int64_t start[8];
+  int64_t stop[8];
+  int64_t stride[8];
+} tr_item_f;
+
+/* Collective (mode letter l: local), as all up to tr_close_f. `status`, `action`: Fortran's words, or "".
+ * `letters`: p, s, l. */
+TR_API int tr_open_f(const char* path, const char* status, const char* action, const char* letters,
+                     int sequential, int swapped, int at_end, tr_file** file);
+TR_API int tr_begin_f(tr_file* file, int reads);
+/* Alone it is a record. `ndims` 0: an array allocated as the layout says, of which only the address is known.
+ */
+TR_API int tr_move_f(tr_file* file, int reads, const tr_item_f* item);
+TR_API int tr_end_f(tr_file* file);
+TR_API int tr_backspace_f(tr_file* file);
+TR_API int tr_rewind_f(tr_file* file);
+TR_API int tr_endfile_f(tr_file* file);
+TR_API int tr_flush_f(tr_file* file);
+TR_API int tr_wait_f(tr_file* file);
+TR_API int tr_close_f(tr_file* file, int removes);
+/* Local. Positions count from 0. */
+TR_API int tr_in_record_f(tr_file* file);
+TR_API int tr_seek_f(tr_file* file, int64_t position);
+TR_API int64_t tr_position_f(tr_file* file);
+TR_API int64_t tr_size_f(tr_file* file);
+TR_API int tr_is_local_f(tr_file* file);
+/* Local. The length of subrecords; tests cannot write 2 GiB. */
+TR_API int tr_set_subrecord_f(tr_file* file, int64_t bytes);
+
+/* Local. 1 on the I/O rank of the session. */
+TR_API int tr_formats_f(void);
+/* Local. Bytes that the item has in a file. */
+TR_API int64_t tr_bytes_f(const tr_item_f* item);
+/* Collective. The item, as it lies in a file, into `whole` on the I/O rank; with `back` the reverse, from
+ * there into every rank. */
+TR_API int tr_gather_f(const tr_item_f* item, void* whole, int back);
+/* Collective. The I/O rank's bytes, on every rank. */
+TR_API int tr_share_f(void* data, int64_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

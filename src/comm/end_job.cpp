@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "comm/end_job.hpp"
+
+#include <mpi.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+namespace tailrace::comm {
+
+void end_job(std::string_view why) {
+  std::fprintf(stderr, "tailrace: %.*s\n", static_cast<int>(why.size()), why.data());
+  std::fflush(stderr);
+  // The launcher kills the ranks' forwarders with the ranks (seen with MPICH's hydra): what it has not read
+  // by then is lost, and the user would see a job that ends without a reason.
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  MPI_Abort(MPI_COMM_WORLD, 1);
+  std::abort();
+}
+
+}  // namespace tailrace::comm

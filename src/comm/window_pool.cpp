@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "comm/window_pool.hpp"
+
+#include <algorithm>
+#include <new>
+
+namespace tailrace::comm {
+
+namespace {
+
+/// Windows begin on pages, so that storage may copy from them page by page.
+constexpr Bytes page = 4096;
+constexpr Bytes round_up(Bytes bytes) { return (bytes + page - 1) / page * page; }
+
+}  // namespace
+
+Result<std::unique_ptr<WindowPool>> WindowPool::create(MPI_Comm node, int aggregators, Bytes window,
+                                                       int slots, bool proxies, bool huge_pages) {
+  std::unique_ptr<WindowPool> pool(new WindowPool());
+  MPI_Comm_rank(node, &pool->me_);
+  MPI_Comm_size(node, &pool->ranks_);
+  pool->window_ = round_up(window);
+  pool->slots_ = slots;
+  pool->batch_ = std::max(1, slots / 16);
+  pool->passing_ = pool->ranks_ + (proxies ? 1 : 0);
+  std::vector<Bytes> parts(static_cast<std::size_t>(pool->ranks_), 0);
+  for (int a = 0; a < aggregators; ++a)
+    parts[static_cast<std::size_t>(a)] = pool->board_bytes() + slots * pool->window_;
+  Result<std::unique_ptr<NodeMemory>> memory = NodeMemory::create(node, parts, huge_pages);
+  TR_TRY(memory.status());
+  pool->memory_ = std::move(*memory);
+  if (pool->me_ < aggregators) {
+    new (&pool->board(pool->me_)) Board();
+    for (int s = 0; s < slots; ++s) {
+      const auto number = static_cast<std::uint64_t>(s);
+      new (&pool->slot(pool->me_, number)) Slot();
+      pool->slot(pool->me_, number).turn = number;
+    }
+    for (int r = 0; r < pool->passing_; ++r) new (&pool->passed(pool->me_, r)) Passed();
+  }
+  MPI_Barrier(node);  // nobody looks at a board before its rank has made it
+  return pool;
+}
+
+Bytes WindowPool::board_bytes() const {
+  return round_up(static_cast<Bytes>(sizeof(Board)) + slots_ * static_cast<Bytes>(sizeof(Slot)) +
+                  passing_ * static_cast<Bytes>(sizeof(Passed)));
+}
+
+WindowPool::Board& WindowPool::board(int aggregator) const {
+  return *reinterpret_cast<Board*>(memory_->part(aggregator));
+}
+
+WindowPool::Slot& WindowPool::slot(int aggregator, std::uint64_t number) const {
+  return board(aggregator).slots()[number % static_cast<std::uint64_t>(slots_)];
+}
+
+WindowPool::Passed& WindowPool::passed(int aggregator, int rank) const {
+  return reinterpret_cast<Passed*>(board(aggregator).slots() + slots_)[rank];
+}
+
+std::byte* WindowPool::data(int aggregator, std::uint64_t number) const {
+  const auto index = static_cast<Bytes>(number % static_cast<std::uint64_t>(slots_));
+  return memory_->part(aggregator) + board_bytes() + index * window_;
+}
+
+bool WindowPool::is_open(int aggregator, std::uint64_t number) const {
+  if (slot(aggregator, number).turn.load() != number) return false;
+  // Another process may have freed the window after a thread of this one had passed it. What orders the two
+  // is a chain through that process; the loads make it one inside of this process, where a thread sanitizer
+  // looks.
+  for (const auto& before : passed(aggregator, me_).before) (void)before.load();
+  return true;
+}
+
+bool WindowPool::is_over(int aggregator, std::uint64_t number) const {
+  return slot(aggregator, number).turn.load() > number;
+}
+
+bool WindowPool::is_loaded(int aggregator, std::uint64_t number) const {
+  return slot(aggregator, number).loaded.load() == number + 1;
+}
+
+Bytes WindowPool::loaded_bytes(int aggregator, std::uint64_t number) const {
+  return slot(aggregator, number).bytes;
+}
+
+bool WindowPool::all_passed(int aggregator, Lane lane, std::uint64_t number) const {
+  for (int r = 0; r < passing_; ++r) {
+    if (passed(aggregator, r).before[static_cast<int>(lane)].load() <= number) return false;
+  }
+  return true;
+}
+
+void WindowPool::pass(int aggregator, Lane lane, int rank, std::uint64_t number) {
+  std::atomic<std::uint64_t>& before = passed(aggregator, rank).before[static_cast<int>(lane)];
+  const std::uint64_t first = before.load();
+  before.store(number + 1);
+  // Windows further back lie nowhere any more.
+  const auto slots = static_cast<std::uint64_t>(slots_);
+  for (std::uint64_t n = std::max(first, number + 1 - std::min(slots, number + 1)); n <= number; ++n)
+    free_if_taken(aggregator, n);
+  // The aggregator waits for the last rank: the others need not wake it.
+  if (all_passed(aggregator, lane, number)) board(aggregator).bell.ring();
+}
+
+void WindowPool::free(int aggregator, std::uint64_t number) {
+  slot(aggregator, number).turn.store(number + static_cast<std::uint64_t>(slots_));
+  // Ranks that wait for memory wake up for several windows at a time, or would take the core from the thread
+  // that writes. Who waits for just this one finds it a moment later by itself.
+  if (number % static_cast<std::uint64_t>(batch_) == 0) board(aggregator).bell.ring();
+}
+
+void WindowPool::set_loaded(int aggregator, Lane lane, std::uint64_t number, Bytes bytes) {
+  Slot& held = slot(aggregator, number);
+  held.bytes = bytes;
+  held.lane = lane;
+  held.loaded.store(number + 1);
+  free_if_taken(aggregator, number);
+  board(aggregator).bell.ring();
+}
+
+/// Whoever comes last, a rank that passes or the aggregator that has loaded what nobody wanted, frees the
+/// window: both store first and look at the other afterwards (sequentially consistent), so that one of them
+/// sees all. If both do, they store the same.
+void WindowPool::free_if_taken(int aggregator, std::uint64_t number) {
+  if (!is_loaded(aggregator, number)) return;
+  if (!all_passed(aggregator, slot(aggregator, number).lane, number)) return;
+  std::uint64_t expected = number;
+  slot(aggregator, number)
+      .turn.compare_exchange_strong(expected, number + static_cast<std::uint64_t>(slots_));
+}
+
+}  // namespace tailrace::comm

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "comm/doorbell.hpp"
+#include "comm/node_memory.hpp"
+
+namespace tailrace::comm {
+
+/// Memory through which the ranks of a node hand portions of a file to the aggregators that write them, and
+/// take portions from those that read them. Each aggregator has a ring of windows, numbered on for ever in an
+/// order that every rank computes by itself: window n lies where window n - slots() lay before.
+///
+///   writing:  opened -> every rank packs its part and passes -> the aggregator writes, frees
+///   reading:  opened -> the aggregator loads -> every rank takes its part and passes, the last one frees
+///
+/// A rank without a part in a window passes it without waiting. Methods may be called by any thread of a
+/// process. What a rank takes by itself and what a thread takes for it later are two lanes: it passes the
+/// windows of each lane in their order, and every rank knows the lane of each window.
+class WindowPool {
+ public:
+  enum class Lane { now, later };
+
+  /// Collective over `node`. The first `aggregators` ranks get `slots` windows of `window` bytes each.
+  /// `proxies`: ranks of other nodes take part too; the aggregator passes for all of them as rank ranks().
+  static Result<std::unique_ptr<WindowPool>> create(MPI_Comm node, int aggregators, Bytes window, int slots,
+                                                    bool proxies, bool huge_pages);
+
+  [[nodiscard]] Bytes window() const { return window_; }
+  [[nodiscard]] int slots() const { return slots_; }
+  /// The caller's number on its node, and that of the proxy.
+  [[nodiscard]] int me() const { return me_; }
+  [[nodiscard]] int proxy() const { return ranks_; }
+
+  [[nodiscard]] std::byte* data(int aggregator, std::uint64_t number) const;
+  /// Window `number` may be packed, or loaded.
+  [[nodiscard]] bool is_open(int aggregator, std::uint64_t number) const;
+  /// The aggregator has done with window `number`: what comes after it in the ring may be packed, or loaded.
+  [[nodiscard]] bool is_over(int aggregator, std::uint64_t number) const;
+  [[nodiscard]] bool is_loaded(int aggregator, std::uint64_t number) const;
+  /// Of a loaded window: the bytes that the file had, counted from the window's first.
+  [[nodiscard]] Bytes loaded_bytes(int aggregator, std::uint64_t number) const;
+  [[nodiscard]] bool all_passed(int aggregator, Lane lane, std::uint64_t number) const;
+
+  /// `rank` has packed or taken its part of window `number` and of all before it in the lane.
+  void pass(int aggregator, Lane lane, int rank, std::uint64_t number);
+  /// The aggregator has written the window.
+  void free(int aggregator, std::uint64_t number);
+  /// The aggregator has read `bytes` into the window; it frees itself once all have passed.
+  void set_loaded(int aggregator, Lane lane, std::uint64_t number, Bytes bytes);
+
+  /// Sleeps until something happened to a window of `aggregator` after `ready` was found false, or a little
+  /// while has passed. Returns what `ready` says then.
+  template <typename Ready>
+  bool sleep_unless(int aggregator, const Ready& ready) const {
+    Doorbell& bell = board(aggregator).bell;
+    const std::uint32_t ticket = bell.ticket();
+    if (ready()) {
+      bell.cancel();
+      return true;
+    }
+    bell.park(ticket, std::chrono::milliseconds(1));
+    return ready();
+  }
+  /// For threads that have nothing else to move on: blocks until `ready`.
+  template <typename Ready>
+  void wait(int aggregator, const Ready& ready) const {
+    while (!ready() && !sleep_unless(aggregator, ready)) {
+    }
+  }
+
+ private:
+  struct alignas(64) Slot {
+    std::atomic<std::uint64_t> turn{0};    // the window that may lie here now
+    std::atomic<std::uint64_t> loaded{0};  // the last window that was read, plus one
+    std::atomic<Bytes> bytes{0};           // valid once `loaded`, as is the lane
+    std::atomic<Lane> lane{Lane::now};
+  };
+  struct alignas(64) Passed {
+    std::atomic<std::uint64_t> before[2] = {};  // by lane: windows before this one
+  };
+  struct Board {
+    alignas(64) Doorbell bell;
+    Slot* slots() { return reinterpret_cast<Slot*>(this + 1); }
+  };
+
+  WindowPool() = default;
+  [[nodiscard]] Bytes board_bytes() const;
+  [[nodiscard]] Board& board(int aggregator) const;
+  [[nodiscard]] Slot& slot(int aggregator, std::uint64_t number) const;
+  [[nodiscard]] Passed& passed(int aggregator, int rank) const;
+  void free_if_taken(int aggregator, std::uint64_t number);
+
+  std::unique_ptr<NodeMemory> memory_;
+  Bytes window_ = 0;
+  int slots_ = 0;
+  int ranks_ = 0;
+  int me_ = 0;
+  int passing_ = 0;  // ranks and proxy
+  int batch_ = 1;    // windows that become free between two rings
+};
+
+}  // namespace tailrace::comm

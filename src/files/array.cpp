@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "files/array.hpp"
+
+#include "base/text.hpp"
+
+namespace tailrace::files {
+
+namespace {
+
+/// A layout, and one rank's memory under it.
+struct Part {
+  layout::Layout layout;
+  layout::MemoryMap memory;
+};
+
+Result<Part> part_of(const Array& array, int rank) {
+  layout::Allocation allocation;
+  allocation.level_axis = -1;
+  if (array.halo != nullptr && array.layout->is_box()) allocation.halo = *array.halo;
+  allocation.strides = array.strides;
+  if (!array.section) {
+    Result<layout::MemoryMap> memory = layout::memory_map(*array.layout, rank, array.type, allocation);
+    TR_TRY(memory.status());
+    return Part{*array.layout, std::move(*memory)};
+  }
+  TR_TRY(array.section->shape().status());
+  Result<layout::Layout> layout = layout::section_layout(*array.layout, *array.section);
+  TR_TRY(layout.status());
+  Result<layout::MemoryMap> memory =
+      layout::section_map(*array.layout, rank, array.type, allocation, *array.section);
+  TR_TRY(memory.status());
+  return Part{std::move(*layout), std::move(*memory)};
+}
+
+Status check(const Array& array, int rank) {
+  if (array.layout == nullptr) return {Code::argument, "the layout is a null pointer"};
+  if (size_of(array.type) == 0) {
+    return {Code::argument,
+            cat("element type ", static_cast<std::int32_t>(array.type), " is none of TR_I8 .. TR_BYTE")};
+  }
+  if (array.data == nullptr && array.layout->count(rank) > 0)
+    return {Code::argument, cat("the array is a null pointer on rank ", rank, ", which owns a part of it")};
+  return {};
+}
+
+std::string list(const std::vector<Index>& numbers) {
+  std::string text;
+  for (const Index number : numbers) text += cat(text.empty() ? "" : ",", number);
+  return text;
+}
+
+}  // namespace
+
+std::string Array::extents_text() const {
+  std::string text = list(layout->shape());
+  if (section) {
+    text += cat(" section ", list(section->start), " : ", list(section->stop), " : ", list(section->stride));
+  }
+  return text;
+}
+
+std::string Array::text() const {
+  if (layout == nullptr) return "no layout";
+  return cat(name_of(type), " ", layout->kind(), " ", extents_text(), " of layout ", layout_number);
+}
+
+Result<std::shared_ptr<const ArrayPlan>> make_plan(const Array& array, int rank, Direction direction) {
+  TR_TRY(check(array, rank));
+  const bool everywhere = array.layout->kind() == "replicated";
+  // Every rank reads what rank 0 owns of a replicated array; rank 0 alone writes it.
+  const int owner = everywhere && direction == Direction::read ? 0 : rank;
+  if (everywhere && array.data == nullptr)
+    return Status(Code::argument, cat("the replicated array is a null pointer on rank ", rank));
+  Result<Part> part = part_of(array, owner);
+  TR_TRY(part.status());
+  const std::vector<layout::Rows> rows = part->layout.rows(owner);
+  auto plan = std::make_shared<ArrayPlan>(
+      ArrayPlan{std::move(part->layout), size_of(array.type), exchange::TransferMap::make(rows, part->memory),
+                everywhere && direction == Direction::read, array.in_parts});
+  return std::shared_ptr<const ArrayPlan>(std::move(plan));
+}
+
+Result<std::shared_ptr<const ArrayPlan>> make_local_plan(const Array& array, int rank) {
+  TR_TRY(check(array, rank));
+  const int owner = array.layout->kind() == "replicated" ? 0 : rank;
+  Result<Part> part = part_of(array, owner);
+  TR_TRY(part.status());
+  const Index count = part->layout.count(owner);
+  const std::vector<layout::Rows> packed(count > 0 ? 1 : 0, layout::Rows{0, count, 0, 1});
+  Result<layout::Layout> line = layout::Layout::replicated({count}, 1);
+  TR_TRY(line.status());
+  auto plan =
+      std::make_shared<ArrayPlan>(ArrayPlan{std::move(*line), size_of(array.type),
+                                            exchange::TransferMap::make(packed, part->memory), false, false});
+  return std::shared_ptr<const ArrayPlan>(std::move(plan));
+}
+
+}  // namespace tailrace::files

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "exchange/transfer_map.hpp"
+#include "layout/memory.hpp"
+
+namespace tailrace::files {
+
+/// A distributed array, or a section of it, as an argument of a call. What it points to lives on in the
+/// caller.
+struct Array {
+  std::byte* data = nullptr;  // only read when it is written to a file
+  ElementType type = ElementType::f64;
+  const layout::Layout* layout = nullptr;
+  std::int64_t layout_number = 0;  // the same number is the same layout, on every rank
+  const std::vector<Index>* halo = nullptr;
+  bool in_parts = false;       // each rank knows its own elements only
+  std::vector<Bytes> strides;  // of the memory, in C order; empty: contiguous
+  std::optional<layout::Section> section;
+
+  /// The same text on every rank that passes the same array.
+  [[nodiscard]] std::string text() const;
+  /// Its shape, and the section.
+  [[nodiscard]] std::string extents_text() const;
+};
+
+/// What moving an array takes to know of it. The same array or section, moved again and again, has one plan.
+/// Immutable.
+struct ArrayPlan {
+  layout::Layout layout;  // of the section, if it is one
+  Bytes element = 0;
+  exchange::TransferMap mine;
+  bool everywhere = false;  // every rank has the whole: replicated arrays
+  bool in_parts = false;    // a rank's part is known to that rank alone
+
+  [[nodiscard]] Bytes bytes() const { return layout.elements() * element; }
+};
+
+enum class Direction { write, read };
+
+/// The plan of `array` for `rank` in a global file. Errors: Code::argument, Code::layout.
+Result<std::shared_ptr<const ArrayPlan>> make_plan(const Array& array, int rank, Direction direction);
+/// The same for a file of the rank's own, which holds the rank's elements one after another.
+Result<std::shared_ptr<const ArrayPlan>> make_local_plan(const Array& array, int rank);
+
+}  // namespace tailrace::files

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "files/channel.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "base/text.hpp"
+#include "files/exchange_thread.hpp"
+
+namespace tailrace::files {
+
+namespace {
+
+/// Small enough to stay in a cache between the ranks that pack it and the aggregator that writes it, large
+/// enough for storage.
+constexpr Bytes largest_window = Bytes{2} << 20;
+/// Fewer and the ranks would wait for every single write.
+constexpr int fewest_slots = 4;
+
+}  // namespace
+
+Channel::Channel(Group& group) : group_(group), key_(group.service().new_key()) {}
+
+Channel::~Channel() = default;
+
+bool Channel::is_idle() const {
+  return group_.service().pool().is_idle(key_) && (thread_ == nullptr || thread_->is_idle());
+}
+
+Result<std::unique_ptr<Channel>> Channel::create(Group& group) {
+  std::unique_ptr<Channel> channel(new Channel(group));
+  const Settings& settings = group.service().settings();
+  channel->choose_aggregators(std::max(settings.aggregators, 1));
+  const Bytes window = std::min(largest_window, settings.io_buffer / fewest_slots);
+  const int here =
+      static_cast<int>(std::count_if(channel->ranks_.begin(), channel->ranks_.end(),
+                                     [&](int rank) { return channel->node_of(rank) == channel->my_node(); }));
+  Result<std::unique_ptr<comm::WindowPool>> pool =
+      comm::WindowPool::create(group.node(), here, window, static_cast<int>(settings.io_buffer / window),
+                               !channel->far_ranks_.empty(), settings.huge_pages);
+  const Status mine = pool.status().at({-1, -1, group.rank()});
+  TR_TRY(group.agree({mine, "the memory for arrays of collective files (TAILRACE_IO_BUFFER)", {}}).status);
+  channel->pool_ = std::move(*pool);
+  TR_TRY(channel->start_thread());
+  return channel;
+}
+
+/// Between nodes a thread exchanges where MPI allows it, so that asynchronous calls wait for no other rank.
+Status Channel::start_thread() {
+  const std::vector<int>& nodes = group_.nodes();
+  if (std::all_of(nodes.begin(), nodes.end(), [&](int node) { return node == nodes.front(); })) return {};
+  int provided = MPI_THREAD_SINGLE;
+  MPI_Query_thread(&provided);
+  const bool threaded = provided == MPI_THREAD_MULTIPLE && group_.service().settings().io_threads > 0;
+  if (group_.is_io_rank()) {
+    log(LogLevel::info,
+        cat("files: arrays are exchanged between nodes by ",
+            threaded ? "a thread of each rank"
+                     : "the array calls themselves (MPI_THREAD_MULTIPLE lets a thread do it)"));
+  }
+  // The same on every rank of a well-formed program; a rank that differs must not leave the others waiting.
+  const comm::Verdict verdict =
+      group_.agree({{}, cat("the exchange between nodes ", threaded ? "by threads" : "by callers"), {}});
+  TR_TRY(verdict.status);
+  if (!threaded) return {};
+  Result<std::unique_ptr<ExchangeThread>> thread = ExchangeThread::create(group_.transport().comm());
+  TR_TRY(thread.status());
+  thread_ = std::move(*thread);
+  return {};
+}
+
+/// The first ranks of each node, node by node, so that a few aggregators are on different nodes.
+void Channel::choose_aggregators(int per_node) {
+  const std::vector<int>& nodes = group_.nodes();
+  std::vector<int> seat(nodes.size(), 0);  // each rank's number on its node
+  std::map<int, int> seated;
+  for (std::size_t rank = 0; rank < nodes.size(); ++rank) {
+    seat[rank] = seated[nodes[rank]]++;
+    if (nodes[rank] != my_node()) far_ranks_.push_back(static_cast<int>(rank));
+  }
+  for (int chosen = 0; chosen < per_node; ++chosen) {
+    for (std::size_t rank = 0; rank < nodes.size(); ++rank) {
+      if (seat[rank] != chosen) continue;
+      ranks_.push_back(static_cast<int>(rank));
+      seats_.push_back(chosen);
+    }
+  }
+  numbers_.assign(ranks_.size(), 0);
+}
+
+bool Channel::aggregates() const {
+  return std::find(ranks_.begin(), ranks_.end(), group_.rank()) != ranks_.end();
+}
+
+Portions Channel::deal_out(Bytes position, Bytes bytes, bool parallel) {
+  return Portions(position, bytes, pool_->window(), numbers_, parallel ? aggregators() : 1);
+}
+
+}  // namespace tailrace::files

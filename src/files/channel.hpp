@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "comm/window_pool.hpp"
+#include "files/group.hpp"
+#include "files/portions.hpp"
+
+namespace tailrace::files {
+
+class ExchangeThread;
+
+/// The way of a group's arrays to its files and back: which ranks are aggregators, and the windows of those
+/// on the caller's node. Aggregator 0 is the I/O rank. Array calls take window numbers in the order of the
+/// program, which is the same on every rank.
+class Channel {
+ public:
+  /// Collective over the group. The same Status on every rank.
+  static Result<std::unique_ptr<Channel>> create(Group& group);
+  ~Channel();
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+
+  [[nodiscard]] Group& group() { return group_; }
+  [[nodiscard]] comm::WindowPool& pool() { return *pool_; }
+  [[nodiscard]] int aggregators() const { return static_cast<int>(ranks_.size()); }
+  [[nodiscard]] int rank_of(int aggregator) const { return ranks_[static_cast<std::size_t>(aggregator)]; }
+  [[nodiscard]] bool is_mine(int aggregator) const { return rank_of(aggregator) == group_.rank(); }
+  /// Whether the caller aggregates at all.
+  [[nodiscard]] bool aggregates() const;
+  [[nodiscard]] bool is_near(int aggregator) const { return node_of(rank_of(aggregator)) == my_node(); }
+  /// The aggregator's number on its node, by which the pool knows it.
+  [[nodiscard]] int seat(int aggregator) const { return seats_[static_cast<std::size_t>(aggregator)]; }
+  /// Ranks of other nodes than the caller's.
+  [[nodiscard]] const std::vector<int>& far_ranks() const { return far_ranks_; }
+
+  /// What drives the exchange between nodes; nullptr: the callers of array calls do, or there is none.
+  [[nodiscard]] ExchangeThread* thread() const { return thread_.get(); }
+  /// Everything that array calls read is where it belongs, and nothing travels.
+  [[nodiscard]] bool is_idle() const;
+
+  /// Of the tasks that deliver what was read: they pass windows in order, whatever file these are of.
+  [[nodiscard]] executor::OrderedPool::Key key() const { return key_; }
+
+  /// The windows of the next array call: through all aggregators, or through the I/O rank alone.
+  [[nodiscard]] Portions deal_out(Bytes position, Bytes bytes, bool parallel);
+
+ private:
+  explicit Channel(Group& group);
+  Status start_thread();
+  void choose_aggregators(int per_node);
+  [[nodiscard]] int node_of(int rank) const { return group_.nodes()[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] int my_node() const { return node_of(group_.rank()); }
+
+  Group& group_;
+  executor::OrderedPool::Key key_;
+  std::unique_ptr<comm::WindowPool> pool_;
+  std::unique_ptr<ExchangeThread> thread_;
+  std::vector<int> ranks_;  // of the aggregators
+  std::vector<int> seats_;
+  std::vector<int> far_ranks_;
+  std::vector<std::uint64_t> numbers_;
+};
+
+}  // namespace tailrace::files

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "files/cookie.hpp"
+
+#include <stdio_ext.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/text.hpp"
+
+namespace tailrace::files {
+
+namespace {
+
+/// Large enough that storage sees large blocks.
+constexpr std::size_t stream_buffer = std::size_t{1} << 20;
+
+struct Cookie {
+  std::shared_ptr<storage::File> file;
+  Bytes position = 0;
+  std::shared_ptr<std::atomic<Bytes>> least_end;  // nullptr: it does not append
+  // The C library takes a size only together with a buffer.
+  std::unique_ptr<char[]> buffer{new char[stream_buffer]};
+};
+
+int number_of(const Status& status) { return status.error_number() != 0 ? status.error_number() : EIO; }
+
+ssize_t read_cookie(void* held, char* buffer, std::size_t size) {
+  auto& cookie = *static_cast<Cookie*>(held);
+  const Result<Bytes> got =
+      cookie.file->read(std::as_writable_bytes(std::span(buffer, size)), cookie.position);
+  if (!got.is_ok()) {
+    errno = number_of(got.status());
+    return -1;
+  }
+  cookie.position += *got;
+  return static_cast<ssize_t>(*got);
+}
+
+Status write_at_end(Cookie& cookie, std::span<const std::byte> data) {
+  if (cookie.least_end) {
+    const Result<Bytes> size = cookie.file->size();
+    TR_TRY(size.status());
+    cookie.position = std::max(*size, cookie.least_end->load());
+  }
+  return cookie.file->write(data, cookie.position);
+}
+
+ssize_t write_cookie(void* held, const char* buffer, std::size_t size) {
+  auto& cookie = *static_cast<Cookie*>(held);
+  const Status status = write_at_end(cookie, std::as_bytes(std::span(buffer, size)));
+  if (!status.is_ok()) {
+    errno = number_of(status);
+    return 0;  // fopencookie(3): never negative
+  }
+  cookie.position += static_cast<Bytes>(size);
+  return static_cast<ssize_t>(size);
+}
+
+int seek_cookie(void* held, off64_t* offset, int whence) {
+  auto& cookie = *static_cast<Cookie*>(held);
+  Bytes base = whence == SEEK_CUR ? cookie.position : 0;
+  if (whence == SEEK_END) {
+    const Result<Bytes> size = cookie.file->size();
+    if (!size.is_ok()) {
+      errno = number_of(size.status());
+      return -1;
+    }
+    base = *size;
+  }
+  if (base + *offset < 0) {
+    errno = EINVAL;
+    return -1;
+  }
+  cookie.position = *offset = base + *offset;
+  return 0;
+}
+
+int close_cookie(void* held) {
+  const std::unique_ptr<Cookie> cookie(static_cast<Cookie*>(held));
+  const Status status = cookie->file->close();
+  if (status.is_ok()) return 0;
+  errno = number_of(status);
+  return EOF;
+}
+
+/// Whether fopen(3) has to open it: it exists and is no regular file.
+bool is_special(const std::string& path) {
+  struct stat about {};
+  return ::stat(path.c_str(), &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
+}
+
+Result<storage::OpenMode> how_to_open(storage::Target& target, const std::string& path, const Mode& mode) {
+  if (mode.access == Mode::Access::write) return storage::OpenMode::create;
+  if (mode.access == Mode::Access::read)
+    return mode.update ? storage::OpenMode::existing : storage::OpenMode::read;
+  const Result<bool> exists = target.exists(path);
+  TR_TRY(exists.status());
+  return *exists ? storage::OpenMode::existing : storage::OpenMode::create;
+}
+
+}  // namespace
+
+Result<CStream> open_stream(storage::Target& target, const std::string& path, const Mode& mode) {
+  CStream opened;
+  if (is_special(path)) {
+    opened.stream = std::fopen(path.c_str(), mode.for_libc().c_str());
+    if (opened.stream == nullptr) return io_error("open", path, errno);
+    return opened;
+  }
+  const Result<storage::OpenMode> how = how_to_open(target, path, mode);
+  TR_TRY(how.status());
+  Result<std::unique_ptr<storage::File>> file = target.open(path, *how);
+  TR_TRY(file.status());
+  opened.file = std::move(*file);
+  Bytes position = 0;
+  if (mode.access == Mode::Access::append) {
+    opened.least_end = std::make_shared<std::atomic<Bytes>>(0);
+    const Result<Bytes> size = opened.file->size();
+    TR_TRY(size.status());
+    if (!mode.update) position = *size;  // with +, glibc begins to read at 0
+  }
+  auto cookie = std::make_unique<Cookie>(Cookie{opened.file, position, opened.least_end});
+  opened.stream = ::fopencookie(cookie.get(), mode.for_libc().c_str(),
+                                {read_cookie, write_cookie, seek_cookie, close_cookie});
+  if (opened.stream == nullptr) return io_error("fopencookie", path, errno);
+  std::setvbuf(opened.stream, cookie.release()->buffer.get(), _IOFBF, stream_buffer);
+  return opened;
+}
+
+int flush_before_seek(std::FILE* stream) { return ::__fwriting(stream) != 0 ? std::fflush(stream) : 0; }
+
+}  // namespace tailrace::files

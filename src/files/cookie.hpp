@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <atomic>
+#include <cstdio>
+#include <memory>
+
+#include "files/mode.hpp"
+#include "storage/target.hpp"
+
+namespace tailrace::files {
+
+/// A C stream of this process over a file of `target`, so that the C library itself gives every call its
+/// meaning while the bytes take our way to storage (fopencookie(3)). What is no regular file (a pipe, a
+/// terminal) is opened by fopen(3).
+struct CStream {
+  std::FILE* stream = nullptr;
+  std::shared_ptr<storage::File> file;  // nullptr: not ours, and without positions
+  /// Where the file ends at least, for streams that append: others may be writing up to there.
+  std::shared_ptr<std::atomic<Bytes>> least_end;
+};
+
+[[nodiscard]] Result<CStream> open_stream(storage::Target& target, const std::string& path, const Mode& mode);
+
+/// fflush for a stream that has something to write; EOF and errno if that fails. To be called before any
+/// positioning: when glibc (2.36) flushes by itself there, it takes the position of a cookie stream for the
+/// one before the write, and seeks to the wrong place.
+int flush_before_seek(std::FILE* stream);
+
+}  // namespace tailrace::files

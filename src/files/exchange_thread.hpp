@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "files/far_exchange.hpp"
+
+namespace tailrace::files {
+
+/// Drives what travels between nodes, call after call, over a communicator of its own, so that the program
+/// need not be inside a call meanwhile. Where MPI provides MPI_THREAD_MULTIPLE only (MPI 3.1, 12.4.3).
+class ExchangeThread {
+ public:
+  /// Collective over `comm`.
+  static Result<std::unique_ptr<ExchangeThread>> create(MPI_Comm comm);
+  ~ExchangeThread();
+  ExchangeThread(const ExchangeThread&) = delete;
+  ExchangeThread& operator=(const ExchangeThread&) = delete;
+
+  void submit(std::shared_ptr<FarExchange> exchange);
+  [[nodiscard]] bool is_idle() const;
+
+ private:
+  explicit ExchangeThread(std::unique_ptr<comm::MpiTransport> transport);
+  void run();
+
+  std::unique_ptr<comm::MpiTransport> transport_;
+  mutable std::mutex mutex_;
+  std::condition_variable work_;
+  std::deque<std::shared_ptr<FarExchange>> queue_;  // the first is being driven
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace tailrace::files

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "files/far_exchange.hpp"
+
+namespace tailrace::files {
+
+FarExchange::FarExchange(Channel& channel, std::shared_ptr<const ArrayPlan> plan, Portions portions,
+                         comm::WindowPool::Lane lane, Direction direction, std::byte* base)
+    : channel_(channel),
+      plan_(std::move(plan)),
+      portions_(std::move(portions)),
+      lane_(lane),
+      direction_(direction),
+      base_(base) {
+  const int me = channel_.group().rank();
+  const std::vector<layout::Rows> rows = plan_->layout.rows(plan_->everywhere ? 0 : me);
+  mine_ = exchange::TransferMap::of_rows(rows, plan_->element);
+  told_ = reach_of(me);
+  for (int a = 0; a < portions_.aggregators(); ++a) {
+    if (channel_.is_mine(a)) own_ = a;
+  }
+  if (plan_->in_parts) tell_rows(rows);
+  if (direction_ == Direction::write) return;
+  closed_ = true;
+  for (std::int64_t round = 0; round < portions_.rounds(); ++round) {
+    for (int a = 0; a < portions_.aggregators(); ++a) {
+      if (channel_.is_near(a) || round >= portions_.count(a)) continue;
+      const Window window = portions_.window(a, round);
+      if (told_.meets(window)) expected_.push_back(window);
+    }
+  }
+}
+
+/// What every rank knows of any other: exactly where it owns a box, otherwise the whole array.
+Reach FarExchange::reach_of(int rank) const {
+  if (plan_->in_parts) return {0, portions_.bytes()};
+  const layout::Layout& layout = plan_->layout;
+  const int owner = plan_->everywhere ? 0 : rank;
+  if (layout.count(owner) == 0) return {};
+  if (!layout.is_box()) return {0, portions_.bytes()};
+  const layout::Box box = layout.box(owner);
+  Index first = 0;
+  Index last = 0;
+  for (std::size_t d = 0; d < box.lower.size(); ++d) {
+    first = first * layout.shape()[d] + box.lower[d];
+    last = last * layout.shape()[d] + box.upper[d] - 1;
+  }
+  return {first * plan_->element, (last + 1) * plan_->element};
+}
+
+/// What no rank but this one knows goes to the aggregators of other nodes.
+void FarExchange::tell_rows(const std::vector<layout::Rows>& rows) {
+  for (int a = 0; a < portions_.aggregators(); ++a) {
+    if (channel_.is_near(a)) continue;
+    Packer out;
+    out.put_list(std::span<const layout::Rows>(rows));
+    outgoing_.push_back({channel_.rank_of(a), out.take(), 0});
+  }
+}
+
+void FarExchange::capture(const std::byte* base, const Window& window) {
+  if (!told_.meets(window)) return;
+  scratch_.resize(static_cast<std::size_t>(window.end - window.begin));
+  plan_->mine.gather(base, window.begin, window.end, scratch_.data());
+  ByteVector piece(static_cast<std::size_t>(mine_.bytes_in(window.begin, window.end)));
+  mine_.take_from(scratch_.data(), window.begin, window.end, piece.data());
+  const auto bytes = static_cast<Bytes>(piece.size());
+  captured_ += bytes;
+  const std::lock_guard lock(mutex_);
+  outgoing_.push_back({channel_.rank_of(window.aggregator), std::move(piece), bytes});
+}
+
+// ---- driven
+
+bool FarExchange::advance(comm::MpiTransport& transport) {
+  if (done_) return false;
+  bool moved = transport.progress();
+  moved = send_next(transport) || moved;
+  moved = serve(transport) || moved;
+  moved = receive_next(transport) || moved;
+  if (!closed_ || captured_ > 0 || !is_served() || !expected_.empty() || transport.unsent() > 0) return moved;
+  const std::lock_guard lock(mutex_);
+  done_ = outgoing_.empty();
+  return true;
+}
+
+bool FarExchange::knows_peers() const { return !own_ || peers_.size() == channel_.far_ranks().size(); }
+
+bool FarExchange::is_served() const { return knows_peers() && (!own_ || served_ == portions_.count(*own_)); }
+
+bool FarExchange::send_next(comm::MpiTransport& transport) {
+  if (transport.unsent() > 2 * channel_.pool().window()) return false;
+  Outgoing next;
+  {
+    const std::lock_guard lock(mutex_);
+    if (outgoing_.empty()) return false;
+    next = std::move(outgoing_.front());
+    outgoing_.pop_front();
+  }
+  transport.send(next.rank, comm::Channel::data, std::move(next.bytes));
+  captured_ -= next.captured;
+  return true;
+}
+
+/// True once an aggregator knows what each rank of other nodes owns. Where a rank has to say that itself, it
+/// does so before anything else.
+bool FarExchange::learn_peers(comm::MpiTransport& transport) {
+  const std::vector<int>& ranks = channel_.far_ranks();
+  while (peers_.size() < ranks.size()) {
+    const int rank = ranks[peers_.size()];
+    std::vector<layout::Rows> rows;
+    if (plan_->in_parts) {
+      const std::optional<ByteVector> said = transport.receive_data(rank);
+      if (!said) return false;
+      Unpacker in(*said);
+      rows = in.get_list<layout::Rows>();
+    } else {
+      rows = plan_->layout.rows(plan_->everywhere ? 0 : rank);
+    }
+    peers_.push_back({rank, reach_of(rank), exchange::TransferMap::of_rows(rows, plan_->element)});
+  }
+  return true;
+}
+
+/// One peer's piece of the next own window: taken from it, or given to it.
+bool FarExchange::serve(comm::MpiTransport& transport) {
+  if (is_served() || !learn_peers(transport) || is_served()) return false;
+  comm::WindowPool& pool = channel_.pool();
+  const int seat = channel_.seat(*own_);
+  const Window window = portions_.window(*own_, served_);
+  const bool writing = direction_ == Direction::write;
+  if (!(writing ? pool.is_open(seat, window.number) : pool.is_loaded(seat, window.number))) return false;
+  while (next_peer_ < peers_.size() && !peers_[next_peer_].reach.meets(window)) ++next_peer_;
+  if (next_peer_ == peers_.size()) {
+    pool.pass(seat, lane_, pool.proxy(), window.number);
+    ++served_;
+    next_peer_ = 0;
+    return true;
+  }
+  const Peer& peer = peers_[next_peer_];
+  if (!(writing ? take_from(peer, window, transport) : give_to(peer, window, transport))) return false;
+  ++next_peer_;
+  return true;
+}
+
+bool FarExchange::take_from(const Peer& peer, const Window& window, comm::MpiTransport& transport) {
+  const std::optional<ByteVector> piece = transport.receive_data(peer.rank);
+  if (!piece) return false;
+  std::byte* const data = channel_.pool().data(channel_.seat(window.aggregator), window.number);
+  peer.map.put_into(data, window.begin, window.end, piece->data());
+  return true;
+}
+
+bool FarExchange::give_to(const Peer& peer, const Window& window, comm::MpiTransport& transport) {
+  comm::WindowPool& pool = channel_.pool();
+  // What the caller owns goes first: the other end takes it for that.
+  if (!outgoing_.empty() || transport.unsent() > 2 * pool.window()) return false;
+  const int seat = channel_.seat(window.aggregator);
+  const Bytes bytes = pool.loaded_bytes(seat, window.number);
+  const Bytes end = window.begin + bytes;
+  Packer out;
+  out.put(bytes);
+  ByteVector message = out.take();
+  const std::size_t header = message.size();
+  message.resize(header + static_cast<std::size_t>(peer.map.bytes_in(window.begin, end)));
+  peer.map.take_from(pool.data(seat, window.number), window.begin, end, message.data() + header);
+  transport.send(peer.rank, comm::Channel::data, std::move(message));
+  return true;
+}
+
+/// The caller's piece of a window that an aggregator of another node has read.
+bool FarExchange::receive_next(comm::MpiTransport& transport) {
+  if (expected_.empty() || !knows_peers()) return false;
+  const Window& window = expected_.front();
+  const std::optional<ByteVector> piece = transport.receive_data(channel_.rank_of(window.aggregator));
+  if (!piece) return false;
+  Unpacker in(*piece);
+  const Bytes end = window.begin + in.get<Bytes>();
+  scratch_.resize(static_cast<std::size_t>(window.end - window.begin));
+  mine_.put_into(scratch_.data(), window.begin, end, in.rest().data());
+  plan_->mine.scatter(base_, window.begin, end, scratch_.data());
+  expected_.pop_front();
+  return true;
+}
+
+}  // namespace tailrace::files

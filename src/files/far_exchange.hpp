@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "files/array.hpp"
+#include "files/channel.hpp"
+
+namespace tailrace::files {
+
+/// Bytes of an array among which one rank's lie.
+struct Reach {
+  Bytes begin = 0;
+  Bytes end = 0;
+  [[nodiscard]] bool meets(const Window& window) const { return begin < window.end && end > window.begin; }
+};
+
+/// The part of an array call that travels between nodes: the caller's pieces of windows whose aggregators are
+/// elsewhere, and, on an aggregator, everybody's of its windows. A state machine without a wait in it, driven
+/// by whoever may call MPI: the caller of the array call, or the group's thread. Messages of one pair of
+/// ranks are in the order of windows, and calls follow one another.
+class FarExchange {
+ public:
+  /// `base` is where what is read belongs; not used when writing.
+  FarExchange(Channel& channel, std::shared_ptr<const ArrayPlan> plan, Portions portions,
+              comm::WindowPool::Lane lane, Direction direction, std::byte* base);
+
+  /// Writing: captures the caller's piece of a window of another node. The array may change afterwards.
+  void capture(const std::byte* base, const Window& window);
+  /// Bytes captured and not handed to MPI yet.
+  [[nodiscard]] Bytes captured() const { return captured_; }
+  /// No capture() comes any more.
+  void close() { closed_ = true; }
+
+  /// One step, by the thread that drives it; true if something moved.
+  bool advance(comm::MpiTransport& transport);
+  /// Everything was sent, received and passed. Any thread.
+  [[nodiscard]] bool is_done() const { return done_; }
+
+ private:
+  /// A rank of another node, for an aggregator.
+  struct Peer {
+    int rank = 0;
+    Reach reach;
+    exchange::TransferMap map;
+  };
+  struct Outgoing {
+    int rank = 0;
+    ByteVector bytes;
+    Bytes captured = 0;
+  };
+
+  [[nodiscard]] Reach reach_of(int rank) const;
+  void tell_rows(const std::vector<layout::Rows>& rows);
+  bool learn_peers(comm::MpiTransport& transport);
+  bool send_next(comm::MpiTransport& transport);
+  bool serve(comm::MpiTransport& transport);
+  bool take_from(const Peer& peer, const Window& window, comm::MpiTransport& transport);
+  bool give_to(const Peer& peer, const Window& window, comm::MpiTransport& transport);
+  bool receive_next(comm::MpiTransport& transport);
+  [[nodiscard]] bool knows_peers() const;
+  [[nodiscard]] bool is_served() const;
+
+  Channel& channel_;
+  std::shared_ptr<const ArrayPlan> plan_;
+  Portions portions_;
+  comm::WindowPool::Lane lane_;
+  Direction direction_;
+  std::byte* base_;
+  Reach told_;                  // the caller's, as other nodes know it
+  exchange::TransferMap mine_;  // the caller's piece in a message
+  std::optional<int> own_;      // the caller's aggregator number
+  std::vector<Peer> peers_;
+  std::int64_t served_ = 0;      // own windows that were exchanged with all peers
+  std::size_t next_peer_ = 0;    // in the window that is being exchanged
+  std::deque<Window> expected_;  // windows of other nodes whose pieces are still to be received
+  ByteVector scratch_;
+
+  std::mutex mutex_;
+  std::deque<Outgoing> outgoing_;
+  std::atomic<Bytes> captured_{0};
+  std::atomic<bool> closed_{false};
+  std::atomic<bool> done_{false};
+};
+
+}  // namespace tailrace::files

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "files/file.hpp"
+
+#include <cerrno>
+
+#include "base/text.hpp"
+
+namespace tailrace::files {
+
+namespace {
+
+/// Small calls of an asynchronous file are gathered up to here before they become a task.
+constexpr std::size_t pending_bytes = std::size_t{64} << 10;
+
+}  // namespace
+
+File::File(Place place, std::string path, const Mode& mode)
+    : place_(std::move(place)), path_(std::move(path)), mode_(mode), key_(place_.service->new_key()) {
+  if (place_.group != nullptr) epoch_ = place_.group->new_epoch();
+}
+
+File::~File() {
+  if (stream_.stream != nullptr && !adopted_) std::fclose(stream_.stream);
+}
+
+Result<std::unique_ptr<File>> File::open(Place place, const std::string& path, const Mode& mode) {
+  std::unique_ptr<File> file(new File(std::move(place), path, mode));
+  Status mine;
+  if (file->holds_stream()) {
+    Result<CStream> stream = open_stream(file->place_.service->target(), path, mode);
+    mine = stream.status();
+    if (stream.is_ok()) file->stream_ = std::move(*stream);
+  }
+  TR_TRY(file->agree(cat("tr_fopen(\"", path, "\", \"", mode.for_libc(), "\")"), mine));
+  if (mode.parallel) TR_TRY(file->open_shared());
+  if (mode.local) file->sidecar_ = read_sidecar(file->place_.service->target(), path, mode);
+  return file;
+}
+
+/// Aggregators open the file that the I/O rank has made.
+Status File::open_shared() {
+  const Result<Channel*> channel = place_.group->channel();
+  TR_TRY(channel.status());
+  Status mine;
+  if ((*channel)->aggregates()) {
+    const storage::OpenMode how = mode_.writes() ? storage::OpenMode::existing : storage::OpenMode::read;
+    Result<std::unique_ptr<storage::File>> file = place_.service->target().open(path_, how);
+    mine = file.status();
+    if (file.is_ok()) shared_ = std::move(*file);
+  }
+  return agree(cat("tr_fopen(\"", path_, "\") on the aggregators"), mine);
+}
+
+std::unique_ptr<File> File::adopt(Place place, const std::string& name, const Mode& mode, std::FILE* stream) {
+  std::unique_ptr<File> file(new File(std::move(place), name, mode));
+  file->adopted_ = true;
+  if (file->holds_stream()) file->stream_.stream = stream;
+  return file;
+}
+
+Status File::agree(const std::string& call, Status mine) {
+  if (place_.group == nullptr) return mine;
+  return place_.group->agree({mine.at({-1, -1, place_.rank}), cat(call, " of file ", epoch_), {}}).status;
+}
+
+// ---- operations on the stream
+
+void File::wait_for_tasks(const std::string& call) {
+  send_pending();
+  executor::OrderedPool& pool = place_.service->pool();
+  if (pool.is_idle(key_)) return;
+  place_.service->session().wait([&] { return pool.is_idle(key_); },
+                                 cat("the asynchronous operations on ", path_, " in ", call));
+}
+
+/// What asynchronous array calls read is where it belongs.
+void File::wait_for_deliveries(const std::string& call) {
+  if (place_.group == nullptr || !place_.group->has_channel()) return;
+  const Channel& channel = **place_.group->channel();
+  if (channel.is_idle()) return;
+  place_.group->wait([&] { return channel.is_idle(); }, cat("what ", call, " reads"));
+}
+
+/// Collective: nobody goes on before the aggregators have done what array calls left to them.
+void File::drain(const std::string& call) {
+  wait_for_tasks(call);
+  outstanding_ = false;
+  (void)agree(call, {});  // no rank votes against it
+}
+
+Outcome File::ask(const std::string& call, const Operation& operation) {
+  if (outstanding_) drain(call);
+  Outcome outcome;
+  if (holds_stream()) {
+    wait_for_tasks(call);
+    position_.reset();
+    outcome = operation(stream_.stream);
+  }
+  if (place_.group == nullptr) return outcome;
+  return place_.group->share(std::move(outcome), call);
+}
+
+void File::run_or_queue(std::function<void()> task) {
+  if (mode_.async)
+    place_.service->pool().submit(key_, std::move(task));
+  else
+    task();
+}
+
+void File::tell(Operation operation) {
+  if (!holds_stream()) return;
+  send_pending();
+  position_.reset();
+  run_or_queue([this, operation = std::move(operation)] { note(operation(stream_.stream)); });
+}
+
+void File::tell_bytes(std::span<const std::byte> bytes) {
+  if (!holds_stream()) return;
+  pending_.insert(pending_.end(), bytes.begin(), bytes.end());
+  if (!mode_.async || pending_.size() >= pending_bytes) send_pending();
+}
+
+void File::send_pending() {
+  if (pending_.empty()) return;
+  position_.reset();
+  run_or_queue([this, bytes = std::exchange(pending_, {})] {
+    errno = 0;
+    const std::size_t written = std::fwrite(bytes.data(), 1, bytes.size(), stream_.stream);
+    if (written != bytes.size()) note(Outcome{-1, errno, {}});
+  });
+}
+
+void File::note(const Outcome& outcome) {
+  if (outcome.error != 0) note(io_error("write", path_, outcome.error));
+}
+
+void File::note(const Status& status) {
+  const std::lock_guard lock(failure_mutex_);
+  failure_ = first_cause(failure_, status.at({-1, -1, place_.rank}));
+}
+
+Status File::take_failure() {
+  const std::lock_guard lock(failure_mutex_);
+  return std::exchange(failure_, Status());
+}
+
+// ---- the end
+
+Status File::flush_stream(bool durable) {
+  if (stream_.stream == nullptr) return {};
+  errno = 0;
+  if (std::fflush(stream_.stream) != 0) return io_error("write", path_, errno);
+  if (!durable || stream_.file == nullptr || !mode_.writes()) return {};
+  TR_TRY(stream_.file->sync());
+  return place_.service->target().sync_directory_of(path_);
+}
+
+Status File::close_stream() {
+  if (stream_.stream == nullptr) return {};
+  if (adopted_) return mode_.writes() ? flush_stream(false) : Status();  // the program goes on with it
+  errno = 0;
+  const int code = std::fclose(std::exchange(stream_.stream, nullptr));
+  return code == 0 ? Status() : io_error("close", path_, errno);
+}
+
+/// What the calls without result left behind, and `end` after it: the first failure counts.
+Status File::finish(const std::string& call, const std::function<Status()>& end) {
+  wait_for_tasks(call);
+  wait_for_deliveries(call);
+  outstanding_ = false;
+  // The I/O rank's stream may only end when no aggregator writes any more.
+  if (mode_.parallel) (void)agree(call, {});
+  Status mine = take_failure();
+  const Status ended = end();
+  if (mine.is_ok()) mine = ended;
+  return agree(call, mine.in(call));
+}
+
+Status File::wait() {
+  return finish(cat("tr_fwait(", path_, ")"), [] { return Status(); });
+}
+
+Status File::flush(bool durable) {
+  return finish(cat("tr_fflush(", path_, ")"), [&] {
+    TR_TRY(flush_stream(durable));
+    return durable && shared_ != nullptr && mode_.writes() ? shared_->sync() : Status();
+  });
+}
+
+Status File::close() {
+  return finish(cat("tr_fclose(", path_, ")"), [&] {
+    Status closed = close_stream();
+    if (shared_ != nullptr) {
+      const Status ours = std::exchange(shared_, nullptr)->close();
+      if (closed.is_ok()) closed = ours;
+    }
+    if (closed.is_ok() && mode_.local && mode_.writes())
+      closed = write_sidecar(place_.service->target(), path_, sidecar_);
+    return closed;
+  });
+}
+
+}  // namespace tailrace::files

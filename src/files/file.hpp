@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "files/array.hpp"
+#include "files/cookie.hpp"
+#include "files/framing.hpp"
+#include "files/group.hpp"
+#include "files/outcome.hpp"
+#include "files/sidecar.hpp"
+#include "files/transfer.hpp"
+
+namespace tailrace::files {
+
+/// Where a file lives: the group that opened it, or, for files of the local mode, one rank alone.
+struct Place {
+  Service* service = nullptr;
+  std::shared_ptr<Group> group;  // nullptr: local
+  int rank = 0;                  // in the communicator that opened it
+};
+
+/// What an array call did: the same on every rank of the group.
+struct ArrayOutcome {
+  Index elements = 0;  // that were moved, or, in an asynchronous file, will be
+  Status status;
+};
+
+/// A collective file: C's stream on the I/O rank, its results on every rank. In the local mode each rank has
+/// such a stream of its own, and no call communicates.
+class File {
+ public:
+  using Operation = std::function<Outcome(std::FILE*)>;
+
+  /// Collective over the group, or local. The same Status on every rank of the group.
+  static Result<std::unique_ptr<File>> open(Place place, const std::string& path, const Mode& mode);
+  /// A standard stream of the I/O rank (stdin, stdout or stderr); never closed. `stream` counts there only.
+  static std::unique_ptr<File> adopt(Place place, const std::string& name, const Mode& mode,
+                                     std::FILE* stream);
+  ~File();
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] const Mode& mode() const { return mode_; }
+  [[nodiscard]] const Place& place() const { return place_; }
+  /// Whether this rank holds the stream: the I/O rank, or every rank of a local file.
+  [[nodiscard]] bool holds_stream() const { return place_.group == nullptr || place_.group->is_io_rank(); }
+
+  /// Collective (local files: local). Does `operation` on the stream, after what asynchronous calls left to
+  /// be done; its outcome on every rank. Costs one broadcast. `call` is for the watchdog.
+  Outcome ask(const std::string& call, const Operation& operation);
+  /// Local; never waits. The same without a result: a failure is kept for the next flush() or close().
+  void tell(Operation operation);
+  /// The same for bytes that are appended one after another: many small calls become few tasks.
+  void tell_bytes(std::span<const std::byte> bytes);
+
+  /// Of the rank that holds the stream: ferror and clearerr, for what aggregators did beside it too.
+  [[nodiscard]] bool has_failed() const { return std::ferror(stream_.stream) != 0 || failed_beside_; }
+  void clear_failure() {
+    std::clearerr(stream_.stream);
+    failed_beside_ = false;
+  }
+
+  /// Collective (local files: local). Moves the arrays, one after another, between the ranks' memory and the
+  /// file's position. Blocks until that is done; asynchronous files until what is written is captured. `name`
+  /// is the call's, `mine` what the caller found wrong with it, `framing` what surrounds an array that is the
+  /// only one.
+  ArrayOutcome move_arrays(const std::string& name, std::span<const Array> arrays, Direction direction,
+                           const Status& mine = {}, const std::shared_ptr<const Framing>& framing = nullptr);
+
+  /// Collective (local files: local). Blocks until the asynchronous operations are done. Returns the first
+  /// failure since the last one returned.
+  Status wait();
+  /// Collective (local files: local). What was written is where other programs see it; with `durable` it is
+  /// on storage. Blocks until then. Returns the first failure since the last one returned.
+  Status flush(bool durable);
+  /// Collective (local files: local). flush(), and the end of the file, whatever is returned.
+  Status close();
+
+ private:
+  /// An array of a call, as it is moved.
+  struct Moving {
+    std::byte* data = nullptr;
+    std::shared_ptr<const ArrayPlan> plan;
+    std::shared_ptr<Tally> tally;
+  };
+  using Moved = std::vector<Moving>;
+  static Result<Moved> plan_all(std::span<const Array> arrays, int rank, int ranks, Direction direction);
+  static ByteVector ends_of(const Moved& moved, Status& status);
+  static ArrayOutcome reached_by_all(const Moved& moved, const comm::Verdict& verdict);
+
+  File(Place place, std::string path, const Mode& mode);
+  void wait_for_tasks(const std::string& call);
+  void wait_for_deliveries(const std::string& call);
+  void send_pending();
+  void run_or_queue(std::function<void()> task);
+  void note(const Outcome& outcome);
+  void note(const Status& status);
+  Status take_failure();
+  Status agree(const std::string& call, Status mine);
+  Status flush_stream(bool durable);
+  Status close_stream();
+  Status open_shared();
+  Status finish(const std::string& call, const std::function<Status()>& end);
+  void drain(const std::string& call);
+
+  [[nodiscard]] Status check_direction(Direction direction) const;
+  Status tell_position(const std::string& call, Packer& out);
+  Result<Bytes> position_of_stream();
+  void move_stream_to(Bytes position);
+  [[nodiscard]] Status complete(Bytes got, Bytes wanted) const;
+  void stop_stream_short(const Status& status);
+  [[nodiscard]] Sink sink(bool parallel);
+  [[nodiscard]] Source source(bool parallel);
+  Status begin_arrays(const std::string& call, const Status& planned, bool parallel, Direction direction,
+                      Bytes& position);
+  ArrayOutcome finish_arrays(const std::string& call, const Moved& moved, bool parallel);
+  ArrayOutcome leave_to_tasks(const Moved& moved, bool parallel);
+  ArrayOutcome move_local(const std::string& name, std::span<const Array> arrays, Direction direction,
+                          const Status& mine, const std::shared_ptr<const Framing>& framing);
+  Status check_local(const Array& array, Direction direction, Bytes bytes, const Framing* framing);
+  Bytes write_local(const std::byte* base, const ArrayPlan& plan, const Sink& sink, Status& status);
+  Bytes read_local(std::byte* base, const ArrayPlan& plan, const Source& source, Status& status);
+  void write_local_later(const std::byte* base, const ArrayPlan& plan, const Sink& sink);
+
+  Place place_;
+  std::string path_;
+  Mode mode_;
+  std::uint64_t epoch_ = 0;
+  executor::OrderedPool::Key key_ = 0;
+  CStream stream_;
+  std::shared_ptr<storage::File> shared_;  // on aggregators of a parallel file
+  std::optional<Bytes> position_;          // of the stream, while nothing but array calls moved it
+  bool outstanding_ = false;               // tasks of aggregators may still run: the same on every rank
+  bool failed_beside_ = false;             // an aggregator's failure, which C's stream does not know of
+  bool adopted_ = false;
+  Sidecar sidecar_;                       // of a local file
+  std::atomic<Bytes> captured_bytes_{0};  // of a local file, not written yet
+  ByteVector pending_;                    // told as bytes, not handed to a task yet
+  std::mutex failure_mutex_;
+  Status failure_;  // of a call without result
+};
+
+}  // namespace tailrace::files

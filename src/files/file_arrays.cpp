@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+
+#include "base/text.hpp"
+#include "files/file.hpp"
+
+namespace tailrace::files {
+
+// ---- what a call moves
+
+Result<File::Moved> File::plan_all(std::span<const Array> arrays, int rank, int ranks, Direction direction) {
+  Moved moved;
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    const std::string which = arrays.size() == 1 ? "the array" : cat("array ", i);
+    if (arrays[i].layout != nullptr && arrays[i].layout->ranks() != ranks) {
+      return Status(Code::layout, cat(which, " is laid out over ", arrays[i].layout->ranks(),
+                                      " ranks, the file was opened by ", ranks));
+    }
+    Result<std::shared_ptr<const ArrayPlan>> plan = make_plan(arrays[i], rank, direction);
+    TR_TRY(plan.status().in(which));
+    moved.push_back({arrays[i].data, std::move(*plan), std::make_shared<Tally>()});
+  }
+  return moved;
+}
+
+ByteVector File::ends_of(const Moved& moved, Status& status) {
+  std::vector<Bytes> ends;
+  for (const Moving& each : moved) {
+    ends.push_back(each.tally->end());
+    if (status.is_ok()) status = each.tally->status();
+  }
+  Packer out;
+  out.put_list(std::span<const Bytes>(ends));
+  return out.take();
+}
+
+/// How far each aggregator got is known to it alone: the lowest counts.
+ArrayOutcome File::reached_by_all(const Moved& moved, const comm::Verdict& verdict) {
+  ArrayOutcome outcome;
+  outcome.status = verdict.status;
+  std::vector<Bytes> ends(moved.size(), std::numeric_limits<Bytes>::max());
+  for (const ByteVector& said : verdict.contributions) {
+    Unpacker in(said);
+    const std::vector<Bytes> theirs = in.get_list<Bytes>();
+    for (std::size_t i = 0; i < theirs.size(); ++i) ends[i] = std::min(ends[i], theirs[i]);
+  }
+  for (std::size_t i = 0; i < moved.size(); ++i) {
+    const ArrayPlan& plan = *moved[i].plan;
+    outcome.elements += std::min(ends[i], plan.bytes()) / plan.element;
+    if (ends[i] < plan.bytes()) break;
+  }
+  return outcome;
+}
+
+// ---- the stream and the aggregators beside it
+
+Status File::check_direction(Direction direction) const {
+  if (direction == Direction::write && !mode_.writes())
+    return Status(Code::state, cat(path_, " was opened for reading only"), EBADF);
+  if (direction == Direction::read && !mode_.reads())
+    return Status(Code::state, cat(path_, " was opened for writing only: open it with + or r"), EBADF);
+  return {};
+}
+
+/// Where the stream stands. Its buffer is written, or forgotten: others read and write the file beside it.
+Result<Bytes> File::position_of_stream() {
+  if (stream_.file == nullptr)
+    return Status(Code::argument, cat(path_, " has no positions: open it without p, in the serial mode"));
+  errno = 0;
+  if (std::fflush(stream_.stream) != 0) return io_error("write", path_, errno);
+  if (stream_.least_end) {
+    const Result<Bytes> size = stream_.file->size();
+    TR_TRY(size.status());
+    return std::max(*size, stream_.least_end->load());
+  }
+  const off_t position = ::ftello(stream_.stream);
+  if (position < 0) return io_error("ftell", path_, errno);
+  return Bytes{position};
+}
+
+Status File::tell_position(const std::string& call, Packer& out) {
+  if (!position_) {
+    wait_for_tasks(call);
+    const Result<Bytes> position = position_of_stream();
+    TR_TRY(position.status());
+    position_ = *position;
+  }
+  out.put(*position_);
+  return {};
+}
+
+void File::move_stream_to(Bytes position) {
+  position_ = position;
+  if (stream_.least_end) *stream_.least_end = position;
+  run_or_queue([this, position] {
+    if (flush_before_seek(stream_.stream) != 0 || ::fseeko(stream_.stream, position, SEEK_SET) != 0)
+      note(io_error("seek", path_, errno));
+  });
+}
+
+Sink File::sink(bool parallel) {
+  if (parallel) {
+    return [this](std::span<const std::byte> bytes, Bytes offset) { return shared_->write(bytes, offset); };
+  }
+  return [this](std::span<const std::byte> bytes, Bytes) -> Status {
+    errno = 0;
+    if (std::fwrite(bytes.data(), 1, bytes.size(), stream_.stream) == bytes.size()) return {};
+    return io_error("write", path_, errno);
+  };
+}
+
+Source File::source(bool parallel) {
+  if (parallel) {
+    return [this](std::span<std::byte> bytes, Bytes offset) { return shared_->read(bytes, offset); };
+  }
+  return [this](std::span<std::byte> bytes, Bytes) -> Result<Bytes> {
+    errno = 0;
+    const std::size_t got = std::fread(bytes.data(), 1, bytes.size(), stream_.stream);
+    if (got < bytes.size() && std::ferror(stream_.stream) != 0) return io_error("read", path_, errno);
+    return static_cast<Bytes>(got);
+  };
+}
+
+// ---- a call
+
+ArrayOutcome File::move_arrays(const std::string& name, std::span<const Array> arrays, Direction direction,
+                               const Status& mine, const std::shared_ptr<const Framing>& framing) {
+  if (place_.group == nullptr) return move_local(name, arrays, direction, mine, framing);
+  Group& group = *place_.group;
+  std::string call = cat(name, "(", path_, ", file ", epoch_);
+  for (const Array& array : arrays) call += cat(", ", array.text());
+  call += ")";
+  const Result<Channel*> channel = group.channel();
+  if (!channel.is_ok()) return {0, channel.status().in(call)};
+
+  // Prepare: everything that may fail on one rank alone comes before any rank moves a byte.
+  const Result<Moved> moved =
+      guarded([&] { return plan_all(arrays, group.rank(), group.size(), direction); });
+  Bytes total = 0;
+  for (const Moving& each : moved.is_ok() ? *moved : Moved()) total += each.plan->bytes();
+  const bool parallel = mode_.parallel && total >= place_.service->settings().parallel_threshold;
+  Bytes at = 0;
+  const Status ready = begin_arrays(call, mine.is_ok() ? moved.status() : mine, parallel, direction, at);
+  if (!ready.is_ok()) return {0, ready};
+
+  // Commit: no early exit.
+  for (const Moving& each : *moved) {
+    // Windows of a framed array end at multiples of its elements.
+    const Bytes cut_from = framing ? 0 : at;
+    Transfer transfer(**channel, each.plan, (*channel)->deal_out(cut_from, each.plan->bytes(), parallel),
+                      key_);
+    if (direction == Direction::write)
+      transfer.write(each.data, framed(sink(parallel), framing, at), each.tally, mode_.async);
+    else
+      transfer.read(each.data, framed(source(parallel), framing, at), each.tally, mode_.async);
+    at += each.plan->bytes() + (framing ? framing->inserted() : 0);
+  }
+  if (parallel && holds_stream()) move_stream_to(at);
+  return mode_.async ? leave_to_tasks(*moved, parallel) : finish_arrays(call, *moved, parallel);
+}
+
+/// The ranks' vote on the call; `position` becomes that of the file, where aggregators need it.
+Status File::begin_arrays(const std::string& call, const Status& planned, bool parallel, Direction direction,
+                          Bytes& position) {
+  Status mine = planned;
+  if (mine.is_ok()) mine = check_direction(direction);
+  Packer told;
+  if (holds_stream()) {
+    if (mine.is_ok() && parallel) mine = tell_position(call, told);
+    if (!parallel) position_.reset();
+    send_pending();
+  }
+  Group& group = *place_.group;
+  const comm::Verdict verdict = group.agree({mine.in(call).at({-1, -1, group.rank()}), call, told.take()});
+  TR_TRY(verdict.status);
+  if (!parallel) return {};
+  Unpacker in(verdict.contributions[Group::io_rank]);
+  position = in.get<Bytes>();
+  return {};
+}
+
+ArrayOutcome File::finish_arrays(const std::string& call, const Moved& moved, bool parallel) {
+  wait_for_tasks(call);
+  Status mine;
+  const ByteVector ends = ends_of(moved, mine);
+  Group& group = *place_.group;
+  ArrayOutcome outcome =
+      reached_by_all(moved, group.agree({mine.in(call).at({-1, -1, group.rank()}), call, ends}));
+  Index all = 0;
+  for (const Moving& each : moved) all += each.plan->layout.elements();
+  if (parallel && outcome.elements < all && holds_stream()) stop_stream_short(outcome.status);
+  return outcome;
+}
+
+ArrayOutcome File::leave_to_tasks(const Moved& moved, bool parallel) {
+  ArrayOutcome outcome;
+  for (const Moving& each : moved) {
+    outcome.elements += each.plan->layout.elements();
+    if (!shared_ && !holds_stream()) continue;
+    place_.service->pool().submit(key_, [this, tally = each.tally, bytes = each.plan->bytes()] {
+      note(tally->status());
+      note(complete(std::min(tally->end(), bytes), bytes));
+    });
+  }
+  outstanding_ = outstanding_ || parallel;
+  return outcome;
+}
+
+/// An asynchronous read that ended early has nobody left to tell by a count.
+Status File::complete(Bytes got, Bytes wanted) const {
+  if (got >= wanted) return {};
+  return {Code::io, cat(path_, " ended after ", got, " of the ", wanted, " bytes of an array")};
+}
+
+/// What C's stream shows after a read that ended early: it stands at the end of the file, or has failed.
+void File::stop_stream_short(const Status& status) {
+  if (status.is_ok()) {
+    flush_before_seek(stream_.stream);
+    ::fseeko(stream_.stream, 0, SEEK_END);
+    std::fgetc(stream_.stream);  // finds the end, for feof
+  } else {
+    failed_beside_ = true;
+  }
+  position_.reset();
+}
+
+}  // namespace tailrace::files

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <algorithm>
+#include <cerrno>
+
+#include "base/text.hpp"
+#include "files/file.hpp"
+
+namespace tailrace::files {
+
+namespace {
+
+/// A local file is written and read in portions of this size.
+constexpr Bytes portion = Bytes{2} << 20;
+
+std::string call_text(const std::string& name, const std::string& path) { return cat(name, "(", path, ")"); }
+
+}  // namespace
+
+/// Local: every array of the call goes to, or comes from, the stream of this rank alone.
+ArrayOutcome File::move_local(const std::string& name, std::span<const Array> arrays, Direction direction,
+                              const Status& mine, const std::shared_ptr<const Framing>& framing) {
+  ArrayOutcome outcome;
+  const Sink sink = framed(this->sink(false), framing, 0);
+  const Source source = framed(this->source(false), framing, 0);
+  outcome.status = mine.is_ok() ? check_direction(direction) : mine;
+  for (const Array& array : arrays) {
+    if (!outcome.status.is_ok()) break;
+    const Result<std::shared_ptr<const ArrayPlan>> plan =
+        guarded([&] { return make_local_plan(array, place_.rank); });
+    outcome.status = plan.status();
+    if (plan.is_ok()) outcome.status = check_local(array, direction, (*plan)->bytes(), framing.get());
+    if (!outcome.status.is_ok()) break;
+    Bytes moved = (*plan)->bytes();
+    if (!mode_.async)
+      moved = direction == Direction::write ? write_local(array.data, **plan, sink, outcome.status)
+                                            : read_local(array.data, **plan, source, outcome.status);
+    else if (direction == Direction::write)
+      write_local_later(array.data, **plan, sink);
+    else
+      run_or_queue([this, base = array.data, plan = *plan, source] {
+        Status status;
+        const Bytes got = read_local(base, *plan, source, status);
+        note(status);
+        note(complete(got, plan->bytes()));
+      });
+    outcome.elements += moved / (*plan)->element;
+    if (moved < (*plan)->bytes()) break;
+  }
+  outcome.status = outcome.status.in(call_text(name, path_)).at({-1, -1, place_.rank});
+  return outcome;
+}
+
+/// Notes what is written for the sidecar, or compares what is read with it.
+Status File::check_local(const Array& array, Direction direction, Bytes bytes, const Framing* framing) {
+  if (position_ == std::nullopt) {
+    wait_for_tasks("an array call");
+    const Result<Bytes> position = position_of_stream();
+    TR_TRY(position.status());
+    position_ = *position;
+  }
+  send_pending();
+  const Bytes offset = *position_ + (framing == nullptr ? 0 : framing->ahead());
+  const Sidecar::Entry entry = sidecar_entry(array, place_.rank, bytes);
+  if (direction == Direction::write)
+    sidecar_.entries[offset] = entry;
+  else
+    TR_TRY(check_sidecar(sidecar_, offset, entry));
+  position_ = *position_ + bytes + (framing == nullptr ? 0 : framing->inserted());
+  return {};
+}
+
+Bytes File::write_local(const std::byte* base, const ArrayPlan& plan, const Sink& sink, Status& status) {
+  Bytes reached = plan.bytes();
+  ByteVector buffer = place_.service->take_buffer(std::min(portion, plan.bytes()));
+  for (Bytes at = 0; status.is_ok() && at < plan.bytes(); at += portion) {
+    const Bytes end = std::min(at + portion, plan.bytes());
+    plan.mine.gather(base, at, end, buffer.data());
+    status = sink({buffer.data(), static_cast<std::size_t>(end - at)}, at);
+    if (!status.is_ok()) reached = at;
+  }
+  place_.service->give_back(std::move(buffer));
+  return reached;
+}
+
+Bytes File::read_local(std::byte* base, const ArrayPlan& plan, const Source& source, Status& status) {
+  ByteVector buffer = place_.service->take_buffer(std::min(portion, plan.bytes()));
+  Bytes reached = 0;
+  for (Bytes at = 0; reached == at && at < plan.bytes(); at += portion) {
+    const Bytes wanted = std::min(portion, plan.bytes() - at);
+    const Result<Bytes> got = source({buffer.data(), static_cast<std::size_t>(wanted)}, at);
+    status = got.status();
+    reached = at + (got.is_ok() ? *got : 0);
+    plan.mine.scatter(base, at, reached, buffer.data());
+    if (reached < at + wanted) break;
+  }
+  place_.service->give_back(std::move(buffer));
+  return reached;
+}
+
+/// Captures portion by portion; waits while as much as TAILRACE_IO_BUFFER is captured and not written.
+void File::write_local_later(const std::byte* base, const ArrayPlan& plan, const Sink& sink) {
+  const Bytes most = place_.service->settings().io_buffer;
+  for (Bytes at = 0; at < plan.bytes(); at += portion) {
+    const Bytes end = std::min(at + portion, plan.bytes());
+    if (captured_bytes_ > 0 && captured_bytes_ + end - at > most) {
+      place_.service->session().wait(
+          [&] { return captured_bytes_ == 0 || captured_bytes_ + end - at <= most; },
+          cat("memory for what ", path_, " captures (TAILRACE_IO_BUFFER)"));
+    }
+    auto captured = std::make_shared<ByteVector>(place_.service->take_buffer(end - at));
+    plan.mine.gather(base, at, end, captured->data());
+    captured_bytes_ += end - at;
+    run_or_queue([this, captured, sink, at] {
+      note(sink(*captured, at));
+      captured_bytes_ -= static_cast<Bytes>(captured->size());
+      place_.service->give_back(std::move(*captured));
+    });
+  }
+}
+
+}  // namespace tailrace::files

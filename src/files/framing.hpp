@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "files/transfer.hpp"
+
+namespace tailrace::files {
+
+/// What stands in a file in front of, between and behind the bytes of one array: markers of Fortran's records
+/// and small items. Bytes of the array itself are counted from its first.
+class Framing {
+ public:
+  /// `unit` > 1: numbers of so many bytes lie in the file in the other byte order.
+  explicit Framing(Bytes array_bytes, Bytes unit = 1) : array_bytes_(array_bytes), unit_(unit) {}
+
+  /// `bytes` come before byte `before` of the array, or behind its last. Called in ascending order. Of what
+  /// is read only their number counts.
+  void insert(Bytes before, ByteVector bytes);
+  [[nodiscard]] Bytes inserted() const { return inserted_; }
+  /// What comes before the array's first byte.
+  [[nodiscard]] Bytes ahead() const {
+    return inserts_.empty() || inserts_.front().before > 0
+               ? 0
+               : static_cast<Bytes>(inserts_.front().bytes.size());
+  }
+
+  /// Bytes [at, at + size) of the array, and what is inserted there, to a file where the array's frame begins
+  /// at `position`.
+  Status write(std::span<const std::byte> bytes, Bytes at, const Sink& sink, Bytes position) const;
+  /// The reverse; the number of the array's bytes that there were.
+  Result<Bytes> read(std::span<std::byte> bytes, Bytes at, const Source& source, Bytes position) const;
+
+ private:
+  struct Insert {
+    Bytes before = 0;
+    ByteVector bytes;
+  };
+  /// Calls `inner` for each run of the array's bytes and `outer` for what is inserted, in the file's order,
+  /// with the bytes of the frame that come before, until one says false.
+  template <typename Inner, typename Outer>
+  void for_each(Bytes begin, Bytes end, const Inner& inner, const Outer& outer) const;
+
+  Bytes array_bytes_;
+  Bytes unit_;
+  Bytes inserted_ = 0;
+  std::vector<Insert> inserts_;
+};
+
+/// The way to, or from, a file through `framing`; offsets then count the array's bytes. nullptr: unchanged.
+Sink framed(Sink sink, std::shared_ptr<const Framing> framing, Bytes position);
+Source framed(Source source, std::shared_ptr<const Framing> framing, Bytes position);
+
+/// Turns the byte order of each whole unit.
+void swap_units(std::span<std::byte> bytes, Bytes unit);
+
+}  // namespace tailrace::files

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "files/file.hpp"
+#include "files/framing.hpp"
+
+namespace tailrace::files {
+
+/// Fortran's unformatted files: a collective file whose bytes are those that gfortran writes. A sequential
+/// file consists of records between markers of 4 bytes; a record longer than a subrecord holds is continued
+/// in further ones (docs/fortran-files.md). A stream file is its items one after another.
+///
+/// Every rank knows where the file stands, so that most calls send nothing. Markers and small items wait on
+/// the I/O rank until an array carries them along, or there are many.
+class RecordFile {
+ public:
+  struct Form {
+    bool sequential = true;
+    bool swapped = false;  // the file's byte order is not this machine's
+    bool reads = true;
+    bool writes = true;
+    bool at_end = false;  // it is opened behind its last byte
+    Bytes subrecord = 2147483639;
+  };
+  /// `file` stands at its begin and has `size` bytes.
+  RecordFile(File& file, const Form& form, Bytes size);
+
+  /// Whether the last call failed because the file had ended.
+  [[nodiscard]] bool has_ended() const { return has_ended_; }
+  [[nodiscard]] const File& file() const { return file_; }
+  [[nodiscard]] const Form& form() const { return form_; }
+  /// For tests, which cannot write 2 GiB.
+  void set_subrecord(Bytes bytes) { form_.subrecord = bytes; }
+  /// Of the next byte of a stream file, or the next record; both count from 0.
+  [[nodiscard]] Bytes position() const { return position_; }
+  [[nodiscard]] Bytes size() const { return std::max(extent_, carry_.end()); }
+
+  [[nodiscard]] bool in_record() const { return record_.has_value(); }
+  /// Begins a record. Reading: collective, finds its length; one broadcast. Writing: local.
+  Status begin(Direction direction);
+  /// One item of the record. Collective, as File::move_arrays.
+  Status move(const Array& array, Direction direction, Status mine);
+  /// A replicated item: written by the I/O rank, no message. `unit`: bytes of its numbers.
+  Status put(std::span<const std::byte> item, Bytes unit);
+  /// Read into every rank. Collective, but for records of at most 4 KiB, whose items came with begin().
+  Status get(std::span<std::byte> item, Bytes unit);
+  /// Ends the record; what was not read of it is skipped. Local.
+  Status end();
+
+  Status rewind();
+  /// To before the last record, or before the end of the file where that was read or written. Collective.
+  Status backspace();
+  /// Makes the file end here. Collective.
+  Status endfile();
+  /// Stream files: the next item is at `position`.
+  Status seek(Bytes position);
+  Status wait();
+  Status flush();
+  /// All that comes before the file is closed; close() does both.
+  Status finish();
+  Status close();
+
+ private:
+  /// The record being read or written.
+  struct Record {
+    Direction direction = Direction::write;
+    std::vector<Bytes> parts;           // lengths of its subrecords; writing: of those that are complete
+    Bytes begin = 0;                    // in the file
+    Bytes done = 0;                     // bytes of items
+    Bytes head_at = 0;                  // writing: the marker of the subrecord being filled, in the file,
+    Bytes head = 0;                     // what stands there,
+    Bytes filled = 0;                   // and how full the subrecord is
+    std::optional<ByteVector> content;  // reading: all of a small record
+    Status failure;
+  };
+  struct Carry {
+    ByteVector bytes;  // on ranks that hold the stream
+    Bytes at = 0;
+    Bytes count = 0;
+    [[nodiscard]] Bytes end() const { return at + count; }
+  };
+
+  [[nodiscard]] Status check(Direction direction) const;
+  Status ended(const std::string& what);
+  [[nodiscard]] ByteVector marker(Bytes length) const;
+  [[nodiscard]] Result<Bytes> array_bytes(const Array& array) const;
+
+  Status move_out(const Array& array, Bytes bytes, const Status& mine);
+  Status move_in(const Array& array, Bytes bytes, const Status& mine);
+  [[nodiscard]] std::shared_ptr<Framing> frame_out(Bytes bytes, Bytes unit);
+  [[nodiscard]] std::shared_ptr<Framing> frame_in(Bytes bytes, Bytes unit) const;
+
+  void append(std::span<const std::byte> bytes);
+  void open_part();
+  void close_part(bool continues);
+  void set_head(Bytes length);
+  void send_carry();
+  void move_stream(Bytes position);
+  void abandon_record(const Status& why);
+  void turn_to(Direction direction);
+
+  Outcome scan(std::FILE* stream, Bytes at) const;
+  Outcome scan_back(std::FILE* stream, Bytes at) const;
+  Outcome load(std::FILE* stream, Bytes from, Bytes bytes) const;
+  [[nodiscard]] Bytes offset_of(Bytes done) const;
+  [[nodiscard]] Bytes total() const;
+  Result<Outcome> ask(const char* what, const File::Operation& operation);
+  Status cut();
+  Status cut_here();
+
+  File& file_;
+  Form form_;
+  Bytes position_ = 0;
+  Bytes extent_ = 0;        // the file's size, without the carry
+  bool torn_ = false;       // a failed item may have left bytes behind that
+  Bytes stream_at_ = 0;     // where C's stream stands; -1: not known
+  bool wrote_ = false;      // the last record was written: a sequential file ends behind it
+  bool after_end_ = false;  // behind the end of a sequential file, which then has to be left first
+  bool has_ended_ = false;
+  Direction last_ = Direction::read;
+  Carry carry_;  // written, but not handed to the stream
+  std::optional<Record> record_;
+};
+
+}  // namespace tailrace::files

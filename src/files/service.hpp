@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "executor/ordered_pool.hpp"
+#include "session/session.hpp"
+
+namespace tailrace::files {
+
+/// What all collective files of one process share.
+class Service {
+ public:
+  explicit Service(session::Session& session) : session_(session), pool_(session.settings().io_threads) {}
+
+  [[nodiscard]] session::Session& session() { return session_; }
+  [[nodiscard]] const Settings& settings() const { return session_.settings(); }
+  [[nodiscard]] storage::Target& target() { return session_.target(); }
+  [[nodiscard]] executor::OrderedPool& pool() { return pool_; }
+  /// A key of the pool for one more file.
+  executor::OrderedPool::Key new_key() { return next_key_++; }
+
+  /// Memory that is used again and again: fresh memory costs several times a copy. Any thread.
+  ByteVector take_buffer(Bytes bytes);
+  void give_back(ByteVector buffer);
+
+ private:
+  session::Session& session_;
+  executor::OrderedPool pool_;
+  executor::OrderedPool::Key next_key_ = 0;
+  std::mutex mutex_;
+  std::vector<ByteVector> buffers_;
+};
+
+inline ByteVector Service::take_buffer(Bytes bytes) {
+  ByteVector buffer;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!buffers_.empty()) {
+      buffer = std::move(buffers_.back());
+      buffers_.pop_back();
+    }
+  }
+  buffer.resize(static_cast<std::size_t>(bytes));
+  return buffer;
+}
+
+inline void Service::give_back(ByteVector buffer) {
+  const std::lock_guard lock(mutex_);
+  buffers_.push_back(std::move(buffer));
+}
+
+}  // namespace tailrace::files

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "files/sidecar.hpp"
+
+#include <sstream>
+
+#include "base/checksum.hpp"
+#include "base/text.hpp"
+
+namespace tailrace::files {
+
+namespace {
+
+constexpr std::string_view first_line = "tailrace local file 1";
+
+Result<std::string> whole_text(storage::Target& target, const std::string& path) {
+  Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::read);
+  TR_TRY(file.status());
+  const Result<Bytes> size = (*file)->size();
+  TR_TRY(size.status());
+  std::string text(static_cast<std::size_t>(*size), '\0');
+  TR_TRY((*file)->read(std::as_writable_bytes(std::span(text)), 0).status());
+  return text;
+}
+
+}  // namespace
+
+std::string sidecar_path(const std::string& path) { return path + ".layout"; }
+
+Sidecar::Entry sidecar_entry(const Array& array, int rank, Bytes bytes) {
+  Sidecar::Entry entry;
+  entry.bytes = bytes;
+  entry.array = cat(name_of(array.type), " ", array.layout->kind(), " ", array.extents_text(), ", rank ",
+                    rank, " of ", array.layout->ranks());
+  Packer packed;
+  array.layout->pack(packed);
+  packed.put_text(entry.array);
+  entry.digest = checksum(packed.bytes());
+  return entry;
+}
+
+Status check_sidecar(const Sidecar& sidecar, Bytes offset, const Sidecar::Entry& wanted) {
+  if (!sidecar.exists) return {};
+  const auto found = sidecar.entries.find(offset);
+  if (found == sidecar.entries.end())
+    return {Code::layout, cat("no array was written at byte ", offset, "; this one is ", wanted.array)};
+  const Sidecar::Entry& written = found->second;
+  if (written.digest == wanted.digest && written.bytes == wanted.bytes) return {};
+  return {Code::layout,
+          cat("the array at byte ", offset, " was written as ", written.array, " and is read as ",
+              wanted.array, written.array == wanted.array ? " (of another distribution)" : "",
+              ": local files are read with the layout that wrote them")};
+}
+
+Sidecar read_sidecar(storage::Target& target, const std::string& path, const Mode& mode) {
+  Sidecar sidecar;
+  sidecar.exists = mode.access == Mode::Access::write;
+  if (sidecar.exists) return sidecar;
+  const Result<std::string> text = whole_text(target, sidecar_path(path));
+  if (!text.is_ok()) return sidecar;
+  std::istringstream lines(*text);
+  std::string line;
+  if (!std::getline(lines, line) || line != first_line) return sidecar;
+  sidecar.exists = true;
+  while (std::getline(lines, line)) {
+    std::istringstream words(line);
+    Bytes offset = 0;
+    Sidecar::Entry entry;
+    words >> offset >> entry.bytes >> std::hex >> entry.digest >> std::ws;
+    std::getline(words, entry.array);
+    if (!words.fail()) sidecar.entries[offset] = entry;
+  }
+  return sidecar;
+}
+
+Status write_sidecar(storage::Target& target, const std::string& path, const Sidecar& sidecar) {
+  const std::string name = sidecar_path(path);
+  if (sidecar.entries.empty()) return {};
+  std::ostringstream lines;
+  lines << first_line << '\n';
+  for (const auto& [offset, entry] : sidecar.entries)
+    lines << std::dec << offset << ' ' << entry.bytes << ' ' << std::hex << entry.digest << ' ' << entry.array
+          << '\n';
+  const std::string text = lines.str();
+  const std::string temporary = name + ".new";
+  Result<std::unique_ptr<storage::File>> file = target.open(temporary, storage::OpenMode::create);
+  TR_TRY(file.status());
+  TR_TRY((*file)->write(std::as_bytes(std::span(text)), 0));
+  TR_TRY((*file)->close());
+  return target.rename(temporary, name);
+}
+
+}  // namespace tailrace::files

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "files/array.hpp"
+#include "files/mode.hpp"
+#include "storage/target.hpp"
+
+namespace tailrace::files {
+
+/// What a rank wrote of distributed arrays into its local file, beside it in FILE.layout
+/// (docs/formats/local-sidecar.md), so that a reader with another layout is refused and never gets wrong
+/// numbers.
+struct Sidecar {
+  struct Entry {
+    Bytes bytes = 0;
+    std::string array;  // type, layout, section, rank and ranks, as a text
+    std::uint64_t digest = 0;
+  };
+  bool exists = false;             // a file without one was not written by us: nothing is known of it
+  std::map<Bytes, Entry> entries;  // by offset in the file
+};
+
+std::string sidecar_path(const std::string& path);
+/// The entry of an array that `rank` writes or reads.
+Sidecar::Entry sidecar_entry(const Array& array, int rank, Bytes bytes);
+/// Code::layout telling what was written at `offset` if that is not what is to be read now.
+Status check_sidecar(const Sidecar& sidecar, Bytes offset, const Sidecar::Entry& wanted);
+/// What lies beside `path`; nothing for a file that is begun anew, or where it cannot be read.
+Sidecar read_sidecar(storage::Target& target, const std::string& path, const Mode& mode);
+/// Writes the sidecar of `path` as a whole, or leaves the old one; without entries there is none.
+Status write_sidecar(storage::Target& target, const std::string& path, const Sidecar& sidecar);
+
+}  // namespace tailrace::files

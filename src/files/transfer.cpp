@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "files/transfer.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "files/exchange_thread.hpp"
+
+namespace tailrace::files {
+
+using Lane = comm::WindowPool::Lane;
+
+// ---- tally
+
+void Tally::stop_at(Bytes end, const Status& why) {
+  const std::lock_guard lock(mutex_);
+  end_ = std::min(end_, end);
+  if (status_.is_ok()) status_ = why;
+}
+
+Bytes Tally::end() const {
+  const std::lock_guard lock(mutex_);
+  return end_;
+}
+
+Status Tally::status() const {
+  const std::lock_guard lock(mutex_);
+  return status_;
+}
+
+// ---- both ways
+
+Transfer::Transfer(Channel& channel, std::shared_ptr<const ArrayPlan> plan, Portions portions,
+                   executor::OrderedPool::Key key)
+    : channel_(channel), plan_(std::move(plan)), portions_(std::move(portions)), key_(key) {
+  for (int a = 0; a < portions_.aggregators(); ++a) {
+    if (channel_.is_mine(a)) own_ = a;
+  }
+  mine_ = {plan_->mine.begin(), plan_->mine.end()};
+}
+
+void Transfer::begin_far(Direction direction, std::byte* base) {
+  if (channel_.far_ranks().empty()) return;
+  far_ = std::make_shared<FarExchange>(channel_, plan_, portions_, lane_, direction, base);
+  if (channel_.thread() != nullptr) channel_.thread()->submit(far_);
+}
+
+/// Without a thread what travels between nodes has to be over before the call returns.
+void Transfer::end_far(bool later) {
+  if (far_ == nullptr) return;
+  far_->close();
+  if (later && channel_.thread() != nullptr) return;
+  settle([&] { return far_->is_done(); }, "the parts of an array on other nodes");
+}
+
+template <typename Ready>
+void Transfer::wait(int aggregator, const Ready& ready, const char* what) {
+  if (ready()) return;
+  const int seat = channel_.seat(aggregator);
+  settle([&] { return channel_.pool().sleep_unless(seat, ready); }, what);
+}
+
+/// Waits while the messages of other nodes are moved on, which may bring what is waited for.
+void Transfer::settle(const std::function<bool()>& done, const char* what) {
+  Group& group = channel_.group();
+  const bool drives = far_ != nullptr && channel_.thread() == nullptr;
+  group.wait(
+      [&] {
+        while (drives && far_->advance(group.transport())) {
+        }
+        return done();
+      },
+      what);
+}
+
+void Transfer::for_each_window(const std::function<void(const Window&)>& body, std::int64_t round) {
+  for (int a = 0; a < portions_.aggregators(); ++a) {
+    if (round < portions_.count(a)) body(portions_.window(a, round));
+  }
+}
+
+// ---- writing
+
+/// What is taken from a window soon after it was put there still lies in a cache.
+std::uint64_t Transfer::most_ahead(bool later) const {
+  constexpr Bytes cached = Bytes{16} << 20;
+  const auto slots = static_cast<std::uint64_t>(channel_.pool().slots());
+  const auto near = static_cast<std::uint64_t>(cached / channel_.pool().window());
+  return later ? slots : std::min(slots, near);
+}
+
+/// Whether the window, and `more` behind it, are free, and not too far ahead of storage.
+bool Transfer::may_pack(const Window& window, std::uint64_t more) const {
+  const comm::WindowPool& pool = channel_.pool();
+  const int seat = channel_.seat(window.aggregator);
+  if (!pool.is_open(seat, window.number)) return false;
+  const std::uint64_t last = window.number + more;
+  return last < ahead_ || pool.is_over(seat, last - ahead_);
+}
+
+void Transfer::write(const std::byte* base, const Sink& sink, const std::shared_ptr<Tally>& tally,
+                     bool later) {
+  ahead_ = most_ahead(later);
+  begin_far(Direction::write, nullptr);
+  for (std::int64_t round = 0; round < portions_.rounds(); ++round) {
+    for_each_window(
+        [&](const Window& window) {
+          if (channel_.is_near(window.aggregator))
+            pack(base, window);
+          else
+            capture_far(base, window);
+        },
+        round);
+    if (own_ && round < portions_.count(*own_)) queue_write(portions_.window(*own_, round), sink, tally);
+  }
+  end_far(later);
+}
+
+void Transfer::pack(const std::byte* base, const Window& window) {
+  comm::WindowPool& pool = channel_.pool();
+  const int seat = channel_.seat(window.aggregator);
+  if (mine_.meets(window)) {
+    if (!may_pack(window, 0)) {
+      // One sleep for several windows.
+      wait(
+          window.aggregator, [&] { return may_pack(window, ahead_ / 4); },
+          "free memory for arrays (TAILRACE_IO_BUFFER): storage is slower than the program's output");
+    }
+    plan_->mine.gather(base, window.begin, window.end, pool.data(seat, window.number));
+  }
+  pool.pass(seat, Lane::now, pool.me(), window.number);
+}
+
+void Transfer::capture_far(const std::byte* base, const Window& window) {
+  far_->capture(base, window);
+  // As much as TAILRACE_IO_BUFFER where a thread sends it, little where the caller does.
+  const Bytes most = channel_.thread() == nullptr ? channel_.pool().window()
+                                                  : channel_.group().service().settings().io_buffer;
+  if (far_->captured() > most)
+    settle([&] { return far_->captured() <= most; }, "other nodes to take parts of an array");
+}
+
+void Transfer::queue_write(const Window& window, const Sink& sink, const std::shared_ptr<Tally>& tally) {
+  comm::WindowPool& pool = channel_.pool();
+  const int seat = channel_.seat(window.aggregator);
+  const auto is_full = [&pool, seat, number = window.number] {
+    return pool.all_passed(seat, Lane::now, number);
+  };
+  // Without a thread this is the caller, who also has to serve the others.
+  if (channel_.group().service().pool().threads() == 0)
+    wait(window.aggregator, is_full, "the parts of an array");
+  channel_.group().service().pool().submit(
+      key_, [&pool, seat, is_full, window, sink, tally, position = portions_.position()] {
+        pool.wait(seat, is_full);
+        // What comes behind a failure is not written: the file ends where it was still right.
+        if (tally->status().is_ok()) {
+          const std::span<const std::byte> bytes(pool.data(seat, window.number),
+                                                 static_cast<std::size_t>(window.end - window.begin));
+          const Status written = sink(bytes, position + window.begin);
+          if (!written.is_ok()) tally->stop_at(window.begin, written);
+        }
+        pool.free(seat, window.number);
+      });
+}
+
+// ---- reading
+
+void Transfer::read(std::byte* base, const Source& source, const std::shared_ptr<Tally>& tally, bool later) {
+  // What another node sends comes with a call of MPI, which only a thread can make later.
+  later = later && (channel_.far_ranks().empty() || channel_.thread() != nullptr);
+  lane_ = later ? Lane::later : Lane::now;
+  begin_far(Direction::read, base);
+  executor::OrderedPool& threads = channel_.group().service().pool();
+  // Threads read ahead as far as there are windows; without them the caller loads each when it comes to it.
+  const auto ahead = threads.threads() == 0 ? 1 : static_cast<std::int64_t>(most_ahead(later));
+  std::int64_t queued = 0;
+  for (std::int64_t round = 0; round < portions_.rounds(); ++round) {
+    if (own_) {
+      for (; queued < std::min(round + ahead, portions_.count(*own_)); ++queued)
+        queue_load(portions_.window(*own_, queued), source, tally);
+    }
+    for_each_window(
+        [&](const Window& window) {
+          if (channel_.is_near(window.aggregator)) take(base, window);
+        },
+        round);
+  }
+  end_far(later);
+}
+
+void Transfer::queue_load(const Window& window, const Source& source, const std::shared_ptr<Tally>& tally) {
+  comm::WindowPool& pool = channel_.pool();
+  const int seat = channel_.seat(window.aggregator);
+  const auto is_open = [&pool, seat, number = window.number] { return pool.is_open(seat, number); };
+  if (channel_.group().service().pool().threads() == 0)
+    wait(window.aggregator, is_open, "the other ranks to take their parts of an array");
+  channel_.group().service().pool().submit(
+      key_, [&pool, seat, is_open, window, source, tally, position = portions_.position(), lane = lane_] {
+        pool.wait(seat, is_open);
+        Bytes got = 0;
+        const Bytes wanted = window.end - window.begin;
+        if (tally->end() >= window.begin) {
+          const Result<Bytes> read = source(
+              {pool.data(seat, window.number), static_cast<std::size_t>(wanted)}, position + window.begin);
+          if (read.is_ok()) got = *read;
+          if (got < wanted) tally->stop_at(window.begin + got, read.status());
+        }
+        pool.set_loaded(seat, lane, window.number, got);
+      });
+}
+
+void Transfer::take(std::byte* base, const Window& window) {
+  comm::WindowPool& pool = channel_.pool();
+  const int seat = channel_.seat(window.aggregator);
+  const bool meets = mine_.meets(window);
+  const auto is_loaded = [&pool, seat, number = window.number] { return pool.is_loaded(seat, number); };
+  const auto deliver = [&pool, seat, meets, window, base, plan = plan_, lane = lane_] {
+    if (meets) {
+      const Bytes end = window.begin + pool.loaded_bytes(seat, window.number);
+      plan->mine.scatter(base, window.begin, end, pool.data(seat, window.number));
+    }
+    pool.pass(seat, lane, pool.me(), window.number);
+  };
+  if (lane_ == Lane::later) {
+    channel_.group().service().pool().submit(channel_.key(), [&pool, seat, meets, is_loaded, deliver] {
+      if (meets) pool.wait(seat, is_loaded);
+      deliver();
+    });
+    return;
+  }
+  if (meets) wait(window.aggregator, is_loaded, "storage to read an array");
+  deliver();
+}
+
+}  // namespace tailrace::files

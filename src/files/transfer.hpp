@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <functional>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "files/array.hpp"
+#include "files/far_exchange.hpp"
+
+namespace tailrace::files {
+
+/// How far one array call got on one aggregator. Filled in by its tasks.
+class Tally {
+ public:
+  /// Storage took or gave only the bytes before `end` (counted from the array's first).
+  void stop_at(Bytes end, const Status& why);
+  [[nodiscard]] Bytes end() const;
+  [[nodiscard]] Status status() const;
+
+ private:
+  mutable std::mutex mutex_;
+  Bytes end_ = std::numeric_limits<Bytes>::max();
+  Status status_;
+};
+
+/// What an aggregator does with a window: bytes and their place in the file.
+using Sink = std::function<Status(std::span<const std::byte>, Bytes offset)>;
+using Source = std::function<Result<Bytes>(std::span<std::byte>, Bytes offset)>;
+
+/// One array on its way between the ranks' memory and a file. Every rank of the group makes the same one and
+/// goes through its windows in the same order; nobody skips a window, whatever failed.
+class Transfer {
+ public:
+  /// `key`: that of the tasks which read and write the file.
+  Transfer(Channel& channel, std::shared_ptr<const ArrayPlan> plan, Portions portions,
+           executor::OrderedPool::Key key);
+
+  /// Captures the array at `base`; on aggregators, tasks that hand it to `sink` are queued. Without `later`
+  /// no further ahead of storage than caches hold.
+  void write(const std::byte* base, const Sink& sink, const std::shared_ptr<Tally>& tally, bool later);
+  /// Delivers into the array at `base` what `source` has. With `later` by tasks, where no call of MPI is
+  /// needed for it.
+  void read(std::byte* base, const Source& source, const std::shared_ptr<Tally>& tally, bool later);
+
+ private:
+  [[nodiscard]] std::uint64_t most_ahead(bool later) const;
+  [[nodiscard]] bool may_pack(const Window& window, std::uint64_t more) const;
+  void begin_far(Direction direction, std::byte* base);
+  void end_far(bool later);
+  template <typename Ready>
+  void wait(int aggregator, const Ready& ready, const char* what);
+  void settle(const std::function<bool()>& done, const char* what);
+  void for_each_window(const std::function<void(const Window&)>& body, std::int64_t round);
+
+  void pack(const std::byte* base, const Window& window);
+  void capture_far(const std::byte* base, const Window& window);
+  void queue_write(const Window& window, const Sink& sink, const std::shared_ptr<Tally>& tally);
+  void queue_load(const Window& window, const Source& source, const std::shared_ptr<Tally>& tally);
+  void take(std::byte* base, const Window& window);
+
+  Channel& channel_;
+  std::shared_ptr<const ArrayPlan> plan_;
+  Portions portions_;
+  executor::OrderedPool::Key key_;
+  comm::WindowPool::Lane lane_ = comm::WindowPool::Lane::now;
+  Reach mine_;
+  std::optional<int> own_;            // the caller's aggregator number
+  std::uint64_t ahead_ = 0;           // windows that ranks may be ahead of storage
+  std::shared_ptr<FarExchange> far_;  // nullptr: all ranks are on one node
+};
+
+}  // namespace tailrace::files

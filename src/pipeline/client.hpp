@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/agreement.hpp"
+#include "pipeline/outlet.hpp"
+#include "pipeline/server.hpp"
+#include "pipeline/stream_client.hpp"
+
+namespace tailrace::pipeline {
+
+/// A compute rank's end of the session: its votes, its streams, and the messages that come for them. It never
+/// waits. Used by session::Session, and by sim::Rank in the simulated world.
+///
+/// An agreement is: publish fence(); vote(), and wait until take() has the verdict. If that is not OK, as it
+/// is where ranks have begun different numbers of steps: vote_steps(), wait for that verdict too, and publish
+/// what compare_steps() returns.
+class Client {
+ public:
+  Client(comm::Transport& transport, const exchange::Roster& roster, int me)
+      : transport_(transport), roster_(roster), agreements_(transport, roster.compute_transport, me) {}
+
+  [[nodiscard]] comm::Agreements& agreements() { return agreements_; }
+  /// False if the message is none that a compute rank takes. `server`: the rank's own, where it serves
+  /// itself.
+  bool on_message(const comm::Envelope& envelope, Server* server, Outlet& outlet);
+
+  void add(StreamClient& stream);
+  void remove(std::uint32_t id) { streams_.erase(id); }
+
+  /// What every lane gets where its rank comes to an agreement: steps lie before or behind it.
+  [[nodiscard]] comm::Descriptor fence();
+  [[nodiscard]] std::uint64_t vote(comm::Vote vote);
+  [[nodiscard]] std::uint64_t vote_steps();
+  /// The verdict of agreement `number`, once. While it is open, streams that others have begun are opened.
+  [[nodiscard]] std::optional<comm::Verdict> take(std::uint64_t number);
+  /// Puts streams of which ranks have begun different numbers of steps, or which not all of them close, out
+  /// of step: on every rank the same ones, with the same status.
+  [[nodiscard]] std::vector<Told> compare_steps(const comm::Verdict& verdict);
+
+  /// Counters for the report, unless the rank's own server tells them.
+  void tell_statistics(const Statistics& statistics);
+  [[nodiscard]] static comm::Descriptor farewell();
+
+ private:
+  struct StepCount {
+    std::uint32_t stream = 0;
+    std::uint32_t closing = 0;
+    std::int64_t steps = 0;
+  };
+  [[nodiscard]] std::string steps_text() const;
+  void on_verdict(Unpacker& in);
+  static Status difference(const std::string& name, const std::vector<StepCount>& counts);
+
+  comm::Transport& transport_;
+  const exchange::Roster& roster_;
+  comm::Agreements agreements_;
+  std::map<std::uint32_t, StreamClient*> streams_;
+  std::uint32_t next_stream_ = 1;
+  std::int64_t fences_ = 0;
+};
+
+}  // namespace tailrace::pipeline

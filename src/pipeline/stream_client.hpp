@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "comm/lane.hpp"
+#include "comm/transport.hpp"
+#include "exchange/roster.hpp"
+#include "layout/layout.hpp"
+#include "pipeline/messages.hpp"
+#include "pipeline/statistics.hpp"
+
+namespace tailrace::pipeline {
+
+/// A descriptor on its way into a lane.
+struct Told {
+  comm::Descriptor descriptor;
+  ByteVector bytes;
+};
+
+/// A compute rank's end of one stream: the number of each step, the errors kept for its end, the verdicts
+/// that came, and what each call returns. It never waits: its owner publishes what is to be told, and waits
+/// until what a call needs is known. Used by streams::Stream, and by sim::Stream in the simulated world.
+class StreamClient {
+ public:
+  /// One field as the servers must know it; `layout_id` is the same for fields on the same layout.
+  struct Field {
+    const codec::FieldDefinition* definition = nullptr;
+    const layout::Layout* layout = nullptr;
+    std::int64_t layout_id = 0;
+    bool in_parts = false;  // each rank knows its own indices alone
+  };
+
+  StreamClient(comm::Transport& transport, const exchange::Roster& roster, int me, std::string name)
+      : transport_(transport), roster_(roster), me_(me), name_(std::move(name)) {}
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] std::uint32_t id() const { return id_; }
+  void set_id(std::uint32_t id) { id_ = id; }
+
+  // ---- definition
+  /// Tells all servers this rank's indices of the stream's layout number `layout`.
+  void send_part(int layout, std::span<const Index> indices);
+  /// The stream is told to the servers when it is first begun, or when `open` is called because another rank
+  /// has begun it where this one did not.
+  void on_wanted(std::function<void()> open) { open_ = std::move(open); }
+  /// A server needs the definitions now.
+  void want() { wanted_ = true; }
+  void open_if_wanted();
+  [[nodiscard]] bool is_open() const { return opened_; }
+  /// Chooses the reference; compute rank 0 tells all servers. `opening` has the parts that are not the
+  /// fields'.
+  void open(Opening opening, std::span<const Field> fields);
+  [[nodiscard]] int reference() const { return reference_; }
+
+  // ---- steps
+  /// Keeps an error for the end of the step.
+  void latch(const Status& status);
+  /// True if the step's beginning is to be told.
+  [[nodiscard]] bool begin(std::int64_t lead);
+  [[nodiscard]] bool in_step() const { return in_step_; }
+  [[nodiscard]] std::int64_t lead() const { return lead_; }
+  [[nodiscard]] comm::Descriptor descriptor(comm::Descriptor::Kind kind) const;
+  /// One level of a field; counts as the next operation once it was `put`.
+  [[nodiscard]] comm::Descriptor piece(int field, Index level) const;
+  void was_put() { ++operation_; }
+  /// Closes the step; what its end tells the servers.
+  [[nodiscard]] Told end(const Counters& counters);
+  /// Whether the verdict that the end of the step returns has come, and which.
+  [[nodiscard]] bool end_is_known() const;
+  [[nodiscard]] Status end_verdict();
+  /// The step whose verdict end() waits for, for the watchdog.
+  [[nodiscard]] std::int64_t awaited_step() const { return roster_.self_served ? step_ : step_ - 1; }
+  [[nodiscard]] bool wait_is_known(bool durable) const;
+  [[nodiscard]] Status wait_verdict(bool durable);
+  void on_verdict(VerdictKind kind, std::int64_t step, const Status& status);
+
+  // ---- the end of the stream
+  /// The vote with which the stream is closed.
+  [[nodiscard]] Status closing_vote();
+  [[nodiscard]] bool is_closing() const { return closing_; }
+  /// Whether servers know of the stream, so that its end is to be told and waited for.
+  [[nodiscard]] bool must_finish() const { return steps() > 0 || told_closed_; }
+  [[nodiscard]] bool is_finished() const { return finished_.has_value(); }
+  /// What closing returns: `misuse` if there was any, or the first failure not told yet.
+  [[nodiscard]] Status close_verdict(const Status& misuse);
+
+  // ---- ranks that differ in whole steps
+  [[nodiscard]] std::int64_t steps() const { return step_ + 1; }
+  /// The ranks' steps differ, and nothing more is written: this is what every call returns from now on.
+  [[nodiscard]] const std::optional<Status>& out_of_step() const { return out_of_step_; }
+  /// Puts the stream out of step, and closes it towards the servers if they know it; what is to be told them.
+  [[nodiscard]] std::vector<Told> put_out_of_step(const Status& why, bool servers_know);
+
+  [[nodiscard]] std::int64_t durable_through() const { return durable_through_; }
+  /// The steps that failed, by number.
+  [[nodiscard]] const std::map<std::int64_t, Status>& failures() const { return durable_; }
+
+ private:
+  void choose_reference(std::span<const layout::Layout* const> layouts);
+  Status report(const Status& status);
+  Status first_unreported(std::int64_t through);
+
+  comm::Transport& transport_;
+  const exchange::Roster& roster_;
+  int me_;
+  std::string name_;
+  std::uint32_t id_ = 0;
+  std::function<void()> open_;
+  bool wanted_ = false;
+  bool opened_ = false;
+  int reference_ = 0;
+  bool in_step_ = false;
+  std::int64_t step_ = -1;  // number of the current or last step
+  std::int64_t lead_ = 0;
+  std::optional<std::int64_t> last_lead_;
+  std::int64_t operation_ = 0;
+  Status latched_;
+  std::map<std::int64_t, Status> accepted_;
+  std::map<std::int64_t, Status> durable_;  // failures only
+  std::set<std::int64_t> settled_;          // durable or failed, where an earlier step is not yet
+  std::int64_t durable_through_ = -1;
+  std::set<std::int64_t> reported_;  // steps whose failure was returned
+  std::optional<Status> finished_;
+  bool closing_ = false;
+  bool told_closed_ = false;
+  std::optional<Status> out_of_step_;
+};
+
+}  // namespace tailrace::pipeline

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <sched.h>
+
+#include <string>
+#include <vector>
+
+namespace tailrace::session {
+
+/// What one rank of a node runs, and where it may run it.
+struct RankCpus {
+  int rank = 0;  // of the world
+  bool serves = false;
+  int threads = 1;      // its main thread and those of the library
+  cpu_set_t cpus = {};  // empty if the system does not tell
+};
+
+/// The CPUs on which the calling thread may run: what the launcher, the batch system or the cgroup left it
+/// (sched_getaffinity(2)).
+cpu_set_t own_cpus();
+
+/// One line about the ranks of a node: how many CPUs they have, and, for each rank that has fewer CPUs than
+/// threads, what to do about it. The library itself binds no thread. Where a process may use more CPUs than
+/// it has busy threads, the kernel moves its workers to the idle ones, and it knows better than we which
+/// those are: the model's own threads, other jobs and SMT siblings are out of our sight.
+std::string affinity_text(const std::string& host, const std::vector<RankCpus>& node);
+
+}  // namespace tailrace::session

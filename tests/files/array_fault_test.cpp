@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
+// One rank's n-th storage call fails, for n = 1, 2, ... until none does: whatever the mode, every rank hears
+// the same of every call, somebody is told, nobody hangs, and the next session is as good as new.
+#include "files/world.hpp"
+
+using namespace tailrace;
+using namespace tailrace::files_test;
+
+namespace {
+
+constexpr Index side = 200;
+
+/// What one run of the program told this rank, call by call.
+struct Heard {
+  std::string all;
+  int failures = 0;
+  bool right = false;  // what was read back is what was written
+
+  void add(const Status& status) {
+    all += status.text() + "\n";
+    failures += !status.is_ok();
+  }
+};
+
+/// Two arrays and a line of text written, flushed and read back, whatever fails.
+Heard run_program(World& world, const std::string& path, const std::string& mode) {
+  Heard heard;
+  Result<std::unique_ptr<File>> file = world.try_to_open(path, "w+" + mode);
+  heard.add(file.status());
+  if (!file.is_ok()) return heard;
+  const layout::Layout layout = *layout::Layout::block({side, side}, size());
+  const std::vector<double> written(static_cast<std::size_t>(layout.count(rank())), rank() + 1.0);
+  std::vector<double> values = written;
+  Array array;
+  array.data = reinterpret_cast<std::byte*>(values.data());
+  array.layout = &layout;
+  const auto move = [&](Direction direction) {
+    const ArrayOutcome outcome = (*file)->move_arrays("move", {&array, 1}, direction);
+    heard.add(outcome.status);
+    heard.all += std::to_string(outcome.elements) + " elements\n";
+  };
+  move(Direction::write);
+  (*file)->tell([](std::FILE* s) { return Outcome{0, std::fputs("text", s) < 0 ? errno : 0, {}}; });
+  move(Direction::write);
+  heard.add((*file)->flush(true));
+  (*file)->ask("rewind", [](std::FILE* s) { return Outcome{std::fseek(s, 0, SEEK_SET), 0, {}}; });
+  std::fill(values.begin(), values.end(), 0.0);
+  move(Direction::read);
+  heard.add((*file)->wait());
+  heard.right = values == written;
+  heard.add((*file)->close());
+  return heard;
+}
+
+void every_call(const std::string& mode, int victim, const std::string& kind) {
+  const Scratch scratch;
+  for (int n = 1;; ++n) {
+    const std::string fault = "rank=" + std::to_string(victim) + " nth=" + std::to_string(n) + " " + kind;
+    bool struck = false;
+    Heard heard;
+    {
+      World world("parallel_threshold=0 io_buffer=64KiB aggregators=2 fault=\"" + fault + "\"");
+      heard = run_program(world, scratch.path(), mode);
+      struck = any_rank(world.struck());
+    }
+    CHECK(same_on_all_ranks(heard.all));
+    CHECK(heard.failures > 0 || heard.right);
+    if (!struck) {
+      CHECK_EQ(heard.failures, 0);
+      break;
+    }
+    // The C library reads ahead where it seeks, and does without where that fails.
+    const bool harmless = kind == "calls=read";
+    if (!CHECK(heard.failures > 0 || harmless) && rank() == 0)
+      std::fprintf(stderr, "mode \"%s\" %s: nobody was told\n", mode.c_str(), fault.c_str());
+    if (!CHECK(n < 300)) break;
+  }
+  World world("parallel_threshold=0");
+  CHECK_EQ(run_program(world, scratch.path(), mode).failures, 0);
+}
+
+}  // namespace
+
+MPI_TEST(array_fault, of_any_call_in_any_mode) {
+  for (int victim = 0; victim < size(); ++victim) {
+    for (const std::string mode : {"", "p", "s", "ps"}) every_call(mode, victim, "");
+  }
+}
+
+MPI_TEST(array_fault, of_reading_in_any_mode) {
+  for (int victim = 0; victim < std::min(size(), 2); ++victim) {
+    for (const std::string mode : {"", "p", "s", "ps"}) every_call(mode, victim, "calls=read");
+  }
+}
+
+MPI_TEST(array_fault, of_a_disk_that_stays_full) {
+  for (const std::string mode : {"", "p", "ps"}) every_call(mode, 0, "fault=enospc calls=write for=good");
+}
+
+MPI_TEST(array_fault, that_the_system_hides_changes_nothing) {
+  const Scratch scratch;
+  for (const char* kind : {"nth=1 fault=eintr for=good", "nth=1 fault=short for=good"}) {
+    for (const std::string mode : {"", "p", "ps"}) {
+      World world(std::string("parallel_threshold=0 fault=\"") + kind + "\"");
+      CHECK_EQ(run_program(world, scratch.path(), mode).failures, 0);
+    }
+  }
+}
+
+MPI_TEST_MAIN

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
+// What goes wrong with a collective file, on whichever rank, is told to all alike: the same value, the same
+// errno and the same text, and nobody waits for ever.
+#include <sys/stat.h>
+
+#include <functional>
+
+#include "files/fixture.hpp"
+
+using namespace tailrace::files_test;
+
+namespace {
+
+/// Opening fails with this errno and a text that says so, on every rank.
+void cannot_open(const char* path, const char* mode, int error, const std::string& part) {
+  errno = 0;
+  tr_file* const file = tr_fopen(path, mode);
+  const int got = errno;
+  CHECK(file == nullptr);
+  CHECK_EQ(got, error);
+  CHECK(agreed(file != nullptr ? 1 : 0, got));
+  if (!CHECK(mentions(tr_error(), part))) std::fprintf(stderr, "  \"%s\"\n", tr_error());
+  if (file != nullptr) tr_fclose(file);
+}
+
+/// A call fails with this errno on every rank.
+void fails(const std::string& what, long failure, int error, const std::function<long()>& call) {
+  errno = 0;
+  const long value = call();
+  const int got = errno;
+  if (!CHECK_EQ(value, failure) || !CHECK_EQ(got, error)) std::fprintf(stderr, "  in %s\n", what.c_str());
+  CHECK(agreed(value, got));
+}
+
+}  // namespace
+
+MPI_TEST(errors, what_cannot_be_opened_says_why_on_every_rank) {
+  const std::string directory = fresh_directory("errors");
+  const Session session;
+  cannot_open((directory + "/none").c_str(), "r", ENOENT, "working directory of the I/O rank");
+  cannot_open((directory + "/none/file").c_str(), "w", ENOENT, "none/file");
+  cannot_open(directory.c_str(), "r", EISDIR, "Is a directory");
+  cannot_open(directory.c_str(), "w", EISDIR, "Is a directory");
+  cannot_open((directory + "/f").c_str(), "q", EINVAL, "none of r, w and a");
+  cannot_open((directory + "/f").c_str(), "wpl", EINVAL, "choose one");
+  cannot_open((directory + "/f").c_str(), "wbb", EINVAL, "twice");
+  cannot_open((directory + "/f").c_str(), "", EINVAL, "empty");
+  cannot_open(nullptr, "r", EINVAL, "`path` is a null pointer");
+  cannot_open((directory + "/f").c_str(), nullptr, EINVAL, "`mode` is a null pointer");
+  CHECK(!std::filesystem::exists(directory + "/f"));
+  remove_directory(directory);
+}
+
+MPI_TEST(errors, ranks_that_open_differently_truncate_nothing) {
+  const std::string directory = fresh_directory("differ");
+  if (rank() == 0) write_file(directory + "/kept", "precious");
+  MPI_Barrier(state().comm);
+  {
+    const Session session;
+    if (size() > 1) {
+      errno = 0;
+      CHECK(tr_fopen((directory + "/kept").c_str(), rank() == size() - 1 ? "r" : "w") == nullptr);
+      CHECK_EQ(errno, EINVAL);
+      CHECK(mentions(tr_error(), "ranks disagree"));
+      CHECK(tr_fopen((directory + "/kept").c_str(), rank() == size() - 1 ? "?" : "w") == nullptr);
+      CHECK_EQ(errno, EINVAL);
+      CHECK(agreed(0, errno));
+    }
+    CHECK(contents(directory + "/kept") == "precious");
+    tr_file* const file = tr_fopen((directory + "/kept").c_str(), "r");  // nobody is out of step
+    CHECK(file != nullptr);
+    CHECK_EQ(tr_fgetc(file), 'p');
+    CHECK_EQ(tr_fclose(file), 0);
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST(errors, of_calls_are_the_same_on_every_rank) {
+  const std::string directory = fresh_directory("calls");
+  const Session session;
+  tr_file* const writes = tr_fopen((directory + "/w").c_str(), "w");
+  char text[8];
+  int number = 0;
+  fails("fgetc", EOF, EBADF, [&] { return tr_fgetc(writes); });
+  CHECK(mentions(tr_error(), "tr_fgetc(" + directory + "/w)"));
+  fails("fgets", 0, EBADF, [&] { return tr_fgets(text, sizeof text, writes) != nullptr ? 1 : 0; });
+  fails("fread", 0, EBADF, [&] { return static_cast<long>(tr_fread(text, 1, 4, writes)); });
+  fails("fscanf", EOF, EBADF, [&] { return tr_fscanf(writes, "%d", &number); });
+  CHECK_EQ(tr_ferror(writes), 1);
+  tr_clearerr(writes);
+  CHECK_EQ(tr_ferror(writes), 0);
+  fails("fseek", -1, EINVAL, [&] { return tr_fseek(writes, -1, SEEK_SET); });
+  fails("fputs", EOF, EINVAL, [&] { return tr_fputs(nullptr, writes); });
+  fails("fwrite", 0, EFAULT, [&] { return static_cast<long>(tr_fwrite(nullptr, 1, 4, writes)); });
+  fails("fsetpos", -1, EFAULT, [&] { return tr_fsetpos(writes, nullptr); });
+  CHECK_EQ(tr_fclose(writes), 0);
+
+  tr_file* const reads = tr_fopen((directory + "/w").c_str(), "r");
+  fails("fputc", EOF, EBADF, [&] { return tr_fputc('x', reads); });
+  fails("fprintf", -1, EBADF, [&] { return tr_fprintf(reads, "%d", 1); });
+  fails("fscanf", EOF, EINVAL, [&] { return tr_fscanf(reads, "%ms", text); });
+  CHECK(mentions(tr_error(), "\"%m\" is no conversion of ISO C99"));
+  fails("fread", 0, EFAULT, [&] { return static_cast<long>(tr_fread(nullptr, 1, 4, reads)); });
+  tr_clearerr(reads);
+  tr_fputs_nr("lost", reads);  // told by the next call that may
+  fails("fclose", EOF, EBADF, [&] { return tr_fclose(reads); });
+  fails("closed", EOF, EBADF, [&] { return tr_fclose(reads); });
+  fails("null", EOF, EBADF, [&] { return tr_fgetc(nullptr); });
+  CHECK(mentions(tr_error(), "tr_fgetc: not an open file"));
+  fails("remove", -1, ENOENT, [&] { return tr_remove((directory + "/none").c_str()); });
+  fails("rename", -1, ENOENT, [&] { return tr_rename((directory + "/none").c_str(), "other"); });
+  fails("remove", -1, EINVAL, [&] { return tr_remove(nullptr); });
+  remove_directory(directory);
+}
+
+MPI_TEST(errors, the_others_null_pointers_are_their_own_and_nobody_waits) {
+  const std::string directory = fresh_directory("null");
+  if (rank() == 0) write_file(directory + "/f", "abcdefgh");
+  MPI_Barrier(state().comm);
+  {
+    const Session session;
+    tr_file* const file = tr_fopen((directory + "/f").c_str(), "r");
+    char data[4] = {};
+    const bool odd = rank() == size() - 1 && size() > 1;
+    errno = 0;
+    const std::size_t got = tr_fread(odd ? nullptr : data, 1, 4, file);
+    CHECK_EQ(got, odd ? 0 : 4);
+    CHECK_EQ(errno, odd ? EFAULT : 0);
+    CHECK_EQ(tr_fgetc(file), 'e');
+    CHECK_EQ(tr_fclose(file), 0);
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST(errors, a_full_disk_is_told_by_the_call_that_meets_it) {
+  const Session session;
+  tr_file* file = tr_fopen("/dev/full", "w");
+  CHECK(file != nullptr);
+  CHECK_EQ(tr_fprintf(file, "small\n"), 6);  // still in the buffer
+  fails("fflush", EOF, ENOSPC, [&] { return tr_fflush(file); });
+  CHECK_EQ(tr_ferror(file), 1);
+  tr_fprintf_nr(file, "more\n");
+  fails("fclose", EOF, ENOSPC, [&] { return tr_fclose(file); });
+  file = tr_fopen("/dev/full", "ws");
+  for (int i = 0; i < 1000; ++i) tr_fprintf_nr(file, "line %d\n", i);
+  fails("fflush", EOF, ENOSPC, [&] { return tr_fflush(file); });
+  fails("fputc", EOF, ENOSPC, [&] {
+    tr_setbuf(file, nullptr);
+    return tr_fputc('x', file);
+  });
+  tr_fclose(file);
+}
+
+MPI_TEST(errors, outside_of_a_session_there_are_no_files) {
+  errno = 0;
+  CHECK(tr_fopen("x", "r") == nullptr);
+  CHECK(mentions(tr_error(), "tr_init comes first"));
+  CHECK(tr_stdout == nullptr);
+  CHECK_EQ(tr_printf("nothing"), -1);
+  CHECK_EQ(errno, EBADF);
+}
+
+MPI_TEST(errors, files_left_open_are_closed_and_their_failure_is_told) {
+  const std::string directory = fresh_directory("left");
+  {
+    Session session;
+    tr_file* const good = tr_fopen((directory + "/good").c_str(), "w");
+    tr_fputs_nr("kept\n", good);
+    tr_file* const bad = tr_fopen("/dev/full", "w");
+    tr_fputs_nr("lost\n", bad);
+    CHECK_EQ(session.finish(), TR_ERR_SPACE);
+    CHECK(mentions(tr_error(), "/dev/full"));
+    CHECK(agreed(0, 0));
+  }
+  CHECK(contents(directory + "/good") == "kept\n");
+  remove_directory(directory);
+}
+
+// ---- injected failures
+
+namespace {
+
+/// A life of a file. True if a call told a failure.
+bool live(const std::string& path, const char* letters, std::string& verdict) {
+  bool failed = false;
+  const auto note = [&](bool bad) {
+    const int error = errno;
+    failed = failed || bad;
+    verdict += bad ? " failed " + std::to_string(error) : " good";
+  };
+  tr_file* file = tr_fopen(path.c_str(), (std::string("w+") + letters).c_str());
+  note(file == nullptr);
+  if (file == nullptr) return true;
+  const std::string block(3'000'000, 'b');
+  note(tr_fwrite(block.data(), 1, block.size(), file) < block.size());
+  for (int i = 0; i < 100; ++i) tr_fprintf_nr(file, "line %d\n", i);
+  note(tr_fflush(file) != 0);
+  tr_rewind(file);
+  note(tr_fgetc(file) != 'b');
+  note(tr_fseek(file, 0, SEEK_END) != 0);
+  note(tr_fputs("the end\n", file) == EOF);
+  note(tr_fflush_durable(file) != 0);
+  note(tr_fclose(file) != 0);
+  file = tr_fopen(path.c_str(), (std::string("a") + letters).c_str());
+  note(file == nullptr);
+  if (file == nullptr) return true;
+  tr_fputs_nr("appended\n", file);
+  note(tr_fclose(file) != 0);
+  note(tr_rename(path.c_str(), (path + ".old").c_str()) != 0);
+  note(tr_remove((path + ".old").c_str()) != 0);
+  return failed;
+}
+
+/// The n-th storage call of the victim fails, for all n; told alike on every rank each time.
+void every_fault(int victim, const char* letters, const std::string& kind) {
+  const std::string directory = fresh_directory("fault");
+  bool ended = false;
+  for (int n = 1; n < 100 && !ended; ++n) {
+    const std::string plan =
+        "rank=" + std::to_string(victim) + " nth=" + std::to_string(n) + " calls=all " + kind;
+    bool failed = false;
+    std::string verdict;
+    {
+      const Session session("log=error fault=\"" + plan + "\"");
+      failed = live(directory + "/file", letters, verdict);
+    }
+    if (!CHECK(same_on_all_ranks(verdict))) std::fprintf(stderr, "  %s:%s\n", plan.c_str(), verdict.c_str());
+    if (victim == 0 && n == 1) CHECK(failed);  // the plan strikes at all
+    ended = !failed;
+  }
+  CHECK(ended);
+  remove_directory(directory);
+}
+
+}  // namespace
+
+MPI_TEST(errors, every_storage_failure_on_the_io_rank_is_one_verdict) {
+  every_fault(0, "", "");
+  every_fault(0, "s", "fault=enospc for=good");
+}
+
+MPI_TEST(errors, storage_failures_of_ranks_that_touch_no_storage_are_none) {
+  for (int victim = 1; victim < size(); ++victim) every_fault(victim, "", "");
+}
+
+MPI_TEST_MAIN

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
+// Many files, several communicators, and files that are no regular ones.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <vector>
+
+#include "files/fixture.hpp"
+
+using namespace tailrace::files_test;
+
+namespace {
+
+std::string numbered(const std::string& directory, int number) {
+  return directory + "/f" + std::to_string(number);
+}
+
+}  // namespace
+
+MPI_TEST(groups, thousands_of_opens_on_one_communicator) {
+  const std::string directory = fresh_directory("many");
+  {
+    const Session session;
+    for (int i = 0; i < 3000; ++i) {
+      tr_file* const file = tr_fopen(numbered(directory, i % 7).c_str(), i % 2 == 0 ? "w" : "a");
+      if (!CHECK(file != nullptr)) break;
+      tr_fprintf_nr(file, "%d\n", i);
+      if (!CHECK_EQ(tr_fclose(file), 0)) break;
+    }
+    std::vector<tr_file*> open;
+    for (int i = 0; i < 300; ++i) open.push_back(tr_fopen(numbered(directory, i).c_str(), "w+"));
+    for (int i = 0; i < 300; ++i)
+      CHECK_EQ(tr_fprintf(open[static_cast<std::size_t>(i)], "%d", i * i), std::to_string(i * i).size());
+    for (int i = 299; i >= 0; --i) {
+      tr_file* const file = open[static_cast<std::size_t>(i)];
+      tr_rewind(file);
+      int number = -1;
+      CHECK_EQ(tr_fscanf(file, "%d", &number), 1);
+      CHECK_EQ(number, i * i);
+      CHECK_EQ(tr_fclose(file), 0);
+    }
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST(groups, files_of_a_part_of_the_ranks_live_beside_those_of_all) {
+  const std::string directory = fresh_directory("parts");
+  {
+    const Session session;
+    const int color = rank() % 2;
+    MPI_Comm part = MPI_COMM_NULL;
+    MPI_Comm_split(session.compute(), color, -rank(), &part);  // the highest rank is its I/O rank
+    int place = 0;
+    MPI_Comm_rank(part, &place);
+    tr_file* const all = tr_fopen(numbered(directory, 9).c_str(), "w+");
+    tr_file* const own = tr_fopen_comm(part, numbered(directory, color).c_str(), "w+");
+    CHECK(all != nullptr && own != nullptr);
+    tr_fprintf_nr(own, "rank %d\n", rank());
+    // The parts make different numbers of calls.
+    for (int i = 0; i < 10 * (color + 1); ++i) CHECK_EQ(tr_fputc('x', own), 'x');
+    CHECK_EQ(tr_fprintf(all, "rank %d\n", rank()), 7);
+    tr_rewind(own);
+    tr_rewind(all);
+    int number = -1;
+    CHECK_EQ(tr_fscanf(own, "rank %d", &number), 1);
+    const int last = size() - 1;
+    CHECK_EQ(number, last % 2 == color ? last : last - 1);
+    CHECK_EQ(tr_fscanf(all, "rank %d", &number), 1);
+    CHECK_EQ(number, 0);
+    MPI_Comm_free(&part);  // the file keeps what it needs
+    CHECK_EQ(tr_fgetc(own), '\n');
+    CHECK_EQ(tr_fclose(own), 0);
+    CHECK_EQ(tr_fclose(all), 0);
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST(groups, communicators_come_and_go_without_a_trace) {
+  const std::string directory = fresh_directory("come");
+  {
+    const Session session;
+    // More than MPICH has contexts for, were one of them kept each time.
+    for (int i = 0; i < 1500; ++i) {
+      MPI_Comm part = MPI_COMM_NULL;
+      MPI_Comm_dup(session.compute(), &part);
+      tr_file* const file = tr_fopen_comm(part, numbered(directory, 0).c_str(), "w");
+      if (!CHECK(file != nullptr)) break;
+      if (i % 2 == 0) MPI_Comm_free(&part);
+      CHECK_EQ(tr_fclose(file), 0);
+      if (i % 2 != 0) MPI_Comm_free(&part);
+    }
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST(groups, a_communicator_that_cannot_be_used_is_refused) {
+  const Session session;
+  errno = 0;
+  CHECK(tr_fopen_comm(MPI_COMM_NULL, "x", "w") == nullptr);
+  CHECK_EQ(errno, EINVAL);
+  CHECK(mentions(tr_error(), "MPI_COMM_NULL"));
+  CHECK_EQ(tr_remove_comm(MPI_COMM_NULL, "x"), -1);
+}
+
+MPI_TEST(groups, the_standard_streams_of_another_communicator) {
+  const Session session;
+  MPI_Comm part = MPI_COMM_NULL;
+  MPI_Comm_split(session.compute(), rank() / 2, rank(), &part);
+  tr_file* const out = tr_standard_stream_comm(part, 1);
+  CHECK(out != nullptr && out != tr_stdout);
+  CHECK(out == tr_standard_stream_comm(part, 1));
+  CHECK_EQ(tr_fprintf(out, "# part of rank %03d\n", rank()), 19);
+  CHECK_EQ(tr_fclose(out), 0);
+  CHECK(tr_stdout != nullptr);
+  CHECK(tr_standard_stream_comm(part, 3) == nullptr);
+  MPI_Comm_free(&part);
+}
+
+MPI_TEST(groups, temporary_files_and_names) {
+  const Session session;
+  tr_file* const file = tr_tmpfile();
+  CHECK(file != nullptr);
+  CHECK_EQ(tr_fputs("remember", file) >= 0, true);
+  tr_rewind(file);
+  char text[20] = {};
+  CHECK(tr_fgets(text, sizeof text, file) == text);
+  CHECK_EQ(std::string(text), "remember");
+  CHECK_EQ(tr_fclose(file), 0);
+  char name[L_tmpnam];
+  CHECK(tr_tmpnam(name) == name);
+  CHECK(same_on_all_ranks(name));
+  CHECK(!std::filesystem::exists(name));
+  const char* const other = tr_tmpnam(nullptr);
+  CHECK(other != nullptr && std::string(other) != name);
+  CHECK(same_on_all_ranks(other));
+}
+
+MPI_TEST(groups, removing_and_renaming) {
+  const std::string directory = fresh_directory("names");
+  if (rank() == 0) {
+    write_file(directory + "/a", "a");
+    std::filesystem::create_directories(directory + "/empty");
+    std::filesystem::create_directories(directory + "/other");
+  }
+  MPI_Barrier(state().comm);
+  {
+    const Session session;
+    CHECK_EQ(tr_rename((directory + "/a").c_str(), (directory + "/b").c_str()), 0);
+    CHECK(contents(directory + "/b") == "a");
+    MPI_Barrier(state().comm);  // the I/O rank does not wait for the others
+    CHECK_EQ(tr_rename((directory + "/b").c_str(), (directory + "/other/c").c_str()), 0);
+    CHECK(contents(directory + "/other/c") == "a");
+    MPI_Barrier(state().comm);
+    errno = 0;
+    CHECK_EQ(tr_remove((directory + "/other").c_str()), -1);
+    CHECK_EQ(errno, ENOTEMPTY);
+    CHECK_EQ(tr_remove((directory + "/other/c").c_str()), 0);
+    CHECK_EQ(tr_remove((directory + "/empty").c_str()), 0);
+    CHECK(!std::filesystem::exists(directory + "/empty"));
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST(groups, a_pipe_works_through_the_io_rank) {
+  const std::string directory = fresh_directory("pipe");
+  const std::string path = directory + "/pipe";
+  if (rank() == 0) CHECK_EQ(::mkfifo(path.c_str(), 0600), 0);
+  MPI_Barrier(state().comm);
+  std::thread writer;
+  if (rank() == 0) writer = std::thread([&] { write_file(path, "12 34\nline\n"); });
+  {
+    const Session session;
+    tr_file* const file = tr_fopen(path.c_str(), "r");
+    int first = 0;
+    int second = 0;
+    CHECK_EQ(tr_fscanf(file, "%d %d ", &first, &second), 2);
+    CHECK_EQ(first * 100 + second, 1234);
+    errno = 0;
+    CHECK_EQ(tr_fseek(file, 0, SEEK_SET), -1);
+    CHECK_EQ(errno, ESPIPE);
+    errno = 0;
+    CHECK_EQ(tr_ftell(file), -1);
+    CHECK_EQ(errno, ESPIPE);
+    char line[16];
+    CHECK(tr_fgets(line, sizeof line, file) != nullptr && std::string(line) == "line\n");
+    CHECK_EQ(tr_fgetc(file), EOF);
+    CHECK_EQ(tr_feof(file), 1);
+    CHECK_EQ(tr_fclose(file), 0);
+  }
+  if (writer.joinable()) writer.join();
+  remove_directory(directory);
+}
+
+MPI_TEST(groups, other_programs_see_what_was_flushed) {
+  const std::string directory = fresh_directory("seen");
+  {
+    const Session session;
+    for (const char* mode : {"w", "ws"}) {
+      tr_file* const file = tr_fopen(numbered(directory, 1).c_str(), mode);
+      tr_fputs_nr("one\n", file);
+      tr_puts_nr("# to standard output");
+      CHECK_EQ(tr_fflush(file), 0);
+      CHECK(contents(numbered(directory, 1)) == "one\n");
+      MPI_Barrier(state().comm);  // the I/O rank goes on at once
+      tr_fputs_nr("two\n", file);
+      CHECK_EQ(tr_fflush(nullptr), 0);
+      CHECK(contents(numbered(directory, 1)) == "one\ntwo\n");
+      MPI_Barrier(state().comm);
+      tr_fputc_nr('3', file);
+      CHECK_EQ(tr_fflush_durable(file), 0);
+      CHECK(contents(numbered(directory, 1)) == "one\ntwo\n3");
+      CHECK_EQ(tr_fclose(file), 0);
+      MPI_Barrier(state().comm);
+    }
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST_MAIN

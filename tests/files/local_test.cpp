@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
+// Files of the local mode: each rank has its own by a pattern, nobody communicates, and a reader with another
+// layout is refused in words. Written against the public face.
+#include <tailrace.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "support/mpi_test.hpp"
+
+using namespace tailrace::mpi_test;
+
+namespace {
+
+class Session {
+ public:
+  explicit Session(const char* options = nullptr) {
+    CHECK_EQ(tr_init(state().comm, &compute_, options), TR_OK);
+  }
+  ~Session() { CHECK_EQ(tr_finalize(), TR_OK); }
+
+ private:
+  MPI_Comm compute_ = MPI_COMM_NULL;
+};
+
+/// A name of this test run, the same on all ranks.
+std::string name(const std::string& pattern) {
+  int id = ::getpid();
+  MPI_Bcast(&id, 1, MPI_INT, 0, state().comm);
+  return "local_test." + std::to_string(id) + "." + pattern;
+}
+
+tr_layout* block(tr_index rows, tr_index columns, const tr_index* halo = nullptr) {
+  const tr_index shape[] = {rows, columns};
+  tr_layout* layout = nullptr;
+  CHECK_EQ(tr_layout_block(2, shape, halo, &layout), TR_OK);
+  return layout;
+}
+
+std::vector<double> values_of(const tr_layout* layout, tr_index more = 0) {
+  tr_index count = 0;
+  CHECK_EQ(tr_layout_count(layout, &count), TR_OK);
+  std::vector<double> values(static_cast<std::size_t>(count + more));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = rank() * 1e6 + static_cast<double>(i);
+  return values;
+}
+
+std::string own_file(const std::string& before) {
+  char number[16];
+  std::snprintf(number, sizeof number, "%03d", rank());
+  return before + number;
+}
+
+}  // namespace
+
+MPI_TEST(local, files_hold_what_each_rank_owns) {
+  const Session session;
+  const std::string pattern = name("%03d");
+  const std::string mine = own_file(name(""));
+  tr_layout* layout = block(50, 70);
+  for (const char* mode : {"wl", "wbi", "wsL"}) {
+    tr_file* file = tr_fopen(pattern.c_str(), mode);
+    if (!CHECK(file != nullptr)) return;
+    std::vector<double> values = values_of(layout);
+    tr_fprintf_nr(file, "rank %d\n", rank());
+    CHECK_EQ(tr_fwrite_array(values.data(), TR_F64, layout, file), values.size());
+    CHECK_EQ(tr_fwrite_array(values.data(), TR_F64, layout, file), values.size());
+    std::fill(values.begin(), values.end(), -1.0);  // captured or written: the array may change
+    CHECK_EQ(tr_fclose(file), 0);
+    CHECK_EQ(std::filesystem::file_size(mine), 7 + 2 * values.size() * 8 + (rank() > 9 ? 1 : 0));
+    for (const char* reading : {"rl", "rbsI"}) {
+      file = tr_fopen(pattern.c_str(), reading);
+      if (!CHECK(file != nullptr)) return;
+      char line[32] = "";
+      CHECK(tr_fgets(line, sizeof line, file) == line);
+      CHECK_EQ(std::string(line), "rank " + std::to_string(rank()) + "\n");
+      std::vector<double> read(values.size(), 0);
+      std::vector<double> again(values.size(), 0);
+      CHECK_EQ(tr_fread_array(read.data(), TR_F64, layout, file), read.size());
+      CHECK_EQ(tr_fread_array(again.data(), TR_F64, layout, file), again.size());
+      CHECK_EQ(tr_fwait(file), 0);
+      CHECK(read == values_of(layout));
+      CHECK(again == values_of(layout));
+      CHECK_EQ(tr_fclose(file), 0);
+    }
+    CHECK_EQ(tr_remove_local(pattern.c_str()), 0);
+    CHECK(!std::filesystem::exists(mine));
+    CHECK(!std::filesystem::exists(mine + ".layout"));
+  }
+  CHECK_EQ(tr_remove_local(pattern.c_str()), -1);
+  CHECK_EQ(errno, ENOENT);
+  tr_layout_free(&layout);
+}
+
+MPI_TEST(local, files_are_refused_to_another_layout) {
+  const Session session;
+  const std::string pattern = name("%d");
+  tr_layout* layout = block(40, 30);
+  tr_layout* other = block(30, 40);
+  std::vector<double> values = values_of(layout);
+  tr_file* file = tr_fopen(pattern.c_str(), "wl");
+  if (!CHECK(file != nullptr)) return;
+  CHECK_EQ(tr_fwrite_array(values.data(), TR_F64, layout, file), values.size());
+  CHECK_EQ(tr_fclose(file), 0);
+  file = tr_fopen(pattern.c_str(), "rl");
+  if (!CHECK(file != nullptr)) return;
+  std::vector<double> read = values_of(other, 16);
+  CHECK_EQ(tr_fread_array(read.data(), TR_F64, other, file), 0);
+  CHECK(std::string(tr_error()).find("was written as float64 block 40,30") != std::string::npos);
+  CHECK_EQ(tr_fread_array(read.data(), TR_F32, layout, file), 0);
+  CHECK(std::string(tr_error()).find("is read as float32 block 40,30") != std::string::npos);
+  // A refusal has moved nothing.
+  std::vector<double> whole(values.size(), 0);
+  CHECK_EQ(tr_fread_array(whole.data(), TR_F64, layout, file), whole.size());
+  CHECK(whole == values_of(layout));
+  CHECK_EQ(tr_fclose(file), 0);
+  CHECK_EQ(tr_remove_local(pattern.c_str()), 0);
+  tr_layout_free(&layout);
+  tr_layout_free(&other);
+}
+
+MPI_TEST(local, calls_do_not_wait_for_other_ranks) {
+  const Session session;
+  const std::string pattern = name("%02d");
+  tr_layout* layout = block(20, 20);
+  // Ranks one after another, each with its whole file: a call that communicated would hang here.
+  for (int turn = 0; turn < size(); ++turn) {
+    MPI_Barrier(state().comm);
+    if (turn != rank()) continue;
+    tr_file* const file = tr_fopen(pattern.c_str(), "w+l");
+    if (!CHECK(file != nullptr)) continue;
+    const std::vector<double> values = values_of(layout);
+    CHECK_EQ(tr_fwrite_array(values.data(), TR_F64, layout, file), values.size());
+    CHECK_EQ(tr_fflush(file), 0);
+    CHECK_EQ(tr_ftell(file), static_cast<long>(values.size() * 8));
+    tr_rewind(file);
+    std::vector<double> read(values.size());
+    CHECK_EQ(tr_fread_array(read.data(), TR_F64, layout, file), read.size());
+    CHECK(read == values);
+    CHECK_EQ(tr_fclose(file), 0);
+  }
+  MPI_Barrier(state().comm);
+  CHECK_EQ(tr_remove_local(pattern.c_str()), 0);
+  tr_layout_free(&layout);
+}
+
+MPI_TEST(local, names_without_a_rank_are_refused) {
+  const Session session;
+  const struct {
+    const char* pattern;
+    const char* said;
+  } bad[] = {{"a%s", "only %d stands for the rank"},
+             {"a%d%d", "has the rank twice"},
+             {"a%", "has the conversion %"},
+             {"a%099d", "a width above"}};
+  for (const auto& each : bad) {
+    CHECK(tr_fopen(each.pattern, "wl") == nullptr);
+    CHECK_EQ(errno, EINVAL);
+    CHECK(std::string(tr_error()).find(each.said) != std::string::npos);
+  }
+  CHECK(tr_fopen("a", "wlp") == nullptr);
+  CHECK(std::string(tr_error()).find("choose one") != std::string::npos);
+  if (size() == 1) return;
+  CHECK(tr_fopen("plain", "wl") == nullptr);
+  CHECK(std::string(tr_error()).find("put %d") != std::string::npos);
+}
+
+MPI_TEST_MAIN

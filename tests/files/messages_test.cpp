@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
+// What the calls cost in messages, counted where they leave: between the library and MPI.
+#include "files/fixture.hpp"
+
+using namespace tailrace::files_test;
+
+namespace {
+
+std::int64_t sent = 0;
+
+}  // namespace
+
+// The library sends its messages by this call alone; collectives are counted too, in case that changes.
+extern "C" int MPI_Isend(const void* data, int count, MPI_Datatype type, int destination, int tag,
+                         MPI_Comm comm, MPI_Request* request) {
+  ++sent;
+  return PMPI_Isend(data, count, type, destination, tag, comm, request);
+}
+
+extern "C" int MPI_Bcast(void* data, int count, MPI_Datatype type, int root, MPI_Comm comm) {
+  ++sent;
+  return PMPI_Bcast(data, count, type, root, comm);
+}
+
+namespace {
+
+/// How many messages all ranks together have sent since the counter was set to 0.
+std::int64_t sent_by_all() {
+  std::int64_t total = 0;
+  MPI_Allreduce(&sent, &total, 1, MPI_INT64_T, MPI_SUM, state().comm);
+  return total;
+}
+
+}  // namespace
+
+MPI_TEST(messages, small_calls_without_result_send_none) {
+  const std::string directory = fresh_directory("messages");
+  {
+    const Session session;
+    tr_file* const file = tr_fopen((directory + "/f").c_str(), "w");
+    sent = 0;
+    for (int i = 0; i < 50'000; ++i) {
+      tr_fprintf_nr(file, "%d\n", i);
+      tr_fputc_nr('x', file);
+    }
+    tr_rewind(file);
+    tr_clearerr(file);
+    CHECK_EQ(sent_by_all(), 0);
+    CHECK_EQ(tr_fclose(file), 0);
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST(messages, a_result_costs_one_broadcast) {
+  const std::string directory = fresh_directory("messages");
+  {
+    const Session session;
+    tr_file* const file = tr_fopen((directory + "/f").c_str(), "w+");
+    sent = 0;
+    constexpr int rounds = 200;
+    for (int i = 0; i < rounds; ++i) {
+      tr_fputc('x', file);
+      tr_fprintf(file, "%d\n", i);
+      tr_fseek(file, 0, SEEK_CUR);
+      tr_ftell(file);
+      tr_feof(file);
+    }
+    // A broadcast down a tree is a message to each of the others.
+    CHECK_EQ(sent_by_all(), std::int64_t{5} * rounds * (size() - 1));
+    CHECK_EQ(tr_fclose(file), 0);
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST_MAIN

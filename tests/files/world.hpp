@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
+// What tests of collective files below the public face share: a session with its own settings, and a file
+// name.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+#include "files/file.hpp"
+#include "storage/faulty.hpp"
+#include "support/mpi_test.hpp"
+
+namespace tailrace::files_test {
+
+using namespace tailrace::mpi_test;
+using namespace tailrace::files;
+
+/// A session with its own settings, on all ranks of the test.
+class World {
+ public:
+  explicit World(const std::string& options)
+      : session_(*session::Session::create(state().comm, options.c_str(),
+                                           [](const auto&, const auto&) {
+                                             return Result<std::unique_ptr<pipeline::Ledger>>(
+                                                 Status(Code::unsupported, "no streams here"));
+                                           })),
+        service_(std::make_unique<Service>(*session_)),
+        group_(*Group::create(*service_, session_->compute())) {}
+  ~World() {
+    group_.reset();
+    service_.reset();
+    session_->leave();
+  }
+  [[nodiscard]] Group& group() { return *group_; }
+  /// Whether the session's fault plan has struck on this rank.
+  [[nodiscard]] bool struck() {
+    auto* const faulty = dynamic_cast<storage::FaultyTarget*>(&session_->target());
+    return faulty != nullptr && faulty->fired();
+  }
+
+  /// nullptr if it could not be opened, which is a failure of the test.
+  std::unique_ptr<File> open(const std::string& path, const std::string& mode) {
+    const Mode parsed = *parse_mode(mode);
+    Place place{service_.get(), parsed.local ? nullptr : group_, rank()};
+    Result<std::unique_ptr<File>> file = File::open(std::move(place), path, parsed);
+    CHECK_EQ(file.status().text(), std::string());
+    return file.is_ok() ? std::move(*file) : nullptr;
+  }
+  Result<std::unique_ptr<File>> try_to_open(const std::string& path, const std::string& mode) {
+    return File::open({service_.get(), group_, rank()}, path, *parse_mode(mode));
+  }
+
+ private:
+  std::unique_ptr<session::Session> session_;
+  std::unique_ptr<Service> service_;
+  std::shared_ptr<Group> group_;
+};
+
+inline std::string contents(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// A file name of this test run, the same on every rank; removed by the I/O rank at the end.
+class Scratch {
+ public:
+  Scratch() {
+    int id = ::getpid();
+    MPI_Bcast(&id, 1, MPI_INT, 0, state().comm);
+    path_ = "arrays_test." + std::to_string(id) + "." + std::to_string(size());
+  }
+  ~Scratch() {
+    MPI_Barrier(state().comm);
+    if (rank() == 0) std::remove(path_.c_str());
+    MPI_Barrier(state().comm);
+  }
+  [[nodiscard]] const std::string& path() const { return path_; }
+  /// On every rank, once nobody writes any more.
+  [[nodiscard]] std::string bytes() const {
+    MPI_Barrier(state().comm);
+    std::string held = contents(path_);
+    MPI_Barrier(state().comm);
+    return held;
+  }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace tailrace::files_test

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
+// Ranks whose steps differ as a whole: nobody hangs, all hear the same, and what comes afterwards is right.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "base/text.hpp"
+#include "scenario.hpp"
+
+namespace tailrace::sim {
+namespace {
+
+enum class Difference {
+  skips_one_step,
+  stops_early,       // skips all steps from one on, of all streams
+  agrees_in_a_step,  // creates a stream inside of its last step, the others after theirs
+};
+
+struct Case {
+  Difference difference = Difference::skips_one_step;
+  std::set<int> odd;  // the ranks that do so
+  std::int64_t at = 0;
+  bool creates = false;  // another stream, before all are closed
+  bool waits = false;
+  std::vector<Scenario> streams;
+  Scenario after;
+};
+
+struct Heard {
+  std::vector<Status> ends;
+  std::vector<Status> calls;                             // every vote of all ranks, in order
+  std::vector<std::map<std::int64_t, Status>> failures;  // of each stream
+};
+
+Task<> begin(Rank& rank, Stream& stream, std::int64_t step) {
+  co_await rank.compute(100'000);
+  co_await stream.begin(step * 3600);
+}
+
+Task<> put_all(Rank& rank, Stream& stream, const Scenario& scenario, std::int64_t step, Arrays& arrays) {
+  for (std::size_t i = 0; i < scenario.plan->fields.size(); ++i) {
+    const int field = static_cast<int>(i);
+    std::vector<float>& array = arrays[{step, field}];
+    array = array_of(*scenario.plan, rank.me(), field, step);
+    co_await stream.put(field, reinterpret_cast<const std::byte*>(array.data()));
+  }
+}
+
+bool takes_part(const Case& test, bool odd, std::int64_t step) {
+  if (!odd || test.difference == Difference::agrees_in_a_step) return true;
+  return test.difference == Difference::skips_one_step ? step != test.at : step < test.at;
+}
+
+/// The further stream, in which everything is right.
+Task<> go_on(Rank& rank, const Scenario& scenario, Arrays& arrays) {
+  Stream stream(rank, scenario.plan);
+  Status status = co_await stream.create();
+  EXPECT_TRUE(status.is_ok()) << status.text();
+  for (std::int64_t step = 0; step < scenario.steps; ++step) {
+    co_await begin(rank, stream, step);
+    co_await put_all(rank, stream, scenario, step, arrays);
+    status = co_await stream.end();
+    EXPECT_TRUE(status.is_ok()) << status.text();
+  }
+  status = co_await stream.close();
+  EXPECT_TRUE(status.is_ok()) << status.text();
+}
+
+Task<> differ(Rank& rank, const Case& test, std::vector<Arrays>& arrays, Heard& heard) {
+  const bool odd = test.odd.count(rank.me()) != 0;
+  std::vector<std::unique_ptr<Stream>> streams;
+  for (const Scenario& scenario : test.streams) {
+    streams.push_back(std::make_unique<Stream>(rank, scenario.plan));
+    heard.calls.push_back(co_await streams.back()->create());
+  }
+  Stream another(rank, test.after.plan);
+  bool created = !test.creates;
+  const std::int64_t steps = test.streams.front().steps;
+  for (std::int64_t step = 0; step < steps; ++step) {
+    if (!takes_part(test, odd, step)) continue;
+    for (std::size_t i = 0; i < streams.size(); ++i) {
+      co_await begin(rank, *streams[i], step);
+      const bool puts_first = test.waits;
+      if (puts_first) co_await put_all(rank, *streams[i], test.streams[i], step, arrays[i]);
+      if (odd && test.difference == Difference::agrees_in_a_step && step == steps - 1 && !created) {
+        created = true;
+        heard.calls.push_back(co_await another.create());
+      }
+      if (!puts_first) co_await put_all(rank, *streams[i], test.streams[i], step, arrays[i]);
+      heard.ends.push_back(co_await streams[i]->end());
+    }
+  }
+  if (!created) heard.calls.push_back(co_await another.create());
+  for (auto& stream : streams) {
+    if (test.waits) heard.ends.push_back(co_await stream->wait(true));
+    heard.calls.push_back(co_await stream->close());
+    heard.failures.push_back(stream->failures());
+  }
+  if (test.creates && heard.calls[streams.size()].is_ok()) heard.calls.push_back(co_await another.close());
+  co_await go_on(rank, test.after, arrays.back());
+  co_await rank.leave();
+}
+
+void expect_same(const std::vector<Status>& a, const std::vector<Status>& b, const std::string& where) {
+  ASSERT_EQ(a.size(), b.size()) << where;
+  for (std::size_t i = 0; i < a.size(); ++i) sim::expect_same(a[i], b[i], where);
+}
+
+/// All ranks hear the same of every vote; those that took the same steps also of every step.
+void expect_agreed(const Case& test, const std::vector<Heard>& heard, const std::string& where) {
+  for (std::size_t rank = 1; rank < heard.size(); ++rank) {
+    expect_same(heard[rank].calls, heard[0].calls, where);
+    for (std::size_t other = 0; other < rank; ++other) {
+      if (test.odd.count(static_cast<int>(other)) == test.odd.count(static_cast<int>(rank))) {
+        expect_same(heard[rank].ends, heard[other].ends, where);
+      }
+    }
+  }
+  if (test.difference == Difference::agrees_in_a_step) return;
+  const Status& first = heard[0].calls[test.streams.size()];
+  EXPECT_EQ(first.code(), Code::order) << where << first.text();
+  EXPECT_NE(first.text().find(cat("steps of ", test.streams.front().pattern)), std::string::npos)
+      << where << first.text();
+}
+
+void expect_no_hang(const Shape& shape, const Case& test, const std::string& where) {
+  World world(shape);
+  const auto ranks = static_cast<std::size_t>(world.ranks());
+  std::vector<std::vector<Arrays>> arrays(ranks, std::vector<Arrays>(test.streams.size() + 1));
+  std::vector<Heard> heard(ranks);
+  const Outcome outcome = world.run([&](Rank& rank) {
+    const auto me = static_cast<std::size_t>(rank.me());
+    return differ(rank, test, arrays[me], heard[me]);
+  });
+  ASSERT_TRUE(outcome.finished) << where << outcome.stuck << " servers wait:" << world.waiting_for();
+  expect_agreed(test, heard, where);
+  // From the difference on every step failed, and nothing before it.
+  std::map<std::int64_t, Status> failures;
+  for (std::int64_t step = test.at; step < test.streams.front().steps; ++step) failures[step] = Status();
+  for (const Scenario& scenario : test.streams) {
+    expect_committed(world.storage(), scenario, failures, where + scenario.pattern + ": ");
+  }
+  expect_committed(world.storage(), test.after, {}, where + "after: ");
+}
+
+Scenario random_scenario(Scheduler& dice, const std::string& pattern, int ranks) {
+  Scenario scenario;
+  scenario.pattern = pattern;
+  scenario.steps = 4;
+  scenario.variables = random_variables(dice, ranks);
+  scenario.in_parts = dice.once_in(2);
+  scenario.prepare();
+  return scenario;
+}
+
+Case random_case(Scheduler& dice, Difference difference, int ranks) {
+  Case test;
+  test.difference = difference;
+  while (test.odd.empty() || static_cast<int>(test.odd.size()) == ranks) {
+    test.odd.clear();
+    if (dice.once_in(2)) {
+      test.odd.insert(static_cast<int>(dice.random(0, ranks - 1)));
+    } else {
+      for (int rank = 0; rank < ranks; ++rank) {
+        if (dice.once_in(2)) test.odd.insert(rank);
+      }
+    }
+  }
+  test.at = dice.random(0, 3);
+  test.creates = dice.once_in(2);
+  test.waits = dice.once_in(2);
+  std::int64_t streams = difference == Difference::stops_early ? dice.random(1, 3) : 1;
+  if (difference == Difference::agrees_in_a_step) {
+    test.at = 3;
+    test.creates = true;
+  }
+  for (; streams > 0; --streams) {
+    test.streams.push_back(random_scenario(dice, cat("fc", streams, ".raw"), ranks));
+  }
+  test.after = random_scenario(dice, "after.raw", ranks);
+  return test;
+}
+
+void try_seeds(Difference difference, std::uint64_t count) {
+  for (std::uint64_t seed = 1; seed <= seeds(count); ++seed) {
+    Scheduler dice(seed * 6007 + static_cast<std::uint64_t>(difference));
+    const int ranks = static_cast<int>(dice.random(2, 6));
+    const int servers = static_cast<int>(dice.random(0, 4));
+    const Case test = random_case(dice, difference, ranks);
+    Shape shape;
+    shape.seed = seed;
+    shape.nodes = random_nodes(dice, ranks, servers);
+    shape.threads = static_cast<int>(dice.random(1, 3));
+    if (dice.once_in(3)) shape.lane = 4096;
+    std::string odd;
+    for (const int rank : test.odd) odd += cat(" ", rank);
+    expect_no_hang(shape, test,
+                   cat("seed ", seed, ", ", ranks, " ranks, ", servers, " servers, odd", odd, " at step ",
+                       test.at, test.creates ? ", creates" : "", test.waits ? ", waits" : "", ": "));
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(sim_fence, ranks_that_skip_one_step_hang_nobody) { try_seeds(Difference::skips_one_step, 200); }
+
+TEST(sim_fence, ranks_that_stop_early_in_all_streams_hang_nobody) { try_seeds(Difference::stops_early, 200); }
+
+TEST(sim_fence, ranks_that_agree_inside_of_a_step_hang_nobody) {
+  try_seeds(Difference::agrees_in_a_step, 150);
+}
+
+}  // namespace
+}  // namespace tailrace::sim

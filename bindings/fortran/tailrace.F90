@@ -26,7 +26,8 @@
 
 module tailrace
   use, intrinsic :: iso_c_binding
-  use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64, error_unit
+  use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64, &
+    error_unit, iostat_end
 #ifndef TAILRACE_NO_MPI_F08
   use mpi_f08, only: MPI_Comm
 #endif
@@ -53,9 +54,10 @@ module tailrace
   integer, parameter :: fint = c_int
 #endif
   integer, parameter :: max_dims = 7
+  integer, parameter :: message_length = 256
 
   public :: tr_init, tr_finalize, tr_error, tr_version, tr_log, tr_progress
-  public :: tr_layout, tr_stream, tr_levels, tr_owner
+  public :: tr_layout, tr_stream, tr_levels, tr_owner, tr_file, tr_section
   public :: tr_hybrid, tr_pressure, tr_height, tr_surface
 
   !> Who owns which elements of a global array. A plain value; copies mean the same layout; `free` ends all.
@@ -128,6 +130,8 @@ module tailrace
 #undef TR_TAG
   end type
 
+#include "parts/files_types.inc"
+
   interface tr_init
 #ifndef TAILRACE_NO_MPI_F08
     module procedure init_f08
@@ -135,6 +139,9 @@ module tailrace
     module procedure init_i4, init_i8
   end interface
 
+  interface tr_section
+    module procedure section_i4, section_i8
+  end interface
   interface tr_levels
     module procedure levels_plain, levels_one, levels_i4, levels_i8, levels_f32, levels_f64
   end interface
@@ -173,6 +180,7 @@ module tailrace
   character(:), allocatable, save :: complaint, last_complaint
 
 #include "parts/c_interface.inc"
+#include "parts/files_interface.inc"
 
 contains
 
@@ -438,6 +446,11 @@ contains
 #define TR_CODE TR_C128
 #define TR_BYTES 16_int64
 #include "parts/put_kind.inc"
+
+  ! ---- files ---------------------------------------------------------------------------------------------
+
+#include "parts/files.inc"
+#include "parts/text_files.inc"
 
   ! ---- levels --------------------------------------------------------------------------------------------
 

@@ -9,8 +9,10 @@
       integer world, model, ierr, code, rank, ranks, i, j
       integer extents(2), halo(2), lower(2), upper(2)
       integer first, last
-      integer*8 layout, stream
+      integer*8 layout, stream, file
+      integer back(2)
       double precision field(nx, ny), whole(nx, ny)
+      double precision whole2(nx, ny)
       character*40 name
       character*200 text
       data extents /nx, ny/, halo /0, 0/
@@ -42,6 +44,22 @@
       if (ierr .ne. TR_OK) goto 900
       call TRF_STREAM_DEFINE(stream, 't', layout, TR_F64, ' ', ierr)
       if (ierr .ne. TR_OK) goto 900
+      call TRF_FILE_OPEN(name(1:10)//'.unf', 'sequential', 'readwrite',
+     &  'replace', 'big_endian', ' ', file, ierr)
+      if (ierr .ne. 0) goto 900
+      call TRF_FILE_BEGIN_WRITE(file, ierr)
+      call TRF_FILE_WRITE_SAME(file, extents, TR_I32, 2, ierr)
+      call TRF_FILE_WRITE(file, field, TR_F64, layout, ierr)
+      call TRF_FILE_END(file, ierr)
+      if (ierr .ne. 0) goto 900
+      call TRF_FILE_REWIND(file, ierr)
+      call TRF_FILE_READ_SAME(file, back, TR_I32, 2, ierr)
+      if (ierr .ne. 0) goto 900
+      if (back(1) .ne. nx .or. back(2) .ne. ny) code = 1
+      call TRF_FILE_READ_SAME(file, back, TR_I32, 2, ierr)
+      if (ierr .ge. 0) code = 1
+      call TRF_FILE_CLOSE(file, ierr)
+      if (ierr .ne. 0) goto 900
       call TRF_LAYOUT_FREE(layout, ierr)
       call TRF_STREAM_BEGIN(stream, 3600, ierr)
       call TRF_STREAM_PUT(stream, 't', field, ierr)
@@ -56,11 +74,16 @@
      &  recl=8*nx*ny, status='old')
       read (21, rec=1) whole
       close (21, status='delete')
+      open (unit=23, file=name(1:10)//'.unf', form='unformatted',
+     &  status='old', convert='big_endian')
+      read (23) back, whole2
+      close (23, status='delete')
       open (unit=22, file=name(1:14)//'.idx', status='old')
       close (22, status='delete')
       do 40 j = 1, ny
         do 30 i = 1, nx
           if (whole(i, j) .ne. 100*j + i) code = 1
+          if (whole2(i, j) .ne. 100*j + i) code = 1
    30   continue
    40 continue
       if (code .ne. 0) print *, 'the file differs from the field'

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""What every bench needs: starting programs under the launcher of a build, figures with their bounds, table and JSON."""
+"""What every bench needs: its options, starting programs under the launcher of a build, figures with their bounds, table
+and JSON."""
+import argparse
 import json
 import os
 import platform
@@ -8,7 +10,11 @@ import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
+
+MIB = 1 << 20
 
 
 class Failure(Exception):
@@ -99,19 +105,26 @@ class Launcher:
         self.name = ("Open MPI " if self.openmpi else "MPICH ") + (number.group() if number else "")
         self.yielding = next(iter(sorted(self.build.rglob("libtailrace_mpich_yield.so"))), None)
 
-    def program(self, name):
-        path = self.build / "bench" / name
-        if not path.exists():
-            raise Failure(f"{path} does not exist: was it left out for want of ecCodes?")
-        return str(path)
+    def find(self, name):
+        """The path of a program of this build, or None if it was left out."""
+        return next((str(path) for path in (self.build / "bench" / name, self.build / "bench/files" / name,
+                                            self.build / "bin" / name) if path.exists()), None)
 
-    def start(self, ranks, program, arguments, settings):
+    def program(self, name):
+        path = self.find(name)
+        if path is None:
+            raise Failure(f"{self.build} holds no {name}: which library did the configuration not find?")
+        return path
+
+    def start(self, ranks, program, arguments, settings, environment=None):
+        """`settings` are the library's, `environment` is anybody's else."""
         command = [self.mpiexec]
         if self.openmpi:
             # The programs bind themselves: one launcher's words for it differ from the other's.
             command += ["--oversubscribe", "--bind-to", "none"]
         command += ["-n", str(ranks), self.program(program), *map(str, arguments)]
-        environment = {key: value for key, value in os.environ.items() if not key.startswith("TAILRACE_")}
+        inherited = {key: value for key, value in os.environ.items() if not key.startswith("TAILRACE_")}
+        environment = dict(inherited, **(environment or {}))
         environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                            OMPI_MCA_mpi_yield_when_idle="1")
         if not self.openmpi and self.yielding:
@@ -119,19 +132,70 @@ class Launcher:
         environment.update({f"TAILRACE_{key.upper()}": str(value) for key, value in settings.items()})
         return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
 
-    def run(self, ranks, program, arguments, settings, watch=None):
+    def run(self, ranks, program, arguments, settings, watch=None, environment=None, timeout=600):
         """Runs to the end; the JSON that the program printed. `watch(process)` is called over and over meanwhile."""
-        process = self.start(ranks, program, arguments, settings)
+        process = self.start(ranks, program, arguments, settings, environment)
         try:
             while watch and process.poll() is None:
                 watch(process)
-            output = process.communicate(timeout=600)[0]
+            output = process.communicate(timeout=timeout)[0]
         except BaseException:
             process.terminate()
             raise
         if process.returncode != 0:
             raise Failure(f"{program} {' '.join(map(str, arguments))}: exit code {process.returncode}")
         return json.loads(output)
+
+
+# ---- a bench -------------------------------------------------------------------------------------------------
+
+def bench_parser(doc, groups, quick, large):
+    """The options that all benches have; `quick` and `large` say what those sizes are."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=Path, required=True, help="build directory that holds the programs")
+    parser.add_argument("--quick", action="store_true", help=quick)
+    parser.add_argument("--large", action="store_true", help=large)
+    parser.add_argument("--only", choices=groups, action="append", help="one group of figures; may be repeated")
+    parser.add_argument("--json", type=Path, help="write all figures there")
+    parser.add_argument("--out", type=Path, help="directory for the files that are written (default: the system's for "
+                        "temporary files)")
+    return parser
+
+
+class Bench:
+    """A method for each group of figures, and what they share: the launcher, a directory, the figures so far."""
+
+    def __init__(self, args):
+        self.args, self.launcher = args, Launcher(args.build)
+        self.work = Path(tempfile.mkdtemp(prefix="tailrace-bench-", dir=args.out))
+        self.figures = []
+
+    def clean(self):
+        shutil.rmtree(self.work, ignore_errors=True)
+
+    def show(self, title, figures):
+        print_figures(title, figures)
+        self.figures += figures
+
+    def measure(self, name, groups):
+        """Runs the groups, prints which bounds were kept, and returns the exit code."""
+        begin = time.monotonic()
+        about = machine(self.launcher, self.work)
+        say(", ".join(f"{key} {value}" for key, value in about.items()))
+        try:
+            for group in self.args.only or groups:
+                getattr(self, group)()
+        finally:
+            self.clean()
+        about["load_after"] = os.getloadavg()[0]
+        bounded = [figure for figure in self.figures if figure.bound is not None]
+        missed = [figure.name for figure in bounded if not figure.ok]
+        say(f"\n{len(bounded) - len(missed)} of {len(bounded)} bounds kept in {time.monotonic() - begin:.0f} s; load "
+            f"{about['load_before']:.1f} before, {about['load_after']:.1f} after"
+            + (f"\nmissed: {', '.join(missed)}" if missed else ""))
+        if self.args.json:
+            write_json(self.args.json, name, about, self.figures)
+        return 1 if missed else 0
 
 
 def ranks_below(process, program):

@@ -11,7 +11,6 @@
 and the highest; the exit code is 1 if a bound was missed. On a machine that others use at the same time wall clock ratios
 mean little: the load is printed.
 """
-import argparse
 import json
 import math
 import os
@@ -25,10 +24,9 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from _bench import (Failure, Figure, Launcher, machine, print_figures, proportional_memory,  # noqa: E402
-                    ranks_below, run_main, say, write_json)
+from _bench import (MIB, Bench, Failure, Figure, bench_parser, proportional_memory, ranks_below,  # noqa: E402
+                    run_main, say)
 
-MIB = 1 << 20
 RATE = 50e6                       # bytes a second of the slowed disk
 CAPTURE_BOUND, CAPTURE_AIM = 1.25, 1.05
 TOTAL_BOUND = BESIDE_BOUND = 1.05
@@ -69,24 +67,18 @@ class Size:
         return result
 
 
-class Bench:
+class StreamsBench(Bench):
     def __init__(self, args):
-        self.args, self.launcher = args, Launcher(args.build)
+        super().__init__(args)
         self.size = Size(args)
         self.slowed = Size(args, levels=12 if args.quick else 40)   # what goes to the slowed disk
-        self.work = Path(tempfile.mkdtemp(prefix="tailrace-bench-", dir=args.out))
         self.fast = self.work
         if os.path.isdir("/dev/shm") and shutil.disk_usage("/dev/shm").free > 4096 * MIB:
             self.fast = Path(tempfile.mkdtemp(prefix="tailrace-bench-", dir="/dev/shm"))
-        self.figures = []
 
     def clean(self):
-        for directory in {self.work, self.fast}:
-            shutil.rmtree(directory, ignore_errors=True)
-
-    def show(self, title, figures):
-        print_figures(title, figures)
-        self.figures += figures
+        super().clean()
+        shutil.rmtree(self.fast, ignore_errors=True)
 
     def model(self, ranks, settings, watch=None, **options):
         """One run of the model; its measured steps without the first, and the library's report."""
@@ -294,38 +286,10 @@ class Bench:
 GROUPS = ("blocked", "beside", "rate", "memory")
 
 
-def parse_arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=Path, required=True, help="build directory that holds the programs")
-    parser.add_argument("--quick", action="store_true", help="small sizes: under a minute")
-    parser.add_argument("--large", action="store_true", help="four fields a step, longer runs")
-    parser.add_argument("--only", choices=GROUPS, action="append", help="one group of figures; may be repeated")
-    parser.add_argument("--json", type=Path, help="write all figures there")
-    parser.add_argument("--out", type=Path, help="directory for the files that are written (default: the system's for "
-                        "temporary files)")
-    return parser.parse_args()
-
-
 def main():
-    args = parse_arguments()
-    begin = time.monotonic()
-    bench = Bench(args)
-    about = machine(bench.launcher, bench.work)
-    say(", ".join(f"{key} {value}" for key, value in about.items()))
-    try:
-        for group in args.only or GROUPS:
-            getattr(bench, group)()
-    finally:
-        bench.clean()
-    about["load_after"] = os.getloadavg()[0]
-    bounded = [figure for figure in bench.figures if figure.bound is not None]
-    missed = [figure.name for figure in bounded if not figure.ok]
-    say(f"\n{len(bounded) - len(missed)} of {len(bounded)} bounds kept in {time.monotonic() - begin:.0f} s; load "
-        f"{about['load_before']:.1f} before, {about['load_after']:.1f} after"
-        + (f"\nmissed: {', '.join(missed)}" if missed else ""))
-    if args.json:
-        write_json(args.json, "streams", about, bench.figures)
-    return 1 if missed else 0
+    args = bench_parser(__doc__, GROUPS, quick="small sizes: under a minute",
+                        large="four fields a step, longer runs").parse_args()
+    return StreamsBench(args).measure("streams", GROUPS)
 
 
 if __name__ == "__main__":

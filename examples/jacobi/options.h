@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
+/* The command line of the Jacobi iteration. */
+#ifndef JACOBI_OPTIONS_H
+#define JACOBI_OPTIONS_H
+
+/* How the array is saved. */
+struct mode {
+  const char* name;
+  const char* letters; /* beside w or r in the open call */
+  int is_local;        /* each rank has a file of its own */
+  int is_async;        /* a save goes on while the next iterations are computed */
+};
+
+struct options {
+  long size, iterations, save_every;
+  const struct mode* mode;
+  const char *out, *progress;
+  int keep, verify, json;
+};
+
+/* Every rank reads the same command line; `talks` is non-zero on the one that prints. Returns -1 if the
+ * program should go on, otherwise its exit status. */
+int read_options(int count, char** words, int talks, struct options* chosen);
+
+#endif

@@ -301,7 +301,10 @@ bool Server::scan_lane(int c, LaneCursor& lane) {
     return false;
   }
   Stream& stream = found->second;
-  if (stream.root && c == stream.server->opening().reference) on_reference(stream, *descriptor);
+  if (stream.root && c == stream.server->opening().reference && lane.number() >= stream.reference_at) {
+    on_reference(stream, *descriptor);
+    stream.reference_at = lane.number() + 1;
+  }
   return stream.server->on_descriptor(c, *descriptor);
 }
 

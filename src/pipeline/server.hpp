@@ -44,6 +44,9 @@ class Server {
   struct Stream {
     std::unique_ptr<StreamServer> server;
     std::unique_ptr<StreamRoot> root;
+    /// Descriptors of the reference's lane before this one are in the put order, though the lane itself may
+    /// still wait before one of them.
+    std::uint64_t reference_at = 0;
     std::vector<SequenceEntry> fresh;  // not sent yet
   };
 

@@ -186,7 +186,8 @@ TR_API int tr_fsetpos(tr_file* file, const tr_fpos* position);
 /* Collective. ISO C99 7.19.9.2, .4. 0 or the position; -1 with errno, which is ESPIPE for what has none. */
 TR_API int tr_fseek(tr_file* file, long offset, int whence);
 TR_API long tr_ftell(tr_file* file);
-/* Local. ISO C99 7.19.9.5, and tr_fseek without result. */
+/* Local. ISO C99 7.19.9.5, and tr_fseek without result. Collective in files opened with p and s while array
+ * calls on them are not over, for which they then wait: what is written next has to come after those. */
 TR_API void tr_rewind(tr_file* file);
 TR_API void tr_fseek_nr(tr_file* file, long offset, int whence);
 

@@ -147,7 +147,8 @@ files::Outcome ask(files::Group& group, const std::string& call,
                    const std::function<files::Outcome()>& operation) {
   const int before = errno;
   errno = 0;
-  files::Outcome outcome = group.share(group.is_io_rank() ? operation() : files::Outcome(), call);
+  files::Outcome outcome =
+      group.share(group.is_io_rank() ? files::attempted(operation) : files::Outcome(), call);
   take_away(outcome, call, before);
   return outcome;
 }

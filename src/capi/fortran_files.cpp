@@ -210,6 +210,8 @@ Status move_to_memory(Group& group, const Array& array, std::byte* whole, Direct
                       const Status& mine) {
   const Result<files::Channel*> channel = group.channel();
   TR_TRY(channel.status());
+  const Result<files::Ring*> ring = (*channel)->ring(false);
+  TR_TRY(ring.status());
   const auto plan = guarded([&] { return files::make_plan(array, group.rank(), direction); });
   const std::string call =
       cat("a formatted ", direction == Direction::write ? "write" : "read", "(", array.text(), ")");
@@ -217,13 +219,14 @@ Status move_to_memory(Group& group, const Array& array, std::byte* whole, Direct
   TR_TRY(group.agree({planned, call, {}}).status);
   const auto key = group.service().new_key();
   const auto tally = std::make_shared<files::Tally>();
-  files::Transfer transfer(**channel, *plan, (*channel)->deal_out(0, (*plan)->bytes(), false), key);
+  files::Transfer transfer(**channel, *(*ring)->pool, *plan,
+                           (*channel)->deal_out(**ring, 0, (*plan)->bytes(), false), key);
   if (direction == Direction::write) {
     const files::Sink sink = [whole](std::span<const std::byte> bytes, Bytes at) {
       std::memcpy(whole + at, bytes.data(), bytes.size());
       return Status();
     };
-    transfer.write(array.data, sink, tally, false);
+    transfer.write(array.data, sink, tally);
   } else {
     const files::Source source = [whole](std::span<std::byte> bytes, Bytes at) -> Result<Bytes> {
       std::memcpy(bytes.data(), whole + at, bytes.size());

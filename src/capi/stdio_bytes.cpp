@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 // Characters and lines (ISO C99 7.19.7) and blocks (7.19.8).
+#include <algorithm>
 #include <cerrno>
 
 #include "capi/arrays.hpp"
@@ -19,6 +20,11 @@ const char* const null_data = "`data` is a null pointer";
 int ask_for_int(tr_file* handle, const char* call, const File::Operation& operation) {
   File* const file = file_of(handle, call);
   return file == nullptr ? EOF : static_cast<int>(ask(*file, call, operation).value);
+}
+
+/// Of elements; what failed as a whole has moved none.
+std::size_t count_of(const Outcome& outcome) {
+  return static_cast<std::size_t>(std::max<std::int64_t>(outcome.value, 0));
 }
 
 int get_character(tr_file* handle, const char* call) {
@@ -119,7 +125,7 @@ char* tr_fgets(char* text, int size, tr_file* handle) {
   if (file == nullptr) return nullptr;
   const Outcome outcome = ask(
       *file, "tr_fgets", [&](std::FILE* stream) { return get_line(text, size, is_shared(*file), stream); });
-  return take_data(*file, outcome, text, "tr_fgets", null_text) && outcome.value != 0 ? text : nullptr;
+  return take_data(*file, outcome, text, "tr_fgets", null_text) && outcome.value > 0 ? text : nullptr;
 }
 
 int tr_ungetc(int character, tr_file* file) {
@@ -158,7 +164,7 @@ size_t tr_fread(void* data, size_t size, size_t count, tr_file* handle) {
   const Outcome outcome = ask(*file, "tr_fread", [&](std::FILE* stream) {
     return get_elements(data, size, count, is_shared(*file), stream);
   });
-  return take_data(*file, outcome, data, "tr_fread", null_data) ? static_cast<size_t>(outcome.value) : 0;
+  return take_data(*file, outcome, data, "tr_fread", null_data) ? count_of(outcome) : 0;
 }
 
 size_t tr_fwrite(const void* data, size_t size, size_t count, tr_file* handle) {
@@ -166,12 +172,12 @@ size_t tr_fwrite(const void* data, size_t size, size_t count, tr_file* handle) {
     return *items;
   File* const file = file_of(handle, "tr_fwrite");
   if (file == nullptr) return 0;
-  return static_cast<size_t>(ask(*file, "tr_fwrite", [&](std::FILE* stream) {
-                               if (size == 0 || count == 0) return Outcome();
-                               if (data == nullptr) return refused(0, EFAULT, null_data);
-                               const std::size_t written = std::fwrite(data, size, count, stream);
-                               return outcome_of(static_cast<std::int64_t>(written), written < count);
-                             }).value);
+  return count_of(ask(*file, "tr_fwrite", [&](std::FILE* stream) {
+    if (size == 0 || count == 0) return Outcome();
+    if (data == nullptr) return refused(0, EFAULT, null_data);
+    const std::size_t written = std::fwrite(data, size, count, stream);
+    return outcome_of(static_cast<std::int64_t>(written), written < count);
+  }));
 }
 
 void tr_fputc_nr(int character, tr_file* file) { tell_character(file, "tr_fputc_nr", character); }

@@ -265,6 +265,8 @@ Status NodeMemory::map(int descriptor, int rank, bool huge_pages) {
   return {};
 }
 
+void NodeMemory::map_all() { ::madvise(base_, static_cast<std::size_t>(size()), MADV_POPULATE_WRITE); }
+
 Bytes NodeMemory::huge_bytes() const {
   std::ifstream smaps("/proc/self/smaps");
   const auto from = reinterpret_cast<std::uintptr_t>(base_);

@@ -28,6 +28,8 @@ class NodeMemory {
   [[nodiscard]] std::byte* part(int node_rank) const {
     return base_ + offsets_[static_cast<std::size_t>(node_rank)];
   }
+  /// Local. Maps the parts of all ranks, which these have allocated: a first access would take long.
+  void map_all();
   [[nodiscard]] Bytes size() const { return offsets_.back(); }
   /// Of it, what this process has mapped in huge pages: those of its own part that the kernel granted. Slow.
   [[nodiscard]] Bytes huge_bytes() const;

@@ -29,6 +29,7 @@ Result<std::unique_ptr<WindowPool>> WindowPool::create(MPI_Comm node, int aggreg
   Result<std::unique_ptr<NodeMemory>> memory = NodeMemory::create(node, parts, huge_pages);
   TR_TRY(memory.status());
   pool->memory_ = std::move(*memory);
+  pool->memory_->map_all();  // every rank writes to the windows of each aggregator
   if (pool->me_ < aggregators) {
     new (&pool->board(pool->me_)) Board();
     for (int s = 0; s < slots; ++s) {

@@ -25,6 +25,7 @@ void OrderedPool::submit(Key key, Task task) {
     const std::lock_guard lock(mutex_);
     if (is_able()) {
       lanes_[key].tasks.emplace_back(submitted_++, std::move(task));
+      if (holds_ > 0) return;
       if (runnable() > idle_) start_thread();
       work_.notify_one();
       return;
@@ -32,6 +33,18 @@ void OrderedPool::submit(Key key, Task task) {
   }
   const DefaultFloatingPoint guard;
   task();
+}
+
+void OrderedPool::hold() {
+  const std::lock_guard lock(mutex_);
+  ++holds_;
+}
+
+void OrderedPool::release() {
+  const std::lock_guard lock(mutex_);
+  if (--holds_ > 0) return;
+  for (int waiting = runnable() - idle_; waiting > 0 && start_thread(); --waiting) continue;
+  work_.notify_all();
 }
 
 /// Whether there is a thread, or can be.
@@ -71,6 +84,7 @@ bool OrderedPool::is_idle() const {
 
 std::map<OrderedPool::Key, OrderedPool::Lane>::iterator OrderedPool::first_runnable() {
   auto first = lanes_.end();
+  if (holds_ > 0 && !stopping_) return first;
   for (auto lane = lanes_.begin(); lane != lanes_.end(); ++lane) {
     if (lane->second.running || lane->second.tasks.empty()) continue;
     if (first == lanes_.end() || lane->second.tasks.front().first < first->second.tasks.front().first)

@@ -28,6 +28,20 @@ class OrderedPool {
   OrderedPool(const OrderedPool&) = delete;
   OrderedPool& operator=(const OrderedPool&) = delete;
 
+  /// While one exists no task begins; those that run go on. For the moments in which the submitting thread
+  /// has something short to do that it is waited for, and would lose its core to the tasks it submits. It
+  /// must not wait for a task meanwhile.
+  class Hold {
+   public:
+    explicit Hold(OrderedPool& pool) : pool_(pool) { pool_.hold(); }
+    ~Hold() { pool_.release(); }
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+
+   private:
+    OrderedPool& pool_;
+  };
+
   [[nodiscard]] int threads() const { return most_; }
   void submit(Key key, Task task);
   /// Nothing of `key` is queued or running.
@@ -39,6 +53,8 @@ class OrderedPool {
     std::deque<std::pair<std::uint64_t, Task>> tasks;  // with their submission numbers
     bool running = false;
   };
+  void hold();
+  void release();
   bool is_able();
   bool start_thread();
   void run();
@@ -51,6 +67,7 @@ class OrderedPool {
   std::map<Key, Lane> lanes_;
   std::uint64_t submitted_ = 0;
   int idle_ = 0;
+  int holds_ = 0;
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };

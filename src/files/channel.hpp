@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <array>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "comm/window_pool.hpp"
@@ -11,6 +13,12 @@
 namespace tailrace::files {
 
 class ExchangeThread;
+
+/// The windows through which array calls go, of each aggregator.
+struct Ring {
+  std::unique_ptr<comm::WindowPool> pool;
+  std::vector<std::uint64_t> numbers;  // of the next window
+};
 
 /// The way of a group's arrays to its files and back: which ranks are aggregators, and the windows of those
 /// on the caller's node. Aggregator 0 is the I/O rank. Array calls take window numbers in the order of the
@@ -24,12 +32,13 @@ class Channel {
   Channel& operator=(const Channel&) = delete;
 
   [[nodiscard]] Group& group() { return group_; }
-  [[nodiscard]] comm::WindowPool& pool() { return *pool_; }
+  /// Collective when it is first called with that value. Calls that wait for storage have a few windows,
+  /// which stay in a cache; asynchronous ones the rest of TAILRACE_IO_BUFFER.
+  Result<Ring*> ring(bool async);
   [[nodiscard]] int aggregators() const { return static_cast<int>(ranks_.size()); }
   [[nodiscard]] int rank_of(int aggregator) const { return ranks_[static_cast<std::size_t>(aggregator)]; }
-  [[nodiscard]] bool is_mine(int aggregator) const { return rank_of(aggregator) == group_.rank(); }
-  /// Whether the caller aggregates at all.
-  [[nodiscard]] bool aggregates() const;
+  /// The caller's number among the first `count` of them, if it is one.
+  [[nodiscard]] std::optional<int> own(int count) const;
   [[nodiscard]] bool is_near(int aggregator) const { return node_of(rank_of(aggregator)) == my_node(); }
   /// The aggregator's number on its node, by which the pool knows it.
   [[nodiscard]] int seat(int aggregator) const { return seats_[static_cast<std::size_t>(aggregator)]; }
@@ -45,7 +54,7 @@ class Channel {
   [[nodiscard]] executor::OrderedPool::Key key() const { return key_; }
 
   /// The windows of the next array call: through all aggregators, or through the I/O rank alone.
-  [[nodiscard]] Portions deal_out(Bytes position, Bytes bytes, bool parallel);
+  [[nodiscard]] Portions deal_out(Ring& ring, Bytes position, Bytes bytes, bool parallel) const;
 
  private:
   explicit Channel(Group& group);
@@ -56,12 +65,11 @@ class Channel {
 
   Group& group_;
   executor::OrderedPool::Key key_;
-  std::unique_ptr<comm::WindowPool> pool_;
+  std::array<Ring, 2> rings_;
   std::unique_ptr<ExchangeThread> thread_;
   std::vector<int> ranks_;  // of the aggregators
   std::vector<int> seats_;
   std::vector<int> far_ranks_;
-  std::vector<std::uint64_t> numbers_;
 };
 
 }  // namespace tailrace::files

@@ -91,8 +91,9 @@ bool is_special(const std::string& path) {
   return ::stat(path.c_str(), &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
 }
 
-Result<storage::OpenMode> how_to_open(storage::Target& target, const std::string& path, const Mode& mode) {
-  if (mode.access == Mode::Access::write) return storage::OpenMode::create;
+Result<storage::OpenMode> how_to_open(storage::Target& target, const std::string& path, const Mode& mode,
+                                      bool may_be_uncut) {
+  if (mode.access == Mode::Access::write && !may_be_uncut) return storage::OpenMode::create;
   if (mode.access == Mode::Access::read)
     return mode.update ? storage::OpenMode::existing : storage::OpenMode::read;
   const Result<bool> exists = target.exists(path);
@@ -102,18 +103,20 @@ Result<storage::OpenMode> how_to_open(storage::Target& target, const std::string
 
 }  // namespace
 
-Result<CStream> open_stream(storage::Target& target, const std::string& path, const Mode& mode) {
+Result<CStream> open_stream(storage::Target& target, const std::string& path, const Mode& mode,
+                            bool may_be_uncut) {
   CStream opened;
   if (is_special(path)) {
     opened.stream = std::fopen(path.c_str(), mode.for_libc().c_str());
     if (opened.stream == nullptr) return io_error("open", path, errno);
     return opened;
   }
-  const Result<storage::OpenMode> how = how_to_open(target, path, mode);
+  const Result<storage::OpenMode> how = how_to_open(target, path, mode, may_be_uncut);
   TR_TRY(how.status());
   Result<std::unique_ptr<storage::File>> file = target.open(path, *how);
   TR_TRY(file.status());
   opened.file = std::move(*file);
+  opened.is_uncut = mode.access == Mode::Access::write && *how == storage::OpenMode::existing;
   Bytes position = 0;
   if (mode.access == Mode::Access::append) {
     opened.least_end = std::make_shared<std::atomic<Bytes>>(0);

@@ -18,9 +18,14 @@ struct CStream {
   std::shared_ptr<storage::File> file;  // nullptr: not ours, and without positions
   /// Where the file ends at least, for streams that append: others may be writing up to there.
   std::shared_ptr<std::atomic<Bytes>> least_end;
+  /// What the file held before is still there: it has to be cut to nothing before anything is written.
+  bool is_uncut = false;
 };
 
-[[nodiscard]] Result<CStream> open_stream(storage::Target& target, const std::string& path, const Mode& mode);
+/// `may_be_uncut`: the caller can cut what is opened for writing later, where it keeps nobody waiting.
+/// Cutting waits for the device if that is just being written the old content.
+[[nodiscard]] Result<CStream> open_stream(storage::Target& target, const std::string& path, const Mode& mode,
+                                          bool may_be_uncut);
 
 /// fflush for a stream that has something to write; EOF and errno if that fails. To be called before any
 /// positioning: when glibc (2.36) flushes by itself there, it takes the position of a cookie stream for the

@@ -3,9 +3,10 @@
 
 namespace tailrace::files {
 
-FarExchange::FarExchange(Channel& channel, std::shared_ptr<const ArrayPlan> plan, Portions portions,
-                         comm::WindowPool::Lane lane, Direction direction, std::byte* base)
+FarExchange::FarExchange(Channel& channel, comm::WindowPool& pool, std::shared_ptr<const ArrayPlan> plan,
+                         Portions portions, comm::WindowPool::Lane lane, Direction direction, std::byte* base)
     : channel_(channel),
+      pool_(pool),
       plan_(std::move(plan)),
       portions_(std::move(portions)),
       lane_(lane),
@@ -15,9 +16,7 @@ FarExchange::FarExchange(Channel& channel, std::shared_ptr<const ArrayPlan> plan
   const std::vector<layout::Rows> rows = plan_->layout.rows(plan_->everywhere ? 0 : me);
   mine_ = exchange::TransferMap::of_rows(rows, plan_->element);
   told_ = reach_of(me);
-  for (int a = 0; a < portions_.aggregators(); ++a) {
-    if (channel_.is_mine(a)) own_ = a;
-  }
+  own_ = channel_.own(portions_.aggregators());
   if (plan_->in_parts) tell_rows(rows);
   if (direction_ == Direction::write) return;
   closed_ = true;
@@ -88,7 +87,7 @@ bool FarExchange::knows_peers() const { return !own_ || peers_.size() == channel
 bool FarExchange::is_served() const { return knows_peers() && (!own_ || served_ == portions_.count(*own_)); }
 
 bool FarExchange::send_next(comm::MpiTransport& transport) {
-  if (transport.unsent() > 2 * channel_.pool().window()) return false;
+  if (transport.unsent() > 2 * pool_.window()) return false;
   Outgoing next;
   {
     const std::lock_guard lock(mutex_);
@@ -124,14 +123,13 @@ bool FarExchange::learn_peers(comm::MpiTransport& transport) {
 /// One peer's piece of the next own window: taken from it, or given to it.
 bool FarExchange::serve(comm::MpiTransport& transport) {
   if (is_served() || !learn_peers(transport) || is_served()) return false;
-  comm::WindowPool& pool = channel_.pool();
   const int seat = channel_.seat(*own_);
   const Window window = portions_.window(*own_, served_);
   const bool writing = direction_ == Direction::write;
-  if (!(writing ? pool.is_open(seat, window.number) : pool.is_loaded(seat, window.number))) return false;
+  if (!(writing ? pool_.is_open(seat, window.number) : pool_.is_loaded(seat, window.number))) return false;
   while (next_peer_ < peers_.size() && !peers_[next_peer_].reach.meets(window)) ++next_peer_;
   if (next_peer_ == peers_.size()) {
-    pool.pass(seat, lane_, pool.proxy(), window.number);
+    pool_.pass(seat, lane_, pool_.proxy(), window.number);
     ++served_;
     next_peer_ = 0;
     return true;
@@ -145,24 +143,23 @@ bool FarExchange::serve(comm::MpiTransport& transport) {
 bool FarExchange::take_from(const Peer& peer, const Window& window, comm::MpiTransport& transport) {
   const std::optional<ByteVector> piece = transport.receive_data(peer.rank);
   if (!piece) return false;
-  std::byte* const data = channel_.pool().data(channel_.seat(window.aggregator), window.number);
+  std::byte* const data = pool_.data(channel_.seat(window.aggregator), window.number);
   peer.map.put_into(data, window.begin, window.end, piece->data());
   return true;
 }
 
 bool FarExchange::give_to(const Peer& peer, const Window& window, comm::MpiTransport& transport) {
-  comm::WindowPool& pool = channel_.pool();
   // What the caller owns goes first: the other end takes it for that.
-  if (!outgoing_.empty() || transport.unsent() > 2 * pool.window()) return false;
+  if (!outgoing_.empty() || transport.unsent() > 2 * pool_.window()) return false;
   const int seat = channel_.seat(window.aggregator);
-  const Bytes bytes = pool.loaded_bytes(seat, window.number);
+  const Bytes bytes = pool_.loaded_bytes(seat, window.number);
   const Bytes end = window.begin + bytes;
   Packer out;
   out.put(bytes);
   ByteVector message = out.take();
   const std::size_t header = message.size();
   message.resize(header + static_cast<std::size_t>(peer.map.bytes_in(window.begin, end)));
-  peer.map.take_from(pool.data(seat, window.number), window.begin, end, message.data() + header);
+  peer.map.take_from(pool_.data(seat, window.number), window.begin, end, message.data() + header);
   transport.send(peer.rank, comm::Channel::data, std::move(message));
   return true;
 }

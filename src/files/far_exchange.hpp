@@ -27,8 +27,8 @@ struct Reach {
 class FarExchange {
  public:
   /// `base` is where what is read belongs; not used when writing.
-  FarExchange(Channel& channel, std::shared_ptr<const ArrayPlan> plan, Portions portions,
-              comm::WindowPool::Lane lane, Direction direction, std::byte* base);
+  FarExchange(Channel& channel, comm::WindowPool& pool, std::shared_ptr<const ArrayPlan> plan,
+              Portions portions, comm::WindowPool::Lane lane, Direction direction, std::byte* base);
 
   /// Writing: captures the caller's piece of a window of another node. The array may change afterwards.
   void capture(const std::byte* base, const Window& window);
@@ -67,6 +67,7 @@ class FarExchange {
   [[nodiscard]] bool is_served() const;
 
   Channel& channel_;
+  comm::WindowPool& pool_;
   std::shared_ptr<const ArrayPlan> plan_;
   Portions portions_;
   comm::WindowPool::Lane lane_;

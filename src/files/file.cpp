@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "base/text.hpp"
+#include "files/channel.hpp"
 
 namespace tailrace::files {
 
@@ -25,24 +26,33 @@ File::~File() {
 
 Result<std::unique_ptr<File>> File::open(Place place, const std::string& path, const Mode& mode) {
   std::unique_ptr<File> file(new File(std::move(place), path, mode));
+  int aggregators = 1;
+  if (mode.parallel) {
+    const Result<Channel*> channel = file->place_.group->channel();
+    TR_TRY(channel.status());
+    aggregators = (*channel)->aggregators();
+  }
   Status mine;
   if (file->holds_stream()) {
-    Result<CStream> stream = open_stream(file->place_.service->target(), path, mode);
+    // The tasks of other aggregators know nothing of those here.
+    Result<CStream> stream =
+        open_stream(file->place_.service->target(), path, mode, mode.async && aggregators == 1);
     mine = stream.status();
     if (stream.is_ok()) file->stream_ = std::move(*stream);
   }
   TR_TRY(file->agree(cat("tr_fopen(\"", path, "\", \"", mode.for_libc(), "\")"), mine));
-  if (mode.parallel) TR_TRY(file->open_shared());
+  if (mode.parallel) file->shared_ = file->stream_.file;
+  if (file->stream_.file != nullptr && mode.access != Mode::Access::append) file->position_ = 0;
+  if (aggregators > 1) TR_TRY(file->open_shared());
   if (mode.local) file->sidecar_ = read_sidecar(file->place_.service->target(), path, mode);
   return file;
 }
 
-/// Aggregators open the file that the I/O rank has made.
+/// The other aggregators open the file that the I/O rank has made.
 Status File::open_shared() {
-  const Result<Channel*> channel = place_.group->channel();
-  TR_TRY(channel.status());
+  const Channel& channel = **place_.group->channel();
   Status mine;
-  if ((*channel)->aggregates()) {
+  if (!holds_stream() && channel.own(channel.aggregators())) {
     const storage::OpenMode how = mode_.writes() ? storage::OpenMode::existing : storage::OpenMode::read;
     Result<std::unique_ptr<storage::File>> file = place_.service->target().open(path_, how);
     mine = file.status();
@@ -65,7 +75,14 @@ Status File::agree(const std::string& call, Status mine) {
 
 // ---- operations on the stream
 
+/// What has to be done before anything else with a file that was opened uncut.
+void File::queue_cut() {
+  if (!std::exchange(stream_.is_uncut, false)) return;
+  place_.service->pool().submit(key_, [this] { note(stream_.file->truncate(0)); });
+}
+
 void File::wait_for_tasks(const std::string& call) {
+  queue_cut();
   send_pending();
   executor::OrderedPool& pool = place_.service->pool();
   if (pool.is_idle(key_)) return;
@@ -89,18 +106,19 @@ void File::drain(const std::string& call) {
 }
 
 Outcome File::ask(const std::string& call, const Operation& operation) {
-  if (outstanding_) drain(call);
+  before_move(call);
   Outcome outcome;
   if (holds_stream()) {
     wait_for_tasks(call);
     position_.reset();
-    outcome = operation(stream_.stream);
+    outcome = attempted([&] { return operation(stream_.stream); });
   }
   if (place_.group == nullptr) return outcome;
   return place_.group->share(std::move(outcome), call);
 }
 
 void File::run_or_queue(std::function<void()> task) {
+  queue_cut();
   if (mode_.async)
     place_.service->pool().submit(key_, std::move(task));
   else
@@ -168,8 +186,6 @@ Status File::finish(const std::string& call, const std::function<Status()>& end)
   wait_for_tasks(call);
   wait_for_deliveries(call);
   outstanding_ = false;
-  // The I/O rank's stream may only end when no aggregator writes any more.
-  if (mode_.parallel) (void)agree(call, {});
   Status mine = take_failure();
   const Status ended = end();
   if (mine.is_ok()) mine = ended;
@@ -183,14 +199,14 @@ Status File::wait() {
 Status File::flush(bool durable) {
   return finish(cat("tr_fflush(", path_, ")"), [&] {
     TR_TRY(flush_stream(durable));
-    return durable && shared_ != nullptr && mode_.writes() ? shared_->sync() : Status();
+    return durable && opened_beside() && mode_.writes() ? shared_->sync() : Status();
   });
 }
 
 Status File::close() {
   return finish(cat("tr_fclose(", path_, ")"), [&] {
     Status closed = close_stream();
-    if (shared_ != nullptr) {
+    if (opened_beside()) {
       const Status ours = std::exchange(shared_, nullptr)->close();
       if (closed.is_ok()) closed = ours;
     }

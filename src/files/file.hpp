@@ -58,6 +58,12 @@ class File {
   void tell(Operation operation);
   /// The same for bytes that are appended one after another: many small calls become few tasks.
   void tell_bytes(std::span<const std::byte> bytes);
+  /// Collective (local files: local). To be called before the position goes anywhere without ask(): what is
+  /// written there comes after what aggregators of an asynchronous file still have to write, for which it
+  /// then blocks.
+  void before_move(const std::string& call) {
+    if (outstanding_) drain(call);
+  }
 
   /// Of the rank that holds the stream: ferror and clearerr, for what aggregators did beside it too.
   [[nodiscard]] bool has_failed() const { return std::ferror(stream_.stream) != 0 || failed_beside_; }
@@ -95,6 +101,9 @@ class File {
   static ArrayOutcome reached_by_all(const Moved& moved, const comm::Verdict& verdict);
 
   File(Place place, std::string path, const Mode& mode);
+  /// Whether this rank is an aggregator that is not the I/O rank.
+  [[nodiscard]] bool opened_beside() const { return shared_ != nullptr && !holds_stream(); }
+  void queue_cut();
   void wait_for_tasks(const std::string& call);
   void wait_for_deliveries(const std::string& call);
   void send_pending();
@@ -113,6 +122,7 @@ class File {
   Status tell_position(const std::string& call, Packer& out);
   Result<Bytes> position_of_stream();
   void move_stream_to(Bytes position);
+  void begin_write_back();
   [[nodiscard]] Status complete(Bytes got, Bytes wanted) const;
   void stop_stream_short(const Status& status);
   [[nodiscard]] Sink sink(bool parallel);
@@ -134,7 +144,7 @@ class File {
   std::uint64_t epoch_ = 0;
   executor::OrderedPool::Key key_ = 0;
   CStream stream_;
-  std::shared_ptr<storage::File> shared_;  // on aggregators of a parallel file
+  std::shared_ptr<storage::File> shared_;  // on aggregators of a parallel file: the stream's on the I/O rank
   std::optional<Bytes> position_;          // of the stream, while nothing but array calls moved it
   bool outstanding_ = false;               // tasks of aggregators may still run: the same on every rank
   bool failed_beside_ = false;             // an aggregator's failure, which C's stream does not know of

@@ -134,6 +134,8 @@ ArrayOutcome File::move_arrays(const std::string& name, std::span<const Array> a
   call += ")";
   const Result<Channel*> channel = group.channel();
   if (!channel.is_ok()) return {0, channel.status().in(call)};
+  const Result<Ring*> ring = (*channel)->ring(mode_.async);
+  if (!ring.is_ok()) return {0, ring.status().in(call)};
 
   // Prepare: everything that may fail on one rank alone comes before any rank moves a byte.
   const Result<Moved> moved =
@@ -146,13 +148,17 @@ ArrayOutcome File::move_arrays(const std::string& name, std::span<const Array> a
   if (!ready.is_ok()) return {0, ready};
 
   // Commit: no early exit.
+  Held held;
+  if (mode_.async && direction == Direction::write) held.emplace(place_.service->pool());
+  queue_cut();
   for (const Moving& each : *moved) {
     // Windows of a framed array end at multiples of its elements.
     const Bytes cut_from = framing ? 0 : at;
-    Transfer transfer(**channel, each.plan, (*channel)->deal_out(cut_from, each.plan->bytes(), parallel),
-                      key_);
+    Transfer transfer(**channel, *(*ring)->pool, each.plan,
+                      (*channel)->deal_out(**ring, cut_from, each.plan->bytes(), parallel), key_);
     if (direction == Direction::write)
-      transfer.write(each.data, framed(sink(parallel), framing, at), each.tally, mode_.async);
+      transfer.write(each.data, framed(sink(parallel), framing, at), each.tally,
+                     mode_.async ? &held : nullptr);
     else
       transfer.read(each.data, framed(source(parallel), framing, at), each.tally, mode_.async);
     at += each.plan->bytes() + (framing ? framing->inserted() : 0);
@@ -168,9 +174,9 @@ Status File::begin_arrays(const std::string& call, const Status& planned, bool p
   if (mine.is_ok()) mine = check_direction(direction);
   Packer told;
   if (holds_stream()) {
+    send_pending();  // which moves the position
     if (mine.is_ok() && parallel) mine = tell_position(call, told);
     if (!parallel) position_.reset();
-    send_pending();
   }
   Group& group = *place_.group;
   const comm::Verdict verdict = group.agree({mine.in(call).at({-1, -1, group.rank()}), call, told.take()});
@@ -204,8 +210,16 @@ ArrayOutcome File::leave_to_tasks(const Moved& moved, bool parallel) {
       note(complete(std::min(tally->end(), bytes), bytes));
     });
   }
+  begin_write_back();
   outstanding_ = outstanding_ || parallel;
   return outcome;
+}
+
+/// The device gets its work now, while nobody waits for it: when a file is closed that had been cut, ext4
+/// would begin it, and the program would wait for that (auto_da_alloc in ext4(5)).
+void File::begin_write_back() {
+  const std::shared_ptr<storage::File> file = shared_ != nullptr ? shared_ : stream_.file;
+  if (mode_.async && mode_.writes() && file != nullptr) run_or_queue([file] { file->begin_write_back(); });
 }
 
 /// An asynchronous read that ended early has nobody left to tell by a count.

@@ -46,19 +46,20 @@ ArrayOutcome File::move_local(const std::string& name, std::span<const Array> ar
     outcome.elements += moved / (*plan)->element;
     if (moved < (*plan)->bytes()) break;
   }
+  if (direction == Direction::write) begin_write_back();
   outcome.status = outcome.status.in(call_text(name, path_)).at({-1, -1, place_.rank});
   return outcome;
 }
 
 /// Notes what is written for the sidecar, or compares what is read with it.
 Status File::check_local(const Array& array, Direction direction, Bytes bytes, const Framing* framing) {
+  send_pending();  // which moves the position
   if (position_ == std::nullopt) {
     wait_for_tasks("an array call");
     const Result<Bytes> position = position_of_stream();
     TR_TRY(position.status());
     position_ = *position;
   }
-  send_pending();
   const Bytes offset = *position_ + (framing == nullptr ? 0 : framing->ahead());
   const Sidecar::Entry entry = sidecar_entry(array, place_.rank, bytes);
   if (direction == Direction::write)
@@ -100,9 +101,11 @@ Bytes File::read_local(std::byte* base, const ArrayPlan& plan, const Source& sou
 /// Captures portion by portion; waits while as much as TAILRACE_IO_BUFFER is captured and not written.
 void File::write_local_later(const std::byte* base, const ArrayPlan& plan, const Sink& sink) {
   const Bytes most = place_.service->settings().io_buffer;
+  Held held(place_.service->pool());
   for (Bytes at = 0; at < plan.bytes(); at += portion) {
     const Bytes end = std::min(at + portion, plan.bytes());
     if (captured_bytes_ > 0 && captured_bytes_ + end - at > most) {
+      held.reset();
       place_.service->session().wait(
           [&] { return captured_bytes_ == 0 || captured_bytes_ + end - at <= most; },
           cat("memory for what ", path_, " captures (TAILRACE_IO_BUFFER)"));

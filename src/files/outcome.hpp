@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <cerrno>
+#include <new>
+
 #include "base/bytes.hpp"
 
 namespace tailrace::files {
@@ -11,6 +14,16 @@ struct Outcome {
   int error = 0;    // errno if the call failed, else 0
   ByteVector data;  // what was read, for the arguments that the call fills in
 };
+
+/// What `body` says; ENOMEM in place of std::bad_alloc, so that no rank waits for an outcome in vain.
+template <typename Body>
+Outcome attempted(const Body& body) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return {-1, ENOMEM, {}};
+  }
+}
 
 ByteVector pack(const Outcome& outcome);
 Outcome unpack_outcome(const ByteVector& bytes);

@@ -216,6 +216,8 @@ void RecordFile::close_part(bool continues) {
 void RecordFile::set_head(Bytes length) {
   Record& record = *record_;
   if (record.head == length && record.head_at < carry_.at) return;
+  // Behind 2 GiB it may be any aggregator that has taken it along; before, it was the I/O rank itself.
+  if (!record.parts.empty()) file_.before_move("the marker of a subrecord");
   record.head = length;
   const ByteVector bytes = marker(length);
   if (record.head_at >= carry_.at) {
@@ -527,6 +529,7 @@ Status RecordFile::rewind() {
   has_ended_ = false;
   send_carry();
   TR_TRY(cut());
+  file_.before_move("rewind");
   position_ = 0;
   after_end_ = false;
   return {};
@@ -560,6 +563,7 @@ Status RecordFile::endfile() {
 Status RecordFile::seek(Bytes position) {
   if (record_ || form_.sequential || position < 0)
     return {Code::argument, cat(file_.path(), ": a position needs access='stream', and be at least 1")};
+  file_.before_move("a new position");
   position_ = position;
   return {};
 }

@@ -10,6 +10,14 @@ namespace tailrace::files {
 
 using Lane = comm::WindowPool::Lane;
 
+namespace {
+
+void let_go(Held* held) {
+  if (held != nullptr) held->reset();
+}
+
+}  // namespace
+
 // ---- tally
 
 void Tally::stop_at(Bytes end, const Status& why) {
@@ -30,18 +38,20 @@ Status Tally::status() const {
 
 // ---- both ways
 
-Transfer::Transfer(Channel& channel, std::shared_ptr<const ArrayPlan> plan, Portions portions,
-                   executor::OrderedPool::Key key)
-    : channel_(channel), plan_(std::move(plan)), portions_(std::move(portions)), key_(key) {
-  for (int a = 0; a < portions_.aggregators(); ++a) {
-    if (channel_.is_mine(a)) own_ = a;
-  }
+Transfer::Transfer(Channel& channel, comm::WindowPool& pool, std::shared_ptr<const ArrayPlan> plan,
+                   Portions portions, executor::OrderedPool::Key key)
+    : channel_(channel),
+      pool_(pool),
+      plan_(std::move(plan)),
+      portions_(std::move(portions)),
+      key_(key),
+      own_(channel.own(portions_.aggregators())) {
   mine_ = {plan_->mine.begin(), plan_->mine.end()};
 }
 
 void Transfer::begin_far(Direction direction, std::byte* base) {
   if (channel_.far_ranks().empty()) return;
-  far_ = std::make_shared<FarExchange>(channel_, plan_, portions_, lane_, direction, base);
+  far_ = std::make_shared<FarExchange>(channel_, pool_, plan_, portions_, lane_, direction, base);
   if (channel_.thread() != nullptr) channel_.thread()->submit(far_);
 }
 
@@ -57,7 +67,7 @@ template <typename Ready>
 void Transfer::wait(int aggregator, const Ready& ready, const char* what) {
   if (ready()) return;
   const int seat = channel_.seat(aggregator);
-  settle([&] { return channel_.pool().sleep_unless(seat, ready); }, what);
+  settle([&] { return pool_.sleep_unless(seat, ready); }, what);
 }
 
 /// Waits while the messages of other nodes are moved on, which may bring what is waited for.
@@ -81,76 +91,67 @@ void Transfer::for_each_window(const std::function<void(const Window&)>& body, s
 
 // ---- writing
 
-/// What is taken from a window soon after it was put there still lies in a cache.
-std::uint64_t Transfer::most_ahead(bool later) const {
-  constexpr Bytes cached = Bytes{16} << 20;
-  const auto slots = static_cast<std::uint64_t>(channel_.pool().slots());
-  const auto near = static_cast<std::uint64_t>(cached / channel_.pool().window());
-  return later ? slots : std::min(slots, near);
-}
-
-/// Whether the window, and `more` behind it, are free, and not too far ahead of storage.
-bool Transfer::may_pack(const Window& window, std::uint64_t more) const {
-  const comm::WindowPool& pool = channel_.pool();
+/// Whether the window is free, and that which lies `more` behind it. Windows are not freed in their order.
+bool Transfer::may_pack(const Window& window, int more) const {
   const int seat = channel_.seat(window.aggregator);
-  if (!pool.is_open(seat, window.number)) return false;
-  const std::uint64_t last = window.number + more;
-  return last < ahead_ || pool.is_over(seat, last - ahead_);
+  return pool_.is_open(seat, window.number) &&
+         (more == 0 || pool_.is_open(seat, window.number + static_cast<std::uint64_t>(more)));
 }
 
 void Transfer::write(const std::byte* base, const Sink& sink, const std::shared_ptr<Tally>& tally,
-                     bool later) {
-  ahead_ = most_ahead(later);
+                     Held* held) {
+  const bool later = held != nullptr;
   begin_far(Direction::write, nullptr);
   for (std::int64_t round = 0; round < portions_.rounds(); ++round) {
     for_each_window(
         [&](const Window& window) {
           if (channel_.is_near(window.aggregator))
-            pack(base, window);
+            pack(base, window, held);
           else
-            capture_far(base, window);
+            capture_far(base, window, held);
         },
         round);
     if (own_ && round < portions_.count(*own_)) queue_write(portions_.window(*own_, round), sink, tally);
   }
+  if (far_ != nullptr) let_go(held);
   end_far(later);
 }
 
-void Transfer::pack(const std::byte* base, const Window& window) {
-  comm::WindowPool& pool = channel_.pool();
+void Transfer::pack(const std::byte* base, const Window& window, Held* held) {
   const int seat = channel_.seat(window.aggregator);
   if (mine_.meets(window)) {
     if (!may_pack(window, 0)) {
+      let_go(held);
       // One sleep for several windows.
       wait(
-          window.aggregator, [&] { return may_pack(window, ahead_ / 4); },
+          window.aggregator, [&] { return may_pack(window, pool_.slots() / 4); },
           "free memory for arrays (TAILRACE_IO_BUFFER): storage is slower than the program's output");
     }
-    plan_->mine.gather(base, window.begin, window.end, pool.data(seat, window.number));
+    plan_->mine.gather(base, window.begin, window.end, pool_.data(seat, window.number));
   }
-  pool.pass(seat, Lane::now, pool.me(), window.number);
+  pool_.pass(seat, Lane::now, pool_.me(), window.number);
 }
 
-void Transfer::capture_far(const std::byte* base, const Window& window) {
+void Transfer::capture_far(const std::byte* base, const Window& window, Held* held) {
   far_->capture(base, window);
   // As much as TAILRACE_IO_BUFFER where a thread sends it, little where the caller does.
-  const Bytes most = channel_.thread() == nullptr ? channel_.pool().window()
-                                                  : channel_.group().service().settings().io_buffer;
-  if (far_->captured() > most)
-    settle([&] { return far_->captured() <= most; }, "other nodes to take parts of an array");
+  const Bytes most =
+      channel_.thread() == nullptr ? pool_.window() : channel_.group().service().settings().io_buffer;
+  if (far_->captured() <= most) return;
+  let_go(held);
+  settle([&] { return far_->captured() <= most; }, "other nodes to take parts of an array");
 }
 
 void Transfer::queue_write(const Window& window, const Sink& sink, const std::shared_ptr<Tally>& tally) {
-  comm::WindowPool& pool = channel_.pool();
   const int seat = channel_.seat(window.aggregator);
-  const auto is_full = [&pool, seat, number = window.number] {
+  const auto is_full = [&pool = pool_, seat, number = window.number] {
     return pool.all_passed(seat, Lane::now, number);
   };
   // Without a thread this is the caller, who also has to serve the others.
   if (channel_.group().service().pool().threads() == 0)
     wait(window.aggregator, is_full, "the parts of an array");
   channel_.group().service().pool().submit(
-      key_, [&pool, seat, is_full, window, sink, tally, position = portions_.position()] {
+      key_, [&pool = pool_, seat, is_full, window, sink, tally, position = portions_.position()] {
         pool.wait(seat, is_full);
         // What comes behind a failure is not written: the file ends where it was still right.
         if (tally->status().is_ok()) {
@@ -172,7 +173,7 @@ void Transfer::read(std::byte* base, const Source& source, const std::shared_ptr
   begin_far(Direction::read, base);
   executor::OrderedPool& threads = channel_.group().service().pool();
   // Threads read ahead as far as there are windows; without them the caller loads each when it comes to it.
-  const auto ahead = threads.threads() == 0 ? 1 : static_cast<std::int64_t>(most_ahead(later));
+  const auto ahead = threads.threads() == 0 ? 1 : std::int64_t{pool_.slots()};
   std::int64_t queued = 0;
   for (std::int64_t round = 0; round < portions_.rounds(); ++round) {
     if (own_) {
@@ -189,32 +190,32 @@ void Transfer::read(std::byte* base, const Source& source, const std::shared_ptr
 }
 
 void Transfer::queue_load(const Window& window, const Source& source, const std::shared_ptr<Tally>& tally) {
-  comm::WindowPool& pool = channel_.pool();
   const int seat = channel_.seat(window.aggregator);
-  const auto is_open = [&pool, seat, number = window.number] { return pool.is_open(seat, number); };
+  const auto is_open = [&pool = pool_, seat, number = window.number] { return pool.is_open(seat, number); };
   if (channel_.group().service().pool().threads() == 0)
     wait(window.aggregator, is_open, "the other ranks to take their parts of an array");
-  channel_.group().service().pool().submit(
-      key_, [&pool, seat, is_open, window, source, tally, position = portions_.position(), lane = lane_] {
-        pool.wait(seat, is_open);
-        Bytes got = 0;
-        const Bytes wanted = window.end - window.begin;
-        if (tally->end() >= window.begin) {
-          const Result<Bytes> read = source(
-              {pool.data(seat, window.number), static_cast<std::size_t>(wanted)}, position + window.begin);
-          if (read.is_ok()) got = *read;
-          if (got < wanted) tally->stop_at(window.begin + got, read.status());
-        }
-        pool.set_loaded(seat, lane, window.number, got);
-      });
+  channel_.group().service().pool().submit(key_, [&pool = pool_, seat, is_open, window, source, tally,
+                                                  position = portions_.position(), lane = lane_] {
+    pool.wait(seat, is_open);
+    Bytes got = 0;
+    const Bytes wanted = window.end - window.begin;
+    if (tally->end() >= window.begin) {
+      const Result<Bytes> read =
+          source({pool.data(seat, window.number), static_cast<std::size_t>(wanted)}, position + window.begin);
+      if (read.is_ok()) got = *read;
+      if (got < wanted) tally->stop_at(window.begin + got, read.status());
+    }
+    pool.set_loaded(seat, lane, window.number, got);
+  });
 }
 
 void Transfer::take(std::byte* base, const Window& window) {
-  comm::WindowPool& pool = channel_.pool();
   const int seat = channel_.seat(window.aggregator);
   const bool meets = mine_.meets(window);
-  const auto is_loaded = [&pool, seat, number = window.number] { return pool.is_loaded(seat, number); };
-  const auto deliver = [&pool, seat, meets, window, base, plan = plan_, lane = lane_] {
+  const auto is_loaded = [&pool = pool_, seat, number = window.number] {
+    return pool.is_loaded(seat, number);
+  };
+  const auto deliver = [&pool = pool_, seat, meets, window, base, plan = plan_, lane = lane_] {
     if (meets) {
       const Bytes end = window.begin + pool.loaded_bytes(seat, window.number);
       plan->mine.scatter(base, window.begin, end, pool.data(seat, window.number));
@@ -222,10 +223,11 @@ void Transfer::take(std::byte* base, const Window& window) {
     pool.pass(seat, lane, pool.me(), window.number);
   };
   if (lane_ == Lane::later) {
-    channel_.group().service().pool().submit(channel_.key(), [&pool, seat, meets, is_loaded, deliver] {
-      if (meets) pool.wait(seat, is_loaded);
-      deliver();
-    });
+    channel_.group().service().pool().submit(channel_.key(),
+                                             [&pool = pool_, seat, meets, is_loaded, deliver] {
+                                               if (meets) pool.wait(seat, is_loaded);
+                                               deliver();
+                                             });
     return;
   }
   if (meets) wait(window.aggregator, is_loaded, "storage to read an array");

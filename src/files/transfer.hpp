@@ -31,24 +31,27 @@ class Tally {
 using Sink = std::function<Status(std::span<const std::byte>, Bytes offset)>;
 using Source = std::function<Result<Bytes>(std::span<std::byte>, Bytes offset)>;
 
+/// What keeps the tasks of a capture from taking the cores that it runs on.
+using Held = std::optional<executor::OrderedPool::Hold>;
+
 /// One array on its way between the ranks' memory and a file. Every rank of the group makes the same one and
 /// goes through its windows in the same order; nobody skips a window, whatever failed.
 class Transfer {
  public:
   /// `key`: that of the tasks which read and write the file.
-  Transfer(Channel& channel, std::shared_ptr<const ArrayPlan> plan, Portions portions,
+  Transfer(Channel& channel, comm::WindowPool& pool, std::shared_ptr<const ArrayPlan> plan, Portions portions,
            executor::OrderedPool::Key key);
 
-  /// Captures the array at `base`; on aggregators, tasks that hand it to `sink` are queued. Without `later`
-  /// no further ahead of storage than caches hold.
-  void write(const std::byte* base, const Sink& sink, const std::shared_ptr<Tally>& tally, bool later);
+  /// Captures the array at `base`; on aggregators, tasks that hand it to `sink` are queued. With `held`,
+  /// which is let go before anything is waited for, what other nodes take may be sent later, if a thread can.
+  void write(const std::byte* base, const Sink& sink, const std::shared_ptr<Tally>& tally,
+             Held* held = nullptr);
   /// Delivers into the array at `base` what `source` has. With `later` by tasks, where no call of MPI is
   /// needed for it.
   void read(std::byte* base, const Source& source, const std::shared_ptr<Tally>& tally, bool later);
 
  private:
-  [[nodiscard]] std::uint64_t most_ahead(bool later) const;
-  [[nodiscard]] bool may_pack(const Window& window, std::uint64_t more) const;
+  [[nodiscard]] bool may_pack(const Window& window, int more) const;
   void begin_far(Direction direction, std::byte* base);
   void end_far(bool later);
   template <typename Ready>
@@ -56,20 +59,20 @@ class Transfer {
   void settle(const std::function<bool()>& done, const char* what);
   void for_each_window(const std::function<void(const Window&)>& body, std::int64_t round);
 
-  void pack(const std::byte* base, const Window& window);
-  void capture_far(const std::byte* base, const Window& window);
+  void pack(const std::byte* base, const Window& window, Held* held);
+  void capture_far(const std::byte* base, const Window& window, Held* held);
   void queue_write(const Window& window, const Sink& sink, const std::shared_ptr<Tally>& tally);
   void queue_load(const Window& window, const Source& source, const std::shared_ptr<Tally>& tally);
   void take(std::byte* base, const Window& window);
 
   Channel& channel_;
+  comm::WindowPool& pool_;
   std::shared_ptr<const ArrayPlan> plan_;
   Portions portions_;
   executor::OrderedPool::Key key_;
   comm::WindowPool::Lane lane_ = comm::WindowPool::Lane::now;
   Reach mine_;
   std::optional<int> own_;            // the caller's aggregator number
-  std::uint64_t ahead_ = 0;           // windows that ranks may be ahead of storage
   std::shared_ptr<FarExchange> far_;  // nullptr: all ranks are on one node
 };
 

@@ -120,6 +120,11 @@ Status PosixFile::sync() {
   return sync_failure_;
 }
 
+void PosixFile::begin_write_back() {
+  const std::shared_lock guard(open_);
+  if (descriptor_ >= 0) ::sync_file_range(descriptor_, 0, 0, SYNC_FILE_RANGE_WRITE);  // 0: to the end
+}
+
 Status PosixFile::truncate(Bytes size) {
   const std::shared_lock guard(open_);
   TR_TRY(check_open("truncate"));

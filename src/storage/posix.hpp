@@ -22,6 +22,7 @@ class PosixFile final : public File {
   Status write_gathered(Parts parts, Bytes offset) override;
   Result<Bytes> read(std::span<std::byte> data, Bytes offset) override;
   Status sync() override;
+  void begin_write_back() override;
   Status truncate(Bytes size) override;
   Result<Bytes> size() override;
   Status close() override;

@@ -34,6 +34,9 @@ class File {
   virtual Result<Bytes> read(std::span<std::byte> data, Bytes offset) = 0;
   /// fsync. A failure is final for this file: it is remembered and returned by every later sync().
   virtual Status sync() = 0;
+  /// A hint that the system may begin to write to the device what was written so far. Never fails, and does
+  /// not wait for the device.
+  virtual void begin_write_back() {}
   /// Cuts the file, or extends it with zeros.
   virtual Status truncate(Bytes size) = 0;
   virtual Result<Bytes> size() = 0;

@@ -83,6 +83,7 @@ class ThrottledFile final : public File {
     disk_->wait_until(served);
     return {};
   }
+  void begin_write_back() override { below_->begin_write_back(); }
   Result<Bytes> read(std::span<std::byte> data, Bytes offset) override { return below_->read(data, offset); }
   Status truncate(Bytes size) override { return below_->truncate(size); }
   Result<Bytes> size() override { return below_->size(); }

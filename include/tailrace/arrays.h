@@ -9,7 +9,8 @@
  * reads and writes what it owns, in the order of its own elements). They block until the data is where
  * fwrite(3) or fread(3) would have it; files of the asynchronous mode return as soon as the array is captured
  * (writing) or at once (reading: the array is whole after the next tr_fwait, and must not be touched before).
- * Ranks that pass different arguments get TR_ERR_ORDER, the same on every rank, and nothing is written. */
+ * Where ranks pass different arguments every rank gets no elements, errno EINVAL and the same tr_error(), and
+ * nothing is written. */
 #ifndef TAILRACE_ARRAYS_H
 #define TAILRACE_ARRAYS_H
 

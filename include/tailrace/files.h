@@ -8,13 +8,16 @@
  *
  *   with a result      Collective. Every rank returns what the I/O rank's call returned, with the same errno
  *                      after a failure, the same data in its arguments and the same tr_error(). Costs one
- *                      broadcast. The I/O rank goes on at once, the others wait for it.
+ *                      broadcast. The I/O rank goes on at once, the others wait for it; in files opened with
+ *                      p and s every rank waits for all after an array call.
+ *
  *   without (_nr,      Local: no message, no waiting; only the I/O rank does something. A failure is kept for
- *   and C's own void)  the file's next tr_fflush, tr_fclose or tr_finalize, and ferror is set at once.
- *   tr_fopen, tr_freopen, tr_tmpfile, tr_fflush, tr_fclose
- *                      Collective. Block until all ranks have called them and the I/O rank is done; agree
- * about arguments and result, at the price of two or three messages up and down a tree. on local files Local
- * (mode letter l): each rank has a stream of its own and nothing is common.
+ *   and C's own void)  the file's next tr_fwait, tr_fflush, tr_fclose or tr_finalize.
+ *
+ *   opening, closing   Collective. Block until all ranks have called them and the I/O rank is done; agree
+ *   and flushing       about arguments and result, at the price of a few messages up and down a tree.
+ *
+ *   on local files     Local (mode letter l): each rank has a stream of its own and nothing is common.
  *
  * What is written counts on the I/O rank only: the others' data and arguments are not looked at, but they
  * have to make the call. Data that is read, and every other result, arrives on all ranks, which give room for
@@ -59,7 +62,9 @@ TR_API tr_file* tr_standard_stream_comm(MPI_Comm comm, int number);
 /* Collective over the compute ranks (mode letter l: local); blocks. ISO C99 7.19.5.3, with the letters p, l
  * (or i) and s beside C's own, in any order. NULL with errno: what the I/O rank's open failed with, EINVAL
  * for a mode that makes no sense. Different arguments on different ranks are an error before anything is
- * opened or truncated. Relative names are looked up in the I/O rank's working directory. */
+ * opened or truncated. Relative names are looked up in the I/O rank's working directory. A file that is there
+ * and opened with w and s is emptied by its first operation, at the latest by the next tr_fwait, tr_fflush or
+ * tr_fclose, which also tell if that failed. */
 TR_API tr_file* tr_fopen(const char* path, const char* mode);
 /* Collective over `comm`, whose ranks are compute ranks of the session: its rank 0 is the I/O rank. The first
  * use of a communicator duplicates it, once for any number of files. The communicator may be freed before its
@@ -68,7 +73,8 @@ TR_API tr_file* tr_fopen_comm(MPI_Comm comm, const char* path, const char* mode)
 /* Collective over the file's ranks; blocks. ISO C99 7.19.5.4: closes the file, whatever comes of that, and
  * opens `path` (NULL: the same file) in the same handle, for the same communicator. NULL with errno if that
  * fails: the handle is gone then. Opening a standard stream anew leaves the program's own stdin, stdout,
- * stderr as they are. A file of the local mode stays one, others cannot become one (EINVAL). */
+ * stderr as they are. A file of the local mode stays one, others cannot become one (EINVAL). A failure of
+ * earlier calls without result is not told. */
 TR_API tr_file* tr_freopen(const char* path, const char* mode, tr_file* file);
 /* Collective over the file's ranks; blocks until other programs see all that was written. ISO C99 7.19.5.1.
  * 0, or EOF with errno if that, or an earlier call without result, failed. The handle is gone, whatever is
@@ -186,8 +192,9 @@ TR_API int tr_fsetpos(tr_file* file, const tr_fpos* position);
 /* Collective. ISO C99 7.19.9.2, .4. 0 or the position; -1 with errno, which is ESPIPE for what has none. */
 TR_API int tr_fseek(tr_file* file, long offset, int whence);
 TR_API long tr_ftell(tr_file* file);
-/* Local. ISO C99 7.19.9.5, and tr_fseek without result. Collective in files opened with p and s while array
- * calls on them are not over, for which they then wait: what is written next has to come after those. */
+/* Local. ISO C99 7.19.9.5, and tr_fseek without result. Collective after an array call on a file opened with
+ * p and s, until tr_fwait, tr_fflush or a call with a result: they wait until that array is written, which
+ * what comes next must not be overtaken by. */
 TR_API void tr_rewind(tr_file* file);
 TR_API void tr_fseek_nr(tr_file* file, long offset, int whence);
 

@@ -31,16 +31,24 @@ typedef struct tr_window tr_window;
 
 /* Collective over the compute ranks, which pass the same arguments; blocks until the file is open everywhere.
  *
- *   mode     "r": the array is read. "r+": read, and portions marked by tr_window_dirty are written back.
- * "w": nothing is read; the file is made anew, or emptied, with its full size, and every portion is written
- * that is visited. Portions that are not are zeros. portion  extents of a portion; larger ones are cut to
- * those of the array. halo     elements on each side of a portion that are read with it, or NULL; not for
- * "w". In "r+" they are what the file holds at that moment: of a neighbouring portion that is changed in the
- * same pass, old values, new values, or both. To compute new values from old neighbours, read one file and
- *            write another.
+ *   mode     "r": the array is read.
+ *
+ *            "r+": read, and portions marked by tr_window_dirty are written back.
+ *
+ *            "w": nothing is read; the file is made anew, or emptied, with its full size, and every portion
+ *            is written that is visited. Portions that are not are zeros.
+ *
+ *   portion  extents of a portion; larger ones are cut to those of the array.
+ *
+ *   halo     elements on each side of a portion that are read with it, or NULL; not for "w". In "r+" they
+ *            are what the file holds at that moment: of a neighbouring portion that is changed in the same
+ *            pass, old values, new values, or both. To compute new values from old neighbours, read one file
+ *            and write another.
+ *
  *   depth    portions that are read ahead of the current one ("w": that may be on their way to the file
- * behind it); 0: one. TAILRACE_IO_THREADS=0 reads and writes all of them inside the calls. options
- * "offset=BYTES": where in the file the array begins (0). NULL for none.
+ *            behind it); 0: one. TAILRACE_IO_THREADS=0 reads and writes all of them inside the calls.
+ *
+ *   options  "offset=BYTES": where in the file the array begins (0). NULL for none.
  *
  * The file is opened by that name on every rank that has portions, so relative names need one working
  * directory. TR_ERR_IO: it cannot be opened or made. TR_ERR_LAYOUT: it is too short for the array.

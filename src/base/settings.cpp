@@ -147,8 +147,8 @@ constexpr std::array<Row, 17> kTable{{
     {{"huge_pages", "on", "switch", "", "asks for huge pages for the staging memory"},
      set_switch<&Settings::huge_pages>},
     {{"io_buffer", "100MiB", "size", "bytes per aggregator",
-      "memory in which a collective file gathers and scatters arrays, and which holds what asynchronous "
-      "calls have captured"},
+      "memory that holds what asynchronous calls of collective files have captured; calls that wait for "
+      "storage go through 16 MiB, at most half of it"},
      set_io_buffer},
     {{"io_threads", "5", "count", "threads per rank",
       "threads that work for collective files, each for one file at a time; 0: the calls do the work "

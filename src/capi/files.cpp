@@ -30,8 +30,9 @@ tr_file* adopt_standard(const std::shared_ptr<files::Group>& group, int number) 
 void take_away(const files::Outcome& outcome, const std::string& call, int before) {
   errno = before;
   if (outcome.error == 0) return;
-  const std::string text(reinterpret_cast<const char*>(outcome.data.data()), outcome.data.size());
-  fail(Status(Code::io, cat(call, ": ", text.empty() ? std::strerror(outcome.error) : text), outcome.error));
+  const std::string_view text =
+      outcome.text.empty() ? std::strerror(outcome.error) : std::string_view(outcome.text);
+  fail(Status(Code::io, cat(call, ": ", text), outcome.error));
   errno = outcome.error;
 }
 
@@ -56,6 +57,7 @@ int number_of(const Status& status) {
 tr_file* keep(std::unique_ptr<files::File> file) {
   auto* const handle = new tr_file();
   handle->file = std::move(file);
+  handle->name = handle->file->path();
   state().files.push_back(handle);
   return handle;
 }
@@ -126,8 +128,7 @@ void fail_with_errno(const Status& status) {
 }
 
 files::Outcome refused(std::int64_t value, int error, const std::string& text) {
-  const auto bytes = std::as_bytes(std::span(text));
-  return {value, error, {bytes.begin(), bytes.end()}};
+  return {value, error, {}, text};
 }
 
 files::Outcome outcome_of(std::int64_t value, bool failed) { return {value, failed ? errno : 0, {}}; }

@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "capi/files.hpp"
 #include "capi/state.hpp"
+#include "comm/end_job.hpp"
 #include "files/channel.hpp"
 
 using namespace tailrace;
@@ -217,25 +218,27 @@ Status move_to_memory(Group& group, const Array& array, std::byte* whole, Direct
       cat("a formatted ", direction == Direction::write ? "write" : "read", "(", array.text(), ")");
   const Status planned = (mine.is_ok() ? plan.status() : mine).in(call).at({-1, -1, group.rank()});
   TR_TRY(group.agree({planned, call, {}}).status);
-  const auto key = group.service().new_key();
-  const auto tally = std::make_shared<files::Tally>();
-  files::Transfer transfer(**channel, *(*ring)->pool, *plan,
-                           (*channel)->deal_out(**ring, 0, (*plan)->bytes(), false), key);
-  if (direction == Direction::write) {
-    const files::Sink sink = [whole](std::span<const std::byte> bytes, Bytes at) {
-      std::memcpy(whole + at, bytes.data(), bytes.size());
-      return Status();
-    };
-    transfer.write(array.data, sink, tally);
-  } else {
-    const files::Source source = [whole](std::span<std::byte> bytes, Bytes at) -> Result<Bytes> {
-      std::memcpy(bytes.data(), whole + at, bytes.size());
-      return static_cast<Bytes>(bytes.size());
-    };
-    transfer.read(array.data, source, tally, false);
-  }
-  group.wait([&] { return group.service().pool().is_idle(key); }, call);
-  return {};
+  return comm::committed(call, [&]() -> Status {
+    const auto key = group.service().new_key();
+    const auto tally = std::make_shared<files::Tally>();
+    files::Transfer transfer(**channel, *(*ring)->pool, *plan,
+                             (*channel)->deal_out(**ring, 0, (*plan)->bytes(), false), key);
+    if (direction == Direction::write) {
+      const files::Sink sink = [whole](std::span<const std::byte> bytes, Bytes at) {
+        std::memcpy(whole + at, bytes.data(), bytes.size());
+        return Status();
+      };
+      transfer.write(array.data, sink, tally);
+    } else {
+      const files::Source source = [whole](std::span<std::byte> bytes, Bytes at) -> Result<Bytes> {
+        std::memcpy(bytes.data(), whole + at, bytes.size());
+        return static_cast<Bytes>(bytes.size());
+      };
+      transfer.read(array.data, source, tally, false);
+    }
+    group.wait([&] { return group.service().pool().is_idle(key); }, call);
+    return {};
+  });
 }
 
 /// A replicated item: the I/O rank's values to its memory, or what is there to every rank.

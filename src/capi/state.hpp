@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "files/file.hpp"
@@ -24,6 +25,8 @@ struct tr_stream {
 struct tr_file {
   std::unique_ptr<tailrace::files::File> file;
   int standard = -1;                                               // number of the standard stream that it is
+  std::string name = {};                                           // as it was given, with %d in local ones
+  int ranks = 1;                                                   // that opened it
   std::unique_ptr<tailrace::files::RecordFile> records = nullptr;  // of an unformatted Fortran file
 };
 struct tr_window {

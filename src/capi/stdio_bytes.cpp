@@ -30,7 +30,7 @@ std::size_t count_of(const Outcome& outcome) {
 int get_character(tr_file* handle, const char* call) {
   return ask_for_int(handle, call, [](std::FILE* stream) {
     const int character = std::fgetc(stream);
-    return outcome_of(character, character == EOF);
+    return outcome_of(character, character == EOF && std::ferror(stream) != 0);
   });
 }
 
@@ -49,7 +49,12 @@ Outcome put_text(const char* text, bool ends_line, std::FILE* stream) {
 /// Without a result: what the caller may change at once is copied where it is written later.
 void tell_bytes(File& file, const void* data, std::size_t size) {
   if (!file.holds_stream()) return;
-  if (file.mode().async) return file.tell_bytes({static_cast<const std::byte*>(data), size});
+  if (file.mode().async) {
+    const int before = errno;
+    file.tell_bytes({static_cast<const std::byte*>(data), size});
+    errno = before;
+    return;
+  }
   tell(file, [&](std::FILE* stream) { return outcome_of(0, std::fwrite(data, 1, size, stream) != size); });
 }
 
@@ -79,7 +84,7 @@ Outcome get_line(char* text, int size, bool shared, std::FILE* stream) {
   int character = 0;
   while (length < size - 1 && character != '\n' && (character = std::getc(stream)) != EOF)
     text[length++] = static_cast<char>(character);
-  if (character == EOF && errno != 0) return outcome_of(0, true);
+  if (character == EOF && errno != 0 && std::ferror(stream) != 0) return outcome_of(0, true);
   if (character == EOF && length == 0) return Outcome();
   text[length] = '\0';
   Outcome outcome{1, 0, {}};
@@ -95,15 +100,16 @@ Outcome get_elements(void* data, std::size_t size, std::size_t count, bool share
   if (bytes == 0) return Outcome();
   if (data == nullptr) return refused(0, EFAULT, null_data);
   const std::size_t got = std::fread(data, 1, bytes, stream);  // the last element may be a part
-  Outcome outcome = outcome_of(static_cast<std::int64_t>(got / size), got < bytes);
+  Outcome outcome =
+      outcome_of(static_cast<std::int64_t>(got / size), got < bytes && std::ferror(stream) != 0);
   const auto* begin = static_cast<const std::byte*>(data);
-  if (shared && outcome.error == 0) outcome.data.assign(begin, begin + got);
+  if (shared) outcome.data.assign(begin, begin + got);
   return outcome;
 }
 
 /// Puts what the I/O rank has read into the caller's memory as well.
 bool take_data(const File& file, const Outcome& outcome, void* data, const char* call, const char* null) {
-  if (file.holds_stream() || outcome.error != 0 || outcome.data.empty()) return true;
+  if (file.holds_stream() || outcome.data.empty()) return true;
   if (data == nullptr) {
     fail_with_errno(Status(Code::argument, std::string(call) + ": " + null, EFAULT));
     return false;

@@ -30,7 +30,7 @@ int print(tr_file* handle, const char* call, const char* format, std::va_list ar
 Outcome print_later(File& file, const char* format, std::va_list arguments) {
   std::va_list again;
   va_copy(again, arguments);
-  errno = 0;
+  const int before = std::exchange(errno, 0);
   const int length = std::vsnprintf(nullptr, 0, format, arguments);
   Outcome outcome = outcome_of(length, length < 0);
   if (length >= 0) {
@@ -39,6 +39,7 @@ Outcome print_later(File& file, const char* format, std::va_list arguments) {
     file.tell_bytes(std::as_bytes(std::span(text.data(), static_cast<std::size_t>(length))));
   }
   va_end(again);
+  errno = before;
   return outcome;
 }
 
@@ -68,7 +69,7 @@ int scan(tr_file* handle, const char* call, const char* format, std::va_list arg
   if (file == nullptr) return EOF;
   const Outcome outcome =
       ask(*file, call, [&](std::FILE* stream) { return scan_there(stream, format, arguments); });
-  if (file->holds_stream() || outcome.error != 0) return static_cast<int>(outcome.value);
+  if (file->holds_stream()) return static_cast<int>(outcome.value);
   if (files::store_scanned(outcome.data, arguments)) return static_cast<int>(outcome.value);
   fail_with_errno(Status(Code::argument, std::string(call) + ": an argument is a null pointer", EFAULT));
   return EOF;

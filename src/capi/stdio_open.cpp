@@ -17,6 +17,7 @@ using files::File;
 using files::Group;
 using files::Mode;
 using files::Outcome;
+using files::Place;
 
 namespace {
 
@@ -55,17 +56,17 @@ Status tell_where(const Status& status, const std::string& path) {
           ENOENT};
 }
 
-/// Collective over the group, but for files of the local mode. Nobody opens, and so truncates, anything
-/// before all ranks have said that they mean the same.
-Result<std::unique_ptr<File>> open_file(const std::shared_ptr<Group>& group, const std::string& call,
-                                        const char* path, const Result<Mode>& mode) {
-  const bool local = mode.is_ok() && mode->local;
-  if (!local) TR_TRY(group->agree({mode.status().in(call), call, {}}).status);
-  Result<std::string> name =
-      local ? files::local_name(path, group->rank(), group->size()) : std::string(path);
+/// Collective over the group of `place`, but for files of the local mode, which `ranks` ranks have opened.
+/// Nobody opens, and so truncates, anything before all ranks have said that they mean the same.
+Result<std::unique_ptr<File>> open_file(Place place, int ranks, const std::string& call, const char* path,
+                                        const Result<Mode>& mode) {
+  const bool local = place.group == nullptr || (mode.is_ok() && mode->local);
+  const Status mine = mode.status().in(call);
+  TR_TRY(local ? mine : place.group->agree({mine, call, {}}).status);
+  Result<std::string> name = local ? files::local_name(path, place.rank, ranks) : std::string(path);
   TR_TRY(name.status().in(call));
-  Result<std::unique_ptr<File>> file =
-      File::open({state().file_service.get(), local ? nullptr : group, group->rank()}, *name, *mode);
+  if (local) place.group = nullptr;
+  Result<std::unique_ptr<File>> file = File::open(std::move(place), *name, *mode);
   if (file.is_ok()) return file;
   return (local ? file.status() : tell_where(file.status(), path)).in(call);
 }
@@ -75,27 +76,31 @@ tr_file* open_handle(MPI_Comm comm, const char* path, const char* letters) {
   if (group == nullptr) return nullptr;
   KeptErrno number;
   const std::string call = cat("tr_fopen(", quoted(path), ", ", quoted(letters), ")");
-  Result<std::unique_ptr<File>> file = open_file(group, call, path, read_arguments(path, letters));
-  if (file.is_ok()) return keep(std::move(*file));
+  Result<std::unique_ptr<File>> file = open_file({state().file_service.get(), group, group->rank()},
+                                                 group->size(), call, path, read_arguments(path, letters));
+  if (file.is_ok()) {
+    tr_file* const handle = keep(std::move(*file));
+    handle->name = path;  // of a local file the pattern
+    handle->ranks = group->size();
+    return handle;
+  }
   number.fail_with(file.status());
   return nullptr;
 }
 
-/// The group of a local file's rank is the session's: it is asked for nothing but the rank.
-std::shared_ptr<Group> group_behind(const File& file) {
-  return file.place().group != nullptr ? file.place().group : group_of(session_comm(), "tr_freopen");
-}
-
 Result<Mode> mode_to_reopen(const tr_file& handle, const char* path, const char* letters) {
-  const std::string name = handle.file->path();
-  Result<Mode> mode = read_arguments(path == nullptr ? name.c_str() : path, letters);
+  Result<Mode> mode = read_arguments(handle.name.c_str(), letters);
   TR_TRY(mode.status());
   if (path == nullptr && handle.standard >= 0) {
-    return Status(Code::argument, cat(name, " has no name under which it could be opened again; give one"));
+    return Status(Code::argument,
+                  cat(handle.file->path(), " has no name under which it could be opened again; give one"));
   }
   const bool was_local = handle.file->place().group == nullptr;
   if (mode->local && !was_local) {
     return Status(Code::argument, "a file of all ranks cannot become one of the local mode; open another");
+  }
+  if (was_local && mode->parallel) {
+    return Status(Code::argument, "a file of the local mode cannot become one of all ranks; open another");
   }
   mode->local = was_local;
   return mode;
@@ -199,14 +204,14 @@ tr_file* tr_fopen_comm(MPI_Comm comm, const char* path, const char* mode) {
 tr_file* tr_freopen(const char* path, const char* mode, tr_file* handle) {
   const File* const before = file_of(handle, "tr_freopen");
   if (before == nullptr) return nullptr;
-  const std::shared_ptr<Group> group = group_behind(*before);
-  const std::string name = path == nullptr ? before->path() : path;
+  if (path != nullptr) handle->name = path;
   KeptErrno number;
   const std::string call = cat("tr_freopen(", quoted(path), ", ", quoted(mode), ", ", before->path(), ")");
   const Result<Mode> read = mode_to_reopen(*handle, path, mode);
   // ISO C99 7.19.5.4: failure to close is ignored, and the file is closed whatever comes then.
   static_cast<void>(handle->file->close());
-  Result<std::unique_ptr<File>> file = open_file(group, call, name.c_str(), read);
+  Result<std::unique_ptr<File>> file =
+      open_file(before->place(), handle->ranks, call, handle->name.c_str(), read);
   if (file.is_ok()) {
     handle->file = std::move(*file);
     return handle;
@@ -298,7 +303,8 @@ tr_file* tr_tmpfile_comm(MPI_Comm comm) {
   if (made.error != 0) return nullptr;
   KeptErrno number;
   Result<std::unique_ptr<File>> file =
-      open_file(group, "tr_tmpfile", text_in(made), files::parse_mode("w+b"));
+      open_file({state().file_service.get(), group, group->rank()}, group->size(), "tr_tmpfile",
+                text_in(made), files::parse_mode("w+b"));
   if (group->is_io_rank()) ::unlink(text_in(made));  // open, it lasts until it is closed
   if (file.is_ok()) return keep(std::move(*file));
   number.fail_with(file.status());

@@ -76,7 +76,7 @@ long tr_ftell(tr_file* file) {
 void tr_rewind(tr_file* handle) {
   File* const file = file_of(handle, "tr_rewind");
   if (file == nullptr) return;
-  file->before_move("tr_rewind");
+  if (const Status over = file->before_move("tr_rewind"); !over.is_ok()) return fail_with_errno(over);
   tell(*file, [file](std::FILE* stream) {
     // ISO C99 7.19.9.5 does not tell a failure to move; that written bytes are lost must be told, by
     // tr_fflush.
@@ -90,7 +90,7 @@ void tr_rewind(tr_file* handle) {
 void tr_fseek_nr(tr_file* handle, long offset, int whence) {
   File* const file = file_of(handle, "tr_fseek_nr");
   if (file == nullptr) return;
-  file->before_move("tr_fseek_nr");
+  if (const Status over = file->before_move("tr_fseek_nr"); !over.is_ok()) return fail_with_errno(over);
   tell(*file, [=](std::FILE* stream) { return seek(stream, offset, whence); });
 }
 

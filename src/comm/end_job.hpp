@@ -1,11 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <new>
+#include <string>
 #include <string_view>
 
 namespace tailrace::comm {
 
 /// Prints `why` on standard error and ends the whole job, where there is no other way. Does not return.
 [[noreturn]] void end_job(std::string_view why);
+
+/// Runs what other ranks count on already: without memory for it the job ends, instead of leaving them
+/// waiting.
+template <typename Body>
+auto committed(std::string_view call, const Body& body) -> decltype(body()) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    end_job(std::string(call) + ": out of memory while the other ranks count on this one's part");
+  }
+}
 
 }  // namespace tailrace::comm

@@ -257,7 +257,9 @@ Status NodeMemory::map(int descriptor, int rank, bool huge_pages) {
   if (const int error = ::posix_fallocate(descriptor, offset, own); error != 0) {
     return Status(Code::memory,
                   cat("staging memory of ", own, " bytes is not to be had on this node (",
-                      std::string_view(std::strerror(error)), "): set TAILRACE_STAGING lower"),
+                      std::string_view(std::strerror(error)),
+                      "): set TAILRACE_STAGING lower, or "
+                      "TAILRACE_IO_BUFFER if it is for collective files"),
                   error);
   }
   if (populate()) return {};

@@ -5,7 +5,7 @@
 
 #include <cfenv>
 #include <csignal>
-#include <system_error>
+#include <exception>
 
 #include "executor/workers.hpp"
 
@@ -35,6 +35,11 @@ void OrderedPool::submit(Key key, Task task) {
   task();
 }
 
+int OrderedPool::threads() {
+  const std::lock_guard lock(mutex_);
+  return is_able() ? most_ : 0;
+}
+
 void OrderedPool::hold() {
   const std::lock_guard lock(mutex_);
   ++holds_;
@@ -59,8 +64,8 @@ bool OrderedPool::start_thread() {
   bool started = true;
   try {
     threads_.emplace_back([this] { run(); });
-  } catch (const std::system_error&) {
-    started = false;  // those that are there do the work, or the caller does
+  } catch (const std::exception&) {  // no resources, or no memory to note it
+    started = false;                 // those that are there do the work, or the caller does
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return started;

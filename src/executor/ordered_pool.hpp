@@ -42,7 +42,8 @@ class OrderedPool {
     OrderedPool& pool_;
   };
 
-  [[nodiscard]] int threads() const { return most_; }
+  /// 0 also where none could be started: tasks run inside submit() then.
+  [[nodiscard]] int threads();
   void submit(Key key, Task task);
   /// Nothing of `key` is queued or running.
   [[nodiscard]] bool is_idle(Key key) const;

@@ -43,7 +43,7 @@ Result<Ring*> Channel::ring(bool async) {
   const Settings& settings = group_.service().settings();
   const Bytes cached = std::min(cached_bytes, settings.io_buffer / 2);
   const Bytes window = cached / fewest_slots;
-  const Bytes bytes = async ? settings.io_buffer - cached : cached;
+  const Bytes bytes = async ? settings.io_buffer : cached;
   const auto here =
       std::count_if(ranks_.begin(), ranks_.end(), [&](int rank) { return node_of(rank) == my_node(); });
   Result<std::unique_ptr<comm::WindowPool>> pool =
@@ -75,7 +75,9 @@ Status Channel::start_thread() {
   TR_TRY(verdict.status);
   if (!threaded) return {};
   Result<std::unique_ptr<ExchangeThread>> thread = ExchangeThread::create(group_.transport().comm());
-  TR_TRY(thread.status());
+  // No rank gives its communicator back before all of them do.
+  const Status mine = (thread.is_ok() ? (*thread)->start() : thread.status()).at({-1, -1, group_.rank()});
+  TR_TRY(group_.agree({mine, "the threads that exchange arrays between nodes", {}}).status);
   thread_ = std::move(*thread);
   return {};
 }

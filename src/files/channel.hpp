@@ -33,7 +33,7 @@ class Channel {
 
   [[nodiscard]] Group& group() { return group_; }
   /// Collective when it is first called with that value. Calls that wait for storage have a few windows,
-  /// which stay in a cache; asynchronous ones the rest of TAILRACE_IO_BUFFER.
+  /// which stay in a cache; asynchronous ones as many as TAILRACE_IO_BUFFER holds.
   Result<Ring*> ring(bool async);
   [[nodiscard]] int aggregators() const { return static_cast<int>(ranks_.size()); }
   [[nodiscard]] int rank_of(int aggregator) const { return ranks_[static_cast<std::size_t>(aggregator)]; }

@@ -91,14 +91,11 @@ bool is_special(const std::string& path) {
   return ::stat(path.c_str(), &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
 }
 
-Result<storage::OpenMode> how_to_open(storage::Target& target, const std::string& path, const Mode& mode,
-                                      bool may_be_uncut) {
-  if (mode.access == Mode::Access::write && !may_be_uncut) return storage::OpenMode::create;
+storage::OpenMode how_to_open(const Mode& mode, bool may_be_uncut) {
   if (mode.access == Mode::Access::read)
     return mode.update ? storage::OpenMode::existing : storage::OpenMode::read;
-  const Result<bool> exists = target.exists(path);
-  TR_TRY(exists.status());
-  return *exists ? storage::OpenMode::existing : storage::OpenMode::create;
+  const bool cuts = mode.access == Mode::Access::write && !may_be_uncut;
+  return cuts ? storage::OpenMode::create : storage::OpenMode::keep;
 }
 
 }  // namespace
@@ -111,12 +108,10 @@ Result<CStream> open_stream(storage::Target& target, const std::string& path, co
     if (opened.stream == nullptr) return io_error("open", path, errno);
     return opened;
   }
-  const Result<storage::OpenMode> how = how_to_open(target, path, mode, may_be_uncut);
-  TR_TRY(how.status());
-  Result<std::unique_ptr<storage::File>> file = target.open(path, *how);
+  Result<std::unique_ptr<storage::File>> file = target.open(path, how_to_open(mode, may_be_uncut));
   TR_TRY(file.status());
   opened.file = std::move(*file);
-  opened.is_uncut = mode.access == Mode::Access::write && *how == storage::OpenMode::existing;
+  opened.is_uncut = mode.access == Mode::Access::write && may_be_uncut;
   Bytes position = 0;
   if (mode.access == Mode::Access::append) {
     opened.least_end = std::make_shared<std::atomic<Bytes>>(0);

@@ -6,6 +6,9 @@
 #include <cfenv>
 #include <chrono>
 #include <csignal>
+#include <system_error>
+
+#include "base/text.hpp"
 
 namespace tailrace::files {
 
@@ -16,13 +19,22 @@ Result<std::unique_ptr<ExchangeThread>> ExchangeThread::create(MPI_Comm comm) {
 }
 
 ExchangeThread::ExchangeThread(std::unique_ptr<comm::MpiTransport> transport)
-    : transport_(std::move(transport)) {
+    : transport_(std::move(transport)) {}
+
+Status ExchangeThread::start() {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // the thread inherits it: signals belong to the program
-  thread_ = std::thread([this] { run(); });
+  Status status;
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error& error) {
+    status = Status(Code::memory, cat("no thread could be started: ", std::string_view(error.what())),
+                    error.code().value());
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return status;
 }
 
 ExchangeThread::~ExchangeThread() {
@@ -31,7 +43,7 @@ ExchangeThread::~ExchangeThread() {
     stopping_ = true;
   }
   work_.notify_all();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
   transport_->free();
 }
 

@@ -15,12 +15,14 @@ namespace tailrace::files {
 /// need not be inside a call meanwhile. Where MPI provides MPI_THREAD_MULTIPLE only (MPI 3.1, 12.4.3).
 class ExchangeThread {
  public:
-  /// Collective over `comm`.
+  /// Collective over `comm`, as is the destructor.
   static Result<std::unique_ptr<ExchangeThread>> create(MPI_Comm comm);
   ~ExchangeThread();
   ExchangeThread(const ExchangeThread&) = delete;
   ExchangeThread& operator=(const ExchangeThread&) = delete;
 
+  /// Local. To be called once, before anything else.
+  Status start();
   void submit(std::shared_ptr<FarExchange> exchange);
   [[nodiscard]] bool is_idle() const;
 

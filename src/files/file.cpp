@@ -35,8 +35,9 @@ Result<std::unique_ptr<File>> File::open(Place place, const std::string& path, c
   Status mine;
   if (file->holds_stream()) {
     // The tasks of other aggregators know nothing of those here.
-    Result<CStream> stream =
-        open_stream(file->place_.service->target(), path, mode, mode.async && aggregators == 1);
+    Result<CStream> stream = guarded([&] {
+      return open_stream(file->place_.service->target(), path, mode, mode.async && aggregators == 1);
+    });
     mine = stream.status();
     if (stream.is_ok()) file->stream_ = std::move(*stream);
   }
@@ -54,7 +55,8 @@ Status File::open_shared() {
   Status mine;
   if (!holds_stream() && channel.own(channel.aggregators())) {
     const storage::OpenMode how = mode_.writes() ? storage::OpenMode::existing : storage::OpenMode::read;
-    Result<std::unique_ptr<storage::File>> file = place_.service->target().open(path_, how);
+    Result<std::unique_ptr<storage::File>> file =
+        guarded([&] { return place_.service->target().open(path_, how); });
     mine = file.status();
     if (file.is_ok()) shared_ = std::move(*file);
   }
@@ -99,14 +101,14 @@ void File::wait_for_deliveries(const std::string& call) {
 }
 
 /// Collective: nobody goes on before the aggregators have done what array calls left to them.
-void File::drain(const std::string& call) {
+Status File::drain(const std::string& call) {
   wait_for_tasks(call);
   outstanding_ = false;
-  (void)agree(call, {});  // no rank votes against it
+  return agree(call, {});
 }
 
 Outcome File::ask(const std::string& call, const Operation& operation) {
-  before_move(call);
+  if (const Status over = before_move(call); !over.is_ok()) return {-1, EINVAL, {}, over.text()};
   Outcome outcome;
   if (holds_stream()) {
     wait_for_tasks(call);
@@ -142,6 +144,7 @@ void File::send_pending() {
   if (pending_.empty()) return;
   position_.reset();
   run_or_queue([this, bytes = std::exchange(pending_, {})] {
+    if (!unheard_failure().is_ok()) return;
     errno = 0;
     const std::size_t written = std::fwrite(bytes.data(), 1, bytes.size(), stream_.stream);
     if (written != bytes.size()) note(Outcome{-1, errno, {}});
@@ -155,6 +158,13 @@ void File::note(const Outcome& outcome) {
 void File::note(const Status& status) {
   const std::lock_guard lock(failure_mutex_);
   failure_ = first_cause(failure_, status.at({-1, -1, place_.rank}));
+}
+
+/// After a failure that nobody was told of, what is written behind would lie in the wrong place.
+Status File::unheard_failure() {
+  if (!mode_.async) return {};
+  const std::lock_guard lock(failure_mutex_);
+  return failure_;
 }
 
 Status File::take_failure() {
@@ -187,7 +197,7 @@ Status File::finish(const std::string& call, const std::function<Status()>& end)
   wait_for_deliveries(call);
   outstanding_ = false;
   Status mine = take_failure();
-  const Status ended = end();
+  const Status ended = guarded(end);
   if (mine.is_ok()) mine = ended;
   return agree(call, mine.in(call));
 }
@@ -210,9 +220,10 @@ Status File::close() {
       const Status ours = std::exchange(shared_, nullptr)->close();
       if (closed.is_ok()) closed = ours;
     }
-    if (closed.is_ok() && mode_.local && mode_.writes())
-      closed = write_sidecar(place_.service->target(), path_, sidecar_);
-    return closed;
+    if (!closed.is_ok() || !mode_.local || !mode_.writes()) return closed;
+    if (sidecar_.entries.empty() && mode_.access == Mode::Access::write)
+      return remove_sidecar(place_.service->target(), path_);
+    return write_sidecar(place_.service->target(), path_, sidecar_);
   });
 }
 

@@ -61,9 +61,7 @@ class File {
   /// Collective (local files: local). To be called before the position goes anywhere without ask(): what is
   /// written there comes after what aggregators of an asynchronous file still have to write, for which it
   /// then blocks.
-  void before_move(const std::string& call) {
-    if (outstanding_) drain(call);
-  }
+  Status before_move(const std::string& call) { return outstanding_ ? drain(call) : Status(); }
 
   /// Of the rank that holds the stream: ferror and clearerr, for what aggregators did beside it too.
   [[nodiscard]] bool has_failed() const { return std::ferror(stream_.stream) != 0 || failed_beside_; }
@@ -110,18 +108,20 @@ class File {
   void run_or_queue(std::function<void()> task);
   void note(const Outcome& outcome);
   void note(const Status& status);
+  Status unheard_failure();
   Status take_failure();
   Status agree(const std::string& call, Status mine);
   Status flush_stream(bool durable);
   Status close_stream();
   Status open_shared();
   Status finish(const std::string& call, const std::function<Status()>& end);
-  void drain(const std::string& call);
+  Status drain(const std::string& call);
 
   [[nodiscard]] Status check_direction(Direction direction) const;
-  Status tell_position(const std::string& call, Packer& out);
-  Result<Bytes> position_of_stream();
-  void move_stream_to(Bytes position);
+  Status tell_position(const std::string& call, Direction direction, Packer& out);
+  Status find_position(const std::string& call, Direction direction);
+  Result<Bytes> position_of_stream(Direction direction);
+  void move_stream_to(Bytes position, Direction direction);
   void begin_write_back();
   [[nodiscard]] Status complete(Bytes got, Bytes wanted) const;
   void stop_stream_short(const Status& status);
@@ -129,6 +129,8 @@ class File {
   [[nodiscard]] Source source(bool parallel);
   Status begin_arrays(const std::string& call, const Status& planned, bool parallel, Direction direction,
                       Bytes& position);
+  void commit_arrays(Channel& channel, Ring& ring, const Moved& moved, Direction direction,
+                     const std::shared_ptr<const Framing>& framing, bool parallel, Bytes at);
   ArrayOutcome finish_arrays(const std::string& call, const Moved& moved, bool parallel);
   ArrayOutcome leave_to_tasks(const Moved& moved, bool parallel);
   ArrayOutcome move_local(const std::string& name, std::span<const Array> arrays, Direction direction,
@@ -146,8 +148,9 @@ class File {
   CStream stream_;
   std::shared_ptr<storage::File> shared_;  // on aggregators of a parallel file: the stream's on the I/O rank
   std::optional<Bytes> position_;          // of the stream, while nothing but array calls moved it
-  bool outstanding_ = false;               // tasks of aggregators may still run: the same on every rank
-  bool failed_beside_ = false;             // an aggregator's failure, which C's stream does not know of
+  Direction position_for_ = Direction::read;  // of a stream that appends: what the position is good for
+  bool outstanding_ = false;                  // tasks of aggregators may still run: the same on every rank
+  bool failed_beside_ = false;                // an aggregator's failure, which C's stream does not know of
   bool adopted_ = false;
   Sidecar sidecar_;                       // of a local file
   std::atomic<Bytes> captured_bytes_{0};  // of a local file, not written yet

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/text.hpp"
+#include "comm/end_job.hpp"
 #include "files/file.hpp"
 
 namespace tailrace::files {
@@ -65,12 +66,12 @@ Status File::check_direction(Direction direction) const {
 }
 
 /// Where the stream stands. Its buffer is written, or forgotten: others read and write the file beside it.
-Result<Bytes> File::position_of_stream() {
+Result<Bytes> File::position_of_stream(Direction direction) {
   if (stream_.file == nullptr)
     return Status(Code::argument, cat(path_, " has no positions: open it without p, in the serial mode"));
   errno = 0;
   if (std::fflush(stream_.stream) != 0) return io_error("write", path_, errno);
-  if (stream_.least_end) {
+  if (stream_.least_end && direction == Direction::write) {
     const Result<Bytes> size = stream_.file->size();
     TR_TRY(size.status());
     return std::max(*size, stream_.least_end->load());
@@ -80,20 +81,27 @@ Result<Bytes> File::position_of_stream() {
   return Bytes{position};
 }
 
-Status File::tell_position(const std::string& call, Packer& out) {
-  if (!position_) {
-    wait_for_tasks(call);
-    const Result<Bytes> position = position_of_stream();
-    TR_TRY(position.status());
-    position_ = *position;
-  }
+Status File::tell_position(const std::string& call, Direction direction, Packer& out) {
+  TR_TRY(find_position(call, direction));
   out.put(*position_);
   return {};
 }
 
-void File::move_stream_to(Bytes position) {
+/// What appends writes somewhere else than it reads.
+Status File::find_position(const std::string& call, Direction direction) {
+  if (position_ && (!stream_.least_end || position_for_ == direction)) return {};
+  wait_for_tasks(call);
+  const Result<Bytes> position = position_of_stream(direction);
+  TR_TRY(position.status());
+  position_ = *position;
+  position_for_ = direction;
+  return {};
+}
+
+void File::move_stream_to(Bytes position, Direction direction) {
   position_ = position;
-  if (stream_.least_end) *stream_.least_end = position;
+  position_for_ = direction;
+  if (stream_.least_end && direction == Direction::write) *stream_.least_end = position;
   run_or_queue([this, position] {
     if (flush_before_seek(stream_.stream) != 0 || ::fseeko(stream_.stream, position, SEEK_SET) != 0)
       note(io_error("seek", path_, errno));
@@ -105,6 +113,7 @@ Sink File::sink(bool parallel) {
     return [this](std::span<const std::byte> bytes, Bytes offset) { return shared_->write(bytes, offset); };
   }
   return [this](std::span<const std::byte> bytes, Bytes) -> Status {
+    TR_TRY(unheard_failure());
     errno = 0;
     if (std::fwrite(bytes.data(), 1, bytes.size(), stream_.stream) == bytes.size()) return {};
     return io_error("write", path_, errno);
@@ -148,14 +157,22 @@ ArrayOutcome File::move_arrays(const std::string& name, std::span<const Array> a
   if (!ready.is_ok()) return {0, ready};
 
   // Commit: no early exit.
+  return comm::committed(call, [&] {
+    commit_arrays(**channel, **ring, *moved, direction, framing, parallel, at);
+    return mode_.async ? leave_to_tasks(*moved, parallel) : finish_arrays(call, *moved, parallel);
+  });
+}
+
+void File::commit_arrays(Channel& channel, Ring& ring, const Moved& moved, Direction direction,
+                         const std::shared_ptr<const Framing>& framing, bool parallel, Bytes at) {
   Held held;
   if (mode_.async && direction == Direction::write) held.emplace(place_.service->pool());
   queue_cut();
-  for (const Moving& each : *moved) {
+  for (const Moving& each : moved) {
     // Windows of a framed array end at multiples of its elements.
     const Bytes cut_from = framing ? 0 : at;
-    Transfer transfer(**channel, *(*ring)->pool, each.plan,
-                      (*channel)->deal_out(**ring, cut_from, each.plan->bytes(), parallel), key_);
+    Transfer transfer(channel, *ring.pool, each.plan,
+                      channel.deal_out(ring, cut_from, each.plan->bytes(), parallel), key_);
     if (direction == Direction::write)
       transfer.write(each.data, framed(sink(parallel), framing, at), each.tally,
                      mode_.async ? &held : nullptr);
@@ -163,8 +180,7 @@ ArrayOutcome File::move_arrays(const std::string& name, std::span<const Array> a
       transfer.read(each.data, framed(source(parallel), framing, at), each.tally, mode_.async);
     at += each.plan->bytes() + (framing ? framing->inserted() : 0);
   }
-  if (parallel && holds_stream()) move_stream_to(at);
-  return mode_.async ? leave_to_tasks(*moved, parallel) : finish_arrays(call, *moved, parallel);
+  if (parallel && holds_stream()) move_stream_to(at, direction);
 }
 
 /// The ranks' vote on the call; `position` becomes that of the file, where aggregators need it.
@@ -175,7 +191,7 @@ Status File::begin_arrays(const std::string& call, const Status& planned, bool p
   Packer told;
   if (holds_stream()) {
     send_pending();  // which moves the position
-    if (mine.is_ok() && parallel) mine = tell_position(call, told);
+    if (mine.is_ok() && parallel) mine = tell_position(call, direction, told);
     if (!parallel) position_.reset();
   }
   Group& group = *place_.group;
@@ -236,6 +252,7 @@ void File::stop_stream_short(const Status& status) {
     std::fgetc(stream_.stream);  // finds the end, for feof
   } else {
     failed_beside_ = true;
+    if (stream_.least_end) *stream_.least_end = 0;  // the file ends where it ends
   }
   position_.reset();
 }

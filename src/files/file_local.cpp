@@ -44,7 +44,12 @@ ArrayOutcome File::move_local(const std::string& name, std::span<const Array> ar
         note(complete(got, plan->bytes()));
       });
     outcome.elements += moved / (*plan)->element;
-    if (moved < (*plan)->bytes()) break;
+    if (moved == (*plan)->bytes()) continue;
+    const Bytes begun =
+        *position_ - (*plan)->bytes() - (framing ? framing->inserted() - framing->ahead() : 0);
+    if (direction == Direction::write) sidecar_.entries.erase(begun);
+    position_.reset();
+    break;
   }
   if (direction == Direction::write) begin_write_back();
   outcome.status = outcome.status.in(call_text(name, path_)).at({-1, -1, place_.rank});
@@ -54,12 +59,7 @@ ArrayOutcome File::move_local(const std::string& name, std::span<const Array> ar
 /// Notes what is written for the sidecar, or compares what is read with it.
 Status File::check_local(const Array& array, Direction direction, Bytes bytes, const Framing* framing) {
   send_pending();  // which moves the position
-  if (position_ == std::nullopt) {
-    wait_for_tasks("an array call");
-    const Result<Bytes> position = position_of_stream();
-    TR_TRY(position.status());
-    position_ = *position;
-  }
+  TR_TRY(find_position("an array call", direction));
   const Bytes offset = *position_ + (framing == nullptr ? 0 : framing->ahead());
   const Sidecar::Entry entry = sidecar_entry(array, place_.rank, bytes);
   if (direction == Direction::write)

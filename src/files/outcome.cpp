@@ -5,7 +5,7 @@ namespace tailrace::files {
 
 ByteVector pack(const Outcome& outcome) {
   Packer out;
-  out.put(outcome.value).put(outcome.error).put_bytes(outcome.data);
+  out.put(outcome.value).put(outcome.error).put_bytes(outcome.data).put_text(outcome.text);
   return out.take();
 }
 
@@ -16,6 +16,7 @@ Outcome unpack_outcome(const ByteVector& bytes) {
   outcome.error = in.get<int>();
   const auto data = in.get_bytes();
   outcome.data.assign(data.begin(), data.end());
+  outcome.text = in.get_text();
   return outcome;
 }
 

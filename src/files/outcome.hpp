@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <new>
+#include <string>
 
 #include "base/bytes.hpp"
 
@@ -11,8 +12,9 @@ namespace tailrace::files {
 /// What a call of C's stdio gave: the same on every rank.
 struct Outcome {
   std::int64_t value = 0;
-  int error = 0;    // errno if the call failed, else 0
-  ByteVector data;  // what was read, for the arguments that the call fills in
+  int error = 0;          // errno if the call failed, else 0
+  ByteVector data;        // what was read, also by a call that failed then
+  std::string text = {};  // of the error, where errno alone says too little
 };
 
 /// What `body` says; ENOMEM in place of std::bad_alloc, so that no rank waits for an outcome in vain.

@@ -35,7 +35,10 @@ class Portions {
   [[nodiscard]] int aggregators() const { return static_cast<int>(numbers_.size()); }
 
  private:
-  [[nodiscard]] std::int64_t first(int aggregator) const { return windows_ * aggregator / aggregators(); }
+  /// Rounded up: the array's first window is always the first aggregator's, which is the I/O rank.
+  [[nodiscard]] std::int64_t first(int aggregator) const {
+    return (windows_ * aggregator + aggregators() - 1) / aggregators();
+  }
 
   Bytes position_;
   Bytes bytes_;

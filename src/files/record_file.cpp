@@ -15,10 +15,7 @@ constexpr Bytes marker_bytes = 4;
 /// What is carried at most before it is handed to the stream.
 constexpr Bytes carry_most = Bytes{1} << 16;
 
-Outcome corrupt(const std::string& text) {
-  const auto bytes = std::as_bytes(std::span(text));
-  return {-1, EILSEQ, {bytes.begin(), bytes.end()}};
-}
+Outcome corrupt(const std::string& text) { return {-1, EILSEQ, {}, text}; }
 
 /// A marker at `at`; the bytes that were there.
 std::size_t read_marker(std::FILE* stream, Bytes at, bool swapped, std::int32_t& value) {
@@ -132,6 +129,9 @@ void RecordFile::abandon_record(const Status& why) {
   Record& record = *record_;
   record.failure = why;
   if (record.direction == Direction::read) return;
+  // What takes its place may go through other aggregators. A verdict against this comes again with the next
+  // vote.
+  (void)file_.before_move("a failed record");
   if (carry_.at <= record.begin) {
     carry_.count = record.begin - carry_.at;
     if (file_.holds_stream()) carry_.bytes.resize(static_cast<std::size_t>(carry_.count));
@@ -216,8 +216,6 @@ void RecordFile::close_part(bool continues) {
 void RecordFile::set_head(Bytes length) {
   Record& record = *record_;
   if (record.head == length && record.head_at < carry_.at) return;
-  // Behind 2 GiB it may be any aggregator that has taken it along; before, it was the I/O rank itself.
-  if (!record.parts.empty()) file_.before_move("the marker of a subrecord");
   record.head = length;
   const ByteVector bytes = marker(length);
   if (record.head_at >= carry_.at) {
@@ -225,6 +223,9 @@ void RecordFile::set_head(Bytes length) {
       std::memcpy(carry_.bytes.data() + (record.head_at - carry_.at), bytes.data(), bytes.size());
     return;
   }
+  // Behind 2 GiB any aggregator may have taken it along, and has to have written it; before, the I/O rank
+  // has. A verdict against this comes again with the next vote.
+  if (!record.parts.empty()) (void)file_.before_move("the marker of a subrecord");
   move_stream(record.head_at);
   file_.tell_bytes(bytes);
   stream_at_ += marker_bytes;
@@ -314,6 +315,8 @@ std::shared_ptr<Framing> RecordFile::frame_out(Bytes bytes, Bytes unit) {
 
 Status RecordFile::move_out(const Array& array, Bytes bytes, const Status& mine) {
   const std::string call = "write";
+  // Here, where ranks with a bad argument come by as well.
+  if (!record_->parts.empty()) TR_TRY(file_.before_move(call));
   if (!mine.is_ok() || bytes == 0) return file_.move_arrays(call, {&array, 1}, Direction::write, mine).status;
   const std::shared_ptr<Framing> framing = frame_out(bytes, unit_of(array.type));
   move_stream(carry_.at);
@@ -417,8 +420,7 @@ Result<Outcome> RecordFile::ask(const char* what, const File::Operation& operati
     return operation(stream);
   });
   if (outcome.error == 0) return outcome;
-  const std::string text(reinterpret_cast<const char*>(outcome.data.data()), outcome.data.size());
-  if (!text.empty()) return Status(Code::corrupt, cat(file_.path(), ": ", text));
+  if (!outcome.text.empty()) return Status(Code::corrupt, cat(file_.path(), ": ", outcome.text));
   return io_error(cat("find ", what, " of"), file_.path(), outcome.error);
 }
 
@@ -529,7 +531,7 @@ Status RecordFile::rewind() {
   has_ended_ = false;
   send_carry();
   TR_TRY(cut());
-  file_.before_move("rewind");
+  TR_TRY(file_.before_move("rewind"));
   position_ = 0;
   after_end_ = false;
   return {};
@@ -563,7 +565,7 @@ Status RecordFile::endfile() {
 Status RecordFile::seek(Bytes position) {
   if (record_ || form_.sequential || position < 0)
     return {Code::argument, cat(file_.path(), ": a position needs access='stream', and be at least 1")};
-  file_.before_move("a new position");
+  TR_TRY(file_.before_move("a new position"));
   position_ = position;
   return {};
 }

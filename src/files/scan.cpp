@@ -50,7 +50,8 @@ Outcome scan(std::FILE* stream, std::span<const ScanPiece> pieces, std::va_list 
     if (code > 0) ++outcome.value;
     if (count < 0) {
       if (code == EOF && outcome.value == 0) outcome.value = EOF;
-      if (code == EOF) outcome.error = errno;
+      // A read that a signal interrupted was repeated.
+      if (code == EOF && (std::ferror(stream) != 0 || errno != EINTR)) outcome.error = errno;
       break;
     }
     position += count;
@@ -60,7 +61,7 @@ Outcome scan(std::FILE* stream, std::span<const ScanPiece> pieces, std::va_list 
       stored.put_bytes({bytes, stored_bytes(piece, place, count)});
     }
   }
-  if (outcome.error == 0) outcome.data = stored.take();
+  outcome.data = stored.take();
   return outcome;
 }
 

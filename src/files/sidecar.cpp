@@ -72,6 +72,13 @@ Sidecar read_sidecar(storage::Target& target, const std::string& path, const Mod
   return sidecar;
 }
 
+Status remove_sidecar(storage::Target& target, const std::string& path) {
+  const std::string name = sidecar_path(path);
+  const Result<bool> exists = target.exists(name);
+  TR_TRY(exists.status());
+  return *exists ? target.remove(name) : Status();
+}
+
 Status write_sidecar(storage::Target& target, const std::string& path, const Sidecar& sidecar) {
   const std::string name = sidecar_path(path);
   if (sidecar.entries.empty()) return {};

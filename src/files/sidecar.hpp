@@ -31,6 +31,8 @@ Status check_sidecar(const Sidecar& sidecar, Bytes offset, const Sidecar::Entry&
 /// What lies beside `path`; nothing for a file that is begun anew, or where it cannot be read.
 Sidecar read_sidecar(storage::Target& target, const std::string& path, const Mode& mode);
 /// Writes the sidecar of `path` as a whole, or leaves the old one; without entries there is none.
+/// Of a file that holds no arrays any more.
+Status remove_sidecar(storage::Target& target, const std::string& path);
 Status write_sidecar(storage::Target& target, const std::string& path, const Sidecar& sidecar);
 
 }  // namespace tailrace::files

@@ -120,7 +120,7 @@ Result<std::unique_ptr<File>> MemoryTarget::open(const std::string& path, OpenMo
   TR_TRY(check_parent(verb, tidy));
   auto found = files_.find(tidy);
   if (found == files_.end()) {
-    if (mode != OpenMode::create) return io_error(verb, path, ENOENT);
+    if (mode != OpenMode::create && mode != OpenMode::keep) return io_error(verb, path, ENOENT);
     auto inode = std::make_shared<MemoryInode>();
     inode->journalled = journalled_;
     change({parent_of(tidy), "", tidy, inode});

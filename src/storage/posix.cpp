@@ -40,6 +40,8 @@ int flags_of(OpenMode mode) {
       return O_RDONLY | O_CLOEXEC;
     case OpenMode::create:
       return O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC;
+    case OpenMode::keep:
+      return O_RDWR | O_CREAT | O_CLOEXEC;
     case OpenMode::existing:
       break;
   }

@@ -17,6 +17,7 @@ using Parts = std::span<const std::span<const std::byte>>;
 enum class OpenMode {
   read,
   create /* new or truncated, read-write */,
+  keep /* new or as it is, read-write */,
   existing /* read-write, must exist */
 };
 

@@ -2,6 +2,8 @@
 //
 // One rank's n-th storage call fails, for n = 1, 2, ... until none does: whatever the mode, every rank hears
 // the same of every call, somebody is told, nobody hangs, and the next session is as good as new.
+#include <numeric>
+
 #include "files/world.hpp"
 
 using namespace tailrace;
@@ -30,7 +32,8 @@ Heard run_program(World& world, const std::string& path, const std::string& mode
   heard.add(file.status());
   if (!file.is_ok()) return heard;
   const layout::Layout layout = *layout::Layout::block({side, side}, size());
-  const std::vector<double> written(static_cast<std::size_t>(layout.count(rank())), rank() + 1.0);
+  std::vector<double> written(static_cast<std::size_t>(layout.count(rank())));
+  std::iota(written.begin(), written.end(), rank() * 1e6 + 1);
   std::vector<double> values = written;
   Array array;
   array.data = reinterpret_cast<std::byte*>(values.data());
@@ -49,6 +52,11 @@ Heard run_program(World& world, const std::string& path, const std::string& mode
   move(Direction::read);
   heard.add((*file)->wait());
   heard.right = values == written;
+  (*file)->ask("fseek", [](std::FILE* s) { return Outcome{std::fseek(s, 4, SEEK_CUR), 0, {}}; });
+  std::fill(values.begin(), values.end(), 0.0);
+  move(Direction::read);
+  heard.add((*file)->wait());
+  heard.right = heard.right && values == written;
   heard.add((*file)->close());
   return heard;
 }
@@ -66,6 +74,7 @@ void every_call(const std::string& mode, int victim, const std::string& kind) {
     }
     CHECK(same_on_all_ranks(heard.all));
     CHECK(heard.failures > 0 || heard.right);
+    CHECK(struck || n > 1 || victim > 0);  // the plan strikes at all
     if (!struck) {
       CHECK_EQ(heard.failures, 0);
       break;
@@ -77,7 +86,9 @@ void every_call(const std::string& mode, int victim, const std::string& kind) {
     if (!CHECK(n < 300)) break;
   }
   World world("parallel_threshold=0");
-  CHECK_EQ(run_program(world, scratch.path(), mode).failures, 0);
+  const Heard afterwards = run_program(world, scratch.path(), mode);
+  CHECK_EQ(afterwards.failures, 0);
+  CHECK(afterwards.right);
 }
 
 }  // namespace
@@ -103,7 +114,10 @@ MPI_TEST(array_fault, that_the_system_hides_changes_nothing) {
   for (const char* kind : {"nth=1 fault=eintr for=good", "nth=1 fault=short for=good"}) {
     for (const std::string mode : {"", "p", "ps"}) {
       World world(std::string("parallel_threshold=0 fault=\"") + kind + "\"");
-      CHECK_EQ(run_program(world, scratch.path(), mode).failures, 0);
+      const Heard heard = run_program(world, scratch.path(), mode);
+      CHECK_EQ(heard.failures, 0);
+      CHECK(heard.right);
+      CHECK(any_rank(world.struck()));
     }
   }
 }

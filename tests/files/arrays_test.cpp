@@ -132,6 +132,15 @@ void check_reading(File& file, Sample& sample) {
   CHECK(second.buffer == sample.read_back());
 }
 
+/// Every kind of world with every mode.
+template <typename Body>
+void in_all_modes(const Body& body) {
+  for (const char* options : worlds) {
+    World world(options);
+    for (const std::string mode : {"", "p", "s", "ps"}) body(world, mode);
+  }
+}
+
 }  // namespace
 
 MPI_TEST(arrays, lie_in_the_file_as_one_rank_writes_them) {
@@ -157,88 +166,80 @@ MPI_TEST(arrays, lie_in_the_file_as_one_rank_writes_them) {
 
 MPI_TEST(arrays, of_many_windows_go_round_the_ring) {
   const Scratch scratch;
-  for (const char* options : worlds) {
-    World world(options);
-    for (const std::string mode : {"", "p", "s", "ps"}) {
-      const layout::Layout layout = *layout::Layout::block({300, 401}, size());
-      const std::vector<Index> own = expand(layout.rows(rank()));
-      std::vector<double> values;
-      for (const Index global : own) values.push_back(static_cast<double>(global));
-      Array array;
-      array.data = reinterpret_cast<std::byte*>(values.data());
-      array.layout = &layout;
-      std::unique_ptr<File> file = world.open(scratch.path(), "w+" + mode);
-      if (!file) return;
-      // An odd beginning, so that elements lie across windows, and text between arrays.
-      const auto say = [&](const char* text) {
-        file->tell([text](std::FILE* stream) {
-          return Outcome{0, std::fputs(text, stream) < 0 ? errno : 0, {}};
-        });
-      };
-      for (int round = 0; round < 3; ++round) {
-        say("abc");
-        CHECK_EQ(file->move_arrays("write", {&array, 1}, Direction::write).elements, 300 * 401);
-        CHECK_EQ(file->move_arrays("write", {&array, 1}, Direction::write).elements, 300 * 401);
-      }
-      const Outcome end = file->ask("ftell", [](std::FILE* s) { return Outcome{std::ftell(s), 0, {}}; });
-      CHECK_EQ(end.value, 3 * (3 + 2 * 300 * 401 * 8));
-      for (int round = 0; round < 2; ++round) {
-        const long offset = round * (3 + 2 * 300 * 401 * 8) + 3;
-        file->ask("fseek", [offset](std::FILE* s) {
-          return Outcome{std::fseek(s, offset, SEEK_SET), 0, {}};
-        });
-        std::vector<double> first(values.size(), -1);
-        std::vector<double> second(values.size(), -1);
-        Array target = array;
-        target.data = reinterpret_cast<std::byte*>(first.data());
-        CHECK_EQ(file->move_arrays("read", {&target, 1}, Direction::read).elements, 300 * 401);
-        target.data = reinterpret_cast<std::byte*>(second.data());
-        CHECK_EQ(file->move_arrays("read", {&target, 1}, Direction::read).elements, 300 * 401);
-        // Written again before the reads were waited for.
-        file->tell([offset](std::FILE* s) { return Outcome{0, std::fseek(s, offset, SEEK_SET), {}}; });
-        CHECK_EQ(file->move_arrays("write", {&array, 1}, Direction::write).elements, 300 * 401);
-        CHECK(file->wait().is_ok());
-        CHECK(first == values);
-        CHECK(second == values);
-      }
-      CHECK(file->close().is_ok());
+  in_all_modes([&](World& world, const std::string& mode) {
+    const layout::Layout layout = *layout::Layout::block({300, 401}, size());
+    const std::vector<Index> own = expand(layout.rows(rank()));
+    std::vector<double> values;
+    for (const Index global : own) values.push_back(static_cast<double>(global));
+    Array array;
+    array.data = reinterpret_cast<std::byte*>(values.data());
+    array.layout = &layout;
+    std::unique_ptr<File> file = world.open(scratch.path(), "w+" + mode);
+    if (!file) return;
+    // An odd beginning, so that elements lie across windows, and text between arrays.
+    const auto say = [&](const char* text) {
+      file->tell([text](std::FILE* stream) {
+        return Outcome{0, std::fputs(text, stream) < 0 ? errno : 0, {}};
+      });
+    };
+    for (int round = 0; round < 3; ++round) {
+      say("abc");
+      CHECK_EQ(file->move_arrays("write", {&array, 1}, Direction::write).elements, 300 * 401);
+      CHECK_EQ(file->move_arrays("write", {&array, 1}, Direction::write).elements, 300 * 401);
     }
-  }
+    const Outcome end = file->ask("ftell", [](std::FILE* s) { return Outcome{std::ftell(s), 0, {}}; });
+    CHECK_EQ(end.value, 3 * (3 + 2 * 300 * 401 * 8));
+    for (int round = 0; round < 2; ++round) {
+      const long offset = round * (3 + 2 * 300 * 401 * 8) + 3;
+      file->ask("fseek", [offset](std::FILE* s) { return Outcome{std::fseek(s, offset, SEEK_SET), 0, {}}; });
+      std::vector<double> first(values.size(), -1);
+      std::vector<double> second(values.size(), -1);
+      Array target = array;
+      target.data = reinterpret_cast<std::byte*>(first.data());
+      CHECK_EQ(file->move_arrays("read", {&target, 1}, Direction::read).elements, 300 * 401);
+      target.data = reinterpret_cast<std::byte*>(second.data());
+      CHECK_EQ(file->move_arrays("read", {&target, 1}, Direction::read).elements, 300 * 401);
+      // Written again before the reads were waited for.
+      file->tell([offset](std::FILE* s) { return Outcome{0, std::fseek(s, offset, SEEK_SET), {}}; });
+      CHECK_EQ(file->move_arrays("write", {&array, 1}, Direction::write).elements, 300 * 401);
+      CHECK(file->wait().is_ok());
+      CHECK(first == values);
+      CHECK(second == values);
+    }
+    CHECK(file->close().is_ok());
+  });
 }
 
 MPI_TEST(arrays, of_ranks_that_know_only_their_own_indices) {
   const Scratch scratch;
-  for (const char* options : worlds) {
-    World world(options);
-    for (const std::string mode : {"", "p", "s", "ps"}) {
-      constexpr Index all = 30000;
-      std::vector<Index> counts(static_cast<std::size_t>(size()), all / size());
-      counts.back() += all % size();
-      std::vector<Index> own;
-      for (Index i = 0; i < counts[static_cast<std::size_t>(rank())]; ++i)
-        own.push_back((rank() * (all / size()) + i) * 7 % all);  // scattered over the whole array
-      const layout::Layout layout = *layout::Layout::indexed_part({all}, rank(), own, counts);
-      std::vector<double> values(own.begin(), own.end());
-      Array array;
-      array.data = reinterpret_cast<std::byte*>(values.data());
-      array.layout = &layout;
-      array.in_parts = true;
-      std::unique_ptr<File> file = world.open(scratch.path(), "w+" + mode);
-      if (!file) return;
-      CHECK_EQ(file->move_arrays("write", {&array, 1}, Direction::write).elements, all);
-      CHECK(file->flush(false).is_ok());
-      const std::string held = scratch.bytes();
-      std::vector<double> expected(all);
-      std::iota(expected.begin(), expected.end(), 0.0);
-      CHECK(held.size() == all * 8 && std::memcmp(held.data(), expected.data(), all * 8) == 0);
-      file->ask("rewind", [](std::FILE* s) { return Outcome{std::fseek(s, 0, SEEK_SET), 0, {}}; });
-      std::fill(values.begin(), values.end(), -1.0);
-      CHECK_EQ(file->move_arrays("read", {&array, 1}, Direction::read).elements, all);
-      CHECK(file->wait().is_ok());
-      CHECK(std::equal(own.begin(), own.end(), values.begin()));
-      CHECK(file->close().is_ok());
-    }
-  }
+  in_all_modes([&](World& world, const std::string& mode) {
+    constexpr Index all = 30000;
+    std::vector<Index> counts(static_cast<std::size_t>(size()), all / size());
+    counts.back() += all % size();
+    std::vector<Index> own;
+    for (Index i = 0; i < counts[static_cast<std::size_t>(rank())]; ++i)
+      own.push_back((rank() * (all / size()) + i) * 7 % all);  // scattered over the whole array
+    const layout::Layout layout = *layout::Layout::indexed_part({all}, rank(), own, counts);
+    std::vector<double> values(own.begin(), own.end());
+    Array array;
+    array.data = reinterpret_cast<std::byte*>(values.data());
+    array.layout = &layout;
+    array.in_parts = true;
+    std::unique_ptr<File> file = world.open(scratch.path(), "w+" + mode);
+    if (!file) return;
+    CHECK_EQ(file->move_arrays("write", {&array, 1}, Direction::write).elements, all);
+    CHECK(file->flush(false).is_ok());
+    const std::string held = scratch.bytes();
+    std::vector<double> expected(all);
+    std::iota(expected.begin(), expected.end(), 0.0);
+    CHECK(held.size() == all * 8 && std::memcmp(held.data(), expected.data(), all * 8) == 0);
+    file->ask("rewind", [](std::FILE* s) { return Outcome{std::fseek(s, 0, SEEK_SET), 0, {}}; });
+    std::fill(values.begin(), values.end(), -1.0);
+    CHECK_EQ(file->move_arrays("read", {&array, 1}, Direction::read).elements, all);
+    CHECK(file->wait().is_ok());
+    CHECK(std::equal(own.begin(), own.end(), values.begin()));
+    CHECK(file->close().is_ok());
+  });
 }
 
 MPI_TEST(arrays, stop_at_the_end_of_the_file) {

@@ -97,6 +97,29 @@ MPI_TEST(local, files_hold_what_each_rank_owns) {
   tr_layout_free(&layout);
 }
 
+MPI_TEST(local, files_are_opened_again_by_their_pattern) {
+  const Session session;
+  const std::string pattern = name("again.%03d");
+  tr_layout* layout = block(50, 70);
+  std::vector<double> values = values_of(layout);
+  tr_file* file = tr_fopen(pattern.c_str(), "wl");
+  if (!CHECK(file != nullptr)) return;
+  CHECK_EQ(tr_fwrite_array(values.data(), TR_F64, layout, file), values.size());
+  file = tr_freopen(nullptr, "r", file);
+  if (!CHECK(file != nullptr)) return;
+  std::vector<double> read(values.size(), 0);
+  CHECK_EQ(tr_fread_array(read.data(), TR_F64, layout, file), read.size());
+  CHECK(read == values);
+  file = tr_freopen(pattern.c_str(), "rs", file);
+  if (!CHECK(file != nullptr)) return;
+  CHECK_EQ(tr_fread_array(read.data(), TR_F64, layout, file), read.size());
+  CHECK(tr_freopen(nullptr, "rp", file) == nullptr);
+  CHECK_EQ(errno, EINVAL);
+  MPI_Barrier(state().comm);
+  CHECK_EQ(tr_remove_local(pattern.c_str()), 0);
+  CHECK_EQ(tr_layout_free(&layout), TR_OK);
+}
+
 MPI_TEST(local, files_are_refused_to_another_layout) {
   const Session session;
   const std::string pattern = name("%d");

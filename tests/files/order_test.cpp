@@ -11,16 +11,19 @@ using namespace tailrace::files_test;
 
 namespace {
 
-/// Two aggregators, arrays of one window on storage that takes 30 ms for each: the second aggregator writes
-/// them all, and has only begun when the I/O rank comes to what follows.
-const char* const slow = "parallel_threshold=0 io_buffer=64KiB aggregators=2 throttle=1GB/s,30ms";
-constexpr tr_index elements = 1024;
+/// Two aggregators with a window of each array, the storage of the second one so slow that it has only begun
+/// when the I/O rank comes to what follows.
+std::string options() {
+  return std::string("parallel_threshold=0 io_buffer=64KiB aggregators=2") +
+         (rank() == 1 ? " throttle=1GB/s,60ms" : "");
+}
+constexpr tr_index elements = 2048;
 constexpr std::size_t bytes = 3 * elements * sizeof(double);
 
 /// What the file holds after `bytes` zeros in three arrays, whatever `more` does to it, and the end.
 std::string written(const std::string& mode,
                     const std::function<void(tr_file*, const double*, tr_layout*)>& more) {
-  const Session session(slow);
+  const Session session(options());
   const std::string directory = fresh_directory("order");
   const std::string path = directory + "/file";
   write_file(path, std::string(2 * bytes, 'o'));  // what was there before must go
@@ -86,6 +89,43 @@ MPI_TEST(order, text_before_an_array_stays_before_it) {
       CHECK_EQ(tr_fwrite_array(zeros, TR_F64, layout, file), elements);
     });
     CHECK(held == "text" + std::string(bytes - 4, '\0'));
+  }
+}
+
+MPI_TEST(order, appended_arrays_follow_the_end_and_reading_does_not) {
+  for (const std::string letters : {"", "p", "s", "ps"}) {
+    const Session session(options());
+    const std::string directory = fresh_directory("order");
+    const std::string path = directory + "/file";
+    tr_layout* layout = nullptr;
+    CHECK_EQ(tr_layout_block(1, &elements, nullptr, &layout), TR_OK);
+    tr_index count = 0;
+    CHECK_EQ(tr_layout_count(layout, &count), TR_OK);
+    std::vector<double> ones(static_cast<std::size_t>(count), 1);
+    const std::vector<double> twos(static_cast<std::size_t>(count), 2);
+    if (rank() == 0) write_file(path, std::string(elements * sizeof(double), '\0'));
+    MPI_Barrier(state().comm);
+    tr_file* const file = tr_fopen(path.c_str(), ("a+" + letters).c_str());
+    if (!CHECK(file != nullptr)) return;
+    CHECK_EQ(tr_fwrite_array(twos.data(), TR_F64, layout, file), elements);
+    CHECK_EQ(tr_fseek(file, 0, SEEK_SET), 0);
+    CHECK_EQ(tr_fread_array(ones.data(), TR_F64, layout, file), elements);
+    CHECK_EQ(tr_fwait(file), 0);
+    CHECK(ones == std::vector<double>(ones.size(), 0));
+    CHECK_EQ(tr_fread_array(ones.data(), TR_F64, layout, file), elements);
+    CHECK_EQ(tr_fwait(file), 0);
+    CHECK(ones == twos);
+    CHECK_EQ(tr_fseek(file, 8, SEEK_SET), 0);
+    CHECK_EQ(tr_fwrite_array(twos.data(), TR_F64, layout, file), elements);
+    CHECK_EQ(tr_fclose(file), 0);
+    MPI_Barrier(state().comm);
+    const double two = 2;
+    std::string expected(elements * sizeof(double), '\0');
+    for (tr_index i = 0; i < 2 * elements; ++i)
+      expected.append(reinterpret_cast<const char*>(&two), sizeof two);
+    CHECK(contents(path) == expected);
+    CHECK_EQ(tr_layout_free(&layout), TR_OK);
+    remove_directory(directory);
   }
 }
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
 /* A serial program's lines as they stand: only the include differs, and arrays are registered. */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <tailrace/stdio.h>
+#include <unistd.h>
 
 enum { ROWS = 60, COLUMNS = 45 };
 
@@ -37,6 +39,30 @@ static void serial_lines_back(const char* name, double* B, int expected) {
   fclose(f);
 }
 
+/* Of the i-th element that a rank owns, row by row. */
+static double global_index(tr_index i, const tr_index* lower, const tr_index* upper) {
+  const tr_index columns = upper[1] - lower[1];
+  return (double)((lower[0] + i / columns) * COLUMNS + lower[1] + i % columns);
+}
+
+/* Past the library: the bytes are those of a serial program. */
+static void compare_with_serial(const char* name, int rank) {
+  enum { MOST = ROWS * COLUMNS * sizeof(double) + 64 };
+  static char expected[MOST], held[MOST];
+  if (rank != 0) return;
+  size_t length = (size_t)snprintf(expected, MOST, "step 17\n");
+  for (int i = 0; i < ROWS * COLUMNS; ++i, length += sizeof(double)) {
+    const double value = i;
+    memcpy(expected + length, &value, sizeof value);
+  }
+  memcpy(expected + length, "end\n", 4);
+  length += 4;
+  const int descriptor = open(name, O_RDONLY);
+  check(descriptor >= 0 && read(descriptor, held, MOST) == (ssize_t)length, "the length of the file");
+  check(memcmp(held, expected, length) == 0, "the bytes of the file");
+  close(descriptor);
+}
+
 static void wrong_size(const char* name, double* B) {
   FILE* f = fopen(name, "r+");
   check(f != NULL, "fopen for update");
@@ -57,20 +83,21 @@ int main(int argc, char** argv) {
   check(tr_layout_block(2, shape, NULL, &layout) == TR_OK, "layout");
   tr_layout_count(layout, &count);
   tr_layout_bounds(layout, 0, lower, upper);
-  int ranks = 0;
+  int ranks = 0, rank = 0;
   MPI_Comm_size(comm, &ranks);
+  MPI_Comm_rank(comm, &rank);
   snprintf(name, sizeof name, "unchanged_test.%d", ranks);
 
   double* mine = count > 0 ? malloc((size_t)count * sizeof *mine) : NULL;
   double* B = tr_distribute(mine, TR_F64, layout);
   check(B != NULL && (mine == NULL || B == mine), "tr_distribute");
   check(tr_distribute(B, TR_F64, layout) == NULL, "an array is registered once");
-  for (tr_index i = 0; i < count; ++i) B[i] = (double)(lower[0] * COLUMNS + lower[1] + i);
+  for (tr_index i = 0; i < count; ++i) B[i] = global_index(i, lower, upper);
   serial_lines(name, B, 17);
+  compare_with_serial(name, rank);
   for (tr_index i = 0; i < count; ++i) B[i] = -1;
   serial_lines_back(name, B, 17);
-  for (tr_index i = 0; i < count; ++i)
-    check(B[i] == (double)(lower[0] * COLUMNS + lower[1] + i), "what was read");
+  for (tr_index i = 0; i < count; ++i) check(B[i] == global_index(i, lower, upper), "what was read");
   wrong_size(name, B);
   check(tr_undistribute(B) == TR_OK, "tr_undistribute");
   check(tr_undistribute(B) != TR_OK, "an array is forgotten once");

@@ -2,10 +2,10 @@
 ! What the Fortran face hands to the library, seen by recorder.c. `face_test CASE` runs one case.
 module face_cases
   use, intrinsic :: iso_c_binding
-  use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64, error_unit
+  use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
+  use checks
   use tailrace
   implicit none
-  integer :: failures = 0
   type(tr_stream) :: stream
   integer(int8), parameter :: byte(1) = [0_int8]
 
@@ -27,14 +27,6 @@ module face_cases
   end interface
 
 contains
-
-  subroutine check(holds, promise)
-    logical, intent(in) :: holds
-    character(*), intent(in) :: promise
-    if (holds) return
-    failures = failures + 1
-    write (error_unit, '(a)') 'does not hold: '//promise
-  end subroutine
 
   function recorded() result(text)
     character(:), allocatable :: text

@@ -6,11 +6,11 @@ module file_fixture
   use mpi_f08
   use, intrinsic :: iso_c_binding
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64, error_unit, iostat_end
+  use checks
   use tailrace
   implicit none
   integer, parameter :: nx = 11, ny = 7
   type(MPI_Comm) :: model
-  integer :: rank = 0, ranks = 1, failures = 0
   character(4) :: letters = ''
   character(40) :: run = ''
 
@@ -24,14 +24,6 @@ module file_fixture
   end interface
 
 contains
-
-  subroutine check(holds, promise)
-    logical, intent(in) :: holds
-    character(*), intent(in) :: promise
-    if (holds) return
-    failures = failures + 1
-    write (error_unit, '(a,i0,a)') 'rank ', rank, ': does not hold: '//promise
-  end subroutine
 
   ! Arguments: the mode letters, or - for none.
   subroutine start()

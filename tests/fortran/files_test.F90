@@ -304,6 +304,7 @@ contains
     call f%write(22)
     call f%inquire(opened=opened, pos=pos, size=size)
     call check(opened .and. pos == 2 * (8 + storage_size(n) / 8) + 1, 'where the file stands')
+    call check(size == 3 * (8 + storage_size(n) / 8), 'how long it was when it was opened')
     call f%close()
     if (rank == 0) then
       open (newunit=u, file=theirs('status'), form='unformatted', status='replace')
@@ -386,6 +387,7 @@ contains
     call f%open(ours('layouts'), form='unformatted', action='read')
     wide = -1
     allocate (back(size(own)))
+    where (a > 0) a = 0
     call f%read(a(lo(1):hi(1), lo(2):hi(2)), grid)
     call f%read(wide(:, ::2, :), cube)
     call check(all(abs(wide(:, ::2, :) - c) < 1e-6) .and. all(abs(wide(:, 2::2, :) + 1) < 1e-6), 'a strided array')

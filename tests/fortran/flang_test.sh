@@ -22,8 +22,9 @@ fi
 options="-cpp -DTAILRACE_NO_MPI_F08 -I$here"
 set -e
 $flang $options -c "$here/../../bindings/fortran/tailrace.F90" -o tailrace.o
+$flang $options -c "$here/checks.F90" -o checks.o
 $flang $options -c "$here/face_test.F90" -o face_test.o
-$flang face_test.o tailrace.o "$recorder" -o face_test
+$flang face_test.o checks.o tailrace.o "$recorder" -o face_test
 failed=0
 for name in "$@"; do
   refuse=

@@ -3,25 +3,17 @@
 ! holds the bytes of the global array in array element order, record by record.
 module stream_cases
   use mpi_f08
-  use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64, error_unit
+  use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
+  use checks
   use tailrace
   implicit none
   integer, parameter :: nx = 13, ny = 9, nlev = 3
   character(*), parameter :: base = '2026-03-01T00:00Z'
   integer(int8), parameter :: byte(1) = [0_int8]
   type(MPI_Comm) :: model
-  integer :: rank = 0, ranks = 1, failures = 0
   character(40) :: run = ''
 
 contains
-
-  subroutine check(holds, promise)
-    logical, intent(in) :: holds
-    character(*), intent(in) :: promise
-    if (holds) return
-    failures = failures + 1
-    write (error_unit, '(a,i0,a)') 'rank ', rank, ': does not hold: '//promise
-  end subroutine
 
   ! The value of the field at a global index: different everywhere, exact in every kind but int8.
   elemental integer function value(i, j, k)

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "layout/copy.hpp"
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+#endif
+
+namespace tailrace::layout {
+
+namespace {
+
+/// From this length on the processor's own way (`rep movsb`, by which glibc's memcpy goes) spares reading
+/// what is overwritten. Measured into fresh lines of memory: 7.0 GB/s with lines of 16 bytes, 7.4 with 32,
+/// and 8.5 to 10 with memcpy for 4 to 256 KiB.
+constexpr Bytes long_enough_for_memcpy = 4096;
+
+void copy_lines(std::byte* __restrict to, const std::byte* __restrict from, Bytes length) {
+  const std::byte* const last = from + length - 64;
+  std::byte* const last_to = to + length - 64;
+  for (; from < last; from += 64, to += 64) copy_line(to, from);
+  copy_line(last_to, last);
+}
+
+#if defined(__x86_64__) && defined(__GNUC__)
+
+/// Rows of an array, 256 bytes to 2 KiB, at odd addresses: measured 7.0 to 7.3 GB/s where lines of 16 bytes
+/// and memcpy gave 6.1 to 6.9.
+__attribute__((target("avx2"))) inline void copy_wide_line(std::byte* to, const std::byte* from) {
+  const auto* const source = reinterpret_cast<const __m256i*>(from);
+  auto* const target = reinterpret_cast<__m256i*>(to);
+  const __m256i a = _mm256_loadu_si256(source), b = _mm256_loadu_si256(source + 1),
+                c = _mm256_loadu_si256(source + 2), d = _mm256_loadu_si256(source + 3);
+  _mm256_storeu_si256(target, a);
+  _mm256_storeu_si256(target + 1, b);
+  _mm256_storeu_si256(target + 2, c);
+  _mm256_storeu_si256(target + 3, d);
+}
+
+__attribute__((target("avx2"))) void copy_wide_lines(std::byte* __restrict to,
+                                                     const std::byte* __restrict from, Bytes length) {
+  const std::byte* const last = from + length - 128;
+  std::byte* const last_to = to + length - 128;
+  for (; from < last; from += 128, to += 128) copy_wide_line(to, from);
+  copy_wide_line(last_to, last);
+}
+
+const bool has_wide_lines = __builtin_cpu_supports("avx2");
+
+#else
+
+constexpr bool has_wide_lines = false;
+void copy_wide_lines(std::byte*, const std::byte*, Bytes) {}
+
+#endif
+
+}  // namespace
+
+void copy_long_run(std::byte* __restrict to, const std::byte* __restrict from, Bytes length) {
+  if (length >= long_enough_for_memcpy)
+    std::memcpy(to, from, static_cast<std::size_t>(length));
+  else if (has_wide_lines)
+    copy_wide_lines(to, from, length);
+  else
+    copy_lines(to, from, length);
+}
+
+}  // namespace tailrace::layout

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""What saving costs the Jacobi iteration (examples/jacobi), in every mode, on a disk that sleeping slows to a stated rate.
+"""What saving costs the Jacobi iteration (examples/jacobi), in every mode, on a disk that sleeping slows to a stated rate;
+every save goes to a new file.
 
   modes   computing, time blocked in saves, and of that a plain copy of the array; asynchronous modes against that copy,
           where computing takes longer than the disk
@@ -56,7 +57,7 @@ class JacobiBench(Bench):
             settings["throttle"] = f"{rate / shares / 1e6:.3f}MB/s"
         run = self.launcher.run(self.ranks, "jacobi_c", ["--size", self.points, "--iterations", iterations,
                                                          "--save-every", save_every, "--mode", mode, "--json",
-                                                         "--out", self.work], settings, timeout=7200)
+                                                         "--keep", "--out", self.work], settings, timeout=7200)
         for left in self.work.glob("jacobi_*"):
             left.unlink()
         return run

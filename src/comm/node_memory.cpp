@@ -166,6 +166,26 @@ Status agree_on_node(MPI_Comm node, const Status& mine) {
   return Status::unpack(unpacker);
 }
 
+/// At a multiple of the size of huge pages: elsewhere the kernel would map each of them as 512 small ones.
+void* map_aligned(int descriptor, std::size_t length) {
+  const std::size_t room = length + huge_page;
+  void* const reserved = ::mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (reserved == MAP_FAILED) return MAP_FAILED;
+  auto* const begin = static_cast<std::byte*>(reserved);
+  const std::size_t ahead = (huge_page - reinterpret_cast<std::uintptr_t>(begin) % huge_page) % huge_page;
+  void* const mapped =
+      ::mmap(begin + ahead, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor, 0);
+  if (mapped == MAP_FAILED) {
+    const int error = errno;
+    ::munmap(reserved, room);
+    errno = error;
+    return MAP_FAILED;
+  }
+  if (ahead > 0) ::munmap(begin, ahead);
+  ::munmap(begin + ahead + length, huge_page - ahead);
+  return mapped;
+}
+
 /// Directories that may hold this process's memory limit: its own group's and the root's, of both versions.
 std::vector<std::string> own_cgroups() {
   std::vector<std::string> groups{"/sys/fs/cgroup", "/sys/fs/cgroup/memory/."};
@@ -241,7 +261,7 @@ Status NodeMemory::open(MPI_Comm node, std::span<const Bytes> bytes, bool huge_p
 /// Maps the whole and allocates this rank's part of it.
 Status NodeMemory::map(int descriptor, int rank, bool huge_pages) {
   const auto length = static_cast<std::size_t>(size());
-  void* const mapped = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  void* const mapped = map_aligned(descriptor, length);
   if (mapped == MAP_FAILED) return io_error("mmap", memory_name, errno);
   base_ = static_cast<std::byte*>(mapped);
   if (huge_pages) ::madvise(mapped, length, MADV_HUGEPAGE);  // a kernel without them says no: nothing is lost

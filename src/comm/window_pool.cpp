@@ -23,9 +23,10 @@ Result<std::unique_ptr<WindowPool>> WindowPool::create(MPI_Comm node, int aggreg
   pool->slots_ = slots;
   pool->batch_ = std::max(1, slots / 16);
   pool->passing_ = pool->ranks_ + (proxies ? 1 : 0);
-  std::vector<Bytes> parts(static_cast<std::size_t>(pool->ranks_), 0);
-  for (int a = 0; a < aggregators; ++a)
-    parts[static_cast<std::size_t>(a)] = pool->board_bytes() + slots * pool->window_;
+  // All ranks make an equal part of it: fresh memory takes seconds for each ten gigabytes.
+  const Bytes whole = aggregators * pool->ring_bytes();
+  const std::vector<Bytes> parts(static_cast<std::size_t>(pool->ranks_),
+                                 (whole + pool->ranks_ - 1) / pool->ranks_);
   Result<std::unique_ptr<NodeMemory>> memory = NodeMemory::create(node, parts, huge_pages);
   TR_TRY(memory.status());
   pool->memory_ = std::move(*memory);
@@ -48,8 +49,13 @@ Bytes WindowPool::board_bytes() const {
                   passing_ * static_cast<Bytes>(sizeof(Passed)));
 }
 
+Bytes WindowPool::ring_bytes() const { return board_bytes() + slots_ * window_; }
+
+/// The parts of the ranks follow each other.
+std::byte* WindowPool::ring(int aggregator) const { return memory_->part(0) + aggregator * ring_bytes(); }
+
 WindowPool::Board& WindowPool::board(int aggregator) const {
-  return *reinterpret_cast<Board*>(memory_->part(aggregator));
+  return *reinterpret_cast<Board*>(ring(aggregator));
 }
 
 WindowPool::Slot& WindowPool::slot(int aggregator, std::uint64_t number) const {
@@ -62,7 +68,7 @@ WindowPool::Passed& WindowPool::passed(int aggregator, int rank) const {
 
 std::byte* WindowPool::data(int aggregator, std::uint64_t number) const {
   const auto index = static_cast<Bytes>(number % static_cast<std::uint64_t>(slots_));
-  return memory_->part(aggregator) + board_bytes() + index * window_;
+  return ring(aggregator) + board_bytes() + index * window_;
 }
 
 bool WindowPool::is_open(int aggregator, std::uint64_t number) const {

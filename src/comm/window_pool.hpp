@@ -90,6 +90,8 @@ class WindowPool {
 
   WindowPool() = default;
   [[nodiscard]] Bytes board_bytes() const;
+  [[nodiscard]] Bytes ring_bytes() const;
+  [[nodiscard]] std::byte* ring(int aggregator) const;
   [[nodiscard]] Board& board(int aggregator) const;
   [[nodiscard]] Slot& slot(int aggregator, std::uint64_t number) const;
   [[nodiscard]] Passed& passed(int aggregator, int rank) const;

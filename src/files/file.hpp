@@ -122,7 +122,7 @@ class File {
   Status find_position(const std::string& call, Direction direction);
   Result<Bytes> position_of_stream(Direction direction);
   void move_stream_to(Bytes position, Direction direction);
-  void begin_write_back();
+  void begin_write_back() const;
   [[nodiscard]] Status complete(Bytes got, Bytes wanted) const;
   void stop_stream_short(const Status& status);
   [[nodiscard]] Sink sink(bool parallel);

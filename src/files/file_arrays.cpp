@@ -108,15 +108,31 @@ void File::move_stream_to(Bytes position, Direction direction) {
   });
 }
 
+/// The device gets its work now, while nobody waits for it: when a file is closed that had been cut, ext4
+/// would begin it, and the program would wait for that (auto_da_alloc in ext4(5)).
+void File::begin_write_back() const {
+  if (!mode_.async) return;
+  if (shared_ != nullptr)
+    shared_->begin_write_back();
+  else if (stream_.file != nullptr)
+    stream_.file->begin_write_back();
+}
+
 Sink File::sink(bool parallel) {
   if (parallel) {
-    return [this](std::span<const std::byte> bytes, Bytes offset) { return shared_->write(bytes, offset); };
+    return [this](std::span<const std::byte> bytes, Bytes offset) {
+      const Status written = shared_->write(bytes, offset);
+      begin_write_back();
+      return written;
+    };
   }
   return [this](std::span<const std::byte> bytes, Bytes) -> Status {
     TR_TRY(unheard_failure());
     errno = 0;
-    if (std::fwrite(bytes.data(), 1, bytes.size(), stream_.stream) == bytes.size()) return {};
-    return io_error("write", path_, errno);
+    if (std::fwrite(bytes.data(), 1, bytes.size(), stream_.stream) != bytes.size())
+      return io_error("write", path_, errno);
+    begin_write_back();
+    return {};
   };
 }
 
@@ -226,16 +242,8 @@ ArrayOutcome File::leave_to_tasks(const Moved& moved, bool parallel) {
       note(complete(std::min(tally->end(), bytes), bytes));
     });
   }
-  begin_write_back();
   outstanding_ = outstanding_ || parallel;
   return outcome;
-}
-
-/// The device gets its work now, while nobody waits for it: when a file is closed that had been cut, ext4
-/// would begin it, and the program would wait for that (auto_da_alloc in ext4(5)).
-void File::begin_write_back() {
-  const std::shared_ptr<storage::File> file = shared_ != nullptr ? shared_ : stream_.file;
-  if (mode_.async && mode_.writes() && file != nullptr) run_or_queue([file] { file->begin_write_back(); });
 }
 
 /// An asynchronous read that ended early has nobody left to tell by a count.

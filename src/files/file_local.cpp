@@ -51,7 +51,6 @@ ArrayOutcome File::move_local(const std::string& name, std::span<const Array> ar
     position_.reset();
     break;
   }
-  if (direction == Direction::write) begin_write_back();
   outcome.status = outcome.status.in(call_text(name, path_)).at({-1, -1, place_.rank});
   return outcome;
 }

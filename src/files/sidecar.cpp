@@ -88,6 +88,9 @@ Status write_sidecar(storage::Target& target, const std::string& path, const Sid
     lines << std::dec << offset << ' ' << entry.bytes << ' ' << std::hex << entry.digest << ' ' << entry.array
           << '\n';
   const std::string text = lines.str();
+  // What is written again and again with the same layout costs no second file each time.
+  const Result<std::string> old = whole_text(target, name);
+  if (old.is_ok() && *old == text) return {};
   const std::string temporary = name + ".new";
   Result<std::unique_ptr<storage::File>> file = target.open(temporary, storage::OpenMode::create);
   TR_TRY(file.status());

@@ -8,8 +8,9 @@
  *
  *   with a result      Collective. Every rank returns what the I/O rank's call returned, with the same errno
  *                      after a failure, the same data in its arguments and the same tr_error(). Costs one
- *                      broadcast. The I/O rank goes on at once, the others wait for it; in files opened with
- *                      p and s every rank waits for all after an array call.
+ *                      broadcast. The I/O rank goes on at once, until 32 MiB of results were not taken by
+ *                      the others, which wait for it; in files opened with p and s every rank waits for all
+ *                      after an array call.
  *
  *   without (_nr,      Local: no message, no waiting; only the I/O rank does something. A failure is kept for
  *   and C's own void)  the file's next tr_fwait, tr_fflush, tr_fclose or tr_finalize.

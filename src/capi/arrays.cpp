@@ -46,9 +46,13 @@ std::size_t move_arrays(const char* call, const tr_array* arrays, int count, tr_
                         files::Direction direction, const Status& mine) {
   files::File* const file = file_of(handle, call);
   if (file == nullptr) return 0;
+  Status wrong = mine;
+  if (wrong.is_ok() && count < 0) wrong = Status(Code::argument, cat("the number of arrays is ", count));
+  if (wrong.is_ok() && count > 0 && arrays == nullptr)
+    wrong = Status(Code::argument, "`arrays` is a null pointer", EFAULT);
   std::vector<files::Array> list;
   for (int i = 0; arrays != nullptr && i < count; ++i) list.push_back(array_of(arrays[i]));
-  const files::ArrayOutcome outcome = file->move_arrays(call, list, direction, mine);
+  const files::ArrayOutcome outcome = file->move_arrays(call, list, direction, wrong);
   if (!outcome.status.is_ok()) fail_with_errno(outcome.status);
   return static_cast<std::size_t>(outcome.elements);
 }

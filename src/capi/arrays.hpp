@@ -19,4 +19,8 @@ std::size_t move_arrays(const char* call, const tr_array* arrays, int count, tr_
 std::optional<std::size_t> move_distributed(const char* call, const void* data, std::size_t size,
                                             std::size_t items, tr_file* handle, files::Direction direction);
 
+/// Local. Whether the address lies in the memory of an array that tr_distribute has registered, behind its
+/// beginning: a serial program's loop over rows would write one rank's part as if it were the whole.
+bool is_within_distributed(const void* data);
+
 }  // namespace tailrace::capi

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <memory>
 
 #include "base/text.hpp"
@@ -24,6 +26,23 @@ Status check_extent(const Distributed& array, std::size_t size, std::size_t item
               " items of ", size, " bytes: name the global array, or use tr_fwrite_arrays for sections")};
 }
 
+/// From the beginning of a rank's memory to the end of the last element that it owns.
+Bytes extent_of(const tr_layout& layout, int type, int rank) {
+  const streams::PlacedLayout& placed = layout.placed;
+  layout::Allocation allocation;
+  allocation.level_axis = -1;
+  if (placed.layout.is_box()) allocation.halo = placed.halo;
+  const int owner = placed.layout.kind() == "replicated" ? 0 : rank;
+  const auto memory = layout::memory_map(placed.layout, owner, static_cast<ElementType>(type), allocation);
+  Bytes end = 0;
+  for (const layout::Nest& nest : memory.is_ok() ? memory->nests : std::vector<layout::Nest>()) {
+    Bytes last = nest.offset;
+    for (const layout::Loop& loop : nest.loops) last += (loop.count - 1) * std::max<Bytes>(loop.stride, 0);
+    end = std::max(end, last + memory->element);
+  }
+  return end;
+}
+
 }  // namespace
 
 std::optional<std::size_t> move_distributed(const char* call, const void* data, std::size_t size,
@@ -38,6 +57,14 @@ std::optional<std::size_t> move_distributed(const char* call, const void* data, 
       move_arrays(call, &moved, 1, handle, direction, check_extent(array, size, items));
   const auto bytes = elements * static_cast<std::size_t>(size_of(static_cast<ElementType>(array.type)));
   return size == 0 ? 0 : bytes / size;
+}
+
+bool is_within_distributed(const void* data) {
+  const auto& known = state().distributed;
+  const auto behind = known.upper_bound(data);
+  if (behind == known.begin()) return false;
+  const auto& [begin, array] = *std::prev(behind);
+  return data != begin && static_cast<const char*>(data) < static_cast<const char*>(begin) + array->bytes;
 }
 
 }  // namespace tailrace::capi
@@ -68,8 +95,8 @@ void* tr_distribute(void* data, int type, const tr_layout* layout) {
     return nullptr;
   }
   if (own) data = own.get();
-  state().distributed[data] =
-      std::make_unique<Distributed>(Distributed{type, *layout, std::move(own), state().arrays_registered++});
+  state().distributed[data] = std::make_unique<Distributed>(Distributed{
+      type, *layout, std::move(own), state().arrays_registered++, extent_of(*layout, type, session->rank())});
   return data;
 }
 

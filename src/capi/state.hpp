@@ -41,6 +41,7 @@ struct Distributed {
   tr_layout layout;
   std::unique_ptr<char[]> own;  // the address of a rank that owns nothing
   std::int64_t number = 0;      // the same on every rank
+  Bytes bytes = 0;              // of this rank's memory
 };
 
 /// What the library holds in this process: one session at a time.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/text.hpp"
 #include "capi/arrays.hpp"
 #include "capi/files.hpp"
 #include "capi/state.hpp"
@@ -16,6 +17,8 @@ namespace {
 
 const char* const null_text = "`text` is a null pointer";
 const char* const null_data = "`data` is a null pointer";
+const char* const within_distributed =
+    "`data` lies within a distributed array, of which this rank has a part only: pass the array itself";
 
 int ask_for_int(tr_file* handle, const char* call, const File::Operation& operation) {
   File* const file = file_of(handle, call);
@@ -108,8 +111,16 @@ Outcome get_elements(void* data, std::size_t size, std::size_t count, bool share
 }
 
 /// Puts what the I/O rank has read into the caller's memory as well.
-bool take_data(const File& file, const Outcome& outcome, void* data, const char* call, const char* null) {
+bool take_data(const File& file, const Outcome& outcome, void* data, std::size_t room, const char* call,
+               const char* null) {
   if (file.holds_stream() || outcome.data.empty()) return true;
+  if (outcome.data.size() > room) {
+    fail_with_errno(Status(Code::argument,
+                           cat(call, "(", file.path(), "): the I/O rank has read ", outcome.data.size(),
+                               " bytes, this rank gives room for ", room, ": ranks pass different arguments"),
+                           EINVAL));
+    return false;
+  }
   if (data == nullptr) {
     fail_with_errno(Status(Code::argument, std::string(call) + ": " + null, EFAULT));
     return false;
@@ -131,7 +142,11 @@ char* tr_fgets(char* text, int size, tr_file* handle) {
   if (file == nullptr) return nullptr;
   const Outcome outcome = ask(
       *file, "tr_fgets", [&](std::FILE* stream) { return get_line(text, size, is_shared(*file), stream); });
-  return take_data(*file, outcome, text, "tr_fgets", null_text) && outcome.value > 0 ? text : nullptr;
+  return take_data(*file, outcome, text, static_cast<std::size_t>(std::max(size, 0)), "tr_fgets",
+                   null_text) &&
+                 outcome.value > 0
+             ? text
+             : nullptr;
 }
 
 int tr_ungetc(int character, tr_file* file) {
@@ -168,9 +183,10 @@ size_t tr_fread(void* data, size_t size, size_t count, tr_file* handle) {
   File* const file = file_of(handle, "tr_fread");
   if (file == nullptr) return 0;
   const Outcome outcome = ask(*file, "tr_fread", [&](std::FILE* stream) {
+    if (is_within_distributed(data)) return refused(0, EINVAL, within_distributed);
     return get_elements(data, size, count, is_shared(*file), stream);
   });
-  return take_data(*file, outcome, data, "tr_fread", null_data) ? count_of(outcome) : 0;
+  return take_data(*file, outcome, data, size * count, "tr_fread", null_data) ? count_of(outcome) : 0;
 }
 
 size_t tr_fwrite(const void* data, size_t size, size_t count, tr_file* handle) {
@@ -181,6 +197,7 @@ size_t tr_fwrite(const void* data, size_t size, size_t count, tr_file* handle) {
   return count_of(ask(*file, "tr_fwrite", [&](std::FILE* stream) {
     if (size == 0 || count == 0) return Outcome();
     if (data == nullptr) return refused(0, EFAULT, null_data);
+    if (is_within_distributed(data)) return refused(0, EINVAL, within_distributed);
     const std::size_t written = std::fwrite(data, size, count, stream);
     return outcome_of(static_cast<std::int64_t>(written), written < count);
   }));
@@ -202,5 +219,6 @@ void tr_fwrite_nr(const void* data, size_t size, size_t count, tr_file* handle) 
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(size, count, &bytes)) return tell_refused(*file, EINVAL);
   if (data == nullptr) return tell_refused(*file, EFAULT);
+  if (is_within_distributed(data)) return tell_refused(*file, EINVAL);
   tell_bytes(*file, data, bytes);
 }

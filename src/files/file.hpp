@@ -135,6 +135,7 @@ class File {
   ArrayOutcome leave_to_tasks(const Moved& moved, bool parallel);
   ArrayOutcome move_local(const std::string& name, std::span<const Array> arrays, Direction direction,
                           const Status& mine, const std::shared_ptr<const Framing>& framing);
+  bool stands_at_end();
   Status check_local(const Array& array, Direction direction, Bytes bytes, const Framing* framing);
   Bytes write_local(const std::byte* base, const ArrayPlan& plan, const Sink& sink, Status& status);
   Bytes read_local(std::byte* base, const ArrayPlan& plan, const Source& source, Status& status);

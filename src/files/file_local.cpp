@@ -28,6 +28,10 @@ ArrayOutcome File::move_local(const std::string& name, std::span<const Array> ar
     const Result<std::shared_ptr<const ArrayPlan>> plan =
         guarded([&] { return make_local_plan(array, place_.rank); });
     outcome.status = plan.status();
+    if (plan.is_ok() && direction == Direction::read && (*plan)->bytes() > 0 && stands_at_end()) {
+      stop_stream_short({});  // as a read of nothing does
+      break;
+    }
     if (plan.is_ok()) outcome.status = check_local(array, direction, (*plan)->bytes(), framing.get());
     if (!outcome.status.is_ok()) break;
     Bytes moved = (*plan)->bytes();
@@ -51,8 +55,16 @@ ArrayOutcome File::move_local(const std::string& name, std::span<const Array> ar
     position_.reset();
     break;
   }
+  if (!outcome.status.is_ok()) failed_beside_ = true;
   outcome.status = outcome.status.in(call_text(name, path_)).at({-1, -1, place_.rank});
   return outcome;
+}
+
+/// Of a local file that is read: no array was written there, because nothing was.
+bool File::stands_at_end() {
+  if (stream_.file == nullptr || !find_position("an array call", Direction::read).is_ok()) return false;
+  const Result<Bytes> size = stream_.file->size();
+  return size.is_ok() && *position_ >= *size;
 }
 
 /// Notes what is written for the sidecar, or compares what is read with it.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "files/group.hpp"
 
+#include <cerrno>
 #include <numeric>
 
 #include "base/text.hpp"
@@ -9,6 +10,9 @@
 namespace tailrace::files {
 
 namespace {
+
+/// Bytes of results that the I/O rank may be ahead of the others.
+constexpr Bytes most_unsent = Bytes{32} << 20;
 
 std::vector<int> count_up_to(int size) {
   std::vector<int> numbers(static_cast<std::size_t>(size));
@@ -94,9 +98,24 @@ ByteVector Group::broadcast(ByteVector bytes, const std::string& call) {
   return std::move(*said);
 }
 
+/// With the call's name, since a rank that makes another one would take the result for its own.
 Outcome Group::share(Outcome mine, const std::string& call) {
-  if (!is_io_rank()) return unpack_outcome(broadcast({}, call));
-  if (size() > 1) broadcast(pack(mine), call);
+  if (size() == 1) return mine;
+  if (!is_io_rank()) {
+    const ByteVector said = broadcast({}, call);
+    Unpacker in(said);
+    const std::string theirs = in.get_text();
+    const auto outcome = in.get_bytes();
+    if (theirs == call) return unpack_outcome({outcome.begin(), outcome.end()});
+    return {-1, EINVAL, {}, cat("ranks disagree: the I/O rank is in ", theirs)};
+  }
+  Packer out;
+  out.put_text(call).put_bytes(pack(mine));
+  broadcast(out.take(), call);
+  // The others may be far behind: what they have not taken is memory here.
+  if (transport_->unsent() > most_unsent)
+    wait([&] { return transport_->unsent() <= most_unsent; },
+         cat("the other ranks to take the result of ", call));
   return mine;
 }
 

@@ -124,6 +124,16 @@ Status RecordFile::end() {
   return failure;
 }
 
+/// An item of the wrong direction makes an error of the record that it stands in.
+Status RecordFile::misplaced(Direction direction) {
+  const char* const verb = direction == Direction::write ? "write" : "read";
+  const Status why(Code::state,
+                   cat(file_.path(), ": ", verb,
+                       record_ ? " within a record of the other direction" : " outside of a record"));
+  if (record_ && record_->failure.is_ok()) abandon_record(why);
+  return why;
+}
+
 /// What a failed record has left in the file is written over by the next one, or cut off.
 void RecordFile::abandon_record(const Status& why) {
   Record& record = *record_;
@@ -145,8 +155,7 @@ void RecordFile::abandon_record(const Status& why) {
 }
 
 Status RecordFile::move(const Array& array, Direction direction, Status mine) {
-  if (!record_ || record_->direction != direction)
-    return {Code::state, cat(file_.path(), ": an item outside of a record of that direction")};
+  if (!record_ || record_->direction != direction) return misplaced(direction);
   if (!record_->failure.is_ok()) return {};
   const Result<Bytes> bytes = array_bytes(array);
   if (mine.is_ok()) mine = bytes.status();
@@ -252,8 +261,7 @@ void RecordFile::move_stream(Bytes position) {
 }
 
 Status RecordFile::put(std::span<const std::byte> item, Bytes unit) {
-  if (!record_ || record_->direction != Direction::write)
-    return {Code::state, cat(file_.path(), ": write outside of a record being written")};
+  if (!record_ || record_->direction != Direction::write) return misplaced(Direction::write);
   if (!record_->failure.is_ok()) return {};
   ByteVector turned;
   if (form_.swapped && unit > 1) {
@@ -351,8 +359,7 @@ Bytes RecordFile::offset_of(Bytes done) const {
 }
 
 Status RecordFile::get(std::span<std::byte> item, Bytes unit) {
-  if (!record_ || record_->direction != Direction::read)
-    return {Code::state, cat(file_.path(), ": read outside of a record being read")};
+  if (!record_ || record_->direction != Direction::read) return misplaced(Direction::read);
   Record& record = *record_;
   if (!record.failure.is_ok()) return {};
   const auto bytes = static_cast<Bytes>(item.size());

@@ -103,6 +103,7 @@ class RecordFile {
   void set_head(Bytes length);
   void send_carry();
   void move_stream(Bytes position);
+  Status misplaced(Direction direction);
   void abandon_record(const Status& why);
   void turn_to(Direction direction);
 

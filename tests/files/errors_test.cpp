@@ -269,4 +269,63 @@ MPI_TEST(errors, what_was_read_before_a_failure_arrives_everywhere) {
   remove_directory(directory);
 }
 
+MPI_TEST(errors, ranks_that_ask_for_less_are_not_written_over) {
+  const std::string directory = fresh_directory("room");
+  const std::string path = directory + "/file";
+  {
+    const Session session("log=error");
+    if (rank() == 0) write_file(path, "0123456789abcdef");
+    MPI_Barrier(state().comm);
+    tr_file* const file = tr_fopen(path.c_str(), "r");
+    if (!CHECK(file != nullptr)) return;
+    char data[9] = "--------";
+    const std::size_t wanted = rank() == 0 ? 8 : 2;
+    const std::size_t got = tr_fread(data, 1, wanted, file);
+    CHECK_EQ(got, rank() == 0 ? 8u : 0u);
+    CHECK_EQ(std::string(data), rank() == 0 ? "01234567" : "--------");
+    CHECK(rank() == 0 || (errno == EINVAL && mentions(tr_error(), "gives room for 2")));
+    char line[9] = "--------";
+    CHECK((tr_fgets(line, rank() == 0 ? 8 : 3, file) == line) == (rank() == 0));
+    CHECK_EQ(std::string(line), rank() == 0 ? "89abcde" : "--------");
+    CHECK_EQ(tr_fclose(file), 0);
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST(errors, a_rank_that_asks_something_else_does_not_take_the_answer) {
+  const std::string directory = fresh_directory("other");
+  const std::string path = directory + "/file";
+  {
+    const Session session("log=error");
+    if (rank() == 0) write_file(path, "0123456789abcdef");
+    MPI_Barrier(state().comm);
+    tr_file* const file = tr_fopen(path.c_str(), "r");
+    if (!CHECK(file != nullptr)) return;
+    const long answer = rank() == 0 ? tr_ftell(file) : tr_fgetc(file);
+    CHECK_EQ(answer, rank() == 0 ? 0 : -1);
+    CHECK(rank() == 0 || (errno == EINVAL && mentions(tr_error(), "the I/O rank is in tr_ftell")));
+    CHECK_EQ(tr_fgetc(file), '0');
+    CHECK_EQ(tr_fclose(file), 0);
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST(errors, lists_of_arrays_that_are_none_are_told) {
+  const std::string directory = fresh_directory("lists");
+  {
+    const Session session("log=error");
+    tr_file* const file = tr_fopen((directory + "/file").c_str(), "w+");
+    if (!CHECK(file != nullptr)) return;
+    errno = 0;
+    CHECK_EQ(tr_fwrite_arrays(nullptr, 1, file), 0u);
+    CHECK_EQ(errno, EFAULT);
+    errno = 0;
+    CHECK_EQ(tr_fwrite_arrays(nullptr, -1, file), 0u);
+    CHECK_EQ(errno, EINVAL);
+    CHECK_EQ(tr_fwrite_arrays(nullptr, 0, file), 0u);
+    CHECK_EQ(tr_fclose(file), 0);
+  }
+  remove_directory(directory);
+}
+
 MPI_TEST_MAIN

@@ -110,6 +110,10 @@ MPI_TEST(local, files_are_opened_again_by_their_pattern) {
   std::vector<double> read(values.size(), 0);
   CHECK_EQ(tr_fread_array(read.data(), TR_F64, layout, file), read.size());
   CHECK(read == values);
+  CHECK_EQ(tr_fread_array(read.data(), TR_F64, layout, file), 0u);
+  CHECK(tr_feof(file) != 0 && tr_ferror(file) == 0);
+  tr_rewind(file);
+  CHECK_EQ(tr_fread_array(read.data(), TR_F64, layout, file), read.size());
   file = tr_freopen(pattern.c_str(), "rs", file);
   if (!CHECK(file != nullptr)) return;
   CHECK_EQ(tr_fread_array(read.data(), TR_F64, layout, file), read.size());

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
 // What the calls cost in messages, counted where they leave: between the library and MPI.
+#include <chrono>
+#include <thread>
+#include <vector>
+
 #include "files/fixture.hpp"
 
 using namespace tailrace::files_test;
@@ -75,6 +79,29 @@ MPI_TEST(messages, a_result_costs_one_broadcast) {
     }
     // A broadcast down a tree is a message to each of the others.
     CHECK_EQ(sent_by_all(), std::int64_t{5} * rounds * (size() - 1));
+    CHECK_EQ(tr_fclose(file), 0);
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST(messages, that_nobody_takes_do_not_pile_up) {
+  const std::string directory = fresh_directory("messages");
+  const std::string path = directory + "/f";
+  {
+    const Session session;
+    if (rank() == 0) write_file(path, std::string(8 << 20, 'x'));
+    MPI_Barrier(state().comm);
+    tr_file* const file = tr_fopen(path.c_str(), "r");
+    if (!CHECK(file != nullptr)) return;
+    std::vector<char> block(8 << 20);
+    const double begin = MPI_Wtime();
+    if (rank() != 0) std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    for (int i = 0; i < 8; ++i) {
+      CHECK_EQ(tr_fread(block.data(), 1, block.size(), file), block.size());
+      tr_rewind(file);
+    }
+    // The I/O rank has gone on at most 32 MiB, and then waited.
+    CHECK(size() == 1 || MPI_Wtime() - begin > 0.4);
     CHECK_EQ(tr_fclose(file), 0);
   }
   remove_directory(directory);

@@ -68,6 +68,8 @@ static void wrong_size(const char* name, double* B) {
   check(f != NULL, "fopen for update");
   check(fwrite(B, sizeof(double), 7, f) == 0, "a size that is not the global array's is refused");
   check(strstr(tr_error(), "distributed one of") != NULL, "the refusal says why");
+  check(fwrite(B + 1, sizeof(double), 7, f) == 0, "a part of the array is refused");
+  check(strstr(tr_error(), "lies within a distributed array") != NULL, "the refusal of a part says why");
   check(ftell(f) == 0, "a refusal moves nothing");
   fclose(f);
 }

@@ -305,6 +305,11 @@ contains
     call f%inquire(opened=opened, pos=pos, size=size)
     call check(opened .and. pos == 2 * (8 + storage_size(n) / 8) + 1, 'where the file stands')
     call check(size == 3 * (8 + storage_size(n) / 8), 'how long it was when it was opened')
+    call f%begin_write()
+    call f%read(n)
+    call f%write(5)
+    call f%end(iostat=stat)
+    call check(stat > 0, 'an item of the wrong direction')
     call f%close()
     if (rank == 0) then
       open (newunit=u, file=theirs('status'), form='unformatted', status='replace')

@@ -89,6 +89,7 @@ Status File::tell_position(const std::string& call, Direction direction, Packer&
 
 /// What appends writes somewhere else than it reads.
 Status File::find_position(const std::string& call, Direction direction) {
+  send_pending();  // which moves it
   if (position_ && (!stream_.least_end || position_for_ == direction)) return {};
   wait_for_tasks(call);
   const Result<Bytes> position = position_of_stream(direction);
@@ -206,9 +207,9 @@ Status File::begin_arrays(const std::string& call, const Status& planned, bool p
   if (mine.is_ok()) mine = check_direction(direction);
   Packer told;
   if (holds_stream()) {
-    send_pending();  // which moves the position
     if (mine.is_ok() && parallel) mine = tell_position(call, direction, told);
     if (!parallel) position_.reset();
+    send_pending();
   }
   Group& group = *place_.group;
   const comm::Verdict verdict = group.agree({mine.in(call).at({-1, -1, group.rank()}), call, told.take()});

@@ -69,7 +69,6 @@ bool File::stands_at_end() {
 
 /// Notes what is written for the sidecar, or compares what is read with it.
 Status File::check_local(const Array& array, Direction direction, Bytes bytes, const Framing* framing) {
-  send_pending();  // which moves the position
   TR_TRY(find_position("an array call", direction));
   const Bytes offset = *position_ + (framing == nullptr ? 0 : framing->ahead());
   const Sidecar::Entry entry = sidecar_entry(array, place_.rank, bytes);

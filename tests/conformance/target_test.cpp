@@ -85,6 +85,18 @@ TEST_P(TargetConformance, reading_ends_at_the_end) {
   EXPECT_EQ(*file->read({}, 0), 0);
 }
 
+TEST_P(TargetConformance, keep_makes_a_file_or_leaves_what_is_in_it) {
+  const auto made = open("a", OpenMode::keep);
+  ASSERT_TRUE(made->write(bytes_of("hello"), 0).is_ok());
+  const auto kept = open("a", OpenMode::keep);
+  EXPECT_EQ(*kept->size(), 5);
+  ASSERT_TRUE(kept->write(bytes_of("J"), 0).is_ok());
+  kept->begin_write_back();
+  EXPECT_EQ(contents_of(*target, at("a")), "Jello");
+  const auto cut = open("a", OpenMode::create);
+  EXPECT_EQ(*cut->size(), 0);
+}
+
 TEST_P(TargetConformance, gaps_read_as_zeros) {
   const auto file = open("a", OpenMode::create);
   ASSERT_TRUE(file->write(bytes_of("x"), 100'000).is_ok());

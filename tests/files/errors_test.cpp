@@ -269,15 +269,27 @@ MPI_TEST(errors, what_was_read_before_a_failure_arrives_everywhere) {
   remove_directory(directory);
 }
 
-MPI_TEST(errors, ranks_that_ask_for_less_are_not_written_over) {
-  const std::string directory = fresh_directory("room");
+namespace {
+
+/// A session in which all ranks read a file of sixteen digits.
+void with_digits(const std::function<void(tr_file*)>& body) {
+  const std::string directory = fresh_directory("digits");
   const std::string path = directory + "/file";
   {
     const Session session("log=error");
     if (rank() == 0) write_file(path, "0123456789abcdef");
     MPI_Barrier(state().comm);
     tr_file* const file = tr_fopen(path.c_str(), "r");
-    if (!CHECK(file != nullptr)) return;
+    if (CHECK(file != nullptr)) body(file);
+    if (file != nullptr) CHECK_EQ(tr_fclose(file), 0);
+  }
+  remove_directory(directory);
+}
+
+}  // namespace
+
+MPI_TEST(errors, ranks_that_ask_for_less_are_not_written_over) {
+  with_digits([](tr_file* file) {
     char data[9] = "--------";
     const std::size_t wanted = rank() == 0 ? 8 : 2;
     const std::size_t got = tr_fread(data, 1, wanted, file);
@@ -287,27 +299,16 @@ MPI_TEST(errors, ranks_that_ask_for_less_are_not_written_over) {
     char line[9] = "--------";
     CHECK((tr_fgets(line, rank() == 0 ? 8 : 3, file) == line) == (rank() == 0));
     CHECK_EQ(std::string(line), rank() == 0 ? "89abcde" : "--------");
-    CHECK_EQ(tr_fclose(file), 0);
-  }
-  remove_directory(directory);
+  });
 }
 
 MPI_TEST(errors, a_rank_that_asks_something_else_does_not_take_the_answer) {
-  const std::string directory = fresh_directory("other");
-  const std::string path = directory + "/file";
-  {
-    const Session session("log=error");
-    if (rank() == 0) write_file(path, "0123456789abcdef");
-    MPI_Barrier(state().comm);
-    tr_file* const file = tr_fopen(path.c_str(), "r");
-    if (!CHECK(file != nullptr)) return;
+  with_digits([](tr_file* file) {
     const long answer = rank() == 0 ? tr_ftell(file) : tr_fgetc(file);
     CHECK_EQ(answer, rank() == 0 ? 0 : -1);
     CHECK(rank() == 0 || (errno == EINVAL && mentions(tr_error(), "the I/O rank is in tr_ftell")));
     CHECK_EQ(tr_fgetc(file), '0');
-    CHECK_EQ(tr_fclose(file), 0);
-  }
-  remove_directory(directory);
+  });
 }
 
 MPI_TEST(errors, lists_of_arrays_that_are_none_are_told) {

@@ -37,6 +37,32 @@ TEST(ordered_pool, tasks_of_one_key_run_one_after_another_in_order) {
   }
 }
 
+TEST(ordered_pool, nothing_begins_while_it_is_held) {
+  OrderedPool pool(2);
+  std::atomic<int> ran = 0;
+  {
+    const OrderedPool::Hold outer(pool);
+    {
+      const OrderedPool::Hold inner(pool);
+      for (OrderedPool::Key key = 0; key < 3; ++key) pool.submit(key, [&ran] { ++ran; });
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_EQ(ran, 0);
+    EXPECT_FALSE(pool.is_idle());
+  }
+  wait_until_idle(pool);
+  EXPECT_EQ(ran, 3);
+}
+
+TEST(ordered_pool, without_threads_a_hold_holds_nothing) {
+  OrderedPool pool(0);
+  const OrderedPool::Hold hold(pool);
+  int ran = 0;
+  pool.submit(1, [&ran] { ++ran; });
+  EXPECT_EQ(ran, 1);
+  EXPECT_EQ(pool.threads(), 0);
+}
+
 TEST(ordered_pool, different_keys_run_side_by_side) {
   OrderedPool pool(2);
   std::binary_semaphore first(0);

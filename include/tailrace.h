@@ -204,4 +204,6 @@ TR_API int tr_stream_close(tr_stream** stream);
 
 #include "tailrace/windows.h"
 
+#include "tailrace/checkpoints.h"
+
 #endif

@@ -26,8 +26,8 @@ std::optional<layout::Section> section_of(const tr_array& given, const layout::L
   return section;
 }
 
-files::Array array_of(const tr_array& given) {
-  files::Array array;
+arrays::Array array_of(const tr_array& given) {
+  arrays::Array array;
   array.data = static_cast<std::byte*>(given.data);
   array.type = static_cast<ElementType>(given.type);
   if (given.layout == nullptr) return array;
@@ -43,14 +43,14 @@ files::Array array_of(const tr_array& given) {
 }  // namespace
 
 std::size_t move_arrays(const char* call, const tr_array* arrays, int count, tr_file* handle,
-                        files::Direction direction, const Status& mine) {
+                        arrays::Direction direction, const Status& mine) {
   files::File* const file = file_of(handle, call);
   if (file == nullptr) return 0;
   Status wrong = mine;
   if (wrong.is_ok() && count < 0) wrong = Status(Code::argument, cat("the number of arrays is ", count));
   if (wrong.is_ok() && count > 0 && arrays == nullptr)
     wrong = Status(Code::argument, "`arrays` is a null pointer", EFAULT);
-  std::vector<files::Array> list;
+  std::vector<arrays::Array> list;
   for (int i = 0; arrays != nullptr && i < count; ++i) list.push_back(array_of(arrays[i]));
   const files::ArrayOutcome outcome = file->move_arrays(call, list, direction, wrong);
   if (!outcome.status.is_ok()) fail_with_errno(outcome.status);
@@ -64,20 +64,20 @@ using namespace tailrace::capi;
 
 size_t tr_fwrite_array(const void* data, int type, const tr_layout* layout, tr_file* file) {
   const tr_array array = {const_cast<void*>(data), type, layout, nullptr, nullptr, nullptr};
-  return move_arrays("tr_fwrite_array", &array, 1, file, files::Direction::write);
+  return move_arrays("tr_fwrite_array", &array, 1, file, arrays::Direction::write);
 }
 
 size_t tr_fread_array(void* data, int type, const tr_layout* layout, tr_file* file) {
   const tr_array array = {data, type, layout, nullptr, nullptr, nullptr};
-  return move_arrays("tr_fread_array", &array, 1, file, files::Direction::read);
+  return move_arrays("tr_fread_array", &array, 1, file, arrays::Direction::read);
 }
 
 size_t tr_fwrite_arrays(const tr_array* arrays, int count, tr_file* file) {
-  return move_arrays("tr_fwrite_arrays", arrays, count, file, files::Direction::write);
+  return move_arrays("tr_fwrite_arrays", arrays, count, file, arrays::Direction::write);
 }
 
 size_t tr_fread_arrays(const tr_array* arrays, int count, tr_file* file) {
-  return move_arrays("tr_fread_arrays", arrays, count, file, files::Direction::read);
+  return move_arrays("tr_fread_arrays", arrays, count, file, arrays::Direction::read);
 }
 
 int tr_fwait(tr_file* handle) {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <optional>
 
-#include "files/array.hpp"
+#include "arrays/array.hpp"
 #include "tailrace.h"
 
 namespace tailrace::capi {
@@ -12,12 +12,12 @@ namespace tailrace::capi {
 /// The array calls, whatever face they came from. Elements moved; errno and tr_error() after a failure.
 /// `mine`: what the caller found wrong with its arguments, which then is the verdict on every rank.
 std::size_t move_arrays(const char* call, const tr_array* arrays, int count, tr_file* handle,
-                        files::Direction direction, const Status& mine = {});
+                        arrays::Direction direction, const Status& mine = {});
 
 /// What tr_fwrite and tr_fread do where `data` is an array registered by tr_distribute: the number of items
 /// moved. Nothing if it is none.
 std::optional<std::size_t> move_distributed(const char* call, const void* data, std::size_t size,
-                                            std::size_t items, tr_file* handle, files::Direction direction);
+                                            std::size_t items, tr_file* handle, arrays::Direction direction);
 
 /// Local. Whether the address lies in the memory of an array that tr_distribute has registered, behind its
 /// beginning: a serial program's loop over rows would write one rank's part as if it were the whole.

@@ -46,7 +46,7 @@ Bytes extent_of(const tr_layout& layout, int type, int rank) {
 }  // namespace
 
 std::optional<std::size_t> move_distributed(const char* call, const void* data, std::size_t size,
-                                            std::size_t items, tr_file* handle, files::Direction direction) {
+                                            std::size_t items, tr_file* handle, arrays::Direction direction) {
   const auto& known = state().distributed;
   if (known.empty()) return std::nullopt;
   const auto found = known.find(data);

@@ -16,8 +16,8 @@
 
 using namespace tailrace;
 using namespace tailrace::capi;
-using files::Array;
-using files::Direction;
+using arrays::Array;
+using arrays::Direction;
 using files::Group;
 using files::RecordFile;
 
@@ -213,7 +213,7 @@ Status move_to_memory(Group& group, const Array& array, std::byte* whole, Direct
   TR_TRY(channel.status());
   const Result<files::Ring*> ring = (*channel)->ring(false);
   TR_TRY(ring.status());
-  const auto plan = guarded([&] { return files::make_plan(array, group.rank(), direction); });
+  const auto plan = guarded([&] { return arrays::make_plan(array, group.rank(), direction); });
   const std::string call =
       cat("a formatted ", direction == Direction::write ? "write" : "read", "(", array.text(), ")");
   const Status planned = (mine.is_ok() ? plan.status() : mine).in(call).at({-1, -1, group.rank()});

@@ -178,7 +178,7 @@ int tr_puts(const char* text) {
 }
 
 size_t tr_fread(void* data, size_t size, size_t count, tr_file* handle) {
-  if (const auto items = move_distributed("tr_fread", data, size, count, handle, files::Direction::read))
+  if (const auto items = move_distributed("tr_fread", data, size, count, handle, arrays::Direction::read))
     return *items;
   File* const file = file_of(handle, "tr_fread");
   if (file == nullptr) return 0;
@@ -190,7 +190,7 @@ size_t tr_fread(void* data, size_t size, size_t count, tr_file* handle) {
 }
 
 size_t tr_fwrite(const void* data, size_t size, size_t count, tr_file* handle) {
-  if (const auto items = move_distributed("tr_fwrite", data, size, count, handle, files::Direction::write))
+  if (const auto items = move_distributed("tr_fwrite", data, size, count, handle, arrays::Direction::write))
     return *items;
   File* const file = file_of(handle, "tr_fwrite");
   if (file == nullptr) return 0;

@@ -8,10 +8,14 @@
 #include <optional>
 #include <vector>
 
-#include "files/array.hpp"
+#include "arrays/array.hpp"
 #include "files/channel.hpp"
 
 namespace tailrace::files {
+
+using arrays::Array;
+using arrays::ArrayPlan;
+using arrays::Direction;
 
 /// Bytes of an array among which one rank's lie.
 struct Reach {

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <string>
 
-#include "files/array.hpp"
+#include "arrays/array.hpp"
 #include "files/cookie.hpp"
 #include "files/framing.hpp"
 #include "files/group.hpp"

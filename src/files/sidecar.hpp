@@ -4,11 +4,15 @@
 #include <map>
 #include <string>
 
-#include "files/array.hpp"
+#include "arrays/array.hpp"
 #include "files/mode.hpp"
 #include "storage/target.hpp"
 
 namespace tailrace::files {
+
+using arrays::Array;
+using arrays::ArrayPlan;
+using arrays::Direction;
 
 /// What a rank wrote of distributed arrays into its local file, beside it in FILE.layout
 /// (docs/formats/local-sidecar.md), so that a reader with another layout is refused and never gets wrong

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "files/array.hpp"
+#include "arrays/array.hpp"
 #include "files/far_exchange.hpp"
 
 namespace tailrace::files {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "files/array.hpp"
+#include "arrays/array.hpp"
 
 #include "base/text.hpp"
 
-namespace tailrace::files {
+namespace tailrace::arrays {
 
 namespace {
 
@@ -95,4 +95,15 @@ Result<std::shared_ptr<const ArrayPlan>> make_local_plan(const Array& array, int
   return std::shared_ptr<const ArrayPlan>(std::move(plan));
 }
 
-}  // namespace tailrace::files
+Result<Owned> find_owned(const Array& array, int rank) {
+  TR_TRY(check(array, rank));
+  Result<Part> part = part_of(array, rank);
+  TR_TRY(part.status());
+  Owned owned{part->layout.shape(), part->layout.rows(rank), size_of(array.type), {}};
+  const Index count = part->layout.count(rank);
+  const std::vector<layout::Rows> line(count > 0 ? 1 : 0, layout::Rows{0, count, 0, 1});
+  owned.packed = exchange::TransferMap::make(line, part->memory);
+  return owned;
+}
+
+}  // namespace tailrace::arrays

@@ -9,7 +9,7 @@
 #include "exchange/transfer_map.hpp"
 #include "layout/memory.hpp"
 
-namespace tailrace::files {
+namespace tailrace::arrays {
 
 /// A distributed array, or a section of it, as an argument of a call. What it points to lives on in the
 /// caller.
@@ -48,4 +48,16 @@ Result<std::shared_ptr<const ArrayPlan>> make_plan(const Array& array, int rank,
 /// The same for a file of the rank's own, which holds the rank's elements one after another.
 Result<std::shared_ptr<const ArrayPlan>> make_local_plan(const Array& array, int rank);
 
-}  // namespace tailrace::files
+/// What one rank owns of an array or section: which elements, and where they lie in its memory.
+struct Owned {
+  std::vector<Index> shape;        // of the array or section
+  std::vector<layout::Rows> rows;  // in packed order
+  Bytes element = 0;
+  exchange::TransferMap packed;  // "file" counts the bytes of the packed elements
+
+  [[nodiscard]] Bytes bytes() const { return packed.end(); }
+};
+/// What `rank` owns; of a replicated array rank 0 owns the whole. Errors: as make_plan.
+Result<Owned> find_owned(const Array& array, int rank);
+
+}  // namespace tailrace::arrays

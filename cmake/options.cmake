@@ -7,6 +7,8 @@ option(TAILRACE_BUILD_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
 option(BUILD_SHARED_LIBS "Build libtailrace as a shared library" ON)
 set(TAILRACE_GRIB AUTO CACHE STRING "GRIB2 through ecCodes: ON, OFF or AUTO")
 set(TAILRACE_URING AUTO CACHE STRING "The io_uring target through liburing: ON, OFF or AUTO")
+set(TAILRACE_ZSTD AUTO CACHE STRING "Checkpoints compressed by zstd: ON, OFF or AUTO")
+set(TAILRACE_LZ4 AUTO CACHE STRING "Checkpoints compressed by LZ4: ON, OFF or AUTO")
 set(TAILRACE_JSON AUTO CACHE STRING "Reports, traces and manifests through nlohmann-json: ON, OFF or AUTO")
 set(TAILRACE_CLI AUTO CACHE STRING "The tailrace command through CLI11: ON, OFF or AUTO")
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
-/* Checkpoints: named data that survives the run, in two or more copies. Included by tailrace.h; docs/checkpoints.md
- * is the guide, docs/formats/checkpoint.md says what the files hold.
+/* Checkpoints: named data that survives the run, in two or more copies. Included by tailrace.h;
+ * docs/checkpoints.md is the guide, docs/formats/checkpoint.md says what the files hold.
  *
  * One routine serves saving and loading:
  *
@@ -9,8 +9,8 @@
  *   tr_checkpoint_item(cp, "t", t, TR_F64, layout);
  *   tr_checkpoint_end(cp);
  *
- * A save is *captured* when tr_checkpoint_end returns: the data may change. It is *committed* once it is on storage
- * on every rank; from then on it can be loaded, whatever happens. */
+ * A save is *captured* when tr_checkpoint_end returns: the data may change. It is *committed* once it is on
+ * storage on every rank; from then on it can be loaded, whatever happens. */
 #ifndef TAILRACE_CHECKPOINTS_H
 #define TAILRACE_CHECKPOINTS_H
 
@@ -33,57 +33,59 @@ enum {
   TR_SAVE_CAPTURED = 2,  /* on its way: the data may change */
   TR_SAVE_WRITTEN = 3,   /* this rank's part is on storage, others are not known to be */
   TR_SAVE_FAILED = 4,    /* tr_error() says why */
-  TR_SAVE_DROPPED = 5    /* busy=drop: the one before was still being written; busy=replace: a newer took its place */
+  TR_SAVE_DROPPED =
+      5 /* busy=drop: the one before was still being written; busy=replace: a newer took its place */
 };
 
-/* Collective. Blocks while the first rank looks at what there is. `name` is a path; the copies are NAME.0, NAME.1, ...
- * Options: keep=N (copies, 2 or more; default 2), keep_every=N (each N-th generation stays for ever, as
- * NAME.gGENERATION; default 0: none), mode=parallel|local (one file, or a file per rank), async=on|off (whether
- * tr_checkpoint_end returns once all is captured, the default, or once it is committed), busy=wait|drop|replace (what
- * a save does that begins while the last one is still being written). Errors: TR_ERR_STATE where another program has
- * the checkpoint open, TR_ERR_SETTINGS, TR_ERR_IO. */
+/* Collective. Blocks while the first rank looks at what there is. `name` is a path; the copies are NAME.0,
+ * NAME.1, ... Options: keep=N (copies, 2 or more; default 2), keep_every=N (each N-th generation stays for
+ * ever, as NAME.gGENERATION; default 0: none), mode=parallel|local (one file, or a file per rank),
+ * async=on|off (whether tr_checkpoint_end returns once all is captured, the default, or once it is
+ * committed), busy=wait|drop|replace (what a save does that begins while the last one is still being
+ * written). Errors: TR_ERR_STATE where another program has the checkpoint open, TR_ERR_SETTINGS, TR_ERR_IO.
+ */
 TR_API int tr_checkpoint_create(const char* name, const char* options, tr_checkpoint** checkpoint);
 
-/* Collective. TR_SAVE: with busy=wait blocks until the save before has ended; if that failed its error is returned,
- * and the new save has begun all the same. TR_LOAD: blocks while the copies are looked at; *found (or NULL) becomes 1
- * if one is whole. With nothing saved yet that is 0 and TR_OK, with copies of which none is whole 0 and
- * TR_ERR_CORRUPT. */
+/* Collective. TR_SAVE: with busy=wait blocks until the save before has ended; if that failed its error is
+ * returned, and the new save has begun all the same. TR_LOAD: blocks while the copies are looked at; *found
+ * (or NULL) becomes 1 if one is whole. With nothing saved yet that is 0 and TR_OK, with copies of which none
+ * is whole 0 and TR_ERR_CORRUPT. */
 TR_API int tr_checkpoint_begin(tr_checkpoint* checkpoint, int direction, int* found);
 
-/* Local. One scalar (layout NULL; the first rank's value is saved, every rank gets it) or the caller's part of a
- * distributed array, allocated as the layout says, halo included (the halo is neither saved nor loaded). Names it
- * only: the data is read, or filled, in tr_checkpoint_end, and must be there until that returns. All ranks name the same
- * items in the same order; on loading the order may differ, and every item of the checkpoint must be named. Errors
- * are kept for tr_checkpoint_end. */
+/* Local. One scalar (layout NULL; the first rank's value is saved, every rank gets it) or the caller's part
+ * of a distributed array, allocated as the layout says, halo included (the halo is neither saved nor loaded).
+ * Names it only: the data is read, or filled, in tr_checkpoint_end, and must be there until that returns. All
+ * ranks name the same items in the same order; on loading the order may differ, and every item of the
+ * checkpoint must be named. Errors are kept for tr_checkpoint_end. */
 TR_API void tr_checkpoint_item(tr_checkpoint* checkpoint, const char* name, void* data, int type,
                                const tr_layout* layout);
 /* Local. The same for a section of an array. On loading the section must have the saved one's shape. */
 TR_API void tr_checkpoint_item_section(tr_checkpoint* checkpoint, const char* name, const tr_array* array);
-/* Local. The same for an array whose shape the caller knows: `extents` in C order are the owned ones or owned + 2*halo;
- * `strides` in bytes, or NULL for a contiguous array. */
+/* Local. The same for an array whose shape the caller knows: `extents` in C order are the owned ones or owned
+ * + 2*halo; `strides` in bytes, or NULL for a contiguous array. */
 TR_API void tr_checkpoint_item_shaped(tr_checkpoint* checkpoint, const char* name, void* data, int type,
                                       const tr_layout* layout, int ndims, const tr_index* extents,
                                       const tr_index* strides);
 
-/* Collective. Saving: blocks until the items are captured (async=off: committed). Loading: fills the items from the
- * newest copy that is whole on all ranks; where one turns out not to be, from the one before, with a warning that
- * says why. Items that are missing, that the program does not name, or of another type or shape are
- * TR_ERR_ARGUMENT, and nothing is filled. A bracket that found nothing ends with TR_OK. */
+/* Collective. Saving: blocks until the items are captured (async=off: committed). Loading: fills the items
+ * from the newest copy that is whole on all ranks; where one turns out not to be, from the one before, with a
+ * warning that says why. Items that are missing, that the program does not name, or of another type or shape
+ * are TR_ERR_ARGUMENT, and nothing is filled. A bracket that found nothing ends with TR_OK. */
 TR_API int tr_checkpoint_end(tr_checkpoint* checkpoint);
 
-/* Collective. Blocks until the last save is committed or has failed; its verdict, the same on every rank. A failure
- * that a call has returned is not returned again. */
+/* Collective. Blocks until the last save is committed or has failed; its verdict, the same on every rank. A
+ * failure that a call has returned is not returned again. */
 TR_API int tr_checkpoint_wait(tr_checkpoint* checkpoint);
 
 /* Local. TR_SAVE_COMMITTED ... of the last save, as far as this rank knows. */
 TR_API int tr_checkpoint_status(tr_checkpoint* checkpoint);
 
-/* Local. The generation last committed or loaded, 0: none. Generations count the saves of a checkpoint, over all
- * runs. */
+/* Local. The generation last committed or loaded, 0: none. Generations count the saves of a checkpoint, over
+ * all runs. */
 TR_API int64_t tr_checkpoint_generation(tr_checkpoint* checkpoint);
 
-/* Collective. tr_checkpoint_wait, and the end of it; *checkpoint becomes NULL, whatever is returned. Ends a bracket
- * that is open without saving. */
+/* Collective. tr_checkpoint_wait, and the end of it; *checkpoint becomes NULL, whatever is returned. Ends a
+ * bracket that is open without saving. */
 TR_API int tr_checkpoint_close(tr_checkpoint** checkpoint);
 
 /* ---- the older form: registered variables and explicit file names */
@@ -95,23 +97,23 @@ typedef struct tr_variable {
   const tr_layout* layout; /* NULL: a scalar */
 } tr_variable;
 
-/* Collective. A checkpoint of these variables (the table is copied, the layouts and the data must live as long as it)
- * in the files of these names, two or more, or, with `file_count` 0, in `name`.0, `name`.1. `mode`: letters as those
- * of tr_fopen: "p" (or "", NULL) one file, "l" a file per rank. */
+/* Collective. A checkpoint of these variables (the table is copied, the layouts and the data must live as
+ * long as it) in the files of these names, two or more, or, with `file_count` 0, in `name`.0, `name`.1.
+ * `mode`: letters as those of tr_fopen: "p" (or "", NULL) one file, "l" a file per rank. */
 TR_API int tr_checkpoint_create_registered(const char* name, const tr_variable* variables, int count,
                                            const char* const* files, int file_count, const char* mode,
                                            tr_checkpoint** checkpoint);
-/* Collective. Saves the registered variables: begin, item for each, end. With `async` not 0 it returns once they are
- * captured, otherwise once they are committed. */
+/* Collective. Saves the registered variables: begin, item for each, end. With `async` not 0 it returns once
+ * they are captured, otherwise once they are committed. */
 TR_API int tr_checkpoint_save(tr_checkpoint* checkpoint, int async);
 /* Collective. Loads the registered variables; *found (or NULL) as tr_checkpoint_begin says. */
 TR_API int tr_checkpoint_load(tr_checkpoint* checkpoint, int* found);
 
 /* ---- when to save, when to stop */
 
-/* Local. Seconds between saves that lose least time: `save` is what a save costs the program and `failures` the mean
- * time between failures, both in seconds. Daly's higher-order estimate (J. T. Daly, Future Generation Computer
- * Systems 22, 2006, eq. 37); 0 if a value is not positive. */
+/* Local. Seconds between saves that lose least time: `save` is what a save costs the program and `failures`
+ * the mean time between failures, both in seconds. Daly's higher-order estimate (J. T. Daly, Future
+ * Generation Computer Systems 22, 2006, eq. 37); 0 if a value is not positive. */
 TR_API double tr_checkpoint_interval(double save, double failures);
 
 #ifdef __cplusplus

@@ -26,6 +26,8 @@ std::optional<layout::Section> section_of(const tr_array& given, const layout::L
   return section;
 }
 
+}  // namespace
+
 arrays::Array array_of(const tr_array& given) {
   arrays::Array array;
   array.data = static_cast<std::byte*>(given.data);
@@ -39,8 +41,6 @@ arrays::Array array_of(const tr_array& given) {
   array.section = section_of(given, placed.layout);
   return array;
 }
-
-}  // namespace
 
 std::size_t move_arrays(const char* call, const tr_array* arrays, int count, tr_file* handle,
                         arrays::Direction direction, const Status& mine) {

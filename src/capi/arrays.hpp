@@ -9,6 +9,9 @@
 
 namespace tailrace::capi {
 
+/// Local. What a caller's description of an array means; without a layout its `layout` is nullptr.
+arrays::Array array_of(const tr_array& given);
+
 /// The array calls, whatever face they came from. Elements moved; errno and tr_error() after a failure.
 /// `mine`: what the caller found wrong with its arguments, which then is the verdict on every rank.
 std::size_t move_arrays(const char* call, const tr_array* arrays, int count, tr_file* handle,

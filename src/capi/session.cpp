@@ -42,7 +42,7 @@ Status close_everything() {
     if (first.is_ok()) first = status;
     delete stream;
   }
-  for (const Status& status : {end_windows(), end_files()}) {
+  for (const Status& status : {end_checkpoints(), end_windows(), end_files()}) {
     if (first.is_ok()) first = status;
   }
   return first;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/checkpoint.hpp"
 #include "files/file.hpp"
 #include "files/groups.hpp"
 #include "files/out_of_core.hpp"
@@ -32,6 +33,11 @@ struct tr_file {
 struct tr_window {
   std::unique_ptr<tailrace::files::OutOfCore> array;
 };
+struct tr_checkpoint {
+  std::unique_ptr<tailrace::checkpoint::Checkpoint> checkpoint = nullptr;
+  std::vector<tr_variable> variables = {};  // of the older form
+  std::vector<std::string> names = {};      // theirs
+};
 
 namespace tailrace::capi {
 
@@ -52,6 +58,9 @@ struct State {
   std::unique_ptr<files::Groups> groups;
   std::vector<tr_window*> windows;  // open ones, in the order of creation
   std::vector<tr_file*> files;      // open ones, in the order of creation, those of the local mode among them
+  std::unique_ptr<checkpoint::Service> checkpoint_service;  // once there is a checkpoint
+  std::unique_ptr<checkpoint::Outputs> outputs;
+  std::vector<tr_checkpoint*> checkpoints;                          // open ones, in the order of creation
   std::map<const void*, std::unique_ptr<Distributed>> distributed;  // by the caller's address
   std::int64_t arrays_registered = 0;
   std::int64_t layouts_made = 0;
@@ -69,6 +78,8 @@ session::Session* session_for(const char* call);
 Status begin_files();
 /// Collective. Closes what is open, in the order of creation; the first failure.
 Status end_files();
+/// Collective. The same for checkpoints; after streams, whose steps they may wait for.
+Status end_checkpoints();
 /// Collective. The same for out-of-core arrays; before files end.
 Status end_windows();
 

@@ -163,6 +163,17 @@ Bytes TransferMap::bytes_in(Bytes begin, Bytes end) const {
   return bytes;
 }
 
+std::optional<Bytes> TransferMap::contiguous(Bytes begin, Bytes end) const {
+  const auto found = std::upper_bound(ends_.begin(), ends_.end(), begin) - ends_.begin();
+  if (found == static_cast<std::ptrdiff_t>(runs_.size())) return std::nullopt;
+  const Run& run = runs_[static_cast<std::size_t>(found)];
+  if (begin < run.file) return std::nullopt;
+  const Index row = run.rows > 1 ? (begin - run.file) / run.file_stride : 0;
+  const Bytes into = begin - run.file - row * run.file_stride;
+  if (row >= run.rows || into + (end - begin) > run.length) return std::nullopt;
+  return run.memory + row * run.memory_stride + into;
+}
+
 void TransferMap::gather(const std::byte* base, Bytes begin, Bytes end, std::byte* window) const {
   for_each(begin, end, [&](Bytes file, Bytes memory, Bytes length) {
     layout::copy_run(window + (file - begin), base + memory, length);

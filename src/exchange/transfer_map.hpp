@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -24,6 +25,9 @@ class TransferMap {
   [[nodiscard]] Bytes end() const { return ends_.empty() ? 0 : ends_.back(); }
   /// Bytes of the rank within [begin, end) of the file.
   [[nodiscard]] Bytes bytes_in(Bytes begin, Bytes end) const;
+
+  /// Where bytes [begin, end) of the file lie in memory, if they lie there one after another.
+  [[nodiscard]] std::optional<Bytes> contiguous(Bytes begin, Bytes end) const;
 
   /// Memory -> the window that shows bytes [begin, end) of the file.
   void gather(const std::byte* base, Bytes begin, Bytes end, std::byte* window) const;

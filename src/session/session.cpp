@@ -391,7 +391,13 @@ bool Session::pump() {
   }
   if (outlet_) moved = outlet_->advance() || moved;
   if (server_) moved = server_->advance() || moved;
+  for (const auto& [number, advance] : work_) moved = advance() || moved;
   return moved;
+}
+
+int Session::add_work(std::function<bool()> advance) {
+  work_[next_work_] = std::move(advance);
+  return next_work_++;
 }
 
 void Session::dispatch(const comm::Envelope& envelope) {

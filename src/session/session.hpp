@@ -62,6 +62,10 @@ class Session {
 
   void add_stream(pipeline::StreamClient& stream) { client_->add(stream); }
   void remove_stream(std::uint32_t id) { client_->remove(id); }
+  /// Local. What else moves on with every pass, until it is removed; true if something moved. It must not
+  /// wait.
+  int add_work(std::function<bool()> advance);
+  void remove_work(int number) { work_.erase(number); }
 
  private:
   Session() = default;
@@ -85,6 +89,8 @@ class Session {
   [[nodiscard]] Bytes staging_bytes(MPI_Comm node) const;
   [[nodiscard]] std::string missing() const;
 
+  std::map<int, std::function<bool()>> work_;
+  int next_work_ = 0;
   Settings settings_;
   MPI_Comm compute_ = MPI_COMM_NULL;
   MPI_Comm node_ = MPI_COMM_NULL;

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.hpp"
+#include "capi/arrays.hpp"
+#include "capi/outputs.hpp"
+#include "capi/state.hpp"
+
+using namespace tailrace;
+using namespace tailrace::capi;
+using checkpoint::Checkpoint;
+
+namespace {
+
+std::string text_of(const char* text) { return text == nullptr ? "" : text; }
+
+tr_checkpoint* handle_of(tr_checkpoint* handle, const char* call) {
+  if (session_for(call) == nullptr) return nullptr;
+  const auto& open = state().checkpoints;
+  if (handle != nullptr && std::find(open.begin(), open.end(), handle) != open.end()) return handle;
+  fail(Status(Code::state, cat(call, ": not an open checkpoint")));
+  return nullptr;
+}
+
+Checkpoint* checkpoint_of(tr_checkpoint* handle, const char* call) {
+  tr_checkpoint* const found = handle_of(handle, call);
+  return found == nullptr ? nullptr : found->checkpoint.get();
+}
+
+/// Collective when it is called for the first time in a session.
+Result<checkpoint::Service*> service() {
+  State& held = state();
+  if (held.checkpoint_service == nullptr) {
+    Result<std::unique_ptr<checkpoint::Service>> made = checkpoint::Service::create(*held.session);
+    TR_TRY(made.status());
+    held.checkpoint_service = std::move(*made);
+    held.outputs = std::make_unique<SessionOutputs>();
+  }
+  return held.checkpoint_service.get();
+}
+
+Result<std::unique_ptr<Checkpoint>> make(const std::string& name, Result<checkpoint::Options> options,
+                                         std::vector<std::string> files) {
+  const Result<checkpoint::Service*> ready = service();
+  TR_TRY(ready.status());
+  return Checkpoint::create(**ready, *state().outputs, name, std::move(options), std::move(files));
+}
+
+tr_checkpoint* keep(std::unique_ptr<Checkpoint> made) {
+  auto* const handle = new tr_checkpoint();
+  handle->checkpoint = std::move(made);
+  state().checkpoints.push_back(handle);
+  return handle;
+}
+
+checkpoint::NamedItem item_of(const char* name, const tr_array& array) {
+  checkpoint::NamedItem item;
+  item.name = text_of(name);
+  item.array = array_of(array);
+  if (array.layout != nullptr) return item;
+  // A scalar is an array of one element that every rank has.
+  Result<layout::Layout> one = layout::Layout::replicated({1}, state().session->ranks());
+  if (one.is_ok()) item.scalar = std::make_shared<const layout::Layout>(std::move(*one));
+  return item;
+}
+
+void name_item(Checkpoint& open, const char* name, const tr_array& array) { open.item(item_of(name, array)); }
+
+/// The letters of the older form: those of files.
+Result<checkpoint::Options> options_of_mode(const char* mode) {
+  checkpoint::Options options;
+  for (const char letter : text_of(mode)) {
+    if (letter == 'l' || letter == 'I')
+      options.mode = checkpoint::Mode::local;
+    else if (letter == 's')
+      options.async = true;
+    else if (letter != 'p' && letter != 'w' && letter != 'r' && letter != 'b' && letter != '+')
+      return Status(Code::argument, cat("mode \"", mode, "\" of a checkpoint: '", letter,
+                                        "' is none of p (one file), "
+                                        "l (a file per rank) and s (asynchronous)"));
+  }
+  return options;
+}
+
+void name_variables(tr_checkpoint& handle) {
+  for (const tr_variable& each : handle.variables)
+    name_item(*handle.checkpoint, each.name, {each.data, each.type, each.layout, nullptr, nullptr, nullptr});
+}
+
+}  // namespace
+
+namespace tailrace::capi {
+
+Status end_checkpoints() {
+  State& held = state();
+  Status first;
+  while (!held.checkpoints.empty()) {
+    const std::unique_ptr<tr_checkpoint> handle(held.checkpoints.front());
+    held.checkpoints.erase(held.checkpoints.begin());
+    const Status status = handle->checkpoint->close();
+    if (first.is_ok()) first = status;
+  }
+  held.checkpoint_service.reset();
+  held.outputs.reset();
+  return first;
+}
+
+}  // namespace tailrace::capi
+
+int tr_checkpoint_create(const char* name, const char* options, tr_checkpoint** handle) {
+  if (session_for("tr_checkpoint_create") == nullptr) return TR_ERR_STATE;
+  if (handle == nullptr)
+    return fail(Status(Code::argument, "tr_checkpoint_create: `checkpoint` is a null pointer"));
+  *handle = nullptr;
+  Result<std::unique_ptr<Checkpoint>> made =
+      make(text_of(name), checkpoint::parse_options(text_of(options)), {});
+  if (!made.is_ok()) return fail(made.status());
+  *handle = keep(std::move(*made));
+  return TR_OK;
+}
+
+int tr_checkpoint_begin(tr_checkpoint* handle, int direction, int* found) {
+  Checkpoint* const open = checkpoint_of(handle, "tr_checkpoint_begin");
+  if (open == nullptr) return TR_ERR_STATE;
+  if (found != nullptr) *found = 0;
+  if (direction != TR_SAVE && direction != TR_LOAD) {
+    return fail(Status(Code::argument,
+                       cat("tr_checkpoint_begin: direction ", direction, " is neither TR_SAVE nor TR_LOAD")));
+  }
+  bool whole = false;
+  const Status status =
+      open->begin(direction == TR_SAVE ? Checkpoint::Direction::save : Checkpoint::Direction::load, &whole);
+  if (found != nullptr) *found = whole ? 1 : 0;
+  return result(status);
+}
+
+void tr_checkpoint_item(tr_checkpoint* handle, const char* name, void* data, int type,
+                        const tr_layout* layout) {
+  Checkpoint* const open = checkpoint_of(handle, "tr_checkpoint_item");
+  if (open != nullptr) name_item(*open, name, {data, type, layout, nullptr, nullptr, nullptr});
+}
+
+void tr_checkpoint_item_section(tr_checkpoint* handle, const char* name, const tr_array* array) {
+  Checkpoint* const open = checkpoint_of(handle, "tr_checkpoint_item_section");
+  if (open == nullptr) return;
+  if (array == nullptr || array->layout == nullptr) {
+    open->latch(
+        Status(Code::argument, cat("item ", text_of(name), ": a section needs an array with a layout")));
+    return;
+  }
+  name_item(*open, name, *array);
+}
+
+void tr_checkpoint_item_shaped(tr_checkpoint* handle, const char* name, void* data, int type,
+                               const tr_layout* layout, int ndims, const tr_index* extents,
+                               const tr_index* strides) {
+  Checkpoint* const open = checkpoint_of(handle, "tr_checkpoint_item_shaped");
+  if (open == nullptr) return;
+  checkpoint::NamedItem item = item_of(name, {data, type, layout, nullptr, nullptr, nullptr});
+  if (layout != nullptr && ndims > 0 && extents != nullptr) {
+    layout::Allocation allocation;
+    allocation.level_axis = -1;
+    if (layout->placed.layout.is_box()) allocation.halo = layout->placed.halo;
+    const std::vector<Index> shape(extents, extents + ndims);
+    Result<layout::Allocation> matched =
+        layout::match_extents(layout->placed.layout, state().session->rank(), allocation, shape);
+    if (!matched.is_ok()) open->latch(matched.status().in(cat("item ", text_of(name))));
+    item.array.halo = nullptr;
+    if (matched.is_ok()) item.halo = matched->halo;
+    if (strides != nullptr) item.array.strides.assign(strides, strides + ndims);
+  }
+  open->item(std::move(item));
+}
+
+int tr_checkpoint_end(tr_checkpoint* handle) {
+  Checkpoint* const open = checkpoint_of(handle, "tr_checkpoint_end");
+  return open == nullptr ? TR_ERR_STATE : result(open->end());
+}
+
+int tr_checkpoint_wait(tr_checkpoint* handle) {
+  Checkpoint* const open = checkpoint_of(handle, "tr_checkpoint_wait");
+  return open == nullptr ? TR_ERR_STATE : result(open->wait());
+}
+
+int tr_checkpoint_status(tr_checkpoint* handle) {
+  Checkpoint* const open = checkpoint_of(handle, "tr_checkpoint_status");
+  if (open == nullptr) return TR_SAVE_FAILED;
+  state().session->pump();
+  const checkpoint::Progress progress = open->progress();
+  if (progress == checkpoint::Progress::failed) fail(open->last_failure());
+  return static_cast<int>(progress);
+}
+
+int64_t tr_checkpoint_generation(tr_checkpoint* handle) {
+  const Checkpoint* const open = checkpoint_of(handle, "tr_checkpoint_generation");
+  return open == nullptr ? 0 : open->generation();
+}
+
+int tr_checkpoint_close(tr_checkpoint** handle) {
+  Checkpoint* const open = checkpoint_of(handle == nullptr ? nullptr : *handle, "tr_checkpoint_close");
+  if (open == nullptr) return TR_ERR_STATE;
+  const Status status = open->close();
+  auto& list = state().checkpoints;
+  list.erase(std::find(list.begin(), list.end(), *handle));
+  delete *handle;
+  *handle = nullptr;
+  return result(status);
+}
+
+int tr_checkpoint_create_registered(const char* name, const tr_variable* variables, int count,
+                                    const char* const* files, int file_count, const char* mode,
+                                    tr_checkpoint** handle) {
+  if (session_for("tr_checkpoint_create_registered") == nullptr) return TR_ERR_STATE;
+  if (handle == nullptr)
+    return fail(Status(Code::argument, "tr_checkpoint_create_registered: `checkpoint` is a null pointer"));
+  *handle = nullptr;
+  Result<checkpoint::Options> options = options_of_mode(mode);
+  if (variables == nullptr || count < 1)
+    options = Status(Code::argument,
+                     "a checkpoint of no variables: `variables` is a null pointer, or `count` below 1");
+  std::vector<std::string> paths;
+  for (int i = 0; files != nullptr && i < file_count; ++i) paths.push_back(text_of(files[i]));
+  Result<std::unique_ptr<Checkpoint>> made = make(text_of(name), std::move(options), std::move(paths));
+  if (!made.is_ok()) return fail(made.status());
+  *handle = keep(std::move(*made));
+  for (int i = 0; i < count; ++i) {
+    (*handle)->names.push_back(text_of(variables[i].name));
+    (*handle)->variables.push_back(variables[i]);
+  }
+  for (int i = 0; i < count; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    (*handle)->variables[at].name = (*handle)->names[at].c_str();
+  }
+  return TR_OK;
+}
+
+int tr_checkpoint_save(tr_checkpoint* given, int async) {
+  tr_checkpoint* const handle = handle_of(given, "tr_checkpoint_save");
+  if (handle == nullptr) return TR_ERR_STATE;
+  // What the save before has come to is told once this one is on its way.
+  const Status before = handle->checkpoint->begin(Checkpoint::Direction::save, nullptr);
+  if (!handle->checkpoint->in_bracket()) return fail(before);
+  name_variables(*handle);
+  const Status status = handle->checkpoint->end(async != 0);
+  return result(status.is_ok() ? before : status);
+}
+
+int tr_checkpoint_load(tr_checkpoint* given, int* found) {
+  tr_checkpoint* const handle = handle_of(given, "tr_checkpoint_load");
+  if (handle == nullptr) return TR_ERR_STATE;
+  bool whole = false;
+  const Status begun = handle->checkpoint->begin(Checkpoint::Direction::load, &whole);
+  if (found != nullptr) *found = whole ? 1 : 0;
+  if (!handle->checkpoint->in_bracket()) return fail(begun);
+  if (begun.is_ok() && whole) name_variables(*handle);
+  const Status status = handle->checkpoint->end();
+  return result(begun.is_ok() ? status : begun);
+}
+
+double tr_checkpoint_interval(double save, double failures) {
+  if (!(save > 0) || !(failures > 0)) return 0;
+  if (save >= 2 * failures) return failures;
+  const double ratio = std::sqrt(save / (2 * failures));
+  return std::sqrt(2 * save * failures) * (1 + ratio / 3 + save / (2 * failures) / 9) - save;
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include "checkpoint/checkpoint.hpp"
+
+namespace tailrace::capi {
+
+/// The session's streams, as a checkpoint sees them.
+class SessionOutputs final : public checkpoint::Outputs {
+ public:
+  [[nodiscard]] ByteVector positions() const override;
+  [[nodiscard]] bool are_settled(const ByteVector& positions) const override;
+  Status resume(const ByteVector& positions) override;
+};
+
+}  // namespace tailrace::capi

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "checkpoint/capture_memory.hpp"
+
+#include <sys/mman.h>
+
+#include "base/text.hpp"
+#include "comm/node_memory.hpp"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23  // Linux 5.14
+#endif
+
+namespace tailrace::checkpoint {
+
+namespace {
+
+constexpr Bytes huge_page = Bytes{2} << 20;
+
+void touch(std::byte* data, Bytes bytes) {
+  if (::madvise(data, static_cast<std::size_t>(bytes), MADV_POPULATE_WRITE) == 0) return;
+  for (Bytes at = 0; at < bytes; at += 4096) const_cast<volatile std::byte*>(data)[at] = std::byte{0};
+}
+
+}  // namespace
+
+CaptureMemory::~CaptureMemory() { release(); }
+
+void CaptureMemory::release() {
+  if (data_ != nullptr) ::munmap(data_, static_cast<std::size_t>(size_));
+  data_ = nullptr;
+  size_ = 0;
+}
+
+Status CaptureMemory::reserve(Bytes bytes) {
+  if (bytes <= size_) return {};
+  release();
+  const Bytes size = (bytes + huge_page - 1) / huge_page * huge_page;
+  const Bytes available = comm::available_memory();
+  const auto refused = [&] {
+    return Status(Code::memory,
+                  cat("an asynchronous save captures ", bytes, " bytes on this rank, of which ", available,
+                      " are to be had on its node: async=off saves without a capture"));
+  };
+  if (size > available) return refused();
+  void* const memory = ::mmap(nullptr, static_cast<std::size_t>(size), PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return refused();
+  data_ = static_cast<std::byte*>(memory);
+  size_ = size;
+  ::madvise(memory, static_cast<std::size_t>(size), MADV_HUGEPAGE);
+  touch(data_, size);
+  return {};
+}
+
+}  // namespace tailrace::checkpoint

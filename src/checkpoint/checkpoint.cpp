@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "checkpoint/checkpoint.hpp"
+
+#include <ctime>
+#include <filesystem>
+
+#include "base/log.hpp"
+#include "base/options.hpp"
+#include "base/text.hpp"
+
+namespace tailrace::checkpoint {
+
+using Direction = Checkpoint::Direction;
+
+namespace {
+
+Status state_error(std::string text) { return {Code::state, std::move(text)}; }
+
+double seconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
+
+}  // namespace
+
+// ---- the beginning and the end
+
+Result<std::unique_ptr<Checkpoint>> Checkpoint::create(Service& service, Outputs& outputs,
+                                                       const std::string& name, Result<Options> options,
+                                                       std::vector<std::string> files) {
+  const std::string call = cat("tr_checkpoint_create(", name, ")");
+  Status mine = options.status();
+  if (mine.is_ok() && name.empty()) mine = Status(Code::argument, "the name of a checkpoint is empty");
+  if (!files.empty() && files.size() < 2 && mine.is_ok())
+    mine =
+        Status(Code::argument, "a checkpoint needs two files or more: one alone is lost while it is written");
+  std::unique_ptr<Checkpoint> made(
+      new Checkpoint(service, outputs, name, options.is_ok() ? *options : Options()));
+  Packer told;
+  if (service.rank() == 0 && mine.is_ok()) {
+    mine = guarded([&] { return made->open_slots(std::move(files)); });
+    told.put(Uuid::random().bytes);
+  }
+  const comm::Verdict verdict = service.session().agree({mine, call, told.take()});
+  if (!verdict.status.is_ok()) return verdict.status.in(call);
+  Unpacker in(verdict.contributions.front());
+  made->run_.bytes = in.get<std::array<std::uint8_t, 16>>();
+  return made;
+}
+
+Checkpoint::Checkpoint(Service& service, Outputs& outputs, std::string name, Options options)
+    : service_(service),
+      outputs_(outputs),
+      name_(std::move(name)),
+      options_(options),
+      line_(service),
+      key_(service.new_key()),
+      work_(service.add_work([this] { return advance(); })) {}
+
+Checkpoint::~Checkpoint() { service_.remove_work(work_); }
+
+Status Checkpoint::open_slots(std::vector<std::string> files) {
+  storage::Target& target = service_.target();
+  if (const auto parent = std::filesystem::path(name_).parent_path(); !parent.empty())
+    TR_TRY(target.make_directories(parent.string()));
+  Result<std::shared_ptr<void>> lock = target.lock(cat(name_, ".lock"));
+  TR_TRY(lock.status());
+  lock_ = std::move(*lock);
+  slots_.emplace(name_, files.empty() ? Slots::paths(name_, options_.keep) : std::move(files),
+                 options_.keep_every);
+  return slots_->look(target);
+}
+
+Status Checkpoint::close() {
+  const std::string call = cat("tr_checkpoint_close(", name_, ")");
+  const bool open = bracket_.has_value();
+  bracket_.reset();
+  const comm::Verdict verdict = service_.session().agree({{}, call, {}});
+  wait_behind("tr_checkpoint_close");
+  lock_.reset();
+  TR_TRY(verdict.status.in(call));
+  TR_TRY(take_failure());
+  if (open) return state_error(cat(call, ": a bracket was open: nothing of it was saved or loaded"));
+  return {};
+}
+
+void Checkpoint::latch(const Status& status) {
+  if (latched_.is_ok()) latched_ = status;
+}
+
+Status Checkpoint::begin(Direction direction, bool* found) {
+  if (found != nullptr) *found = false;
+  Status mine;
+  if (bracket_) mine = state_error("the bracket before has not ended (tr_checkpoint_end)");
+  const bool saves = direction == Direction::save;
+  const std::string call = cat("tr_checkpoint_begin(", name_, saves ? ", TR_SAVE)" : ", TR_LOAD)");
+  Packer flying;
+  flying.put(behind_.has_value());
+  const comm::Verdict verdict = service_.session().agree({mine, call, flying.take()});
+  TR_TRY(verdict.status.in(call));
+  bracket_ = direction;
+  items_.clear();
+  latched_ = {};
+  dropped_ = false;
+  bool busy = false;
+  for (const ByteVector& each : verdict.contributions) {
+    Unpacker in(each);
+    busy = in.get<bool>() || busy;
+  }
+  // What was saved last is what is to be loaded.
+  const auto policy = saves ? options_.busy : Options::Busy::wait;
+  if (busy && policy == Options::Busy::drop) {
+    dropped_ = true;
+    log(LogLevel::info,
+        cat("checkpoint ", name_, ": a save is dropped, since the one before is still being written"));
+    return {};
+  }
+  if (behind_ && policy == Options::Busy::replace) {
+    behind_->replaced = true;
+    behind_->saving->cancel();
+  }
+  wait_behind("tr_checkpoint_begin");
+  if (!saves) return begin_load(found).in(call);
+  return take_failure();
+}
+
+void Checkpoint::item(NamedItem item) {
+  if (!bracket_) {
+    latch(
+        state_error(cat("item ", item.name, " stands outside of tr_checkpoint_begin and tr_checkpoint_end")));
+    return;
+  }
+  if (item.name.empty()) latch(Status(Code::argument, "the name of an item is empty"));
+  for (const NamedItem& other : items_) {
+    if (other.name == item.name) latch(Status(Code::argument, cat("item ", item.name, " is named twice")));
+  }
+  items_.push_back(std::move(item));
+}
+
+Status Checkpoint::end() { return end(options_.async); }
+
+Status Checkpoint::end(bool async) {
+  const std::string call = cat("tr_checkpoint_end(", name_, ")");
+  if (!bracket_) {
+    const comm::Verdict verdict =
+        service_.session().agree({state_error("no bracket was begun (tr_checkpoint_begin)"), call, {}});
+    return verdict.status.in(call);
+  }
+  const Direction direction = *bracket_;
+  const Status status = direction == Direction::save ? end_save(async) : end_load();
+  bracket_.reset();
+  items_.clear();
+  latched_ = {};
+  return status.in(call);
+}
+
+Status Checkpoint::wait() {
+  const std::string call = cat("tr_checkpoint_wait(", name_, ")");
+  const comm::Verdict verdict = service_.session().agree({{}, call, {}});
+  TR_TRY(verdict.status.in(call));
+  wait_behind("tr_checkpoint_wait");
+  return take_failure();
+}
+
+Progress Checkpoint::progress() const {
+  if (!behind_) return progress_;
+  using Stage = Behind::Stage;
+  const bool here = behind_->stage == Stage::agreeing || behind_->stage == Stage::committing ||
+                    behind_->stage == Stage::confirming;
+  return here ? Progress::written : Progress::captured;
+}
+
+Status Checkpoint::take_failure() {
+  if (failure_told_) return {};
+  failure_told_ = true;
+  return failure_;
+}
+
+// ---- saving
+
+Result<std::vector<SaveItem>> Checkpoint::save_items() const {
+  TR_TRY(latched_);
+  if (items_.empty()) return Status(Code::argument, "nothing is to be saved: no item was named");
+  std::vector<SaveItem> list;
+  for (const NamedItem& item : items_) {
+    arrays::Array array = item.array;
+    if (item.scalar) array.layout = item.scalar.get();
+    if (!item.halo.empty()) array.halo = &item.halo;
+    Result<arrays::Owned> owned = arrays::find_owned(array, service_.rank());
+    if (!owned.is_ok()) return owned.status().in(cat("item ", item.name));
+    ItemInfo info{item.name, array.type, item.scalar ? std::vector<Index>() : owned->shape};
+    list.push_back({std::move(info), std::move(*owned), array.data});
+  }
+  return list;
+}
+
+Status Checkpoint::end_save(bool async) {
+  if (dropped_) {
+    progress_ = behind_ ? progress_ : Progress::dropped;
+    return {};
+  }
+  Result<std::vector<SaveItem>> items = guarded([&] { return save_items(); });
+  std::string call = cat("tr_checkpoint_end(", name_, ", save");
+  for (const NamedItem& item : items_)
+    call += cat("; ", item.name, " ", item.scalar ? "scalar" : item.array.text());
+  SavePlan plan;
+  plan.mode = options_.mode;
+  plan.id = {run_, 1};
+  plan.compression = options_.compression;
+  Packer told;
+  Status mine = items.status();
+  std::unique_ptr<Saving> saving;
+  if (slots_ && mine.is_ok()) {
+    plan.id.generation = slots_->next_generation();
+    plan.path = slots_->place_for(plan.id.generation);
+    plan.saved_at = std::time(nullptr);
+  }
+  Bytes bytes = 0;
+  if (mine.is_ok()) {
+    mine = guarded([&]() -> Status {
+      saving = std::make_unique<Saving>(service_.target(), plan, service_.rank(), service_.size(),
+                                        std::move(*items));
+      bytes = saving->part_bytes();
+      return async ? memory_.reserve(saving->data_bytes()) : Status();
+    });
+  }
+  told.put(bytes).put(plan.id.generation).put(plan.saved_at).put_text(plan.path);
+  const comm::Verdict verdict = service_.session().agree({mine, call + ")", told.take()});
+  if (!verdict.status.is_ok()) {
+    // Nothing was touched, but what was to be saved is not.
+    progress_ = Progress::failed;
+    failure_ = verdict.status;
+    failure_told_ = true;
+    return verdict.status;
+  }
+  start(std::move(saving), verdict, async);
+  if (async) return {};
+  wait_behind("tr_checkpoint_end");
+  return take_failure();
+}
+
+/// From here on the save goes on behind the program.
+void Checkpoint::start(std::unique_ptr<Saving> saving, const comm::Verdict& verdict, bool async) {
+  std::vector<Bytes> part_bytes;
+  SavePlan plan = saving->plan();
+  for (std::size_t rank = 0; rank < verdict.contributions.size(); ++rank) {
+    Unpacker in(verdict.contributions[rank]);
+    part_bytes.push_back(in.get<Bytes>());
+    if (rank > 0) continue;
+    plan.id.generation = in.get<std::int64_t>();
+    plan.saved_at = in.get<std::int64_t>();
+    plan.path = in.get_text();
+  }
+  saving->know(plan);
+  if (slots_) slots_->begun(plan.id.generation, plan.path);
+  behind_.emplace();
+  behind_->began = service_.transport().now();
+  behind_->outputs = outputs_.positions();
+  saving->place(part_bytes, behind_->outputs);
+  if (async) saving->capture(memory_.data());
+  behind_->saving = std::move(saving);
+  // The copy counts once the first rank's part is sealed: not before what the outputs hold is durable.
+  const bool must_wait = service_.rank() == 0 && !outputs_.are_settled(behind_->outputs);
+  behind_->stage = must_wait ? Behind::Stage::writing : Behind::Stage::sealing;
+  if (must_wait) {
+    submit([](Saving& each) { return each.write(); });
+  } else {
+    submit([](Saving& each) {
+      const Status written = each.write();
+      return written.is_ok() ? each.seal() : written;
+    });
+  }
+}
+
+void Checkpoint::submit(Status (*body)(Saving&)) {
+  behind_->task = std::make_shared<Behind::Task>();
+  service_.pool().submit(key_, [task = behind_->task, saving = behind_->saving.get(), body] {
+    task->status = guarded([&] { return body(*saving); });
+    task->done.store(true, std::memory_order_release);
+  });
+}
+
+bool Checkpoint::advance() {
+  using Stage = Behind::Stage;
+  if (!behind_) return false;
+  if (behind_->task != nullptr) {
+    if (!behind_->task->done.load(std::memory_order_acquire)) return false;
+    after_task();
+    return true;
+  }
+  if (behind_->stage == Stage::waiting_for_outputs) {
+    if (!outputs_.are_settled(behind_->outputs)) return false;
+    behind_->stage = Stage::sealing;
+    submit([](Saving& each) { return each.seal(); });
+    return true;
+  }
+  const std::optional<comm::Verdict> verdict = line_.take(behind_->vote);
+  if (!verdict) return false;
+  after_vote(verdict->status);
+  return true;
+}
+
+void Checkpoint::after_task() {
+  using Stage = Behind::Stage;
+  Status status = behind_->task->status;
+  behind_->task.reset();
+  if (behind_->stage == Stage::writing && status.is_ok()) {
+    behind_->stage = Stage::waiting_for_outputs;
+    return;
+  }
+  if (!status.is_ok())
+    status =
+        status.in(cat("checkpoint ", name_, ": saving generation ", behind_->saving->plan().id.generation));
+  const bool sealed = behind_->stage != Stage::committing;
+  behind_->stage = sealed ? Stage::agreeing : Stage::confirming;
+  behind_->vote =
+      line_.post({status, sealed ? "the parts of a checkpoint" : "the commit of a checkpoint", {}});
+}
+
+void Checkpoint::after_vote(const Status& verdict) {
+  using Stage = Behind::Stage;
+  if (!verdict.is_ok() || behind_->stage == Stage::confirming) {
+    end_behind(verdict);
+    return;
+  }
+  if (service_.rank() == 0) {
+    behind_->stage = Stage::committing;
+    submit([](Saving& each) { return each.commit(); });
+    return;
+  }
+  behind_->stage = Stage::confirming;
+  behind_->vote = line_.post({{}, "the commit of a checkpoint", {}});
+}
+
+void Checkpoint::end_behind(const Status& status) {
+  const SavePlan& plan = behind_->saving->plan();
+  const double took = seconds(service_.transport().now() - behind_->began);
+  const Status closed = behind_->saving->close();
+  if (!closed.is_ok()) log(LogLevel::info, closed.text());  // all that counts was synchronised before
+  if (status.is_ok()) {
+    progress_ = Progress::committed;
+    generation_ = plan.id.generation;
+    failure_ = {};
+    failure_told_ = true;
+    if (slots_) {
+      slots_->committed(plan.id.generation, plan.path);
+      log(LogLevel::info, cat("checkpoint ", name_, ": generation ", plan.id.generation, " is committed in ",
+                              plan.path, " after ", took, " s"));
+    }
+  } else if (behind_->replaced) {
+    progress_ = Progress::dropped;
+  } else {
+    progress_ = Progress::failed;
+    failure_ = status;
+    failure_told_ = false;
+  }
+  behind_.reset();
+}
+
+void Checkpoint::wait_behind(const char* call) {
+  if (!behind_) return;
+  service_.session().wait([&] { return !behind_; },
+                          cat("the save before to end, in ", call, "(", name_, ")"));
+}
+
+}  // namespace tailrace::checkpoint

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "arrays/array.hpp"
+#include "checkpoint/capture_memory.hpp"
+#include "checkpoint/saving.hpp"
+#include "checkpoint/service.hpp"
+#include "checkpoint/slots.hpp"
+
+namespace tailrace::checkpoint {
+
+/// What else of the session a checkpoint keeps: how far its outputs had come. Local calls, on every rank.
+class Outputs {
+ public:
+  virtual ~Outputs() = default;
+  /// How far they are now.
+  [[nodiscard]] virtual ByteVector positions() const = 0;
+  /// Whether storage holds them as far as `positions` says.
+  [[nodiscard]] virtual bool are_settled(const ByteVector& positions) const = 0;
+  /// They are to go on from there.
+  virtual Status resume(const ByteVector& positions) = 0;
+};
+
+/// What an options string says.
+struct Options {
+  enum class Busy { wait, drop, replace };
+  int keep = 2;
+  std::int64_t keep_every = 0;
+  Mode mode = Mode::parallel;
+  bool async = true;
+  Busy busy = Busy::wait;
+  Compression compression;
+};
+/// Code::settings with the nearest valid key or value.
+Result<Options> parse_options(const std::string& text);
+
+/// Where a save is, as one rank knows.
+enum class Progress { committed = 0, none = 1, captured = 2, written = 3, failed = 4, dropped = 5 };
+
+/// An item as the program names it.
+struct NamedItem {
+  std::string name;
+  arrays::Array array;  // whose layout lives in `scalar` where there is no other
+  std::shared_ptr<const layout::Layout> scalar;
+  std::vector<Index> halo;
+};
+
+/// A save on its way behind the program.
+struct Behind {
+  enum class Stage { writing, waiting_for_outputs, sealing, agreeing, committing, confirming };
+  /// What the writing thread says of the task it was given last.
+  struct Task {
+    std::atomic<bool> done{false};
+    Status status;
+  };
+  std::unique_ptr<Saving> saving;
+  ByteVector outputs;
+  Stage stage = Stage::writing;
+  std::shared_ptr<Task> task;
+  std::uint64_t vote = 0;
+  bool replaced = false;
+  std::int64_t began = 0;  // nanoseconds of the session's clock
+};
+
+/// A checkpoint on one rank. See include/tailrace/checkpoints.h for the contract of each call.
+class Checkpoint {
+ public:
+  enum class Direction { save, load };
+
+  /// `files`: explicit names of the copies; otherwise NAME.0, NAME.1, ...
+  static Result<std::unique_ptr<Checkpoint>> create(Service& service, Outputs& outputs,
+                                                    const std::string& name, Result<Options> options,
+                                                    std::vector<std::string> files = {});
+  ~Checkpoint();
+  Checkpoint(const Checkpoint&) = delete;
+  Checkpoint& operator=(const Checkpoint&) = delete;
+
+  Status begin(Direction direction, bool* found);
+  void item(NamedItem item);
+  /// Keeps an error for end().
+  void latch(const Status& status);
+  Status end();
+  /// The same as if the option async= said so, for this save.
+  Status end(bool async);
+  [[nodiscard]] bool in_bracket() const { return bracket_.has_value(); }
+  Status wait();
+  Status close();
+  [[nodiscard]] Progress progress() const;
+  [[nodiscard]] const Status& last_failure() const { return failure_; }
+  [[nodiscard]] std::int64_t generation() const { return generation_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+ private:
+  Checkpoint(Service& service, Outputs& outputs, std::string name, Options options);
+  Status open_slots(std::vector<std::string> files);
+
+  // ---- saving
+  Status begin_save();
+  Status end_save(bool async);
+  Result<std::vector<SaveItem>> save_items() const;
+  void start(std::unique_ptr<Saving> saving, const comm::Verdict& verdict, bool async);
+  void submit(Status (*body)(Saving&));
+  bool advance();
+  void after_task();
+  void after_vote(const Status& verdict);
+  void end_behind(const Status& status);
+  void wait_behind(const char* call);
+  Status take_failure();
+
+  // ---- loading
+  Status begin_load(bool* found);
+  Status end_load();
+  Status load_newest();
+  ByteVector next_whole();
+  void pass_over(const std::string& path, const Status& why);
+  Status take_copy(const comm::Verdict& verdict);
+  [[nodiscard]] Status check_items(const Copy& copy) const;
+  Status read_items(const Copy& copy);
+  Status loaded(const Copy& copy);
+
+  Service& service_;
+  Outputs& outputs_;
+  const std::string name_;
+  const Options options_;
+  Line line_;
+  const executor::OrderedPool::Key key_;
+  int work_ = 0;
+  CaptureMemory memory_;
+  Uuid run_;
+
+  std::optional<Direction> bracket_;
+  bool dropped_ = false;  // what the bracket saves
+  std::vector<NamedItem> items_;
+  Status latched_;
+
+  std::optional<Behind> behind_;
+  Progress progress_ = Progress::none;
+  Status failure_;  // of the last save
+  bool failure_told_ = true;
+  std::int64_t generation_ = 0;
+
+  std::optional<Copy> copy_;  // that the bracket loads
+  // ---- of the first rank
+  std::optional<Slots> slots_;
+  std::shared_ptr<void> lock_;
+  std::vector<Found> candidates_;  // copies that may still be loaded, the newest first
+  std::string broken_;             // those that cannot, and why
+};
+
+}  // namespace tailrace::checkpoint

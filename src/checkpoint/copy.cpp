@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "checkpoint/copy.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/checksum.hpp"
+#include "base/text.hpp"
+#include "checkpoint/compression.hpp"
+
+namespace tailrace::checkpoint {
+
+namespace {
+
+using FileHandle = std::unique_ptr<storage::File>;
+
+Status corrupt(const std::string& path, std::string_view what) {
+  return {Code::corrupt, cat(path, ": ", what)};
+}
+
+/// The bytes of a range, all of them.
+Status read_whole(storage::File& file, const std::string& path, std::span<std::byte> out, Bytes offset,
+                  std::string_view what) {
+  const Result<Bytes> got = file.read(out, offset);
+  TR_TRY(got.status());
+  if (*got == static_cast<Bytes>(out.size())) return {};
+  return corrupt(path, cat("ends within ", what));
+}
+
+Result<ByteVector> read_extent(storage::File& file, const std::string& path, const Extent& extent, Bytes at,
+                               std::string_view what) {
+  // A damaged size must not be taken for memory to be had.
+  const Result<Bytes> size = file.size();
+  TR_TRY(size.status());
+  if (extent.bytes < 0 || extent.offset < 0 || extent.bytes > *size ||
+      at + extent.offset > *size - extent.bytes)
+    return corrupt(path, cat("ends before its ", what));
+  ByteVector bytes(static_cast<std::size_t>(extent.bytes));
+  TR_TRY(read_whole(file, path, bytes, at + extent.offset, what));
+  if (checksum(bytes) != extent.checksum) return corrupt(path, cat("its ", what, " is damaged"));
+  return bytes;
+}
+
+Result<Header> read_header(storage::File& file, const std::string& path) {
+  ByteVector bytes(Header::record);
+  TR_TRY(read_whole(file, path, bytes, 0, "its header"));
+  Result<Header> header = decode_header(bytes);
+  if (!header.is_ok()) return header.status().in(path);
+  return header;
+}
+
+Status belongs(const std::string& path, const SaveId& id, const SaveId& wanted, std::string_view what) {
+  if (id == wanted) return {};
+  return corrupt(path, cat("its ", what, " belongs to generation ", id.generation, " of run ", id.run.text(),
+                           ", and not to generation ", wanted.generation, " of run ", wanted.run.text()));
+}
+
+Result<Table> read_table(storage::File& file, const std::string& path, const Copy& copy, std::int32_t part) {
+  const PartPlace& place = copy.directory.parts[static_cast<std::size_t>(part)];
+  ByteVector end(Footer::size);
+  TR_TRY(read_whole(file, path, end, place.offset + place.bytes - Footer::size,
+                    cat("the footer of part ", part)));
+  const Result<Footer> footer = decode_footer(end);
+  if (!footer.is_ok()) return footer.status().in(cat(path, ": part ", part));
+  TR_TRY(belongs(path, footer->id, copy.header.id, cat("part ", part)));
+  if (footer->part != part || footer->parts != copy.header.parts) {
+    return corrupt(path, cat("part ", footer->part, " of ", footer->parts, " in the place of part ", part,
+                             " of ", copy.header.parts));
+  }
+  const Result<ByteVector> bytes =
+      read_extent(file, path, footer->table, place.offset, cat("table of part ", part));
+  TR_TRY(bytes.status());
+  Result<Table> table = decode_table(*bytes, place.bytes);
+  if (!table.is_ok()) return table.status().in(path);
+  if (table->part != part || table->parts != copy.header.parts || table->id != copy.header.id)
+    return corrupt(path, cat("the table of part ", part, " is another one's"));
+  return table;
+}
+
+/// The elements that a map names, and whether all of them are below `most`.
+Index count_of(const std::vector<layout::Rows>& rows, Index most) {
+  Index count = 0;
+  for (const layout::Rows& each : rows) {
+    const Index end = each.global + (each.rows - 1) * (each.rows > 1 ? each.stride : 0) + each.count;
+    if (end > most) return -1;
+    count += each.count * each.rows;
+  }
+  return count;
+}
+
+/// Every element of every item is in some part, and no part has elements that the item has not.
+Status check_shares(const Copy& copy) {
+  const auto& items = copy.directory.items;
+  std::vector<Index> left;
+  for (const ItemInfo& item : items) left.push_back(item.elements());
+  for (const Table& table : copy.tables) {
+    for (const PartItem& share : table.items) {
+      const auto number = static_cast<std::size_t>(share.item);
+      if (number >= items.size())
+        return corrupt(copy.path, cat("part ", table.part, " has an item that is unknown"));
+      const Index count = count_of(table.maps[static_cast<std::size_t>(share.map)], items[number].elements());
+      if (count < 0 || share.bytes != count * size_of(items[number].type))
+        return corrupt(copy.path, cat("part ", table.part, " has other elements of ", items[number].name,
+                                      " than there are"));
+      left[number] -= count;
+    }
+  }
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (left[i] != 0)
+      return corrupt(copy.path, cat(left[i], " elements of ", items[i].name, " are in no part, or in two"));
+  }
+  return {};
+}
+
+}  // namespace
+
+int Copy::find(std::string_view name) const {
+  for (std::size_t i = 0; i < directory.items.size(); ++i) {
+    if (directory.items[i].name == name) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+std::string part_path(const std::string& path, Mode mode, int part) {
+  if (mode == Mode::parallel) return path;
+  std::string number = std::to_string(part);
+  if (number.size() < 5) number.insert(0, 5 - number.size(), '0');
+  return cat(path, ".r", number);
+}
+
+Result<Header> read_header(storage::Target& target, const std::string& path) {
+  Result<FileHandle> file = target.open(path, storage::OpenMode::read);
+  TR_TRY(file.status());
+  return read_header(**file, path);
+}
+
+Result<Copy> read_copy(storage::Target& target, const std::string& path) {
+  Result<FileHandle> file = target.open(path, storage::OpenMode::read);
+  TR_TRY(file.status());
+  Result<Header> header = read_header(**file, path);
+  TR_TRY(header.status());
+  Copy copy{path, *header, {}, {}};
+  const Result<ByteVector> bytes = read_extent(**file, path, header->directory, 0, "directory");
+  TR_TRY(bytes.status());
+  Result<Directory> directory = decode_directory(*bytes);
+  if (!directory.is_ok()) return directory.status().in(path);
+  copy.directory = std::move(*directory);
+  TR_TRY(belongs(path, copy.directory.id, header->id, "directory"));
+  if (copy.directory.parts.size() != static_cast<std::size_t>(header->parts))
+    return corrupt(path, cat("its directory has ", copy.directory.parts.size(), " parts and its header ",
+                             header->parts));
+  for (std::int32_t part = 0; part < header->parts; ++part) {
+    const std::string own = part_path(path, header->mode, part);
+    if (header->mode == Mode::local) {
+      file = target.open(own, storage::OpenMode::read);
+      TR_TRY(file.status());
+    }
+    Result<Table> table = read_table(**file, own, copy, part);
+    TR_TRY(table.status());
+    copy.tables.push_back(std::move(*table));
+  }
+  TR_TRY(check_shares(copy));
+  return copy;
+}
+
+ByteVector pack(const Copy& copy) {
+  Packer out;
+  out.put_text(copy.path).put_bytes(encode(copy.header)).put_bytes(encode(copy.directory));
+  for (const Table& table : copy.tables) out.put_bytes(encode(table));
+  return out.take();
+}
+
+Result<Copy> unpack_copy(std::span<const std::byte> bytes) {
+  Unpacker in(bytes);
+  Copy copy;
+  copy.path = in.get_text();
+  const Result<Header> header = decode_header(in.get_bytes());
+  TR_TRY(header.status());
+  copy.header = *header;
+  Result<Directory> directory = decode_directory(in.get_bytes());
+  TR_TRY(directory.status());
+  copy.directory = std::move(*directory);
+  for (const PartPlace& place : copy.directory.parts) {
+    Result<Table> table = decode_table(in.get_bytes(), place.bytes);
+    TR_TRY(table.status());
+    copy.tables.push_back(std::move(*table));
+  }
+  return copy;
+}
+
+// ---- reader
+
+Result<storage::File*> CopyReader::file_of(int part) {
+  const std::string path = part_path(copy_.path, copy_.header.mode, part);
+  FileHandle& held = files_[path];
+  if (held == nullptr) {
+    Result<FileHandle> file = target_.open(path, storage::OpenMode::read);
+    TR_TRY(file.status());
+    // A part in the local mode has a file of its own: keeping all of them open may be too many.
+    if (copy_.header.mode == Mode::local && files_.size() > 8) {
+      files_.clear();
+      files_[path] = std::move(*file);
+      return files_[path].get();
+    }
+    held = std::move(*file);
+  }
+  return held.get();
+}
+
+std::string CopyReader::name_of_block(const Table& table, const PartItem& item, std::size_t block) const {
+  return cat(part_path(copy_.path, copy_.header.mode, table.part), ": block ", block, " of ",
+             copy_.directory.items[static_cast<std::size_t>(item.item)].name, " in part ", table.part);
+}
+
+/// `raw` may be the caller's own memory: what comes out is right or an error.
+Status CopyReader::read_block(const Table& table, const PartItem& item, std::size_t block,
+                              std::span<std::byte> raw) {
+  const Result<storage::File*> file = file_of(table.part);
+  TR_TRY(file.status());
+  const Block& expected = item.blocks[block];
+  const bool is_raw = expected.stored == static_cast<Bytes>(raw.size());
+  if (!is_raw) stored_.resize(static_cast<std::size_t>(expected.stored));
+  const std::span<std::byte> stored = is_raw ? raw : std::span<std::byte>(stored_);
+  const Bytes at = copy_.directory.parts[static_cast<std::size_t>(table.part)].offset + item.offset +
+                   static_cast<Bytes>(block) * table.block_bytes;
+  const Result<Bytes> got = (*file)->read(stored, at);
+  TR_TRY(got.status());
+  if (*got != static_cast<Bytes>(stored.size()) ||
+      block_checksum(stored, table.id, table.part, item.item, static_cast<std::int64_t>(block)) !=
+          expected.checksum)
+    return {Code::corrupt, cat(name_of_block(table, item, block), " is damaged")};
+  if (is_raw) return {};
+  const ElementType type = copy_.directory.items[static_cast<std::size_t>(item.item)].type;
+  return decompress(table.coding, stored, size_of(type), raw, scratch_).in(name_of_block(table, item, block));
+}
+
+Status CopyReader::read(int item, const exchange::TransferMap& wanted, std::byte* base) {
+  if (wanted.is_empty()) return {};
+  for (const Table& table : copy_.tables) {
+    for (const PartItem& share : table.items) {
+      if (share.item == item) TR_TRY(read_part_item(table, share, wanted, base));
+    }
+  }
+  return {};
+}
+
+Status CopyReader::read_part_item(const Table& table, const PartItem& item,
+                                  const exchange::TransferMap& wanted, std::byte* base) {
+  const Bytes element = size_of(copy_.directory.items[static_cast<std::size_t>(item.item)].type);
+  Bytes packed = 0;  // of the next piece
+  std::size_t block = 0;
+  bool meets = false;
+  pieces_.clear();
+  const auto deliver = [&]() -> Status {
+    const Bytes begin = static_cast<Bytes>(block) * table.block_bytes;
+    const Bytes bytes = std::min(table.block_bytes, item.bytes - begin);
+    if (meets) {
+      const Piece& first = pieces_.front();
+      const std::optional<Bytes> memory =
+          pieces_.size() == 1 ? wanted.contiguous(first.global, first.global + first.bytes) : std::nullopt;
+      if (!memory) block_.resize(static_cast<std::size_t>(bytes));
+      std::byte* const raw = memory ? base + *memory : block_.data();
+      TR_TRY(read_block(table, item, block, {raw, static_cast<std::size_t>(bytes)}));
+      if (!memory) {
+        for (const Piece& piece : pieces_)
+          wanted.scatter(base, piece.global, piece.global + piece.bytes, raw + (piece.packed - begin));
+      }
+    }
+    pieces_.clear();
+    meets = false;
+    ++block;
+    return {};
+  };
+  for (const layout::Rows& rows : table.maps[static_cast<std::size_t>(item.map)]) {
+    for (Index row = 0; row < rows.rows; ++row) {
+      Bytes global = (rows.global + row * rows.stride) * element;
+      for (Bytes left = rows.count * element; left > 0;) {
+        const Bytes room = static_cast<Bytes>(block + 1) * table.block_bytes - packed;
+        const Bytes bytes = std::min(left, room);
+        pieces_.push_back({global, bytes, packed});
+        meets = meets || (global < wanted.end() && global + bytes > wanted.begin() &&
+                          wanted.bytes_in(global, global + bytes) > 0);
+        packed += bytes;
+        global += bytes;
+        left -= bytes;
+        if (bytes == room) TR_TRY(deliver());
+      }
+    }
+  }
+  if (!pieces_.empty()) TR_TRY(deliver());
+  return {};
+}
+
+Status CopyReader::check(int part) {
+  const Table& table = copy_.tables[static_cast<std::size_t>(part)];
+  for (const PartItem& item : table.items) {
+    for (std::size_t b = 0; b < item.blocks.size(); ++b) {
+      block_.resize(static_cast<std::size_t>(
+          std::min(table.block_bytes, item.bytes - static_cast<Bytes>(b) * table.block_bytes)));
+      TR_TRY(read_block(table, item, b, block_));
+    }
+  }
+  return {};
+}
+
+}  // namespace tailrace::checkpoint

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
+// What the files of a checkpoint hold: docs/formats/checkpoint.md. Bytes in, bytes out; nothing here touches
+// storage.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/uuid.hpp"
+#include "layout/layout.hpp"
+
+namespace tailrace::checkpoint {
+
+/// Where the parts of the ranks lie.
+enum class Mode : std::int32_t {
+  parallel = 0,  // one after another in the copy's file
+  local = 1,     // in a file each, beside the copy's
+};
+
+/// Names one save of one run: everything that belongs to it says so.
+struct SaveId {
+  Uuid run;
+  std::int64_t generation = 0;
+  friend bool operator==(const SaveId&, const SaveId&) = default;
+};
+
+/// A range of a file, and the checksum of its bytes.
+struct Extent {
+  Bytes offset = 0;
+  Bytes bytes = 0;
+  std::uint64_t checksum = 0;
+};
+
+/// The beginning of a copy's file. Written twice: with `committed` false beside the parts, and true once all
+/// of them are durable: the commit record.
+struct Header {
+  static constexpr Bytes size = 4096;   // parts begin behind it
+  static constexpr Bytes record = 128;  // of which this much says something: within one sector, never torn
+
+  SaveId id;
+  Mode mode = Mode::parallel;
+  bool committed = false;
+  std::int32_t parts = 0;
+  std::int64_t saved_at = 0;  // seconds since 1970
+  Extent directory;           // in this file
+};
+ByteVector encode(const Header& header);
+/// Code::corrupt if the bytes are no header.
+Result<Header> decode_header(std::span<const std::byte> bytes);
+
+struct ItemInfo {
+  std::string name;
+  ElementType type = ElementType::f64;
+  std::vector<Index> shape;  // empty: a scalar
+
+  [[nodiscard]] std::string text() const;  // "float64 (10, 20)"
+  [[nodiscard]] Index elements() const;
+  friend bool operator==(const ItemInfo&, const ItemInfo&) = default;
+};
+
+/// Where a part lies: in the copy's file, or, in the local mode, in a file of its own.
+struct PartPlace {
+  Bytes offset = 0;
+  Bytes bytes = 0;
+};
+
+/// What is known of a whole copy, written by the first rank behind its part.
+struct Directory {
+  SaveId id;
+  std::vector<ItemInfo> items;
+  std::vector<PartPlace> parts;
+  ByteVector outputs;  // positions of the session's streams
+};
+ByteVector encode(const Directory& directory);
+Result<Directory> decode_directory(std::span<const std::byte> bytes);
+
+/// How a block lies in its file.
+enum class Coding : std::int32_t { raw = 0, lz4 = 1, zstd = 2 };
+
+/// At most `block_bytes` of an item's packed elements. A compressed block lies where the raw one would.
+struct Block {
+  std::uint64_t checksum = 0;  // of the bytes as they are stored
+  Bytes stored = 0;
+};
+
+/// One rank's elements of one item.
+struct PartItem {
+  std::int32_t item = 0;  // number in the directory
+  std::int32_t map = 0;   // number in the table: which elements
+  Bytes offset = 0;       // of its first block, from the part's beginning
+  Bytes bytes = 0;        // of its elements
+  std::vector<Block> blocks;
+};
+
+/// What a part holds, at its end.
+struct Table {
+  SaveId id;
+  std::int32_t part = 0;
+  std::int32_t parts = 0;
+  Coding coding = Coding::raw;
+  Bytes block_bytes = 0;
+  std::vector<std::vector<layout::Rows>> maps;  // packed order; items that lie alike share one
+  std::vector<PartItem> items;
+};
+ByteVector encode(const Table& table);
+/// Code::corrupt if anything in it cannot be: every number of the result is within its bounds, given the
+/// part's size.
+Result<Table> decode_table(std::span<const std::byte> bytes, Bytes part_bytes);
+
+/// The last bytes of a part: it is whole if this is there and what it names is.
+struct Footer {
+  static constexpr Bytes size = 96;
+  SaveId id;
+  std::int32_t part = 0;
+  std::int32_t parts = 0;
+  Extent table;  // from the part's beginning
+};
+ByteVector encode(const Footer& footer);
+Result<Footer> decode_footer(std::span<const std::byte> bytes);
+
+/// The checksum of a block says also where it belongs, so that no other block passes for it.
+std::uint64_t block_checksum(std::span<const std::byte> stored, const SaveId& id, std::int32_t part,
+                             std::int32_t item, std::int64_t block);
+
+/// Offsets within a part are multiples of this.
+inline constexpr Bytes item_alignment = 64;
+inline constexpr Bytes part_alignment = 4096;
+inline constexpr Bytes default_block_bytes = Bytes{1} << 20;
+constexpr Bytes align(Bytes offset, Bytes alignment) {
+  return (offset + alignment - 1) / alignment * alignment;
+}
+
+}  // namespace tailrace::checkpoint

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <algorithm>
+
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "checkpoint/checkpoint.hpp"
+
+namespace tailrace::checkpoint {
+
+/// First rank: the newest copy that may be whole, packed; nothing if there is none. What it passes over is
+/// told.
+ByteVector Checkpoint::next_whole() {
+  while (!candidates_.empty()) {
+    const Found found = candidates_.front();
+    candidates_.erase(candidates_.begin());
+    if (found.missing) continue;
+    Status why = found.status;
+    if (why.is_ok()) {
+      const Result<Copy> copy = guarded([&] { return read_copy(service_.target(), found.path); });
+      if (copy.is_ok()) return pack(*copy);
+      why = copy.status();
+    }
+    pass_over(found.path, why);
+  }
+  return {};
+}
+
+void Checkpoint::pass_over(const std::string& path, const Status& why) {
+  slots_->broken(path);
+  broken_ += cat(broken_.empty() ? "" : "; ", why.text());
+  log(LogLevel::warn, cat("checkpoint ", name_, ": a copy is passed over: ", why.text()));
+}
+
+Status Checkpoint::begin_load(bool* found) {
+  const std::string call = cat("tr_checkpoint_begin(", name_, ", TR_LOAD)");
+  copy_.reset();
+  Status mine;
+  Packer told;
+  if (service_.rank() == 0) {
+    candidates_.clear();
+    broken_.clear();
+    mine = guarded([&]() -> Status {
+      const Result<std::vector<std::string>> paths = slots_->candidates(service_.target());
+      TR_TRY(paths.status());
+      candidates_ = look_at(service_.target(), *paths);
+      const ByteVector copy = next_whole();
+      if (copy.empty() && !broken_.empty()) return Status(Code::corrupt, cat("no copy is whole: ", broken_));
+      told.put_bytes(copy);
+      return {};
+    });
+  }
+  const comm::Verdict verdict = service_.session().agree({mine, call, told.take()});
+  TR_TRY(verdict.status);
+  TR_TRY(take_copy(verdict));
+  if (found != nullptr) *found = copy_.has_value();
+  return {};
+}
+
+/// What the first rank has found.
+Status Checkpoint::take_copy(const comm::Verdict& verdict) {
+  copy_.reset();
+  Unpacker in(verdict.contributions.front());
+  const auto bytes = in.get_bytes();
+  if (bytes.empty()) return {};
+  Result<Copy> copy = unpack_copy(bytes);
+  TR_TRY(copy.status());
+  copy_ = std::move(*copy);
+  return {};
+}
+
+Status Checkpoint::end_load() {
+  std::string call = cat("tr_checkpoint_end(", name_, ", load");
+  for (const NamedItem& item : items_)
+    call += cat("; ", item.name, " ", item.scalar ? "scalar" : item.array.text());
+  Status mine = latched_;
+  if (mine.is_ok() && copy_) mine = check_items(*copy_);
+  if (mine.is_ok() && !copy_ && !items_.empty())
+    mine = Status(Code::state, "items are named, but nothing was found to load them from");
+  const comm::Verdict verdict = service_.session().agree({mine, call + ")", {}});
+  TR_TRY(verdict.status);
+  return copy_ ? load_newest() : Status();
+}
+
+/// Copies may turn out to be damaged only when they are read, on any rank: then all go on with the one
+/// before.
+Status Checkpoint::load_newest() {
+  while (true) {
+    Status mine = check_items(*copy_);
+    if (mine.is_ok()) mine = guarded([&] { return read_items(*copy_); });
+    comm::Verdict verdict = service_.session().agree({mine, "tr_checkpoint_end: reading the items", {}});
+    if (verdict.status.is_ok()) {
+      mine = loaded(*copy_);
+      return service_.session().agree({mine, "tr_checkpoint_end: going on", {}}).status;
+    }
+    if (verdict.status.code() != Code::corrupt && verdict.status.code() != Code::io) return verdict.status;
+    Packer told;
+    if (service_.rank() == 0) {
+      pass_over(copy_->path, verdict.status);
+      const ByteVector next = next_whole();
+      mine = next.empty() ? Status(Code::corrupt, cat("no copy is whole: ", broken_)) : Status();
+      told.put_bytes(next);
+    } else {
+      mine = {};
+    }
+    verdict = service_.session().agree({mine, "tr_checkpoint_end: the copy before", told.take()});
+    TR_TRY(verdict.status);
+    TR_TRY(take_copy(verdict));
+  }
+}
+
+Status Checkpoint::check_items(const Copy& copy) const {
+  const auto& items = copy.directory.items;
+  for (const NamedItem& named : items_) {
+    const int number = copy.find(named.name);
+    if (number < 0) {
+      std::string known;
+      for (const ItemInfo& item : items) known += cat(known.empty() ? "" : ", ", item.name);
+      return {Code::argument, cat("item ", named.name, " is not in ", copy.path, ", which has ", known)};
+    }
+    ItemInfo mine{named.name, named.array.type, {}};
+    if (!named.scalar) {
+      arrays::Array array = named.array;
+      if (array.layout == nullptr)
+        return {Code::argument, cat("item ", named.name, ": the layout is a null pointer")};
+      mine.shape = array.layout->shape();
+      if (array.section) {
+        Result<std::vector<Index>> shape = array.section->shape();
+        if (!shape.is_ok()) return shape.status().in(cat("item ", named.name));
+        mine.shape = std::move(*shape);
+      }
+    }
+    const ItemInfo& saved = items[static_cast<std::size_t>(number)];
+    if (mine != saved)
+      return {Code::argument, cat("item ", named.name, ": the program has ", mine.text(), ", ", copy.path,
+                                  " has ", saved.text())};
+  }
+  for (const ItemInfo& item : items) {
+    const auto is_it = [&](const NamedItem& named) { return named.name == item.name; };
+    if (std::none_of(items_.begin(), items_.end(), is_it))
+      return {Code::argument,
+              cat("item ", item.name, " (", item.text(), ") of ", copy.path, " is not named by the program")};
+  }
+  return {};
+}
+
+Status Checkpoint::read_items(const Copy& copy) {
+  CopyReader reader(service_.target(), copy);
+  for (const NamedItem& named : items_) {
+    arrays::Array array = named.array;
+    if (named.scalar) array.layout = named.scalar.get();
+    if (!named.halo.empty()) array.halo = &named.halo;
+    const auto plan = arrays::make_plan(array, service_.rank(), arrays::Direction::read);
+    if (!plan.is_ok()) return plan.status().in(cat("item ", named.name));
+    TR_TRY(reader.read(copy.find(named.name), (*plan)->mine, array.data));
+  }
+  return {};
+}
+
+Status Checkpoint::loaded(const Copy& copy) {
+  generation_ = copy.generation();
+  progress_ = Progress::committed;
+  if (service_.rank() == 0) {
+    log(LogLevel::info, cat("checkpoint ", name_, ": generation ", generation_, " of ", copy.header.parts,
+                            " ranks is loaded from ", copy.path));
+  }
+  candidates_.clear();
+  return outputs_.resume(copy.directory.outputs);
+}
+
+}  // namespace tailrace::checkpoint

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "arrays/array.hpp"
+#include "checkpoint/compression.hpp"
+#include "storage/target.hpp"
+
+namespace tailrace::checkpoint {
+
+/// One item of a save, on one rank.
+struct SaveItem {
+  ItemInfo info;
+  arrays::Owned owned;
+  const std::byte* data = nullptr;  // the caller's array
+};
+
+/// One rank's part of a save: which bytes lie where. Sizes depend on the items alone, so that every rank's
+/// place is known before anything is written.
+class Part {
+ public:
+  Part(const SaveId& id, int part, int parts, const std::vector<SaveItem>& items, Compression compression);
+
+  /// Another generation, before anything is written.
+  void name(const SaveId& id) { table_.id = id; }
+  /// Of the packed elements: what a capture takes.
+  [[nodiscard]] Bytes data_bytes() const { return data_bytes_; }
+  [[nodiscard]] Bytes bytes() const { return data_bytes_ + table_bytes_ + Footer::size; }
+  [[nodiscard]] const Table& table() const { return table_; }
+
+  /// Copies the elements of all items to their offsets in `image`, of data_bytes().
+  void capture(const std::vector<SaveItem>& items, std::byte* image) const;
+  /// Writes the elements, from `image` or, where that is nullptr, from the caller's arrays, to the part's
+  /// place `at`. Ends early with Code::state once `cancelled`.
+  Status write_data(storage::File& file, Bytes at, const std::vector<SaveItem>& items, const std::byte* image,
+                    const std::atomic<bool>& cancelled);
+  /// Writes what makes the part whole. Only once write_data() has succeeded.
+  Status write_table(storage::File& file, Bytes at) const;
+
+ private:
+  Compression compression_;
+  Table table_;
+  std::vector<std::size_t> sources_;  // which of the caller's items each of the table's is
+  Bytes data_bytes_ = 0;
+  Bytes table_bytes_ = 0;
+};
+
+}  // namespace tailrace::checkpoint

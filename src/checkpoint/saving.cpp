@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "checkpoint/saving.hpp"
+
+#include "base/checksum.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "checkpoint/slots.hpp"
+
+namespace tailrace::checkpoint {
+
+Saving::Saving(storage::Target& target, SavePlan plan, int rank, int ranks, std::vector<SaveItem> items)
+    : target_(target),
+      plan_(std::move(plan)),
+      rank_(rank),
+      ranks_(ranks),
+      items_(std::move(items)),
+      part_(plan_.id, rank, ranks, items_, plan_.compression) {}
+
+void Saving::know(const SavePlan& plan) {
+  plan_ = plan;
+  part_.name(plan.id);
+}
+
+void Saving::place(const std::vector<Bytes>& part_bytes, ByteVector outputs) {
+  directory_.id = plan_.id;
+  directory_.outputs = std::move(outputs);
+  for (const SaveItem& item : items_) directory_.items.push_back(item.info);
+  Bytes at = Header::size;
+  for (const Bytes bytes : part_bytes) {
+    const bool local = plan_.mode == Mode::local;
+    directory_.parts.push_back({local ? 0 : at, bytes});
+    if (!local) at = align(at + bytes, part_alignment);
+  }
+  directory_place_.offset = at;
+}
+
+void Saving::capture(std::byte* image) {
+  part_.capture(items_, image);
+  image_ = image;
+}
+
+Header Saving::header(bool committed) const {
+  Header header;
+  header.id = plan_.id;
+  header.mode = plan_.mode;
+  header.committed = committed;
+  header.parts = ranks_;
+  header.saved_at = plan_.saved_at;
+  header.directory = directory_place_;
+  return header;
+}
+
+Status Saving::open() {
+  const auto open = [&](const std::string& path) { return target_.open(path, storage::OpenMode::keep); };
+  Result<std::unique_ptr<storage::File>> own = open(part_path(plan_.path, plan_.mode, rank_));
+  TR_TRY(own.status());
+  own_ = std::move(*own);
+  if (!is_first()) return {};
+  if (plan_.mode == Mode::local) {
+    Result<std::unique_ptr<storage::File>> copy = open(plan_.path);
+    TR_TRY(copy.status());
+    copy_ = std::move(*copy);
+  }
+  // From here on the file holds neither the old copy nor a new one.
+  storage::File& file = copy_ ? *copy_ : *own_;
+  return file.write(ByteVector(static_cast<std::size_t>(Header::record)), 0);
+}
+
+Status Saving::write() {
+  TR_TRY(open());
+  return part_.write_data(*own_, directory_.parts[static_cast<std::size_t>(rank_)].offset, items_, image_,
+                          cancelled_);
+}
+
+/// What a larger copy has left behind the end. Nobody writes there.
+Status Saving::cut(storage::File& file, Bytes end) {
+  const Result<Bytes> size = file.size();
+  TR_TRY(size.status());
+  return *size > end ? file.truncate(end) : Status();
+}
+
+Status Saving::seal() {
+  const PartPlace& place = directory_.parts[static_cast<std::size_t>(rank_)];
+  TR_TRY(part_.write_table(*own_, place.offset));
+  if (plan_.mode == Mode::local) TR_TRY(cut(*own_, place.bytes));
+  if (is_first()) {
+    storage::File& file = copy_ ? *copy_ : *own_;
+    const ByteVector bytes = encode(directory_);
+    directory_place_.bytes = static_cast<Bytes>(bytes.size());
+    directory_place_.checksum = checksum(bytes);
+    TR_TRY(file.write(bytes, directory_place_.offset));
+    TR_TRY(cut(file, directory_place_.offset + directory_place_.bytes));
+    TR_TRY(file.write(encode(header(false)), 0));
+    if (copy_) TR_TRY(copy_->sync());
+  }
+  return own_->sync();
+}
+
+Status Saving::commit() {
+  TR_TRY(target_.sync_directory_of(plan_.path));
+  storage::File& file = copy_ ? *copy_ : *own_;
+  TR_TRY(file.write(encode(header(true)), 0));
+  TR_TRY(file.sync());
+  remove_leftovers();
+  return {};
+}
+
+/// They count for nothing: a failure is no failure of the save.
+void Saving::remove_leftovers() {
+  const int needed = plan_.mode == Mode::local ? ranks_ : 0;
+  const Result<int> parts = local_parts(target_, plan_.path);
+  for (int part = needed; parts.is_ok() && part < *parts; ++part) {
+    const Status removed = target_.remove(part_path(plan_.path, Mode::local, part));
+    if (!removed.is_ok()) log(LogLevel::info, removed.text());
+  }
+}
+
+Status Saving::close() {
+  Status first;
+  for (auto* file : {&own_, &copy_}) {
+    if (*file == nullptr) continue;
+    const Status closed = (*file)->close();
+    if (first.is_ok()) first = closed;
+    file->reset();
+  }
+  return first;
+}
+
+}  // namespace tailrace::checkpoint

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "checkpoint/part.hpp"
+
+namespace tailrace::checkpoint {
+
+/// What all ranks know of a save.
+struct SavePlan {
+  std::string path;  // of the copy
+  Mode mode = Mode::parallel;
+  SaveId id;
+  Compression compression;
+  std::int64_t saved_at = 0;
+};
+
+/// One rank's share of one save: what is written, in which order. Knows nothing of other ranks but their
+/// parts' sizes; its owner makes them vote between the steps:
+///
+///   place -> [capture] -> write -> seal -> (all ranks voted) -> commit, on the first rank alone -> (all
+///   ranks voted)
+///
+/// write, seal and commit touch storage and may run on any one thread.
+class Saving {
+ public:
+  Saving(storage::Target& target, SavePlan plan, int rank, int ranks, std::vector<SaveItem> items);
+
+  [[nodiscard]] const SavePlan& plan() const { return plan_; }
+  [[nodiscard]] Bytes part_bytes() const { return part_.bytes(); }
+  [[nodiscard]] Bytes data_bytes() const { return part_.data_bytes(); }
+  /// What the first rank has decided: path, generation and time. Part sizes do not depend on them.
+  void know(const SavePlan& plan);
+  /// `part_bytes`: of every rank. `outputs`: what the first rank is to keep of the session's streams.
+  void place(const std::vector<Bytes>& part_bytes, ByteVector outputs);
+  /// Copies all elements into `image`, of data_bytes(), which must live until write() is over; without it
+  /// they are read from the caller's arrays then.
+  void capture(std::byte* image);
+
+  Status write();
+  /// What makes this rank's part whole, and the part durable. On the first rank also the directory and the
+  /// header: from then on the copy counts, if all other parts are whole.
+  Status seal();
+  /// First rank, once all ranks have sealed: makes the names durable and says so in the header. Then takes
+  /// away what an earlier save with more parts has left.
+  Status commit();
+  Status close();
+  void cancel() { cancelled_ = true; }
+
+ private:
+  [[nodiscard]] bool is_first() const { return rank_ == 0; }
+  [[nodiscard]] Header header(bool committed) const;
+  Status open();
+  static Status cut(storage::File& file, Bytes end);
+  void remove_leftovers();
+
+  storage::Target& target_;
+  SavePlan plan_;
+  const int rank_;
+  const int ranks_;
+  const std::vector<SaveItem> items_;
+  Part part_;
+  Directory directory_;
+  Extent directory_place_;
+  const std::byte* image_ = nullptr;
+  std::unique_ptr<storage::File> own_;   // where this rank's part goes
+  std::unique_ptr<storage::File> copy_;  // the first rank's in the local mode, where that is another file
+  std::atomic<bool> cancelled_{false};
+};
+
+}  // namespace tailrace::checkpoint

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "checkpoint/slots.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+
+#include "base/text.hpp"
+
+namespace tailrace::checkpoint {
+
+namespace {
+
+struct Named {
+  std::string directory;
+  std::string file;
+};
+
+Named split_path(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return {".", path};
+  return {slash == 0 ? "/" : path.substr(0, slash), path.substr(slash + 1)};
+}
+
+/// The number that all of `text` is; -1 if it is none.
+std::int64_t number_of(std::string_view text) {
+  std::int64_t number = -1;
+  if (text.empty() || text.front() < '0' || text.front() > '9') return -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size() ? number : -1;
+}
+
+/// Names in the directory of `path` that begin with its last component and `suffix`, without that beginning.
+Result<std::vector<std::string>> endings(storage::Target& target, const std::string& path,
+                                         std::string_view suffix) {
+  const Named named = split_path(path);
+  const std::string begin = cat(named.file, suffix);
+  Result<std::vector<std::string>> names = target.list(named.directory);
+  if (names.status().error_number() == ENOENT) return std::vector<std::string>();
+  TR_TRY(names.status());
+  std::vector<std::string> found;
+  for (const std::string& name : *names) {
+    if (name.starts_with(begin)) found.push_back(name.substr(begin.size()));
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<Found> look_at(storage::Target& target, const std::vector<std::string>& paths) {
+  std::vector<Found> all;
+  for (const std::string& path : paths) {
+    Found found;
+    found.path = path;
+    found.status = guarded([&] { return read_copy(target, path).status(); });
+    const Result<bool> exists = target.exists(path);
+    found.missing = exists.is_ok() && !*exists;
+    if (const Result<Header> header = read_header(target, path); header.is_ok())
+      found.generation = header->id.generation;
+    all.push_back(std::move(found));
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Found& a, const Found& b) { return a.generation > b.generation; });
+  return all;
+}
+
+Result<std::vector<std::string>> find_copies(storage::Target& target, const std::string& name) {
+  const Result<std::vector<std::string>> found = endings(target, name, ".");
+  TR_TRY(found.status());
+  std::vector<std::string> paths;
+  for (const std::string& ending : *found) {
+    const std::string_view text(ending);
+    if (number_of(text) >= 0 || (text.starts_with('g') && number_of(text.substr(1)) > 0))
+      paths.push_back(cat(name, ".", text));
+  }
+  return paths;
+}
+
+Result<int> local_parts(storage::Target& target, const std::string& path) {
+  const Result<std::vector<std::string>> found = endings(target, path, ".r");
+  TR_TRY(found.status());
+  std::int64_t parts = 0;
+  for (const std::string& ending : *found) parts = std::max(parts, number_of(ending) + 1);
+  return static_cast<int>(parts);
+}
+
+std::vector<std::string> Slots::paths(const std::string& name, int keep) {
+  std::vector<std::string> paths;
+  for (int slot = 0; slot < keep; ++slot) paths.push_back(cat(name, ".", slot));
+  return paths;
+}
+
+Result<std::vector<std::string>> Slots::candidates(storage::Target& target) const {
+  Result<std::vector<std::string>> paths = find_copies(target, name_);
+  TR_TRY(paths.status());
+  for (const Slot& slot : slots_) {
+    if (std::find(paths->begin(), paths->end(), slot.path) == paths->end()) paths->push_back(slot.path);
+  }
+  return paths;
+}
+
+Status Slots::look(storage::Target& target) {
+  const Result<std::vector<std::string>> paths = candidates(target);
+  TR_TRY(paths.status());
+  for (const Found& found : look_at(target, *paths)) {
+    highest_ = std::max(highest_, found.generation);
+    set(found.path, found.status.is_ok() ? found.generation : 0);
+  }
+  return {};
+}
+
+std::string Slots::place_for(std::int64_t generation) const {
+  if (keep_every_ > 0 && generation % keep_every_ == 0) return cat(name_, ".g", generation);
+  return std::min_element(slots_.begin(), slots_.end(),
+                          [](const Slot& a, const Slot& b) { return a.generation < b.generation; })
+      ->path;
+}
+
+void Slots::begun(std::int64_t generation, const std::string& path) {
+  highest_ = std::max(highest_, generation);
+  set(path, 0);
+}
+
+void Slots::set(const std::string& path, std::int64_t generation) {
+  for (Slot& slot : slots_) {
+    if (slot.path == path) slot.generation = generation;
+  }
+}
+
+}  // namespace tailrace::checkpoint

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/copy.hpp"
+#include "storage/target.hpp"
+
+namespace tailrace::checkpoint {
+
+/// What was found where a copy may be.
+struct Found {
+  std::string path;
+  std::int64_t generation = 0;  // as its header tells; 0 if that cannot be read
+  Status status;                // why it is not whole, if it is not
+  bool missing = false;         // there is no file
+};
+
+/// Local. Looks at the copies at `paths`, all but the elements; the newest first.
+std::vector<Found> look_at(storage::Target& target, const std::vector<std::string>& paths);
+/// Local. The copies that may be there of a checkpoint: "NAME.0", "NAME.1", ... and "NAME.g12".
+Result<std::vector<std::string>> find_copies(storage::Target& target, const std::string& name);
+/// Local. One past the highest part in a file of its own beside the copy at `path`.
+Result<int> local_parts(storage::Target& target, const std::string& path);
+
+/// The places among which saves alternate.
+class Slots {
+ public:
+  /// `keep_every` > 0: each generation that it divides has a place of its own, NAME.gGENERATION.
+  Slots(std::string name, std::vector<std::string> paths, std::int64_t keep_every)
+      : name_(std::move(name)), keep_every_(keep_every) {
+    for (std::string& path : paths) slots_.push_back({std::move(path), 0});
+  }
+  static std::vector<std::string> paths(const std::string& name, int keep);
+
+  /// Local. Learns what is there.
+  Status look(storage::Target& target);
+  /// The next save's generation: one more than any ever begun.
+  [[nodiscard]] std::int64_t next_generation() const { return highest_ + 1; }
+  /// Where it goes: the place of a broken copy if there is one, else of the oldest.
+  [[nodiscard]] std::string place_for(std::int64_t generation) const;
+  void begun(std::int64_t generation, const std::string& path);
+  void committed(std::int64_t generation, const std::string& path) { set(path, generation); }
+  /// It turned out not to be whole.
+  void broken(const std::string& path) { set(path, 0); }
+  /// All places where a copy may be.
+  Result<std::vector<std::string>> candidates(storage::Target& target) const;
+
+ private:
+  struct Slot {
+    std::string path;
+    std::int64_t generation = 0;  // of a whole copy; 0: none
+  };
+  void set(const std::string& path, std::int64_t generation);
+
+  std::string name_;
+  std::int64_t keep_every_;
+  std::vector<Slot> slots_;
+  std::int64_t highest_ = 0;
+};
+
+}  // namespace tailrace::checkpoint

@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
+// Checkpoints through the public face: what was saved comes back, whatever the layouts and modes; what is
+// damaged is passed over; bad input and failures are told alike on every rank.
+#include <array>
+#include <vector>
+
+#include "files/fixture.hpp"
+
+using namespace tailrace::files_test;
+
+namespace {
+
+struct LayoutFree {
+  void operator()(tr_layout* layout) const { tr_layout_free(&layout); }
+};
+using Layout = std::unique_ptr<tr_layout, LayoutFree>;
+
+/// Layouts over one shape, by number; the halo is that of boxes.
+constexpr int kinds = 5;
+Layout layout_of(int kind, const std::vector<tr_index>& shape, const std::vector<tr_index>& halo) {
+  tr_layout* made = nullptr;
+  const int dims = static_cast<int>(shape.size());
+  int code = TR_OK;
+  if (kind == 0) code = tr_layout_block(dims, shape.data(), halo.data(), &made);
+  if (kind == 1) {
+    const std::vector<tr_index> block(shape.size(), 3);
+    code = tr_layout_block_cyclic(dims, shape.data(), block.data(), nullptr, &made);
+  }
+  if (kind == 2) code = tr_layout_replicated(dims, shape.data(), &made);
+  if (kind == 3) {
+    // Elements dealt out one by one, from the last on.
+    tr_index all = 1;
+    for (const tr_index extent : shape) all *= extent;
+    std::vector<tr_index> mine;
+    for (tr_index e = all - 1; e >= 0; --e) {
+      if (e % size() == rank()) mine.push_back(e);
+    }
+    code = tr_layout_indexed(dims, shape.data(), static_cast<tr_index>(mine.size()), mine.data(), 0, &made);
+  }
+  if (kind == 4) {
+    // The last rank has all.
+    std::vector<tr_index> lower(shape.size(), 0), upper = shape;
+    if (rank() != size() - 1) upper = lower;
+    code = tr_layout_boxes(dims, shape.data(), halo.data(), lower.data(), upper.data(), &made);
+  }
+  if (!CHECK_EQ(code, TR_OK)) std::fprintf(stderr, "  %s\n", tr_error());
+  return Layout(made);
+}
+
+/// An array of the caller's part, with halo, and which global element each of its elements is (-1: halo).
+struct Field {
+  Layout layout;
+  std::vector<tr_index> global;
+  std::vector<double> values;
+
+  Field(int kind, const std::vector<tr_index>& shape, tr_index width) {
+    const std::vector<tr_index> halo(shape.size(), width);
+    layout = layout_of(kind, shape, halo);
+    tr_index all = 1;
+    for (const tr_index extent : shape) all *= extent;
+    if (kind == 0 || kind == 4) {
+      boxes(shape, width);
+    } else if (kind == 2) {
+      for (tr_index e = 0; e < all; ++e) global.push_back(e);
+    } else if (kind == 3) {
+      for (tr_index e = all - 1; e >= 0; --e) {
+        if (e % size() == rank()) global.push_back(e);
+      }
+    } else {
+      tr_index count = 0;
+      tr_layout_count(layout.get(), &count);
+      global.assign(static_cast<std::size_t>(count), -2);  // not known here: values tell
+    }
+    values.resize(global.size());
+  }
+  void boxes(const std::vector<tr_index>& shape, tr_index width) {
+    std::vector<tr_index> lower(shape.size()), upper(shape.size());
+    CHECK_EQ(tr_layout_bounds(layout.get(), 0, lower.data(), upper.data()), TR_OK);
+    bool empty = false;
+    for (std::size_t d = 0; d < shape.size(); ++d) empty = empty || lower[d] >= upper[d];
+    if (empty) return;
+    std::vector<tr_index> at = lower;
+    for (auto& each : at) each -= width;
+    while (true) {
+      tr_index number = 0;
+      bool inside = true;
+      for (std::size_t d = 0; d < shape.size(); ++d) {
+        inside = inside && at[d] >= lower[d] && at[d] < upper[d];
+        number = number * shape[d] + at[d];
+      }
+      global.push_back(inside ? number : -1);
+      std::size_t d = shape.size();
+      while (d-- > 0) {
+        if (++at[d] < upper[d] + width) break;
+        at[d] = lower[d] - width;
+        if (d == 0) return;
+      }
+    }
+  }
+  void fill(double salt) {
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = global[i] < 0 ? -7.5 : salt + static_cast<double>(global[i]);
+  }
+  void clear() { values.assign(values.size(), -99); }
+  [[nodiscard]] bool holds(double salt) const {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (global[i] >= 0 && values[i] != salt + static_cast<double>(global[i])) return false;
+      if (global[i] == -1 && values[i] != -99) return false;  // the halo is not loaded
+    }
+    return true;
+  }
+};
+
+tr_checkpoint* create(const std::string& name, const std::string& options = "") {
+  tr_checkpoint* cp = nullptr;
+  if (!CHECK_EQ(tr_checkpoint_create(name.c_str(), options.c_str(), &cp), TR_OK))
+    std::fprintf(stderr, "  %s\n", tr_error());
+  return cp;
+}
+
+/// Saves the step and one field.
+int save(tr_checkpoint* cp, std::int64_t step, Field& field) {
+  const int begun = tr_checkpoint_begin(cp, TR_SAVE, nullptr);
+  tr_checkpoint_item(cp, "step", &step, TR_I64, nullptr);
+  tr_checkpoint_item(cp, "t", field.values.data(), TR_F64, field.layout.get());
+  const int ended = tr_checkpoint_end(cp);
+  return begun != TR_OK ? begun : ended;
+}
+
+/// The step loaded; 0: nothing found, -1: an error.
+std::int64_t load(tr_checkpoint* cp, Field& field) {
+  std::int64_t step = -1;
+  int found = 0;
+  if (tr_checkpoint_begin(cp, TR_LOAD, &found) != TR_OK) {
+    tr_checkpoint_end(cp);
+    return -1;
+  }
+  if (found != 0) {
+    tr_checkpoint_item(cp, "t", field.values.data(), TR_F64, field.layout.get());
+    tr_checkpoint_item(cp, "step", &step, TR_I64, nullptr);
+  }
+  const int ended = tr_checkpoint_end(cp);
+  return ended != TR_OK ? -1 : found != 0 ? step : 0;
+}
+
+}  // namespace
+
+MPI_TEST(checkpoint, what_is_saved_comes_back_in_any_layout) {
+  const std::string directory = fresh_directory("checkpoint-layouts");
+  const std::vector<std::vector<tr_index>> shapes = {{37}, {13, 11}, {3, 7, 9}};
+  for (const char* options :
+       {"mode=parallel", "mode=local async=off", "compress=zstd", "compress=lz4 mode=local"}) {
+    for (std::size_t s = 0; s < shapes.size(); ++s) {
+      const Session session;
+      for (const int from : {0, 2, 3, 4}) {
+        const std::string name =
+            directory + "/" + std::to_string(from) + std::to_string(s) + options[5] + options[9];
+        Field field(from, shapes[s], 2);
+        field.fill(0.25);
+        tr_checkpoint* cp = create(name, options);
+        CHECK_EQ(save(cp, 5, field), TR_OK);
+        field.clear();  // captured: the data may change
+        CHECK_EQ(tr_checkpoint_wait(cp), TR_OK);
+        CHECK_EQ(tr_checkpoint_status(cp), TR_SAVE_COMMITTED);
+        CHECK_EQ(tr_checkpoint_generation(cp), 1);
+        for (const int to : {0, 2, 3, 4}) {
+          Field other(to, shapes[s], 1);
+          other.clear();
+          CHECK_EQ(load(cp, other), 5);
+          CHECK(other.holds(0.25));
+        }
+        CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+      }
+    }
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST(checkpoint, the_newest_of_several_is_loaded_and_others_are_kept) {
+  const std::string directory = fresh_directory("checkpoint-keep");
+  {
+    const Session session;
+    tr_checkpoint* cp = create(directory + "/run", "keep=3 keep_every=4");
+    Field field(0, {40, 5}, 1);
+    CHECK_EQ(load(cp, field), 0);
+    for (int step = 1; step <= 9; ++step) {
+      field.fill(step);
+      CHECK_EQ(save(cp, step, field), TR_OK);
+    }
+    CHECK_EQ(tr_checkpoint_wait(cp), TR_OK);
+    CHECK_EQ(tr_checkpoint_generation(cp), 9);
+    field.clear();
+    CHECK_EQ(load(cp, field), 9);
+    CHECK(field.holds(9));
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  }
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(directory))
+    files += entry.is_regular_file() ? 1 : 0;
+  CHECK_EQ(files, 5);  // three that alternate, generations 4 and 8
+  CHECK(std::filesystem::exists(directory + "/run.g4") && std::filesystem::exists(directory + "/run.g8"));
+  remove_directory(directory);
+}
+
+MPI_TEST(checkpoint, damage_of_the_newest_leads_to_the_one_before) {
+  const std::string directory = fresh_directory("checkpoint-damage");
+  for (const std::string options : {"", "mode=local"}) {
+    const Session session;
+    tr_checkpoint* cp = create(directory + "/run" + options, options);
+    Field field(0, {64, 64}, 0);
+    for (int step = 1; step <= 2; ++step) {
+      field.fill(step);
+      CHECK_EQ(save(cp, step, field), TR_OK);
+    }
+    CHECK_EQ(tr_checkpoint_wait(cp), TR_OK);
+    if (rank() == 0) {
+      // A byte of the last rank's elements: found only when they are read.
+      const std::string path = directory + "/run" + options + ".1" + (options.empty() ? "" : ".r00000");
+      std::string bytes = contents(path);
+      bytes[(options.empty() ? 4096 : 0) + 100] ^= 4;
+      write_file(path, bytes);
+    }
+    MPI_Barrier(state().comm);
+    field.clear();
+    CHECK_EQ(load(cp, field), 1);
+    CHECK(field.holds(1));
+    // The broken one is written next, and never the good one.
+    field.fill(3);
+    CHECK_EQ(save(cp, 3, field), TR_OK);
+    CHECK_EQ(tr_checkpoint_wait(cp), TR_OK);
+    field.clear();
+    CHECK_EQ(load(cp, field), 3);
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST(checkpoint, wrong_items_are_named_on_every_rank) {
+  const std::string directory = fresh_directory("checkpoint-items");
+  {
+    const Session session;
+    tr_checkpoint* cp = create(directory + "/run");
+    Field field(0, {12, 12}, 0);
+    Field other(0, {12, 13}, 0);
+    field.fill(1);
+    CHECK_EQ(save(cp, 1, field), TR_OK);
+    std::int64_t step = 0;
+    float value = 0;
+    const auto attempt = [&](auto name_items, const std::string& expected) {
+      int found = 0;
+      CHECK_EQ(tr_checkpoint_begin(cp, TR_LOAD, &found), TR_OK);
+      CHECK_EQ(found, 1);
+      name_items();
+      CHECK_EQ(tr_checkpoint_end(cp), TR_ERR_ARGUMENT);
+      if (!CHECK(mentions(tr_error(), expected))) std::fprintf(stderr, "  %s\n", tr_error());
+      CHECK(same_on_all_ranks(tr_error()));
+      CHECK_EQ(step, 0);
+    };
+    const auto t = [&](Field& each) {
+      tr_checkpoint_item(cp, "t", each.values.data(), TR_F64, each.layout.get());
+    };
+    attempt([&] { t(field); }, "item step (int64 scalar)");
+    attempt([&] { t(other); }, "the program has float64 (12, 13)");
+    attempt(
+        [&] {
+          tr_checkpoint_item(cp, "step", &value, TR_F32, nullptr);
+          t(field);
+        },
+        "item step: the program has float32 scalar");
+    attempt(
+        [&] {
+          tr_checkpoint_item(cp, "step", &step, TR_I64, nullptr);
+          tr_checkpoint_item(cp, "q", &step, TR_I64, nullptr);
+          t(field);
+        },
+        "item q is not in");
+    // One rank alone is wrong.
+    int found = 0;
+    CHECK_EQ(tr_checkpoint_begin(cp, TR_SAVE, &found), TR_OK);
+    tr_checkpoint_item(cp, "t", rank() == size() - 1 ? nullptr : field.values.data(), TR_F64,
+                       field.layout.get());
+    CHECK_EQ(tr_checkpoint_end(cp), TR_ERR_ARGUMENT);
+    CHECK(mentions(tr_error(), "item t: the array is a null pointer on rank " + std::to_string(size() - 1)));
+    CHECK(same_on_all_ranks(tr_error()));
+    CHECK_EQ(tr_checkpoint_status(cp), TR_SAVE_FAILED);
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST(checkpoint, ranks_that_name_other_items_hear_of_it) {
+  const std::string directory = fresh_directory("checkpoint-order");
+  if (size() > 1) {
+    const Session session;
+    tr_checkpoint* cp = create(directory + "/run");
+    std::int64_t a = 1;
+    CHECK_EQ(tr_checkpoint_begin(cp, TR_SAVE, nullptr), TR_OK);
+    tr_checkpoint_item(cp, rank() == 1 ? "b" : "a", &a, TR_I64, nullptr);
+    CHECK_EQ(tr_checkpoint_end(cp), TR_ERR_ORDER);
+    CHECK(same_on_all_ranks(tr_error()));
+    // One saves, the others load.
+    CHECK_EQ(tr_checkpoint_begin(cp, rank() == 1 ? TR_LOAD : TR_SAVE, nullptr), TR_ERR_ORDER);
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST(checkpoint, bad_options_and_names_are_refused) {
+  const std::string directory = fresh_directory("checkpoint-options");
+  {
+    const Session session;
+    const auto refused = [&](const char* options, int code, const char* expected) {
+      tr_checkpoint* cp = nullptr;
+      CHECK_EQ(tr_checkpoint_create((directory + "/run").c_str(), options, &cp), code);
+      if (!CHECK(mentions(tr_error(), expected))) std::fprintf(stderr, "  %s\n", tr_error());
+      CHECK(cp == nullptr);
+    };
+    refused("keep=1", TR_ERR_SETTINGS, "keep=1");
+    refused("keeep=3", TR_ERR_SETTINGS, "keep");
+    refused("mode=paralel", TR_ERR_SETTINGS, "parallel");
+    refused("busy=never", TR_ERR_SETTINGS, "wait");
+    refused("compress=gzip", TR_ERR_SETTINGS, "none");
+    refused("compress=lz4:3", TR_ERR_SETTINGS, "only zstd takes a level");
+    tr_checkpoint* cp = nullptr;
+    CHECK_EQ(tr_checkpoint_create("", "", &cp), TR_ERR_ARGUMENT);
+    std::int64_t number = 0;
+    const char* const file = "one";
+    const tr_variable variable = {"a", &number, TR_I64, nullptr};
+    CHECK_EQ(tr_checkpoint_create_registered("x", &variable, 1, &file, 1, "p", &cp), TR_ERR_ARGUMENT);
+    CHECK(mentions(tr_error(), "two files or more"));
+    cp = create(directory + "/run");
+    tr_checkpoint* second = nullptr;
+    CHECK_EQ(tr_checkpoint_create((directory + "/run").c_str(), "", &second), TR_ERR_STATE);
+    CHECK(mentions(tr_error(), "run.lock"));
+    CHECK_EQ(tr_checkpoint_end(cp), TR_ERR_STATE);
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_ERR_STATE);
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST(checkpoint, a_program_with_rotated_levels_saves_while_it_computes) {
+  const std::string directory = fresh_directory("checkpoint-rotated");
+  for (const char* options : {"busy=wait", "busy=drop", "busy=replace", "busy=replace mode=local"}) {
+    const Session session("throttle=200MB/s");
+    tr_checkpoint* cp = create(directory + "/run" + options[6], options);
+    std::array<Field, 3> levels = {Field(0, {90, 80}, 1), Field(0, {90, 80}, 1), Field(0, {90, 80}, 1)};
+    for (int step = 1; step <= 30; ++step) {
+      Field& now = levels[static_cast<std::size_t>(step % 3)];
+      now.fill(step);
+      CHECK_EQ(save(cp, step, now), TR_OK);
+      levels[static_cast<std::size_t>((step + 1) % 3)].fill(-step);  // what comes next overwrites the oldest
+    }
+    CHECK_EQ(tr_checkpoint_wait(cp), TR_OK);
+    Field back(0, {90, 80}, 1);
+    back.clear();
+    const std::int64_t step = load(cp, back);
+    CHECK(step >= 1 && step <= 30);
+    if (mentions(options, "wait")) CHECK_EQ(step, 30);
+    if (mentions(options, "replace")) CHECK_EQ(step, 30);
+    CHECK(back.holds(static_cast<double>(step)));
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST(checkpoint, the_older_form_saves_registered_variables_in_named_files) {
+  const std::string directory = fresh_directory("checkpoint-registered");
+  for (const char* mode : {"p", "l"}) {
+    const Session session;
+    Field field(0, {31, 17}, 1);
+    std::int64_t step = 0;
+    const tr_variable variables[] = {{"step", &step, TR_I64, nullptr},
+                                     {"b", field.values.data(), TR_F64, field.layout.get()}};
+    const std::string a = directory + "/a" + mode, b = directory + "/b" + mode,
+                      name = directory + "/cp" + mode;
+    const char* const files[] = {a.c_str(), b.c_str()};
+    tr_checkpoint* cp = nullptr;
+    CHECK_EQ(tr_checkpoint_create_registered(name.c_str(), variables, 2, files, 2, mode, &cp), TR_OK);
+    int found = 1;
+    CHECK_EQ(tr_checkpoint_load(cp, &found), TR_OK);
+    CHECK_EQ(found, 0);
+    for (step = 1; step <= 4; ++step) {
+      field.fill(static_cast<double>(step));
+      CHECK_EQ(tr_checkpoint_save(cp, step % 2 == 0 ? 1 : 0), TR_OK);
+      if (step % 2 == 1) CHECK_EQ(tr_checkpoint_status(cp), TR_SAVE_COMMITTED);
+    }
+    step = 0;
+    field.clear();
+    CHECK_EQ(tr_checkpoint_load(cp, &found), TR_OK);
+    CHECK_EQ(found, 1);
+    CHECK_EQ(step, 4);
+    CHECK(field.holds(4));
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+    CHECK(std::filesystem::exists(a) && std::filesystem::exists(b));
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST(checkpoint, sections_are_items) {
+  const std::string directory = fresh_directory("checkpoint-sections");
+  {
+    const Session session;
+    tr_checkpoint* cp = create(directory + "/run");
+    Field field(0, {20, 30}, 1);
+    field.fill(0.5);
+    const tr_index start[] = {2, 1}, stop[] = {18, 29}, stride[] = {3, 2};
+    const tr_array part = {field.values.data(), TR_F64, field.layout.get(), start, stop, stride};
+    CHECK_EQ(tr_checkpoint_begin(cp, TR_SAVE, nullptr), TR_OK);
+    tr_checkpoint_item_section(cp, "s", &part);
+    CHECK_EQ(tr_checkpoint_end(cp), TR_OK);
+    CHECK_EQ(tr_checkpoint_wait(cp), TR_OK);
+    field.clear();
+    int found = 0;
+    CHECK_EQ(tr_checkpoint_begin(cp, TR_LOAD, &found), TR_OK);
+    tr_checkpoint_item_section(cp, "s", &part);
+    CHECK_EQ(tr_checkpoint_end(cp), TR_OK);
+    for (std::size_t i = 0; i < field.values.size(); ++i) {
+      const tr_index y = field.global[i] / 30, x = field.global[i] % 30;
+      const bool inside = field.global[i] >= 0 && y >= 2 && y < 18 && (y - 2) % 3 == 0 && x >= 1 && x < 29 &&
+                          (x - 1) % 2 == 0;
+      CHECK_EQ(field.values[i], inside ? 0.5 + static_cast<double>(field.global[i]) : -99);
+    }
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST(checkpoint, interval_is_dalys) {
+  // Worked by hand from eq. 37.
+  CHECK(std::abs(tr_checkpoint_interval(60, 86400) - 3180.0621) < 1e-3);
+  CHECK(std::abs(tr_checkpoint_interval(5, 3600) - 186.41797) < 1e-4);
+  CHECK_EQ(tr_checkpoint_interval(100, 50), 50.0);
+  CHECK_EQ(tr_checkpoint_interval(0, 50), 0.0);
+}
+
+MPI_TEST_MAIN

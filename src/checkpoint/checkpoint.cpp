@@ -332,6 +332,7 @@ void Checkpoint::after_vote(const Status& verdict) {
 void Checkpoint::end_behind(const Status& status) {
   const SavePlan& plan = behind_->saving->plan();
   const double took = seconds(service_.transport().now() - behind_->began);
+  if (!status.is_ok()) behind_->saving->abandon();
   const Status closed = behind_->saving->close();
   if (!closed.is_ok()) log(LogLevel::info, closed.text());  // all that counts was synchronised before
   if (status.is_ok()) {

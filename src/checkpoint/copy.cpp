@@ -163,6 +163,25 @@ Result<Copy> read_copy(storage::Target& target, const std::string& path) {
   return copy;
 }
 
+Status commit_copy(storage::Target& target, Copy& copy) {
+  const auto sync = [&](const std::string& path) -> Status {
+    Result<FileHandle> file = target.open(path, storage::OpenMode::existing);
+    TR_TRY(file.status());
+    TR_TRY((*file)->sync());
+    return (*file)->close();
+  };
+  for (std::int32_t part = 0; copy.header.mode == Mode::local && part < copy.header.parts; ++part)
+    TR_TRY(sync(part_path(copy.path, copy.header.mode, part)));
+  TR_TRY(sync(copy.path));
+  TR_TRY(target.sync_directory_of(copy.path));
+  copy.header.committed = true;
+  Result<FileHandle> file = target.open(copy.path, storage::OpenMode::existing);
+  TR_TRY(file.status());
+  TR_TRY((*file)->write(encode(copy.header), 0));
+  TR_TRY((*file)->sync());
+  return (*file)->close();
+}
+
 ByteVector pack(const Copy& copy) {
   Packer out;
   out.put_text(copy.path).put_bytes(encode(copy.header)).put_bytes(encode(copy.directory));

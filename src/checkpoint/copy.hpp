@@ -34,6 +34,10 @@ Result<Header> read_header(storage::Target& target, const std::string& path);
 /// is in some part. Otherwise Code::corrupt or Code::io, with what is wrong with which file.
 Result<Copy> read_copy(storage::Target& target, const std::string& path);
 
+/// Local. Makes a copy that is whole, but was not committed by the run that saved it, durable, and says so in
+/// its header. Only once all of its elements were read: those may be lost where the machine was.
+Status commit_copy(storage::Target& target, Copy& copy);
+
 ByteVector pack(const Copy& copy);
 Result<Copy> unpack_copy(std::span<const std::byte> bytes);
 

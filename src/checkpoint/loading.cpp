@@ -89,6 +89,8 @@ Status Checkpoint::load_newest() {
     if (mine.is_ok()) mine = guarded([&] { return read_items(*copy_); });
     comm::Verdict verdict = service_.session().agree({mine, "tr_checkpoint_end: reading the items", {}});
     if (verdict.status.is_ok()) {
+      if (service_.rank() == 0 && !copy_->header.committed) mine = commit_copy(service_.target(), *copy_);
+      if (!mine.is_ok()) log(LogLevel::warn, cat("checkpoint ", name_, ": ", mine.text()));
       mine = loaded(*copy_);
       return service_.session().agree({mine, "tr_checkpoint_end: going on", {}}).status;
     }
@@ -157,6 +159,7 @@ Status Checkpoint::read_items(const Copy& copy) {
 }
 
 Status Checkpoint::loaded(const Copy& copy) {
+  if (slots_ && copy.header.committed) slots_->committed(copy.generation(), copy.path);
   generation_ = copy.generation();
   progress_ = Progress::committed;
   if (service_.rank() == 0) {

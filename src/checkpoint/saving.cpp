@@ -115,6 +115,13 @@ void Saving::remove_leftovers() {
   }
 }
 
+void Saving::abandon() {
+  storage::File* const file = copy_ ? copy_.get() : own_.get();
+  if (!is_first() || file == nullptr) return;
+  const Status written = file->write(ByteVector(static_cast<std::size_t>(Header::record)), 0);
+  if (!written.is_ok()) log(LogLevel::info, written.text());
+}
+
 Status Saving::close() {
   Status first;
   for (auto* file : {&own_, &copy_}) {

@@ -48,6 +48,9 @@ class Saving {
   /// First rank, once all ranks have sealed: makes the names durable and says so in the header. Then takes
   /// away what an earlier save with more parts has left.
   Status commit();
+  /// First rank, after a failure: the copy must not count. What storage has lost may still be seen in memory,
+  /// and would be taken for good by a later run.
+  void abandon();
   Status close();
   void cancel() { cancelled_ = true; }
 

@@ -55,8 +55,10 @@ std::vector<Found> look_at(storage::Target& target, const std::vector<std::strin
     found.status = guarded([&] { return read_copy(target, path).status(); });
     const Result<bool> exists = target.exists(path);
     found.missing = exists.is_ok() && !*exists;
-    if (const Result<Header> header = read_header(target, path); header.is_ok())
+    if (const Result<Header> header = read_header(target, path); header.is_ok()) {
       found.generation = header->id.generation;
+      found.committed = header->committed;
+    }
     all.push_back(std::move(found));
   }
   std::stable_sort(all.begin(), all.end(),
@@ -104,7 +106,8 @@ Status Slots::look(storage::Target& target) {
   TR_TRY(paths.status());
   for (const Found& found : look_at(target, *paths)) {
     highest_ = std::max(highest_, found.generation);
-    set(found.path, found.status.is_ok() ? found.generation : 0);
+    const bool good = found.status.is_ok() && found.committed;
+    set(found.path, good ? found.generation : found.missing ? -1 : 0);
   }
   return {};
 }

@@ -15,7 +15,8 @@ struct Found {
   std::string path;
   std::int64_t generation = 0;  // as its header tells; 0 if that cannot be read
   Status status;                // why it is not whole, if it is not
-  bool missing = false;         // there is no file
+  bool committed = false;
+  bool missing = false;  // there is no file
 };
 
 /// Local. Looks at the copies at `paths`, all but the elements; the newest first.
@@ -31,7 +32,7 @@ class Slots {
   /// `keep_every` > 0: each generation that it divides has a place of its own, NAME.gGENERATION.
   Slots(std::string name, std::vector<std::string> paths, std::int64_t keep_every)
       : name_(std::move(name)), keep_every_(keep_every) {
-    for (std::string& path : paths) slots_.push_back({std::move(path), 0});
+    for (std::string& path : paths) slots_.push_back({std::move(path), -1});
   }
   static std::vector<std::string> paths(const std::string& name, int keep);
 
@@ -39,7 +40,8 @@ class Slots {
   Status look(storage::Target& target);
   /// The next save's generation: one more than any ever begun.
   [[nodiscard]] std::int64_t next_generation() const { return highest_ + 1; }
-  /// Where it goes: the place of a broken copy if there is one, else of the oldest.
+  /// Where it goes: the place of a copy that is broken or was never committed if there is one, else of the
+  /// oldest.
   [[nodiscard]] std::string place_for(std::int64_t generation) const;
   void begun(std::int64_t generation, const std::string& path);
   void committed(std::int64_t generation, const std::string& path) { set(path, generation); }
@@ -51,7 +53,7 @@ class Slots {
  private:
   struct Slot {
     std::string path;
-    std::int64_t generation = 0;  // of a whole copy; 0: none
+    std::int64_t generation = 0;  // of a committed copy; 0: none; -1: there was never one
   };
   void set(const std::string& path, std::int64_t generation);
 

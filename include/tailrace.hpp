@@ -142,6 +142,8 @@ class Options {
 [[nodiscard]] inline Status finalize() { return Status(tr_finalize()); }
 inline void log(const std::string& message) { tr_log(message.c_str()); }
 [[nodiscard]] inline Status progress() { return Status(tr_progress()); }
+/// Collective; the same on every rank. True once the program should save and stop.
+[[nodiscard]] inline bool should_stop() { return tr_should_stop() != 0; }
 [[nodiscard]] inline std::string version() { return tr_version(); }
 
 struct Bounds {

@@ -56,7 +56,7 @@ module tailrace
   integer, parameter :: max_dims = 7
   integer, parameter :: message_length = 256
 
-  public :: tr_init, tr_finalize, tr_error, tr_version, tr_log, tr_progress
+  public :: tr_init, tr_finalize, tr_error, tr_version, tr_log, tr_progress, tr_should_stop
   public :: tr_layout, tr_stream, tr_levels, tr_owner, tr_file, tr_section
   public :: tr_hybrid, tr_pressure, tr_height, tr_surface
 
@@ -280,6 +280,11 @@ contains
     integer, intent(out), optional :: ierr
     call settle_alone(c_progress(), ierr)
   end subroutine
+
+  !> Collective: true, on every rank, once the program should save and stop.
+  logical function tr_should_stop()
+    tr_should_stop = c_should_stop() /= 0_c_int
+  end function
 
   function tr_version() result(text)
     character(:), allocatable :: text

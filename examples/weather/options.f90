@@ -132,7 +132,7 @@ contains
 
   subroutine print_help()
     integer :: n
-    character(*), parameter :: lines(38) = [character(110) :: &
+    character(*), parameter :: lines(39) = [character(110) :: &
       'weather: a shallow-water forecast for the North Atlantic and Europe over real orography, written to', &
       'GRIB2 files through Tailrace.', &
       '', &
@@ -154,6 +154,7 @@ contains
       '', &
       'How the files are written is said by the environment: TAILRACE_SERVERS=1 makes the last rank an I/O', &
       'server, TAILRACE_THROTTLE=20MB/s slows the storage down, TAILRACE_REPORT=report.json keeps a record.', &
+      'TAILRACE_TIME_LIMIT=2h, USR1 or TERM stop it early, with whole files.', &
       '', &
       'examples', &
       '  # the terrain of a small grid, from the topography built into cdo', &
@@ -169,7 +170,7 @@ contains
       '  TAILRACE_SERVERS=2 mpirun -n 18 weather --size 468x378', &
       '', &
       'Files: fc_2026030100+003.grib2, ... (t, u, v, sp, tp) and surface_2026030100.grib2 (sp, tp, gh at 500 hPa).', &
-      'Exit status: 0 done, 1 failed (the reason is printed), 2 a wrong option.', &
+      'Exit status: 0 done or stopped, 1 failed (the reason is printed), 2 a wrong option.', &
       '']
     do n = 1, size(lines) - 1
       print '(a)', trim(lines(n))

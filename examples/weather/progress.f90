@@ -7,7 +7,7 @@ module progress
   use area, only: dp
   implicit none
   private
-  public :: progress_start, progress_show
+  public :: progress_start, progress_show, progress_stop
 
   integer, parameter :: cells = 30
   character(8) :: style = 'none'
@@ -48,6 +48,15 @@ contains
       tenths = 10 * step / steps
       write(output_unit, '(a)') '  '//hours(lead)//' '//figures(step, steps, rate, now)
     end if
+    flush(output_unit)
+  end subroutine
+
+  ! The library has printed what asked for it.
+  subroutine progress_stop(lead)
+    integer, intent(in) :: lead
+    if (style == 'none') return
+    if (style == 'bar') write(output_unit, '(a)') ''
+    write(output_unit, '(a)') '  stopped at '//hours(lead)//', as tr_should_stop says; the files up to here are whole'
     flush(output_unit)
   end subroutine
 

@@ -9,6 +9,7 @@ module timings
   public :: timings_start, timings_step, timings_write
 
   real(dp), allocatable :: step_seconds(:), blocked_seconds(:)
+  integer :: last = 0                      ! step: fewer than planned if the forecast was stopped
 
 contains
 
@@ -23,6 +24,7 @@ contains
     real(dp), intent(in) :: seconds, blocked
     step_seconds(step) = seconds
     blocked_seconds(step) = blocked
+    last = step
   end subroutine
 
   ! Collective. `total`: from the first step until the files are closed, `closing` of it to close them,
@@ -34,7 +36,7 @@ contains
     real(dp), intent(in) :: forecast, closing, total
     real(dp) :: mine(4), worst(4)
     integer  :: unit, status, n
-    n = size(step_seconds)
+    n = last
     mine = [forecast, closing, total, sum(blocked_seconds)]
     call MPI_Reduce(mine, worst, 4, MPI_DOUBLE_PRECISION, MPI_MAX, 0, comm)
     if (rank == 0) then
@@ -55,8 +57,8 @@ contains
     write(unit, '(3a,i0,a)') '"output": ', trim(merge('true ', 'false', written)), ', "time_step": ', time_step, ','
     write(unit, '(4(a,es13.6),a)') '"forecast_seconds": ', worst(1), ', "closing_seconds": ', worst(2), &
       ', "total_seconds": ', worst(3), ', "blocked_seconds": ', worst(4), ','
-    call write_list(unit, 'step_seconds', step_seconds, ',')
-    call write_list(unit, 'step_blocked_seconds', blocked_seconds, '')
+    call write_list(unit, 'step_seconds', step_seconds(:n), ',')
+    call write_list(unit, 'step_blocked_seconds', blocked_seconds(:n), '')
     write(unit, '(a)') '}'
     close(unit)
   end subroutine

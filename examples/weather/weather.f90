@@ -61,7 +61,7 @@ contains
   subroutine forecast()
     integer  :: steps, step, lead
     real(dp) :: begun, since, blocked, closing
-    logical  :: failed
+    logical  :: failed, stopping
     call prepare()
     if (status /= 0) return
     steps = chosen%hours * 3600 / time_step
@@ -69,6 +69,7 @@ contains
     call MPI_Barrier(model)
     begun = MPI_Wtime()
     if (rank == 0) call progress_start(chosen%progress)
+    stopping = .false.
     do step = 1, steps
       since = MPI_Wtime()
       blocked = output_seconds
@@ -77,7 +78,10 @@ contains
       if (mod(lead, 600) == 0) call physics_and_output(lead)
       call timings_step(step, MPI_Wtime() - since, output_seconds - blocked)
       if (rank == 0) call progress_show(step, steps, lead)
+      if (mod(lead, 600) == 0) stopping = tr_should_stop()  ! the same answer on every rank
+      if (stopping) exit
     end do
+    if (stopping .and. rank == 0) call progress_stop(lead)
     since = MPI_Wtime()
     call output_close(failed)
     closing = MPI_Wtime() - since

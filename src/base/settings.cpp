@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <limits>
 
 #include "base/calendar.hpp"
@@ -97,13 +98,36 @@ Status set_target(Settings& settings, std::string_view text) {
   return {};
 }
 
+Status set_time_limit(Settings& settings, std::string_view text) {
+  const Result<TimeLimit> value = parse_time_limit(text);
+  TR_TRY(value.status());
+  settings.time_limit = *value;
+  return {};
+}
+
+Status set_stop_margin(Settings& settings, std::string_view text) {
+  settings.stop_margin_seconds = std::nullopt;
+  if (text == "auto") return {};
+  const Result<std::int64_t> value = parse_duration(text);
+  if (!value.is_ok()) return {Code::settings, cat(value.status().text(), ", or auto")};
+  settings.stop_margin_seconds = *value;
+  return {};
+}
+
+Status set_stop_signals(Settings& settings, std::string_view text) {
+  Result<std::vector<Signal>> value = parse_signals(text);
+  TR_TRY(value.status());
+  settings.stop_signals = std::move(*value);
+  return {};
+}
+
 struct Row {
   SettingInfo info;
   Setter set;
 };
 
 // The one table of settings: reading, `tailrace settings` and docs/settings.md all come from here.
-constexpr std::array<Row, 17> kTable{{
+constexpr std::array<Row, 21> kTable{{
     {{"servers", "0", "servers", "",
       "which ranks become I/O servers: `n` (that many, spread over the nodes), `node:k` (k on each node), "
       "`last:n` (the last n "
@@ -160,7 +184,29 @@ constexpr std::array<Row, 17> kTable{{
     {{"parallel_threshold", "1MiB", "size", "bytes",
       "arrays of fewer bytes go through the I/O rank alone, also in files of the parallel mode"},
      set_size<&Settings::parallel_threshold>},
+    {{"time_limit", "auto", "duration or time", "",
+      "when the program is to have ended, for `tr_should_stop`: from `tr_init` on, as `2h30m`, or a time in "
+      "UTC, as `2026-11-22T12:00Z`; auto is Slurm's end of job (`SLURM_JOB_END_TIME`), if there is one; off "
+      "is none"},
+     set_time_limit},
+    {{"stop_margin", "auto", "duration", "",
+      "how long before the time limit `tr_should_stop` says so; auto is the longest step so far, twice the "
+      "longest save and 5 s"},
+     set_stop_margin},
+    {{"stop_signals", "TERM,USR1", "signals or none", "",
+      "signals that make `tr_should_stop` say so instead of ending the program: of `TERM INT HUP USR1 USR2 "
+      "XCPU`"},
+     set_stop_signals},
+    {{"halt_file", "", "path", "", "file whose existence makes `tr_should_stop` say so"},
+     set_text<&Settings::halt_file>},
 }};
+
+constexpr std::array<Signal, 6> kSignals{{{"TERM", SIGTERM},
+                                          {"INT", SIGINT},
+                                          {"HUP", SIGHUP},
+                                          {"USR1", SIGUSR1},
+                                          {"USR2", SIGUSR2},
+                                          {"XCPU", SIGXCPU}}};
 
 constexpr auto kInfos = [] {
   std::array<SettingInfo, kTable.size()> infos;
@@ -305,6 +351,46 @@ Result<ServerChoice> parse_servers(std::string_view text) {
       break;
   }
   return choice;
+}
+
+Result<TimeLimit> parse_time_limit(std::string_view text) {
+  using Kind = TimeLimit::Kind;
+  if (text == "auto") return TimeLimit{Kind::automatic, 0};
+  if (text == "off") return TimeLimit{Kind::none, 0};
+  constexpr std::string_view others = ", a time in UTC as 2026-11-22T12:00Z, auto or off";
+  // Between a date and a time of day stands a T, which is in no duration.
+  if (text.find('T') != std::string_view::npos) {
+    const Result<DateTime> time = parse_time(text, Calendar::proleptic_gregorian);
+    if (!time.is_ok()) {
+      return Status(Code::settings, cat(time.status().text(), "; or give a duration as 2h30m, auto or off"));
+    }
+    return TimeLimit{Kind::time, to_seconds(*time, Calendar::proleptic_gregorian)};
+  }
+  const Result<std::int64_t> value = parse_duration(text);
+  if (!value.is_ok()) return Status(Code::settings, cat(value.status().text(), others));
+  if (*value == 0) return Status(Code::settings, cat("0 is no limit; give a duration as 2h30m", others));
+  return TimeLimit{Kind::duration, *value};
+}
+
+Result<std::vector<Signal>> parse_signals(std::string_view text) {
+  std::vector<Signal> signals;
+  if (text == "none") return signals;
+  std::vector<std::string_view> names;
+  for (const Signal& signal : kSignals) names.push_back(signal.name);
+  for (const std::string& word : split(text, ',')) {
+    std::string name = changed_case(word, 'a', 'z', 'A' - 'a');
+    if (name.starts_with("SIG")) name.erase(0, 3);
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found == names.end()) {
+      return Status(Code::settings,
+                    cat("\"", word, "\" is no signal that can ask a program to stop; did you mean ",
+                        nearest(name, names),
+                        "? Give some of TERM, INT, HUP, USR1, USR2 and XCPU, with commas, or none"));
+    }
+    const Signal& signal = kSignals[static_cast<std::size_t>(found - names.begin())];
+    if (std::find(signals.begin(), signals.end(), signal) == signals.end()) signals.push_back(signal);
+  }
+  return signals;
 }
 
 Result<Settings> Settings::read(std::string_view options, std::span<const std::string> environment) {

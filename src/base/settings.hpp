@@ -34,6 +34,28 @@ struct ServerChoice {
 };
 Result<ServerChoice> parse_servers(std::string_view text);
 
+/// When the program is to end, as tr_should_stop() looks at it.
+struct TimeLimit {
+  enum class Kind {
+    automatic,  // auto: Slurm's end of job, where there is one
+    none,       // off
+    duration,   // seconds from tr_init
+    time,       // seconds since 1970-01-01T00:00Z
+  };
+  Kind kind = Kind::automatic;
+  std::int64_t seconds = 0;
+};
+Result<TimeLimit> parse_time_limit(std::string_view text);
+
+/// A signal by which the program may be asked to stop: without "SIG", and its number here.
+struct Signal {
+  std::string_view name;
+  int number = 0;
+  friend bool operator==(const Signal&, const Signal&) = default;
+};
+/// "TERM,SIGUSR1", in any case, or "none".
+Result<std::vector<Signal>> parse_signals(std::string_view text);
+
 /// One row of the table of settings.
 struct SettingInfo {
   std::string_view
@@ -66,10 +88,14 @@ struct Settings {
   TargetKind target = TargetKind::posix;
   int progress_sleep_us = 0;
   bool huge_pages = false;
-  Bytes io_buffer = 0;               // per aggregator of a collective file
-  int io_threads = 0;                // per rank
-  int aggregators = 0;               // per node; 0 = one
-  Bytes parallel_threshold = 0;      // of an array, in bytes
+  Bytes io_buffer = 0;           // per aggregator of a collective file
+  int io_threads = 0;            // per rank
+  int aggregators = 0;           // per node; 0 = one
+  Bytes parallel_threshold = 0;  // of an array, in bytes
+  TimeLimit time_limit;
+  std::optional<std::int64_t> stop_margin_seconds;  // none = measured
+  std::vector<Signal> stop_signals;
+  std::string halt_file;             // path; "" = none
   std::vector<SettingValue> values;  // every setting, in the order of the table
 
   /// `options` over the defaults and `environment` ("NAME=value" entries; others than TAILRACE_* are passed

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "capi/state.hpp"
 #include "comm/end_job.hpp"
@@ -133,4 +134,15 @@ int tr_progress(void) {
   if (session == nullptr) return TR_ERR_STATE;
   session->pump();
   return TR_OK;
+}
+
+int tr_should_stop(void) {
+  session::Session* const session = session_for("tr_should_stop");
+  if (session == nullptr) return 0;
+  const Result<bool> stop = guarded([&] { return session->should_stop(); });
+  if (stop.is_ok()) return *stop ? 1 : 0;
+  fail(stop.status().in("tr_should_stop"));
+  // A program that asks in its loop does not look for errors here.
+  if (session->rank() == 0) log(LogLevel::error, tr_error());
+  return session->is_stopping() ? 1 : 0;
 }

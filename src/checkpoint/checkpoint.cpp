@@ -336,6 +336,7 @@ void Checkpoint::end_behind(const Status& status) {
   const Status closed = behind_->saving->close();
   if (!closed.is_ok()) log(LogLevel::info, closed.text());  // all that counts was synchronised before
   if (status.is_ok()) {
+    service_.session().note_save_seconds(took);
     progress_ = Progress::committed;
     generation_ = plan.id.generation;
     failure_ = {};

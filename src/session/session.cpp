@@ -132,8 +132,15 @@ Session::~Session() {
 
 Status Session::start(MPI_Comm world, const char* options, LedgerFactory make_ledger) {
   MPI_Comm_rank(world, &world_rank_);
-  TR_TRY(same_everywhere(world, read_settings(world, options)));
+  const Status read = read_settings(world, options);
+  // Before anybody waits for anybody: from here on these signals end neither compute ranks nor servers.
+  stops_ = std::make_unique<Stops>(settings_);
+  TR_TRY(same_everywhere(world, read));
   TR_TRY(choose_servers(world));
+  if (is_server())
+    stops_->ignore_signals();
+  else if (me_ == 0)
+    stops_->tell_left_alone();
   TR_TRY(same_everywhere(world, make_storage()));
   Result<std::unique_ptr<comm::MpiTransport>> transport = comm::MpiTransport::create(world);
   TR_TRY(same_everywhere(world, transport.status()));
@@ -517,6 +524,15 @@ comm::Verdict Session::agree(comm::Vote vote) {
     publish([&] { return outlet_->tell(told.descriptor, told.bytes); });
   }
   return verdict;
+}
+
+Result<bool> Session::should_stop() {
+  comm::Vote vote;
+  vote.call = "tr_should_stop";
+  vote.contribution = stops_->vote(me_);
+  const comm::Verdict verdict = agree(std::move(vote));
+  TR_TRY(verdict.status);
+  return stops_->conclude(verdict.contributions, me_);
 }
 
 comm::Verdict Session::verdict_of(std::uint64_t agreement, const std::string& what) {

@@ -17,6 +17,7 @@
 #include "pipeline/server.hpp"
 #include "session/node_plan.hpp"
 #include "session/select.hpp"
+#include "session/stops.hpp"
 #include "storage/faulty.hpp"
 
 namespace tailrace::session {
@@ -51,6 +52,14 @@ class Session {
   comm::Verdict agree(comm::Vote vote);
   /// Compute ranks, collective: lists[i] goes to rank i; what came from each rank.
   std::vector<ByteVector> all_to_all(std::vector<ByteVector> lists);
+  /// Compute ranks, collective: whether the program is to save and stop. Blocks until all have asked. Rank 0
+  /// logs why, once.
+  Result<bool> should_stop();
+  /// The same answer once more, without asking: false before the first.
+  [[nodiscard]] bool is_stopping() const { return stops_->is_stopping(); }
+  /// Local, on the thread that makes the calls: how long a save has taken, for the margin before a time
+  /// limit.
+  void note_save_seconds(double seconds) { stops_->note_save_seconds(seconds); }
   /// Blocks until `done` while moving everything else on. `what` is for the watchdog.
   void wait(const std::function<bool()>& done, const std::string& what);
   /// One pass over everything that may have become possible; true if something moved.
@@ -92,6 +101,7 @@ class Session {
   std::map<int, std::function<bool()>> work_;
   int next_work_ = 0;
   Settings settings_;
+  std::unique_ptr<Stops> stops_;
   MPI_Comm compute_ = MPI_COMM_NULL;
   MPI_Comm node_ = MPI_COMM_NULL;
   int world_rank_ = 0;

@@ -321,6 +321,14 @@ contains
     call check(tr_version() == '0.1.0', 'the version')
   end subroutine
 
+  ! The recorder's answers: no, and from then on yes.
+  subroutine stopping_is_asked()
+    call check(.not. tr_should_stop(), 'the first answer')
+    call expect('tr_should_stop')
+    call check(tr_should_stop(), 'the second answer')
+    call expect('tr_should_stop')
+  end subroutine
+
 #ifndef TAILRACE_NO_MPI_F08
   subroutine typed_communicators_pass()
     use mpi_f08, only: MPI_Comm
@@ -373,6 +381,7 @@ program face_test
 #ifndef TAILRACE_NO_MPI_F08
     call typed_communicators_pass()
 #endif
+  case ('stopping_is_asked');        call stopping_is_asked()
   case ('brackets_keep_errors');     call brackets_keep_errors()
   case ('stop_at_end');              call stop_at_end()
   case default;                      call check(.false., 'there is a case named '//name)

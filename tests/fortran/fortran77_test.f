@@ -19,7 +19,7 @@
       code = 0
       call MPI_INIT(ierr)
       world = MPI_COMM_WORLD
-      call TRF_INIT(world, model, 'servers=0', ierr)
+      call TRF_INIT(world, model, 'servers=0 time_limit=off', ierr)
       if (ierr .ne. TR_OK) goto 900
       call MPI_COMM_RANK(model, rank, ierr)
       call MPI_COMM_SIZE(model, ranks, ierr)
@@ -61,6 +61,7 @@
       call TRF_FILE_CLOSE(file, ierr)
       if (ierr .ne. 0) goto 900
       call TRF_LAYOUT_FREE(layout, ierr)
+      if (TRF_SHOULD_STOP()) code = 1
       call TRF_STREAM_BEGIN(stream, 3600, ierr)
       call TRF_STREAM_PUT(stream, 't', field, ierr)
       call TRF_STREAM_END(stream, ierr)

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -41,6 +42,10 @@ TEST(settings, without_any_have_the_defaults_of_the_table) {
   EXPECT_EQ(settings.target, TargetKind::posix);
   EXPECT_EQ(settings.progress_sleep_us, 0);
   EXPECT_TRUE(settings.huge_pages);
+  EXPECT_EQ(settings.time_limit.kind, TimeLimit::Kind::automatic);
+  EXPECT_FALSE(settings.stop_margin_seconds.has_value());
+  EXPECT_EQ(settings.stop_signals, (std::vector<Signal>{{"TERM", SIGTERM}, {"USR1", SIGUSR1}}));
+  EXPECT_EQ(settings.halt_file, "");
   ASSERT_EQ(settings.values.size(), all_settings().size());
   for (std::size_t i = 0; i < settings.values.size(); ++i) {
     EXPECT_EQ(settings.values[i].name, all_settings()[i].name);
@@ -52,7 +57,9 @@ TEST(settings, without_any_have_the_defaults_of_the_table) {
 TEST(settings, options_set_every_one) {
   const Settings settings = read(
       "servers=2 staging=512MiB threads=3 report=r.json trace=t.json log=debug timeout=10m watchdog=off "
-      "throttle=50MB/s,2ms target=uring progress_sleep_us=250 huge_pages=off");
+      "throttle=50MB/s,2ms target=uring progress_sleep_us=250 huge_pages=off time_limit=2h30m "
+      "stop_margin=90s "
+      "stop_signals=int halt_file=STOP");
   EXPECT_EQ(settings.servers.count, 2);
   EXPECT_EQ(settings.staging, Bytes{512} << 20);
   EXPECT_EQ(settings.threads, 3);
@@ -65,6 +72,11 @@ TEST(settings, options_set_every_one) {
   EXPECT_EQ(settings.target, TargetKind::uring);
   EXPECT_EQ(settings.progress_sleep_us, 250);
   EXPECT_FALSE(settings.huge_pages);
+  EXPECT_EQ(settings.time_limit.kind, TimeLimit::Kind::duration);
+  EXPECT_EQ(settings.time_limit.seconds, 9000);
+  EXPECT_EQ(settings.stop_margin_seconds, 90);
+  EXPECT_EQ(settings.stop_signals, (std::vector<Signal>{{"INT", SIGINT}}));
+  EXPECT_EQ(settings.halt_file, "STOP");
 }
 
 TEST(settings, the_environment_wins_over_the_options) {
@@ -103,6 +115,36 @@ TEST(settings, a_bad_value_is_an_error_that_names_its_setting_as_it_was_given) {
   EXPECT_TRUE(mentions(error_of("huge_pages=maybe"), "neither on nor off"));
   EXPECT_TRUE(mentions(error_of("servers"), "expected key=value"));
   EXPECT_TRUE(mentions(error_of("threads=1 threads=2"), "given twice"));
+}
+
+TEST(time_limit, is_a_duration_a_time_or_a_word) {
+  using Kind = TimeLimit::Kind;
+  const auto limit = [](const std::string& text) { return read("time_limit=" + text).time_limit; };
+  EXPECT_EQ(limit("90min").seconds, 5400);
+  EXPECT_EQ(limit("1:30:00").seconds, 5400);
+  EXPECT_EQ(limit("1970-01-02T00:00:10Z").kind, Kind::time);
+  EXPECT_EQ(limit("1970-01-02T00:00:10Z").seconds, 86410);
+  EXPECT_EQ(limit("off").kind, Kind::none);
+  EXPECT_EQ(limit("auto").kind, Kind::automatic);
+}
+
+TEST(time_limit, what_is_none_is_an_error_that_shows_the_forms) {
+  for (const char* const bad : {"time_limit=3600", "time_limit=0", "time_limit=soon"}) {
+    EXPECT_TRUE(mentions(error_of(bad), "2h30m") || mentions(error_of(bad), "1h30m")) << error_of(bad);
+    EXPECT_TRUE(mentions(error_of(bad), "2026-11-22T12:00Z, auto or off")) << error_of(bad);
+  }
+  EXPECT_TRUE(mentions(error_of("time_limit=2026-13-01T00:00Z"), "give a duration as 2h30m, auto or off"));
+  EXPECT_TRUE(mentions(error_of("stop_margin=5"), "a unit is missing"));
+  EXPECT_TRUE(mentions(error_of("stop_margin=5"), "or auto"));
+}
+
+TEST(stop_signals, are_named_with_or_without_sig_each_once) {
+  const std::vector<Signal> both{{"USR2", SIGUSR2}, {"TERM", SIGTERM}};
+  EXPECT_EQ(read("stop_signals=SIGUSR2,term,USR2").stop_signals, both);
+  EXPECT_TRUE(read("stop_signals=none").stop_signals.empty());
+  EXPECT_TRUE(mentions(error_of("stop_signals=KILL"), "Give some of TERM, INT, HUP, USR1, USR2 and XCPU"));
+  EXPECT_TRUE(mentions(error_of("stop_signals=TERM,USR"), "did you mean USR1?"));
+  EXPECT_TRUE(mentions(error_of("stop_signals=15"), "\"15\" is no signal"));
 }
 
 TEST(servers, every_form_is_read) {

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
+// The invariants of docs/design/008-checkpoints.md, at every call that storage gets.
+#include <cstdlib>
+
+#include "checkpoint/ranks.hpp"
+#include "storage/crash.hpp"
+#include "storage/faulty.hpp"
+
+namespace tailrace::checkpoint {
+namespace {
+
+using storage::CrashPolicy;
+using storage::CrashTarget;
+using storage::Fault;
+using storage::FaultPlan;
+using storage::FaultyTarget;
+using Writes = CrashPolicy::Writes;
+using Entries = CrashPolicy::Entries;
+
+constexpr int job_ranks = 4;
+constexpr std::int64_t generations = 4;
+
+struct Way {
+  Mode mode;
+  bool captured;
+};
+constexpr Way ways[] = {{Mode::parallel, true}, {Mode::parallel, false}, {Mode::local, true}};
+
+std::vector<std::shared_ptr<storage::Target>> for_all(const std::shared_ptr<storage::Target>& target) {
+  return std::vector<std::shared_ptr<storage::Target>>(job_ranks, target);
+}
+
+/// Saves until storage fails; the generation that was reported as committed last.
+std::int64_t run_until_it_stops(const std::shared_ptr<storage::Target>& target, Way way,
+                                std::int64_t committed) {
+  Job job(for_all(target), way.mode);
+  const std::int64_t first = job.slots().next_generation();
+  for (std::int64_t generation = first; job.begun().is_ok() && generation < first + generations;
+       ++generation) {
+    if (job.save(generation, way.captured).is_ok()) committed = generation;
+  }
+  return committed;
+}
+
+/// I1: what was reported as committed, or something newer, is loaded. I2: whatever is loaded is one
+/// generation (load checks that). I3: after the first commit something always is.
+std::int64_t loads_at_least(std::int64_t committed, storage::Target& disk, std::uint64_t seed) {
+  constexpr int sizes[] = {1, 3, 4, 7};
+  const std::int64_t loaded = load(disk, sizes[seed % 4]);
+  EXPECT_GE(loaded, committed);
+  return loaded;
+}
+
+template <typename Body>
+void in_every_way_of_losing(const CrashTarget& disk, std::uint64_t seed, const Body& body) {
+  for (const Writes writes : {Writes::dropped, Writes::kept, Writes::torn, Writes::garbage}) {
+    for (const Entries entries : {Entries::lost, Entries::kept, Entries::some}) {
+      SCOPED_TRACE(testing::Message()
+                   << "writes " << static_cast<int>(writes) << " entries " << static_cast<int>(entries));
+      body(disk.crash({writes, entries}, seed));
+    }
+  }
+}
+
+TEST(checkpoint_crash, a_loss_of_power_at_any_call_leaves_what_was_committed) {
+  for (const Way way : ways) {
+    for (std::int64_t call = 1;; ++call) {
+      SCOPED_TRACE(testing::Message() << "mode " << static_cast<int>(way.mode) << " call " << call);
+      const auto disk = storage::crash_target();
+      const auto faulty =
+          storage::faulty_target(disk, {call, Fault::io_error, storage::changing_calls, true});
+      const std::int64_t committed = run_until_it_stops(faulty, way, 0);
+      in_every_way_of_losing(*disk, static_cast<std::uint64_t>(call),
+                             [&](const std::shared_ptr<CrashTarget>& left) {
+                               loads_at_least(committed, *left, static_cast<std::uint64_t>(call));
+                             });
+      if (testing::Test::HasFailure()) return;
+      if (!faulty->fired()) break;
+    }
+  }
+}
+
+TEST(checkpoint_crash, a_kill_at_any_call_leaves_what_was_committed) {
+  for (const Way way : ways) {
+    for (std::int64_t call = 1;; ++call) {
+      SCOPED_TRACE(testing::Message() << "mode " << static_cast<int>(way.mode) << " call " << call);
+      const auto disk = storage::crash_target();
+      const auto faulty =
+          storage::faulty_target(disk, {call, Fault::io_error, storage::changing_calls, true});
+      const std::int64_t committed = run_until_it_stops(faulty, way, 0);
+      loads_at_least(committed, *disk, static_cast<std::uint64_t>(call));
+      if (testing::Test::HasFailure()) return;
+      if (!faulty->fired()) break;
+    }
+  }
+}
+
+/// What a run loads it may rely on: its own saves, and another loss, take it away no more.
+TEST(checkpoint_crash, a_second_loss_after_going_on_leaves_what_was_loaded) {
+  for (const Way way : ways) {
+    for (std::int64_t call = 3; call < 160; call += 7) {
+      const auto disk = storage::crash_target();
+      const auto faulty =
+          storage::faulty_target(disk, {call, Fault::io_error, storage::changing_calls, true});
+      const std::int64_t committed = run_until_it_stops(faulty, way, 0);
+      const auto seed = static_cast<std::uint64_t>(call);
+      // Killed (nothing lost yet), or the power gone.
+      for (const auto& left : {disk, disk->crash({Writes::torn, Entries::some}, seed),
+                               disk->crash({Writes::kept, Entries::kept}, seed)}) {
+        const std::int64_t loaded = loads_at_least(committed, *left, seed);
+        for (std::int64_t second = 1; second < 40; second += 5) {
+          SCOPED_TRACE(testing::Message()
+                       << "mode " << static_cast<int>(way.mode) << " calls " << call << ", " << second);
+          const auto copy = left->crash({Writes::kept, Entries::kept}, 0);
+          const auto again =
+              storage::faulty_target(copy, {second, Fault::io_error, storage::changing_calls, true});
+          const std::int64_t kept = run_until_it_stops(again, way, loaded);
+          in_every_way_of_losing(*copy, seed, [&](const auto& end) { loads_at_least(kept, *end, seed); });
+          if (testing::Test::HasFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+TEST(checkpoint_fault, a_failure_is_told_and_the_next_save_succeeds) {
+  for (const Way way : ways) {
+    for (const Fault fault :
+         {Fault::io_error, Fault::no_space, Fault::quota, Fault::interrupted, Fault::short_write}) {
+      for (const int victim : {0, job_ranks - 1, -1}) {
+        for (const bool for_good : {false, true}) {
+          for (std::int64_t call = 1; call < 400; ++call) {
+            SCOPED_TRACE(testing::Message()
+                         << "mode " << static_cast<int>(way.mode) << " fault " << static_cast<int>(fault)
+                         << " rank " << victim << " call " << call << (for_good ? " for good" : ""));
+            const auto disk = storage::crash_target();
+            auto targets = for_all(disk);
+            std::shared_ptr<FaultyTarget> faulty = storage::faulty_target(disk, {});
+            for (int rank = 0; rank < job_ranks; ++rank) {
+              if (victim < 0 || victim == rank) targets[static_cast<std::size_t>(rank)] = faulty;
+            }
+            Job job(targets, way.mode);
+            ASSERT_TRUE(job.save(1, way.captured).is_ok());
+            faulty->restart({call, fault, storage::changing_calls, for_good});
+            const Status status = job.save(2, way.captured);
+            const bool fired = faulty->fired();
+            const bool hidden = fault == Fault::interrupted || fault == Fault::short_write;
+            if (!fired || hidden) ASSERT_TRUE(status.is_ok()) << status.text();
+            faulty->restart({});
+            // I5: the failed save is no copy, and the one before is there.
+            ASSERT_EQ(load(*disk, 3), status.is_ok() ? 2 : 1);
+            // I6: the next save succeeds.
+            const Status next = job.save(3, way.captured);
+            ASSERT_TRUE(next.is_ok()) << next.text();
+            ASSERT_EQ(load(*disk, 1), 3);
+            if (!fired) break;
+            if (hidden && call > 40) break;
+          }
+        }
+      }
+    }
+  }
+}
+
+/// I7: corruption is never silent. Every byte that anything depends on, changed, or everything behind it cut
+/// off.
+TEST(checkpoint_damage, any_changed_byte_is_noticed) {
+  for (const Mode mode : {Mode::parallel, Mode::local}) {
+    for (const Coding coding : {Coding::raw, Coding::zstd}) {
+      const auto disk = storage::crash_target();
+      Job job(for_all(disk), mode, {coding, 1});
+      ASSERT_TRUE(job.save(1, true).is_ok());
+      ASSERT_TRUE(job.save(2, true).is_ok());
+      const std::vector<std::string> names = *disk->list(".");
+      for (const std::string& name : names) {
+        if (!name.starts_with("run.1")) continue;
+        const auto file = *disk->open(name, storage::OpenMode::existing);
+        const Bytes size = *file->size();
+        for (Bytes at = 0; at < size; at += 1 + at % 5) {
+          std::byte before{};
+          ASSERT_EQ(*file->read({&before, 1}, at), 1);
+          const std::byte changed = before ^ std::byte{0x10};
+          ASSERT_TRUE(file->write({&changed, 1}, at).is_ok());
+          SCOPED_TRACE(testing::Message() << name << " byte " << at);
+          // Bytes between parts and after the header's record are nobody's: then the copy is as it was.
+          const std::int64_t loaded = load(*disk, 3);
+          ASSERT_TRUE(loaded == 1 || loaded == 2);
+          ASSERT_FALSE(testing::Test::HasFailure());
+          ASSERT_TRUE(file->write({&before, 1}, at).is_ok());
+        }
+        const auto whole = disk->crash({Writes::kept, Entries::kept}, 0);
+        for (Bytes cut = size - 1; cut > 0; cut -= 1 + size / 50) {
+          const auto shorter = whole->crash({Writes::kept, Entries::kept}, 0);
+          const auto victim = *shorter->open(name, storage::OpenMode::existing);
+          ASSERT_TRUE(victim->truncate(cut).is_ok());
+          ASSERT_EQ(load(*shorter, 1), 1) << name << " cut at " << cut;
+        }
+      }
+    }
+  }
+}
+
+TEST(checkpoint_damage, parts_of_another_generation_are_noticed) {
+  const auto disk = storage::crash_target();
+  Job job(for_all(disk), Mode::local);
+  for (std::int64_t generation = 1; generation <= 3; ++generation)
+    ASSERT_TRUE(job.save(generation, true).is_ok());
+  // Generations 2 and 3 are there: part 1 of the newest is the older one's.
+  ASSERT_TRUE(disk->rename("run.1.r00001", "run.0.r00001").is_ok());
+  EXPECT_EQ(load(*disk, 3), 0) << "both have lost a part";
+  const Result<Copy> copy = read_copy(*disk, "run.0");
+  EXPECT_EQ(copy.status().code(), Code::corrupt);
+  EXPECT_NE(copy.status().text().find("belongs to generation 2"), std::string::npos) << copy.status().text();
+}
+
+TEST(checkpoint_slots, what_more_ranks_have_left_is_removed) {
+  const auto disk = storage::crash_target();
+  {
+    Job job(for_all(disk), Mode::local);
+    for (std::int64_t generation = 1; generation <= 2; ++generation)
+      ASSERT_TRUE(job.save(generation, true).is_ok());
+  }
+  Job smaller({disk, disk}, Mode::local);
+  EXPECT_EQ(smaller.slots().next_generation(), 3);
+  for (std::int64_t generation = 3; generation <= 4; ++generation)
+    ASSERT_TRUE(smaller.save(generation, false).is_ok());
+  EXPECT_EQ(disk->list(".")->size(), 6U);
+  EXPECT_EQ(load(*disk, 5), 4);
+}
+
+}  // namespace
+}  // namespace tailrace::checkpoint

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 // The C++17 face of tailrace.h, verb by verb: see there for what each call does, and whether it is
 // collective. Nothing throws but std::bad_alloc. Handles are values that can be moved; destroying one neither
-// communicates nor ends what it names: call Stream::close() and Layout::free(), or leave it to
-// tr::finalize().
+// communicates nor ends what it names: call Stream::close(), Checkpoint::close() and Layout::free(), or leave
+// it to tr::finalize().
 #ifndef TAILRACE_HPP
 #define TAILRACE_HPP
 
@@ -183,6 +183,7 @@ class Layout {
   }
   [[nodiscard]] Result<Bounds> bounds(bool with_halo = true) const;
   [[nodiscard]] Result<Index> count() const;
+  [[nodiscard]] int ndims() const { return ndims_; }
   Status free() { return Status(tr_layout_free(&handle_)); }
   [[nodiscard]] tr_layout* c_handle() const { return handle_; }
 
@@ -245,6 +246,7 @@ class Stream {
 
 }  // namespace tr
 
+#include <tailrace/checkpoints.hpp>
 #include <tailrace/face.hpp>
 
 #endif

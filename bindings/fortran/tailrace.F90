@@ -9,11 +9,12 @@
 ! Shapes, indices and arrays are as Fortran has them: first index fastest, indices from 1. Each subroutine
 ! is documented in tailrace.h under the same verb. `ierr` is optional everywhere:
 !   collective calls (the same verdict on every rank)   absent: compute rank 0 prints the text, all stop
-!   begin and put, inside a bracket                     absent: nothing; the error is kept for `end`
+!   begin, put and item, inside a bracket               absent: nothing; the error is kept for `end`
 !   other local calls                                   absent: this rank prints the text and stops
 !
 ! An array given to `put` is read before put returns, sections with strides included: it may be an expression,
-! and a variable may change at once, with and without servers.
+! and a variable may change at once, with and without servers. A variable given to a checkpoint's `item` is read or
+! filled in `end`.
 
 ! Joins two names. gfortran preprocesses in traditional mode, which has no ## operator.
 #if defined(__GFORTRAN__)
@@ -45,6 +46,10 @@ module tailrace
   integer, parameter, public :: TR_REAL = merge(TR_F32, TR_F64, kind(1.0) == real32)
   ! Events of wait.
   integer, parameter, public :: TR_CAPTURED = 1, TR_DURABLE = 2
+  ! What a checkpoint's begin does, and where the last save is.
+  integer, parameter, public :: TR_SAVE = 1, TR_LOAD = 2
+  integer, parameter, public :: TR_SAVE_COMMITTED = 0, TR_SAVE_NONE = 1, TR_SAVE_CAPTURED = 2, &
+    TR_SAVE_WRITTEN = 3, TR_SAVE_FAILED = 4, TR_SAVE_DROPPED = 5
 
   ! The kind of MPI's own integers.
 #ifndef TAILRACE_NO_MPI_F08
@@ -58,6 +63,7 @@ module tailrace
 
   public :: tr_init, tr_finalize, tr_error, tr_version, tr_log, tr_progress, tr_should_stop
   public :: tr_layout, tr_stream, tr_levels, tr_owner, tr_file, tr_section
+  public :: tr_checkpoint, tr_checkpoint_interval
   public :: tr_hybrid, tr_pressure, tr_height, tr_surface
 
   !> Who owns which elements of a global array. A plain value; copies mean the same layout; `free` ends all.
@@ -131,6 +137,7 @@ module tailrace
   end type
 
 #include "parts/files_types.inc"
+#include "parts/checkpoints_types.inc"
 
   interface tr_init
 #ifndef TAILRACE_NO_MPI_F08
@@ -141,6 +148,9 @@ module tailrace
 
   interface tr_section
     module procedure section_i4, section_i8
+  end interface
+  interface tr_checkpoint_interval
+    module procedure interval_f32, interval_f64
   end interface
   interface tr_levels
     module procedure levels_plain, levels_one, levels_i4, levels_i8, levels_f32, levels_f64
@@ -181,6 +191,7 @@ module tailrace
 
 #include "parts/c_interface.inc"
 #include "parts/files_interface.inc"
+#include "parts/checkpoints_interface.inc"
 
 contains
 
@@ -456,6 +467,10 @@ contains
 
 #include "parts/files.inc"
 #include "parts/text_files.inc"
+
+  ! ---- checkpoints -----------------------------------------------------------------------------------------
+
+#include "parts/checkpoints.inc"
 
   ! ---- levels --------------------------------------------------------------------------------------------
 

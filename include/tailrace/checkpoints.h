@@ -61,8 +61,9 @@ TR_API void tr_checkpoint_item(tr_checkpoint* checkpoint, const char* name, void
                                const tr_layout* layout);
 /* Local. The same for a section of an array. On loading the section must have the saved one's shape. */
 TR_API void tr_checkpoint_item_section(tr_checkpoint* checkpoint, const char* name, const tr_array* array);
-/* Local. The same for an array whose shape the caller knows: `extents` in C order are the owned ones or owned
- * + 2*halo; `strides` in bytes, or NULL for a contiguous array. */
+/* Local. The same for an array whose shape the caller knows: `extents` in C order end with the owned ones or
+ * owned + 2*halo; those before them are levels of a field, all of which are saved. `strides` in bytes, or
+ * NULL for a contiguous array; a layout of NULL means a scalar. */
 TR_API void tr_checkpoint_item_shaped(tr_checkpoint* checkpoint, const char* name, void* data, int type,
                                       const tr_layout* layout, int ndims, const tr_index* extents,
                                       const tr_index* strides);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "arrays/array.hpp"
 
+#include <algorithm>
+
 #include "base/text.hpp"
 
 namespace tailrace::arrays {
@@ -15,7 +17,8 @@ struct Part {
 
 Result<Part> part_of(const Array& array, int rank) {
   layout::Allocation allocation;
-  allocation.level_axis = -1;
+  allocation.level_axis = array.levels > 0 ? 0 : -1;
+  allocation.levels = std::max<Index>(array.levels, 1);
   if (array.halo != nullptr && array.layout->is_box()) allocation.halo = *array.halo;
   allocation.strides = array.strides;
   if (!array.section) {
@@ -24,12 +27,29 @@ Result<Part> part_of(const Array& array, int rank) {
     return Part{*array.layout, std::move(*memory)};
   }
   TR_TRY(array.section->shape().status());
+  if (array.levels > 0) return Status(Code::argument, "a section of an array with levels");
   Result<layout::Layout> layout = layout::section_layout(*array.layout, *array.section);
   TR_TRY(layout.status());
   Result<layout::MemoryMap> memory =
       layout::section_map(*array.layout, rank, array.type, allocation, *array.section);
   TR_TRY(memory.status());
   return Part{std::move(*layout), std::move(*memory)};
+}
+
+/// The whole array with all of its levels: `rows` and `memory` are those of the first.
+void add_levels(const Array& array, std::vector<layout::Rows>& rows, layout::MemoryMap& memory) {
+  const std::size_t first_rows = rows.size();
+  const std::size_t first_nests = memory.nests.size();
+  for (Index level = 1; level < array.levels; ++level) {
+    for (std::size_t i = 0; i < first_rows; ++i) {
+      rows.push_back(rows[i]);
+      rows.back().global += level * array.layout->elements();
+    }
+    for (std::size_t i = 0; i < first_nests; ++i) {
+      memory.nests.push_back(memory.nests[i]);
+      memory.nests.back().offset += level * memory.level_stride;
+    }
+  }
 }
 
 Status check(const Array& array, int rank) {
@@ -59,8 +79,18 @@ std::string Array::extents_text() const {
   return text;
 }
 
+Result<std::vector<Index>> Array::shape() const {
+  if (section) return section->shape();
+  std::vector<Index> extents = layout->shape();
+  if (levels > 0) extents.insert(extents.begin(), levels);
+  return extents;
+}
+
 std::string Array::text() const {
   if (layout == nullptr) return "no layout";
+  if (levels > 0)
+    return cat(name_of(type), " ", layout->kind(), " ", levels, " levels of ", extents_text(), " of layout ",
+               layout_number);
   return cat(name_of(type), " ", layout->kind(), " ", extents_text(), " of layout ", layout_number);
 }
 
@@ -73,7 +103,8 @@ Result<std::shared_ptr<const ArrayPlan>> make_plan(const Array& array, int rank,
     return Status(Code::argument, cat("the replicated array is a null pointer on rank ", rank));
   Result<Part> part = part_of(array, owner);
   TR_TRY(part.status());
-  const std::vector<layout::Rows> rows = part->layout.rows(owner);
+  std::vector<layout::Rows> rows = part->layout.rows(owner);
+  add_levels(array, rows, part->memory);
   auto plan = std::make_shared<ArrayPlan>(
       ArrayPlan{std::move(part->layout), size_of(array.type), exchange::TransferMap::make(rows, part->memory),
                 everywhere && direction == Direction::read, array.in_parts});
@@ -99,8 +130,11 @@ Result<Owned> find_owned(const Array& array, int rank) {
   TR_TRY(check(array, rank));
   Result<Part> part = part_of(array, rank);
   TR_TRY(part.status());
-  Owned owned{part->layout.shape(), part->layout.rows(rank), size_of(array.type), {}};
-  const Index count = part->layout.count(rank);
+  const Result<std::vector<Index>> shape = array.shape();
+  TR_TRY(shape.status());
+  Owned owned{*shape, part->layout.rows(rank), size_of(array.type), {}};
+  add_levels(array, owned.rows, part->memory);
+  const Index count = part->layout.count(rank) * std::max<Index>(array.levels, 1);
   const std::vector<layout::Rows> line(count > 0 ? 1 : 0, layout::Rows{0, count, 0, 1});
   owned.packed = exchange::TransferMap::make(line, part->memory);
   return owned;

@@ -19,12 +19,15 @@ struct Array {
   const layout::Layout* layout = nullptr;
   std::int64_t layout_number = 0;  // the same number is the same layout, on every rank
   const std::vector<Index>* halo = nullptr;
-  bool in_parts = false;       // each rank knows its own elements only
-  std::vector<Bytes> strides;  // of the memory, in C order; empty: contiguous
+  bool in_parts = false;  // each rank knows its own elements only
+  Index levels = 0;       // > 0: so many arrays of the layout, one after another (a slowest dimension more)
+  std::vector<Bytes> strides;  // of the memory, in C order, that of the levels first; empty: contiguous
   std::optional<layout::Section> section;
 
   /// The same text on every rank that passes the same array.
   [[nodiscard]] std::string text() const;
+  /// Extents of what it names: the layout's, or the section's, behind the number of levels if it has such.
+  [[nodiscard]] Result<std::vector<Index>> shape() const;
   /// Its shape, and the section.
   [[nodiscard]] std::string extents_text() const;
 };

@@ -67,6 +67,41 @@ checkpoint::NamedItem item_of(const char* name, const tr_array& array) {
 
 void name_item(Checkpoint& open, const char* name, const tr_array& array) { open.item(item_of(name, array)); }
 
+/// How the caller's array of these extents lies in memory: the layout's dimensions, with or without halo,
+/// behind any number of further ones, which are levels.
+Status fit_shape(checkpoint::NamedItem& item, const tr_layout& layout, std::vector<Index> extents,
+                 const tr_index* strides) {
+  const layout::Layout& placed = layout.placed.layout;
+  const std::size_t own = placed.is_box() ? placed.shape().size() : 1;
+  if (extents.size() < own)
+    return {Code::layout, cat("the array has ", extents.size(), " dimensions and its layout ", own)};
+  const std::size_t more = extents.size() - own;
+  std::vector<Bytes> bytes(extents.size());
+  if (strides != nullptr) bytes.assign(strides, strides + extents.size());
+  // Several further dimensions are one if they lie without gaps.
+  while (extents.size() > own + 1) {
+    if (strides != nullptr && extents[1] > 1 && extents[0] > 1 && bytes[0] != bytes[1] * extents[1])
+      return {Code::layout,
+              "the dimensions before those of the layout do not lie one after another in memory"};
+    if (extents[1] == 1) bytes[1] = bytes[0];
+    extents[1] *= extents[0];
+    extents.erase(extents.begin());
+    bytes.erase(bytes.begin());
+  }
+  layout::Allocation allocation;
+  allocation.level_axis = more > 0 ? 0 : -1;
+  allocation.levels = more > 0 ? extents.front() : 1;
+  if (placed.is_box()) allocation.halo = layout.placed.halo;
+  Result<layout::Allocation> matched =
+      layout::match_extents(placed, state().session->rank(), allocation, extents);
+  TR_TRY(matched.status());
+  item.array.halo = nullptr;
+  item.halo = matched->halo;
+  if (more > 0) item.array.levels = extents.front();
+  if (strides != nullptr) item.array.strides = bytes;
+  return {};
+}
+
 /// The letters of the older form: those of files.
 Result<checkpoint::Options> options_of_mode(const char* mode) {
   checkpoint::Options options;
@@ -159,16 +194,8 @@ void tr_checkpoint_item_shaped(tr_checkpoint* handle, const char* name, void* da
   if (open == nullptr) return;
   checkpoint::NamedItem item = item_of(name, {data, type, layout, nullptr, nullptr, nullptr});
   if (layout != nullptr && ndims > 0 && extents != nullptr) {
-    layout::Allocation allocation;
-    allocation.level_axis = -1;
-    if (layout->placed.layout.is_box()) allocation.halo = layout->placed.halo;
-    const std::vector<Index> shape(extents, extents + ndims);
-    Result<layout::Allocation> matched =
-        layout::match_extents(layout->placed.layout, state().session->rank(), allocation, shape);
-    if (!matched.is_ok()) open->latch(matched.status().in(cat("item ", text_of(name))));
-    item.array.halo = nullptr;
-    if (matched.is_ok()) item.halo = matched->halo;
-    if (strides != nullptr) item.array.strides.assign(strides, strides + ndims);
+    const Status fits = fit_shape(item, *layout, {extents, extents + ndims}, strides);
+    if (!fits.is_ok()) open->latch(fits.in(cat("item ", item.name)));
   }
   open->item(std::move(item));
 }

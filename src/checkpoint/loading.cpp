@@ -121,15 +121,11 @@ Status Checkpoint::check_items(const Copy& copy) const {
     }
     ItemInfo mine{named.name, named.array.type, {}};
     if (!named.scalar) {
-      arrays::Array array = named.array;
-      if (array.layout == nullptr)
+      if (named.array.layout == nullptr)
         return {Code::argument, cat("item ", named.name, ": the layout is a null pointer")};
-      mine.shape = array.layout->shape();
-      if (array.section) {
-        Result<std::vector<Index>> shape = array.section->shape();
-        if (!shape.is_ok()) return shape.status().in(cat("item ", named.name));
-        mine.shape = std::move(*shape);
-      }
+      Result<std::vector<Index>> shape = named.array.shape();
+      if (!shape.is_ok()) return shape.status().in(cat("item ", named.name));
+      mine.shape = std::move(*shape);
     }
     const ItemInfo& saved = items[static_cast<std::size_t>(number)];
     if (mine != saved)

@@ -1,6 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// With DROP_STATUS this must not compile under -Werror=unused-result; without, it must.
+// With DROP_STATUS or DROP_SAVE this must not compile under -Werror=unused-result, with TEMPORARY_ITEM not at
+// all; without, it must.
 #include <tailrace.hpp>
+
+namespace {
+
+bool save() {
+  tr::Checkpoint checkpoint;
+  const double seconds = 1;
+#ifdef TEMPORARY_ITEM
+  checkpoint.item("seconds", 1.0);
+#else
+  checkpoint.item("seconds", seconds);
+#endif
+#ifdef DROP_SAVE
+  checkpoint.end();
+#endif
+  return checkpoint.end().is_ok();
+}
+
+}  // namespace
 
 int main() {
   tr::Stream stream;
@@ -9,6 +28,6 @@ int main() {
 #ifdef DROP_STATUS
   stream.end();
 #else
-  return stream.end().is_ok() ? 0 : 1;
+  return stream.end().is_ok() && save() ? 0 : 1;
 #endif
 }

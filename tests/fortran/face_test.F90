@@ -1,60 +1,16 @@
 ! SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-! What the Fortran face hands to the library, seen by recorder.c. `face_test CASE` runs one case.
+! What the Fortran face hands to the library, seen by recorder.c. `face_test CASE` runs one case, also
+! of checkpoints_face_test.F90.
 module face_cases
   use, intrinsic :: iso_c_binding
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
   use checks
+  use recorder_checks
   use tailrace
   implicit none
   type(tr_stream) :: stream
-  integer(int8), parameter :: byte(1) = [0_int8]
-
-  interface
-    function recorder_line() bind(c) result(text)
-      import :: c_ptr
-      type(c_ptr) :: text
-    end function
-    function recorder_packed(bytes) bind(c) result(at)
-      import :: c_ptr, c_int64_t
-      integer(c_int64_t), intent(out) :: bytes
-      type(c_ptr) :: at
-    end function
-    function c_strlen(text) bind(c, name='strlen') result(length)
-      import :: c_ptr, c_size_t
-      type(c_ptr), value :: text
-      integer(c_size_t) :: length
-    end function
-  end interface
 
 contains
-
-  function recorded() result(text)
-    character(:), allocatable :: text
-    character(kind=c_char), pointer :: letters(:)
-    type(c_ptr) :: at
-    integer :: i
-    at = recorder_line()
-    call c_f_pointer(at, letters, [int(c_strlen(at))])
-    allocate (character(size(letters)) :: text)
-    do i = 1, size(letters)
-      text(i:i) = letters(i)
-    end do
-  end function
-
-  subroutine expect(line)
-    character(*), intent(in) :: line
-    call check(recorded() == line, 'the library was called with'//new_line('a')//'  '//line// &
-               new_line('a')//'but was called with'//new_line('a')//'  '//recorded())
-  end subroutine
-
-  subroutine refused(got, code, part)
-    integer, intent(in) :: got, code
-    character(*), intent(in) :: part
-    character(:), allocatable :: text
-    text = tr_error()
-    call check(got == code, 'the code of: '//part)
-    call check(index(text, part) > 0, 'the error text contains "'//part//'"; got "'//text//'"')
-  end subroutine
 
   ! The last array put has these extents (C order) and these elements.
   subroutine arrived(what, type, extents, elements)
@@ -362,6 +318,7 @@ end module face_cases
 
 program face_test
   use face_cases
+  use checkpoint_cases
   implicit none
   character(40) :: name
   call get_command_argument(1, name)
@@ -384,6 +341,14 @@ program face_test
   case ('stopping_is_asked');        call stopping_is_asked()
   case ('brackets_keep_errors');     call brackets_keep_errors()
   case ('stop_at_end');              call stop_at_end()
+  case ('items_round_trip');         call items_round_trip()
+  case ('items_are_not_copied');     call items_are_not_copied()
+  case ('checkpoints_are_written');  call checkpoints_are_written()
+  case ('sections_are_items');       call sections_are_items()
+  case ('wrong_items_end_in_errors'); call wrong_items_end_in_errors()
+  case ('items_keep_errors');        call items_keep_errors()
+  case ('registered_variables_pass'); call registered_variables_pass()
+  case ('fortran77_checkpoints');    call fortran77_checkpoints()
   case default;                      call check(.false., 'there is a case named '//name)
   end select
   if (failures > 0) error stop 1

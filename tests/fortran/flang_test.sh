@@ -23,12 +23,15 @@ options="-cpp -DTAILRACE_NO_MPI_F08 -I$here"
 set -e
 $flang $options -c "$here/../../bindings/fortran/tailrace.F90" -o tailrace.o
 $flang $options -c "$here/checks.F90" -o checks.o
-$flang $options -c "$here/face_test.F90" -o face_test.o
-$flang face_test.o checks.o tailrace.o "$recorder" -o face_test
+for source in recorder_checks checkpoints_face_test face_test; do
+  $flang $options -c "$here/$source.F90" -o $source.o
+done
+$flang face_test.o checkpoints_face_test.o recorder_checks.o checks.o tailrace.o "$recorder" -o face_test
 failed=0
 for name in "$@"; do
   refuse=
   [ "$name" = brackets_keep_errors ] && refuse=tr_stream_put
+  [ "$name" = items_keep_errors ] && refuse=tr_checkpoint_end
   RECORDER_REFUSE=$refuse ./face_test "$name" || { echo "failed: $name"; failed=1; }
 done
 exit $failed

@@ -2,16 +2,13 @@
 // Stands where the library stands and keeps what the Fortran face passed: the last call as one line of text,
 // and of the last array put its elements, packed in C order. RECORDER_REFUSE=tr_stream_end makes that
 // function fail.
+#include "recorder.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tailrace.h>
 
-struct tr_layout {
-  int ndims;
-  tr_index shape[8], halo[8];
-};
 struct tr_stream {
   int unused;
 };
@@ -30,18 +27,18 @@ const void* recorder_packed(int64_t* bytes) {
   return packed;
 }
 
-static void say(const char* format, ...) {
+void say(const char* format, ...) {
   const size_t used = strlen(line);
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(line + used, sizeof line - used, format, arguments);
   va_end(arguments);
 }
-static void begin(const char* name) {
+void begin(const char* name) {
   line[0] = '\0';
   say("%s", name);
 }
-static void say_indices(const char* name, int count, const tr_index* values) {
+void say_indices(const char* name, int count, const tr_index* values) {
   say(values ? " %s=" : " %s=none", name);
   for (int i = 0; values && i < count; ++i) say(i ? ",%lld" : "%lld", (long long)values[i]);
 }
@@ -49,11 +46,15 @@ static void say_ints(const char* name, int count, const int* values) {
   say(values ? " %s=" : " %s=none", name);
   for (int i = 0; values && i < count; ++i) say(i ? ",%d" : "%d", values[i]);
 }
-static int verdict(const char* name) {
+int verdict(const char* name) {
   const char* refused = getenv("RECORDER_REFUSE");
   if (!refused || strcmp(refused, name) != 0) return TR_OK;
   snprintf(failure, sizeof failure, "%s: refused by the recorder", name);
   return TR_ERR_IO;
+}
+int refuse(int code, const char* text) {
+  snprintf(failure, sizeof failure, "%s", text);
+  return code;
 }
 static int make(int ndims, const tr_index* shape, const tr_index* halo, tr_layout** layout) {
   if (ndims < 1 || ndims > 7) {
@@ -209,7 +210,7 @@ int tr_stream_put(tr_stream* stream, const char* field, const void* data) {
   return verdict("tr_stream_put");
 }
 
-static const int element_bytes[] = {0, 1, 2, 4, 8, 4, 8, 8, 16, 1};
+const int element_bytes[] = {0, 1, 2, 4, 8, 4, 8, 8, 16, 1};
 
 static void pack_array(const unsigned char* at, int bytes, int ndims, const tr_index* extents,
                        const tr_index* strides) {

@@ -19,9 +19,10 @@ constexpr Bytes write_back_bytes = Bytes{32} << 20;
 /// whole part, or are put into a buffer of `write_bytes`.
 class Writer {
  public:
-  Writer(storage::File& file, Bytes at, const std::byte* image, const std::atomic<bool>& cancelled)
+  /// `most`: bytes that will be written at all.
+  Writer(storage::File& file, Bytes at, const std::byte* image, Bytes most, const std::atomic<bool>& cancelled)
       : file_(file), at_(at), image_(image), cancelled_(cancelled) {
-    if (image_ == nullptr) buffer_.resize(write_bytes);
+    if (image_ == nullptr) buffer_.resize(static_cast<std::size_t>(std::min(most, write_bytes)));
   }
 
   /// Where the block at `offset` lies in memory; room for it, to be filled, without an image.
@@ -113,7 +114,7 @@ void Part::capture(const std::vector<SaveItem>& items, std::byte* image) const {
 
 Status Part::write_data(storage::File& file, Bytes at, const std::vector<SaveItem>& items,
                         const std::byte* image, const std::atomic<bool>& cancelled) {
-  Writer writer(file, at, image, cancelled);
+  Writer writer(file, at, image, data_bytes_, cancelled);
   Compressor compressor(compression_);
   for (std::size_t i = 0; i < sources_.size(); ++i) {
     const SaveItem& source = items[sources_[i]];

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Builds the library with one safeguard taken out at a time: the tests of checkpoints must notice each.
+
+    tests/mutants/run.py BUILD          what ./dev test --mutants runs
+    tests/mutants/run.py BUILD --only directory
+
+BUILD holds a copy of the sources and their build; the second run is quick."""
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parents[2]
+NEEDED = ("CMakeLists.txt", "CMakePresets.json", "bindings", "cmake", "include", "src", "tests", "third_party", "tools")
+TARGET = "checkpoint_files_test"
+TIME_LIMIT = 300
+
+
+def copy_sources(tree):
+    """Files that are the same keep their times, so that nothing is built again for them."""
+    for top in NEEDED:
+        paths = [SOURCE / top] if (SOURCE / top).is_file() else [path for path in (SOURCE / top).rglob("*") if path.is_file()]
+        for path in paths:
+            to = tree / path.relative_to(SOURCE)
+            if to.exists() and to.read_bytes() == path.read_bytes():
+                continue
+            to.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, to)
+
+
+def configure(tree, build):
+    options = ["-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DTAILRACE_FORTRAN=OFF", "-DTAILRACE_MPI_TESTS=OFF", "-DTAILRACE_GRIB=OFF",
+               "-DTAILRACE_BUILD_EXAMPLES=OFF", "-DTAILRACE_BUILD_BENCH=OFF", "-DTAILRACE_CLI=OFF", "-DTAILRACE_BUILD_TESTS=ON",
+               "-DMPI_C_COMPILER=" + os.environ.get("TEST_MPICC", "mpicc")]
+    subprocess.run(["cmake", "-S", tree, "-B", build, "-G", "Ninja", *options], check=True, stdout=subprocess.DEVNULL)
+
+
+def passes(build):
+    """Whether it builds, and what its tests say; a mutant that hangs is noticed too."""
+    made = subprocess.run(["cmake", "--build", build, "--target", TARGET], capture_output=True, text=True)
+    if made.returncode != 0:
+        sys.exit(f"does not build:\n{made.stdout[-3000:]}")
+    program = next(path for path in build.rglob(TARGET) if path.is_file() and os.access(path, os.X_OK))
+    try:
+        return subprocess.run([program, "--gtest_brief=1"], capture_output=True, timeout=TIME_LIMIT, cwd=build).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
+
+
+def changed(text, mutant):
+    if text.count(mutant["from"]) != 1:
+        sys.exit(f"'{mutant['name']}': its text stands {text.count(mutant['from'])} times in {mutant['file']}: mend tests/mutants/mutants.json")
+    return text.replace(mutant["from"], mutant["to"])
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("build", type=Path)
+    options.add_argument("--only", default="", metavar="TEXT", help="only mutants whose name has this in it")
+    args = options.parse_args()
+    mutants = json.loads((Path(__file__).parent / "mutants.json").read_text())
+    for mutant in mutants:  # before anything is built
+        changed((SOURCE / mutant["file"]).read_text(), mutant)
+    tree, build = args.build.absolute() / "tree", args.build.absolute() / "build"
+    copy_sources(tree)
+    configure(tree, build)
+    if not passes(build):
+        sys.exit("the tests fail without any mutant")
+    print("ok       no mutant")
+    missed = 0
+    for mutant in (each for each in mutants if args.only in each["name"]):
+        path = tree / mutant["file"]
+        before, start = path.read_text(), time.monotonic()
+        path.write_text(changed(before, mutant))
+        try:
+            caught = not passes(build)
+        finally:
+            path.write_text(before)
+        print(f"{'caught' if caught else 'MISSED':<8} {mutant['name']} ({time.monotonic() - start:.0f} s)", flush=True)
+        missed += not caught
+    sys.exit(f"{missed} mutants were not noticed" if missed else 0)
+
+
+if __name__ == "__main__":
+    main()

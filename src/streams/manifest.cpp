@@ -84,12 +84,21 @@ Result<std::shared_ptr<void>> lock_patiently(Target& target, const std::string& 
   }
 }
 
-// Where the last whole line ends.
-Result<Bytes> end_of_lines(File& file) {
-  const Result<Bytes> size = file.size();
-  TR_TRY(size.status());
+// A loss of power may leave any part of the bytes that were being appended, and anything in place of the
+// others: lines that are no JSON, with or without an end. A line of another kind of JSON was written by
+// somebody.
+bool is_torn(std::string_view line) {
+#if TAILRACE_HAVE_JSON
+  return !Json::accept(line);
+#else
+  return line.empty();
+#endif
+}
+
+// Where the last line ends that ends within the first `size` bytes; 0: there is none.
+Result<Bytes> end_of_line(File& file, Bytes size) {
   ByteVector piece(64 << 10);
-  for (Bytes end = *size; end > 0;) {
+  for (Bytes end = size; end > 0;) {
     const Bytes begin = std::max<Bytes>(0, end - static_cast<Bytes>(piece.size()));
     const auto part = std::span(piece).first(static_cast<std::size_t>(end - begin));
     const Result<Bytes> got = file.read(part, begin);
@@ -100,6 +109,22 @@ Result<Bytes> end_of_lines(File& file) {
     end = begin;
   }
   return Bytes{0};
+}
+
+// Where the last line ends that is none of a crash's remains.
+Result<Bytes> end_of_lines(File& file) {
+  const Result<Bytes> size = file.size();
+  TR_TRY(size.status());
+  Result<Bytes> end = end_of_line(file, *size);
+  while (end.is_ok() && *end > 0) {
+    const Result<Bytes> begin = end_of_line(file, *end - 1);
+    TR_TRY(begin.status());
+    std::string line(static_cast<std::size_t>(*end - 1 - *begin), '\0');
+    TR_TRY(file.read(std::as_writable_bytes(std::span(line)), *begin).status());
+    if (!is_torn(line)) break;
+    end = begin;
+  }
+  return end;
 }
 
 Status append_line(Target& target, const std::string& path, const std::string& line) {
@@ -117,8 +142,18 @@ Status append_line(Target& target, const std::string& path, const std::string& l
     return written;
   }
   TR_TRY((*file)->sync());
-  if (!*exists) TR_TRY(target.sync_directory_of(path));
+  // Also where it existed: who made it may have been killed before this.
+  TR_TRY(target.sync_directory_of(path));
   return (*file)->close();
+}
+
+/// What was read may not be on storage yet: who wrote it may have been killed before its fsync.
+Status make_durable(Target& target, const std::string& path) {
+  Result<std::unique_ptr<File>> file = target.open(path, OpenMode::existing);
+  TR_TRY(file.status());
+  TR_TRY((*file)->sync());
+  TR_TRY((*file)->close());
+  return target.sync_directory_of(path);
 }
 
 std::string name_of_path(const std::string& path) { return path.substr(path.rfind('/') + 1); }
@@ -146,14 +181,16 @@ Result<std::string> digest_file(Target& target, const std::string& path) {
   Result<std::unique_ptr<File>> file = target.open(path, OpenMode::read);
   TR_TRY(file.status());
   return guarded([&]() -> Result<std::string> {
-    ByteVector piece(static_cast<std::size_t>(kPiece));
+    const Result<Bytes> size = (*file)->size();
+    TR_TRY(size.status());
+    ByteVector piece(static_cast<std::size_t>(std::clamp<Bytes>(*size, 1, kPiece)));
     Digest digest;
     for (Bytes at = 0;;) {
       const Result<Bytes> got = (*file)->read(piece, at);
       TR_TRY(got.status());
       digest.add(std::span(piece).first(static_cast<std::size_t>(*got)));
       at += *got;
-      if (*got < kPiece) return digest.hex();
+      if (*got < static_cast<Bytes>(piece.size())) return digest.hex();
     }
   });
 }
@@ -171,6 +208,33 @@ Status Manifest::append(const ManifestEntry& entry) {
     TR_TRY(lock.status());
     return append_line(*target_, path_, *line);
   });
+}
+
+Result<bool> Manifest::ensure(const ManifestEntry& entry) {
+  const Result<bool> exists = target_->exists(path_);
+  TR_TRY(exists.status());
+  if (*exists) {
+    const Result<std::vector<ManifestEntry>> told = read_manifest(*target_, path_);
+    // Damage to older lines is for their readers; it must not keep a file from being told.
+    if (told.status().code() == Code::corrupt) {
+      TR_TRY(append(entry));
+      return true;
+    }
+    TR_TRY(told.status());
+    const Result<std::string> line = line_of(entry);
+    TR_TRY(line.status());
+    // As it reads back: a name need not be UTF-8.
+    const Result<ManifestEntry> wanted = entry_of(*line);
+    TR_TRY(wanted.status());
+    const auto last = std::find_if(told->rbegin(), told->rend(),
+                                   [&](const ManifestEntry& each) { return each.path == wanted->path; });
+    if (last != told->rend() && *last == *wanted) {
+      TR_TRY(make_durable(*target_, path_));
+      return false;
+    }
+  }
+  TR_TRY(append(entry));
+  return true;
 }
 
 Result<std::vector<ManifestEntry>> read_manifest(Target& target, const std::string& path) {

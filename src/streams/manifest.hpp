@@ -38,8 +38,11 @@ class Manifest {
   /// Code::unsupported if this build has no JSON library. Creates no file.
   static Result<Manifest> open(storage::Target& target, const std::string& path);
   /// One line, durable on return. Holds the lock PATH.lock meanwhile and waits up to 10 s for another that
-  /// holds it (then Code::timeout). A last line that a crash left unfinished is cut off first.
+  /// holds it (then Code::timeout). What a crash left of a last line is cut off first.
   Status append(const ManifestEntry& entry);
+  /// append(), unless the file's last line says just this already; durable on return. True if a line was
+  /// added.
+  Result<bool> ensure(const ManifestEntry& entry);
 
  private:
   Manifest(storage::Target& target, std::string path) : target_(&target), path_(std::move(path)) {}
@@ -48,7 +51,7 @@ class Manifest {
 };
 
 /// All whole lines, in their order; a later line about the same path replaces an earlier one for its reader.
-/// An unfinished last line is passed over; any other bad line is Code::corrupt with its number.
+/// What a crash left of a last line is passed over; any other bad line is Code::corrupt with its number.
 Result<std::vector<ManifestEntry>> read_manifest(storage::Target& target, const std::string& path);
 
 /// Creates DATA+SUFFIX, empty, durable on return. Only once the data and their index are durable.

@@ -116,6 +116,7 @@ int tr_finalize(void) {
   const Status status = close_everything();
   session->leave();
   state().session.reset();
+  state().resuming.clear();
   return result(status);
 }
 

@@ -13,6 +13,7 @@
 #include "files/out_of_core.hpp"
 #include "files/record_file.hpp"
 #include "session/session.hpp"
+#include "streams/resume.hpp"
 #include "streams/stream.hpp"
 #include "tailrace.h"
 
@@ -54,6 +55,9 @@ struct Distributed {
 struct State {
   std::unique_ptr<session::Session> session;
   std::vector<tr_stream*> streams;  // open ones, in the order of creation (the same on every rank)
+  /// By pattern: where streams that are not created yet go on, as a checkpoint that was loaded has it. The
+  /// same on every rank, but for put_lead, of which rank 0's counts.
+  std::map<std::string, streams::Position> resuming;
   std::unique_ptr<files::Service> file_service;
   std::unique_ptr<files::Groups> groups;
   std::vector<tr_window*> windows;  // open ones, in the order of creation

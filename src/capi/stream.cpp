@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <algorithm>
+#include <optional>
 
 #include "base/text.hpp"
 #include "capi/state.hpp"
@@ -28,9 +29,13 @@ int tr_stream_create(const char* pattern, const char* options, tr_stream** strea
   if (session == nullptr) return TR_ERR_STATE;
   if (stream == nullptr) return fail(Status(Code::argument, "tr_stream_create: `stream` is a null pointer"));
   *stream = nullptr;
+  const std::string name = text_of(pattern);
+  std::optional<streams::Position> resume;
+  if (const auto found = state().resuming.find(name); found != state().resuming.end()) resume = found->second;
   Result<std::unique_ptr<streams::Stream>> made =
-      streams::Stream::create(*session, text_of(pattern), text_of(options));
+      streams::Stream::create(*session, name, text_of(options), resume);
   if (!made.is_ok()) return fail(made.status());
+  state().resuming.erase(name);
   *stream = new tr_stream{std::move(*made)};
   state().streams.push_back(*stream);
   return TR_OK;

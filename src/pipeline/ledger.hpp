@@ -26,17 +26,26 @@ struct StepEntry {
   std::vector<RecordEntry> records;
 };
 
+/// A file as it is begun.
+struct Begun {
+  Bytes end = 0;     // offset at which its first step goes
+  std::string path;  // where it is written to, which need not have its name yet
+};
+
 /// The files of one stream as its root keeps them: which file a step goes to, what is committed in it, and
-/// what happens when a file is complete. Except path_of, methods touch storage: they run on worker threads,
-/// one at a time.
+/// what happens when a file is complete. Except path_of and left_open, methods touch storage: they run on
+/// worker threads, one at a time.
 class Ledger {
  public:
   virtual ~Ledger() = default;
   /// Local and quick: the file of the step with this lead.
   virtual Result<std::string> path_of(std::int64_t lead) = 0;
+  /// Local and quick: the file in which a stream that continues may go on; "" where there is none. It is
+  /// finished like those that were begun, also if no step comes to it.
+  [[nodiscard]] virtual std::string left_open() const = 0;
   /// Creates the file and its index (directory entry durable), after checking that `expected` bytes have
-  /// room; the offset at which its first step goes.
-  virtual Result<Bytes> begin_file(const std::string& path, std::int64_t lead, Bytes expected) = 0;
+  /// room.
+  virtual Result<Begun> begin_file(const std::string& path, std::int64_t lead, Bytes expected) = 0;
   /// The step's bytes are on storage: writes its index record and makes it durable.
   virtual Status commit(const StepEntry& step) = 0;
   /// Takes back what a failed step left behind: the file ends at `size` again, or vanishes if nothing was

@@ -4,7 +4,7 @@
 namespace tailrace::pipeline {
 
 void Opening::pack(Packer& out) const {
-  out.put(stream).put(reference).put(policy).put_text(ledger);
+  out.put(stream).put(reference).put(policy).put(previous_lead).put_text(ledger);
   definition.pack(out);
   out.put(static_cast<std::int64_t>(fields.size()));
   for (std::size_t i = 0; i < fields.size(); ++i) {
@@ -20,6 +20,7 @@ Result<Opening> Opening::unpack(Unpacker& in) {
   opening.stream = in.get<std::uint32_t>();
   opening.reference = in.get<int>();
   opening.policy = in.get<Policy>();
+  opening.previous_lead = in.get<std::int64_t>();
   opening.ledger = in.get_text();
   Result<codec::StreamDefinition> definition = codec::StreamDefinition::unpack(in);
   TR_TRY(definition.status());

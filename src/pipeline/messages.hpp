@@ -70,7 +70,8 @@ struct Opening {
   int reference = 0;  // the compute rank whose puts are the put order
   codec::StreamDefinition definition;
   Policy policy;
-  std::string ledger;  // what the streams face needs to keep the files, packed by it
+  std::int64_t previous_lead = 0;  // of the step before the first one put
+  std::string ledger;              // what the streams face needs to keep the files, packed by it
   std::vector<codec::FieldDefinition> fields;
   std::vector<int> layout_of;       // per field: index into layouts
   std::vector<ByteVector> layouts;  // packed; of those in parts the shape alone

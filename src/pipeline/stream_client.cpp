@@ -88,7 +88,10 @@ bool StreamClient::begin(std::int64_t lead) {
   ++step_;
   operation_ = 0;
   lead_ = lead;
-  if (last_lead_ && lead < *last_lead_) {
+  if (behind_ && lead <= *behind_) {
+    latch(Status(Code::order, cat("lead ", lead, " s: the stream continues behind lead ", *behind_,
+                                  " s, which its checkpoint has")));
+  } else if (last_lead_ && lead < *last_lead_) {
     latch(Status(Code::order,
                  cat("lead ", lead, " s goes back in time: the step before was at ", *last_lead_, " s")));
   } else {

@@ -58,6 +58,8 @@ class StreamClient {
   /// fields'.
   void open(Opening opening, std::span<const Field> fields);
   [[nodiscard]] int reference() const { return reference_; }
+  /// The stream continues: no step may lie at `lead` or before.
+  void continue_behind(std::int64_t lead) { behind_ = last_lead_ = lead; }
 
   // ---- steps
   /// Keeps an error for the end of the step.
@@ -85,6 +87,8 @@ class StreamClient {
   /// The vote with which the stream is closed.
   [[nodiscard]] Status closing_vote();
   [[nodiscard]] bool is_closing() const { return closing_; }
+  /// The servers are told of the stream though it never was begun: they have something to finish.
+  void finish_without_steps() { told_closed_ = true; }
   /// Whether servers know of the stream, so that its end is to be told and waited for.
   [[nodiscard]] bool must_finish() const { return steps() > 0 || told_closed_; }
   [[nodiscard]] bool is_finished() const { return finished_.has_value(); }
@@ -120,6 +124,7 @@ class StreamClient {
   std::int64_t step_ = -1;  // number of the current or last step
   std::int64_t lead_ = 0;
   std::optional<std::int64_t> last_lead_;
+  std::optional<std::int64_t> behind_;  // the lead behind which the stream continues
   std::int64_t operation_ = 0;
   Status latched_;
   std::map<std::int64_t, Status> accepted_;

@@ -18,7 +18,8 @@ StreamRoot::StreamRoot(Context& context, const Opening& opening, const codec::Co
       opening_(opening),
       codec_(codec),
       ledger_(std::move(ledger)),
-      broken_(std::move(broken)) {
+      broken_(std::move(broken)),
+      previous_lead_(opening.previous_lead) {
   std::set<int> homes(context.roster.home.begin(), context.roster.home.end());
   homes_ = static_cast<int>(homes.size());
   for (std::size_t i = 0; i < opening.fields.size(); ++i) {
@@ -27,6 +28,8 @@ StreamRoot::StreamRoot(Context& context, const Opening& opening, const codec::Co
   }
   // Several runs a step and server, so that the first is written while the next is encoded.
   chunk_cost_ = step_cost_ / (4.0 * context.roster.servers());
+  if (ledger_) current_path_ = ledger_->left_open();
+  if (!current_path_.empty()) files_[current_path_].left_open = true;
 }
 
 std::string StreamRoot::step_text(const Step& step) const {
@@ -78,10 +81,10 @@ void StreamRoot::begin_step(const Descriptor& descriptor, std::vector<SequenceEn
   if (step.status.is_ok()) {
     Result<std::string> path = ledger_->path_of(descriptor.lead);
     step.status = path.status().at({current_step_, -1, opening_.reference});
-    if (path.is_ok()) step.entry.path = *path;
+    // A step that has no file says nothing about the one before: that is not over.
+    if (path.is_ok()) current_path_ = step.entry.path = *path;
   }
-  current_path_ = step.entry.path;
-  ++files_[current_path_].steps;
+  ++files_[step.entry.path].steps;
   SequenceEntry entry;
   entry.kind = Kind::begin;
   entry.step = current_step_;
@@ -232,7 +235,7 @@ bool StreamRoot::file_is_ready(Step& step) {
   File& file = files_[step.entry.path];
   if (file.cutting) return false;
   if (file.begun) return true;
-  if (file.beginning || ledger_busy_) return false;
+  if (file.beginning || ledger_busy_ || finishes_files()) return false;
   file.beginning = true;
   const std::int64_t number = step.entry.step;
   const std::string path = step.entry.path;
@@ -242,19 +245,20 @@ bool StreamRoot::file_is_ready(Step& step) {
     if (chunk.step != number) continue;
     for (const RecordEntry& record : chunk.records) expected += record.length;
   }
-  auto start = std::make_shared<Bytes>(0);
+  auto start = std::make_shared<Begun>();
   run_on_ledger(
       [path, lead, expected, start](Ledger& ledger) -> Status {
-        Result<Bytes> begun = ledger.begin_file(path, lead, expected);
+        Result<Begun> begun = ledger.begin_file(path, lead, expected);
         TR_TRY(begun.status());
-        *start = *begun;
+        *start = std::move(*begun);
         return {};
       },
       [this, number, path, start](const Status& status) {
         File& begun = files_[path];
         begun.beginning = false;
         begun.begun = status.is_ok();
-        begun.end = begun.committed = *start;
+        begun.end = begun.committed = start->end;
+        begun.written_to = start->path;
         // It may have failed meanwhile for another reason, and be forgotten.
         const auto first = steps_.find(number);
         if (first == steps_.end()) return;
@@ -289,7 +293,7 @@ bool StreamRoot::place() {
     }
     Packer out;
     out.put(Message::place).put(opening_.stream).put(next->chunk);
-    out.put(static_cast<std::uint8_t>(drop ? 0 : 1)).put(offset).put_text(step.entry.path);
+    out.put(static_cast<std::uint8_t>(drop ? 0 : 1)).put(offset).put_text(file.written_to);
     context_.send_to_server(chunk.owner, out);
     chunks_.erase(next->chunk);
     scan_.take(drop);
@@ -329,6 +333,9 @@ bool StreamRoot::commit() {
   const std::int64_t number = steps_.begin()->first;
   Step& step = steps_.begin()->second;
   warn_if_late(number, step);
+  // Whoever continues behind a step looks at no file before that step's: all of them must be complete before
+  // the step can count as durable, or as failed.
+  if (finishes_files()) return false;
   switch (step.state) {
     case Step::State::settled:
       if (!step.status.is_ok() || !step.has_writes)
@@ -349,7 +356,7 @@ void StreamRoot::start_sync(std::int64_t number, Step& step) {
   step.state = Step::State::syncing;
   step.syncs = static_cast<int>(step.writers.size());
   Packer out;
-  out.put(Message::sync).put(opening_.stream).put(number).put_text(step.entry.path);
+  out.put(Message::sync).put(opening_.stream).put(number).put_text(files_[step.entry.path].written_to);
   for (const int server : step.writers) context_.send_to_server(server, out);
 }
 
@@ -411,23 +418,50 @@ void StreamRoot::decide(std::int64_t number, Step& step) {
   send_verdict(VerdictKind::durable, number, status);
 }
 
+/// Whether no step can come to the file any more, and none in it waits for its verdict.
+bool StreamRoot::is_complete(const std::string& path, const File& file) const {
+  return file.steps == 0 && (is_closing() || path != current_path_);
+}
+
+/// Whether a file is being finished, or is to be.
+bool StreamRoot::finishes_files() const {
+  if (finishing_) return true;
+  return std::any_of(files_.begin(), files_.end(), [this](const auto& file) {
+    return (file.second.begun || file.second.left_open) && is_complete(file.first, file.second);
+  });
+}
+
 bool StreamRoot::finish_files() {
   if (ledger_busy_ || finished_) return false;
-  const bool closing = closed_ == homes_ && steps_.empty();
   for (auto file = files_.begin(); file != files_.end(); ++file) {
-    if (file->second.steps > 0 || (!closing && file->first == current_path_)) continue;
+    if (!is_complete(file->first, file->second)) continue;
     const std::string path = file->first;
     const bool begun = file->second.begun;
+    const bool left_open = file->second.left_open;
     files_.erase(file);
-    if (!begun) return true;
+    if (!begun && !left_open) return true;
+    finishing_ = true;
     run_on_ledger([path](Ledger& ledger) { return ledger.finish_file(path); },
-                  [this](const Status& status) { finish_status_ = first_cause(finish_status_, status); });
+                  [this, begun](const Status& status) {
+                    finishing_ = false;
+                    finish_status_ = first_cause(finish_status_, status);
+                    if (status.is_ok()) return;
+                    // The stream's end tells it, and a run that is killed never comes there.
+                    log(LogLevel::error, status.in(stream_name(opening_)).text());
+                    if (!begun) break_stream(status);
+                  });
     return true;
   }
-  if (!closing) return false;
+  if (!is_closing()) return false;
   finished_ = true;
   send_verdict(VerdictKind::finished, -1, finish_status_);
   return true;
+}
+
+/// What the stream is to go on from is not as it was left: nothing can follow it.
+void StreamRoot::break_stream(const Status& why) {
+  broken_ = why;
+  for (auto& [number, step] : steps_) step.status = first_cause(step.status, why.at({number, -1, -1}));
 }
 
 void StreamRoot::warn_if_late(std::int64_t, Step& step) {

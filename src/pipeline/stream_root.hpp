@@ -60,11 +60,13 @@ class StreamRoot {
   struct File {
     bool begun = false;
     bool beginning = false;
-    bool cutting = false;  // nothing is placed meanwhile
-    Bytes end = 0;         // behind the last step that was not dropped
-    Bytes committed = 0;   // behind the last step in the index
-    int steps = 0;         // without a verdict yet
-    Status broken;         // why nothing may be written into it any more
+    bool left_open = false;  // by the run that this one continues: to be finished, begun or not
+    std::string written_to;  // where writers put its bytes; once begun
+    bool cutting = false;    // nothing is placed meanwhile
+    Bytes end = 0;           // behind the last step that was not dropped
+    Bytes committed = 0;     // behind the last step in the index
+    int steps = 0;           // without a verdict yet
+    Status broken;           // why nothing may be written into it any more
   };
 
   void begin_step(const comm::Descriptor& descriptor, std::vector<SequenceEntry>& fresh);
@@ -80,6 +82,10 @@ class StreamRoot {
   void take_back(std::int64_t number, const std::string& path, const Status& why);
   void decide(std::int64_t number, Step& step);
   bool finish_files();
+  [[nodiscard]] bool is_closing() const { return closed_ == homes_ && steps_.empty(); }
+  [[nodiscard]] bool is_complete(const std::string& path, const File& file) const;
+  [[nodiscard]] bool finishes_files() const;
+  void break_stream(const Status& why);
   void run_on_ledger(std::function<Status(Ledger&)> task, std::function<void(const Status&)> done);
   void warn_if_late(std::int64_t number, Step& step);
   void send_verdict(VerdictKind kind, std::int64_t step, const Status& status);
@@ -109,6 +115,7 @@ class StreamRoot {
   std::string current_path_;
   std::deque<Status> unreported_;  // failures that no accepted verdict has carried yet
   bool ledger_busy_ = false;
+  bool finishing_ = false;  // a file, on the ledger
   int closed_ = 0;
   bool finished_ = false;
   Status finish_status_;

@@ -45,6 +45,7 @@ void StreamServer::on_place(Unpacker& in) {
     done({});
     return;
   }
+  written_.insert(path);
   auto spent = std::make_shared<Spent>();
   auto records = std::make_shared<std::vector<std::shared_ptr<Encoded>>>(std::move(chunk.records));
   context_.workers.submit_io(
@@ -106,7 +107,11 @@ void StreamServer::on_sync(Unpacker& in) {
 }
 
 void StreamServer::on_verdict(VerdictKind kind, std::int64_t step, const Status& status) {
-  if (kind == VerdictKind::finished) finished_ = true;
+  if (kind == VerdictKind::finished) {
+    finished_ = true;
+    // A later stream may find another file under the name.
+    for (const std::string& path : written_) context_.files.forget(path);
+  }
   if (kind == VerdictKind::durable) {
     context_.news = true;
     if (const auto found = steps_.find(step); found != steps_.end()) {

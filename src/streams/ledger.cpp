@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <ctime>
 #include <filesystem>
 #include <map>
@@ -16,11 +17,13 @@
 #include "streams/index.hpp"
 #include "streams/manifest.hpp"
 #include "streams/parse.hpp"
+#include "streams/resume.hpp"
 
 namespace tailrace::streams {
 
 namespace {
 
+using pipeline::Begun;
 using pipeline::Opening;
 using pipeline::StepEntry;
 
@@ -36,8 +39,9 @@ void run_hook(const std::string& command, const std::string& path) {
 
 class FileLedger final : public pipeline::Ledger {
  public:
-  FileLedger(const Opening& opening, StreamRequest request, Uuid run, std::shared_ptr<storage::Target> target)
-      : request_(std::move(request)), target_(std::move(target)) {
+  FileLedger(const Opening& opening, StreamRequest request, Uuid run, std::optional<Resuming> resuming,
+             std::shared_ptr<storage::Target> target)
+      : request_(std::move(request)), resuming_(std::move(resuming)), target_(std::move(target)) {
     header_.run = run;
     header_.format = opening.definition.format;
     header_.base = opening.definition.base;
@@ -49,10 +53,16 @@ class FileLedger final : public pipeline::Ledger {
   }
 
   Result<std::string> path_of(std::int64_t lead) override {
+    if (resuming_ && resuming_->has_passed(lead)) {
+      return Status(Code::order, cat("the stream continues behind lead ", *resuming_->position.lead,
+                                     " s; the step at lead ", lead, " s cannot follow"));
+    }
     return request_.pattern.expand(lead, request_.context());
   }
 
-  Result<Bytes> begin_file(const std::string& path, std::int64_t lead, Bytes expected) override {
+  [[nodiscard]] std::string left_open() const override { return resuming_ ? resuming_->path : ""; }
+
+  Result<Begun> begin_file(const std::string& path, std::int64_t lead, Bytes expected) override {
     if (finished_.count(path) != 0) {
       return Status(Code::state, cat("the step at lead ", lead, " s belongs to ", path,
                                      ", which was complete when a later step went to another file"));
@@ -63,11 +73,13 @@ class FileLedger final : public pipeline::Ledger {
     TR_TRY(wait_for_space(path, expected));
     Result<std::shared_ptr<void>> lock = target_->lock(lock_path(path));
     TR_TRY(lock.status());
-    Result<IndexWriter> index = open_index(path, lead);
-    TR_TRY(index.status());
-    const Bytes start = index->data_end();
-    open_.emplace(path, OpenFile{std::move(*lock), std::move(*index)});
-    return start;
+    TR_TRY(end_replacing(*target_, path));
+    Result<OpenFile> file = path == left_open() ? go_on_with(path) : open_file(path, lead);
+    TR_TRY(file.status());
+    file->lock = std::move(*lock);
+    const Begun begun{file->index.data_end(), file->again ? again_path(path) : path};
+    open_.emplace(path, std::move(*file));
+    return begun;
   }
 
   Status commit(const StepEntry& entry) override {
@@ -87,9 +99,13 @@ class FileLedger final : public pipeline::Ledger {
   }
 
   Status cut(const std::string& path, Bytes size) override {
-    // Never what the index still tells.
-    if (const auto found = open_.find(path); found != open_.end()) TR_TRY(found->second.index.lost());
-    Result<std::unique_ptr<storage::File>> file = target_->open(path, storage::OpenMode::existing);
+    std::string written_to = path;
+    if (const auto found = open_.find(path); found != open_.end()) {
+      // Never what the index still tells.
+      TR_TRY(found->second.index.lost());
+      if (found->second.again) written_to = again_path(path);
+    }
+    Result<std::unique_ptr<storage::File>> file = target_->open(written_to, storage::OpenMode::existing);
     TR_TRY(file.status());
     TR_TRY((*file)->truncate(size));
     return (*file)->close();
@@ -97,58 +113,91 @@ class FileLedger final : public pipeline::Ledger {
 
   Status finish_file(const std::string& path) override {
     const auto found = open_.find(path);
-    if (found == open_.end()) return {};
+    if (found == open_.end()) {
+      return path == left_open() && finished_.insert(path).second ? finish_left_open(path) : Status();
+    }
     OpenFile file = std::move(found->second);
     open_.erase(found);
     finished_.insert(path);
-    if (file.index.steps() == 0) return remove_empty(path, file);
-    TR_TRY(file.index.append_closed());
-    TR_TRY(file.index.sync());
-    TR_TRY(file.index.close());
-    const bool wants_manifest = request_.options.manifest.value_or(request_.pattern.depends_on_lead());
-    if (wants_manifest) TR_TRY(append_to_manifest(path));
-    if (!request_.options.ready_suffix.empty()) {
-      TR_TRY(create_ready_marker(*target_, path, request_.options.ready_suffix));
-    }
-    if (!request_.options.hook.empty()) run_hook(request_.options.hook, path);
-    return {};
+    return finish(path, file);
   }
 
  private:
   struct OpenFile {
     std::shared_ptr<void> lock;
     IndexWriter index;
+    bool again = false;  // of the second pair
   };
 
+  [[nodiscard]] bool goes_on_with_others() const { return request_.options.existing == Existing::resume; }
+
+  // ---- beginning
+
   /// Data file and index, empty or continued; the directory entries are durable.
-  Result<IndexWriter> open_index(const std::string& path, std::int64_t lead) {
+  Result<OpenFile> open_file(const std::string& path, std::int64_t lead) {
     Result<bool> exists = target_->exists(path);
     TR_TRY(exists.status());
     Result<bool> indexed = target_->exists(index_path(path));
     TR_TRY(indexed.status());
+    if (resuming_ && *indexed) {
+      const Result<IndexContents> found = load_index(*target_, index_path(path));
+      if (found.status().code() == Code::io) return found.status();
+      const bool own = found.is_ok() && found->header.run == header_.run;
+      if (own && found->closed && *exists) return opened(begin_again(*target_, path, header_), true);
+      if (own) return begin_anew(path);
+    }
     if (*exists && request_.options.existing == Existing::fail) {
-      return Status(Code::state, cat(path,
-                                     " exists already (existing=fail): remove it, or say existing=replace or "
-                                     "existing=continue"));
+      Result<bool> left_behind = is_left_behind(path, *indexed);
+      TR_TRY(left_behind.status());
+      if (!*left_behind) {
+        return Status(Code::state, cat(path,
+                                       " exists already (existing=fail): remove it, or say existing=replace "
+                                       "or existing=continue"));
+      }
     }
     // Data without an index was never committed: a crash between the two creations leaves it.
-    if (*indexed && request_.options.existing == Existing::resume) return continue_index(path, lead);
+    if (*indexed && goes_on_with_others()) return opened(continue_index(path, lead), false);
+    return begin_anew(path);
+  }
+
+  static Result<OpenFile> opened(Result<IndexWriter> index, bool again) {
+    TR_TRY(index.status());
+    return OpenFile{nullptr, std::move(*index), again};
+  }
+
+  /// The run that this one continues may have been killed between the creations of data and index.
+  Result<bool> is_left_behind(const std::string& path, bool indexed) {
+    if (!resuming_ || indexed) return false;
+    Result<std::unique_ptr<storage::File>> file = target_->open(path, storage::OpenMode::read);
+    TR_TRY(file.status());
+    const Result<Bytes> size = (*file)->size();
+    TR_TRY(size.status());
+    return *size == 0;
+  }
+
+  Result<OpenFile> begin_anew(const std::string& path) {
     if (!request_.options.ready_suffix.empty()) {
       TR_TRY(remove_ready_marker(*target_, path, request_.options.ready_suffix));
     }
+    TR_TRY(discard_again(*target_, path));
     TR_TRY(remove_index(*target_, path));
     Result<std::unique_ptr<storage::File>> data = target_->open(path, storage::OpenMode::create);
     TR_TRY(data.status());
     TR_TRY((*data)->close());
     TR_TRY(target_->sync_directory_of(path));
-    return IndexWriter::create(*target_, index_path(path), header_);
+    return opened(IndexWriter::create(*target_, index_path(path), header_), false);
   }
 
+  /// existing=continue: the file of an earlier run, or of this one where a stream comes back to it.
   Result<IndexWriter> continue_index(const std::string& path, std::int64_t lead) {
     if (!request_.options.ready_suffix.empty()) {
       TR_TRY(remove_ready_marker(*target_, path, request_.options.ready_suffix));
     }
-    Result<Recovered> recovered = recover(*target_, path);
+    TR_TRY(discard_again(*target_, path));
+    Reopen reopen;
+    // Behind a checkpoint's position it is the run that was killed that has put them.
+    if (resuming_) reopen.through_lead = lead - 1;
+    Result<Recovered> recovered = recover(*target_, path, reopen);
     TR_TRY(recovered.status());
     const auto& steps = recovered->contents.steps;
     if (!steps.empty() && steps.back().lead >= lead) {
@@ -156,7 +205,153 @@ class FileLedger final : public pipeline::Ledger {
                     cat(path, " goes up to lead ", steps.back().lead, " s already; the step at lead ", lead,
                         " s cannot follow (existing=replace begins anew)"));
     }
+    TR_TRY(make_index_durable(*target_, path));
     return IndexWriter::open_existing(*target_, index_path(path));
+  }
+
+  // ---- going on with the file of the last step that the checkpoint knows
+
+  /// The index of that file, which must fit to the stream; none if no step ever came to it.
+  Result<std::optional<IndexContents>> load_left_open(const std::string& path) {
+    const Result<bool> indexed = target_->exists(index_path(path));
+    TR_TRY(indexed.status());
+    if (!*indexed) {
+      TR_TRY(check_has_step(path, {}, *resuming_));
+      return std::optional<IndexContents>();
+    }
+    Result<IndexContents> contents = load_index(*target_, index_path(path));
+    TR_TRY(contents.status());
+    // A stream that is closed at once may have no fields: then it has nothing to put either.
+    if (header_.fields.empty()) header_.fields = contents->header.fields;
+    TR_TRY(check_same_stream(path, contents->header, header_, goes_on_with_others()));
+    TR_TRY(check_has_step(path, *contents, *resuming_));
+    TR_TRY(check_has_data(*target_, path, *contents, *resuming_));
+    return std::optional<IndexContents>(std::move(*contents));
+  }
+
+  Result<OpenFile> go_on_with(const std::string& path) {
+    Result<std::optional<IndexContents>> contents = load_left_open(path);
+    TR_TRY(contents.status());
+    if (!contents->has_value()) return begin_anew(path);
+    if (!(*contents)->closed) return cut_back(path);
+    const std::int64_t lead = *resuming_->position.lead;
+    const std::size_t steps = steps_up_to(**contents, lead);
+    Result<std::optional<IndexWriter>> adopted =
+        adopt_again(*target_, path, (*contents)->header, lead, steps);
+    TR_TRY(adopted.status());
+    if (adopted->has_value()) return opened(std::move(**adopted), true);
+    return opened(copy_again(*target_, path, **contents, steps), true);
+  }
+
+  Result<OpenFile> cut_back(const std::string& path) {
+    TR_TRY(discard_again(*target_, path));
+    Reopen reopen;
+    reopen.through_lead = resuming_->position.lead;
+    TR_TRY(recover(*target_, path, reopen).status());
+    TR_TRY(make_index_durable(*target_, path));
+    return opened(IndexWriter::open_existing(*target_, index_path(path)), false);
+  }
+
+  /// No step comes to that file any more: whatever the run that was killed had not done yet is done.
+  Status finish_left_open(const std::string& path) {
+    const std::string parent = std::filesystem::path(path).parent_path().string();
+    if (!parent.empty()) TR_TRY(target_->make_directories(parent));
+    Result<std::shared_ptr<void>> lock = target_->lock(lock_path(path));
+    TR_TRY(lock.status());
+    TR_TRY(end_replacing(*target_, path));
+    Result<bool> taken = was_taken_away(path);
+    TR_TRY(taken.status());
+    if (*taken) return {};
+    Result<std::optional<IndexContents>> contents = load_left_open(path);
+    TR_TRY(contents.status());
+    if (!contents->has_value()) return {};
+    if (!(*contents)->closed) {
+      Result<OpenFile> file = cut_back(path);
+      TR_TRY(file.status());
+      return finish(path, *file);
+    }
+    const std::int64_t lead = *resuming_->position.lead;
+    Result<std::optional<IndexWriter>> adopted =
+        adopt_again(*target_, path, (*contents)->header, lead, steps_up_to(**contents, lead));
+    TR_TRY(adopted.status());
+    if (adopted->has_value()) {
+      OpenFile file{nullptr, std::move(**adopted), true};
+      return finish(path, file);
+    }
+    TR_TRY(discard_again(*target_, path));
+    TR_TRY(make_index_durable(*target_, path));
+    return publish_what_lacks(path);
+  }
+
+  /// Whoever waits for finished files may move them, with their index or without: the manifest knows that
+  /// they were whole.
+  Result<bool> was_taken_away(const std::string& path) {
+    Result<bool> exists = target_->exists(path);
+    TR_TRY(exists.status());
+    Result<bool> listed = target_->exists(manifest_path(path));
+    TR_TRY(listed.status());
+    if (*exists || !*listed || !resuming_->needs) return false;
+    Result<std::vector<ManifestEntry>> manifest = read_manifest(*target_, manifest_path(path));
+    TR_TRY(manifest.status());
+    IndexContents empty;
+    const std::string name = manifest_entry(path, empty).path;
+    return std::any_of(manifest->begin(), manifest->end(), [&](const ManifestEntry& entry) {
+      return entry.path == name && entry.run == header_.run &&
+             std::count(entry.leads.begin(), entry.leads.end(), *resuming_->needs) != 0;
+    });
+  }
+
+  // ---- finishing
+
+  Status finish(const std::string& path, OpenFile& file) {
+    if (file.index.steps() == 0) return remove_empty(path, file);
+    TR_TRY(file.index.append_closed());
+    TR_TRY(file.index.sync());
+    TR_TRY(file.index.close());
+    if (file.again) return put_in_place(path);
+    if (wants_manifest()) TR_TRY(append_to_manifest(path, false).status());
+    if (!request_.options.ready_suffix.empty()) {
+      TR_TRY(create_ready_marker(*target_, path, request_.options.ready_suffix));
+    }
+    if (!request_.options.hook.empty()) run_hook(request_.options.hook, path);
+    return {};
+  }
+
+  /// Equal bytes are the rule: then the published file stays, and so does what waits for it.
+  Status put_in_place(const std::string& path) {
+    Result<bool> same = again_is_same(*target_, path);
+    TR_TRY(same.status());
+    if (*same)
+      TR_TRY(discard_again(*target_, path));
+    else
+      TR_TRY(replace_by_again(*target_, path));
+    return publish_what_lacks(path);
+  }
+
+  /// A file that is whole: line, marker and hook where the run that was killed had not come to them.
+  Status publish_what_lacks(const std::string& path) {
+    bool told = false;
+    bool news = false;
+    if (wants_manifest()) {
+      Result<bool> added = append_to_manifest(path, true);
+      TR_TRY(added.status());
+      told = true;
+      news = *added;
+    }
+    if (const std::string& suffix = request_.options.ready_suffix; !suffix.empty()) {
+      Result<bool> marked = target_->exists(path + suffix);
+      TR_TRY(marked.status());
+      TR_TRY(create_ready_marker(*target_, path, suffix));
+      told = true;
+      news = news || !*marked;
+    }
+    // Where nothing tells whether it has run, once more does less harm than never.
+    if (!request_.options.hook.empty() && (news || !told)) run_hook(request_.options.hook, path);
+    return {};
+  }
+
+  [[nodiscard]] bool wants_manifest() const {
+    return request_.options.manifest.value_or(request_.pattern.depends_on_lead());
   }
 
   Status wait_for_space(const std::string& path, Bytes expected) {
@@ -174,9 +369,11 @@ class FileLedger final : public pipeline::Ledger {
     }
   }
 
-  Status append_to_manifest(const std::string& path) {
+  /// `once`: only if the manifest's last line about the file does not say the same. True if it has a new
+  /// line.
+  Result<bool> append_to_manifest(const std::string& path, bool once) {
     Result<Manifest> manifest = Manifest::open(*target_, manifest_path(path));
-    if (manifest.status().code() == Code::unsupported && !request_.options.manifest) return {};
+    if (manifest.status().code() == Code::unsupported && !request_.options.manifest) return false;
     TR_TRY(manifest.status());
     Result<IndexContents> contents = load_index(*target_, index_path(path));
     TR_TRY(contents.status());
@@ -184,40 +381,83 @@ class FileLedger final : public pipeline::Ledger {
     Result<std::string> digest = digest_file(*target_, path);
     TR_TRY(digest.status());
     entry.digest = *digest;
-    return manifest->append(entry);
+    if (once) return manifest->ensure(entry);
+    TR_TRY(manifest->append(entry));
+    return true;
   }
 
   Status remove_empty(const std::string& path, OpenFile& file) {
     TR_TRY(file.index.close());
+    // What was published stays.
+    if (file.again) return discard_again(*target_, path);
     TR_TRY(remove_index(*target_, path));
     TR_TRY(target_->remove(path));
     return target_->sync_directory_of(path);
   }
 
   StreamRequest request_;
+  std::optional<Resuming> resuming_;
   std::shared_ptr<storage::Target> target_;
   IndexHeader header_;
   std::map<std::string, OpenFile> open_;
   std::set<std::string> finished_;
 };
 
+/// The file to look at, and what must be in it.
+Result<Resuming> resuming_from(Position position, const StreamRequest& request) {
+  Resuming resuming;
+  resuming.position = std::move(position);
+  const Position& from = resuming.position;
+  if (!from.lead) return resuming;
+  Result<std::string> path = request.pattern.expand(*from.lead, request.context());
+  // A lead that has no name failed its step, and there is no file of it.
+  if (!path.is_ok()) return resuming;
+  resuming.path = *path;
+  if (!from.put_lead) return resuming;
+  const bool lost = std::any_of(from.failed.begin(), from.failed.end(),
+                                [&](const FailedStep& step) { return step.lead == *from.put_lead; });
+  Result<std::string> put_path = request.pattern.expand(*from.put_lead, request.context());
+  if (!lost && put_path.is_ok() && *put_path == *path) resuming.needs = from.put_lead;
+  return resuming;
+}
+
+/// The text up to the next line's end, which is passed.
+std::string_view take_line(std::string_view& text) {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
+}
+
 }  // namespace
 
-std::string pack_ledger(const std::string& pattern, const std::string& options, const Uuid& run) {
-  return cat(pattern, "\n", run.text(), "\n", options);
+std::string pack_ledger(const std::string& pattern, const std::string& options, const Uuid& run,
+                        const std::optional<Position>& resume) {
+  const ByteVector position = resume ? resume->pack() : ByteVector();
+  return cat(pattern, "\n", run.text(), "\n", position.size(), "\n",
+             std::string_view(reinterpret_cast<const char*>(position.data()), position.size()), options);
 }
 
 Result<std::unique_ptr<pipeline::Ledger>> make_ledger(const pipeline::Opening& opening,
                                                       std::shared_ptr<storage::Target> target) {
-  const std::string& text = opening.ledger;
-  const std::size_t first = text.find('\n');
-  const std::size_t second = text.find('\n', first + 1);
-  Result<Uuid> run = Uuid::parse(std::string_view(text).substr(first + 1, second - first - 1));
+  std::string_view text = opening.ledger;
+  const std::string_view pattern = take_line(text);
+  Result<Uuid> run = Uuid::parse(take_line(text));
   TR_TRY(run.status());
-  Result<StreamRequest> request = parse_stream(text.substr(0, first), text.substr(second + 1));
+  const std::size_t length = std::stoul(std::string(take_line(text)));
+  const std::string_view packed = text.substr(0, length);
+  Result<StreamRequest> request = parse_stream(pattern, text.substr(length));
   TR_TRY(request.status());
-  return std::unique_ptr<pipeline::Ledger>(
-      std::make_unique<FileLedger>(opening, std::move(*request), *run, std::move(target)));
+  std::optional<Resuming> resuming;
+  if (length > 0) {
+    Result<Position> position = Position::unpack(std::as_bytes(std::span(packed)));
+    TR_TRY(position.status());
+    Result<Resuming> from = resuming_from(std::move(*position), *request);
+    TR_TRY(from.status());
+    resuming = std::move(*from);
+  }
+  return std::unique_ptr<pipeline::Ledger>(std::make_unique<FileLedger>(
+      opening, std::move(*request), *run, std::move(resuming), std::move(target)));
 }
 
 }  // namespace tailrace::streams

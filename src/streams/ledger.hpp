@@ -2,16 +2,20 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "base/uuid.hpp"
 #include "pipeline/ledger.hpp"
 #include "pipeline/messages.hpp"
 #include "storage/target.hpp"
+#include "streams/resume.hpp"
 
 namespace tailrace::streams {
 
-/// What Opening::ledger holds: the pattern and the options as the user wrote them, and the run.
-std::string pack_ledger(const std::string& pattern, const std::string& options, const Uuid& run);
+/// What Opening::ledger holds: the pattern and the options as the user wrote them, the run, and where it
+/// continues.
+std::string pack_ledger(const std::string& pattern, const std::string& options, const Uuid& run,
+                        const std::optional<Position>& resume = {});
 
 /// The files of a stream: each with its index and lock, and for streams that roll over a manifest, ready
 /// markers and a hook.

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "streams/ledger.hpp"
 
@@ -32,7 +33,8 @@ std::string shape_text(const std::vector<Index>& shape) {
 }  // namespace
 
 Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const std::string& pattern,
-                                               const std::string& options) {
+                                               const std::string& options,
+                                               const std::optional<Position>& resume) {
   std::unique_ptr<Stream> stream;
   const Status mine = guarded([&]() -> Status {
     Result<StreamRequest> request = parse_stream(pattern, options);
@@ -45,11 +47,30 @@ Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const 
     return {};
   });
   const std::string call = cat("tr_stream_create(\"", pattern, "\", \"", options, "\")");
-  const comm::Verdict verdict = session.agree({mine.in(call), call, {}});
+  comm::Vote vote{mine.in(call), call, {}};
+  if (resume) vote.call += cat(" continuing from ", text_of(*resume), " of run ", resume->run.text());
+  if (session.rank() == 0) {
+    Packer run;
+    run.put(resume ? resume->run : Uuid::random());
+    vote.contribution = run.take();
+  }
+  const comm::Verdict verdict = session.agree(std::move(vote));
   TR_TRY(verdict.status);
+  stream->run_ = Unpacker(verdict.contributions[0]).get<Uuid>();
+  if (resume) stream->continue_from(*resume);
   session.add_stream(stream->client_);
   stream->client_.on_wanted([raw = stream.get()] { raw->open(); });
   return stream;
+}
+
+void Stream::continue_from(const Position& position) {
+  continues_ = true;
+  from_ = position;
+  last_lead_ = position.lead;
+  last_put_lead_ = position.put_lead;
+  if (position.lead) client_.continue_behind(*position.lead);
+  if (session_.rank() == 0)
+    log(LogLevel::info, cat("stream ", name(), " continues from ", text_of(position)));
 }
 
 Stream::~Stream() {
@@ -180,7 +201,11 @@ void Stream::open() {
   opening.definition = request_.definition;
   opening.policy.wait_for_space_seconds = request_.options.full_wait_seconds.value_or(0);
   opening.policy.deadline_seconds = request_.options.deadline_seconds.value_or(0);
-  if (session_.rank() == 0) opening.ledger = pack_ledger(name(), options_, Uuid::random());
+  opening.previous_lead = from_.lead.value_or(0);
+  if (session_.rank() == 0) {
+    opening.ledger =
+        pack_ledger(name(), options_, run_, continues_ ? std::optional<Position>(from_) : std::nullopt);
+  }
   std::vector<pipeline::StreamClient::Field> fields;
   for (const Field& field : fields_) {
     fields.push_back({&field.definition, &field.layout->layout, field.layout->id, field.layout->in_parts});
@@ -203,6 +228,7 @@ void Stream::begin(std::int64_t lead) {
   if (!client_.begin(lead)) return;
   if (!client_.is_open()) open();
   put_.clear();
+  has_put_ = false;
   tell({client_.descriptor(Descriptor::Kind::begin), {}});
   session_.pump();
   counters().blocked += session_.transport().now() - entered;
@@ -285,6 +311,7 @@ Status Stream::capture(Field& field, int number, const std::byte* data,
     key.interval_start = std::max<std::int64_t>(0, lead - statistic.duration_seconds);
   }
   TR_TRY(codec_->check_lead(key));
+  has_put_ = has_put_ || field.definition.elements() > 0;
   if (field.count == 0 && session_.rank() != client_.reference()) return {};
   const std::int64_t begin = session_.transport().now();
   std::int64_t waited = 0;
@@ -313,6 +340,9 @@ Status Stream::end() {
   if (!client_.out_of_step()) ++counters().steps;
   const pipeline::Told ending = client_.end(counters());
   if (client_.out_of_step()) return *client_.out_of_step();
+  leads_.push_back(client_.lead());
+  last_lead_ = std::max(last_lead_.value_or(client_.lead()), client_.lead());
+  if (has_put_ && client_.lead() == last_lead_) last_put_lead_ = last_lead_;
   tell(ending);
   const std::int64_t told = session_.transport().now();
   session_.wait([&] { return client_.end_is_known(); },
@@ -340,6 +370,33 @@ Status Stream::wait(bool durable) {
   return client_.wait_verdict(durable);
 }
 
+// ---- where it stands
+// ----------------------------------------------------------------------------------------------------------
+
+Position Stream::position() const {
+  Position position;
+  position.pattern = name();
+  position.run = run_;
+  position.steps = from_.steps + static_cast<std::int64_t>(leads_.size());
+  position.lead = last_lead_;
+  position.put_lead = last_put_lead_;
+  return with_failures(std::move(position));
+}
+
+bool Stream::is_settled_through(const Position& position) const {
+  return client_.durable_through() >= position.steps - from_.steps - 1;
+}
+
+Position Stream::with_failures(Position position) const {
+  position.failed = from_.failed;
+  const std::int64_t here = position.steps - from_.steps;
+  for (const auto& [step, status] : client_.failures()) {
+    if (step >= here || step >= static_cast<std::int64_t>(leads_.size())) break;
+    position.failed.push_back({from_.steps + step, leads_[static_cast<std::size_t>(step)], status.text()});
+  }
+  return position;
+}
+
 Status Stream::close() {
   const std::int64_t entered = session_.transport().now();
   const std::string call = cat("tr_stream_close(\"", name(), "\")");
@@ -352,6 +409,11 @@ Status Stream::close() {
     // What a rank did wrong since its last step would otherwise be known to it alone.
     const comm::Verdict verdict = session_.agree({client_.closing_vote().in(call), call, {}});
     if (misuse.is_ok()) misuse = verdict.status;
+    // The last file of the run that this one continues may lack its end, and no step comes to it any more.
+    if (continues_ && client_.steps() == 0 && !client_.out_of_step()) {
+      if (!client_.is_open()) open();
+      client_.finish_without_steps();
+    }
     if (client_.must_finish() && !client_.out_of_step()) {
       tell({client_.descriptor(Descriptor::Kind::close), {}});
     }

@@ -11,6 +11,7 @@
 #include "layout/memory.hpp"
 #include "session/session.hpp"
 #include "streams/parse.hpp"
+#include "streams/resume.hpp"
 
 namespace tailrace::streams {
 
@@ -35,8 +36,11 @@ struct ArrayShape {
 /// of each call.
 class Stream final {
  public:
+  /// With `resume` the stream goes on behind that position: its next step has a greater lead, and the files
+  /// end up with the bytes that they would have if the run had never stopped there.
   static Result<std::unique_ptr<Stream>> create(session::Session& session, const std::string& pattern,
-                                                const std::string& options);
+                                                const std::string& options,
+                                                const std::optional<Position>& resume = {});
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
@@ -50,6 +54,15 @@ class Stream final {
   /// Keeps an error for end(), as those of begin() and put() are.
   void latch(const Status& status) { client_.latch(status); }
   [[nodiscard]] const std::string& name() const { return client_.name(); }
+
+  /// Local. Where the stream stands: behind the last step that was ended. The same on every rank, but for
+  /// put_lead where a rank leaves out puts of fields that it owns nothing of, and for failures that it has
+  /// not heard of.
+  [[nodiscard]] Position position() const;
+  /// Local. Whether this rank has heard that each step up to `position` is durable, or that it failed.
+  [[nodiscard]] bool is_settled_through(const Position& position) const;
+  /// Local. `position` with all failures up to there that this rank has heard of by now.
+  [[nodiscard]] Position with_failures(Position position) const;
 
  private:
   struct Field {
@@ -71,6 +84,7 @@ class Stream final {
                        const std::string& options, const ByteVector& vertical, Field& out);
   void add_field(const std::string& name, Field field);
   void open();
+  void continue_from(const Position& position);
   Result<std::shared_ptr<const layout::MemoryMap>> map_of(Field& field, const ArrayShape* shape);
   Status capture(Field& field, int number, const std::byte* data,
                  const std::shared_ptr<const layout::MemoryMap>& map, bool may_lend);
@@ -85,6 +99,13 @@ class Stream final {
   std::vector<Field> fields_;
   std::map<std::string, int> numbers_;
   std::set<int> put_;  // fields put in this step
+  Uuid run_;           // the same on all ranks
+  Position from_;      // where the stream continues; without steps: at the beginning
+  bool continues_ = false;
+  bool has_put_ = false;             // something in this step
+  std::vector<std::int64_t> leads_;  // of the steps that were ended, by their numbers
+  std::optional<std::int64_t> last_lead_;
+  std::optional<std::int64_t> last_put_lead_;
 };
 
 }  // namespace tailrace::streams

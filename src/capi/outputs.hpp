@@ -5,11 +5,13 @@
 
 namespace tailrace::capi {
 
-/// The session's streams, as a checkpoint sees them.
+/// The session's streams, as a checkpoint sees them: those that are open, and those that a checkpoint has
+/// told of and that the program has not created yet.
 class SessionOutputs final : public checkpoint::Outputs {
  public:
   [[nodiscard]] ByteVector positions() const override;
   [[nodiscard]] bool are_settled(const ByteVector& positions) const override;
+  [[nodiscard]] ByteVector with_failures(const ByteVector& positions) const override;
   Status resume(const ByteVector& positions) override;
 };
 

@@ -253,7 +253,8 @@ void Checkpoint::start(std::unique_ptr<Saving> saving, const comm::Verdict& verd
   behind_.emplace();
   behind_->began = service_.transport().now();
   behind_->outputs = outputs_.positions();
-  saving->place(part_bytes, behind_->outputs);
+  saving->place(part_bytes);
+  saving->set_outputs(outputs_.with_failures(behind_->outputs));
   if (async) saving->capture(memory_.data());
   behind_->saving = std::move(saving);
   // The copy counts once the first rank's part is sealed: not before what the outputs hold is durable.
@@ -288,6 +289,7 @@ bool Checkpoint::advance() {
   if (behind_->stage == Stage::waiting_for_outputs) {
     if (!outputs_.are_settled(behind_->outputs)) return false;
     behind_->stage = Stage::sealing;
+    behind_->saving->set_outputs(outputs_.with_failures(behind_->outputs));
     submit([](Saving& each) { return each.seal(); });
     return true;
   }

@@ -22,6 +22,8 @@ class Outputs {
   [[nodiscard]] virtual ByteVector positions() const = 0;
   /// Whether storage holds them as far as `positions` says.
   [[nodiscard]] virtual bool are_settled(const ByteVector& positions) const = 0;
+  /// `positions`, and what of them has failed, as far as is known by now.
+  [[nodiscard]] virtual ByteVector with_failures(const ByteVector& positions) const = 0;
   /// They are to go on from there.
   virtual Status resume(const ByteVector& positions) = 0;
 };

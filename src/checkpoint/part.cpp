@@ -20,7 +20,8 @@ constexpr Bytes write_back_bytes = Bytes{32} << 20;
 class Writer {
  public:
   /// `most`: bytes that will be written at all.
-  Writer(storage::File& file, Bytes at, const std::byte* image, Bytes most, const std::atomic<bool>& cancelled)
+  Writer(storage::File& file, Bytes at, const std::byte* image, Bytes most,
+         const std::atomic<bool>& cancelled)
       : file_(file), at_(at), image_(image), cancelled_(cancelled) {
     if (image_ == nullptr) buffer_.resize(static_cast<std::size_t>(std::min(most, write_bytes)));
   }

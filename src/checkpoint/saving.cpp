@@ -21,9 +21,8 @@ void Saving::know(const SavePlan& plan) {
   part_.name(plan.id);
 }
 
-void Saving::place(const std::vector<Bytes>& part_bytes, ByteVector outputs) {
+void Saving::place(const std::vector<Bytes>& part_bytes) {
   directory_.id = plan_.id;
-  directory_.outputs = std::move(outputs);
   for (const SaveItem& item : items_) directory_.items.push_back(item.info);
   Bytes at = Header::size;
   for (const Bytes bytes : part_bytes) {

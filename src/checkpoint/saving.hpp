@@ -35,8 +35,10 @@ class Saving {
   [[nodiscard]] Bytes data_bytes() const { return part_.data_bytes(); }
   /// What the first rank has decided: path, generation and time. Part sizes do not depend on them.
   void know(const SavePlan& plan);
-  /// `part_bytes`: of every rank. `outputs`: what the first rank is to keep of the session's streams.
-  void place(const std::vector<Bytes>& part_bytes, ByteVector outputs);
+  /// `part_bytes`: of every rank.
+  void place(const std::vector<Bytes>& part_bytes);
+  /// What the first rank is to keep of the session's streams; while no seal() runs.
+  void set_outputs(ByteVector outputs) { directory_.outputs = std::move(outputs); }
   /// Copies all elements into `image`, of data_bytes(), which must live until write() is over; without it
   /// they are read from the caller's arrays then.
   void capture(std::byte* image);

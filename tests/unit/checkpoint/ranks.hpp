@@ -114,7 +114,7 @@ class Job {
       sizes.push_back(ranks.back()->part_bytes());
     }
     for (std::size_t r = 0; r < ranks.size(); ++r) {
-      ranks[r]->place(sizes, {});
+      ranks[r]->place(sizes);
       if (!captured) continue;
       images[r].resize(static_cast<std::size_t>(ranks[r]->data_bytes()));
       ranks[r]->capture(images[r].data());

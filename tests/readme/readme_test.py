@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Takes the programs and commands out of README.md and runs them as a reader would, against an installed tree.
+"""Takes the programs and commands out of README.md and docs/checkpoints.md and runs them as a reader would, against an
+installed tree.
 
 A fenced block whose first line is "```LANGUAGE NAME" is a file to write, or commands to run if LANGUAGE is sh.
 """
@@ -45,9 +46,31 @@ def check_lengths(named):
             sys.exit(f"FAILED: {name} has {len(lines)} lines")
 
 
+def run_blocks(named, here, env):
+    """Writes the files, then runs all commands in their order; what they printed."""
+    script = "set -eux\n"
+    for language, name, content in named:
+        if language == "sh":
+            script += content
+        else:
+            (here / name).write_text(content)
+    answer = run(["bash", "-c", script], cwd=here, env=env)
+    print(answer)
+    return answer
+
+
 def decoded(path):
     listing = run(["grib_get", "-p", "shortName,typeOfLevel,level,stepRange,dataDate,Ni,Nj,min,max", str(path)]).split()
     return listing[:7] + [round(float(value), 2) for value in listing[7:]]
+
+
+def check_checkpoints(here, env):
+    """The program of docs/checkpoints.md goes on where it was, on other ranks; README's commands have installed the library."""
+    env = dict(env, PKG_CONFIG_PATH=str(here / "home/tailrace/lib/pkgconfig"))
+    printed = run_blocks(blocks((SOURCE / "docs/checkpoints.md").read_text()), here, env)
+    for line in ("step 250: t is 250", "going on from step 200", "step 500: t is 500"):
+        if line not in printed.splitlines():
+            sys.exit(f"FAILED: the program of docs/checkpoints.md did not print '{line}'")
 
 
 def main():
@@ -61,15 +84,9 @@ def main():
     if sorted(set(languages)) != ["c", "cpp", "fortran", "sh"]:
         sys.exit(f"FAILED: README.md shows programs in {sorted(set(languages))}")
     check_lengths(named)
-    script = "set -eux\n"
-    for language, name, content in named:
-        if language == "sh":
-            script += content
-        else:
-            (here / name).write_text(content)
     env = dict(os.environ, HOME=str(here / "home"), PATH=f"{here / 'bin'}:{os.environ['PATH']}")
     env.pop("PKG_CONFIG_PATH", None)
-    print(run(["bash", "-c", script], cwd=here, env=env))
+    run_blocks(named, here, env)
 
     want = ["2t", "heightAboveGround", "2", "6", "20260301", "360", "181", 220.0, 268.59]
     for language, name in PROGRAMS.items():
@@ -78,8 +95,9 @@ def main():
             sys.exit(f"FAILED: {name} holds {got} instead of {want}")
         if (here / name).read_bytes() != (here / PROGRAMS["c"]).read_bytes():
             sys.exit(f"FAILED: {name} holds other bytes than {PROGRAMS['c']}")
+    check_checkpoints(here, env)
     shutil.rmtree(here)
-    print("README.md's programs compile, run, and write the same file.")
+    print("README.md's programs compile, run, and write the same file; that of docs/checkpoints.md goes on where it was.")
 
 
 main()

@@ -214,6 +214,24 @@ TEST(checkpoint_damage, parts_of_another_generation_are_noticed) {
   EXPECT_NE(copy.status().text().find("belongs to generation 2"), std::string::npos) << copy.status().text();
 }
 
+/// Until all parts are sealed nothing says that they are.
+TEST(checkpoint_crash, a_copy_is_committed_by_its_commit_record_alone) {
+  for (const Mode mode : {Mode::parallel, Mode::local}) {
+    const auto disk = storage::crash_target();
+    RankData data(0, 1);
+    data.fill(1);
+    Saving saving(*disk, {"run.0", mode, {Uuid::random(), 1}, {}, 0}, 0, 1, data.items());
+    saving.place({saving.part_bytes()});
+    ASSERT_TRUE(saving.write().is_ok());
+    EXPECT_EQ(read_header(*disk, "run.0").status().code(), Code::corrupt);
+    ASSERT_TRUE(saving.seal().is_ok());
+    EXPECT_FALSE(read_header(*disk, "run.0")->committed);
+    ASSERT_TRUE(saving.commit().is_ok());
+    EXPECT_TRUE(read_header(*disk, "run.0")->committed);
+    EXPECT_TRUE(saving.close().is_ok());
+  }
+}
+
 TEST(checkpoint_slots, what_more_ranks_have_left_is_removed) {
   const auto disk = storage::crash_target();
   {

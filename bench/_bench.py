@@ -107,8 +107,8 @@ class Launcher:
 
     def find(self, name):
         """The path of a program of this build, or None if it was left out."""
-        return next((str(path) for path in (self.build / "bench" / name, self.build / "bench/files" / name,
-                                            self.build / "bin" / name) if path.exists()), None)
+        folders = ("bench", "bench/files", "bench/checkpoint", "bin")
+        return next((str(self.build / folder / name) for folder in folders if (self.build / folder / name).exists()), None)
 
     def program(self, name):
         path = self.find(name)

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""What checkpoints cost: a float64 array in blocks over the ranks, saved and loaded in both modes, each figure a ratio to
+what memory and storage give to anybody, taken in turn with ours in the same run.
+
+  save      time blocked in an asynchronous save against one warm memcpy, a synchronous save against pwrite into as many
+            files with as many fsyncs, memory, and the time until an asynchronous save is committed
+  load      on the same ranks, half of them and twice as many, against pread of the same files into warm memory;
+            the files are in the page cache for both
+  compress  what lz4 and zstd cost and save, of a smooth field
+
+`./dev bench checkpoint` builds and calls this. Medians of seven, the first two repetitions dropped, with the lowest and the
+highest; the exit code is 1 if a bound was missed.
+"""
+import struct
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from _bench import MIB, Bench, Figure, bench_parser, run_main, say  # noqa: E402
+
+GROUPS = ("save", "load", "compress")
+MODES = ("parallel", "local")
+DROPPED, REPETITIONS = 2, 7       # a checkpoint has two copies: the first save to each makes its files
+OVER_COPY, OVER_WRITE, OVER_READ = 1.1, 0.85, 0.7
+GIB = 1024 * MIB
+
+
+class CheckpointBench(Bench):
+    def __init__(self, args):
+        super().__init__(args)
+        self.bytes = (32 if args.quick else 4096 if args.large else 256) * MIB
+        self.ranks = args.ranks or (1 if args.quick else 2)
+        say(f"{self.bytes / MIB:.0f} MiB in all on {self.ranks} rank(s)")
+
+    def cost(self, ranks, name, options, *more):
+        """Seconds of each repetition that counts, by what was timed."""
+        run = self.launcher.run(ranks, "checkpoint_cost", [
+            "--bytes", self.bytes, "--repeat", DROPPED + REPETITIONS, "--name", self.work / name, "--options", options, *more],
+            {}, timeout=1800)
+        return {key: value[DROPPED:] if isinstance(value, list) else value for key, value in run.items()}
+
+    def remove(self, name):
+        for path in self.work.glob(f"{name}.*"):
+            path.unlink()
+
+    @staticmethod
+    def ratios(above, below):
+        return [a / b for a, b in zip(above, below)]
+
+    # ---- save ------------------------------------------------------------------------------------------------
+
+    def save(self):
+        for mode in MODES:
+            run = self.cost(self.ranks, mode, f"mode={mode}")
+            self.remove(mode)
+            size = run["bytes"]
+            figures = [
+                Figure(f"save.{mode}.async_blocked_over_copy", self.ratios(run["async"], run["copy"]), "ratio", OVER_COPY),
+                Figure(f"save.{mode}.raw_over_sync", self.ratios(run["raw"], run["sync"]), "ratio", OVER_WRITE, "higher")]
+            for what, note in (("async", "blocked in the call"), ("copy", "the peer: memcpy"), ("sync", "blocked in the call"),
+                               ("raw", "the peer: pwrite, fsync"), ("durable", "async, until it is committed")):
+                figures.append(Figure(f"save.{mode}.{what}", [s * 1e3 / (size / GIB) for s in run[what]], "ms/GiB", note=note))
+            figures += [
+                Figure(f"save.{mode}.async_rate", [size / 1e6 / s for s in run["durable"]], "MB/s", note="until it is committed"),
+                Figure(f"save.{mode}.sync_rate", [size / 1e6 / s for s in run["sync"]], "MB/s"),
+                Figure(f"save.{mode}.raw_rate", [size / 1e6 / s for s in run["raw"]], "MB/s", note="the peer"),
+                Figure(f"save.{mode}.extra_memory.async", [run["extra_async"] / size], "ratio",
+                       note="growth of the peak (VmHWM) over bytes saved"),
+                Figure(f"save.{mode}.extra_memory.sync", [run["extra_sync"] / MIB / self.ranks], "MiB", note="of each rank")]
+            self.show(f"Saving, mode {mode}", figures)
+
+    # ---- load ------------------------------------------------------------------------------------------------
+
+    def newest(self, name):
+        """The file of the copy with the highest generation (docs/formats/checkpoint.md)."""
+        def generation(path):
+            with open(path, "rb") as file:
+                return struct.unpack_from("<q", file.read(128), 24)[0]
+        return max((self.work / f"{name}.{slot}" for slot in (0, 1)), key=generation)
+
+    def load(self):
+        loaders = [("same", self.ranks), ("half", self.ranks // 2), ("twice", 2 * self.ranks)]
+        for mode in MODES:
+            self.cost(self.ranks, mode, f"mode={mode}", "--saves", "async")
+            figures = []
+            for which, ranks in loaders:
+                if ranks == 0:
+                    continue
+                run = self.cost(ranks, mode, f"mode={mode}", "--load", self.newest(mode),
+                                "--parts", self.ranks if mode == "local" else 0)
+                figures.append(Figure(f"load.{mode}.raw_over_load.{which}", self.ratios(run["raw"], run["load"]), "ratio",
+                                      OVER_READ, "higher", f"{self.ranks} saved, {ranks} load"))
+                figures += [Figure(f"load.{mode}.{what}_rate.{which}", [run["bytes"] / 1e6 / s for s in run[series]], "MB/s",
+                                   note=note) for what, series, note in (("load", "load", ""), ("raw", "raw", "the peer"))]
+            self.remove(mode)
+            self.show(f"Loading, mode {mode}, page cache warm for both", figures)
+
+    # ---- compress --------------------------------------------------------------------------------------------
+
+    def compress(self):
+        figures = []
+        for coding in ("none", "lz4", "zstd"):
+            run = self.cost(self.ranks, coding, f"compress={coding}", "--saves", "async")
+            stored = self.newest(coding).stat().st_blocks * 512
+            self.remove(coding)
+            figures += [
+                Figure(f"compress.{coding}.blocked_over_copy", self.ratios(run["async"], run["copy"]), "ratio"),
+                Figure(f"compress.{coding}.rate", [run["bytes"] / 1e6 / s for s in run["durable"]], "MB/s",
+                       note="until it is committed"),
+                Figure(f"compress.{coding}.stored", [stored / run["bytes"]], "ratio", note="room on storage over bytes")]
+        self.show("Compression of a smooth field, parallel mode, asynchronous", figures)
+
+
+def main():
+    parser = bench_parser(__doc__, GROUPS, quick="32 MiB in place of 256 MiB, on one rank", large="4 GiB")
+    parser.add_argument("--ranks", type=int, help="that save (default: 2; 1 with --quick)")
+    return CheckpointBench(parser.parse_args()).measure("checkpoint", GROUPS)
+
+
+if __name__ == "__main__":
+    run_main(main)

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
+/* What saves and loads of one checkpoint take, in turn with what they are measured against, as one line of
+ * JSON: seconds of each repetition, each the longest of all ranks.
+ *   --bytes N --repeat N     the array in all; the first repetitions are cold and are the driver's to drop
+ *   --name PATH              of the checkpoint      --options TEXT  of it (mode=local)
+ *   --load COPY --parts N    loads instead; COPY is the file of the newest copy, N its parts in the local
+ * mode
+ *   --saves async            asynchronous saves only, for what compression costs */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "field.h"
+#include "raw.h"
+
+struct options {
+  size_t bytes;
+  long repeat, parts;
+  const char *name, *text, *load, *saves;
+};
+
+enum { most_series = 6 };
+static struct series {
+  const char* name;
+  double seconds[1000];
+  long count;
+} all[most_series];
+
+static void add(const char* name, double seconds) {
+  struct series* s = all;
+  while (s->name && strcmp(s->name, name) != 0) s++;
+  s->name = name;
+  s->seconds[s->count++] = seconds;
+}
+
+static void print_json(const struct field* f, double extra_sync, double extra_async) {
+  double sums[2] = {extra_sync, extra_async}, bytes = (double)f->bytes, sum = 0;
+  MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_DOUBLE, MPI_SUM, f->comm);
+  MPI_Allreduce(&bytes, &sum, 1, MPI_DOUBLE, MPI_SUM, f->comm);
+  if (f->rank != 0) return;
+  printf("{\"ranks\": %d, \"bytes\": %.0f, \"extra_sync\": %.0f, \"extra_async\": %.0f", f->ranks, sum,
+         sums[0], sums[1]);
+  for (const struct series* s = all; s < all + most_series && s->name; s++) {
+    printf(", \"%s\": [", s->name);
+    for (long i = 0; i < s->count; i++) printf("%s%.6f", i ? ", " : "", s->seconds[i]);
+    printf("]");
+  }
+  printf("}\n");
+}
+
+static void check(int code) { must(code == TR_OK, tr_error()); }
+
+/* Bytes of memory that this process has had at once. */
+static double peak_memory(void) {
+  char line[256];
+  double kibibytes = 0;
+  FILE* const status = fopen("/proc/self/status", "r");
+  while (status && fgets(line, sizeof line, status)) sscanf(line, "VmHWM: %lf", &kibibytes);
+  if (status) fclose(status);
+  return kibibytes * 1024;
+}
+
+/* ---- saving */
+
+static tr_checkpoint* open_checkpoint(const struct options* o, const char* more) {
+  char text[256];
+  tr_checkpoint* checkpoint;
+  snprintf(text, sizeof text, "%s %s", o->text, more);
+  check(tr_checkpoint_create(o->name, text, &checkpoint));
+  return checkpoint;
+}
+
+/* The time blocked; adds that and the time until it was committed. */
+static void save(tr_checkpoint* checkpoint, const struct field* f, const char* blocked,
+                 const char* committed) {
+  int64_t step = 1;
+  MPI_Barrier(f->comm);
+  const double begin = MPI_Wtime();
+  check(tr_checkpoint_begin(checkpoint, TR_SAVE, NULL));
+  tr_checkpoint_item(checkpoint, "step", &step, TR_I64, NULL);
+  tr_checkpoint_item(checkpoint, "t", f->data, TR_F64, f->layout);
+  check(tr_checkpoint_end(checkpoint));
+  const double end = MPI_Wtime();
+  check(tr_checkpoint_wait(checkpoint));
+  const double last = MPI_Wtime();
+  add(blocked, longest(f, end - begin));
+  if (committed) add(committed, longest(f, last - begin));
+}
+
+/* Two checkpoints, since async= belongs to one: each with two copies that take turns. */
+static void measure_saves(const struct options* o, const struct field* f) {
+  char sync_name[4096], raw_name[4096];
+  const int is_local = strstr(o->text, "local") != NULL;
+  snprintf(sync_name, sizeof sync_name, "%s.sync", o->name);
+  snprintf(raw_name, sizeof raw_name, "%s.raw", o->name);
+  struct options other = *o;
+  other.name = sync_name;
+  tr_checkpoint *behind = open_checkpoint(o, "async=on"), *waiting = open_checkpoint(&other, "async=off");
+  const double at_first = peak_memory();
+  save(waiting, f, "sync", NULL);
+  const double after_sync = peak_memory();
+  save(behind, f, "async", "durable");
+  const double after_async = peak_memory();
+  void* const room = warm_memory(f->bytes);
+  add("copy", raw_copy(f, room));
+  add("raw", raw_write(f, raw_name, is_local));
+  for (long i = 1; i < o->repeat; i++) {
+    /* Who comes first finds another state of caches and storage: they take turns. */
+    if (i % 2 == 0) save(behind, f, "async", "durable");
+    add("copy", raw_copy(f, room));
+    if (i % 2 == 1) save(behind, f, "async", "durable");
+    if (i % 2 == 0) save(waiting, f, "sync", NULL);
+    add("raw", raw_write(f, raw_name, is_local));
+    if (i % 2 == 1) save(waiting, f, "sync", NULL);
+  }
+  check(tr_checkpoint_close(&behind));
+  check(tr_checkpoint_close(&waiting));
+  free(room);
+  print_json(f, after_sync - at_first, after_async - at_first);
+}
+
+static void measure_async(const struct options* o, const struct field* f) {
+  tr_checkpoint* checkpoint = open_checkpoint(o, "async=on");
+  void* const room = warm_memory(f->bytes);
+  for (long i = 0; i < o->repeat; i++) {
+    add("copy", raw_copy(f, room));
+    save(checkpoint, f, "async", "durable");
+  }
+  check(tr_checkpoint_close(&checkpoint));
+  free(room);
+  print_json(f, 0, 0);
+}
+
+/* ---- loading */
+
+static void load(tr_checkpoint* checkpoint, struct field* f) {
+  int64_t step = 0;
+  int found = 0;
+  memset(f->data, 0, f->bytes);
+  MPI_Barrier(f->comm);
+  const double begin = MPI_Wtime();
+  check(tr_checkpoint_begin(checkpoint, TR_LOAD, &found));
+  tr_checkpoint_item(checkpoint, "step", &step, TR_I64, NULL);
+  tr_checkpoint_item(checkpoint, "t", f->data, TR_F64, f->layout);
+  check(tr_checkpoint_end(checkpoint));
+  add("load", longest(f, MPI_Wtime() - begin));
+  must(step == 1 && field_is_right(f), "the loaded values are wrong");
+}
+
+static void measure_loads(const struct options* o, struct field* f) {
+  const size_t room_bytes = raw_share(f, o->load, (int)o->parts);
+  char* const room = warm_memory(room_bytes);
+  tr_checkpoint* checkpoint = open_checkpoint(o, "");
+  for (long i = 0; i < o->repeat; i++) {
+    if (i % 2 == 0) load(checkpoint, f);
+    memset(room, 0, room_bytes); /* each finds its memory as the caches have it after this */
+    add("raw", raw_read(f, o->load, (int)o->parts, room, room_bytes));
+    if (i % 2 == 1) load(checkpoint, f);
+  }
+  check(tr_checkpoint_close(&checkpoint));
+  free(room);
+  print_json(f, 0, 0);
+}
+
+static struct options read_options(int count, char** words) {
+  struct options o = {.bytes = 32 << 20, .repeat = 9, .name = "checkpoint", .text = ""};
+  for (int i = 1; i + 1 < count; i += 2) {
+    const char *name = words[i], *value = words[i + 1];
+    if (strcmp(name, "--bytes") == 0) o.bytes = strtoull(value, NULL, 10);
+    if (strcmp(name, "--repeat") == 0) o.repeat = atol(value);
+    if (strcmp(name, "--parts") == 0) o.parts = atol(value);
+    if (strcmp(name, "--name") == 0) o.name = value;
+    if (strcmp(name, "--options") == 0) o.text = value;
+    if (strcmp(name, "--load") == 0) o.load = value;
+    if (strcmp(name, "--saves") == 0) o.saves = value;
+  }
+  return o;
+}
+
+int main(int argc, char** argv) {
+  MPI_Comm compute;
+  MPI_Init(&argc, &argv);
+  const struct options options = read_options(argc, argv);
+  must(options.repeat < 1000, "--repeat: less than 1000");
+  check(tr_init(MPI_COMM_WORLD, &compute, NULL));
+  struct field field = field_create(compute, options.bytes);
+  if (options.load)
+    measure_loads(&options, &field);
+  else if (options.saves)
+    measure_async(&options, &field);
+  else
+    measure_saves(&options, &field);
+  free(field.data);
+  check(tr_layout_free(&field.layout));
+  check(tr_finalize());
+  MPI_Finalize();
+  return 0;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
+/* The array of float64 that is saved and loaded, in blocks over the ranks; memory that was touched before. */
+#ifndef BENCH_FIELD_H
+#define BENCH_FIELD_H
+
+#include <tailrace.h>
+
+struct field {
+  MPI_Comm comm;
+  int rank, ranks;
+  tr_layout* layout;
+  tr_index shape[2], lower[2], upper[2];
+  size_t bytes; /* of this rank's block */
+  double* data;
+};
+
+/* Ends all ranks with the text of what went wrong, unless `ok`. */
+void must(int ok, const char* what);
+/* Memory in huge pages where there are any, all of it touched. */
+void* warm_memory(size_t bytes);
+/* Collective. About `bytes` in all, smooth. */
+struct field field_create(MPI_Comm comm, size_t bytes);
+/* Local. Whether the block holds what field_create has put there. */
+int field_is_right(const struct field* field);
+/* Collective. The longest of all ranks. */
+double longest(const struct field* field, double seconds);
+
+#endif

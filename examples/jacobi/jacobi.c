@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "checkpoints.h"
 #include "grid.h"
 #include "options.h"
 #include "progress.h"
@@ -14,6 +15,7 @@ struct figures {
   double total, last,
       result;             /* the whole run; waiting for the last saves in it; saving the result, after it */
   double *blocked, *copy; /* of each save */
+  double checkpoints;     /* blocked in checkpoints, the wait for the last included */
   long saves;
   double change;
 };
@@ -41,14 +43,24 @@ static double time_copy(const struct grid* grid) {
   return MPI_Wtime() - begin;
 }
 
-static void run(const struct options* options, struct grid* grid, struct saves* saves, struct figures* f) {
+static void add_checkpoint(struct checkpoints* checkpoints, long iteration, struct figures* f) {
+  const double begin = MPI_Wtime();
+  checkpoints_add(checkpoints, iteration, f->change);
+  f->checkpoints += MPI_Wtime() - begin;
+}
+
+static void run(const struct options* options, struct grid* grid, struct saves* saves,
+                struct checkpoints* checkpoints, struct figures* f) {
   const long every = options->save_every;
   if (every) time_copy(grid);
+  if (every) saves->count = (long)checkpoints->iteration / every; /* the files take turns as in one run */
+  f->change = checkpoints->change;
   MPI_Barrier(grid->comm);
   const double begin = MPI_Wtime();
-  for (long i = 1; i <= options->iterations; i++) {
+  for (long i = (long)checkpoints->iteration + 1; i <= options->iterations; i++) {
     f->change = grid_iterate(grid);
     if (grid->rank == 0) progress_show(i, options->iterations);
+    add_checkpoint(checkpoints, i, f);
     if (!every) continue;
     /* Between two saves, so that neither finds what the other left in the processor's caches. */
     if (i % every == every / 2 && f->saves < options->iterations / every) f->copy[f->saves] = time_copy(grid);
@@ -60,6 +72,9 @@ static void run(const struct options* options, struct grid* grid, struct saves* 
   const double computed = MPI_Wtime();
   saves_finish(saves);
   f->last = MPI_Wtime() - computed;
+  const double saved = MPI_Wtime();
+  checkpoints_close(checkpoints);
+  f->checkpoints += MPI_Wtime() - saved;
   f->total = MPI_Wtime() - begin;
 }
 
@@ -73,9 +88,9 @@ static void save_result(struct saves* saves, struct figures* f) {
 static void largest_of_all(struct figures* f, MPI_Comm comm) {
   MPI_Allreduce(MPI_IN_PLACE, f->blocked, (int)f->saves, MPI_DOUBLE, MPI_MAX, comm);
   MPI_Allreduce(MPI_IN_PLACE, f->copy, (int)f->saves, MPI_DOUBLE, MPI_MAX, comm);
-  double others[3] = {f->total, f->last, f->result};
-  MPI_Allreduce(MPI_IN_PLACE, others, 3, MPI_DOUBLE, MPI_MAX, comm);
-  f->total = others[0], f->last = others[1], f->result = others[2];
+  double others[4] = {f->total, f->last, f->result, f->checkpoints};
+  MPI_Allreduce(MPI_IN_PLACE, others, 4, MPI_DOUBLE, MPI_MAX, comm);
+  f->total = others[0], f->last = others[1], f->result = others[2], f->checkpoints = others[3];
 }
 
 static double sum(const double* values, long count) {
@@ -85,7 +100,7 @@ static double sum(const double* values, long count) {
 }
 
 static double computing(const struct figures* f) {
-  return f->total - f->last - sum(f->blocked, f->saves) - sum(f->copy, f->saves);
+  return f->total - f->last - f->checkpoints - sum(f->blocked, f->saves) - sum(f->copy, f->saves);
 }
 
 static void print_list(const char* name, const double* values, long count) {
@@ -98,8 +113,8 @@ static void print_json(const struct options* options, const struct grid* grid, c
   printf("{\"size\": %ld, \"ranks\": %d, \"mode\": \"%s\", \"change\": %.17g, \"save_bytes\": %.0f, ",
          options->size, grid->ranks, options->mode->name, f->change,
          8.0 * (double)options->size * (double)options->size);
-  printf("\"total\": %.6f, \"compute\": %.6f, \"last\": %.6f, \"result\": %.6f", f->total, computing(f),
-         f->last, f->result);
+  printf("\"total\": %.6f, \"compute\": %.6f, \"last\": %.6f, \"result\": %.6f, \"checkpoints\": %.6f",
+         f->total, computing(f), f->last, f->result, f->checkpoints);
   print_list("blocked", f->blocked, f->saves);
   print_list("copy", f->copy, f->saves);
   printf("}\n");
@@ -115,6 +130,8 @@ static void print_table(const struct options* options, const struct grid* grid, 
   printf("  blocked in I/O  %10.3f s   in saves, and %.3f s at the end until the last were complete\n",
          blocked, f->last);
   printf("  of which copy   %10.3f s   as a plain copy of the array takes it\n", copies);
+  if (options->checkpoint_every)
+    printf("  in checkpoints  %10.3f s   blocked, and waiting for the last\n", f->checkpoints);
   printf("  to durable      %10.1f MB/s the result, saved once more\n", bytes / f->result / 1e6);
   printf("  change          %.17g\n", f->change);
 }
@@ -128,9 +145,12 @@ static int jacobi(const struct options* options, MPI_Comm comm) {
     return 1;
   }
   struct saves saves = {.options = options, .grid = &grid};
+  struct checkpoints checkpoints = {.options = options, .grid = &grid};
   struct figures f = figures_create(options);
+  checkpoints_open(&checkpoints);
+  checkpoints_load(&checkpoints);
   if (grid.rank == 0) progress_start(options->progress);
-  run(options, &grid, &saves, &f);
+  run(options, &grid, &saves, &checkpoints, &f);
   save_result(&saves, &f);
   const long wrong = options->verify ? saves_verify(&saves) : 0;
   largest_of_all(&f, comm);

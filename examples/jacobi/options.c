@@ -26,6 +26,10 @@ static const char help[] =
     "  --out DIR            where the files go; it must exist                         (.)\n"
     "  --keep               a file for each save; without it two are overwritten in turn\n"
     "  --verify             read the result back, in the same mode, and compare it\n"
+    "  --checkpoint N       iterations between checkpoints of the run; 0: never       (0)\n"
+    "  --checkpoint-mode M  p: one file, l: a file for each rank                      (p)\n"
+    "  --sync               checkpoints are on storage before the next iteration\n"
+    "  --restart            go on from the last checkpoint in the directory, if there is one\n"
     "  --progress HOW       auto, bar, lines or none                                  (auto)\n"
     "  --quiet              the same as --progress none\n"
     "  --json               print all figures as one line of JSON, and nothing else\n"
@@ -46,10 +50,15 @@ static const char help[] =
     "  mkdir -p saves && mpirun -n 4 jacobi_c --size 400 --keep --out saves\n"
     "  # memory for a save of 8000 x 8000 points, so that none has to wait for the disk\n"
     "  TAILRACE_IO_BUFFER=600MiB mpirun -n 4 jacobi_c --size 8000 --mode async-parallel\n"
+    "  # stopped after 60 iterations, it goes on on another number of ranks\n"
+    "  mpirun -n 4 jacobi_c --iterations 60 --checkpoint 20\n"
+    "  mpirun -n 3 jacobi_c --iterations 100 --checkpoint 20 --restart\n"
     "\n"
     "Files: jacobi_a.dat and jacobi_b.dat (or jacobi_0010.dat, ...), and jacobi_result.dat; of the local "
     "modes\n"
-    "one for each rank, as jacobi_result.0003.dat. Float64, row after row.\n"
+    "one for each rank, as jacobi_result.0003.dat. Float64, row after row. Checkpoints: jacobi_first.ckpt "
+    "and\n"
+    "jacobi_second.ckpt in turn.\n"
     "Exit status: 0 done, 1 failed (the reason is printed), 2 a wrong option.\n";
 
 static int read_count(const char* text, long least, long* value) {
@@ -79,6 +88,8 @@ static int read_switch(const char* name, struct options* chosen) {
   if (strcmp(name, "--keep") == 0) return chosen->keep = 1;
   if (strcmp(name, "--verify") == 0) return chosen->verify = 1;
   if (strcmp(name, "--json") == 0) return chosen->json = 1;
+  if (strcmp(name, "--sync") == 0) return chosen->sync = 1;
+  if (strcmp(name, "--restart") == 0) return chosen->restart = 1;
   if (strcmp(name, "--quiet") != 0) return 0;
   chosen->progress = "none";
   return 1;
@@ -100,6 +111,12 @@ static const char* read_value(const char* name, const char* value, struct option
   } else if (strcmp(name, "--mode") == 0) {
     missing = "old, parallel, local, async-local or async-parallel";
     ok = value && read_mode(value, &chosen->mode);
+  } else if (strcmp(name, "--checkpoint") == 0) {
+    missing = "a whole number, 0 for never";
+    ok = value && read_count(value, 0, &chosen->checkpoint_every);
+  } else if (strcmp(name, "--checkpoint-mode") == 0) {
+    missing = "p or l";
+    ok = (chosen->checkpoint_mode = value) && (strcmp(value, "p") == 0 || strcmp(value, "l") == 0);
   } else if (strcmp(name, "--out") == 0) {
     missing = "a directory";
     ok = (chosen->out = value) != NULL;
@@ -111,8 +128,12 @@ static const char* read_value(const char* name, const char* value, struct option
 }
 
 int read_options(int count, char** words, int talks, struct options* chosen) {
-  *chosen =
-      (struct options){.size = 1000, .iterations = 100, .save_every = 10, .out = ".", .progress = "auto"};
+  *chosen = (struct options){.size = 1000,
+                             .iterations = 100,
+                             .save_every = 10,
+                             .out = ".",
+                             .progress = "auto",
+                             .checkpoint_mode = "p"};
   chosen->mode = &modes[1];
   for (int i = 1; i < count; i++) {
     const char* name = words[i];

@@ -16,6 +16,9 @@ struct options {
   const struct mode* mode;
   const char *out, *progress;
   int keep, verify, json;
+  long checkpoint_every;       /* iterations; 0: never */
+  const char* checkpoint_mode; /* as in the call that opens it */
+  int sync, restart;
 };
 
 /* Every rank reads the same command line; `talks` is non-zero on the one that prints. Returns -1 if the

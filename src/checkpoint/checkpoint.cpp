@@ -112,10 +112,7 @@ Status Checkpoint::begin(Direction direction, bool* found) {
         cat("checkpoint ", name_, ": a save is dropped, since the one before is still being written"));
     return {};
   }
-  if (behind_ && policy == Options::Busy::replace) {
-    behind_->replaced = true;
-    behind_->saving->cancel();
-  }
+  if (behind_ && policy == Options::Busy::replace) behind_->saving->cancel();
   wait_behind("tr_checkpoint_begin");
   if (!saves) return begin_load(found).in(call);
   return take_failure();
@@ -348,7 +345,9 @@ void Checkpoint::end_behind(const Status& status) {
       log(LogLevel::info, cat("checkpoint ", name_, ": generation ", plan.id.generation, " is committed in ",
                               plan.path, " after ", took, " s"));
     }
-  } else if (behind_->replaced) {
+  } else if (status.code() == Code::state) {
+    // Only a cancelled save ends so. The verdict tells, and not this rank's cancelling: where the save failed
+    // otherwise some ranks may have known of it before they cancelled, and all must return the same.
     progress_ = Progress::dropped;
   } else {
     progress_ = Progress::failed;

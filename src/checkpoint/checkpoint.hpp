@@ -65,7 +65,6 @@ struct Behind {
   Stage stage = Stage::writing;
   std::shared_ptr<Task> task;
   std::uint64_t vote = 0;
-  bool replaced = false;
   std::int64_t began = 0;  // nanoseconds of the session's clock
 };
 

@@ -365,6 +365,32 @@ MPI_TEST(checkpoint, a_program_with_rotated_levels_saves_while_it_computes) {
   remove_directory(directory);
 }
 
+MPI_TEST(checkpoint, a_failed_save_that_is_replaced_is_told_alike_on_every_rank) {
+  const std::string directory = fresh_directory("checkpoint-replaced");
+  {
+    const Session session("log=error fault=\"rank=" + std::to_string(size() - 1) +
+                          " nth=1 fault=enospc calls=write for=good\"");
+    tr_checkpoint* cp = create(directory + "/run", "busy=replace");
+    Field field(0, {500, 40}, 0);
+    field.fill(1);
+    int other_codes = 0;
+    for (int step = 1; step <= 400; ++step) {
+      const int begun = tr_checkpoint_begin(cp, TR_SAVE, nullptr);
+      tr_checkpoint_item(cp, "t", field.values.data(), TR_F64, field.layout.get());
+      CHECK_EQ(tr_checkpoint_end(cp), TR_OK);
+      int least = 0, most = 0;
+      MPI_Allreduce(&begun, &least, 1, MPI_INT, MPI_MIN, state().comm);
+      MPI_Allreduce(&begun, &most, 1, MPI_INT, MPI_MAX, state().comm);
+      other_codes += least != most ? 1 : 0;
+      // Ranks come to the next save with the last one in other stages.
+      for (int look = 0; look < step * (rank() + 3) % 17; ++look) tr_checkpoint_status(cp);
+    }
+    CHECK_EQ(other_codes, 0);
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_ERR_SPACE);
+  }
+  remove_directory(directory);
+}
+
 MPI_TEST(checkpoint, the_older_form_saves_registered_variables_in_named_files) {
   const std::string directory = fresh_directory("checkpoint-registered");
   for (const char* mode : {"p", "l"}) {

@@ -116,12 +116,15 @@ class Checkpoint {
   // ---- loading
   Status begin_load(bool* found);
   Status end_load();
-  Status load_newest();
+  using Plan = std::shared_ptr<const arrays::ArrayPlan>;
+  Status load_newest(const std::vector<Plan>& plans);
   ByteVector next_whole();
   void pass_over(const std::string& path, const Status& why);
   Status take_copy(const comm::Verdict& verdict);
   [[nodiscard]] Status check_items(const Copy& copy) const;
-  Status read_items(const Copy& copy);
+  /// Of each item, in their order.
+  Status make_plans(std::vector<Plan>& plans) const;
+  Status read_items(const Copy& copy, const std::vector<Plan>& plans);
   Status loaded(const Copy& copy);
 
   Service& service_;

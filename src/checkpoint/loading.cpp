@@ -74,19 +74,22 @@ Status Checkpoint::end_load() {
     call += cat("; ", item.name, " ", item.scalar ? "scalar" : item.array.text());
   Status mine = latched_;
   if (mine.is_ok() && copy_) mine = check_items(*copy_);
+  std::vector<Plan> plans;
+  // An array that is not there must be told before any rank fills its own.
+  if (mine.is_ok() && copy_) mine = guarded([&] { return make_plans(plans); });
   if (mine.is_ok() && !copy_ && !items_.empty())
     mine = Status(Code::state, "items are named, but nothing was found to load them from");
   const comm::Verdict verdict = service_.session().agree({mine, call + ")", {}});
   TR_TRY(verdict.status);
-  return copy_ ? load_newest() : Status();
+  return copy_ ? load_newest(plans) : Status();
 }
 
 /// Copies may turn out to be damaged only when they are read, on any rank: then all go on with the one
 /// before.
-Status Checkpoint::load_newest() {
+Status Checkpoint::load_newest(const std::vector<Plan>& plans) {
   while (true) {
     Status mine = check_items(*copy_);
-    if (mine.is_ok()) mine = guarded([&] { return read_items(*copy_); });
+    if (mine.is_ok()) mine = guarded([&] { return read_items(*copy_, plans); });
     comm::Verdict verdict = service_.session().agree({mine, "tr_checkpoint_end: reading the items", {}});
     if (verdict.status.is_ok()) {
       if (service_.rank() == 0 && !copy_->header.committed) mine = commit_copy(service_.target(), *copy_);
@@ -141,16 +144,22 @@ Status Checkpoint::check_items(const Copy& copy) const {
   return {};
 }
 
-Status Checkpoint::read_items(const Copy& copy) {
-  CopyReader reader(service_.target(), copy);
+Status Checkpoint::make_plans(std::vector<Plan>& plans) const {
   for (const NamedItem& named : items_) {
     arrays::Array array = named.array;
     if (named.scalar) array.layout = named.scalar.get();
     if (!named.halo.empty()) array.halo = &named.halo;
-    const auto plan = arrays::make_plan(array, service_.rank(), arrays::Direction::read);
+    Result<Plan> plan = arrays::make_plan(array, service_.rank(), arrays::Direction::read);
     if (!plan.is_ok()) return plan.status().in(cat("item ", named.name));
-    TR_TRY(reader.read(copy.find(named.name), (*plan)->mine, array.data));
+    plans.push_back(std::move(*plan));
   }
+  return {};
+}
+
+Status Checkpoint::read_items(const Copy& copy, const std::vector<Plan>& plans) {
+  CopyReader reader(service_.target(), copy);
+  for (std::size_t i = 0; i < items_.size(); ++i)
+    TR_TRY(reader.read(copy.find(items_[i].name), plans[i]->mine, items_[i].array.data));
   return {};
 }
 

@@ -2,6 +2,7 @@
 //
 // Checkpoints through the public face: what was saved comes back, whatever the layouts and modes; what is
 // damaged is passed over; bad input and failures are told alike on every rank.
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -275,7 +276,17 @@ MPI_TEST(checkpoint, wrong_items_are_named_on_every_rank) {
           t(field);
         },
         "item q is not in");
-    // One rank alone is wrong.
+    // One rank alone is wrong: nothing is filled on the others either.
+    field.clear();
+    attempt(
+        [&] {
+          tr_checkpoint_item(cp, "step", &step, TR_I64, nullptr);
+          tr_checkpoint_item(cp, "t", rank() == size() - 1 ? nullptr : field.values.data(), TR_F64,
+                             field.layout.get());
+        },
+        "item t: the array is a null pointer on rank " + std::to_string(size() - 1));
+    CHECK(std::count(field.values.begin(), field.values.end(), -99) ==
+          static_cast<std::ptrdiff_t>(field.values.size()));
     int found = 0;
     CHECK_EQ(tr_checkpoint_begin(cp, TR_SAVE, &found), TR_OK);
     tr_checkpoint_item(cp, "t", rank() == size() - 1 ? nullptr : field.values.data(), TR_F64,

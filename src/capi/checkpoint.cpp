@@ -105,16 +105,21 @@ Status fit_shape(checkpoint::NamedItem& item, const tr_layout& layout, std::vect
 /// The letters of the older form: those of files.
 Result<checkpoint::Options> options_of_mode(const char* mode) {
   checkpoint::Options options;
+  bool parallel = false;
   for (const char letter : text_of(mode)) {
-    if (letter == 'l' || letter == 'I')
-      options.mode = checkpoint::Mode::local;
-    else if (letter == 's')
-      options.async = true;
-    else if (letter != 'p' && letter != 'w' && letter != 'r' && letter != 'b' && letter != '+')
+    const std::string_view known = "pPlLiIsSwrb+";
+    if (known.find(letter) == std::string_view::npos)
       return Status(Code::argument, cat("mode \"", mode, "\" of a checkpoint: '", letter,
-                                        "' is none of p (one file), "
-                                        "l (a file per rank) and s (asynchronous)"));
+                                        "' is none of p (one file), l or i (a file per rank) and s "
+                                        "(asynchronous)"));
+    parallel = parallel || letter == 'p' || letter == 'P';
+    if (std::string_view("lLiI").find(letter) != std::string_view::npos)
+      options.mode = checkpoint::Mode::local;
   }
+  if (parallel && options.mode == checkpoint::Mode::local)
+    return Status(Code::argument, cat("mode \"", mode,
+                                      "\" of a checkpoint: p is one file, l and i are a file "
+                                      "per rank: choose one"));
   return options;
 }
 

@@ -340,6 +340,10 @@ MPI_TEST(checkpoint, bad_options_and_names_are_refused) {
     const tr_variable variable = {"a", &number, TR_I64, nullptr};
     CHECK_EQ(tr_checkpoint_create_registered("x", &variable, 1, &file, 1, "p", &cp), TR_ERR_ARGUMENT);
     CHECK(mentions(tr_error(), "two files or more"));
+    for (const char* mode : {"pl", "iP", "q"}) {
+      CHECK_EQ(tr_checkpoint_create_registered("x", &variable, 1, nullptr, 0, mode, &cp), TR_ERR_ARGUMENT);
+      CHECK(mentions(tr_error(), mode));
+    }
     cp = create(directory + "/run");
     tr_checkpoint* second = nullptr;
     CHECK_EQ(tr_checkpoint_create((directory + "/run").c_str(), "", &second), TR_ERR_STATE);
@@ -404,7 +408,7 @@ MPI_TEST(checkpoint, a_failed_save_that_is_replaced_is_told_alike_on_every_rank)
 
 MPI_TEST(checkpoint, the_older_form_saves_registered_variables_in_named_files) {
   const std::string directory = fresh_directory("checkpoint-registered");
-  for (const char* mode : {"p", "l"}) {
+  for (const char* mode : {"p", "l", "i", "Ls"}) {
     const Session session;
     Field field(0, {31, 17}, 1);
     std::int64_t step = 0;
@@ -431,6 +435,7 @@ MPI_TEST(checkpoint, the_older_form_saves_registered_variables_in_named_files) {
     CHECK(field.holds(4));
     CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
     CHECK(std::filesystem::exists(a) && std::filesystem::exists(b));
+    CHECK_EQ(std::filesystem::exists(a + ".r00000"), mode[0] != 'p');
   }
   remove_directory(directory);
 }

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "resume_samples.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/text.hpp"
+#include "index_samples.hpp"
+#include "streams/manifest.hpp"
+#include "streams/parse.hpp"
+
+namespace tailrace::streams {
+namespace {
+
+const std::string kPattern = "out/fc_{valid:%Y%m%d}.raw";
+const std::string kOptions = "format=raw base=2026-03-01 ready=.ready";
+
+/// Other lengths too, so that nothing falls on the place of what it replaces.
+ByteVector random_bytes(int step, bool other) {
+  ByteVector bytes(static_cast<std::size_t>(700 + 130 * step + (other ? 77 : 0)));
+  std::mt19937_64 random(static_cast<std::uint64_t>(step * 2 + (other ? 1 : 0)));
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+  return bytes;
+}
+
+const ByteVector& bytes_of(int step, bool other) {
+  static std::map<std::pair<int, bool>, ByteVector> made;
+  ByteVector& bytes = made[{step, other}];
+  if (bytes.empty()) bytes = random_bytes(step, other);
+  return bytes;
+}
+
+/// The part of pipeline::StreamRoot that is told here again: in which order a ledger's calls come.
+class Root {
+ public:
+  Root(std::shared_ptr<storage::Target> target, const Plan& run)
+      : target_(std::move(target)), run_(run), ledger_(make_sample_ledger(target_, run.from, run.field)) {
+    current_ = ledger_->left_open();
+  }
+
+  Status put(int step) {
+    const Result<std::string> path = ledger_->path_of(lead_of(step));
+    TR_TRY(path.status());
+    const bool rolls = *path != current_;
+    const bool left_open = !current_.empty() && begun_.path.empty();
+    if (rolls && !current_.empty() && (left_open || !run_.ahead)) TR_TRY(ledger_->finish_file(current_));
+    if (rolls || begun_.path.empty()) {
+      const Result<pipeline::Begun> begun = ledger_->begin_file(*path, lead_of(step), 1);
+      TR_TRY(begun.status());
+      begun_ = *begun;
+    }
+    const ByteVector& bytes = bytes_of(step, step >= run_.differs_from);
+    TR_TRY(write(bytes));
+    if (rolls && !current_.empty() && !left_open && run_.ahead) TR_TRY(ledger_->finish_file(current_));
+    current_ = *path;
+    pipeline::StepEntry entry;
+    entry.step = step;
+    entry.lead = lead_of(step);
+    entry.path = *path;
+    entry.begin = begun_.end;
+    entry.end = begun_.end + static_cast<Bytes>(bytes.size());
+    entry.records = {{0, 0, entry.begin, entry.end - entry.begin}};
+    TR_TRY(ledger_->commit(entry));
+    begun_.end = entry.end;
+    return {};
+  }
+
+  Status finish() { return current_.empty() ? Status() : ledger_->finish_file(current_); }
+
+ private:
+  Status write(const ByteVector& bytes) {
+    Result<std::unique_ptr<storage::File>> file = target_->open(begun_.path, storage::OpenMode::existing);
+    TR_TRY(file.status());
+    TR_TRY((*file)->write(bytes, begun_.end));
+    TR_TRY((*file)->sync());
+    return (*file)->close();
+  }
+
+  std::shared_ptr<storage::Target> target_;
+  const Plan& run_;
+  std::unique_ptr<pipeline::Ledger> ledger_;
+  std::string current_;
+  pipeline::Begun begun_;
+};
+
+}  // namespace
+
+std::int64_t lead_of(int step) { return step * std::int64_t{43200}; }
+std::string path_of(int step) { return cat("out/fc_2026030", step / 2 + 1, ".raw"); }
+
+Position position_behind(int steps) {
+  Position position;
+  position.pattern = kPattern;
+  position.run = sample_header().run;
+  position.steps = steps;
+  if (steps > 0) position.lead = position.put_lead = lead_of(steps - 1);
+  return position;
+}
+
+std::shared_ptr<storage::CrashTarget> make_disk() {
+  auto disk = std::make_shared<storage::CrashTarget>();
+  EXPECT_TRUE(disk->make_directories("out").is_ok());
+  return disk;
+}
+
+std::unique_ptr<pipeline::Ledger> make_sample_ledger(std::shared_ptr<storage::Target> target,
+                                                     const std::optional<Position>& from,
+                                                     const std::string& field) {
+  pipeline::Opening opening;
+  opening.definition = parse_stream(kPattern, kOptions)->definition;
+  opening.fields.emplace_back();
+  opening.fields.back().name = field;
+  opening.fields.back().shape = {3, 5};
+  opening.ledger = pack_ledger(kPattern, kOptions, from ? from->run : sample_header().run, from);
+  Result<std::unique_ptr<pipeline::Ledger>> ledger = make_ledger(opening, std::move(target));
+  EXPECT_TRUE(ledger.is_ok()) << ledger.status().text();
+  return std::move(*ledger);
+}
+
+Outcome forecast(const std::shared_ptr<storage::Target>& target, const Plan& run) {
+  Outcome outcome;
+  Root root(target, run);
+  for (int step = run.from ? static_cast<int>(run.from->steps) : 0; step < run.until; ++step) {
+    outcome.status = root.put(step);
+    if (!outcome.status.is_ok()) return outcome;
+    outcome.durable.push_back(position_behind(step + 1));
+  }
+  if (!run.stays_open || run.finishes) outcome.status = root.finish();
+  return outcome;
+}
+
+const std::map<std::string, ByteVector>& truth() {
+  static const std::map<std::string, ByteVector> files = [] {
+    const auto disk = make_disk();
+    EXPECT_TRUE(forecast(disk, {}).status.is_ok());
+    std::map<std::string, ByteVector> found;
+    const auto names = disk->list("out");
+    for (const std::string& name : *names) found["out/" + name] = get_bytes(*disk, "out/" + name);
+    found.erase("out/manifest.jsonl");
+    EXPECT_EQ(found.size(), 9U);
+    return found;
+  }();
+  return files;
+}
+
+void expect_truth(storage::Target& target, const std::string& what) {
+  std::vector<std::string> names;
+  const auto there = target.list("out");
+  for (const std::string& name : *there) {
+    if (name != "manifest.jsonl") names.push_back("out/" + name);
+  }
+  std::vector<std::string> expected;
+  for (const auto& [path, bytes] : truth()) expected.push_back(path);
+  ASSERT_EQ(names, expected) << what;
+  for (const auto& [path, bytes] : truth())
+    ASSERT_TRUE(get_bytes(target, path) == bytes) << what << ": " << path;
+#if TAILRACE_HAVE_JSON
+  const Result<std::vector<ManifestEntry>> manifest = read_manifest(target, "out/manifest.jsonl");
+  ASSERT_TRUE(manifest.is_ok()) << what << ": " << manifest.status().text();
+  for (int step = 0; step < kSteps; step += 2) {
+    ManifestEntry wanted = manifest_entry(path_of(step), *load_index(target, index_path(path_of(step))));
+    wanted.digest = *digest_file(target, path_of(step));
+    ManifestEntry last;
+    for (const ManifestEntry& entry : *manifest) {
+      if (entry.path == wanted.path) last = entry;
+    }
+    ASSERT_EQ(last, wanted) << what << ": " << wanted.path;
+  }
+#endif
+}
+
+}  // namespace tailrace::streams

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "storage/crash.hpp"
+#include "streams/ledger.hpp"
+
+// A forecast of six steps in three files, written as the root of a stream does it.
+namespace tailrace::streams {
+
+constexpr int kSteps = 6;
+
+struct Plan {
+  std::optional<Position> from;  // none: a fresh run
+  int until = kSteps;            // ends behind this many steps
+  int differs_from = kSteps;     // steps from this one on have other bytes
+  bool ahead = false;            // the next file is begun before the last one is finished
+  bool stays_open = false;       // killed before the stream is closed
+  bool finishes = false;         // with stays_open: the last file is finished all the same
+  std::string field = "t";
+};
+
+struct Outcome {
+  Status status;
+  std::vector<Position> durable;  // positions that a checkpoint may have recorded
+};
+
+std::int64_t lead_of(int step);
+std::string path_of(int step);
+Position position_behind(int steps);
+std::shared_ptr<storage::CrashTarget> make_disk();
+std::unique_ptr<pipeline::Ledger> make_sample_ledger(std::shared_ptr<storage::Target> target,
+                                                     const std::optional<Position>& from,
+                                                     const std::string& field = "t");
+
+/// Runs until the first error, as after the loss of power.
+Outcome forecast(const std::shared_ptr<storage::Target>& target, const Plan& run);
+
+/// What an undisturbed run leaves: every file but the manifest.
+const std::map<std::string, ByteVector>& truth();
+/// Just those files, with the right bytes, and a manifest that tells of each.
+void expect_truth(storage::Target& target, const std::string& what);
+
+}  // namespace tailrace::streams

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "streams/resume.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "base/text.hpp"
+#include "index_samples.hpp"
+#include "resume_samples.hpp"
+#include "storage/crash.hpp"
+#include "storage/faulty.hpp"
+#include "streams/manifest.hpp"
+
+namespace tailrace::streams {
+namespace {
+
+using storage::Target;
+
+Position sample_position() {
+  Position position = position_behind(4);
+  position.failed = {{1, 43200, "no space"}, {3, 129600, "too late"}};
+  return position;
+}
+
+TEST(position, is_what_was_packed) {
+  for (const Position& position : {sample_position(), position_behind(0), position_behind(6)}) {
+    const Result<Position> back = Position::unpack(position.pack());
+    ASSERT_TRUE(back.is_ok()) << back.status().text();
+    EXPECT_EQ(*back, position);
+  }
+}
+
+TEST(position, of_other_bytes_is_refused) {
+  const ByteVector whole = sample_position().pack();
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    EXPECT_EQ(Position::unpack(std::span(whole).first(size)).status().code(), Code::corrupt) << size;
+  }
+  ByteVector longer = whole;
+  longer.push_back(std::byte{0});
+  EXPECT_EQ(Position::unpack(longer).status().code(), Code::corrupt);
+  ByteVector later = whole;
+  later[0] = std::byte{99};
+  EXPECT_EQ(Position::unpack(later).status().code(), Code::unsupported);
+  std::mt19937_64 random(1);
+  for (int round = 0; round < 20'000; ++round) {
+    ByteVector bytes = whole;
+    for (int i = 0; i < 3; ++i) bytes[random() % bytes.size()] = static_cast<std::byte>(random());
+    const Result<Position> back = Position::unpack(bytes);
+    if (!back.is_ok()) continue;
+    EXPECT_GE(back->steps, 1);
+    EXPECT_LE(back->failed.size(), 2U);
+  }
+}
+
+// ---- a run that is not disturbed
+
+TEST(resume, a_run_that_continues_without_a_loss_ends_like_one_that_never_stopped) {
+  for (int stop = 0; stop <= kSteps; ++stop) {
+    const auto disk = make_disk();
+    Outcome first = forecast(disk, {.until = stop, .stays_open = true});
+    ASSERT_TRUE(first.status.is_ok()) << first.status.text();
+    const Outcome second = forecast(disk, {.from = position_behind(stop)});
+    ASSERT_TRUE(second.status.is_ok()) << stop << ": " << second.status.text();
+    expect_truth(*disk, cat("stopped behind step ", stop));
+  }
+}
+
+TEST(resume, a_whole_run_is_done_once_more_behind_any_position) {
+  for (int stop = 0; stop <= kSteps; ++stop) {
+    const auto disk = make_disk();
+    ASSERT_TRUE(forecast(disk, {}).status.is_ok());
+    const auto lines = read_manifest(*disk, "out/manifest.jsonl")->size();
+    const Outcome second = forecast(disk, {.from = position_behind(stop)});
+    ASSERT_TRUE(second.status.is_ok()) << stop << ": " << second.status.text();
+    expect_truth(*disk, cat("done again behind step ", stop));
+    EXPECT_EQ(read_manifest(*disk, "out/manifest.jsonl")->size(), lines);
+  }
+}
+
+// ---- what is refused
+
+TEST(resume, steps_that_the_checkpoint_has_are_refused) {
+  const auto disk = make_disk();
+  ASSERT_TRUE(forecast(disk, {.until = 3, .stays_open = true}).status.is_ok());
+  const auto ledger = make_sample_ledger(disk, position_behind(3));
+  for (const int step : {0, 1, 2}) EXPECT_EQ(ledger->path_of(lead_of(step)).status().code(), Code::order);
+  EXPECT_TRUE(ledger->path_of(lead_of(3)).is_ok());
+}
+
+Status status_of_continuing(const std::shared_ptr<Target>& disk, int behind) {
+  return forecast(disk, {.from = position_behind(behind)}).status;
+}
+
+TEST(resume, what_was_durable_and_is_not_there_is_an_error_that_says_so) {
+  for (const int behind : {3, 4}) {
+    for (const char* const harm : {"data", "index", "step", "bytes"}) {
+      const auto disk = make_disk();
+      ASSERT_TRUE(forecast(disk, {.until = behind, .stays_open = true}).status.is_ok());
+      const std::string path = path_of(behind - 1);
+      if (harm == std::string("data")) ASSERT_TRUE(disk->remove(path).is_ok());
+      if (harm == std::string("index")) ASSERT_TRUE(disk->remove(index_path(path)).is_ok());
+      if (harm == std::string("bytes"))
+        ASSERT_TRUE((*disk->open(path, storage::OpenMode::existing))->truncate(9).is_ok());
+      if (harm == std::string("step")) {
+        Reopen reopen;
+        reopen.through_lead = lead_of(behind - 1) - 1;
+        ASSERT_TRUE(recover(*disk, path, reopen).is_ok());
+      }
+      const Status status = status_of_continuing(disk, behind);
+      EXPECT_EQ(status.code(), Code::corrupt) << harm << ": " << status.text();
+      EXPECT_TRUE(mentions(status.text(), path)) << status.text();
+      EXPECT_TRUE(mentions(status.text(), "checkpoint")) << status.text();
+    }
+  }
+}
+
+TEST(resume, a_step_that_failed_need_not_be_there) {
+  const auto disk = make_disk();
+  ASSERT_TRUE(forecast(disk, {.until = 2, .stays_open = true}).status.is_ok());
+  Position position = position_behind(3);
+  position.failed = {{2, lead_of(2), "no space"}};
+  Outcome second = forecast(disk, {.from = position});
+  EXPECT_TRUE(second.status.is_ok()) << second.status.text();
+  const Result<IndexContents> index = load_index(*disk, index_path(path_of(2)));
+  ASSERT_TRUE(index.is_ok());
+  ASSERT_EQ(index->steps.size(), 1U);
+  EXPECT_EQ(index->steps[0].lead, lead_of(3));
+}
+
+TEST(resume, files_of_another_run_are_refused) {
+  const auto disk = make_disk();
+  ASSERT_TRUE(forecast(disk, {.until = 3, .stays_open = true}).status.is_ok());
+  Position position = position_behind(3);
+  position.run = Uuid::random();
+  const Status status = forecast(disk, {.from = position}).status;
+  EXPECT_EQ(status.code(), Code::state);
+  EXPECT_TRUE(mentions(status.text(), position.run.text())) << status.text();
+}
+
+TEST(resume, a_stream_defined_in_another_way_is_refused) {
+  const auto disk = make_disk();
+  ASSERT_TRUE(forecast(disk, {.until = 3, .stays_open = true}).status.is_ok());
+  const Status status = forecast(disk, {.from = position_behind(3), .field = "u"}).status;
+  EXPECT_EQ(status.code(), Code::state);
+  EXPECT_TRUE(mentions(status.text(), "field 0, 't'")) << status.text();
+}
+
+TEST(resume, a_finished_file_may_have_been_taken_away) {
+  const auto disk = make_disk();
+  ASSERT_TRUE(forecast(disk, {.until = 4, .stays_open = true, .finishes = true}).status.is_ok());
+  ASSERT_TRUE(disk->remove(path_of(3)).is_ok());
+  EXPECT_TRUE(status_of_continuing(disk, 4).is_ok());
+  EXPECT_FALSE(*disk->exists(path_of(3)));
+}
+
+TEST(resume, a_published_file_is_whole_while_its_steps_are_put_once_more) {
+  const auto disk = make_disk();
+  ASSERT_TRUE(forecast(disk, {}).status.is_ok());
+  Position position = position_behind(1);
+  for (int until = 1; until <= kSteps; ++until) {
+    ASSERT_TRUE(forecast(disk, {.from = position, .until = until, .stays_open = true}).status.is_ok());
+    for (int step = 0; step < kSteps; step += 2) {
+      EXPECT_TRUE(*disk->exists(path_of(step) + ".ready"));
+      EXPECT_EQ(get_bytes(*disk, path_of(step)), truth().at(path_of(step)));
+      EXPECT_EQ(get_bytes(*disk, index_path(path_of(step))), truth().at(index_path(path_of(step))));
+    }
+  }
+}
+
+#if TAILRACE_HAVE_JSON
+
+// A line that a loss of power has torn may hold anything, ends of lines too.
+TEST(resume, a_torn_manifest_is_cut_and_gets_what_lacks) {
+  for (const std::string_view torn :
+       {std::string_view("{\"path\":\"fc_2026"), std::string_view("\0\0\0\n", 4),
+        std::string_view("\xfe\n{\"path\n\0x\n", 12), std::string_view("\n")}) {
+    const auto disk = make_disk();
+    ASSERT_TRUE(forecast(disk, {.until = 4, .stays_open = true, .finishes = true}).status.is_ok());
+    ByteVector bytes = get_bytes(*disk, "out/manifest.jsonl");
+    const auto* first_end = std::find(bytes.data(), bytes.data() + bytes.size(), std::byte{'\n'});
+    bytes.resize(static_cast<std::size_t>(first_end - bytes.data()) + 1);
+    for (const char c : torn) bytes.push_back(static_cast<std::byte>(c));
+    put_bytes(*disk, "out/manifest.jsonl", bytes);
+    ASSERT_EQ(read_manifest(*disk, "out/manifest.jsonl")->size(), 1U);
+    const Status status = status_of_continuing(disk, 4);
+    ASSERT_TRUE(status.is_ok()) << status.text();
+    expect_truth(*disk, "torn manifest");
+    EXPECT_EQ(read_manifest(*disk, "out/manifest.jsonl")->size(), 3U);
+  }
+}
+
+#endif
+
+}  // namespace
+}  // namespace tailrace::streams

@@ -59,6 +59,7 @@ Bytes StreamPlan::largest_record() const {
 Stream::Stream(Rank& rank, std::shared_ptr<const StreamPlan> plan)
     : rank_(rank), plan_(std::move(plan)), client_(rank.port(), rank.roster(), rank.me(), plan_->pattern) {
   client_.on_wanted([this] { open(); });
+  if (plan_->resume && plan_->resume->lead) client_.continue_behind(*plan_->resume->lead);
 }
 
 Stream::~Stream() {
@@ -105,7 +106,8 @@ void Stream::open() {
   opening.definition = plan_->request.definition;
   // Every run of a simulation is the same: so is its identity.
   opening.ledger = streams::pack_ledger(plan_->pattern, plan_->options,
-                                        *Uuid::parse("00000000-0000-4000-8000-000000000001"));
+                                        *Uuid::parse("00000000-0000-4000-8000-000000000001"), plan_->resume);
+  if (plan_->resume) opening.previous_lead = plan_->resume->lead.value_or(0);
   std::vector<pipeline::StreamClient::Field> fields;
   for (const StreamPlan::Field& field : plan_->fields) {
     fields.push_back({&field.definition, &field.layout, static_cast<std::int64_t>(field.layout_number),
@@ -179,6 +181,10 @@ Task<Status> Stream::close() {
     vote.status = client_.closing_vote().in(vote.call);
     const comm::Verdict verdict = co_await rank_.agree(std::move(vote));
     if (misuse.is_ok()) misuse = verdict.status;
+    if (plan_->resume && client_.steps() == 0 && !client_.out_of_step()) {
+      if (!client_.is_open()) open();
+      client_.finish_without_steps();
+    }
     if (client_.must_finish() && !client_.out_of_step()) {
       co_await rank_.tell({client_.descriptor(Descriptor::Kind::close), {}});
     }

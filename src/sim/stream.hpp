@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "pipeline/stream_client.hpp"
 #include "sim/rank.hpp"
 #include "streams/parse.hpp"
+#include "streams/resume.hpp"
 
 namespace tailrace::sim {
 
@@ -36,6 +38,7 @@ struct StreamPlan {
   std::vector<layout::Layout> layouts;
   std::shared_ptr<const codec::Codec> codec;
   bool in_parts = false;  // every rank sends its own indices of indexed layouts
+  std::optional<streams::Position> resume = std::nullopt;  // where the stream continues
 
   static Result<std::shared_ptr<const StreamPlan>> make(std::string pattern, std::string options,
                                                         const std::vector<Variable>& variables,

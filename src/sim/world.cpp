@@ -68,7 +68,7 @@ World::World(const Shape& shape) : shape_(shape), scheduler_(shape.seed), nodes_
               roster_.server_node[static_cast<std::size_t>(s)]);
   }
   network_ = std::make_unique<Network>(scheduler_, offsets);
-  storage_ = storage::memory_target();
+  storage_ = shape.storage ? shape.storage : storage::memory_target();
   disk_ = std::make_shared<Disk>(scheduler_, shape_.disk_bytes_per_second, shape_.disk_latency);
   make_segments();
   for (int c = 0; c < ranks(); ++c) make_rank(c);

@@ -34,6 +34,7 @@ struct Shape {
   Nanoseconds disk_latency = 100'000;
   bool reporting = false;  // counters travel while the run goes on
   SleepOrder sleep_order = SleepOrder::production;
+  std::shared_ptr<storage::Target> storage = nullptr;  // what an earlier world has left; none: empty
   Nanoseconds timer = 0;  // sleepers on a doorbell also wake after this; 0: only when rung or by a message
 };
 

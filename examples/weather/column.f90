@@ -10,7 +10,7 @@ module column
   implicit none
   private
   public :: column_setup, gather_rain, diagnose_surface, diagnose_levels
-  public :: t, u, v, surface_pressure, precipitation, height_500, half_a, half_b
+  public :: t, u, v, surface_pressure, precipitation, height_500, half_a, half_b, rain
 
   real(dp), parameter :: lapse = 0.0065_dp, gas = 287.05_dp, kappa = gas * lapse / gravity
   real(dp), parameter :: level_500 = 50000.0_dp, standard = 101300.0_dp        ! Pa
@@ -20,7 +20,8 @@ module column
   real(real32), allocatable :: surface_pressure(:,:)            ! Pa
   real(real32), allocatable :: precipitation(:,:)               ! kg/m2 since the start
   real(real32), allocatable :: height_500(:,:)                  ! m
-  real(dp), allocatable :: rain(:,:), north_x(:,:), north_y(:,:), sea_level_pressure(:,:), warmth(:,:)
+  real(dp), allocatable, target :: rain(:,:)
+  real(dp), allocatable :: north_x(:,:), north_y(:,:), sea_level_pressure(:,:), warmth(:,:)
   integer :: levels = 0
 
 contains

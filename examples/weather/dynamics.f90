@@ -18,7 +18,8 @@ module dynamics
   integer, parameter  :: rim = 10                    ! cells of relaxation
   integer, parameter  :: physics_interval = 600      ! s; steps divide it
 
-  type(state_type) :: state, stage, boundary, slow
+  type(state_type), target :: state
+  type(state_type) :: stage, boundary, slow
   real(dp), allocatable :: ground(:,:)               ! m
   real(dp), allocatable :: coriolis(:,:)             ! at the north-eastern corner of a cell
   real(dp), allocatable :: cell_width(:), face_width(:)  ! m, of cells and of their northern faces, by row

@@ -11,6 +11,8 @@ module options
     character(:), allocatable :: out, terrain, timings
     character(8) :: progress = 'auto'                 ! auto, bar, lines, none
     logical :: output = .true., help = .false., print_grid = .false.
+    integer :: checkpoint_every = 0
+    logical :: restart = .false.
   end type
 
 contains
@@ -46,6 +48,10 @@ contains
           call value_of(n, name, number=chosen%output_every, problem=problem)
         case ('--surface-every')
           call value_of(n, name, number=chosen%surface_every, problem=problem)
+        case ('--checkpoint-every')
+          call value_of(n, name, number=chosen%checkpoint_every, problem=problem)
+        case ('--restart')
+          chosen%restart = .true.
         case ('--out')
           call value_of(n, name, text=chosen%out, problem=problem)
         case ('--terrain')
@@ -71,8 +77,8 @@ contains
     if (min(chosen%nx, chosen%ny) < 24) problem = '--size: at least 24x24 points, for the rims at the boundary'
     if (chosen%levels < 1) problem = '--levels: at least 1'
     if (chosen%hours < 1) problem = '--hours: at least 1'
-    if (chosen%output_every < 0 .or. chosen%surface_every < 0) &
-      problem = '--output-every and --surface-every: hours, 0 for never'
+    if (min(chosen%output_every, chosen%surface_every, chosen%checkpoint_every) < 0) &
+      problem = '--output-every, --surface-every and --checkpoint-every: hours, 0 for never'
   end subroutine
 
   function argument(n) result(text)
@@ -132,7 +138,7 @@ contains
 
   subroutine print_help()
     integer :: n
-    character(*), parameter :: lines(39) = [character(110) :: &
+    character(*), parameter :: lines(45) = [character(110) :: &
       'weather: a shallow-water forecast for the North Atlantic and Europe over real orography, written to', &
       'GRIB2 files through Tailrace.', &
       '', &
@@ -143,6 +149,8 @@ contains
       '  --hours H            length of the forecast                                       (48)', &
       '  --output-every H     hours between outputs of all fields, one file each; 0: never (3)', &
       '  --surface-every H    hours between outputs of surface fields, in one file; 0: never (1)', &
+      '  --checkpoint-every H hours between checkpoints, DIR/restart.0 and .1; 0: never    (0)', &
+      '  --restart            go on from the newest checkpoint in DIR; from the start if there is none', &
       '  --out DIR            where the GRIB2 files go; it must exist                      (.)', &
       '  --terrain FILE       GRIB2 message with the height of the ground on the model''s grid (terrain.grib2)', &
       '  --timings FILE       seconds per step and in output calls, as JSON                (not written)', &
@@ -154,7 +162,8 @@ contains
       '', &
       'How the files are written is said by the environment: TAILRACE_SERVERS=1 makes the last rank an I/O', &
       'server, TAILRACE_THROTTLE=20MB/s slows the storage down, TAILRACE_REPORT=report.json keeps a record.', &
-      'TAILRACE_TIME_LIMIT=2h, USR1 or TERM stop it early, with whole files.', &
+      'TAILRACE_TIME_LIMIT=2h, USR1 or TERM stop it early, with whole files; with --checkpoint-every or --restart', &
+      'it saves a last checkpoint then.', &
       '', &
       'examples', &
       '  # the terrain of a small grid, from the topography built into cdo', &
@@ -164,6 +173,9 @@ contains
       '  mpirun -n 4 weather --size 156x126 --hours 24', &
       '  # the same files from 4 ranks and 1 server', &
       '  TAILRACE_SERVERS=1 mpirun -n 5 weather --size 156x126 --hours 24', &
+      '  # a forecast that may be killed, and gone on with on another number of ranks: the same files', &
+      '  mpirun -n 4 weather --size 156x126 --hours 24 --checkpoint-every 3', &
+      '  mpirun -n 3 weather --size 156x126 --hours 24 --checkpoint-every 3 --restart', &
       '  # the size of a regional model in operation', &
       '  weather --size 468x378 --print-grid > grid.txt', &
       '  cdo -f grb2 -setname,orog -remapbil,grid.txt -topo terrain.grib2', &

@@ -5,15 +5,18 @@ module output
   use tailrace
   use area,   only: dp
   use domain, only: halo
+  use dynamics, only: state
   use column
   implicit none
   private
   public :: output_layout, output_open, output_all, output_surface, output_close, output_seconds
+  public :: checkpoint_open, checkpoint_save
 
   character(*), parameter :: base = '2026-03-01T00:00Z'
   type(tr_layout) :: grid
   type(tr_stream) :: full, surface
-  logical :: writing = .false., lost = .false.
+  type(tr_checkpoint) :: restart
+  logical :: writing = .false., saving = .false., lost = .false.
   real(dp) :: output_seconds = 0.0_dp      ! in calls of this module, since the start
 
 contains
@@ -48,6 +51,47 @@ contains
     call surface%define('tp', grid, tr_surface(), accuracy=0.01, statistic='accum', since='start')
     call surface%define('gh', grid, tr_pressure(500), accuracy=0.1)
     output_seconds = output_seconds + (MPI_Wtime() - since)
+  end subroutine
+
+  ! Collective, before output_open: then the streams go on where the checkpoint has them. With `load` the model's
+  ! state and `lead` become those of the newest checkpoint, if there is one; lead is 0 otherwise.
+  subroutine checkpoint_open(directory, load, lead)
+    character(*), intent(in) :: directory
+    logical, intent(in) :: load
+    integer, target, intent(out) :: lead
+    logical :: found
+    lead = 0
+    saving = .true.
+    call restart%create(directory//'/restart')
+    if (.not. load) return
+    call restart%begin(TR_LOAD, found=found)
+    if (found) call name_state(lead)
+    call restart%end()
+  end subroutine
+
+  ! Collective. The state may change on return; the checkpoint is written behind the model's back.
+  subroutine checkpoint_save(lead)
+    integer, target, intent(inout) :: lead
+    integer  :: ierr
+    real(dp) :: since
+    if (.not. saving) return
+    since = MPI_Wtime()
+    call restart%begin(TR_SAVE, ierr=ierr)           ! of the save before
+    if (ierr /= 0) call tr_log('the forecast goes on, but its last checkpoint failed: '//tr_error())
+    call name_state(lead)
+    call restart%end(ierr)
+    if (ierr /= 0) call tr_log('the forecast goes on, but has no new checkpoint: '//tr_error())
+    output_seconds = output_seconds + (MPI_Wtime() - since)
+  end subroutine
+
+  ! One list, for saving and for loading.
+  subroutine name_state(lead)
+    integer, target, intent(inout) :: lead
+    call restart%item('lead', lead)
+    call restart%item('h', state%h, grid)
+    call restart%item('u', state%u, grid)
+    call restart%item('v', state%v, grid)
+    call restart%item('rain', rain, grid)
   end subroutine
 
   ! Collective, as are those below. `lead`: seconds of forecast.
@@ -104,6 +148,10 @@ contains
       call surface%close(ierr)
       if (ierr /= 0) call tr_log(tr_error())
       lost = lost .or. ierr /= 0
+    end if
+    if (saving) then
+      call restart%close(ierr)
+      if (ierr /= 0) call tr_log(tr_error())
     end if
     failed = lost
     call grid%free()

@@ -59,10 +59,11 @@ contains
   end subroutine
 
   subroutine forecast()
-    integer  :: steps, step, lead
+    integer  :: steps, step
+    integer, target :: lead
     real(dp) :: begun, since, blocked, closing
     logical  :: failed, stopping
-    call prepare()
+    call prepare(lead)
     if (status /= 0) return
     steps = chosen%hours * 3600 / time_step
     call timings_start(steps)
@@ -70,7 +71,7 @@ contains
     begun = MPI_Wtime()
     if (rank == 0) call progress_start(chosen%progress)
     stopping = .false.
-    do step = 1, steps
+    do step = lead / time_step + 1, steps
       since = MPI_Wtime()
       blocked = output_seconds
       call advance()
@@ -79,6 +80,7 @@ contains
       call timings_step(step, MPI_Wtime() - since, output_seconds - blocked)
       if (rank == 0) call progress_show(step, steps, lead)
       if (mod(lead, 600) == 0) stopping = tr_should_stop()  ! the same answer on every rank
+      if (stopping .or. due(lead, chosen%checkpoint_every)) call checkpoint_save(lead)
       if (stopping) exit
     end do
     if (stopping .and. rank == 0) call progress_stop(lead)
@@ -91,7 +93,8 @@ contains
   end subroutine
 
   ! Collective.
-  subroutine prepare()
+  subroutine prepare(lead)
+    integer, intent(out) :: lead                      ! from which the forecast goes on
     integer :: lower(2), upper(2)
     logical :: ok
     call area_setup(chosen%nx, chosen%ny)
@@ -109,6 +112,9 @@ contains
     end if
     call dynamics_setup()
     call column_setup(chosen%levels)
+    lead = 0
+    if (chosen%restart .or. chosen%checkpoint_every > 0) call checkpoint_open(chosen%out, chosen%restart, lead)
+    if (lead > 0 .and. rank == 0) print '(a,f0.2,a)', 'weather: goes on from hour ', lead / 3600.0_dp, ' of the forecast'
     if (chosen%output) call output_open(chosen%out, chosen%terrain, chosen%levels)
     if (rank == 0 .and. chosen%progress /= 'none') print '(a,i0,a,i0,a,i0,a,i0,a,i0,a,i0,a)', &
       '  ', nx, ' x ', ny, ' x ', chosen%levels, ' points on ', ranks, ' ranks, ', chosen%hours, &

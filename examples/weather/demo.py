@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Runs the sample forecast with and without I/O servers, checks that the files are the same, and shows the result.
+"""Runs the sample forecast with and without I/O servers, checks that the files are the same, also after the forecast was
+killed and restarted, and shows the result.
 
 The storage is slowed to a stated rate, so that the difference between the runs is the disk's. `./dev demo` builds the
 model and calls this; by hand:
@@ -18,6 +19,7 @@ import hashlib
 import json
 import os
 import platform
+import random
 import re
 import shutil
 import statistics
@@ -25,6 +27,8 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+
+from restart import run_and_kill
 
 BYTES_PER_VALUE = 0.67         # of a packed field here, measured: only to choose a rate
 TERMINAL = sys.stdout.isatty()
@@ -167,15 +171,26 @@ class Run:
         return self.timings["blocked_seconds"] + self.timings["closing_seconds"] if self.servers is not None else 0.0
 
 
+def fresh(directory):
+    if directory.exists():
+        shutil.rmtree(directory)
+    directory.mkdir(parents=True)
+
+
+def model_command(launcher, args, ranks, terrain, directory):
+    return launcher.command(ranks) + ["--size", args.size, "--levels", str(args.levels), "--hours", str(args.hours),
+                                      "--output-every", str(args.output_every), "--surface-every",
+                                      str(args.surface_every), "--terrain", str(terrain), "--out", str(directory)]
+
+
+def grib_digests(directory):
+    return {path.name: digest(path) for path in sorted(directory.glob("*.grib2"))}
+
+
 def forecast(launcher, args, run, terrain, rate):
-    if run.directory.exists():
-        shutil.rmtree(run.directory)
-    run.directory.mkdir(parents=True)
-    command = launcher.command(args.ranks + (run.servers or 0))
-    command += ["--size", args.size, "--levels", str(args.levels), "--hours", str(args.hours),
-                "--output-every", str(args.output_every), "--surface-every", str(args.surface_every),
-                "--terrain", str(terrain), "--out", str(run.directory),
-                "--timings", str(run.directory / "timings.json"),
+    fresh(run.directory)
+    command = model_command(launcher, args, args.ranks + (run.servers or 0), terrain, run.directory)
+    command += ["--timings", str(run.directory / "timings.json"),
                 "--progress", "none" if args.quiet else "bar" if TERMINAL else "lines"]
     settings = {"SERVERS": run.servers or 0}
     if run.servers is None:
@@ -199,7 +214,37 @@ def forecast(launcher, args, run, terrain, rate):
     run.timings = json.loads((run.directory / "timings.json").read_text())
     report = run.directory / "report.json"
     run.report = json.loads(report.read_text()) if report.exists() else None
-    run.files = {path.name: digest(path) for path in sorted(run.directory.glob("*.grib2"))}
+    run.files = grib_digests(run.directory)
+
+
+def killed_and_restarted(launcher, args, undisturbed, terrain, rate):
+    """Kills a run at a random moment and goes on from its checkpoint on another number of ranks; its files are those of
+    the undisturbed run, or a Failure tells the first difference."""
+    directory = args.out / "run-killed"
+    fresh(directory)
+    settings = {"SERVERS": 0, **({"THROTTLE": rate} if rate else {})}
+    options = ["--checkpoint-every", "1", "--progress", "none"]
+    wait = random.uniform(0.05, 0.6) * undisturbed.wall
+    code = run_and_kill(model_command(launcher, args, args.ranks, terrain, directory) + options,
+                        launcher.environment(settings), wait, directory / "restart.0")
+    say(f"  {args.ranks} ranks, " + (f"killed (kill -9) {wait:.1f} s after the first checkpoint" if code is None
+                                     else "which were done before they could be killed"))
+    ranks = args.ranks - 1 if args.ranks > 2 else args.ranks + 1
+    command = model_command(launcher, args, ranks, terrain, directory) + [*options, "--restart"]
+    again = subprocess.run(command, env=launcher.environment(settings), stdin=subprocess.DEVNULL, capture_output=True,
+                           text=True)
+    if again.returncode != 0:
+        raise Failure(f"the restart failed with exit code {again.returncode}: {again.stderr.strip()}. It was:\n"
+                      f"  {' '.join(command)}")
+    for line in again.stdout.splitlines():
+        say(f"  {ranks} ranks: {line.removeprefix('weather: ')}")
+    files = grib_digests(directory)
+    odd = sorted(name for name in files.keys() | undisturbed.files.keys()
+                 if files.get(name) != undisturbed.files.get(name))
+    if odd:
+        raise Failure(f"{odd[0]} differs from that of the undisturbed run: see {directory}")
+    say(f"  {len(files)} files, byte for byte those of the undisturbed run")
+    shutil.rmtree(directory)
 
 
 def digest(path):
@@ -360,8 +405,10 @@ def quick(launcher, args):
     act(2, f"A forecast of {args.hours} hours on {args.ranks} rank, written inline")
     forecast(launcher, args, run, terrain, args.rate if args.rate != "full" else None)
     messages = check_readable(args, run)
+    act(3, "The same forecast, killed and restarted")
+    killed_and_restarted(launcher, args, run, terrain, None)
     keep_files(args, run, [])
-    act(3, "What cdo sees")
+    act(4, "What cdo sees")
     say(run_tool("cdo", "sinfon", args.out / sorted(run.files)[0]).rstrip())
     say()
     say(f"{messages} GRIB2 messages in {len(run.files)} files in {args.out}/")
@@ -407,6 +454,8 @@ def whole(launcher, args):
         + {1: "one run", 2: "identical, byte for byte, in both runs"}.get(
             len(writing), f"identical, byte for byte, in all {len(writing)} runs"))
     say("  ecCodes and cdo read every one of them")
+    act(len(runs) + 3, "The same forecast, killed and restarted")
+    killed_and_restarted(launcher, args, writing[0], terrain, rate)
     figures = [figures_of(args, run) for run in runs]
     kept = writing[1] if len(writing) > 1 else writing[0]
     summary = {
@@ -420,7 +469,7 @@ def whole(launcher, args):
     keep_files(args, kept, [run for run in runs if run is not kept])
     (args.out / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
     if not args.no_page:
-        act(len(runs) + 3, "The page")
+        act(len(runs) + 4, "The page")
         import make_page
         try:
             say(f"  {make_page.make_page(args.out, terrain, summary, steps)}")

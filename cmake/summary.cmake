@@ -33,4 +33,5 @@ tailrace_summary_part("checkpoints: zstd       " "${TAILRACE_ZSTD}" "${TAILRACE_
 tailrace_summary_part("checkpoints: LZ4        " "${TAILRACE_LZ4}" "${TAILRACE_HAVE_LZ4}" liblz4-dev)
 tailrace_summary_part("reports, traces (JSON)  " "${TAILRACE_JSON}" "${TAILRACE_HAVE_JSON}" nlohmann-json3-dev)
 tailrace_summary_part("tailrace command (CLI11)" "${TAILRACE_CLI}" "${TAILRACE_HAVE_CLI}" libcli11-dev)
+tailrace_summary_part("  items as NetCDF       " "${TAILRACE_NETCDF}" "${TAILRACE_HAVE_NETCDF}" libnetcdf-dev)
 message(STATUS "end of summary")

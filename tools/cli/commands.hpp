@@ -18,6 +18,7 @@ enum Exit : int {
 };
 
 // Each adds one subcommand to `app`. When it was chosen, its callback leaves the exit code in `exit`.
+void add_checkpoint(CLI::App& app, int& exit);  // answers as checkpoint.hpp says
 void add_wait(CLI::App& app, int& exit);
 void add_index(CLI::App& app, int& exit);
 void add_plan(CLI::App& app, int& exit);

@@ -9,12 +9,14 @@ int main(int argc, char** argv) {
   app.footer(
       "Exit codes: 0 done (wait: durable), 1 failed or locked, 2 usage, 3 timeout, 4 corrupt, 5 ended "
       "without the step.\n"
+      "tailrace checkpoint: 0 fine, 1 damaged or different, 2 usage, unreadable or locked.\n"
       "`tailrace COMMAND --help` has examples.");
   int exit = cli::Exit::done;
   cli::add_wait(app, exit);
   cli::add_index(app, exit);
   cli::add_plan(app, exit);
   cli::add_repair(app, exit);
+  cli::add_checkpoint(app, exit);
   cli::add_settings(app, exit);
   try {
     app.parse(argc, argv);

@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""`tailrace checkpoint` tells what is in the files of checkpoints, whatever is done to them, and never crashes."""
+import fcntl
+import glob
+import json
+import os
+import random
+import struct
+import sys
+from array import array
+
+sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
+from small_model import *  # noqa: E402,F403
+
+SAVE = MODEL
+JSON = tailrace("checkpoint", "ls", "--json", "nothing")[2].count("built without") == 0
+CONFIGURATIONS = {"plain": "mode=parallel compress=none", "local": "mode=local compress=none", "zstd": "mode=parallel compress=zstd",
+                  "local-zstd": "mode=local compress=zstd"}
+ITEMS = {"step": ("<q", 1), "t": ("<d", 40 * 30), "wind/10 m": ("<f", 77), "soil": ("<h", 101), "mask": ("<B", 8), "none": ("<d", 0)}
+
+
+def checkpoint(*args):
+    """Whatever the files are, the command ends by itself with one of its codes."""
+    code, out, err = tailrace("checkpoint", *args)
+    check(code in (0, 1, 2), f"checkpoint {args}: ended with {code}: {err[-1000:]}")
+    check(code == 0 or out or err, f"checkpoint {args}: {code} without a word")
+    return code, out, err
+
+
+def save(name, options, generations=2, extents="40x30", salt=0, ranks=3):
+    code, _, err = run(ranks, [SAVE, name, options, str(generations), extents, str(salt)])
+    return check(code == 0, f"save {name} {options}: {code}: {err}")
+
+
+def put(path, data):
+    with open(path, "wb") as file:
+        file.write(data)
+
+
+def values(item, generation, salt=0):
+    first = salt + 1000 * generation
+    if item == "step":
+        return [generation]
+    return [(0 if item == "mask" else first) + e for e in range(ITEMS[item][1])]
+
+
+def as_bytes(item, generation):
+    return b"".join(struct.pack(ITEMS[item][0], value) for value in values(item, generation))
+
+
+# ---- whole copies
+
+def whole_copies(name):
+    code, out, _ = checkpoint("ls", name)
+    check(code == 0 and [line.split()[:3] for line in out.splitlines()] ==
+          [["COPY", "GENERATION", "STATE"], [f"{name}.1", "2", "committed"], [f"{name}.0", "1", "committed"]], f"ls {name}: {out}")
+    check(out.splitlines()[1].split()[4:6] == ["3", "local" if "local" in name else "parallel"], f"ls {name}: {out}")
+    size = sum(os.path.getsize(path) for path in glob.glob(f"{name}.1*"))
+    check(out.splitlines()[1].split()[6] == str(size), f"ls {name}: {size} bytes: {out}")
+    check(checkpoint("ls", f"{name}.0")[1].splitlines()[1:] == [out.splitlines()[2]], f"ls {name}.0")
+    code, out, _ = checkpoint("verify", name)
+    check(code == 0 and out.count("is whole") == 2, f"verify {name}: {code}: {out}")
+    code, out, _ = checkpoint("show", name, "--values", "3", "--parts")
+    check(code == 0 and "generation 2 of run" in out and "t  float64 (40, 30)  9600 bytes" in out
+          and "\n    2000 2001 2002\n" in out and "step  int64 scalar" in out and "(2000, 0) (2001, 0)" in out
+          and out.count("\npart ") == 3, f"show {name}: {code}: {out}")
+    check(("compression zstd" in out) == ("zstd" in name) and ("stored in" in out.split("items")[1]) == ("zstd" in name),
+          f"show {name}: compression: {out}")
+    check("generation 1 of run" in checkpoint("show", f"{name}.0")[1], f"show {name}.0")
+
+
+def extracted(name):
+    for item in ITEMS:
+        for source, generation in ((name, 2), (f"{name}.0", 1)):
+            code, _, err = checkpoint("extract", source, item, "-o", "out.bin")
+            check(code == 0 and contents("out.bin") == as_bytes(item, generation), f"extract {source} {item}: {code} {err}")
+    check(not glob.glob("out.bin.*"), "extract leaves something behind")
+    code, _, err = checkpoint("extract", name, "tt", "-o", "no.bin")
+    check(code == 2 and 'did you mean "t"?' in err and contents("no.bin") is None, f"extract tt: {code} {err}")
+    check(checkpoint("extract", name, "t", "-o", "missing/t.bin")[0] == 2, "extract into a missing directory")
+    check(checkpoint("extract", name, "t", "-o", "t.bin", "--format", "hdf")[0] == 2, "extract --format hdf")
+
+
+def netcdf(name):
+    """A variable without chunks lies in the file as it lies in memory."""
+    code, _, err = checkpoint("extract", name, "t", "-o", "t.nc")
+    if "without NetCDF" in err:
+        check(code == 2, f"extract without NetCDF: {code}")
+        return
+    data = contents("t.nc") or b""
+    check(code == 0 and data[:4] == b"\x89HDF" and as_bytes("t", 2) in data and b"d1_t" in data, f"extract t.nc: {code} {err}")
+    for item in ("step", "wind/10 m", "wave", "soil", "mask", "none"):
+        code, _, err = checkpoint("extract", name, item, "-o", "item", "--format", "netcdf")
+        check(code == 0 and (item == "wave" or as_bytes(item, 2) in contents("item")), f"extract {item} as NetCDF: {code} {err}")
+    if shutil.which("ncdump"):
+        checkpoint("extract", name, "wind/10 m", "-o", "wind.nc")
+        out = subprocess.run(["ncdump", "wind.nc"], capture_output=True, text=True).stdout
+        check("float wind_10_m(d0_wind_10_m, d1_wind_10_m)" in out and 'item = "wind/10 m"' in out and "2000, 2001, 2002" in out,
+              f"ncdump: {out}")
+
+
+def machine_readable(name):
+    if not JSON:
+        return
+    listed = json.loads(checkpoint("ls", "--json", name)[1])
+    check([(each["generation"], each["state"], each["parts"]) for each in listed] == [(2, "committed", 3), (1, "committed", 3)],
+          f"ls --json: {listed}")
+    shown = json.loads(checkpoint("show", "--json", "--values", "2", "--parts", name)[1])
+    check([item["name"] for item in shown["items"]] == ["step", "t", "wind/10 m", "wave", "soil", "mask", "none"]
+          and shown["items"][1]["shape"] == [40, 30] and shown["items"][1]["values"] == ["2000", "2001"]
+          and len(shown["part_list"]) == 3, f"show --json: {shown}")
+    verified = json.loads(checkpoint("verify", "--json", name)[1])
+    check([each["whole"] for each in verified] == [True, True], f"verify --json: {verified}")
+
+
+# ---- diff
+
+def differences():
+    save("diff/a", "mode=parallel compress=zstd")
+    save("diff/b", "mode=local", ranks=2)
+    save("diff/c", "", salt=0.25)
+    save("diff/d", "", extents="40x31")
+    check(checkpoint("diff", "diff/a", "diff/b")[:2] == (0, ""), "the same values from 3 and from 2 ranks differ")
+    code, out, _ = checkpoint("diff", "diff/a", "diff/c")
+    check(code == 1 and out.splitlines() == ["t: 1200 of 1200 elements differ, the first at (0, 0), by 0.25 at most",
+                                             "wind/10 m: 77 of 77 elements differ, the first at (0, 0), by 0.25 at most",
+                                             "wave: 15 of 15 elements differ, the first at (0, 0), by 0.25 at most"],
+          f"diff: {code} {out}")
+    code, out, _ = checkpoint("diff", "diff/a.0", "diff/a.1")
+    check(code == 1 and "step: 1 of 1 elements differ\n" in out and "soil: 101 of 101 elements differ, the first at (0)\n" in out,
+          f"diff of generations: {code} {out}")
+    code, out, _ = checkpoint("diff", "diff/a", "diff/d")
+    check(code == 1 and out == "t: float64 (40, 30) in diff/a.1, float64 (40, 31) in diff/d.1\n", f"diff of shapes: {code} {out}")
+    if JSON:
+        found = json.loads(checkpoint("diff", "--json", "diff/a", "diff/c")[1])
+        check(found[0] == {"item": "t", "elements": 1200, "differing": 1200, "first": [0, 0], "largest": 0.25}, f"diff --json: {found}")
+    check(checkpoint("diff", "diff/a", "diff/none")[0] == 2, "diff with nothing")
+
+
+def more_than_a_portion():
+    """72 MB: more than what is held at once, in rows that do not fit into it evenly."""
+    save("large/a", "keep=2", 1, "3001x3000")
+    save("large/b", "mode=local", 1, "3001x3000", ranks=2)
+    check(checkpoint("diff", "large/a", "large/b")[:2] == (0, ""), "diff of large arrays")
+    wanted = array("d", range(1000, 1000 + 3001 * 3000)).tobytes()
+    check(checkpoint("extract", "large/a", "t", "-o", "large/t.bin")[0] == 0 and contents("large/t.bin") == wanted,
+          "extract of a large array")
+    code, _, err = checkpoint("extract", "large/b", "t", "-o", "large/t.nc")
+    check((code == 0 and wanted in contents("large/t.nc")) or "without NetCDF" in err, f"NetCDF of a large array: {code} {err}")
+    shutil.rmtree("large")
+
+
+# ---- prune
+
+def files_of(name):
+    return sorted(glob.glob(f"{name}.*"))
+
+
+def parts_of(*copies):
+    return sorted(path for copy in copies for path in (copy, *(f"{copy}.r{part:05}" for part in range(3))))
+
+
+def pruned():
+    save("prune/s", "keep=3 mode=local keep_every=2", 5)
+    before = files_of("prune/s")
+    code, out, _ = checkpoint("prune", "prune/s", "--keep", "2", "--dry-run")
+    check(code == 0 and files_of("prune/s") == before and out.count("would remove") == 12, f"prune --dry-run: {code} {out}")
+    with open("prune/s.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock.write("tailrace lock: host other pid 1\n")
+        lock.flush()
+        code, _, err = checkpoint("prune", "prune/s", "--keep", "1")
+        check(code == 2 and "held by host other pid 1" in err and set(before) <= set(files_of("prune/s")), f"prune, locked: {code} {err}")
+    os.remove("prune/s.0")  # its parts are orphans
+    put("prune/s.2.r00007", b"of a save with more parts")
+    put("prune/s.9", b"no copy")
+    put("prune/s.notes", b"the user's")
+    put("prune/s.0.rest", b"the user's")
+    code, out, _ = checkpoint("prune", "prune/s", "--keep", "2")
+    check(code == 0 and files_of("prune/s") == sorted(parts_of("prune/s.2", "prune/s.g4") + ["prune/s.0.rest", "prune/s.notes"]),
+          f"prune: {code} {out} {files_of('prune/s')}")
+    check(checkpoint("verify", "prune/s")[0] == 0, "verify after prune")
+    put("prune/s.2", b"broken")
+    check(checkpoint("prune", "prune/s", "--keep", "1")[0] == 0 and checkpoint("show", "prune/s")[1].startswith("prune/s.g4"),
+          "the newest whole copy stays")
+    put("prune/s.g4", b"broken")
+    left = files_of("prune/s")
+    check(checkpoint("prune", "prune/s", "--keep", "1")[0] == 1 and files_of("prune/s") == left, "nothing whole, nothing removed")
+    for args in (("--keep", "0"), (), ("--keep", "x")):
+        check(checkpoint("prune", "prune/s", *args)[0] == 2, f"prune {args}")
+    check(checkpoint("prune", "prune/none", "--keep", "1")[0] == 2, "prune of nothing")
+
+
+# ---- damage
+
+def regions(path, compressed):
+    """Where in which file of a copy a changed bit must be noticed: (kind, file, begin, end)."""
+    shown = json.loads(checkpoint("show", "--json", "--parts", path)[1])
+    found = [("header", path, 0, 128)]
+    directory, length = struct.unpack_from("<qq", contents(path), 48)
+    found.append(("directory", path, directory, directory + length))
+    for part in shown["part_list"]:
+        end = part["offset"] + part["bytes"]
+        found.append(("footer", part["file"], end - 96, end))
+        table, length = struct.unpack_from("<qq", contents(part["file"]), end - 96 + 40)
+        found.append(("table", part["file"], part["offset"] + table, part["offset"] + table + length))
+        for item in part["items"]:
+            # Of a compressed item only the beginning is sure to be stored.
+            stored = min(item["bytes"], 8) if compressed else item["bytes"]
+            found.append(("data", part["file"], item["offset"], item["offset"] + stored))
+    return found
+
+
+class Damaged:
+    """A file with other contents, until the end of the block."""
+
+    def __init__(self, path, data):
+        self.path, self.data, self.whole = path, data, contents(path)
+
+    def __enter__(self):
+        put(self.path, self.data)
+
+    def __exit__(self, *_):
+        put(self.path, self.whole)
+
+
+def flipped(data, place, bit):
+    changed = bytearray(data)
+    changed[place] ^= 1 << bit
+    return bytes(changed)
+
+
+def poke(path, reference, what, must_notice):
+    """All commands on a damaged copy: none crashes, and none passes wrong values off for right ones."""
+    code, out, err = checkpoint("verify", path)
+    check(code == 1 if must_notice else code in (0, 1), f"{what}: verify: {code} {out} {err}")
+    check(code != 1 or "DAMAGED: " in out, f"{what}: verify does not say what: {out}")
+    check(checkpoint("ls", path)[0] == 0, f"{what}: ls")
+    checkpoint("show", path, "--values", "100000", "--parts")
+    same, out, err = checkpoint("diff", path, reference)
+    check((same == 0) == (code == 0) and " differ" not in out, f"{what}: diff: {same} {out} {err}")
+    if checkpoint("extract", path, "t", "-o", "damaged.bin")[0] == 0:
+        check(contents("damaged.bin") == as_bytes("t", 2), f"{what}: extract")
+
+
+def damaged(name, rng):
+    path, reference = f"{name}.1", f"reference/{os.path.basename(name)}.1"
+    os.makedirs("reference", exist_ok=True)
+    for file in glob.glob(f"{name}.1*"):
+        shutil.copy(file, os.path.join("reference", os.path.basename(file)))
+    places = regions(path, "zstd" in name) if JSON else []
+    for kind in ("header", "directory", "footer", "table", "data"):
+        for _ in range(5):
+            chosen = [region for region in places if region[0] == kind]
+            if chosen:
+                _, file, begin, end = rng.choice(chosen)
+                place, bit = rng.randrange(begin, end), rng.randrange(8)
+                with Damaged(file, flipped(contents(file), place, bit)):
+                    poke(path, reference, f"{kind} of {file}, bit {bit} of byte {place}", True)
+    files = sorted(glob.glob(f"{name}.1*"))
+    for _ in range(25):
+        file = rng.choice(files)
+        place, bit = rng.randrange(os.path.getsize(file)), rng.randrange(8)
+        with Damaged(file, flipped(contents(file), place, bit)):
+            poke(path, reference, f"{file}, bit {bit} of byte {place}", False)
+    for _ in range(10):
+        file = rng.choice(files)
+        size = rng.randrange(os.path.getsize(file))
+        with Damaged(file, contents(file)[:size]):
+            poke(path, reference, f"{file} cut to {size} bytes", True)
+    for data in (b"", b"just some text\n" * 40, bytes(8192)):
+        with Damaged(path, data):
+            poke(path, reference, f"{path} with other contents", True)
+    check(checkpoint("verify", name)[0] == 0, f"{name}: the test repairs what it damages")
+
+
+def other_damage():
+    """Parts that belong elsewhere, and things that are no files."""
+    one, two = "local/s.0.r00001", "local/s.1.r00001"
+    first, second = contents(one), contents(two)
+    with Damaged(one, second), Damaged(two, first):
+        code, out, _ = checkpoint("verify", "local/s")
+        check(code == 1 and out.count("DAMAGED") == 2 and "belongs to generation 1" in out, f"swapped parts: {code} {out}")
+    part = contents(two)
+    os.remove(two)
+    code, out, _ = checkpoint("verify", "local/s")
+    check(code == 1 and two in out and "local/s.0: generation 1 is whole" in out, f"a part is missing: {code} {out}")
+    check(checkpoint("show", "local/s")[1].startswith("local/s.0: generation 1"), "show takes the newest whole copy")
+    put(two, part)
+    os.makedirs("odd/d.0", exist_ok=True)
+    for command in (("ls", "odd/d"), ("ls", "odd"), ("show", "odd"), ("verify", "odd/d.0"), ("diff", "odd", "odd"),
+                    ("extract", "odd/d", "t", "-o", "no"), ("prune", "odd/d", "--keep", "1")):
+        code, _, _ = checkpoint(*command)
+        check(code == 2 or command[0] == "ls", f"{command}: {code}")
+    for command in ("ls", "show", "verify"):
+        check(checkpoint(command, "nothing/here")[0] == 2, f"{command} of nothing")
+
+
+def help_texts():
+    for command in ("ls", "show", "verify", "diff", "extract", "prune"):
+        code, out, _ = checkpoint(command, "--help")
+        check(code == 0 and "Examples:" in out and "Exit codes:" in out, f"{command} --help")
+        check(checkpoint(command)[0] == 2, f"{command} without arguments")
+
+
+for directory in ("diff", "large", "prune", "odd", "reference", *CONFIGURATIONS):
+    fresh(directory)
+seeded = random.Random(20260301)
+for directory, options in CONFIGURATIONS.items():
+    if save(f"{directory}/s", options):
+        whole_copies(f"{directory}/s")
+        extracted(f"{directory}/s")
+        machine_readable(f"{directory}/s")
+        damaged(f"{directory}/s", seeded)
+netcdf("zstd/s")
+netcdf("local/s")
+differences()
+more_than_a_portion()
+pruned()
+other_damage()
+help_texts()
+finish()

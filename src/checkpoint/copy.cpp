@@ -33,7 +33,7 @@ Result<ByteVector> read_extent(storage::File& file, const std::string& path, con
   const Result<Bytes> size = file.size();
   TR_TRY(size.status());
   if (extent.bytes < 0 || extent.offset < 0 || extent.bytes > *size ||
-      at + extent.offset > *size - extent.bytes)
+      extent.offset > *size - extent.bytes - at)
     return corrupt(path, cat("ends before its ", what));
   ByteVector bytes(static_cast<std::size_t>(extent.bytes));
   TR_TRY(read_whole(file, path, bytes, at + extent.offset, what));

@@ -37,7 +37,8 @@ Result<ByteVector> read_extent(storage::File& file, const std::string& path, con
     return corrupt(path, cat("ends before its ", what));
   ByteVector bytes(static_cast<std::size_t>(extent.bytes));
   TR_TRY(read_whole(file, path, bytes, at + extent.offset, what));
-  if (checksum(bytes) != extent.checksum) return corrupt(path, cat("its ", what, " is damaged"));
+  if (!checksums_match(checksum(bytes), extent.checksum))
+    return corrupt(path, cat("its ", what, " is damaged"));
   return bytes;
 }
 
@@ -245,8 +246,9 @@ Status CopyReader::read_block(const Table& table, const PartItem& item, std::siz
   const Result<Bytes> got = (*file)->read(stored, at);
   TR_TRY(got.status());
   if (*got != static_cast<Bytes>(stored.size()) ||
-      block_checksum(stored, table.id, table.part, item.item, static_cast<std::int64_t>(block)) !=
-          expected.checksum)
+      !checksums_match(
+          block_checksum(stored, table.id, table.part, item.item, static_cast<std::int64_t>(block)),
+          expected.checksum))
     return {Code::corrupt, cat(name_of_block(table, item, block), " is damaged")};
   if (is_raw) return {};
   const ElementType type = copy_.directory.items[static_cast<std::size_t>(item.item)].type;

@@ -53,7 +53,7 @@ bool is_closed(std::span<const std::byte> bytes, Bytes size) {
   if (static_cast<Bytes>(bytes.size()) < size) return false;
   const auto body = bytes.first(static_cast<std::size_t>(size) - sizeof(std::uint64_t));
   Unpacker in(bytes.subspan(body.size()));
-  return in.get<std::uint64_t>() == checksum(body);
+  return checksums_match(checksum(body), in.get<std::uint64_t>());
 }
 
 Status broken(std::string_view what) { return {Code::corrupt, std::string(what)}; }

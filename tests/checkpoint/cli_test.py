@@ -296,6 +296,21 @@ def other_damage():
         check(checkpoint(command, "nothing/here")[0] == 2, f"{command} of nothing")
 
 
+def kept_copies():
+    """Copies that no run leaves behind at will: without its commit, in small blocks, and with a table far away."""
+    corpus = os.path.join(os.environ["TEST_SOURCE"], "tests", "fuzz", "corpus")
+    sealed, small, far = (os.path.join(corpus, name) for name in ("sealed", "small_blocks", "far_table"))
+    out = checkpoint("ls", sealed)[1]
+    check(out.splitlines()[1].split()[1:3] == ["3", "whole"], f"ls of a copy without its commit: {out}")
+    code, out, _ = checkpoint("show", sealed)
+    check(code == 0 and "whole, but not committed" in out, f"show of a copy without its commit: {out}")
+    check(checkpoint("diff", sealed, os.path.join(corpus, "raw"))[:2] == (0, ""), "a commit changes no elements")
+    code, out, _ = checkpoint("show", small, "--parts")
+    check(code == 0 and "5 blocks" in out and checkpoint("verify", small)[0] == 0, f"show of small blocks: {out}")
+    code, out, _ = checkpoint("verify", far)
+    check(code == 1 and "ends before its table of part 1" in out, f"verify of a table that is far away: {code} {out}")
+
+
 def help_texts():
     for command in ("ls", "show", "verify", "diff", "extract", "prune"):
         code, out, _ = checkpoint(command, "--help")
@@ -318,5 +333,6 @@ differences()
 more_than_a_portion()
 pruned()
 other_damage()
+kept_copies()
 help_texts()
 finish()

@@ -42,14 +42,15 @@ enum {
  * ever, as NAME.gGENERATION; default 0: none), mode=parallel|local (one file, or a file per rank),
  * async=on|off (whether tr_checkpoint_end returns once all is captured, the default, or once it is
  * committed), busy=wait|drop|replace (what a save does that begins while the last one is still being
- * written). Errors: TR_ERR_STATE where another program has the checkpoint open, TR_ERR_SETTINGS, TR_ERR_IO.
+ * written), compress=none|lz4|zstd|zstd:LEVEL (levels -7 to 19). Errors: TR_ERR_STATE where another program
+ * has the checkpoint open, TR_ERR_SETTINGS, TR_ERR_IO.
  */
 TR_API int tr_checkpoint_create(const char* name, const char* options, tr_checkpoint** checkpoint);
 
 /* Collective. TR_SAVE: with busy=wait blocks until the save before has ended; if that failed its error is
  * returned, and the new save has begun all the same. TR_LOAD: blocks while the copies are looked at; *found
  * (or NULL) becomes 1 if one is whole. With nothing saved yet that is 0 and TR_OK, with copies of which none
- * is whole 0 and TR_ERR_CORRUPT. */
+ * is whole 0 and TR_ERR_CORRUPT; either way the bracket is then to be ended without items. */
 TR_API int tr_checkpoint_begin(tr_checkpoint* checkpoint, int direction, int* found);
 
 /* Local. One scalar (layout NULL; the first rank's value is saved, every rank gets it) or the caller's part
@@ -71,7 +72,8 @@ TR_API void tr_checkpoint_item_shaped(tr_checkpoint* checkpoint, const char* nam
 /* Collective. Saving: blocks until the items are captured (async=off: committed). Loading: fills the items
  * from the newest copy that is whole on all ranks; where one turns out not to be, from the one before, with a
  * warning that says why. Items that are missing, that the program does not name, or of another type or shape
- * are TR_ERR_ARGUMENT, and nothing is filled. A bracket that found nothing ends with TR_OK. */
+ * are TR_ERR_ARGUMENT, and nothing is filled. A bracket that found nothing
+ * and names no items ends with TR_OK. */
 TR_API int tr_checkpoint_end(tr_checkpoint* checkpoint);
 
 /* Collective. Blocks until the last save is committed or has failed; its verdict, the same on every rank. A

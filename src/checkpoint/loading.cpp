@@ -14,6 +14,11 @@ ByteVector Checkpoint::next_whole() {
     const Found found = candidates_.front();
     candidates_.erase(candidates_.begin());
     if (found.missing) continue;
+    if (found.unfinished) {
+      log(LogLevel::info,
+          cat("checkpoint ", name_, ": ", found.path, " holds a save that never came to its end"));
+      continue;
+    }
     Status why = found.status;
     if (why.is_ok()) {
       const Result<Copy> copy = guarded([&] { return read_copy(service_.target(), found.path); });

@@ -107,8 +107,10 @@ Status Saving::commit() {
 /// They count for nothing: a failure is no failure of the save.
 void Saving::remove_leftovers() {
   const int needed = plan_.mode == Mode::local ? ranks_ : 0;
-  const Result<int> parts = local_parts(target_, plan_.path);
-  for (int part = needed; parts.is_ok() && part < *parts; ++part) {
+  const Result<std::vector<int>> parts = local_parts(target_, plan_.path);
+  if (!parts.is_ok()) return;
+  for (const int part : *parts) {
+    if (part < needed) continue;
     const Status removed = target_.remove(part_path(plan_.path, Mode::local, part));
     if (!removed.is_ok()) log(LogLevel::info, removed.text());
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <limits>
 
 #include "base/text.hpp"
 
@@ -45,6 +46,20 @@ Result<std::vector<std::string>> endings(storage::Target& target, const std::str
   return found;
 }
 
+/// Whether the file says itself that its save never was committed: it has no header yet, or one that says so.
+bool is_unfinished(storage::Target& target, const std::string& path) {
+  Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::read);
+  ByteVector bytes(static_cast<std::size_t>(Header::record));
+  if (!file.is_ok()) return false;
+  const Result<Bytes> got = (*file)->read(bytes, 0);
+  if (!got.is_ok()) return false;
+  bytes.resize(static_cast<std::size_t>(*got));
+  if (std::all_of(bytes.begin(), bytes.end(), [](std::byte each) { return each == std::byte{0}; }))
+    return true;
+  const Result<Header> header = decode_header(bytes);
+  return header.is_ok() && !header->committed;
+}
+
 }  // namespace
 
 std::vector<Found> look_at(storage::Target& target, const std::vector<std::string>& paths) {
@@ -59,6 +74,7 @@ std::vector<Found> look_at(storage::Target& target, const std::vector<std::strin
       found.generation = header->id.generation;
       found.committed = header->committed;
     }
+    found.unfinished = !found.missing && !found.status.is_ok() && is_unfinished(target, path);
     all.push_back(std::move(found));
   }
   std::stable_sort(all.begin(), all.end(),
@@ -78,12 +94,15 @@ Result<std::vector<std::string>> find_copies(storage::Target& target, const std:
   return paths;
 }
 
-Result<int> local_parts(storage::Target& target, const std::string& path) {
+Result<std::vector<int>> local_parts(storage::Target& target, const std::string& path) {
   const Result<std::vector<std::string>> found = endings(target, path, ".r");
   TR_TRY(found.status());
-  std::int64_t parts = 0;
-  for (const std::string& ending : *found) parts = std::max(parts, number_of(ending) + 1);
-  return static_cast<int>(parts);
+  std::vector<int> parts;
+  for (const std::string& ending : *found) {
+    const std::int64_t number = number_of(ending);
+    if (number >= 0 && number <= std::numeric_limits<int>::max()) parts.push_back(static_cast<int>(number));
+  }
+  return parts;
 }
 
 std::vector<std::string> Slots::paths(const std::string& name, int keep) {

@@ -16,15 +16,16 @@ struct Found {
   std::int64_t generation = 0;  // as its header tells; 0 if that cannot be read
   Status status;                // why it is not whole, if it is not
   bool committed = false;
-  bool missing = false;  // there is no file
+  bool missing = false;     // there is no file
+  bool unfinished = false;  // a save that never came to its end has left it: no copy, and no damage
 };
 
 /// Local. Looks at the copies at `paths`, all but the elements; the newest first.
 std::vector<Found> look_at(storage::Target& target, const std::vector<std::string>& paths);
 /// Local. The copies that may be there of a checkpoint: "NAME.0", "NAME.1", ... and "NAME.g12".
 Result<std::vector<std::string>> find_copies(storage::Target& target, const std::string& name);
-/// Local. One past the highest part in a file of its own beside the copy at `path`.
-Result<int> local_parts(storage::Target& target, const std::string& path);
+/// Local. The parts that have files of their own beside the copy at `path`.
+Result<std::vector<int>> local_parts(storage::Target& target, const std::string& path);
 
 /// The places among which saves alternate.
 class Slots {

@@ -237,6 +237,34 @@ MPI_TEST(checkpoint, damage_of_the_newest_leads_to_the_one_before) {
   remove_directory(directory);
 }
 
+MPI_TEST(checkpoint, a_first_save_that_never_ended_is_nothing_to_load) {
+  const std::string directory = fresh_directory("checkpoint-unfinished");
+  for (const std::string left : {std::string(), std::string(128, '\0'), std::string(9000, '\0')}) {
+    const Session session;
+    if (rank() == 0) write_file(directory + "/run.0", left);
+    tr_checkpoint* cp = create(directory + "/run");
+    Field field(0, {12, 12}, 0);
+    CHECK_EQ(load(cp, field), 0);
+    field.fill(1);
+    CHECK_EQ(save(cp, 1, field), TR_OK);
+    CHECK_EQ(load(cp, field), 1);
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+    if (rank() == 0) {
+      for (const char* slot : {"/run.0", "/run.1"}) std::filesystem::remove(directory + slot);
+    }
+    MPI_Barrier(state().comm);
+  }
+  {
+    const Session session;  // what is no checkpoint at all is not taken for one that never ended
+    if (rank() == 0) write_file(directory + "/run.0", std::string(9000, 'x'));
+    tr_checkpoint* cp = create(directory + "/run");
+    Field field(0, {12, 12}, 0);
+    CHECK_EQ(load(cp, field), -1);
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  }
+  remove_directory(directory);
+}
+
 MPI_TEST(checkpoint, wrong_items_are_named_on_every_rank) {
   const std::string directory = fresh_directory("checkpoint-items");
   {

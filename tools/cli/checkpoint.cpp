@@ -107,10 +107,12 @@ Bytes size_of_file(storage::Target& target, const std::string& path) {
 Bytes bytes_of_files(storage::Target& target, const std::string& path) {
   Bytes bytes = size_of_file(target, path);
   const Result<checkpoint::Header> header = checkpoint::read_header(target, path);
-  const Result<int> parts = checkpoint::local_parts(target, path);
+  const Result<std::vector<int>> parts = checkpoint::local_parts(target, path);
   if (!header.is_ok() || header->mode != checkpoint::Mode::local || !parts.is_ok()) return bytes;
-  for (int part = 0; part < std::min(*parts, header->parts); ++part)
-    bytes += size_of_file(target, checkpoint::part_path(path, checkpoint::Mode::local, part));
+  for (const int part : *parts) {
+    if (part < header->parts)
+      bytes += size_of_file(target, checkpoint::part_path(path, checkpoint::Mode::local, part));
+  }
   return bytes;
 }
 

@@ -67,10 +67,21 @@ std::vector<Found> look_at(storage::Target& target, const std::vector<std::strin
   for (const std::string& path : paths) {
     Found found;
     found.path = path;
-    found.status = guarded([&] { return read_copy(target, path).status(); });
+    std::optional<Header> header;
+    found.status = guarded([&] {
+      const Result<Copy> copy = read_copy(target, path);
+      if (copy.is_ok()) header = copy->header;
+      return copy.status();
+    });
     const Result<bool> exists = target.exists(path);
     found.missing = exists.is_ok() && !*exists;
-    if (const Result<Header> header = read_header(target, path); header.is_ok()) {
+    if (!header && !found.missing) {
+      const Result<Header> alone = read_header(target, path);
+      // A directory of such a name is somebody else's.
+      found.unreadable = alone.status().code() == Code::io && alone.status().error_number() != EISDIR;
+      if (alone.is_ok()) header = *alone;
+    }
+    if (header) {
       found.generation = header->id.generation;
       found.committed = header->committed;
     }
@@ -125,6 +136,9 @@ Status Slots::look(storage::Target& target) {
   TR_TRY(paths.status());
   for (const Found& found : look_at(target, *paths)) {
     highest_ = std::max(highest_, found.generation);
+    // The next generation would be no higher than this one: what is saved then would never be loaded.
+    if (found.unreadable)
+      return found.status.in(cat(found.path, " cannot be read, so that its generation is not known"));
     const bool good = found.status.is_ok() && found.committed;
     set(found.path, good ? found.generation : found.missing ? -1 : 0);
   }

@@ -18,6 +18,7 @@ struct Found {
   bool committed = false;
   bool missing = false;     // there is no file
   bool unfinished = false;  // a save that never came to its end has left it: no copy, and no damage
+  bool unreadable = false;  // storage failed: what the header tells is not known
 };
 
 /// Local. Looks at the copies at `paths`, all but the elements; the newest first.
@@ -37,7 +38,8 @@ class Slots {
   }
   static std::vector<std::string> paths(const std::string& name, int keep);
 
-  /// Local. Learns what is there.
+  /// Local. Learns what is there. Fails if storage does not tell the generation of a copy; one that is
+  /// damaged is no failure.
   Status look(storage::Target& target);
   /// The next save's generation: one more than any ever begun.
   [[nodiscard]] std::int64_t next_generation() const { return highest_ + 1; }

@@ -2,13 +2,10 @@
 //
 // One rank's n-th storage call fails, for n = 1, 2, ... until none does: every rank is told the same, the
 // file holds whole steps and those alone that its index tells, and the next session is as good as new.
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <filesystem>
 
 #include "fault/forecast.hpp"
+#include "support/captured_stderr.hpp"
 
 using namespace tailrace::mpi_test;
 using namespace tailrace::scene;
@@ -17,31 +14,6 @@ using tailrace::fault::Forecast;
 namespace {
 
 const std::vector<std::int64_t> leads = {0, 3600, 7200};
-
-/// What this process prints on standard error, kept until asked for.
-class Captured {
- public:
-  Captured() : path_("stderr-of-rank-" + std::to_string(rank())), before_(::dup(STDERR_FILENO)) {
-    const int file = ::open(path_.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_APPEND, 0644);
-    ::dup2(file, STDERR_FILENO);
-    ::close(file);
-  }
-  std::string text() {
-    if (before_ < 0) return text_;
-    ::dup2(before_, STDERR_FILENO);
-    ::close(before_);
-    before_ = -1;
-    for (const std::byte byte : contents(path_)) text_ += static_cast<char>(byte);
-    std::filesystem::remove(path_);
-    return text_;
-  }
-  ~Captured() { text(); }
-
- private:
-  std::string path_;
-  std::string text_;
-  int before_;
-};
 
 struct Outcome {
   bool struck = false;
@@ -55,7 +27,7 @@ struct Outcome {
 Outcome forecast_with(int servers, const std::string& name, const std::string& fault) {
   Outcome outcome;
   const std::int64_t failures = state().failures;
-  Captured captured;
+  CapturedStderr captured;
   tailrace::fault::session(
       servers, "fault=\"" + fault + "\"", [&](MPI_Comm compute, const std::string& label) {
         Forecast run(compute, label + "-" + name);

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
+// One rank's n-th storage call fails during a save, for n = 1, 2, ... until none does: every rank is told the
+// same, what is loaded afterwards is the save that was reported committed, and the next save succeeds.
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "files/fixture.hpp"
+#include "support/captured_stderr.hpp"
+
+using namespace tailrace::files_test;
+
+namespace {
+
+constexpr tr_index rows = 20;
+constexpr tr_index columns = 9;
+constexpr tr_index points = 101;
+
+/// A block with halo and elements that are dealt out; all values follow from the generation.
+class Model {
+ public:
+  Model() {
+    const tr_index shape[] = {rows, columns}, halo[] = {1, 2};
+    for (tr_index e = rank(); e < points; e += size()) mine_.push_back(e);
+    CHECK_EQ(tr_layout_block(2, shape, halo, &blocks_), TR_OK);
+    CHECK_EQ(tr_layout_indexed(1, &points, static_cast<tr_index>(mine_.size()), mine_.data(), 0, &dealt_),
+             TR_OK);
+    CHECK_EQ(tr_layout_bounds(blocks_, 0, lower_, upper_), TR_OK);
+    t_.resize(static_cast<std::size_t>((upper_[0] - lower_[0] + 2) * pitch()));
+    u_.resize(mine_.size());
+  }
+  ~Model() {
+    tr_layout_free(&blocks_);
+    tr_layout_free(&dealt_);
+  }
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+
+  void fill(std::int64_t generation) {
+    step_ = generation;
+    each([&](double& value, double expected) { value = expected; });
+  }
+  /// Whether all of it is what fill() would have made.
+  [[nodiscard]] bool holds(std::int64_t generation) {
+    bool right = step_ == generation;
+    step_ = generation;
+    each([&](double& value, double expected) { right = right && value == expected; });
+    return right;
+  }
+  int save(tr_checkpoint* cp) {
+    const int begun = tr_checkpoint_begin(cp, TR_SAVE, nullptr);
+    name_items(cp);
+    const int ended = tr_checkpoint_end(cp);
+    return begun != TR_OK ? begun : ended;
+  }
+  /// The generation that was loaded, the same on every rank; 0: nothing, -1: an error, -2: other values.
+  std::int64_t load(tr_checkpoint* cp) {
+    int found = 0;
+    fill(-5);
+    const int begun = tr_checkpoint_begin(cp, TR_LOAD, &found);
+    if (begun == TR_OK && found != 0) name_items(cp);
+    const int ended = tr_checkpoint_end(cp);
+    if (begun != TR_OK || ended != TR_OK) {
+      std::fprintf(stderr, "  %s\n", tr_error());
+      return -1;
+    }
+    if (found == 0) return 0;
+    const std::int64_t loaded = step_;
+    CHECK(same_on_all_ranks(std::to_string(loaded)));
+    return any_rank(!holds(loaded)) ? -2 : loaded;
+  }
+
+ private:
+  [[nodiscard]] tr_index pitch() const { return upper_[1] - lower_[1] + 4; }
+  void name_items(tr_checkpoint* cp) {
+    tr_checkpoint_item(cp, "step", &step_, TR_I64, nullptr);
+    tr_checkpoint_item(cp, "t", t_.data(), TR_F64, blocks_);
+    tr_checkpoint_item(cp, "u", u_.data(), TR_F64, dealt_);
+  }
+  template <typename Action>
+  void each(const Action& action) {
+    const auto salt = static_cast<double>(step_) * 1e6;
+    for (tr_index y = lower_[0]; y < upper_[0]; ++y) {
+      for (tr_index x = lower_[1]; x < upper_[1]; ++x) {
+        const tr_index place = (y - lower_[0] + 1) * pitch() + x - lower_[1] + 2;
+        action(t_[static_cast<std::size_t>(place)], salt + static_cast<double>(y * columns + x));
+      }
+    }
+    for (std::size_t i = 0; i < u_.size(); ++i) action(u_[i], -salt - static_cast<double>(mine_[i]));
+  }
+
+  tr_layout* blocks_ = nullptr;
+  tr_layout* dealt_ = nullptr;
+  tr_index lower_[2] = {}, upper_[2] = {};
+  std::vector<tr_index> mine_;
+  std::int64_t step_ = 0;
+  std::vector<double> t_, u_;
+};
+
+tr_checkpoint* create(const std::string& name, const std::string& options) {
+  tr_checkpoint* cp = nullptr;
+  if (!CHECK_EQ(tr_checkpoint_create(name.c_str(), options.c_str(), &cp), TR_OK))
+    std::fprintf(stderr, "  %s\n", tr_error());
+  return cp;
+}
+
+/// A session without faults that saves this generation.
+void save_alone(const std::string& name, const std::string& options, std::int64_t generation) {
+  const Session session;
+  tr_checkpoint* cp = create(name, options);
+  Model model;
+  model.fill(generation);
+  CHECK_EQ(model.save(cp), TR_OK);
+  CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+}
+
+std::int64_t load_alone(const std::string& name, const std::string& options) {
+  const Session session;
+  tr_checkpoint* cp = create(name, options);
+  Model model;
+  const std::int64_t loaded = model.load(cp);
+  CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  return loaded;
+}
+
+struct Outcome {
+  bool struck = false;
+  int code = TR_OK;  // what the program was told of the save
+  std::string text;
+};
+
+/// Saves generation 2 under this plan.
+Outcome save_with(const std::string& fault, const std::string& name, const std::string& options) {
+  Outcome outcome;
+  CapturedStderr captured;
+  {
+    Session session("fault=\"" + fault + "\"");
+    const double start = MPI_Wtime();
+    tr_checkpoint* cp = nullptr;
+    outcome.code = tr_checkpoint_create(name.c_str(), options.c_str(), &cp);
+    if (outcome.code == TR_OK) {
+      Model model;
+      model.fill(2);
+      CHECK_EQ(model.save(cp), TR_OK);
+      model.fill(-1);  // captured: the data may change
+      outcome.code = tr_checkpoint_wait(cp);
+      if (outcome.code != TR_OK) outcome.text = tr_error();
+      CHECK_EQ(tr_checkpoint_status(cp), outcome.code == TR_OK ? TR_SAVE_COMMITTED : TR_SAVE_FAILED);
+      CHECK_EQ(tr_checkpoint_wait(cp), TR_OK);  // told once
+      CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+    } else {
+      outcome.text = tr_error();
+    }
+    CHECK_EQ(session.finish(), TR_OK);
+    CHECK(MPI_Wtime() - start < 30);
+  }
+  outcome.struck = any_rank(mentions(captured.text(), "it struck\n"));
+  CHECK(same_on_all_ranks(std::to_string(outcome.code) + outcome.text));
+  return outcome;
+}
+
+/// All n for one victim, until none strikes.
+void every_call(const std::string& directory, const std::string& options, int victim, const std::string& kind,
+                int code) {
+  for (int n = 1;; ++n) {
+    const std::string fault =
+        "rank=" + std::to_string(victim) + " nth=" + std::to_string(n) + " fault=" + kind;
+    const std::int64_t failures = state().failures;
+    const std::string name = directory + "/run";
+    save_alone(name, options, 1);
+    const Outcome outcome = save_with(fault, name, options);
+    CHECK_EQ(outcome.code == TR_OK, outcome.text.empty());
+    // Struck calls that no data depends on need not fail a save; a save that none has struck must not fail.
+    if (!outcome.struck) CHECK_EQ(outcome.code, TR_OK);
+    if (outcome.code != TR_OK) CHECK_EQ(outcome.code, code);
+    CHECK_EQ(load_alone(name, options), outcome.code == TR_OK ? 2 : 1);
+    save_alone(name, options, 3);
+    CHECK_EQ(load_alone(name, options), 3);
+    if (any_rank(state().failures > failures) && rank() == 0)
+      std::fprintf(stderr, "  %s, %s: code %d, \"%s\"\n", options.c_str(), fault.c_str(), outcome.code,
+                   outcome.text.c_str());
+    MPI_Barrier(state().comm);
+    if (rank() == 0) std::filesystem::remove_all(directory);
+    MPI_Barrier(state().comm);
+    if (!outcome.struck) {
+      CHECK(n > 3);  // each victim writes and synchronises something
+      return;
+    }
+    if (!CHECK(n < 100)) return;
+  }
+}
+
+/// A session in which the second save fails without anybody waiting for it; `after` gets the checkpoint.
+template <typename After>
+void fail_unheard(const std::string& name, const After& after) {
+  save_alone(name, "", 1);
+  const CapturedStderr captured;
+  Session session("fault=\"rank=" + std::to_string(size() - 1) + " nth=1 fault=enospc calls=write\"");
+  tr_checkpoint* cp = create(name, "");
+  Model model;
+  model.fill(2);
+  CHECK_EQ(model.save(cp), TR_OK);
+  after(session, cp, model);
+}
+
+void told_of_full_disk(int code) {
+  CHECK_EQ(code, TR_ERR_SPACE);
+  CHECK(same_on_all_ranks(std::to_string(code) + tr_error()));
+  CHECK(mentions(tr_error(), "run"));
+}
+
+}  // namespace
+
+MPI_TEST(checkpoint_fault, any_call_of_the_first_rank) {
+  const std::string directory = fresh_directory("fault-first");
+  for (const char* options : {"mode=parallel", "mode=local"}) {
+    every_call(directory, options, 0, "eio", TR_ERR_IO);
+    every_call(directory, options, 0, "enospc", TR_ERR_SPACE);
+  }
+}
+
+MPI_TEST(checkpoint_fault, any_call_of_the_last_rank) {
+  const std::string directory = fresh_directory("fault-last");
+  for (const char* options : {"mode=parallel", "mode=local"}) {
+    every_call(directory, options, size() - 1, "eio", TR_ERR_IO);
+    every_call(directory, options, size() - 1, "edquot", TR_ERR_SPACE);
+  }
+}
+
+MPI_TEST(checkpoint_fault, a_copy_that_cannot_be_opened_is_not_taken_for_none) {
+  const std::string directory = fresh_directory("fault-unreadable");
+  const std::string name = directory + "/run";
+  save_alone(name, "", 1);
+  const Outcome outcome = save_with("rank=0 nth=1 fault=eio calls=open for=good", name, "");
+  CHECK(outcome.struck);
+  CHECK_EQ(outcome.code, TR_ERR_IO);
+  CHECK(mentions(outcome.text, "run.0 cannot be read"));
+  save_alone(name, "", 2);
+  CHECK_EQ(load_alone(name, ""), 2);
+  remove_directory(directory);
+}
+
+MPI_TEST(checkpoint_fault, interrupted_and_short_calls_are_nobodys_business) {
+  const std::string directory = fresh_directory("fault-hidden");
+  for (const char* kind : {"nth=1 fault=eintr for=good", "nth=1 fault=short for=good"}) {
+    for (const char* options : {"mode=parallel", "mode=local"}) {
+      const std::string name = directory + "/" + (options + 5) + kind[12];
+      save_alone(name, options, 1);
+      const Outcome outcome = save_with(kind, name, options);
+      CHECK(outcome.struck);
+      CHECK_EQ(outcome.code, TR_OK);
+      CHECK_EQ(load_alone(name, options), 2);
+    }
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST(checkpoint_fault, nobody_waited_and_the_next_save_tells) {
+  const std::string directory = fresh_directory("fault-begin");
+  fail_unheard(directory + "/run", [](Session& session, tr_checkpoint* cp, Model& model) {
+    model.fill(3);
+    told_of_full_disk(model.save(cp));  // by its begin: the save itself has begun all the same
+    CHECK_EQ(tr_checkpoint_wait(cp), TR_OK);
+    CHECK_EQ(model.load(cp), 3);
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+    CHECK_EQ(session.finish(), TR_OK);
+  });
+  CHECK_EQ(load_alone(directory + "/run", ""), 3);
+  remove_directory(directory);
+}
+
+MPI_TEST(checkpoint_fault, nobody_waited_and_close_tells) {
+  const std::string directory = fresh_directory("fault-close");
+  fail_unheard(directory + "/run", [](Session& session, tr_checkpoint* cp, Model&) {
+    told_of_full_disk(tr_checkpoint_close(&cp));
+    CHECK(cp == nullptr);
+    CHECK_EQ(session.finish(), TR_OK);
+  });
+  CHECK_EQ(load_alone(directory + "/run", ""), 1);
+  remove_directory(directory);
+}
+
+MPI_TEST(checkpoint_fault, nobody_asked_at_all_and_finalize_tells) {
+  const std::string directory = fresh_directory("fault-finalize");
+  fail_unheard(directory + "/run",
+               [](Session& session, tr_checkpoint*, Model&) { told_of_full_disk(session.finish()); });
+  CHECK_EQ(load_alone(directory + "/run", ""), 1);
+  remove_directory(directory);
+}
+
+MPI_TEST(checkpoint_fault, slow_storage_does_not_hold_up_an_asynchronous_save) {
+  const std::string directory = fresh_directory("fault-slow");
+  for (const char* options : {"mode=parallel", "mode=local"}) {
+    // The last rank has nearly all, 400 kB: the others have written long before it has.
+    const Session session("throttle=500kB/s");
+    const tr_index shape = 50'000 + size() - 1, none = 0;
+    const bool last = rank() == size() - 1;
+    const tr_index lower = rank(), upper = last ? shape : rank() + 1;
+    tr_layout* layout = nullptr;
+    CHECK_EQ(tr_layout_boxes(1, &shape, &none, &lower, &upper, &layout), TR_OK);
+    std::vector<double> values(static_cast<std::size_t>(upper - lower), 1.5);
+    tr_checkpoint* cp = create(directory + "/" + (options + 5), options);
+    CHECK_EQ(tr_checkpoint_status(cp), TR_SAVE_NONE);
+    const double start = MPI_Wtime();
+    CHECK_EQ(tr_checkpoint_begin(cp, TR_SAVE, nullptr), TR_OK);
+    tr_checkpoint_item(cp, "a", values.data(), TR_F64, layout);
+    CHECK_EQ(tr_checkpoint_end(cp), TR_OK);
+    const double captured = MPI_Wtime() - start;
+    std::vector<int> seen = {tr_checkpoint_status(cp)};
+    if (last) CHECK_EQ(seen.front(), TR_SAVE_CAPTURED);
+    while (seen.back() != TR_SAVE_COMMITTED && seen.back() != TR_SAVE_FAILED && MPI_Wtime() - start < 60) {
+      const int now = tr_checkpoint_status(cp);
+      if (now != seen.back()) seen.push_back(now);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    const double committed = MPI_Wtime() - start;
+    CHECK(committed > 0.7);
+    CHECK(captured < committed / 2);
+    CHECK_EQ(seen.back(), TR_SAVE_COMMITTED);
+    if (seen.front() == TR_SAVE_CAPTURED) seen.erase(seen.begin());
+    if (!last) CHECK_EQ(seen.front(), TR_SAVE_WRITTEN);
+    CHECK(seen.size() == 1 || (seen.size() == 2 && seen.front() == TR_SAVE_WRITTEN));
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+    tr_layout_free(&layout);
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST_MAIN

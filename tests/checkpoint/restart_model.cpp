@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
+// A model with history: each value follows from the one before, so that a restart that is not exact shows in
+// all that comes later. It writes a step each quarter of an hour and saves every third step.
+//   restart_model PATTERN OPTIONS CHECKPOINT CHECKPOINT_OPTIONS STEPS PAUSE_MS
+// Rank 0 prints "begun", "none whole", "loaded GENERATION STEP", "committed GENERATION STEP" and "complete".
+// Each process leaves a file named after its process id in the directory `pids`.
+#include <tailrace.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+constexpr std::int64_t step_seconds = 900;
+constexpr tr_index shape[2] = {23, 19};
+constexpr tr_index halo[2] = {1, 2};
+constexpr tr_index points = 333;
+constexpr tr_index block = 7;
+
+int rank = 0;
+
+/// Failures are the same on every rank: the program ends on all.
+void must(int code, const char* what) {
+  if (code == TR_OK) return;
+  if (rank == 0) std::printf("%s: %s\n", what, tr_error());
+  std::fflush(stdout);
+  std::_Exit(3);
+}
+
+/// The next value of one element, below 2^31: exact in 64 bits of either kind.
+std::int64_t next(std::int64_t value, std::int64_t element, std::int64_t step) {
+  return (value * 1103515 + element * 7919 + step * 104729 + 12345) % 2147483647;
+}
+
+struct Model {
+  std::int64_t step = 0;
+  tr_layout* blocks = nullptr;
+  tr_layout* cyclic = nullptr;
+  tr_index lower[2] = {}, upper[2] = {};
+  std::vector<double> t;  // with halo
+  std::vector<std::int64_t> u;
+  int ranks = 1;
+
+  explicit Model(MPI_Comm compute) {
+    MPI_Comm_size(compute, &ranks);
+    must(tr_layout_block(2, shape, halo, &blocks), "layout");
+    must(tr_layout_block_cyclic(1, &points, &block, nullptr, &cyclic), "layout");
+    must(tr_layout_bounds(blocks, 0, lower, upper), "bounds");
+    tr_index count = 0;
+    must(tr_layout_count(cyclic, &count), "count");
+    t.resize(static_cast<std::size_t>((upper[0] - lower[0] + 2 * halo[0]) * pitch()), -1);
+    u.resize(static_cast<std::size_t>(count));
+  }
+  ~Model() {
+    tr_layout_free(&blocks);
+    tr_layout_free(&cyclic);
+  }
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+
+  [[nodiscard]] tr_index pitch() const { return upper[1] - lower[1] + 2 * halo[1]; }
+
+  void advance() {
+    ++step;
+    for (tr_index y = lower[0]; y < upper[0]; ++y) {
+      for (tr_index x = lower[1]; x < upper[1]; ++x) {
+        double& here =
+            t[static_cast<std::size_t>((y - lower[0] + halo[0]) * pitch() + x - lower[1] + halo[1])];
+        if (step == 1) here = 0;
+        here = static_cast<double>(next(static_cast<std::int64_t>(here), y * shape[1] + x, step));
+      }
+    }
+    for (std::size_t i = 0; i < u.size(); ++i) {
+      const auto local = static_cast<tr_index>(i);
+      u[i] = next(u[i], (local / block * ranks + rank) * block + local % block, step);
+    }
+  }
+  int transfer(tr_checkpoint* cp, int direction, int* found) {
+    const int begun = tr_checkpoint_begin(cp, direction, found);
+    if (direction == TR_SAVE || *found != 0) {
+      tr_checkpoint_item(cp, "step", &step, TR_I64, nullptr);
+      tr_checkpoint_item(cp, "t", t.data(), TR_F64, blocks);
+      tr_checkpoint_item(cp, "u", u.data(), TR_I64, cyclic);
+    }
+    const int ended = tr_checkpoint_end(cp);
+    return begun != TR_OK ? begun : ended;
+  }
+};
+
+/// Tells of commits, each once.
+class Commits {
+ public:
+  void saved(std::int64_t step) { step_ = step; }
+  void look(tr_checkpoint* cp) {
+    if (step_ == 0 || tr_checkpoint_status(cp) != TR_SAVE_COMMITTED) return;
+    if (rank == 0)
+      std::printf("committed %lld %lld\n", static_cast<long long>(tr_checkpoint_generation(cp)),
+                  static_cast<long long>(step_));
+    step_ = 0;
+  }
+
+ private:
+  std::int64_t step_ = 0;  // of the save on its way; 0: none
+};
+
+void steps(Model& model, tr_stream* stream, tr_checkpoint* cp, char** arguments) {
+  Commits commits;
+  while (model.step < std::atoll(arguments[5])) {
+    model.advance();
+    must(tr_stream_begin(stream, model.step * step_seconds), "begin");
+    must(tr_stream_put(stream, "t", model.t.data()), "put t");
+    must(tr_stream_put(stream, "u", model.u.data()), "put u");
+    must(tr_stream_end(stream), "end");
+    commits.look(cp);
+    if (model.step % 3 == 0) {
+      must(model.transfer(cp, TR_SAVE, nullptr), "save");
+      commits.saved(model.step);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(arguments[6])));
+    commits.look(cp);
+  }
+}
+
+void run(MPI_Comm compute, char** arguments) {
+  Model model(compute);
+  tr_checkpoint* cp = nullptr;
+  must(tr_checkpoint_create(arguments[3], arguments[4], &cp), "checkpoint");
+  int found = 0;
+  // A run that was killed in its very first save leaves a copy that is not whole, and no other.
+  const int loaded = model.transfer(cp, TR_LOAD, &found);
+  if (loaded == TR_ERR_CORRUPT && rank == 0) std::printf("none whole\n");
+  if (loaded != TR_ERR_CORRUPT) must(loaded, "load");
+  if (rank == 0)
+    std::printf("loaded %lld %lld\n", static_cast<long long>(tr_checkpoint_generation(cp)),
+                static_cast<long long>(model.step));
+  tr_stream* stream = nullptr;
+  const std::string options = std::string("format=raw base=2026-03-01T00:00Z ") + arguments[2];
+  must(tr_stream_create(arguments[1], options.c_str(), &stream), "stream");
+  must(tr_stream_define(stream, "t", model.blocks, TR_F64, nullptr), "define t");
+  must(tr_stream_define(stream, "u", model.cyclic, TR_I64, nullptr), "define u");
+  steps(model, stream, cp, arguments);
+  must(tr_stream_close(&stream), "close");
+  must(tr_checkpoint_close(&cp), "close of the checkpoint");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  if (argc != 7) {
+    std::fprintf(stderr,
+                 "usage: restart_model PATTERN OPTIONS CHECKPOINT CHECKPOINT_OPTIONS STEPS PAUSE_MS\n");
+    MPI_Abort(MPI_COMM_WORLD, 2);
+  }
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  if (FILE* const file = std::fopen(("pids/" + std::to_string(::getpid())).c_str(), "w")) std::fclose(file);
+  MPI_Comm compute = MPI_COMM_NULL;
+  must(tr_init(MPI_COMM_WORLD, &compute, nullptr), "init");
+  if (compute != MPI_COMM_NULL) {
+    MPI_Comm_rank(compute, &rank);
+    if (rank == 0) std::printf("begun\n");
+    run(compute, argv);
+  } else {
+    rank = -1;
+  }
+  must(tr_finalize(), "finalize");
+  MPI_Finalize();
+  if (rank == 0) std::printf("complete\n");
+  return 0;
+}

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""A model that is killed at random moments and goes on from its checkpoint, on other numbers of ranks and servers, leaves the files of a
+run that was never disturbed; what it announced as finished on the way is so, and stays.
+    restart_test.py MODEL [--seed N] [--rounds N] [--round N]"""
+import argparse
+import json
+import os
+import random
+import re
+import shutil
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
+from killed_job import Job, end_all  # noqa: E402
+from small_model import *  # noqa: E402,F403
+
+STEPS = 26  # of a quarter of an hour; the last save is that of step 24
+PATTERN = "out/fc_{valid:%Y%m%d%H}.raw"
+OPTIONS = "ready=.ready manifest=on"
+
+parser = argparse.ArgumentParser()
+parser.add_argument("model")
+parser.add_argument("--seed", type=int, default=int(time.time()))
+parser.add_argument("--rounds", type=int, default=24 if MPI == "openmpi" else 20)
+parser.add_argument("--round", type=int, help="this one alone")
+given = parser.parse_args()
+
+
+class RoundFailed(Exception):
+    pass
+
+
+class Round:
+    """One model from its first start until it has completed."""
+
+    def __init__(self, number):
+        self.random = random.Random(given.seed * 1000 + number)
+        self.directory = os.path.abspath(fresh(f"round-{number}"))
+        self.options = self.random.choice(("mode=parallel", "mode=local", "keep=3", "async=off"))
+        self.story = [f"seed {given.seed}, round {number}, {self.options}"]
+        self.published = set()
+        self.committed = (0, 0)  # generation and step
+
+    def check(self, condition, what):
+        # What comes after a failure would only follow from it; the directory stays as it is.
+        if not check(condition, f"{'; '.join(self.story)}: {what}"):
+            raise RoundFailed
+
+    def start(self, pause=12):
+        servers = self.random.choice((0, 1))
+        ranks = self.random.choice((1, 2, 3, 4))
+        throttle, self.seconds = self.random.choice((("", 0.45), ("250kB/s,1ms", 1.2), ("120kB/s,3ms", 2.0)))
+        settings = {"TAILRACE_SERVERS": str(servers), **({"TAILRACE_THROTTLE": throttle} if throttle else {})}
+        self.story.append(f"{ranks} ranks, {servers} servers, throttle {throttle or 'none'}")
+        command = [*MPIRUN, "-n", str(ranks + servers), MODEL, PATTERN, OPTIONS, "cp", self.options, str(STEPS), str(pause)]
+        return Job(command, environment(**settings), self.directory)
+
+    def loaded(self, job):
+        """What the program loaded; checks that it is no older than what was told to be committed."""
+        lines = job.matches(r"loaded (\d+) (\d+)")
+        if not lines:
+            return None
+        generation, step = map(int, lines[0])
+        self.story.append(f"went on from step {step}")
+        self.check((generation, step) >= self.committed, f"loaded {generation} {step}, committed were {self.committed}")
+        return step
+
+    def after(self, job):
+        """What must hold whenever the program is down."""
+        step = self.loaded(job)
+        for line in job.matches(r"committed (\d+) (\d+)"):
+            self.committed = max(self.committed, tuple(map(int, line)))
+        ready = {name[:-6] for name in names_in(f"{self.directory}/out") if name.endswith(".ready")}
+        if step:  # a run from the very beginning replaces what an earlier one has left
+            self.check(self.published <= ready, f"no longer announced: {sorted(self.published - ready)}")
+        self.published = ready
+        listed = manifest(f"{self.directory}/out")
+        for name in sorted(ready):
+            self.check(contents(f"{self.directory}/out/{name}") == reference_data[name], f"{name} is announced and not right")
+            self.check(any(entry["path"] == name for entry in listed), f"{name} is announced and not in the manifest")
+
+    def kill(self, job):
+        self.check(job.wait_for("begun"), f"did not begin: {job.lines}")
+        time.sleep(self.random.uniform(0, 0.05 + self.seconds * (1 - self.committed[1] / STEPS)))
+        if job.process.poll() is not None:
+            self.story.append("was over before it was killed")
+            self.check(job.ended_within(1) and job.process.returncode == 0, f"ended: {job.lines}")
+        elif self.random.random() < 0.3:
+            victim = self.random.choice(job.ranks())
+            self.story.append("killed one process")
+            job.signal_one(victim, signal.SIGKILL)
+            self.check(job.ended_within(60), f"the launcher did not end: {job.lines}")
+        else:
+            self.story.append("killed all")
+            job.kill_all()
+
+    def complete(self):
+        job = self.start(2)
+        self.check(job.ended_within(90), f"did not end: {job.lines}")
+        self.after(job)
+        self.check(job.process.returncode == 0 and job.matches("complete"),
+                   f"ended with {job.process.returncode}: {job.lines}")
+
+    def compare(self):
+        out = f"{self.directory}/out"
+        self.check(names_in(out) == names_in("undisturbed/out"), f"the files are {names_in(out)}")
+        beside = [name for name in names_in(self.directory) if not re.fullmatch(r"cp\.\d(\.r\d{5})?", name)]
+        self.check(beside == ["out", "pids"], f"beside them are {beside}")
+        for name, data in reference_data.items():
+            self.check(contents(f"{out}/{name}") == data, f"{name} differs from the undisturbed run's")
+            self.check(steps_of(f"{out}/{name}") == steps_of(f"undisturbed/out/{name}"), f"the index of {name} differs")
+        lines = manifest(out)
+        last = {entry["path"]: entry for entry in lines}
+        expected = {entry["path"]: entry for entry in manifest("undisturbed/out")}
+        self.check(len({entry["run"] for entry in last.values()}) == 1, f"the manifest tells of several runs: {lines}")
+        self.check(len({(entry["path"], entry["run"]) for entry in lines}) == len(lines), f"lines come twice: {lines}")
+        self.check(without_run(last) == without_run(expected), f"the manifest differs: {lines}")
+
+    def play(self):
+        for _ in range(self.random.choice((1, 2, 3, 3))):
+            job = self.start()
+            self.kill(job)
+            self.after(job)
+        self.complete()
+        self.compare()
+        # Once more, from the last save: nothing is withdrawn, and nothing is told twice.
+        before = contents(f"{self.directory}/out/manifest.jsonl")
+        self.complete()
+        self.compare()
+        self.check(contents(f"{self.directory}/out/manifest.jsonl") == before, "a run that changed nothing changed the manifest")
+        shutil.rmtree(self.directory)
+
+
+def names_in(directory):
+    return sorted(os.listdir(directory)) if os.path.isdir(directory) else []
+
+
+def manifest(directory):
+    """The lines of a manifest; what a kill has left of an append is passed over, as the format tells readers to."""
+    text = contents(f"{directory}/manifest.jsonl") or b""
+    return [json.loads(line) for line in text.split(b"\n")[:-1]]
+
+
+def without_run(entries):
+    return {path: {key: value for key, value in entry.items() if key != "run"} for path, entry in entries.items()}
+
+
+def steps_of(path):
+    code, out, err = tailrace("index", path, "--json")
+    if code != 0:
+        return err
+    index = json.loads(out)
+    return index["steps"], index.get("closed")
+
+
+def undisturbed():
+    directory = os.path.abspath(fresh("undisturbed"))
+    command = [*MPIRUN, "-n", "1", MODEL, PATTERN, OPTIONS, "cp", "mode=parallel", str(STEPS), "0"]
+    job = Job(command, environment(), directory)
+    ended = job.ended_within(60)
+    check(ended and job.process.returncode == 0, f"the undisturbed run ended with {job.process.returncode}: {job.lines}")
+    data = {name: contents(f"undisturbed/out/{name}") for name in names_in("undisturbed/out") if name.endswith(".raw")}
+    check(len(data) == 7, f"the undisturbed run left {names_in('undisturbed/out')}")
+    return data
+
+
+print(f"seed {given.seed}", flush=True)
+reference_data = undisturbed()
+for number in [given.round] if given.round is not None else range(given.rounds):
+    one = Round(number)
+    try:
+        one.play()
+    except RoundFailed:
+        end_all()
+    print("; ".join(one.story), flush=True)
+finish()

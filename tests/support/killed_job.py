@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""MPI programs that are killed. Each process of the program leaves a file named after its process id in the directory `pids` of the
+directory in which it runs; only those and the launcher are ever signalled."""
+import atexit
+import ctypes
+import glob
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+running = set()
+
+
+def die_with_the_script():
+    # Where the script itself is killed, the launcher goes with it, and its ranks with the launcher.
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+class Job:
+    """One launch; its output is read as it comes."""
+
+    def __init__(self, command, env, directory):
+        self.directory = directory
+        self.pids = os.path.join(directory, "pids")
+        shutil.rmtree(self.pids, ignore_errors=True)
+        os.makedirs(self.pids)
+        self.lines = []
+        self.process = subprocess.Popen(command, env=env, cwd=directory, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True,
+                                        preexec_fn=die_with_the_script)
+        running.add(self)
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def read(self):
+        # Where a rank is killed while it prints, the launcher's words may follow on the same line.
+        for line in self.process.stdout:
+            self.lines.append(line.rstrip("\n"))
+
+    def matches(self, pattern):
+        """The groups of each line of the output that matches as a whole."""
+        found = [re.fullmatch(pattern, line) for line in list(self.lines)]
+        return [match.groups() for match in found if match]
+
+    def wait_for(self, pattern, limit=30):
+        """Whether such a line came before the program ended or the time was over."""
+        until = time.monotonic() + limit
+        while time.monotonic() < until:
+            ended = self.process.poll() is not None
+            if ended:
+                self.reader.join(2)
+            if self.matches(pattern):
+                return True
+            if ended:
+                return False
+            time.sleep(0.005)
+        return False
+
+    def ranks(self):
+        """Process ids of the ranks that have come so far."""
+        return sorted(int(name) for name in os.listdir(self.pids))
+
+    def signal_one(self, pid, number):
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            pass
+
+    def ended_within(self, limit):
+        try:
+            self.process.wait(limit)
+        except subprocess.TimeoutExpired:
+            return False
+        self.finish()
+        return True
+
+    def kill_all(self):
+        for pid in [self.process.pid, *self.ranks()]:
+            self.signal_one(pid, signal.SIGKILL)
+        self.process.wait()
+        self.finish()
+
+    def finish(self):
+        """Ranks that outlived their launcher are killed, and the rest of them is waited for and cleared away."""
+        for pid in self.ranks():
+            self.signal_one(pid, signal.SIGKILL)
+        for pid in self.ranks():
+            until = time.monotonic() + 20
+            while is_alive(pid) and time.monotonic() < until:
+                time.sleep(0.005)
+        self.reader.join(5)
+        running.discard(self)
+        for left in glob.glob(f"/tmp/ompi.*/pid.{self.process.pid}"):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def is_alive(pid):
+    # A process is gone once init or its parent has seen it end.
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@atexit.register
+def end_all():
+    for job in list(running):
+        job.kill_all()
+
+
+signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))

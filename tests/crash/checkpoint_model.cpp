@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
+// A model whose every value follows from its step and its place: saves each step until it is killed.
+//   checkpoint_model NAME OPTIONS STEPS PAUSE_MS
+// Ends by itself after so many steps; with 0 it only loads. Rank 0 prints "begun", "none whole" (the copies
+// that are there), "loaded STEP" (0: nothing), "BAD ..." where what was loaded is not that step's, "committed
+// STEP" and "complete". Each process leaves a file named after its process id in the directory `pids`.
+#include <tailrace.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+constexpr tr_index shape[2] = {17, 23};
+constexpr tr_index halo[2] = {2, 1};
+constexpr tr_index points = 211;
+constexpr tr_index block = 5;
+constexpr double untouched = -7.5;
+
+int rank = 0;
+
+/// Failures are the same on every rank: the program ends on all.
+void must(int code, const char* what) {
+  if (code == TR_OK) return;
+  if (rank == 0) std::printf("%s: %s\n", what, tr_error());
+  std::_Exit(3);
+}
+
+void tell(const char* what, std::int64_t step) {
+  if (rank == 0) std::printf("%s %lld\n", what, static_cast<long long>(step));
+}
+
+double value(std::int64_t step, tr_index element) {
+  return static_cast<double>(step) * 1024.0 + static_cast<double>(element) + 0.25;
+}
+std::int64_t number(std::int64_t step, tr_index element) { return step * 1000003 - element * 7; }
+
+class Model {
+ public:
+  explicit Model(MPI_Comm compute) : compute_(compute) {
+    MPI_Comm_size(compute, &ranks_);
+    must(tr_layout_block(2, shape, halo, &blocks_), "layout");
+    must(tr_layout_block_cyclic(1, &points, &block, nullptr, &cyclic_), "layout");
+    must(tr_layout_bounds(blocks_, 0, lower_, upper_), "bounds");
+    tr_index count = 0;
+    must(tr_layout_count(cyclic_, &count), "count");
+    a_.resize(static_cast<std::size_t>((upper_[0] - lower_[0] + 2 * halo[0]) * pitch()));
+    b_.resize(static_cast<std::size_t>(count));
+  }
+  ~Model() {
+    tr_layout_free(&blocks_);
+    tr_layout_free(&cyclic_);
+  }
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+
+  std::int64_t step = 0;
+
+  void fill() {
+    a_.assign(a_.size(), untouched);
+    each([](double& here, double expected) { here = expected; });
+    for (std::size_t i = 0; i < b_.size(); ++i) b_[i] = number(step, element_of(i));
+  }
+  /// Collective. Whether all that was loaded is this step's, and the halo as it was.
+  bool is_right() {
+    std::size_t others = a_.size();
+    bool right = true;
+    each([&](double here, double expected) {
+      --others;
+      right = right && here == expected;
+    });
+    for (const double here : a_) others -= here == untouched ? 1 : 0;
+    for (std::size_t i = 0; i < b_.size(); ++i) right = right && b_[i] == number(step, element_of(i));
+    int wrong = right && others == 0 ? 0 : 1;
+    MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_MAX, compute_);
+    return wrong == 0;
+  }
+  int transfer(tr_checkpoint* cp, int direction, int* found) {
+    const int begun = tr_checkpoint_begin(cp, direction, found);
+    if (direction == TR_SAVE || *found != 0) {
+      tr_checkpoint_item(cp, "b", b_.data(), TR_I64, cyclic_);
+      tr_checkpoint_item(cp, "step", &step, TR_I64, nullptr);
+      tr_checkpoint_item(cp, "a", a_.data(), TR_F64, blocks_);
+    }
+    const int ended = tr_checkpoint_end(cp);
+    return begun != TR_OK ? begun : ended;
+  }
+
+ private:
+  [[nodiscard]] tr_index pitch() const { return upper_[1] - lower_[1] + 2 * halo[1]; }
+  [[nodiscard]] tr_index element_of(std::size_t i) const {
+    const auto local = static_cast<tr_index>(i);
+    return (local / block * ranks_ + rank) * block + local % block;
+  }
+  template <typename Action>
+  void each(const Action& action) {
+    for (tr_index y = lower_[0]; y < upper_[0]; ++y) {
+      for (tr_index x = lower_[1]; x < upper_[1]; ++x) {
+        const tr_index place = (y - lower_[0] + halo[0]) * pitch() + x - lower_[1] + halo[1];
+        action(a_[static_cast<std::size_t>(place)], value(step, y * shape[1] + x));
+      }
+    }
+  }
+
+  MPI_Comm compute_;
+  int ranks_ = 1;
+  tr_layout* blocks_ = nullptr;
+  tr_layout* cyclic_ = nullptr;
+  tr_index lower_[2] = {}, upper_[2] = {};
+  std::vector<double> a_;  // with halo
+  std::vector<std::int64_t> b_;
+};
+
+void load(Model& model, tr_checkpoint* cp) {
+  int found = 0;
+  model.step = -1;
+  model.fill();
+  const int code = model.transfer(cp, TR_LOAD, &found);
+  if (code == TR_ERR_CORRUPT && rank == 0) std::printf("none whole: %s\n", tr_error());
+  if (code != TR_ERR_CORRUPT) must(code, "load");
+  if (code == TR_OK && found != 0) {
+    if (!model.is_right()) tell("BAD: these are not the values of step", model.step);
+  } else {
+    model.step = 0;
+  }
+  tell("loaded", model.step);
+}
+
+void run(MPI_Comm compute, char** arguments) {
+  Model model(compute);
+  tr_checkpoint* cp = nullptr;
+  must(tr_checkpoint_create(arguments[1], arguments[2], &cp), "checkpoint");
+  load(model, cp);
+  const std::int64_t last = model.step + std::atoll(arguments[3]);
+  std::int64_t told = model.step;
+  const auto committed = [&](std::int64_t step) {
+    if (step > told) tell("committed", step);
+    told = std::max(told, step);
+  };
+  while (model.step < last) {
+    ++model.step;
+    model.fill();
+    must(model.transfer(cp, TR_SAVE, nullptr), "save");
+    committed(model.step - 1);  // a save begins once the one before is committed
+    std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(arguments[4])));
+    if (tr_checkpoint_status(cp) == TR_SAVE_COMMITTED) committed(model.step);
+  }
+  must(tr_checkpoint_close(&cp), "close");
+  committed(model.step);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  if (argc != 5) {
+    std::fprintf(stderr, "usage: checkpoint_model NAME OPTIONS STEPS PAUSE_MS\n");
+    MPI_Abort(MPI_COMM_WORLD, 2);
+  }
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  if (FILE* const file = std::fopen(("pids/" + std::to_string(::getpid())).c_str(), "w")) std::fclose(file);
+  MPI_Comm compute = MPI_COMM_NULL;
+  must(tr_init(MPI_COMM_WORLD, &compute, nullptr), "init");
+  MPI_Comm_rank(compute, &rank);
+  if (rank == 0) std::printf("begun\n");
+  run(compute, argv);
+  must(tr_finalize(), "finalize");
+  MPI_Finalize();
+  if (rank == 0) std::printf("complete\n");
+  return 0;
+}

@@ -28,23 +28,10 @@ Checkpoint* checkpoint_of(tr_checkpoint* handle, const char* call) {
   return found == nullptr ? nullptr : found->checkpoint.get();
 }
 
-/// Collective when it is called for the first time in a session.
-Result<checkpoint::Service*> service() {
-  State& held = state();
-  if (held.checkpoint_service == nullptr) {
-    Result<std::unique_ptr<checkpoint::Service>> made = checkpoint::Service::create(*held.session);
-    TR_TRY(made.status());
-    held.checkpoint_service = std::move(*made);
-    held.outputs = std::make_unique<SessionOutputs>();
-  }
-  return held.checkpoint_service.get();
-}
-
 Result<std::unique_ptr<Checkpoint>> make(const std::string& name, Result<checkpoint::Options> options,
                                          std::vector<std::string> files) {
-  const Result<checkpoint::Service*> ready = service();
-  TR_TRY(ready.status());
-  return Checkpoint::create(**ready, *state().outputs, name, std::move(options), std::move(files));
+  return Checkpoint::create(*state().checkpoint_service, *state().outputs, name, std::move(options),
+                            std::move(files));
 }
 
 tr_checkpoint* keep(std::unique_ptr<Checkpoint> made) {
@@ -131,6 +118,15 @@ void name_variables(tr_checkpoint& handle) {
 }  // namespace
 
 namespace tailrace::capi {
+
+Status begin_checkpoints() {
+  State& held = state();
+  Result<std::unique_ptr<checkpoint::Service>> made = checkpoint::Service::create(*held.session);
+  TR_TRY(made.status());
+  held.checkpoint_service = std::move(*made);
+  held.outputs = std::make_unique<SessionOutputs>();
+  return {};
+}
 
 Status end_checkpoints() {
   State& held = state();

@@ -38,8 +38,9 @@ Status close_everything() {
   // the ranks that are still in one.
   while (!held.streams.empty()) {
     tr_stream* const stream = held.streams.front();
-    held.streams.erase(held.streams.begin());
+    // Still in the list meanwhile: a save may wait for what the stream has not made durable yet.
     const Status status = stream->stream->close();
+    held.streams.erase(held.streams.begin());
     if (first.is_ok()) first = status;
     delete stream;
   }
@@ -96,7 +97,8 @@ int tr_init(MPI_Comm world, MPI_Comm* compute, const char* options) {
   }
   state().session = std::move(*made);
   *compute = state().session->compute();
-  return result(begin_files().in("tr_init"));
+  const Status files = begin_files();
+  return result((files.is_ok() ? begin_checkpoints() : files).in("tr_init"));
 }
 
 int tr_init_f(MPI_Fint world, MPI_Fint* compute, const char* options) {

@@ -62,7 +62,7 @@ struct State {
   std::unique_ptr<files::Groups> groups;
   std::vector<tr_window*> windows;  // open ones, in the order of creation
   std::vector<tr_file*> files;      // open ones, in the order of creation, those of the local mode among them
-  std::unique_ptr<checkpoint::Service> checkpoint_service;  // once there is a checkpoint
+  std::unique_ptr<checkpoint::Service> checkpoint_service;
   std::unique_ptr<checkpoint::Outputs> outputs;
   std::vector<tr_checkpoint*> checkpoints;                          // open ones, in the order of creation
   std::map<const void*, std::unique_ptr<Distributed>> distributed;  // by the caller's address
@@ -82,6 +82,9 @@ session::Session* session_for(const char* call);
 Status begin_files();
 /// Collective. Closes what is open, in the order of creation; the first failure.
 Status end_files();
+/// Collective. What checkpoints need as long as the session lasts: no later call makes a communicator, for
+/// which ranks that call something else would be waited for in vain.
+Status begin_checkpoints();
 /// Collective. The same for checkpoints; after streams, whose steps they may wait for.
 Status end_checkpoints();
 /// Collective. The same for out-of-core arrays; before files end.

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "checkpoint/checkpoint.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <ctime>
 #include <filesystem>
+#include <thread>
 
 #include "base/log.hpp"
 #include "base/options.hpp"
@@ -15,6 +18,8 @@ using Direction = Checkpoint::Direction;
 namespace {
 
 Status state_error(std::string text) { return {Code::state, std::move(text)}; }
+
+constexpr std::int64_t longest_delay = 100'000'000;  // nanoseconds
 
 double seconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
 
@@ -252,24 +257,32 @@ void Checkpoint::start(std::unique_ptr<Saving> saving, const comm::Verdict& verd
   behind_->outputs = outputs_.positions();
   saving->place(part_bytes);
   saving->set_outputs(outputs_.with_failures(behind_->outputs));
+  const std::int64_t before = service_.transport().now();
   if (async) saving->capture(memory_.data());
+  // The other ranks of the node capture at the same time: writing must not take a core from them meanwhile.
+  const bool alone = service_.size() == 1 || service_.pool().threads() == 0;
+  const std::int64_t capture = service_.transport().now() - before;
+  const std::int64_t delay = async && !alone ? std::min(capture, longest_delay) : 0;
   behind_->saving = std::move(saving);
   // The copy counts once the first rank's part is sealed: not before what the outputs hold is durable.
   const bool must_wait = service_.rank() == 0 && !outputs_.are_settled(behind_->outputs);
   behind_->stage = must_wait ? Behind::Stage::writing : Behind::Stage::sealing;
   if (must_wait) {
-    submit([](Saving& each) { return each.write(); });
+    submit([](Saving& each) { return each.write(); }, delay);
   } else {
-    submit([](Saving& each) {
-      const Status written = each.write();
-      return written.is_ok() ? each.seal() : written;
-    });
+    submit(
+        [](Saving& each) {
+          const Status written = each.write();
+          return written.is_ok() ? each.seal() : written;
+        },
+        delay);
   }
 }
 
-void Checkpoint::submit(Status (*body)(Saving&)) {
+void Checkpoint::submit(Status (*body)(Saving&), std::int64_t delay) {
   behind_->task = std::make_shared<Behind::Task>();
-  service_.pool().submit(key_, [task = behind_->task, saving = behind_->saving.get(), body] {
+  service_.pool().submit(key_, [task = behind_->task, saving = behind_->saving.get(), body, delay] {
+    if (delay > 0) std::this_thread::sleep_for(std::chrono::nanoseconds(delay));
     task->status = guarded([&] { return body(*saving); });
     task->done.store(true, std::memory_order_release);
   });

@@ -105,7 +105,7 @@ class Checkpoint {
   Status end_save(bool async);
   Result<std::vector<SaveItem>> save_items() const;
   void start(std::unique_ptr<Saving> saving, const comm::Verdict& verdict, bool async);
-  void submit(Status (*body)(Saving&));
+  void submit(Status (*body)(Saving&), std::int64_t delay = 0);
   bool advance();
   void after_task();
   void after_vote(const Status& verdict);

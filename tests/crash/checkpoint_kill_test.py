@@ -51,7 +51,7 @@ class Line:
 
     def judge(self, job):
         """After the end of a program: what it loaded and what it told."""
-        bad = [line for line in job.lines if "BAD" in line]
+        bad = [line for line in job.lines if "BAD: " in line]  # MPICH speaks of bad terminations
         self.check(not bad, f"{bad}")
         for (step,) in job.matches(r"loaded (\d+)"):
             step = int(step)

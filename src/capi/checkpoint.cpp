@@ -28,9 +28,10 @@ Checkpoint* checkpoint_of(tr_checkpoint* handle, const char* call) {
   return found == nullptr ? nullptr : found->checkpoint.get();
 }
 
-Result<std::unique_ptr<Checkpoint>> make(const std::string& name, Result<checkpoint::Options> options,
+Result<std::unique_ptr<Checkpoint>> make(const std::string& name, const std::string& how,
+                                         Result<checkpoint::Options> options,
                                          std::vector<std::string> files) {
-  return Checkpoint::create(*state().checkpoint_service, *state().outputs, name, std::move(options),
+  return Checkpoint::create(*state().checkpoint_service, *state().outputs, name, how, std::move(options),
                             std::move(files));
 }
 
@@ -150,7 +151,7 @@ int tr_checkpoint_create(const char* name, const char* options, tr_checkpoint** 
     return fail(Status(Code::argument, "tr_checkpoint_create: `checkpoint` is a null pointer"));
   *handle = nullptr;
   Result<std::unique_ptr<Checkpoint>> made =
-      make(text_of(name), checkpoint::parse_options(text_of(options)), {});
+      make(text_of(name), text_of(options), checkpoint::parse_options(text_of(options)), {});
   if (!made.is_ok()) return fail(made.status());
   *handle = keep(std::move(*made));
   return TR_OK;
@@ -249,7 +250,8 @@ int tr_checkpoint_create_registered(const char* name, const tr_variable* variabl
                      "a checkpoint of no variables: `variables` is a null pointer, or `count` below 1");
   std::vector<std::string> paths;
   for (int i = 0; files != nullptr && i < file_count; ++i) paths.push_back(text_of(files[i]));
-  Result<std::unique_ptr<Checkpoint>> made = make(text_of(name), std::move(options), std::move(paths));
+  Result<std::unique_ptr<Checkpoint>> made =
+      make(text_of(name), text_of(mode), std::move(options), std::move(paths));
   if (!made.is_ok()) return fail(made.status());
   *handle = keep(std::move(*made));
   for (int i = 0; i < count; ++i) {
@@ -266,9 +268,10 @@ int tr_checkpoint_create_registered(const char* name, const tr_variable* variabl
 int tr_checkpoint_save(tr_checkpoint* given, int async) {
   tr_checkpoint* const handle = handle_of(given, "tr_checkpoint_save");
   if (handle == nullptr) return TR_ERR_STATE;
+  const bool nested = handle->checkpoint->in_bracket();
   // What the save before has come to is told once this one is on its way.
   const Status before = handle->checkpoint->begin(Checkpoint::Direction::save, nullptr);
-  if (!handle->checkpoint->in_bracket()) return fail(before);
+  if (nested || !handle->checkpoint->in_bracket()) return fail(before);
   name_variables(*handle);
   const Status status = handle->checkpoint->end(async != 0);
   return result(status.is_ok() ? before : status);
@@ -277,10 +280,11 @@ int tr_checkpoint_save(tr_checkpoint* given, int async) {
 int tr_checkpoint_load(tr_checkpoint* given, int* found) {
   tr_checkpoint* const handle = handle_of(given, "tr_checkpoint_load");
   if (handle == nullptr) return TR_ERR_STATE;
+  const bool nested = handle->checkpoint->in_bracket();
   bool whole = false;
   const Status begun = handle->checkpoint->begin(Checkpoint::Direction::load, &whole);
   if (found != nullptr) *found = whole ? 1 : 0;
-  if (!handle->checkpoint->in_bracket()) return fail(begun);
+  if (nested || !handle->checkpoint->in_bracket()) return fail(begun);
   if (begun.is_ok() && whole) name_variables(*handle);
   const Status status = handle->checkpoint->end();
   return result(begun.is_ok() ? status : begun);

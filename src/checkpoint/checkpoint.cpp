@@ -5,6 +5,7 @@
 #include <chrono>
 #include <ctime>
 #include <filesystem>
+#include <set>
 #include <thread>
 
 #include "base/log.hpp"
@@ -19,23 +20,36 @@ namespace {
 
 Status state_error(std::string text) { return {Code::state, std::move(text)}; }
 
+constexpr const char* parts_vote = "the parts of a checkpoint";
+constexpr const char* commit_vote = "the commit of a checkpoint";
 constexpr std::int64_t longest_delay = 100'000'000;  // nanoseconds
 
 double seconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
+
+/// One alone would be lost while it is written.
+Status check_files(const std::vector<std::string>& files) {
+  std::set<std::filesystem::path> different;
+  for (const std::string& file : files) different.insert(std::filesystem::path(file).lexically_normal());
+  if (different.size() == files.size() && files.size() > 1) return {};
+  return {
+      Code::argument,
+      "a checkpoint needs two files or more, each of another name: one alone is lost while it is written"};
+}
 
 }  // namespace
 
 // ---- the beginning and the end
 
 Result<std::unique_ptr<Checkpoint>> Checkpoint::create(Service& service, Outputs& outputs,
-                                                       const std::string& name, Result<Options> options,
+                                                       const std::string& name, const std::string& how,
+                                                       Result<Options> options,
                                                        std::vector<std::string> files) {
-  const std::string call = cat("tr_checkpoint_create(", name, ")");
+  std::string call = cat("tr_checkpoint_create(", name, ", \"", how, "\"");
+  for (const std::string& file : files) call += cat(", ", file);
+  call += ")";
   Status mine = options.status();
   if (mine.is_ok() && name.empty()) mine = Status(Code::argument, "the name of a checkpoint is empty");
-  if (!files.empty() && files.size() < 2 && mine.is_ok())
-    mine =
-        Status(Code::argument, "a checkpoint needs two files or more: one alone is lost while it is written");
+  if (mine.is_ok() && !files.empty()) mine = check_files(files);
   std::unique_ptr<Checkpoint> made(
       new Checkpoint(service, outputs, name, options.is_ok() ? *options : Options()));
   Packer told;
@@ -44,7 +58,7 @@ Result<std::unique_ptr<Checkpoint>> Checkpoint::create(Service& service, Outputs
     told.put(Uuid::random().bytes);
   }
   const comm::Verdict verdict = service.session().agree({mine, call, told.take()});
-  if (!verdict.status.is_ok()) return verdict.status.in(call);
+  if (!verdict.status.is_ok()) return verdict.status.in(cat("tr_checkpoint_create(", name, ")"));
   Unpacker in(verdict.contributions.front());
   made->run_.bytes = in.get<std::array<std::uint8_t, 16>>();
   return made;
@@ -238,32 +252,22 @@ Status Checkpoint::end_save(bool async) {
   return take_failure();
 }
 
-/// From here on the save goes on behind the program.
+/// From here on the save goes on behind the program. What fails here is told by the vote of all parts.
 void Checkpoint::start(std::unique_ptr<Saving> saving, const comm::Verdict& verdict, bool async) {
-  std::vector<Bytes> part_bytes;
-  SavePlan plan = saving->plan();
-  for (std::size_t rank = 0; rank < verdict.contributions.size(); ++rank) {
-    Unpacker in(verdict.contributions[rank]);
-    part_bytes.push_back(in.get<Bytes>());
-    if (rank > 0) continue;
-    plan.id.generation = in.get<std::int64_t>();
-    plan.saved_at = in.get<std::int64_t>();
-    plan.path = in.get_text();
-  }
-  saving->know(plan);
-  if (slots_) slots_->begun(plan.id.generation, plan.path);
   behind_.emplace();
   behind_->began = service_.transport().now();
-  behind_->outputs = outputs_.positions();
-  saving->place(part_bytes);
-  saving->set_outputs(outputs_.with_failures(behind_->outputs));
-  const std::int64_t before = service_.transport().now();
-  if (async) saving->capture(memory_.data());
+  behind_->saving = std::move(saving);
+  const Status placed = guarded([&] { return place_parts(verdict); });
+  if (!placed.is_ok()) {
+    behind_->stage = Behind::Stage::agreeing;
+    behind_->vote = line_.post({placed, parts_vote, {}});
+    return;
+  }
+  if (async) behind_->saving->capture(memory_.data());
+  behind_->worked = service_.transport().now() - behind_->began;
   // The other ranks of the node capture at the same time: writing must not take a core from them meanwhile.
   const bool alone = service_.size() == 1 || service_.pool().threads() == 0;
-  const std::int64_t capture = service_.transport().now() - before;
-  const std::int64_t delay = async && !alone ? std::min(capture, longest_delay) : 0;
-  behind_->saving = std::move(saving);
+  const std::int64_t delay = async && !alone ? std::min(behind_->worked, longest_delay) : 0;
   // The copy counts once the first rank's part is sealed: not before what the outputs hold is durable.
   const bool must_wait = service_.rank() == 0 && !outputs_.are_settled(behind_->outputs);
   behind_->stage = must_wait ? Behind::Stage::writing : Behind::Stage::sealing;
@@ -279,11 +283,33 @@ void Checkpoint::start(std::unique_ptr<Saving> saving, const comm::Verdict& verd
   }
 }
 
+/// What the ranks have brought to the vote: the sizes of their parts, and the first one's decisions.
+Status Checkpoint::place_parts(const comm::Verdict& verdict) {
+  std::vector<Bytes> part_bytes;
+  SavePlan plan = behind_->saving->plan();
+  for (std::size_t rank = 0; rank < verdict.contributions.size(); ++rank) {
+    Unpacker in(verdict.contributions[rank]);
+    part_bytes.push_back(in.get<Bytes>());
+    if (rank > 0) continue;
+    plan.id.generation = in.get<std::int64_t>();
+    plan.saved_at = in.get<std::int64_t>();
+    plan.path = in.get_text();
+  }
+  behind_->saving->know(plan);
+  if (slots_) slots_->begun(plan.id.generation, plan.path);
+  behind_->outputs = outputs_.with_failures(outputs_.positions());
+  behind_->saving->place(part_bytes);
+  behind_->saving->set_outputs(behind_->outputs);
+  return {};
+}
+
 void Checkpoint::submit(Status (*body)(Saving&), std::int64_t delay) {
   behind_->task = std::make_shared<Behind::Task>();
   service_.pool().submit(key_, [task = behind_->task, saving = behind_->saving.get(), body, delay] {
     if (delay > 0) std::this_thread::sleep_for(std::chrono::nanoseconds(delay));
+    const auto begin = std::chrono::steady_clock::now();
     task->status = guarded([&] { return body(*saving); });
+    task->nanoseconds = std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();
     task->done.store(true, std::memory_order_release);
   });
 }
@@ -291,6 +317,9 @@ void Checkpoint::submit(Status (*body)(Saving&), std::int64_t delay) {
 bool Checkpoint::advance() {
   using Stage = Behind::Stage;
   if (!behind_) return false;
+  // Now, since the streams that know of failures may be closed before the data is written.
+  const bool outputs_open = behind_->stage == Stage::writing || behind_->stage == Stage::waiting_for_outputs;
+  if (outputs_open) behind_->outputs = outputs_.with_failures(behind_->outputs);
   if (behind_->task != nullptr) {
     if (!behind_->task->done.load(std::memory_order_acquire)) return false;
     after_task();
@@ -299,7 +328,7 @@ bool Checkpoint::advance() {
   if (behind_->stage == Stage::waiting_for_outputs) {
     if (!outputs_.are_settled(behind_->outputs)) return false;
     behind_->stage = Stage::sealing;
-    behind_->saving->set_outputs(outputs_.with_failures(behind_->outputs));
+    behind_->saving->set_outputs(behind_->outputs);
     submit([](Saving& each) { return each.seal(); });
     return true;
   }
@@ -312,6 +341,7 @@ bool Checkpoint::advance() {
 void Checkpoint::after_task() {
   using Stage = Behind::Stage;
   Status status = behind_->task->status;
+  behind_->worked += behind_->task->nanoseconds;
   behind_->task.reset();
   if (behind_->stage == Stage::writing && status.is_ok()) {
     behind_->stage = Stage::waiting_for_outputs;
@@ -338,7 +368,7 @@ void Checkpoint::after_vote(const Status& verdict) {
     return;
   }
   behind_->stage = Stage::confirming;
-  behind_->vote = line_.post({{}, "the commit of a checkpoint", {}});
+  behind_->vote = line_.post({{}, commit_vote, {}});
 }
 
 void Checkpoint::end_behind(const Status& status) {
@@ -346,9 +376,11 @@ void Checkpoint::end_behind(const Status& status) {
   const double took = seconds(service_.transport().now() - behind_->began);
   if (!status.is_ok()) behind_->saving->abandon();
   const Status closed = behind_->saving->close();
+  // A place that no other save will take.
+  if (!status.is_ok() && slots_ && !slots_->has(plan.path)) behind_->saving->remove();
   if (!closed.is_ok()) log(LogLevel::info, closed.text());  // all that counts was synchronised before
   if (status.is_ok()) {
-    service_.session().note_save_seconds(took);
+    service_.session().note_save_seconds(seconds(behind_->worked));
     progress_ = Progress::committed;
     generation_ = plan.id.generation;
     failure_ = {};

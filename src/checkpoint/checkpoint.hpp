@@ -59,6 +59,7 @@ struct Behind {
   struct Task {
     std::atomic<bool> done{false};
     Status status;
+    std::int64_t nanoseconds = 0;
   };
   std::unique_ptr<Saving> saving;
   ByteVector outputs;
@@ -66,6 +67,8 @@ struct Behind {
   std::shared_ptr<Task> task;
   std::uint64_t vote = 0;
   std::int64_t began = 0;  // nanoseconds of the session's clock
+  std::int64_t worked =
+      0;  // of this rank's capture and tasks: what a save costs if nothing else is waited for
 };
 
 /// A checkpoint on one rank. See include/tailrace/checkpoints.h for the contract of each call.
@@ -73,9 +76,11 @@ class Checkpoint {
  public:
   enum class Direction { save, load };
 
-  /// `files`: explicit names of the copies; otherwise NAME.0, NAME.1, ...
+  /// `files`: explicit names of the copies; otherwise NAME.0, NAME.1, ... `how`: the options as they were
+  /// given; all ranks must give the same.
   static Result<std::unique_ptr<Checkpoint>> create(Service& service, Outputs& outputs,
-                                                    const std::string& name, Result<Options> options,
+                                                    const std::string& name, const std::string& how,
+                                                    Result<Options> options,
                                                     std::vector<std::string> files = {});
   ~Checkpoint();
   Checkpoint(const Checkpoint&) = delete;
@@ -105,6 +110,7 @@ class Checkpoint {
   Status end_save(bool async);
   Result<std::vector<SaveItem>> save_items() const;
   void start(std::unique_ptr<Saving> saving, const comm::Verdict& verdict, bool async);
+  Status place_parts(const comm::Verdict& verdict);
   void submit(Status (*body)(Saving&), std::int64_t delay = 0);
   bool advance();
   void after_task();

@@ -175,11 +175,13 @@ Status commit_copy(storage::Target& target, Copy& copy) {
     TR_TRY(sync(part_path(copy.path, copy.header.mode, part)));
   TR_TRY(sync(copy.path));
   TR_TRY(target.sync_directory_of(copy.path));
-  copy.header.committed = true;
+  Header header = copy.header;
+  header.committed = true;
   Result<FileHandle> file = target.open(copy.path, storage::OpenMode::existing);
   TR_TRY(file.status());
-  TR_TRY((*file)->write(encode(copy.header), 0));
+  TR_TRY((*file)->write(encode(header), 0));
   TR_TRY((*file)->sync());
+  copy.header = header;
   return (*file)->close();
 }
 

@@ -97,20 +97,23 @@ Status Checkpoint::load_newest(const std::vector<Plan>& plans) {
     if (mine.is_ok()) mine = guarded([&] { return read_items(*copy_, plans); });
     comm::Verdict verdict = service_.session().agree({mine, "tr_checkpoint_end: reading the items", {}});
     if (verdict.status.is_ok()) {
-      if (service_.rank() == 0 && !copy_->header.committed) mine = commit_copy(service_.target(), *copy_);
+      if (service_.rank() == 0 && !copy_->header.committed)
+        mine = guarded([&] { return commit_copy(service_.target(), *copy_); });
       if (!mine.is_ok()) log(LogLevel::warn, cat("checkpoint ", name_, ": ", mine.text()));
-      mine = loaded(*copy_);
+      mine = guarded([&] { return loaded(*copy_); });
       return service_.session().agree({mine, "tr_checkpoint_end: going on", {}}).status;
     }
     if (verdict.status.code() != Code::corrupt && verdict.status.code() != Code::io) return verdict.status;
     Packer told;
+    mine = {};
     if (service_.rank() == 0) {
-      pass_over(copy_->path, verdict.status);
-      const ByteVector next = next_whole();
-      mine = next.empty() ? Status(Code::corrupt, cat("no copy is whole: ", broken_)) : Status();
-      told.put_bytes(next);
-    } else {
-      mine = {};
+      mine = guarded([&]() -> Status {
+        pass_over(copy_->path, verdict.status);
+        const ByteVector next = next_whole();
+        if (next.empty()) return {Code::corrupt, cat("no copy is whole: ", broken_)};
+        told.put_bytes(next);
+        return {};
+      });
     }
     verdict = service_.session().agree({mine, "tr_checkpoint_end: the copy before", told.take()});
     TR_TRY(verdict.status);

@@ -92,7 +92,10 @@ Status Saving::seal() {
     TR_TRY(file.write(encode(header(false)), 0));
     if (copy_) TR_TRY(copy_->sync());
   }
-  return own_->sync();
+  const Status synced = own_->sync();
+  // The kernel takes pages for written whose fsync has failed: a later run would find a whole part in memory.
+  if (!synced.is_ok()) make_void(*own_, place.offset + place.bytes - Footer::size, Footer::size);
+  return synced;
 }
 
 Status Saving::commit() {
@@ -100,17 +103,16 @@ Status Saving::commit() {
   storage::File& file = copy_ ? *copy_ : *own_;
   TR_TRY(file.write(encode(header(true)), 0));
   TR_TRY(file.sync());
-  remove_leftovers();
+  remove_parts(plan_.mode == Mode::local ? ranks_ : 0);
   return {};
 }
 
-/// They count for nothing: a failure is no failure of the save.
-void Saving::remove_leftovers() {
-  const int needed = plan_.mode == Mode::local ? ranks_ : 0;
+/// Files that count for nothing: a failure is no failure of the save.
+void Saving::remove_parts(int from) {
   const Result<std::vector<int>> parts = local_parts(target_, plan_.path);
   if (!parts.is_ok()) return;
   for (const int part : *parts) {
-    if (part < needed) continue;
+    if (part < from) continue;
     const Status removed = target_.remove(part_path(plan_.path, Mode::local, part));
     if (!removed.is_ok()) log(LogLevel::info, removed.text());
   }
@@ -118,8 +120,18 @@ void Saving::remove_leftovers() {
 
 void Saving::abandon() {
   storage::File* const file = copy_ ? copy_.get() : own_.get();
-  if (!is_first() || file == nullptr) return;
-  const Status written = file->write(ByteVector(static_cast<std::size_t>(Header::record)), 0);
+  if (is_first() && file != nullptr) make_void(*file, 0, Header::record);
+}
+
+void Saving::remove() {
+  const Status removed = target_.remove(plan_.path);
+  if (!removed.is_ok()) log(LogLevel::info, removed.text());
+  remove_parts(0);
+}
+
+/// Best effort: storage has failed already.
+void Saving::make_void(storage::File& file, Bytes offset, Bytes bytes) {
+  const Status written = file.write(ByteVector(static_cast<std::size_t>(bytes)), offset);
   if (!written.is_ok()) log(LogLevel::info, written.text());
 }
 

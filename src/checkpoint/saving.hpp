@@ -53,6 +53,8 @@ class Saving {
   /// First rank, after a failure: the copy must not count. What storage has lost may still be seen in memory,
   /// and would be taken for good by a later run.
   void abandon();
+  /// First rank, after abandon() and close() of all ranks: takes the files away.
+  void remove();
   Status close();
   void cancel() { cancelled_ = true; }
 
@@ -61,7 +63,8 @@ class Saving {
   [[nodiscard]] Header header(bool committed) const;
   Status open();
   static Status cut(storage::File& file, Bytes end);
-  void remove_leftovers();
+  void remove_parts(int from);
+  void make_void(storage::File& file, Bytes offset, Bytes bytes);
 
   storage::Target& target_;
   SavePlan plan_;

@@ -152,6 +152,10 @@ std::string Slots::place_for(std::int64_t generation) const {
       ->path;
 }
 
+bool Slots::has(const std::string& path) const {
+  return std::any_of(slots_.begin(), slots_.end(), [&](const Slot& slot) { return slot.path == path; });
+}
+
 void Slots::begun(std::int64_t generation, const std::string& path) {
   highest_ = std::max(highest_, generation);
   set(path, 0);

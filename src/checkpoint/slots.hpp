@@ -46,6 +46,8 @@ class Slots {
   /// Where it goes: the place of a copy that is broken or was never committed if there is one, else of the
   /// oldest.
   [[nodiscard]] std::string place_for(std::int64_t generation) const;
+  /// Whether saves alternate over this place.
+  [[nodiscard]] bool has(const std::string& path) const;
   void begun(std::int64_t generation, const std::string& path);
   void committed(std::int64_t generation, const std::string& path) { set(path, generation); }
   /// It turned out not to be whole.

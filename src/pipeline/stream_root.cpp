@@ -321,7 +321,8 @@ bool StreamRoot::settle() {
   step.state = Step::State::cutting;
   const std::int64_t number = found->first;
   run_on_ledger([path = step.entry.path, size = file.end](Ledger& ledger) { return ledger.cut(path, size); },
-                [this, number](const Status&) {
+                [this, number, path = step.entry.path](const Status& cut) {
+                  files_[path].broken = first_cause(files_[path].broken, cut);
                   steps_.at(number).state = Step::State::settled;
                   ++settled_before_;
                 });

@@ -204,6 +204,24 @@ MPI_TEST(checkpoint, the_newest_of_several_is_loaded_and_others_are_kept) {
   remove_directory(directory);
 }
 
+MPI_TEST(checkpoint, a_failed_save_in_a_place_of_its_own_leaves_nothing) {
+  const std::string directory = fresh_directory("checkpoint-own-place");
+  {
+    const Session session("log=error fault=\"rank=0 nth=3 fault=enospc calls=write\"");
+    tr_checkpoint* cp = create(directory + "/run", "keep_every=1 async=off mode=local");
+    Field field(0, {400, 400}, 0);
+    field.fill(1);
+    CHECK_EQ(save(cp, 1, field), TR_ERR_SPACE);
+    CHECK_EQ(save(cp, 2, field), TR_OK);
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  }
+  MPI_Barrier(state().comm);
+  CHECK(!std::filesystem::exists(directory + "/run.g1") &&
+        !std::filesystem::exists(directory + "/run.g1.r00000"));
+  CHECK(std::filesystem::exists(directory + "/run.g2"));
+  remove_directory(directory);
+}
+
 MPI_TEST(checkpoint, damage_of_the_newest_leads_to_the_one_before) {
   const std::string directory = fresh_directory("checkpoint-damage");
   for (const std::string options : {"", "mode=local"}) {
@@ -368,6 +386,13 @@ MPI_TEST(checkpoint, bad_options_and_names_are_refused) {
     const tr_variable variable = {"a", &number, TR_I64, nullptr};
     CHECK_EQ(tr_checkpoint_create_registered("x", &variable, 1, &file, 1, "p", &cp), TR_ERR_ARGUMENT);
     CHECK(mentions(tr_error(), "two files or more"));
+    const char* const twice[] = {"one", "./one"};
+    CHECK_EQ(tr_checkpoint_create_registered("x", &variable, 1, twice, 2, "p", &cp), TR_ERR_ARGUMENT);
+    if (size() > 1) {
+      CHECK_EQ(tr_checkpoint_create((directory + "/run").c_str(), rank() == 1 ? "mode=local" : "", &cp),
+               TR_ERR_ORDER);
+      CHECK(same_on_all_ranks(tr_error()));
+    }
     for (const char* mode : {"pl", "iP", "q"}) {
       CHECK_EQ(tr_checkpoint_create_registered("x", &variable, 1, nullptr, 0, mode, &cp), TR_ERR_ARGUMENT);
       CHECK(mentions(tr_error(), mode));
@@ -457,6 +482,10 @@ MPI_TEST(checkpoint, the_older_form_saves_registered_variables_in_named_files) {
     }
     step = 0;
     field.clear();
+    CHECK_EQ(tr_checkpoint_begin(cp, TR_LOAD, &found), TR_OK);
+    CHECK_EQ(tr_checkpoint_save(cp, 0), TR_ERR_STATE);  // the bracket loads: nothing is touched
+    CHECK_EQ(step, 0);
+    CHECK_EQ(tr_checkpoint_end(cp), TR_ERR_ARGUMENT);
     CHECK_EQ(tr_checkpoint_load(cp, &found), TR_OK);
     CHECK_EQ(found, 1);
     CHECK_EQ(step, 4);

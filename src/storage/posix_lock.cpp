@@ -40,7 +40,7 @@ class Lock {
 
   /// Code::state if another holds it. False if the name has moved on to another file since it was opened.
   Result<bool> take();
-  /// Puts our name into the file. From then on the file is removed with the lock.
+  /// Puts our name into the file, if there is room for it. From then on the file is removed with the lock.
   Status sign();
 
  private:
@@ -94,7 +94,10 @@ Status Lock::sign() {
   if (::ftruncate(descriptor_, 0) != 0) return io_error("sign lock", path_, errno);
   const ssize_t written = ::pwrite(descriptor_, text.data(), text.size(), 0);
   if (written == static_cast<ssize_t>(text.size())) return {};
-  return io_error("sign lock", path_, written < 0 ? errno : ENOSPC);
+  const int failure = written < 0 ? errno : ENOSPC;
+  // The name only tells others who it is. On a full disk a checkpoint must still be loaded.
+  if ((failure == ENOSPC || failure == EDQUOT) && ::ftruncate(descriptor_, 0) == 0) return {};
+  return io_error("sign lock", path_, failure);
 }
 
 }  // namespace

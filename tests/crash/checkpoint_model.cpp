@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
 // A model whose every value follows from its step and its place: saves each step until it is killed.
-//   checkpoint_model NAME OPTIONS STEPS PAUSE_MS
+//   checkpoint_model NAME OPTIONS STEPS PAUSE_MS [POINTS]
 // Ends by itself after so many steps; with 0 it only loads. Rank 0 prints "begun", "none whole" (the copies
 // that are there), "loaded STEP" (0: nothing), "BAD ..." where what was loaded is not that step's, "committed
 // STEP" and "complete". Each process leaves a file named after its process id in the directory `pids`.
+// With POINTS, the length of the second array, the save of each step waits for the file go.STEP and is waited
+// for; where it fails rank 0 prints "no space STEP" or "BAD ...", what is there is loaded, and the program
+// goes on.
 #include <tailrace.h>
 #include <unistd.h>
 
@@ -12,7 +15,9 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -20,7 +25,6 @@ namespace {
 
 constexpr tr_index shape[2] = {17, 23};
 constexpr tr_index halo[2] = {2, 1};
-constexpr tr_index points = 211;
 constexpr tr_index block = 5;
 constexpr double untouched = -7.5;
 
@@ -44,7 +48,7 @@ std::int64_t number(std::int64_t step, tr_index element) { return step * 1000003
 
 class Model {
  public:
-  explicit Model(MPI_Comm compute) : compute_(compute) {
+  Model(MPI_Comm compute, tr_index points) : compute_(compute) {
     MPI_Comm_size(compute, &ranks_);
     must(tr_layout_block(2, shape, halo, &blocks_), "layout");
     must(tr_layout_block_cyclic(1, &points, &block, nullptr, &cyclic_), "layout");
@@ -133,8 +137,44 @@ void load(Model& model, tr_checkpoint* cp) {
   tell("loaded", model.step);
 }
 
-void run(MPI_Comm compute, char** arguments) {
-  Model model(compute);
+/// Collective. Whether all ranks were told this code, and by the same words.
+bool is_told_alike(MPI_Comm compute, int code) {
+  const auto words = static_cast<std::int64_t>(std::hash<std::string_view>{}(tr_error()) >> 2U);
+  const std::int64_t mine[] = {code, -code, words, -words};
+  std::int64_t most[4];
+  MPI_Allreduce(mine, most, 4, MPI_INT64_T, MPI_MAX, compute);
+  return most[0] == -most[1] && most[2] == -most[3];
+}
+
+/// One step's save, when it is let go. Failures are told, and the program goes on.
+void save_when_let(MPI_Comm compute, Model& model, tr_checkpoint* cp) {
+  const std::int64_t step = model.step;
+  while (::access(("go." + std::to_string(step)).c_str(), F_OK) != 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  int code = model.transfer(cp, TR_SAVE, nullptr);
+  if (code == TR_OK) {
+    model.step = -1;
+    model.fill();  // captured: the data may change
+    code = tr_checkpoint_wait(cp);
+    model.step = step;
+  }
+  if (code == TR_OK) {
+    tell("committed", step);
+    return;
+  }
+  const bool alike = is_told_alike(compute, code);
+  if (rank == 0) std::printf("the words: %s\n", tr_error());
+  tell(!alike                 ? "BAD: the ranks were told differently of step"
+       : code == TR_ERR_SPACE ? "no space"
+                              : "BAD: another error at step",
+       step);
+  load(model, cp);
+  model.step = step;
+}
+
+void run(MPI_Comm compute, int count, char** arguments) {
+  const bool is_held = count == 6;
+  Model model(compute, is_held ? std::atoll(arguments[5]) : 211);
   tr_checkpoint* cp = nullptr;
   must(tr_checkpoint_create(arguments[1], arguments[2], &cp), "checkpoint");
   load(model, cp);
@@ -147,6 +187,11 @@ void run(MPI_Comm compute, char** arguments) {
   while (model.step < last) {
     ++model.step;
     model.fill();
+    if (is_held) {
+      save_when_let(compute, model, cp);
+      told = model.step;
+      continue;
+    }
     must(model.transfer(cp, TR_SAVE, nullptr), "save");
     committed(model.step - 1);  // a save begins once the one before is committed
     std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(arguments[4])));
@@ -160,8 +205,8 @@ void run(MPI_Comm compute, char** arguments) {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  if (argc != 5) {
-    std::fprintf(stderr, "usage: checkpoint_model NAME OPTIONS STEPS PAUSE_MS\n");
+  if (argc != 5 && argc != 6) {
+    std::fprintf(stderr, "usage: checkpoint_model NAME OPTIONS STEPS PAUSE_MS [POINTS]\n");
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
@@ -170,7 +215,7 @@ int main(int argc, char** argv) {
   must(tr_init(MPI_COMM_WORLD, &compute, nullptr), "init");
   MPI_Comm_rank(compute, &rank);
   if (rank == 0) std::printf("begun\n");
-  run(compute, argv);
+  run(compute, argc, argv);
   must(tr_finalize(), "finalize");
   MPI_Finalize();
   if (rank == 0) std::printf("complete\n");

@@ -80,8 +80,13 @@ Status Checkpoint::open_slots(std::vector<std::string> files) {
   if (const auto parent = std::filesystem::path(name_).parent_path(); !parent.empty())
     TR_TRY(target.make_directories(parent.string()));
   Result<std::shared_ptr<void>> lock = target.lock(cat(name_, ".lock"));
-  TR_TRY(lock.status());
-  lock_ = std::move(*lock);
+  // A full disk must not keep a program from what it has to load.
+  if (lock.status().code() == Code::space)
+    log(LogLevel::warn, cat("checkpoint ", name_, ": no other program is kept out: ", lock.status().text()));
+  else if (!lock.is_ok())
+    return lock.status();
+  else
+    lock_ = std::move(*lock);
   slots_.emplace(name_, files.empty() ? Slots::paths(name_, options_.keep) : std::move(files),
                  options_.keep_every);
   return slots_->look(target);

@@ -104,11 +104,6 @@ class FileSystem:
         except OSError:
             return 0
 
-    def spare(self, room):
-        """Gives so much of the ballast back."""
-        size = os.path.getsize(f"{self.place}/ballast")
-        os.truncate(f"{self.place}/ballast", max(size - room, 0))
-
     def empty(self):
         os.remove(f"{self.place}/ballast")
 
@@ -224,7 +219,7 @@ class Line:
             self.let(job, last + 3, f"no space {last + 3}")
             self.loads_again(job, 3, last)
             self.ends(job)
-            self.next_program_finds_room(keep, last, left)
+            self.next_program_finds_room(keep, last)
         final = self.start([f"keep={keep}"], 0, str(POINTS))
         self.most = self.least
         self.ends(final)
@@ -236,14 +231,10 @@ class Line:
         found = [int(number) for (number,) in job.matches(r"loaded (\d+)")]
         self.check(found[1:] == [step] * times, f"loaded {found}: {job.lines}")
 
-    def next_program_finds_room(self, keep, last, left):
+    def next_program_finds_room(self, keep, last):
         """Other ranks load from the full disk, and save once there is room."""
-        # Each program makes a file that says that it is there. XFS may need more inodes for it first; with ext4 its name does, and
-        # what it says need not find room.
-        if self.disk.kind == "ext4":
-            self.story.append(f"{self.disk.fill(0)} bytes left")
-        elif left < COPY // 5:
-            self.disk.spare(COPY // 5)
+        # Not even for the file that says that a program is there.
+        self.story.append(f"{self.disk.fill(0)} bytes left")
         self.most = last
         os.remove(f"go.{last + 1}")
         os.remove(f"go.{last + 2}")

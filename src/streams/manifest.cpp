@@ -229,6 +229,9 @@ Result<bool> Manifest::ensure(const ManifestEntry& entry) {
     const auto last = std::find_if(told->rbegin(), told->rend(),
                                    [&](const ManifestEntry& each) { return each.path == wanted->path; });
     if (last != told->rend() && *last == *wanted) {
+      // Who wrote the line may have been killed with the lock in its hands: that goes with ours.
+      const Result<std::shared_ptr<void>> lock = lock_patiently(*target_, path_ + ".lock");
+      TR_TRY(lock.status());
       TR_TRY(make_durable(*target_, path_));
       return false;
     }

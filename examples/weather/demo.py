@@ -109,7 +109,8 @@ class Launcher:
                           "if it was left out, the configure summary says what is missing.")
         cache = (build / "CMakeCache.txt").read_text(errors="replace") if (build / "CMakeCache.txt").exists() else ""
         found = re.search(r"^MPIEXEC_EXECUTABLE:\w+=(.+)$", cache, re.M)
-        self.mpiexec = found.group(1) if found and Path(found.group(1)).exists() else shutil.which("mpirun")
+        # The presets name the launcher without its path.
+        self.mpiexec = (shutil.which(found.group(1)) if found else None) or shutil.which("mpirun")
         if self.mpiexec is None:
             raise Failure("no mpirun found. Install with:  apt-get install openmpi-bin")
         version = subprocess.run([self.mpiexec, "--version"], capture_output=True, text=True).stdout

@@ -96,7 +96,8 @@ class Launcher:
         if not cache.exists():
             raise Failure(f"{build} holds no build; ./dev bench makes one")
         found = re.search(r"^MPIEXEC_EXECUTABLE:\w+=(.+)$", cache.read_text(errors="replace"), re.M)
-        self.mpiexec = found.group(1) if found and Path(found.group(1)).exists() else shutil.which("mpirun")
+        # The presets name the launcher without its path.
+        self.mpiexec = (shutil.which(found.group(1)) if found else None) or shutil.which("mpirun")
         if self.mpiexec is None:
             raise Failure("no mpirun was found; ./dev setup build installs one")
         version = subprocess.run([self.mpiexec, "--version"], stdout=subprocess.PIPE, text=True).stdout

@@ -60,6 +60,14 @@ bool is_unfinished(storage::Target& target, const std::string& path) {
   return header.is_ok() && !header->committed;
 }
 
+/// A commit record that is seen may be in memory alone: who wrote it may have been killed before its fsync.
+Status make_record_durable(storage::Target& target, const std::string& path) {
+  Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::existing);
+  TR_TRY(file.status());
+  TR_TRY((*file)->sync());
+  return (*file)->close();
+}
+
 }  // namespace
 
 std::vector<Found> look_at(storage::Target& target, const std::vector<std::string>& paths) {
@@ -140,6 +148,7 @@ Status Slots::look(storage::Target& target) {
     if (found.unreadable)
       return found.status.in(cat(found.path, " cannot be read, so that its generation is not known"));
     const bool good = found.status.is_ok() && found.committed;
+    if (good) TR_TRY(make_record_durable(target, found.path));
     set(found.path, good ? found.generation : found.missing ? -1 : 0);
   }
   return {};

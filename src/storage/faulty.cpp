@@ -53,6 +53,7 @@ class FaultyFile final : public File {
       if (!clock_->strikes(Call::write)) return below_->write_gathered(rest, offset);
       const Fault fault = clock_->plan().fault;
       if (fault == Fault::interrupted) continue;
+      if (fault == Fault::stopped) return io_error("write", path_, error_number_of(fault));
       const Bytes size = bytes_in(rest), half = fault == Fault::short_write ? (size + 1) / 2 : size / 2;
       TR_TRY(below_->write_gathered(take_first(rest, half), offset));
       if (fault != Fault::short_write) {
@@ -110,6 +111,7 @@ class FaultyFile final : public File {
 int error_number_of(Fault fault) {
   switch (fault) {
     case Fault::io_error:
+    case Fault::stopped:
       return EIO;
     case Fault::no_space:
       return ENOSPC;

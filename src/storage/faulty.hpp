@@ -54,7 +54,14 @@ constexpr CallSet set_of(Call call, More... more) {
 inline constexpr CallSet changing_calls = 511;
 inline constexpr CallSet all_calls = 32767;
 
-enum class Fault { io_error /* EIO */, no_space /* ENOSPC */, quota /* EDQUOT */, interrupted, short_write };
+enum class Fault {
+  io_error /* EIO */,
+  no_space /* ENOSPC */,
+  quota /* EDQUOT */,
+  interrupted,
+  short_write,
+  stopped /* EIO; the process is gone, so that a write leaves nothing: for good */
+};
 
 /// The errno that a fault becomes; 0 for short_write.
 int error_number_of(Fault fault);

@@ -104,9 +104,7 @@ class Round:
 
     def compare(self):
         out = f"{self.directory}/out"
-        # A lock that a kill has left locks nobody out, and goes when it is next taken.
-        left = [name for name in names_in(out) if not name.endswith(".lock")]
-        self.check(left == names_in("undisturbed/out"), f"the files are {left}")
+        self.check(names_in(out) == names_in("undisturbed/out"), f"the files are {names_in(out)}")
         beside = [name for name in names_in(self.directory) if not re.fullmatch(r"cp\.\d(\.r\d{5})?", name)]
         self.check(beside == ["out", "pids"], f"beside them are {beside}")
         for name, data in reference_data.items():

@@ -66,7 +66,7 @@ def one_round(model, choose, expected, seconds):
     odd = sorted(name for name in left.keys() | expected.keys() if left.get(name) != expected.get(name))
     if code != 0 or odd:
         sys.exit(f"FAILED: exit code {code}, other files: {odd}; it was {story}; see {directory.absolute()}")
-    more = sorted(path.name for path in directory.iterdir() if ".again" in path.name)
+    more = sorted(path.name for path in directory.iterdir() if ".again" in path.name or path.name.endswith(".lock"))
     if more:
         sys.exit(f"FAILED: left behind: {more}; it was {story}")
     return len(story) - 1

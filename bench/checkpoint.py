@@ -5,6 +5,8 @@ what memory and storage give to anybody, taken in turn with ours in the same run
 
   save      time blocked in an asynchronous save against one warm memcpy, a synchronous save against pwrite into as many
             files with as many fsyncs, memory, and the time until an asynchronous save is committed
+  rewrite   what asynchronous saves cost a program that rewrites nothing, 5 % in one piece or all of the array meanwhile, captured
+            by a copy and copy-on-write, on one rank with a core for what works behind it, in warm copies
   load      on the same ranks, half of them and twice as many, against pread of the same files into warm memory;
             the files are in the page cache for both
   compress  what lz4 and zstd cost and save, of a smooth field
@@ -19,10 +21,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from _bench import MIB, Bench, Figure, bench_parser, run_main, say  # noqa: E402
 
-GROUPS = ("save", "load", "compress")
+GROUPS = ("save", "rewrite", "load", "compress")
 MODES = ("parallel", "local")
 DROPPED, REPETITIONS = 2, 7       # a checkpoint has two copies: the first save to each makes its files
 OVER_COPY, OVER_WRITE, OVER_READ = 1.1, 0.85, 0.7
+PROTECTED = {"blocked": 0.15, "part": 0.5, "all": 2.5}  # in copies
 GIB = 1024 * MIB
 
 
@@ -69,6 +72,24 @@ class CheckpointBench(Bench):
                        note="growth of the peak (VmHWM) over bytes saved"),
                 Figure(f"save.{mode}.extra_memory.sync", [run["extra_sync"] / MIB / self.ranks], "MiB", note="of each rank")]
             self.show(f"Saving, mode {mode}", figures)
+
+    # ---- rewrite ---------------------------------------------------------------------------------------------
+
+    def rewrite(self):
+        notes = {"blocked": "blocked in the call", "part": "cost when 5 % is rewritten", "all": "cost when all is rewritten"}
+        for capture in ("copy", "copy_on_write"):
+            run = self.cost(1, capture, f"capture={capture}", "--saves", "rewritten")
+            self.remove(capture)
+            size = run["bytes"]
+            bounds = PROTECTED if capture == "copy_on_write" else {}
+            figures = [Figure(f"rewrite.{capture}.{what}_over_copy", self.ratios(run[what], run["copy"]), "ratio",
+                              bounds.get(what), note=note) for what, note in notes.items()]
+            figures += [Figure(f"rewrite.{capture}.{what}", [s * 1e3 / (size / GIB) for s in run[series]], "ms/GiB", note=note)
+                        for what, series, note in (("blocked", "blocked", ""), ("copy", "copy", "the peer: memcpy"),
+                                                   ("durable", "durable", "until it is committed"))]
+            figures.append(Figure(f"rewrite.{capture}.extra_memory", [run["extra_async"] / size], "ratio",
+                                  note="growth of the peak (VmHWM) over bytes saved"))
+            self.show(f"Saving while the program writes on, capture={capture}, 1 rank", figures)
 
     # ---- load ------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,9 @@
  *   --name PATH              of the checkpoint      --options TEXT  of it (mode=local)
  *   --load COPY --parts N    loads instead; COPY is the file of the newest copy, N its parts in the local
  * mode
- *   --saves async            asynchronous saves only, for what compression costs */
+ *   --saves async            asynchronous saves only, for what compression costs
+ *   --saves rewritten        asynchronous saves while none, 5 % (in one piece) or all of the array is
+ * rewritten */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +21,7 @@ struct options {
   const char *name, *text, *load, *saves;
 };
 
-enum { most_series = 6 };
+enum { most_series = 10 };
 static struct series {
   const char* name;
   double seconds[1000];
@@ -131,6 +133,53 @@ static void measure_async(const struct options* o, const struct field* f) {
   print_json(f, 0, 0);
 }
 
+/* ---- saving while the program writes on */
+
+static void begin_save(tr_checkpoint* checkpoint, const struct field* f) {
+  check(tr_checkpoint_begin(checkpoint, TR_SAVE, NULL));
+  tr_checkpoint_item(checkpoint, "t", f->data, TR_F64, f->layout);
+  check(tr_checkpoint_end(checkpoint));
+}
+
+/* Seconds of a pass over the middle `share` of the rank's block. */
+static double rewrite(const struct field* f, double share) {
+  const size_t count = f->bytes / sizeof(double), some = (size_t)(share * (double)count);
+  double* const first = f->data + (count - some) / 2;
+  const double begin = MPI_Wtime();
+  for (size_t i = 0; i < some; i++) first[i] += 1;
+  return MPI_Wtime() - begin;
+}
+
+/* What a save costs a program that goes on with such a pass: the time blocked, and how much longer the pass
+ * takes than without a save. */
+static void save_and_rewrite(tr_checkpoint* checkpoint, const struct field* f, const char* name,
+                             double share) {
+  const double alone = rewrite(f, share);
+  MPI_Barrier(f->comm);
+  const double begin = MPI_Wtime();
+  begin_save(checkpoint, f);
+  const double cost = MPI_Wtime() - begin + rewrite(f, share) - alone;
+  check(tr_checkpoint_wait(checkpoint));
+  if (share == 0) add("durable", longest(f, MPI_Wtime() - begin));
+  add(name, longest(f, cost));
+}
+
+static void measure_rewritten(const struct options* o, const struct field* f) {
+  void* const room = warm_memory(f->bytes);
+  tr_checkpoint* checkpoint = open_checkpoint(o, "async=on");
+  const double at_first = peak_memory();
+  for (long i = 0; i < o->repeat; i++) {
+    add("copy", raw_copy(f, room));
+    save_and_rewrite(checkpoint, f, "blocked", 0);
+    save_and_rewrite(checkpoint, f, "part", 0.05);
+    save_and_rewrite(checkpoint, f, "all", 1);
+  }
+  const double extra = peak_memory() - at_first;
+  check(tr_checkpoint_close(&checkpoint));
+  free(room);
+  print_json(f, 0, extra);
+}
+
 /* ---- loading */
 
 static void load(tr_checkpoint* checkpoint, struct field* f) {
@@ -186,6 +235,8 @@ int main(int argc, char** argv) {
   struct field field = field_create(compute, options.bytes);
   if (options.load)
     measure_loads(&options, &field);
+  else if (options.saves && strcmp(options.saves, "rewritten") == 0)
+    measure_rewritten(&options, &field);
   else if (options.saves)
     measure_async(&options, &field);
   else

@@ -40,6 +40,8 @@ enum {
 /* Collective. Blocks while the first rank looks at what there is. `name` is a path; the copies are NAME.0,
  * NAME.1, ... Options: keep=N (copies, 2 or more; default 2), keep_every=N (each N-th generation stays for
  * ever, as NAME.gGENERATION; default 0: none), mode=parallel|local (one file, or a file per rank),
+ * capture=copy|copy_on_write (how an asynchronous save takes the data: before tr_checkpoint_end returns, or
+ * behind the program, which may write to the arrays then but must not free them before the save is written),
  * async=on|off (whether tr_checkpoint_end returns once all is captured, the default, or once it is
  * committed), busy=wait|drop|replace (what a save does that begins while the last one is still being
  * written), compress=none|lz4|zstd|zstd:LEVEL (levels -7 to 19). Errors: TR_ERR_STATE where another program

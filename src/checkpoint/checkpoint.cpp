@@ -52,6 +52,7 @@ Result<std::unique_ptr<Checkpoint>> Checkpoint::create(Service& service, Outputs
   if (mine.is_ok() && !files.empty()) mine = check_files(files);
   std::unique_ptr<Checkpoint> made(
       new Checkpoint(service, outputs, name, options.is_ok() ? *options : Options()));
+  made->open_copy_on_write();
   Packer told;
   if (service.rank() == 0 && mine.is_ok()) {
     mine = guarded([&] { return made->open_slots(std::move(files)); });
@@ -74,6 +75,25 @@ Checkpoint::Checkpoint(Service& service, Outputs& outputs, std::string name, Opt
       work_(service.add_work([this] { return advance(); })) {}
 
 Checkpoint::~Checkpoint() { service_.remove_work(work_); }
+
+/// Each rank for itself: how a save was captured cannot be seen in it.
+void Checkpoint::open_copy_on_write() {
+  if (options_.capture != Options::Capture::copy_on_write) return;
+  Result<std::unique_ptr<CopyOnWrite>> made = CopyOnWrite::create();
+  if (service_.pool().threads() == 0)
+    made = Status(Code::unsupported, "no thread may write (TAILRACE_IO_THREADS=0)");
+  if (made.is_ok())
+    copy_on_write_ = std::move(*made);
+  else
+    tell_fallback(made.status());
+}
+
+void Checkpoint::tell_fallback(const Status& why) {
+  if (!fallback_told_)
+    log(service_.rank() == 0 ? LogLevel::warn : LogLevel::info,
+        cat("checkpoint ", name_, ": captured by copying, not copy_on_write: ", why.text()));
+  fallback_told_ = true;
+}
 
 Status Checkpoint::open_slots(std::vector<std::string> files) {
   storage::Target& target = service_.target();
@@ -239,7 +259,7 @@ Status Checkpoint::end_save(bool async) {
       saving = std::make_unique<Saving>(service_.target(), plan, service_.rank(), service_.size(),
                                         std::move(*items));
       bytes = saving->part_bytes();
-      return async ? memory_.reserve(saving->data_bytes()) : Status();
+      return async ? reserve(*saving) : Status();
     });
   }
   told.put(bytes).put(plan.id.generation).put(plan.saved_at).put_text(plan.path);
@@ -268,11 +288,12 @@ void Checkpoint::start(std::unique_ptr<Saving> saving, const comm::Verdict& verd
     behind_->vote = line_.post({placed, parts_vote, {}});
     return;
   }
-  if (async) behind_->saving->capture(memory_.data());
+  if (async) capture(*behind_->saving);
   behind_->worked = service_.transport().now() - behind_->began;
   // The other ranks of the node capture at the same time: writing must not take a core from them meanwhile.
   const bool alone = service_.size() == 1 || service_.pool().threads() == 0;
-  const std::int64_t delay = async && !alone ? std::min(behind_->worked, longest_delay) : 0;
+  const bool at_once = async && copy_on_write_ == nullptr;
+  const std::int64_t delay = at_once && !alone ? std::min(behind_->worked, longest_delay) : 0;
   // The copy counts once the first rank's part is sealed: not before what the outputs hold is durable.
   const bool must_wait = service_.rank() == 0 && !outputs_.are_settled(behind_->outputs);
   behind_->stage = must_wait ? Behind::Stage::writing : Behind::Stage::sealing;
@@ -286,6 +307,19 @@ void Checkpoint::start(std::unique_ptr<Saving> saving, const comm::Verdict& verd
         },
         delay);
   }
+}
+
+Status Checkpoint::reserve(Saving& saving) {
+  return memory_.reserve(copy_on_write_ != nullptr ? saving.mirror_bytes() : saving.data_bytes());
+}
+
+void Checkpoint::capture(Saving& saving) {
+  if (copy_on_write_ == nullptr) {
+    saving.capture(memory_.data());
+    return;
+  }
+  const Status behind = saving.capture_behind(memory_.data(), *copy_on_write_);
+  if (!behind.is_ok()) tell_fallback(behind);
 }
 
 /// What the ranks have brought to the vote: the sizes of their parts, and the first one's decisions.

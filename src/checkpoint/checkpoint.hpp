@@ -31,11 +31,13 @@ class Outputs {
 /// What an options string says.
 struct Options {
   enum class Busy { wait, drop, replace };
+  enum class Capture { copy, copy_on_write };
   int keep = 2;
   std::int64_t keep_every = 0;
   Mode mode = Mode::parallel;
   bool async = true;
   Busy busy = Busy::wait;
+  Capture capture = Capture::copy;
   Compression compression;
 };
 /// Code::settings with the nearest valid key or value.
@@ -103,12 +105,16 @@ class Checkpoint {
 
  private:
   Checkpoint(Service& service, Outputs& outputs, std::string name, Options options);
+  void open_copy_on_write();
+  void tell_fallback(const Status& why);
   Status open_slots(std::vector<std::string> files);
 
   // ---- saving
   Status begin_save();
   Status end_save(bool async);
   Result<std::vector<SaveItem>> save_items() const;
+  Status reserve(Saving& saving);
+  void capture(Saving& saving);
   void start(std::unique_ptr<Saving> saving, const comm::Verdict& verdict, bool async);
   Status place_parts(const comm::Verdict& verdict);
   void submit(Status (*body)(Saving&), std::int64_t delay = 0);
@@ -141,6 +147,8 @@ class Checkpoint {
   const executor::OrderedPool::Key key_;
   int work_ = 0;
   CaptureMemory memory_;
+  std::unique_ptr<CopyOnWrite> copy_on_write_;  // nullptr: captures are made at once
+  bool fallback_told_ = false;
   Uuid run_;
 
   std::optional<Direction> bracket_;

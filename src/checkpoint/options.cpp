@@ -9,8 +9,8 @@ namespace tailrace::checkpoint {
 namespace {
 
 Status set(Options& options, const Option& option) {
-  static const std::vector<std::string_view> keys = {"keep",  "keep_every", "mode",
-                                                     "async", "busy",       "compress"};
+  static const std::vector<std::string_view> keys = {"keep", "keep_every", "mode",    "async",
+                                                     "busy", "capture",    "compress"};
   const Result<std::size_t> key = parse_choice(option.key, keys);
   TR_TRY(key.status());
   const std::string& value = option.value;
@@ -43,6 +43,12 @@ Status set(Options& options, const Option& option) {
       const Result<std::size_t> busy = parse_choice(value, {"wait", "drop", "replace"});
       TR_TRY(busy.status());
       options.busy = static_cast<Options::Busy>(*busy);
+      return {};
+    }
+    case 5: {
+      const Result<std::size_t> capture = parse_choice(value, {"copy", "copy_on_write"});
+      TR_TRY(capture.status());
+      options.capture = static_cast<Options::Capture>(*capture);
       return {};
     }
     default: {

@@ -38,6 +38,17 @@ void Saving::capture(std::byte* image) {
   image_ = image;
 }
 
+Bytes Saving::mirror_bytes() {
+  if (!mirror_) mirror_.emplace(items_);
+  return mirror_->bytes();
+}
+
+Status Saving::capture_behind(std::byte* memory, CopyOnWrite& behind) {
+  Status done = mirror_->take(items_, memory, behind);
+  if (done.is_ok()) behind_ = &behind;
+  return done;
+}
+
 Header Saving::header(bool committed) const {
   Header header;
   header.id = plan_.id;
@@ -66,6 +77,7 @@ Status Saving::open() {
 }
 
 Status Saving::write() {
+  if (behind_ != nullptr) TR_TRY(behind_->wait());
   TR_TRY(open());
   return part_.write_data(*own_, directory_.parts[static_cast<std::size_t>(rank_)].offset, items_, image_,
                           cancelled_);
@@ -92,7 +104,7 @@ Status Saving::seal() {
     TR_TRY(file.write(encode(header(false)), 0));
     if (copy_) TR_TRY(copy_->sync());
   }
-  const Status synced = own_->sync();
+  Status synced = own_->sync();
   // The kernel takes pages for written whose fsync has failed: a later run would find a whole part in memory.
   if (!synced.is_ok()) make_void(*own_, place.offset + place.bytes - Footer::size, Footer::size);
   return synced;

@@ -3,9 +3,11 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "checkpoint/mirror.hpp"
 #include "checkpoint/part.hpp"
 
 namespace tailrace::checkpoint {
@@ -42,6 +44,11 @@ class Saving {
   /// Copies all elements into `image`, of data_bytes(), which must live until write() is over; without it
   /// they are read from the caller's arrays then.
   void capture(std::byte* image);
+  /// Of memory that the next takes.
+  [[nodiscard]] Bytes mirror_bytes();
+  /// The same, but what can be copied behind the caller is: into `memory`, of mirror_bytes(). write() waits
+  /// for `behind`, whoever destroys this before has to. Returns why nothing could be left to it.
+  Status capture_behind(std::byte* memory, CopyOnWrite& behind);
 
   Status write();
   /// What makes this rank's part whole, and the part durable. On the first rank also the directory and the
@@ -70,11 +77,13 @@ class Saving {
   SavePlan plan_;
   const int rank_;
   const int ranks_;
-  const std::vector<SaveItem> items_;
+  std::vector<SaveItem> items_;
   Part part_;
   Directory directory_;
   Extent directory_place_;
   const std::byte* image_ = nullptr;
+  std::optional<Mirror> mirror_;
+  CopyOnWrite* behind_ = nullptr;        // what still captures
   std::unique_ptr<storage::File> own_;   // where this rank's part goes
   std::unique_ptr<storage::File> copy_;  // the first rank's in the local mode, where that is another file
   std::atomic<bool> cancelled_{false};

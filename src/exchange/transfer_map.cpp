@@ -174,6 +174,19 @@ std::optional<Bytes> TransferMap::contiguous(Bytes begin, Bytes end) const {
   return run.memory + row * run.memory_stride + into;
 }
 
+MemoryExtent TransferMap::memory_extent() const {
+  MemoryExtent extent;
+  for (bool first = true; const Run& run : runs_) {
+    const Bytes last_row = run.memory + (run.rows - 1) * run.memory_stride;
+    const Bytes lowest = std::min(run.memory, last_row);
+    const Bytes end = std::max(run.memory, last_row) + run.length;
+    extent.lowest = first ? lowest : std::min(extent.lowest, lowest);
+    extent.end = first ? end : std::max(extent.end, end);
+    first = false;
+  }
+  return extent;
+}
+
 void TransferMap::gather(const std::byte* base, Bytes begin, Bytes end, std::byte* window) const {
   for_each(begin, end, [&](Bytes file, Bytes memory, Bytes length) {
     layout::copy_run(window + (file - begin), base + memory, length);

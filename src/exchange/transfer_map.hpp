@@ -9,6 +9,13 @@
 
 namespace tailrace::exchange {
 
+/// Bytes of memory, counted from an array's base; `lowest` may lie before it.
+struct MemoryExtent {
+  Bytes lowest = 0;
+  Bytes end = 0;
+  [[nodiscard]] Bytes bytes() const { return end - lowest; }
+};
+
 /// Where one rank's elements of an array (or section) lie in a file and in its memory, in bytes: `file`
 /// counts from the array's first byte in the file, `memory` from the array's base. Built once, then copies
 /// any part of the file's range in one pass between memory and a window, without a packed piece between them.
@@ -23,6 +30,8 @@ class TransferMap {
   /// The bytes of the file between the rank's first and behind its last.
   [[nodiscard]] Bytes begin() const { return runs_.empty() ? 0 : runs_.front().file; }
   [[nodiscard]] Bytes end() const { return ends_.empty() ? 0 : ends_.back(); }
+  /// From the lowest byte in memory to behind the highest.
+  [[nodiscard]] MemoryExtent memory_extent() const;
   /// Bytes of the rank within [begin, end) of the file.
   [[nodiscard]] Bytes bytes_in(Bytes begin, Bytes end) const;
 

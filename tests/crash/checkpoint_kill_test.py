@@ -24,9 +24,11 @@ counts = {}
 
 
 class Line:
-    """One checkpoint through all its rounds. `modes`: those that it is saved in, by turns."""
+    """One checkpoint through all its rounds. `modes`: those that it is saved in, by turns. `points`: of the second array,
+    where it is large enough to be captured while the program goes on."""
 
-    def __init__(self, name, modes):
+    def __init__(self, name, modes, points=None):
+        self.points = points
         self.directory = os.path.abspath(fresh(name))
         self.modes = modes
         self.mode = modes[0]
@@ -44,9 +46,12 @@ class Line:
         ranks = chance.choice((1, 3, 4, 7))
         self.mode = chance.choice(self.modes)
         options = [f"mode={self.mode}", *(["async=off"] if chance.random() < 0.25 else [])]
-        settings = {"TAILRACE_THROTTLE": "4MB/s,2ms"} if chance.random() < 0.5 else {}
+        slow = chance.random() < 0.5 and self.points is None
+        settings = {"TAILRACE_THROTTLE": "4MB/s,2ms"} if slow else {}
+        options += ["capture=copy_on_write"] if self.points else []
         self.story.append(f"{ranks} ranks, {' '.join(options)}{', slow' if settings else ''}")
-        command = [*MPIRUN, "-n", str(ranks), MODEL, "cp", " ".join(options), str(steps), str(chance.choice((0, 1, 4)))]
+        command = [*MPIRUN, "-n", str(ranks), MODEL, "cp", " ".join(options), str(steps), str(chance.choice((0, 1, 4))),
+                   *([str(self.points)] if self.points else [])]
         return Job(command, environment(**settings), self.directory)
 
     def judge(self, job):
@@ -161,12 +166,14 @@ def harm(path, way):
 
 print(f"seed {given.seed}", flush=True)
 lines = [Line("parallel", ("parallel",)), Line("local", ("local",)), Line("by-turns", ("parallel", "local"))]
+# 8 MiB on each of 7 ranks: more data, fewer rounds.
+large = Line("copy-on-write", ("parallel", "local"), 7 * (9 << 17))
 for number in range(given.rounds):
-    line = lines[number % len(lines)]
+    line = large if number % 10 == 9 else lines[number % len(lines)]
     line.kill()
     if chance.random() < 0.12:
         line.damage()
-for line in lines:
+for line in [*lines, large]:
     line.undisturbed(1)
     print(f"{line.directory}: step {line.least}", flush=True)
     check(line.least > 1, f"{line.directory}: came to step {line.least} only")

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
 // A model whose every value follows from its step and its place: saves each step until it is killed.
-//   checkpoint_model NAME OPTIONS STEPS PAUSE_MS [POINTS]
+//   checkpoint_model NAME OPTIONS STEPS PAUSE_MS [POINTS [held]]
 // Ends by itself after so many steps; with 0 it only loads. Rank 0 prints "begun", "none whole" (the copies
 // that are there), "loaded STEP" (0: nothing), "BAD ..." where what was loaded is not that step's, "committed
 // STEP" and "complete". Each process leaves a file named after its process id in the directory `pids`.
-// With POINTS, the length of the second array, the save of each step waits for the file go.STEP and is waited
-// for; where it fails rank 0 prints "no space STEP" or "BAD ...", what is there is loaded, and the program
-// goes on.
+// POINTS is the length of the second array. With "held" the save of each step waits for the file go.STEP and
+// is waited for; where it fails rank 0 prints "no space STEP" or "BAD ...", what is there is loaded, and the
+// program goes on.
 #include <tailrace.h>
 #include <unistd.h>
 
@@ -173,8 +173,8 @@ void save_when_let(MPI_Comm compute, Model& model, tr_checkpoint* cp) {
 }
 
 void run(MPI_Comm compute, int count, char** arguments) {
-  const bool is_held = count == 6;
-  Model model(compute, is_held ? std::atoll(arguments[5]) : 211);
+  const bool is_held = count == 7;
+  Model model(compute, count > 5 ? std::atoll(arguments[5]) : 211);
   tr_checkpoint* cp = nullptr;
   must(tr_checkpoint_create(arguments[1], arguments[2], &cp), "checkpoint");
   load(model, cp);
@@ -205,8 +205,8 @@ void run(MPI_Comm compute, int count, char** arguments) {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  if (argc != 5 && argc != 6) {
-    std::fprintf(stderr, "usage: checkpoint_model NAME OPTIONS STEPS PAUSE_MS [POINTS]\n");
+  if (argc < 5 || argc > 7) {
+    std::fprintf(stderr, "usage: checkpoint_model NAME OPTIONS STEPS PAUSE_MS [POINTS [held]]\n");
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
   std::setvbuf(stdout, nullptr, _IOLBF, 0);

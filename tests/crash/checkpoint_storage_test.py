@@ -203,7 +203,7 @@ class Line:
                 os.remove(f"go.{step}")
         keep = chance.choice((2, 3))
         last = keep - 1  # the first save that needs room of its own after it is the one that fails
-        job = self.start([f"keep={keep}"], last + 3, str(POINTS), ranks=3)
+        job = self.start([f"keep={keep}"], last + 3, str(POINTS), "held", ranks=3)
         for step in range(1, last + 1):
             self.let(job, step, f"committed {step}")
         left = self.disk.fill(chance.choice((0, int(0.8 * COPY * chance.random()))))
@@ -220,7 +220,7 @@ class Line:
             self.loads_again(job, 3, last)
             self.ends(job)
             self.next_program_finds_room(keep, last)
-        final = self.start([f"keep={keep}"], 0, str(POINTS))
+        final = self.start([f"keep={keep}"], 0, str(POINTS), "held")
         self.most = self.least
         self.ends(final)
 
@@ -238,7 +238,7 @@ class Line:
         self.most = last
         os.remove(f"go.{last + 1}")
         os.remove(f"go.{last + 2}")
-        job = self.start([f"keep={keep}"], 2, str(POINTS))
+        job = self.start([f"keep={keep}"], 2, str(POINTS), "held")
         self.let(job, last + 1, f"loaded {last}", f"no space {last + 1}")
         self.loads_again(job, 1, last)
         self.disk.empty()

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <vector>
+
+#include "checkpoint/copy_on_write.hpp"
+#include "checkpoint/part.hpp"
+
+namespace tailrace::checkpoint {
+
+/// How a save is captured while the program goes on: large items by a mirror of the memory that they lie in,
+/// gaps and all, which can be copied unit by unit in any order. Small ones, and those with wide gaps, are
+/// packed at once.
+class Mirror {
+ public:
+  explicit Mirror(const std::vector<SaveItem>& items);
+
+  /// Of memory that the capture takes.
+  [[nodiscard]] Bytes bytes() const { return bytes_; }
+  /// Captures into `memory`, and makes the items name it in place of the caller's arrays. What can be copied
+  /// behind is left to `behind`, whose wait() has to return before an item is read. Otherwise, all is copied
+  /// when this returns, which says why.
+  Status take(std::vector<SaveItem>& items, std::byte* memory, CopyOnWrite& behind) const;
+
+ private:
+  /// Memory that items lie in: items may share it.
+  struct Region {
+    const std::byte* begin = nullptr;
+    const std::byte* end = nullptr;
+    Bytes place = 0;  // in the memory of the capture
+  };
+  static Region whole_units(const Region& region);
+  void redirect(SaveItem& item, Bytes packed_place, std::byte* memory) const;
+
+  std::vector<Region> regions_;
+  std::vector<Bytes> packed_places_;  // of each item; -1: it lies in a region
+  Bytes bytes_ = 0;
+};
+
+}  // namespace tailrace::checkpoint

@@ -120,7 +120,14 @@ Userfault::Lifted Userfault::lift(const std::byte* begin, Bytes bytes) {
 
 void Userfault::release(const std::byte* begin, Bytes bytes) {
   uffdio_range range = range_of(begin, bytes);
-  ::ioctl(descriptor_, UFFDIO_UNREGISTER, &range);
+  if (::ioctl(descriptor_, UFFDIO_UNREGISTER, &range) != 0) {
+    // The program has mapped something else in between: what is left of the range is still protected.
+    const Bytes page = ::sysconf(_SC_PAGESIZE);
+    for (Bytes at = 0; at < bytes; at += page) {
+      uffdio_range one = range_of(begin + at, page);
+      ::ioctl(descriptor_, UFFDIO_UNREGISTER, &one);
+    }
+  }
   // That alone lets nobody on who waits already.
   ::ioctl(descriptor_, UFFDIO_WAKE, &range);
 }

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <functional>
@@ -261,6 +262,23 @@ TEST_F(CopyOnWriteTest, MemoryUnmappedTooEarlyIsTold) {
   begin();  // the next one is not concerned
   EXPECT_TRUE(capture_->wait().is_ok());
   EXPECT_TRUE(image_.holds(3));
+}
+
+TEST_F(CopyOnWriteTest, WhatIsLeftOfUnmappedMemoryIsLetOn) {
+  Memory gone(4);
+  gone.fill(1);
+  std::FILE* const file = std::tmpfile();
+  ASSERT_EQ(::ftruncate(::fileno(file), unit), 0);
+  Stopped stopped(image_.at(0), unit);
+  ASSERT_TRUE(capture_->begin({{gone.begin(), gone.bytes(), image_.begin()}}).is_ok());
+  stopped.wait();
+  // Memory that cannot be protected, amid memory that is.
+  ::mmap(gone.at(1) + 4096, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, ::fileno(file), 0);
+  std::fclose(file);
+  stopped.go_on();
+  EXPECT_EQ(capture_->wait().code(), Code::argument);
+  gone.fill(2);  // nobody waits
+  EXPECT_TRUE(gone.holds(2));
 }
 
 TEST_F(CopyOnWriteTest, MemoryNoLongerThereIsTold) {

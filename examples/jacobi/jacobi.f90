@@ -1,6 +1,7 @@
 ! SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 ! The Jacobi iteration, saving its array every few iterations: what computing takes, how long saving blocks it, and what a
-! plain copy of as many bytes takes. All that has to do with files stands in jacobi_saves.f90.
+! plain copy of as many bytes takes. All that has to do with files stands in jacobi_saves.f90 and
+! jacobi_checkpoints.f90.
 program jacobi
   use, intrinsic :: iso_c_binding, only: c_char, c_long, c_null_char
   use, intrinsic :: iso_fortran_env, only: error_unit
@@ -9,6 +10,7 @@ program jacobi
   use jacobi_options
   use jacobi_grid
   use jacobi_saves
+  use jacobi_checkpoints
   implicit none
 
   interface  ! progress.c
@@ -23,12 +25,12 @@ program jacobi
   end interface
 
   ! Seconds; each the longest of all ranks in the end.
-  real(dp) :: total = 0, blocked = 0, copy = 0, last = 0, result = 0, change = 0
+  real(dp) :: total = 0, blocked = 0, copy = 0, last = 0, result = 0, checkpoints = 0, change = 0
   character(:), allocatable :: problem, how
   type(MPI_Comm) :: comm
   type(options_type) :: options
-  type(grid_type) :: g
-  integer :: rank, status = 0
+  type(grid_type), target :: g
+  integer :: rank, done = 0, status = 0
 
   call MPI_Init()
   call MPI_Comm_rank(MPI_COMM_WORLD, rank)
@@ -57,6 +59,8 @@ contains
       status = 1
       return
     end if
+    call open_checkpoint(options, g)
+    call load_checkpoint(options, g, done, change)
     how = options%progress//c_null_char
     if (g%rank == 0) call progress_start(how)
     call iterate()
@@ -78,11 +82,15 @@ contains
     integer :: i
     ! Touched before it is measured.
     allocate(room(min(size(g%b), 2**25)), source=0.0_dp)
+    call continue_saves(options, done)
     call MPI_Barrier(comm)
     begin = MPI_Wtime()
-    do i = 1, options%iterations
+    do i = done + 1, options%iterations
       change = grid_iterate(g)
       if (g%rank == 0) call progress_show(int(i, c_long), int(options%iterations, c_long))
+      start = MPI_Wtime()
+      call save_checkpoint(options, i, change)
+      checkpoints = checkpoints + MPI_Wtime() - start
       if (options%save_every == 0) cycle
       start = MPI_Wtime()
       if (mod(i, options%save_every) == 0) then
@@ -98,22 +106,27 @@ contains
     start = MPI_Wtime()
     call finish_saves()
     last = MPI_Wtime() - start
+    start = MPI_Wtime()
+    call close_checkpoint()
+    checkpoints = checkpoints + MPI_Wtime() - start
     total = MPI_Wtime() - begin
   end subroutine
 
   subroutine tell()
-    real(dp) :: mine(5), all(5), megabytes
-    mine = [total, blocked, copy, last, result]
-    call MPI_Reduce(mine, all, 5, MPI_DOUBLE_PRECISION, MPI_MAX, 0, comm)
+    real(dp) :: mine(6), all(6), megabytes
+    mine = [total, blocked, copy, last, result, checkpoints]
+    call MPI_Reduce(mine, all, 6, MPI_DOUBLE_PRECISION, MPI_MAX, 0, comm)
     if (g%rank /= 0) return
     megabytes = 8e-6_dp * real(options%size, dp)**2
     print '(3(i0,a),i0,3a,f0.1,a)', options%size, ' x ', options%size, ' points on ', g%cut(1), ' x ', g%cut(2), &
       ' ranks, mode ', options%mode, ': saves of ', megabytes, ' MB'
     print '(a,f10.3,a)', '  whole run       ', all(1), ' s'
-    print '(a,f10.3,a)', '  computing       ', all(1) - all(2) - all(3) - all(4), ' s'
+    print '(a,f10.3,a)', '  computing       ', all(1) - all(2) - all(3) - all(4) - all(6), ' s'
     print '(a,f10.3,a,f5.3,a)', '  blocked in I/O  ', all(2), ' s   in saves, and ', all(4), &
       ' s at the end until the last were complete'
     print '(a,f10.3,a)', '  of which copy   ', all(3), ' s   as a plain copy of the array takes it'
+    if (options%checkpoint_every > 0) &
+      print '(a,f10.3,a)', '  in checkpoints  ', all(6), ' s   blocked, and waiting for the last'
     print '(a,f10.1,a)', '  written at      ', megabytes / all(5), ' MB/s the result, saved once more'
     print '(a,g0.17)', '  change          ', change
   end subroutine

@@ -6,9 +6,9 @@ module jacobi_options
   public :: options_type, read_options, print_help
 
   type :: options_type
-    integer :: size = 1000, iterations = 100, save_every = 10
-    character(:), allocatable :: mode, letters, out, progress
-    logical :: keep = .false., verify = .false., help = .false.
+    integer :: size = 1000, iterations = 100, save_every = 10, checkpoint_every = 0
+    character(:), allocatable :: mode, letters, out, progress, checkpoint_mode
+    logical :: keep = .false., verify = .false., sync = .false., restart = .false., help = .false.
   end type
 
   character(*), parameter :: names(5) = [character(14) :: 'old', 'parallel', 'local', 'async-local', 'async-parallel']
@@ -25,6 +25,7 @@ contains
     chosen%mode = 'parallel'
     chosen%out = '.'
     chosen%progress = 'auto'
+    chosen%checkpoint_mode = 'p'
     problem = ''
     n = 1
     do while (n <= command_argument_count() .and. problem == '')
@@ -37,6 +38,10 @@ contains
           chosen%keep = .true.
         case ('--verify')
           chosen%verify = .true.
+        case ('--sync')
+          chosen%sync = .true.
+        case ('--restart')
+          chosen%restart = .true.
         case ('--quiet')
           chosen%progress = 'none'
         case default
@@ -60,6 +65,10 @@ contains
         read(value, *, iostat=status) chosen%iterations
       case ('--save-every')
         read(value, *, iostat=status) chosen%save_every
+      case ('--checkpoint')
+        read(value, *, iostat=status) chosen%checkpoint_every
+      case ('--checkpoint-mode')
+        chosen%checkpoint_mode = value
       case ('--mode')
         chosen%mode = value
       case ('--out')
@@ -85,6 +94,8 @@ contains
     if (chosen%size < 3) problem = '--size: at least 3'
     if (chosen%iterations < 1) problem = '--iterations: at least 1'
     if (chosen%save_every < 0) problem = '--save-every: a number of iterations, or 0 for never'
+    if (chosen%checkpoint_every < 0) problem = '--checkpoint: a number of iterations, or 0 for never'
+    if (all(chosen%checkpoint_mode /= ['p', 'l'])) problem = '--checkpoint-mode: p or l'
     if (chosen%out == '') problem = '--out: a directory'
   end subroutine
 
@@ -101,7 +112,7 @@ contains
 
   subroutine print_help()
     integer :: n
-    character(*), parameter :: lines(22) = [character(101) :: &
+    character(*), parameter :: lines(33) = [character(101) :: &
       'jacobi_fortran: the Jacobi iteration on a grid of L x L points, cut into blocks, that saves its array', &
       'every few iterations and prints what that cost. jacobi_c is the same in C.', &
       '', &
@@ -114,6 +125,10 @@ contains
       '  --out DIR            where the files go; it must exist                         (.)', &
       '  --keep               a file for each save; without it two are overwritten in turn', &
       '  --verify             read the result back, in the same mode, and compare it', &
+      '  --checkpoint N       iterations between checkpoints of the run; 0: never       (0)', &
+      '  --checkpoint-mode M  p: one file, l: a file for each rank                      (p)', &
+      '  --sync               checkpoints are on storage before the next iteration', &
+      '  --restart            go on from the last checkpoint in the directory, if there is one', &
       '  --progress HOW       auto, bar, lines or none                                  (auto)', &
       '  --quiet              the same as --progress none', &
       '  --help', &
@@ -123,6 +138,13 @@ contains
       '  mpirun -n 4 jacobi_fortran', &
       '  # the same on a disk of 20 MB/s, saved while the program computes on', &
       '  TAILRACE_THROTTLE=20MB/s mpirun -n 4 jacobi_fortran --mode async-parallel', &
+      '  # stopped after 60 iterations, it goes on on another number of ranks', &
+      '  mpirun -n 4 jacobi_fortran --iterations 60 --checkpoint 20', &
+      '  mpirun -n 3 jacobi_fortran --iterations 100 --checkpoint 20 --restart', &
+      '', &
+      'Files: jacobi_a.dat and jacobi_b.dat (or jacobi_0010.dat, ...), and jacobi_result.dat; of the local', &
+      'modes one for each rank, as jacobi_result.0003.dat. Checkpoints: jacobi_first.ckpt and', &
+      'jacobi_second.ckpt in turn; jacobi_c goes on from them, too.', &
       'Exit status: 0 done, 1 failed (the reason is printed), 2 a wrong option.']
     do n = 1, size(lines)
       print '(a)', trim(lines(n))

@@ -7,13 +7,20 @@ module jacobi_saves
   use jacobi_grid, only: grid_type
   implicit none
   private
-  public :: save_array, finish_saves, save_result, count_wrong
+  public :: continue_saves, save_array, finish_saves, save_result, count_wrong
 
   type(tr_file) :: files(2)           ! of asynchronous saves that may be under way
   logical :: is_open(2) = .false.
   integer :: saves = 0
 
 contains
+
+  ! Local. The files take turns as in one run, where one before has computed so many iterations.
+  subroutine continue_saves(options, done)
+    type(options_type), intent(in) :: options
+    integer, intent(in) :: done
+    if (options%save_every > 0) saves = done / options%save_every
+  end subroutine
 
   ! Collective. In the asynchronous modes b may change when this returns, and the file is complete two saves later,
   ! or after finish_saves.

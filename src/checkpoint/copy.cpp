@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include "base/checksum.hpp"
 #include "base/text.hpp"
 #include "checkpoint/compression.hpp"
+#include "checkpoint/tiling.hpp"
 
 namespace tailrace::checkpoint {
 
@@ -89,8 +91,8 @@ Index count_of(const std::vector<layout::Rows>& rows, Index most) {
   return count;
 }
 
-/// Every element of every item is in some part, and no part has elements that the item has not.
-Status check_shares(const Copy& copy) {
+/// No part has elements that the item has not, and all parts together have as many.
+Status count_shares(const Copy& copy) {
   const auto& items = copy.directory.items;
   std::vector<Index> left;
   for (const ItemInfo& item : items) left.push_back(item.elements());
@@ -109,6 +111,44 @@ Status check_shares(const Copy& copy) {
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (left[i] != 0)
       return corrupt(copy.path, cat(left[i], " elements of ", items[i].name, " are in no part, or in two"));
+  }
+  return {};
+}
+
+/// Which map says for an item what each part has of it. Items of one layout have the same.
+using Share = std::pair<std::size_t, std::int32_t>;
+
+std::vector<std::vector<Share>> shares_of_items(const Copy& copy) {
+  std::vector<std::vector<Share>> shares(copy.directory.items.size());
+  for (std::size_t part = 0; part < copy.tables.size(); ++part) {
+    for (const PartItem& share : copy.tables[part].items)
+      shares[static_cast<std::size_t>(share.item)].emplace_back(part, share.map);
+  }
+  return shares;
+}
+
+/// Every element of every item is in one part, once.
+Status check_shares(const Copy& copy) {
+  TR_TRY(count_shares(copy));
+  // Far more than the groups of any layout interleave; a file that is none must not take for ever.
+  std::int64_t runs = std::int64_t{1} << 25;
+  for (const Table& table : copy.tables) {
+    for (const auto& map : table.maps) runs += 4 * static_cast<std::int64_t>(map.size());
+  }
+  const std::vector<std::vector<Share>> shares = shares_of_items(copy);
+  std::set<std::pair<Index, std::vector<Share>>> good;
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    const ItemInfo& item = copy.directory.items[i];
+    if (!good.emplace(item.elements(), shares[i]).second) continue;
+    std::vector<layout::Rows> groups;
+    for (const auto& [part, map] : shares[i]) {
+      const auto& rows = copy.tables[part].maps[static_cast<std::size_t>(map)];
+      groups.insert(groups.end(), rows.begin(), rows.end());
+    }
+    const std::optional<Misplaced> wrong = find_misplaced(std::move(groups), item.elements(), runs);
+    if (wrong)
+      return corrupt(copy.path, cat("element ", wrong->element, " of ", item.name,
+                                    wrong->twice ? " is there twice" : " is in no part"));
   }
   return {};
 }

@@ -52,7 +52,8 @@ TR_API int tr_checkpoint_create(const char* name, const char* options, tr_checkp
 /* Collective. TR_SAVE: with busy=wait blocks until the save before has ended; if that failed its error is
  * returned, and the new save has begun all the same. TR_LOAD: blocks while the copies are looked at; *found
  * (or NULL) becomes 1 if one is whole. With nothing saved yet that is 0 and TR_OK, with copies of which none
- * is whole 0 and TR_ERR_CORRUPT; either way the bracket is then to be ended without items. */
+ * is whole 0 and TR_ERR_CORRUPT, or, where storage failed to give one of them, which may be whole, TR_ERR_IO;
+ * either way the bracket is then to be ended without items. */
 TR_API int tr_checkpoint_begin(tr_checkpoint* checkpoint, int direction, int* found);
 
 /* Local. One scalar (layout NULL; the first rank's value is saved, every rank gets it) or the caller's part

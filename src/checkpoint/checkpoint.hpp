@@ -132,6 +132,7 @@ class Checkpoint {
   Status load_newest(const std::vector<Plan>& plans);
   ByteVector next_whole();
   void pass_over(const std::string& path, const Status& why);
+  [[nodiscard]] Status none_whole() const;
   Status take_copy(const comm::Verdict& verdict);
   [[nodiscard]] Status check_items(const Copy& copy) const;
   /// Of each item, in their order.
@@ -168,6 +169,7 @@ class Checkpoint {
   std::shared_ptr<void> lock_;
   std::vector<Found> candidates_;  // copies that may still be loaded, the newest first
   std::string broken_;             // those that cannot, and why
+  Status not_given_;               // why storage did not give one of these
 };
 
 }  // namespace tailrace::checkpoint

@@ -33,7 +33,15 @@ ByteVector Checkpoint::next_whole() {
 void Checkpoint::pass_over(const std::string& path, const Status& why) {
   slots_->broken(path);
   broken_ += cat(broken_.empty() ? "" : "; ", why.text());
+  if (not_given_.is_ok() && !is_damage(why)) not_given_ = why;
   log(LogLevel::warn, cat("checkpoint ", name_, ": a copy is passed over: ", why.text()));
+}
+
+/// Nobody is to throw a copy away that is whole, but could not be read this time.
+Status Checkpoint::none_whole() const {
+  if (not_given_.is_ok()) return {Code::corrupt, cat("no copy is whole: ", broken_)};
+  return {not_given_.code(), cat("no copy can be loaded, but one may be whole: ", broken_),
+          not_given_.error_number()};
 }
 
 Status Checkpoint::begin_load(bool* found) {
@@ -44,12 +52,13 @@ Status Checkpoint::begin_load(bool* found) {
   if (service_.rank() == 0) {
     candidates_.clear();
     broken_.clear();
+    not_given_ = {};
     mine = guarded([&]() -> Status {
       const Result<std::vector<std::string>> paths = slots_->candidates(service_.target());
       TR_TRY(paths.status());
       candidates_ = look_at(service_.target(), *paths);
       const ByteVector copy = next_whole();
-      if (copy.empty() && !broken_.empty()) return Status(Code::corrupt, cat("no copy is whole: ", broken_));
+      if (copy.empty() && !broken_.empty()) return none_whole();
       told.put_bytes(copy);
       return {};
     });
@@ -110,7 +119,7 @@ Status Checkpoint::load_newest(const std::vector<Plan>& plans) {
       mine = guarded([&]() -> Status {
         pass_over(copy_->path, verdict.status);
         const ByteVector next = next_whole();
-        if (next.empty()) return {Code::corrupt, cat("no copy is whole: ", broken_)};
+        if (next.empty()) return none_whole();
         told.put_bytes(next);
         return {};
       });

@@ -70,6 +70,13 @@ Status make_record_durable(storage::Target& target, const std::string& path) {
 
 }  // namespace
 
+bool is_damage(const Status& status) {
+  if (status.code() == Code::corrupt) return true;
+  const int number = status.error_number();
+  // A directory of such a name is somebody else's.
+  return status.code() == Code::io && (number == ENOENT || number == ENOTDIR || number == EISDIR);
+}
+
 std::vector<Found> look_at(storage::Target& target, const std::vector<std::string>& paths) {
   std::vector<Found> all;
   for (const std::string& path : paths) {

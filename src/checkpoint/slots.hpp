@@ -21,6 +21,10 @@ struct Found {
   bool unreadable = false;  // storage failed: what the header tells is not known
 };
 
+/// Whether this is why a copy is not whole, wherever it is read: damage, or a file that is not there.
+/// Otherwise storage did not give it, and it may be whole.
+bool is_damage(const Status& status);
+
 /// Local. Looks at the copies at `paths`, all but the elements; the newest first.
 std::vector<Found> look_at(storage::Target& target, const std::vector<std::string>& paths);
 /// Local. The copies that may be there of a checkpoint: "NAME.0", "NAME.1", ... and "NAME.g12".

@@ -61,7 +61,8 @@ class Model {
     const int begun = tr_checkpoint_begin(cp, TR_LOAD, &found);
     if (begun == TR_OK && found != 0) name_items(cp);
     const int ended = tr_checkpoint_end(cp);
-    if (begun != TR_OK || ended != TR_OK) {
+    load_code_ = begun != TR_OK ? begun : ended;
+    if (load_code_ != TR_OK) {
       std::fprintf(stderr, "  %s\n", tr_error());
       return -1;
     }
@@ -70,6 +71,9 @@ class Model {
     CHECK(same_on_all_ranks(std::to_string(loaded)));
     return any_rank(!holds(loaded)) ? -2 : loaded;
   }
+
+  /// What the last load returned.
+  [[nodiscard]] int load_code() const { return load_code_; }
 
  private:
   [[nodiscard]] tr_index pitch() const { return upper_[1] - lower_[1] + 4; }
@@ -95,6 +99,7 @@ class Model {
   tr_index lower_[2] = {}, upper_[2] = {};
   std::vector<tr_index> mine_;
   std::int64_t step_ = 0;
+  int load_code_ = TR_OK;
   std::vector<double> t_, u_;
 };
 
@@ -126,7 +131,7 @@ std::int64_t load_alone(const std::string& name, const std::string& options) {
 
 struct Outcome {
   bool struck = false;
-  int code = TR_OK;  // what the program was told of the save
+  int code = TR_OK;  // what the program was told
   std::string text;
 };
 
@@ -191,6 +196,60 @@ void every_call(const std::string& directory, const std::string& options, int vi
   }
 }
 
+struct Loading {
+  Outcome outcome;
+  bool created = false;
+  std::int64_t generation = -1;
+};
+
+/// Loads under this plan.
+Loading load_with(const std::string& fault, const std::string& name, const std::string& options) {
+  Loading loading;
+  CapturedStderr captured;
+  {
+    Session session("fault=\"" + fault + "\"");
+    tr_checkpoint* cp = nullptr;
+    loading.outcome.code = tr_checkpoint_create(name.c_str(), options.c_str(), &cp);
+    loading.created = loading.outcome.code == TR_OK;
+    if (!loading.created) {
+      loading.outcome.text = tr_error();
+    } else {
+      Model model;
+      loading.generation = model.load(cp);
+      loading.outcome.code = model.load_code();
+      if (loading.outcome.code != TR_OK) loading.outcome.text = tr_error();
+      CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+    }
+    CHECK_EQ(session.finish(), TR_OK);
+  }
+  loading.outcome.struck = any_rank(mentions(captured.text(), "it struck\n"));
+  CHECK(same_on_all_ranks(std::to_string(loading.outcome.code) + loading.outcome.text));
+  return loading;
+}
+
+/// All reads of one victim, until none is struck, where generations 1 and 2 are whole. A rank that can read
+/// nothing any more loads nothing; one that fails once may load the copy before.
+void every_read(const std::string& name, const std::string& options, int victim, bool for_good) {
+  for (int n = 1;; ++n) {
+    const std::string fault = "rank=" + std::to_string(victim) + " nth=" + std::to_string(n) +
+                              " fault=eio calls=read for=" + (for_good ? "good" : "once");
+    const std::int64_t failures = state().failures;
+    const Loading loading = load_with(fault, name, options);
+    const auto& [struck, code, text] = loading.outcome;
+    if (!struck) {
+      CHECK_EQ(loading.generation, 2);
+      CHECK(n > 1);  // each victim has read something
+      return;
+    }
+    if (for_good || !loading.created) CHECK_EQ(code, TR_ERR_IO);
+    if (for_good && loading.created) CHECK(mentions(text, "one may be whole"));
+    if (!for_good && loading.created) CHECK(loading.generation == 1 || loading.generation == 2);
+    if (any_rank(state().failures > failures) && rank() == 0)
+      std::fprintf(stderr, "  %s, %s: code %d, \"%s\"\n", options.c_str(), fault.c_str(), code, text.c_str());
+    if (!CHECK(n < 200)) return;
+  }
+}
+
 /// A session in which the second save fails without anybody waiting for it; `after` gets the checkpoint.
 template <typename After>
 void fail_unheard(const std::string& name, const After& after) {
@@ -238,6 +297,41 @@ MPI_TEST(checkpoint_fault, a_copy_that_cannot_be_opened_is_not_taken_for_none) {
   CHECK(mentions(outcome.text, "run.0 cannot be read"));
   save_alone(name, "", 2);
   CHECK_EQ(load_alone(name, ""), 2);
+  remove_directory(directory);
+}
+
+MPI_TEST(checkpoint_fault, a_copy_that_cannot_be_read_is_not_taken_for_damaged) {
+  const std::string directory = fresh_directory("fault-read");
+  for (const char* options : {"mode=parallel", "mode=local"}) {
+    const std::string name = directory + "/" + (options + 5);
+    save_alone(name, options, 1);
+    save_alone(name, options, 2);
+    for (const bool for_good : {false, true}) {
+      every_read(name, options, 0, for_good);
+      if (size() > 1) every_read(name, options, size() - 1, for_good);
+    }
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST(checkpoint_fault, copies_are_told_to_be_damaged_only_where_all_are) {
+  const std::string directory = fresh_directory("fault-damage");
+  const std::string name = directory + "/run";
+  const auto cut = [&](const char* slot) {
+    if (rank() == 0) std::filesystem::resize_file(name + slot, 5000);
+    MPI_Barrier(state().comm);
+  };
+  save_alone(name, "", 1);
+  save_alone(name, "", 2);
+  cut(".1");
+  // The other one is whole, and nobody can read it.
+  const std::string victim = std::to_string(size() - 1);
+  const Loading one = load_with("rank=" + victim + " nth=1 fault=eio calls=read for=good", name, "");
+  CHECK_EQ(one.outcome.code, TR_ERR_IO);
+  cut(".0");
+  const Loading none = load_with("rank=0 nth=100000 fault=eio", name, "");
+  CHECK_EQ(none.outcome.code, TR_ERR_CORRUPT);
+  CHECK(mentions(none.outcome.text, "run.0") && mentions(none.outcome.text, "run.1"));
   remove_directory(directory);
 }
 

@@ -145,6 +145,28 @@ std::int64_t load(tr_checkpoint* cp, Field& field) {
   return ended != TR_OK ? -1 : found != 0 ? step : 0;
 }
 
+/// Loads naming what `name_items` does, which must be refused with this text, the same on every rank.
+template <typename NameItems>
+void refused_load(tr_checkpoint* cp, const NameItems& name_items, const std::string& expected) {
+  int found = 0;
+  CHECK_EQ(tr_checkpoint_begin(cp, TR_LOAD, &found), TR_OK);
+  CHECK_EQ(found, 1);
+  name_items();
+  CHECK_EQ(tr_checkpoint_end(cp), TR_ERR_ARGUMENT);
+  if (!CHECK(mentions(tr_error(), expected))) std::fprintf(stderr, "  %s\n", tr_error());
+  CHECK(same_on_all_ranks(tr_error()));
+}
+
+void name_field(tr_checkpoint* cp, Field& field) {
+  tr_checkpoint_item(cp, "t", field.values.data(), TR_F64, field.layout.get());
+}
+
+/// The last rank's is not there.
+void name_lost_field(tr_checkpoint* cp, Field& field) {
+  double* const values = rank() == size() - 1 ? nullptr : field.values.data();
+  tr_checkpoint_item(cp, "t", values, TR_F64, field.layout.get());
+}
+
 }  // namespace
 
 MPI_TEST(checkpoint, what_is_saved_comes_back_in_any_layout) {
@@ -294,51 +316,52 @@ MPI_TEST(checkpoint, wrong_items_are_named_on_every_rank) {
     CHECK_EQ(save(cp, 1, field), TR_OK);
     std::int64_t step = 0;
     float value = 0;
-    const auto attempt = [&](auto name_items, const std::string& expected) {
-      int found = 0;
-      CHECK_EQ(tr_checkpoint_begin(cp, TR_LOAD, &found), TR_OK);
-      CHECK_EQ(found, 1);
-      name_items();
-      CHECK_EQ(tr_checkpoint_end(cp), TR_ERR_ARGUMENT);
-      if (!CHECK(mentions(tr_error(), expected))) std::fprintf(stderr, "  %s\n", tr_error());
-      CHECK(same_on_all_ranks(tr_error()));
-      CHECK_EQ(step, 0);
+    const auto name_step = [&] { tr_checkpoint_item(cp, "step", &step, TR_I64, nullptr); };
+    refused_load(
+        cp, [&] { name_field(cp, field); }, "item step (int64 scalar)");
+    refused_load(
+        cp, [&] { name_field(cp, other); }, "the program has float64 (12, 13)");
+    const auto step_of_another_type = [&] {
+      tr_checkpoint_item(cp, "step", &value, TR_F32, nullptr);
+      name_field(cp, field);
     };
-    const auto t = [&](Field& each) {
-      tr_checkpoint_item(cp, "t", each.values.data(), TR_F64, each.layout.get());
+    refused_load(cp, step_of_another_type, "item step: the program has float32 scalar");
+    const auto one_too_many = [&] {
+      name_step();
+      tr_checkpoint_item(cp, "q", &step, TR_I64, nullptr);
+      name_field(cp, field);
     };
-    attempt([&] { t(field); }, "item step (int64 scalar)");
-    attempt([&] { t(other); }, "the program has float64 (12, 13)");
-    attempt(
-        [&] {
-          tr_checkpoint_item(cp, "step", &value, TR_F32, nullptr);
-          t(field);
-        },
-        "item step: the program has float32 scalar");
-    attempt(
-        [&] {
-          tr_checkpoint_item(cp, "step", &step, TR_I64, nullptr);
-          tr_checkpoint_item(cp, "q", &step, TR_I64, nullptr);
-          t(field);
-        },
-        "item q is not in");
-    // One rank alone is wrong: nothing is filled on the others either.
+    refused_load(cp, one_too_many, "item q is not in");
+    CHECK_EQ(step, 0);
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST(checkpoint, an_array_that_one_rank_lacks_is_named_on_every_rank) {
+  const std::string directory = fresh_directory("checkpoint-lost-item");
+  {
+    const Session session;
+    tr_checkpoint* cp = create(directory + "/run");
+    Field field(0, {12, 12}, 0);
+    field.fill(1);
+    CHECK_EQ(save(cp, 1, field), TR_OK);
+    const std::string expected = "item t: the array is a null pointer on rank " + std::to_string(size() - 1);
+    std::int64_t step = 0;
     field.clear();
-    attempt(
-        [&] {
-          tr_checkpoint_item(cp, "step", &step, TR_I64, nullptr);
-          tr_checkpoint_item(cp, "t", rank() == size() - 1 ? nullptr : field.values.data(), TR_F64,
-                             field.layout.get());
-        },
-        "item t: the array is a null pointer on rank " + std::to_string(size() - 1));
+    const auto name_items = [&] {
+      tr_checkpoint_item(cp, "step", &step, TR_I64, nullptr);
+      name_lost_field(cp, field);
+    };
+    refused_load(cp, name_items, expected);
+    // Nothing is filled on the others either.
+    CHECK_EQ(step, 0);
     CHECK(std::count(field.values.begin(), field.values.end(), -99) ==
           static_cast<std::ptrdiff_t>(field.values.size()));
-    int found = 0;
-    CHECK_EQ(tr_checkpoint_begin(cp, TR_SAVE, &found), TR_OK);
-    tr_checkpoint_item(cp, "t", rank() == size() - 1 ? nullptr : field.values.data(), TR_F64,
-                       field.layout.get());
+    CHECK_EQ(tr_checkpoint_begin(cp, TR_SAVE, nullptr), TR_OK);
+    name_lost_field(cp, field);
     CHECK_EQ(tr_checkpoint_end(cp), TR_ERR_ARGUMENT);
-    CHECK(mentions(tr_error(), "item t: the array is a null pointer on rank " + std::to_string(size() - 1)));
+    CHECK(mentions(tr_error(), expected));
     CHECK(same_on_all_ranks(tr_error()));
     CHECK_EQ(tr_checkpoint_status(cp), TR_SAVE_FAILED);
     CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);

@@ -60,7 +60,8 @@ TR_API int tr_checkpoint_begin(tr_checkpoint* checkpoint, int direction, int* fo
  * of a distributed array, allocated as the layout says, halo included (the halo is neither saved nor loaded).
  * Names it only: the data is read, or filled, in tr_checkpoint_end, and must be there until that returns. All
  * ranks name the same items in the same order; on loading the order may differ, and every item of the
- * checkpoint must be named. Errors are kept for tr_checkpoint_end. */
+ * checkpoint must be named. Errors are kept for tr_checkpoint_end; outside of a bracket, for the next
+ * tr_checkpoint_begin, which then returns TR_ERR_STATE on every rank and begins nothing. */
 TR_API void tr_checkpoint_item(tr_checkpoint* checkpoint, const char* name, void* data, int type,
                                const tr_layout* layout);
 /* Local. The same for a section of an array. On loading the section must have the saved one's shape. */

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "base/log.hpp"
 #include "base/options.hpp"
@@ -132,7 +133,10 @@ void Checkpoint::latch(const Status& status) {
 Status Checkpoint::begin(Direction direction, bool* found) {
   if (found != nullptr) *found = false;
   Status mine;
-  if (bracket_) mine = state_error("the bracket before has not ended (tr_checkpoint_end)");
+  if (bracket_)
+    mine = state_error("the bracket before has not ended (tr_checkpoint_end)");
+  else if (!latched_.is_ok())  // by an item that belongs to no bracket
+    mine = state_error(std::exchange(latched_, Status()).text());
   const bool saves = direction == Direction::save;
   const std::string call = cat("tr_checkpoint_begin(", name_, saves ? ", TR_SAVE)" : ", TR_LOAD)");
   Packer flying;
@@ -141,7 +145,6 @@ Status Checkpoint::begin(Direction direction, bool* found) {
   TR_TRY(verdict.status.in(call));
   bracket_ = direction;
   items_.clear();
-  latched_ = {};
   dropped_ = false;
   bool busy = false;
   for (const ByteVector& each : verdict.contributions) {
@@ -164,8 +167,9 @@ Status Checkpoint::begin(Direction direction, bool* found) {
 
 void Checkpoint::item(NamedItem item) {
   if (!bracket_) {
-    latch(
-        state_error(cat("item ", item.name, " stands outside of tr_checkpoint_begin and tr_checkpoint_end")));
+    latch(state_error(cat("item ", item.name,
+                          " stands outside of tr_checkpoint_begin and tr_checkpoint_end on rank ",
+                          service_.rank())));
     return;
   }
   if (item.name.empty()) latch(Status(Code::argument, "the name of an item is empty"));
@@ -180,6 +184,7 @@ Status Checkpoint::end() { return end(options_.async); }
 Status Checkpoint::end(bool async) {
   const std::string call = cat("tr_checkpoint_end(", name_, ")");
   if (!bracket_) {
+    latched_ = {};
     const comm::Verdict verdict =
         service_.session().agree({state_error("no bracket was begun (tr_checkpoint_begin)"), call, {}});
     return verdict.status.in(call);

@@ -369,6 +369,35 @@ MPI_TEST(checkpoint, an_array_that_one_rank_lacks_is_named_on_every_rank) {
   remove_directory(directory);
 }
 
+/// One rank names an item where there is no bracket: the next begin tells all of them, once.
+MPI_TEST(checkpoint, an_item_outside_of_a_bracket_is_told_by_the_next_begin) {
+  const std::string directory = fresh_directory("checkpoint-stray-item");
+  {
+    const Session session;
+    tr_checkpoint* cp = create(directory + "/run");
+    Field field(0, {12, 12}, 0);
+    std::int64_t stray = 0;
+    for (const int direction : {TR_SAVE, TR_LOAD}) {
+      for (const int victim : {0, size() - 1}) {
+        field.fill(1);
+        CHECK_EQ(save(cp, 1, field), TR_OK);
+        if (rank() == victim) tr_checkpoint_item(cp, "stray", &stray, TR_I64, nullptr);
+        CHECK_EQ(tr_checkpoint_begin(cp, direction, nullptr), TR_ERR_STATE);
+        CHECK(same_on_all_ranks(tr_error()));
+        if (!CHECK(mentions(tr_error(), "item stray stands outside")))
+          std::fprintf(stderr, "  %s\n", tr_error());
+        CHECK(mentions(tr_error(), "on rank " + std::to_string(victim)));
+        // No bracket has begun, and ending none is told as that: the items in between need no begin to tell.
+        name_field(cp, field);
+        CHECK_EQ(tr_checkpoint_end(cp), TR_ERR_STATE);
+        CHECK_EQ(load(cp, field), 1);
+      }
+    }
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  }
+  remove_directory(directory);
+}
+
 MPI_TEST(checkpoint, ranks_that_name_other_items_hear_of_it) {
   const std::string directory = fresh_directory("checkpoint-order");
   if (size() > 1) {

@@ -63,36 +63,35 @@ void in_every_way_of_losing(const CrashTarget& disk, std::uint64_t seed, const B
   }
 }
 
-TEST(checkpoint_crash, a_loss_of_power_at_any_call_leaves_what_was_committed) {
+/// Ends a run with `fault` at its first call, its second, ... until it comes to its end. `look` is given what
+/// it has left, what it had committed, and a seed.
+template <typename Look>
+void end_at_any_call(Fault fault, const Look& look) {
   for (const Way way : ways) {
     for (std::int64_t call = 1;; ++call) {
       SCOPED_TRACE(testing::Message() << "mode " << static_cast<int>(way.mode) << " call " << call);
       const auto disk = storage::crash_target();
-      const auto faulty =
-          storage::faulty_target(disk, {call, Fault::io_error, storage::changing_calls, true});
+      const auto faulty = storage::faulty_target(disk, {call, fault, storage::changing_calls, true});
       const std::int64_t committed = run_until_it_stops(faulty, way, 0);
-      in_every_way_of_losing(*disk, static_cast<std::uint64_t>(call),
-                             [&](const std::shared_ptr<CrashTarget>& left) {
-                               loads_at_least(committed, *left, static_cast<std::uint64_t>(call));
-                             });
+      look(*disk, committed, static_cast<std::uint64_t>(call));
       if (testing::Test::HasFailure()) return;
       if (!faulty->fired()) break;
     }
   }
 }
 
+TEST(checkpoint_crash, a_loss_of_power_at_any_call_leaves_what_was_committed) {
+  end_at_any_call(Fault::io_error, [](const CrashTarget& disk, std::int64_t committed, std::uint64_t seed) {
+    in_every_way_of_losing(disk, seed, [&](const std::shared_ptr<CrashTarget>& left) {
+      loads_at_least(committed, *left, seed);
+    });
+  });
+}
+
 TEST(checkpoint_crash, a_kill_at_any_call_leaves_what_was_committed) {
-  for (const Way way : ways) {
-    for (std::int64_t call = 1;; ++call) {
-      SCOPED_TRACE(testing::Message() << "mode " << static_cast<int>(way.mode) << " call " << call);
-      const auto disk = storage::crash_target();
-      const auto faulty = storage::faulty_target(disk, {call, Fault::stopped, storage::changing_calls, true});
-      const std::int64_t committed = run_until_it_stops(faulty, way, 0);
-      loads_at_least(committed, *disk, static_cast<std::uint64_t>(call));
-      if (testing::Test::HasFailure()) return;
-      if (!faulty->fired()) break;
-    }
-  }
+  end_at_any_call(Fault::stopped, [](CrashTarget& disk, std::int64_t committed, std::uint64_t seed) {
+    loads_at_least(committed, disk, seed);
+  });
 }
 
 /// What a killed run has left in the memory of the machine alone is no ground to give an older copy up,

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -149,6 +152,68 @@ TEST(posix_lock, a_stale_file_is_signed_anew) {
   const std::string text = contents_of(*posix_target(), scratch / "lock");
   EXPECT_EQ(text.find("elsewhere"), std::string::npos) << text;
   EXPECT_NE(text.find("pid " + std::to_string(::getpid()) + "\n"), std::string::npos) << text;
+}
+
+/// What a child process makes of `body`, which ends it with a number; -1 if it dies otherwise.
+template <typename Body>
+int in_a_child(const Body& body) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(body());
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+enum : int { as_expected, refused, not_exclusive, has_a_name, left_behind, not_possible };
+
+/// The lock does its work where the name of its holder does not fit into the file.
+int lock_without_a_name(const std::string& path) {
+  auto lock = posix_target()->lock(path);
+  if (!lock.is_ok()) return refused;
+  if (posix_target()->lock(path).status().code() != Code::state) return not_exclusive;
+  if (std::filesystem::file_size(path) != 0) return has_a_name;
+  *lock = nullptr;
+  return std::filesystem::exists(path) ? left_behind : as_expected;
+}
+
+/// Half a name must not be taken for one.
+TEST(posix_lock, is_had_where_only_the_beginning_of_the_name_can_be_written) {
+  const ScratchDirectory scratch;
+  const int outcome = in_a_child([&]() -> int {
+    const rlimit few_bytes{20, 20};
+    if (::setrlimit(RLIMIT_FSIZE, &few_bytes) != 0) return not_possible;
+    return lock_without_a_name(scratch / "lock");
+  });
+  EXPECT_EQ(outcome, as_expected);
+}
+
+/// Whether this process, which gets a mount namespace of its own, has a file system of one page there.
+bool mount_one_page(const std::string& path, const char* options) {
+  if (::unshare(CLONE_NEWNS) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
+  return ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         ::mount("tmpfs", path.c_str(), "tmpfs", 0, options) == 0;
+}
+
+TEST(posix_lock, is_had_on_a_full_disk) {
+  const ScratchDirectory scratch;
+  const int outcome = in_a_child([&]() -> int {
+    if (!mount_one_page(scratch.path(), "size=4096")) return not_possible;
+    if (!(std::ofstream(scratch / "all") << std::string(4096, 'x') << std::flush)) return not_possible;
+    return lock_without_a_name(scratch / "lock");
+  });
+  if (outcome == not_possible) GTEST_SKIP() << "a small file system needs mount namespaces";
+  EXPECT_EQ(outcome, as_expected);
+}
+
+TEST(posix_lock, tells_that_there_is_no_room_for_its_file) {
+  const ScratchDirectory scratch;
+  const int outcome = in_a_child([&]() -> int {
+    if (!mount_one_page(scratch.path(), "size=4096,nr_inodes=1")) return not_possible;  // that of the root
+    const auto lock = posix_target()->lock(scratch / "lock");
+    return lock.status().code() == Code::space ? as_expected : refused;
+  });
+  if (outcome == not_possible) GTEST_SKIP() << "a small file system needs mount namespaces";
+  EXPECT_EQ(outcome, as_expected);
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ namespace {
 constexpr std::size_t stream_buffer = std::size_t{1} << 20;
 
 struct Cookie {
-  std::shared_ptr<storage::File> file;
+  std::shared_ptr<LastingFile> file;
+  std::shared_ptr<Growth> growth;  // nullptr: it is only read
   Bytes position = 0;
   std::shared_ptr<std::atomic<Bytes>> least_end;  // nullptr: it does not append
   // The C library takes a size only together with a buffer.
@@ -54,6 +55,7 @@ ssize_t write_cookie(void* held, const char* buffer, std::size_t size) {
     errno = number_of(status);
     return 0;  // fopencookie(3): never negative
   }
+  if (cookie.growth) cookie.growth->stream_wrote(cookie.position, static_cast<Bytes>(size));
   cookie.position += static_cast<Bytes>(size);
   return static_cast<ssize_t>(size);
 }
@@ -91,27 +93,57 @@ bool is_special(const std::string& path) {
   return ::stat(path.c_str(), &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
 }
 
-storage::OpenMode how_to_open(const Mode& mode, bool may_be_uncut) {
+storage::OpenMode how_to_open(const Mode& mode, bool may_be_uncut, const std::optional<Position>& from) {
+  // Nothing is missing of a file of which nothing was recorded.
+  if (from) return from->size > 0 ? storage::OpenMode::existing : storage::OpenMode::keep;
   if (mode.access == Mode::Access::read)
     return mode.update ? storage::OpenMode::existing : storage::OpenMode::read;
   const bool cuts = mode.access == Mode::Access::write && !may_be_uncut;
   return cuts ? storage::OpenMode::create : storage::OpenMode::keep;
 }
 
+/// Takes away what came behind a checkpoint.
+Status cut_back(storage::File& file, const Position& from) {
+  const Result<Bytes> size = file.size();
+  TR_TRY(size.status());
+  if (*size < from.size)
+    return {Code::corrupt,
+            cat(from.path, " has ", *size, " bytes, the checkpoint that was loaded has recorded ", from.size,
+                ": it cannot go on there"),
+            EIO};
+  return *size > from.size ? file.truncate(from.size) : Status();
+}
+
+/// What knows of the writes to come.
+Result<std::shared_ptr<Growth>> watch(storage::File& file, const std::string& path, const Mode& mode,
+                                      const std::optional<Position>& from) {
+  if (from) return std::make_shared<Growth>(path, from->size, from->size);
+  if (mode.access == Mode::Access::write) return std::make_shared<Growth>(path, 0, 0);
+  const Result<Bytes> size = file.size();
+  TR_TRY(size.status());
+  return std::make_shared<Growth>(path, *size, 0);
+}
+
 }  // namespace
 
 Result<CStream> open_stream(storage::Target& target, const std::string& path, const Mode& mode,
-                            bool may_be_uncut) {
+                            bool may_be_uncut, const std::optional<Position>& from) {
   CStream opened;
   if (is_special(path)) {
     opened.stream = std::fopen(path.c_str(), mode.for_libc().c_str());
     if (opened.stream == nullptr) return io_error("open", path, errno);
     return opened;
   }
-  Result<std::unique_ptr<storage::File>> file = target.open(path, how_to_open(mode, may_be_uncut));
+  Result<std::unique_ptr<storage::File>> file = target.open(path, how_to_open(mode, may_be_uncut, from));
   TR_TRY(file.status());
-  opened.file = std::move(*file);
-  opened.is_uncut = mode.access == Mode::Access::write && may_be_uncut;
+  if (from) TR_TRY(cut_back(**file, *from));
+  opened.file = std::make_shared<LastingFile>(std::move(*file));
+  opened.is_uncut = mode.access == Mode::Access::write && may_be_uncut && !from;
+  if (mode.writes()) {
+    Result<std::shared_ptr<Growth>> growth = watch(*opened.file, path, mode, from);
+    TR_TRY(growth.status());
+    opened.growth = std::move(*growth);
+  }
   Bytes position = 0;
   if (mode.access == Mode::Access::append) {
     opened.least_end = std::make_shared<std::atomic<Bytes>>(0);
@@ -119,11 +151,16 @@ Result<CStream> open_stream(storage::Target& target, const std::string& path, co
     TR_TRY(size.status());
     if (!mode.update) position = *size;  // with +, glibc begins to read at 0
   }
-  auto cookie = std::make_unique<Cookie>(Cookie{opened.file, position, opened.least_end});
+  auto cookie = std::make_unique<Cookie>(Cookie{opened.file, opened.growth, position, opened.least_end});
   opened.stream = ::fopencookie(cookie.get(), mode.for_libc().c_str(),
                                 {read_cookie, write_cookie, seek_cookie, close_cookie});
   if (opened.stream == nullptr) return io_error("fopencookie", path, errno);
   std::setvbuf(opened.stream, cookie.release()->buffer.get(), _IOFBF, stream_buffer);
+  if (from && ::fseeko(opened.stream, from->position, SEEK_SET) != 0) {
+    const int error = errno;
+    std::fclose(opened.stream);
+    return io_error("seek", path, error);
+  }
   return opened;
 }
 

@@ -4,8 +4,12 @@
 #include <atomic>
 #include <cstdio>
 #include <memory>
+#include <optional>
 
+#include "files/growth.hpp"
+#include "files/lasting_file.hpp"
 #include "files/mode.hpp"
+#include "files/position.hpp"
 #include "storage/target.hpp"
 
 namespace tailrace::files {
@@ -15,7 +19,8 @@ namespace tailrace::files {
 /// terminal) is opened by fopen(3).
 struct CStream {
   std::FILE* stream = nullptr;
-  std::shared_ptr<storage::File> file;  // nullptr: not ours, and without positions
+  std::shared_ptr<LastingFile> file;  // nullptr: not ours, and without positions
+  std::shared_ptr<Growth> growth;     // where there is a file that is written
   /// Where the file ends at least, for streams that append: others may be writing up to there.
   std::shared_ptr<std::atomic<Bytes>> least_end;
   /// What the file held before is still there: it has to be cut to nothing before anything is written.
@@ -23,9 +28,11 @@ struct CStream {
 };
 
 /// `may_be_uncut`: the caller can cut what is opened for writing later, where it keeps nobody waiting.
-/// Cutting waits for the device if that is just being written the old content.
+/// Cutting waits for the device if that is just being written the old content. `from`: what a checkpoint has
+/// recorded of the file, which goes on there whatever the mode: what it holds beyond is cut off, and
+/// Code::corrupt says that it holds less.
 [[nodiscard]] Result<CStream> open_stream(storage::Target& target, const std::string& path, const Mode& mode,
-                                          bool may_be_uncut);
+                                          bool may_be_uncut, const std::optional<Position>& from = {});
 
 /// fflush for a stream that has something to write; EOF and errno if that fails. To be called before any
 /// positioning: when glibc (2.36) flushes by itself there, it takes the position of a cookie stream for the

@@ -24,7 +24,8 @@ File::~File() {
   if (stream_.stream != nullptr && !adopted_) std::fclose(stream_.stream);
 }
 
-Result<std::unique_ptr<File>> File::open(Place place, const std::string& path, const Mode& mode) {
+Result<std::unique_ptr<File>> File::open(Place place, const std::string& path, const Mode& mode,
+                                         const std::optional<Position>& from) {
   std::unique_ptr<File> file(new File(std::move(place), path, mode));
   int aggregators = 1;
   if (mode.parallel) {
@@ -36,16 +37,17 @@ Result<std::unique_ptr<File>> File::open(Place place, const std::string& path, c
   if (file->holds_stream()) {
     // The tasks of other aggregators know nothing of those here.
     Result<CStream> stream = guarded([&] {
-      return open_stream(file->place_.service->target(), path, mode, mode.async && aggregators == 1);
+      return open_stream(file->place_.service->target(), path, mode, mode.async && aggregators == 1, from);
     });
     mine = stream.status();
     if (stream.is_ok()) file->stream_ = std::move(*stream);
   }
   TR_TRY(file->agree(cat("tr_fopen(\"", path, "\", \"", mode.for_libc(), "\")"), mine));
   if (mode.parallel) file->shared_ = file->stream_.file;
-  if (file->stream_.file != nullptr && mode.access != Mode::Access::append) file->position_ = 0;
+  if (file->stream_.file != nullptr && mode.access != Mode::Access::append)
+    file->position_ = from ? from->position : 0;
   if (aggregators > 1) TR_TRY(file->open_shared());
-  if (mode.local) file->sidecar_ = read_sidecar(file->place_.service->target(), path, mode);
+  if (mode.local) file->sidecar_ = read_sidecar(file->place_.service->target(), path, mode, from);
   return file;
 }
 
@@ -58,7 +60,7 @@ Status File::open_shared() {
     Result<std::unique_ptr<storage::File>> file =
         guarded([&] { return place_.service->target().open(path_, how); });
     mine = file.status();
-    if (file.is_ok()) shared_ = std::move(*file);
+    if (file.is_ok()) shared_ = std::make_shared<LastingFile>(std::move(*file));
   }
   return agree(cat("tr_fopen(\"", path_, "\") on the aggregators"), mine);
 }
@@ -220,11 +222,15 @@ Status File::close() {
       const Status ours = std::exchange(shared_, nullptr)->close();
       if (closed.is_ok()) closed = ours;
     }
-    if (!closed.is_ok() || !mode_.local || !mode_.writes()) return closed;
-    if (sidecar_.entries.empty() && mode_.access == Mode::Access::write)
-      return remove_sidecar(place_.service->target(), path_);
-    return write_sidecar(place_.service->target(), path_, sidecar_);
+    return closed.is_ok() ? store_sidecar() : closed;
   });
+}
+
+Status File::store_sidecar() {
+  if (!mode_.local || !mode_.writes()) return {};
+  if (sidecar_.entries.empty() && mode_.access == Mode::Access::write)
+    return remove_sidecar(place_.service->target(), path_);
+  return write_sidecar(place_.service->target(), path_, sidecar_);
 }
 
 }  // namespace tailrace::files

@@ -37,7 +37,9 @@ class File {
   using Operation = std::function<Outcome(std::FILE*)>;
 
   /// Collective over the group, or local. The same Status on every rank of the group.
-  static Result<std::unique_ptr<File>> open(Place place, const std::string& path, const Mode& mode);
+  /// `from`: it goes on where a checkpoint has recorded it.
+  static Result<std::unique_ptr<File>> open(Place place, const std::string& path, const Mode& mode,
+                                            const std::optional<Position>& from = {});
   /// A standard stream of the I/O rank (stdin, stdout or stderr); never closed. `stream` counts there only.
   static std::unique_ptr<File> adopt(Place place, const std::string& name, const Mode& mode,
                                      std::FILE* stream);
@@ -48,6 +50,8 @@ class File {
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] const Mode& mode() const { return mode_; }
   [[nodiscard]] const Place& place() const { return place_; }
+  /// Whether it is a standard stream that goes where the program was started to write.
+  [[nodiscard]] bool is_adopted() const { return adopted_; }
   /// Whether this rank holds the stream: the I/O rank, or every rank of a local file.
   [[nodiscard]] bool holds_stream() const { return place_.group == nullptr || place_.group->is_io_rank(); }
 
@@ -86,6 +90,27 @@ class File {
   /// Collective (local files: local). flush(), and the end of the file, whatever is returned.
   Status close();
 
+  // ---- for checkpoints
+  /// Whether it has a place to go on from: not a pipe, a terminal, or what is only read. Of the rank that
+  /// holds the stream.
+  [[nodiscard]] bool has_position() const { return stream_.growth != nullptr; }
+  /// Local. What this rank has left to do of it is done, and the system has the bytes: flush() without the
+  /// vote.
+  Status rest();
+  /// Local, of the rank that holds the stream, after rest(): where it stands. Code::state if that could not
+  /// be restored by cutting the file.
+  Result<Position> position();
+  /// The same rank: a checkpoint records that it has `size` bytes.
+  void note_recorded(Bytes size);
+  /// Local, after rest(): what this rank wrote to, which stays open as long as it is held.
+  [[nodiscard]] std::vector<std::shared_ptr<storage::File>> hold() const;
+  /// Local. Writes over bytes of a record that has not ended, at the end of which the stream stays.
+  void write_over(Bytes position, ByteVector bytes);
+  /// Local. What the file holds from there on may be written again.
+  void forget(Bytes from);
+  /// Of the rank that holds the stream, between its other operations: the file ends at `size` from now on.
+  void note_cut(Bytes size);
+
  private:
   /// An array of a call, as it is moved.
   struct Moving {
@@ -113,6 +138,7 @@ class File {
   Status agree(const std::string& call, Status mine);
   Status flush_stream(bool durable);
   Status close_stream();
+  Status store_sidecar();
   Status open_shared();
   Status finish(const std::string& call, const std::function<Status()>& end);
   Status drain(const std::string& call);
@@ -147,8 +173,8 @@ class File {
   std::uint64_t epoch_ = 0;
   executor::OrderedPool::Key key_ = 0;
   CStream stream_;
-  std::shared_ptr<storage::File> shared_;  // on aggregators of a parallel file: the stream's on the I/O rank
-  std::optional<Bytes> position_;          // of the stream, while nothing but array calls moved it
+  std::shared_ptr<LastingFile> shared_;  // on aggregators of a parallel file: the stream's on the I/O rank
+  std::optional<Bytes> position_;        // of the stream, while nothing but array calls moved it
   Direction position_for_ = Direction::read;  // of a stream that appends: what the position is good for
   bool outstanding_ = false;                  // tasks of aggregators may still run: the same on every rank
   bool failed_beside_ = false;                // an aggregator's failure, which C's stream does not know of

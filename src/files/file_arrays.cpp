@@ -176,7 +176,11 @@ ArrayOutcome File::move_arrays(const std::string& name, std::span<const Array> a
   // Commit: no early exit.
   return comm::committed(call, [&] {
     commit_arrays(**channel, **ring, *moved, direction, framing, parallel, at);
-    return mode_.async ? leave_to_tasks(*moved, parallel) : finish_arrays(call, *moved, parallel);
+    if (mode_.async) return leave_to_tasks(*moved, parallel);
+    ArrayOutcome outcome = finish_arrays(call, *moved, parallel);
+    // What a failed call has left may be written again.
+    if (parallel && !outcome.status.is_ok() && stream_.growth) stream_.growth->forget(at);
+    return outcome;
   });
 }
 
@@ -185,6 +189,7 @@ void File::commit_arrays(Channel& channel, Ring& ring, const Moved& moved, Direc
   Held held;
   if (mode_.async && direction == Direction::write) held.emplace(place_.service->pool());
   queue_cut();
+  const Bytes begin = at;
   for (const Moving& each : moved) {
     // Windows of a framed array end at multiples of its elements.
     const Bytes cut_from = framing ? 0 : at;
@@ -197,7 +202,9 @@ void File::commit_arrays(Channel& channel, Ring& ring, const Moved& moved, Direc
       transfer.read(each.data, framed(source(parallel), framing, at), each.tally, mode_.async);
     at += each.plan->bytes() + (framing ? framing->inserted() : 0);
   }
-  if (parallel && holds_stream()) move_stream_to(at, direction);
+  if (!parallel || !holds_stream()) return;
+  if (direction == Direction::write) stream_.growth->wrote(begin, at - begin);
+  move_stream_to(at, direction);
 }
 
 /// The ranks' vote on the call; `position` becomes that of the file, where aggregators need it.

@@ -44,8 +44,12 @@ Status truncate(storage::Target& target, const std::string& path, Bytes size) {
 
 }  // namespace
 
-RecordFile::RecordFile(File& file, const Form& form, Bytes size)
-    : file_(file), form_(form), position_(form.at_end ? size : 0), extent_(size) {}
+RecordFile::RecordFile(File& file, const Form& form, Bytes size, const std::optional<Position>& from)
+    : file_(file), form_(form), position_(form.at_end ? size : 0), extent_(size) {
+  if (!from) return;
+  position_ = from->position;
+  after_end_ = from->behind_end;
+}
 
 // ---- records
 
@@ -73,6 +77,8 @@ Status RecordFile::begin(Direction direction) {
   record.direction = direction;
   record.begin = position_;
   if (direction == Direction::write) {
+    // A sequential file that is written from its begin is made anew: it will end behind what is written.
+    if (form_.sequential && position_ == 0 && extent_ > 0) file_.forget(0);
     if (carry_.count > 0 && carry_.end() != position_) send_carry();
     if (carry_.count == 0) carry_.at = position_;
     record_ = std::move(record);
@@ -151,6 +157,7 @@ void RecordFile::abandon_record(const Status& why) {
     carry_.count = 0;
     carry_.at = record.begin;
   }
+  file_.forget(record.begin);
   stream_at_ = -1;
 }
 
@@ -235,9 +242,8 @@ void RecordFile::set_head(Bytes length) {
   // Behind 2 GiB any aggregator may have taken it along, and has to have written it; before, the I/O rank
   // has. A verdict against this comes again with the next vote.
   if (!record.parts.empty()) (void)file_.before_move("the marker of a subrecord");
-  move_stream(record.head_at);
-  file_.tell_bytes(bytes);
-  stream_at_ += marker_bytes;
+  file_.write_over(record.head_at, bytes);
+  stream_at_ = record.head_at + marker_bytes;
 }
 
 void RecordFile::send_carry() {
@@ -523,6 +529,7 @@ Status RecordFile::cut_here() {
   send_carry();
   const Result<Outcome> outcome = ask("the end", [this](std::FILE* stream) {
     if (std::fflush(stream) != 0) return Outcome{-1, errno, {}};
+    file_.note_cut(position_);
     const Status status = truncate(file_.place().service->target(), file_.path(), position_);
     if (status.is_ok()) return Outcome();
     return Outcome{-1, status.error_number() != 0 ? status.error_number() : EIO, {}};
@@ -585,6 +592,25 @@ Status RecordFile::wait() {
 Status RecordFile::flush() {
   send_carry();
   return file_.flush(false);
+}
+
+Status RecordFile::rest() {
+  if (record_)
+    return {Code::state, cat(file_.path(),
+                             ": a record has begun and not ended: a checkpoint is saved between "
+                             "records")};
+  send_carry();
+  return file_.rest();
+}
+
+/// What cut() would do is left to it, or to the run that goes on here.
+Result<files::Position> RecordFile::recorded_position() {
+  Result<files::Position> at = file_.position();
+  TR_TRY(at.status());
+  at->position = position_;
+  at->behind_end = after_end_;
+  if (wrote_ && form_.sequential) at->size = position_;
+  return at;
 }
 
 Status RecordFile::finish() {

@@ -29,12 +29,14 @@ class RecordFile {
     bool at_end = false;  // it is opened behind its last byte
     Bytes subrecord = 2147483639;
   };
-  /// `file` stands at its begin and has `size` bytes.
-  RecordFile(File& file, const Form& form, Bytes size);
+  /// `file` has `size` bytes, and its stream stands at the first of them. `from`: it goes on where a
+  /// checkpoint has recorded it.
+  RecordFile(File& file, const Form& form, Bytes size, const std::optional<Position>& from = {});
 
   /// Whether the last call failed because the file had ended.
   [[nodiscard]] bool has_ended() const { return has_ended_; }
   [[nodiscard]] const File& file() const { return file_; }
+  [[nodiscard]] File& file() { return file_; }
   [[nodiscard]] const Form& form() const { return form_; }
   /// For tests, which cannot write 2 GiB.
   void set_subrecord(Bytes bytes) { form_.subrecord = bytes; }
@@ -63,6 +65,9 @@ class RecordFile {
   Status seek(Bytes position);
   Status wait();
   Status flush();
+  /// For checkpoints, as those of File; not within a record.
+  Status rest();
+  Result<files::Position> recorded_position();
   /// All that comes before the file is closed; close() does both.
   Status finish();
   Status close();

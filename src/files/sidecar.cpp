@@ -51,10 +51,11 @@ Status check_sidecar(const Sidecar& sidecar, Bytes offset, const Sidecar::Entry&
               ": local files are read with the layout that wrote them")};
 }
 
-Sidecar read_sidecar(storage::Target& target, const std::string& path, const Mode& mode) {
+Sidecar read_sidecar(storage::Target& target, const std::string& path, const Mode& mode,
+                     const std::optional<Position>& from) {
   Sidecar sidecar;
   sidecar.exists = mode.access == Mode::Access::write;
-  if (sidecar.exists) return sidecar;
+  if (sidecar.exists && !from) return sidecar;
   const Result<std::string> text = whole_text(target, sidecar_path(path));
   if (!text.is_ok()) return sidecar;
   std::istringstream lines(*text);
@@ -67,7 +68,8 @@ Sidecar read_sidecar(storage::Target& target, const std::string& path, const Mod
     Sidecar::Entry entry;
     words >> offset >> entry.bytes >> std::hex >> entry.digest >> std::ws;
     std::getline(words, entry.array);
-    if (!words.fail()) sidecar.entries[offset] = entry;
+    const bool is_behind = from && offset + entry.bytes > from->size;
+    if (!words.fail() && !is_behind) sidecar.entries[offset] = entry;
   }
   return sidecar;
 }

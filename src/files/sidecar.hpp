@@ -2,10 +2,12 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "arrays/array.hpp"
 #include "files/mode.hpp"
+#include "files/position.hpp"
 #include "storage/target.hpp"
 
 namespace tailrace::files {
@@ -32,8 +34,10 @@ std::string sidecar_path(const std::string& path);
 Sidecar::Entry sidecar_entry(const Array& array, int rank, Bytes bytes);
 /// Code::layout telling what was written at `offset` if that is not what is to be read now.
 Status check_sidecar(const Sidecar& sidecar, Bytes offset, const Sidecar::Entry& wanted);
-/// What lies beside `path`; nothing for a file that is begun anew, or where it cannot be read.
-Sidecar read_sidecar(storage::Target& target, const std::string& path, const Mode& mode);
+/// What lies beside `path`; nothing for a file that is begun anew, or where it cannot be read. `from`: of a
+/// file that goes on there, what a checkpoint has recorded.
+Sidecar read_sidecar(storage::Target& target, const std::string& path, const Mode& mode,
+                     const std::optional<Position>& from = {});
 /// Writes the sidecar of `path` as a whole, or leaves the old one; without entries there is none.
 /// Of a file that holds no arrays any more.
 Status remove_sidecar(storage::Target& target, const std::string& path);

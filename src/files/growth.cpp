@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "files/growth.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.hpp"
+#include "base/text.hpp"
+
+namespace tailrace::files {
+
+void Growth::wrote(Bytes offset, Bytes bytes) {
+  if (bytes == 0) return;
+  const std::lock_guard lock(mutex_);
+  if (offset < end_) replace(offset);
+  end_ = std::max(end_, offset + bytes);
+}
+
+void Growth::stream_wrote(Bytes offset, Bytes bytes) {
+  if (!completing_) return wrote(offset, bytes);
+  const std::lock_guard lock(mutex_);
+  end_ = std::max(end_, offset + bytes);
+}
+
+void Growth::cut(Bytes size) {
+  const std::lock_guard lock(mutex_);
+  if (size < end_) replace(size);
+  end_ = std::min(end_, size);
+}
+
+void Growth::forget(Bytes from) {
+  const std::lock_guard lock(mutex_);
+  if (recorded_ <= from) end_ = std::min(end_, from);
+}
+
+void Growth::record(Bytes size) {
+  const std::lock_guard lock(mutex_);
+  recorded_ = std::max(recorded_, size);
+}
+
+Bytes Growth::end() const {
+  const std::lock_guard lock(mutex_);
+  return end_;
+}
+
+std::optional<Bytes> Growth::overwritten_at() const {
+  const std::lock_guard lock(mutex_);
+  return overwritten_at_;
+}
+
+void Growth::replace(Bytes offset) {
+  if (!overwritten_at_) overwritten_at_ = offset;
+  if (offset >= recorded_ || std::exchange(warned_, true)) return;
+  log(LogLevel::warn,
+      cat(path_, " is written over at byte ", offset, "; a checkpoint has recorded its first ", recorded_,
+          " bytes as they were: a run that goes on from there will not find them"));
+}
+
+}  // namespace tailrace::files

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <memory>
+#include <mutex>
+
+#include "storage/target.hpp"
+
+namespace tailrace::files {
+
+/// A file of storage that stays open as long as anybody holds it, also when the program has closed it: a save
+/// makes it durable behind the program. The same open file, and no second one: a sync that has failed once
+/// has to fail for ever.
+class LastingFile final : public storage::File, public std::enable_shared_from_this<LastingFile> {
+ public:
+  explicit LastingFile(std::unique_ptr<storage::File> below) : below_(std::move(below)) {}
+
+  /// What is below, until the last copy of this pointer dies.
+  [[nodiscard]] std::shared_ptr<storage::File> hold();
+
+  Status write_gathered(storage::Parts parts, Bytes offset) override;
+  Result<Bytes> read(std::span<std::byte> data, Bytes offset) override;
+  Status sync() override { return below_->sync(); }
+  void begin_write_back() override { below_->begin_write_back(); }
+  Status truncate(Bytes size) override { return below_->truncate(size); }
+  Result<Bytes> size() override { return below_->size(); }
+  /// While somebody holds the file it is left open, and closed by whoever lets it go last: a failure of that
+  /// is told in the log.
+  Status close() override;
+
+ private:
+  void let_go();
+
+  const std::unique_ptr<storage::File> below_;
+  std::mutex mutex_;
+  int holders_ = 0;
+  bool closed_ = false;
+};
+
+}  // namespace tailrace::files

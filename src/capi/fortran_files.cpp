@@ -13,6 +13,7 @@
 #include "capi/state.hpp"
 #include "comm/end_job.hpp"
 #include "files/channel.hpp"
+#include "files/local_name.hpp"
 
 using namespace tailrace;
 using namespace tailrace::capi;
@@ -190,6 +191,17 @@ tr_file* open_by_status(const char* path, std::string_view status, std::string_v
   return tr_fopen(path, ("w+b" + letters).c_str());
 }
 
+/// Where a file that is opened for writing goes on, whatever its status=; nothing: nowhere.
+std::optional<files::Position> recorded_position(const char* path, std::string_view action,
+                                                 const char* letters) {
+  if (action == "read") return std::nullopt;
+  const session::Session& session = *state().session;
+  Result<std::string> name = std::string(path);
+  if (is_local(letters)) name = files::local_name(path, session.rank(), session.ranks());
+  const files::Position* const found = name.is_ok() ? state().recorded_files.find(*name) : nullptr;
+  return found != nullptr ? std::optional(*found) : std::nullopt;
+}
+
 Status agree_on(const std::string& call) { return state().session->agree({Status(), call, {}}).status; }
 
 /// Collective. The size of the file as it was opened; -1 for what has no positions.
@@ -270,7 +282,9 @@ int tr_open_f(const char* path, const char* status, const char* action, const ch
     if (!agreed.is_ok()) return fail(agreed);
   }
   bool is_new = false;
-  tr_file* const file = open_by_status(path, status, action, letters, is_new);
+  const std::optional<files::Position> from = recorded_position(path, action, letters);
+  tr_file* const file = from ? tr_fopen(path, (std::string("r+b") + letters).c_str())
+                             : open_by_status(path, status, action, letters, is_new);
   if (file == nullptr) return errno == EINVAL ? TR_ERR_ARGUMENT : TR_ERR_IO;
   const Bytes size = is_new ? 0 : size_of_file(*file->file);
   if (size < 0) {
@@ -283,7 +297,7 @@ int tr_open_f(const char* path, const char* status, const char* action, const ch
   form.at_end = at_end != 0;
   form.reads = std::string_view(action) != "write";
   form.writes = file->file->mode().writes();
-  file->records = std::make_unique<RecordFile>(*file->file, form, size);
+  file->records = std::make_unique<RecordFile>(*file->file, form, size, from);
   *handle = file;
   return TR_OK;
 }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "capi/outputs.hpp"
 
+#include <set>
+
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "capi/state.hpp"
+#include "storage/paths.hpp"
 
 namespace tailrace::capi {
 
@@ -11,26 +14,36 @@ namespace {
 
 using streams::Position;
 
-ByteVector pack(const std::vector<Position>& positions) {
-  if (positions.empty()) return {};
+/// What a checkpoint has in `outputs` (docs/formats/checkpoint.md).
+struct Contents {
+  std::vector<Position> streams;
+  std::vector<files::Position> files;
+};
+
+ByteVector pack(const Contents& contents) {
+  if (contents.streams.empty() && contents.files.empty()) return {};
   Packer out;
-  out.put(static_cast<std::int64_t>(positions.size()));
-  for (const Position& position : positions) out.put_bytes(position.pack());
+  out.put(static_cast<std::int64_t>(contents.streams.size()));
+  for (const Position& position : contents.streams) out.put_bytes(position.pack());
+  files::put_positions(out, contents.files);
   return out.take();
 }
 
-Result<std::vector<Position>> unpack(const ByteVector& bytes) {
-  std::vector<Position> positions;
-  if (bytes.empty()) return positions;
+Result<Contents> unpack(const ByteVector& bytes) {
+  Contents contents;
+  if (bytes.empty()) return contents;
   Unpacker in(bytes);
   const auto count = in.get<std::int64_t>();
   for (std::int64_t i = 0; i < count && in.ok(); ++i) {
     Result<Position> position = Position::unpack(in.get_bytes());
     TR_TRY(position.status());
-    positions.push_back(std::move(*position));
+    contents.streams.push_back(std::move(*position));
   }
   if (!in.ok()) return Status(Code::corrupt, "the positions of the streams are damaged");
-  return positions;
+  Result<std::vector<files::Position>> files = files::get_positions(in);
+  TR_TRY(files.status());
+  contents.files = std::move(*files);
+  return contents;
 }
 
 /// The open stream that a position is of; nullptr once it is closed, when all of it is durable or told as
@@ -43,19 +56,134 @@ const streams::Stream* stream_of(const Position& position) {
   return nullptr;
 }
 
+// ---- files
+
+/// Whether a file is an output that a checkpoint may record. A pipe, which might have nobody who reads, is
+/// none; who does not hold the stream does not know that of it, and has nothing to write.
+bool may_be_recorded(const tr_file& handle) {
+  const files::File& file = *handle.file;
+  if (file.is_adopted() || !file.mode().writes()) return false;
+  return handle.records != nullptr || !file.holds_stream() || file.has_position();
+}
+
+bool is_recorded(const tr_file& handle) {
+  return !handle.temporary && handle.file->holds_stream() && handle.file->has_position();
+}
+
+Status rest(tr_file& handle) { return handle.records ? handle.records->rest() : handle.file->rest(); }
+
+Result<files::Position> position_of(tr_file& handle) {
+  Result<files::Position> position =
+      handle.records ? handle.records->recorded_position() : handle.file->position();
+  TR_TRY(position.status());
+  handle.file->note_recorded(position->size);
+  state().recorded_files.note(*position);
+  return position;
+}
+
+/// What a rank has written to, held until it is durable.
+struct Written {
+  std::vector<std::shared_ptr<storage::File>> files;
+  std::set<std::string> names;     // whose directories have to be durable: one for each directory
+  std::set<std::string> sidecars;  // of local files
+
+  void add(const files::File& file) {
+    for (std::shared_ptr<storage::File>& each : file.hold()) files.push_back(std::move(each));
+    if (!file.holds_stream()) return;
+    if (file.place().group == nullptr) sidecars.insert(files::sidecar_path(file.path()));
+    const std::string directory = storage::parent_of(storage::tidy_path(file.path()));
+    names.insert(directory + "/file");
+  }
+  Status sync(storage::Target& target);
+};
+
+Status sync_if_there(storage::Target& target, const std::string& path) {
+  const Result<bool> exists = target.exists(path);
+  TR_TRY(exists.status());
+  if (!*exists) return {};
+  const Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::existing);
+  TR_TRY(file.status());
+  TR_TRY((*file)->sync());
+  return (*file)->close();
+}
+
+/// A failure of storage, whatever it says: a save that ends in another one counts as cancelled.
+Status as_failure(const Status& status) {
+  return status.code() == Code::state ? Status(Code::io, status.text(), status.error_number()) : status;
+}
+
+Status Written::sync(storage::Target& target) {
+  for (const std::shared_ptr<storage::File>& file : files) TR_TRY(as_failure(file->sync()));
+  for (const std::string& sidecar : sidecars) TR_TRY(as_failure(sync_if_there(target, sidecar)));
+  for (const std::string& name : names) TR_TRY(as_failure(target.sync_directory_of(name)));
+  files.clear();  // nobody needs them open any more
+  return {};
+}
+
+Status check_not_open(const std::vector<files::Position>& positions) {
+  for (const files::Position& position : positions) {
+    for (const tr_file* handle : state().files) {
+      if (!handle->file->mode().writes() || !files::is_same_path(handle->file->path(), position.path))
+        continue;
+      return {Code::state,
+              cat("file ", position.path,
+                  " was opened before the checkpoint was loaded: it cannot go on where the checkpoint "
+                  "has it; load first")};
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
-ByteVector SessionOutputs::positions() const {
-  std::vector<Position> positions;
-  for (const tr_stream* handle : state().streams) positions.push_back(handle->stream->position());
-  for (const auto& [pattern, position] : state().resuming) positions.push_back(position);
-  return pack(positions);
+/// Every file is brought to rest, whatever has failed before: ranks that left one out would have another idea
+/// than the others of what it still has to write.
+Result<checkpoint::Outputs::Standing> SessionOutputs::stand() {
+  Status first;
+  const auto count = [&first](const Status& status) {
+    if (first.is_ok()) first = status;
+  };
+  std::vector<files::Position> open;
+  auto written = std::make_shared<Written>();
+  for (tr_file* const handle : state().files) {
+    if (!may_be_recorded(*handle)) continue;
+    count(rest(*handle));
+    if (!handle->temporary) written->add(*handle->file);
+    if (!first.is_ok() || !is_recorded(*handle)) continue;
+    Result<files::Position> position = position_of(*handle);
+    count(position.status());
+    if (position.is_ok()) open.push_back(std::move(*position));
+  }
+  TR_TRY(first);
+  Packer told;
+  files::put_positions(told, open);
+  const std::vector<std::int64_t> taken = state().recorded_files.taken();
+  told.put_list(std::span<const std::int64_t>(taken));
+  Standing standing{told.take(), {}};
+  if (!written->files.empty())
+    standing.make_durable = [written, target = &state().session->target()] { return written->sync(*target); };
+  return standing;
+}
+
+ByteVector SessionOutputs::positions(const std::vector<ByteVector>& told) {
+  Contents contents;
+  for (const tr_stream* handle : state().streams) contents.streams.push_back(handle->stream->position());
+  for (const auto& [pattern, position] : state().resuming) contents.streams.push_back(position);
+  for (const ByteVector& each : told) {
+    Unpacker in(each);
+    const Result<std::vector<files::Position>> open = files::get_positions(in);
+    if (open.is_ok()) contents.files.insert(contents.files.end(), open->begin(), open->end());
+    state().recorded_files.take(in.get_list<std::int64_t>());
+  }
+  const std::vector<files::Position> left = state().recorded_files.left();
+  contents.files.insert(contents.files.end(), left.begin(), left.end());
+  return pack(contents);
 }
 
 bool SessionOutputs::are_settled(const ByteVector& positions) const {
-  const Result<std::vector<Position>> list = unpack(positions);
-  if (!list.is_ok()) return true;
-  for (const Position& position : *list) {
+  const Result<Contents> contents = unpack(positions);
+  if (!contents.is_ok()) return true;
+  for (const Position& position : contents->streams) {
     const streams::Stream* const stream = stream_of(position);
     if (stream != nullptr && !stream->is_settled_through(position)) return false;
   }
@@ -63,20 +191,22 @@ bool SessionOutputs::are_settled(const ByteVector& positions) const {
 }
 
 ByteVector SessionOutputs::with_failures(const ByteVector& positions) const {
-  Result<std::vector<Position>> list = unpack(positions);
-  if (!list.is_ok()) return positions;
-  for (Position& position : *list) {
+  Result<Contents> contents = unpack(positions);
+  if (!contents.is_ok()) return positions;
+  for (Position& position : contents->streams) {
     if (const streams::Stream* const stream = stream_of(position); stream != nullptr)
       position = stream->with_failures(position);
   }
-  return pack(*list);
+  return pack(*contents);
 }
 
 Status SessionOutputs::resume(const ByteVector& positions) {
-  const Result<std::vector<Position>> list = unpack(positions);
-  TR_TRY(list.status());
+  Result<Contents> contents = unpack(positions);
+  TR_TRY(contents.status());
   state().resuming.clear();
-  for (const Position& position : *list) {
+  TR_TRY(check_not_open(contents->files));
+  state().recorded_files.load(std::move(contents->files));
+  for (const Position& position : contents->streams) {
     for (const tr_stream* handle : state().streams) {
       if (handle->stream->name() == position.pattern)
         return {Code::state, cat("stream ", position.pattern,

@@ -5,11 +5,12 @@
 
 namespace tailrace::capi {
 
-/// The session's streams, as a checkpoint sees them: those that are open, and those that a checkpoint has
-/// told of and that the program has not created yet.
+/// The session's streams and files, as a checkpoint sees them: those that are open, and those that a
+/// checkpoint has told of and that the program has not opened yet.
 class SessionOutputs final : public checkpoint::Outputs {
  public:
-  [[nodiscard]] ByteVector positions() const override;
+  Result<Standing> stand() override;
+  ByteVector positions(const std::vector<ByteVector>& told) override;
   [[nodiscard]] bool are_settled(const ByteVector& positions) const override;
   [[nodiscard]] ByteVector with_failures(const ByteVector& positions) const override;
   Status resume(const ByteVector& positions) override;

@@ -119,6 +119,7 @@ int tr_finalize(void) {
   session->leave();
   state().session.reset();
   state().resuming.clear();
+  state().recorded_files = {};
   return result(status);
 }
 

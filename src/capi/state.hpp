@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "capi/recorded_files.hpp"
 #include "checkpoint/checkpoint.hpp"
 #include "files/file.hpp"
 #include "files/groups.hpp"
@@ -29,6 +30,7 @@ struct tr_file {
   int standard = -1;                                               // number of the standard stream that it is
   std::string name = {};                                           // as it was given, with %d in local ones
   int ranks = 1;                                                   // that opened it
+  bool temporary = false;                                          // it is gone once it is closed
   std::unique_ptr<tailrace::files::RecordFile> records = nullptr;  // of an unformatted Fortran file
 };
 struct tr_window {
@@ -58,6 +60,7 @@ struct State {
   /// By pattern: where streams that are not created yet go on, as a checkpoint that was loaded has it. The
   /// same on every rank, but for put_lead, of which rank 0's counts.
   std::map<std::string, streams::Position> resuming;
+  RecordedFiles recorded_files;
   std::unique_ptr<files::Service> file_service;
   std::unique_ptr<files::Groups> groups;
   std::vector<tr_window*> windows;  // open ones, in the order of creation

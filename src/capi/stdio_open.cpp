@@ -66,8 +66,16 @@ Result<std::unique_ptr<File>> open_file(Place place, int ranks, const std::strin
   Result<std::string> name = local ? files::local_name(path, place.rank, ranks) : std::string(path);
   TR_TRY(name.status().in(call));
   if (local) place.group = nullptr;
-  Result<std::unique_ptr<File>> file = File::open(std::move(place), *name, *mode);
-  if (file.is_ok()) return file;
+  RecordedFiles& recorded = state().recorded_files;
+  const files::Position* const found = mode->writes() ? recorded.find(*name) : nullptr;
+  const std::optional<files::Position> from = found != nullptr ? std::optional(*found) : std::nullopt;
+  const bool holds = local || place.group->is_io_rank();
+  Result<std::unique_ptr<File>> file = File::open(std::move(place), *name, *mode, from);
+  if (file.is_ok()) {
+    if (from) recorded.take(*name);
+    if (!from && holds && mode->access == Mode::Access::write) recorded.emptied(*name);
+    return file;
+  }
   return (local ? file.status() : tell_where(file.status(), path)).in(call);
 }
 
@@ -214,6 +222,7 @@ tr_file* tr_freopen(const char* path, const char* mode, tr_file* handle) {
       open_file(before->place(), handle->ranks, call, handle->name.c_str(), read);
   if (file.is_ok()) {
     handle->file = std::move(*file);
+    handle->temporary = handle->temporary && path == nullptr;
     return handle;
   }
   forget(handle);
@@ -306,7 +315,11 @@ tr_file* tr_tmpfile_comm(MPI_Comm comm) {
       open_file({state().file_service.get(), group, group->rank()}, group->size(), "tr_tmpfile",
                 text_in(made), files::parse_mode("w+b"));
   if (group->is_io_rank()) ::unlink(text_in(made));  // open, it lasts until it is closed
-  if (file.is_ok()) return keep(std::move(*file));
+  if (file.is_ok()) {
+    tr_file* const handle = keep(std::move(*file));
+    handle->temporary = true;
+    return handle;
+  }
   number.fail_with(file.status());
   return nullptr;
 }

@@ -251,7 +251,9 @@ Status Checkpoint::end_save(bool async) {
   plan.id = {run_, 1};
   plan.compression = options_.compression;
   Packer told;
-  Status mine = items.status();
+  // On every rank, whatever its items are like.
+  Result<Outputs::Standing> standing = guarded([&] { return outputs_.stand(); });
+  Status mine = items.is_ok() ? standing.status() : items.status();
   std::unique_ptr<Saving> saving;
   if (slots_ && mine.is_ok()) {
     plan.id.generation = slots_->next_generation();
@@ -263,11 +265,13 @@ Status Checkpoint::end_save(bool async) {
     mine = guarded([&]() -> Status {
       saving = std::make_unique<Saving>(service_.target(), plan, service_.rank(), service_.size(),
                                         std::move(*items));
+      saving->set_make_durable(std::move(standing->make_durable));
       bytes = saving->part_bytes();
       return async ? reserve(*saving) : Status();
     });
   }
   told.put(bytes).put(plan.id.generation).put(plan.saved_at).put_text(plan.path);
+  told.put_bytes(standing.is_ok() ? standing->told : ByteVector());
   const comm::Verdict verdict = service_.session().agree({mine, call + ")", told.take()});
   if (!verdict.status.is_ok()) {
     // Nothing was touched, but what was to be saved is not.
@@ -330,18 +334,25 @@ void Checkpoint::capture(Saving& saving) {
 /// What the ranks have brought to the vote: the sizes of their parts, and the first one's decisions.
 Status Checkpoint::place_parts(const comm::Verdict& verdict) {
   std::vector<Bytes> part_bytes;
+  std::vector<ByteVector> standings;
   SavePlan plan = behind_->saving->plan();
   for (std::size_t rank = 0; rank < verdict.contributions.size(); ++rank) {
     Unpacker in(verdict.contributions[rank]);
     part_bytes.push_back(in.get<Bytes>());
+    SavePlan theirs;
+    theirs.id.generation = in.get<std::int64_t>();
+    theirs.saved_at = in.get<std::int64_t>();
+    theirs.path = in.get_text();
+    const auto told = in.get_bytes();
+    standings.emplace_back(told.begin(), told.end());
     if (rank > 0) continue;
-    plan.id.generation = in.get<std::int64_t>();
-    plan.saved_at = in.get<std::int64_t>();
-    plan.path = in.get_text();
+    plan.id.generation = theirs.id.generation;
+    plan.saved_at = theirs.saved_at;
+    plan.path = theirs.path;
   }
   behind_->saving->know(plan);
   if (slots_) slots_->begun(plan.id.generation, plan.path);
-  behind_->outputs = outputs_.with_failures(outputs_.positions());
+  behind_->outputs = outputs_.with_failures(outputs_.positions(standings));
   behind_->saving->place(part_bytes);
   behind_->saving->set_outputs(behind_->outputs);
   return {};

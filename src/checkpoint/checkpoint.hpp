@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,9 +18,18 @@ namespace tailrace::checkpoint {
 /// What else of the session a checkpoint keeps: how far its outputs had come. Local calls, on every rank.
 class Outputs {
  public:
+  /// What a rank brings to the vote on a save.
+  struct Standing {
+    ByteVector told;  // what the other ranks do not know
+    std::function<Status()>
+        make_durable;  // any thread; its part counts only after that. Empty: nothing to do
+  };
   virtual ~Outputs() = default;
-  /// How far they are now.
-  [[nodiscard]] virtual ByteVector positions() const = 0;
+  /// Blocks until the system has what this rank had to write so far. Fails where that failed, and where an
+  /// output is one that no checkpoint can record.
+  virtual Result<Standing> stand() = 0;
+  /// How far they are now; of each rank what it has told.
+  virtual ByteVector positions(const std::vector<ByteVector>& told) = 0;
   /// Whether storage holds them as far as `positions` says.
   [[nodiscard]] virtual bool are_settled(const ByteVector& positions) const = 0;
   /// `positions`, and what of them has failed, as far as is known by now.

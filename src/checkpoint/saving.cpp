@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "checkpoint/saving.hpp"
 
+#include <utility>
+
 #include "base/checksum.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -91,6 +93,8 @@ Status Saving::cut(storage::File& file, Bytes end) {
 }
 
 Status Saving::seal() {
+  // What the copy says of the outputs holds from here on.
+  if (make_durable_) TR_TRY(std::exchange(make_durable_, nullptr)());
   const PartPlace& place = directory_.parts[static_cast<std::size_t>(rank_)];
   TR_TRY(part_.write_table(*own_, place.offset));
   if (plan_.mode == Mode::local) TR_TRY(cut(*own_, place.bytes));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,6 +42,8 @@ class Saving {
   void place(const std::vector<Bytes>& part_bytes);
   /// What the first rank is to keep of the session's streams; while no seal() runs.
   void set_outputs(ByteVector outputs) { directory_.outputs = std::move(outputs); }
+  /// What this rank has to make durable before its part may count: seal() does it first.
+  void set_make_durable(std::function<Status()> make_durable) { make_durable_ = std::move(make_durable); }
   /// Copies all elements into `image`, of data_bytes(), which must live until write() is over; without it
   /// they are read from the caller's arrays then.
   void capture(std::byte* image);
@@ -84,6 +87,7 @@ class Saving {
   const std::byte* image_ = nullptr;
   std::optional<Mirror> mirror_;
   CopyOnWrite* behind_ = nullptr;        // what still captures
+  std::function<Status()> make_durable_;
   std::unique_ptr<storage::File> own_;   // where this rank's part goes
   std::unique_ptr<storage::File> copy_;  // the first rank's in the local mode, where that is another file
   std::atomic<bool> cancelled_{false};

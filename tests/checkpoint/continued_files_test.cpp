@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
+// Collective files go on where a checkpoint has recorded them: what was written behind it is gone, and the
+// files end up with the bytes of a run that was never stopped. Files that cutting cannot bring back are
+// refused.
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+#include "files/fixture.hpp"
+#include "support/captured_stderr.hpp"
+
+using namespace tailrace::files_test;
+
+namespace {
+
+constexpr tr_index rows = 31, columns = 17;
+
+/// A grid over the session's ranks, whose values follow from step and salt.
+class Grid {
+ public:
+  static inline int made = 0;
+  Grid() {
+    ++made;
+    const tr_index shape[] = {rows, columns}, halo[] = {1, 0};
+    CHECK_EQ(tr_layout_block(2, shape, halo, &layout), TR_OK);
+    CHECK_EQ(tr_layout_bounds(layout, 0, lower_, upper_), TR_OK);
+    values.resize(static_cast<std::size_t>((upper_[0] - lower_[0] + 2) * (upper_[1] - lower_[1])));
+  }
+  ~Grid() { tr_layout_free(&layout); }
+  Grid(const Grid&) = delete;
+  Grid& operator=(const Grid&) = delete;
+  void fill(double salt) {
+    std::size_t at = static_cast<std::size_t>(upper_[1] - lower_[1]);
+    for (tr_index y = lower_[0]; y < upper_[0]; ++y) {
+      for (tr_index x = lower_[1]; x < upper_[1]; ++x)
+        values[at++] = salt * 1e4 + static_cast<double>(y * columns + x);
+    }
+  }
+  [[nodiscard]] tr_index own() const { return (upper_[0] - lower_[0]) * (upper_[1] - lower_[1]); }
+  tr_layout* layout = nullptr;
+  std::vector<double> values;
+
+ private:
+  tr_index lower_[2] = {}, upper_[2] = {};
+};
+
+/// A session of the first `ranks` ranks alone; `body` runs there.
+void on_ranks(int ranks, const std::function<void()>& body, const std::string& options = "") {
+  MPI_Comm part = MPI_COMM_NULL;
+  const int before = Grid::made;
+  MPI_Comm_split(state().comm, rank() < ranks ? 0 : 1, rank(), &part);
+  if (rank() < ranks) {
+    MPI_Comm compute = MPI_COMM_NULL;
+    const std::string all = "staging=1MiB parallel_threshold=1KiB " + options;
+    if (!CHECK_EQ(tr_init(part, &compute, all.c_str()), TR_OK)) std::fprintf(stderr, "  %s\n", tr_error());
+    body();
+    if (!CHECK_EQ(tr_finalize(), TR_OK)) std::fprintf(stderr, "  %s\n", tr_error());
+  }
+  MPI_Comm_free(&part);
+  // Layouts are told apart by numbers, which have to be the same on all ranks of the sessions to come.
+  int made = Grid::made - before;
+  MPI_Bcast(&made, 1, MPI_INT, 0, state().comm);
+  if (rank() >= ranks) {
+    MPI_Comm compute = MPI_COMM_NULL;
+    CHECK_EQ(tr_init(MPI_COMM_SELF, &compute, "staging=1MiB"), TR_OK);
+    while (Grid::made - before < made) Grid();
+    CHECK_EQ(tr_finalize(), TR_OK);
+  }
+  MPI_Barrier(state().comm);
+}
+
+/// The program: a line and two arrays for each step. `salt` makes other bytes of what is to be lost.
+void write_steps(tr_file* file, std::int64_t from, std::int64_t to, int salt = 0, bool local = false) {
+  Grid grid;
+  const tr_index count = local ? grid.own() : rows * columns;
+  for (std::int64_t step = from; step < to; ++step) {
+    CHECK(tr_fprintf(file, "step %d%s\n", static_cast<int>(step), salt != 0 ? " of a run that is lost" : "") >
+          0);
+    grid.fill(static_cast<double>(step + salt));
+    if (!CHECK_EQ(tr_fwrite_array(grid.values.data(), TR_F64, grid.layout, file), count))
+      std::fprintf(stderr, "  %s\n", tr_error());
+    grid.fill(static_cast<double>(-step - salt));
+    CHECK_EQ(tr_fwrite_array(grid.values.data(), TR_F64, grid.layout, file), count);
+  }
+}
+
+tr_checkpoint* create(const std::string& name, const std::string& options = "") {
+  tr_checkpoint* cp = nullptr;
+  if (!CHECK_EQ(tr_checkpoint_create(name.c_str(), options.c_str(), &cp), TR_OK))
+    std::fprintf(stderr, "  %s\n", tr_error());
+  return cp;
+}
+
+int save(tr_checkpoint* cp, std::int64_t step) {
+  const int begun = tr_checkpoint_begin(cp, TR_SAVE, nullptr);
+  tr_checkpoint_item(cp, "step", &step, TR_I64, nullptr);
+  const int ended = tr_checkpoint_end(cp);
+  return begun != TR_OK ? begun : ended;
+}
+
+/// The step that was loaded; -1: nothing was there; the code, negative, after an error.
+std::int64_t load(tr_checkpoint* cp) {
+  std::int64_t step = -1;
+  int found = 0;
+  if (const int code = tr_checkpoint_begin(cp, TR_LOAD, &found); code != TR_OK) return -100 - code;
+  if (found != 0) tr_checkpoint_item(cp, "step", &step, TR_I64, nullptr);
+  const int ended = tr_checkpoint_end(cp);
+  return ended == TR_OK ? step : -100 - ended;
+}
+
+tr_file* open_file(const std::string& path, const std::string& mode) {
+  tr_file* const file = tr_fopen(path.c_str(), mode.c_str());
+  if (!CHECK(file != nullptr))
+    std::fprintf(stderr, "  %s, mode %s: %s\n", path.c_str(), mode.c_str(), tr_error());
+  return file;
+}
+
+bool is_local(const std::string& mode) { return mode.find('l') != std::string::npos; }
+
+/// The bytes of all files that a pattern stands for, and of what lies beside them.
+std::string all_contents(const std::string& pattern, bool local) {
+  if (!local) return contents(pattern);
+  std::string all;
+  for (int each = 0; each < size(); ++each) {
+    std::string path = pattern;
+    path.replace(path.find("%d"), 2, std::to_string(each));
+    all += contents(path) + contents(path + ".layout");
+  }
+  return all;
+}
+
+/// A run of steps [0, 9), which saves at 4, and is stopped at 7 as by a kill: what it did behind 4 is not
+/// saved.
+void stopped_run(const std::string& path, const std::string& mode, const std::string& name,
+                 const std::string& how, bool closes) {
+  tr_checkpoint* cp = create(name, how);
+  CHECK_EQ(load(cp), -1);
+  tr_file* file = open_file(path, mode);
+  write_steps(file, 0, 4, 0, is_local(mode));
+  CHECK_EQ(save(cp, 4), TR_OK);
+  write_steps(file, 4, 7, 1000, is_local(mode));
+  if (closes) CHECK_EQ(tr_fclose(file), 0);
+  CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+}
+
+void continued_run(const std::string& path, const std::string& mode, const std::string& name) {
+  tr_checkpoint* cp = create(name);
+  CHECK_EQ(load(cp), 4);
+  tr_file* file = open_file(path, mode);
+  if (file == nullptr) return;
+  write_steps(file, 4, 6, 0, is_local(mode));
+  CHECK_EQ(save(cp, 6), TR_OK);
+  write_steps(file, 6, 9, 0, is_local(mode));
+  CHECK_EQ(tr_fclose(file), 0);
+  CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+}
+
+void go_on(const std::string& directory, const std::string& mode, int first, int second,
+           const std::string& how, const std::string& settings = "") {
+  const bool local = is_local(mode);
+  const std::string dots = local ? ".%d" : "";
+  const std::string whole = directory + "/whole" + dots, path = directory + "/log" + dots;
+  on_ranks(second, [&] {
+    tr_file* const file = open_file(whole, mode);
+    write_steps(file, 0, 9, 0, local);
+    CHECK_EQ(tr_fclose(file), 0);
+  });
+  const std::string expected = all_contents(whole, local);
+  CHECK(expected.size() > 9u * 2 * rows * columns * sizeof(double));
+  on_ranks(
+      first, [&] { stopped_run(path, mode, directory + "/cp", how, first % 2 == 0); }, settings);
+  CHECK(all_contents(path, local) != expected);
+  on_ranks(
+      second, [&] { continued_run(path, mode, directory + "/cp"); }, settings);
+  if (!CHECK(all_contents(path, local) == expected) && rank() == 0)
+    std::fprintf(stderr, "  mode %s, %d ranks, then %d, %s %s\n", mode.c_str(), first, second, how.c_str(),
+                 settings.c_str());
+  // The second time it is a file like any other.
+  on_ranks(second, [&] {
+    tr_checkpoint* cp = create(directory + "/cp");
+    CHECK_EQ(load(cp), 6);
+    CHECK_EQ(tr_fclose(open_file(path, mode)), 0);
+    CHECK_EQ(tr_fclose(open_file(path, "w" + std::string(local ? "l" : ""))), 0);
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  });
+  CHECK_EQ(all_contents(path, local), std::string());
+  MPI_Barrier(state().comm);
+  if (rank() == 0) std::filesystem::remove_all(directory);
+  MPI_Barrier(state().comm);
+}
+
+}  // namespace
+
+MPI_TEST(continued_files, every_mode_goes_on_with_the_bytes_of_a_run_that_was_never_stopped) {
+  for (const char* mode : {"w", "wb+", "wp", "ws", "wps", "w+ps", "a", "ap", "aps", "a+s", "wl", "wls", "al"})
+    go_on(fresh_directory("checkpoint-files"), mode, size(), size(), "");
+}
+
+MPI_TEST(continued_files, other_ranks_go_on) {
+  for (const char* mode : {"w", "wp", "wps", "ap"}) {
+    go_on(fresh_directory("checkpoint-files-ranks"), mode, size(), std::max(size() - 1, 1), "mode=local");
+    go_on(fresh_directory("checkpoint-files-ranks"), mode, 1, size(), "async=off");
+  }
+}
+
+MPI_TEST(continued_files, several_aggregators_and_no_threads_go_on) {
+  for (const char* settings : {"aggregators=3", "io_threads=0"}) {
+    for (const char* mode : {"wp", "wps"})
+      go_on(fresh_directory("checkpoint-files-settings"), mode, size(), size(), "", settings);
+  }
+}
+
+// ---- what cutting cannot bring back
+
+namespace {
+
+/// A save that is refused with this file's name, on every rank alike, and of which nothing is left; what is
+/// loaded afterwards is step `before` (-1: nothing).
+void check_refused(const std::string& directory, tr_checkpoint* cp, const std::string& path,
+                   std::int64_t before) {
+  CHECK_EQ(save(cp, 77), TR_ERR_STATE);
+  CHECK(same_on_all_ranks(tr_error()));
+  if (!CHECK(mentions(tr_error(), path + " was written over at byte")))
+    std::fprintf(stderr, "  %s\n", tr_error());
+  CHECK_EQ(tr_checkpoint_status(cp), TR_SAVE_FAILED);
+  CHECK_EQ(tr_checkpoint_wait(cp), TR_OK);  // told once
+  CHECK_EQ(std::filesystem::exists(directory + "/cp.0"), before >= 0);
+}
+
+}  // namespace
+
+MPI_TEST(continued_files, files_that_were_written_over_are_refused_by_name) {
+  const std::string directory = fresh_directory("checkpoint-files-over");
+  for (const char* mode : {"w", "wp", "ws", "wps", "r+", "r+p", "w+", "wl"}) {
+    const bool local = is_local(mode);
+    const std::string path = directory + "/log" + (local ? ".%d" : "");
+    if (mode[0] == 'r' && rank() == 0) write_file(path, std::string(20000, 'x'));
+    const CapturedStderr captured;
+    const Session session("parallel_threshold=1KiB");
+    tr_checkpoint* cp = create(directory + "/cp");
+    Grid grid;
+    tr_file* other = open_file(directory + "/other", "w");
+    tr_file* file = open_file(path, mode);
+    if (mode[0] != 'r') {
+      tr_fwrite_array(grid.values.data(), TR_F64, grid.layout, file);
+      CHECK_EQ(tr_fseek(file, 0, SEEK_SET), 0);
+    }
+    // The array goes beside the stream, the text through it.
+    if (std::string(mode).find('p') != std::string::npos)
+      tr_fwrite_array(grid.values.data(), TR_F64, grid.layout, file);
+    else
+      CHECK(tr_fputs("a new head", file) >= 0);
+    CHECK_EQ(tr_fseek(file, 0, SEEK_END), 0);
+    check_refused(directory, cp, local ? directory + "/log.0" : path, -1);
+    // The program goes on, and so do its saves without that file.
+    CHECK_EQ(tr_fclose(file), 0);
+    CHECK_EQ(save(cp, 5), TR_OK);
+    CHECK_EQ(tr_checkpoint_wait(cp), TR_OK);
+    CHECK_EQ(load(cp), -100 - TR_ERR_STATE);  // `other` is open
+    CHECK(mentions(tr_error(), directory + "/other was opened before the checkpoint was loaded"));
+    CHECK(same_on_all_ranks(tr_error()));
+    CHECK_EQ(tr_fclose(other), 0);
+    CHECK_EQ(load(cp), 5);
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+    MPI_Barrier(state().comm);
+    if (rank() == 0) {
+      std::filesystem::remove_all(directory);
+      std::filesystem::create_directories(directory);
+    }
+    MPI_Barrier(state().comm);
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST(continued_files, seeking_and_appending_to_what_was_there_are_not_refused) {
+  const std::string directory = fresh_directory("checkpoint-files-grow");
+  const std::string path = directory + "/log";
+  if (rank() == 0) write_file(path, "from an older run\n");
+  {
+    const Session session;
+    tr_checkpoint* cp = create(directory + "/cp");
+    tr_file* file = open_file(path, "r+");
+    char head[5] = {};
+    CHECK_EQ(tr_fread(head, 1, 4, file), 4);
+    CHECK_EQ(tr_fseek(file, 0, SEEK_END), 0);
+    CHECK(tr_fputs("first\n", file) >= 0);
+    CHECK_EQ(tr_fseek(file, 5, SEEK_SET), 0);  // where it stands while it is saved
+    CHECK_EQ(save(cp, 1), TR_OK);
+    CHECK_EQ(tr_ftell(file), 5);
+    CHECK_EQ(tr_fseek(file, 0, SEEK_END), 0);
+    CHECK(tr_fputs("is lost\n", file) >= 0);
+    CHECK_EQ(tr_fclose(file), 0);
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  }
+  for (const char* mode : {"r+", "w+", "a+"}) {
+    const Session session;
+    tr_checkpoint* cp = create(directory + "/cp");
+    CHECK_EQ(load(cp), 1);
+    tr_file* file = open_file(directory + "/./log", mode);
+    CHECK_EQ(tr_ftell(file), 5);
+    char text[6] = {};
+    CHECK_EQ(tr_fread(text, 1, 5, file), 5);
+    CHECK_EQ(std::string(text), "an ol");
+    CHECK_EQ(tr_fseek(file, 0, SEEK_END), 0);
+    CHECK_EQ(tr_ftell(file), 24);
+    CHECK(tr_fputs("second\n", file) >= 0);
+    CHECK_EQ(tr_fclose(file), 0);
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+    CHECK_EQ(contents(path), "from an older run\nfirst\nsecond\n");
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST(continued_files, what_a_checkpoint_has_recorded_and_is_written_over_is_warned_of) {
+  const std::string directory = fresh_directory("checkpoint-files-warn");
+  CapturedStderr captured;
+  {
+    const Session session;
+    tr_checkpoint* cp = create(directory + "/cp");
+    tr_file* file = open_file(directory + "/log", "w");
+    tr_file* again = open_file(directory + "/again", "w");
+    tr_fputs("0123456789", file);
+    tr_fputs("0123456789", again);
+    CHECK_EQ(save(cp, 1), TR_OK);
+    for (int each = 0; each < 3; ++each) {
+      CHECK_EQ(tr_fseek(file, 4, SEEK_SET), 0);
+      tr_fputs("xx", file);
+      CHECK_EQ(tr_fflush(file), 0);
+      CHECK_EQ(tr_fclose(again), 0);
+      again = open_file(directory + "/again", "w");
+    }
+    check_refused(directory, cp, directory + "/log", 1);
+    CHECK_EQ(tr_fclose(file), 0);
+    CHECK_EQ(tr_fclose(again), 0);
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  }
+  const std::string text = captured.text();
+  if (rank() == 0) {
+    const std::string over = "/log is written over at byte 4; a checkpoint has recorded its first 10 bytes";
+    const std::string anew = "/again is begun anew; a checkpoint has recorded 10 bytes";
+    CHECK(mentions(text, over));
+    CHECK(mentions(text, anew));
+    CHECK(text.find(over) == text.rfind(over) && text.find(anew) == text.rfind(anew));
+  }
+  remove_directory(directory);
+}
+
+// ---- opening what was recorded
+
+namespace {
+
+/// A run that saves while `names` are open with ten bytes each.
+void save_with_files(const std::string& directory, const std::vector<std::string>& names) {
+  const Session session;
+  tr_checkpoint* cp = create(directory + "/cp");
+  std::vector<tr_file*> open;
+  for (const std::string& name : names) {
+    open.push_back(open_file(directory + "/" + name, "w"));
+    tr_fputs("0123456789", open.back());
+  }
+  CHECK_EQ(save(cp, 1), TR_OK);
+  for (tr_file* file : open) {
+    tr_fputs("lost", file);
+    CHECK_EQ(tr_fclose(file), 0);
+  }
+  CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+}
+
+}  // namespace
+
+MPI_TEST(continued_files, a_file_that_is_too_short_or_gone_is_an_error_on_every_rank) {
+  const std::string directory = fresh_directory("checkpoint-files-short");
+  save_with_files(directory, {"short", "gone", "whole"});
+  if (rank() == 0) {
+    std::filesystem::resize_file(directory + "/short", 9);
+    std::filesystem::remove(directory + "/gone");
+  }
+  MPI_Barrier(state().comm);
+  const Session session;
+  tr_checkpoint* cp = create(directory + "/cp");
+  CHECK_EQ(load(cp), 1);
+  for (const char* mode : {"w", "a", "r+", "wp", "ws"}) {
+    errno = 0;
+    CHECK(tr_fopen((directory + "/short").c_str(), mode) == nullptr);
+    CHECK_EQ(errno, EIO);
+    CHECK(agreed(0, errno));
+    CHECK(mentions(tr_error(),
+                   directory + "/short has 9 bytes, the checkpoint that was loaded has recorded 10"));
+    errno = 0;
+    CHECK(tr_fopen((directory + "/gone").c_str(), mode) == nullptr);
+    CHECK_EQ(errno, ENOENT);
+    CHECK(agreed(0, errno));
+    CHECK(mentions(tr_error(), directory + "/gone"));
+  }
+  CHECK(!std::filesystem::exists(directory + "/gone"));
+  // Reading does not count.
+  tr_file* file = open_file(directory + "/whole", "r");
+  CHECK_EQ(tr_fclose(file), 0);
+  CHECK_EQ(contents(directory + "/whole"), "0123456789lost");
+  CHECK_EQ(tr_fclose(open_file(directory + "/whole", "w")), 0);
+  CHECK_EQ(contents(directory + "/whole"), "0123456789");
+  CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  MPI_Barrier(state().comm);
+  remove_directory(directory);
+}
+
+MPI_TEST(continued_files, what_is_not_opened_again_is_recorded_by_the_next_saves_too) {
+  const std::string directory = fresh_directory("checkpoint-files-carried");
+  save_with_files(directory, {"a", "b", "c"});
+  for (int step = 1; step <= 2; ++step) {
+    const Session session;
+    tr_checkpoint* cp = create(directory + "/cp");
+    CHECK_EQ(load(cp), step);
+    tr_file* file = open_file(directory + (step == 1 ? "/b" : "/c"), "a");
+    tr_fputs("more", file);
+    // By then b is closed, and nothing that goes on; a waits, and so does c at first.
+    CHECK_EQ(tr_fclose(file), 0);
+    CHECK_EQ(save(cp, step + 1), TR_OK);
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  }
+  {
+    const Session session;
+    tr_checkpoint* cp = create(directory + "/cp");
+    CHECK_EQ(load(cp), 3);
+    for (const char* name : {"/a", "/b", "/c"}) CHECK_EQ(tr_fclose(open_file(directory + name, "w")), 0);
+    CHECK_EQ(contents(directory + "/a"), "0123456789");
+    CHECK_EQ(contents(directory + "/b"), "");
+    CHECK_EQ(contents(directory + "/c"), "");
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST(continued_files, files_of_some_ranks_and_of_freopen_go_on_and_temporary_ones_do_not) {
+  const std::string directory = fresh_directory("checkpoint-files-groups");
+  const int color = rank() % 2;
+  const std::string part = directory + "/part" + std::to_string(color), again = directory + "/reopened";
+  for (int run = 0; run < 2; ++run) {
+    const Session session;
+    MPI_Comm half = MPI_COMM_NULL;
+    MPI_Comm_split(session.compute(), color, rank(), &half);
+    tr_checkpoint* cp = create(directory + "/cp");
+    CHECK_EQ(load(cp), run == 0 ? -1 : 1);
+    tr_file* const file = tr_fopen_comm(half, part.c_str(), "w");
+    tr_file* scratch = tr_tmpfile();
+    tr_file* reopened = open_file(directory + "/first", "w");
+    reopened = tr_freopen(again.c_str(), "w", reopened);
+    CHECK(file != nullptr && scratch != nullptr && reopened != nullptr);
+    tr_fputs("temporary", scratch);
+    tr_rewind(scratch);
+    tr_fputs("T", scratch);
+    for (tr_file* each : {file, reopened}) CHECK(tr_fprintf(each, "run %d\n", run) > 0);
+    if (run == 0) CHECK_EQ(save(cp, 1), TR_OK);
+    for (tr_file* each : {file, reopened}) CHECK(tr_fprintf(each, "behind\n") > 0);
+    for (tr_file* each : {file, reopened, scratch}) CHECK_EQ(tr_fclose(each), 0);
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+    MPI_Comm_free(&half);
+  }
+  for (const std::string& path : {part, again}) CHECK_EQ(contents(path), "run 0\nrun 1\nbehind\n");
+  remove_directory(directory);
+}
+
+// ---- durability
+
+MPI_TEST(continued_files, a_failed_sync_fails_the_save_by_name) {
+  const std::string directory = fresh_directory("checkpoint-files-sync");
+  for (const char* options : {"async=on", "async=off"}) {
+    const CapturedStderr captured;
+    // The save's first sync on rank 0 is that of the file.
+    Session session("fault=\"rank=0 nth=1 fault=eio calls=sync\"");
+    tr_checkpoint* cp = create(directory + "/cp" + (options + 6), options);
+    tr_file* file = open_file(directory + "/log", "w");
+    tr_fputs("0123456789", file);
+    int code = save(cp, 1);
+    if (code == TR_OK) code = tr_checkpoint_wait(cp);
+    CHECK_EQ(code, TR_ERR_IO);
+    CHECK(same_on_all_ranks(tr_error()));
+    CHECK(mentions(tr_error(), directory + "/log"));
+    CHECK_EQ(tr_checkpoint_status(cp), TR_SAVE_FAILED);
+    // What storage has lost once it does not get back: no later save may count on it.
+    code = save(cp, 2);
+    if (code == TR_OK) code = tr_checkpoint_wait(cp);
+    CHECK_EQ(code, TR_ERR_IO);
+    CHECK_EQ(tr_fclose(file), 0);
+    CHECK_EQ(save(cp, 3), TR_OK);
+    CHECK_EQ(tr_checkpoint_wait(cp), TR_OK);
+    CHECK_EQ(load(cp), 3);
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+    CHECK_EQ(session.finish(), TR_OK);
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST(continued_files, a_file_that_cannot_be_written_fails_the_save_by_name) {
+  const std::string directory = fresh_directory("checkpoint-files-full");
+  const CapturedStderr captured;
+  Session session("fault=\"rank=0 nth=1 fault=enospc calls=write\"");
+  tr_checkpoint* cp = create(directory + "/cp");
+  tr_file* file = open_file(directory + "/log", "w");
+  tr_fputs_nr("0123456789", file);
+  CHECK_EQ(save(cp, 1), TR_ERR_SPACE);
+  CHECK(same_on_all_ranks(tr_error()));
+  CHECK(mentions(tr_error(), directory + "/log"));
+  CHECK(!std::filesystem::exists(directory + "/cp.0"));
+  tr_fclose(file);
+  CHECK_EQ(save(cp, 2), TR_OK);
+  CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  CHECK_EQ(session.finish(), TR_OK);
+  remove_directory(directory);
+}
+
+MPI_TEST(continued_files, a_file_is_made_durable_behind_a_program_that_has_closed_it) {
+  const std::string directory = fresh_directory("checkpoint-files-behind");
+  {
+    // A sync takes a second: whoever waited for one would be slower than that.
+    const Session session("throttle=100MB/s,500ms");
+    tr_checkpoint* cp = create(directory + "/cp");
+    tr_file* file = open_file(directory + "/log", "w");
+    tr_fputs("0123456789", file);
+    CHECK_EQ(tr_fflush(file), 0);
+    const double begin = MPI_Wtime();
+    CHECK_EQ(save(cp, 1), TR_OK);
+    const int status = tr_checkpoint_status(cp);
+    CHECK_EQ(tr_fclose(file), 0);
+    CHECK(MPI_Wtime() - begin < 0.4);
+    CHECK_EQ(status, TR_SAVE_CAPTURED);
+    CHECK_EQ(tr_checkpoint_wait(cp), TR_OK);
+    CHECK(MPI_Wtime() - begin > 0.5);
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST_MAIN

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
 // A model with history: each value follows from the one before, so that a restart that is not exact shows in
-// all that comes later. It writes a step each quarter of an hour and saves every third step.
-//   restart_model PATTERN OPTIONS CHECKPOINT CHECKPOINT_OPTIONS STEPS PAUSE_MS
+// all that comes later. It writes a step each quarter of an hour, to a stream and to the files log.txt and
+// log.bin, which are opened in mode LOG_MODE, and saves every third step.
+//   restart_model PATTERN OPTIONS CHECKPOINT CHECKPOINT_OPTIONS STEPS PAUSE_MS LOG_MODE
 // Rank 0 prints "begun", "none whole", "loaded GENERATION STEP", "committed GENERATION STEP" and "complete".
 // Each process leaves a file named after its process id in the directory `pids`.
 #include <tailrace.h>
@@ -109,7 +110,37 @@ class Commits {
   std::int64_t step_ = 0;  // of the save on its way; 0: none
 };
 
-void steps(Model& model, tr_stream* stream, tr_checkpoint* cp, char** arguments) {
+/// What the program writes with C's calls: lines that are told and lines that are not, and arrays.
+class Logs {
+ public:
+  Logs(const std::string& mode, bool fresh) {
+    // Appending would go on with what a run has left that was killed before it had saved anything.
+    for (const char* name : {"log.txt", "log.bin"}) {
+      if (fresh && mode.front() == 'a') tr_remove(name);
+    }
+    text_ = tr_fopen("log.txt", mode.c_str());
+    arrays_ = tr_fopen("log.bin", (mode + "b").c_str());
+    must(text_ != nullptr && arrays_ != nullptr ? TR_OK : TR_ERR_IO, "logs");
+  }
+  void write(Model& model) {
+    tr_fprintf_nr(text_, "step %lld\n", static_cast<long long>(model.step));
+    const tr_array parts[] = {{model.t.data(), TR_F64, model.blocks, nullptr, nullptr, nullptr},
+                              {model.u.data(), TR_I64, model.cyclic, nullptr, nullptr, nullptr}};
+    must(tr_fwrite_arrays(parts, 2, arrays_) == shape[0] * shape[1] + points ? TR_OK : TR_ERR_IO, "arrays");
+    must(tr_fputs("array\n", arrays_) >= 0 ? TR_OK : TR_ERR_IO, "bytes between arrays");
+    must(tr_fputs("written\n", text_) >= 0 ? TR_OK : TR_ERR_IO, "line");
+  }
+  void close() {
+    const int text = tr_fclose(text_), arrays = tr_fclose(arrays_);
+    must(text == 0 && arrays == 0 ? TR_OK : TR_ERR_IO, "close of the logs");
+  }
+
+ private:
+  tr_file* text_ = nullptr;
+  tr_file* arrays_ = nullptr;
+};
+
+void steps(Model& model, tr_stream* stream, Logs& logs, tr_checkpoint* cp, char** arguments) {
   Commits commits;
   while (model.step < std::atoll(arguments[5])) {
     model.advance();
@@ -117,6 +148,7 @@ void steps(Model& model, tr_stream* stream, tr_checkpoint* cp, char** arguments)
     must(tr_stream_put(stream, "t", model.t.data()), "put t");
     must(tr_stream_put(stream, "u", model.u.data()), "put u");
     must(tr_stream_end(stream), "end");
+    logs.write(model);
     commits.look(cp);
     if (model.step % 3 == 0) {
       must(model.transfer(cp, TR_SAVE, nullptr), "save");
@@ -144,7 +176,9 @@ void run(MPI_Comm compute, char** arguments) {
   must(tr_stream_create(arguments[1], options.c_str(), &stream), "stream");
   must(tr_stream_define(stream, "t", model.blocks, TR_F64, nullptr), "define t");
   must(tr_stream_define(stream, "u", model.cyclic, TR_I64, nullptr), "define u");
-  steps(model, stream, cp, arguments);
+  Logs logs(arguments[7], model.step == 0);
+  steps(model, stream, logs, cp, arguments);
+  logs.close();
   must(tr_stream_close(&stream), "close");
   must(tr_checkpoint_close(&cp), "close of the checkpoint");
 }
@@ -153,9 +187,10 @@ void run(MPI_Comm compute, char** arguments) {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  if (argc != 7) {
-    std::fprintf(stderr,
-                 "usage: restart_model PATTERN OPTIONS CHECKPOINT CHECKPOINT_OPTIONS STEPS PAUSE_MS\n");
+  if (argc != 8) {
+    std::fprintf(
+        stderr,
+        "usage: restart_model PATTERN OPTIONS CHECKPOINT CHECKPOINT_OPTIONS STEPS PAUSE_MS LOG_MODE\n");
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
   std::setvbuf(stdout, nullptr, _IOLBF, 0);

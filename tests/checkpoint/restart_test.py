@@ -18,6 +18,7 @@ from small_model import *  # noqa: E402,F403
 STEPS = 26  # of a quarter of an hour; the last save is that of step 24
 PATTERN = "out/fc_{valid:%Y%m%d%H}.raw"
 OPTIONS = "ready=.ready manifest=on"
+LOGS = ["log.bin", "log.txt"]
 
 parser = argparse.ArgumentParser()
 parser.add_argument("model")
@@ -38,7 +39,8 @@ class Round:
         self.random = random.Random(given.seed * 1000 + number)
         self.directory = os.path.abspath(fresh(f"round-{number}"))
         self.options = self.random.choice(("mode=parallel", "mode=local", "keep=3", "async=off"))
-        self.story = [f"seed {given.seed}, round {number}, {self.options}"]
+        self.log_mode = self.random.choice(("w", "wp", "ws", "wps", "a", "ap"))
+        self.story = [f"seed {given.seed}, round {number}, {self.options}, logs {self.log_mode}"]
         self.published = set()
         self.committed = (0, 0)  # generation and step
 
@@ -51,9 +53,11 @@ class Round:
         servers = self.random.choice((0, 1))
         ranks = self.random.choice((1, 2, 3, 4))
         throttle, self.seconds = self.random.choice((("", 0.45), ("250kB/s,1ms", 1.2), ("120kB/s,3ms", 2.0)))
-        settings = {"TAILRACE_SERVERS": str(servers), **({"TAILRACE_THROTTLE": throttle} if throttle else {})}
+        settings = {"TAILRACE_SERVERS": str(servers), "TAILRACE_PARALLEL_THRESHOLD": self.random.choice(("0", "1MiB")),
+                    **({"TAILRACE_THROTTLE": throttle} if throttle else {})}
         self.story.append(f"{ranks} ranks, {servers} servers, throttle {throttle or 'none'}")
-        command = [*MPIRUN, "-n", str(ranks + servers), MODEL, PATTERN, OPTIONS, "cp", self.options, str(STEPS), str(pause)]
+        command = [*MPIRUN, "-n", str(ranks + servers), MODEL, PATTERN, OPTIONS, "cp", self.options, str(STEPS), str(pause),
+                   self.log_mode]
         return Job(command, environment(**settings), self.directory)
 
     def loaded(self, job):
@@ -106,7 +110,10 @@ class Round:
         out = f"{self.directory}/out"
         self.check(names_in(out) == names_in("undisturbed/out"), f"the files are {names_in(out)}")
         beside = [name for name in names_in(self.directory) if not re.fullmatch(r"cp\.\d(\.r\d{5})?", name)]
-        self.check(beside == ["out", "pids"], f"beside them are {beside}")
+        self.check(beside == [*LOGS, "out", "pids"], f"beside them are {beside}")
+        for name in LOGS:
+            self.check(contents(f"{self.directory}/{name}") == contents(f"undisturbed/{name}"),
+                       f"{name} differs from the undisturbed run's")
         for name, data in reference_data.items():
             self.check(contents(f"{out}/{name}") == data, f"{name} differs from the undisturbed run's")
             self.check(steps_of(f"{out}/{name}") == steps_of(f"undisturbed/out/{name}"), f"the index of {name} differs")
@@ -156,12 +163,14 @@ def steps_of(path):
 
 def undisturbed():
     directory = os.path.abspath(fresh("undisturbed"))
-    command = [*MPIRUN, "-n", "1", MODEL, PATTERN, OPTIONS, "cp", "mode=parallel", str(STEPS), "0"]
+    command = [*MPIRUN, "-n", "1", MODEL, PATTERN, OPTIONS, "cp", "mode=parallel", str(STEPS), "0", "w"]
     job = Job(command, environment(), directory)
     ended = job.ended_within(60)
     check(ended and job.process.returncode == 0, f"the undisturbed run ended with {job.process.returncode}: {job.lines}")
     data = {name: contents(f"undisturbed/out/{name}") for name in names_in("undisturbed/out") if name.endswith(".raw")}
     check(len(data) == 7, f"the undisturbed run left {names_in('undisturbed/out')}")
+    check((contents("undisturbed/log.txt") or b"").count(b"\n") == 2 * STEPS, "the undisturbed run left no lines")
+    check(len(contents("undisturbed/log.bin") or b"") == STEPS * (8 * (23 * 19 + 333) + 6), "the undisturbed run left no arrays")
     return data
 
 

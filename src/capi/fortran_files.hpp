@@ -67,6 +67,24 @@ TR_API int tr_gather_f(const tr_item_f* item, void* whole, int back);
 /* Collective. The I/O rank's bytes, on every rank. */
 TR_API int tr_share_f(void* data, int64_t bytes);
 
+/* Where a formatted file stands, for checkpoints; anything else: what was written could not be flushed. */
+enum {
+  TR_STANDS_UNWRITTEN = 0, /* nothing was written to it since it was opened */
+  TR_STANDS_AT_END = 1,
+  TR_STANDS_ELSEWHERE = 2,
+  TR_STANDS_OVERWRITTEN = 3,
+  TR_STANDS_IN_RECORD = 4
+};
+/* Local, before a formatted file is opened that may be written: whether it goes on where a checkpoint has
+ * recorded it. Then it has its bytes and no more, and is to be opened as one that exists, at its end. Fails
+ * on the I/O rank alone. */
+TR_API int tr_text_continue_f(const char* path, int* continues);
+/* Local. It is open. `stand` is called on the I/O rank when a checkpoint is saved: it flushes the file, and
+ * gives its size in bytes and one of the above. */
+TR_API void tr_text_opened_f(const char* path, int (*stand)(void* handle, int64_t* size), void* handle);
+/* Local. It is about to be closed. */
+TR_API void tr_text_closed_f(void* handle);
+
 #ifdef __cplusplus
 }
 #endif

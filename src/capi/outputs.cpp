@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "capi/outputs.hpp"
 
+#include <algorithm>
 #include <set>
 
 #include "base/log.hpp"
@@ -87,12 +88,19 @@ struct Written {
   std::set<std::string> names;     // whose directories have to be durable: one for each directory
   std::set<std::string> sidecars;  // of local files
 
+  void add(TextFile& text) {
+    if (text.file == nullptr) return;
+    files.push_back(text.file->hold());
+    add_directory_of(text.path);
+  }
+  void add_directory_of(const std::string& path) {
+    names.insert(storage::parent_of(storage::tidy_path(path)) + "/file");
+  }
   void add(const files::File& file) {
     for (std::shared_ptr<storage::File>& each : file.hold()) files.push_back(std::move(each));
     if (!file.holds_stream()) return;
     if (file.place().group == nullptr) sidecars.insert(files::sidecar_path(file.path()));
-    const std::string directory = storage::parent_of(storage::tidy_path(file.path()));
-    names.insert(directory + "/file");
+    add_directory_of(file.path());
   }
   Status sync(storage::Target& target);
 };
@@ -121,10 +129,19 @@ Status Written::sync(storage::Target& target) {
 }
 
 Status check_not_open(const std::vector<files::Position>& positions) {
+  const auto is_open = [](const std::string& path) {
+    const auto& files = state().files;
+    const auto& texts = state().text_files;
+    return std::any_of(files.begin(), files.end(),
+                       [&](const tr_file* handle) {
+                         return handle->file->mode().writes() &&
+                                files::is_same_path(handle->file->path(), path);
+                       }) ||
+           std::any_of(texts.begin(), texts.end(),
+                       [&](const TextFile& text) { return files::is_same_path(text.path, path); });
+  };
   for (const files::Position& position : positions) {
-    for (const tr_file* handle : state().files) {
-      if (!handle->file->mode().writes() || !files::is_same_path(handle->file->path(), position.path))
-        continue;
+    if (is_open(position.path)) {
       return {Code::state,
               cat("file ", position.path,
                   " was opened before the checkpoint was loaded: it cannot go on where the checkpoint "
@@ -153,6 +170,16 @@ Result<checkpoint::Outputs::Standing> SessionOutputs::stand() {
     Result<files::Position> position = position_of(*handle);
     count(position.status());
     if (position.is_ok()) open.push_back(std::move(*position));
+  }
+  if (state().session->rank() == 0) {
+    for (TextFile& text : state().text_files) {
+      const Result<std::optional<files::Position>> position = guarded([&] { return position_of(text); });
+      count(position.status());
+      if (!position.is_ok() || !*position) continue;
+      state().recorded_files.note(**position);
+      open.push_back(**position);
+      written->add(text);
+    }
   }
   TR_TRY(first);
   Packer told;

@@ -120,6 +120,7 @@ int tr_finalize(void) {
   state().session.reset();
   state().resuming.clear();
   state().recorded_files = {};
+  state().text_files.clear();
   return result(status);
 }
 

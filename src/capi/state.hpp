@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "capi/recorded_files.hpp"
+#include "capi/text_files.hpp"
 #include "checkpoint/checkpoint.hpp"
 #include "files/file.hpp"
 #include "files/groups.hpp"
@@ -60,6 +61,7 @@ struct State {
   /// By pattern: where streams that are not created yet go on, as a checkpoint that was loaded has it. The
   /// same on every rank, but for put_lead, of which rank 0's counts.
   std::map<std::string, streams::Position> resuming;
+  std::vector<TextFile> text_files;  // open ones, in the order of creation: the same on every rank
   RecordedFiles recorded_files;
   std::unique_ptr<files::Service> file_service;
   std::unique_ptr<files::Groups> groups;

@@ -102,18 +102,6 @@ storage::OpenMode how_to_open(const Mode& mode, bool may_be_uncut, const std::op
   return cuts ? storage::OpenMode::create : storage::OpenMode::keep;
 }
 
-/// Takes away what came behind a checkpoint.
-Status cut_back(storage::File& file, const Position& from) {
-  const Result<Bytes> size = file.size();
-  TR_TRY(size.status());
-  if (*size < from.size)
-    return {Code::corrupt,
-            cat(from.path, " has ", *size, " bytes, the checkpoint that was loaded has recorded ", from.size,
-                ": it cannot go on there"),
-            EIO};
-  return *size > from.size ? file.truncate(from.size) : Status();
-}
-
 /// What knows of the writes to come.
 Result<std::shared_ptr<Growth>> watch(storage::File& file, const std::string& path, const Mode& mode,
                                       const std::optional<Position>& from) {
@@ -162,6 +150,17 @@ Result<CStream> open_stream(storage::Target& target, const std::string& path, co
     return io_error("seek", path, error);
   }
   return opened;
+}
+
+Status cut_back(storage::File& file, const Position& from) {
+  const Result<Bytes> size = file.size();
+  TR_TRY(size.status());
+  if (*size < from.size)
+    return {Code::corrupt,
+            cat(from.path, " has ", *size, " bytes, the checkpoint that was loaded has recorded ", from.size,
+                ": it cannot go on there"),
+            EIO};
+  return *size > from.size ? file.truncate(from.size) : Status();
 }
 
 int flush_before_seek(std::FILE* stream) { return ::__fwriting(stream) != 0 ? std::fflush(stream) : 0; }

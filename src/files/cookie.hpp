@@ -34,6 +34,9 @@ struct CStream {
 [[nodiscard]] Result<CStream> open_stream(storage::Target& target, const std::string& path, const Mode& mode,
                                           bool may_be_uncut, const std::optional<Position>& from = {});
 
+/// Takes away what a file holds beyond `from`; Code::corrupt, with EIO, if it holds less.
+Status cut_back(storage::File& file, const Position& from);
+
 /// fflush for a stream that has something to write; EOF and errno if that fails. To be called before any
 /// positioning: when glibc (2.36) flushes by itself there, it takes the position of a cookie stream for the
 /// one before the write, and seeks to the wrong place.

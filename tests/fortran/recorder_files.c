@@ -34,6 +34,15 @@ int tr_gather_f(const tr_item_f* item, void* whole, int back) {
   (void)item, (void)whole, (void)back;
   return TR_ERR_UNSUPPORTED;
 }
+int tr_text_continue_f(const char* path, int* continues) {
+  (void)path;
+  *continues = 0;
+  return TR_ERR_UNSUPPORTED;
+}
+void tr_text_opened_f(const char* path, int (*stand)(void* handle, int64_t* size), void* handle) {
+  (void)path, (void)stand, (void)handle;
+}
+void tr_text_closed_f(void* handle) { (void)handle; }
 int tr_share_f(void* data, int64_t bytes) {
   (void)data, (void)bytes;
   return TR_ERR_UNSUPPORTED;

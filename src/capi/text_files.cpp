@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "capi/text_files.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/text.hpp"
+#include "capi/fortran_files.hpp"
+#include "capi/state.hpp"
+
+using namespace tailrace;
+using namespace tailrace::capi;
+
+namespace tailrace::capi {
+
+namespace {
+
+Status refused(const TextFile& text, const char* why) { return {Code::state, cat(text.path, " ", why)}; }
+
+/// The I/O rank cuts off what came behind the checkpoint; Fortran then goes on at the end.
+Status cut_back(const files::Position& from) {
+  if (from.position != from.size) {
+    return {Code::state,
+            cat(from.path, " stood at byte ", from.position, " of ", from.size,
+                " when it was recorded, and was no formatted file: open it as it was opened then")};
+  }
+  Result<std::unique_ptr<storage::File>> file =
+      state().session->target().open(from.path, storage::OpenMode::existing);
+  TR_TRY(file.status());
+  TR_TRY(files::cut_back(**file, from));
+  return (*file)->close();
+}
+
+}  // namespace
+
+Result<std::optional<files::Position>> position_of(TextFile& text) {
+  std::int64_t size = 0;
+  switch (text.stand(text.handle, &size)) {
+    case TR_STANDS_UNWRITTEN:
+      return std::optional<files::Position>();
+    case TR_STANDS_AT_END:
+      break;
+    case TR_STANDS_ELSEWHERE:
+      return refused(
+          text,
+          "does not stand at its end: a checkpoint records formatted files that are written one record "
+          "after another");
+    case TR_STANDS_IN_RECORD:
+      return refused(text,
+                     "has a record that has begun and not ended: a checkpoint is saved between records");
+    case TR_STANDS_OVERWRITTEN:
+      return refused(
+          text,
+          "was written over before its end: a checkpoint records only files that grow, since others "
+          "cannot be brought back to what they were");
+    default:
+      return Status(Code::io, cat(text.path, ": what was written cannot be handed to the system"), EIO);
+  }
+  if (text.file == nullptr) {
+    Result<std::unique_ptr<storage::File>> file =
+        state().session->target().open(text.path, storage::OpenMode::existing);
+    TR_TRY(file.status());
+    text.file = std::make_shared<files::LastingFile>(std::move(*file));
+  }
+  return std::optional(files::Position{text.path, size, size, false});
+}
+
+}  // namespace tailrace::capi
+
+int tr_text_continue_f(const char* path, int* continues) {
+  *continues = 0;
+  if (session_for("open") == nullptr) return TR_ERR_STATE;
+  const files::Position* const found = state().recorded_files.find(path);
+  if (found == nullptr) return TR_OK;
+  *continues = 1;
+  if (tr_formats_f() == 0) return TR_OK;
+  return result(guarded([&] { return cut_back(*found); }).in(cat("open(", path, ")")));
+}
+
+void tr_text_opened_f(const char* path, int (*stand)(void* handle, int64_t* size), void* handle) {
+  state().recorded_files.take(path);
+  state().text_files.push_back({path, stand, handle});
+}
+
+void tr_text_closed_f(void* handle) {
+  std::vector<TextFile>& open = state().text_files;
+  const auto found =
+      std::find_if(open.begin(), open.end(), [&](const TextFile& text) { return text.handle == handle; });
+  if (found == open.end()) return;
+  if (found->file != nullptr) (void)found->file->close();  // nothing was written through it
+  open.erase(found);
+}

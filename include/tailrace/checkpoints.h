@@ -10,7 +10,11 @@
  *   tr_checkpoint_end(cp);
  *
  * A save is *captured* when tr_checkpoint_end returns: the data may change. It is *committed* once it is on
- * storage on every rank; from then on it can be loaded, whatever happens. */
+ * storage on every rank; from then on it can be loaded, whatever happens.
+ *
+ * It records where the session's streams and files stand that are open for writing, and is committed only
+ * once they are durable up to there. A stream or a file that is opened under its name after the checkpoint
+ * was loaded goes on from there. */
 #ifndef TAILRACE_CHECKPOINTS_H
 #define TAILRACE_CHECKPOINTS_H
 
@@ -73,11 +77,12 @@ TR_API void tr_checkpoint_item_shaped(tr_checkpoint* checkpoint, const char* nam
                                       const tr_layout* layout, int ndims, const tr_index* extents,
                                       const tr_index* strides);
 
-/* Collective. Saving: blocks until the items are captured (async=off: committed). Loading: fills the items
- * from the newest copy that is whole on all ranks; where one turns out not to be, from the one before, with a
- * warning that says why. Items that are missing, that the program does not name, or of another type or shape
- * are TR_ERR_ARGUMENT, and nothing is filled. A bracket that found nothing
- * and names no items ends with TR_OK. */
+/* Collective. Saving: blocks until the items are captured (async=off: committed) and the system has what open
+ * files had to write; TR_ERR_STATE, and nothing is saved, where one of them was written over before its end.
+ * Loading: fills the items from the newest copy that is whole on all ranks; where one turns out not to be,
+ * from the one before, with a warning that says why. Items that are missing, that the program does not name,
+ * or of another type or shape are TR_ERR_ARGUMENT, and nothing is filled. A bracket that found nothing and
+ * names no items ends with TR_OK. */
 TR_API int tr_checkpoint_end(tr_checkpoint* checkpoint);
 
 /* Collective. Blocks until the last save is committed or has failed; its verdict, the same on every rank. A

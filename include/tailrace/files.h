@@ -65,7 +65,12 @@ TR_API tr_file* tr_standard_stream_comm(MPI_Comm comm, int number);
  * for a mode that makes no sense. Different arguments on different ranks are an error before anything is
  * opened or truncated. Relative names are looked up in the I/O rank's working directory. A file that is there
  * and opened with w and s is emptied by its first operation, at the latest by the next tr_fwait, tr_fflush or
- * tr_fclose, which also tell if that failed. */
+ * tr_fclose, which also tell if that failed.
+ *
+ * A file that is opened for writing under a name that the checkpoint which was loaded last has recorded goes
+ * on, whatever the mode: what it holds beyond the recorded bytes is cut off, nothing else is, and it stands
+ * where it stood. EIO, and TR_ERR_CORRUPT's text, if it holds less. So once; the next open is like any other.
+ */
 TR_API tr_file* tr_fopen(const char* path, const char* mode);
 /* Collective over `comm`, whose ranks are compute ranks of the session: its rank 0 is the I/O rank. The first
  * use of a communicator duplicates it, once for any number of files. The communicator may be freed before its

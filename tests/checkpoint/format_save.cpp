@@ -2,11 +2,12 @@
 //
 // Saves three generations of known values under the name of the first argument, with the options of the
 // second. format_test.py reads the files. Element e of each array is e, in each generation g more by 1000 *
-// g.
+// g. A file beside them has ten bytes more in each generation, and stands at byte 5 in the second.
 #include <tailrace.h>
 
 #include <cstdint>
 #include <cstdio>
+#include <string>
 #include <vector>
 
 namespace {
@@ -84,10 +85,18 @@ void save_all(const char* name, const char* options, MPI_Comm compute) {
   const tr_index nine = 9;
   tr_layout* replicated = nullptr;
   must(tr_layout_replicated(1, &nine, &replicated) == TR_OK);
+  const std::string path = std::string(name) + ".out";
+  tr_file* const output = tr_fopen(path.c_str(), "w");
+  must(output != nullptr);
   tr_checkpoint* checkpoint = nullptr;
   must(tr_checkpoint_create(name, options, &checkpoint) == TR_OK);
-  for (int generation = 1; generation <= 3; ++generation)
+  for (int generation = 1; generation <= 3; ++generation) {
+    must(tr_fputs("0123456789", output) >= 0);
+    must(tr_fseek(output, generation == 2 ? 5 : 0, generation == 2 ? SEEK_SET : SEEK_END) == 0);
     save(checkpoint, generation, field, dealt, replicated);
+    must(tr_fseek(output, 0, SEEK_END) == 0);
+  }
+  must(tr_fclose(output) == 0);
   must(tr_checkpoint_close(&checkpoint) == TR_OK);
   for (tr_layout* layout : {field.layout, dealt.layout, replicated}) must(tr_layout_free(&layout) == TR_OK);
 }

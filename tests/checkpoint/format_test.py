@@ -120,7 +120,7 @@ class Copy:
             name, kind, shape = directory.bytes().decode(), directory.take("i"), directory.bytes()
             self.items.append((name, kind, struct.unpack(f"<{len(shape) // 8}q", shape)))
         self.places = [directory.take("qq") for _ in range(directory.take("q"))]
-        directory.bytes()
+        self.outputs = Reader(directory.bytes())
         if directory.at != length or len(self.places) != self.parts:
             fail("the directory's end")
         at = 4096
@@ -193,6 +193,16 @@ class Copy:
             fail("a map names other elements than there are")
 
 
+def check_outputs(copy, name):
+    """The file beside the copies: ten bytes more in each generation, position 5 in the second."""
+    outputs, size = copy.outputs, 10 * copy.generation
+    streams, files = outputs.take("qq")
+    path, position, held, behind = outputs.bytes().decode(), outputs.take("q"), outputs.take("q"), outputs.take("i")
+    expected = (0, 1, f"out/{name}.out", 5 if copy.generation == 2 else size, size, 0)
+    if (streams, files, path, position, held, behind) != expected or outputs.at != len(outputs.data):
+        fail(f"the outputs are {outputs.data!r} in place of {expected}")
+
+
 def check_values(copy):
     if copy.items != ITEMS:
         fail(f"the items are {copy.items}")
@@ -212,7 +222,7 @@ def check(program, name, options, expected, codings):
     """`expected`: the files, with the generation of each copy and None for parts."""
     command = [*os.environ["TEST_MPIRUN"].split(), "-n", str(RANKS), program, f"out/{name}", options]
     subprocess.run(command, check=True)
-    found = sorted(path.name for path in Path("out").glob(f"{name}.*"))
+    found = sorted(path.name for path in Path("out").glob(f"{name}.*") if path.suffix != ".out")
     if found != sorted(expected):
         fail(f"{options}: the files are {found}")
     runs = set()
@@ -226,6 +236,7 @@ def check(program, name, options, expected, codings):
         if copy.mode != int("local" in options) or copy.codings != codings:
             fail(f"{file}: mode {copy.mode}, codings {copy.codings}")
         check_values(copy)
+        check_outputs(copy, name)
     if len(runs) != 1:
         fail("the copies of one run have several UUIDs")
     print(f"ok {options}: {len(found)} files")

@@ -86,7 +86,7 @@ class Saving {
   Extent directory_place_;
   const std::byte* image_ = nullptr;
   std::optional<Mirror> mirror_;
-  CopyOnWrite* behind_ = nullptr;        // what still captures
+  CopyOnWrite* behind_ = nullptr;  // what still captures
   std::function<Status()> make_durable_;
   std::unique_ptr<storage::File> own_;   // where this rank's part goes
   std::unique_ptr<storage::File> copy_;  // the first rank's in the local mode, where that is another file

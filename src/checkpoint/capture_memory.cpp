@@ -3,6 +3,9 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <map>
+
 #include "base/text.hpp"
 #include "comm/node_memory.hpp"
 
@@ -16,7 +19,7 @@ namespace {
 
 constexpr Bytes huge_page = Bytes{2} << 20;
 
-void touch(std::byte* data, Bytes bytes) {
+void touch_all(std::byte* data, Bytes bytes) {
   if (::madvise(data, static_cast<std::size_t>(bytes), MADV_POPULATE_WRITE) == 0) return;
   for (Bytes at = 0; at < bytes; at += 4096) const_cast<volatile std::byte*>(data)[at] = std::byte{0};
 }
@@ -28,27 +31,56 @@ CaptureMemory::~CaptureMemory() { release(); }
 void CaptureMemory::release() {
   if (data_ != nullptr) ::munmap(data_, static_cast<std::size_t>(size_));
   data_ = nullptr;
-  size_ = 0;
+  size_ = touched_ = 0;
 }
 
 Status CaptureMemory::reserve(Bytes bytes) {
+  if (bytes <= touched_) return {};
+  if (bytes > size_) release();
+  available_ = comm::available_memory();
   if (bytes <= size_) return {};
-  release();
   const Bytes size = (bytes + huge_page - 1) / huge_page * huge_page;
-  const Bytes available = comm::available_memory();
   const auto refused = [&] {
     return Status(Code::memory,
-                  cat("an asynchronous save captures ", bytes, " bytes on this rank, of which ", available,
+                  cat("an asynchronous save captures ", bytes, " bytes on this rank, of which ", available_,
                       " are to be had on its node: async=off saves without a capture"));
   };
-  if (size > available) return refused();
+  if (size > available_) return refused();
   void* const memory = ::mmap(nullptr, static_cast<std::size_t>(size), PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return refused();
   data_ = static_cast<std::byte*>(memory);
   size_ = size;
   ::madvise(memory, static_cast<std::size_t>(size), MADV_HUGEPAGE);
-  touch(data_, size);
+  return {};
+}
+
+void CaptureMemory::touch() {
+  if (touched_ < size_) touch_all(data_, size_);
+  touched_ = size_;
+}
+
+Status check_nodes(std::span<const MemoryNeed> needs) {
+  struct Node {
+    int ranks = 0;
+    Bytes bytes = 0;
+    Bytes available = 0;
+  };
+  std::map<std::int32_t, Node> nodes;
+  for (const MemoryNeed& need : needs) {
+    if (need.bytes == 0) continue;
+    Node& node = nodes[need.node];
+    node.available = node.ranks == 0 ? need.available : std::min(node.available, need.available);
+    node.bytes += need.bytes;
+    ++node.ranks;
+  }
+  for (const auto& [number, node] : nodes) {
+    if (node.bytes <= node.available) continue;
+    return {Code::memory,
+            cat("an asynchronous save captures ", node.bytes, " bytes on the node of rank ", number, " (",
+                node.ranks, " ranks), of which ", node.available,
+                " are to be had: async=off saves without a capture")};
+  }
   return {};
 }
 

@@ -37,6 +37,43 @@ Status check_files(const std::vector<std::string>& files) {
       "a checkpoint needs two files or more, each of another name: one alone is lost while it is written"};
 }
 
+/// What a rank brings to the vote of a save.
+struct Brought {
+  MemoryNeed memory;
+  Bytes part_bytes = 0;
+  ByteVector standing;  // of the session's outputs
+  // The first rank's decisions.
+  std::int64_t generation = 0;
+  std::int64_t saved_at = 0;
+  std::string path;
+
+  [[nodiscard]] ByteVector pack() const {
+    Packer out;
+    out.put(memory.node).put(memory.bytes).put(memory.available).put(part_bytes).put_bytes(standing);
+    return out.put(generation).put(saved_at).put_text(path).take();
+  }
+  static Brought unpack(const ByteVector& bytes) {
+    Unpacker in(bytes);
+    Brought brought;
+    brought.memory.node = in.get<std::int32_t>();
+    brought.memory.bytes = in.get<Bytes>();
+    brought.memory.available = in.get<Bytes>();
+    brought.part_bytes = in.get<Bytes>();
+    const auto standing = in.get_bytes();
+    brought.standing.assign(standing.begin(), standing.end());
+    brought.generation = in.get<std::int64_t>();
+    brought.saved_at = in.get<std::int64_t>();
+    brought.path = in.get_text();
+    return brought;
+  }
+};
+
+Status check_memory(const comm::Verdict& verdict) {
+  std::vector<MemoryNeed> needs;
+  for (const ByteVector& each : verdict.contributions) needs.push_back(Brought::unpack(each).memory);
+  return check_nodes(needs);
+}
+
 }  // namespace
 
 // ---- the beginning and the end
@@ -250,35 +287,37 @@ Status Checkpoint::end_save(bool async) {
   plan.mode = options_.mode;
   plan.id = {run_, 1};
   plan.compression = options_.compression;
-  Packer told;
+  Brought told;
   // On every rank, whatever its items are like.
   Result<Outputs::Standing> standing = guarded([&] { return outputs_.stand(); });
   Status mine = items.is_ok() ? standing.status() : items.status();
   std::unique_ptr<Saving> saving;
   if (slots_ && mine.is_ok()) {
-    plan.id.generation = slots_->next_generation();
-    plan.path = slots_->place_for(plan.id.generation);
-    plan.saved_at = std::time(nullptr);
+    told.generation = plan.id.generation = slots_->next_generation();
+    told.path = plan.path = slots_->place_for(plan.id.generation);
+    told.saved_at = plan.saved_at = std::time(nullptr);
   }
-  Bytes bytes = 0;
   if (mine.is_ok()) {
     mine = guarded([&]() -> Status {
       saving = std::make_unique<Saving>(service_.target(), plan, service_.rank(), service_.size(),
                                         std::move(*items));
       saving->set_make_durable(std::move(standing->make_durable));
-      bytes = saving->part_bytes();
-      return async ? reserve(*saving) : Status();
+      told.part_bytes = saving->part_bytes();
+      TR_TRY(async ? reserve(*saving) : Status());
+      if (async) told.memory = memory_.need(service_.session().my_node());
+      return {};
     });
   }
-  told.put(bytes).put(plan.id.generation).put(plan.saved_at).put_text(plan.path);
-  told.put_bytes(standing.is_ok() ? standing->told : ByteVector());
-  const comm::Verdict verdict = service_.session().agree({mine, call + ")", told.take()});
-  if (!verdict.status.is_ok()) {
+  if (standing.is_ok()) told.standing = std::move(standing->told);
+  const comm::Verdict verdict = service_.session().agree({mine, call + ")", told.pack()});
+  Status agreed = verdict.status;
+  if (agreed.is_ok()) agreed = check_memory(verdict);
+  if (!agreed.is_ok()) {
     // Nothing was touched, but what was to be saved is not.
     progress_ = Progress::failed;
-    failure_ = verdict.status;
+    failure_ = agreed;
     failure_told_ = true;
-    return verdict.status;
+    return agreed;
   }
   start(std::move(saving), verdict, async);
   if (async) return {};
@@ -323,6 +362,7 @@ Status Checkpoint::reserve(Saving& saving) {
 }
 
 void Checkpoint::capture(Saving& saving) {
+  memory_.touch();
   if (copy_on_write_ == nullptr) {
     saving.capture(memory_.data());
     return;
@@ -337,18 +377,13 @@ Status Checkpoint::place_parts(const comm::Verdict& verdict) {
   std::vector<ByteVector> standings;
   SavePlan plan = behind_->saving->plan();
   for (std::size_t rank = 0; rank < verdict.contributions.size(); ++rank) {
-    Unpacker in(verdict.contributions[rank]);
-    part_bytes.push_back(in.get<Bytes>());
-    SavePlan theirs;
-    theirs.id.generation = in.get<std::int64_t>();
-    theirs.saved_at = in.get<std::int64_t>();
-    theirs.path = in.get_text();
-    const auto told = in.get_bytes();
-    standings.emplace_back(told.begin(), told.end());
+    Brought told = Brought::unpack(verdict.contributions[rank]);
+    part_bytes.push_back(told.part_bytes);
+    standings.push_back(std::move(told.standing));
     if (rank > 0) continue;
-    plan.id.generation = theirs.id.generation;
-    plan.saved_at = theirs.saved_at;
-    plan.path = theirs.path;
+    plan.id.generation = told.generation;
+    plan.saved_at = told.saved_at;
+    plan.path = told.path;
   }
   behind_->saving->know(plan);
   if (slots_) slots_->begun(plan.id.generation, plan.path);

@@ -60,6 +60,8 @@ class Session {
   /// Local, on the thread that makes the calls: how long a save has taken, for the margin before a time
   /// limit.
   void note_save_seconds(double seconds) { stops_->note_save_seconds(seconds); }
+  /// The node of this rank: the same number on all its ranks, and on no other's.
+  [[nodiscard]] int my_node() const { return facts_[static_cast<std::size_t>(world_rank_)].node; }
   /// Blocks until `done` while moving everything else on. `what` is for the watchdog.
   void wait(const std::function<bool()>& done, const std::string& what);
   /// One pass over everything that may have become possible; true if something moved.
@@ -87,7 +89,6 @@ class Session {
   void make_outlet();
   Status make_server(LedgerFactory make_ledger);
   Status find_lanes(pipeline::Server::Setup& setup);
-  [[nodiscard]] int my_node() const { return facts_[static_cast<std::size_t>(world_rank_)].node; }
   [[nodiscard]] int servers_on_my_node() const;
   [[nodiscard]] std::byte* lane_of(int node_rank) const;
   [[nodiscard]] int encoder_threads() const;

@@ -183,4 +183,37 @@ MPI_TEST(copy_on_write, an_array_that_goes_too_early_fails_the_save_alike_on_all
   remove_directory(directory);
 }
 
+/// Memory that the node has for each rank alone, and not for all of them. Nothing of it is ever touched.
+MPI_TEST(capture, what_a_node_has_not_for_all_its_ranks_is_refused_before_anything_is_touched) {
+  const std::string directory = fresh_directory("capture-memory");
+  {
+    const Session session("log=error");
+    long long kibibytes = 0;
+    std::ifstream info("/proc/meminfo");
+    for (std::string line; std::getline(info, line);)
+      std::sscanf(line.c_str(), "MemAvailable: %lld", &kibibytes);
+    MPI_Bcast(&kibibytes, 1, MPI_LONG_LONG, 0, state().comm);
+    const tr_index each = kibibytes * 1024 / 8 * 3 / (size() > 1 ? 5 : 2);  // 60 %, or 150 %
+    const tr_index shape[] = {each * size()};
+    tr_layout* layout = nullptr;
+    CHECK_EQ(tr_layout_block(1, shape, nullptr, &layout), TR_OK);
+    const auto bytes = static_cast<std::size_t>(each) * sizeof(double);
+    void* const memory = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    CHECK(memory != MAP_FAILED);
+    for (const char* options : {"capture=copy", "capture=copy_on_write"}) {
+      tr_checkpoint* cp = create(directory + "/run", options);
+      CHECK_EQ(tr_checkpoint_begin(cp, TR_SAVE, nullptr), TR_OK);
+      tr_checkpoint_item(cp, "t", memory, TR_F64, layout);
+      const int code = tr_checkpoint_end(cp);
+      CHECK_EQ(code, TR_ERR_MEMORY);
+      CHECK(mentions(tr_error(), size() == 1 ? "on this rank" : "ranks)"));
+      CHECK(agreed(code, 0));
+      CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+    }
+    munmap(memory, bytes);
+    tr_layout_free(&layout);
+  }
+  remove_directory(directory);
+}
+
 MPI_TEST_MAIN

@@ -3,9 +3,6 @@
 
 #include <sys/mman.h>
 
-#include <algorithm>
-#include <map>
-
 #include "base/text.hpp"
 #include "comm/node_memory.hpp"
 
@@ -58,30 +55,6 @@ Status CaptureMemory::reserve(Bytes bytes) {
 void CaptureMemory::touch() {
   if (touched_ < size_) touch_all(data_, size_);
   touched_ = size_;
-}
-
-Status check_nodes(std::span<const MemoryNeed> needs) {
-  struct Node {
-    int ranks = 0;
-    Bytes bytes = 0;
-    Bytes available = 0;
-  };
-  std::map<std::int32_t, Node> nodes;
-  for (const MemoryNeed& need : needs) {
-    if (need.bytes == 0) continue;
-    Node& node = nodes[need.node];
-    node.available = node.ranks == 0 ? need.available : std::min(node.available, need.available);
-    node.bytes += need.bytes;
-    ++node.ranks;
-  }
-  for (const auto& [number, node] : nodes) {
-    if (node.bytes <= node.available) continue;
-    return {Code::memory,
-            cat("an asynchronous save captures ", node.bytes, " bytes on the node of rank ", number, " (",
-                node.ranks, " ranks), of which ", node.available,
-                " are to be had: async=off saves without a capture")};
-  }
-  return {};
 }
 
 }  // namespace tailrace::checkpoint

@@ -3,21 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 #include "base/status.hpp"
 #include "base/types.hpp"
+#include "checkpoint/memory_need.hpp"
 
 namespace tailrace::checkpoint {
-
-/// What a rank brings to a vote on memory.
-struct MemoryNeed {
-  std::int32_t node = 0;
-  Bytes bytes = 0;      // that it will touch
-  Bytes available = 0;  // on its node, before anybody touches anything
-};
-/// Whether each node has what its ranks need together: the same on every rank. Code::memory.
-Status check_nodes(std::span<const MemoryNeed> needs);
 
 /// Memory into which saves are captured: kept from save to save, since fresh memory costs several times a
 /// copy.

@@ -113,6 +113,18 @@ def machine_readable(name):
     check([each["whole"] for each in verified] == [True, True], f"verify --json: {verified}")
 
 
+def outputs_are_told():
+    code, _, err = run(3, [SAVE, "outputs/s", "", "2", "40x30", "0", "outputs/log"])
+    check(code == 0, f"save outputs/s: {code}: {err}")
+    code, out, _ = checkpoint("show", "outputs/s")
+    check(code == 0 and out.endswith("outputs that go on\n  file outputs/log  at byte 20 of 20\n"), f"show outputs/s: {code}: {out}")
+    check("at byte 10 of 10\n" in checkpoint("show", "outputs/s.0")[1], "show outputs/s.0")
+    check("outputs that go on" not in checkpoint("show", "plain/s")[1], "show of a copy without outputs")
+    if JSON:
+        shown = json.loads(checkpoint("show", "--json", "outputs/s")[1])
+        check((shown["streams"], shown["files"]) == ([], [{"path": "outputs/log", "position": 20, "bytes": 20}]), f"show --json: {shown}")
+
+
 # ---- diff
 
 def differences():
@@ -318,7 +330,7 @@ def help_texts():
         check(checkpoint(command)[0] == 2, f"{command} without arguments")
 
 
-for directory in ("diff", "large", "prune", "odd", "reference", *CONFIGURATIONS):
+for directory in ("outputs", "diff", "large", "prune", "odd", "reference", *CONFIGURATIONS):
     fresh(directory)
 seeded = random.Random(20260301)
 for directory, options in CONFIGURATIONS.items():
@@ -329,6 +341,7 @@ for directory, options in CONFIGURATIONS.items():
         damaged(f"{directory}/s", seeded)
 netcdf("zstd/s")
 netcdf("local/s")
+outputs_are_told()
 differences()
 more_than_a_portion()
 pruned()

@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "checkpoint.hpp"
+#include "checkpoint_outputs.hpp"
 
 #if TAILRACE_HAVE_JSON
 #include <nlohmann/json.hpp>
@@ -197,6 +198,15 @@ Status show_items(const Copy& copy, CopyReader& reader, Index values) {
   return {};
 }
 
+/// What goes on where the copy has it.
+void show_outputs(const Outputs& outputs) {
+  if (!outputs.streams.empty() || !outputs.files.empty()) std::puts("outputs that go on");
+  for (const streams::Position& stream : outputs.streams)
+    std::puts(cat("  stream ", stream.pattern, "  at ", streams::text_of(stream)).c_str());
+  for (const files::Position& file : outputs.files)
+    std::puts(cat("  file ", file.path, "  at byte ", file.position, " of ", file.size).c_str());
+}
+
 Bytes data_bytes(const Copy& copy) {
   Bytes bytes = 0;
   for (const ItemInfo& item : copy.directory.items) bytes += item.elements() * size_of(item.type);
@@ -216,6 +226,12 @@ Status show_text(storage::Target& target, const Copy& copy, const Arguments& arg
                           .c_str());
   std::printf("%zu items\n", copy.directory.items.size());
   TR_TRY(show_items(copy, reader, arguments.values));
+  // A copy is as good without them.
+  const Result<Outputs> outputs = read_outputs(copy.directory.outputs);
+  if (outputs.is_ok())
+    show_outputs(*outputs);
+  else
+    std::puts(cat("outputs: ", outputs.status().text()).c_str());
   if (!arguments.parts) return {};
   for (std::size_t part = 0; part < copy.tables.size(); ++part) {
     const checkpoint::PartPlace& place = copy.directory.parts[part];
@@ -251,6 +267,18 @@ Json parts_json(const Copy& copy) {
   return parts;
 }
 
+void add_outputs(Json& json, const Outputs& outputs) {
+  json["streams"] = Json::array();
+  for (const streams::Position& stream : outputs.streams) {
+    Json added{{"pattern", stream.pattern}, {"steps", stream.steps}};
+    if (stream.lead) added["lead"] = *stream.lead;
+    json["streams"].push_back(std::move(added));
+  }
+  json["files"] = Json::array();
+  for (const files::Position& file : outputs.files)
+    json["files"].push_back({{"path", file.path}, {"position", file.position}, {"bytes", file.size}});
+}
+
 Status show_json(storage::Target& target, const Copy& copy, const Arguments& arguments) {
   CopyReader reader(target, copy);
   Json json{{"path", copy.path},
@@ -276,6 +304,11 @@ Status show_json(storage::Target& target, const Copy& copy, const Arguments& arg
     }
     json["items"].push_back(std::move(item));
   }
+  const Result<Outputs> outputs = read_outputs(copy.directory.outputs);
+  if (outputs.is_ok())
+    add_outputs(json, *outputs);
+  else
+    json["outputs"] = outputs.status().text();
   if (arguments.parts) json["part_list"] = parts_json(copy);
   print(json);
   return {};
@@ -312,7 +345,8 @@ void add_checkpoint_ls(CLI::App& app, int& exit) {
 }
 
 void add_checkpoint_show(CLI::App& app, int& exit) {
-  CLI::App* command = app.add_subcommand("show", "Prints what is in a copy: items, types, shapes, bytes");
+  CLI::App* command = app.add_subcommand(
+      "show", "Prints what is in a copy: items, types, shapes, bytes, and where outputs go on");
   const auto arguments = std::make_shared<Arguments>();
   command
       ->add_option("NAME-or-PATH", arguments->name,

@@ -21,7 +21,7 @@ struct options {
   const char *name, *text, *load, *saves;
 };
 
-enum { most_series = 10 };
+enum { most_series = 12 };
 static struct series {
   const char* name;
   double seconds[1000];
@@ -33,6 +33,12 @@ static void add(const char* name, double seconds) {
   while (s->name && strcmp(s->name, name) != 0) s++;
   s->name = name;
   s->seconds[s->count++] = seconds;
+}
+
+/* As two series: NAME, and NAME_thread. */
+static void add_cost(const char* name, const char* thread_name, struct cost cost) {
+  add(name, cost.wall);
+  add(thread_name, cost.thread);
 }
 
 static void print_json(const struct field* f, double extra_sync, double extra_async) {
@@ -73,20 +79,22 @@ static tr_checkpoint* open_checkpoint(const struct options* o, const char* more)
 }
 
 /* The time blocked; adds that and the time until it was committed. */
-static void save(tr_checkpoint* checkpoint, const struct field* f, const char* blocked,
-                 const char* committed) {
+static void save(tr_checkpoint* checkpoint, const struct field* f, int is_async) {
   int64_t step = 1;
   MPI_Barrier(f->comm);
-  const double begin = MPI_Wtime();
+  const struct cost begin = cost_now();
   check(tr_checkpoint_begin(checkpoint, TR_SAVE, NULL));
   tr_checkpoint_item(checkpoint, "step", &step, TR_I64, NULL);
   tr_checkpoint_item(checkpoint, "t", f->data, TR_F64, f->layout);
   check(tr_checkpoint_end(checkpoint));
-  const double end = MPI_Wtime();
+  const struct cost end = cost_now();
   check(tr_checkpoint_wait(checkpoint));
   const double last = MPI_Wtime();
-  add(blocked, longest(f, end - begin));
-  if (committed) add(committed, longest(f, last - begin));
+  if (is_async)
+    add_cost("async", "async_thread", longest_cost(f, begin, end));
+  else
+    add("sync", longest(f, end.wall - begin.wall));
+  if (is_async) add("durable", longest(f, last - begin.wall));
 }
 
 /* Two checkpoints, since async= belongs to one: each with two copies that take turns. */
@@ -99,21 +107,21 @@ static void measure_saves(const struct options* o, const struct field* f) {
   other.name = sync_name;
   tr_checkpoint *behind = open_checkpoint(o, "async=on"), *waiting = open_checkpoint(&other, "async=off");
   const double at_first = peak_memory();
-  save(waiting, f, "sync", NULL);
+  save(waiting, f, 0);
   const double after_sync = peak_memory();
-  save(behind, f, "async", "durable");
+  save(behind, f, 1);
   const double after_async = peak_memory();
   void* const room = warm_memory(f->bytes);
-  add("copy", raw_copy(f, room));
+  add_cost("copy", "copy_thread", raw_copy(f, room));
   add("raw", raw_write(f, raw_name, is_local));
   for (long i = 1; i < o->repeat; i++) {
     /* Who comes first finds another state of caches and storage: they take turns. */
-    if (i % 2 == 0) save(behind, f, "async", "durable");
-    add("copy", raw_copy(f, room));
-    if (i % 2 == 1) save(behind, f, "async", "durable");
-    if (i % 2 == 0) save(waiting, f, "sync", NULL);
+    if (i % 2 == 0) save(behind, f, 1);
+    add_cost("copy", "copy_thread", raw_copy(f, room));
+    if (i % 2 == 1) save(behind, f, 1);
+    if (i % 2 == 0) save(waiting, f, 0);
     add("raw", raw_write(f, raw_name, is_local));
-    if (i % 2 == 1) save(waiting, f, "sync", NULL);
+    if (i % 2 == 1) save(waiting, f, 0);
   }
   check(tr_checkpoint_close(&behind));
   check(tr_checkpoint_close(&waiting));
@@ -125,8 +133,8 @@ static void measure_async(const struct options* o, const struct field* f) {
   tr_checkpoint* checkpoint = open_checkpoint(o, "async=on");
   void* const room = warm_memory(f->bytes);
   for (long i = 0; i < o->repeat; i++) {
-    add("copy", raw_copy(f, room));
-    save(checkpoint, f, "async", "durable");
+    add_cost("copy", "copy_thread", raw_copy(f, room));
+    save(checkpoint, f, 1);
   }
   check(tr_checkpoint_close(&checkpoint));
   free(room);
@@ -169,7 +177,7 @@ static void measure_rewritten(const struct options* o, const struct field* f) {
   tr_checkpoint* checkpoint = open_checkpoint(o, "async=on");
   const double at_first = peak_memory();
   for (long i = 0; i < o->repeat; i++) {
-    add("copy", raw_copy(f, room));
+    add_cost("copy", "copy_thread", raw_copy(f, room));
     save_and_rewrite(checkpoint, f, "blocked", 0);
     save_and_rewrite(checkpoint, f, "part", 0.05);
     save_and_rewrite(checkpoint, f, "all", 1);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
 enum { columns = 2048 };
 
@@ -56,4 +57,17 @@ double longest(const struct field* f, double seconds) {
   double all = 0;
   MPI_Allreduce(&seconds, &all, 1, MPI_DOUBLE, MPI_MAX, f->comm);
   return all;
+}
+
+struct cost cost_now(void) {
+  struct timespec thread;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &thread);
+  return (struct cost){MPI_Wtime(), (double)thread.tv_sec + 1e-9 * (double)thread.tv_nsec};
+}
+
+struct cost longest_cost(const struct field* f, struct cost begin, struct cost end) {
+  const double mine[] = {end.wall - begin.wall, end.thread - begin.thread};
+  double all[2];
+  MPI_Allreduce(mine, all, 2, MPI_DOUBLE, MPI_MAX, f->comm);
+  return (struct cost){all[0], all[1]};
 }

@@ -25,4 +25,13 @@ int field_is_right(const struct field* field);
 /* Collective. The longest of all ranks. */
 double longest(const struct field* field, double seconds);
 
+/* Seconds by the clock, and of the calling thread's own: what counts where ranks share cores. */
+struct cost {
+  double wall, thread;
+};
+/* Local. Since some moment. */
+struct cost cost_now(void);
+/* Collective. From `begin` to `end`, each the longest of all ranks. */
+struct cost longest_cost(const struct field* field, struct cost begin, struct cost end);
+
 #endif

@@ -11,11 +11,11 @@
 
 enum { portion = 16 << 20, header = 4096, path_room = 4096 };
 
-double raw_copy(const struct field* f, void* room) {
+struct cost raw_copy(const struct field* f, void* room) {
   MPI_Barrier(f->comm);
-  const double begin = MPI_Wtime();
+  const struct cost begin = cost_now();
   memcpy(room, f->data, f->bytes);
-  return longest(f, MPI_Wtime() - begin);
+  return longest_cost(f, begin, cost_now());
 }
 
 static void part_name(char* name, const char* path, int part) {

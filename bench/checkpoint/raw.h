@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
-/* The peers: what memory and storage give to anybody. Each returns the longest seconds of all ranks. */
+/* The peers: what memory and storage give to anybody. Each returns the seconds of the slowest rank. */
 #ifndef BENCH_RAW_H
 #define BENCH_RAW_H
 
 #include "field.h"
 
 /* Collective. The rank's block with one memcpy into `room`, which was touched before; all ranks at once. */
-double raw_copy(const struct field* field, void* room);
+struct cost raw_copy(const struct field* field, void* room);
 /* Collective. The ranks' blocks with pwrite into as many files as a checkpoint has, over what is there, with
  * as many fsyncs in the same order: one for each part, then the directory, then the commit. */
 double raw_write(const struct field* field, const char* path, int is_local);

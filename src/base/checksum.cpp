@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "base/checksum.hpp"
 
+#include "base/checksum_avx2.h"
+
 #define XXH_INLINE_ALL
 #include "xxhash/xxhash.h"
 
 namespace tailrace {
 
 std::uint64_t checksum(std::span<const std::byte> bytes, std::uint64_t seed) {
+#ifdef TAILRACE_HAVE_CHECKSUM_AVX2
+  if (__builtin_cpu_supports("avx2") != 0) return tailrace_checksum_avx2(bytes.data(), bytes.size(), seed);
+#endif
   return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
 }
 

@@ -9,6 +9,10 @@
 #include "base/bytes.hpp"
 #include "base/uuid.hpp"
 
+#define XXH_INLINE_ALL
+#define XXH_VECTOR 0  // what every processor has
+#include "xxhash/xxhash.h"
+
 namespace tailrace {
 namespace {
 
@@ -19,6 +23,22 @@ TEST(checksum, is_xxh3_64_as_published) {
   EXPECT_EQ(checksum({}), 0x2D06800538D394C2ULL);
   EXPECT_EQ(checksum(bytes_of("abc")), 0x78AF5F94892F3950ULL);
   EXPECT_NE(checksum(bytes_of("abc"), 1), checksum(bytes_of("abc")));
+}
+
+/// Which instructions compute it depends on the processor.
+TEST(checksum, is_the_same_with_any_instructions) {
+  std::mt19937_64 random(2);
+  ByteVector bytes(300'000);
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+  for (std::size_t length = 0; length <= bytes.size(); length += 1 + length / 7) {
+    for (const std::size_t begin : {0, 1, 9}) {
+      if (begin + length > bytes.size()) continue;
+      const std::span<const std::byte> some = std::span(bytes).subspan(begin, length);
+      const std::uint64_t seed = random();
+      EXPECT_EQ(checksum(some, seed), XXH3_64bits_withSeed(some.data(), some.size(), seed));
+      EXPECT_EQ(checksum(some), XXH3_64bits(some.data(), some.size()));
+    }
+  }
 }
 
 TEST(checksum, digest_is_xxh3_128_as_published) {

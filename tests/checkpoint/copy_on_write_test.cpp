@@ -7,10 +7,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <functional>
 #include <vector>
 
 #include "files/fixture.hpp"
+#include "support/captured_stderr.hpp"
 
 using namespace tailrace::files_test;
 
@@ -179,6 +181,45 @@ MPI_TEST(copy_on_write, an_array_that_goes_too_early_fails_the_save_alike_on_all
     whole.fill(3);
     CHECK_EQ(transfer(cp, TR_SAVE, {&whole}), TR_OK);
     CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  }
+  remove_directory(directory);
+}
+
+/// Which way was taken cannot be seen in a copy: the reason for falling back tells that the other was tried.
+MPI_TEST(copy_on_write, shared_memory_is_copied_at_once_with_one_warning) {
+  const std::string directory = fresh_directory("copy-on-write-shared");
+  for (const std::string capture : {"copy", "copy_on_write"}) {
+    const Session session;
+    const tr_index shape[] = {tr_index{1} << 21 << (size() > 1 ? 2 : 0)};
+    tr_layout* layout = nullptr;
+    tr_index count = 0;
+    CHECK_EQ(tr_layout_block(1, shape, nullptr, &layout), TR_OK);
+    CHECK_EQ(tr_layout_count(layout, &count), TR_OK);
+    const auto bytes = static_cast<std::size_t>(count) * sizeof(double);
+    auto* const values =
+        static_cast<double*>(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    CapturedStderr captured;
+    tr_checkpoint* cp = create(directory + "/" + capture, "capture=" + capture);
+    for (int step = 1; step <= 2; ++step) {
+      std::fill(values, values + count, step);
+      CHECK_EQ(tr_checkpoint_begin(cp, TR_SAVE, nullptr), TR_OK);
+      tr_checkpoint_item(cp, "t", values, TR_F64, layout);
+      CHECK_EQ(tr_checkpoint_end(cp), TR_OK);
+      std::fill(values, values + count, -1);
+      CHECK_EQ(tr_checkpoint_wait(cp), TR_OK);
+    }
+    int found = 0;
+    CHECK_EQ(tr_checkpoint_begin(cp, TR_LOAD, &found), TR_OK);
+    tr_checkpoint_item(cp, "t", values, TR_F64, layout);
+    CHECK_EQ(tr_checkpoint_end(cp), TR_OK);
+    CHECK(std::all_of(values, values + count, [](double each) { return each == 2; }));
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+    const std::string told = captured.text();
+    const std::size_t first = told.find("captured by copying, not copy_on_write");
+    CHECK_EQ(first != std::string::npos, capture == "copy_on_write" && rank() == 0);
+    if (first != std::string::npos) CHECK(told.find("captured by copying", first + 1) == std::string::npos);
+    munmap(values, bytes);
+    tr_layout_free(&layout);
   }
   remove_directory(directory);
 }

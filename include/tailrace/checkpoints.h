@@ -48,8 +48,10 @@ enum {
  * behind the program, which may write to the arrays then but must not free them before the save is written),
  * async=on|off (whether tr_checkpoint_end returns once all is captured, the default, or once it is
  * committed), busy=wait|drop|replace (what a save does that begins while the last one is still being
- * written), compress=none|lz4|zstd|zstd:LEVEL (levels -7 to 19). Errors: TR_ERR_STATE where another program
- * has the checkpoint open, TR_ERR_SETTINGS, TR_ERR_IO.
+ * written), overwritten=refuse|journal (what a save does where an open file was written over: it is refused,
+ * or what a save has recorded of files is kept in NAME.u... before it is written over, which the first write
+ * over it waits for), compress=none|lz4|zstd|zstd:LEVEL (levels -7 to 19). Errors: TR_ERR_STATE where another
+ * program has the checkpoint open, TR_ERR_SETTINGS, TR_ERR_IO.
  */
 TR_API int tr_checkpoint_create(const char* name, const char* options, tr_checkpoint** checkpoint);
 
@@ -78,11 +80,11 @@ TR_API void tr_checkpoint_item_shaped(tr_checkpoint* checkpoint, const char* nam
                                       const tr_index* strides);
 
 /* Collective. Saving: blocks until the items are captured (async=off: committed) and the system has what open
- * files had to write; TR_ERR_STATE, and nothing is saved, where one of them was written over before its end.
- * Loading: fills the items from the newest copy that is whole on all ranks; where one turns out not to be,
- * from the one before, with a warning that says why. Items that are missing, that the program does not name,
- * or of another type or shape are TR_ERR_ARGUMENT, and nothing is filled. A bracket that found nothing and
- * names no items ends with TR_OK. */
+ * files had to write; TR_ERR_STATE, and nothing is saved, where overwritten=refuse and one of them was
+ * written over before its end. Loading: fills the items from the newest copy that is whole on all ranks;
+ * where one turns out not to be, from the one before, with a warning that says why. Items that are missing,
+ * that the program does not name, or of another type or shape are TR_ERR_ARGUMENT, and nothing is filled. A
+ * bracket that found nothing and names no items ends with TR_OK. */
 TR_API int tr_checkpoint_end(tr_checkpoint* checkpoint);
 
 /* Collective. Blocks until the last save is committed or has failed; its verdict, the same on every rank. A

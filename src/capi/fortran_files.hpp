@@ -76,12 +76,16 @@ enum {
   TR_STANDS_IN_RECORD = 4
 };
 /* Local, before a formatted file is opened that may be written: whether it goes on where a checkpoint has
- * recorded it. Then it has its bytes and no more, and is to be opened as one that exists, at its end. Fails
- * on the I/O rank alone. */
-TR_API int tr_text_continue_f(const char* path, int* continues);
+ * recorded it. Then it has its bytes and no more, and is to be opened as one that exists, at its end. If not,
+ * `empties` says that it is begun anew. Fails on the I/O rank alone. */
+TR_API int tr_text_continue_f(const char* path, int empties, int* continues);
+/* Local, of the I/O rank: before anything is written but at its end. */
+TR_API int tr_text_overwrites_f(const char* path);
 /* Local. It is open. `stand` is called on the I/O rank when a checkpoint is saved: it flushes the file, and
- * gives its size in bytes and one of the above. */
-TR_API void tr_text_opened_f(const char* path, int (*stand)(void* handle, int64_t* size), void* handle);
+ * gives its size in bytes and one of the above. With `cuts` a sequential file that was written over ends
+ * behind the last record from then on. */
+TR_API void tr_text_opened_f(const char* path, int (*stand)(void* handle, int cuts, int64_t* size),
+                             void* handle);
 /* Local. It is about to be closed. */
 TR_API void tr_text_closed_f(void* handle);
 

@@ -73,10 +73,11 @@ bool is_recorded(const tr_file& handle) {
 
 Status rest(tr_file& handle) { return handle.records ? handle.records->rest() : handle.file->rest(); }
 
-Result<files::Position> position_of(tr_file& handle) {
+Result<files::Position> position_of(tr_file& handle, files::Overwritten overwritten) {
   Result<files::Position> position =
-      handle.records ? handle.records->recorded_position() : handle.file->position();
+      handle.records ? handle.records->recorded_position(overwritten) : handle.file->position(overwritten);
   TR_TRY(position.status());
+  if (overwritten == files::Overwritten::journal) return position;  // nothing is lost that it would warn of
   handle.file->note_recorded(position->size);
   state().recorded_files.note(*position);
   return position;
@@ -155,7 +156,7 @@ Status check_not_open(const std::vector<files::Position>& positions) {
 
 /// Every file is brought to rest, whatever has failed before: ranks that left one out would have another idea
 /// than the others of what it still has to write.
-Result<checkpoint::Outputs::Standing> SessionOutputs::stand() {
+Result<checkpoint::Outputs::Standing> SessionOutputs::stand(files::Overwritten overwritten) {
   Status first;
   const auto count = [&first](const Status& status) {
     if (first.is_ok()) first = status;
@@ -167,16 +168,17 @@ Result<checkpoint::Outputs::Standing> SessionOutputs::stand() {
     count(rest(*handle));
     if (!handle->temporary) written->add(*handle->file);
     if (!first.is_ok() || !is_recorded(*handle)) continue;
-    Result<files::Position> position = position_of(*handle);
+    Result<files::Position> position = position_of(*handle, overwritten);
     count(position.status());
     if (position.is_ok()) open.push_back(std::move(*position));
   }
   if (state().session->rank() == 0) {
     for (TextFile& text : state().text_files) {
-      const Result<std::optional<files::Position>> position = guarded([&] { return position_of(text); });
+      const Result<std::optional<files::Position>> position =
+          guarded([&] { return position_of(text, overwritten); });
       count(position.status());
       if (!position.is_ok() || !*position) continue;
-      state().recorded_files.note(**position);
+      if (overwritten == files::Overwritten::refuse) state().recorded_files.note(**position);
       open.push_back(**position);
       written->add(text);
     }
@@ -227,12 +229,25 @@ ByteVector SessionOutputs::with_failures(const ByteVector& positions) const {
   return pack(*contents);
 }
 
-Status SessionOutputs::resume(const ByteVector& positions) {
-  Result<Contents> contents = unpack(positions);
+void SessionOutputs::keep_since(const std::string& checkpoint, std::int64_t generation,
+                                const ByteVector& positions) {
+  const Result<Contents> contents = unpack(positions);
+  if (!contents.is_ok()) return;  // made or checked by who asks
+  State& held = state();
+  held.file_service->journals().of(held.session->target(), checkpoint).begin(generation, contents->files);
+}
+
+std::int64_t SessionOutputs::oldest_undo(const ByteVector& positions, std::int64_t generation) const {
+  const Result<Contents> contents = unpack(positions);
+  return contents.is_ok() ? files::oldest_undo(contents->files, generation) : 0;
+}
+
+Status SessionOutputs::resume(const checkpoint::Copy& copy) {
+  Result<Contents> contents = unpack(copy.directory.outputs);
   TR_TRY(contents.status());
   state().resuming.clear();
   TR_TRY(check_not_open(contents->files));
-  state().recorded_files.load(std::move(contents->files));
+  state().recorded_files.load(std::move(contents->files), copy.generation(), copy.undo);
   for (const Position& position : contents->streams) {
     for (const tr_stream* handle : state().streams) {
       if (handle->stream->name() == position.pattern)

@@ -9,11 +9,14 @@ namespace tailrace::capi {
 /// checkpoint has told of and that the program has not opened yet.
 class SessionOutputs final : public checkpoint::Outputs {
  public:
-  Result<Standing> stand() override;
+  Result<Standing> stand(files::Overwritten overwritten) override;
   ByteVector positions(const std::vector<ByteVector>& told) override;
   [[nodiscard]] bool are_settled(const ByteVector& positions) const override;
   [[nodiscard]] ByteVector with_failures(const ByteVector& positions) const override;
-  Status resume(const ByteVector& positions) override;
+  void keep_since(const std::string& checkpoint, std::int64_t generation,
+                  const ByteVector& positions) override;
+  [[nodiscard]] std::int64_t oldest_undo(const ByteVector& positions, std::int64_t generation) const override;
+  Status resume(const checkpoint::Copy& copy) override;
 };
 
 }  // namespace tailrace::capi

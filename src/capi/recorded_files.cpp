@@ -5,14 +5,23 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "files/undo_file.hpp"
 #include "storage/paths.hpp"
 
 namespace tailrace::capi {
 
-void RecordedFiles::load(std::vector<files::Position> positions) {
+void RecordedFiles::load(std::vector<files::Position> positions, std::int64_t generation,
+                         const std::vector<files::UndoName>& undo) {
   loaded_.clear();
   recorded_.clear();
-  for (files::Position& each : positions) loaded_.push_back({std::move(each), false});
+  for (files::Position& each : positions) {
+    if (each.since == 0) each.since = generation;
+    const std::uint64_t key = files::undo_key(each.path);
+    std::copy_if(undo.begin(), undo.end(), std::back_inserter(each.undo), [&](const files::UndoName& name) {
+      return name.key == key && name.generation >= each.since;
+    });
+    loaded_.push_back({std::move(each), false});
+  }
 }
 
 const files::Position* RecordedFiles::find(const std::string& path) const {

@@ -13,8 +13,10 @@ namespace tailrace::capi {
 /// What checkpoints have recorded of files.
 class RecordedFiles {
  public:
-  /// What was loaded takes the place of all that was known.
-  void load(std::vector<files::Position> positions);
+  /// What was loaded, of that generation, takes the place of all that was known. `undo`: what may bring the
+  /// files back, the newest first.
+  void load(std::vector<files::Position> positions, std::int64_t generation,
+            const std::vector<files::UndoName>& undo);
 
   /// Where a file of this name that is opened for writing goes on; nullptr: nowhere.
   [[nodiscard]] const files::Position* find(const std::string& path) const;

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <limits>
 
 #include "base/text.hpp"
 #include "capi/fortran_files.hpp"
 #include "capi/state.hpp"
+#include "files/undo_file.hpp"
 
 using namespace tailrace;
 using namespace tailrace::capi;
@@ -27,15 +29,15 @@ Status cut_back(const files::Position& from) {
   Result<std::unique_ptr<storage::File>> file =
       state().session->target().open(from.path, storage::OpenMode::existing);
   TR_TRY(file.status());
-  TR_TRY(files::cut_back(**file, from));
+  TR_TRY(files::bring_back(state().session->target(), **file, from));
   return (*file)->close();
 }
 
 }  // namespace
 
-Result<std::optional<files::Position>> position_of(TextFile& text) {
+Result<std::optional<files::Position>> position_of(TextFile& text, files::Overwritten overwritten) {
   std::int64_t size = 0;
-  switch (text.stand(text.handle, &size)) {
+  switch (text.stand(text.handle, overwritten == files::Overwritten::journal ? 1 : 0, &size)) {
     case TR_STANDS_UNWRITTEN:
       return std::optional<files::Position>();
     case TR_STANDS_AT_END:
@@ -52,7 +54,8 @@ Result<std::optional<files::Position>> position_of(TextFile& text) {
       return refused(
           text,
           "was written over before its end: a checkpoint records only files that grow, since others "
-          "cannot be brought back to what they were");
+          "cannot be brought back to what they were; with overwritten=journal also sequential ones that "
+          "were written over");
     default:
       return Status(Code::io, cat(text.path, ": what was written cannot be handed to the system"), EIO);
   }
@@ -67,17 +70,33 @@ Result<std::optional<files::Position>> position_of(TextFile& text) {
 
 }  // namespace tailrace::capi
 
-int tr_text_continue_f(const char* path, int* continues) {
+/// All of it: nobody knows where Fortran is going to write.
+int tr_text_overwrites_f(const char* path) {
+  if (session_for("write") == nullptr) return TR_ERR_STATE;
+  files::Journals& journals = state().file_service->journals();
+  if (!journals.has(path)) return TR_OK;
+  return result(guarded([&]() -> Status {
+    storage::Target& target = state().session->target();
+    const Result<bool> exists = target.exists(path);
+    TR_TRY(exists.status());
+    if (!*exists) return {};
+    const Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::read);
+    TR_TRY(file.status());
+    return journals.keep(path, **file, 0, std::numeric_limits<Bytes>::max());
+  }));
+}
+
+int tr_text_continue_f(const char* path, int empties, int* continues) {
   *continues = 0;
   if (session_for("open") == nullptr) return TR_ERR_STATE;
   const files::Position* const found = state().recorded_files.find(path);
-  if (found == nullptr) return TR_OK;
+  if (found == nullptr) return empties != 0 && tr_formats_f() != 0 ? tr_text_overwrites_f(path) : TR_OK;
   *continues = 1;
   if (tr_formats_f() == 0) return TR_OK;
   return result(guarded([&] { return cut_back(*found); }).in(cat("open(", path, ")")));
 }
 
-void tr_text_opened_f(const char* path, int (*stand)(void* handle, int64_t* size), void* handle) {
+void tr_text_opened_f(const char* path, int (*stand)(void* handle, int cuts, int64_t* size), void* handle) {
   state().recorded_files.take(path);
   state().text_files.push_back({path, stand, handle});
 }

@@ -14,7 +14,7 @@ namespace tailrace::capi {
 /// A formatted Fortran file that may be written: the I/O rank's Fortran has it open, and tells where it
 /// stands.
 struct TextFile {
-  using Stand = int (*)(void* handle, std::int64_t* size);
+  using Stand = int (*)(void* handle, int cuts, std::int64_t* size);
   std::string path;
   Stand stand = nullptr;
   void* handle = nullptr;
@@ -22,7 +22,7 @@ struct TextFile {
 };
 
 /// Of the I/O rank. Where the file stands, with all of it in the system's hands; nothing for one that was not
-/// written to. Code::state if cutting could not bring it back there.
-Result<std::optional<files::Position>> position_of(TextFile& text);
+/// written to. Code::state if it is refused because it could not be brought back there.
+Result<std::optional<files::Position>> position_of(TextFile& text, files::Overwritten overwritten);
 
 }  // namespace tailrace::capi

@@ -12,6 +12,7 @@
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "base/text.hpp"
+#include "checkpoint/undo.hpp"
 
 namespace tailrace::checkpoint {
 
@@ -293,7 +294,7 @@ Status Checkpoint::end_save(bool async) {
   plan.compression = options_.compression;
   Brought told;
   // On every rank, whatever its items are like.
-  Result<Outputs::Standing> standing = guarded([&] { return outputs_.stand(); });
+  Result<Outputs::Standing> standing = guarded([&] { return outputs_.stand(options_.overwritten); });
   Status mine = items.is_ok() ? standing.status() : items.status();
   std::unique_ptr<Saving> saving;
   if (slots_ && mine.is_ok()) {
@@ -395,9 +396,31 @@ Status Checkpoint::place_parts(const comm::Verdict& verdict) {
   behind_->saving->know(plan);
   if (slots_) slots_->begun(plan.id.generation, plan.path);
   behind_->outputs = outputs_.with_failures(outputs_.positions(standings));
+  if (options_.overwritten == files::Overwritten::journal)
+    outputs_.keep_since(name_, plan.id.generation, behind_->outputs);
+  if (slots_) clean_up_undo_files(*behind_->saving);
   behind_->saving->place(part_bytes);
   behind_->saving->set_outputs(behind_->outputs);
   return {};
+}
+
+/// What no copy needs any more goes once this one is committed.
+void Checkpoint::clean_up_undo_files(Saving& saving) {
+  const auto oldest = [this](const Copy& copy) {
+    return outputs_.oldest_undo(copy.directory.outputs, copy.generation());
+  };
+  saving.set_clean_up([this, oldest] {
+    const Status removed = guarded([&]() -> Status {
+      const Result<std::vector<std::string>> paths = slots_->candidates(service_.target());
+      TR_TRY(paths.status());
+      const Result<std::vector<files::UndoName>> useless =
+          useless_undo_files(service_.target(), name_, *paths, oldest);
+      TR_TRY(useless.status());
+      for (const files::UndoName& each : *useless) TR_TRY(service_.target().remove(each.path));
+      return {};
+    });
+    if (!removed.is_ok()) log(LogLevel::info, removed.text());
+  });
 }
 
 void Checkpoint::submit(Status (*body)(Saving&), std::int64_t delay) {

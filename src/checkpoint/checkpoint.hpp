@@ -26,16 +26,24 @@ class Outputs {
   };
   virtual ~Outputs() = default;
   /// Blocks until the system has what this rank had to write so far. Fails where that failed, and where an
-  /// output is one that no checkpoint can record.
-  virtual Result<Standing> stand() = 0;
+  /// output is one that the checkpoint cannot record.
+  virtual Result<Standing> stand(files::Overwritten overwritten) = 0;
   /// How far they are now; of each rank what it has told.
   virtual ByteVector positions(const std::vector<ByteVector>& told) = 0;
   /// Whether storage holds them as far as `positions` says.
   [[nodiscard]] virtual bool are_settled(const ByteVector& positions) const = 0;
   /// `positions`, and what of them has failed, as far as is known by now.
   [[nodiscard]] virtual ByteVector with_failures(const ByteVector& positions) const = 0;
-  /// They are to go on from there.
-  virtual Status resume(const ByteVector& positions) = 0;
+  /// What is written over of `positions` from now on is kept first, for as long as the session lasts, so
+  /// that who loads this generation of the checkpoint finds it.
+  virtual void keep_since(const std::string& checkpoint, std::int64_t generation,
+                          const ByteVector& positions) = 0;
+  /// Any thread. The oldest generation since which that must be there to go on from `positions` of a
+  /// generation.
+  [[nodiscard]] virtual std::int64_t oldest_undo(const ByteVector& positions,
+                                                 std::int64_t generation) const = 0;
+  /// They are to go on from what the copy has recorded.
+  virtual Status resume(const Copy& copy) = 0;
 };
 
 /// What an options string says.
@@ -48,6 +56,7 @@ struct Options {
   bool async = true;
   Busy busy = Busy::wait;
   Capture capture = Capture::copy;
+  files::Overwritten overwritten = files::Overwritten::refuse;
   Compression compression;
 };
 /// Code::settings with the nearest valid key or value.
@@ -127,6 +136,7 @@ class Checkpoint {
   void capture(Saving& saving);
   void start(std::unique_ptr<Saving> saving, const comm::Verdict& verdict, bool async);
   Status place_parts(const comm::Verdict& verdict);
+  void clean_up_undo_files(Saving& saving);
   void submit(Status (*body)(Saving&), std::int64_t delay = 0);
   bool advance();
   void after_task();
@@ -141,6 +151,7 @@ class Checkpoint {
   using Plan = std::shared_ptr<const arrays::ArrayPlan>;
   Status load_newest(const std::vector<Plan>& plans);
   ByteVector next_whole();
+  Result<Copy> with_undo_files(Copy copy);
   void pass_over(const std::string& path, const Status& why);
   [[nodiscard]] Status none_whole() const;
   Status take_copy(const comm::Verdict& verdict);

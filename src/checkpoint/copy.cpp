@@ -175,13 +175,13 @@ Result<Header> read_header(storage::Target& target, const std::string& path) {
   return read_header(**file, path);
 }
 
-Result<Copy> read_copy(storage::Target& target, const std::string& path) {
-  Result<FileHandle> file = target.open(path, storage::OpenMode::read);
-  TR_TRY(file.status());
-  Result<Header> header = read_header(**file, path);
+namespace {
+
+Result<Copy> read_directory(storage::File& file, const std::string& path) {
+  Result<Header> header = read_header(file, path);
   TR_TRY(header.status());
   Copy copy{path, *header, {}, {}};
-  const Result<ByteVector> bytes = read_extent(**file, path, header->directory, 0, "directory");
+  const Result<ByteVector> bytes = read_extent(file, path, header->directory, 0, "directory");
   TR_TRY(bytes.status());
   Result<Directory> directory = decode_directory(*bytes);
   if (!directory.is_ok()) return directory.status().in(path);
@@ -190,17 +190,34 @@ Result<Copy> read_copy(storage::Target& target, const std::string& path) {
   if (copy.directory.parts.size() != static_cast<std::size_t>(header->parts))
     return corrupt(path, cat("its directory has ", copy.directory.parts.size(), " parts and its header ",
                              header->parts));
-  for (std::int32_t part = 0; part < header->parts; ++part) {
-    const std::string own = part_path(path, header->mode, part);
-    if (header->mode == Mode::local) {
+  return copy;
+}
+
+}  // namespace
+
+Result<Copy> read_directory(storage::Target& target, const std::string& path) {
+  Result<FileHandle> file = target.open(path, storage::OpenMode::read);
+  TR_TRY(file.status());
+  return read_directory(**file, path);
+}
+
+Result<Copy> read_copy(storage::Target& target, const std::string& path) {
+  Result<FileHandle> file = target.open(path, storage::OpenMode::read);
+  TR_TRY(file.status());
+  Result<Copy> copy = read_directory(**file, path);
+  TR_TRY(copy.status());
+  const Header& header = copy->header;
+  for (std::int32_t part = 0; part < header.parts; ++part) {
+    const std::string own = part_path(path, header.mode, part);
+    if (header.mode == Mode::local) {
       file = target.open(own, storage::OpenMode::read);
       TR_TRY(file.status());
     }
-    Result<Table> table = read_table(**file, own, copy, part);
+    Result<Table> table = read_table(**file, own, *copy, part);
     TR_TRY(table.status());
-    copy.tables.push_back(std::move(*table));
+    copy->tables.push_back(std::move(*table));
   }
-  TR_TRY(check_shares(copy));
+  TR_TRY(check_shares(*copy));
   return copy;
 }
 
@@ -229,6 +246,8 @@ ByteVector pack(const Copy& copy) {
   Packer out;
   out.put_text(copy.path).put_bytes(encode(copy.header)).put_bytes(encode(copy.directory));
   for (const Table& table : copy.tables) out.put_bytes(encode(table));
+  for (const files::UndoName& undo : copy.undo)
+    out.put_text(undo.path).put(undo.generation).put(undo.key).put(undo.number);
   return out.take();
 }
 
@@ -246,6 +265,13 @@ Result<Copy> unpack_copy(std::span<const std::byte> bytes) {
     Result<Table> table = decode_table(in.get_bytes(), place.bytes);
     TR_TRY(table.status());
     copy.tables.push_back(std::move(*table));
+  }
+  while (in.ok() && !in.rest().empty()) {
+    files::UndoName undo{in.get_text()};
+    undo.generation = in.get<std::int64_t>();
+    undo.key = in.get<std::uint64_t>();
+    undo.number = in.get<std::int64_t>();
+    copy.undo.push_back(std::move(undo));
   }
   return copy;
 }

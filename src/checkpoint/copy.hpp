@@ -8,6 +8,7 @@
 
 #include "checkpoint/format.hpp"
 #include "exchange/transfer_map.hpp"
+#include "files/position.hpp"
 #include "storage/target.hpp"
 
 namespace tailrace::checkpoint {
@@ -18,6 +19,9 @@ struct Copy {
   Header header;
   Directory directory;
   std::vector<Table> tables;  // by part
+  /// What brings the files back that it records: those of its generation, or of the oldest that one of these
+  /// files needs, and newer ones. The newest first; for who loads it.
+  std::vector<files::UndoName> undo = {};
 
   [[nodiscard]] std::int64_t generation() const { return header.id.generation; }
   /// Number of the item of that name, or -1.
@@ -30,6 +34,8 @@ std::string part_path(const std::string& path, Mode mode, int part);
 /// Local. The header of the copy at `path`. Code::io if there is no file, Code::corrupt if it is no
 /// checkpoint.
 Result<Header> read_header(storage::Target& target, const std::string& path);
+/// Local. Header and directory, checked; no tables.
+Result<Copy> read_directory(storage::Target& target, const std::string& path);
 /// Local. Everything but the elements, checked: every part is there, of this save, and whole; every element
 /// is in some part. Otherwise Code::corrupt or Code::io, with what is wrong with which file.
 Result<Copy> read_copy(storage::Target& target, const std::string& path);

@@ -4,6 +4,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "checkpoint/checkpoint.hpp"
+#include "files/undo_file.hpp"
 
 namespace tailrace::checkpoint {
 
@@ -21,13 +22,25 @@ ByteVector Checkpoint::next_whole() {
     }
     Status why = found.status;
     if (why.is_ok()) {
-      const Result<Copy> copy = guarded([&] { return read_copy(service_.target(), found.path); });
+      Result<Copy> copy = guarded([&] { return read_copy(service_.target(), found.path); });
+      if (copy.is_ok()) copy = with_undo_files(std::move(*copy));
       if (copy.is_ok()) return pack(*copy);
       why = copy.status();
     }
     pass_over(found.path, why);
   }
   return {};
+}
+
+/// What brings the files back that the copy records.
+Result<Copy> Checkpoint::with_undo_files(Copy copy) {
+  Result<std::vector<files::UndoName>> undo = files::find_undo_files(service_.target(), name_);
+  TR_TRY(undo.status());
+  const std::int64_t oldest = outputs_.oldest_undo(copy.directory.outputs, copy.generation());
+  for (files::UndoName& each : *undo) {
+    if (each.generation >= oldest) copy.undo.push_back(std::move(each));
+  }
+  return copy;
 }
 
 void Checkpoint::pass_over(const std::string& path, const Status& why) {
@@ -189,7 +202,10 @@ Status Checkpoint::loaded(const Copy& copy) {
                             " ranks is loaded from ", copy.path));
   }
   candidates_.clear();
-  return outputs_.resume(copy.directory.outputs);
+  TR_TRY(outputs_.resume(copy));
+  if (options_.overwritten == files::Overwritten::journal)
+    outputs_.keep_since(name_, generation_, copy.directory.outputs);
+  return {};
 }
 
 }  // namespace tailrace::checkpoint

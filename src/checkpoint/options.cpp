@@ -9,8 +9,8 @@ namespace tailrace::checkpoint {
 namespace {
 
 Status set(Options& options, const Option& option) {
-  static const std::vector<std::string_view> keys = {"keep", "keep_every", "mode",    "async",
-                                                     "busy", "capture",    "compress"};
+  static const std::vector<std::string_view> keys = {"keep", "keep_every", "mode",        "async",
+                                                     "busy", "capture",    "overwritten", "compress"};
   const Result<std::size_t> key = parse_choice(option.key, keys);
   TR_TRY(key.status());
   const std::string& value = option.value;
@@ -49,6 +49,12 @@ Status set(Options& options, const Option& option) {
       const Result<std::size_t> capture = parse_choice(value, {"copy", "copy_on_write"});
       TR_TRY(capture.status());
       options.capture = static_cast<Options::Capture>(*capture);
+      return {};
+    }
+    case 6: {
+      const Result<std::size_t> overwritten = parse_choice(value, {"refuse", "journal"});
+      TR_TRY(overwritten.status());
+      options.overwritten = static_cast<files::Overwritten>(*overwritten);
       return {};
     }
     default: {

@@ -120,6 +120,7 @@ Status Saving::commit() {
   TR_TRY(file.write(encode(header(true)), 0));
   TR_TRY(file.sync());
   remove_parts(plan_.mode == Mode::local ? ranks_ : 0);
+  if (clean_up_) clean_up_();
   return {};
 }
 

@@ -44,6 +44,8 @@ class Saving {
   void set_outputs(ByteVector outputs) { directory_.outputs = std::move(outputs); }
   /// What this rank has to make durable before its part may count: seal() does it first.
   void set_make_durable(std::function<Status()> make_durable) { make_durable_ = std::move(make_durable); }
+  /// What is to be done once the copy is committed, on the first rank: commit() does it last.
+  void set_clean_up(std::function<void()> clean_up) { clean_up_ = std::move(clean_up); }
   /// Copies all elements into `image`, of data_bytes(), which must live until write() is over; without it
   /// they are read from the caller's arrays then.
   void capture(std::byte* image);
@@ -88,6 +90,7 @@ class Saving {
   std::optional<Mirror> mirror_;
   CopyOnWrite* behind_ = nullptr;  // what still captures
   std::function<Status()> make_durable_;
+  std::function<void()> clean_up_;
   std::unique_ptr<storage::File> own_;   // where this rank's part goes
   std::unique_ptr<storage::File> copy_;  // the first rank's in the local mode, where that is another file
   std::atomic<bool> cancelled_{false};

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/text.hpp"
+#include "files/undo_file.hpp"
 
 namespace tailrace::checkpoint {
 
@@ -149,6 +150,10 @@ Result<std::vector<std::string>> Slots::candidates(storage::Target& target) cons
 Status Slots::look(storage::Target& target) {
   const Result<std::vector<std::string>> paths = candidates(target);
   TR_TRY(paths.status());
+  // What they hold belongs to generations that were begun, if never committed.
+  const Result<std::vector<files::UndoName>> undo = files::find_undo_files(target, name_);
+  TR_TRY(undo.status());
+  for (const files::UndoName& each : *undo) highest_ = std::max(highest_, each.generation);
   for (const Found& found : look_at(target, *paths)) {
     highest_ = std::max(highest_, found.generation);
     // The next generation would be no higher than this one: what is saved then would never be loaded.

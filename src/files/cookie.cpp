@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <limits>
 
 #include "base/text.hpp"
 
@@ -17,6 +18,8 @@ namespace {
 constexpr std::size_t stream_buffer = std::size_t{1} << 20;
 
 struct Cookie {
+  std::string path;
+  Journals& journals;
   std::shared_ptr<LastingFile> file;
   std::shared_ptr<Growth> growth;  // nullptr: it is only read
   Bytes position = 0;
@@ -45,6 +48,7 @@ Status write_at_end(Cookie& cookie, std::span<const std::byte> data) {
     TR_TRY(size.status());
     cookie.position = std::max(*size, cookie.least_end->load());
   }
+  TR_TRY(cookie.journals.keep(cookie.path, *cookie.file, cookie.position, static_cast<Bytes>(data.size())));
   return cookie.file->write(data, cookie.position);
 }
 
@@ -93,19 +97,19 @@ bool is_special(const std::string& path) {
   return ::stat(path.c_str(), &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
 }
 
-storage::OpenMode how_to_open(const Mode& mode, bool may_be_uncut, const std::optional<Position>& from) {
+storage::OpenMode how_to_open(const Mode& mode, bool cuts_later, const std::optional<Position>& from) {
   // Nothing is missing of a file of which nothing was recorded.
   if (from) return from->size > 0 ? storage::OpenMode::existing : storage::OpenMode::keep;
   if (mode.access == Mode::Access::read)
     return mode.update ? storage::OpenMode::existing : storage::OpenMode::read;
-  const bool cuts = mode.access == Mode::Access::write && !may_be_uncut;
+  const bool cuts = mode.access == Mode::Access::write && !cuts_later;
   return cuts ? storage::OpenMode::create : storage::OpenMode::keep;
 }
 
 /// What knows of the writes to come.
 Result<std::shared_ptr<Growth>> watch(storage::File& file, const std::string& path, const Mode& mode,
-                                      const std::optional<Position>& from) {
-  if (from) return std::make_shared<Growth>(path, from->size, from->size);
+                                      const std::optional<Position>& from, const Journals& journals) {
+  if (from) return std::make_shared<Growth>(path, from->size, journals.has(path) ? 0 : from->size);
   if (mode.access == Mode::Access::write) return std::make_shared<Growth>(path, 0, 0);
   const Result<Bytes> size = file.size();
   TR_TRY(size.status());
@@ -115,20 +119,27 @@ Result<std::shared_ptr<Growth>> watch(storage::File& file, const std::string& pa
 }  // namespace
 
 Result<CStream> open_stream(storage::Target& target, const std::string& path, const Mode& mode,
-                            bool may_be_uncut, const std::optional<Position>& from) {
+                            bool may_be_uncut, const std::optional<Position>& from, Journals& journals) {
   CStream opened;
   if (is_special(path)) {
     opened.stream = std::fopen(path.c_str(), mode.for_libc().c_str());
     if (opened.stream == nullptr) return io_error("open", path, errno);
     return opened;
   }
-  Result<std::unique_ptr<storage::File>> file = target.open(path, how_to_open(mode, may_be_uncut, from));
+  const bool is_emptied = mode.access == Mode::Access::write && !from;
+  const bool is_kept = is_emptied && journals.has(path);
+  Result<std::unique_ptr<storage::File>> file =
+      target.open(path, how_to_open(mode, may_be_uncut || is_kept, from));
   TR_TRY(file.status());
-  if (from) TR_TRY(cut_back(**file, *from));
+  if (from) TR_TRY(bring_back(target, **file, *from));
+  if (is_kept) {
+    TR_TRY(journals.keep(path, **file, 0, std::numeric_limits<Bytes>::max()));
+    TR_TRY((*file)->truncate(0));
+  }
   opened.file = std::make_shared<LastingFile>(std::move(*file));
-  opened.is_uncut = mode.access == Mode::Access::write && may_be_uncut && !from;
+  opened.is_uncut = is_emptied && may_be_uncut && !is_kept;
   if (mode.writes()) {
-    Result<std::shared_ptr<Growth>> growth = watch(*opened.file, path, mode, from);
+    Result<std::shared_ptr<Growth>> growth = watch(*opened.file, path, mode, from, journals);
     TR_TRY(growth.status());
     opened.growth = std::move(*growth);
   }
@@ -139,7 +150,8 @@ Result<CStream> open_stream(storage::Target& target, const std::string& path, co
     TR_TRY(size.status());
     if (!mode.update) position = *size;  // with +, glibc begins to read at 0
   }
-  auto cookie = std::make_unique<Cookie>(Cookie{opened.file, opened.growth, position, opened.least_end});
+  auto cookie = std::make_unique<Cookie>(
+      Cookie{path, journals, opened.file, opened.growth, position, opened.least_end});
   opened.stream = ::fopencookie(cookie.get(), mode.for_libc().c_str(),
                                 {read_cookie, write_cookie, seek_cookie, close_cookie});
   if (opened.stream == nullptr) return io_error("fopencookie", path, errno);
@@ -150,17 +162,6 @@ Result<CStream> open_stream(storage::Target& target, const std::string& path, co
     return io_error("seek", path, error);
   }
   return opened;
-}
-
-Status cut_back(storage::File& file, const Position& from) {
-  const Result<Bytes> size = file.size();
-  TR_TRY(size.status());
-  if (*size < from.size)
-    return {Code::corrupt,
-            cat(from.path, " has ", *size, " bytes, the checkpoint that was loaded has recorded ", from.size,
-                ": it cannot go on there"),
-            EIO};
-  return *size > from.size ? file.truncate(from.size) : Status();
 }
 
 int flush_before_seek(std::FILE* stream) { return ::__fwriting(stream) != 0 ? std::fflush(stream) : 0; }

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "files/growth.hpp"
+#include "files/journal.hpp"
 #include "files/lasting_file.hpp"
 #include "files/mode.hpp"
 #include "files/position.hpp"
@@ -29,13 +30,11 @@ struct CStream {
 
 /// `may_be_uncut`: the caller can cut what is opened for writing later, where it keeps nobody waiting.
 /// Cutting waits for the device if that is just being written the old content. `from`: what a checkpoint has
-/// recorded of the file, which goes on there whatever the mode: what it holds beyond is cut off, and
-/// Code::corrupt says that it holds less.
+/// recorded of the file, which goes on there whatever the mode (bring_back() says how). What is written over
+/// is kept in `journals` first.
 [[nodiscard]] Result<CStream> open_stream(storage::Target& target, const std::string& path, const Mode& mode,
-                                          bool may_be_uncut, const std::optional<Position>& from = {});
-
-/// Takes away what a file holds beyond `from`; Code::corrupt, with EIO, if it holds less.
-Status cut_back(storage::File& file, const Position& from);
+                                          bool may_be_uncut, const std::optional<Position>& from,
+                                          Journals& journals);
 
 /// fflush for a stream that has something to write; EOF and errno if that fails. To be called before any
 /// positioning: when glibc (2.36) flushes by itself there, it takes the position of a cookie stream for the

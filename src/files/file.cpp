@@ -37,7 +37,8 @@ Result<std::unique_ptr<File>> File::open(Place place, const std::string& path, c
   if (file->holds_stream()) {
     // The tasks of other aggregators know nothing of those here.
     Result<CStream> stream = guarded([&] {
-      return open_stream(file->place_.service->target(), path, mode, mode.async && aggregators == 1, from);
+      return open_stream(file->place_.service->target(), path, mode, mode.async && aggregators == 1, from,
+                         file->place_.service->journals());
     });
     mine = stream.status();
     if (stream.is_ok()) file->stream_ = std::move(*stream);
@@ -47,6 +48,8 @@ Result<std::unique_ptr<File>> File::open(Place place, const std::string& path, c
   if (file->stream_.file != nullptr && mode.access != Mode::Access::append)
     file->position_ = from ? from->position : 0;
   if (aggregators > 1) TR_TRY(file->open_shared());
+  if (mode.local && from)
+    TR_TRY(guarded([&] { return bring_back_sidecar(file->place_.service->target(), *from); }));
   if (mode.local) file->sidecar_ = read_sidecar(file->place_.service->target(), path, mode, from);
   return file;
 }
@@ -228,9 +231,14 @@ Status File::close() {
 
 Status File::store_sidecar() {
   if (!mode_.local || !mode_.writes()) return {};
-  if (sidecar_.entries.empty() && mode_.access == Mode::Access::write)
-    return remove_sidecar(place_.service->target(), path_);
-  return write_sidecar(place_.service->target(), path_, sidecar_);
+  storage::Target& target = place_.service->target();
+  if (place_.service->journals().has(path_)) {
+    const Result<std::string> text = sidecar_text(target, path_);
+    TR_TRY(text.status());
+    TR_TRY(place_.service->journals().keep_sidecar(path_, *text));
+  }
+  if (sidecar_.entries.empty() && mode_.access == Mode::Access::write) return remove_sidecar(target, path_);
+  return write_sidecar(target, path_, sidecar_);
 }
 
 }  // namespace tailrace::files

@@ -97,9 +97,9 @@ class File {
   /// Local. What this rank has left to do of it is done, and the system has the bytes: flush() without the
   /// vote.
   Status rest();
-  /// Local, of the rank that holds the stream, after rest(): where it stands. Code::state if that could not
-  /// be restored by cutting the file.
-  Result<Position> position();
+  /// Local, of the rank that holds the stream, after rest(): where it stands. Code::state if it is refused
+  /// because cutting the file could not bring it back there.
+  Result<Position> position(Overwritten overwritten);
   /// The same rank: a checkpoint records that it has `size` bytes.
   void note_recorded(Bytes size);
   /// Local, after rest(): what this rank wrote to, which stays open as long as it is held.
@@ -108,8 +108,8 @@ class File {
   void write_over(Bytes position, ByteVector bytes);
   /// Local. What the file holds from there on may be written again.
   void forget(Bytes from);
-  /// Of the rank that holds the stream, between its other operations: the file ends at `size` from now on.
-  void note_cut(Bytes size);
+  /// Of the rank that holds the stream, between its other operations: the file is going to end at `size`.
+  Status will_cut(Bytes size);
 
  private:
   /// An array of a call, as it is moved.
@@ -127,6 +127,7 @@ class File {
   /// Whether this rank is an aggregator that is not the I/O rank.
   [[nodiscard]] bool opened_beside() const { return shared_ != nullptr && !holds_stream(); }
   void queue_cut();
+  Status keep(Bytes offset, Bytes bytes);
   void wait_for_tasks(const std::string& call);
   void wait_for_deliveries(const std::string& call);
   void send_pending();
@@ -153,8 +154,8 @@ class File {
   void stop_stream_short(const Status& status);
   [[nodiscard]] Sink sink(bool parallel);
   [[nodiscard]] Source source(bool parallel);
-  Status begin_arrays(const std::string& call, const Status& planned, bool parallel, Direction direction,
-                      Bytes& position);
+  Status begin_arrays(const std::string& call, const Status& planned, std::optional<Bytes> parallel,
+                      Direction direction, Bytes& position);
   void commit_arrays(Channel& channel, Ring& ring, const Moved& moved, Direction direction,
                      const std::shared_ptr<const Framing>& framing, bool parallel, Bytes at);
   ArrayOutcome finish_arrays(const std::string& call, const Moved& moved, bool parallel);

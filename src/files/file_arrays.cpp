@@ -169,8 +169,10 @@ ArrayOutcome File::move_arrays(const std::string& name, std::span<const Array> a
   Bytes total = 0;
   for (const Moving& each : moved.is_ok() ? *moved : Moved()) total += each.plan->bytes();
   const bool parallel = mode_.parallel && total >= place_.service->settings().parallel_threshold;
+  const Bytes extent = total + (framing ? framing->inserted() : 0);
   Bytes at = 0;
-  const Status ready = begin_arrays(call, mine.is_ok() ? moved.status() : mine, parallel, direction, at);
+  const Status ready = begin_arrays(call, mine.is_ok() ? moved.status() : mine,
+                                    parallel ? std::optional(extent) : std::nullopt, direction, at);
   if (!ready.is_ok()) return {0, ready};
 
   // Commit: no early exit.
@@ -207,14 +209,17 @@ void File::commit_arrays(Channel& channel, Ring& ring, const Moved& moved, Direc
   move_stream_to(at, direction);
 }
 
-/// The ranks' vote on the call; `position` becomes that of the file, where aggregators need it.
-Status File::begin_arrays(const std::string& call, const Status& planned, bool parallel, Direction direction,
-                          Bytes& position) {
+/// The ranks' vote on the call; `position` becomes that of the file, where aggregators need it. `parallel`:
+/// the bytes that these move. The I/O rank alone keeps what they write over, before any of them does: so
+/// there is one order of what was kept of a file.
+Status File::begin_arrays(const std::string& call, const Status& planned, std::optional<Bytes> parallel,
+                          Direction direction, Bytes& position) {
   Status mine = planned;
   if (mine.is_ok()) mine = check_direction(direction);
   Packer told;
   if (holds_stream()) {
     if (mine.is_ok() && parallel) mine = tell_position(call, direction, told);
+    if (mine.is_ok() && parallel && direction == Direction::write) mine = keep(*position_, *parallel);
     if (!parallel) position_.reset();
     send_pending();
   }

@@ -2,6 +2,7 @@
 // What a file does for checkpoints.
 #include <algorithm>
 #include <cerrno>
+#include <limits>
 
 #include "base/text.hpp"
 #include "files/file.hpp"
@@ -21,17 +22,19 @@ Status File::rest() {
   return mine.in(path_).at({-1, -1, place_.rank});
 }
 
-Result<Position> File::position() {
+Result<Position> File::position(Overwritten overwritten) {
   const off_t position = ::ftello(stream_.stream);
   if (position < 0) return io_error("ftell", path_, errno);
   const Result<Bytes> size = stream_.file->size();
   TR_TRY(size.status());
-  if (const std::optional<Bytes> at = stream_.growth->overwritten_at()) {
+  const std::optional<Bytes> at = stream_.growth->overwritten_at();
+  if (at && overwritten == Overwritten::refuse) {
     return Status(
         Code::state,
         cat(path_, " was written over at byte ", *at,
             ": a checkpoint records only files that grow, since others cannot be brought back to what "
-            "they were. Close it before the save, or write what changes to a file that is made anew"));
+            "they were. Save with overwritten=journal, close it before the save, or write what changes to "
+            "a file that is made anew"));
   }
   // What other aggregators have written may not be seen here yet.
   return Position{path_, position, std::max(*size, stream_.growth->end()), false};
@@ -60,8 +63,16 @@ void File::write_over(Bytes position, ByteVector bytes) {
   });
 }
 
-void File::note_cut(Bytes size) {
-  if (stream_.growth) stream_.growth->cut(size);
+Status File::will_cut(Bytes size) {
+  if (!stream_.growth) return {};
+  TR_TRY(keep(size, std::numeric_limits<Bytes>::max()));
+  stream_.growth->cut(size);
+  return {};
+}
+
+Status File::keep(Bytes offset, Bytes bytes) {
+  if (stream_.file == nullptr) return {};
+  return place_.service->journals().keep(path_, *stream_.file, offset, bytes);
 }
 
 void File::forget(Bytes from) {

@@ -529,8 +529,8 @@ Status RecordFile::cut_here() {
   send_carry();
   const Result<Outcome> outcome = ask("the end", [this](std::FILE* stream) {
     if (std::fflush(stream) != 0) return Outcome{-1, errno, {}};
-    file_.note_cut(position_);
-    const Status status = truncate(file_.place().service->target(), file_.path(), position_);
+    Status status = file_.will_cut(position_);
+    if (status.is_ok()) status = truncate(file_.place().service->target(), file_.path(), position_);
     if (status.is_ok()) return Outcome();
     return Outcome{-1, status.error_number() != 0 ? status.error_number() : EIO, {}};
   });
@@ -604,8 +604,8 @@ Status RecordFile::rest() {
 }
 
 /// What cut() would do is left to it, or to the run that goes on here.
-Result<files::Position> RecordFile::recorded_position() {
-  Result<files::Position> at = file_.position();
+Result<files::Position> RecordFile::recorded_position(Overwritten overwritten) {
+  Result<files::Position> at = file_.position(overwritten);
   TR_TRY(at.status());
   at->position = position_;
   at->behind_end = after_end_;

@@ -67,7 +67,7 @@ class RecordFile {
   Status flush();
   /// For checkpoints, as those of File; not within a record.
   Status rest();
-  Result<files::Position> recorded_position();
+  Result<files::Position> recorded_position(Overwritten overwritten);
   /// All that comes before the file is closed; close() does both.
   Status finish();
   Status close();

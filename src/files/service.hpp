@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "executor/ordered_pool.hpp"
+#include "files/journal.hpp"
 #include "session/session.hpp"
 
 namespace tailrace::files {
@@ -21,6 +22,8 @@ class Service {
   [[nodiscard]] executor::OrderedPool& pool() { return pool_; }
   /// A key of the pool for one more file.
   executor::OrderedPool::Key new_key() { return next_key_++; }
+  /// What is written over goes there first.
+  [[nodiscard]] Journals& journals() { return journals_; }
 
   /// Memory that is used again and again: fresh memory costs several times a copy. Any thread.
   ByteVector take_buffer(Bytes bytes);
@@ -28,6 +31,7 @@ class Service {
 
  private:
   session::Session& session_;
+  Journals journals_;
   executor::OrderedPool pool_;
   executor::OrderedPool::Key next_key_ = 0;
   std::mutex mutex_;

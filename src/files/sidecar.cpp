@@ -5,6 +5,7 @@
 
 #include "base/checksum.hpp"
 #include "base/text.hpp"
+#include "files/undo_file.hpp"
 
 namespace tailrace::files {
 
@@ -22,9 +23,32 @@ Result<std::string> whole_text(storage::Target& target, const std::string& path)
   return text;
 }
 
+Status replace_text(storage::Target& target, const std::string& name, const std::string& text) {
+  const std::string temporary = name + ".new";
+  Result<std::unique_ptr<storage::File>> file = target.open(temporary, storage::OpenMode::create);
+  TR_TRY(file.status());
+  TR_TRY((*file)->write(std::as_bytes(std::span(text)), 0));
+  TR_TRY((*file)->close());
+  return target.rename(temporary, name);
+}
+
 }  // namespace
 
 std::string sidecar_path(const std::string& path) { return path + ".layout"; }
+
+Result<std::string> sidecar_text(storage::Target& target, const std::string& path) {
+  const Result<bool> exists = target.exists(sidecar_path(path));
+  TR_TRY(exists.status());
+  return *exists ? whole_text(target, sidecar_path(path)) : std::string();
+}
+
+Status bring_back_sidecar(storage::Target& target, const Position& from) {
+  const Result<std::optional<std::string>> text = recorded_sidecar(target, from);
+  TR_TRY(text.status());
+  if (!*text) return {};
+  return (*text)->empty() ? remove_sidecar(target, from.path)
+                          : replace_text(target, sidecar_path(from.path), **text);
+}
 
 Sidecar::Entry sidecar_entry(const Array& array, int rank, Bytes bytes) {
   Sidecar::Entry entry;
@@ -93,12 +117,7 @@ Status write_sidecar(storage::Target& target, const std::string& path, const Sid
   // What is written again and again with the same layout costs no second file each time.
   const Result<std::string> old = whole_text(target, name);
   if (old.is_ok() && *old == text) return {};
-  const std::string temporary = name + ".new";
-  Result<std::unique_ptr<storage::File>> file = target.open(temporary, storage::OpenMode::create);
-  TR_TRY(file.status());
-  TR_TRY((*file)->write(std::as_bytes(std::span(text)), 0));
-  TR_TRY((*file)->close());
-  return target.rename(temporary, name);
+  return replace_text(target, name, text);
 }
 
 }  // namespace tailrace::files

@@ -30,6 +30,10 @@ struct Sidecar {
 };
 
 std::string sidecar_path(const std::string& path);
+/// What lies beside `path`; empty if nothing does.
+Result<std::string> sidecar_text(storage::Target& target, const std::string& path);
+/// Brings back what lay beside a file that goes on, if it was replaced since a checkpoint recorded it.
+Status bring_back_sidecar(storage::Target& target, const Position& from);
 /// The entry of an array that `rank` writes or reads.
 Sidecar::Entry sidecar_entry(const Array& array, int rank, Bytes bytes);
 /// Code::layout telling what was written at `offset` if that is not what is to be read now.

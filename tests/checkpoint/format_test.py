@@ -197,9 +197,9 @@ def check_outputs(copy, name):
     """The file beside the copies: ten bytes more in each generation, position 5 in the second."""
     outputs, size = copy.outputs, 10 * copy.generation
     streams, files = outputs.take("qq")
-    path, position, held, behind = outputs.bytes().decode(), outputs.take("q"), outputs.take("q"), outputs.take("i")
-    expected = (0, 1, f"out/{name}.out", 5 if copy.generation == 2 else size, size, 0)
-    if (streams, files, path, position, held, behind) != expected or outputs.at != len(outputs.data):
+    path, position, held, behind, since = outputs.bytes().decode(), *(outputs.take(kind) for kind in "qqiq")
+    expected = (0, 1, f"out/{name}.out", 5 if copy.generation == 2 else size, size, 0, 0)
+    if (streams, files, path, position, held, behind, since) != expected or outputs.at != len(outputs.data):
         fail(f"the outputs are {outputs.data!r} in place of {expected}")
 
 

@@ -2,7 +2,7 @@
 //
 // A model with history: each value follows from the one before, so that a restart that is not exact shows in
 // all that comes later. It writes a step each quarter of an hour, to a stream and to the files log.txt and
-// log.bin, which are opened in mode LOG_MODE, and saves every third step.
+// log.bin, which are opened in mode LOG_MODE, and over state.bin, and saves every third step.
 //   restart_model PATTERN OPTIONS CHECKPOINT CHECKPOINT_OPTIONS STEPS PAUSE_MS LOG_MODE
 // Rank 0 prints "begun", "none whole", "loaded GENERATION STEP", "committed GENERATION STEP" and "complete".
 // Each process leaves a file named after its process id in the directory `pids`.
@@ -120,7 +120,8 @@ class Logs {
     }
     text_ = tr_fopen("log.txt", mode.c_str());
     arrays_ = tr_fopen("log.bin", (mode + "b").c_str());
-    must(text_ != nullptr && arrays_ != nullptr ? TR_OK : TR_ERR_IO, "logs");
+    state_ = tr_fopen("state.bin", ("w+" + mode.substr(1)).c_str());
+    must(text_ != nullptr && arrays_ != nullptr && state_ != nullptr ? TR_OK : TR_ERR_IO, "logs");
   }
   void write(Model& model) {
     tr_fprintf_nr(text_, "step %lld\n", static_cast<long long>(model.step));
@@ -129,15 +130,28 @@ class Logs {
     must(tr_fwrite_arrays(parts, 2, arrays_) == shape[0] * shape[1] + points ? TR_OK : TR_ERR_IO, "arrays");
     must(tr_fputs("array\n", arrays_) >= 0 ? TR_OK : TR_ERR_IO, "bytes between arrays");
     must(tr_fputs("written\n", text_) >= 0 ? TR_OK : TR_ERR_IO, "line");
+    write_over(model);
+  }
+  /// A head, an array, and a line somewhere: over what is there, or behind it.
+  void write_over(Model& model) {
+    const auto step = static_cast<long long>(model.step);
+    tr_rewind(state_);
+    must(tr_fprintf(state_, "step %06lld\n", step) > 0 ? TR_OK : TR_ERR_IO, "head");
+    must(tr_fwrite_array(model.t.data(), TR_F64, model.blocks, state_) == shape[0] * shape[1] ? TR_OK
+                                                                                              : TR_ERR_IO,
+         "array in place");
+    must(tr_fseek(state_, static_cast<long>(2000 + step * 977 % 20000), SEEK_SET), "place of a line");
+    must(tr_fprintf(state_, "here was step %lld\n", step) > 0 ? TR_OK : TR_ERR_IO, "line in place");
   }
   void close() {
-    const int text = tr_fclose(text_), arrays = tr_fclose(arrays_);
-    must(text == 0 && arrays == 0 ? TR_OK : TR_ERR_IO, "close of the logs");
+    const int text = tr_fclose(text_), arrays = tr_fclose(arrays_), state = tr_fclose(state_);
+    must(text == 0 && arrays == 0 && state == 0 ? TR_OK : TR_ERR_IO, "close of the logs");
   }
 
  private:
   tr_file* text_ = nullptr;
   tr_file* arrays_ = nullptr;
+  tr_file* state_ = nullptr;
 };
 
 void steps(Model& model, tr_stream* stream, Logs& logs, tr_checkpoint* cp, char** arguments) {

@@ -18,7 +18,7 @@ from small_model import *  # noqa: E402,F403
 STEPS = 26  # of a quarter of an hour; the last save is that of step 24
 PATTERN = "out/fc_{valid:%Y%m%d%H}.raw"
 OPTIONS = "ready=.ready manifest=on"
-LOGS = ["log.bin", "log.txt"]
+LOGS = ["log.bin", "log.txt", "state.bin"]
 
 parser = argparse.ArgumentParser()
 parser.add_argument("model")
@@ -56,8 +56,8 @@ class Round:
         settings = {"TAILRACE_SERVERS": str(servers), "TAILRACE_PARALLEL_THRESHOLD": self.random.choice(("0", "1MiB")),
                     **({"TAILRACE_THROTTLE": throttle} if throttle else {})}
         self.story.append(f"{ranks} ranks, {servers} servers, throttle {throttle or 'none'}")
-        command = [*MPIRUN, "-n", str(ranks + servers), MODEL, PATTERN, OPTIONS, "cp", self.options, str(STEPS), str(pause),
-                   self.log_mode]
+        command = [*MPIRUN, "-n", str(ranks + servers), MODEL, PATTERN, OPTIONS, "cp", f"overwritten=journal {self.options}",
+                   str(STEPS), str(pause), self.log_mode]
         return Job(command, environment(**settings), self.directory)
 
     def loaded(self, job):
@@ -109,8 +109,9 @@ class Round:
     def compare(self):
         out = f"{self.directory}/out"
         self.check(names_in(out) == names_in("undisturbed/out"), f"the files are {names_in(out)}")
-        beside = [name for name in names_in(self.directory) if not re.fullmatch(r"cp\.\d(\.r\d{5})?", name)]
-        self.check(beside == [*LOGS, "out", "pids"], f"beside them are {beside}")
+        of_checkpoint = re.compile(r"cp\.(\d(\.r\d{5})?|u\d+\.[0-9a-f]{16}\.\d+)")
+        beside = {name for name in names_in(self.directory) if not of_checkpoint.fullmatch(name)}
+        self.check(beside == {*LOGS, "out", "pids"}, f"beside them are {sorted(beside)}")
         for name in LOGS:
             self.check(contents(f"{self.directory}/{name}") == contents(f"undisturbed/{name}"),
                        f"{name} differs from the undisturbed run's")
@@ -163,7 +164,7 @@ def steps_of(path):
 
 def undisturbed():
     directory = os.path.abspath(fresh("undisturbed"))
-    command = [*MPIRUN, "-n", "1", MODEL, PATTERN, OPTIONS, "cp", "mode=parallel", str(STEPS), "0", "w"]
+    command = [*MPIRUN, "-n", "1", MODEL, PATTERN, OPTIONS, "cp", "overwritten=journal", str(STEPS), "0", "w"]
     job = Job(command, environment(), directory)
     ended = job.ended_within(60)
     check(ended and job.process.returncode == 0, f"the undisturbed run ended with {job.process.returncode}: {job.lines}")

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
 // Saves checkpoints with known values, for tests that look at the files:
-//   save NAME OPTIONS GENERATIONS ROWSxCOLUMNS SALT [OUTPUT]
-// OUTPUT is a file that gets ten bytes before each save.
+//   save NAME OPTIONS GENERATIONS ROWSxCOLUMNS SALT [OUTPUT [OVER]]
+// OUTPUT is a file that gets ten bytes before each save; after it OVER is written over its beginning.
 // Element e of every array is worth e more than its first one; generation g begins at SALT + 1000 g.
 #include <mpi.h>
 #include <tailrace.h>
@@ -84,6 +84,12 @@ struct State {
   }
 };
 
+void write_over(tr_file* output, const char* text) {
+  const bool done =
+      tr_fseek(output, 0, SEEK_SET) == 0 && tr_fputs(text, output) >= 0 && tr_fseek(output, 0, SEEK_END) == 0;
+  must(done ? TR_OK : TR_ERR_IO, "writing over");
+}
+
 void save_all(char** argv) {
   char* end = nullptr;
   const tr_index rows = std::strtoll(argv[4], &end, 10);
@@ -92,10 +98,12 @@ void save_all(char** argv) {
   tr_checkpoint* checkpoint = nullptr;
   must(tr_checkpoint_create(argv[1], argv[2], &checkpoint), "tr_checkpoint_create");
   State state(rows, columns);
+  const char* const over = argv[6] == nullptr ? nullptr : argv[7];
   tr_file* const output = argv[6] == nullptr ? nullptr : tr_fopen(argv[6], "w");
   for (std::int64_t step = 1; step <= std::atoi(argv[3]); ++step) {
     if (output != nullptr) must(tr_fputs("0123456789", output) >= 0 ? TR_OK : TR_ERR_IO, "tr_fputs");
     state.save(checkpoint, step, salt + 1000.0 * static_cast<double>(step));
+    if (output != nullptr && over != nullptr) write_over(output, over);
   }
   must(tr_checkpoint_close(&checkpoint), "tr_checkpoint_close");
 }
@@ -104,8 +112,8 @@ void save_all(char** argv) {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  if (argc != 6 && argc != 7) {
-    std::fprintf(stderr, "save NAME OPTIONS GENERATIONS ROWSxCOLUMNS SALT [OUTPUT]\n");
+  if (argc < 6 || argc > 8) {
+    std::fprintf(stderr, "save NAME OPTIONS GENERATIONS ROWSxCOLUMNS SALT [OUTPUT [OVER]]\n");
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
   MPI_Comm compute = MPI_COMM_NULL;

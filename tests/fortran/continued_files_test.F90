@@ -13,12 +13,13 @@ contains
   end function
 
   ! The step that was loaded; 0: none.
-  integer function loaded(cp)
+  integer function loaded(cp, options)
     type(tr_checkpoint), intent(inout) :: cp
+    character(*), intent(in), optional :: options
     logical :: found
     integer :: step
     step = 0
-    call cp%create(cp_name())
+    call cp%create(cp_name(), options=options)
     call cp%begin(TR_LOAD, found=found)
     if (found) call cp%item('step', step)
     call cp%end()
@@ -240,6 +241,103 @@ contains
     call forget_checkpoint()
   end subroutine
 
+  ! ---- written over -------------------------------------------------------------------------------------
+
+  ! Unformatted: a record in the middle, behind which a sequential file ends, or an item of a stream file.
+  subroutine put_over(f, grid, access, step, shift)
+    type(tr_file), intent(in) :: f
+    type(tr_layout), intent(in) :: grid
+    character(*), intent(in) :: access
+    integer, intent(in) :: step, shift
+    real(real64), allocatable :: a(:,:)
+    integer :: record
+    call fill(grid, a)
+    a = a + 100 * step + shift
+    if (access == 'stream') then
+      call f%seek(9)
+      call f%write(step + shift)
+      call f%write(a, grid)
+    else
+      do record = 1, 2
+        call f%backspace()
+      end do
+      call f%write(a, grid)
+      call f%write(step + shift)
+      call f%write(a, grid)
+    end if
+  end subroutine
+
+  subroutine unformatted_files_that_are_written_over_go_on(grid, access)
+    type(tr_layout), intent(in) :: grid
+    character(*), intent(in) :: access
+    type(tr_file) :: f, whole
+    type(tr_checkpoint) :: cp
+    character(:), allocatable :: case
+    case = 'over_'//access
+    call open_ours(whole, case//'_whole', access=access, status='replace')
+    call put_records(whole, grid, 1, 2, 0)
+    call put_over(whole, grid, access, 3, 0)
+    call put_over(whole, grid, access, 4, 0)
+    call whole%close()
+    call check(loaded(cp, 'overwritten=journal') == 0, case//': nothing is there yet')
+    call open_ours(f, case, access=access, status='replace')
+    call put_records(f, grid, 1, 2, 0)
+    call check(saved(cp, 2) == 0, case//': saved')
+    call put_over(f, grid, access, 3, 0)
+    call check(saved(cp, 3) == 0, case//': saved after it was written over')
+    call put_over(f, grid, access, 5, 7)
+    call put_over(f, grid, access, 6, 8)
+    call f%rewind()
+    call put_records(f, grid, 5, 5, 9)
+    call f%close()
+    call cp%close()
+    call check(loaded(cp, 'overwritten=journal') == 3, case//': loaded')
+    call open_ours(f, case, access=access, status='unknown')
+    call put_over(f, grid, access, 4, 0)
+    call f%close()
+    call cp%close()
+    call same_files(case, case//'_whole')
+    call forget_checkpoint()
+  end subroutine
+
+  ! Formatted: the last line, again and again; and the whole file.
+  subroutine formatted_files_that_are_written_over_go_on(grid, again)
+    type(tr_layout), intent(in) :: grid
+    character(*), intent(in) :: again
+    type(tr_file) :: f, whole
+    type(tr_checkpoint) :: cp
+    character(:), allocatable :: case
+    case = 'over_lines_'//again
+    call whole%open(ours(case//'_whole'), form='formatted', status='replace')
+    call put_lines(whole, grid, 1, 3, 'step')
+    call whole%backspace()
+    call put_lines(whole, grid, 4, 6, 'step')
+    call whole%close()
+    call check(loaded(cp, 'overwritten=journal') == 0, case//': nothing is there yet')
+    call f%open(ours(case), form='formatted', status='replace')
+    call put_lines(f, grid, 1, 3, 'step')
+    call check(saved(cp, 3) == 0, case//': saved')
+    call f%backspace()
+    call put_lines(f, grid, 4, 4, 'step')
+    call check(saved(cp, 4) == 0, case//': saved after it was written over')
+    call put_lines(f, grid, 5, 5, 'step')
+    call check(saved(cp, 5) == 0, case//': saved behind that')
+    call f%rewind()
+    call put_lines(f, grid, 8, 8, 'a step that is lost')
+    call f%close()
+    call f%open(ours(case), form='formatted', status=again)
+    call put_lines(f, grid, 9, 9, 'another step that is lost')
+    call f%close()
+    call cp%close()
+    call check(loaded(cp, 'overwritten=journal') == 5, case//': loaded')
+    call f%open(ours(case), form='formatted', status='unknown')
+    call put_lines(f, grid, 6, 6, 'step')
+    call f%close()
+    call cp%close()
+    call same_files(case, case//'_whole')
+    call forget_checkpoint()
+  end subroutine
+
   ! ---- files --------------------------------------------------------------------------------------------
 
   ! Collective. Both have the same bytes; they are removed.
@@ -263,6 +361,7 @@ contains
     call barrier()
     if (rank == 0) call remove(cp_name()//'.0')
     if (rank == 0) call remove(cp_name()//'.1')
+    if (rank == 0) call execute_command_line('rm -f '//cp_name()//'.u*')
     call barrier()
   end subroutine
 
@@ -283,6 +382,10 @@ program continued_files_test
   call formatted_files_go_on(grid, 'sequential', 'new', 'unknown')
   call formatted_files_go_on(grid, 'stream', 'unknown', 'old')
   call formatted_files_that_do_not_grow_are_refused(grid)
+  call unformatted_files_that_are_written_over_go_on(grid, 'sequential')
+  call unformatted_files_that_are_written_over_go_on(grid, 'stream')
+  call formatted_files_that_are_written_over_go_on(grid, 'replace')
+  call formatted_files_that_are_written_over_go_on(grid, 'unknown')
   call grid%free()
   call finish()
 end program

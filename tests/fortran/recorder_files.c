@@ -34,12 +34,16 @@ int tr_gather_f(const tr_item_f* item, void* whole, int back) {
   (void)item, (void)whole, (void)back;
   return TR_ERR_UNSUPPORTED;
 }
-int tr_text_continue_f(const char* path, int* continues) {
-  (void)path;
+int tr_text_continue_f(const char* path, int empties, int* continues) {
+  (void)path, (void)empties;
   *continues = 0;
   return TR_ERR_UNSUPPORTED;
 }
-void tr_text_opened_f(const char* path, int (*stand)(void* handle, int64_t* size), void* handle) {
+int tr_text_overwrites_f(const char* path) {
+  (void)path;
+  return TR_ERR_UNSUPPORTED;
+}
+void tr_text_opened_f(const char* path, int (*stand)(void* handle, int cuts, int64_t* size), void* handle) {
   (void)path, (void)stand, (void)handle;
 }
 void tr_text_closed_f(void* handle) { (void)handle; }

@@ -115,11 +115,11 @@ TEST(lasting_file, a_failed_sync_is_remembered_for_all_who_hold_it) {
 
 TEST(positions, come_back_and_damaged_ones_do_not) {
   const std::vector<Position> some = {
-      {"log.txt", 7, 10, false}, {"dir/other", 0, 0, true}, {"log.txt", 12, 10, false}};
+      {"log.txt", 7, 10, false}, {"dir/other", 0, 0, true, 3}, {"log.txt", 12, 10, false}};
   Packer out;
   files::put_positions(out, some);
   const ByteVector bytes = out.take();
-  EXPECT_EQ(bytes.size(), 8 + 3 * (8 + 8 + 8 + 4) + 7 + 9 + 7);
+  EXPECT_EQ(bytes.size(), 8 + 3 * (8 + 8 + 8 + 4 + 8) + 7 + 9 + 7);
   Unpacker in(bytes);
   const auto back = files::get_positions(in);
   ASSERT_TRUE(back.is_ok());
@@ -128,8 +128,9 @@ TEST(positions, come_back_and_damaged_ones_do_not) {
     Unpacker cut(std::span<const std::byte>(bytes).first(length));
     EXPECT_EQ(files::get_positions(cut).status().code(), Code::corrupt) << length;
   }
-  // The count of files, the first path's length, the first position's sign.
-  for (const std::size_t at : {std::size_t{7}, std::size_t{8}, std::size_t{8 + 8 + 7 + 7}}) {
+  // The count of files, the first path's length, the signs of the first position and of its generation.
+  for (const std::size_t at :
+       {std::size_t{7}, std::size_t{8}, std::size_t{8 + 8 + 7 + 7}, std::size_t{8 + 8 + 7 + 35}}) {
     ByteVector changed = bytes;
     changed[at] = at == 8 ? std::byte{0} : std::byte{0xff};
     Unpacker wrong(changed);

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/copy.hpp"
+
+namespace tailrace::checkpoint {
+
+/// Local. The undo files of checkpoint `name` that none of its copies needs: those of generations before the
+/// oldest that is still there. `oldest` tells for a copy how far back it needs them; it sees no tables. None
+/// where storage does not tell what a copy is.
+Result<std::vector<files::UndoName>> useless_undo_files(
+    storage::Target& target, const std::string& name, const std::vector<std::string>& copies,
+    const std::function<std::int64_t(const Copy&)>& oldest);
+
+}  // namespace tailrace::checkpoint

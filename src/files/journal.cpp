@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "files/journal.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/text.hpp"
+#include "storage/paths.hpp"
+
+namespace tailrace::files {
+
+namespace {
+
+/// One record has as many bytes at most, which are held in memory.
+constexpr Bytes portion = Bytes{4} << 20;
+/// More is kept than is asked for, as much as was kept already: a file that is written anew from its begin
+/// costs few synchronisations, one of which a number is changed now and then little room.
+constexpr Bytes least_ahead = Bytes{64} << 10;
+constexpr Bytes most_ahead = Bytes{16} << 20;
+
+using Ranges = std::map<Bytes, Bytes>;
+
+/// What of [begin, end) lies in no range.
+std::vector<std::pair<Bytes, Bytes>> gaps(const Ranges& ranges, Bytes begin, Bytes end) {
+  std::vector<std::pair<Bytes, Bytes>> found;
+  auto next = ranges.upper_bound(begin);
+  if (next != ranges.begin()) begin = std::max(begin, std::prev(next)->second);
+  for (; begin < end; ++next) {
+    const Bytes stop = next == ranges.end() ? end : std::min(end, next->first);
+    if (begin < stop) found.emplace_back(begin, stop);
+    if (next == ranges.end()) break;
+    begin = next->second;
+  }
+  return found;
+}
+
+void insert(Ranges& ranges, Bytes begin, Bytes end) {
+  auto next = ranges.lower_bound(begin);
+  if (next != ranges.begin() && std::prev(next)->second >= begin) --next;
+  while (next != ranges.end() && next->first <= end) {
+    begin = std::min(begin, next->first);
+    end = std::max(end, next->second);
+    next = ranges.erase(next);
+  }
+  ranges.emplace(begin, end);
+}
+
+}  // namespace
+
+void Journal::begin(std::int64_t generation, std::span<const Position> positions) {
+  const std::lock_guard lock(mutex_);
+  generation_ = generation;
+  for (const auto& [path, kept] : files_) {
+    kept->ranges.clear();
+    kept->bytes = 0;
+    kept->sidecar = false;
+    kept->writer.reset();
+  }
+  for (const Position& each : positions) {
+    std::shared_ptr<Kept>& kept = files_[storage::tidy_path(each.path)];
+    if (kept == nullptr) kept = std::make_shared<Kept>();
+    kept->size = std::max(kept->size, each.size);
+  }
+}
+
+std::shared_ptr<Journal::Kept> Journal::find(const std::string& path) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = files_.find(storage::tidy_path(path));
+  return found == files_.end() ? nullptr : found->second;
+}
+
+bool Journal::has(const std::string& path) const {
+  const std::shared_ptr<Kept> kept = find(path);
+  return kept != nullptr && kept->size > 0;
+}
+
+Status Journal::open_writer(Kept& kept, const std::string& path) const {
+  if (kept.writer != nullptr) return {};
+  Result<std::unique_ptr<UndoWriter>> made = UndoWriter::create(target_, name_, generation_, path);
+  TR_TRY(made.status());
+  kept.writer = std::move(*made);
+  return {};
+}
+
+Status Journal::keep_range(Kept& kept, storage::File& file, Bytes begin, Bytes end) {
+  ByteVector buffer(static_cast<std::size_t>(std::min(portion, end - begin)));
+  for (Bytes at = begin; at < end; at += portion) {
+    const Bytes wanted = std::min(portion, end - at);
+    const Result<Bytes> got = file.read(std::span(buffer).first(static_cast<std::size_t>(wanted)), at);
+    TR_TRY(got.status());
+    if (*got > 0)
+      TR_TRY(kept.writer->add(UndoRecord::What::bytes, at,
+                              std::span(buffer).first(static_cast<std::size_t>(*got))));
+    if (*got < wanted) break;  // it was cut before, and the rest is kept since
+  }
+  return {};
+}
+
+Status Journal::keep(const std::string& path, storage::File& file, Bytes offset, Bytes bytes) {
+  const std::shared_ptr<Kept> found = find(path);
+  if (found == nullptr) return {};
+  Kept& kept = *found;
+  const std::lock_guard lock(kept.mutex);
+  const Bytes asked = offset < kept.size ? offset + std::min(bytes, kept.size - offset) : offset;
+  if (gaps(kept.ranges, offset, asked).empty()) return {};
+  const Bytes ahead = std::clamp(kept.bytes, least_ahead, most_ahead);
+  const Bytes end = std::min(std::max(asked, offset + ahead), kept.size);
+  const auto to_keep = gaps(kept.ranges, offset, end);
+  const Status status = guarded([&]() -> Status {
+    TR_TRY(open_writer(kept, path));
+    for (const auto& [from, to] : to_keep) TR_TRY(keep_range(kept, file, from, to));
+    return kept.writer->seal();
+  });
+  if (!status.is_ok()) {
+    kept.writer.reset();  // what comes next goes to a file of its own, behind no torn record
+    return status.in(
+        cat("what ", path, " holds has to be kept for checkpoint ", name_, " before it is written over"));
+  }
+  for (const auto& [from, to] : to_keep) {
+    insert(kept.ranges, from, to);
+    kept.bytes += to - from;
+  }
+  return {};
+}
+
+Status Journal::keep_sidecar(const std::string& path, const std::string& text) {
+  const std::shared_ptr<Kept> found = find(path);
+  if (found == nullptr) return {};
+  Kept& kept = *found;
+  const std::lock_guard lock(kept.mutex);
+  if (kept.ranges.empty() || kept.sidecar) return {};  // of a file that grows, what is there stays
+  const Status status = guarded([&]() -> Status {
+    TR_TRY(open_writer(kept, path));
+    TR_TRY(kept.writer->add(UndoRecord::What::sidecar, 0, std::as_bytes(std::span(text))));
+    return kept.writer->seal();
+  });
+  if (!status.is_ok()) kept.writer.reset();
+  kept.sidecar = status.is_ok();
+  return status;
+}
+
+// ---- of a session
+
+Journal& Journals::of(storage::Target& target, const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<Journal>& journal = journals_[name];
+  if (journal == nullptr) journal = std::make_shared<Journal>(target, name);
+  any_ = true;
+  return *journal;
+}
+
+std::vector<std::shared_ptr<Journal>> Journals::all() const {
+  std::vector<std::shared_ptr<Journal>> list;
+  if (!any_) return list;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [name, journal] : journals_) list.push_back(journal);
+  return list;
+}
+
+bool Journals::has(const std::string& path) const {
+  const auto list = all();
+  return std::any_of(list.begin(), list.end(), [&](const auto& journal) { return journal->has(path); });
+}
+
+Status Journals::keep(const std::string& path, storage::File& file, Bytes offset, Bytes bytes) {
+  for (const auto& journal : all()) TR_TRY(journal->keep(path, file, offset, bytes));
+  return {};
+}
+
+Status Journals::keep_sidecar(const std::string& path, const std::string& text) {
+  for (const auto& journal : all()) TR_TRY(journal->keep_sidecar(path, text));
+  return {};
+}
+
+}  // namespace tailrace::files

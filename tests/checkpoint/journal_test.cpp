@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
+// Files that are written over and go on from checkpoints with overwritten=journal: they are brought back to
+// what they held when the loaded copy was saved, and end up with the bytes of a run that was never stopped.
+#include "checkpoint/continued_files.hpp"
+
+using namespace tailrace::files_test;
+
+namespace {
+
+constexpr long table = 64;  // of the array that each step writes over, behind a line
+const std::string journal = "overwritten=journal ";
+
+/// The program: a head and an array that are written over in each step, and a line and an array that are
+/// added. `salt` makes other bytes, and another type in local files, of what is to be lost.
+void write_steps(tr_file* file, std::int64_t from, std::int64_t to, int salt, bool local) {
+  Grid grid;
+  const tr_index count = local ? grid.own() : rows * columns;
+  for (std::int64_t step = from; step < to; ++step) {
+    grid.fill(static_cast<double>(step + salt));
+    CHECK_EQ(tr_fseek(file, 0, SEEK_SET), 0);
+    CHECK(tr_fprintf(file, "%08d steps and %06d\n", static_cast<int>(step), salt) > 0);
+    CHECK_EQ(tr_fseek(file, table, SEEK_SET), 0);
+    const int type = local && salt != 0 ? TR_I64 : TR_F64;
+    if (!CHECK_EQ(tr_fwrite_array(grid.values.data(), type, grid.layout, file), count))
+      std::fprintf(stderr, "  %s\n", tr_error());
+    CHECK_EQ(tr_fseek(file, 0, SEEK_END), 0);
+    CHECK(tr_fprintf(file, "step %d and %d\n", static_cast<int>(step), salt) > 0);
+    CHECK_EQ(tr_fwrite_array(grid.values.data(), TR_F64, grid.layout, file), count);
+  }
+}
+
+/// What step `step` has written over is there.
+void check_table(tr_file* file, std::int64_t step, bool local) {
+  Grid grid, expected;
+  expected.fill(static_cast<double>(step));
+  const long stands = tr_ftell(file);
+  CHECK_EQ(tr_fseek(file, table, SEEK_SET), 0);
+  if (!CHECK_EQ(tr_fread_array(grid.values.data(), TR_F64, grid.layout, file),
+                local ? grid.own() : rows * columns))
+    std::fprintf(stderr, "  %s\n", tr_error());
+  CHECK_EQ(tr_fwait(file), 0);
+  CHECK(grid.values == expected.values);
+  CHECK_EQ(tr_fseek(file, stands, SEEK_SET), 0);
+}
+
+std::vector<std::string> undo_files(const std::string& directory) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    const std::string name = entry.path().filename().string();
+    if (name.find(".u") != std::string::npos) names.push_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+/// Steps [0, 8): saved before 3 and before 5, stopped at 8 as by a kill.
+void stopped_run(const std::string& path, const std::string& mode, const std::string& name,
+                 const std::string& how) {
+  const bool local = is_local(mode);
+  tr_checkpoint* cp = create(name, journal + how);
+  CHECK_EQ(load(cp), -1);
+  tr_file* file = open_file(path, mode);
+  write_steps(file, 0, 3, 0, local);
+  CHECK_EQ(save(cp, 3), TR_OK);
+  write_steps(file, 3, 5, 0, local);
+  if (!CHECK_EQ(save(cp, 5), TR_OK)) std::fprintf(stderr, "  %s\n", tr_error());
+  write_steps(file, 5, 8, 1000, local);
+  CHECK_EQ(tr_fclose(file), 0);
+  CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+}
+
+/// Steps `from` to 9, with a save and a stop of its own before the last.
+void continued_runs(const std::string& path, const std::string& mode, const std::string& name,
+                    std::int64_t from, const std::string& how) {
+  const bool local = is_local(mode);
+  tr_checkpoint* cp = create(name, journal + how);
+  CHECK_EQ(load(cp), from);
+  tr_file* file = open_file(path, mode);
+  if (file == nullptr) return;
+  check_table(file, from - 1, local);
+  write_steps(file, from, 7, 2000, local);  // and this is lost, too
+  CHECK_EQ(tr_fclose(file), 0);
+  CHECK_EQ(load(cp), from);
+  file = open_file(path, mode);
+  if (file == nullptr) return;
+  check_table(file, from - 1, local);
+  write_steps(file, from, 8, 0, local);
+  CHECK_EQ(save(cp, 8), TR_OK);
+  write_steps(file, 8, 9, 0, local);
+  CHECK_EQ(tr_fclose(file), 0);
+  CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+}
+
+/// The newest copy is not whole any more.
+void break_newest(const std::string& name) {
+  MPI_Barrier(state().comm);
+  if (rank() == 0) {
+    std::fstream copy(name + ".1", std::ios::in | std::ios::out | std::ios::binary);
+    CHECK(copy.good());
+    copy.seekp(20);
+    copy.put('\x55');
+  }
+  MPI_Barrier(state().comm);
+}
+
+void go_on(const std::string& mode, int first, int second, const std::string& how = "",
+           const std::string& settings = "", bool breaks = false) {
+  const std::string directory = fresh_directory("checkpoint-journal");
+  const bool local = is_local(mode);
+  const std::string dots = local ? ".%d" : "";
+  const std::string whole = directory + "/whole" + dots, path = directory + "/log" + dots;
+  if (mode[0] == 'r' && rank() == 0) {
+    write_file(whole, "from an older run, which had more");
+    write_file(path, "from an older run, which had more");
+  }
+  on_ranks(second, [&] {
+    tr_file* const file = open_file(whole, mode);
+    write_steps(file, 0, 9, 0, local);
+    CHECK_EQ(tr_fclose(file), 0);
+  });
+  const std::string expected = all_contents(whole, local);
+  CHECK(expected.size() > 9u * rows * columns * sizeof(double));
+  on_ranks(
+      first, [&] { stopped_run(path, mode, directory + "/cp", how); }, settings);
+  CHECK(all_contents(path, local) != expected);
+  if (breaks) break_newest(directory + "/cp");
+  CapturedStderr captured;  // a warning of the broken copy, and none of files
+  on_ranks(
+      second, [&] { continued_runs(path, mode, directory + "/cp", breaks ? 3 : 5, how); }, settings);
+  if (!CHECK(all_contents(path, local) == expected) && rank() == 0)
+    std::fprintf(stderr, "  mode %s, %d ranks, then %d, %s %s\n", mode.c_str(), first, second, how.c_str(),
+                 settings.c_str());
+  CHECK(!mentions(captured.text(), "written over"));
+  remove_directory(directory);
+}
+
+}  // namespace
+
+MPI_TEST(journal, every_mode_goes_on_with_the_bytes_of_a_run_that_was_never_stopped) {
+  for (const char* mode : {"w+", "w+p", "w+s", "w+ps", "r+", "r+p", "w+l", "w+ls"})
+    go_on(mode, size(), size());
+}
+
+MPI_TEST(journal, other_ranks_and_an_older_copy_go_on) {
+  for (const char* mode : {"w+", "w+p", "w+ps"}) {
+    go_on(mode, size(), std::max(size() - 1, 1), "mode=local");
+    go_on(mode, 1, size(), "async=off", "", true);
+  }
+  go_on("w+l", size(), size(), "", "", true);
+}
+
+MPI_TEST(journal, several_aggregators_and_no_threads_go_on) {
+  for (const char* settings : {"aggregators=3", "io_threads=0"}) {
+    for (const char* mode : {"w+p", "w+ps"}) go_on(mode, size(), size(), "", settings);
+  }
+}
+
+MPI_TEST(journal, undo_files_go_with_the_copies_that_need_them) {
+  const std::string directory = fresh_directory("checkpoint-journal-undo");
+  {
+    const Session session;
+    tr_checkpoint* cp = create(directory + "/cp", journal + "async=off");
+    tr_file* file = open_file(directory + "/log", "w+");
+    for (std::int64_t step = 1; step <= 5; ++step) {
+      CHECK_EQ(tr_fseek(file, 0, SEEK_SET), 0);
+      CHECK(tr_fprintf(file, "step %d", static_cast<int>(step)) > 0);
+      CHECK_EQ(save(cp, step), TR_OK);
+      MPI_Barrier(session.compute());
+      const std::vector<std::string> names = undo_files(directory);
+      // What was kept since generation n - 1 is needed as long as that, the older copy, is there.
+      CHECK_EQ(names.size(), step == 1 ? 0u : 1u);
+      if (!names.empty()) CHECK(names[0].starts_with("cp.u" + std::to_string(step - 1) + "."));
+      MPI_Barrier(session.compute());
+    }
+    CHECK_EQ(tr_fclose(file), 0);
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST(journal, a_file_that_is_begun_anew_after_a_save_is_brought_back) {
+  for (const char* mode : {"w", "ws", "wp", "wps", "wl"}) {
+    const std::string directory = fresh_directory("checkpoint-journal-anew");
+    const std::string path = directory + "/log" + (is_local(mode) ? ".%d" : "");
+    CapturedStderr captured;
+    for (int run = 0; run < 2; ++run) {
+      const Session session("parallel_threshold=1KiB");
+      tr_checkpoint* cp = create(directory + "/cp", journal);
+      CHECK_EQ(load(cp), run == 0 ? -1 : 1);
+      tr_file* file = open_file(path, mode);
+      Grid grid;
+      grid.fill(1);
+      if (run == 0) {
+        CHECK(tr_fputs("of the first run", file) >= 0);
+        tr_fwrite_array(grid.values.data(), TR_F64, grid.layout, file);
+        CHECK_EQ(save(cp, 1), TR_OK);
+        CHECK_EQ(tr_fclose(file), 0);
+        file = open_file(path, mode);
+        CHECK(tr_fputs("is lost", file) >= 0);
+      }
+      CHECK_EQ(tr_fclose(file), 0);
+      if (run == 1) {
+        const std::string all = all_contents(path, is_local(mode));
+        CHECK(all.starts_with("of the first run"));
+        CHECK(all.size() >= 16 + rows * columns * sizeof(double));
+      }
+      CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+    }
+    CHECK(!mentions(captured.text(), "begun anew"));
+    remove_directory(directory);
+  }
+}
+
+MPI_TEST(journal, what_is_not_opened_again_is_brought_back_by_a_later_run) {
+  const std::string directory = fresh_directory("checkpoint-journal-left");
+  for (int run = 0; run < 3; ++run) {
+    const Session session;
+    tr_checkpoint* cp = create(directory + "/cp", journal);
+    CHECK_EQ(load(cp), run == 0 ? -1 : std::int64_t{run} * 10);
+    if (run == 0) {
+      tr_file* file = open_file(directory + "/log", "w+");
+      CHECK(tr_fputs("as it was saved", file) >= 0);
+      CHECK_EQ(save(cp, 10), TR_OK);
+      CHECK_EQ(tr_fseek(file, 3, SEEK_SET), 0);
+      CHECK(tr_fputs("WRITTEN OVER, and longer", file) >= 0);
+      CHECK_EQ(tr_fclose(file), 0);
+    }
+    // More saves than there are copies: the undo file stays, as the file needs it.
+    for (int each = 0; run == 1 && each < 3; ++each) CHECK_EQ(save(cp, 20), TR_OK);
+    if (run == 2) {
+      tr_file* file = open_file(directory + "/log", "a");
+      CHECK(tr_fputs(", and went on", file) >= 0);
+      CHECK_EQ(tr_fclose(file), 0);
+      CHECK_EQ(contents(directory + "/log"), "as it was saved, and went on");
+    }
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST(journal, each_of_two_checkpoints_brings_back_its_own_state) {
+  for (const char* loaded : {"/one", "/two"}) {
+    const std::string directory = fresh_directory("checkpoint-journal-two");
+    for (int run = 0; run < 2; ++run) {
+      const Session session;
+      tr_checkpoint* one = create(directory + "/one", journal);
+      tr_checkpoint* two = create(directory + "/two", journal);
+      const bool first = std::string(loaded) == "/one";
+      if (run == 1) CHECK_EQ(load(first ? one : two), first ? 1 : 2);
+      tr_file* file = open_file(directory + "/log", "w+");
+      const auto put = [&](int at, const char* text) {
+        CHECK_EQ(tr_fseek(file, at, SEEK_SET), 0);
+        CHECK(tr_fputs(text, file) >= 0);
+      };
+      if (run == 0) {
+        put(0, "aaaaaa");
+        CHECK_EQ(save(one, 1), TR_OK);
+        put(1, "bbb");
+        CHECK_EQ(save(two, 2), TR_OK);
+        put(0, "ccccccccc");
+      }
+      CHECK_EQ(tr_fclose(file), 0);
+      if (run == 1) CHECK_EQ(contents(directory + "/log"), first ? "aaaaaa" : "abbbaa");
+      CHECK_EQ(tr_checkpoint_close(&one), TR_OK);
+      CHECK_EQ(tr_checkpoint_close(&two), TR_OK);
+    }
+    remove_directory(directory);
+  }
+}
+
+// ---- failures
+
+MPI_TEST(journal, bytes_that_cannot_be_kept_are_not_written_over) {
+  const std::string directory = fresh_directory("checkpoint-journal-full");
+  for (const char* mode : {"w+", "w+p"}) {
+    const CapturedStderr captured;
+    const std::string path = directory + "/log-" + mode;
+    {
+      const Session session("parallel_threshold=1KiB");
+      tr_checkpoint* cp = create(directory + "/cp-" + mode, journal + "async=off");
+      tr_file* file = open_file(path, mode);
+      Grid grid;
+      grid.fill(1);
+      tr_fwrite_array(grid.values.data(), TR_F64, grid.layout, file);
+      CHECK_EQ(save(cp, 1), TR_OK);
+      CHECK_EQ(tr_fclose(file), 0);
+      CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+    }
+    const std::string before = contents(path);
+    {
+      // The first write after the load is that of what is kept.
+      Session session("parallel_threshold=1KiB fault=\"rank=0 nth=1 fault=enospc calls=write\"");
+      tr_checkpoint* cp = create(directory + "/cp-" + mode, journal + "async=off");
+      CHECK_EQ(load(cp), 1);
+      tr_file* file = open_file(path, mode);
+      CHECK_EQ(tr_fseek(file, 0, SEEK_SET), 0);
+      Grid grid;
+      grid.fill(7);
+      errno = 0;
+      const tr_index wrote = tr_fwrite_array(grid.values.data(), TR_F64, grid.layout, file);
+      const int flushed = tr_fflush(file);
+      CHECK(wrote < rows * columns || flushed != 0);
+      CHECK(agreed(wrote, errno));
+      CHECK(same_on_all_ranks(tr_error()));
+      if (mode[2] == 'p') {
+        CHECK_EQ(wrote, 0);
+        CHECK(mentions(tr_error(), "has to be kept for checkpoint " + directory + "/cp-" + mode));
+      }
+      MPI_Barrier(session.compute());
+      CHECK(contents(path) == before);
+      MPI_Barrier(session.compute());
+      // The program goes on once storage does.
+      tr_clearerr(file);
+      CHECK_EQ(tr_fseek(file, 0, SEEK_SET), 0);
+      CHECK_EQ(tr_fwrite_array(grid.values.data(), TR_F64, grid.layout, file), rows * columns);
+      tr_fclose(file);
+      CHECK(contents(path) != before);
+      CHECK_EQ(load(cp), 1);
+      CHECK_EQ(tr_fclose(open_file(path, mode)), 0);
+      CHECK(contents(path) == before);
+      CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+      session.finish();
+    }
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST(journal, a_damaged_undo_file_is_an_error_on_every_rank) {
+  const std::string directory = fresh_directory("checkpoint-journal-damage");
+  const CapturedStderr captured;
+  {
+    const Session session;
+    tr_checkpoint* cp = create(directory + "/cp", journal);
+    tr_file* file = open_file(directory + "/log", "w+");
+    CHECK(tr_fputs("as it was saved", file) >= 0);
+    CHECK_EQ(save(cp, 1), TR_OK);
+    CHECK_EQ(tr_fseek(file, 3, SEEK_SET), 0);
+    CHECK(tr_fputs("WRITTEN OVER", file) >= 0);
+    CHECK_EQ(tr_fclose(file), 0);
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  }
+  const std::vector<std::string> names = undo_files(directory);
+  CHECK_EQ(names.size(), 1u);
+  MPI_Barrier(state().comm);
+  if (rank() == 0) {
+    std::fstream undo(directory + "/" + names.front(), std::ios::in | std::ios::out | std::ios::binary);
+    undo.seekp(512 + 5);
+    undo.put('\x55');
+  }
+  MPI_Barrier(state().comm);
+  const Session session;
+  tr_checkpoint* cp = create(directory + "/cp", journal);
+  CHECK_EQ(load(cp), 1);
+  for (const char* mode : {"w", "r+p"}) {
+    errno = 0;
+    CHECK(tr_fopen((directory + "/log").c_str(), mode) == nullptr);
+    CHECK_EQ(errno, EIO);
+    CHECK(agreed(0, errno));
+    CHECK(same_on_all_ranks(tr_error()));
+    CHECK(mentions(tr_error(), "/log cannot be brought back"));
+    CHECK(mentions(tr_error(), names.front() + " is damaged"));
+  }
+  CHECK_EQ(contents(directory + "/log"), "as WRITTEN OVER");
+  CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  remove_directory(directory);
+}
+
+MPI_TEST_MAIN

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
+// A program of one process that writes files at random places and saves checkpoints which keep what is
+// written over, all by the production classes; and what every file held at every generation.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "capi/recorded_files.hpp"
+#include "checkpoint/ranks.hpp"
+#include "checkpoint/slots.hpp"
+#include "files/cookie.hpp"
+#include "files/journal.hpp"
+
+namespace tailrace::checkpoint {
+
+/// What a file held, and where it stood, when a generation was captured.
+struct Held {
+  ByteVector bytes;
+  Bytes position = 0;
+};
+
+/// What happened to one checkpoint.
+struct Story {
+  std::map<std::int64_t, std::map<std::string, Held>> captured;  // by generation and path
+  std::int64_t committed = 0;                                    // as was reported last
+};
+using History = std::map<std::string, Story>;  // by checkpoint
+
+/// The newest copy that is whole, committed as a run does it, with what brings its files back.
+struct Loaded {
+  std::int64_t generation = 0;
+  std::string path;
+  std::vector<files::Position> positions;
+  std::vector<files::UndoName> undo;
+};
+
+std::int64_t oldest_undo_of(const Copy& copy);
+bool is_good(storage::Target& target, const Copy& copy);
+Loaded load_newest(storage::Target& target, const std::string& name);
+ByteVector all_of(storage::File& file);
+
+/// One run of the program, until its script ends or storage fails.
+class Life {
+ public:
+  /// Loads the first of `checkpoints`. `first_bytes`: what each file has to begin with.
+  Life(std::shared_ptr<storage::Target> target, History& history, std::vector<std::string> checkpoints,
+       std::uint64_t seed, Bytes first_bytes = 3000);
+  ~Life();
+  Life(const Life&) = delete;
+  Life& operator=(const Life&) = delete;
+
+  [[nodiscard]] std::int64_t loaded() const { return loaded_.generation; }
+  /// Whether storage has done all that was asked for.
+  [[nodiscard]] bool is_alive() const { return alive_; }
+
+  /// Writes and saves. A file that was recorded may be opened late, so that saves record it once more.
+  void run(int saves);
+
+  /// Every file that was loaded is what it was, in storage and through its stream.
+  void check_files();
+
+ private:
+  struct Open {
+    files::CStream stream;
+    ByteVector bytes;  // what it has to hold once it is flushed
+  };
+  using Checkpoint = std::pair<std::string, Slots>;
+
+  std::size_t below(std::size_t end) { return random_() % end; }
+
+  void resume(const std::string& name);
+  Status open(const std::string& path, const char* mode);
+  void open_all();
+  void put(Open& file, Bytes offset, Bytes count);
+  void write_anywhere(Open& file);
+  /// As File::will_cut() and who calls it do.
+  void cut(const std::string& path, Open& file);
+  void open_anew(const std::string& path, const char* mode);
+  void work(std::size_t steps);
+  /// What the session's outputs do when a save is captured.
+  std::vector<files::Position> stand(const std::string& name, std::int64_t generation);
+  void clean_up(const Checkpoint& checkpoint);
+  std::function<Status()> what_makes_durable();
+  /// As Checkpoint does, in whose saves the program goes on.
+  void save(Checkpoint& checkpoint);
+
+  const std::shared_ptr<storage::Target> target_;
+  History& history_;
+  std::mt19937_64 random_;
+  const Bytes first_bytes_;
+  const Uuid run_ = Uuid::random();
+  RankData data_{0, 1};
+  std::vector<Checkpoint> slots_;
+  files::Journals journals_;
+  capi::RecordedFiles recorded_;
+  Loaded loaded_;
+  std::map<std::string, Open> open_;
+  bool alive_ = true;
+};
+
+}  // namespace tailrace::checkpoint

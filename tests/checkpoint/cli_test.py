@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """`tailrace checkpoint` tells what is in the files of checkpoints, whatever is done to them, and never crashes."""
+import ctypes
 import fcntl
 import glob
 import json
@@ -122,7 +123,8 @@ def outputs_are_told():
     check("outputs that go on" not in checkpoint("show", "plain/s")[1], "show of a copy without outputs")
     if JSON:
         shown = json.loads(checkpoint("show", "--json", "outputs/s")[1])
-        check((shown["streams"], shown["files"]) == ([], [{"path": "outputs/log", "position": 20, "bytes": 20}]), f"show --json: {shown}")
+        check((shown["streams"], shown["files"]) == ([], [{"path": "outputs/log", "position": 20, "bytes": 20, "undo_files": []}]),
+              f"show --json: {shown}")
 
 
 # ---- diff
@@ -201,6 +203,147 @@ def pruned():
     for args in (("--keep", "0"), (), ("--keep", "x")):
         check(checkpoint("prune", "prune/s", *args)[0] == 2, f"prune {args}")
     check(checkpoint("prune", "prune/none", "--keep", "1")[0] == 2, "prune of nothing")
+
+
+# ---- undo files, by docs/formats/undo-files.md
+
+SECTOR = 512
+
+
+def library(name):
+    try:
+        return ctypes.CDLL(name)
+    except OSError:
+        return None
+
+
+XXH = library("libxxhash.so.0")
+
+
+def xxh3(data):
+    XXH.XXH3_64bits.restype = ctypes.c_uint64
+    return XXH.XXH3_64bits(ctypes.c_char_p(data), ctypes.c_size_t(len(data)))
+
+
+def padded(data):
+    return data + bytes(-len(data) % SECTOR)
+
+
+def undo_record(path, generation, number, offset, kept, what=0):
+    """(head, the bytes that were kept, tail), each in sectors of its own."""
+    fields = struct.pack("<iqqqqQq", what, generation, number, offset, len(kept), xxh3(kept), len(path)) + path.encode()
+    head, tail = (mark + fields + struct.pack("<Q", xxh3(mark + fields)) for mark in (b"TRUNDOH1", b"TRUNDOT1"))
+    return padded(head), padded(kept), padded(tail)
+
+
+def undo_file(path, generation, *records, sealed=True):
+    """`records`: (offset, bytes). Not `sealed`: the last has no tail yet."""
+    parts = [undo_record(path, generation, number, *record) for number, record in enumerate(records)]
+    data = b"".join(b"".join(part) for part in parts)
+    return data if sealed else data[:-len(parts[-1][2])]
+
+
+def undo_name(name, generation, path, number=0):
+    return f"{name}.u{generation}.{xxh3(path.encode()):016x}.{number}"
+
+
+def undo_verdict(name, path, code, text):
+    """What verify says of one undo file of a checkpoint whose copies are whole."""
+    found, out, err = checkpoint("verify", name)
+    check(found == code and text in out and out.count("is whole") == 2 + (code == 0), f"verify {path}: {found} {out} {err}")
+    found, out, err = checkpoint("verify", "--quiet", name)
+    check(found == code and (out == "") == (code == 0), f"verify --quiet {path}: {found} {out} {err}")
+    if JSON:
+        found, out, err = checkpoint("verify", "--json", name)
+        told = [each for each in json.loads(out) if each["path"] == path]
+        check(found == code and len(told) == 1 and told[0]["whole"] == (code == 0) and bool(told[0]["problems"]) == (code != 0),
+              f"verify --json {path}: {found} {told}")
+    check(checkpoint("verify", f"{name}.0")[0] == 0, f"verify {name}.0 reads no undo files")
+
+
+def written_over():
+    """A program that writes over what it saved. Each save but the last two is of no use any more, and so are its undo files."""
+    log = "undo/log"
+    code, _, err = run(3, [SAVE, "undo/s", "overwritten=journal", "4", "40x30", "0", log, "XYZ"])
+    check(code == 0 and contents(log) == b"XYZ" + b"3456789" + b"0123456789" * 3, f"save undo/s: {code}: {err}")
+    third, fourth = undo_name("undo/s", 3, log), undo_name("undo/s", 4, log)
+    check(files_of("undo/s") == ["undo/s.0", "undo/s.1", third, fourth], f"undo files: {files_of('undo/s')}")
+    held = b"XYZ" + b"3456789" + b"0123456789" * 3
+    check(contents(third) == undo_file(log, 3, (0, held[:30])) and contents(fourth) == undo_file(log, 4, (0, held)),
+          f"the undo files are {contents(third)} and {contents(fourth)}")
+    code, out, _ = checkpoint("verify", "undo/s")
+    check(code == 0 and f"{fourth}: undo file of generation 4 is whole, 40 bytes kept\n{third}: " in out, f"verify undo/s: {code} {out}")
+    check("at byte 40 of 40, 1 undo file\n" in checkpoint("show", "undo/s")[1]
+          and "at byte 30 of 30, 2 undo files\n" in checkpoint("show", "undo/s.0")[1], f"show undo/s: {checkpoint('show', 'undo/s')}")
+    if JSON:
+        shown = json.loads(checkpoint("show", "--json", "undo/s.0")[1])
+        check(shown["files"][0]["undo_files"] == [fourth, third], f"show --json undo/s.0: {shown['files']}")
+    before = files_of("undo/s")
+    code, out, _ = checkpoint("prune", "undo/s", "--keep", "1", "--dry-run")
+    check(code == 0 and out == f"would remove undo/s.0 (generation 3, whole)\nwould remove {third} (of no copy any more)\n"
+          and files_of("undo/s") == before, f"prune --dry-run undo/s: {code} {out}")
+    check(checkpoint("prune", "undo/s", "--keep", "2")[1] == "undo/s: nothing to remove\n" and files_of("undo/s") == before,
+          "prune of undo files that are needed")
+    return third, fourth
+
+
+def pruned_undo_files(third, fourth):
+    code, out, _ = checkpoint("prune", "undo/s", "--keep", "1")
+    check(code == 0 and files_of("undo/s") == ["undo/s.1", fourth], f"prune undo/s: {code} {out} {files_of('undo/s')}")
+    other = undo_name("undo/s", 2, "of another file", 7)
+    for path in (third, other, "undo/s.u3.notes", f"{fourth}x", "undo/s.u03.0123456789abcdef.0"):
+        put(path, b"")
+    code, out, _ = checkpoint("prune", "undo/s", "--keep", "1")
+    check(code == 0 and out == f"removed {third} (of no copy any more)\nremoved {other} (of no copy any more)\n",
+          f"prune of orphaned undo files: {code} {out}")
+    check(checkpoint("prune", "undo/s", "--keep", "1")[1] == "undo/s: nothing to remove\n", "prune undo/s again")
+    for path in ("undo/s.u3.notes", f"{fourth}x", "undo/s.u03.0123456789abcdef.0"):
+        check(os.path.exists(path), f"prune removes {path}, which is no undo file")
+
+
+def damaged_undo_files(rng):
+    """A record that was sealed is missed if it is damaged, one that was not counts for nothing."""
+    save("undo/d", "")
+    log, first, second = "undo/other", (0, rng.randbytes(700)), (4096, rng.randbytes(100))
+    path = undo_name("undo/d", 2, log)
+
+    def check_file(data, code, text):
+        put(path, data)
+        undo_verdict("undo/d", path, code, text)
+
+    whole, head = undo_file(log, 2, first, second), len(undo_record(log, 2, 0, *first)[0])
+    check_file(whole, 0, f"{path}: undo file of generation 2 is whole, 800 bytes kept\n")
+    check_file(b"", 0, "is whole, 0 bytes kept\n")
+    check_file(undo_file(log, 2, first, second, sealed=False), 0, "is whole, 800 bytes kept\n")  # power was lost before it
+    torn = undo_file(log, 2, first, second, sealed=False)[:-SECTOR]
+    check_file(torn, 0, "is whole, 700 bytes kept\n")
+    check_file(torn + rng.randbytes(SECTOR), 0, "is whole, 700 bytes kept\n")
+    for place in (3, 20, 36, rng.randrange(60)):  # in the head: the tail stands in for it
+        check_file(flipped(whole, place, rng.randrange(8)), 0, "is whole, 800 bytes kept\n")
+    for place in (head, head + rng.randrange(700)):
+        check_file(flipped(whole, place, rng.randrange(8)), 1, f"DAMAGED: {path} is damaged: the bytes of record 0 ")
+    tail = head + len(padded(first[1]))
+    check_file(flipped(flipped(whole, 3, 0), tail, 0), 1, f"DAMAGED: {path} is damaged: record 0 is not there")
+    check_file(whole[tail + head:], 1, f"DAMAGED: {path} is damaged: record 0 is not there")
+    check_file(undo_file(log, 1, first), 1, f"DAMAGED: {path} is damaged: it is of generation 1")
+    for _ in range(10):
+        place, bit = rng.randrange(len(whole)), rng.randrange(8)
+        put(path, flipped(whole, place, bit))
+        check(checkpoint("verify", "undo/d")[0] in (0, 1), f"verify of an undo file, bit {bit} of byte {place}")
+    put(path, flipped(whole, head, 0))
+    check("undo/d.1: generation 2 is whole" in checkpoint("verify", "undo/d")[1] and checkpoint("show", "undo/d")[0] == 0,
+          "a copy is as whole as before if an undo file is damaged")
+    os.remove(path)
+    os.makedirs(path)
+    check(checkpoint("verify", "undo/d")[0] == 2, "an undo file that cannot be read")
+
+
+def undo_files():
+    if XXH is None:
+        print("not tested without libxxhash.so.0: undo files")
+        return
+    pruned_undo_files(*written_over())
+    damaged_undo_files(random.Random(20261122))
 
 
 # ---- damage
@@ -330,7 +473,7 @@ def help_texts():
         check(checkpoint(command)[0] == 2, f"{command} without arguments")
 
 
-for directory in ("outputs", "diff", "large", "prune", "odd", "reference", *CONFIGURATIONS):
+for directory in ("outputs", "diff", "large", "prune", "odd", "undo", "reference", *CONFIGURATIONS):
     fresh(directory)
 seeded = random.Random(20260301)
 for directory, options in CONFIGURATIONS.items():
@@ -345,6 +488,7 @@ outputs_are_told()
 differences()
 more_than_a_portion()
 pruned()
+undo_files()
 other_damage()
 kept_copies()
 help_texts()

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "checkpoint_outputs.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
+
+#include "files/undo_file.hpp"
 
 namespace tailrace::cli {
 
@@ -18,6 +22,25 @@ Result<Outputs> read_outputs(const ByteVector& bytes) {
   TR_TRY(files.status());
   outputs.files = std::move(*files);
   return outputs;
+}
+
+std::int64_t oldest_undo(const checkpoint::Copy& copy) {
+  const Result<Outputs> outputs = read_outputs(copy.directory.outputs);
+  return outputs.is_ok() ? files::oldest_undo(outputs->files, copy.generation()) : 0;
+}
+
+Status find_undo_files(storage::Target& target, const checkpoint::Copy& copy, Outputs& outputs) {
+  // The name of its checkpoint: "state" of "state.0" and of "state.g12".
+  const std::string name = copy.path.substr(0, copy.path.rfind('.'));
+  const Result<std::vector<files::UndoName>> all = files::find_undo_files(target, name);
+  TR_TRY(all.status());
+  for (files::Position& file : outputs.files) {
+    const std::int64_t since = file.since > 0 ? file.since : copy.generation();
+    const std::uint64_t key = files::undo_key(file.path);
+    std::copy_if(all->begin(), all->end(), std::back_inserter(file.undo),
+                 [&](const files::UndoName& undo) { return undo.key == key && undo.generation >= since; });
+  }
+  return {};
 }
 
 }  // namespace tailrace::cli

@@ -7,6 +7,8 @@
 
 #include "base/text.hpp"
 #include "checkpoint.hpp"
+#include "checkpoint/undo.hpp"
+#include "checkpoint_outputs.hpp"
 #include "storage/paths.hpp"
 
 namespace tailrace::cli {
@@ -100,6 +102,19 @@ std::vector<Removal> parts_to_remove(storage::Target& target, const std::vector<
   return removals;
 }
 
+/// What no copy that stays needs to bring files back.
+Result<std::vector<Removal>> undo_files_to_remove(storage::Target& target, const std::string& name,
+                                                  std::vector<std::string> copies,
+                                                  const std::set<std::string>& removed) {
+  std::erase_if(copies, [&](const std::string& path) { return removed.contains(path); });
+  const Result<std::vector<files::UndoName>> useless =
+      checkpoint::useless_undo_files(target, name, copies, oldest_undo);
+  TR_TRY(useless.status());
+  std::vector<Removal> removals;
+  for (const files::UndoName& undo : *useless) removals.push_back({undo.path, "of no copy any more"});
+  return removals;
+}
+
 Status remove_all(storage::Target& target, const std::vector<Removal>& removals, bool dry_run) {
   for (const Removal& each : removals) {
     if (!dry_run) TR_TRY(target.remove(each.path));
@@ -126,11 +141,15 @@ Status prune(storage::Target& target, const Arguments& arguments) {
   std::set<std::string> removed;
   for (const Removal& copy : *copies) removed.insert(copy.path);
   const std::vector<Removal> parts = parts_to_remove(target, *files, removed);
+  const Result<std::vector<Removal>> undo = undo_files_to_remove(target, arguments.name, *paths, removed);
+  TR_TRY(undo.status());
   // The file with the header first, durably: whatever ends this program, no half of a copy counts, and what
-  // is left of it are orphaned parts, which the next prune finds.
+  // is left of it are orphaned parts and undo files, which the next prune finds.
   TR_TRY(remove_all(target, *copies, arguments.dry_run));
   TR_TRY(remove_all(target, parts, arguments.dry_run));
-  if (copies->empty() && parts.empty()) std::puts(cat(arguments.name, ": nothing to remove").c_str());
+  TR_TRY(remove_all(target, *undo, arguments.dry_run));
+  if (copies->empty() && parts.empty() && undo->empty())
+    std::puts(cat(arguments.name, ": nothing to remove").c_str());
   return {};
 }
 
@@ -152,8 +171,10 @@ void add_checkpoint_prune(CLI::App& app, int& exit) {
   command->add_flag("--dry-run", arguments->dry_run, "only print what would be removed");
   command->footer(
       "Copies that keep_every= has set aside (NAME.gN) count like the others. The newest whole copy always\n"
-      "stays; where none is whole nothing is removed. Elements are not read: verify first. Refuses while a\n"
-      "program has the checkpoint open.\n\n"
+      "stays; where none is whole nothing is removed. Parts and undo files (NAME.uN...) that no copy needs "
+      "any\n"
+      "more go, too. Elements are not read: verify first. Refuses while a program has the checkpoint "
+      "open.\n\n"
       "Exit codes: 0 done, 1 no copy is whole, 2 usage, locked, or storage failed\n\n"
       "Examples:\n"
       "  tailrace checkpoint prune run/state --keep 3 --dry-run\n"

@@ -203,8 +203,20 @@ void show_outputs(const Outputs& outputs) {
   if (!outputs.streams.empty() || !outputs.files.empty()) std::puts("outputs that go on");
   for (const streams::Position& stream : outputs.streams)
     std::puts(cat("  stream ", stream.pattern, "  at ", streams::text_of(stream)).c_str());
-  for (const files::Position& file : outputs.files)
-    std::puts(cat("  file ", file.path, "  at byte ", file.position, " of ", file.size).c_str());
+  for (const files::Position& file : outputs.files) {
+    std::string line = cat("  file ", file.path, "  at byte ", file.position, " of ", file.size);
+    if (!file.undo.empty())
+      line += cat(", ", file.undo.size(), file.undo.size() == 1 ? " undo file" : " undo files");
+    std::puts(line.c_str());
+  }
+}
+
+/// A copy is as good without them.
+Result<Outputs> outputs_of(storage::Target& target, const Copy& copy) {
+  Result<Outputs> outputs = read_outputs(copy.directory.outputs);
+  TR_TRY(outputs.status());
+  TR_TRY(find_undo_files(target, copy, *outputs));
+  return outputs;
 }
 
 Bytes data_bytes(const Copy& copy) {
@@ -226,8 +238,7 @@ Status show_text(storage::Target& target, const Copy& copy, const Arguments& arg
                           .c_str());
   std::printf("%zu items\n", copy.directory.items.size());
   TR_TRY(show_items(copy, reader, arguments.values));
-  // A copy is as good without them.
-  const Result<Outputs> outputs = read_outputs(copy.directory.outputs);
+  const Result<Outputs> outputs = outputs_of(target, copy);
   if (outputs.is_ok())
     show_outputs(*outputs);
   else
@@ -275,8 +286,14 @@ void add_outputs(Json& json, const Outputs& outputs) {
     json["streams"].push_back(std::move(added));
   }
   json["files"] = Json::array();
-  for (const files::Position& file : outputs.files)
-    json["files"].push_back({{"path", file.path}, {"position", file.position}, {"bytes", file.size}});
+  for (const files::Position& file : outputs.files) {
+    Json undo = Json::array();
+    for (const files::UndoName& each : file.undo) undo.push_back(each.path);
+    json["files"].push_back({{"path", file.path},
+                             {"position", file.position},
+                             {"bytes", file.size},
+                             {"undo_files", std::move(undo)}});
+  }
 }
 
 Status show_json(storage::Target& target, const Copy& copy, const Arguments& arguments) {
@@ -304,7 +321,7 @@ Status show_json(storage::Target& target, const Copy& copy, const Arguments& arg
     }
     json["items"].push_back(std::move(item));
   }
-  const Result<Outputs> outputs = read_outputs(copy.directory.outputs);
+  const Result<Outputs> outputs = outputs_of(target, copy);
   if (outputs.is_ok())
     add_outputs(json, *outputs);
   else
@@ -357,6 +374,8 @@ void add_checkpoint_show(CLI::App& app, int& exit) {
   command->add_flag("--parts", arguments->parts, "print where each part lies");
   command->add_flag("--json", arguments->json, "as JSON");
   command->footer(
+      "Of each file that goes on it tells how many undo files (NAME.uN...) bring it back; --json has their "
+      "names.\n\n"
       "Exit codes: 0 printed, 1 no copy is whole, 2 usage, or unreadable\n\n"
       "Examples:\n"
       "  tailrace checkpoint show run/state\n"

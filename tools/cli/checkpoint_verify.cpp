@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <iterator>
 
 #include "base/text.hpp"
 #include "checkpoint.hpp"
+#include "files/undo_file.hpp"
 
 #if TAILRACE_HAVE_JSON
 #include <nlohmann/json.hpp>
@@ -14,9 +17,10 @@
 namespace tailrace::cli {
 namespace {
 
-/// What was found out about one copy.
+/// What was found out about one copy, or one undo file.
 struct Verdict {
   std::string path;
+  bool undo = false;
   std::int64_t generation = 0;
   Bytes bytes = 0;                    // read
   std::vector<std::string> problems;  // none: it is whole
@@ -84,11 +88,40 @@ Verdict verify(storage::Target& target, const checkpoint::Found& found) {
   return verdict;
 }
 
+/// Nothing of what was never sealed is missed.
+Status read_records(storage::Target& target, const files::UndoName& name, Bytes& bytes) {
+  Result<files::UndoReader> reader = files::UndoReader::open(target, name);
+  TR_TRY(reader.status());
+  while (true) {
+    const Result<std::optional<files::UndoRecord>> record = reader->next();
+    TR_TRY(record.status());
+    if (!*record) return {};
+    bytes += static_cast<Bytes>((*record)->bytes.size());
+  }
+}
+
+/// Those of all copies of the checkpoint.
+Result<std::vector<Verdict>> verify_undo_files(storage::Target& target, const std::string& name) {
+  const Result<std::vector<files::UndoName>> all = files::find_undo_files(target, name);
+  TR_TRY(all.status());
+  std::vector<Verdict> verdicts;
+  for (const files::UndoName& undo : *all) {
+    Verdict verdict{undo.path, true, undo.generation, 0, {}, false};
+    const Status status = guarded([&] { return read_records(target, undo, verdict.bytes); });
+    if (status.error_number() == ENOENT) continue;  // a program that saves has removed it
+    if (!status.is_ok()) verdict.problems.push_back(status.text());
+    verdict.unreadable = !status.is_ok() && status.code() != Code::corrupt;
+    verdicts.push_back(std::move(verdict));
+  }
+  return verdicts;
+}
+
 void print_text(const std::vector<Verdict>& verdicts, bool quiet) {
   for (const Verdict& verdict : verdicts) {
     if (verdict.problems.empty() && !quiet) {
-      std::puts(cat(verdict.path, ": generation ", verdict.generation, " is whole, ", verdict.bytes,
-                    " bytes of parts read")
+      std::puts(cat(verdict.path, ": ", verdict.undo ? "undo file of " : "", "generation ",
+                    verdict.generation, " is whole, ", verdict.bytes,
+                    verdict.undo ? " bytes kept" : " bytes of parts read")
                     .c_str());
     }
     for (const std::string& problem : verdict.problems)
@@ -120,11 +153,17 @@ int run(const std::string& name, bool json, bool quiet) {
   if (!paths.is_ok()) return report_checkpoint("verify", paths.status());
   std::vector<Verdict> verdicts;
   int answer = Answer::fine;
-  for (const checkpoint::Found& found : checkpoint::look_at(*target, *paths)) {
+  for (const checkpoint::Found& found : checkpoint::look_at(*target, *paths))
     verdicts.push_back(verify(*target, found));
-    if (verdicts.back().unreadable)
+  if (paths->front() != name) {
+    Result<std::vector<Verdict>> undo = verify_undo_files(*target, name);
+    if (!undo.is_ok()) return report_checkpoint("verify", undo.status());
+    std::move(undo->begin(), undo->end(), std::back_inserter(verdicts));
+  }
+  for (const Verdict& verdict : verdicts) {
+    if (verdict.unreadable)
       answer = Answer::trouble;
-    else if (!verdicts.back().problems.empty() && answer == Answer::fine)
+    else if (!verdict.problems.empty() && answer == Answer::fine)
       answer = Answer::differs;
   }
   if (!json) {
@@ -138,17 +177,21 @@ int run(const std::string& name, bool json, bool quiet) {
 }  // namespace
 
 void add_checkpoint_verify(CLI::App& app, int& exit) {
-  CLI::App* command = app.add_subcommand("verify", "Reads copies whole and checks every block");
+  CLI::App* command =
+      app.add_subcommand("verify", "Reads copies and undo files whole and checks every block");
   const auto name = std::make_shared<std::string>();
   const auto json = std::make_shared<bool>(false);
   const auto quiet = std::make_shared<bool>(false);
-  command->add_option("NAME-or-PATH", *name, "a checkpoint, with all its copies, or one copy")->required();
+  command->add_option("NAME-or-PATH", *name, "a checkpoint, with all its copies and undo files, or one copy")
+      ->required();
   command->add_flag("--json", *json, "as JSON");
   command->add_flag("--quiet", *quiet, "print only what is damaged");
   command->footer(
       "Of each part the first damaged block is told. A copy that a program is writing is broken until it is\n"
-      "done.\n\n"
-      "Exit codes: 0 every copy is whole, 1 one is not, 2 usage, or unreadable\n\n"
+      "done. Undo files (NAME.uN...) hold what brings files back that were written over: one that is damaged "
+      "fails\n"
+      "the run that goes on and opens the file.\n\n"
+      "Exit codes: 0 everything is whole, 1 something is not, 2 usage, or unreadable\n\n"
       "Examples:\n"
       "  tailrace checkpoint verify run/state\n"
       "  tailrace checkpoint verify --quiet run/state.1 || echo 'not this one'");

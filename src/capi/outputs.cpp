@@ -2,6 +2,7 @@
 #include "capi/outputs.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/log.hpp"
@@ -192,6 +193,25 @@ Result<checkpoint::Outputs::Standing> SessionOutputs::stand(files::Overwritten o
   if (!written->files.empty())
     standing.make_durable = [written, target = &state().session->target()] { return written->sync(*target); };
   return standing;
+}
+
+/// A journal belongs to a rank: what another one writes to the same file it does not see.
+Status SessionOutputs::check(const std::vector<ByteVector>& told, files::Overwritten overwritten) const {
+  if (overwritten == files::Overwritten::refuse) return {};
+  std::map<std::string, std::size_t> ranks;
+  for (std::size_t rank = 0; rank < told.size(); ++rank) {
+    Unpacker in(told[rank]);
+    const Result<std::vector<files::Position>> open = files::get_positions(in);
+    TR_TRY(open.status());
+    for (const files::Position& each : *open) {
+      const auto [other, is_new] = ranks.emplace(storage::tidy_path(each.path), rank);
+      if (is_new || other->second == rank) continue;
+      return {Code::state, cat(each.path, " is open on ranks ", other->second, " and ", rank,
+                               ", on each for itself: overwritten=journal keeps what is written over only of "
+                               "files that are open once; open it on a communicator of these ranks")};
+    }
+  }
+  return {};
 }
 
 ByteVector SessionOutputs::positions(const std::vector<ByteVector>& told) {

@@ -10,6 +10,8 @@ namespace tailrace::capi {
 class SessionOutputs final : public checkpoint::Outputs {
  public:
   Result<Standing> stand(files::Overwritten overwritten) override;
+  [[nodiscard]] Status check(const std::vector<ByteVector>& told,
+                             files::Overwritten overwritten) const override;
   ByteVector positions(const std::vector<ByteVector>& told) override;
   [[nodiscard]] bool are_settled(const ByteVector& positions) const override;
   [[nodiscard]] ByteVector with_failures(const ByteVector& positions) const override;

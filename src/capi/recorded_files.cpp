@@ -16,10 +16,7 @@ void RecordedFiles::load(std::vector<files::Position> positions, std::int64_t ge
   recorded_.clear();
   for (files::Position& each : positions) {
     if (each.since == 0) each.since = generation;
-    const std::uint64_t key = files::undo_key(each.path);
-    std::copy_if(undo.begin(), undo.end(), std::back_inserter(each.undo), [&](const files::UndoName& name) {
-      return name.key == key && name.generation >= each.since;
-    });
+    each.undo = files::undo_files_of(each, generation, undo);
     loaded_.push_back({std::move(each), false});
   }
 }

@@ -93,7 +93,7 @@ int tr_text_continue_f(const char* path, int empties, int* continues) {
   if (found == nullptr) return empties != 0 && tr_formats_f() != 0 ? tr_text_overwrites_f(path) : TR_OK;
   *continues = 1;
   if (tr_formats_f() == 0) return TR_OK;
-  return result(guarded([&] { return cut_back(*found); }).in(cat("open(", path, ")")));
+  return result(guarded([&] { return cut_back(*found); }));
 }
 
 void tr_text_opened_f(const char* path, int (*stand)(void* handle, int cuts, int64_t* size), void* handle) {

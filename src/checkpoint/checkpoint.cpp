@@ -75,6 +75,12 @@ Status check_memory(const comm::Verdict& verdict) {
   return check_nodes(needs);
 }
 
+std::vector<ByteVector> standings_of(const comm::Verdict& verdict) {
+  std::vector<ByteVector> standings;
+  for (const ByteVector& each : verdict.contributions) standings.push_back(Brought::unpack(each).standing);
+  return standings;
+}
+
 }  // namespace
 
 // ---- the beginning and the end
@@ -100,11 +106,13 @@ Result<std::unique_ptr<Checkpoint>> Checkpoint::create(Service& service, Outputs
   if (service.rank() == 0 && mine.is_ok()) {
     mine = guarded([&] { return made->open_slots(std::move(files)); });
     told.put(Uuid::random().bytes);
+    if (mine.is_ok()) mine = guarded([&] { return made->tell_recorded(told); });
   }
   const comm::Verdict verdict = service.session().agree({mine, call, told.take()});
   if (!verdict.status.is_ok()) return verdict.status.in(cat("tr_checkpoint_create(", name, ")"));
   Unpacker in(verdict.contributions.front());
   made->run_.bytes = in.get<std::array<std::uint8_t, 16>>();
+  made->keep_recorded(in);
   return made;
 }
 
@@ -153,6 +161,31 @@ Status Checkpoint::open_slots(std::vector<std::string> files) {
   slots_.emplace(name_, files.empty() ? Slots::paths(name_, options_.keep) : std::move(files),
                  options_.keep_every);
   return slots_->look(target);
+}
+
+/// First rank: the last generation that was begun, and what each copy has recorded of outputs.
+Status Checkpoint::tell_recorded(Packer& told) const {
+  if (options_.overwritten != files::Overwritten::journal) return {};
+  const Result<std::vector<std::string>> paths = slots_->candidates(service_.target());
+  TR_TRY(paths.status());
+  told.put(slots_->next_generation() - 1);
+  for (const std::string& path : *paths) {
+    const Result<Copy> copy = read_directory(service_.target(), path);
+    if (!copy.is_ok() && !is_damage(copy.status())) return copy.status();
+    if (copy.is_ok()) told.put_bytes(copy->directory.outputs);
+  }
+  return {};
+}
+
+/// Whichever of them is loaded, or none: the program may write over what the others have recorded.
+void Checkpoint::keep_recorded(Unpacker& told) {
+  if (options_.overwritten != files::Overwritten::journal) return;
+  const auto generation = told.get<std::int64_t>();
+  outputs_.keep_since(name_, generation, {});
+  while (!told.rest().empty() && told.ok()) {
+    const auto outputs = told.get_bytes();
+    outputs_.keep_since(name_, generation, {outputs.begin(), outputs.end()});
+  }
 }
 
 Status Checkpoint::close() {
@@ -317,6 +350,7 @@ Status Checkpoint::end_save(bool async) {
   const comm::Verdict verdict = service_.session().agree({mine, call + ")", told.pack()});
   Status agreed = verdict.status;
   if (agreed.is_ok()) agreed = check_memory(verdict);
+  if (agreed.is_ok()) agreed = outputs_.check(standings_of(verdict), options_.overwritten);
   if (!agreed.is_ok()) {
     // Nothing was touched, but what was to be saved is not.
     progress_ = Progress::failed;
@@ -382,12 +416,10 @@ void Checkpoint::capture(Saving& saving) {
 /// What the ranks have brought to the vote: the sizes of their parts, and the first one's decisions.
 Status Checkpoint::place_parts(const comm::Verdict& verdict) {
   std::vector<Bytes> part_bytes;
-  std::vector<ByteVector> standings;
   SavePlan plan = behind_->saving->plan();
   for (std::size_t rank = 0; rank < verdict.contributions.size(); ++rank) {
-    Brought told = Brought::unpack(verdict.contributions[rank]);
+    const Brought told = Brought::unpack(verdict.contributions[rank]);
     part_bytes.push_back(told.part_bytes);
-    standings.push_back(std::move(told.standing));
     if (rank > 0) continue;
     plan.id.generation = told.generation;
     plan.saved_at = told.saved_at;
@@ -395,7 +427,7 @@ Status Checkpoint::place_parts(const comm::Verdict& verdict) {
   }
   behind_->saving->know(plan);
   if (slots_) slots_->begun(plan.id.generation, plan.path);
-  behind_->outputs = outputs_.with_failures(outputs_.positions(standings));
+  behind_->outputs = outputs_.with_failures(outputs_.positions(standings_of(verdict)));
   if (options_.overwritten == files::Overwritten::journal)
     outputs_.keep_since(name_, plan.id.generation, behind_->outputs);
   if (slots_) clean_up_undo_files(*behind_->saving);

@@ -28,6 +28,9 @@ class Outputs {
   /// Blocks until the system has what this rank had to write so far. Fails where that failed, and where an
   /// output is one that the checkpoint cannot record.
   virtual Result<Standing> stand(files::Overwritten overwritten) = 0;
+  /// Whether what the ranks have told can be recorded together.
+  [[nodiscard]] virtual Status check(const std::vector<ByteVector>& told,
+                                     files::Overwritten overwritten) const = 0;
   /// How far they are now; of each rank what it has told.
   virtual ByteVector positions(const std::vector<ByteVector>& told) = 0;
   /// Whether storage holds them as far as `positions` says.
@@ -35,7 +38,7 @@ class Outputs {
   /// `positions`, and what of them has failed, as far as is known by now.
   [[nodiscard]] virtual ByteVector with_failures(const ByteVector& positions) const = 0;
   /// What is written over of `positions` from now on is kept first, for as long as the session lasts, so
-  /// that who loads this generation of the checkpoint finds it.
+  /// that who loads this generation of the checkpoint, or one before it that has recorded them, finds it.
   virtual void keep_since(const std::string& checkpoint, std::int64_t generation,
                           const ByteVector& positions) = 0;
   /// Any thread. The oldest generation since which that must be there to go on from `positions` of a
@@ -127,6 +130,8 @@ class Checkpoint {
   void open_copy_on_write();
   void tell_fallback(const Status& why);
   Status open_slots(std::vector<std::string> files);
+  Status tell_recorded(Packer& told) const;
+  void keep_recorded(Unpacker& told);
 
   // ---- saving
   Status begin_save();

@@ -202,10 +202,7 @@ Status Checkpoint::loaded(const Copy& copy) {
                             " ranks is loaded from ", copy.path));
   }
   candidates_.clear();
-  TR_TRY(outputs_.resume(copy));
-  if (options_.overwritten == files::Overwritten::journal)
-    outputs_.keep_since(name_, generation_, copy.directory.outputs);
-  return {};
+  return outputs_.resume(copy);
 }
 
 }  // namespace tailrace::checkpoint

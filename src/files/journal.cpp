@@ -18,39 +18,14 @@ constexpr Bytes portion = Bytes{4} << 20;
 constexpr Bytes least_ahead = Bytes{64} << 10;
 constexpr Bytes most_ahead = Bytes{16} << 20;
 
-using Ranges = std::map<Bytes, Bytes>;
-
-/// What of [begin, end) lies in no range.
-std::vector<std::pair<Bytes, Bytes>> gaps(const Ranges& ranges, Bytes begin, Bytes end) {
-  std::vector<std::pair<Bytes, Bytes>> found;
-  auto next = ranges.upper_bound(begin);
-  if (next != ranges.begin()) begin = std::max(begin, std::prev(next)->second);
-  for (; begin < end; ++next) {
-    const Bytes stop = next == ranges.end() ? end : std::min(end, next->first);
-    if (begin < stop) found.emplace_back(begin, stop);
-    if (next == ranges.end()) break;
-    begin = next->second;
-  }
-  return found;
-}
-
-void insert(Ranges& ranges, Bytes begin, Bytes end) {
-  auto next = ranges.lower_bound(begin);
-  if (next != ranges.begin() && std::prev(next)->second >= begin) --next;
-  while (next != ranges.end() && next->first <= end) {
-    begin = std::min(begin, next->first);
-    end = std::max(end, next->second);
-    next = ranges.erase(next);
-  }
-  ranges.emplace(begin, end);
-}
-
 }  // namespace
 
 void Journal::begin(std::int64_t generation, std::span<const Position> positions) {
   const std::lock_guard lock(mutex_);
   generation_ = generation;
   for (const auto& [path, kept] : files_) {
+    const std::lock_guard kept_lock(kept->mutex);
+    kept->generation = generation_;
     kept->ranges.clear();
     kept->bytes = 0;
     kept->sidecar = false;
@@ -59,6 +34,8 @@ void Journal::begin(std::int64_t generation, std::span<const Position> positions
   for (const Position& each : positions) {
     std::shared_ptr<Kept>& kept = files_[storage::tidy_path(each.path)];
     if (kept == nullptr) kept = std::make_shared<Kept>();
+    const std::lock_guard kept_lock(kept->mutex);
+    kept->generation = generation_;
     kept->size = std::max(kept->size, each.size);
   }
 }
@@ -71,29 +48,40 @@ std::shared_ptr<Journal::Kept> Journal::find(const std::string& path) const {
 
 bool Journal::has(const std::string& path) const {
   const std::shared_ptr<Kept> kept = find(path);
-  return kept != nullptr && kept->size > 0;
+  if (kept == nullptr) return false;
+  const std::lock_guard lock(kept->mutex);
+  return kept->size > 0;
 }
 
-Status Journal::open_writer(Kept& kept, const std::string& path) const {
-  if (kept.writer != nullptr) return {};
-  Result<std::unique_ptr<UndoWriter>> made = UndoWriter::create(target_, name_, generation_, path);
-  TR_TRY(made.status());
-  kept.writer = std::move(*made);
-  return {};
+Status Journal::add(Kept& kept, const std::string& path, UndoRecord::What what, Bytes offset,
+                    std::span<const std::byte> bytes) const {
+  if (kept.writer == nullptr) {
+    Result<std::unique_ptr<UndoWriter>> made = UndoWriter::create(target_, name_, kept.generation, path);
+    TR_TRY(made.status());
+    kept.writer = std::move(*made);
+  }
+  return kept.writer->add(what, offset, bytes);
 }
 
-Status Journal::keep_range(Kept& kept, storage::File& file, Bytes begin, Bytes end) {
+Status Journal::keep_range(Kept& kept, const std::string& path, storage::File& file, Bytes begin,
+                           Bytes end) const {
   ByteVector buffer(static_cast<std::size_t>(std::min(portion, end - begin)));
   for (Bytes at = begin; at < end; at += portion) {
     const Bytes wanted = std::min(portion, end - at);
     const Result<Bytes> got = file.read(std::span(buffer).first(static_cast<std::size_t>(wanted)), at);
     TR_TRY(got.status());
     if (*got > 0)
-      TR_TRY(kept.writer->add(UndoRecord::What::bytes, at,
-                              std::span(buffer).first(static_cast<std::size_t>(*got))));
+      TR_TRY(add(kept, path, UndoRecord::What::bytes, at,
+                 std::span(buffer).first(static_cast<std::size_t>(*got))));
     if (*got < wanted) break;  // it was cut before, and the rest is kept since
   }
   return {};
+}
+
+/// What comes next goes to a file of its own, behind no torn record.
+void Journal::give_up(Kept& kept) {
+  if (kept.writer != nullptr) kept.writer->take_back();
+  kept.writer.reset();
 }
 
 Status Journal::keep(const std::string& path, storage::File& file, Bytes offset, Bytes bytes) {
@@ -102,22 +90,21 @@ Status Journal::keep(const std::string& path, storage::File& file, Bytes offset,
   Kept& kept = *found;
   const std::lock_guard lock(kept.mutex);
   const Bytes asked = offset < kept.size ? offset + std::min(bytes, kept.size - offset) : offset;
-  if (gaps(kept.ranges, offset, asked).empty()) return {};
+  if (kept.ranges.gaps(offset, asked).empty()) return {};
   const Bytes ahead = std::clamp(kept.bytes, least_ahead, most_ahead);
   const Bytes end = std::min(std::max(asked, offset + ahead), kept.size);
-  const auto to_keep = gaps(kept.ranges, offset, end);
+  const auto to_keep = kept.ranges.gaps(offset, end);
   const Status status = guarded([&]() -> Status {
-    TR_TRY(open_writer(kept, path));
-    for (const auto& [from, to] : to_keep) TR_TRY(keep_range(kept, file, from, to));
-    return kept.writer->seal();
+    for (const auto& [from, to] : to_keep) TR_TRY(keep_range(kept, path, file, from, to));
+    return kept.writer == nullptr ? Status() : kept.writer->seal();
   });
   if (!status.is_ok()) {
-    kept.writer.reset();  // what comes next goes to a file of its own, behind no torn record
+    give_up(kept);
     return status.in(
         cat("what ", path, " holds has to be kept for checkpoint ", name_, " before it is written over"));
   }
   for (const auto& [from, to] : to_keep) {
-    insert(kept.ranges, from, to);
+    kept.ranges.add(from, to);
     kept.bytes += to - from;
   }
   return {};
@@ -130,11 +117,10 @@ Status Journal::keep_sidecar(const std::string& path, const std::string& text) {
   const std::lock_guard lock(kept.mutex);
   if (kept.ranges.empty() || kept.sidecar) return {};  // of a file that grows, what is there stays
   const Status status = guarded([&]() -> Status {
-    TR_TRY(open_writer(kept, path));
-    TR_TRY(kept.writer->add(UndoRecord::What::sidecar, 0, std::as_bytes(std::span(text))));
+    TR_TRY(add(kept, path, UndoRecord::What::sidecar, 0, std::as_bytes(std::span(text))));
     return kept.writer->seal();
   });
-  if (!status.is_ok()) kept.writer.reset();
+  if (!status.is_ok()) give_up(kept);
   kept.sidecar = status.is_ok();
   return status;
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "files/ranges.hpp"
 #include "files/undo_file.hpp"
 
 namespace tailrace::files {
@@ -20,8 +21,8 @@ class Journal {
  public:
   Journal(storage::Target& target, std::string name) : target_(target), name_(std::move(name)) {}
 
-  /// What the files hold from now on belongs to `generation`, which has recorded `positions`. To be called
-  /// while nothing is written.
+  /// What is kept from now on belongs to `generation`, the last one that was begun; `positions` were recorded
+  /// by it or by one before it. To be called while none of these files is written.
   void begin(std::int64_t generation, std::span<const Position> positions);
   [[nodiscard]] bool has(const std::string& path) const;
   /// To be called before these bytes of the file at `path` are written over or cut off. They are durable
@@ -34,15 +35,18 @@ class Journal {
   /// Of one file.
   struct Kept {
     std::mutex mutex;
-    Bytes size = 0;                      // recorded by any generation
-    std::map<Bytes, Bytes> ranges = {};  // begins and ends of what was kept for the last one; none touch
-    Bytes bytes = 0;                     // in them
-    bool sidecar = false;                // was kept
+    std::int64_t generation = 0;
+    Bytes size = 0;        // recorded by any generation
+    Ranges ranges = {};    // what was kept for the last one
+    Bytes bytes = 0;       // in them
+    bool sidecar = false;  // was kept
     std::unique_ptr<UndoWriter> writer = nullptr;
   };
   [[nodiscard]] std::shared_ptr<Kept> find(const std::string& path) const;
-  Status open_writer(Kept& kept, const std::string& path) const;
-  static Status keep_range(Kept& kept, storage::File& file, Bytes begin, Bytes end);
+  Status add(Kept& kept, const std::string& path, UndoRecord::What what, Bytes offset,
+             std::span<const std::byte> bytes) const;
+  Status keep_range(Kept& kept, const std::string& path, storage::File& file, Bytes begin, Bytes end) const;
+  static void give_up(Kept& kept);
 
   storage::Target& target_;
   const std::string name_;

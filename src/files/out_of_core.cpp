@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "base/text.hpp"
@@ -108,14 +109,23 @@ Status OutOfCore::open_file(storage::OpenMode mode) {
 
 /// The I/O rank's part of opening: afterwards there is a file that the array fits in.
 Status OutOfCore::make_or_check() {
+  Journals& journals = group_->service().journals();
+  const bool is_kept = what_.access != Access::read && journals.has(what_.path);
   if (what_.access == Access::write) {
-    TR_TRY(open_file(storage::OpenMode::create));
+    TR_TRY(open_file(is_kept ? storage::OpenMode::keep : storage::OpenMode::create));
+    if (is_kept) {
+      TR_TRY(journals.keep(what_.path, *file_, 0, std::numeric_limits<Bytes>::max()));
+      TR_TRY(file_->truncate(0));
+    }
     return file_->truncate(what_.file_bytes());  // the others may write far behind its end
   }
   TR_TRY(open_file(what_.access == Access::read ? storage::OpenMode::read : storage::OpenMode::existing));
   const Result<Bytes> size = file_->size();
   TR_TRY(size.status());
-  if (*size >= what_.file_bytes()) return {};
+  // Portions are written by all ranks, in any order.
+  if (*size >= what_.file_bytes())
+    return is_kept ? journals.keep(what_.path, *file_, what_.offset, what_.file_bytes() - what_.offset)
+                   : Status();
   return {Code::layout, cat(what_.path, " has ", *size, " bytes, but an array of ",
                             layout::extents(what_.tiling.shape()), " ", name_of(what_.type), " from byte ",
                             what_.offset, " on ends at byte ", what_.file_bytes())};

@@ -5,9 +5,12 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <iterator>
+#include <tuple>
 
 #include "base/checksum.hpp"
 #include "base/text.hpp"
+#include "files/ranges.hpp"
 #include "storage/paths.hpp"
 
 namespace tailrace::files {
@@ -29,7 +32,7 @@ Status lost(const std::string& text) { return {Code::corrupt, text, EIO}; }
 template <typename Number>
 bool take_number(std::string_view& text, std::string_view end, int base, Number& number) {
   const std::size_t length = end.empty() ? text.size() : text.find(end);
-  if (length == std::string_view::npos || length == 0) return false;
+  if (length == std::string_view::npos || length == 0 || text.front() == '-') return false;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + length, number, base);
   if (error != std::errc{} || stop != text.data() + length) return false;
   text.remove_prefix(length + end.size());
@@ -69,8 +72,19 @@ Result<std::vector<UndoName>> find_undo_files(storage::Target& target, const std
         undo.path == undo_path(name, undo.generation, undo.key, undo.number))
       found.push_back(std::move(undo));
   }
-  std::stable_sort(found.begin(), found.end(),
-                   [](const UndoName& a, const UndoName& b) { return a.generation > b.generation; });
+  std::sort(found.begin(), found.end(), [](const UndoName& a, const UndoName& b) {
+    return std::tie(a.generation, a.number, a.key) > std::tie(b.generation, b.number, b.key);
+  });
+  return found;
+}
+
+std::vector<UndoName> undo_files_of(const Position& file, std::int64_t generation,
+                                    const std::vector<UndoName>& all) {
+  const std::uint64_t key = undo_key(file.path);
+  const std::int64_t since = file.since > 0 ? file.since : generation;
+  std::vector<UndoName> found;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(found),
+               [&](const UndoName& each) { return each.key == key && each.generation >= since; });
   return found;
 }
 
@@ -157,7 +171,15 @@ Status UndoWriter::seal() {
   // These need not be durable: they tell damage from what a loss of power has torn before it counted.
   for (const Tail& tail : tails_) TR_TRY(file_->write(tail.bytes, tail.offset));
   tails_.clear();
+  sealed_ = end_;
   return {};
+}
+
+void UndoWriter::take_back() {
+  if (sealed_ == 0)
+    (void)target_.remove(name_.path).is_ok();
+  else
+    (void)file_->truncate(sealed_).is_ok();
 }
 
 // ---- reading
@@ -179,7 +201,9 @@ Result<std::optional<UndoHead>> UndoReader::head_at(Bytes at, bool tail) {
   const Result<Bytes> got = file_->read(bytes, at);
   TR_TRY(got.status());
   bytes.resize(static_cast<std::size_t>(*got));
-  return UndoHead::decode(bytes, tail ? tail_magic : head_magic);
+  std::optional<UndoHead> head = UndoHead::decode(bytes, tail ? tail_magic : head_magic);
+  if (head && head->length > size_) head.reset();
+  return head;
 }
 
 /// The first tail of this record, or of a later one, wherever it lies.
@@ -253,23 +277,49 @@ Status for_each_record(storage::Target& target, const Position& from, UndoRecord
   return {};
 }
 
+/// A record far behind the end of a file makes that as long as it has to be, and leaves a hole.
+Status check_end(storage::Target& target, storage::File& file, const Position& from) {
+  const Result<Bytes> size = file.size();
+  TR_TRY(size.status());
+  if (*size >= from.size) return {};
+  Ranges kept;
+  TR_TRY(for_each_record(target, from, UndoRecord::What::bytes, [&](const UndoRecord& record) -> Status {
+    if (!record.bytes.empty()) kept.add(record.offset, record.offset + std::ssize(record.bytes));
+    return {};
+  }));
+  if (kept.gaps(*size, from.size).empty()) return {};
+  return lost(cat(from.path, " has ", *size, " bytes, the checkpoint that was loaded has recorded ",
+                  from.size, ": it cannot go on there"));
+}
+
+/// Who was killed may have left some that were never synchronised. Now that they are put back, what they hold
+/// must not be lost with the file.
+Status make_durable(storage::Target& target, const Position& from) {
+  for (const UndoName& name : from.undo) {
+    const Result<std::unique_ptr<storage::File>> file = target.open(name.path, storage::OpenMode::read);
+    TR_TRY(file.status());
+    TR_TRY((*file)->sync());
+    TR_TRY((*file)->close());
+  }
+  return from.undo.empty() ? Status() : target.sync_directory_of(from.undo.front().path);
+}
+
 }  // namespace
 
 /// Of each byte the oldest record counts, which comes last.
 Status bring_back(storage::Target& target, storage::File& file, const Position& from) {
+  const std::string what = cat(from.path, " cannot be brought back to what the checkpoint has recorded");
+  TR_TRY(check_end(target, file, from).in(what));
+  TR_TRY(make_durable(target, from).in(what));
   const Status put =
       for_each_record(target, from, UndoRecord::What::bytes, [&](const UndoRecord& record) -> Status {
         const Bytes bytes = std::min(static_cast<Bytes>(record.bytes.size()), from.size - record.offset);
         if (bytes <= 0) return {};
         return file.write(std::span(record.bytes).first(static_cast<std::size_t>(bytes)), record.offset);
       });
-  TR_TRY(put.in(cat(from.path, " cannot be brought back to what the checkpoint has recorded")));
+  TR_TRY(put.in(what));
   const Result<Bytes> size = file.size();
   TR_TRY(size.status());
-  if (*size < from.size) {
-    return lost(cat(from.path, " has ", *size, " bytes, the checkpoint that was loaded has recorded ",
-                    from.size, ": it cannot go on there"));
-  }
   return *size > from.size ? file.truncate(from.size) : Status();
 }
 

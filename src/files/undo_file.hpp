@@ -18,8 +18,11 @@ namespace tailrace::files {
 std::uint64_t undo_key(const std::string& path);
 std::string undo_path(const std::string& name, std::int64_t generation, std::uint64_t key,
                       std::int64_t number);
-/// Local. Those of the checkpoint `name`, the newest generation first.
+/// Local. Those of the checkpoint `name`, what was kept last first.
 Result<std::vector<UndoName>> find_undo_files(storage::Target& target, const std::string& name);
+/// Those of `all` that bring a file back to what `generation` has recorded of it, in the same order.
+std::vector<UndoName> undo_files_of(const Position& file, std::int64_t generation,
+                                    const std::vector<UndoName>& all);
 
 /// One entry of an undo file.
 struct UndoRecord {
@@ -39,6 +42,8 @@ class UndoWriter {
   Status add(UndoRecord::What what, Bytes offset, std::span<const std::byte> bytes);
   /// Makes durable what was added.
   Status seal();
+  /// Gives the room back that records take which cannot be sealed. The last call.
+  void take_back();
 
  private:
   UndoWriter(storage::Target& target, UndoName name, std::string path, std::unique_ptr<storage::File> file)
@@ -54,6 +59,7 @@ class UndoWriter {
   const std::unique_ptr<storage::File> file_;
   std::vector<Tail> tails_;  // of what is not sealed
   Bytes end_ = 0;
+  Bytes sealed_ = 0;
   std::int64_t records_ = 0;
   bool has_name_ = false;  // durably
 };

@@ -2,6 +2,8 @@
 //
 // Files that are written over and go on from checkpoints with overwritten=journal: they are brought back to
 // what they held when the loaded copy was saved, and end up with the bytes of a run that was never stopped.
+#include <cstring>
+
 #include "checkpoint/continued_files.hpp"
 
 using namespace tailrace::files_test;
@@ -267,6 +269,141 @@ MPI_TEST(journal, each_of_two_checkpoints_brings_back_its_own_state) {
     }
     remove_directory(directory);
   }
+}
+
+// ---- what the copy that was loaded does not tell of
+
+namespace {
+
+/// A run of `body` between the load, which has to find `step`, and the end.
+void run_from(const std::string& directory, std::int64_t step,
+              const std::function<void(tr_checkpoint*)>& body) {
+  const Session session;
+  tr_checkpoint* cp = create(directory + "/cp", journal + "async=off");
+  CHECK_EQ(load(cp), step);
+  body(cp);
+  CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+}
+
+void put_at(const std::string& path, const char* mode, long at, const char* text) {
+  tr_file* const file = open_file(path, mode);
+  if (file == nullptr) return;
+  CHECK_EQ(tr_fseek(file, at, SEEK_SET), 0);
+  CHECK(tr_fputs(text, file) >= 0);
+  CHECK_EQ(tr_fclose(file), 0);
+}
+
+/// Saves while the file is open, which holds `text`.
+void save_text(tr_checkpoint* cp, std::int64_t step, const std::string& path, const char* text) {
+  tr_file* const file = open_file(path, "w");
+  CHECK(tr_fputs(text, file) >= 0);
+  CHECK_EQ(save(cp, step), TR_OK);
+  CHECK_EQ(tr_fclose(file), 0);
+}
+
+void check_text(const std::string& path, const char* expected) {
+  CHECK_EQ(tr_fclose(open_file(path, "r+")), 0);
+  CHECK_EQ(contents(path), expected);
+}
+
+}  // namespace
+
+MPI_TEST(journal, a_program_that_begins_anew_leaves_what_the_copies_need) {
+  const std::string directory = fresh_directory("checkpoint-journal-begin-anew");
+  const std::string path = directory + "/log";
+  run_from(directory, -1, [&](tr_checkpoint* cp) { save_text(cp, 1, path, "as it was saved"); });
+  {
+    const Session session;
+    tr_checkpoint* cp = create(directory + "/cp", journal);
+    put_at(path, "w", 0, "anew");
+    CHECK_EQ(contents(path), "anew");
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  }
+  run_from(directory, 1, [&](tr_checkpoint*) { check_text(path, "as it was saved"); });
+  remove_directory(directory);
+}
+
+MPI_TEST(journal, a_file_that_the_newest_copy_does_not_have_is_brought_back_by_the_one_before) {
+  const std::string directory = fresh_directory("checkpoint-journal-absent");
+  const std::string path = directory + "/log";
+  run_from(directory, -1, [&](tr_checkpoint* cp) {
+    save_text(cp, 1, path, "abcdefghijkl");
+    CHECK_EQ(save(cp, 2), TR_OK);
+    put_at(path, "r+", 2, "111");
+    // The same again, in the same generation.
+    CHECK_EQ(load(cp), 2);
+    put_at(path, "r+", 3, "222");
+  });
+  run_from(directory, 2, [&](tr_checkpoint*) { put_at(path, "r+", 1, "333333"); });
+  CHECK_EQ(contents(path), "a333333hijkl");
+  break_newest(directory + "/cp");
+  const CapturedStderr captured;
+  run_from(directory, 1, [&](tr_checkpoint*) { check_text(path, "abcdefghijkl"); });
+  remove_directory(directory);
+}
+
+MPI_TEST(journal, windows_keep_what_they_write_over) {
+  const std::string directory = fresh_directory("checkpoint-journal-window");
+  const std::string path = directory + "/array";
+  const tr_index shape[] = {24}, portion[] = {4};
+  int run = 0;
+  for (const char* mode : {"r+", "w", "r+"}) {
+    run_from(directory, run == 0 ? -1 : 1, [&](tr_checkpoint* cp) {
+      if (run++ == 0)
+        save_text(cp, 1, path, "of 24 bytes, as of array, and more");
+      else
+        check_text(path, "of 24 bytes, as of array, and more");
+      tr_window* window = nullptr;
+      CHECK_EQ(tr_window_open(path.c_str(), mode, TR_BYTE, 1, shape, portion, nullptr, 1, nullptr, &window),
+               TR_OK);
+      void* data = nullptr;
+      while (tr_window_next(window, &data, nullptr, nullptr) == TR_OK && data != nullptr) {
+        std::memset(data, 'x', 4);
+        CHECK_EQ(tr_window_dirty(window), TR_OK);
+      }
+      CHECK_EQ(tr_window_close(&window), TR_OK);
+      CHECK(contents(path).starts_with(std::string(24, 'x')));
+    });
+  }
+  run_from(directory, 1, [&](tr_checkpoint*) { check_text(path, "of 24 bytes, as of array, and more"); });
+  remove_directory(directory);
+}
+
+MPI_TEST(journal, a_file_that_was_replaced_by_a_shorter_one_is_not_filled_up_with_a_hole) {
+  const std::string directory = fresh_directory("checkpoint-journal-hole");
+  const std::string path = directory + "/log", text(200'000, 'a');
+  run_from(directory, -1, [&](tr_checkpoint* cp) {
+    save_text(cp, 1, path, text.c_str());
+    put_at(path, "r+", 199'990, "b");
+  });
+  MPI_Barrier(state().comm);
+  if (rank() == 0) std::filesystem::resize_file(path, 100);
+  MPI_Barrier(state().comm);
+  run_from(directory, 1, [&](tr_checkpoint*) {
+    const CapturedStderr captured;
+    for (int times = 0; times < 2; ++times) {
+      CHECK(tr_fopen(path.c_str(), "r+") == nullptr);
+      CHECK_EQ(errno, EIO);
+      CHECK(mentions(tr_error(), "has 100 bytes, the checkpoint that was loaded has recorded 200000"));
+    }
+  });
+  CHECK_EQ(contents(path).size(), 100u);
+  remove_directory(directory);
+}
+
+MPI_TEST(journal, a_file_that_two_ranks_have_open_each_for_itself_is_refused) {
+  const std::string directory = fresh_directory("checkpoint-journal-twice");
+  run_from(directory, -1, [&](tr_checkpoint* cp) {
+    const CapturedStderr captured;
+    tr_file* const file = tr_fopen_comm(MPI_COMM_SELF, (directory + "/log").c_str(), "a");
+    CHECK(file != nullptr);
+    CHECK_EQ(save(cp, 1), size() == 1 ? TR_OK : TR_ERR_STATE);
+    if (size() > 1) CHECK(mentions(tr_error(), "/log is open on ranks 0 and 1, on each for itself"));
+    CHECK(same_on_all_ranks(tr_error()));
+    CHECK_EQ(tr_fclose(file), 0);
+    CHECK_EQ(save(cp, 2), TR_OK);
+  });
+  remove_directory(directory);
 }
 
 // ---- failures

@@ -9,7 +9,7 @@ contains
 
   function cp_name() result(name)
     character(:), allocatable :: name
-    name = trim(run)//'_cp'
+    name = trim(run)//'_dir/cp'
   end function
 
   ! The step that was loaded; 0: none.
@@ -197,6 +197,82 @@ contains
     call forget_checkpoint()
   end subroutine
 
+  ! Neither a formatted file that goes on nor one that was left is written where its records cannot be kept.
+  subroutine formatted_files_are_written_over_once_their_records_are_kept(grid, rewinds)
+    type(tr_layout), intent(in) :: grid
+    logical, intent(in) :: rewinds
+    type(tr_file) :: f
+    type(tr_checkpoint) :: cp
+    integer :: ierr
+    call check(loaded(cp, 'overwritten=journal') == 0, 'kept: nothing is there yet')
+    call f%open(ours('kept_whole'), form='formatted', status='replace')
+    call put_lines(f, grid, 1, 3, 'step')
+    call f%close()
+    call f%open(ours('kept'), form='formatted', status='replace')
+    call put_lines(f, grid, 1, 3, 'step')
+    call check(saved(cp, 3) == 0, 'kept: saved')
+    if (rewinds) then
+      call f%rewind()
+    else
+      call f%close()
+      call f%open(ours('kept'), form='formatted', status='old')
+    end if
+    call move_directory('_dir', '_away')
+    call f%write(8, iostat=ierr)
+    call check(ierr /= 0, 'kept: there is no place for what is written over')
+    call move_directory('_away', '_dir')
+    call f%write(9, iostat=ierr)
+    call check(ierr == 0, 'kept: now there is')
+    call f%close()
+    call cp%close()
+    call check(loaded(cp, 'overwritten=journal') == 3, 'kept: loaded')
+    call f%open(ours('kept'), form='formatted', status='unknown')
+    call f%close()
+    call cp%close()
+    call same_files('kept', 'kept_whole')
+    call forget_checkpoint()
+  end subroutine
+
+  subroutine move_directory(from, to)
+    character(*), intent(in) :: from, to
+    call barrier()
+    if (rank == 0) call execute_command_line('mv '//trim(run)//from//' '//trim(run)//to)
+    call barrier()
+  end subroutine
+
+  ! Where a save cannot say where the file ends it must not cut it there.
+  subroutine formatted_files_that_stand_elsewhere_keep_their_records(grid)
+    type(tr_layout), intent(in) :: grid
+    type(tr_file) :: f
+    type(tr_checkpoint) :: cp
+    character(200) :: message
+    integer :: step, way
+    call check(loaded(cp, 'overwritten=journal') == 0, 'elsewhere: nothing is there yet')
+    do way = 1, 3
+      call f%open(ours('elsewhere'), form='formatted', status='replace')
+      call put_lines(f, grid, 1, 2, 'step')
+      call f%rewind()
+      call f%write(7)
+      if (way == 1) call f%rewind()
+      if (way == 2) call f%backspace()
+      if (way == 3) then
+        call f%rewind()
+        call f%read(step)
+      end if
+      call check(saved(cp, way, message) == TR_ERR_STATE .and. index(message, 'elsewhere.ours does not stand') > 0, &
+                 'a file that was written over and left there is refused: '//trim(message))
+      call f%rewind()
+      step = 0
+      call f%read(step)
+      call check(step == 7, 'elsewhere: the record is there')
+      call f%close()
+    end do
+    call cp%close()
+    call barrier()
+    if (rank == 0) call remove(ours('elsewhere'))
+    call forget_checkpoint()
+  end subroutine
+
   subroutine formatted_files_that_do_not_grow_are_refused(grid)
     type(tr_layout), intent(in) :: grid
     type(tr_file) :: f, input
@@ -359,9 +435,7 @@ contains
 
   subroutine forget_checkpoint()
     call barrier()
-    if (rank == 0) call remove(cp_name()//'.0')
-    if (rank == 0) call remove(cp_name()//'.1')
-    if (rank == 0) call execute_command_line('rm -f '//cp_name()//'.u*')
+    if (rank == 0) call execute_command_line('rm -r '//trim(run)//'_dir')
     call barrier()
   end subroutine
 
@@ -382,6 +456,9 @@ program continued_files_test
   call formatted_files_go_on(grid, 'sequential', 'new', 'unknown')
   call formatted_files_go_on(grid, 'stream', 'unknown', 'old')
   call formatted_files_that_do_not_grow_are_refused(grid)
+  call formatted_files_that_stand_elsewhere_keep_their_records(grid)
+  call formatted_files_are_written_over_once_their_records_are_kept(grid, .true.)
+  call formatted_files_are_written_over_once_their_records_are_kept(grid, .false.)
   call unformatted_files_that_are_written_over_go_on(grid, 'sequential')
   call unformatted_files_that_are_written_over_go_on(grid, 'stream')
   call formatted_files_that_are_written_over_go_on(grid, 'replace')

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "checkpoint_outputs.hpp"
 
-#include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "files/undo_file.hpp"
@@ -34,12 +32,7 @@ Status find_undo_files(storage::Target& target, const checkpoint::Copy& copy, Ou
   const std::string name = copy.path.substr(0, copy.path.rfind('.'));
   const Result<std::vector<files::UndoName>> all = files::find_undo_files(target, name);
   TR_TRY(all.status());
-  for (files::Position& file : outputs.files) {
-    const std::int64_t since = file.since > 0 ? file.since : copy.generation();
-    const std::uint64_t key = files::undo_key(file.path);
-    std::copy_if(all->begin(), all->end(), std::back_inserter(file.undo),
-                 [&](const files::UndoName& undo) { return undo.key == key && undo.generation >= since; });
-  }
+  for (files::Position& file : outputs.files) file.undo = files::undo_files_of(file, copy.generation(), *all);
   return {};
 }
 

@@ -300,6 +300,8 @@ void fail_once(const Replacing& how, FaultPlan plan, bool keeps) {
   ASSERT_EQ(error, storage::error_number_of(plan.fault));
   file.faulty->restart({});
   if (keeps) ASSERT_TRUE(file.now() == file.recorded);
+  // On a full disk the room counts.
+  if (keeps && !plan.for_good) EXPECT_TRUE(files::find_undo_files(*file.disk, "run")->empty());
   file.check_brought_back(file.disk->crash({Writes::kept, Entries::kept}, 0));
   // Later ones work, in the same place and in another.
   for (const Bytes offset : {600, 100}) {

@@ -12,10 +12,15 @@
 
 namespace tailrace::checkpoint {
 
-std::int64_t oldest_undo_of(const Copy& copy) {
+std::vector<files::Position> positions_of(const Copy& copy) {
   Unpacker in(copy.directory.outputs);
-  const auto positions = files::get_positions(in);
-  return positions.is_ok() ? files::oldest_undo(*positions, copy.generation()) : 0;
+  const Result<std::vector<files::Position>> positions = files::get_positions(in);
+  EXPECT_TRUE(positions.is_ok());
+  return *positions;
+}
+
+std::int64_t oldest_undo_of(const Copy& copy) {
+  return files::oldest_undo(positions_of(copy), copy.generation());
 }
 
 bool is_good(storage::Target& target, const Copy& copy) {
@@ -31,13 +36,11 @@ Loaded load_newest(storage::Target& target, const std::string& name) {
     Result<Copy> copy = read_copy(target, found.path);
     if (!copy.is_ok() || !is_good(target, *copy)) continue;
     if (!copy->header.committed) (void)commit_copy(target, *copy).is_ok();
-    Unpacker in(copy->directory.outputs);
-    Result<std::vector<files::Position>> positions = files::get_positions(in);
     Result<std::vector<files::UndoName>> undo = files::find_undo_files(target, name);
-    EXPECT_TRUE(positions.is_ok() && undo.is_ok());
+    EXPECT_TRUE(undo.is_ok());
     std::erase_if(*undo,
                   [&](const files::UndoName& each) { return each.generation < oldest_undo_of(*copy); });
-    return {copy->generation(), found.path, *positions, *undo};
+    return {copy->generation(), found.path, positions_of(*copy), *undo};
   }
   return {};
 }
@@ -56,6 +59,7 @@ Life::Life(std::shared_ptr<storage::Target> target, History& history, std::vecto
   for (const std::string& name : checkpoints) {
     slots_.emplace_back(name, Slots(name, Slots::paths(name, 2), 0));
     alive_ = alive_ && slots_.back().second.look(*target_).is_ok();
+    if (alive_) keep_recorded(slots_.back());
   }
   if (alive_) resume(checkpoints.front());
 }
@@ -92,11 +96,22 @@ void Life::check_files() {
   }
 }
 
+void Life::keep_recorded(const Checkpoint& checkpoint) {
+  const auto& [name, slots] = checkpoint;
+  files::Journal& journal = journals_.of(*target_, name);
+  const std::int64_t generation = slots.next_generation() - 1;
+  journal.begin(generation, {});
+  const Result<std::vector<std::string>> paths = slots.candidates(*target_);
+  for (const std::string& path : *paths) {
+    const Result<Copy> copy = read_directory(*target_, path);
+    if (copy.is_ok()) journal.begin(generation, positions_of(*copy));
+  }
+}
+
 void Life::resume(const std::string& name) {
   loaded_ = load_newest(*target_, name);
   if (loaded_.generation == 0) return;
   recorded_.load(loaded_.positions, loaded_.generation, loaded_.undo);
-  journals_.of(*target_, name).begin(loaded_.generation, loaded_.positions);
 }
 
 Status Life::open(const std::string& path, const char* mode) {
@@ -110,15 +125,16 @@ Status Life::open(const std::string& path, const char* mode) {
   file.stream = std::move(*stream);
   if (from)
     file.bytes = history_[slots_.front().first].captured[loaded()][path].bytes;
-  else if (mode[0] == 'w')
-    file.bytes.clear();
+  else
+    file.bytes = all_of(*file.stream.file);
   return {};
 }
 
 void Life::open_all() {
   for (const char* path : {"a", "./b"}) {
     if (!alive_ || open_.contains(path)) continue;
-    alive_ = open(path, "w+").is_ok();
+    const bool is_there = *target_->exists(path);
+    alive_ = open(path, is_there && below(2) == 0 ? "r+" : "w+").is_ok();
     if (alive_ && open_.at(path).bytes.empty()) put(open_.at(path), 0, first_bytes_);
   }
 }
@@ -156,18 +172,21 @@ void Life::cut(const std::string& path, Open& file) {
 
 void Life::open_anew(const std::string& path, const char* mode) {
   const ByteVector bytes = open_.at(path).bytes;
+  close(path);
+  alive_ = alive_ && open(path, mode).is_ok();
+  if (alive_ && mode[0] == 'r') EXPECT_TRUE(open_.at(path).bytes == bytes);
+}
+
+void Life::close(const std::string& path) {
   alive_ = std::fclose(open_.at(path).stream.stream) == 0;
   open_.erase(path);
-  if (!alive_) return;
-  alive_ = open(path, mode).is_ok();
-  if (alive_ && mode[0] == 'r') open_.at(path).bytes = bytes;
 }
 
 void Life::work(std::size_t steps) {
   for (; alive_ && steps > 0 && !open_.empty(); --steps) {
     const std::string path = std::next(open_.begin(), static_cast<long>(below(open_.size())))->first;
     Open& file = open_.at(path);
-    switch (below(12)) {
+    switch (below(13)) {
       case 0:
       case 1:
         cut(path, file);
@@ -180,6 +199,9 @@ void Life::work(std::size_t steps) {
         break;
       case 4:
         alive_ = std::fflush(file.stream.stream) == 0 && file.stream.file->sync().is_ok();
+        break;
+      case 5:
+        close(path);
         break;
       default:
         write_anywhere(file);

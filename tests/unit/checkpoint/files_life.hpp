@@ -41,6 +41,7 @@ struct Loaded {
   std::vector<files::UndoName> undo;
 };
 
+std::vector<files::Position> positions_of(const Copy& copy);
 std::int64_t oldest_undo_of(const Copy& copy);
 bool is_good(storage::Target& target, const Copy& copy);
 Loaded load_newest(storage::Target& target, const std::string& name);
@@ -75,6 +76,8 @@ class Life {
 
   std::size_t below(std::size_t end) { return random_() % end; }
 
+  /// As Checkpoint::create() does.
+  void keep_recorded(const Checkpoint& checkpoint);
   void resume(const std::string& name);
   Status open(const std::string& path, const char* mode);
   void open_all();
@@ -82,6 +85,7 @@ class Life {
   void write_anywhere(Open& file);
   /// As File::will_cut() and who calls it do.
   void cut(const std::string& path, Open& file);
+  void close(const std::string& path);
   void open_anew(const std::string& path, const char* mode);
   void work(std::size_t steps);
   /// What the session's outputs do when a save is captured.

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
+// Undo files: whatever is damaged in them, a file is brought back to what was recorded, or nobody is told
+// that it was. And what a journal keeps: each byte once, and enough of them.
+#include "files/undo_file.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <random>
+#include <set>
+#include <sstream>
+
+#include "files/journal.hpp"
+#include "storage/crash.hpp"
+
+namespace tailrace::files {
+namespace {
+
+using What = UndoRecord::What;
+using Disk = std::shared_ptr<storage::CrashTarget>;
+using Kept = std::tuple<What, Bytes, Bytes>;  // offset, length
+using Count = std::optional<std::size_t>;
+
+constexpr Bytes sector = 512;
+Bytes padded(Bytes bytes) { return (bytes + sector - 1) / sector * sector; }
+
+ByteVector random_bytes(std::uint64_t seed, Bytes count) {
+  std::mt19937_64 random(seed);
+  ByteVector bytes(static_cast<std::size_t>(count));
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+  return bytes;
+}
+
+ByteVector piece(const ByteVector& of, Bytes from, Bytes to) { return {of.begin() + from, of.begin() + to}; }
+
+void put(storage::Target& target, const std::string& path, std::span<const std::byte> bytes) {
+  EXPECT_TRUE((*target.open(path, storage::OpenMode::create))->write(bytes, 0).is_ok()) << path;
+}
+
+ByteVector get(storage::Target& target, const std::string& path) {
+  const auto file = *target.open(path, storage::OpenMode::read);
+  ByteVector bytes(static_cast<std::size_t>(*file->size()));
+  EXPECT_EQ(*file->read(bytes, 0), static_cast<Bytes>(bytes.size()));
+  return bytes;
+}
+
+Result<std::vector<UndoRecord>> read_all(storage::Target& target, const UndoName& name) {
+  std::vector<UndoRecord> records;
+  UndoReader reader = *UndoReader::open(target, name);
+  for (auto record = reader.next();; record = reader.next()) {
+    TR_TRY(record.status());
+    if (!*record) return records;
+    records.push_back(std::move(**record));
+  }
+}
+
+Status bring_back(storage::Target& target, const Position& from) {
+  return bring_back(target, **target.open(from.path, storage::OpenMode::existing), from);
+}
+
+/// Where the parts of a record lie.
+struct Place {
+  bool is_sealed = false;
+  Bytes head = 0, kept = 0, kept_end = 0, tail = 0, end = 0;
+};
+
+/// An undo file of generation 4, the last `unsealed` records of which were added but not sealed.
+struct Sample {
+  std::string path;
+  UndoName name;
+  std::vector<UndoRecord> records;
+  std::vector<Place> places;
+  ByteVector undo;
+  ByteVector recorded = random_bytes(1, 2000), now = random_bytes(2, 2050);  // in the other file
+
+  explicit Sample(std::vector<Kept> kept, std::string of = "log", std::size_t unsealed = 0)
+      : path(std::move(of)), name{undo_path("run", 4, undo_key(path), 0), 4, undo_key(path), 0} {
+    const Disk disk = storage::crash_target();
+    const auto writer = *UndoWriter::create(*disk, "run", name.generation, path);
+    const Bytes head = padded(68 + static_cast<Bytes>(path.size()));
+    Bytes at = 0;
+    for (const auto& [what, offset, length] : kept) {
+      records.push_back({what, path, offset, piece(recorded, offset, offset + length)});
+      EXPECT_TRUE(writer->add(what, offset, records.back().bytes).is_ok());
+      const std::size_t left = kept.size() - records.size();
+      EXPECT_TRUE(left != unsealed || writer->seal().is_ok());
+      const Bytes tail = at + head + padded(length);
+      places.push_back({left >= unsealed, at, at + head, at + head + length, tail, tail + head});
+      at = tail + head;
+    }
+    undo = get(*disk, name.path);
+  }
+
+  /// What the other file and its sidecar hold once the first `count` records have been put back.
+  [[nodiscard]] std::pair<ByteVector, std::optional<std::string>> after(std::size_t count) const {
+    ByteVector bytes = piece(now, 0, std::ssize(recorded));
+    std::optional<std::string> text;
+    for (const UndoRecord& each : std::span(records).first(count)) {
+      if (each.what == What::bytes) std::copy(each.bytes.begin(), each.bytes.end(), &bytes[each.offset]);
+      if (each.what == What::sidecar)
+        text.emplace(reinterpret_cast<const char*>(each.bytes.data()), each.bytes.size());
+    }
+    return {bytes, text};
+  }
+};
+
+/// How many records of the undo file count where it holds `undo`; nothing if it is found damaged. Whatever it
+/// is, the other file never gets bytes that it did not hold.
+Count counted(const Sample& sample, const ByteVector& undo, const UndoName& name) {
+  const Disk disk = storage::crash_target();
+  put(*disk, name.path, undo);
+  put(*disk, sample.path, sample.now);
+  const Position from{.path = sample.path, .size = std::ssize(sample.recorded), .undo = {name}};
+  const auto read = read_all(*disk, name);
+  const Status brought = bring_back(*disk, from);
+  const auto sidecar = recorded_sidecar(*disk, from);
+  const ByteVector found = get(*disk, sample.path);
+  EXPECT_EQ(brought.code(), read.is_ok() ? Code::ok : Code::corrupt);
+  EXPECT_EQ(sidecar.status().code(), brought.code());
+  if (!read.is_ok()) {
+    EXPECT_TRUE(brought.error_number() == EIO && found.size() == sample.now.size());
+    for (std::size_t i = 0; i < found.size(); ++i)
+      EXPECT_TRUE(found[i] == sample.now[i] || found[i] == sample.recorded[i]) << i;
+    return {};
+  }
+  const auto equal = [](const UndoRecord& a, const UndoRecord& b) {
+    return a.what == b.what && a.path == b.path && a.offset == b.offset && a.bytes == b.bytes;
+  };
+  const bool known = read->size() <= sample.records.size() &&
+                     std::equal(read->begin(), read->end(), sample.records.begin(), equal);
+  EXPECT_TRUE(known && std::pair(found, *sidecar) == sample.after(read->size()));
+  return read->size();
+}
+
+const std::vector<Kept> some_kept = {
+    {What::bytes, 7, 100}, {What::bytes, 300, 700}, {What::sidecar, 0, 20}, {What::bytes, 1500, 0}};
+
+TEST(undo_file, any_changed_byte_is_harmless_or_noticed) {
+  const Sample sample(some_kept);
+  for (Bytes at = 0; at < std::ssize(sample.undo) && !HasFailure(); ++at) {
+    const bool is_kept = std::any_of(sample.places.begin(), sample.places.end(), [&](const Place& place) {
+      return at >= place.kept && at < place.kept_end;  // a head and a tail stand in for each other
+    });
+    for (const std::byte mask : {std::byte{0xff}, std::byte{1}}) {
+      ByteVector changed = sample.undo;
+      changed[static_cast<std::size_t>(at)] ^= mask;
+      EXPECT_EQ(counted(sample, changed, sample.name), is_kept ? Count() : Count(4)) << at;
+    }
+  }
+}
+
+/// Where the file is cut, nothing tells that it was longer: a known limit. The records before it count.
+TEST(undo_file, cut_anywhere_it_gives_the_first_records) {
+  const Sample sample(some_kept);
+  for (Bytes size = 0; size <= std::ssize(sample.undo) && !HasFailure(); ++size) {
+    const auto whole = std::count_if(sample.places.begin(), sample.places.end(),
+                                     [&](const Place& place) { return place.kept_end <= size; });
+    EXPECT_EQ(counted(sample, piece(sample.undo, 0, size), sample.name), whole) << size;
+  }
+}
+
+/// The rules for reading, for an undo file that has lost some sectors.
+Count by_the_rules(const Sample& sample, const std::vector<bool>& lost) {
+  const auto is_there = [&](Bytes begin, Bytes end) {
+    return std::count(lost.begin() + begin / sector, lost.begin() + padded(end) / sector, true) == 0;
+  };
+  const auto has_tail = [&](const Place& of) { return of.is_sealed && is_there(of.tail, of.end); };
+  for (auto place = sample.places.begin(); place != sample.places.end(); ++place) {
+    const bool has_head = has_tail(*place) || is_there(place->head, place->kept);
+    if (has_head && is_there(place->kept, place->kept_end)) continue;
+    if (std::any_of(place, sample.places.end(), has_tail)) return {};
+    return place - sample.places.begin();
+  }
+  return sample.places.size();
+}
+
+/// Loses each set of sectors from `begin` on; the outcomes that were seen.
+std::set<Count> lose_sectors(const Sample& sample, Bytes begin = 0) {
+  std::set<Count> outcomes;
+  const Bytes size = std::ssize(sample.undo), first = begin / sector, sectors = padded(size) / sector;
+  for (std::uint64_t set = 0; set >> (sectors - first) == 0 && !testing::Test::HasFailure(); ++set) {
+    ByteVector undo = sample.undo;
+    std::vector<bool> lost;
+    for (Bytes i = 0; i < sectors; ++i) {
+      lost.push_back(i >= first && (set >> (i - first) & 1) != 0);
+      if (lost.back())
+        for (Bytes at = i * sector; at < std::min((i + 1) * sector, size); ++at)
+          undo[static_cast<std::size_t>(at)] ^= std::byte{0x5a};
+    }
+    const Count count = counted(sample, undo, sample.name);
+    EXPECT_EQ(count, by_the_rules(sample, lost)) << "set " << set;
+    outcomes.insert(count);
+  }
+  return outcomes;
+}
+
+TEST(undo_file, of_lost_sectors_those_of_sealed_records_are_noticed) {
+  EXPECT_EQ(lose_sectors(Sample(some_kept)).size(), 6U);
+  const Sample long_heads({{What::bytes, 7, 100}, {What::bytes, 1500, 500}}, std::string(600, 'p'));
+  EXPECT_EQ(lose_sectors(long_heads).size(), 4U);
+  for (const std::size_t length : {444, 445, 4096}) {
+    const Sample whole(some_kept, std::string(length, 'p'));
+    EXPECT_EQ(counted(whole, whole.undo, whole.name), 4U) << length;
+  }
+}
+
+TEST(undo_file, records_that_were_not_sealed_are_whole_or_count_for_nothing) {
+  const Sample sample({{What::bytes, 7, 100}, {What::bytes, 300, 700}, {What::sidecar, 0, 20}}, "log", 2);
+  EXPECT_EQ(lose_sectors(sample, sample.places[0].end), (std::set<Count>{1, 2, 3}));
+}
+
+TEST(undo_file, records_of_another_generation_or_out_of_their_order_are_noticed) {
+  const Sample sample(some_kept);
+  for (const std::int64_t generation : {0, 3, 5}) {
+    const UndoName other{undo_path("run", generation, sample.name.key, 0), generation, sample.name.key, 0};
+    EXPECT_EQ(counted(sample, sample.undo, other), Count());
+    ByteVector headless = sample.undo;
+    std::fill_n(headless.begin(), sector, std::byte{0});
+    EXPECT_EQ(counted(sample, headless, other), Count());
+  }
+  const auto count = [&](const std::vector<std::size_t>& which) {
+    ByteVector undo;
+    for (const std::size_t i : which) {
+      const ByteVector record = piece(sample.undo, sample.places[i].head, sample.places[i].end);
+      undo.insert(undo.end(), record.begin(), record.end());
+    }
+    return counted(sample, undo, sample.name);
+  };
+  EXPECT_EQ(count({0, 1}), 2U);
+  const std::vector<std::size_t> wrong[] = {{1}, {3}, {0, 0}, {1, 0}, {0, 2}, {0, 1, 3}, {0, 1, 2, 3, 0}};
+  for (const auto& which : wrong) EXPECT_EQ(count(which), Count()) << testing::PrintToString(which);
+  ByteVector moved = sample.undo;  // the tail lies where the head was
+  moved.erase(moved.begin() + sample.places[3].head, moved.begin() + sample.places[3].kept);
+  EXPECT_EQ(counted(sample, moved, sample.name), Count());
+}
+
+TEST(undo_file, of_another_file_with_the_same_key_is_passed_over) {
+  const Sample sample({{What::bytes, 7, 100}, {What::sidecar, 0, 20}}, "log");
+  const Sample other({{What::bytes, 50, 900}, {What::sidecar, 0, 7}}, "other");
+  const Disk disk = storage::crash_target();
+  Position from{.path = "./log", .size = 2000};
+  for (const Sample* each : {&other, &sample, &other}) {
+    const std::int64_t number = std::ssize(from.undo);
+    from.undo.push_back({undo_path("run", 4, sample.name.key, number), 4, sample.name.key, number});
+    put(*disk, from.undo.back().path, each->undo);
+  }
+  put(*disk, "log", sample.now);
+  ASSERT_TRUE(bring_back(*disk, from).is_ok());
+  EXPECT_TRUE(std::pair(get(*disk, "log"), *recorded_sidecar(*disk, from)) == sample.after(2));
+}
+
+/// What was recorded behind that size at another time is not put there.
+TEST(undo_file, a_file_that_is_too_short_is_noticed) {
+  const Sample sample({{What::bytes, 300, 700}});
+  const Disk disk = storage::crash_target();
+  put(*disk, sample.name.path, sample.undo);
+  put(*disk, "log", piece(sample.now, 0, 200));
+  EXPECT_EQ(bring_back(*disk, {.path = "log", .size = 250, .undo = {sample.name}}).code(), Code::corrupt);
+}
+
+/// Empty files whose names end so; '@' is a key.
+void put_names(storage::Target& target, const std::string& name, const std::string& ends) {
+  std::istringstream in(ends);
+  for (std::string end; in >> end;) {
+    if (const auto key = end.find('@'); key != std::string::npos) end.replace(key, 1, "0123456789abcdef");
+    put(target, name + end, {});
+  }
+}
+
+TEST(undo_file, only_names_of_their_form_are_found_and_the_newest_generation_first) {
+  const Disk disk = storage::crash_target();
+  ASSERT_TRUE(disk->make_directories("out/dir").is_ok());
+  for (const std::string name : {"run", "out/run"}) {
+    put_names(*disk, name, ".u .u1 .u1. .u1..0 .u1.abc.0 .u1.0123456789abcde.0 .u1.0@.0 .u1.@a.0 x.u1.@.0");
+    put_names(*disk, name, ".u1.0123456789ABCDEF.0 .u1.0x23456789abcdef.0 .u01.@.0 .u.@.0 .u+1.@.0 u1.@.0");
+    put_names(*disk, name, ".ux.@.0 .v1.@.0 .u1.@ .u1.@. .u1.@.00 .u1.@.x .u1.@.0x .u1.@.0.tmp .u1.@.0.0");
+    put_names(*disk, name, ".u99999999999999999999.@.0 .u1.@.99999999999999999999 .u1.x.u1.@.0 xrun.u1.@.0");
+    put_names(*disk, name, ".u12.@.0 .u3.ffffffffffffffff.12 .u0.@.3");
+  }
+  for (const std::string name : {"run", "./run", "out/run", "out//run", "out/dir/../run"}) {
+    const std::uint64_t key = 0x0123456789abcdef, other_key = ~std::uint64_t{0};
+    const std::vector<UndoName> expected = {{name + ".u12.0123456789abcdef.0", 12, key, 0},
+                                            {name + ".u3.ffffffffffffffff.12", 3, other_key, 12},
+                                            {name + ".u0.0123456789abcdef.3", 0, key, 3}};
+    EXPECT_EQ(*find_undo_files(*disk, name), expected) << name;
+  }
+  put_names(*disk, "minus", ".u-1.@.0 .u1.@.-1 .u1.-123456789abcdef.0");
+  for (const char* name : {"ru", "minus", "nowhere/run", "/nowhere/at/all/run"})
+    EXPECT_TRUE(find_undo_files(*disk, name)->empty()) << name;
+}
+
+/// A program that changes a file in any way and records it now and then, beside a map of its bytes.
+class Program {
+ public:
+  explicit Program(std::uint64_t seed) : random_(seed), now_(random_bytes(seed, 300'000)) {
+    put(*disk_, "data", now_);
+    file_ = *disk_->open("data", storage::OpenMode::existing);
+  }
+  void record() { begin(++newest_); }
+  /// Goes on from any generation, as another run does; those behind it are forgotten.
+  void restart() {
+    const std::int64_t generation = std::next(recorded_.begin(), below(std::ssize(recorded_)))->first;
+    ASSERT_TRUE(bring_back(*disk_, from(generation)).is_ok());
+    recorded_.erase(recorded_.upper_bound(generation), recorded_.end());
+    now_ = recorded_[generation];
+    journal_.emplace(*disk_, "run");
+    begin(generation);
+  }
+  void work(int times) {
+    for (int i = 0; i < times; ++i) {
+      const Bytes size = std::ssize(now_), offset = below(size + 2000), kind = below(8);
+      if (kind == 0) cut(below(size + 1));
+      if (kind == 1) write(size, 100'000);
+      if (kind == 2) keep(offset, below(100'000));
+      if (kind == 3) write(0, below(size + 1));
+      if (kind > 3) write(offset, below(kind == 4 ? 100'000 : 2000));
+    }
+  }
+  /// Each generation comes back, whatever followed. Each byte is kept once in the undo file of each begin.
+  void check() {
+    for (const auto& [generation, bytes] : recorded_) {
+      using Policy = storage::CrashPolicy;
+      const Disk copy = disk_->crash({Policy::Writes::kept, Policy::Entries::kept}, 0);
+      ASSERT_TRUE(bring_back(*copy, from(generation)).is_ok());
+      EXPECT_TRUE(get(*copy, "data") == bytes) << generation;
+    }
+    for (const UndoName& name : from(1).undo) {
+      const std::vector<UndoRecord> records = *read_all(*disk_, name);
+      EXPECT_LT(name.number, begun_[name.generation]) << name.path;
+      std::map<Bytes, Bytes> ends;
+      for (const UndoRecord& each : records) ends[each.offset] = each.offset + std::ssize(each.bytes);
+      EXPECT_EQ(ends.size(), records.size()) << name.path;
+      Bytes end = 0;
+      for (const auto& [from, to] : ends) EXPECT_GE(from, std::exchange(end, to)) << name.path;
+      EXPECT_LE(end, largest_);
+    }
+  }
+
+ private:
+  Bytes below(Bytes limit) { return static_cast<Bytes>(random_() % static_cast<std::uint64_t>(limit)); }
+  void begin(std::int64_t generation) {
+    recorded_[generation] = now_;
+    const Position position{.path = "./data", .size = std::ssize(now_)};
+    journal_->begin(generation, std::span(&position, 1));
+    ++begun_[generation];
+    largest_ = std::max(largest_, position.size);
+  }
+  Position from(std::int64_t generation) {
+    Position position{
+        .path = "data",
+        .size = std::ssize(recorded_[generation]),
+    };
+    position.undo = *find_undo_files(*disk_, "run");
+    std::erase_if(position.undo, [&](const UndoName& each) { return each.generation < generation; });
+    return position;
+  }
+  void keep(Bytes offset, Bytes bytes) {
+    ASSERT_TRUE(journal_->keep(below(2) == 0 ? "data" : "x/../data", *file_, offset, bytes).is_ok());
+  }
+  void write(Bytes offset, Bytes bytes) {
+    keep(offset, bytes);
+    const ByteVector fresh = random_bytes(random_(), bytes);
+    ASSERT_TRUE(file_->write(fresh, offset).is_ok());
+    if (bytes > 0) now_.resize(static_cast<std::size_t>(std::max(std::ssize(now_), offset + bytes)));
+    if (bytes > 0) std::copy(fresh.begin(), fresh.end(), now_.begin() + offset);
+  }
+  void cut(Bytes size) {
+    keep(size, INT64_MAX);
+    ASSERT_TRUE(file_->truncate(size).is_ok());
+    now_.resize(static_cast<std::size_t>(size));
+  }
+  std::mt19937_64 random_;
+  const Disk disk_ = storage::crash_target();
+  ByteVector now_;
+  std::unique_ptr<storage::File> file_;
+  std::optional<Journal> journal_{std::in_place, *disk_, "run"};
+  std::map<std::int64_t, ByteVector> recorded_;
+  std::map<std::int64_t, std::int64_t> begun_;  // how often
+  std::int64_t newest_ = 0;
+  Bytes largest_ = 0;
+};
+
+TEST(journal, any_generation_comes_back_whatever_was_written_since) {
+  for (std::uint64_t seed = 1; seed <= 30 && !HasFailure(); ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    Program program(seed);
+    program.work(3);  // nothing is recorded yet
+    for (std::uint64_t i = 0; i < 6; ++i) {
+      i < 2 || (seed + i) % 3 != 0 ? program.record() : program.restart();
+      program.work(static_cast<int>(seed % 9) + 1);
+      program.check();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tailrace::files

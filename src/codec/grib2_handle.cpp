@@ -10,6 +10,11 @@
 
 namespace tailrace::codec::grib2 {
 
+std::unique_lock<std::mutex> lock_definitions() {
+  static std::mutex mutex;
+  return std::unique_lock(mutex);
+}
+
 void Handle::Free::operator()(grib_handle* handle) const { codes_handle_delete(handle); }
 
 Result<Handle> Handle::from_sample(const std::string& name) {

@@ -517,6 +517,7 @@ Result<Request> resolve(const StreamDefinition& stream, const FieldDefinition& f
 }
 
 Result<Field> prepare(const StreamDefinition& stream, const FieldDefinition& field) {
+  const auto lock = lock_definitions();
   Result<Request> request = resolve(stream, field);
   if (!request.is_ok()) return request.status();
   return Builder(*request).build();

@@ -40,6 +40,7 @@ Status failed(std::string_view what, int error) {
 }  // namespace
 
 Status EccodesPacking::begin(const ByteVector& representation) {
+  const auto lock = lock_definitions();
   Result<Handle> sample = Handle::from_sample("GRIB2");
   if (!sample.is_ok()) return sample.status();
   if (const int error = sample->set("gridDefinitionTemplateNumber", 101L); error != 0)

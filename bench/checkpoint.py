@@ -7,6 +7,7 @@ what memory and storage give to anybody, taken in turn with ours in the same run
             files with as many fsyncs, memory, and the time until an asynchronous save is committed
   rewrite   what asynchronous saves cost a program that rewrites nothing, 5 % in one piece or all of the array meanwhile, captured
             by a copy and copy-on-write, on one rank with a core for what works behind it, in warm copies
+  journal   what it costs to write over a file that a save has recorded, with overwritten=journal, on one rank
   load      on the same ranks, half of them and twice as many, against pread of the same files into warm memory;
             the files are in the page cache for both
   compress  what lz4 and zstd cost and save, of a smooth field
@@ -21,10 +22,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from _bench import MIB, Bench, Figure, bench_parser, run_main, say  # noqa: E402
 
-GROUPS = ("save", "rewrite", "load", "compress")
+GROUPS = ("save", "rewrite", "journal", "load", "compress")
 MODES = ("parallel", "local")
 DROPPED, REPETITIONS = 2, 7       # a checkpoint has two copies: the first save to each makes its files
 OVER_COPY, OVER_WRITE, OVER_READ = 1.1, 0.85, 0.7
+KEEP_OVER_FIRST = 0.7
 PROTECTED = {"blocked": 0.15, "part": 0.5, "all": 2.5}  # in copies
 GIB = 1024 * MIB
 
@@ -99,6 +101,23 @@ class CheckpointBench(Bench):
             figures.append(Figure(f"rewrite.{capture}.extra_memory", [run["extra_async"] / size], "ratio",
                                   note="growth of the peak (VmHWM) over bytes saved"))
             self.show(f"Saving while the program writes on, capture={capture}, 1 rank", figures)
+
+    # ---- journal ---------------------------------------------------------------------------------------------
+
+    def journal(self):
+        run = self.cost(1, "journal", "", "--saves", "journal")
+        self.remove("journal")
+        figures = []
+        for what, name in (("array", "all of the file"), ("number", "8 bytes of it")):
+            first, second, raw = (run[f"{series}_{what}"] for series in ("first", "second", "raw"))
+            figures += [
+                Figure(f"journal.{what}.keep_and_write_over_first", [(r + s) / f for r, s, f in zip(raw, second, first)], "ratio",
+                       KEEP_OVER_FIRST, "higher", note=f"{name} written over, the first time after a save"),
+                Figure(f"journal.{what}.first", [s * 1e3 for s in first], "ms"),
+                Figure(f"journal.{what}.second", [s * 1e3 for s in second], "ms", note="what is kept already"),
+                Figure(f"journal.{what}.keep", [s * 1e3 for s in raw], "ms", note="the peer: pread, pwrite, fsync"
+                       + (" of 64 KiB" if what == "number" else ""))]
+        self.show("Writing over a file that a save has recorded, overwritten=journal, 1 rank", figures)
 
     # ---- load ------------------------------------------------------------------------------------------------
 

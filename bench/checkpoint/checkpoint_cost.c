@@ -7,7 +7,8 @@
  * mode
  *   --saves async            asynchronous saves only, for what compression costs
  *   --saves rewritten        asynchronous saves while none, 5 % (in one piece) or all of the array is
- * rewritten */
+ * rewritten
+ *   --saves journal          a file that holds the array is written over after each save, on one rank */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -188,6 +189,55 @@ static void measure_rewritten(const struct options* o, const struct field* f) {
   print_json(f, 0, extra);
 }
 
+/* ---- a file that is written over */
+
+/* The array, or a number that changes, over what the file holds. */
+static double write_over(tr_file* file, const struct field* f, int all_of_it) {
+  const size_t count = f->bytes / sizeof(double);
+  const double begin = MPI_Wtime();
+  must(tr_fseek(file, 0, SEEK_SET) == 0, "seek");
+  if (all_of_it)
+    must(tr_fwrite_array(f->data, TR_F64, f->layout, file) == count, "array");
+  else
+    must(tr_fwrite(f->data, sizeof(double), 1, file) == 1, "number");
+  must(tr_fflush(file) == 0, "flush");
+  return MPI_Wtime() - begin;
+}
+
+/* The first write over what a save has recorded keeps that, the second finds it kept. */
+static void write_over_recorded(tr_checkpoint* checkpoint, const struct field* f, tr_file* file,
+                                int all_of_it, const char* first, const char* second) {
+  int64_t step = 1;
+  check(tr_checkpoint_begin(checkpoint, TR_SAVE, NULL));
+  tr_checkpoint_item(checkpoint, "step", &step, TR_I64, NULL);
+  check(tr_checkpoint_end(checkpoint));
+  add(first, write_over(file, f, all_of_it));
+  add(second, write_over(file, f, all_of_it));
+}
+
+static void measure_journal(const struct options* o, const struct field* f) {
+  char path[4096], kept[4096];
+  void* const room = warm_memory(16 << 20);
+  tr_checkpoint* checkpoint = open_checkpoint(o, "overwritten=journal async=off");
+  snprintf(path, sizeof path, "%s.file", o->name);
+  snprintf(kept, sizeof kept, "%s.kept", o->name);
+  tr_file* file = tr_fopen(path, "w+");
+  must(file != NULL && f->ranks == 1, "one rank with a file");
+  write_over(file, f, 1);
+  for (long i = 0; i < o->repeat; i++) {
+    add("raw_array", raw_keep(path, kept, f->bytes, room));
+    write_over_recorded(checkpoint, f, file, 1, "first_array", "second_array");
+    for (int times = 0; times < 5; times++) {
+      add("raw_number", raw_keep(path, kept, 64 << 10, room));
+      write_over_recorded(checkpoint, f, file, 0, "first_number", "second_number");
+    }
+  }
+  must(tr_fclose(file) == 0, "close");
+  check(tr_checkpoint_close(&checkpoint));
+  free(room);
+  print_json(f, 0, 0);
+}
+
 /* ---- loading */
 
 static void load(tr_checkpoint* checkpoint, struct field* f) {
@@ -245,6 +295,8 @@ int main(int argc, char** argv) {
     measure_loads(&options, &field);
   else if (options.saves && strcmp(options.saves, "rewritten") == 0)
     measure_rewritten(&options, &field);
+  else if (options.saves && strcmp(options.saves, "journal") == 0)
+    measure_journal(&options, &field);
   else if (options.saves)
     measure_async(&options, &field);
   else

@@ -13,6 +13,8 @@ double raw_write(const struct field* field, const char* path, int is_local);
 /* Collective. The bytes of a copy's files with pread, in equal shares, into `room`, which was touched before.
  * `parts`: files of the local mode, 0: one file. */
 double raw_read(const struct field* field, const char* path, int parts, char* room, size_t room_bytes);
+/* Local. The first bytes of a file to a new one, with one fsync of that and one of its directory. */
+double raw_keep(const char* from, const char* to, size_t bytes, char* room);
 /* Local. The bytes that raw_read reads on one rank at most. */
 size_t raw_share(const struct field* field, const char* path, int parts);
 

@@ -50,8 +50,8 @@ class Handle {
   std::unique_ptr<grib_handle, Free> handle_;
 };
 
-/// To be held where definitions are asked for: ecCodes 2.28 reads them when a handle first needs them, file by
-/// file, and loses memory where two threads need the same one at once.
+/// To be held where definitions are asked for: ecCodes 2.28 reads them when a handle first needs them, file
+/// by file, and loses memory where two threads need the same one at once.
 std::unique_lock<std::mutex> lock_definitions();
 
 /// What ecCodes says about one of its error numbers.

@@ -330,5 +330,22 @@ TEST(files_fault, bytes_that_cannot_be_kept_stay_and_the_writer_is_told) {
   }
 }
 
+/// Runs that load generation 2, which does not record the file, find it as the one before has left it.
+TEST(files_order, of_what_several_runs_have_kept_in_one_generation_the_first_counts) {
+  constexpr std::size_t runs = 12;  // numbers are no letters: 10 comes behind 9
+  RecordedFile file;
+  for (std::size_t run = 0; run < runs; ++run) {
+    files::Journals journals;
+    journals.of(*file.faulty, "run").begin(2, std::span(&file.position, 1));
+    const files::CStream again =
+        *files::open_stream(*file.faulty, "log", *files::parse_mode("r+"), false, {}, journals);
+    ASSERT_EQ(::fseeko(again.stream, static_cast<Bytes>(100 * run), SEEK_SET), 0);
+    ASSERT_EQ(write_here(again.stream), 0);
+    ASSERT_EQ(std::fclose(again.stream), 0);
+  }
+  ASSERT_EQ(files::find_undo_files(*file.disk, "run")->size(), runs);
+  file.check_brought_back(file.disk->crash({Writes::kept, Entries::kept}, 0));
+}
+
 }  // namespace
 }  // namespace tailrace::checkpoint

@@ -380,10 +380,12 @@ void Checkpoint::start(std::unique_ptr<Saving> saving, const comm::Verdict& verd
     return;
   }
   behind_->worked = service_.transport().now() - behind_->began;
-  // The other ranks of the node capture at the same time: writing must not take a core from them meanwhile.
+  // The other ranks of the node capture at the same time, or, where they share its cores, after each other:
+  // writing must not take a core from them meanwhile.
   const bool alone = service_.size() == 1 || service_.pool().threads() == 0;
   const bool at_once = async && copy_on_write_ == nullptr;
-  const std::int64_t delay = at_once && !alone ? std::min(behind_->worked, longest_delay) : 0;
+  const std::int64_t all = behind_->worked * service_.session().ranks_of_a_core();
+  const std::int64_t delay = at_once && !alone ? std::min(all, longest_delay) : 0;
   // The copy counts once the first rank's part is sealed: not before what the outputs hold is durable.
   const bool must_wait = service_.rank() == 0 && !outputs_.are_settled(behind_->outputs);
   behind_->stage = must_wait ? Behind::Stage::writing : Behind::Stage::sealing;

@@ -352,11 +352,20 @@ Status Session::find_lanes(pipeline::Server::Setup& setup) {
   return {};
 }
 
+std::ptrdiff_t Session::ranks_on_my_node() const {
+  return std::count_if(facts_.begin(), facts_.end(),
+                       [&](const RankFacts& rank) { return rank.node == my_node(); });
+}
+
+int Session::ranks_of_a_core() const {
+  const auto cores = std::max<std::ptrdiff_t>(std::thread::hardware_concurrency(), 1);
+  return static_cast<int>((ranks_on_my_node() + cores - 1) / cores);
+}
+
 /// As many as there are cores which no rank of the node has, shared by its servers; at least one.
 int Session::encoder_threads() const {
   if (settings_.threads > 0) return settings_.threads;
-  const auto ranks = std::count_if(facts_.begin(), facts_.end(),
-                                   [&](const RankFacts& rank) { return rank.node == my_node(); });
+  const std::ptrdiff_t ranks = ranks_on_my_node();
   const int servers = std::max(servers_on_my_node(), 1);
   const auto cores = static_cast<std::ptrdiff_t>(std::thread::hardware_concurrency());
   return static_cast<int>(std::clamp<std::ptrdiff_t>((cores - ranks) / servers, 1, 4));

@@ -62,6 +62,8 @@ class Session {
   void note_save_seconds(double seconds) { stops_->note_save_seconds(seconds); }
   /// The node of this rank: the same number on all its ranks, and on no other's.
   [[nodiscard]] int my_node() const { return facts_[static_cast<std::size_t>(world_rank_)].node; }
+  /// How many of the node's ranks have to take turns on a core; 1 where each has its own.
+  [[nodiscard]] int ranks_of_a_core() const;
   /// Blocks until `done` while moving everything else on. `what` is for the watchdog.
   void wait(const std::function<bool()>& done, const std::string& what);
   /// One pass over everything that may have become possible; true if something moved.
@@ -90,6 +92,7 @@ class Session {
   Status make_server(LedgerFactory make_ledger);
   Status find_lanes(pipeline::Server::Setup& setup);
   [[nodiscard]] int servers_on_my_node() const;
+  [[nodiscard]] std::ptrdiff_t ranks_on_my_node() const;
   [[nodiscard]] std::byte* lane_of(int node_rank) const;
   [[nodiscard]] int encoder_threads() const;
   void print_plan(Bytes staging) const;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/text.hpp"
+#include "capi/arguments.hpp"
 #include "capi/arrays.hpp"
 #include "capi/outputs.hpp"
 #include "capi/state.hpp"
@@ -12,8 +13,6 @@ using namespace tailrace::capi;
 using checkpoint::Checkpoint;
 
 namespace {
-
-std::string text_of(const char* text) { return text == nullptr ? "" : text; }
 
 tr_checkpoint* handle_of(tr_checkpoint* handle, const char* call) {
   if (session_for(call) == nullptr) return nullptr;
@@ -35,7 +34,7 @@ Result<std::unique_ptr<Checkpoint>> make(const std::string& name, const std::str
                             std::move(files));
 }
 
-tr_checkpoint* keep(std::unique_ptr<Checkpoint> made) {
+tr_checkpoint* keep_checkpoint(std::unique_ptr<Checkpoint> made) {
   auto* const handle = new tr_checkpoint();
   handle->checkpoint = std::move(made);
   state().checkpoints.push_back(handle);
@@ -153,7 +152,7 @@ int tr_checkpoint_create(const char* name, const char* options, tr_checkpoint** 
   Result<std::unique_ptr<Checkpoint>> made =
       make(text_of(name), text_of(options), checkpoint::parse_options(text_of(options)), {});
   if (!made.is_ok()) return fail(made.status());
-  *handle = keep(std::move(*made));
+  *handle = keep_checkpoint(std::move(*made));
   return TR_OK;
 }
 
@@ -253,7 +252,7 @@ int tr_checkpoint_create_registered(const char* name, const tr_variable* variabl
   Result<std::unique_ptr<Checkpoint>> made =
       make(text_of(name), text_of(mode), std::move(options), std::move(paths));
   if (!made.is_ok()) return fail(made.status());
-  *handle = keep(std::move(*made));
+  *handle = keep_checkpoint(std::move(*made));
   for (int i = 0; i < count; ++i) {
     (*handle)->names.push_back(text_of(variables[i].name));
     (*handle)->variables.push_back(variables[i]);

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/text.hpp"
+#include "capi/arguments.hpp"
 #include "capi/files.hpp"
 #include "capi/state.hpp"
 #include "comm/end_job.hpp"
@@ -42,8 +43,6 @@ int on_records(tr_file* handle, const char* call, const Operation& operation) {
 }
 
 // ---- items
-
-std::vector<Index> list_of(const int64_t* values, int count) { return {values, values + count}; }
 
 Index count_of(const tr_item_f& item) {
   Index count = 1;

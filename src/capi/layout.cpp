@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "base/text.hpp"
+#include "capi/arguments.hpp"
 #include "capi/state.hpp"
 
 using namespace tailrace;
@@ -12,19 +13,12 @@ using layout::Layout;
 
 namespace {
 
-constexpr int most_dimensions = 7;
-
 template <typename T>
 std::string list_text(const T* values, int count) {
   if (values == nullptr) return "none";
   std::string text;
   for (int i = 0; i < count; ++i) text += cat(i == 0 ? "" : "x", values[i]);
   return text;
-}
-
-template <typename T>
-std::vector<T> list_of(const T* values, int count) {
-  return values == nullptr ? std::vector<T>() : std::vector<T>(values, values + count);
 }
 
 Status check_arguments(int ndims, const tr_index* shape, const tr_index* halo, tr_layout** layout) {

@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "base/text.hpp"
+#include "capi/arguments.hpp"
 #include "capi/files.hpp"
 #include "capi/state.hpp"
 #include "files/local_name.hpp"
@@ -37,8 +38,6 @@ class KeptErrno {
  private:
   int number_ = errno;
 };
-
-std::string quoted(const char* text) { return text == nullptr ? "NULL" : cat("\"", text, "\""); }
 
 Result<Mode> read_arguments(const char* path, const char* letters) {
   if (path == nullptr) return Status(Code::argument, "`path` is a null pointer");

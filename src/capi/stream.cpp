@@ -3,14 +3,13 @@
 #include <optional>
 
 #include "base/text.hpp"
+#include "capi/arguments.hpp"
 #include "capi/state.hpp"
 
 using namespace tailrace;
 using namespace tailrace::capi;
 
 namespace {
-
-std::string text_of(const char* text) { return text == nullptr ? "" : text; }
 
 /// The stream behind a handle, if it is one that is open; otherwise TR_ERR_STATE is kept.
 streams::Stream* stream_of(tr_stream* handle, const char* call) {

@@ -4,6 +4,7 @@
 
 #include "base/options.hpp"
 #include "base/text.hpp"
+#include "capi/arguments.hpp"
 #include "capi/state.hpp"
 #include "layout/shape.hpp"
 
@@ -12,8 +13,6 @@ using namespace tailrace::capi;
 using files::OutOfCore;
 
 namespace {
-
-constexpr int most_dimensions = static_cast<int>(layout::max_dimensions);
 
 /// The arguments of tr_window_open, as they came.
 struct Arguments {
@@ -30,17 +29,15 @@ struct Arguments {
   [[nodiscard]] std::string text() const;
 };
 
-std::string quoted(const char* text) { return text == nullptr ? "NULL" : cat("\"", text, "\""); }
-
-std::vector<Index> list_of(const tr_index* values, int count) {
-  if (values == nullptr || count < 1 || count > most_dimensions) return {};
-  return {values, values + count};
+/// Empty where the number of dimensions is not one that arrays have: it is looked at later.
+std::vector<Index> checked_list_of(const tr_index* values, int count) {
+  return count < 1 || count > most_dimensions ? std::vector<Index>() : list_of(values, count);
 }
 
 /// The same on every rank that passes the same.
 std::string Arguments::text() const {
   const auto list = [this](const tr_index* values) {
-    return values == nullptr ? "none" : layout::extents(list_of(values, ndims));
+    return values == nullptr ? "none" : layout::extents(checked_list_of(values, ndims));
   };
   return cat("tr_window_open(", quoted(path), ", ", quoted(mode), ", ", name_of(ElementType{type}), " ",
              list(shape), ", portions of ", list(portion), ", halo ", list(halo), ", depth ", depth, ", ",
@@ -100,13 +97,13 @@ Result<OutOfCore::Definition> define(const Arguments& given, tr_window** window)
   TR_TRY(check_arguments(given, window));
   const Result<OutOfCore::Access> access = read_mode(given.mode);
   TR_TRY(access.status());
-  const std::vector<Index> halo = list_of(given.halo, given.ndims);
+  const std::vector<Index> halo = checked_list_of(given.halo, given.ndims);
   const bool has_halo = std::any_of(halo.begin(), halo.end(), [](Index width) { return width > 0; });
   if (*access == OutOfCore::Access::write && has_halo) {
     return Status(Code::argument, "nothing is read in mode \"w\", so there is no halo: pass NULL");
   }
-  Result<files::Tiling> tiling =
-      files::Tiling::make(list_of(given.shape, given.ndims), list_of(given.portion, given.ndims), halo);
+  Result<files::Tiling> tiling = files::Tiling::make(checked_list_of(given.shape, given.ndims),
+                                                     checked_list_of(given.portion, given.ndims), halo);
   TR_TRY(tiling.status());
   const Result<Bytes> offset = read_offset(given.options);
   TR_TRY(offset.status());

@@ -34,13 +34,13 @@ namespace {
 constexpr std::uint64_t needed_features = UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_EVENT_REMOVE;
 constexpr std::uint64_t untouched_feature = std::uint64_t{1} << 13;  // WP_UNPOPULATED, Linux 6.4
 
-std::uint64_t number_of(const std::byte* address) { return reinterpret_cast<std::uintptr_t>(address); }
+std::uint64_t kernel_number(const std::byte* address) { return reinterpret_cast<std::uintptr_t>(address); }
 const std::byte* address_of(std::uint64_t number) {
   // NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel tells addresses as numbers
   return reinterpret_cast<const std::byte*>(static_cast<std::uintptr_t>(number));
 }
 uffdio_range range_of(const std::byte* begin, Bytes bytes) {
-  return {number_of(begin), static_cast<std::uint64_t>(bytes)};
+  return {kernel_number(begin), static_cast<std::uint64_t>(bytes)};
 }
 
 /// One that handles what the kernel writes as well: a process without privileges may be given one that does

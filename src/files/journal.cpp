@@ -12,7 +12,7 @@ namespace tailrace::files {
 namespace {
 
 /// One record has as many bytes at most, which are held in memory.
-constexpr Bytes portion = Bytes{4} << 20;
+constexpr Bytes kept_at_once = Bytes{4} << 20;
 /// More is kept than is asked for, as much as was kept already: a file that is written anew from its begin
 /// costs few synchronisations, one of which a number is changed now and then little room.
 constexpr Bytes least_ahead = Bytes{64} << 10;
@@ -65,9 +65,9 @@ Status Journal::add(Kept& kept, const std::string& path, UndoRecord::What what, 
 
 Status Journal::keep_range(Kept& kept, const std::string& path, storage::File& file, Bytes begin,
                            Bytes end) const {
-  ByteVector buffer(static_cast<std::size_t>(std::min(portion, end - begin)));
-  for (Bytes at = begin; at < end; at += portion) {
-    const Bytes wanted = std::min(portion, end - at);
+  ByteVector buffer(static_cast<std::size_t>(std::min(kept_at_once, end - begin)));
+  for (Bytes at = begin; at < end; at += kept_at_once) {
+    const Bytes wanted = std::min(kept_at_once, end - at);
     const Result<Bytes> got = file.read(std::span(buffer).first(static_cast<std::size_t>(wanted)), at);
     TR_TRY(got.status());
     if (*got > 0)

@@ -13,8 +13,8 @@ using storage::File;
 using storage::OpenMode;
 using storage::Target;
 
-constexpr std::uint8_t kVersion = 1;
-constexpr Bytes kPiece = Bytes{4} << 20;
+constexpr std::uint8_t kPositionVersion = 1;
+constexpr Bytes kCopyPiece = Bytes{4} << 20;
 
 void pack_lead(Packer& out, const std::optional<std::int64_t>& lead) {
   out.put(static_cast<std::uint8_t>(lead ? 1 : 0)).put(lead.value_or(0));
@@ -63,9 +63,9 @@ Result<std::unique_ptr<File>> create_empty(Target& target, const std::string& pa
 Status copy_bytes(Target& target, const std::string& from, Bytes size, File& to) {
   Result<std::unique_ptr<File>> source = target.open(from, OpenMode::read);
   TR_TRY(source.status());
-  ByteVector piece(static_cast<std::size_t>(std::min(size, kPiece)));
+  ByteVector piece(static_cast<std::size_t>(std::min(size, kCopyPiece)));
   for (Bytes at = 0; at < size;) {
-    const auto part = std::span(piece).first(static_cast<std::size_t>(std::min(size - at, kPiece)));
+    const auto part = std::span(piece).first(static_cast<std::size_t>(std::min(size - at, kCopyPiece)));
     const Result<Bytes> got = (*source)->read(part, at);
     TR_TRY(got.status());
     if (*got < static_cast<Bytes>(part.size())) {
@@ -85,7 +85,7 @@ Status copy_bytes(Target& target, const std::string& from, Bytes size, File& to)
 
 ByteVector Position::pack() const {
   Packer out;
-  out.put(kVersion).put_text(pattern).put(run).put(steps);
+  out.put(kPositionVersion).put_text(pattern).put(run).put(steps);
   pack_lead(out, lead);
   pack_lead(out, put_lead);
   out.put(static_cast<std::int64_t>(failed.size()));
@@ -95,9 +95,9 @@ ByteVector Position::pack() const {
 
 Result<Position> Position::unpack(std::span<const std::byte> bytes) {
   Unpacker in(bytes);
-  if (const auto version = in.get<std::uint8_t>(); in.ok() && version > kVersion) {
+  if (const auto version = in.get<std::uint8_t>(); in.ok() && version > kPositionVersion) {
     return Status(Code::unsupported, cat("a stream's position: version ", static_cast<int>(version),
-                                         ", this Tailrace reads up to ", static_cast<int>(kVersion)));
+                                         ", this Tailrace reads up to ", static_cast<int>(kPositionVersion)));
   }
   Position position;
   position.pattern = in.get_text();
@@ -112,7 +112,7 @@ Result<Position> Position::unpack(std::span<const std::byte> bytes) {
     failed.text = in.get_text();
     if (in.ok()) position.failed.push_back(std::move(failed));
   }
-  if (!in.ok() || !in.rest().empty() || bytes.front() != std::byte{kVersion}) {
+  if (!in.ok() || !in.rest().empty() || bytes.front() != std::byte{kPositionVersion}) {
     return Status(Code::corrupt, cat("a stream's position: its ", bytes.size(), " bytes are not whole"));
   }
   TR_TRY(check_position(position));

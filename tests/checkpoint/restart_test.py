@@ -23,7 +23,7 @@ LOGS = ["log.bin", "log.txt", "state.bin"]
 parser = argparse.ArgumentParser()
 parser.add_argument("model")
 parser.add_argument("--seed", type=int, default=int(time.time()))
-parser.add_argument("--rounds", type=int, default=24 if MPI == "openmpi" else 20)
+parser.add_argument("--rounds", type=int, default=(24 if MPI == "openmpi" else 20) if ALL else 6)
 parser.add_argument("--round", type=int, help="this one alone")
 given = parser.parse_args()
 

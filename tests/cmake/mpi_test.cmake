@@ -23,37 +23,44 @@ endif()
 # Stands before the command of a test, followed by a directory: Open MPI leaves shared memory in /dev/shm when it is killed.
 set(TAILRACE_OWN_SHARED_MEMORY bash ${PROJECT_SOURCE_DIR}/tests/support/own_shared_memory.sh)
 
-# tailrace_mpi_run(name TARGET program RANKS 1 2 3 [ARGS ...] [ENV K=V ...] [TIMEOUT seconds] [LABELS ...])
+# tailrace_mpi_run(name TARGET program RANKS 1 2 3 [MORE_RANKS 5 8] [ARGS ...] [ENV K=V ...] [TIMEOUT seconds] [LABELS ...])
 # One test for each number of ranks, called name.n1, name.n2, ...; always labelled mpi, always with a timeout (120 s).
+# MORE_RANKS are run by ./dev test --all only.
 function(tailrace_mpi_run name)
   if(NOT TAILRACE_MPI_TESTS)
     return()
   endif()
-  cmake_parse_arguments(PARSE_ARGV 1 TEST "" "TARGET;TIMEOUT" "RANKS;ARGS;ENV;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 TEST "" "TARGET;TIMEOUT" "RANKS;MORE_RANKS;ARGS;ENV;LABELS")
   if(NOT TEST_TIMEOUT)
     set(TEST_TIMEOUT 120)
   endif()
   if(NOT TEST_RANKS)
     message(FATAL_ERROR "tailrace_mpi_run(${name}): RANKS is missing")
   endif()
-  foreach(ranks IN LISTS TEST_RANKS)
+  foreach(ranks IN LISTS TEST_RANKS TEST_MORE_RANKS)
+    set(all "")
+    if(ranks IN_LIST TEST_MORE_RANKS)
+      set(all all)
+    endif()
+    # Ranks wait for each other much of the time: half a processor each, as if they shared what they have.
+    math(EXPR processors "(${ranks} + 1) / 2")
     add_test(NAME ${name}.n${ranks}
       COMMAND ${TAILRACE_OWN_SHARED_MEMORY} ${PROJECT_BINARY_DIR}/tests/scratch/${name}.n${ranks}.shm
       ${TAILRACE_LAUNCHER} ${MPIEXEC_NUMPROC_FLAG} ${ranks} $<TARGET_FILE:${TEST_TARGET}> ${TEST_ARGS})
     set_tests_properties(${name}.n${ranks} PROPERTIES
-      LABELS "mpi;${TEST_LABELS}" PROCESSORS ${ranks} TIMEOUT ${TEST_TIMEOUT} SKIP_RETURN_CODE 77
+      LABELS "mpi;${all};${TEST_LABELS}" PROCESSORS ${processors} TIMEOUT ${TEST_TIMEOUT} SKIP_RETURN_CODE 77
       ENVIRONMENT "${TAILRACE_LAUNCHER_ENVIRONMENT};${TEST_ENV}")
   endforeach()
 endfunction()
 
-# tailrace_mpi_test(name SOURCES ... RANKS 1 2 3 5 8 [MODULES ...] [LIBRARIES ...] [ARGS ...] [ENV K=V ...]
+# tailrace_mpi_test(name SOURCES ... RANKS 1 2 3 [MORE_RANKS 5 8] [MODULES ...] [LIBRARIES ...] [ARGS ...] [ENV K=V ...]
 #                   [TIMEOUT seconds] [LABELS ...])
 # Builds one program (with MODULES: from those modules' objects; without: against the library as a user would) and runs it.
 function(tailrace_mpi_test name)
   if(NOT TAILRACE_MPI_TESTS)
     return()
   endif()
-  cmake_parse_arguments(PARSE_ARGV 1 TEST "" "TIMEOUT" "SOURCES;RANKS;MODULES;LIBRARIES;ARGS;ENV;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 TEST "" "TIMEOUT" "SOURCES;RANKS;MORE_RANKS;MODULES;LIBRARIES;ARGS;ENV;LABELS")
   add_executable(${name} ${TEST_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   if(TEST_MODULES)
@@ -63,7 +70,7 @@ function(tailrace_mpi_test name)
     target_link_libraries(${name} PRIVATE tailrace)
   endif()
   target_link_libraries(${name} PRIVATE ${TEST_LIBRARIES} MPI::MPI_C Threads::Threads)
-  tailrace_mpi_run(${name} TARGET ${name} RANKS ${TEST_RANKS} ARGS ${TEST_ARGS} ENV ${TEST_ENV}
+  tailrace_mpi_run(${name} TARGET ${name} RANKS ${TEST_RANKS} MORE_RANKS ${TEST_MORE_RANKS} ARGS ${TEST_ARGS} ENV ${TEST_ENV}
     TIMEOUT ${TEST_TIMEOUT} LABELS ${TEST_LABELS})
 endfunction()
 

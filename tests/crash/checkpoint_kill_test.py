@@ -17,7 +17,7 @@ from small_model import *  # noqa: E402,F403
 parser = argparse.ArgumentParser()
 parser.add_argument("model")
 parser.add_argument("--seed", type=int, default=int(time.time()))
-parser.add_argument("--rounds", type=int, default=150 if MPI == "openmpi" else 60)
+parser.add_argument("--rounds", type=int, default=(150 if ALL else 24) if MPI == "openmpi" else (60 if ALL else 12))
 given = parser.parse_args()
 chance = random.Random(given.seed)
 counts = {}

@@ -3,7 +3,7 @@
 """The sample forecast, killed at random moments and restarted until it is done, on other numbers of ranks and servers each
 time: its GRIB2 files are those of an undisturbed run, and no others.
 
-    restart_test.py WEATHER ROUNDS [SEED]"""
+    restart_test.py WEATHER [ROUNDS [SEED]]"""
 import hashlib
 import os
 import random
@@ -73,7 +73,8 @@ def one_round(model, choose, expected, seconds):
 
 
 def main():
-    model, rounds = sys.argv[1], int(sys.argv[2])
+    model = sys.argv[1]
+    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 10 if "TEST_ALL" in os.environ else 3
     seed = int(sys.argv[3]) if len(sys.argv) > 3 else 1
     skip_without("cdo")
     print(f"seed {seed}", flush=True)

@@ -13,6 +13,7 @@ MPIRUN = shlex.split(os.environ["TEST_MPIRUN"])
 COMMAND = os.environ.get("TEST_COMMAND", "")
 MPI = os.environ["TEST_MPI"]
 MODEL = os.path.abspath(sys.argv[1])
+ALL = "TEST_ALL" in os.environ  # ./dev test --all
 NX, NY, LEVELS = 13, 11, 3
 STEP_BYTES = NX * NY * LEVELS * (8 + 4)
 

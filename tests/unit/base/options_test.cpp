@@ -18,7 +18,7 @@ Entries parsed(std::string_view text) {
   return options.is_ok() ? options->entries() : Entries{};
 }
 
-std::string error_of(std::string_view text) {
+std::string parse_error_of(std::string_view text) {
   const Result<Options> options = Options::parse(text);
   if (options.is_ok()) return "no error";
   EXPECT_EQ(options.status().code(), Code::settings);
@@ -50,7 +50,7 @@ TEST(options, a_doubled_quote_stands_for_itself) {
 
 TEST(options, an_empty_value_is_written_with_quotes) {
   EXPECT_EQ(parsed("a=\"\" b=''"), (Entries{{"a", ""}, {"b", ""}}));
-  EXPECT_NE(error_of("a= b=1").find("position 3: \"a\" has no value"), std::string::npos);
+  EXPECT_NE(parse_error_of("a= b=1").find("position 3: \"a\" has no value"), std::string::npos);
 }
 
 TEST(options, a_value_may_hold_equals_signs_commas_and_colons) {
@@ -59,19 +59,19 @@ TEST(options, a_value_may_hold_equals_signs_commas_and_colons) {
 }
 
 TEST(options, a_key_that_comes_twice_is_an_error_at_its_second_place) {
-  EXPECT_EQ(error_of("a=1 b=2 a=3"),
+  EXPECT_EQ(parse_error_of("a=1 b=2 a=3"),
             "options \"a=1 b=2 a=3\", position 9: \"a\" is given twice; keep one of them");
 }
 
 TEST(options, what_is_no_entry_is_an_error_with_its_position) {
-  EXPECT_NE(error_of("a=1 flag").find("position 5: expected key=value"), std::string::npos);
-  EXPECT_NE(error_of("a =1").find("without blanks around \"=\""), std::string::npos);
-  EXPECT_NE(error_of("=1").find("position 1: there is no key"), std::string::npos);
-  EXPECT_NE(error_of("a=\"open").find("position 3: the quote that begins here is never closed"),
+  EXPECT_NE(parse_error_of("a=1 flag").find("position 5: expected key=value"), std::string::npos);
+  EXPECT_NE(parse_error_of("a =1").find("without blanks around \"=\""), std::string::npos);
+  EXPECT_NE(parse_error_of("=1").find("position 1: there is no key"), std::string::npos);
+  EXPECT_NE(parse_error_of("a=\"open").find("position 3: the quote that begins here is never closed"),
             std::string::npos);
-  EXPECT_NE(error_of("a=\"x\"y").find("position 6: a blank is missing"), std::string::npos);
-  EXPECT_NE(error_of("a=x\"y\"").find("position 4: a quote inside"), std::string::npos);
-  EXPECT_NE(error_of("\"a\"=1").find("expected key=value"), std::string::npos);
+  EXPECT_NE(parse_error_of("a=\"x\"y").find("position 6: a blank is missing"), std::string::npos);
+  EXPECT_NE(parse_error_of("a=x\"y\"").find("position 4: a quote inside"), std::string::npos);
+  EXPECT_NE(parse_error_of("\"a\"=1").find("expected key=value"), std::string::npos);
 }
 
 TEST(options, lists_inside_of_a_value_may_have_commas) {

@@ -7,8 +7,6 @@
 namespace tailrace::codec::test {
 namespace {
 
-constexpr std::int64_t hour = 3600;
-
 FieldDefinition on_grid(Keys keys, std::vector<Index> shape) {
   FieldDefinition field = field_of("t", "hybrid", {7});
   field.georeference.keys = std::move(keys);

@@ -7,7 +7,7 @@
 namespace tailrace::codec::test {
 namespace {
 
-constexpr std::int64_t minute = 60, hour = 3600;
+constexpr std::int64_t minute = 60;
 
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;

@@ -15,8 +15,6 @@
 namespace tailrace::codec::test {
 namespace {
 
-constexpr std::int64_t hour = 3600;
-
 std::string output_of(const std::string& command) {
   std::string text;
   FILE* pipe = popen((command + " 2>&1").c_str(), "r");

@@ -13,7 +13,6 @@
 namespace tailrace::codec::test {
 namespace {
 
-constexpr std::int64_t hour = 3600;
 constexpr Index points = 60;
 
 std::byte* bytes_of(std::vector<double>& values) { return reinterpret_cast<std::byte*>(values.data()); }

@@ -13,6 +13,8 @@
 // What tests of GRIB2 share: definitions to start from, encoding in one call, decoding by ecCodes.
 namespace tailrace::codec::test {
 
+inline constexpr std::int64_t hour = 3600;
+
 Keys small_grid();  // 6 rows of 10
 StreamDefinition stream_of(const std::string& packing = "simple");
 FieldDefinition field_of(const std::string& name, const std::string& level_type = "surface",

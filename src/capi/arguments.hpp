@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/text.hpp"
+#include "layout/shape.hpp"
+
+/// Arguments of C calls as the core takes them; each may be a null pointer.
+namespace tailrace::capi {
+
+inline constexpr int most_dimensions = static_cast<int>(layout::max_dimensions);
+
+inline std::string text_of(const char* text) { return text == nullptr ? "" : text; }
+
+/// For texts of errors.
+inline std::string quoted(const char* text) { return text == nullptr ? "NULL" : cat("\"", text, "\""); }
+
+template <typename T>
+std::vector<T> list_of(const T* values, int count) {
+  return values == nullptr ? std::vector<T>() : std::vector<T>(values, values + count);
+}
+
+}  // namespace tailrace::capi

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 
 #include "base/text.hpp"
 
@@ -94,8 +95,47 @@ Result<std::size_t> steps_within(const IndexContents& contents, const std::strin
 
 }  // namespace
 
-std::string index_path(const std::string& data_path) { return data_path + ".idx"; }
+std::string index_path(const std::string& data_path) { return data_path + ".trx"; }
+std::string old_index_path(const std::string& data_path) { return data_path + ".idx"; }
 std::string lock_path(const std::string& data_path) { return data_path + ".lock"; }
+
+Result<bool> is_index(Target& target, const std::string& path) {
+  const Result<bool> exists = target.exists(path);
+  TR_TRY(exists.status());
+  if (!*exists) return false;
+  Result<std::unique_ptr<File>> file = target.open(path, OpenMode::read);
+  TR_TRY(file.status());
+  std::array<std::byte, kIndexMark.size()> first{};
+  const Result<Bytes> got = (*file)->read(first, 0);
+  TR_TRY(got.status());
+  return *got == static_cast<Bytes>(first.size()) && begins_as_index(first);
+}
+
+Result<std::string> find_index(Target& target, const std::string& data_path) {
+  std::string path = index_path(data_path);
+  const std::string old_path = old_index_path(data_path);
+  const Result<bool> exists = target.exists(path);
+  TR_TRY(exists.status());
+  const Result<bool> old_is_index = is_index(target, old_path);
+  const int error = old_is_index.status().error_number();
+  // Beside an index under today's name, a directory or what we may not read is somebody else's.
+  if (*exists && (error == EACCES || error == EISDIR)) return path;
+  TR_TRY(old_is_index.status());
+  if (!*old_is_index) return path;
+  if (!*exists) return old_path;
+  return Status(Code::state, cat(data_path, " has two indexes, ", path, " and ", old_path,
+                                 ", which an older Tailrace writes; `tailrace index` prints either alone: "
+                                 "move away the one that does not belong to the data"));
+}
+
+Status rename_old_index(Target& target, const std::string& data_path) {
+  const Result<std::string> found = find_index(target, data_path);
+  TR_TRY(found.status());
+  const std::string path = index_path(data_path);
+  if (*found == path) return {};
+  TR_TRY(target.rename(*found, path));
+  return target.sync_directory_of(path);
+}
 
 Result<IndexContents> load_index(Target& target, const std::string& path) {
   Result<std::unique_ptr<File>> file = target.open(path, OpenMode::read);
@@ -113,6 +153,7 @@ Status remove_index(Target& target, const std::string& data_path) {
 }
 
 Result<Recovered> recover(Target& target, const std::string& data_path, const Reopen& options) {
+  TR_TRY(rename_old_index(target, data_path));
   const std::string path = index_path(data_path);
   Result<std::unique_ptr<File>> index = target.open(path, OpenMode::existing);
   TR_TRY(index.status());

@@ -10,10 +10,23 @@
 
 namespace tailrace::streams {
 
-/// "fc+006.grib2.idx", the index beside a data file.
+/// "fc+006.grib2.trx", the index beside a data file.
 std::string index_path(const std::string& data_path);
+/// "fc+006.grib2.idx", as the index was named before. Other programs keep inventories under this name.
+std::string old_index_path(const std::string& data_path);
 /// "fc+006.grib2.lock": whoever writes or repairs the pair holds Target::lock of this.
 std::string lock_path(const std::string& data_path);
+
+/// Local. Whether the file is there and begins as an index does, whatever follows.
+Result<bool> is_index(storage::Target& target, const std::string& path);
+
+/// Local. Where the index of a data file lies: under today's name, or under the old one if only that is there
+/// and begins as an index does. Today's name if there is none. Code::state if both are indexes.
+Result<std::string> find_index(storage::Target& target, const std::string& data_path);
+
+/// Local; the caller holds the lock, and afterwards finds the index, if there is any, at index_path. Whatever
+/// else has the old name is left alone. Code::state if both are indexes.
+Status rename_old_index(storage::Target& target, const std::string& data_path);
 
 /// Local. Reads and validates an index. Code::io if there is none, and the errors of decode_index, with the
 /// path.

@@ -14,7 +14,6 @@
 namespace tailrace::streams {
 namespace {
 
-constexpr std::string_view kMagic = "TRLINDEX";
 constexpr std::string_view kStepMark = "STEP";
 constexpr std::string_view kClosedMark = "DONE";
 constexpr std::uint32_t kVersion = 1;
@@ -145,7 +144,7 @@ IndexField decode_field(LittleEndianUnpacker& in) {
 }
 
 Result<IndexHeader> decode_header(std::span<const std::byte> bytes) {
-  LittleEndianUnpacker in(bytes.subspan(kMagic.size() + 8));
+  LittleEndianUnpacker in(bytes.subspan(kIndexMark.size() + 8));
   IndexHeader header;
   for (std::uint8_t& byte : header.run.bytes) byte = in.get<std::uint8_t>();
   header.data_begin = in.get<std::int64_t>();
@@ -226,14 +225,14 @@ void judge_tail(std::span<const std::byte> tail, std::uint64_t file, IndexConten
 
 Result<std::size_t> header_length(std::span<const std::byte> bytes) {
   TR_TRY(decode_run(bytes).status());
-  const std::size_t length = LittleEndianUnpacker(bytes.subspan(kMagic.size() + 4)).get<std::uint32_t>();
+  const std::size_t length = LittleEndianUnpacker(bytes.subspan(kIndexMark.size() + 4)).get<std::uint32_t>();
   if (length > bytes.size() || length < static_cast<std::size_t>(kIndexPrefix) + kChecksumBytes) {
     return corrupt(cat("the header has ", length, " bytes, the file ", bytes.size()));
   }
   if (checksum(bytes.first(length - kChecksumBytes)) != stored_checksum(bytes.first(length))) {
     return corrupt("the header's checksum is wrong: its bytes were changed after they were written");
   }
-  const auto version = LittleEndianUnpacker(bytes.subspan(kMagic.size())).get<std::uint32_t>();
+  const auto version = LittleEndianUnpacker(bytes.subspan(kIndexMark.size())).get<std::uint32_t>();
   if (version != kVersion) {
     return Status(Code::unsupported,
                   cat("index: version ", version, ", this Tailrace reads version ", kVersion));
@@ -304,7 +303,7 @@ Status check_step(const IndexHeader& header, const IndexStep* before, const Inde
 
 ByteVector encode_header(const IndexHeader& header) {
   LittleEndianPacker out;
-  out.put_raw(kMagic).put(kVersion).put(std::uint32_t{0});
+  out.put_raw(kIndexMark).put(kVersion).put(std::uint32_t{0});
   for (const std::uint8_t byte : header.run.bytes) out.put(byte);
   out.put(header.data_begin).put(to_seconds(header.base, header.calendar));
   out.put(static_cast<std::int32_t>(header.calendar))
@@ -318,7 +317,7 @@ ByteVector encode_header(const IndexHeader& header) {
     out.put_text(field.level_type).put(static_cast<std::uint32_t>(field.levels.size()));
     for (const double level : field.levels) out.put(level);
   }
-  return out.seal(kMagic.size() + 4, 0);
+  return out.seal(kIndexMark.size() + 4, 0);
 }
 
 ByteVector encode_step(const IndexStep& step, const IndexChain& chain) {
@@ -348,12 +347,14 @@ IndexChain first_chain(std::span<const std::byte> header) {
   return {sum, sum, 0};
 }
 
+bool begins_as_index(std::span<const std::byte> bytes) { return starts_with(bytes, kIndexMark); }
+
 Result<Uuid> decode_run(std::span<const std::byte> bytes) {
   if (bytes.size() < static_cast<std::size_t>(kIndexPrefix)) {
     return corrupt(cat("its ", bytes.size(), " bytes are less than a header"));
   }
-  if (!starts_with(bytes, kMagic)) return corrupt("its first bytes are not those of an index");
-  LittleEndianUnpacker in(bytes.subspan(kMagic.size() + 8));
+  if (!begins_as_index(bytes)) return corrupt("its first bytes are not those of an index");
+  LittleEndianUnpacker in(bytes.subspan(kIndexMark.size() + 8));
   Uuid run;
   for (std::uint8_t& byte : run.bytes) byte = in.get<std::uint8_t>();
   return run;

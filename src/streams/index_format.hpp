@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -108,6 +109,10 @@ IndexChain first_chain(std::span<const std::byte> header);
 /// Errors: Code::corrupt if the header is not whole, or if a whole record contradicts the ones before;
 /// Code::unsupported for another version.
 Result<IndexContents> decode_index(std::span<const std::byte> bytes);
+
+/// What every index begins with, in all versions.
+constexpr std::string_view kIndexMark = "TRLINDEX";
+bool begins_as_index(std::span<const std::byte> bytes);
 
 /// The run that an index belongs to, from its first 32 bytes alone. Code::corrupt if they are no index's.
 Result<Uuid> decode_run(std::span<const std::byte> bytes);

@@ -206,6 +206,9 @@ Status make_index_durable(Target& target, const std::string& data_path) {
 
 Status end_replacing(Target& target, const std::string& data_path) {
   const std::string again = again_path(data_path);
+  // An earlier Tailrace may have left either pair.
+  TR_TRY(rename_old_index(target, data_path));
+  TR_TRY(rename_old_index(target, again));
   const Result<bool> data = target.exists(again);
   TR_TRY(data.status());
   const Result<bool> index = target.exists(index_path(again));

@@ -78,8 +78,9 @@ std::string again_path(const std::string& data_path);
 /// storage yet: the process that wrote it was killed before its fsync.
 Status make_index_durable(storage::Target& target, const std::string& data_path);
 
-/// Ends what a crash may have left between the
-/// two renames of replace_by_again: the data have their new name, the index has not.
+/// Ends what a crash may have left between the two renames of replace_by_again: the data have their new name,
+/// the index has not. Gives indexes under the old name today's: what else is called for the file relies on
+/// it.
 Status end_replacing(storage::Target& target, const std::string& data_path);
 
 /// Takes the second pair away, if there is any; durable on return.

@@ -75,7 +75,7 @@ int main(int argc, char** argv) {
     if (why.empty() && rank == 0 && !holds_the_field_twice(name)) why = name + " differs from the field";
     if (rank == 0) {
       std::remove(name.c_str());
-      std::remove((name + ".idx").c_str());
+      std::remove((name + ".trx").c_str());
     }
   }
   if (tr::Status s = tr::finalize(); !s.is_ok() && why.empty()) why = s.text();

@@ -59,7 +59,7 @@ def interrupted_run(path, servers, after_steps, delay):
                                stderr=subprocess.DEVNULL, start_new_session=True)
     until = time.time() + 60
     while time.time() < until and process.poll() is None:
-        if os.path.exists(path + ".idx") and len(committed(path) or []) >= after_steps:
+        if os.path.exists(path + ".trx") and len(committed(path) or []) >= after_steps:
             break
         time.sleep(0.005)
     time.sleep(delay)
@@ -80,7 +80,7 @@ def crash_and_continue(reference, servers, after_steps, delay):
     check(contents(path)[:whole] == reference[:whole], f"{what}: committed bytes differ")
 
     copy = f"{directory}/repaired.raw"
-    for ending in ("", ".idx"):
+    for ending in ("", ".trx"):
         with open(copy + ending, "wb") as file:
             file.write(contents(path + ending))
     code, out, err = tailrace("repair", copy)

@@ -60,7 +60,7 @@ def fails_with_a_verdict(kind, servers):
     for number, hour in enumerate(told):
         whole = contents("all.raw")[hour * STEP_BYTES:(hour + 1) * STEP_BYTES]
         check(data[number * STEP_BYTES:(number + 1) * STEP_BYTES] == whole, f"{what}: step {hour} is damaged")
-    for name in ("fc.raw", "fc.raw.idx"):
+    for name in ("fc.raw", "fc.raw.trx"):
         os.remove(f"disk/{name}")
 
 
@@ -79,7 +79,7 @@ def waits_for_space(servers):
     helper.join()
     check(code == 0, f"on_full=wait with {servers} servers ended with {code}: {err}")
     check(contents(path) == contents("all.raw")[:20 * STEP_BYTES], f"on_full=wait with {servers} servers: other bytes")
-    for name in ("fc.raw", "fc.raw.idx"):
+    for name in ("fc.raw", "fc.raw.trx"):
         os.remove(f"disk/{name}")
 
 

@@ -79,7 +79,7 @@
      &  status='old', convert='big_endian')
       read (23) back, whole2
       close (23, status='delete')
-      open (unit=22, file=name(1:14)//'.idx', status='old')
+      open (unit=22, file=name(1:14)//'.trx', status='old')
       close (22, status='delete')
       do 40 j = 1, ny
         do 30 i = 1, nx

@@ -66,7 +66,7 @@ contains
         end if
         close (unit, status='delete')
       end if
-      open (newunit=unit, file=file_of(case)//'.idx', status='old', iostat=status)
+      open (newunit=unit, file=file_of(case)//'.trx', status='old', iostat=status)
       if (status == 0) close (unit, status='delete')
     end if
     call MPI_Barrier(model)

@@ -85,7 +85,7 @@ void look_at(const std::string& path, const Look& look) {
   look(file);
   std::fclose(file);
   std::remove(path.c_str());
-  std::remove((path + ".idx").c_str());
+  std::remove((path + ".trx").c_str());
 }
 
 }  // namespace

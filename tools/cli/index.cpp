@@ -118,10 +118,23 @@ int print_json(const std::string&, const IndexContents&) {
 
 #endif
 
+/// The index that is named, or that of the data file that is named.
+Result<std::string> index_of(storage::Target& target, const std::string& file) {
+  const std::string data_path = data_path_of(file);
+  if (data_path != file) {
+    const Result<bool> is_index = streams::is_index(target, file);
+    TR_TRY(is_index.status());
+    if (*is_index) return file;
+  }
+  return streams::find_index(target, data_path);
+}
+
 int run(const Arguments& arguments) {
   const std::string path = data_path_of(arguments.file);
   const std::unique_ptr<storage::Target> target = storage::posix_target();
-  const Result<IndexContents> contents = streams::load_index(*target, streams::index_path(path));
+  const Result<std::string> index = index_of(*target, arguments.file);
+  if (!index.is_ok()) return report("index", index.status());
+  const Result<IndexContents> contents = streams::load_index(*target, *index);
   if (!contents.is_ok()) return report("index", contents.status());
   if (arguments.json) {
     const int printed = print_json(path, *contents);

@@ -3,6 +3,7 @@
 
 #include "base/text.hpp"
 #include "commands.hpp"
+#include "streams/index.hpp"
 
 namespace tailrace::cli {
 
@@ -32,7 +33,10 @@ std::string duration_text(std::int64_t seconds) {
 }
 
 std::string data_path_of(const std::string& path) {
-  return path.ends_with(".idx") ? path.substr(0, path.size() - 4) : path;
+  for (const std::string& ending : {streams::index_path(""), streams::old_index_path("")}) {
+    if (path.ends_with(ending)) return path.substr(0, path.size() - ending.size());
+  }
+  return path;
 }
 
 }  // namespace tailrace::cli

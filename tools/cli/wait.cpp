@@ -97,7 +97,9 @@ class Watch {
   Watch(Target& target, const Wanted& wanted) : target_(target), wanted_(wanted) {}
 
   Result<Seen> look() {
-    const std::string path = streams::index_path(wanted_.path);
+    const Result<std::string> found = streams::find_index(target_, wanted_.path);
+    TR_TRY(found.status());
+    const std::string& path = *found;
     Result<std::unique_ptr<File>> file = target_.open(path, OpenMode::read);
     if (!file.is_ok()) {
       if (file.status().error_number() == ENOENT) return Seen::nothing;
@@ -111,17 +113,17 @@ class Watch {
     const Result<streams::IndexContents> contents = streams::load_index(target_, path);
     TR_TRY(contents.status());
     size_seen_ = *size;
-    return judge(**file, *contents);
+    return judge(**file, path, *contents);
   }
 
  private:
-  Result<Seen> judge(File& index, const streams::IndexContents& contents) {
+  Result<Seen> judge(File& index, const std::string& path, const streams::IndexContents& contents) {
     if (wanted_.run && contents.header.run != *wanted_.run) return Seen::nothing;
     for (const streams::IndexStep& step : contents.steps) {
       if (step.lead == wanted_.lead) return confirm(index, step);
     }
     if (contents.tail == streams::IndexTail::damaged) {
-      return Status(Code::corrupt, cat(streams::index_path(wanted_.path), ": ", contents.tail_text));
+      return Status(Code::corrupt, cat(path, ": ", contents.tail_text));
     }
     return contents.closed ? Seen::ended : Seen::nothing;
   }

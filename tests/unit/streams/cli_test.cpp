@@ -161,6 +161,42 @@ TEST_F(Cli, index_without_one_fails_and_a_damaged_one_is_corrupt) {
   EXPECT_TRUE(mentions(outcome.output, "damaged tail")) << outcome.output;
 }
 
+TEST_F(Cli, an_index_under_its_old_name_is_read_and_a_text_inventory_there_is_not) {
+  make(3, 7);
+  const std::string old_path = old_index_path(data_);
+  std::filesystem::rename(index_path(data_), old_path);
+  EXPECT_EQ(run(wait_command("6h --timeout 0")).exit, 0);
+  for (const std::string& file : {data_, old_path}) {
+    const Outcome outcome = run("index " + file);
+    EXPECT_TRUE(mentions(outcome.output, "3 steps, 138 bytes, open")) << outcome.output;
+  }
+  EXPECT_EQ(run("repair " + old_path).exit, 0);
+  EXPECT_FALSE(std::filesystem::exists(old_path));
+
+  constexpr std::string_view kInventory = "1:0:d=2026030100:TMP:2 m above ground:6 hour fcst:\n";
+  put_bytes(*target_, old_path, std::as_bytes(std::span(kInventory)));
+  EXPECT_EQ(run("index " + old_path).exit, 0) << "that of the file is meant";
+  EXPECT_EQ(run("repair " + old_path).exit, 0);
+  EXPECT_EQ(run(wait_command("6h --timeout 0")).exit, 0);
+  EXPECT_EQ(size_of_file(*target_, old_path), static_cast<Bytes>(kInventory.size()));
+  std::filesystem::remove(index_path(data_));
+  const Outcome outcome = run("index " + data_);
+  EXPECT_EQ(outcome.exit, 1);
+  EXPECT_TRUE(mentions(outcome.output, index_path(data_))) << outcome.output;
+}
+
+TEST_F(Cli, of_two_indexes_the_one_that_is_named_is_printed) {
+  make(3);
+  put_bytes(*target_, old_index_path(data_), encode_index(sample_header(), sample_steps(2), false));
+  EXPECT_TRUE(mentions(run("index " + index_path(data_)).output, "3 steps"));
+  EXPECT_TRUE(mentions(run("index " + old_index_path(data_)).output, "2 steps"));
+  for (const std::string& command : {"index " + data_, "repair " + data_, wait_command("6h --timeout 0")}) {
+    const Outcome outcome = run(command);
+    EXPECT_EQ(outcome.exit, 1) << outcome.output;
+    EXPECT_TRUE(mentions(outcome.output, "has two indexes")) << outcome.output;
+  }
+}
+
 #if TAILRACE_HAVE_JSON
 TEST_F(Cli, index_prints_json) {
   make(1);

@@ -246,6 +246,60 @@ TEST_F(IndexFile, removing_it_takes_everything_in_it_back) {
   EXPECT_FALSE(*target_->exists(kIndex));
 }
 
+// ---- names
+// -----------------------------------------------------------------------------------------------------
+
+const std::string kOldIndex = old_index_path(kData);
+constexpr std::string_view kInventory = "1:0:d=2026030100:TMP:2 m above ground:6 hour fcst:\n";
+
+TEST_F(IndexFile, an_index_under_its_old_name_is_found_and_given_todays_by_whoever_writes) {
+  EXPECT_EQ(kIndex, "out/fc.grib2.trx");
+  EXPECT_EQ(*find_index(*target_, kData), kIndex);
+  make(3, 1000);
+  ASSERT_TRUE(target_->rename(kIndex, kOldIndex).is_ok());
+  ASSERT_EQ(*find_index(*target_, kData), kOldIndex);
+  EXPECT_EQ(load_index(*target_, kOldIndex)->steps, sample_steps(3));
+  const Result<Recovered> recovered = recover(*target_, kData);
+  ASSERT_TRUE(recovered.is_ok()) << recovered.status().text();
+  EXPECT_EQ(recovered->contents.steps, sample_steps(3));
+  EXPECT_EQ(*find_index(*target_, kData), kIndex);
+  EXPECT_FALSE(*target_->exists(kOldIndex));
+}
+
+TEST_F(IndexFile, what_others_keep_under_the_old_name_is_never_touched) {
+  for (const std::string_view other : {kInventory, std::string_view("TRLINDE"), std::string_view()}) {
+    put_bytes(*target_, kOldIndex, std::as_bytes(std::span(other)));
+    const ByteVector before = get_bytes(*target_, kOldIndex);
+    EXPECT_EQ(*find_index(*target_, kData), kIndex);
+    EXPECT_TRUE(rename_old_index(*target_, kData).is_ok());
+    EXPECT_FALSE(*target_->exists(kIndex));
+    make(2, 5);
+    EXPECT_EQ(*find_index(*target_, kData), kIndex);
+    EXPECT_TRUE(recover(*target_, kData).is_ok());
+    EXPECT_TRUE(remove_index(*target_, kData).is_ok());
+    EXPECT_EQ(get_bytes(*target_, kOldIndex), before);
+  }
+}
+
+TEST_F(IndexFile, a_directory_under_the_old_name_keeps_nobody_from_the_index) {
+  ASSERT_TRUE(target_->make_directories(kOldIndex).is_ok());
+  make(2);
+  EXPECT_EQ(*find_index(*target_, kData), kIndex);
+}
+
+TEST_F(IndexFile, two_indexes_of_one_file_are_refused_and_stay) {
+  make(2);
+  const ByteVector bytes = get_bytes(*target_, kIndex);
+  put_bytes(*target_, kOldIndex, bytes);
+  for (const Status& status : {find_index(*target_, kData).status(), rename_old_index(*target_, kData),
+                               recover(*target_, kData).status()}) {
+    EXPECT_EQ(status.code(), Code::state);
+    EXPECT_TRUE(mentions(status.text(), kIndex) && mentions(status.text(), kOldIndex)) << status.text();
+  }
+  EXPECT_EQ(get_bytes(*target_, kIndex), bytes);
+  EXPECT_EQ(get_bytes(*target_, kOldIndex), bytes);
+}
+
 // ---- faults
 // ----------------------------------------------------------------------------------------------------
 

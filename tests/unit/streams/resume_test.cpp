@@ -170,6 +170,72 @@ TEST(resume, a_published_file_is_whole_while_its_steps_are_put_once_more) {
   }
 }
 
+// Names under which an earlier Tailrace has left the files of `disk`, those of second pairs too.
+void give_old_names(storage::Target& disk) {
+  const auto names = disk.list("out");
+  for (const std::string& name : *names) {
+    if (!name.ends_with(index_path(""))) continue;
+    const std::string data_path = "out/" + name.substr(0, name.size() - index_path("").size());
+    ASSERT_TRUE(disk.rename(index_path(data_path), old_index_path(data_path)).is_ok());
+  }
+}
+
+TEST(resume, a_run_goes_on_with_indexes_under_their_old_names) {
+  for (const bool published : {false, true}) {
+    for (int until = 1; until <= kSteps; ++until) {
+      for (int behind = published ? 1 : until; behind <= until; ++behind) {
+        const auto disk = make_disk();
+        if (published) {
+          ASSERT_TRUE(forecast(disk, {}).status.is_ok());
+          const Plan again{.from = position_behind(1), .until = until, .stays_open = true};
+          ASSERT_TRUE(forecast(disk, again).status.is_ok());
+        } else {
+          ASSERT_TRUE(forecast(disk, {.until = until, .stays_open = true}).status.is_ok());
+        }
+        give_old_names(*disk);
+        const Status status = status_of_continuing(disk, behind);
+        ASSERT_TRUE(status.is_ok()) << status.text();
+        // Files before the position are not looked at.
+        for (int step = 0; lead_of(step) < lead_of(behind) - lead_of(1); step += 2)
+          EXPECT_TRUE(rename_old_index(*disk, path_of(step)).is_ok());
+        expect_truth(*disk, cat("until ", until, ", behind ", behind));
+      }
+    }
+  }
+}
+
+TEST(resume, a_crash_between_the_renames_of_an_earlier_tailrace_is_ended) {
+  for (const bool second_renamed : {false, true}) {
+    const auto disk = make_disk();
+    ASSERT_TRUE(forecast(disk, {.differs_from = 0}).status.is_ok());
+    const std::string path = path_of(kSteps - 1);
+    put_bytes(*disk, path, truth().at(path));
+    put_bytes(*disk, index_path(again_path(path)), truth().at(index_path(path)));
+    give_old_names(*disk);
+    if (second_renamed) ASSERT_TRUE(rename_old_index(*disk, again_path(path)).is_ok());
+    ASSERT_TRUE(end_replacing(*disk, path).is_ok());
+    EXPECT_EQ(get_bytes(*disk, index_path(path)), truth().at(index_path(path)));
+    for (const std::string& gone :
+         {old_index_path(path), old_index_path(again_path(path)), index_path(again_path(path))})
+      EXPECT_FALSE(*disk->exists(gone)) << gone;
+  }
+}
+
+TEST(resume, text_inventories_beside_the_files_stay_as_they_are) {
+  constexpr std::string_view kInventory = "1:0:d=2026030100:TMP:2 m above ground:6 hour fcst:\n";
+  for (const int behind : {0, 3, 4, kSteps}) {
+    const auto disk = make_disk();
+    ASSERT_TRUE(forecast(disk, {}).status.is_ok());
+    for (int step = 0; step < kSteps; step += 2)
+      put_bytes(*disk, old_index_path(path_of(step)), std::as_bytes(std::span(kInventory)));
+    EXPECT_TRUE(status_of_continuing(disk, behind).is_ok());
+    for (int step = 0; step < kSteps; step += 2) {
+      EXPECT_EQ(size_of_file(*disk, old_index_path(path_of(step))), static_cast<Bytes>(kInventory.size()));
+      EXPECT_EQ(get_bytes(*disk, index_path(path_of(step))), truth().at(index_path(path_of(step))));
+    }
+  }
+}
+
 #if TAILRACE_HAVE_JSON
 
 // A line that a loss of power has torn may hold anything, ends of lines too.

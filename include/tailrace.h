@@ -145,8 +145,8 @@ TR_API int tr_layout_bounds(const tr_layout* layout, int with_halo, tr_index* lo
 TR_API int tr_layout_count(const tr_layout* layout, tr_index* count);
 
 /* Collective. Says where on the globe the elements lie: "sample=FILE" takes the grid of the first GRIB
- * message of FILE; "keys=..." sets grid keys (gridType=rotated_ll, Ni=..., ...). Compute rank 0 reads the
- * file. */
+ * message of FILE and nothing else of it; "keys=..." sets grid keys (gridType=rotated_ll, Ni=..., ...).
+ * Compute rank 0 reads the file. */
 TR_API int tr_layout_georeference(tr_layout* layout, const char* options);
 
 /* Local. *layout becomes NULL. */
@@ -159,7 +159,9 @@ TR_API int tr_layout_free(tr_layout** layout);
  * Options: base=TIME (required), format=grib2|raw, packing=simple|ccsds, calendar=, member=, members=,
  * keys="...", existing=replace|continue|fail, on_full=fail|wait:DURATION, deadline=DURATION, manifest=on|off,
  * ready=SUFFIX, hook=COMMAND (run by the shell with the finished file as $1), and any GRIB key. No file is
- * created before the first step. */
+ * created before the first step. GRIB messages tell of their origin what keys say, as centre=98
+ * generatingProcessIdentifier=1 typeOfProcessedData=an; without: no centre, no process, a forecast. Names of
+ * fields are the centre's, without one those of WMO. */
 TR_API int tr_stream_create(const char* pattern, const char* options, tr_stream** stream);
 
 /* Collective. Before the first step. Options: levels=TYPE[:LIST] (hybrid:1-40, pressure:1000,850,500,

@@ -32,6 +32,8 @@ contains
 
   ! Collective.
   subroutine output_open(directory, terrain, levels)
+    ! No centre runs this model, so that none is named: research products of its first version.
+    character(*), parameter :: origin = 'productionStatusOfProcessedData=2, generatingProcessIdentifier=1'
     character(*), intent(in) :: directory, terrain
     integer, intent(in) :: levels
     real(dp) :: since
@@ -39,14 +41,14 @@ contains
     writing = .true.
     call grid%georeference(sample=terrain)
 
-    call full%create(directory//'/fc_{base:%Y%m%d%H}+{lead:03h}.grib2', base=base, packing='ccsds')
+    call full%create(directory//'/fc_{base:%Y%m%d%H}+{lead:03h}.grib2', base=base, packing='ccsds', keys=origin)
     call full%define('t',  grid, tr_hybrid(levels, half_a, half_b), accuracy=0.01)
     call full%define('u',  grid, tr_hybrid(levels, half_a, half_b), accuracy=0.01)
     call full%define('v',  grid, tr_hybrid(levels, half_a, half_b), accuracy=0.01)
     call full%define('sp', grid, tr_surface(), accuracy=1.0)
     call full%define('tp', grid, tr_surface(), accuracy=0.01, statistic='accum', since='start')
 
-    call surface%create(directory//'/surface_{base:%Y%m%d%H}.grib2', base=base, packing='ccsds')
+    call surface%create(directory//'/surface_{base:%Y%m%d%H}.grib2', base=base, packing='ccsds', keys=origin)
     call surface%define('sp', grid, tr_surface(), accuracy=1.0)
     call surface%define('tp', grid, tr_surface(), accuracy=0.01, statistic='accum', since='start')
     call surface%define('gh', grid, tr_pressure(500), accuracy=0.1)

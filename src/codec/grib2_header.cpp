@@ -134,13 +134,20 @@ std::size_t section_begin(const ByteVector& head, int number) {
   return std::min(at, head.size());
 }
 
-// Sections 0 to 3 of one head and section 4 of another: what a sample says about its product (template,
-// level, statistic, member) is not wanted, and ecCodes refuses to go from some templates to others.
-ByteVector with_product_of(const ByteVector& grid, const ByteVector& product) {
-  ByteVector head(grid.begin(), grid.begin() + static_cast<std::ptrdiff_t>(section_begin(grid, 4)));
-  head.insert(head.end(), product.begin() + static_cast<std::ptrdiff_t>(section_begin(product, 4)),
-              product.end());
-  return head;
+// One head with section 3 of another: a sample is asked for its grid. Where it comes from, which tables it
+// uses and what it says about its product (template, level, statistic, member) may be true of the sample
+// alone, and ecCodes refuses to go from some templates to others.
+ByteVector with_grid_of(const ByteVector& head, const ByteVector& sample) {
+  const auto part = [](const ByteVector& bytes, std::size_t from, std::size_t to) {
+    return std::span(bytes).subspan(from, to - from);
+  };
+  ByteVector joined;
+  for (const std::span<const std::byte> bytes :
+       {part(head, 0, section_begin(head, 2)),
+        part(sample, section_begin(sample, 3), section_begin(sample, 4)),
+        part(head, section_begin(head, 4), head.size())})
+    joined.insert(joined.end(), bytes.begin(), bytes.end());
+  return joined;
 }
 
 /// Builds the header on one handle, in the only order that keeps what was asked.
@@ -153,6 +160,7 @@ class Builder {
 
  private:
   Status begin();
+  Status origin(Handle& own) const;
   Status early_keys();
   Status reference_time();
   Status product_template();
@@ -183,6 +191,24 @@ Status Builder::set(const std::string& key, long value, std::string_view hint) {
   return {};
 }
 
+// ecCodes' sample says that ECMWF made it, as an operational analysis. Whoever made this forecast says so by
+// keys.
+Status Builder::origin(Handle& own) const {
+  constexpr long forecast = 2, ensemble_forecast = 4;  // code table 4.3
+  const std::array<std::pair<const char*, long>, 5> keys{
+      {{"centre", 65535},
+       {"productionStatusOfProcessedData", 255},
+       {"typeOfProcessedData", 1},
+       {"typeOfGeneratingProcess", request_.member ? ensemble_forecast : forecast},
+       {"generatingProcessIdentifier", 255}}};
+  for (const auto& [key, value] : keys) {
+    if (const int error = own.set(key, value); error != 0)
+      return fail(error, key, cat(value),
+                  "ecCodes' sample 'GRIB2' lacks the key: check ECCODES_SAMPLES_PATH");
+  }
+  return {};
+}
+
 // The packing comes from ecCodes' own small sample: on the sample of the grid ecCodes would unpack and repack
 // all values.
 Status Builder::begin() {
@@ -192,6 +218,7 @@ Status Builder::begin() {
   if (const int error = own->set("packingType", packing); error != 0)
     return fail(error, "packingType", packing, "this ecCodes cannot; choose packing=simple");
   wanted_.emplace_back("packingType", packing);
+  TR_TRY(origin(*own));
   Result<Parts> parts = cut(own->message());
   if (!parts.is_ok()) return parts.status();
   std::uint64_t points = 1;
@@ -201,7 +228,7 @@ Status Builder::begin() {
     // A hybrid field keeps the sample's coefficients if it has none of its own.
     if (Result<Handle> whole = Handle::from_message(constant_message(*given, points)); whole.is_ok())
       sample_pv_ = whole->numbers("pv");
-    parts->head = with_product_of(given->head, parts->head);
+    parts->head = with_grid_of(parts->head, given->head);
   }
   Result<Handle> handle = Handle::from_message(constant_message(*parts, points));
   if (!handle.is_ok()) return handle.status();

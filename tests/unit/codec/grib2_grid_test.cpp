@@ -110,6 +110,24 @@ TEST(grib2_grid, a_sample_message_gives_its_grid_and_its_product_is_replaced) {
   EXPECT_EQ(define(stream_of(), field).code(), Code::format);
 }
 
+TEST(grib2_grid, a_sample_does_not_say_where_the_forecast_comes_from) {
+  StreamDefinition analysis = stream_of();
+  analysis.keys = {{"centre", "98"},
+                   {"tablesVersion", "19"},
+                   {"typeOfProcessedData", "an"},
+                   {"setLocalDefinition", "1"},
+                   {"localDefinitionNumber", "1"},
+                   {"experimentVersionNumber", "0007"}};
+  FieldDefinition field = field_of("t", "hybrid", {7});
+  const Result<ByteVector> sample = encode(analysis, field, {0, 0, 0, 0}, wave(60));
+  ASSERT_TRUE(sample.is_ok()) << sample.status().text();
+  const Result<ByteVector> by_keys = encode(stream_of(), field, {0, 0, hour, 0}, wave(60));
+  field.georeference = {*sample, {}};
+  const Result<ByteVector> by_sample = encode(stream_of(), field, {0, 0, hour, 0}, wave(60));
+  ASSERT_TRUE(by_sample.is_ok()) << by_sample.status().text();
+  EXPECT_EQ(*by_sample, *by_keys);
+}
+
 TEST(grib2_grid, a_sample_gives_its_vertical_coefficients_to_hybrid_fields_alone) {
   FieldDefinition source = field_of("t", "hybrid", {1, 2});
   source.levels.coefficients = {0, 10, 0, 0, 0.5, 1};

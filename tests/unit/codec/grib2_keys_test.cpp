@@ -231,6 +231,44 @@ TEST(grib2_keys, vertical_coefficients_must_suit_the_levels) {
   EXPECT_EQ(define(stream_of(), field).code(), Code::argument);
 }
 
+// What ecCodes' sample says of its origin is true of the sample alone.
+TEST(grib2_keys, nothing_is_said_about_the_origin_but_that_it_is_a_forecast) {
+  const Keys nobodys{{"centre", "65535"},
+                     {"centreDescription", "Missing value"},
+                     {"subCentre", "0"},
+                     {"productionStatusOfProcessedData", "255"},
+                     {"typeOfProcessedData", "fc"},
+                     {"dataType", "fc"},
+                     {"generatingProcessIdentifier", "255"},
+                     {"backgroundProcess", "255"}};
+  for (const FieldDefinition& field : {field_of("t", "hybrid", {7}), rain()}) {
+    StreamDefinition stream = stream_of();
+    const auto forecast = open_record(stream, field, {0, 0, hour, 0});
+    expect_keys(forecast, nobodys);
+    EXPECT_EQ(forecast.integer("typeOfGeneratingProcess"), 2);
+    stream.member = 7;
+    const auto member = open_record(stream, field, {0, 0, hour, 0});
+    expect_keys(member, nobodys);
+    EXPECT_EQ(member.integer("typeOfGeneratingProcess"), 4) << "ensemble forecast";
+  }
+}
+
+TEST(grib2_keys, an_origin_that_is_given_is_kept) {
+  const Keys origin{{"centre", "edzw"},
+                    {"subCentre", "255"},
+                    {"productionStatusOfProcessedData", "2"},
+                    {"typeOfProcessedData", "an"},
+                    {"typeOfGeneratingProcess", "0"},
+                    {"generatingProcessIdentifier", "128"}};
+  StreamDefinition stream = stream_of();
+  stream.keys = origin;
+  for (const FieldDefinition& field : {field_of("t", "hybrid", {7}), rain()})
+    expect_keys(open_record(stream, field, {0, 0, hour, 0}), origin);
+  FieldDefinition field = field_of("t", "hybrid", {7});
+  field.keys = {{"typeOfGeneratingProcess", "0"}, {"generatingProcessIdentifier", "9"}};
+  expect_keys(open_record(stream_of(), field, {0, 0, hour, 0}), field.keys);
+}
+
 TEST(grib2_keys, extra_keys_are_set_and_read_back) {
   StreamDefinition stream = stream_of();
   stream.keys = {{"centre", "edzw"}, {"tablesVersion", "19"}, {"generatingProcessIdentifier", "33"}};

@@ -192,6 +192,11 @@ ByteVector fresh_message(const std::string& packing, bool statistic, long level,
     EXPECT_EQ(handle.set(name, value), 0) << name;
   };
   set("packingType", "grid_" + packing);
+  set("centre", 65535L);
+  set("productionStatusOfProcessedData", 255L);
+  set("typeOfProcessedData", 1L);
+  set("typeOfGeneratingProcess", 2L);
+  set("generatingProcessIdentifier", 255L);
   for (const auto& [name, value] : small_grid()) EXPECT_EQ(handle.set_text(name, value), 0);
   set("Ni", 10L);
   set("Nj", 6L);

@@ -161,7 +161,7 @@ TR_API int tr_layout_free(tr_layout** layout);
  * ready=SUFFIX, hook=COMMAND (run by the shell with the finished file as $1), and any GRIB key. No file is
  * created before the first step. GRIB messages tell of their origin what keys say, as centre=98
  * generatingProcessIdentifier=1 typeOfProcessedData=an; without: no centre, no process, a forecast. Names of
- * fields are the centre's, without one those of WMO. */
+ * fields are the centre's, without one those of WMO. A pattern that ends in .nc or the like needs format=. */
 TR_API int tr_stream_create(const char* pattern, const char* options, tr_stream** stream);
 
 /* Collective. Before the first step. Options: levels=TYPE[:LIST] (hybrid:1-40, pressure:1000,850,500,

@@ -83,7 +83,29 @@ Status take_packing(StreamRequest& request, const std::string& text) {
   return {};
 }
 
+/// Formats that streams are asked for and do not have, with what tells them in an option and in a file's
+/// name.
+struct AbsentFormat {
+  std::string_view name;
+  std::vector<std::string_view> options, endings;
+};
+const std::vector<AbsentFormat> kAbsentFormats{
+    {"NetCDF", {"netcdf", "netcdf3", "netcdf4", "nc", "nc4", "cdf"}, {".nc", ".nc4", ".cdf", ".netcdf"}},
+    {"HDF5", {"hdf5", "hdf", "h5"}, {".h5", ".hdf5", ".hdf"}},
+    {"Zarr", {"zarr"}, {".zarr"}},
+    {"GRIB1", {"grib1", "grb1"}, {".grib1", ".grb1"}}};
+
+std::string lower_case(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
 Status take_format(StreamRequest& request, const std::string& text) {
+  for (const AbsentFormat& absent : kAbsentFormats) {
+    if (std::count(absent.options.begin(), absent.options.end(), lower_case(text)) == 0) continue;
+    return settings_error(cat(absent.name, " is not in this version: streams are written in grib2 or raw"));
+  }
   const Result<std::size_t> value = parse_choice(text, {"grib2", "raw"});
   TR_TRY(value.status());
   request.definition.format = text;
@@ -369,8 +391,23 @@ Status add_key(codec::Keys& keys, const Option& option) {
   return take_keys(cat(option.key, "=", quote_option(option.value)), keys);
 }
 
-Status check_stream(const StreamRequest& request, std::string_view options) {
+/// The name promises a format to whoever opens the file; another one in it is meant only if it is asked for.
+Status check_ending(std::string_view pattern) {
+  const std::string name = lower_case(std::string(pattern));
+  for (const AbsentFormat& absent : kAbsentFormats) {
+    for (const std::string_view ending : absent.endings) {
+      if (!name.ends_with(ending)) continue;
+      return settings_error(cat("a name that ends in ", ending, " promises ", absent.name,
+                                ", which is not in this version: end it in .grib2, or say format=grib2 or "
+                                "format=raw if the file is to hold that under this name"));
+    }
+  }
+  return {};
+}
+
+Status check_stream(const StreamRequest& request, std::string_view pattern, std::string_view options) {
   const Result<Options> given = Options::parse(options);
+  if (!given->find("format")) TR_TRY(check_ending(pattern));
   if (!given->find("base"))
     return settings_error("base= is missing; give the base time, as base=2026-03-01T00:00Z");
   const codec::StreamDefinition& stream = request.definition;
@@ -469,7 +506,7 @@ Result<StreamRequest> parse_stream(std::string_view pattern, std::string_view op
   };
   const auto context = cat("stream \"", pattern, "\"");
   TR_TRY(take_options(options, kStreamKeys, request, extra).in(context));
-  TR_TRY(check_stream(request, options).in(context));
+  TR_TRY(check_stream(request, pattern, options).in(context));
   return request;
 }
 

@@ -157,6 +157,20 @@ TEST(parse_stream, bad_values_name_their_key) {
   EXPECT_TRUE(mentions(error("base=2026-03-02"), "given twice"));
 }
 
+TEST(parse_stream, a_format_that_is_not_there_is_named_in_options_and_in_names) {
+  EXPECT_TRUE(
+      mentions(error_of("base=2026-03-01 format=netcdf"), "format=netcdf: NetCDF is not in this version"));
+  EXPECT_TRUE(mentions(error_of("base=2026-03-01 format=NetCDF4"), "grib2 or raw"));
+  EXPECT_TRUE(mentions(error_of("base=2026-03-01 format=grib1"), "GRIB1 is not in this version"));
+  for (const char* const name : {"fc_{lead:03h}.nc", "fc.NC4", "out/fc.h5", "fc.zarr"}) {
+    const std::string error = error_of("base=2026-03-01", name);
+    EXPECT_TRUE(mentions(error, "is not in this version")) << error;
+    EXPECT_TRUE(mentions(error, "format=grib2")) << error;
+    EXPECT_EQ(parsed("base=2026-03-01 format=raw", name).definition.format, "raw");
+  }
+  EXPECT_EQ(parsed("base=2026-03-01", "fc.nc.grib2").definition.format, "grib2");
+}
+
 TEST(parse_stream, a_pattern_with_member_needs_one) {
   EXPECT_TRUE(mentions(error_of("base=2026-03-01", "fc_{member:02}"), "no member= is given"));
   EXPECT_EQ(parsed("base=2026-03-01 member=0", "fc_{member:02}").definition.member, 0);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <fstream>
 #include <functional>
 #include <vector>
 
@@ -112,6 +113,21 @@ inline std::string all_contents(const std::string& pattern, bool local) {
     all += contents(path) + contents(path + ".layout");
   }
   return all;
+}
+
+/// Collective. The byte of a file is another one from here on, whatever it is.
+inline void flip_byte(const std::string& path, std::int64_t at) {
+  MPI_Barrier(state().comm);
+  if (rank() == 0) {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(at);
+    const int before = file.get();
+    CHECK(before != EOF);
+    file.seekp(at);
+    file.put(static_cast<char>(before ^ 0x55));
+    CHECK(file.good());
+  }
+  MPI_Barrier(state().comm);
 }
 
 }  // namespace tailrace::files_test

@@ -46,13 +46,9 @@ Outcome forecast_with(int servers, const std::string& name, const std::string& f
           CHECK(there || outcome.verdicts > 0);
         }
       });
-  const std::string said = captured.text();
-  outcome.struck = any_rank(said.find("it struck\n") != std::string::npos);
-  if (any_rank(state().failures > failures)) {
-    if (!said.empty()) std::fprintf(stderr, "rank %d said: %s", rank(), said.c_str());
-    if (rank() == 0)
-      std::fprintf(stderr, "  servers=%d fault=%s: %s\n", servers, fault.c_str(), outcome.text.c_str());
-  }
+  outcome.struck = any_rank(captured.text().find("it struck\n") != std::string::npos);
+  if (any_rank(state().failures > failures) && rank() == 0)
+    std::fprintf(stderr, "  servers=%d fault=%s: %s\n", servers, fault.c_str(), outcome.text.c_str());
   return outcome;
 }
 

@@ -13,11 +13,10 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <thread>
 
-#include "support/mpi_test.hpp"
+#include "support/captured_stderr.hpp"
 
 using namespace tailrace::mpi_test;
 
@@ -108,30 +107,6 @@ class Variable {
 };
 std::string unix_time_in(int seconds) { return std::to_string(std::time(nullptr) + seconds); }
 
-/// What this rank prints to standard error, from here on until it is taken.
-class Errors {
- public:
-  Errors() {
-    std::fflush(stderr);
-    const int file = ::mkstemp(name_);
-    ::dup2(file, STDERR_FILENO);
-    ::close(file);
-  }
-  std::string take() {
-    std::fflush(stderr);
-    ::dup2(before_, STDERR_FILENO);
-    ::close(before_);
-    std::ostringstream text;
-    text << std::ifstream(name_).rdbuf();
-    std::filesystem::remove(name_);
-    return text.str();
-  }
-
- private:
-  char name_[24] = "stop_test_stderr_XXXXXX";
-  int before_ = ::dup(STDERR_FILENO);
-};
-
 int times(const std::string& text, const std::string& part) {
   int count = 0;
   for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
@@ -140,9 +115,9 @@ int times(const std::string& text, const std::string& part) {
 
 /// Collective. All ranks stop, and rank 0, no other, says once why.
 void expect_stop(const std::string& reason) {
-  Errors errors;
+  CapturedStderr captured;
   const bool stopped = stops();
-  const std::string printed = errors.take();
+  const std::string printed = captured.text();
   CHECK(stopped);
   CHECK_EQ(times(printed, "the program is to save and stop: "), rank() == 0 ? 1 : 0);
   if (rank() == 0 && !CHECK(has(printed, reason)))
@@ -337,7 +312,7 @@ MPI_TEST(errors, bad_settings_say_what_is_taken) {
 MPI_TEST(errors, another_call_on_one_rank_is_told_and_stops_nobody) {
   if (size() == 1) return;
   const Session session("");
-  Errors errors;
+  CapturedStderr captured;
   if (is_last()) {
     const tr_index shape[] = {4};
     tr_layout* layout = nullptr;
@@ -345,7 +320,7 @@ MPI_TEST(errors, another_call_on_one_rank_is_told_and_stops_nobody) {
   } else {
     CHECK_EQ(tr_should_stop(), 0);
   }
-  const std::string printed = errors.take();
+  const std::string printed = captured.text();
   CHECK(has(tr_error(), "tr_should_stop"));
   CHECK(has(tr_error(), "ranks disagree"));
   CHECK_EQ(times(printed, "ranks disagree"), rank() == 0 ? 1 : 0);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -13,31 +14,51 @@
 
 namespace tailrace::mpi_test {
 
-/// What this process prints on standard error, kept until asked for.
+/// What this process prints on standard error, kept until asked for. All of it is printed after all once a
+/// check of the case has failed on any rank, or where the case hangs.
 class CapturedStderr {
  public:
   CapturedStderr()
       : path_("stderr-of-rank-" + std::to_string(rank()) + "-" + std::to_string(::getpid())),
         before_(::dup(STDERR_FILENO)) {
-    const int file = ::open(path_.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_APPEND, 0644);
+    const int file = ::open(path_.c_str(), O_CREAT | O_TRUNC | O_RDWR | O_APPEND | O_CLOEXEC, 0644);
     ::dup2(file, STDERR_FILENO);
     ::close(file);
+    state().show_capture = show;
   }
   ~CapturedStderr() { text(); }
   CapturedStderr(const CapturedStderr&) = delete;
   CapturedStderr& operator=(const CapturedStderr&) = delete;
   std::string text() {
     if (before_ < 0) return text_;
+    state().show_capture = nullptr;
     ::dup2(before_, STDERR_FILENO);
     ::close(before_);
     before_ = -1;
     std::ifstream file(path_, std::ios::binary);
     text_.assign(std::istreambuf_iterator<char>(file), {});
     std::filesystem::remove(path_);
+    keep(text_);
     return text_;
   }
 
  private:
+  /// A case may capture hundreds of times: the last of it tells most.
+  static void keep(const std::string& text) {
+    std::string& all = state().captured;
+    all += text;
+    if (!text.empty() && text.back() != '\n') all += '\n';
+    constexpr std::size_t most = 64 << 10;
+    if (all.size() > most) all.erase(0, all.size() - most);
+  }
+  /// To `to`, from a thread of its own, while the capture goes on.
+  static void show(int to) {
+    char buffer[4096];
+    off_t at = 0;
+    for (ssize_t got = 0; (got = ::pread(STDERR_FILENO, buffer, sizeof(buffer), at)) > 0; at += got)
+      if (::write(to, buffer, static_cast<std::size_t>(got)) != got) return;
+  }
+
   std::string path_;
   std::string text_;
   int before_;

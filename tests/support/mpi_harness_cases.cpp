@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 // Cases that pass, fail and hang on purpose; mpi_harness_test.sh looks at what comes of them.
-#include "support/mpi_test.hpp"
-
 #include <stdexcept>
+
+#include "support/captured_stderr.hpp"
 
 using namespace tailrace::mpi_test;
 
@@ -26,6 +26,30 @@ MPI_TEST(thrown, is_a_failure) {
 }
 
 MPI_TEST(stuck, in_the_body_of_rank_0) {
+  while (rank() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+}
+
+MPI_TEST(captured, text_is_kept_from_who_reads_a_case_that_passes) {
+  CapturedStderr captured;
+  std::fprintf(stderr, "said in vain\n");
+  CHECK_EQ(captured.text(), "said in vain\n");
+}
+
+MPI_TEST(captured, text_appears_when_a_check_fails_meanwhile) {
+  const CapturedStderr captured;
+  std::fprintf(stderr, "said before\n");
+  CHECK(rank() + 1 < size());
+}
+
+MPI_TEST(captured, text_appears_when_a_check_of_it_fails) {
+  CapturedStderr captured;
+  std::fprintf(stderr, "said something else\n");
+  CHECK_EQ(captured.text(), "what was expected");
+}
+
+MPI_TEST(captured, is_what_a_rank_says_that_hangs) {
+  const CapturedStderr captured;
+  std::fprintf(stderr, "said before the hang\n");
   while (rank() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
 }
 

@@ -23,10 +23,20 @@ run signs
 expect "-1 differs from the largest unsigned number" grep -q 'failed: -1 and 18446744073709551615' out.txt
 run thrown
 expect "an exception on one rank is a failure" grep -q 'FAILED thrown.is_a_failure .*on 1 of 3 ranks' out.txt
+run captured.text_is_kept
+expect "what a passing case captures is not printed" test "$code" = 0 -a -z "$(grep 'in vain' out.txt)"
+run captured.text_appears
+expect "a failed check is told although standard error is captured" grep -q 'rank 2: CHECK failed: rank() + 1' out.txt
+expect "what was captured appears when a check has failed" test "$(grep -c '^said before$' out.txt)" = 3
+expect "it appears when a check of it has failed" test "$(grep -c '^said something else$' out.txt)" = 3
+expect "it is told from which rank it is" grep -q '^rank 2 printed this where it was captured:$' out.txt
 run no-such-case
 expect "a name that matches nothing is a failure" test "$code" != 0
 MPI_TEST_SECONDS=1 run stuck
 expect "a hang ends with another code than 0" test "$code" != 0
 expect "a hang is named" grep -q 'stuck.in_the_body_of_rank_0 hangs: after 1 s rank 0 of 3 is inside the case' out.txt
 expect "the waiting ranks are named" grep -q 'rank 2 of 3 is waiting for the others after the case' out.txt
+MPI_TEST_SECONDS=1 run captured.is_what
+expect "a hang is named although standard error is captured" grep -q 'hangs: after 1 s rank 0 of 3' out.txt
+expect "what was captured appears when a case hangs" grep -q '^said before the hang$' out.txt
 exit $failures

@@ -9,12 +9,13 @@
 //   }
 //   MPI_TEST_MAIN
 //
-// A case fails on all ranks if a check failed on any. A case that hangs is named, with what each rank was
-// doing, and ends the program. Arguments are parts of case names to run; with none all cases run. The exit
-// code is the same on every rank.
+// A case fails on all ranks if a check failed on any, and then all ranks print what they have captured
+// (captured_stderr.hpp). A case that hangs is named, with what each rank was doing, and ends the program.
+// Arguments are parts of case names to run; with none all cases run. The exit code is the same on every rank.
 #pragma once
 
 #include <mpi.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -54,6 +55,10 @@ struct State {
   int rank = 0;
   int size = 1;
   std::int64_t failures = 0;  // of this rank, in this case
+  // What the harness itself says is never captured.
+  int errors = STDERR_FILENO;
+  std::string captured = {};                         // in this case
+  std::atomic<void (*)(int)> show_capture{nullptr};  // prints what the capture holds that has not ended
 };
 
 inline State& state() {
@@ -83,8 +88,7 @@ inline bool same_on_all_ranks(std::string_view mine) {
 
 inline bool fail(const char* file, int line, const std::string& what) {
   ++state().failures;
-  std::fprintf(stderr, "%s:%d: rank %d: %s\n", file, line, state().rank, what.c_str());
-  std::fflush(stderr);
+  ::dprintf(state().errors, "%s:%d: rank %d: %s\n", file, line, state().rank, what.c_str());
   return false;
 }
 
@@ -154,10 +158,10 @@ class Watch {
   }
 
   [[noreturn]] static void report(const std::string& name, Phase phase) {
-    std::fprintf(stderr, "%s hangs: after %d s rank %d of %d is %s\n", name.c_str(), limit_seconds(phase),
-                 state().rank, state().size,
-                 phase == body ? "inside the case" : "waiting for the others after the case");
-    std::fflush(stderr);
+    ::dprintf(state().errors, "%s hangs: after %d s rank %d of %d is %s\n", name.c_str(),
+              limit_seconds(phase), state().rank, state().size,
+              phase == body ? "inside the case" : "waiting for the others after the case");
+    if (void (*const show)(int) = state().show_capture) show(state().errors);
     std::this_thread::sleep_for(std::chrono::seconds(2));  // lets the other ranks say where they are
     std::_Exit(70);                                        // the launcher ends the rest
   }
@@ -169,6 +173,7 @@ class Watch {
 /// Runs one case and returns the number of ranks on which it failed, the same on every rank.
 inline int run_case(const Case& one) {
   state().failures = 0;
+  state().captured.clear();
   const double start = MPI_Wtime();
   int failed_ranks = 0;
   {
@@ -181,6 +186,9 @@ inline int run_case(const Case& one) {
     watch.enter(Watch::barrier);
     const int mine = state().failures > 0 ? 1 : 0;
     MPI_Allreduce(&mine, &failed_ranks, 1, MPI_INT, MPI_SUM, state().comm);
+    if (failed_ranks > 0 && !state().captured.empty())
+      ::dprintf(state().errors, "rank %d printed this where it was captured:\n%s", state().rank,
+                state().captured.c_str());
     MPI_Barrier(state().comm);
   }
   if (state().rank == 0) {
@@ -205,6 +213,7 @@ inline int run(int argc, char** argv, int thread_level) {
   MPI_Comm_dup(MPI_COMM_WORLD, &state().comm);
   MPI_Comm_rank(state().comm, &state().rank);
   MPI_Comm_size(state().comm, &state().size);
+  state().errors = ::dup(STDERR_FILENO);
   int ran = 0;
   int failed = 0;
   for (const Case& one : cases()) {

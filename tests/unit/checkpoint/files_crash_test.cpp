@@ -55,9 +55,11 @@ bool check_the_copy_before(const Disk& disk, History history) {
     lost = copy->generation();
   }
   if (whole < 2) return false;
-  const ByteVector garbage(16, std::byte{0x5a});
   const auto file = *disk->open(newest, storage::OpenMode::existing);
-  EXPECT_TRUE(file->write(garbage, 0).is_ok() && file->sync().is_ok());
+  ByteVector begin(16);
+  EXPECT_TRUE(file->read(begin, 0).is_ok());
+  for (std::byte& each : begin) each ^= std::byte{0x5a};
+  EXPECT_TRUE(file->write(begin, 0).is_ok() && file->sync().is_ok());
   history["run"].committed = 1;
   EXPECT_LT(check_recovery(disk, history), lost);
   return true;

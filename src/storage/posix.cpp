@@ -13,6 +13,7 @@
 
 #include "base/text.hpp"
 #include "storage/gather.hpp"
+#include "storage/interrupted.hpp"
 #include "storage/paths.hpp"
 
 namespace tailrace::storage {
@@ -24,15 +25,6 @@ constexpr std::size_t most_parts = IOV_MAX;
 #else
 constexpr std::size_t most_parts = 1024;  // what Linux takes; its headers may leave the name out
 #endif
-
-/// Repeats `call` while a signal interrupts it.
-template <typename Call>
-auto uninterrupted(Call&& call) {
-  for (;;) {
-    const auto result = call();
-    if (result != -EINTR) return result;
-  }
-}
 
 int flags_of(OpenMode mode) {
   switch (mode) {
@@ -77,9 +69,8 @@ Status PosixFile::write_gathered(Parts parts, Bytes offset) {
   std::array<iovec, most_parts> room;
   while (gather.left() > 0) {
     const auto batch = gather.next(room);
-    const std::int64_t written =
-        system_->pwritev(descriptor_, batch.data(), static_cast<int>(batch.size()), offset);
-    if (written == -EINTR) continue;
+    const std::int64_t written = uninterrupted(
+        [&] { return system_->pwritev(descriptor_, batch.data(), static_cast<int>(batch.size()), offset); });
     // A write of nothing without an error would otherwise be repeated for ever.
     if (written <= 0) {
       const int error = written == 0 ? EIO : static_cast<int>(-written);
@@ -220,10 +211,11 @@ Result<Space> PosixTarget::space(const std::string& path) {
   std::string place = tidy_path(path);
   struct statvfs info {};
   for (;;) {
-    if (::statvfs(place.c_str(), &info) == 0) break;
-    if (errno == EINTR) continue;
+    const int result = uninterrupted([&] { return ::statvfs(place.c_str(), &info) == 0 ? 0 : -errno; });
+    if (result == 0) break;
     const std::string parent = parent_of(place);
-    if ((errno != ENOENT && errno != ENOTDIR) || parent == place) return io_error("space of", path, errno);
+    if ((result != -ENOENT && result != -ENOTDIR) || parent == place)
+      return io_error("space of", path, -result);
     place = parent;
   }
   return Space{static_cast<Bytes>(info.f_bavail) * static_cast<Bytes>(info.f_frsize),
@@ -247,7 +239,7 @@ Result<std::vector<std::string>> PosixTarget::list(const std::string& directory)
   return names;
 }
 
-Result<std::shared_ptr<void>> PosixTarget::lock(const std::string& path) { return lock_file(path); }
+Result<std::shared_ptr<void>> PosixTarget::lock(const std::string& path) { return lock_file(system_, path); }
 
 std::unique_ptr<Target> posix_target() { return std::make_unique<PosixTarget>(std::make_shared<System>()); }
 

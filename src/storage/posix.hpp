@@ -65,6 +65,6 @@ class PosixTarget final : public Target {
 };
 
 /// The lock behind PosixTarget::lock.
-Result<std::shared_ptr<void>> lock_file(const std::string& path);
+Result<std::shared_ptr<void>> lock_file(const std::shared_ptr<System>& system, const std::string& path);
 
 }  // namespace tailrace::storage

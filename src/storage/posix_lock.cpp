@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "base/text.hpp"
+#include "storage/interrupted.hpp"
 #include "storage/posix.hpp"
 
 namespace tailrace::storage {
@@ -28,13 +29,14 @@ std::string own_name() {
 /// An open lock file; releases in its destructor.
 class Lock {
  public:
-  Lock(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
+  Lock(std::shared_ptr<System> system, int descriptor, std::string path)
+      : system_(std::move(system)), descriptor_(descriptor), path_(std::move(path)) {}
   Lock(const Lock&) = delete;
   Lock& operator=(const Lock&) = delete;
   ~Lock() {
     // A forked child shares the descriptor: the name is still its parent's, and so is the lock until both let
     // go.
-    if (owner_ == ::getpid()) ::unlink(path_.c_str());
+    if (owner_ == ::getpid()) uninterrupted([&] { return system_->unlink(path_.c_str()); });
     ::close(descriptor_);
   }
 
@@ -45,29 +47,43 @@ class Lock {
 
  private:
   Result<std::string> contents() const;
+  [[nodiscard]] int truncate() const {
+    return uninterrupted([&] { return system_->ftruncate(descriptor_, 0); });
+  }
 
+  const std::shared_ptr<System> system_;
   const int descriptor_;
   const std::string path_;
   pid_t owner_ = -1;
 };
 
+/// What of the text is the signature and a name. A loss of power may leave the size of a file without its
+/// bytes, or without the last of them: zeros at the end count as if they were not there.
+std::string_view signed_part(std::string_view text) {
+  return text.substr(0, text.find_last_not_of('\0') + 1);
+}
+
 Result<std::string> Lock::contents() const {
   std::array<char, 512> buffer{};
-  const ssize_t size = ::pread(descriptor_, buffer.data(), buffer.size(), 0);
-  if (size < 0) return io_error("read lock", path_, errno);
-  std::string text(buffer.data(), static_cast<std::size_t>(size));
-  if (!text.empty() && !text.starts_with(signature)) {
+  const ssize_t size =
+      uninterrupted([&] { return system_->pread(descriptor_, buffer.data(), buffer.size(), 0); });
+  if (size < 0) return io_error("read lock", path_, static_cast<int>(-size));
+  struct stat info {};
+  if (::fstat(descriptor_, &info) != 0) return io_error("read lock", path_, errno);
+  const std::string_view text = signed_part({buffer.data(), static_cast<std::size_t>(size)});
+  const bool torn = signature.starts_with(text) && info.st_size <= static_cast<off_t>(buffer.size());
+  if (!torn && !text.starts_with(signature)) {
     return Status(Code::argument, cat("lock ", path_,
                                       ": the file exists and is no lock file; it is left untouched, "
                                       "choose another name or remove it"));
   }
-  return text;
+  return std::string(text);
 }
 
 Result<bool> Lock::take() {
-  while (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EINTR) continue;
-    if (errno != EWOULDBLOCK) return io_error("lock", path_, errno);
+  const int locked = uninterrupted([&] { return ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 ? 0 : -errno; });
+  if (locked != 0) {
+    if (locked != -EWOULDBLOCK) return io_error("lock", path_, -locked);
     const auto text = contents();
     if (!text.is_ok()) return text.status();
     // Between its flock and its signature a holder has no name yet.
@@ -91,23 +107,24 @@ Status Lock::sign() {
   if (!before.is_ok()) return before.status();
   owner_ = ::getpid();
   const std::string text = cat(signature, own_name(), "\n");
-  if (::ftruncate(descriptor_, 0) != 0) return io_error("sign lock", path_, errno);
-  const ssize_t written = ::pwrite(descriptor_, text.data(), text.size(), 0);
+  if (const int emptied = truncate(); emptied != 0) return io_error("sign lock", path_, -emptied);
+  iovec part{const_cast<char*>(text.data()), text.size()};
+  const ssize_t written = uninterrupted([&] { return system_->pwritev(descriptor_, &part, 1, 0); });
   if (written == static_cast<ssize_t>(text.size())) return {};
-  const int failure = written < 0 ? errno : ENOSPC;
+  const int failure = written < 0 ? static_cast<int>(-written) : ENOSPC;
   // The name only tells others who it is. On a full disk a checkpoint must still be loaded.
-  if ((failure == ENOSPC || failure == EDQUOT) && ::ftruncate(descriptor_, 0) == 0) return {};
+  if ((failure == ENOSPC || failure == EDQUOT) && truncate() == 0) return {};
   return io_error("sign lock", path_, failure);
 }
 
 }  // namespace
 
-Result<std::shared_ptr<void>> lock_file(const std::string& path) {
+Result<std::shared_ptr<void>> lock_file(const std::shared_ptr<System>& system, const std::string& path) {
   for (;;) {
-    const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (descriptor < 0 && errno == EINTR) continue;
-    if (descriptor < 0) return io_error("lock", path, errno);
-    const auto lock = std::make_shared<Lock>(descriptor, path);
+    const int descriptor =
+        uninterrupted([&] { return system->open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666); });
+    if (descriptor < 0) return io_error("lock", path, -descriptor);
+    const auto lock = std::make_shared<Lock>(system, descriptor, path);
     const auto taken = lock->take();
     if (!taken.is_ok()) return taken.status();
     if (!*taken) continue;

@@ -19,9 +19,12 @@ Result<std::unique_ptr<Target>> uring_target() {
 #include <liburing.h>
 
 #include <cerrno>
+#include <chrono>
 #include <mutex>
+#include <thread>
 
 #include "base/text.hpp"
+#include "storage/interrupted.hpp"
 #include "storage/posix.hpp"
 
 namespace tailrace::storage {
@@ -96,11 +99,10 @@ class Ring final : public System {
     io_uring_sqe* entry = io_uring_get_sqe(&ring_);
     if (entry == nullptr) return broken_ = -EIO;
     prepare(entry);
-    int result;
-    do result = io_uring_submit(&ring_);
-    while (result == -EINTR || result == -EAGAIN || result == -EBUSY);
+    int result = submit();
     if (result < 0) return broken_ = result;
     io_uring_cqe* completion = nullptr;
+    // However often this is interrupted: until it returns, the caller's memory is the kernel's.
     do result = io_uring_wait_cqe(&ring_, &completion);
     while (result == -EINTR || result == -EAGAIN);
     if (result < 0) return broken_ = result;
@@ -108,6 +110,16 @@ class Ring final : public System {
     io_uring_cqe_seen(&ring_, completion);
     // A completion with EAGAIN has moved nothing: for the loops above that is an interrupted call.
     return done == -EAGAIN ? -EINTR : done;
+  }
+
+  int submit() {
+    return uninterrupted([&] {
+      const int result = io_uring_submit(&ring_);
+      if (result != -EAGAIN && result != -EBUSY) return result;
+      // The kernel is short of memory, or busy with completions, for a while.
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      return -EINTR;
+    });
   }
 
   std::mutex mutex_;

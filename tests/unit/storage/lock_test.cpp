@@ -154,6 +154,55 @@ TEST(posix_lock, a_stale_file_is_signed_anew) {
   EXPECT_NE(text.find("pid " + std::to_string(::getpid()) + "\n"), std::string::npos) << text;
 }
 
+/// What a loss of power may leave of a lock file: its size without its bytes, or without some of them.
+std::vector<std::string> torn_lock_files() {
+  const std::string whole = "tailrace lock: host elsewhere pid 123456789\n";
+  return {"",
+          std::string(33, '\0'),
+          std::string(512, '\0'),
+          "t",
+          "tailrace lo",
+          "tailrace lo" + std::string(40, '\0'),
+          "tailrace lock: ",
+          "tailrace lock: ho" + std::string(27, '\0'),
+          whole + std::string(9, '\0')};
+}
+
+TEST(posix_lock, a_file_that_a_loss_of_power_has_torn_is_signed_anew) {
+  for (const std::string& torn : torn_lock_files()) {
+    const ScratchDirectory scratch;
+    std::ofstream(scratch / "lock") << torn;
+    const auto lock = posix_target()->lock(scratch / "lock");
+    ASSERT_TRUE(lock.is_ok()) << testing::PrintToString(torn) << ": " << lock.status().text();
+    const std::string text = contents_of(*posix_target(), scratch / "lock");
+    EXPECT_TRUE(text.starts_with("tailrace lock: host ")) << text;
+    EXPECT_TRUE(text.ends_with(" pid " + std::to_string(::getpid()) + "\n")) << text;
+  }
+}
+
+TEST(posix_lock, a_holder_of_a_torn_file_is_refused_without_its_name) {
+  const ScratchDirectory scratch;
+  std::ofstream(scratch / "lock") << "tailrace lo" << std::string(20, '\0');
+  const int descriptor = ::open((scratch / "lock").c_str(), O_RDWR | O_CLOEXEC, 0600);
+  ASSERT_EQ(::flock(descriptor, LOCK_EX), 0);
+  const auto refused = posix_target()->lock(scratch / "lock");
+  EXPECT_EQ(refused.status().code(), Code::state);
+  EXPECT_NE(refused.status().text().find("just started"), std::string::npos) << refused.status().text();
+  ::close(descriptor);
+}
+
+TEST(posix_lock, what_no_lock_file_can_have_become_is_left_untouched) {
+  for (const std::string& other :
+       {std::string("tailrace log: of a run"), "tail" + std::string(3, '\0') + "x",
+        std::string(33, '\0') + "data", std::string(4096, '\0'), std::string(" ")}) {
+    const ScratchDirectory scratch;
+    std::ofstream(scratch / "lock") << other;
+    const auto refused = posix_target()->lock(scratch / "lock");
+    EXPECT_EQ(refused.status().code(), Code::argument) << testing::PrintToString(other);
+    EXPECT_EQ(contents_of(*posix_target(), scratch / "lock"), other);
+  }
+}
+
 /// What a child process makes of `body`, which ends it with a number; -1 if it dies otherwise.
 template <typename Body>
 int in_a_child(const Body& body) {

@@ -21,11 +21,13 @@ class FaultySystem final : public System {
  public:
   explicit FaultySystem(FaultPlan plan) : clock(plan) {}
   FaultClock clock;
+  CallSet interrupted_for_good = 0;
 
   int open(const char* path, int flags, mode_t mode) override {
     return play<int>(Call::open, [&] { return System::open(path, flags, mode); });
   }
   ssize_t pwritev(int descriptor, const iovec* parts, int count, off_t offset) override {
+    if (interrupted_for_good & set_of(Call::write)) return -EINTR;
     if (!clock.strikes(Call::write)) return System::pwritev(descriptor, parts, count, offset);
     if (clock.plan().fault != Fault::short_write) return -error_number_of(clock.plan().fault);
     // Short by all but half of the first part: the loop must go on inside of it.
@@ -60,6 +62,7 @@ class FaultySystem final : public System {
  private:
   template <typename T, typename Real>
   T play(Call call, Real&& real) {
+    if (interrupted_for_good & set_of(call)) return -EINTR;
     if (clock.strikes(call)) return -error_number_of(clock.plan().fault);
     return real();
   }
@@ -142,6 +145,35 @@ TEST(posix_loops, hide_an_interruption_of_any_system_call) {
       if (!system->clock.fired()) break;
       ASSERT_LT(n, 1000);
     }
+  }
+}
+
+TEST(posix_loops, hide_an_interruption_of_any_system_call_of_a_lock) {
+  for (std::int64_t n = 1;; ++n) {
+    const ScratchDirectory scratch;
+    const auto system = std::make_shared<FaultySystem>(FaultPlan{n, Fault::interrupted, all_calls, true});
+    auto lock = PosixTarget(system).lock(scratch / "lock");
+    EXPECT_TRUE(lock.is_ok()) << "call " << n << ": " << lock.status().text();
+    EXPECT_TRUE(contents_of(*posix_target(), scratch / "lock").ends_with("\n"));
+    lock = Status(Code::state, "let go");
+    EXPECT_FALSE(std::filesystem::exists(scratch / "lock")) << "call " << n;
+    if (!system->clock.fired()) break;
+    ASSERT_LT(n, 1000);
+  }
+}
+
+TEST(posix_loops, end_where_a_system_call_is_interrupted_for_good) {
+  for (const Call call : {Call::open, Call::write, Call::read, Call::sync, Call::truncate, Call::rename,
+                          Call::remove, Call::make_directories}) {
+    const ScratchDirectory scratch;
+    const auto system = std::make_shared<FaultySystem>(FaultPlan{});
+    system->interrupted_for_good = set_of(call);
+    PosixTarget target(system);
+    const Status status = exercise(target, scratch.path());
+    EXPECT_EQ(status.error_number(), EINTR) << static_cast<int>(call) << ": " << status.text();
+    const bool locks = set_of(call) & set_of(Call::open, Call::write, Call::read, Call::truncate);
+    EXPECT_EQ(target.lock(scratch / "lock").status().error_number(), locks ? EINTR : 0)
+        << static_cast<int>(call);
   }
 }
 

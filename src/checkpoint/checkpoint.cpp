@@ -330,6 +330,7 @@ Status Checkpoint::end_save(bool async) {
   Result<Outputs::Standing> standing = guarded([&] { return outputs_.stand(options_.overwritten); });
   Status mine = items.is_ok() ? standing.status() : items.status();
   std::unique_ptr<Saving> saving;
+  if (slots_ && mine.is_ok()) mine = slots_->check_next_generation();
   if (slots_ && mine.is_ok()) {
     told.generation = plan.id.generation = slots_->next_generation();
     told.path = plan.path = slots_->place_for(plan.id.generation);

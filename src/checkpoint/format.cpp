@@ -110,6 +110,9 @@ Result<Header> decode_header(std::span<const std::byte> bytes) {
   if ((header.mode != Mode::parallel && header.mode != Mode::local) || header.parts < 1 ||
       directory.offset < Header::size || directory.bytes < 0 || header.id.generation < 1)
     return broken("a header of a checkpoint that contradicts itself");
+  if (header.id.generation > Header::most_generation || directory.bytes > Header::most_directory)
+    return broken(cat("a header of generation ", header.id.generation, " with a directory of ",
+                      directory.bytes, " bytes, which no checkpoint has"));
   return header;
 }
 

@@ -40,6 +40,9 @@ struct Extent {
 struct Header {
   static constexpr Bytes size = 4096;   // parts begin behind it
   static constexpr Bytes record = 128;  // of which this much says something: within one sector, never torn
+  // Far beyond what anybody saves: so much is believed of a file that may be anybody's.
+  static constexpr std::int64_t most_generation = std::int64_t{1} << 48;
+  static constexpr Bytes most_directory = Bytes{1} << 30;
 
   SaveId id;
   Mode mode = Mode::parallel;

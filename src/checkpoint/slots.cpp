@@ -155,7 +155,9 @@ Status Slots::look(storage::Target& target) {
   TR_TRY(undo.status());
   for (const files::UndoName& each : *undo) highest_ = std::max(highest_, each.generation);
   for (const Found& found : look_at(target, *paths)) {
-    highest_ = std::max(highest_, found.generation);
+    // A copy that is not whole is believed no more than a name is: it may be anybody's.
+    if (found.status.is_ok() || found.generation <= files::most_generation)
+      highest_ = std::max(highest_, found.generation);
     // The next generation would be no higher than this one: what is saved then would never be loaded.
     if (found.unreadable)
       return found.status.in(cat(found.path, " cannot be read, so that its generation is not known"));
@@ -164,6 +166,15 @@ Status Slots::look(storage::Target& target) {
     set(found.path, good ? found.generation : found.missing ? -1 : 0);
   }
   return {};
+}
+
+Status Slots::check_next_generation() const {
+  if (next_generation() <= Header::most_generation) return {};
+  return {Code::corrupt,
+          cat("a copy of checkpoint ", name_, " says that it is of generation ", highest_,
+              ", the last that there can be: nothing saved after it could be loaded; move that "
+              "copy away (tailrace checkpoint ls ",
+              name_, " tells which it is)")};
 }
 
 std::string Slots::place_for(std::int64_t generation) const {

@@ -47,6 +47,8 @@ class Slots {
   Status look(storage::Target& target);
   /// The next save's generation: one more than any ever begun.
   [[nodiscard]] std::int64_t next_generation() const { return highest_ + 1; }
+  /// Code::corrupt if no copy of that generation could be loaded.
+  [[nodiscard]] Status check_next_generation() const;
   /// Where it goes: the place of a copy that is broken or was never committed if there is one, else of the
   /// oldest.
   [[nodiscard]] std::string place_for(std::int64_t generation) const;

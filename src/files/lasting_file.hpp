@@ -22,6 +22,7 @@ class LastingFile final : public storage::File, public std::enable_shared_from_t
   Result<Bytes> read(std::span<std::byte> data, Bytes offset) override;
   Status sync() override { return below_->sync(); }
   void begin_write_back() override { below_->begin_write_back(); }
+  Bytes next_data(Bytes offset) override { return below_->next_data(offset); }
   Status truncate(Bytes size) override { return below_->truncate(size); }
   Result<Bytes> size() override { return below_->size(); }
   /// While somebody holds the file it is left open, and closed by whoever lets it go last: a failure of that

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <cstring>
 #include <iterator>
 #include <tuple>
 
@@ -23,6 +24,10 @@ constexpr Bytes sector = 512;
 constexpr Bytes longest_head = 16 * sector;
 constexpr std::string_view head_magic = "TRUNDOH1";
 constexpr std::string_view tail_magic = "TRUNDOT1";
+
+/// Longer ones are not written. What a damaged or foreign head asks for must not be taken for memory to be
+/// had.
+constexpr Bytes longest_record = Bytes{1} << 30;
 
 constexpr Bytes padded(Bytes bytes) { return (bytes + sector - 1) / sector * sector; }
 
@@ -68,7 +73,7 @@ Result<std::vector<UndoName>> find_undo_files(storage::Target& target, const std
     UndoName undo{cat(directory, each)};
     std::string_view rest = std::string_view(each).substr(begin.size());
     if (take_number(rest, ".", 10, undo.generation) && take_number(rest, ".", 16, undo.key) &&
-        take_number(rest, "", 10, undo.number) &&
+        take_number(rest, "", 10, undo.number) && undo.generation <= most_generation &&
         undo.path == undo_path(name, undo.generation, undo.key, undo.number))
       found.push_back(std::move(undo));
   }
@@ -128,7 +133,7 @@ struct UndoHead {
     head.path = in.get_text();
     const std::size_t covered = bytes.size() - in.rest().size();
     const bool good = in.get<std::uint64_t>() == checksum(bytes.first(covered)) && in.ok();
-    if (!good || head.offset < 0 || head.length < 0) return {};
+    if (!good || head.offset < 0 || head.length < 0 || head.length > longest_record) return {};
     return head;
   }
 };
@@ -152,6 +157,9 @@ Result<std::unique_ptr<UndoWriter>> UndoWriter::create(storage::Target& target, 
 }
 
 Status UndoWriter::add(UndoRecord::What what, Bytes offset, std::span<const std::byte> bytes) {
+  if (static_cast<Bytes>(bytes.size()) > longest_record)
+    return {Code::argument, cat(name_.path, ": a record of ", bytes.size(), " bytes is longer than ",
+                                longest_record, ", and would not be read again")};
   const UndoHead head{name_.generation, records_, what, offset, static_cast<Bytes>(bytes.size()),
                       checksum(bytes),  path_};
   const ByteVector ahead = head.encode(head_magic);
@@ -206,15 +214,27 @@ Result<std::optional<UndoHead>> UndoReader::head_at(Bytes at, bool tail) {
   return head;
 }
 
-/// The first tail of this record, or of a later one, wherever it lies.
+/// The first tail of this record, or of a later one, wherever it lies. Holes are passed over and the rest is
+/// read in large pieces: a file may be a thousand times as long as what is in it.
 Result<std::optional<UndoHead>> UndoReader::find_tail() {
-  for (Bytes at = at_; at < size_; at += sector) {
-    Result<std::optional<UndoHead>> tail = head_at(at, true);
-    TR_TRY(tail.status());
-    if (!*tail || (*tail)->number < records_) continue;
-    const bool fits = (*tail)->number == records_ && at == at_ + (*tail)->size() + padded((*tail)->length);
-    if (!fits) return damaged(cat("record ", records_, " is not there"));
-    return tail;
+  ByteVector piece(static_cast<std::size_t>(std::clamp(size_ - at_, Bytes{0}, Bytes{1} << 20)));
+  for (Bytes at = at_; at < size_;) {
+    at = std::max(at, file_->next_data(at) / sector * sector);
+    if (at >= size_) break;
+    const Result<Bytes> got = file_->read(piece, at);
+    TR_TRY(got.status());
+    for (Bytes i = 0; i + std::ssize(tail_magic) <= *got; i += sector) {
+      if (std::memcmp(piece.data() + i, tail_magic.data(), tail_magic.size()) != 0) continue;
+      Result<std::optional<UndoHead>> tail = head_at(at + i, true);
+      TR_TRY(tail.status());
+      if (!*tail || (*tail)->number < records_) continue;
+      const bool fits =
+          (*tail)->number == records_ && at + i == at_ + (*tail)->size() + padded((*tail)->length);
+      if (!fits) return damaged(cat("record ", records_, " is not there"));
+      return tail;
+    }
+    if (*got < std::ssize(piece)) break;
+    at += *got;
   }
   return std::optional<UndoHead>();
 }

@@ -14,6 +14,10 @@ namespace tailrace::files {
 
 // docs/formats/undo-files.md
 
+/// No checkpoint is saved so often, not within a human life. What tells of a higher generation is not ours:
+/// believed, one stray file would leave no number for any save to come.
+constexpr std::int64_t most_generation = std::int64_t{1} << 40;
+
 /// Of a file, by its name.
 std::uint64_t undo_key(const std::string& path);
 std::string undo_path(const std::string& name, std::int64_t generation, std::uint64_t key,

@@ -70,6 +70,8 @@ class FaultyFile final : public File {
                 [&] { return below_->read(data, offset); });
   }
 
+  Bytes next_data(Bytes offset) override { return below_->next_data(offset); }
+
   Status sync() override {
     const std::lock_guard guard(mutex_);
     if (!sync_failure_.is_ok()) return sync_failure_;

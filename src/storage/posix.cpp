@@ -5,11 +5,13 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <limits>
 
 #include "base/text.hpp"
 #include "storage/gather.hpp"
@@ -116,6 +118,15 @@ Status PosixFile::sync() {
 void PosixFile::begin_write_back() {
   const std::shared_lock guard(open_);
   if (descriptor_ >= 0) ::sync_file_range(descriptor_, 0, 0, SYNC_FILE_RANGE_WRITE);  // 0: to the end
+}
+
+/// No other call uses the position that this moves.
+Bytes PosixFile::next_data(Bytes offset) {
+  const std::shared_lock guard(open_);
+  if (descriptor_ < 0) return offset;
+  const off_t at = ::lseek(descriptor_, offset, SEEK_DATA);
+  if (at >= offset) return at;
+  return errno == ENXIO ? std::numeric_limits<Bytes>::max() : offset;
 }
 
 Status PosixFile::truncate(Bytes size) {

@@ -23,6 +23,7 @@ class PosixFile final : public File {
   Result<Bytes> read(std::span<std::byte> data, Bytes offset) override;
   Status sync() override;
   void begin_write_back() override;
+  Bytes next_data(Bytes offset) override;
   Status truncate(Bytes size) override;
   Result<Bytes> size() override;
   Status close() override;

@@ -38,6 +38,9 @@ class File {
   /// A hint that the system may begin to write to the device what was written so far. Never fails, and does
   /// not wait for the device.
   virtual void begin_write_back() {}
+  /// Where from `offset` on bytes may lie that are not zeros of a hole; behind the end of the file if there
+  /// are none. `offset` itself where storage does not tell.
+  virtual Bytes next_data(Bytes offset) { return offset; }
   /// Cuts the file, or extends it with zeros.
   virtual Status truncate(Bytes size) = 0;
   virtual Result<Bytes> size() = 0;

@@ -84,6 +84,7 @@ class ThrottledFile final : public File {
     return {};
   }
   void begin_write_back() override { below_->begin_write_back(); }
+  Bytes next_data(Bytes offset) override { return below_->next_data(offset); }
   Result<Bytes> read(std::span<std::byte> data, Bytes offset) override { return below_->read(data, offset); }
   Status truncate(Bytes size) override { return below_->truncate(size); }
   Result<Bytes> size() override { return below_->size(); }

@@ -20,6 +20,15 @@ using storage::OpenMode;
 using storage::Target;
 
 constexpr Bytes kPiece = Bytes{4} << 20;
+// No file has so many steps. What has no end of a line for so long is no manifest, and may be far larger than
+// memory.
+constexpr Bytes kLongestLine = Bytes{64} << 20;
+
+Status no_manifest(const std::string& path, Bytes at) {
+  return {Code::corrupt,
+          cat(path, ": no line ends in the ", kLongestLine, " bytes at ", at,
+              ": this is no manifest, or a damaged one; move it away, and a new one is begun")};
+}
 
 #if TAILRACE_HAVE_JSON
 
@@ -96,9 +105,10 @@ bool is_torn(std::string_view line) {
 }
 
 // Where the last line ends that ends within the first `size` bytes; 0: there is none.
-Result<Bytes> end_of_line(File& file, Bytes size) {
+Result<Bytes> end_of_line(File& file, const std::string& path, Bytes size) {
   ByteVector piece(64 << 10);
   for (Bytes end = size; end > 0;) {
+    if (size - end >= kLongestLine) return no_manifest(path, end);
     const Bytes begin = std::max<Bytes>(0, end - static_cast<Bytes>(piece.size()));
     const auto part = std::span(piece).first(static_cast<std::size_t>(end - begin));
     const Result<Bytes> got = file.read(part, begin);
@@ -112,12 +122,13 @@ Result<Bytes> end_of_line(File& file, Bytes size) {
 }
 
 // Where the last line ends that is none of a crash's remains.
-Result<Bytes> end_of_lines(File& file) {
+Result<Bytes> end_of_lines(File& file, const std::string& path) {
   const Result<Bytes> size = file.size();
   TR_TRY(size.status());
-  Result<Bytes> end = end_of_line(file, *size);
+  Result<Bytes> end = end_of_line(file, path, *size);
   while (end.is_ok() && *end > 0) {
-    const Result<Bytes> begin = end_of_line(file, *end - 1);
+    if (*size - *end >= kLongestLine) return no_manifest(path, *end);
+    const Result<Bytes> begin = end_of_line(file, path, *end - 1);
     TR_TRY(begin.status());
     std::string line(static_cast<std::size_t>(*end - 1 - *begin), '\0');
     TR_TRY(file.read(std::as_writable_bytes(std::span(line)), *begin).status());
@@ -127,12 +138,36 @@ Result<Bytes> end_of_lines(File& file) {
   return end;
 }
 
+// The lines of the first `end` bytes, which end with one; without their ends.
+template <typename Take>
+Status for_each_line(File& file, const std::string& path, Bytes end, const Take& take) {
+  std::string text;  // what has no end of a line yet
+  for (Bytes at = 0; at < end;) {
+    const std::size_t before = text.size();
+    if (static_cast<Bytes>(before) >= kLongestLine) return no_manifest(path, at - kLongestLine);
+    text.resize(before + static_cast<std::size_t>(std::min(kPiece, end - at)));
+    const Result<Bytes> got = file.read(std::as_writable_bytes(std::span(text).subspan(before)), at);
+    TR_TRY(got.status());
+    if (*got == 0) break;  // it was cut meanwhile
+    text.resize(before + static_cast<std::size_t>(*got));
+    at += *got;
+    std::size_t first = 0;
+    for (std::size_t stop = text.find('\n', before); stop != std::string::npos;
+         stop = text.find('\n', first)) {
+      TR_TRY(take(std::string_view(text).substr(first, stop - first)));
+      first = stop + 1;
+    }
+    text.erase(0, first);
+  }
+  return {};
+}
+
 Status append_line(Target& target, const std::string& path, const std::string& line) {
   const Result<bool> exists = target.exists(path);
   TR_TRY(exists.status());
   Result<std::unique_ptr<File>> file = target.open(path, *exists ? OpenMode::existing : OpenMode::create);
   TR_TRY(file.status());
-  const Result<Bytes> end = end_of_lines(**file);
+  const Result<Bytes> end = end_of_lines(**file, path);
   TR_TRY(end.status());
   TR_TRY((*file)->truncate(*end));
   const Status written = (*file)->write(std::as_bytes(std::span(line)), *end);
@@ -244,20 +279,16 @@ Result<std::vector<ManifestEntry>> read_manifest(Target& target, const std::stri
   TR_TRY(json_available());
   Result<std::unique_ptr<File>> file = target.open(path, OpenMode::read);
   TR_TRY(file.status());
-  const Result<Bytes> end = end_of_lines(**file);
+  const Result<Bytes> end = end_of_lines(**file, path);
   TR_TRY(end.status());
-  std::string text(static_cast<std::size_t>(*end), '\0');
-  TR_TRY((*file)->read(std::as_writable_bytes(std::span(text)), 0).status());
   std::vector<ManifestEntry> entries;
-  for (std::size_t first = 0; first < text.size();) {
-    const std::size_t newline = std::min(text.find('\n', first), text.size());
-    Result<ManifestEntry> entry = entry_of(std::string_view(text).substr(first, newline - first));
-    if (!entry.is_ok()) {
-      return Status(Code::corrupt, cat(path, ", line ", entries.size() + 1, ": ", entry.status().text()));
-    }
+  TR_TRY(for_each_line(**file, path, *end, [&](std::string_view line) -> Status {
+    Result<ManifestEntry> entry = entry_of(line);
+    if (!entry.is_ok())
+      return {Code::corrupt, cat(path, ", line ", entries.size() + 1, ": ", entry.status().text())};
     entries.push_back(std::move(*entry));
-    first = newline + 1;
-  }
+    return {};
+  }));
   return entries;
 }
 

@@ -232,6 +232,58 @@ TEST(checkpoint_crash, a_copy_is_committed_by_its_commit_record_alone) {
   }
 }
 
+/// A file that is nothing but this header, of a save that was committed, and a hole up to `size`.
+void put_header(storage::Target& target, const std::string& path, std::int64_t generation, Bytes directory,
+                Bytes size) {
+  Header header{{Uuid::random(), generation}, Mode::parallel, true, 1, 0, {Header::size, directory, 0}};
+  const auto file = *target.open(path, storage::OpenMode::create);
+  EXPECT_TRUE(file->write(encode(header), 0).is_ok() && file->truncate(size).is_ok());
+}
+
+TEST(checkpoint_slots, no_name_and_no_header_of_a_generation_that_cannot_be_spoils_what_is_saved) {
+  constexpr std::int64_t last = std::numeric_limits<std::int64_t>::max();
+  for (const std::int64_t stray : {last, last - 1, std::int64_t{1} << 48, std::int64_t{1} << 41}) {
+    const auto disk = storage::crash_target();
+    const std::string undo = "run.u" + std::to_string(stray) + ".0000000000000000.0";
+    ASSERT_TRUE((*disk->open(undo, storage::OpenMode::create))->close().is_ok());
+    put_header(*disk, "run.1", stray, 100, 8192);
+    put_header(*disk, "run.g" + std::to_string(stray), stray, 100, 8192);
+    Job job(for_all(disk), Mode::parallel);
+    ASSERT_TRUE(job.begun().is_ok());
+    EXPECT_EQ(job.slots().next_generation(), 1);
+    ASSERT_TRUE(job.save(1, false).is_ok());
+    EXPECT_EQ(load(*disk, 2), 1);
+    ASSERT_TRUE(job.save(2, false).is_ok());
+    EXPECT_EQ(load(*disk, 2), 2);
+    EXPECT_EQ(Job(for_all(disk), Mode::parallel).slots().next_generation(), 3);
+  }
+}
+
+TEST(checkpoint_slots, a_save_behind_the_last_generation_that_can_be_loaded_is_refused) {
+  const auto disk = storage::crash_target();
+  Job job(for_all(disk), Mode::parallel);
+  ASSERT_TRUE(job.save(Header::most_generation - 1, false).is_ok());
+  EXPECT_TRUE(job.slots().check_next_generation().is_ok());
+  ASSERT_TRUE(job.save(Header::most_generation, false).is_ok());
+  EXPECT_EQ(load(*disk, 2), Header::most_generation);
+  Job next(for_all(disk), Mode::parallel);
+  EXPECT_EQ(next.slots().check_next_generation().code(), Code::corrupt);
+  EXPECT_NE(next.slots().check_next_generation().text().find("run"), std::string::npos);
+}
+
+TEST(checkpoint_slots, a_header_that_asks_for_a_directory_of_1_tib_hides_no_older_copy) {
+  const auto disk = storage::crash_target();
+  ASSERT_TRUE(Job(for_all(disk), Mode::parallel).save(1, false).is_ok());
+  put_header(*disk, "run.1", 2, Bytes{1} << 40, Bytes{1} << 41);
+  // Whoever looks for what copies tell passes over damage, but not over a lack of memory.
+  EXPECT_TRUE(is_damage(read_directory(*disk, "run.1").status()));
+  EXPECT_TRUE(is_damage(look_at(*disk, {"run.1"}).front().status));
+  EXPECT_EQ(load(*disk, 3), 1);
+  Job next(for_all(disk), Mode::parallel);
+  ASSERT_TRUE(next.begun().is_ok());
+  EXPECT_EQ(next.slots().place_for(next.slots().next_generation()), "run.1");
+}
+
 TEST(checkpoint_slots, what_more_ranks_have_left_is_removed) {
   const auto disk = storage::crash_target();
   {

@@ -12,8 +12,10 @@
 #include <set>
 #include <sstream>
 
+#include "base/checksum.hpp"
 #include "files/journal.hpp"
 #include "storage/crash.hpp"
+#include "storage/scratch.hpp"
 
 namespace tailrace::files {
 namespace {
@@ -236,6 +238,36 @@ TEST(undo_file, records_of_another_generation_or_out_of_their_order_are_noticed)
   EXPECT_EQ(counted(sample, moved, sample.name), Count());
 }
 
+/// How many records are read of `undo` and a hole up to 100 GiB, at the end of which `behind` lies; nothing
+/// if it is found damaged.
+Count counted_in_100_gib(const ByteVector& undo, std::span<const std::byte> behind = {}) {
+  constexpr Bytes size = Bytes{100} << 30;
+  const storage::ScratchDirectory scratch;
+  const auto target = storage::posix_target();
+  const UndoName name{undo_path(scratch / "run", 4, undo_key("log"), 0), 4, undo_key("log"), 0};
+  put(*target, name.path, undo);
+  const auto file = *target->open(name.path, storage::OpenMode::existing);
+  EXPECT_TRUE(file->truncate(size).is_ok() && file->write(behind, size - std::ssize(behind)).is_ok());
+  const auto read = read_all(*target, name);
+  return read.is_ok() ? Count(read->size()) : Count();
+}
+
+TEST(undo_file, of_100_gib_that_is_a_hole_is_read_at_once) {
+  const Sample sample(some_kept);
+  EXPECT_EQ(counted_in_100_gib(sample.undo), 4U);
+  EXPECT_EQ(counted_in_100_gib({}), 0U);
+  const ByteVector tail = piece(sample.undo, sample.places[3].tail, sample.places[3].end);
+  EXPECT_EQ(counted_in_100_gib(piece(sample.undo, 0, sample.places[0].end), tail), Count());
+  // A whole head that asks for 64 GiB of the hole.
+  ByteVector greedy = piece(sample.undo, 0, sector);
+  greedy[36 + 4] = std::byte{16};
+  const Bytes covered = 60 + std::ssize(sample.path);
+  Packer sum;
+  sum.put(checksum(std::span(greedy).first(static_cast<std::size_t>(covered))));
+  std::copy(sum.bytes().begin(), sum.bytes().end(), greedy.begin() + covered);
+  EXPECT_EQ(counted_in_100_gib(greedy), 0U);
+}
+
 TEST(undo_file, of_another_file_with_the_same_key_is_passed_over) {
   const Sample sample({{What::bytes, 7, 100}, {What::sidecar, 0, 20}}, "log");
   const Sample other({{What::bytes, 50, 900}, {What::sidecar, 0, 7}}, "other");
@@ -277,6 +309,8 @@ TEST(undo_file, only_names_of_their_form_are_found_and_the_newest_generation_fir
     put_names(*disk, name, ".u1.0123456789ABCDEF.0 .u1.0x23456789abcdef.0 .u01.@.0 .u.@.0 .u+1.@.0 u1.@.0");
     put_names(*disk, name, ".ux.@.0 .v1.@.0 .u1.@ .u1.@. .u1.@.00 .u1.@.x .u1.@.0x .u1.@.0.tmp .u1.@.0.0");
     put_names(*disk, name, ".u99999999999999999999.@.0 .u1.@.99999999999999999999 .u1.x.u1.@.0 xrun.u1.@.0");
+    // No checkpoint was saved so often: generations behind these have to be left.
+    put_names(*disk, name, ".u9223372036854775807.@.0 .u1099511627777.@.0");
     put_names(*disk, name, ".u12.@.0 .u3.ffffffffffffffff.12 .u0.@.3");
   }
   for (const std::string name : {"run", "./run", "out/run", "out//run", "out/dir/../run"}) {

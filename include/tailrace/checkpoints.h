@@ -38,7 +38,8 @@ enum {
   TR_SAVE_WRITTEN = 3,   /* this rank's part is on storage, others are not known to be */
   TR_SAVE_FAILED = 4,    /* tr_error() says why */
   TR_SAVE_DROPPED =
-      5 /* busy=drop: the one before was still being written; busy=replace: a newer took its place */
+      5 /* busy=drop: the one before was still being written; busy=replace: a newer took its place. Told until
+           the next save or load, or until the one before turns out to have failed */
 };
 
 /* Collective. Blocks while the first rank looks at what there is. `name` is a path; the copies are NAME.0,

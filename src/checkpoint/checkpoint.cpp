@@ -281,6 +281,7 @@ Status Checkpoint::wait() {
 }
 
 Progress Checkpoint::progress() const {
+  if (left_out_) return Progress::dropped;
   if (!behind_) return progress_;
   using Stage = Behind::Stage;
   const bool here = behind_->stage == Stage::agreeing || behind_->stage == Stage::committing ||
@@ -314,7 +315,7 @@ Result<std::vector<SaveItem>> Checkpoint::save_items() const {
 
 Status Checkpoint::end_save(bool async) {
   if (dropped_) {
-    progress_ = behind_ ? progress_ : Progress::dropped;
+    left_out_ = true;
     return {};
   }
   Result<std::vector<SaveItem>> items = guarded([&] { return save_items(); });
@@ -354,6 +355,7 @@ Status Checkpoint::end_save(bool async) {
   if (agreed.is_ok()) agreed = outputs_.check(standings_of(verdict), options_.overwritten);
   if (!agreed.is_ok()) {
     // Nothing was touched, but what was to be saved is not.
+    left_out_ = false;
     progress_ = Progress::failed;
     failure_ = agreed;
     failure_told_ = true;
@@ -367,6 +369,7 @@ Status Checkpoint::end_save(bool async) {
 
 /// From here on the save goes on behind the program. What fails here is told by the vote of all parts.
 void Checkpoint::start(std::unique_ptr<Saving> saving, const comm::Verdict& verdict, bool async) {
+  left_out_ = false;
   behind_.emplace();
   behind_->began = service_.transport().now();
   behind_->saving = std::move(saving);
@@ -545,11 +548,12 @@ void Checkpoint::end_behind(const Status& status) {
       log(LogLevel::info, cat("checkpoint ", name_, ": generation ", plan.id.generation, " is committed in ",
                               plan.path, " after ", took, " s"));
     }
-  } else if (status.code() == Code::state) {
-    // Only a cancelled save ends so. The verdict tells, and not this rank's cancelling: where the save failed
-    // otherwise some ranks may have known of it before they cancelled, and all must return the same.
+  } else if (is_given_up(status)) {
+    // The verdict tells, and not this rank's cancelling: where the save failed otherwise some ranks may have
+    // known of it before they cancelled, and all must return the same.
     progress_ = Progress::dropped;
   } else {
+    left_out_ = false;  // a failure that nobody has heard of counts more
     progress_ = Progress::failed;
     failure_ = status;
     failure_told_ = false;

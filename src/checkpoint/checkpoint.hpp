@@ -184,8 +184,9 @@ class Checkpoint {
   Status latched_;
 
   std::optional<Behind> behind_;
-  Progress progress_ = Progress::none;
-  Status failure_;  // of the last save
+  Progress progress_ = Progress::none;  // of the last save that was begun
+  bool left_out_ = false;               // one that came after it was
+  Status failure_;                      // of the last save
   bool failure_told_ = true;
   std::int64_t generation_ = 0;
 

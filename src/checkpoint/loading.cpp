@@ -196,6 +196,7 @@ Status Checkpoint::read_items(const Copy& copy, const std::vector<Plan>& plans) 
 Status Checkpoint::loaded(const Copy& copy) {
   if (slots_ && copy.header.committed) slots_->committed(copy.generation(), copy.path);
   generation_ = copy.generation();
+  left_out_ = false;
   progress_ = Progress::committed;
   if (service_.rank() == 0) {
     log(LogLevel::info, cat("checkpoint ", name_, ": generation ", generation_, " of ", copy.header.parts,

@@ -2,11 +2,24 @@
 #include "checkpoint/part.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
+#include <limits>
 
 #include "base/checksum.hpp"
 
 namespace tailrace::checkpoint {
+
+// Where some ranks give a save up while others have failed already, the failure is the verdict: it has the
+// lower cause.
+Status given_up() {
+  constexpr std::int64_t last = std::numeric_limits<std::int64_t>::max();
+  return Status(Code::state, "the save was given up for a newer one", ECANCELED).at({last, -1, -1});
+}
+
+bool is_given_up(const Status& status) {
+  return status.code() == Code::state && status.error_number() == ECANCELED;
+}
 
 namespace {
 
@@ -56,7 +69,7 @@ class Writer {
 
  private:
   Status put(std::span<const std::byte> bytes, Bytes offset) {
-    if (cancelled_) return {Code::state, "the save was given up for a newer one"};
+    if (cancelled_) return given_up();
     TR_TRY(file_.write(bytes, at_ + offset));
     unsent_ += static_cast<Bytes>(bytes.size());
     if (unsent_ >= write_back_bytes) {

@@ -19,6 +19,10 @@ struct SaveItem {
   const std::byte* data = nullptr;  // the caller's array
 };
 
+/// What a save ends with that was given up for a newer one. No other failure ends so, whatever its code.
+Status given_up();
+bool is_given_up(const Status& status);
+
 /// One rank's part of a save: which bytes lie where. Sizes depend on the items alone, so that every rank's
 /// place is known before anything is written.
 class Part {
@@ -35,7 +39,7 @@ class Part {
   /// Copies the elements of all items to their offsets in `image`, of data_bytes().
   void capture(const std::vector<SaveItem>& items, std::byte* image) const;
   /// Writes the elements, from `image` or, where that is nullptr, from the caller's arrays, to the part's
-  /// place `at`. Ends early with Code::state once `cancelled`.
+  /// place `at`. Ends early with given_up() once `cancelled`.
   Status write_data(storage::File& file, Bytes at, const std::vector<SaveItem>& items, const std::byte* image,
                     const std::atomic<bool>& cancelled);
   /// Writes what makes the part whole. Only once write_data() has succeeded.

@@ -485,6 +485,66 @@ MPI_TEST(checkpoint, a_program_with_rotated_levels_saves_while_it_computes) {
   remove_directory(directory);
 }
 
+namespace {
+
+/// One asynchronous save of the field; the status that is told of it at once.
+int status_of_saving(tr_checkpoint* cp, Field& field) {
+  CHECK_EQ(tr_checkpoint_begin(cp, TR_SAVE, nullptr), TR_OK);
+  tr_checkpoint_item(cp, "t", field.values.data(), TR_F64, field.layout.get());
+  CHECK_EQ(tr_checkpoint_end(cp), TR_OK);
+  const int status = tr_checkpoint_status(cp);
+  CHECK(same_on_all_ranks(std::to_string(status == TR_SAVE_DROPPED)));
+  return status;
+}
+
+}  // namespace
+
+MPI_TEST(checkpoint, a_save_that_is_left_out_is_told_and_is_no_generation) {
+  const std::string directory = fresh_directory("checkpoint-dropped");
+  {
+    const Session session("throttle=50MB/s,50ms");
+    tr_checkpoint* cp = create(directory + "/run", "busy=drop");
+    Field field(0, {500, 40}, 0);
+    field.fill(1);
+    int dropped = 0, saved = 0;
+    // The first save is still on its way when the next ones begin, if not each time.
+    for (; dropped < 2 && saved < 100; ++saved)
+      dropped += status_of_saving(cp, field) == TR_SAVE_DROPPED ? 1 : 0;
+    CHECK_EQ(dropped, 2);
+    CHECK_EQ(tr_checkpoint_wait(cp), TR_OK);
+    CHECK_EQ(tr_checkpoint_status(cp), TR_SAVE_DROPPED);
+    CHECK_EQ(tr_checkpoint_generation(cp), saved - dropped);
+    CHECK(status_of_saving(cp, field) != TR_SAVE_DROPPED);
+    CHECK_EQ(tr_checkpoint_wait(cp), TR_OK);
+    CHECK_EQ(tr_checkpoint_status(cp), TR_SAVE_COMMITTED);
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST(checkpoint, a_failure_counts_more_than_a_save_that_is_left_out_or_given_up) {
+  const std::string directory = fresh_directory("checkpoint-failed-or-dropped");
+  for (const char* busy : {"busy=drop", "busy=replace"}) {
+    const Session session("log=error throttle=50MB/s fault=\"rank=" + std::to_string(size() - 1) +
+                          " nth=1 fault=enospc calls=write\"");
+    tr_checkpoint* cp = create(directory + "/run", busy);
+    Field field(0, {2000, 500}, 0);
+    field.fill(1);
+    CHECK(status_of_saving(cp, field) != TR_SAVE_DROPPED);
+    // The others are still writing when the last one has failed.
+    while (rank() == size() - 1 && tr_checkpoint_status(cp) == TR_SAVE_CAPTURED) std::this_thread::yield();
+    int begun = tr_checkpoint_begin(cp, TR_SAVE, nullptr);
+    tr_checkpoint_item(cp, "t", field.values.data(), TR_F64, field.layout.get());
+    CHECK_EQ(tr_checkpoint_end(cp), TR_OK);
+    if (begun == TR_OK) begun = tr_checkpoint_wait(cp);
+    CHECK_EQ(begun, TR_ERR_SPACE);
+    CHECK(same_on_all_ranks(tr_error()));
+    CHECK_EQ(tr_checkpoint_wait(cp), TR_OK);
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  }
+  remove_directory(directory);
+}
+
 MPI_TEST(checkpoint, a_failed_save_that_is_replaced_is_told_alike_on_every_rank) {
   const std::string directory = fresh_directory("checkpoint-replaced");
   {

@@ -284,6 +284,27 @@ TEST(checkpoint_slots, a_header_that_asks_for_a_directory_of_1_tib_hides_no_olde
   EXPECT_EQ(next.slots().place_for(next.slots().next_generation()), "run.1");
 }
 
+TEST(checkpoint_giving_up, is_told_from_any_failure) {
+  const auto disk = storage::crash_target();
+  RankData data(0, 1);
+  Saving saving(*disk, {"run.0", Mode::parallel, {Uuid::random(), 1}, {}, 0}, 0, 1, data.items());
+  saving.place({saving.part_bytes()});
+  saving.cancel();
+  EXPECT_TRUE(is_given_up(saving.write()));
+  EXPECT_TRUE(is_given_up(saving.write().in("on the way to all ranks")));
+  // A call that storage takes for a mistake of its caller has the same code.
+  saving.set_make_durable([&] { return Status(Code::state, "the file is closed"); });
+  const Status failed = saving.seal();
+  EXPECT_EQ(failed.code(), Code::state);
+  EXPECT_FALSE(is_given_up(failed));
+  EXPECT_FALSE(is_given_up({}));
+  EXPECT_EQ(first_cause(given_up().at({given_up().cause().step, -1, 0}),
+                        Status(Code::space, "full").at({-1, -1, 7}))
+                .code(),
+            Code::space);
+  EXPECT_TRUE(saving.close().is_ok());
+}
+
 TEST(checkpoint_slots, what_more_ranks_have_left_is_removed) {
   const auto disk = storage::crash_target();
   {

@@ -2,8 +2,11 @@
 #include "capi/outputs.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <filesystem>
 #include <map>
 #include <set>
+#include <system_error>
 
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -89,6 +92,7 @@ struct Written {
   std::vector<std::shared_ptr<storage::File>> files;
   std::set<std::string> names;     // whose directories have to be durable: one for each directory
   std::set<std::string> sidecars;  // of local files
+  std::map<std::string, std::shared_ptr<std::atomic<bool>>> closed;  // and whether they are durable already
 
   void add(TextFile& text) {
     if (text.file == nullptr) return;
@@ -107,26 +111,31 @@ struct Written {
   Status sync(storage::Target& target);
 };
 
+/// The program may remove its files while a save goes on behind it.
+Status unless_gone(const Status& status) {
+  const bool gone = status.error_number() == ENOENT || status.error_number() == ENOTDIR;
+  return gone ? Status() : status;
+}
+
 Status sync_if_there(storage::Target& target, const std::string& path) {
-  const Result<bool> exists = target.exists(path);
-  TR_TRY(exists.status());
-  if (!*exists) return {};
-  const Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::existing);
-  TR_TRY(file.status());
+  const Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::read);
+  if (!file.is_ok()) return unless_gone(file.status());
   TR_TRY((*file)->sync());
   return (*file)->close();
 }
 
-/// A failure of storage, whatever it says: a save that ends in another one counts as cancelled.
-Status as_failure(const Status& status) {
-  return status.code() == Code::state ? Status(Code::io, status.text(), status.error_number()) : status;
-}
-
 Status Written::sync(storage::Target& target) {
-  for (const std::shared_ptr<storage::File>& file : files) TR_TRY(as_failure(file->sync()));
-  for (const std::string& sidecar : sidecars) TR_TRY(as_failure(sync_if_there(target, sidecar)));
-  for (const std::string& name : names) TR_TRY(as_failure(target.sync_directory_of(name)));
+  for (const std::shared_ptr<storage::File>& file : files) TR_TRY(file->sync());
+  for (const std::string& sidecar : sidecars) TR_TRY(sync_if_there(target, sidecar));
+  for (const std::string& name : names) TR_TRY(target.sync_directory_of(name));
   files.clear();  // nobody needs them open any more
+  std::set<std::string> directories;
+  for (const auto& [path, is_durable] : closed) {
+    TR_TRY(sync_if_there(target, path));
+    directories.insert(storage::parent_of(path) + "/file");
+  }
+  for (const std::string& name : directories) TR_TRY(unless_gone(target.sync_directory_of(name)));
+  for (const auto& [path, is_durable] : closed) *is_durable = true;
   return {};
 }
 
@@ -184,15 +193,49 @@ Result<checkpoint::Outputs::Standing> SessionOutputs::stand(files::Overwritten o
       written->add(text);
     }
   }
+  std::erase_if(closed_, [](const auto& each) { return each.second->load(); });
+  written->closed = closed_;
   TR_TRY(first);
   Packer told;
   files::put_positions(told, open);
   const std::vector<std::int64_t> taken = state().recorded_files.taken();
   told.put_list(std::span<const std::int64_t>(taken));
   Standing standing{told.take(), {}};
-  if (!written->files.empty())
+  if (!written->files.empty() || !written->closed.empty())
     standing.make_durable = [written, target = &state().session->target()] { return written->sync(*target); };
   return standing;
+}
+
+void SessionOutputs::note_closed(const std::string& path) {
+  closed_[storage::tidy_path(path)] = std::make_shared<IsDurable>(false);
+}
+
+namespace {
+
+/// What else has a name, a pipe for example, is not to be opened again.
+bool is_regular(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(path, ignored);
+}
+
+/// Where no checkpoint is open nobody asks for files that are durable.
+SessionOutputs* outputs_of_checkpoints() {
+  return state().checkpoints.empty() ? nullptr : static_cast<SessionOutputs*>(state().outputs.get());
+}
+
+}  // namespace
+
+void note_closing(const files::File& file) {
+  SessionOutputs* const outputs = outputs_of_checkpoints();
+  if (outputs == nullptr || file.is_adopted() || !file.mode().writes() || file.hold().empty()) return;
+  if (!is_regular(file.path())) return;
+  outputs->note_closed(file.path());
+  if (file.place().group == nullptr) outputs->note_closed(files::sidecar_path(file.path()));
+}
+
+void note_closing_text(const std::string& path) {
+  SessionOutputs* const outputs = outputs_of_checkpoints();
+  if (outputs != nullptr && state().session->rank() == 0 && is_regular(path)) outputs->note_closed(path);
 }
 
 /// A journal belongs to a rank: what another one writes to the same file it does not see.

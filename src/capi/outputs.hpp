@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+
 #include "checkpoint/checkpoint.hpp"
+#include "files/file.hpp"
 
 namespace tailrace::capi {
 
@@ -19,6 +25,18 @@ class SessionOutputs final : public checkpoint::Outputs {
                   const ByteVector& positions) override;
   [[nodiscard]] std::int64_t oldest_undo(const ByteVector& positions, std::int64_t generation) const override;
   Status resume(const checkpoint::Copy& copy) override;
+
+  /// The program has closed this file, or is about to. It is durable once the next save is committed.
+  void note_closed(const std::string& path);
+
+ private:
+  using IsDurable = std::atomic<bool>;
+  std::map<std::string, std::shared_ptr<IsDurable>> closed_;  // by path; since the last save
 };
+
+/// Local. The program is about to close the file, of which this rank may have written some.
+void note_closing(const files::File& file);
+/// Local. A formatted file of the first rank.
+void note_closing_text(const std::string& path);
 
 }  // namespace tailrace::capi

@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "capi/arguments.hpp"
 #include "capi/files.hpp"
+#include "capi/outputs.hpp"
 #include "capi/state.hpp"
 #include "files/local_name.hpp"
 
@@ -216,6 +217,7 @@ tr_file* tr_freopen(const char* path, const char* mode, tr_file* handle) {
   const std::string call = cat("tr_freopen(", quoted(path), ", ", quoted(mode), ", ", before->path(), ")");
   const Result<Mode> read = mode_to_reopen(*handle, path, mode);
   // ISO C99 7.19.5.4: failure to close is ignored, and the file is closed whatever comes then.
+  if (!handle->temporary) note_closing(*handle->file);
   static_cast<void>(handle->file->close());
   Result<std::unique_ptr<File>> file =
       open_file(before->place(), handle->ranks, call, handle->name.c_str(), read);
@@ -233,6 +235,7 @@ int tr_fclose(tr_file* handle) {
   File* const file = file_of(handle, "tr_fclose");
   if (file == nullptr) return EOF;
   KeptErrno number;
+  if (!handle->temporary) note_closing(*file);
   const Status status = file->close();
   forget(handle);
   if (status.is_ok()) return 0;

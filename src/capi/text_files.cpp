@@ -7,6 +7,7 @@
 
 #include "base/text.hpp"
 #include "capi/fortran_files.hpp"
+#include "capi/outputs.hpp"
 #include "capi/state.hpp"
 #include "files/undo_file.hpp"
 
@@ -106,6 +107,7 @@ void tr_text_closed_f(void* handle) {
   const auto found =
       std::find_if(open.begin(), open.end(), [&](const TextFile& text) { return text.handle == handle; });
   if (found == open.end()) return;
+  note_closing_text(found->path);
   if (found->file != nullptr) (void)found->file->close();  // nothing was written through it
   open.erase(found);
 }

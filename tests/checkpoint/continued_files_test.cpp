@@ -426,4 +426,32 @@ MPI_TEST(continued_files, a_file_is_made_durable_behind_a_program_that_has_close
   remove_directory(directory);
 }
 
+/// The first synchronisation of a save is that of what the program has closed before.
+MPI_TEST(continued_files, files_that_were_closed_since_the_last_save_are_durable_once_the_next_is_committed) {
+  const std::string directory = fresh_directory("checkpoint-files-closed");
+  for (const char* mode : {"w", "wp", "wl"}) {
+    const CapturedStderr captured;
+    const std::string path = directory + "/closed" + (is_local(mode) ? ".%d" : "");
+    Session session("fault=\"rank=0 nth=1 fault=eio calls=sync\"");
+    tr_checkpoint* cp = create(directory + "/cp" + mode, "async=off");
+    tr_file* file = open_file(path, mode);
+    CHECK(tr_fputs("what is not to be lost", file) >= 0);
+    CHECK_EQ(tr_fclose(file), 0);
+    CHECK_EQ(save(cp, 1), TR_ERR_IO);
+    CHECK(mentions(tr_error(), directory + "/closed"));
+    CHECK(same_on_all_ranks(tr_error()));
+    CHECK_EQ(save(cp, 2), TR_OK);
+    // One that is not there any more keeps nobody from saving.
+    file = open_file(path, mode);
+    CHECK_EQ(tr_fclose(file), 0);
+    MPI_Barrier(session.compute());
+    if (rank() == 0) std::filesystem::remove(directory + "/closed" + (is_local(mode) ? ".0" : ""));
+    MPI_Barrier(session.compute());
+    CHECK_EQ(save(cp, 3), TR_OK);
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+    CHECK_EQ(session.finish(), TR_OK);
+  }
+  remove_directory(directory);
+}
+
 MPI_TEST_MAIN

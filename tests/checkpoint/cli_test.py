@@ -76,6 +76,15 @@ def extracted(name):
             code, _, err = checkpoint("extract", source, item, "-o", "out.bin")
             check(code == 0 and contents("out.bin") == as_bytes(item, generation), f"extract {source} {item}: {code} {err}")
     check(not glob.glob("out.bin.*"), "extract leaves something behind")
+    # A link that somebody has put where the command might write: its process id is known once it runs.
+    put("victim", b"not to be written over")
+    linked = subprocess.run([COMMAND, "checkpoint", "extract", name, "t", "-o", "out.bin"], capture_output=True, text=True, check=False,
+                            preexec_fn=lambda: os.symlink("victim", f"out.bin.tmp{os.getpid()}"))
+    check(linked.returncode == 0 and contents("out.bin") == as_bytes("t", 2) and contents("victim") == b"not to be written over",
+          f"extract beside a link: {linked.returncode}: {linked.stderr}")
+    check(not os.path.islink("out.bin") and os.stat("out.bin").st_mode & 0o777 == os.stat("victim").st_mode & 0o777, "extract: its mode")
+    for link in glob.glob("out.bin.*"):
+        os.remove(link)
     code, _, err = checkpoint("extract", name, "tt", "-o", "no.bin")
     check(code == 2 and 'did you mean "t"?' in err and contents("no.bin") is None, f"extract tt: {code} {err}")
     check(checkpoint("extract", name, "t", "-o", "missing/t.bin")[0] == 2, "extract into a missing directory")

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 
 #include "base/options.hpp"
 #include "base/text.hpp"
+#include "base/uuid.hpp"
 #include "checkpoint.hpp"
 
 namespace tailrace::cli {
@@ -41,7 +44,7 @@ Result<int> item_of(const Copy& copy, const std::string& name) {
 Status write_raw(storage::Target& target, CopyReader& reader, const Copy& copy, int item,
                  const std::string& path) {
   const checkpoint::ItemInfo& info = copy.directory.items[static_cast<std::size_t>(item)];
-  const Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::create);
+  const Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::existing);
   TR_TRY(file.status());
   const Index all = info.elements();
   const Index step = elements_at_once(info.type);
@@ -53,6 +56,16 @@ Status write_raw(storage::Target& target, CopyReader& reader, const Copy& copy, 
     TR_TRY((*file)->write(bytes, begin * size_of(info.type)));
   }
   return (*file)->close();
+}
+
+/// A new, empty file beside `out`. In a directory that others write to, nobody can have put a link or a file
+/// there before: the name cannot be known, and nothing that exists is opened.
+Result<std::string> make_temporary(const std::string& out) {
+  const std::string path = cat(out, ".tmp-", Uuid::random().text().substr(0, 18));
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+  if (descriptor < 0) return io_error("create", path, errno);
+  ::close(descriptor);
+  return path;
 }
 
 /// Its contents are there before its name is.
@@ -72,15 +85,16 @@ Status extract(storage::Target& target, const Arguments& arguments) {
   TR_TRY(item.status());
   CopyReader reader(target, *copy);
   // Nobody finds half an array under the name that was asked for.
-  const std::string temporary = cat(arguments.out, ".tmp", ::getpid());
-  Status status = *netcdf ? write_netcdf(reader, *copy, *item, temporary)
-                          : write_raw(target, reader, *copy, *item, temporary);
-  if (status.is_ok()) status = sync_file(target, temporary);
-  if (status.is_ok()) status = target.rename(temporary, arguments.out);
+  const Result<std::string> temporary = make_temporary(arguments.out);
+  TR_TRY(temporary.status());
+  Status status = *netcdf ? write_netcdf(reader, *copy, *item, *temporary)
+                          : write_raw(target, reader, *copy, *item, *temporary);
+  if (status.is_ok()) status = sync_file(target, *temporary);
+  if (status.is_ok()) status = target.rename(*temporary, arguments.out);
   if (!status.is_ok()) {
-    const Result<bool> left = target.exists(temporary);
+    const Result<bool> left = target.exists(*temporary);
     // The first error is the one to tell.
-    if (left.is_ok() && *left) (void)target.remove(temporary);
+    if (left.is_ok() && *left) (void)target.remove(*temporary);
     return status;
   }
   std::puts(cat(arguments.out, ": ", arguments.item, ", ",

@@ -211,6 +211,9 @@ contains
     call f%open(ours('kept'), form='formatted', status='replace')
     call put_lines(f, grid, 1, 3, 'step')
     call check(saved(cp, 3) == 0, 'kept: saved')
+    ! The save writes behind the program, into the directory that is going to be moved away.
+    call cp%wait(ierr)
+    call check(ierr == 0, 'kept: committed')
     if (rewinds) then
       call f%rewind()
     else

@@ -51,7 +51,7 @@ ArrayOutcome File::move_local(const std::string& name, std::span<const Array> ar
     if (moved == (*plan)->bytes()) continue;
     const Bytes begun =
         *position_ - (*plan)->bytes() - (framing ? framing->inserted() - framing->ahead() : 0);
-    if (direction == Direction::write) sidecar_.entries.erase(begun);
+    if (direction == Direction::write) sidecar_.forget(begun);
     position_.reset();
     break;
   }
@@ -73,7 +73,7 @@ Status File::check_local(const Array& array, Direction direction, Bytes bytes, c
   const Bytes offset = *position_ + (framing == nullptr ? 0 : framing->ahead());
   const Sidecar::Entry entry = sidecar_entry(array, place_.rank, bytes);
   if (direction == Direction::write)
-    sidecar_.entries[offset] = entry;
+    sidecar_.note(offset, entry);
   else
     TR_TRY(check_sidecar(sidecar_, offset, entry));
   position_ = *position_ + bytes + (framing == nullptr ? 0 : framing->inserted());

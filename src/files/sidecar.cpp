@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "files/sidecar.hpp"
 
+#include <iterator>
+#include <limits>
 #include <sstream>
 
 #include "base/checksum.hpp"
@@ -12,6 +14,13 @@ namespace tailrace::files {
 namespace {
 
 constexpr std::string_view first_line = "tailrace local file 1";
+
+/// Behind all arrays at an offset of which the rank owns nothing.
+constexpr std::uint64_t key_of_bytes = std::numeric_limits<std::uint64_t>::max();
+
+Sidecar::Key key_of(Bytes offset, const Sidecar::Entry& entry) {
+  return {offset, entry.bytes > 0 ? key_of_bytes : entry.digest};
+}
 
 Result<std::string> whole_text(storage::Target& target, const std::string& path) {
   Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::read);
@@ -33,6 +42,18 @@ Status replace_text(storage::Target& target, const std::string& name, const std:
 }
 
 }  // namespace
+
+void Sidecar::note(Bytes offset, const Entry& entry) { entries[key_of(offset, entry)] = entry; }
+
+void Sidecar::forget(Bytes offset) { entries.erase({offset, key_of_bytes}); }
+
+const Sidecar::Entry* Sidecar::find(Bytes offset, const Entry& wanted) const {
+  if (const auto found = entries.find(key_of(offset, wanted)); found != entries.end()) return &found->second;
+  const auto behind = entries.upper_bound({offset, key_of_bytes});
+  if (behind == entries.begin()) return nullptr;
+  const auto last = std::prev(behind);
+  return last->first.first == offset ? &last->second : nullptr;
+}
 
 std::string sidecar_path(const std::string& path) { return path + ".layout"; }
 
@@ -64,14 +85,13 @@ Sidecar::Entry sidecar_entry(const Array& array, int rank, Bytes bytes) {
 
 Status check_sidecar(const Sidecar& sidecar, Bytes offset, const Sidecar::Entry& wanted) {
   if (!sidecar.exists) return {};
-  const auto found = sidecar.entries.find(offset);
-  if (found == sidecar.entries.end())
+  const Sidecar::Entry* const written = sidecar.find(offset, wanted);
+  if (written == nullptr)
     return {Code::layout, cat("no array was written at byte ", offset, "; this one is ", wanted.array)};
-  const Sidecar::Entry& written = found->second;
-  if (written.digest == wanted.digest && written.bytes == wanted.bytes) return {};
+  if (written->digest == wanted.digest && written->bytes == wanted.bytes) return {};
   return {Code::layout,
-          cat("the array at byte ", offset, " was written as ", written.array, " and is read as ",
-              wanted.array, written.array == wanted.array ? " (of another distribution)" : "",
+          cat("the array at byte ", offset, " was written as ", written->array, " and is read as ",
+              wanted.array, written->array == wanted.array ? " (of another distribution)" : "",
               ": local files are read with the layout that wrote them")};
 }
 
@@ -93,7 +113,7 @@ Sidecar read_sidecar(storage::Target& target, const std::string& path, const Mod
     words >> offset >> entry.bytes >> std::hex >> entry.digest >> std::ws;
     std::getline(words, entry.array);
     const bool is_behind = from && offset + entry.bytes > from->size;
-    if (!words.fail() && !is_behind) sidecar.entries[offset] = entry;
+    if (!words.fail() && !is_behind) sidecar.note(offset, entry);
   }
   return sidecar;
 }
@@ -110,9 +130,9 @@ Status write_sidecar(storage::Target& target, const std::string& path, const Sid
   if (sidecar.entries.empty()) return {};
   std::ostringstream lines;
   lines << first_line << '\n';
-  for (const auto& [offset, entry] : sidecar.entries)
-    lines << std::dec << offset << ' ' << entry.bytes << ' ' << std::hex << entry.digest << ' ' << entry.array
-          << '\n';
+  for (const auto& [key, entry] : sidecar.entries)
+    lines << std::dec << key.first << ' ' << entry.bytes << ' ' << std::hex << entry.digest << ' '
+          << entry.array << '\n';
   const std::string text = lines.str();
   // What is written again and again with the same layout costs no second file each time.
   const Result<std::string> old = whole_text(target, name);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "arrays/array.hpp"
 #include "files/mode.hpp"
@@ -25,8 +27,18 @@ struct Sidecar {
     std::string array;  // type, layout, section, rank and ranks, as a text
     std::uint64_t digest = 0;
   };
-  bool exists = false;             // a file without one was not written by us: nothing is known of it
-  std::map<Bytes, Entry> entries;  // by offset in the file
+  /// By offset in the file. Bytes are of one array; but where a rank owns nothing of an array, more of them
+  /// lie at one offset, and these are told apart by their digests.
+  using Key = std::pair<Bytes, std::uint64_t>;
+  bool exists = false;  // a file without one was not written by us: nothing is known of it
+  std::map<Key, Entry> entries;
+
+  /// What was written at `offset`, in place of the array that was there.
+  void note(Bytes offset, const Entry& entry);
+  /// The bytes at `offset` are of no array any more.
+  void forget(Bytes offset);
+  /// What was written at `offset` like `wanted`, otherwise something else that was, or nullptr.
+  [[nodiscard]] const Entry* find(Bytes offset, const Entry& wanted) const;
 };
 
 std::string sidecar_path(const std::string& path);
@@ -42,9 +54,9 @@ Status check_sidecar(const Sidecar& sidecar, Bytes offset, const Sidecar::Entry&
 /// file that goes on there, what a checkpoint has recorded.
 Sidecar read_sidecar(storage::Target& target, const std::string& path, const Mode& mode,
                      const std::optional<Position>& from = {});
-/// Writes the sidecar of `path` as a whole, or leaves the old one; without entries there is none.
 /// Of a file that holds no arrays any more.
 Status remove_sidecar(storage::Target& target, const std::string& path);
+/// Writes the sidecar of `path` as a whole, or leaves the old one; without entries there is none.
 Status write_sidecar(storage::Target& target, const std::string& path, const Sidecar& sidecar);
 
 }  // namespace tailrace::files

@@ -151,6 +151,65 @@ MPI_TEST(local, files_are_refused_to_another_layout) {
   tr_layout_free(&other);
 }
 
+namespace {
+
+/// Sections that rank 0 alone owns something of, of one shape and of another, and then the whole array.
+struct Sections {
+  explicit Sections(tr_layout* layout, std::vector<double>& values)
+      : arrays{{values.data(), TR_F64, layout, start, stop, nullptr},
+               {values.data(), TR_F64, layout, start, other_stop, nullptr},
+               {values.data(), TR_F64, layout, nullptr, nullptr, nullptr}} {}
+  tr_index start[1] = {0}, stop[1] = {5}, other_stop[1] = {7};
+  tr_array arrays[3];
+};
+
+}  // namespace
+
+MPI_TEST(local, arrays_that_a_rank_owns_nothing_of_are_read_back_with_those_behind_them) {
+  const Session session;
+  const std::string pattern = name("nothing.%d");
+  const tr_index shape[] = {60 * size()};
+  tr_layout* layout = nullptr;
+  CHECK_EQ(tr_layout_block(1, shape, nullptr, &layout), TR_OK);
+  std::vector<double> values = values_of(layout);
+  const std::vector<double> expected = values;
+  const Sections sections(layout, values);
+  const std::size_t all = values.size() + (rank() == 0 ? 12 : 0);
+  for (const char* mode : {"wl", "wls", "w+l"}) {
+    tr_file* file = tr_fopen(pattern.c_str(), mode);
+    if (!CHECK(file != nullptr)) return;
+    CHECK_EQ(tr_fwrite_arrays(sections.arrays, 3, file), all);
+    if (mode[1] != '+') {
+      CHECK_EQ(tr_fclose(file), 0);
+      file = tr_fopen(pattern.c_str(), "r+l");
+      if (!CHECK(file != nullptr)) return;
+    }
+    for (int time = 0; time < 2; ++time) {
+      tr_rewind(file);
+      std::fill(values.begin(), values.end(), -1.0);
+      if (!CHECK_EQ(tr_fread_arrays(sections.arrays, 3, file), all))
+        std::fprintf(stderr, "  mode %s: %s\n", mode, tr_error());
+      CHECK(values == expected);
+      // Writing over an array leaves those of which there is nothing to be written over.
+      CHECK_EQ(tr_fseek(file, rank() == 0 ? 12 * 8 : 0, SEEK_SET), 0);
+      CHECK_EQ(tr_fwrite_array(values.data(), TR_F64, layout, file), values.size());
+    }
+    CHECK_EQ(tr_fclose(file), 0);
+    // Another section is refused even where there is nothing of it, and what it would have brought is not
+    // lost.
+    file = tr_fopen(pattern.c_str(), "rl");
+    if (!CHECK(file != nullptr)) return;
+    Sections others(layout, values);
+    others.stop[0] = 6;
+    CHECK_EQ(tr_fread_arrays(others.arrays, 3, file), 0);
+    CHECK(std::string(tr_error()).find("is read as float64 block") != std::string::npos);
+    CHECK_EQ(tr_fread_arrays(sections.arrays, 3, file), all);
+    CHECK_EQ(tr_fclose(file), 0);
+    CHECK_EQ(tr_remove_local(pattern.c_str()), 0);
+  }
+  tr_layout_free(&layout);
+}
+
 MPI_TEST(local, calls_do_not_wait_for_other_ranks) {
   const Session session;
   const std::string pattern = name("%02d");

@@ -85,7 +85,11 @@ Status File::agree(const std::string& call, Status mine) {
 /// What has to be done before anything else with a file that was opened uncut.
 void File::queue_cut() {
   if (!std::exchange(stream_.is_uncut, false)) return;
-  place_.service->pool().submit(key_, [this] { note(stream_.file->truncate(0)); });
+  cutting_ = true;
+  place_.service->pool().submit(key_, [this] {
+    note(stream_.file->truncate(0));
+    cutting_ = false;
+  });
 }
 
 void File::wait_for_tasks(const std::string& call) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -119,6 +121,13 @@ class File {
     std::shared_ptr<Tally> tally;
   };
   using Moved = std::vector<Moving>;
+  /// Where a call of aggregators begins in the file, and where the file ends for it.
+  struct Reach {
+    Bytes begin = 0;
+    Bytes end = std::numeric_limits<Bytes>::max();
+    /// How many of the bytes there are.
+    [[nodiscard]] Bytes available(Bytes bytes) const { return std::clamp(end - begin, Bytes{0}, bytes); }
+  };
   static Result<Moved> plan_all(std::span<const Array> arrays, int rank, int ranks, Direction direction);
   static ByteVector ends_of(const Moved& moved, Status& status);
   static ArrayOutcome reached_by_all(const Moved& moved, const comm::Verdict& verdict);
@@ -148,18 +157,19 @@ class File {
   Status tell_position(const std::string& call, Direction direction, Packer& out);
   Status find_position(const std::string& call, Direction direction);
   Result<Bytes> position_of_stream(Direction direction);
-  void move_stream_to(Bytes position, Direction direction);
+  Result<Bytes> end_to_read() const;
+  void move_stream_to(Bytes position, Direction direction, bool is_end);
   void begin_write_back() const;
   [[nodiscard]] Status complete(Bytes got, Bytes wanted) const;
-  void stop_stream_short(const Status& status);
+  void stop_stream_short(const Status& status, Bytes begin);
   [[nodiscard]] Sink sink(bool parallel);
   [[nodiscard]] Source source(bool parallel);
   Status begin_arrays(const std::string& call, const Status& planned, std::optional<Bytes> parallel,
-                      Direction direction, Bytes& position);
+                      Direction direction, Reach& reach);
   void commit_arrays(Channel& channel, Ring& ring, const Moved& moved, Direction direction,
-                     const std::shared_ptr<const Framing>& framing, bool parallel, Bytes at);
-  ArrayOutcome finish_arrays(const std::string& call, const Moved& moved, bool parallel);
-  ArrayOutcome leave_to_tasks(const Moved& moved, bool parallel);
+                     const std::shared_ptr<const Framing>& framing, bool parallel, const Reach& reach);
+  ArrayOutcome finish_arrays(const std::string& call, const Moved& moved, bool parallel, const Reach& reach);
+  ArrayOutcome leave_to_tasks(const Moved& moved, bool parallel, const Reach& reach);
   ArrayOutcome move_local(const std::string& name, std::span<const Array> arrays, Direction direction,
                           const Status& mine, const std::shared_ptr<const Framing>& framing);
   bool stands_at_end();
@@ -180,6 +190,7 @@ class File {
   bool outstanding_ = false;                  // tasks of aggregators may still run: the same on every rank
   bool failed_beside_ = false;                // an aggregator's failure, which C's stream does not know of
   bool adopted_ = false;
+  std::atomic<bool> cutting_{false};      // the file is still as long as before it was opened
   Sidecar sidecar_;                       // of a local file
   std::atomic<Bytes> captured_bytes_{0};  // of a local file, not written yet
   ByteVector pending_;                    // told as bytes, not handed to a task yet

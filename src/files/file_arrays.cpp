@@ -9,6 +9,15 @@
 
 namespace tailrace::files {
 
+namespace {
+
+/// feof() of a stream that stands at the end of its file, or behind it, is true from now on.
+void find_end(std::FILE* stream) {
+  if (const int found = std::fgetc(stream); found != EOF) std::ungetc(found, stream);
+}
+
+}  // namespace
+
 // ---- what a call moves
 
 Result<File::Moved> File::plan_all(std::span<const Array> arrays, int rank, int ranks, Direction direction) {
@@ -83,8 +92,20 @@ Result<Bytes> File::position_of_stream(Direction direction) {
 
 Status File::tell_position(const std::string& call, Direction direction, Packer& out) {
   TR_TRY(find_position(call, direction));
-  out.put(*position_);
+  const Result<Bytes> end = direction == Direction::read ? end_to_read() : std::numeric_limits<Bytes>::max();
+  TR_TRY(end.status());
+  out.put(*position_).put(*end);
   return {};
+}
+
+/// Of a stream that has nothing left to write: where the file ends once the tasks of all aggregators are
+/// done.
+Result<Bytes> File::end_to_read() const {
+  const Bytes written = stream_.growth ? stream_.growth->end() : 0;
+  if (stream_.is_uncut || cutting_) return written;
+  const Result<Bytes> size = stream_.file->size();
+  TR_TRY(size.status());
+  return std::max(*size, written);
 }
 
 /// What appends writes somewhere else than it reads.
@@ -99,13 +120,16 @@ Status File::find_position(const std::string& call, Direction direction) {
   return {};
 }
 
-void File::move_stream_to(Bytes position, Direction direction) {
+/// `is_end`: what was to be read ended there early, which C's stream shows.
+void File::move_stream_to(Bytes position, Direction direction, bool is_end) {
   position_ = position;
   position_for_ = direction;
   if (stream_.least_end && direction == Direction::write) *stream_.least_end = position;
-  run_or_queue([this, position] {
+  run_or_queue([this, position, is_end] {
     if (flush_before_seek(stream_.stream) != 0 || ::fseeko(stream_.stream, position, SEEK_SET) != 0)
       note(io_error("seek", path_, errno));
+    else if (is_end)
+      find_end(stream_.stream);
   });
 }
 
@@ -170,28 +194,28 @@ ArrayOutcome File::move_arrays(const std::string& name, std::span<const Array> a
   for (const Moving& each : moved.is_ok() ? *moved : Moved()) total += each.plan->bytes();
   const bool parallel = mode_.parallel && total >= place_.service->settings().parallel_threshold;
   const Bytes extent = total + (framing ? framing->inserted() : 0);
-  Bytes at = 0;
+  Reach reach;
   const Status ready = begin_arrays(call, mine.is_ok() ? moved.status() : mine,
-                                    parallel ? std::optional(extent) : std::nullopt, direction, at);
+                                    parallel ? std::optional(extent) : std::nullopt, direction, reach);
   if (!ready.is_ok()) return {0, ready};
 
   // Commit: no early exit.
   return comm::committed(call, [&] {
-    commit_arrays(**channel, **ring, *moved, direction, framing, parallel, at);
-    if (mode_.async) return leave_to_tasks(*moved, parallel);
-    ArrayOutcome outcome = finish_arrays(call, *moved, parallel);
+    commit_arrays(**channel, **ring, *moved, direction, framing, parallel, reach);
+    if (mode_.async) return leave_to_tasks(*moved, parallel, reach);
+    ArrayOutcome outcome = finish_arrays(call, *moved, parallel, reach);
     // What a failed call has left may be written again.
-    if (parallel && !outcome.status.is_ok() && stream_.growth) stream_.growth->forget(at);
+    if (parallel && !outcome.status.is_ok() && stream_.growth) stream_.growth->forget(reach.begin);
     return outcome;
   });
 }
 
 void File::commit_arrays(Channel& channel, Ring& ring, const Moved& moved, Direction direction,
-                         const std::shared_ptr<const Framing>& framing, bool parallel, Bytes at) {
+                         const std::shared_ptr<const Framing>& framing, bool parallel, const Reach& reach) {
   Held held;
   if (mode_.async && direction == Direction::write) held.emplace(place_.service->pool());
   queue_cut();
-  const Bytes begin = at;
+  Bytes at = reach.begin;
   for (const Moving& each : moved) {
     // Windows of a framed array end at multiples of its elements.
     const Bytes cut_from = framing ? 0 : at;
@@ -205,15 +229,18 @@ void File::commit_arrays(Channel& channel, Ring& ring, const Moved& moved, Direc
     at += each.plan->bytes() + (framing ? framing->inserted() : 0);
   }
   if (!parallel || !holds_stream()) return;
-  if (direction == Direction::write) stream_.growth->wrote(begin, at - begin);
-  move_stream_to(at, direction);
+  const Bytes moves = at - reach.begin;
+  if (direction == Direction::write) stream_.growth->wrote(reach.begin, moves);
+  // As with C's fread, what is read ends where the file does, and the stream stays where it was behind that.
+  const Bytes available = reach.available(moves);
+  move_stream_to(reach.begin + available, direction, available < moves);
 }
 
-/// The ranks' vote on the call; `position` becomes that of the file, where aggregators need it. `parallel`:
-/// the bytes that these move. The I/O rank alone keeps what they write over, before any of them does: so
+/// The ranks' vote on the call; `reach` becomes that of the file, where aggregators need it. `parallel`: the
+/// bytes that these move. The I/O rank alone keeps what they write over, before any of them does: so
 /// there is one order of what was kept of a file.
 Status File::begin_arrays(const std::string& call, const Status& planned, std::optional<Bytes> parallel,
-                          Direction direction, Bytes& position) {
+                          Direction direction, Reach& reach) {
   Status mine = planned;
   if (mine.is_ok()) mine = check_direction(direction);
   Packer told;
@@ -228,11 +255,13 @@ Status File::begin_arrays(const std::string& call, const Status& planned, std::o
   TR_TRY(verdict.status);
   if (!parallel) return {};
   Unpacker in(verdict.contributions[Group::io_rank]);
-  position = in.get<Bytes>();
+  reach.begin = in.get<Bytes>();
+  reach.end = in.get<Bytes>();
   return {};
 }
 
-ArrayOutcome File::finish_arrays(const std::string& call, const Moved& moved, bool parallel) {
+ArrayOutcome File::finish_arrays(const std::string& call, const Moved& moved, bool parallel,
+                                 const Reach& reach) {
   wait_for_tasks(call);
   Status mine;
   const ByteVector ends = ends_of(moved, mine);
@@ -241,14 +270,16 @@ ArrayOutcome File::finish_arrays(const std::string& call, const Moved& moved, bo
       reached_by_all(moved, group.agree({mine.in(call).at({-1, -1, group.rank()}), call, ends}));
   Index all = 0;
   for (const Moving& each : moved) all += each.plan->layout.elements();
-  if (parallel && outcome.elements < all && holds_stream()) stop_stream_short(outcome.status);
+  if (parallel && outcome.elements < all && holds_stream()) stop_stream_short(outcome.status, reach.begin);
   return outcome;
 }
 
-ArrayOutcome File::leave_to_tasks(const Moved& moved, bool parallel) {
+ArrayOutcome File::leave_to_tasks(const Moved& moved, bool parallel, const Reach& reach) {
   ArrayOutcome outcome;
+  Reach left = reach;
   for (const Moving& each : moved) {
-    outcome.elements += each.plan->layout.elements();
+    outcome.elements += left.available(each.plan->bytes()) / each.plan->element;
+    left.begin += each.plan->bytes();
     if (!shared_ && !holds_stream()) continue;
     place_.service->pool().submit(key_, [this, tally = each.tally, bytes = each.plan->bytes()] {
       note(tally->status());
@@ -266,11 +297,13 @@ Status File::complete(Bytes got, Bytes wanted) const {
 }
 
 /// What C's stream shows after a read that ended early: it stands at the end of the file, or has failed.
-void File::stop_stream_short(const Status& status) {
+/// `begin`: where the read began; where the file ends before that, C's fread leaves the stream there.
+void File::stop_stream_short(const Status& status, Bytes begin) {
   if (status.is_ok()) {
     flush_before_seek(stream_.stream);
     ::fseeko(stream_.stream, 0, SEEK_END);
-    std::fgetc(stream_.stream);  // finds the end, for feof
+    if (::ftello(stream_.stream) < begin) ::fseeko(stream_.stream, begin, SEEK_SET);
+    find_end(stream_.stream);
   } else {
     failed_beside_ = true;
     if (stream_.least_end) *stream_.least_end = 0;  // the file ends where it ends

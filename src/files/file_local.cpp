@@ -29,7 +29,7 @@ ArrayOutcome File::move_local(const std::string& name, std::span<const Array> ar
         guarded([&] { return make_local_plan(array, place_.rank); });
     outcome.status = plan.status();
     if (plan.is_ok() && direction == Direction::read && (*plan)->bytes() > 0 && stands_at_end()) {
-      stop_stream_short({});  // as a read of nothing does
+      stop_stream_short({}, *position_);  // as a read of nothing does
       break;
     }
     if (plan.is_ok()) outcome.status = check_local(array, direction, (*plan)->bytes(), framing.get());

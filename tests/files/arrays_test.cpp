@@ -270,6 +270,56 @@ MPI_TEST(arrays, stop_at_the_end_of_the_file) {
   }
 }
 
+namespace {
+
+/// Reads ten numbers from byte `begin` of a file of 37 bytes, and writes a letter where that has left it.
+void read_to_the_end(World& world, const std::string& path, const std::string& mode, long begin) {
+  const layout::Layout layout = *layout::Layout::block({10}, size());
+  std::vector<double> values(static_cast<std::size_t>(layout.count(rank())), -1);
+  Array array;
+  array.data = reinterpret_cast<std::byte*>(values.data());
+  array.layout = &layout;
+  std::unique_ptr<File> file = world.open(path, "w+" + mode);
+  if (!file) return;
+  file->ask("fill", [begin](std::FILE* s) {
+    std::fputs("five:four numbers are 32 bytes long. ", s);
+    return Outcome{std::fflush(s) + std::fseek(s, begin, SEEK_SET), 0, {}};
+  });
+  const ArrayOutcome read = file->move_arrays("read", {&array, 1}, Direction::read);
+  CHECK(read.status.is_ok());
+  // Alone, asynchronous reads cannot tell at once.
+  if (mode != "s") CHECK_EQ(read.elements, begin < 37 ? (37 - begin) / 8 : 0);
+  CHECK_EQ(file->wait().is_ok(), mode.find('s') == std::string::npos || mode.find('l') != std::string::npos);
+  const long expected = std::max(begin, 37L);
+  CHECK_EQ(file->ask("ftell", [](std::FILE* s) { return Outcome{std::ftell(s), 0, {}}; }).value, expected);
+  CHECK_EQ(file->ask("feof", [](std::FILE* s) { return Outcome{std::feof(s) != 0, 0, {}}; }).value, 1);
+  file->ask("write", [](std::FILE* s) {
+    std::fseek(s, 0, SEEK_CUR);
+    return Outcome{std::fputc('X', s), 0, {}};
+  });
+  CHECK(file->close().is_ok());
+  MPI_Barrier(state().comm);
+  if (!CHECK_EQ(static_cast<long>(contents(path).size()), expected + 1))
+    std::fprintf(stderr, "  mode w+%s, from byte %ld\n", mode.c_str(), begin);
+  MPI_Barrier(state().comm);
+}
+
+}  // namespace
+
+MPI_TEST(arrays, that_begin_or_end_behind_the_file_leave_it_where_c_does) {
+  const Scratch scratch;
+  World world("parallel_threshold=0 io_buffer=64KiB");
+  for (const std::string mode : {"", "p", "s", "ps"}) {
+    for (const long begin : {100L, 37L, 5L}) read_to_the_end(world, scratch.path(), mode, begin);
+  }
+  const std::string own = scratch.path() + "." + std::to_string(rank());
+  for (const std::string mode : {"l", "ls"}) {
+    for (const long begin : {100L, 37L}) read_to_the_end(world, own, mode, begin);
+  }
+  std::remove(own.c_str());
+  std::remove((own + ".layout").c_str());
+}
+
 MPI_TEST(arrays, that_end_behind_the_file_are_told_by_wait) {
   const Scratch scratch;
   World world("parallel_threshold=0 io_buffer=64KiB");

@@ -97,6 +97,7 @@ void tr_fseek_nr(tr_file* handle, long offset, int whence) {
 void tr_clearerr(tr_file* handle) {
   File* const file = file_of(handle, "tr_clearerr");
   if (file == nullptr) return;
+  if (const Status over = file->before_move("tr_clearerr"); !over.is_ok()) return fail_with_errno(over);
   tell(*file, [file](std::FILE*) {
     file->clear_failure();
     return Outcome();

@@ -80,6 +80,19 @@ Status File::agree(const std::string& call, Status mine) {
   return place_.group->agree({mine.at({-1, -1, place_.rank}), cat(call, " of file ", epoch_), {}}).status;
 }
 
+/// After the tasks of array calls: the rank that holds the stream hears whether any of them failed.
+Status File::agree_on_tasks(const std::string& call, const Status& mine) {
+  if (place_.group == nullptr) return mine;
+  Packer told;
+  if (task_failed_.exchange(false)) told.put(std::int32_t{1});
+  const comm::Verdict verdict =
+      place_.group->agree({mine.at({-1, -1, place_.rank}), cat(call, " of file ", epoch_), told.take()});
+  for (const ByteVector& said : verdict.contributions) {
+    if (!said.empty()) failed_beside_ = true;
+  }
+  return verdict.status;
+}
+
 // ---- operations on the stream
 
 /// What has to be done before anything else with a file that was opened uncut.
@@ -113,7 +126,7 @@ void File::wait_for_deliveries(const std::string& call) {
 Status File::drain(const std::string& call) {
   wait_for_tasks(call);
   outstanding_ = false;
-  return agree(call, {});
+  return agree_on_tasks(call, {});
 }
 
 Outcome File::ask(const std::string& call, const Operation& operation) {
@@ -208,7 +221,7 @@ Status File::finish(const std::string& call, const std::function<Status()>& end)
   Status mine = take_failure();
   const Status ended = guarded(end);
   if (mine.is_ok()) mine = ended;
-  return agree(call, mine.in(call));
+  return agree_on_tasks(call, mine.in(call));
 }
 
 Status File::wait() {

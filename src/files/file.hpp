@@ -64,9 +64,9 @@ class File {
   void tell(Operation operation);
   /// The same for bytes that are appended one after another: many small calls become few tasks.
   void tell_bytes(std::span<const std::byte> bytes);
-  /// Collective (local files: local). To be called before the position goes anywhere without ask(): what is
-  /// written there comes after what aggregators of an asynchronous file still have to write, for which it
-  /// then blocks.
+  /// Collective (local files: local). To be called before the position goes anywhere, or a failure is
+  /// forgotten, without ask(): that comes after what aggregators of an asynchronous file still have to write,
+  /// for which it then blocks.
   Status before_move(const std::string& call) { return outstanding_ ? drain(call) : Status(); }
 
   /// Of the rank that holds the stream: ferror and clearerr, for what aggregators did beside it too.
@@ -146,6 +146,7 @@ class File {
   Status unheard_failure();
   Status take_failure();
   Status agree(const std::string& call, Status mine);
+  Status agree_on_tasks(const std::string& call, const Status& mine);
   Status flush_stream(bool durable);
   Status close_stream();
   Status store_sidecar();
@@ -188,7 +189,8 @@ class File {
   std::optional<Bytes> position_;        // of the stream, while nothing but array calls moved it
   Direction position_for_ = Direction::read;  // of a stream that appends: what the position is good for
   bool outstanding_ = false;                  // tasks of aggregators may still run: the same on every rank
-  bool failed_beside_ = false;                // an aggregator's failure, which C's stream does not know of
+  std::atomic<bool> failed_beside_{false};    // an aggregator's failure, which C's stream does not know of
+  std::atomic<bool> task_failed_{false};      // of this aggregator, which the stream's rank has not heard of
   bool adopted_ = false;
   std::atomic<bool> cutting_{false};      // the file is still as long as before it was opened
   Sidecar sidecar_;                       // of a local file

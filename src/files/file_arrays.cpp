@@ -246,7 +246,10 @@ Status File::begin_arrays(const std::string& call, const Status& planned, std::o
   Packer told;
   if (holds_stream()) {
     if (mine.is_ok() && parallel) mine = tell_position(call, direction, told);
-    if (mine.is_ok() && parallel && direction == Direction::write) mine = keep(*position_, *parallel);
+    if (mine.is_ok() && parallel && direction == Direction::write) {
+      mine = keep(*position_, *parallel);
+      if (!mine.is_ok()) failed_beside_ = true;
+    }
     if (!parallel) position_.reset();
     send_pending();
   }
@@ -282,6 +285,7 @@ ArrayOutcome File::leave_to_tasks(const Moved& moved, bool parallel, const Reach
     left.begin += each.plan->bytes();
     if (!shared_ && !holds_stream()) continue;
     place_.service->pool().submit(key_, [this, tally = each.tally, bytes = each.plan->bytes()] {
+      if (!tally->status().is_ok()) task_failed_ = true;
       note(tally->status());
       note(complete(std::min(tally->end(), bytes), bytes));
     });

@@ -109,6 +109,53 @@ MPI_TEST(array_fault, of_a_disk_that_stays_full) {
   for (const std::string mode : {"", "p", "ps"}) every_call(mode, 0, "fault=enospc calls=write for=good");
 }
 
+namespace {
+
+Outcome failed(File& file) {
+  return file.ask("ferror", [&](std::FILE*) { return Outcome{file.has_failed() ? 1 : 0, 0, {}}; });
+}
+
+/// An array that meets a full disk on one rank, and one that ends behind the file, which is no error.
+void look_at_ferror(const std::string& path, const std::string& mode, int victim, bool waits) {
+  World world("parallel_threshold=0 io_buffer=64KiB aggregators=2 fault=\"rank=" + std::to_string(victim) +
+              " nth=1 fault=enospc calls=write\"");
+  std::unique_ptr<File> file = world.open(path, "w+" + mode);
+  if (!file) return;
+  const layout::Layout layout = *layout::Layout::block({side, side}, size());
+  std::vector<double> values(static_cast<std::size_t>(layout.count(rank())), 1.5);
+  Array array;
+  array.data = reinterpret_cast<std::byte*>(values.data());
+  array.layout = &layout;
+  CHECK_EQ(failed(*file).value, 0);
+  (void)file->move_arrays("write", {&array, 1}, Direction::write);
+  // Without p the array waits in the buffer of C's stream.
+  if (waits || mode.find('p') == std::string::npos) CHECK_EQ(file->flush(false).is_ok(), mode == "p");
+  if (!CHECK_EQ(failed(*file).value, 1))
+    std::fprintf(stderr, "  mode w+%s, rank %d meets a full disk\n", mode.c_str(), victim);
+  CHECK(file->before_move("clearerr").is_ok());
+  file->tell([&file](std::FILE*) { return file->clear_failure(), Outcome(); });
+  (void)file->wait();
+  CHECK_EQ(failed(*file).value, 0);
+  (void)file->ask("seek", [](std::FILE* s) { return Outcome{std::fseek(s, 0, SEEK_END), 0, {}}; });
+  CHECK(file->move_arrays("read", {&array, 1}, Direction::read).status.is_ok());
+  (void)file->wait();
+  CHECK_EQ(failed(*file).value, 0);
+  CHECK(file->close().is_ok());
+}
+
+}  // namespace
+
+MPI_TEST(array_fault, is_told_by_ferror_alike_in_every_mode) {
+  const Scratch scratch;
+  for (const std::string mode : {"", "p", "s", "ps"}) {
+    for (const bool waits : {false, true}) {
+      look_at_ferror(scratch.path(), mode, 0, waits);
+      const bool second_aggregator = mode.find('p') != std::string::npos && size() > 1;
+      if (second_aggregator) look_at_ferror(scratch.path(), mode, 1, waits);
+    }
+  }
+}
+
 MPI_TEST(array_fault, that_the_system_hides_changes_nothing) {
   const Scratch scratch;
   for (const char* kind : {"nth=1 fault=eintr for=good", "nth=1 fault=short for=good"}) {

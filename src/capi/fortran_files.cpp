@@ -357,7 +357,7 @@ int tr_close_f(tr_file* handle, int removes) {
   if (!ended.is_ok()) code = fail(ended.in("close"));
   if (code != TR_OK || removes == 0) return code;
   const int removed = local ? std::remove(path.c_str()) : tr_remove(path.c_str());
-  if (local && removed == 0) std::remove(files::sidecar_path(path).c_str());
+  if (local && removed == 0) return result(files::remove_sidecar(state().session->target(), path));
   return removed == 0 ? TR_OK : TR_ERR_IO;
 }
 

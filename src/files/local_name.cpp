@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "files/local_name.hpp"
 
-#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <charconv>
@@ -108,13 +107,9 @@ Status remove_local(storage::Target& target, const std::string& pattern) {
     if (parts->has_rank ? !rank_of(name, *parts) : name != parts->before) continue;
     found = true;
     const std::string path = directory + name;
-    const std::string beside = sidecar_path(path);
-    Status status = target.remove(path);
-    if (std::find(names->begin(), names->end(), sidecar_path(name)) != names->end()) {
-      const Status removed = target.remove(beside);
-      if (status.is_ok()) status = removed;
+    for (const Status& status : {target.remove(path), remove_sidecar(target, path)}) {
+      if (first.is_ok()) first = status;
     }
-    if (first.is_ok()) first = status;
   }
   return found ? first : io_error("remove", pattern, ENOENT);
 }

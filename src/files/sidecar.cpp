@@ -22,6 +22,9 @@ Sidecar::Key key_of(Bytes offset, const Sidecar::Entry& entry) {
   return {offset, entry.bytes > 0 ? key_of_bytes : entry.digest};
 }
 
+/// What a sidecar is called until it is whole.
+std::string unfinished(const std::string& name) { return name + ".new"; }
+
 Result<std::string> whole_text(storage::Target& target, const std::string& path) {
   Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::read);
   TR_TRY(file.status());
@@ -32,13 +35,20 @@ Result<std::string> whole_text(storage::Target& target, const std::string& path)
   return text;
 }
 
-Status replace_text(storage::Target& target, const std::string& name, const std::string& text) {
-  const std::string temporary = name + ".new";
-  Result<std::unique_ptr<storage::File>> file = target.open(temporary, storage::OpenMode::create);
+Status write_whole(storage::Target& target, const std::string& name, const std::string& text) {
+  Result<std::unique_ptr<storage::File>> file = target.open(name, storage::OpenMode::create);
   TR_TRY(file.status());
   TR_TRY((*file)->write(std::as_bytes(std::span(text)), 0));
-  TR_TRY((*file)->close());
-  return target.rename(temporary, name);
+  return (*file)->close();
+}
+
+Status replace_text(storage::Target& target, const std::string& name, const std::string& text) {
+  const std::string temporary = unfinished(name);
+  Status replaced = write_whole(target, temporary, text);
+  if (replaced.is_ok()) replaced = target.rename(temporary, name);
+  // What a full disk has cut short is of no use, and takes up room.
+  if (!replaced.is_ok()) (void)target.remove(temporary).is_ok();
+  return replaced;
 }
 
 }  // namespace
@@ -120,9 +130,13 @@ Sidecar read_sidecar(storage::Target& target, const std::string& path, const Mod
 
 Status remove_sidecar(storage::Target& target, const std::string& path) {
   const std::string name = sidecar_path(path);
-  const Result<bool> exists = target.exists(name);
-  TR_TRY(exists.status());
-  return *exists ? target.remove(name) : Status();
+  Status first;
+  for (const std::string& each : {name, unfinished(name)}) {
+    const Result<bool> exists = target.exists(each);
+    const Status removed = exists.is_ok() && *exists ? target.remove(each) : exists.status();
+    if (first.is_ok()) first = removed;
+  }
+  return first;
 }
 
 Status write_sidecar(storage::Target& target, const std::string& path, const Sidecar& sidecar) {

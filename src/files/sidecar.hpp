@@ -54,7 +54,7 @@ Status check_sidecar(const Sidecar& sidecar, Bytes offset, const Sidecar::Entry&
 /// file that goes on there, what a checkpoint has recorded.
 Sidecar read_sidecar(storage::Target& target, const std::string& path, const Mode& mode,
                      const std::optional<Position>& from = {});
-/// Of a file that holds no arrays any more.
+/// Of a file that holds no arrays any more; also of what a process that was killed has left of one.
 Status remove_sidecar(storage::Target& target, const std::string& path);
 /// Writes the sidecar of `path` as a whole, or leaves the old one; without entries there is none.
 Status write_sidecar(storage::Target& target, const std::string& path, const Sidecar& sidecar);

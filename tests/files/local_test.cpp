@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -208,6 +209,32 @@ MPI_TEST(local, arrays_that_a_rank_owns_nothing_of_are_read_back_with_those_behi
     CHECK_EQ(tr_remove_local(pattern.c_str()), 0);
   }
   tr_layout_free(&layout);
+}
+
+MPI_TEST(local, files_are_removed_with_all_that_a_full_disk_or_a_kill_has_left_beside_them) {
+  const std::string pattern = name("full.%d");
+  const std::string mine = name("full.") + std::to_string(rank());
+  {
+    // The second write is that of the sidecar.
+    const Session session("log=error fault=\"nth=2 fault=enospc calls=write for=good\"");
+    tr_layout* layout = block(20, 20);
+    const std::vector<double> values = values_of(layout);
+    tr_file* const file = tr_fopen(pattern.c_str(), "wl");
+    if (!CHECK(file != nullptr)) return;
+    CHECK_EQ(tr_fwrite_array(values.data(), TR_F64, layout, file), values.size());
+    errno = 0;
+    CHECK_EQ(tr_fclose(file), EOF);
+    CHECK_EQ(errno, ENOSPC);
+    CHECK(std::filesystem::exists(mine));
+    CHECK(!std::filesystem::exists(mine + ".layout") && !std::filesystem::exists(mine + ".layout.new"));
+    tr_layout_free(&layout);
+  }
+  std::ofstream(mine + ".layout.new") << "tailrace loc";
+  const Session session;
+  CHECK_EQ(tr_remove_local(pattern.c_str()), 0);
+  CHECK(!std::filesystem::exists(mine) && !std::filesystem::exists(mine + ".layout.new"));
+  CHECK_EQ(tr_remove_local(pattern.c_str()), -1);
+  CHECK_EQ(errno, ENOENT);
 }
 
 MPI_TEST(local, calls_do_not_wait_for_other_ranks) {

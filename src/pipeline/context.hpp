@@ -5,7 +5,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 
 #include "comm/lane.hpp"
 #include "comm/transport.hpp"
@@ -18,21 +17,38 @@
 
 namespace tailrace::pipeline {
 
-/// Files open for writing in this process, shared by its worker threads.
+/// Files open for writing in this process. Its methods wait for storage: only tasks for storage call them,
+/// and those run one after another (executor::Workers::submit_io).
 class OpenFiles {
  public:
+  /// So many stay open; more only where the oldest hold bytes that no sync has covered.
+  static constexpr std::size_t most_open = 16;
+  static constexpr std::size_t most_unsynced = 128;
+
   explicit OpenFiles(std::shared_ptr<storage::Target> target) : target_(std::move(target)) {}
-  Result<std::shared_ptr<storage::File>> get(const std::string& path);
-  /// The next get() opens the file anew.
+  /// The file, for a write. The next sync() of the path answers for what is written, also if the file was
+  /// closed in between because too many were open.
+  Result<std::shared_ptr<storage::File>> to_write(const std::string& path);
+  /// Synchronises what was written to the path. After a failure the next to_write() opens the file anew.
+  Status sync(const std::string& path);
+  /// The next to_write() opens the file anew.
   void forget(const std::string& path);
   [[nodiscard]] storage::Target& target() const { return *target_; }
 
  private:
+  struct Open {
+    std::shared_ptr<storage::File> file;
+    bool unsynced = false;
+  };
+  Result<Open*> get(const std::string& path);
+  void make_room();
+  void retire(const std::string& path);
+  void drop(const std::string& path);
+
   std::shared_ptr<storage::Target> target_;
-  static constexpr std::size_t most_open = 16;
-  std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<storage::File>> files_;
-  std::deque<std::string> order_;  // oldest first
+  std::map<std::string, Open> files_;
+  std::deque<std::string> order_;       // oldest first
+  std::map<std::string, Status> lost_;  // failures of files that were closed before their sync
 };
 
 /// One lane as a server reads it: how far it has looked, and which descriptors it still needs.

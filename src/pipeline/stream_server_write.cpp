@@ -52,7 +52,7 @@ void StreamServer::on_place(Unpacker& in) {
       [this, path, offset, records, spent](int worker) -> Status {
         spent->worker = worker;
         spent->begin = context_.transport.now();
-        Result<std::shared_ptr<storage::File>> file = context_.files.get(path);
+        Result<std::shared_ptr<storage::File>> file = context_.files.to_write(path);
         TR_TRY(file.status());
         std::vector<std::span<const std::byte>> parts;
         for (const auto& encoded : *records) parts.emplace_back(encoded->bytes);
@@ -91,11 +91,7 @@ void StreamServer::on_sync(Unpacker& in) {
       [this, path, spent](int worker) -> Status {
         spent->worker = worker;
         spent->begin = context_.transport.now();
-        Result<std::shared_ptr<storage::File>> file = context_.files.get(path);
-        TR_TRY(file.status());
-        Status status = (*file)->sync();
-        // A descriptor whose fsync failed stays failed; what is written next goes through a new one.
-        if (!status.is_ok()) context_.files.forget(path);
+        Status status = context_.files.sync(path);
         spent->end = context_.transport.now();
         return status;
       },
@@ -110,7 +106,12 @@ void StreamServer::on_verdict(VerdictKind kind, std::int64_t step, const Status&
   if (kind == VerdictKind::finished) {
     finished_ = true;
     // A later stream may find another file under the name.
-    for (const std::string& path : written_) context_.files.forget(path);
+    context_.workers.submit_io(
+        [&files = context_.files, paths = std::move(written_)](int) -> Status {
+          for (const std::string& path : paths) files.forget(path);
+          return {};
+        },
+        [](const Status&) {});
   }
   if (kind == VerdictKind::durable) {
     context_.news = true;

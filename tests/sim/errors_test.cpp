@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "scenario.hpp"
+#include "storage/memory.hpp"
 
 namespace tailrace::sim {
 namespace {
@@ -254,6 +255,123 @@ TEST(sim_errors, what_the_next_step_wrote_while_one_failed_is_cut_off) {
 }
 
 TEST(sim_errors, so_it_does_without_servers) { fail_every_call({{3, 0}}, forecast); }
+
+// ---- many files
+// -------------------------------------------------------------------------------------------------------------------
+
+/// Like a file of NFS whose server is out of space: what no sync() covered is lost when it is closed, and
+/// only close() tells.
+class LosingFile final : public storage::File {
+ public:
+  explicit LosingFile(std::unique_ptr<File> below) : below_(std::move(below)) {}
+  Status write_gathered(storage::Parts parts, Bytes offset) override {
+    for (const auto& part : parts) {
+      unsynced_.emplace_back(offset, ByteVector(part.begin(), part.end()));
+      offset += static_cast<Bytes>(part.size());
+    }
+    return {};
+  }
+  Result<Bytes> read(std::span<std::byte> data, Bytes offset) override { return below_->read(data, offset); }
+  Status sync() override {
+    for (const auto& [offset, bytes] : unsynced_) TR_TRY(below_->write(bytes, offset));
+    unsynced_.clear();
+    return below_->sync();
+  }
+  Status truncate(Bytes size) override { return below_->truncate(size); }
+  Result<Bytes> size() override { return below_->size(); }
+  Status close() override {
+    TR_TRY(below_->close());
+    return unsynced_.empty() ? Status() : Status(Code::space, "close: no space left on device");
+  }
+
+ private:
+  const std::unique_ptr<File> below_;
+  std::vector<std::pair<Bytes, ByteVector>> unsynced_;
+};
+
+/// Loses what is written to data files.
+class LosingTarget final : public storage::MemoryTarget {
+ public:
+  LosingTarget() : MemoryTarget(false) {}
+  Result<std::unique_ptr<storage::File>> open(const std::string& path, storage::OpenMode mode) override {
+    Result<std::unique_ptr<storage::File>> file = MemoryTarget::open(path, mode);
+    if (!file.is_ok() || mode != storage::OpenMode::existing || !path.ends_with(".raw")) return file;
+    return std::unique_ptr<storage::File>(std::make_unique<LosingFile>(std::move(*file)));
+  }
+};
+
+/// Two steps of many streams, each with a file of its own.
+Task<> forecast_in_streams(Rank& rank, const std::vector<Scenario>& scenarios, Arrays& arrays,
+                           Status& status) {
+  std::vector<std::unique_ptr<Stream>> streams;
+  for (const Scenario& scenario : scenarios) {
+    streams.push_back(std::make_unique<Stream>(rank, scenario.plan));
+    status = first_cause(status, co_await streams.back()->create());
+  }
+  for (std::int64_t step = 0; step < 2; ++step) {
+    std::vector<float>& array = arrays[{step, 0}];
+    array = array_of(*scenarios[0].plan, rank.me(), 0, step);
+    for (const auto& stream : streams) {
+      co_await stream->begin(step * 3600);
+      co_await stream->put(0, reinterpret_cast<const std::byte*>(array.data()));
+      status = first_cause(status, co_await stream->end());
+    }
+  }
+  for (const auto& stream : streams) status = first_cause(status, co_await stream->close());
+  co_await rank.leave();
+}
+
+TEST(sim_errors, a_durable_step_is_on_storage_however_many_files_wait_for_their_sync) {
+  std::vector<Scenario> scenarios(40);
+  for (std::size_t i = 0; i < scenarios.size(); ++i) {
+    scenarios[i].pattern = cat("fc", i, ".raw");
+    scenarios[i].variables = {{"t", *layout::Layout::block({4, 4}, 2), "levels=surface"}};
+    scenarios[i].prepare();
+  }
+  for (const int servers : {0, 1}) {
+    Shape shape;
+    shape.nodes = {{2, servers}};
+    shape.storage = std::make_shared<LosingTarget>();
+    World world(shape);
+    std::vector<Arrays> arrays(2);
+    std::vector<Status> told(2);
+    const Outcome outcome = world.run([&](Rank& rank) {
+      const auto me = static_cast<std::size_t>(rank.me());
+      return forecast_in_streams(rank, scenarios, arrays[me], told[me]);
+    });
+    ASSERT_TRUE(outcome.finished) << outcome.stuck;
+    EXPECT_TRUE(told[0].is_ok()) << told[0].text();
+    ByteVector expected = bytes_of_step(*scenarios[0].plan, 0);
+    const ByteVector second = bytes_of_step(*scenarios[0].plan, 1);
+    expected.insert(expected.end(), second.begin(), second.end());
+    for (const Scenario& scenario : scenarios)
+      EXPECT_TRUE(read_file(world.storage(), scenario.pattern) == expected)
+          << servers << " servers: " << scenario.pattern;
+  }
+}
+
+/// The n-th sync fails, of more files than may be open: whoever asks for that file is told, and nobody else.
+TEST(sim_errors, a_file_that_was_closed_before_its_sync_is_not_forgotten_to_have_failed) {
+  constexpr int files = 200;
+  const auto memory = storage::memory_target();
+  for (int i = 0; i < files; ++i) ASSERT_TRUE(memory->open(cat(i), storage::OpenMode::create).is_ok());
+  for (const auto call : {storage::Call::sync, storage::Call::close}) {
+    for (const int nth : {1, 40, 72}) {
+      const auto faulty =
+          storage::faulty_target(memory, {nth, storage::Fault::io_error, storage::set_of(call)});
+      pipeline::OpenFiles open(faulty);
+      const ByteVector bytes(8, std::byte{1});
+      for (int i = 0; i < files; ++i) ASSERT_TRUE((*open.to_write(cat(i)))->write(bytes, 0).is_ok());
+      ASSERT_TRUE(faulty->fired());
+      std::vector<int> failed;
+      for (int i = 0; i < files; ++i) {
+        if (!open.sync(cat(i)).is_ok()) failed.push_back(i);
+      }
+      EXPECT_EQ(failed, std::vector<int>{nth - 1});
+      EXPECT_TRUE(open.sync(cat(nth - 1)).is_ok()) << "what is written next goes through a new descriptor";
+    }
+  }
+}
 
 }  // namespace
 }  // namespace tailrace::sim

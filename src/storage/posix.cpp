@@ -229,8 +229,10 @@ Result<Space> PosixTarget::space(const std::string& path) {
       return io_error("space of", path, -result);
     place = parent;
   }
-  return Space{static_cast<Bytes>(info.f_bavail) * static_cast<Bytes>(info.f_frsize),
-               static_cast<Bytes>(info.f_bsize)};
+  const auto block = static_cast<Bytes>(info.f_bsize);
+  // Storage of 0 blocks in all does not tell its size (some FUSE file systems): unknown is not full.
+  if (info.f_blocks == 0) return Space{std::numeric_limits<Bytes>::max(), block};
+  return Space{static_cast<Bytes>(info.f_bavail) * static_cast<Bytes>(info.f_frsize), block};
 }
 
 Result<std::vector<std::string>> PosixTarget::list(const std::string& directory) {

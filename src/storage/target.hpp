@@ -49,7 +49,7 @@ class File {
 };
 
 struct Space {
-  Bytes free = 0;   // bytes that this user may still write; a quota is not seen
+  Bytes free = 0;   // bytes that this user may still write (a quota is not seen); the most where unknown
   Bytes block = 0;  // preferred size of one write
 };
 

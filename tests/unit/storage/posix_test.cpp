@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <climits>
+#include <limits>
 
 #include "storage/faulty.hpp"
 #include "storage/gather.hpp"
@@ -342,6 +343,18 @@ TEST(posix_directories, each_new_one_is_made_durable_in_its_parent) {
   EXPECT_EQ(system->clock.calls(), 3);
   ASSERT_TRUE(target.make_directories(scratch / "a/b/c").is_ok());
   EXPECT_EQ(system->clock.calls(), 3);
+}
+
+/// proc(5) reports 0 blocks in all, like some FUSE file systems.
+TEST(posix_space, of_storage_that_does_not_tell_its_size_is_not_none) {
+  PosixTarget target(std::make_shared<System>());
+  const Result<Space> space = target.space("/proc/self/new_file");
+  ASSERT_TRUE(space.is_ok()) << space.status().text();
+  EXPECT_EQ(space->free, std::numeric_limits<Bytes>::max());
+  const ScratchDirectory scratch;
+  const Result<Space> known = target.space(scratch / "new_file");
+  ASSERT_TRUE(known.is_ok()) << known.status().text();
+  EXPECT_LT(known->free, std::numeric_limits<Bytes>::max());
 }
 
 TEST(gather, steps_end_exactly_where_the_bytes_do) {

@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 
 #include "base/text.hpp"
-#include "comm/node_memory.hpp"
+#include "comm/available_memory.hpp"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23  // Linux 5.14

@@ -9,10 +9,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <fstream>
-#include <limits>
 #include <random>
-#include <sstream>
 
 #include "base/text.hpp"
 #include "comm/huge_pages.hpp"
@@ -186,50 +185,7 @@ void* map_aligned(int descriptor, std::size_t length) {
   return mapped;
 }
 
-/// Directories that may hold this process's memory limit: its own group's and the root's, of both versions.
-std::vector<std::string> own_cgroups() {
-  std::vector<std::string> groups{"/sys/fs/cgroup", "/sys/fs/cgroup/memory/."};
-  std::ifstream file("/proc/self/cgroup");
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t first = line.find(':');
-    const std::size_t second = line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    const std::string path = line.substr(second + 1);
-    if (controllers.empty()) groups.push_back("/sys/fs/cgroup" + path);
-    if (controllers == "memory") groups.push_back("/sys/fs/cgroup/memory/" + path);
-  }
-  return groups;
-}
-
-Bytes first_number_in(const std::string& path) {
-  std::ifstream file(path);
-  Bytes value = 0;
-  return file >> value ? value : std::numeric_limits<Bytes>::max();
-}
-
 }  // namespace
-
-Bytes available_memory() {
-  Bytes available = std::numeric_limits<Bytes>::max();
-  std::ifstream info("/proc/meminfo");
-  for (std::string line; std::getline(info, line);) {
-    std::istringstream words(line);
-    std::string key;
-    Bytes kibibytes = 0;
-    if (words >> key >> kibibytes && key == "MemAvailable:") available = kibibytes * 1024;
-  }
-  for (const std::string& group : own_cgroups()) {
-    // Version 2 tells its limit as "max" or a number, version 1 in other files (cgroups(7)).
-    const bool second = group.find("/memory/") == std::string::npos;
-    const Bytes most = first_number_in(group + (second ? "/memory.max" : "/memory.limit_in_bytes"));
-    const Bytes used = first_number_in(group + (second ? "/memory.current" : "/memory.usage_in_bytes"));
-    if (most != std::numeric_limits<Bytes>::max() && used != std::numeric_limits<Bytes>::max()) {
-      available = std::min(available, std::max<Bytes>(0, most - used));
-    }
-  }
-  return available;
-}
 
 Result<std::unique_ptr<NodeMemory>> NodeMemory::create(MPI_Comm node, std::span<const Bytes> bytes,
                                                        bool huge_pages) {

@@ -42,8 +42,4 @@ class NodeMemory {
   std::vector<Bytes> offsets_;
 };
 
-/// Bytes that this node can still give: the smallest of MemAvailable (proc(5)) and what the cgroup's memory
-/// limit leaves.
-Bytes available_memory();
-
 }  // namespace tailrace::comm

@@ -14,6 +14,7 @@
 
 #include "base/options.hpp"
 #include "base/text.hpp"
+#include "comm/available_memory.hpp"
 #include "comm/end_job.hpp"
 #include "compat/environment.hpp"
 #include "session/report.hpp"

@@ -2,6 +2,7 @@
 #include "comm/node_memory.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -9,9 +10,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <random>
+#include <thread>
+#include <utility>
 
 #include "base/text.hpp"
 #include "comm/huge_pages.hpp"
@@ -51,7 +55,27 @@ Status send_descriptor(int socket, int descriptor) {
   return {};
 }
 
+using Clock = std::chrono::steady_clock;
+
+/// The longest that a rank waits for another one while the memory is handed round.
+constexpr std::chrono::seconds handover_limit{60};
+
+/// Waits until there is something to take from `socket`.
+Status wait_for_input(int socket, Clock::time_point deadline) {
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    pollfd entry{socket, POLLIN, 0};
+    const int ready = ::poll(&entry, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
+    if (ready > 0) return {};
+    if (ready < 0 && errno != EINTR) return io_error("poll", memory_name, errno);
+    if (Clock::now() < deadline) continue;
+    return Status(Code::timeout, cat("no rank of this node has handed over ", memory_name, " within ",
+                                     handover_limit.count(), " s"));
+  }
+}
+
 Result<int> receive_descriptor(int socket) {
+  TR_TRY(wait_for_input(socket, Clock::now() + handover_limit));
   char byte = 0;
   iovec data{&byte, 1};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
@@ -60,23 +84,29 @@ Result<int> receive_descriptor(int socket) {
   message.msg_iovlen = 1;
   message.msg_control = control;
   message.msg_controllen = sizeof control;
-  if (::recvmsg(socket, &message, MSG_CMSG_CLOEXEC) <= 0) {
-    return io_error("recvmsg", memory_name, errno);
+  const ssize_t received = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  if (received < 0) return io_error("recvmsg", memory_name, errno);
+  if (received == 0) {
+    return Status(Code::io, cat("the node's first rank gave up before it had handed over ", memory_name));
   }
   const cmsghdr* header = CMSG_FIRSTHDR(&message);
   if (header == nullptr || header->cmsg_type != SCM_RIGHTS) {
-    return Status(Code::memory, "no descriptor of the node's staging memory arrived");
+    // The kernel leaves a descriptor out for which the process has no room (MSG_CTRUNC in recvmsg(2)).
+    return (message.msg_flags & MSG_CTRUNC) != 0
+               ? io_error("take the descriptor of", memory_name, EMFILE)
+               : Status(Code::memory, cat("no descriptor of ", memory_name, " arrived"));
   }
   int descriptor = -1;
   std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
   return descriptor;
 }
 
-/// The leader's socket accepts only processes of its own user: abstract addresses have no permissions.
+/// The next process that has connected; -1 if there is none now. The leader's socket accepts only processes
+/// of its own user: abstract addresses have no permissions.
 Result<int> accept_own(int listener) {
   for (;;) {
     const int peer = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
-    if (peer < 0 && errno == EINTR) continue;
+    if (peer < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)) return -1;
     if (peer < 0) return io_error("accept", memory_name, errno);
     ucred who{};
     socklen_t length = sizeof who;
@@ -89,15 +119,23 @@ Result<int> accept_own(int listener) {
 /// The memfd, and its way from the node's first rank to the others.
 struct Handover {
   int descriptor = -1;
-  int listener = -1;
+  int listener = -1;  // of the first rank
+  int socket = -1;    // of the others
+  int given = 0;      // ranks that have got the descriptor
   std::uint64_t token = 0;
 
   Handover() = default;
   Handover(const Handover&) = delete;
   Handover& operator=(const Handover&) = delete;
   ~Handover() {
-    if (listener >= 0) ::close(listener);
+    hang_up();
     if (descriptor >= 0) ::close(descriptor);
+  }
+
+  /// Whoever still waits for this rank learns that nothing comes.
+  void hang_up() {
+    if (listener >= 0) ::close(std::exchange(listener, -1));
+    if (socket >= 0) ::close(std::exchange(socket, -1));
   }
 
   Status make(Bytes size) {
@@ -109,7 +147,7 @@ struct Handover {
     token = (std::uint64_t{random()} << 32) | random();
     sockaddr_un address;
     const socklen_t length = abstract_address(token, address);
-    listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (listener < 0 || ::bind(listener, reinterpret_cast<sockaddr*>(&address), length) != 0 ||
         ::listen(listener, 4096) != 0) {
       return io_error("listen", memory_name, errno);
@@ -117,28 +155,42 @@ struct Handover {
     return {};
   }
 
-  Status give(std::size_t peers) const {
-    for (std::size_t peer = 0; peer < peers; ++peer) {
-      Result<int> socket = accept_own(listener);
-      TR_TRY(socket.status());
-      const Status sent = send_descriptor(*socket, descriptor);
-      ::close(*socket);
-      TR_TRY(sent);
+  /// Waits only where more ranks than the system queues (somaxconn) have connected and not been answered yet.
+  Status connect() {
+    sockaddr_un address;
+    const socklen_t length = abstract_address(token, address);
+    socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const timeval limit{handover_limit.count(), 0};
+    if (socket < 0 || ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0 ||
+        ::connect(socket, reinterpret_cast<sockaddr*>(&address), length) != 0) {
+      return io_error("connect", memory_name, errno);
     }
     return {};
   }
 
-  Status take() {
-    sockaddr_un address;
-    const socklen_t length = abstract_address(token, address);
-    const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (socket < 0 || ::connect(socket, reinterpret_cast<sockaddr*>(&address), length) != 0) {
-      const int error = errno;
-      if (socket >= 0) ::close(socket);
-      return io_error("connect", memory_name, error);
+  /// Gives the descriptor to those that have connected, after waiting until `deadline` for the first.
+  Status answer(Clock::time_point deadline) {
+    TR_TRY(wait_for_input(listener, deadline));
+    for (;;) {
+      const Result<int> peer = accept_own(listener);
+      TR_TRY(peer.status());
+      if (*peer < 0) return {};
+      const Status sent = send_descriptor(*peer, descriptor);
+      ::close(*peer);
+      TR_TRY(sent);
+      ++given;
     }
+  }
+
+  /// All of them have connected.
+  Status give(int peers) {
+    const Clock::time_point deadline = Clock::now() + handover_limit;
+    while (given < peers) TR_TRY(answer(deadline));
+    return {};
+  }
+
+  Status take() {
     Result<int> received = receive_descriptor(socket);
-    ::close(socket);
     TR_TRY(received.status());
     descriptor = *received;
     return {};
@@ -163,6 +215,27 @@ Status agree_on_node(MPI_Comm node, const Status& mine) {
   MPI_Bcast(bytes.data(), length, MPI_BYTE, first, node);
   Unpacker unpacker(bytes);
   return Status::unpack(unpacker);
+}
+
+/// Whether every rank of the node has connected. The first rank answers meanwhile: a queue of connections may
+/// be shorter than the node has ranks. A rank that cannot go on says so here, and nobody waits for it.
+bool all_connect(MPI_Comm node, Handover& handover, Status& mine) {
+  const int failed = mine.is_ok() ? 0 : 1;
+  int any = 0;
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Iallreduce(&failed, &any, 1, MPI_INT, MPI_MAX, node, &request);
+  for (int done = 0;;) {
+    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    if (done != 0) return any == 0;
+    if (handover.listener < 0) {
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+      continue;
+    }
+    const Status answered = handover.answer(Clock::now() + std::chrono::milliseconds(1));
+    if (answered.is_ok() || answered.code() == Code::timeout) continue;
+    mine = answered;
+    handover.hang_up();
+  }
 }
 
 /// At a multiple of the size of huge pages: elsewhere the kernel would map each of them as 512 small ones.
@@ -209,8 +282,12 @@ Status NodeMemory::open(MPI_Comm node, std::span<const Bytes> bytes, bool huge_p
   const Status made = rank == 0 ? handover.make(size()) : Status();
   if (const Status agreed = agree_on_node(node, made); !agreed.is_ok()) return agreed;
   MPI_Bcast(&handover.token, sizeof handover.token, MPI_BYTE, 0, node);
-  Status mine = rank == 0 ? handover.give(bytes.size() - 1) : handover.take();
-  if (mine.is_ok()) mine = map(handover.descriptor, rank, huge_pages);
+  Status mine = rank == 0 ? Status() : handover.connect();
+  const bool all = all_connect(node, handover, mine);
+  if (all && mine.is_ok())
+    mine = rank == 0 ? handover.give(static_cast<int>(bytes.size()) - 1) : handover.take();
+  handover.hang_up();
+  if (all && mine.is_ok()) mine = map(handover.descriptor, rank, huge_pages);
   return agree_on_node(node, mine);
 }
 

@@ -2,8 +2,14 @@
 //
 // One rank's n-th storage call fails, for n = 1, 2, ... until none does: whatever the mode, every rank hears
 // the same of every call, somebody is told, nobody hangs, and the next session is as good as new.
-#include <numeric>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <numeric>
+#include <optional>
+
+#include "comm/node_memory.hpp"
 #include "files/world.hpp"
 
 using namespace tailrace;
@@ -91,7 +97,47 @@ void every_call(const std::string& mode, int victim, const std::string& kind) {
   CHECK(afterwards.right);
 }
 
+/// This process may open `more` descriptors, as long as the object lives.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(rlim_t more) {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const int lowest = ::open("/dev/null", O_RDONLY);
+    ::close(lowest);
+    rlimit now = before_;
+    now.rlim_cur = std::min(before_.rlim_cur, static_cast<rlim_t>(lowest) + more);
+    ::setrlimit(RLIMIT_NOFILE, &now);
+  }
+  ~FewDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  FewDescriptors(const FewDescriptors&) = delete;
+  FewDescriptors& operator=(const FewDescriptors&) = delete;
+
+ private:
+  rlimit before_ = {};
+};
+
 }  // namespace
+
+/// Socket, connection, acceptance and the memory itself take a descriptor each.
+MPI_TEST(array_fault, of_handing_the_nodes_memory_round_is_told_to_every_rank) {
+  const std::vector<Bytes> parts(static_cast<std::size_t>(size()), Bytes{4096});
+  for (int victim = 0; victim < size(); ++victim) {
+    std::string told;
+    for (rlim_t more = 0;; ++more) {
+      std::optional<FewDescriptors> few;
+      if (rank() == victim) few.emplace(more);
+      const Status status = comm::NodeMemory::create(state().comm, parts, false).status();
+      few.reset();
+      CHECK(same_on_all_ranks(status.text()));
+      if (status.is_ok()) break;
+      told += status.text() + "\n";
+      if (!CHECK(more < 100)) break;
+    }
+    for (const char* call :
+         {victim == 0 ? "listen" : "connect", victim == 0 ? "accept" : "take the descriptor"})
+      CHECK(told.find(call) != std::string::npos);
+  }
+}
 
 MPI_TEST(array_fault, of_any_call_in_any_mode) {
   for (int victim = 0; victim < size(); ++victim) {

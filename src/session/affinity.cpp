@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "session/affinity.hpp"
 
+#include <algorithm>
+
 #include "base/text.hpp"
 
 namespace tailrace::session {
@@ -28,6 +30,11 @@ cpu_set_t own_cpus() {
   CPU_ZERO(&cpus);
   if (::sched_getaffinity(0, sizeof cpus, &cpus) != 0) CPU_ZERO(&cpus);  // a kernel for more CPUs than fit
   return cpus;
+}
+
+int spare_threads(int node_cpus, int ranks, int servers, int own_cpus) {
+  const int spare = (node_cpus - ranks) / std::max(servers, 1);
+  return std::clamp(own_cpus > 0 ? std::min(spare, own_cpus - 1) : spare, 1, 4);
 }
 
 std::string affinity_text(const std::string& host, const std::vector<RankCpus>& node) {

@@ -20,6 +20,11 @@ struct RankCpus {
 /// (sched_getaffinity(2)).
 cpu_set_t own_cpus();
 
+/// How many threads encode on a server that is not told: the node's CPUs that no rank needs, shared by its
+/// servers, and no more than the server may use beside its main thread; 1 to 4. `node_cpus`: those on which
+/// any rank of the node may run; `own_cpus`: those of the server, 0 if the system does not tell.
+int spare_threads(int node_cpus, int ranks, int servers, int own_cpus);
+
 /// One line about the ranks of a node: how many CPUs they have, and, for each rank that has fewer CPUs than
 /// threads, what to do about it. The library itself binds no thread. Where a process may use more CPUs than
 /// it has busy threads, the kernel moves its workers to the idle ones, and it knows better than we which

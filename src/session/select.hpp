@@ -14,6 +14,8 @@ struct RankFacts {
   int node = 0;
   std::string host;
   std::string program;  // file name of the executable
+  int cpus = 0;         // on which it may run; 0 if the system does not tell
+  int node_cpus = 0;    // on which any rank of its node may run
 };
 
 /// Which ranks become servers under `choice`; the same on every rank. Rank 0 computes unless it is named.

@@ -66,6 +66,19 @@ Status same_everywhere(MPI_Comm comm, const Status& mine) {
   return {};
 }
 
+int cpus_of(const cpu_set_t& cpus) { return CPU_COUNT(&cpus); }
+
+/// CPUs on which any rank of the node may run: the batch system may have left this job a part of them, and
+/// the launcher each rank a part of those. At least 1.
+int cpus_of_node(MPI_Comm node) {
+  cpu_set_t cpus = own_cpus();
+  int unknown = cpus_of(cpus) == 0 ? 1 : 0;
+  MPI_Allreduce(MPI_IN_PLACE, &unknown, 1, MPI_INT, MPI_MAX, node);
+  MPI_Allreduce(MPI_IN_PLACE, &cpus, sizeof cpus, MPI_BYTE, MPI_BOR, node);
+  if (unknown == 0) return cpus_of(cpus);
+  return std::max(static_cast<int>(std::thread::hardware_concurrency()), 1);
+}
+
 /// SIGTERM goes to every process of a job: a server must outlive it until the compute ranks have left, and
 /// drain what they put.
 class KeepServing {
@@ -176,8 +189,11 @@ Status Session::choose_servers(MPI_Comm world) {
   const std::vector<std::string> nodes = gather_texts(world, std::to_string(leader));
   const std::vector<std::string> hosts = gather_texts(world, host_name());
   const std::vector<std::string> programs = gather_texts(world, program);
+  const std::vector<std::string> cpus = gather_texts(world, std::to_string(cpus_of(own_cpus())));
+  const std::vector<std::string> node_cpus = gather_texts(world, std::to_string(cpus_of_node(node_)));
   for (std::size_t rank = 0; rank < nodes.size(); ++rank) {
-    facts_.push_back({std::stoi(nodes[rank]), hosts[rank], programs[rank]});
+    facts_.push_back({std::stoi(nodes[rank]), hosts[rank], programs[rank], std::stoi(cpus[rank]),
+                      std::stoi(node_cpus[rank])});
   }
   const Result<std::vector<char>> servers = select_servers(settings_.servers, facts_);
   TR_TRY(same_everywhere(world, servers.status()));
@@ -253,7 +269,7 @@ Status Session::share_node_memory(MPI_Comm world) {
     const bool serves = c == roster_.computes();
     parts.push_back(serves ? 0 : comm::lane_bytes(budget_.lane[static_cast<std::size_t>(c)]));
   }
-  if (servers_on_my_node() == 0) return same_everywhere(world, {});
+  if (servers_on(my_node()) == 0) return same_everywhere(world, {});
   parts[0] += static_cast<Bytes>(sizeof(comm::NodeBells));
   Result<std::unique_ptr<comm::NodeMemory>> memory =
       comm::NodeMemory::create(node_, parts, settings_.huge_pages);
@@ -267,8 +283,8 @@ std::byte* Session::lane_of(int node_rank) const {
   return memory_->part(node_rank) + (node_rank == 0 ? sizeof(comm::NodeBells) : 0);
 }
 
-int Session::servers_on_my_node() const {
-  return static_cast<int>(std::count(roster_.server_node.begin(), roster_.server_node.end(), my_node()));
+int Session::servers_on(int node) const {
+  return static_cast<int>(std::count(roster_.server_node.begin(), roster_.server_node.end(), node));
 }
 
 void Session::make_outlet() {
@@ -279,7 +295,7 @@ void Session::make_outlet() {
     std::byte* const place = lane_of(node_rank);
     auto* header = new (place) comm::LaneHeader();
     header->capacity = capacity;
-    header->readers = servers_on_my_node();
+    header->readers = servers_on(my_node());
     outlet_ = std::make_unique<pipeline::RingOutlet>(
         comm::LaneProducer(header, place + sizeof(comm::LaneHeader), bells_));
     return;
@@ -311,7 +327,7 @@ Status Session::make_server(LedgerFactory make_ledger) {
     workers_ = executor::inline_workers();
   } else {
     TR_TRY(find_lanes(setup));
-    const int threads = encoder_threads();
+    const int threads = encoder_threads(world_rank_);
     if (bells_ == nullptr) bells_ = &own_bells_;
     comm::Doorbell& bell = bells_->reader[reader_];
     Result<std::unique_ptr<executor::Workers>> workers =
@@ -353,28 +369,26 @@ Status Session::find_lanes(pipeline::Server::Setup& setup) {
   return {};
 }
 
-std::ptrdiff_t Session::ranks_on_my_node() const {
-  return std::count_if(facts_.begin(), facts_.end(),
-                       [&](const RankFacts& rank) { return rank.node == my_node(); });
+int Session::ranks_on(int node) const {
+  return static_cast<int>(
+      std::count_if(facts_.begin(), facts_.end(), [&](const RankFacts& rank) { return rank.node == node; }));
 }
 
 int Session::ranks_of_a_core() const {
-  const auto cores = std::max<std::ptrdiff_t>(std::thread::hardware_concurrency(), 1);
-  return static_cast<int>((ranks_on_my_node() + cores - 1) / cores);
+  const int cores = facts_[static_cast<std::size_t>(world_rank_)].node_cpus;
+  return (ranks_on(my_node()) + cores - 1) / cores;
 }
 
-/// As many as there are cores which no rank of the node has, shared by its servers; at least one.
-int Session::encoder_threads() const {
+/// Of the server that has this rank in the world.
+int Session::encoder_threads(int world_rank) const {
   if (settings_.threads > 0) return settings_.threads;
-  const std::ptrdiff_t ranks = ranks_on_my_node();
-  const int servers = std::max(servers_on_my_node(), 1);
-  const auto cores = static_cast<std::ptrdiff_t>(std::thread::hardware_concurrency());
-  return static_cast<int>(std::clamp<std::ptrdiff_t>((cores - ranks) / servers, 1, 4));
+  const RankFacts& server = facts_[static_cast<std::size_t>(world_rank)];
+  return spare_threads(server.node_cpus, ranks_on(server.node), servers_on(server.node), server.cpus);
 }
 
 void Session::print_plan(Bytes staging) const {
   if (!logs(LogLevel::info)) return;
-  log(LogLevel::info, plan_text(roster_, budget_, staging, encoder_threads()));
+  log(LogLevel::info, plan_text(roster_, budget_, staging, encoder_threads(roster_.server_transport[0])));
   for (const SettingValue& value : settings_.values) {
     if (value.origin != "default")
       log(LogLevel::info, cat("plan: ", value.name, "=", value.value, " (", value.origin, ")"));

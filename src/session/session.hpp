@@ -91,10 +91,10 @@ class Session {
   void make_outlet();
   Status make_server(LedgerFactory make_ledger);
   Status find_lanes(pipeline::Server::Setup& setup);
-  [[nodiscard]] int servers_on_my_node() const;
-  [[nodiscard]] std::ptrdiff_t ranks_on_my_node() const;
+  [[nodiscard]] int servers_on(int node) const;
+  [[nodiscard]] int ranks_on(int node) const;
   [[nodiscard]] std::byte* lane_of(int node_rank) const;
-  [[nodiscard]] int encoder_threads() const;
+  [[nodiscard]] int encoder_threads(int world_rank) const;
   void print_plan(Bytes staging) const;
   [[nodiscard]] NodeShare node_share() const;
   void dispatch(const comm::Envelope& envelope);

@@ -51,5 +51,18 @@ TEST(affinity, own_cpus_are_those_that_the_kernel_lets_this_thread_use) {
   ASSERT_EQ(::sched_setaffinity(0, sizeof before, &before), 0);
 }
 
+TEST(affinity, a_server_has_as_many_threads_as_the_job_has_spare_cpus) {
+  EXPECT_EQ(spare_threads(8, 5, 1, 8), 3);
+  EXPECT_EQ(spare_threads(64, 9, 1, 64), 4) << "more than 4 are a setting's choice";
+  EXPECT_EQ(spare_threads(16, 8, 4, 16), 2) << "they are shared";
+  EXPECT_EQ(spare_threads(2, 5, 1, 2), 1);
+}
+
+TEST(affinity, a_server_that_is_bound_has_no_more_threads_than_its_cpus_take) {
+  EXPECT_EQ(spare_threads(64, 9, 1, 1), 1);
+  EXPECT_EQ(spare_threads(64, 9, 1, 3), 2);
+  EXPECT_EQ(spare_threads(64, 9, 1, 0), 4) << "the system does not tell";
+}
+
 }  // namespace
 }  // namespace tailrace::session

@@ -80,7 +80,10 @@ TR_API const char* tr_version(void);
  * TAILRACE_SERVERS says. On compute ranks: returns at once with their communicator in *compute (order kept;
  * freed by tr_finalize). On servers: works until the compute ranks have called tr_finalize, then returns with
  * *compute = MPI_COMM_NULL. `options` are settings ("servers=1 staging=512MiB"); the environment
- * (TAILRACE_SERVERS=1) wins. */
+ * (TAILRACE_SERVERS=1) wins. After an error, the same on every rank, no session is open and *compute is
+ * MPI_COMM_NULL. Where a rank does not come, the others say so after TAILRACE_WATCHDOG and end the job after
+ * TAILRACE_TIMEOUT. One session at a time: another one may begin once every rank, servers too, has called
+ * tr_finalize. */
 TR_API int tr_init(MPI_Comm world, MPI_Comm* compute, const char* options);
 /* The same with Fortran integer handles, for bindings. */
 TR_API int tr_init_f(MPI_Fint world, MPI_Fint* compute, const char* options);
@@ -89,7 +92,8 @@ TR_API int tr_init_f(MPI_Fint world, MPI_Fint* compute, const char* options);
  * put is durable. Closes what is still open. Reports errors not yet returned by another call. */
 TR_API int tr_finalize(void);
 
-/* Local. Prints `message` to standard error on compute rank 0 only. */
+/* Local. Prints `message` to standard error on compute rank 0 only, without a session on rank 0 of
+ * MPI_COMM_WORLD. May be called at any time; before MPI_Init no rank is known, and every process prints. */
 TR_API void tr_log(const char* message);
 
 /* Local, does not block. Lets the library move data where no server shares the node (progress=caller). */

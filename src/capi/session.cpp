@@ -50,6 +50,33 @@ Status close_everything() {
   return first;
 }
 
+bool mpi_is_running() {
+  int initialized = 0;
+  int finalized = 0;
+  MPI_Initialized(&initialized);
+  MPI_Finalized(&finalized);
+  return initialized != 0 && finalized == 0;
+}
+
+/// Collective over `world`. Holds the session and begins what compute ranks need in it: all or nothing, and
+/// the same on every rank. Servers take part before they serve, when they can still return an error.
+Status begin_services(MPI_Comm world, std::unique_ptr<session::Session> session) {
+  state().session = std::move(session);
+  Status begun;
+  for (Status (*const begin)() : {begin_files, begin_checkpoints}) {
+    const Status mine = state().session->is_server() ? Status() : guarded([&] { return begin(); });
+    begun = session::same_everywhere(world, mine);
+    if (!begun.is_ok()) break;
+  }
+  if (begun.is_ok()) return {};
+  // They hold nothing yet: that they end adds nothing to why they could not begin.
+  for (const Status& ended : {end_checkpoints(), end_files()}) {
+    if (!ended.is_ok()) log(LogLevel::error, ended.text());
+  }
+  state().session.reset();
+  return begun;
+}
+
 }  // namespace
 
 State& state() {
@@ -79,26 +106,32 @@ const char* tr_error(void) { return last_error.c_str(); }
 const char* tr_version(void) { return "0.1.0"; }
 
 int tr_init(MPI_Comm world, MPI_Comm* compute, const char* options) {
-  int initialized = 0;
-  MPI_Initialized(&initialized);
-  if (initialized == 0) return fail(Status(Code::state, "tr_init: MPI_Init comes first"));
   if (compute == nullptr) return fail(Status(Code::argument, "tr_init: `compute` is a null pointer"));
   *compute = MPI_COMM_NULL;
+  if (!mpi_is_running()) {
+    return fail(Status(Code::state, "tr_init: it belongs between MPI_Init and MPI_Finalize"));
+  }
+  MPI_Comm_rank(MPI_COMM_WORLD, &state().world_rank);
   if (state().session != nullptr) return fail(Status(Code::state, "tr_init: the session is open already"));
+  // The compute ranks may be in the session still: then this rank would wait for them in vain.
+  if (state().served) {
+    return fail(
+        Status(Code::state, "tr_init: this rank was a server; tr_finalize comes before another tr_init"));
+  }
   Result<std::unique_ptr<session::Session>> made =
       session::Session::create(world, options, streams::make_ledger);
   if (!made.is_ok()) return fail(made.status().in("tr_init"));
   watch_for_finalize();
-  state().served = false;
-  if ((*made)->is_server()) {
-    (*made)->serve();
+  const Status begun = begin_services(world, std::move(*made));
+  if (!begun.is_ok()) return fail(begun.in("tr_init"));
+  if (state().session->is_server()) {
+    const std::unique_ptr<session::Session> server = std::move(state().session);
+    server->serve();
     state().served = true;
     return TR_OK;
   }
-  state().session = std::move(*made);
   *compute = state().session->compute();
-  const Status files = begin_files();
-  return result((files.is_ok() ? begin_checkpoints() : files).in("tr_init"));
+  return TR_OK;
 }
 
 int tr_init_f(MPI_Fint world, MPI_Fint* compute, const char* options) {
@@ -125,12 +158,10 @@ int tr_finalize(void) {
 }
 
 void tr_log(const char* message) {
-  int rank = 0;
-  if (state().session != nullptr)
-    rank = state().session->rank();
-  else
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);  // tr_init itself may have failed
-  if (rank != 0) return;
+  // tr_init itself may have failed, or tr_finalize be over; before MPI_Init no rank is known.
+  State& held = state();
+  if (held.session == nullptr && mpi_is_running()) MPI_Comm_rank(MPI_COMM_WORLD, &held.world_rank);
+  if ((held.session != nullptr ? held.session->rank() : held.world_rank) > 0) return;
   std::fprintf(stderr, "%s\n", message);
 }
 

@@ -74,6 +74,7 @@ struct State {
   std::int64_t arrays_registered = 0;
   std::int64_t layouts_made = 0;
   bool served = false;  // a server rank that has returned from its work
+  int world_rank = -1;  // as MPI told it last; -1: it was not asked yet
 };
 State& state();
 

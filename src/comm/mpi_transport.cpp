@@ -31,7 +31,11 @@ void check(int code, const char* operation) {
 
 Result<std::unique_ptr<MpiTransport>> MpiTransport::create(MPI_Comm parent) {
   MPI_Comm comm = MPI_COMM_NULL;
-  if (MPI_Comm_dup(parent, &comm) != MPI_SUCCESS) {
+  int failed = MPI_Comm_dup(parent, &comm) == MPI_SUCCESS ? 0 : 1;
+  const bool mine = failed == 0;
+  MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, parent);
+  if (failed != 0) {
+    if (mine) MPI_Comm_free(&comm);
     return Status(Code::mpi, "MPI_Comm_dup of the session's communicator failed");
   }
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);

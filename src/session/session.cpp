@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <ctime>
@@ -51,19 +52,6 @@ std::vector<std::string> gather_texts(MPI_Comm comm, const std::string& mine) {
     texts.push_back(all.substr(static_cast<std::size_t>(offsets[i]), static_cast<std::size_t>(lengths[i])));
   }
   return texts;
-}
-
-/// Before there are agreements: the first failing rank's status on all ranks.
-Status same_everywhere(MPI_Comm comm, const Status& mine) {
-  Packer packer;
-  mine.pack(packer);
-  const auto* text = reinterpret_cast<const char*>(packer.bytes().data());
-  for (const std::string& each : gather_texts(comm, std::string(text, packer.bytes().size()))) {
-    Unpacker in(std::as_bytes(std::span(each)));
-    Status status = Status::unpack(in);
-    if (!status.is_ok()) return status;
-  }
-  return {};
 }
 
 int cpus_of(const cpu_set_t& cpus) { return CPU_COUNT(&cpus); }
@@ -115,12 +103,30 @@ Result<int> take_fault_rank(std::string& plan) {
   return rank;
 }
 
+std::int64_t nanoseconds_now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
 void nap(std::int64_t nanoseconds) {
   timespec time{0, static_cast<long>(nanoseconds)};
   ::nanosleep(&time, nullptr);
 }
 
 }  // namespace
+
+Status same_everywhere(MPI_Comm comm, const Status& mine) {
+  Packer packer;
+  mine.pack(packer);
+  const auto* text = reinterpret_cast<const char*>(packer.bytes().data());
+  for (const std::string& each : gather_texts(comm, std::string(text, packer.bytes().size()))) {
+    Unpacker in(std::as_bytes(std::span(each)));
+    Status status = Status::unpack(in);
+    if (!status.is_ok()) return status;
+  }
+  return {};
+}
 
 Result<std::unique_ptr<Session>> Session::create(MPI_Comm world, const char* options,
                                                  LedgerFactory make_ledger) {
@@ -149,6 +155,7 @@ Status Session::start(MPI_Comm world, const char* options, LedgerFactory make_le
   const Status read = read_settings(world, options);
   // Before anybody waits for anybody: from here on these signals end neither compute ranks nor servers.
   stops_ = std::make_unique<Stops>(settings_);
+  await_everybody(world);
   TR_TRY(same_everywhere(world, read));
   TR_TRY(choose_servers(world));
   if (is_server())
@@ -166,6 +173,21 @@ Status Session::start(MPI_Comm world, const char* options, LedgerFactory make_le
   TR_TRY(same_everywhere(world, make_server(std::move(make_ledger))));
   print_node_plan(node_, host_name(), node_share());
   return {};
+}
+
+/// What is collective from here on waits in silence, also where the rest of the ranks never come.
+void Session::await_everybody(MPI_Comm world) {
+  MPI_Request arrived = MPI_REQUEST_NULL;
+  MPI_Ibarrier(world, &arrived);
+  const auto have_come = [&] {
+    int done = 0;
+    MPI_Test(&arrived, &done, MPI_STATUS_IGNORE);
+    return done != 0;
+  };
+  wait(
+      have_come,
+      "the other ranks in tr_init, which every rank of its communicator calls: those that print no such line "
+      "have not called it, or not again after tr_finalize");
 }
 
 Status Session::read_settings(MPI_Comm, const char* options) {
@@ -415,6 +437,7 @@ Bytes Session::smallest_workspace() const {
 // -----------------------------------------------------------------------------------------------------------
 
 bool Session::pump() {
+  if (!transport_) return false;  // tr_init has only begun
   bool moved = transport_->progress();
   while (std::optional<comm::Envelope> envelope = transport_->receive()) {
     dispatch(*envelope);
@@ -444,8 +467,13 @@ void Session::dispatch(const comm::Envelope& envelope) {
   }
 }
 
+/// The name of this rank in messages: before ranks are chosen to be servers it has only one in the world.
+std::string Session::who() const {
+  return transport_ ? cat(is_server() ? "server " : "compute rank ", me_) : cat("rank ", world_rank_);
+}
+
 void Session::wait(const std::function<bool()>& done, const std::string& what) {
-  const std::int64_t begin = transport_->now();
+  const std::int64_t begin = nanoseconds_now();
   bool warned = false;
   for (int idle = 0; !done();) {
     if (pump()) {
@@ -457,15 +485,14 @@ void Session::wait(const std::function<bool()>& done, const std::string& what) {
       ::sched_yield();
     else
       nap(idle < 250 ? 50'000 : 200'000);
-    const std::int64_t waited = transport_->now() - begin;
+    const std::int64_t waited = nanoseconds_now() - begin;
     if (!warned && settings_.watchdog_seconds && waited > *settings_.watchdog_seconds * 1'000'000'000) {
       warned = true;
-      log(LogLevel::warn,
-          cat("compute rank ", me_, " has waited ", waited / 1'000'000'000, " s for ", what, missing()));
+      log(LogLevel::warn, cat(who(), " has waited ", waited / 1'000'000'000, " s for ", what, missing()));
     }
     if (settings_.timeout_seconds && waited > *settings_.timeout_seconds * 1'000'000'000) {
-      comm::end_job(cat("compute rank ", me_, " gives up (TAILRACE_TIMEOUT) after waiting ",
-                        waited / 1'000'000'000, " s for ", what, missing()));
+      comm::end_job(cat(who(), " gives up (TAILRACE_TIMEOUT) after waiting ", waited / 1'000'000'000,
+                        " s for ", what, missing()));
     }
   }
 }

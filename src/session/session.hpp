@@ -22,6 +22,9 @@
 
 namespace tailrace::session {
 
+/// Collective over `comm`, where there are no agreements yet: the first failing rank's status on all ranks.
+Status same_everywhere(MPI_Comm comm, const Status& mine);
+
 /// The library's life inside one MPI job, on one rank.
 class Session {
  public:
@@ -83,6 +86,7 @@ class Session {
  private:
   Session() = default;
   Status start(MPI_Comm world, const char* options, LedgerFactory make_ledger);
+  void await_everybody(MPI_Comm world);
   Status read_settings(MPI_Comm world, const char* options);
   Status choose_servers(MPI_Comm world);
   Status make_storage();
@@ -101,6 +105,7 @@ class Session {
   comm::Verdict verdict_of(std::uint64_t agreement, const std::string& what);
   [[nodiscard]] Bytes staging_bytes(MPI_Comm node) const;
   [[nodiscard]] std::string missing() const;
+  [[nodiscard]] std::string who() const;
 
   std::map<int, std::function<bool()>> work_;
   int next_work_ = 0;

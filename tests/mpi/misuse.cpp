@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
+// tr_init and tr_log where they do not belong, and a tr_init that MPI fails in. One case per first argument;
+// each rank prints what it was told.
+#include <tailrace.h>
+
+#include <atomic>
+#include <cstdio>
+#include <string>
+
+namespace {
+
+int me = 0;
+std::atomic<int> calls_left{-1};  // the call of MPI_Comm_dup that fails; below 0: none
+int victim = -1;                  // on this rank; on every one below 0
+
+bool is(const char* argument, const char* name) { return std::string(argument) == name; }
+
+int init(const char* options = nullptr) {
+  MPI_Comm compute = MPI_COMM_SELF;
+  const int code = tr_init(MPI_COMM_WORLD, &compute, options);
+  std::printf("rank %d: tr_init returned %d, compute %s: %s\n", me, code,
+              compute == MPI_COMM_NULL ? "null" : "set", code == TR_OK ? "" : tr_error());
+  return code;
+}
+
+void finalize() { std::printf("rank %d: tr_finalize returned %d\n", me, tr_finalize()); }
+
+/// The n-th duplication fails, for each n until none is left: no session may be open then.
+void fail_each_duplication(const char* options) {
+  for (int on = -1; on < 2; ++on) {
+    for (int n = 0, failed = 1; failed != 0 && n < 20; ++n) {
+      calls_left = n;
+      victim = on;
+      MPI_Comm compute = MPI_COMM_SELF;
+      const int code = tr_init(MPI_COMM_WORLD, &compute, options);
+      calls_left = -1;
+      int least = code;
+      int most = code;
+      // Servers come here behind the tr_finalize of the others.
+      if (code == TR_OK) finalize();
+      MPI_Allreduce(MPI_IN_PLACE, &least, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+      MPI_Allreduce(MPI_IN_PLACE, &most, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+      failed = most;
+      if (least != most) std::printf("rank %d: WRONG: codes from %d to %d\n", me, least, most);
+      if (code != TR_OK && compute != MPI_COMM_NULL) std::printf("rank %d: WRONG: compute is set\n", me);
+      if (code != TR_OK && tr_finalize() != TR_ERR_STATE)
+        std::printf("rank %d: WRONG: a session is open\n", me);
+      if (failed != 0 && me == 0) std::printf("duplication %d failed on rank %d: %d\n", n, on, code);
+      if (failed == 0 && n == 0) std::printf("rank %d: WRONG: no duplication failed\n", me);
+    }
+  }
+}
+
+}  // namespace
+
+/// Stands before the library's: MPI 3.1, 14.2.1.
+extern "C" int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* copy) {
+  const int code = PMPI_Comm_dup(comm, copy);
+  const int left = calls_left < 0 ? -1 : calls_left--;
+  return left == 0 && (victim < 0 || victim == me) ? MPI_ERR_INTERN : code;
+}
+
+int main(int argc, char** argv) {
+  const char* const name = argc > 1 ? argv[1] : "";
+  if (is(name, "log")) {
+    MPI_Comm compute = MPI_COMM_SELF;
+    if (tr_init(MPI_COMM_WORLD, &compute, nullptr) != TR_OK) tr_log("before MPI_Init");
+  }
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &me);
+  if (is(name, "log")) {
+    if (init() == TR_OK) finalize();
+  } else if (is(name, "one")) {
+    if (me == 0) init();
+  } else if (is(name, "twice")) {
+    init();
+    init();
+    finalize();
+  } else if (is(name, "duplication")) {
+    fail_each_duplication("servers=0");
+    fail_each_duplication("servers=1");
+  }
+  MPI_Finalize();
+  if (is(name, "log")) {
+    tr_log("after MPI_Finalize");
+    init();
+    tr_log(tr_error());
+  }
+  return 0;
+}

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Calls of tr_init and tr_log where they do not belong end in an error or a message, never in silence or a crash."""
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
+from small_model import *  # noqa: E402,F403
+
+STATE, MPI_FAILED = 3, 11
+
+
+def log_at_any_time():
+    code, out, err = run(2, [MODEL, "log"])
+    check(code == 0, f"tr_log outside of MPI: {code}, {out} {err}")
+    check(err.count("before MPI_Init") == 2, f"before MPI_Init no rank is known, and each process prints: {err}")
+    check(err.count("after MPI_Finalize") == 1, f"behind MPI_Finalize rank 0 prints: {err}")
+    check(out.count(f"tr_init returned {STATE}, compute null") == 2, f"tr_init behind MPI_Finalize: {out}")
+
+
+def init_on_one_rank():
+    code, out, err = run(3, [MODEL, "one"], TAILRACE_WATCHDOG="1s", TAILRACE_TIMEOUT="2s")
+    check(code != 0, f"tr_init on one rank alone came through: {out} {err}")
+    check(re.search(r"rank 0 has waited \d s for the other ranks in tr_init", err), f"the watchdog says nothing: {err}")
+    check(re.search(r"rank 0 gives up \(TAILRACE_TIMEOUT\)", err), f"the time-out says nothing: {err}")
+
+
+def init_twice():
+    for servers in "0", "1":
+        code, out, err = run(3, [MODEL, "twice"], TAILRACE_SERVERS=servers, TAILRACE_TIMEOUT="20s")
+        told = re.findall(r"tr_init returned (\d+), compute (\w+)", out)
+        check(code == 0, f"tr_init twice, {servers} servers: {code}, {out} {err}")
+        check(sorted(told)[-3:] == [(str(STATE), "null")] * 3, f"tr_init twice, {servers} servers: {told}")
+        check(out.count("tr_finalize returned 0") == 3, f"tr_init twice, {servers} servers: {out}")
+
+
+def a_session_that_cannot_begin():
+    code, out, err = run(3, [MODEL, "duplication"], TAILRACE_TIMEOUT="20s")
+    check(code == 0 and "WRONG" not in out, f"communicators that fail: {code}, {out} {err}")
+    # Those of the session, of files and of checkpoints, without servers and with one, for each of three victims.
+    check(len(re.findall(rf"duplication \d failed on rank -?\d: {MPI_FAILED}", out)) >= 18, f"what failed: {out}")
+
+
+log_at_any_time()
+init_on_one_rank()
+init_twice()
+a_session_that_cannot_begin()
+finish()

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "pipeline/messages.hpp"
 
+#include <algorithm>
+
 namespace tailrace::pipeline {
 
 void Opening::pack(Packer& out) const {
@@ -38,7 +40,12 @@ Result<Opening> Opening::unpack(Unpacker& in) {
     opening.layouts.emplace_back(bytes.begin(), bytes.end());
     opening.in_parts.push_back(in.get<char>());
   }
-  if (!in.ok()) return Status(Code::corrupt, "a stream's definition arrived incomplete");
+  const auto has_layout = [&](int i) {
+    return i >= 0 && static_cast<std::size_t>(i) < opening.layouts.size();
+  };
+  if (!in.ok() || !std::all_of(opening.layout_of.begin(), opening.layout_of.end(), has_layout)) {
+    return Status(Code::corrupt, "a stream's definition arrived incomplete");
+  }
   return opening;
 }
 

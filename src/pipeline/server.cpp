@@ -2,7 +2,6 @@
 #include "pipeline/server.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <set>
 
 #include "base/log.hpp"
@@ -19,6 +18,7 @@ Server::Server(comm::Transport& transport, const exchange::Roster& roster, execu
                {},        setup.workspace, 0,        statistics, std::move(setup.make_ledger)},
       mirrors_(std::move(setup.mirrors)),
       on_statistics_(std::move(setup.on_statistics)),
+      give_up_(std::move(setup.give_up)),
       reporting_(setup.reporting) {
   for (auto& [c, reader] : setup.lanes) context_.lanes.emplace(c, LaneCursor(std::move(reader)));
   homed_ = static_cast<int>(roster_.homed(context_.me).size());
@@ -81,9 +81,9 @@ bool Server::on_message(std::uint32_t kind, int source, Unpacker& in) {
 
 void Server::on_open(Unpacker& in) {
   Result<Opening> opening = Opening::unpack(in);
-  if (!opening.is_ok()) {
-    log(LogLevel::error, opening.status().text());
-    return;
+  if (!opening.is_ok()) return give_up(opening.status());
+  if (opening->reference < 0 || opening->reference >= roster_.computes()) {
+    return give_up({Code::corrupt, "a stream's definition arrived with a rank that is none"});
   }
   const std::uint32_t id = opening->stream;
   pending_[id] = std::move(*opening);
@@ -106,12 +106,9 @@ void Server::open_if_complete(std::uint32_t id) {
   if (static_cast<std::ptrdiff_t>(parts_[id].size()) < needed) return;
   Opening opening = std::move(pending->second);
   pending_.erase(pending);
-  const Status joined = join_parts(opening);
+  const Status joined = guarded([&] { return join_parts(opening); });
   parts_.erase(id);
-  if (!joined.is_ok()) {
-    log(LogLevel::error, joined.text());
-    std::abort();
-  }
+  if (!joined.is_ok()) return give_up(joined);
   open(std::move(opening));
 }
 
@@ -134,17 +131,19 @@ Status Server::join_parts(Opening& opening) {
   return {};
 }
 
+/// A stream that one server does not know has no verdict, and its ranks would wait for ever.
+void Server::give_up(const Status& why) {
+  give_up_(why.in(cat("server ", context_.me, " cannot open a stream that the compute ranks have begun")));
+}
+
 void Server::open(Opening opening) {
   const std::uint32_t id = opening.stream;
   const bool is_root = roster_.home[static_cast<std::size_t>(opening.reference)] == context_.me;
   ++context_.streams;
-  Stream& stream = streams_[id];
   Result<std::unique_ptr<StreamServer>> server = StreamServer::create(context_, std::move(opening), fences_);
-  if (!server.is_ok()) {
-    // The same definitions passed on a compute rank: only memory can have failed here.
-    log(LogLevel::error, server.status().text());
-    std::abort();
-  }
+  // The same definitions passed on a compute rank: it is memory that fails here, or the way of the message.
+  if (!server.is_ok()) return give_up(server.status());
+  Stream& stream = streams_[id];
   stream.server = std::move(*server);
   if (is_root) {
     Result<std::unique_ptr<Ledger>> ledger = context_.make_ledger(stream.server->opening());

@@ -27,6 +27,8 @@ class Server {
     /// On server 0 only: what everybody had to tell so far (after commits, at most once a second), and when
     /// all have left.
     std::function<void(const std::map<int, Statistics>&)> on_statistics;
+    /// Ends the job, where a rank that stayed would leave others waiting.
+    std::function<void(const Status&)> give_up;
   };
   Server(comm::Transport& transport, const exchange::Roster& roster, executor::Workers& workers,
          OpenFiles& files, Statistics& statistics, Setup setup);
@@ -54,6 +56,7 @@ class Server {
   void on_layout_part(Unpacker& in);
   void open_if_complete(std::uint32_t id);
   Status join_parts(Opening& opening);
+  void give_up(const Status& why);
   void open(Opening opening);
   void on_sequence(Unpacker& in);
   void on_decided(Unpacker& in);
@@ -77,6 +80,7 @@ class Server {
   Context context_;
   std::map<int, std::unique_ptr<comm::LaneMirror>> mirrors_;
   std::function<void(const std::map<int, Statistics>&)> on_statistics_;
+  std::function<void(const Status&)> give_up_;
   std::map<std::uint32_t, Stream> streams_;
   std::map<std::uint32_t, Opening> pending_;  // parts of their layouts are still to come
   std::map<std::uint32_t, std::map<std::pair<int, int>, std::vector<Index>>>

@@ -339,6 +339,11 @@ Status Session::make_server(LedgerFactory make_ledger) {
   setup.workspace = budget_.workspace[static_cast<std::size_t>(me_)];
   setup.make_ledger = [make_ledger = std::move(make_ledger), target = target_](
                           const pipeline::Opening& opening) { return make_ledger(opening, target); };
+  setup.give_up = [](const Status& why) {
+    comm::end_job(
+        cat(why.text(),
+            ". If memory is short on its node, set TAILRACE_STAGING lower or start fewer ranks there."));
+  };
   setup.reporting = !settings_.report.empty();
   setup.on_statistics = [this](const std::map<int, pipeline::Statistics>& all) {
     const Status written = write_report(settings_, roster_, all);
@@ -438,6 +443,10 @@ Bytes Session::smallest_workspace() const {
 
 bool Session::pump() {
   if (!transport_) return false;  // tr_init has only begun
+  return comm::committed("moving the data of a session", [this] { return move_on(); });
+}
+
+bool Session::move_on() {
   bool moved = transport_->progress();
   while (std::optional<comm::Envelope> envelope = transport_->receive()) {
     dispatch(*envelope);

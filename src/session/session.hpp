@@ -101,6 +101,7 @@ class Session {
   [[nodiscard]] int encoder_threads(int world_rank) const;
   void print_plan(Bytes staging) const;
   [[nodiscard]] NodeShare node_share() const;
+  bool move_on();
   void dispatch(const comm::Envelope& envelope);
   comm::Verdict verdict_of(std::uint64_t agreement, const std::string& what);
   [[nodiscard]] Bytes staging_bytes(MPI_Comm node) const;

@@ -176,6 +176,7 @@ void World::make_server(int s) {
     return streams::make_ledger(opening, target);
   };
   setup.on_statistics = [this](const std::map<int, pipeline::Statistics>& all) { gathered_ = all; };
+  setup.give_up = [this](const Status& why) { given_up_ += why.text(); };
   setup.reporting = shape_.reporting;
   if (roster_.self_served) {
     setup.lanes.emplace(s, std::make_unique<pipeline::LentLaneReader>(lent_[i]));

@@ -95,6 +95,8 @@ class World {
   }
   /// Counters that server 0 gathered at the end, by transport rank.
   [[nodiscard]] const std::map<int, pipeline::Statistics>& statistics() const { return gathered_; }
+  /// Why a server would have ended the job; "" if none would.
+  [[nodiscard]] const std::string& given_up() const { return given_up_; }
   /// What the watchdogs of all servers would print.
   [[nodiscard]] std::string waiting_for() const;
 
@@ -134,6 +136,7 @@ class World {
   std::vector<std::shared_ptr<pipeline::LentLane>> lent_;
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::map<int, pipeline::Statistics> gathered_;
+  std::string given_up_;
   std::function<Task<>(Rank&)> program_;
 };
 

@@ -115,5 +115,39 @@ TEST(sim_lost, one_that_is_lost_before_an_agreement_is_missing_in_it) {
   }
 }
 
+/// Sends the opening of a stream to the first server, without its last `cut` bytes; why that would end the
+/// job.
+std::string open_a_stream(const pipeline::Opening& opening, std::size_t cut) {
+  Shape shape;
+  shape.nodes = {{2, 1}};
+  World world(shape);
+  world.run([&](Rank& rank) -> Task<> {
+    if (rank.me() != 0) co_return;
+    Packer out;
+    out.put(pipeline::Message::open);
+    opening.pack(out);
+    ByteVector bytes = out.take();
+    bytes.resize(bytes.size() - cut);
+    rank.port().send(rank.roster().server_transport[0], comm::Channel::control, std::move(bytes));
+    co_await rank.compute(1000);
+  });
+  return world.given_up();
+}
+
+TEST(sim_lost, a_server_that_cannot_open_a_stream_says_why_and_keeps_nobody_waiting) {
+  pipeline::Opening opening;
+  opening.stream = 1;
+  const std::string begin = "server 0 cannot open a stream that the compute ranks have begun: ";
+  EXPECT_EQ(open_a_stream(opening, 1), begin + "a stream's definition arrived incomplete");
+  opening.reference = 2;
+  EXPECT_EQ(open_a_stream(opening, 0), begin + "a stream's definition arrived with a rank that is none");
+  opening.reference = 0;
+  opening.layouts.emplace_back(3, std::byte{1});
+  opening.in_parts.push_back(0);
+  EXPECT_TRUE(open_a_stream(opening, 0).starts_with(begin));
+  opening.in_parts.back() = 1;
+  EXPECT_EQ(open_a_stream(opening, 0), "") << "its parts are still to come";
+}
+
 }  // namespace
 }  // namespace tailrace::sim

@@ -135,9 +135,11 @@ int tr_init(MPI_Comm world, MPI_Comm* compute, const char* options) {
 }
 
 int tr_init_f(MPI_Fint world, MPI_Fint* compute, const char* options) {
+  // Only while MPI runs are handles converted: what tr_init says otherwise must reach the program.
+  const bool running = mpi_is_running();
   MPI_Comm comm = MPI_COMM_NULL;
-  const int code = tr_init(MPI_Comm_f2c(world), &comm, options);
-  if (compute != nullptr) *compute = MPI_Comm_c2f(comm);
+  const int code = tr_init(running ? MPI_Comm_f2c(world) : MPI_COMM_NULL, &comm, options);
+  if (running && compute != nullptr) *compute = MPI_Comm_c2f(comm);
   return code;
 }
 

@@ -65,7 +65,10 @@ int main(int argc, char** argv) {
   const char* const name = argc > 1 ? argv[1] : "";
   if (is(name, "log")) {
     MPI_Comm compute = MPI_COMM_SELF;
-    if (tr_init(MPI_COMM_WORLD, &compute, nullptr) != TR_OK) tr_log("before MPI_Init");
+    MPI_Fint of_fortran = 0;
+    const bool refused = tr_init(MPI_COMM_WORLD, &compute, nullptr) == TR_ERR_STATE &&
+                         tr_init_f(0, &of_fortran, nullptr) == TR_ERR_STATE;
+    if (refused) tr_log("before MPI_Init");
   }
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &me);

@@ -139,7 +139,8 @@ constexpr std::array<Row, 21> kTable{{
       "memory into which data is captured, as `512MiB`; auto is an eighth of the node's memory"},
      set_staging},
     {{"threads", "0", "count", "threads per server",
-      "threads that encode; 0 chooses from the CPUs that the node's ranks may use and do not need, 4 at most"},
+      "threads that encode; 0 chooses from the CPUs that the node's ranks may use and do not need, 4 at "
+      "most"},
      set_count<&Settings::threads, 4096>},
     {{"report", "", "path", "", "file for the report in JSON, rewritten at each commit and every 30 s"},
      set_text<&Settings::report>},

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Takes the programs and commands out of README.md and docs/checkpoints.md and runs them as a reader would, against an
-installed tree.
+"""Takes the programs and commands out of README.md, docs/checkpoints.md and docs/streams.md and runs them as a reader would,
+against an installed tree; then tries what the tables of docs/streams.md say.
 
 A fenced block whose first line is "```LANGUAGE NAME" is a file to write, or commands to run if LANGUAGE is sh.
 """
@@ -11,6 +11,8 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import streams_guide
 
 SOURCE, BUILD = Path(os.environ["TEST_SOURCE"]), Path(os.environ["TEST_BUILD"])
 PROGRAMS = {"c": "c_006.grib2", "cpp": "cpp_006.grib2", "fortran": "fortran_006.grib2"}
@@ -65,12 +67,22 @@ def decoded(path):
 
 
 def check_checkpoints(here, env):
-    """The program of docs/checkpoints.md goes on where it was, on other ranks; README's commands have installed the library."""
-    env = dict(env, PKG_CONFIG_PATH=str(here / "home/tailrace/lib/pkgconfig"))
+    """The program of docs/checkpoints.md goes on where it was, on other ranks."""
     printed = run_blocks(blocks((SOURCE / "docs/checkpoints.md").read_text()), here, env)
     for line in ("step 250: t is 250", "going on from step 200", "step 500: t is 500"):
         if line not in printed.splitlines():
             sys.exit(f"FAILED: the program of docs/checkpoints.md did not print '{line}'")
+
+
+def check_streams(here, env):
+    """The programs of docs/streams.md run, and what its tables say is so."""
+    printed = run_blocks(blocks((SOURCE / "docs/streams.md").read_text()), here, env)
+    if not re.search(r"\b0-12\b.*\btp\b", printed):
+        sys.exit("FAILED: the forecast of docs/streams.md holds no rain from hour 0 to 12")
+    steps = (here / "ocean_20260301.bin").stat().st_size
+    if steps != 4 * 3 * 1000 * 8:
+        sys.exit(f"FAILED: ocean_20260301.bin of docs/streams.md has {steps} bytes instead of four steps")
+    streams_guide.check(SOURCE, here, env, os.environ["TEST_MPIRUN"].split(), os.environ["TEST_COMMAND"])
 
 
 def main():
@@ -95,9 +107,13 @@ def main():
             sys.exit(f"FAILED: {name} holds {got} instead of {want}")
         if (here / name).read_bytes() != (here / PROGRAMS["c"]).read_bytes():
             sys.exit(f"FAILED: {name} holds other bytes than {PROGRAMS['c']}")
+    # README's commands have installed the library.
+    env.update(PKG_CONFIG_PATH=str(here / "home/tailrace/lib/pkgconfig"), PATH=f"{here / 'home/tailrace/bin'}:{env['PATH']}")
     check_checkpoints(here, env)
+    check_streams(here, env)
     shutil.rmtree(here)
-    print("README.md's programs compile, run, and write the same file; that of docs/checkpoints.md goes on where it was.")
+    print("README.md's programs compile, run, and write the same file; that of docs/checkpoints.md goes on where it was; what "
+          "docs/streams.md says of its options is so.")
 
 
 main()

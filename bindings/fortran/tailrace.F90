@@ -67,6 +67,9 @@ module tailrace
   public :: tr_hybrid, tr_pressure, tr_height, tr_surface
 
   !> Who owns which elements of a global array. A plain value; copies mean the same layout; `free` ends all.
+  !> `weights` of `weighted` is flat: the grid(1) weights of the first dimension, then the grid(2) of the second, and
+  !> so on. `lower` and `upper` are the bounds of this rank's array, halo included; `own_lower` and `own_upper` those of
+  !> what it owns.
   type :: tr_layout
     type(c_ptr) :: handle = c_null_ptr
     integer :: ndims = 0

@@ -510,8 +510,7 @@ void Checkpoint::after_task() {
         status.in(cat("checkpoint ", name_, ": saving generation ", behind_->saving->plan().id.generation));
   const bool sealed = behind_->stage != Stage::committing;
   behind_->stage = sealed ? Stage::agreeing : Stage::confirming;
-  behind_->vote =
-      line_.post({status, sealed ? "the parts of a checkpoint" : "the commit of a checkpoint", {}});
+  behind_->vote = line_.post({status, sealed ? parts_vote : commit_vote, {}});
 }
 
 void Checkpoint::after_vote(const Status& verdict) {

@@ -162,6 +162,7 @@ class Run:
     def __init__(self, name, title, servers, directory):
         self.name, self.title, self.servers, self.directory = name, title, servers, directory
         self.timings, self.report, self.wall, self.files = {}, None, 0.0, {}
+        self.others = None             # share of our cores that other programs took meanwhile
 
     @property
     def step_seconds(self):
@@ -200,7 +201,7 @@ def forecast(launcher, args, run, terrain, rate):
         settings.update(REPORT=run.directory / "report.json", TRACE=run.directory / "trace.json")
         if rate:
             settings["THROTTLE"] = rate
-    begun = time.monotonic()
+    begun, busy = time.monotonic(), busy_seconds()
     process = subprocess.Popen(command, env=launcher.environment(settings), stdin=subprocess.DEVNULL)
     try:
         code = process.wait()
@@ -209,6 +210,9 @@ def forecast(launcher, args, run, terrain, rate):
         process.wait()
         raise
     run.wall = time.monotonic() - begun
+    if busy is not None:
+        taken = [after - before for before, after in zip(busy, busy_seconds())]
+        run.others = min(1.0, max(0.0, taken[0] - taken[1]) / (cores() * run.wall))
     if code != 0:
         shown = " ".join(f"TAILRACE_{name}={value}" for name, value in settings.items())
         raise Failure(f"the run '{run.title}' failed with exit code {code}. It was:\n  {shown} {' '.join(command)}")
@@ -216,6 +220,24 @@ def forecast(launcher, args, run, terrain, rate):
     report = run.directory / "report.json"
     run.report = json.loads(report.read_text()) if report.exists() else None
     run.files = grib_digests(run.directory)
+
+
+def busy_ticks(stat, own_cores):
+    """Clock ticks in which these cores worked, by the text of /proc/stat (proc(5): user nice system idle iowait irq
+    softirq steal). What a hypervisor gave to others is not idle."""
+    names = {f"cpu{number}" for number in own_cores}
+    lines = [line.split() for line in stat.splitlines()]
+    return sum(sum(map(int, words[1:4] + words[6:9])) for words in lines if words and words[0] in names)
+
+
+def busy_seconds():
+    """Seconds that the cores on which we may run have worked for anybody, and for us and the programs that we have waited
+    for. None where the system does not tell."""
+    try:
+        stat = Path("/proc/stat").read_text()
+    except OSError:
+        return None
+    return busy_ticks(stat, os.sched_getaffinity(0)) / os.sysconf("SC_CLK_TCK"), sum(os.times()[:4])
 
 
 def killed_and_restarted(launcher, args, undisturbed, terrain, rate):
@@ -353,7 +375,7 @@ def figures_of(args, run):
         "closing_seconds": run.timings["closing_seconds"], "forecast_seconds": run.timings["forecast_seconds"],
         "total_seconds": run.timings["total_seconds"], "wall_seconds": run.wall,
         "durable_median_seconds": durable[0], "durable_max_seconds": durable[1],
-        "bytes": size, "files": len(run.files),
+        "bytes": size, "files": len(run.files), "others_share": run.others,
         "step_median_seconds": median(plain), "output_step_median_seconds": median(full),
         "output_step_max_seconds": max(full, default=None), "surface_step_median_seconds": median(surface),
     }
@@ -372,6 +394,7 @@ ROWS = (
     ("step with output of all fields, median", "output_step_median_seconds", "ms"),
     ("step with output of all fields, slowest", "output_step_max_seconds", "ms"),
     ("bytes written", "bytes", "MB"),
+    ("cores taken by other programs", "others_share", "%"),
 )
 
 
@@ -380,6 +403,8 @@ def cell(value, unit):
         return "-"
     if unit == "ms":
         return f"{1e3 * value:.1f} ms" if value < 0.1 else f"{1e3 * value:.0f} ms"
+    if unit == "%":
+        return f"{100 * value:.0f} %"
     return f"{value / 1e6:.1f} MB" if unit == "MB" else f"{value:.2f} s"
 
 
@@ -390,6 +415,25 @@ def print_table(figures):
         hidden = ("blocked_seconds", "blocked_in_steps_seconds", "closing_seconds", "bytes")
         cells = ["-" if entry["servers"] is None and key in hidden else cell(entry[key], unit) for entry in figures]
         say(f"  {label:<{width}}" + "".join(f"{text:>16}" for text in cells))
+
+
+def remarks(ranks, servers, own_cores, figures):
+    """What has to be known about the machine to read the figures, in sentences: for the console and the page."""
+    said = []
+    if own_cores < ranks + max(servers, default=0):
+        said.append(f"{ranks} rank{'s' * (ranks > 1)} and their servers share {own_cores} core{'s' * (own_cores > 1)} here: "
+                    "while a server encodes, a rank waits.")
+    taken = max((entry["others_share"] for entry in figures if entry["others_share"] is not None), default=0.0)
+    steps = [entry["step_median_seconds"] for entry in figures[:2]]
+    uneven = len(steps) == 2 and None not in steps and max(steps) > 1.3 * min(steps)
+    if taken > 0.1:
+        said.append(f"The machine was busy: other programs took up to {100 * taken:.0f} % of its cores while the forecasts "
+                    "ran. The times say little; run the demo again when it is quiet.")
+    if uneven:
+        said.append(f"A step without output took {cell(steps[0], 'ms')} in the run without output and "
+                    f"{cell(steps[1], 'ms')} in the run written inline, although both compute the same: so much the "
+                    "machine's own speed has changed between the runs.")
+    return said
 
 
 def machine():
@@ -465,6 +509,7 @@ def whole(launcher, args):
         "output_every_hours": args.output_every, "surface_every_hours": args.surface_every, "ranks": args.ranks,
         "time_step_seconds": alone.timings["time_step"], "storage_rate": shown_rate(rate),
         "files_identical": True, "messages": messages, "sha256": writing[0].files, "runs": figures,
+        "remarks": remarks(args.ranks, args.servers, cores(), figures),
     }
     steps = {run.name: run.timings for run in runs}
     keep_files(args, kept, [run for run in runs if run is not kept])
@@ -476,21 +521,23 @@ def whole(launcher, args):
             say(f"  {make_page.make_page(args.out, terrain, summary, steps)}")
         except make_page.PageError as error:
             raise Failure(f"the page could not be made: {error}") from None
-    conclude(args, figures, rate)
+    conclude(args, figures, rate, summary["remarks"])
 
 
-def conclude(args, figures, rate):
+def conclude(args, figures, rate, said):
     say()
     print_table(figures)
-    _, inline, *served = figures
+    alone, inline, *served = figures
     say()
     if served:
         first = served[0]
         say(f"  Waiting for output while the forecast runs: {inline['blocked_in_steps_seconds']:.2f} s inline, "
             f"{first['blocked_in_steps_seconds']:.2f} s with {first['title']}, which had "
-            f"{first['closing_seconds']:.2f} s left to write at the end.\n  Storage: {shown_rate(rate)}.")
-    if cores() < args.ranks + max(args.servers, default=0):
-        say(f"  {args.ranks} ranks and their servers share {cores()} cores here: while a server encodes, a rank waits.")
+            f"{first['closing_seconds']:.2f} s left to write at the end.\n  Everything on storage after "
+            f"{inline['total_seconds']:.2f} s and {first['total_seconds']:.2f} s; without output the forecast took "
+            f"{alone['total_seconds']:.2f} s. Storage: {shown_rate(rate)}.")
+    for sentence in said:
+        say(f"  {sentence}")
     say(f"  Left in {args.out}/: GRIB2 files, demo.html, summary.json, report.json, trace.json")
 
 

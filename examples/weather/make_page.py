@@ -21,6 +21,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 MOST_POINTS = 120_000            # of a field in the page; larger grids are thinned out
 BIN_SECONDS = 600                # of forecast time, of a point of the charts
+RIM = 10                         # points that the model holds to its boundary values (dynamics.f90); the map leaves them out
 
 
 class PageError(Exception):
@@ -69,8 +70,9 @@ class Packer:
     """Fields as unsigned numbers of 1 or 2 bytes, value = low + step * number. Neighbours differ little: their
     differences, with all high bytes before all low bytes, deflate to a fraction."""
 
-    def __init__(self, nx, ny, every, scratch):
-        self.nx, self.ny, self.every, self.scratch = nx, ny, every, scratch
+    def __init__(self, nx, ny, rim, every, scratch):
+        self.nx, self.rim, self.every, self.scratch = nx, rim, every, scratch
+        self.rows, self.columns = range(rim, ny - rim, every), range(rim, nx - rim, every)
 
     def read(self, paths, low, step, width, *operators):
         """Fields that cdo brings to numbers; they are cut to whole ones here, which is faster than scaling here."""
@@ -92,10 +94,8 @@ class Packer:
                 "data": base64.b64encode(packed).decode()}
 
     def thin(self, field):
-        if self.every == 1:
-            return field
-        return itertools.chain.from_iterable(field[j * self.nx:(j + 1) * self.nx:self.every]
-                                             for j in range(0, self.ny, self.every))
+        return itertools.chain.from_iterable(field[j * self.nx + self.rim:(j + 1) * self.nx - self.rim:self.every]
+                                             for j in self.rows)
 
 
 def rain_between(files, scratch, step):
@@ -107,6 +107,11 @@ def rain_between(files, scratch, step):
             for earlier, later in zip([none, *totals], totals)]
 
 
+def rim_of(nx, ny):
+    """The air that flows out meets the boundary values in these points: what the map would show there is no weather."""
+    return RIM if min(nx, ny) >= 6 * RIM else 0
+
+
 def gather_fields(out, terrain, summary):
     nx, ny, levels = summary["size"]
     every = max(1, math.ceil(math.sqrt(nx * ny / MOST_POINTS)))
@@ -114,7 +119,8 @@ def gather_fields(out, terrain, summary):
     if not files:
         return None
     scratch = out / "page-scratch.ext"
-    packer = Packer(nx, ny, every, scratch)
+    rim = rim_of(nx, ny)
+    packer = Packer(nx, ny, rim, every, scratch)
     aloft = level_near(files[0], 25000.0, levels)
     leads = [int(re.search(r"\+(\d+)", path.name).group(1)) for path in files]
     fields = {
@@ -129,7 +135,7 @@ def gather_fields(out, terrain, summary):
     if len(steps) == len(leads):
         chosen = "-seltimestep," + ",".join(map(str, steps))
         fields["height"] = packer.read(surface[:1], 3500.0, 0.1, 2, chosen, "-selname,gh")
-    return {"nx": len(range(0, nx, every)), "ny": len(range(0, ny, every)), "every": every, "leads": leads,
+    return {"nx": len(packer.columns), "ny": len(packer.rows), "every": every, "rim": rim, "leads": leads,
             "aloft": aloft, "levels": levels, "fields": fields}
 
 
@@ -140,6 +146,7 @@ def geometry(terrain, field):
     text = subprocess.run(["grib_get", "-p", ",".join(keys), str(terrain)], capture_output=True, text=True,
                           check=True).stdout
     west, south, dx, dy, pole_latitude, pole_longitude = map(float, text.split())
+    west, south = west + field["rim"] * dx, south + field["rim"] * dy
     return {"west": (west + 180) % 360 - 180, "south": south, "dx": dx * field["every"], "dy": dy * field["every"],
             "tilt": 90 + pole_latitude, "longitude": (pole_longitude + 180) % 360 - 180}
 
@@ -181,6 +188,10 @@ TABLE = (
 )
 
 
+def percent_text(value):
+    return "–" if value is None else f"{100 * value:.0f} %"
+
+
 def table_html(summary):
     head = "".join(f"<th scope=col>{html.escape(run['title'])}</th>" for run in summary["runs"])
     body = ""
@@ -191,25 +202,34 @@ def table_html(summary):
         body += f"<tr><th scope=row>{label}</th>" + "".join(f"<td>{text}</td>" for text in cells) + "</tr>\n"
     sizes = "".join("<td>–</td>" if run["servers"] is None else f"<td>{run['bytes'] / 1e6:.1f} MB</td>"
                     for run in summary["runs"])
-    body += f"<tr><th scope=row>Bytes written</th>{sizes}</tr>"
+    body += f"<tr><th scope=row>Bytes written</th>{sizes}</tr>\n"
+    others = "".join(f"<td>{percent_text(run['others_share'])}</td>" for run in summary["runs"])
+    body += f"<tr><th scope=row>Cores taken by other programs</th>{others}</tr>"
     return f"<thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody>"
 
 
 def tiles_html(summary):
-    _, inline, *served = summary["runs"]
-    tiles = [("inline", "Waiting for output, inline", seconds_text(inline["blocked_seconds"]),
-              f"{100 * inline['blocked_seconds'] / max(1e-9, inline['total_seconds']):.0f} % of the run")]
+    alone, inline, *served = summary["runs"]
+    tiles = [("alone", "Nothing written", seconds_text(alone["total_seconds"]), "the forecast alone"),
+             ("inline", "Everything on storage, inline", seconds_text(inline["total_seconds"]),
+              f"last step after {seconds_text(inline['forecast_seconds'])}, "
+              f"{seconds_text(inline['blocked_in_steps_seconds'])} of it waiting for output")]
     if served:
         first = served[0]
-        tiles.append(("served", f"Waiting for output, {first['title']}", seconds_text(first["blocked_in_steps_seconds"]),
-                      f"and {seconds_text(first['closing_seconds'])} at the end for the last files"))
-        tiles.append(("served", f"Forecast ready, {first['title']}", seconds_text(first["total_seconds"]),
-                      f"inline: {seconds_text(inline['total_seconds'])}"))
+        tiles.append(("served", f"Everything on storage, {first['title']}", seconds_text(first["total_seconds"]),
+                      f"last step after {seconds_text(first['forecast_seconds'])}, "
+                      f"{seconds_text(first['blocked_in_steps_seconds'])} of it waiting for output"))
     tiles.append(("files", "Files", f"{inline['files']} identical",
                   f"{inline['bytes'] / 1e6:.0f} MB of GRIB2, every byte the same"))
     return "".join(f'<div class="tile {kind}"><div class=label>{html.escape(label)}</div>'
                    f"<div class=value>{html.escape(value)}</div><div class=note>{html.escape(note)}</div></div>"
                    for kind, label, value, note in tiles)
+
+
+def remarks_html(summary):
+    if not summary["remarks"]:
+        return ""
+    return "<ul class=remarks>" + "".join(f"<li>{html.escape(text)}</li>" for text in summary["remarks"]) + "</ul>"
 
 
 def make_page(out, terrain, summary, timings):
@@ -228,7 +248,8 @@ def make_page(out, terrain, summary, timings):
                 f"levels, computed by {summary['ranks']} ranks and written to GRIB2 every "
                 f"{summary['output_every_hours']} hours: once by the ranks themselves, and again through I/O servers. "
                 f"Same program, same files; {storage}.",
-        "TILES": tiles_html(summary), "TABLE": table_html(summary),
+        "TILES": tiles_html(summary), "REMARKS": remarks_html(summary), "TABLE": table_html(summary),
+        "RUNS": str(len(summary["runs"])), "RIM": str(rim_of(nx, ny)),
         "MACHINE": html.escape(f"{summary['machine']['cpu']}, {summary['machine']['cores']} cores · {summary['mpi']} · "
                                f"{summary['when']}"),
         "SCRIPT": (HERE / "page.js").read_text(encoding="utf-8"),

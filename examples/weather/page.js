@@ -301,7 +301,7 @@ const colourOf = (name) => COLOURS[name] || "var(--served)";
 const duration = (s) => s < .00095 ? `${(s * 1e6).toPrecision(2)} µs` : s < .095 ? `${+(s * 1e3).toPrecision(2)} ms` : `${+s.toPrecision(3)} s`;
 
 function chart(id, key, logarithmic, unit) {
-  const holder = $(id), width = Math.max(320, holder.clientWidth), height = 270, left = 62, right = 16, top = 14, bottom = 44;
+  const holder = $(id), width = Math.max(240, holder.clientWidth), height = 270, left = 62, right = 16, top = 14, bottom = 44;
   const all = DATA.series.flatMap((s) => s[key]), most = Math.max(...all) * (logarithmic ? 1.6 : 1.05), least = Math.min(...all) * .6;
   const x = (hour) => left + (width - left - right) * hour / DATA.hours;
   const y = (value) => logarithmic ? top + (height - top - bottom) * (1 - Math.log(Math.max(value, least) / least) / Math.log(most / least))

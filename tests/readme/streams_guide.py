@@ -137,7 +137,7 @@ def check_servers(page, command, env):
                               text=True, stdout=subprocess.PIPE, env=env).stdout
         found = re.search(r"world ranks ([\d ]+)\)", plan)
         if not found or found.group(1).split() != wanted.group(1).replace(",", " ").split():
-            fail(f"servers={code(choice)} makes other servers than {wanted.group(1)}: {plan}")
+            fail(f"servers={code(choice)} makes other servers than {wanted.group(1)}: {plan.strip()}")
 
 
 def check(source, here, env, launcher, command):

@@ -421,8 +421,9 @@ def remarks(ranks, servers, own_cores, figures):
     """What has to be known about the machine to read the figures, in sentences: for the console and the page."""
     said = []
     if own_cores < ranks + max(servers, default=0):
-        said.append(f"{ranks} rank{'s' * (ranks > 1)} and their servers share {own_cores} core{'s' * (own_cores > 1)} here: "
-                    "while a server encodes, a rank waits.")
+        who = f"{ranks} rank{'s' * (ranks > 1)}" + (" and their servers" if servers else "")
+        said.append(f"{who} share {own_cores} core{'s' * (own_cores > 1)} here"
+                    + (": while a server encodes, a rank waits." if servers else "."))
     taken = max((entry["others_share"] for entry in figures if entry["others_share"] is not None), default=0.0)
     steps = [entry["step_median_seconds"] for entry in figures[:2]]
     uneven = len(steps) == 2 and None not in steps and max(steps) > 1.3 * min(steps)

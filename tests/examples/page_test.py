@@ -42,6 +42,7 @@ class Remarks(unittest.TestCase):
     def test_shared_cores_are_named(self):
         (said,) = demo.remarks(2, [1, 2], 2, self.quiet)
         self.assertIn("2 ranks and their servers share 2 cores", said)
+        self.assertEqual(demo.remarks(4, [], 2, self.quiet), ["4 ranks share 2 cores here."])
 
     def test_other_programs_on_the_cores_are_named(self):
         busy = [dict(self.quiet[0], others_share=0.31), self.quiet[1]]

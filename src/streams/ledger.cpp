@@ -193,7 +193,7 @@ class FileLedger final : public pipeline::Ledger {
     if (!request_.options.ready_suffix.empty()) {
       TR_TRY(remove_ready_marker(*target_, path, request_.options.ready_suffix));
     }
-    TR_TRY(discard_again(*target_, path));
+    TR_TRY(settle_again(*target_, path));
     Reopen reopen;
     // Behind a checkpoint's position it is the run that was killed that has put them.
     if (resuming_) reopen.through_lead = lead - 1;
@@ -211,36 +211,25 @@ class FileLedger final : public pipeline::Ledger {
 
   // ---- going on with the file of the last step that the checkpoint knows
 
-  /// The index of that file, which must fit to the stream; none if no step ever came to it.
-  Result<std::optional<IndexContents>> load_left_open(const std::string& path) {
-    const Result<bool> indexed = target_->exists(index_path(path));
-    TR_TRY(indexed.status());
-    if (!*indexed) {
-      TR_TRY(check_has_step(path, {}, *resuming_));
-      return std::optional<IndexContents>();
-    }
-    Result<IndexContents> contents = load_index(*target_, index_path(path));
-    TR_TRY(contents.status());
+  /// The pair to go on with, which must fit to the stream; none if no step ever came to that file.
+  Result<std::optional<Pair>> find_left_open(const std::string& path) {
+    Result<std::optional<Pair>> pair =
+        recorded_pair(*target_, path, header_, *resuming_, goes_on_with_others());
+    TR_TRY(pair.status());
     // A stream that is closed at once may have no fields: then it has nothing to put either.
-    if (header_.fields.empty()) header_.fields = contents->header.fields;
-    TR_TRY(check_same_stream(path, contents->header, header_, goes_on_with_others()));
-    TR_TRY(check_has_step(path, *contents, *resuming_));
-    TR_TRY(check_has_data(*target_, path, *contents, *resuming_));
-    return std::optional<IndexContents>(std::move(*contents));
+    if (pair->has_value() && header_.fields.empty()) header_.fields = (*pair)->contents.header.fields;
+    return pair;
   }
 
   Result<OpenFile> go_on_with(const std::string& path) {
-    Result<std::optional<IndexContents>> contents = load_left_open(path);
-    TR_TRY(contents.status());
-    if (!contents->has_value()) return begin_anew(path);
-    if (!(*contents)->closed) return cut_back(path);
+    Result<std::optional<Pair>> pair = find_left_open(path);
+    TR_TRY(pair.status());
+    if (!pair->has_value()) return begin_anew(path);
     const std::int64_t lead = *resuming_->position.lead;
-    const std::size_t steps = steps_up_to(**contents, lead);
-    Result<std::optional<IndexWriter>> adopted =
-        adopt_again(*target_, path, (*contents)->header, lead, steps);
-    TR_TRY(adopted.status());
-    if (adopted->has_value()) return opened(std::move(**adopted), true);
-    return opened(copy_again(*target_, path, **contents, steps), true);
+    if ((*pair)->again) return opened(adopt_again(*target_, path, lead), true);
+    const IndexContents& contents = (*pair)->contents;
+    if (!contents.closed) return cut_back(path);
+    return opened(copy_again(*target_, path, contents, steps_up_to(contents, lead)), true);
   }
 
   Result<OpenFile> cut_back(const std::string& path) {
@@ -262,21 +251,15 @@ class FileLedger final : public pipeline::Ledger {
     Result<bool> taken = was_taken_away(path);
     TR_TRY(taken.status());
     if (*taken) return {};
-    Result<std::optional<IndexContents>> contents = load_left_open(path);
-    TR_TRY(contents.status());
-    if (!contents->has_value()) return {};
-    if (!(*contents)->closed) {
-      Result<OpenFile> file = cut_back(path);
+    Result<std::optional<Pair>> pair = find_left_open(path);
+    TR_TRY(pair.status());
+    if (!pair->has_value()) return {};
+    if ((*pair)->again || !(*pair)->contents.closed) {
+      Result<OpenFile> file = (*pair)->again
+                                  ? opened(adopt_again(*target_, path, *resuming_->position.lead), true)
+                                  : cut_back(path);
       TR_TRY(file.status());
       return finish(path, *file);
-    }
-    const std::int64_t lead = *resuming_->position.lead;
-    Result<std::optional<IndexWriter>> adopted =
-        adopt_again(*target_, path, (*contents)->header, lead, steps_up_to(**contents, lead));
-    TR_TRY(adopted.status());
-    if (adopted->has_value()) {
-      OpenFile file{nullptr, std::move(**adopted), true};
-      return finish(path, file);
     }
     TR_TRY(discard_again(*target_, path));
     TR_TRY(make_index_durable(*target_, path));
@@ -317,11 +300,12 @@ class FileLedger final : public pipeline::Ledger {
     return {};
   }
 
-  /// Equal bytes are the rule: then the published file stays, and so does what waits for it.
+  /// Equal bytes are the rule: then the published file stays, also with steps to which this run has not come,
+  /// and so does what waits for it.
   Status put_in_place(const std::string& path) {
-    Result<bool> same = again_is_same(*target_, path);
-    TR_TRY(same.status());
-    if (*same)
+    Result<bool> held = first_holds_again(*target_, path);
+    TR_TRY(held.status());
+    if (*held)
       TR_TRY(discard_again(*target_, path));
     else
       TR_TRY(replace_by_again(*target_, path));

@@ -78,6 +78,31 @@ Status copy_bytes(Target& target, const std::string& from, Bytes size, File& to)
   return to.sync();
 }
 
+/// Whether two files hold the same step, wherever in them.
+Result<bool> is_same_step(File& one, const IndexStep& first, File& other, const IndexStep& second) {
+  const Bytes size = first.end - first.begin;
+  const auto same_record = [&](const IndexRecord& a, const IndexRecord& b) {
+    return a.field == b.field && a.level == b.level && a.length == b.length &&
+           a.offset - first.begin == b.offset - second.begin;
+  };
+  if (first.lead != second.lead || size != second.end - second.begin ||
+      !std::equal(first.records.begin(), first.records.end(), second.records.begin(), second.records.end(),
+                  same_record))
+    return false;
+  ByteVector left(static_cast<std::size_t>(std::min(size, kPiece)));
+  ByteVector right(left.size());
+  for (Bytes at = 0; at < size; at += static_cast<Bytes>(left.size())) {
+    left.resize(static_cast<std::size_t>(std::min(size - at, kPiece)));
+    right.resize(left.size());
+    const Result<Bytes> got = one.read(left, first.begin + at);
+    TR_TRY(got.status());
+    const Result<Bytes> too = other.read(right, second.begin + at);
+    TR_TRY(too.status());
+    if (*got != *too || left != right) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 // ---- positions
@@ -127,6 +152,16 @@ std::string text_of(const Position& position) {
 // ---- what must be there
 // ------------------------------------------------------------------------------------------------
 
+std::size_t steps_up_to(const IndexContents& contents, std::int64_t lead) {
+  const auto beyond = std::find_if(contents.steps.begin(), contents.steps.end(),
+                                   [lead](const IndexStep& step) { return step.lead > lead; });
+  return static_cast<std::size_t>(beyond - contents.steps.begin());
+}
+
+namespace {
+
+/// Code::state if an index is another run's, or tells of other fields than `now`, naming the first
+/// difference.
 Status check_same_stream(const std::string& path, const IndexHeader& found, const IndexHeader& now,
                          bool any_run) {
   const std::string file = index_path(path);
@@ -150,12 +185,8 @@ Status check_same_stream(const std::string& path, const IndexHeader& found, cons
   return {};
 }
 
-std::size_t steps_up_to(const IndexContents& contents, std::int64_t lead) {
-  const auto beyond = std::find_if(contents.steps.begin(), contents.steps.end(),
-                                   [lead](const IndexStep& step) { return step.lead > lead; });
-  return static_cast<std::size_t>(beyond - contents.steps.begin());
-}
-
+/// Code::corrupt, saying what is missing, if the step that the checkpoint relies on is not among those of the
+/// index.
 Status check_has_step(const std::string& path, const IndexContents& contents, const Resuming& resuming) {
   if (!resuming.needs) return {};
   const bool found = std::any_of(contents.steps.begin(), contents.steps.end(),
@@ -169,6 +200,7 @@ Status check_has_step(const std::string& path, const IndexContents& contents, co
                              "checkpoint")};
 }
 
+/// Code::corrupt if the data file lacks bytes of the steps up to the position.
 Status check_has_data(Target& target, const std::string& path, const IndexContents& contents,
                       const Resuming& resuming) {
   const std::size_t steps = steps_up_to(contents, *resuming.position.lead);
@@ -189,6 +221,78 @@ Status check_has_data(Target& target, const std::string& path, const IndexConten
       cat(path, *exists ? cat(": has ", size, " bytes") : std::string(": is missing"), ", but ", end,
           " bytes were durable when the checkpoint was saved; put the file back as it was, or begin from an "
           "earlier checkpoint")};
+}
+
+/// What the checkpoint tells of, as far as it is there: steps that it records as failed do not count.
+std::size_t recorded_steps(const IndexContents& contents, const Resuming& resuming) {
+  const std::vector<FailedStep>& failed = resuming.position.failed;
+  return static_cast<std::size_t>(
+      std::count_if(contents.steps.begin(), contents.steps.end(), [&](const IndexStep& step) {
+        return step.lead <= *resuming.position.lead &&
+               std::none_of(failed.begin(), failed.end(),
+                            [&](const FailedStep& lost) { return lost.lead == step.lead; });
+      }));
+}
+
+/// Whether the checkpoint's steps are in a pair, whole.
+Status check_has_recorded(Target& target, const std::string& path, const Result<IndexContents>& contents,
+                          const Resuming& resuming) {
+  TR_TRY(contents.status());
+  TR_TRY(check_has_step(path, *contents, resuming));
+  return check_has_data(target, path, *contents, resuming);
+}
+
+/// The second pair, if there is one with the steps: a file of `first`'s run, or of a run that fits where
+/// there is no first pair. What is not sound counts as none: the first pair is still whole then.
+Result<std::optional<IndexContents>> second_pair(Target& target, const std::string& data_path,
+                                                 const IndexHeader& wanted, const Resuming& resuming,
+                                                 bool any_run) {
+  const std::string again = again_path(data_path);
+  const Result<bool> exists = pair_exists(target, again);
+  TR_TRY(exists.status());
+  if (!*exists) return std::optional<IndexContents>();
+  Result<IndexContents> contents = load_index(target, index_path(again));
+  const Status recorded = check_has_recorded(target, again, contents, resuming);
+  if (recorded.code() == Code::io) return recorded;
+  const bool sound = recorded.is_ok() && contents->tail != IndexTail::damaged &&
+                     check_same_stream(again, contents->header, wanted, any_run).is_ok();
+  if (!sound) return std::optional<IndexContents>();
+  return std::optional<IndexContents>(std::move(*contents));
+}
+
+IndexHeader with_fields_of(IndexHeader now, const IndexHeader& found) {
+  if (now.fields.empty()) now.fields = found.fields;
+  return now;
+}
+
+}  // namespace
+
+Result<std::optional<Pair>> recorded_pair(Target& target, const std::string& data_path,
+                                          const IndexHeader& now, const Resuming& resuming, bool any_run) {
+  const Result<bool> indexed = target.exists(index_path(data_path));
+  TR_TRY(indexed.status());
+  Result<IndexContents> first = *indexed ? load_index(target, index_path(data_path)) : IndexContents();
+  if (first.status().code() == Code::io) return first.status();
+  const bool known = *indexed && first.is_ok();
+  if (known) {
+    const IndexHeader& header = first->header;
+    TR_TRY(check_same_stream(data_path, header, with_fields_of(now, header), any_run));
+  }
+  const Status recorded = *indexed ? check_has_recorded(target, data_path, first, resuming)
+                                   : check_has_step(data_path, {}, resuming);
+  if (recorded.code() == Code::io) return recorded;
+
+  // As long as there is a second pair nothing is written to the first one: the second is the younger.
+  Result<std::optional<IndexContents>> second =
+      second_pair(target, data_path, known ? first->header : now, resuming, !known && any_run);
+  TR_TRY(second.status());
+  const bool first_fits = known && recorded.is_ok();
+  if (second->has_value() &&
+      (!first_fits || recorded_steps(**second, resuming) >= recorded_steps(*first, resuming)))
+    return std::optional<Pair>({std::move(**second), true});
+  TR_TRY(recorded);
+  if (!*indexed) return std::optional<Pair>();
+  return std::optional<Pair>({std::move(*first), false});
 }
 
 // ---- the second pair
@@ -266,33 +370,38 @@ Result<IndexWriter> copy_again(Target& target, const std::string& data_path, con
   return IndexWriter::open_existing(target, index_path(again));
 }
 
-Result<std::optional<IndexWriter>> adopt_again(Target& target, const std::string& data_path,
-                                               const IndexHeader& header, std::int64_t lead,
-                                               std::size_t least_steps) {
+Result<IndexWriter> adopt_again(Target& target, const std::string& data_path, std::int64_t lead) {
   const std::string again = again_path(data_path);
-  const Result<bool> exists = pair_exists(target, again);
-  TR_TRY(exists.status());
-  if (!*exists) return std::optional<IndexWriter>();
-  const Result<IndexContents> contents = load_index(target, index_path(again));
-  if (contents.status().code() == Code::io) return contents.status();
-  const bool sound = contents.is_ok() && contents->tail != IndexTail::damaged &&
-                     check_same_stream(again, contents->header, header, false).is_ok();
-  if (!sound || steps_up_to(*contents, lead) < least_steps) return std::optional<IndexWriter>();
-  TR_TRY(recover(target, again, {header.run, lead, false}).status());
+  TR_TRY(recover(target, again, {{}, lead, false}).status());
   TR_TRY(make_index_durable(target, again));
-  Result<IndexWriter> writer = IndexWriter::open_existing(target, index_path(again));
-  TR_TRY(writer.status());
-  return std::optional<IndexWriter>(std::move(*writer));
+  return IndexWriter::open_existing(target, index_path(again));
 }
 
-Result<bool> again_is_same(Target& target, const std::string& data_path) {
+Result<bool> first_holds_again(Target& target, const std::string& data_path) {
+  const Result<bool> exists = pair_exists(target, data_path);
+  TR_TRY(exists.status());
+  if (!*exists) return false;
   const std::string again = again_path(data_path);
-  for (const auto& [one, other] : {std::pair(data_path, again), {index_path(data_path), index_path(again)}}) {
-    const Result<std::string> first = digest_file(target, one);
-    TR_TRY(first.status());
-    const Result<std::string> second = digest_file(target, other);
-    TR_TRY(second.status());
-    if (*first != *second) return false;
+  const Result<IndexContents> first = load_index(target, index_path(data_path));
+  if (first.status().code() == Code::io) return first.status();
+  const Result<IndexContents> second = load_index(target, index_path(again));
+  TR_TRY(second.status());
+  if (!first.is_ok() || !first->closed || !(first->header == second->header)) return false;
+  Result<std::unique_ptr<File>> one = target.open(data_path, OpenMode::read);
+  TR_TRY(one.status());
+  Result<std::unique_ptr<File>> other = target.open(again, OpenMode::read);
+  TR_TRY(other.status());
+  const Result<Bytes> size = (*one)->size();
+  TR_TRY(size.status());
+  if (*size < first->data_end()) return false;
+  auto next = first->steps.begin();
+  for (const IndexStep& step : second->steps) {
+    Result<bool> same = false;
+    while (!*same && next != first->steps.end()) {
+      same = is_same_step(**one, *next++, **other, step);
+      TR_TRY(same.status());
+    }
+    if (!*same) return false;
   }
   return true;
 }
@@ -300,6 +409,23 @@ Result<bool> again_is_same(Target& target, const std::string& data_path) {
 Status replace_by_again(Target& target, const std::string& data_path) {
   TR_TRY(target.rename(again_path(data_path), data_path));
   return end_replacing(target, data_path);
+}
+
+Status settle_again(Target& target, const std::string& data_path) {
+  const std::string again = again_path(data_path);
+  const Result<bool> exists = pair_exists(target, again);
+  TR_TRY(exists.status());
+  if (!*exists) return discard_again(target, data_path);
+  const Result<IndexContents> first = load_index(target, index_path(data_path));
+  TR_TRY(first.status());
+  const Result<IndexContents> second = load_index(target, index_path(again));
+  if (second.status().code() == Code::io) return second.status();
+  const bool further = second.is_ok() && second->header == first->header && !second->steps.empty() &&
+                       (first->steps.empty() || second->steps.back().lead > first->steps.back().lead);
+  if (!further) return discard_again(target, data_path);
+  TR_TRY(recover(target, again).status());
+  TR_TRY(make_index_durable(target, again));
+  return replace_by_again(target, data_path);
 }
 
 }  // namespace tailrace::streams

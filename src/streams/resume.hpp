@@ -52,18 +52,20 @@ struct Resuming {
   [[nodiscard]] bool has_passed(std::int64_t lead) const { return position.lead && lead <= *position.lead; }
 };
 
-/// Code::state if an index is another run's, or tells of other fields than `now`, naming the first
-/// difference. `any_run`: existing=continue goes on with files of other runs.
-Status check_same_stream(const std::string& path, const IndexHeader& found, const IndexHeader& now,
-                         bool any_run);
+/// One of the two pairs of data and index that a file may have.
+struct Pair {
+  IndexContents contents;
+  bool again = false;  // the second one
+};
 
-/// Code::corrupt, saying what is missing, if the step that the checkpoint relies on is not among those of the
-/// index.
-Status check_has_step(const std::string& path, const IndexContents& contents, const Resuming& resuming);
-
-/// Code::corrupt if the data file lacks bytes of the steps up to the position.
-Status check_has_data(storage::Target& target, const std::string& path, const IndexContents& contents,
-                      const Resuming& resuming);
+/// The pair in which a run goes on that continues from a checkpoint: the one that has the steps which the
+/// checkpoint has recorded. Where both have them it is the second one, the younger. None if there is no pair
+/// and none is needed. `now` is what the stream is defined as; without fields (a stream that is closed at
+/// once) those are not compared. `any_run`: existing=continue goes on with files of other runs.
+/// Code::corrupt, saying what is missing of the first pair, if neither has the steps; Code::state if the file
+/// is another stream's.
+Result<std::optional<Pair>> recorded_pair(storage::Target& target, const std::string& data_path,
+                                          const IndexHeader& now, const Resuming& resuming, bool any_run);
 
 // ---- the second pair
 //
@@ -95,14 +97,16 @@ Result<IndexWriter> begin_again(storage::Target& target, const std::string& data
 Result<IndexWriter> copy_again(storage::Target& target, const std::string& data_path,
                                const IndexContents& published, std::size_t steps);
 
-/// The second pair that an earlier continuation of the same run has left, cut back to `lead`; none if there
-/// is no sound one, or one with fewer than `least_steps` steps up to there.
-Result<std::optional<IndexWriter>> adopt_again(storage::Target& target, const std::string& data_path,
-                                               const IndexHeader& header, std::int64_t lead,
-                                               std::size_t least_steps);
+/// The second pair that an earlier continuation has left, cut back to `lead`.
+Result<IndexWriter> adopt_again(storage::Target& target, const std::string& data_path, std::int64_t lead);
 
-/// Whether both pairs have the same bytes, data and index.
-Result<bool> again_is_same(storage::Target& target, const std::string& data_path);
+/// For a run that goes on with the file without a checkpoint: a second pair that came further than the first
+/// one takes its place, any other one is taken away.
+Status settle_again(storage::Target& target, const std::string& data_path);
+
+/// Whether the published pair is whole and holds each step of the second one, with the same bytes. It may
+/// hold more: a run that ends before its time has not come to them.
+Result<bool> first_holds_again(storage::Target& target, const std::string& data_path);
 
 /// The second pair takes the first one's names: the data, then the index.
 Status replace_by_again(storage::Target& target, const std::string& data_path);

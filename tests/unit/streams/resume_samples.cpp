@@ -33,28 +33,33 @@ const ByteVector& bytes_of(int step, bool other) {
 class Root {
  public:
   Root(std::shared_ptr<storage::Target> target, const Plan& run)
-      : target_(std::move(target)), run_(run), ledger_(make_sample_ledger(target_, run.from, run.field)) {
+      : target_(std::move(target)),
+        run_(run),
+        ledger_(make_sample_ledger(target_, run.from, run.field, run.options)) {
     current_ = ledger_->left_open();
   }
 
   Status put(int step) {
-    const Result<std::string> path = ledger_->path_of(lead_of(step));
+    const std::int64_t lead = lead_of(step, run_.per_day);
+    const Result<std::string> path = ledger_->path_of(lead);
     TR_TRY(path.status());
     const bool rolls = *path != current_;
     const bool left_open = !current_.empty() && begun_.path.empty();
     if (rolls && !current_.empty() && (left_open || !run_.ahead)) TR_TRY(ledger_->finish_file(current_));
     if (rolls || begun_.path.empty()) {
-      const Result<pipeline::Begun> begun = ledger_->begin_file(*path, lead_of(step), 1);
+      const Result<pipeline::Begun> begun = ledger_->begin_file(*path, lead, 1);
       TR_TRY(begun.status());
       begun_ = *begun;
     }
-    const ByteVector& bytes = bytes_of(step, step >= run_.differs_from);
+    const bool other =
+        run_.others.empty() ? step >= run_.differs_from : run_.others[static_cast<std::size_t>(step)];
+    const ByteVector& bytes = bytes_of(step, other);
     TR_TRY(write(bytes));
     if (rolls && !current_.empty() && !left_open && run_.ahead) TR_TRY(ledger_->finish_file(current_));
     current_ = *path;
     pipeline::StepEntry entry;
     entry.step = step;
-    entry.lead = lead_of(step);
+    entry.lead = lead;
     entry.path = *path;
     entry.begin = begun_.end;
     entry.end = begun_.end + static_cast<Bytes>(bytes.size());
@@ -84,15 +89,15 @@ class Root {
 
 }  // namespace
 
-std::int64_t lead_of(int step) { return step * std::int64_t{43200}; }
-std::string path_of(int step) { return cat("out/fc_2026030", step / 2 + 1, ".raw"); }
+std::int64_t lead_of(int step, int per_day) { return step * std::int64_t{86400} / per_day; }
+std::string path_of(int step, int per_day) { return cat("out/fc_2026030", step / per_day + 1, ".raw"); }
 
-Position position_behind(int steps) {
+Position position_behind(int steps, int per_day) {
   Position position;
   position.pattern = kPattern;
   position.run = sample_header().run;
   position.steps = steps;
-  if (steps > 0) position.lead = position.put_lead = lead_of(steps - 1);
+  if (steps > 0) position.lead = position.put_lead = lead_of(steps - 1, per_day);
   return position;
 }
 
@@ -104,13 +109,14 @@ std::shared_ptr<storage::CrashTarget> make_disk() {
 
 std::unique_ptr<pipeline::Ledger> make_sample_ledger(std::shared_ptr<storage::Target> target,
                                                      const std::optional<Position>& from,
-                                                     const std::string& field) {
+                                                     const std::string& field, const std::string& more) {
+  const std::string options = cat(kOptions, " ", more);
   pipeline::Opening opening;
-  opening.definition = parse_stream(kPattern, kOptions)->definition;
+  opening.definition = parse_stream(kPattern, options)->definition;
   opening.fields.emplace_back();
   opening.fields.back().name = field;
   opening.fields.back().shape = {3, 5};
-  opening.ledger = pack_ledger(kPattern, kOptions, from ? from->run : sample_header().run, from);
+  opening.ledger = pack_ledger(kPattern, options, from ? from->run : sample_header().run, from);
   Result<std::unique_ptr<pipeline::Ledger>> ledger = make_ledger(opening, std::move(target));
   EXPECT_TRUE(ledger.is_ok()) << ledger.status().text();
   return std::move(*ledger);
@@ -119,46 +125,54 @@ std::unique_ptr<pipeline::Ledger> make_sample_ledger(std::shared_ptr<storage::Ta
 Outcome forecast(const std::shared_ptr<storage::Target>& target, const Plan& run) {
   Outcome outcome;
   Root root(target, run);
-  for (int step = run.from ? static_cast<int>(run.from->steps) : 0; step < run.until; ++step) {
+  for (int step = run.from ? static_cast<int>(run.from->steps) : run.first; step < run.until; ++step) {
     outcome.status = root.put(step);
     if (!outcome.status.is_ok()) return outcome;
-    outcome.durable.push_back(position_behind(step + 1));
+    outcome.durable.push_back(position_behind(step + 1, run.per_day));
   }
   if (!run.stays_open || run.finishes) outcome.status = root.finish();
   return outcome;
+}
+
+std::map<std::string, ByteVector> files_of(storage::Target& target) {
+  std::map<std::string, ByteVector> found;
+  const auto names = target.list("out");
+  for (const std::string& name : *names) {
+    if (name != "manifest.jsonl") found["out/" + name] = get_bytes(target, "out/" + name);
+  }
+  return found;
 }
 
 const std::map<std::string, ByteVector>& truth() {
   static const std::map<std::string, ByteVector> files = [] {
     const auto disk = make_disk();
     EXPECT_TRUE(forecast(disk, {}).status.is_ok());
-    std::map<std::string, ByteVector> found;
-    const auto names = disk->list("out");
-    for (const std::string& name : *names) found["out/" + name] = get_bytes(*disk, "out/" + name);
-    found.erase("out/manifest.jsonl");
+    auto found = files_of(*disk);
     EXPECT_EQ(found.size(), 9U);
     return found;
   }();
   return files;
 }
 
-void expect_truth(storage::Target& target, const std::string& what) {
-  std::vector<std::string> names;
-  const auto there = target.list("out");
-  for (const std::string& name : *there) {
-    if (name != "manifest.jsonl") names.push_back("out/" + name);
-  }
-  std::vector<std::string> expected;
-  for (const auto& [path, bytes] : truth()) expected.push_back(path);
-  ASSERT_EQ(names, expected) << what;
-  for (const auto& [path, bytes] : truth())
-    ASSERT_TRUE(get_bytes(target, path) == bytes) << what << ": " << path;
+void expect_truth(storage::Target& target, const std::string& what) { expect_files(target, truth(), what); }
+
+void expect_files(storage::Target& target, const std::map<std::string, ByteVector>& expected,
+                  const std::string& what) {
+  const auto there = files_of(target);
+  const auto names = [](const std::map<std::string, ByteVector>& files) {
+    std::vector<std::string> paths;
+    for (const auto& [path, bytes] : files) paths.push_back(path);
+    return paths;
+  };
+  ASSERT_EQ(names(there), names(expected)) << what;
+  for (const auto& [path, bytes] : expected) ASSERT_TRUE(there.at(path) == bytes) << what << ": " << path;
 #if TAILRACE_HAVE_JSON
   const Result<std::vector<ManifestEntry>> manifest = read_manifest(target, "out/manifest.jsonl");
   ASSERT_TRUE(manifest.is_ok()) << what << ": " << manifest.status().text();
-  for (int step = 0; step < kSteps; step += 2) {
-    ManifestEntry wanted = manifest_entry(path_of(step), *load_index(target, index_path(path_of(step))));
-    wanted.digest = *digest_file(target, path_of(step));
+  for (const auto& [path, bytes] : expected) {
+    if (!path.ends_with(".raw")) continue;
+    ManifestEntry wanted = manifest_entry(path, *load_index(target, index_path(path)));
+    wanted.digest = *digest_file(target, path);
     ManifestEntry last;
     for (const ManifestEntry& entry : *manifest) {
       if (entry.path == wanted.path) last = entry;

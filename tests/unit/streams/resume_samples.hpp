@@ -9,7 +9,7 @@
 #include "storage/crash.hpp"
 #include "streams/ledger.hpp"
 
-// A forecast of six steps in three files, written as the root of a stream does it.
+// A forecast of six steps in three files, or of other numbers, written as the root of a stream does it.
 namespace tailrace::streams {
 
 constexpr int kSteps = 6;
@@ -22,6 +22,10 @@ struct Plan {
   bool stays_open = false;       // killed before the stream is closed
   bool finishes = false;         // with stays_open: the last file is finished all the same
   std::string field = "t";
+  std::vector<bool> others;  // by step: whether it has other bytes, in place of differs_from
+  int per_day = 2;           // steps, and thus in one file
+  int first = 0;             // step of a run that continues from no checkpoint
+  std::string options;       // beside the usual ones
 };
 
 struct Outcome {
@@ -29,20 +33,25 @@ struct Outcome {
   std::vector<Position> durable;  // positions that a checkpoint may have recorded
 };
 
-std::int64_t lead_of(int step);
-std::string path_of(int step);
-Position position_behind(int steps);
+std::int64_t lead_of(int step, int per_day = 2);
+std::string path_of(int step, int per_day = 2);
+Position position_behind(int steps, int per_day = 2);
 std::shared_ptr<storage::CrashTarget> make_disk();
 std::unique_ptr<pipeline::Ledger> make_sample_ledger(std::shared_ptr<storage::Target> target,
                                                      const std::optional<Position>& from,
-                                                     const std::string& field = "t");
+                                                     const std::string& field = "t",
+                                                     const std::string& options = "");
 
 /// Runs until the first error, as after the loss of power.
 Outcome forecast(const std::shared_ptr<storage::Target>& target, const Plan& run);
 
-/// What an undisturbed run leaves: every file but the manifest.
+/// What is in the directory: every file but the manifest.
+std::map<std::string, ByteVector> files_of(storage::Target& target);
+/// What an undisturbed run leaves.
 const std::map<std::string, ByteVector>& truth();
 /// Just those files, with the right bytes, and a manifest that tells of each.
 void expect_truth(storage::Target& target, const std::string& what);
+void expect_files(storage::Target& target, const std::map<std::string, ByteVector>& expected,
+                  const std::string& what);
 
 }  // namespace tailrace::streams

@@ -293,7 +293,10 @@ bool StreamRoot::place() {
     }
     Packer out;
     out.put(Message::place).put(opening_.stream).put(next->chunk);
-    out.put(static_cast<std::uint8_t>(drop ? 0 : 1)).put(offset).put_text(file.written_to);
+    out.put(static_cast<std::uint8_t>(drop ? 0 : 1))
+        .put(offset)
+        .put_text(file.written_to)
+        .put(file.committed);
     context_.send_to_server(chunk.owner, out);
     chunks_.erase(next->chunk);
     scan_.take(drop);

@@ -173,8 +173,9 @@ class StreamServer {
   std::uint64_t next_work_ = 0;            // first record not started here
   std::map<std::uint64_t, Chunk> chunks_;  // owned here, until written
   std::map<std::uint64_t, std::vector<ByteVector>>
-      early_;                      // pieces that came before their record was announced
-  std::set<std::string> written_;  // names of the files that were opened here
+      early_;  // pieces that came before their record was announced
+  std::map<std::string, std::int64_t>
+      written_;  // files that were opened here: the last step that found its own whole
   Bytes held_ = 0;
   int encoding_ = 0;
   int closed_lanes_ = 0;  // of the ranks at home here

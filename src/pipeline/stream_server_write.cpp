@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "pipeline/stream_server.hpp"
+#include "storage/committed.hpp"
 
 namespace tailrace::pipeline {
 
@@ -30,6 +31,7 @@ void StreamServer::on_place(Unpacker& in) {
   const bool write = in.get<std::uint8_t>() != 0;
   const auto offset = in.get<Bytes>();
   const std::string path = in.get_text();
+  const auto committed = in.get<Bytes>();
   Chunk& chunk = chunks_.at(number);
   const auto done = [this, number](const Status& status) {
     Chunk& written = chunks_.at(number);
@@ -45,13 +47,17 @@ void StreamServer::on_place(Unpacker& in) {
     done({});
     return;
   }
-  written_.insert(path);
+  // A write behind the end of a file that something else has cut would fill the gap with zeros, and nothing
+  // would show any more what is lost. Each server looks before its first write of a step.
+  const std::int64_t step = chunk.step;
+  const bool looks = written_.try_emplace(path, -1).first->second < step;
   auto spent = std::make_shared<Spent>();
   auto records = std::make_shared<std::vector<std::shared_ptr<Encoded>>>(std::move(chunk.records));
   context_.workers.submit_io(
-      [this, path, offset, records, spent](int worker) -> Status {
+      [this, path, offset, records, spent, looks, committed](int worker) -> Status {
         spent->worker = worker;
         spent->begin = context_.transport.now();
+        if (looks) TR_TRY(storage::check_holds(context_.files.target(), path, committed));
         Result<std::shared_ptr<storage::File>> file = context_.files.to_write(path);
         TR_TRY(file.status());
         std::vector<std::span<const std::byte>> parts;
@@ -67,7 +73,8 @@ void StreamServer::on_place(Unpacker& in) {
         spent->end = context_.transport.now();
         return status;
       },
-      [this, records, spent, done](const Status& status) {
+      [this, path, step, records, spent, done](const Status& status) {
+        if (status.is_ok()) written_[path] = std::max(written_[path], step);
         Counters& total = counters();
         total.write += spent->end - spent->begin;
         total.space_waits += spent->waits;
@@ -108,7 +115,7 @@ void StreamServer::on_verdict(VerdictKind kind, std::int64_t step, const Status&
     // A later stream may find another file under the name.
     context_.workers.submit_io(
         [&files = context_.files, paths = std::move(written_)](int) -> Status {
-          for (const std::string& path : paths) files.forget(path);
+          for (const auto& [path, step] : paths) files.forget(path);
           return {};
         },
         [](const Status&) {});

@@ -14,6 +14,7 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "storage/committed.hpp"
 #include "streams/index.hpp"
 #include "streams/manifest.hpp"
 #include "streams/parse.hpp"
@@ -77,7 +78,7 @@ class FileLedger final : public pipeline::Ledger {
     Result<OpenFile> file = path == left_open() ? go_on_with(path) : open_file(path, lead);
     TR_TRY(file.status());
     file->lock = std::move(*lock);
-    const Begun begun{file->index.data_end(), file->again ? again_path(path) : path};
+    const Begun begun{file->index.data_end(), written_to(path, *file)};
     open_.emplace(path, std::move(*file));
     return begun;
   }
@@ -92,6 +93,8 @@ class FileLedger final : public pipeline::Ledger {
       step.records.push_back(
           {record.field, static_cast<std::int32_t>(record.level), record.offset, record.length});
     }
+    const OpenFile& file = open_.at(entry.path);
+    TR_TRY(storage::check_holds(*target_, written_to(entry.path, file), entry.end));
     IndexWriter& index = open_.at(entry.path).index;
     step.step = index.steps();  // a stream that goes on with a file numbers its steps on
     TR_TRY(index.append(step));
@@ -99,15 +102,16 @@ class FileLedger final : public pipeline::Ledger {
   }
 
   Status cut(const std::string& path, Bytes size) override {
-    std::string written_to = path;
-    if (const auto found = open_.find(path); found != open_.end()) {
-      // Never what the index still tells.
-      TR_TRY(found->second.index.lost());
-      if (found->second.again) written_to = again_path(path);
-    }
-    Result<std::unique_ptr<storage::File>> file = target_->open(written_to, storage::OpenMode::existing);
+    const auto open = open_.find(path);
+    // Never what the index still tells.
+    if (open != open_.end()) TR_TRY(open->second.index.lost());
+    Result<std::unique_ptr<storage::File>> file = target_->open(
+        open != open_.end() ? written_to(path, open->second) : path, storage::OpenMode::existing);
     TR_TRY(file.status());
-    TR_TRY((*file)->truncate(size));
+    const Result<Bytes> found = (*file)->size();
+    TR_TRY(found.status());
+    // Zeros in place of what something else has cut off would hide that it is gone.
+    if (*found > size) TR_TRY((*file)->truncate(size));
     return (*file)->close();
   }
 
@@ -128,6 +132,10 @@ class FileLedger final : public pipeline::Ledger {
     IndexWriter index;
     bool again = false;  // of the second pair
   };
+
+  static std::string written_to(const std::string& path, const OpenFile& file) {
+    return file.again ? again_path(path) : path;
+  }
 
   [[nodiscard]] bool goes_on_with_others() const { return request_.options.existing == Existing::resume; }
 
@@ -288,6 +296,7 @@ class FileLedger final : public pipeline::Ledger {
 
   Status finish(const std::string& path, OpenFile& file) {
     if (file.index.steps() == 0) return remove_empty(path, file);
+    TR_TRY(storage::check_holds(*target_, written_to(path, file), file.index.data_end()));
     TR_TRY(file.index.append_closed());
     TR_TRY(file.index.sync());
     TR_TRY(file.index.close());

@@ -373,5 +373,88 @@ TEST(sim_errors, a_file_that_was_closed_before_its_sync_is_not_forgotten_to_have
   }
 }
 
+// ---- files that something else has harmed
+
+/// What is done to the file, by somebody who is no part of the run.
+enum class Harm { cut_to_one_byte, cut_by_one_byte, removed };
+
+void harm(storage::Target& target, const std::string& path, Harm how) {
+  if (how == Harm::removed) {
+    ASSERT_TRUE(target.remove(path).is_ok());
+    return;
+  }
+  Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::existing);
+  ASSERT_TRUE(file.is_ok()) << file.status().text();
+  const Bytes size = how == Harm::cut_to_one_byte ? 1 : *(*file)->size() - 1;
+  ASSERT_TRUE((*file)->truncate(size).is_ok());
+}
+
+/// Harms the file behind `good` durable steps.
+Task<> go_on_with_harm(Rank& rank, World& world, const Scenario& scenario, Harm how, std::int64_t good,
+                       Arrays& arrays, Told& told) {
+  Stream stream(rank, scenario.plan);
+  static_cast<void>(co_await stream.create());
+  for (std::int64_t step = 0; step < scenario.steps; ++step) {
+    co_await stream.begin(step * 3600);
+    for (std::size_t i = 0; i < scenario.variables.size(); ++i) {
+      const int field = static_cast<int>(i);
+      std::vector<float>& array = arrays[{step, field}];
+      array = array_of(*scenario.plan, rank.me(), field, step);
+      co_await stream.put(field, reinterpret_cast<const std::byte*>(array.data()));
+    }
+    told.ends.push_back(co_await stream.end());
+    if (step >= good) continue;
+    const Status durable = co_await stream.wait(true);
+    EXPECT_TRUE(durable.is_ok()) << durable.text();
+    if (step != good - 1) continue;
+    co_await rank.compute(1'000'000'000);
+    if (rank.me() == 0) harm(world.storage(), scenario.pattern, how);
+    co_await rank.compute(1'000'000'000);
+  }
+  told.waited = co_await stream.wait(true);
+  told.closed = co_await stream.close();
+  told.failures = stream.failures();
+  co_await rank.leave();
+}
+
+TEST(sim_errors, a_file_that_is_cut_or_removed_in_mid_run_fails_each_later_step_and_the_close) {
+  for (std::uint64_t seed = 1; seed <= seeds(60); ++seed) {
+    Scheduler dice(seed * 31);
+    const int ranks = static_cast<int>(dice.random(1, 4));
+    Shape shape;
+    shape.nodes = random_nodes(dice, ranks, static_cast<int>(dice.random(0, 3)));
+    shape.seed = seed;
+    Scenario scenario;
+    scenario.variables = random_variables(dice, ranks);
+    scenario.steps = 5;
+    scenario.prepare();
+    if (bytes_of_step(*scenario.plan, 0).size() < 2) continue;
+    const auto how = static_cast<Harm>(dice.random(0, 2));
+    const std::int64_t good = dice.random(1, scenario.steps);
+    World world(shape);
+    std::vector<Arrays> arrays(static_cast<std::size_t>(ranks));
+    std::vector<Told> told(arrays.size());
+    const Outcome outcome = world.run([&](Rank& rank) {
+      const auto me = static_cast<std::size_t>(rank.me());
+      return go_on_with_harm(rank, world, scenario, how, good, arrays[me], told[me]);
+    });
+    const std::string where = cat("seed ", seed, ", harm ", static_cast<int>(how), " behind step ", good);
+    ASSERT_TRUE(outcome.finished) << where << outcome.stuck << " servers wait:" << world.waiting_for();
+    for (const Told& each : told) expect_same(each, told[0], where);
+    EXPECT_EQ(told[0].closed.code(), Code::corrupt) << where << ": " << told[0].closed.text();
+    EXPECT_NE(told[0].closed.text().find(scenario.pattern), std::string::npos) << told[0].closed.text();
+    for (std::int64_t step = 0; step < scenario.steps; ++step) {
+      EXPECT_EQ(told[0].failures.count(step) != 0, step >= good) << where << ", step " << step;
+    }
+    // Nothing may look as if it were there again.
+    const Result<streams::IndexContents> index =
+        streams::load_index(world.storage(), streams::index_path(scenario.pattern));
+    ASSERT_TRUE(index.is_ok()) << where << ": " << index.status().text();
+    EXPECT_FALSE(index->closed) << where;
+    EXPECT_LT(static_cast<Bytes>(read_file(world.storage(), scenario.pattern).size()), index->data_end())
+        << where;
+  }
+}
+
 }  // namespace
 }  // namespace tailrace::sim

@@ -24,6 +24,7 @@ void add_index(CLI::App& app, int& exit);
 void add_plan(CLI::App& app, int& exit);
 void add_repair(CLI::App& app, int& exit);
 void add_settings(CLI::App& app, int& exit);
+void add_verify(CLI::App& app, int& exit);
 
 /// Prints the error of `command` to standard error; the exit code that fits it.
 int report(const char* command, const Status& status);

@@ -16,6 +16,7 @@ int main(int argc, char** argv) {
   cli::add_index(app, exit);
   cli::add_plan(app, exit);
   cli::add_repair(app, exit);
+  cli::add_verify(app, exit);
   cli::add_checkpoint(app, exit);
   cli::add_settings(app, exit);
   try {

@@ -11,6 +11,7 @@
 
 #include "base/settings.hpp"
 #include "index_samples.hpp"
+#include "streams/manifest.hpp"
 
 // The command `tailrace` as a shell sees it: its output and its exit codes.
 namespace tailrace::streams {
@@ -56,7 +57,7 @@ class Cli : public ::testing::Test {
 
 TEST_F(Cli, help_of_each_command_has_examples) {
   EXPECT_EQ(run("--help").exit, 0);
-  for (const std::string command : {"wait", "index", "repair", "settings"}) {
+  for (const std::string command : {"wait", "index", "repair", "settings", "verify"}) {
     const Outcome outcome = run(command + " --help");
     EXPECT_EQ(outcome.exit, 0);
     EXPECT_TRUE(mentions(outcome.output, "Examples:\n  tailrace " + command)) << outcome.output;
@@ -244,6 +245,44 @@ TEST_F(Cli, repair_gives_up_committed_steps_only_by_force) {
   EXPECT_EQ(run("repair --through-lead 0 " + data_).exit, 0);
   EXPECT_EQ(size_of_file(*target_, data_), kSampleStepBytes);
 }
+
+TEST_F(Cli, verify_tells_a_file_that_was_cut_or_removed) {
+  make(3, 0, true);
+  const Outcome whole = run("verify " + data_);
+  EXPECT_EQ(whole.exit, 0) << whole.output;
+  EXPECT_TRUE(mentions(whole.output, "no manifest has a digest")) << whole.output;
+  ASSERT_TRUE(
+      (*target_->open(data_, storage::OpenMode::existing))->truncate(3 * kSampleStepBytes - 1).is_ok());
+  const Outcome cut = run("verify " + index_path(data_));
+  EXPECT_EQ(cut.exit, 4) << cut.output;
+  EXPECT_TRUE(mentions(cut.output, data_)) << cut.output;
+  ASSERT_TRUE(target_->remove(data_).is_ok());
+  EXPECT_EQ(run("verify " + data_).exit, 4);
+  EXPECT_EQ(run("verify " + directory_ + "/none.grib2").exit, 1);
+}
+
+#if TAILRACE_HAVE_JSON
+
+TEST_F(Cli, verify_tells_any_changed_byte_of_a_file_that_the_manifest_lists) {
+  make(3, 0, true);
+  ManifestEntry entry = manifest_entry(data_, *load_index(*target_, index_path(data_)));
+  entry.digest = *digest_file(*target_, data_);
+  ASSERT_TRUE(Manifest::open(*target_, manifest_path(data_))->append(entry).is_ok());
+  const Outcome whole = run("verify " + data_);
+  EXPECT_EQ(whole.exit, 0) << whole.output;
+  EXPECT_TRUE(mentions(whole.output, "whole: 3 steps")) << whole.output;
+  for (const Bytes at : {Bytes{0}, Bytes{kSampleStepBytes}, Bytes{3 * kSampleStepBytes - 1}}) {
+    ByteVector bytes = get_bytes(*target_, data_);
+    bytes[static_cast<std::size_t>(at)] ^= std::byte{0x40};
+    put_bytes(*target_, data_, bytes);
+    const Outcome changed = run("verify " + data_);
+    EXPECT_EQ(changed.exit, 4) << at << ": " << changed.output;
+    bytes[static_cast<std::size_t>(at)] ^= std::byte{0x40};
+    put_bytes(*target_, data_, bytes);
+  }
+}
+
+#endif
 
 }  // namespace
 }  // namespace tailrace::streams

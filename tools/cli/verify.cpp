@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/text.hpp"
+#include "commands.hpp"
+#include "storage/committed.hpp"
+#include "streams/index.hpp"
+#include "streams/manifest.hpp"
+
+namespace tailrace::cli {
+namespace {
+
+using streams::IndexContents;
+using streams::ManifestEntry;
+
+/// What the manifest beside the file tells of it: the last line about it, if that is of the index's run.
+Result<std::optional<ManifestEntry>> listed(storage::Target& target, const std::string& path,
+                                            const IndexContents& contents) {
+  const std::string manifest = streams::manifest_path(path);
+  const Result<bool> exists = target.exists(manifest);
+  TR_TRY(exists.status());
+  if (!*exists) return std::optional<ManifestEntry>();
+  const Result<std::vector<ManifestEntry>> entries = streams::read_manifest(target, manifest);
+  TR_TRY(entries.status());
+  const std::string name = streams::manifest_entry(path, contents).path;
+  const auto last = std::find_if(entries->rbegin(), entries->rend(),
+                                 [&](const ManifestEntry& entry) { return entry.path == name; });
+  if (last == entries->rend() || last->run != contents.header.run) return std::optional<ManifestEntry>();
+  return std::optional<ManifestEntry>(*last);
+}
+
+/// What was found to be right, for people.
+Result<std::string> verify(storage::Target& target, const std::string& path) {
+  const Result<IndexContents> contents = streams::load_index(target, streams::index_path(path));
+  TR_TRY(contents.status());
+  if (contents->tail == streams::IndexTail::damaged)
+    return Status(Code::corrupt, cat(streams::index_path(path), ": ", contents->tail_text));
+  TR_TRY(storage::check_holds(target, path, contents->data_end()));
+  const std::size_t steps = contents->steps.size();
+  const std::string has = cat(steps, steps == 1 ? " step" : " steps", ", ", contents->data_end(), " bytes");
+  if (!contents->closed) return cat("long enough: ", has, "; the file is open, so that no digest is known");
+  const Result<std::optional<ManifestEntry>> entry = listed(target, path, *contents);
+  TR_TRY(entry.status());
+  if (!entry->has_value()) return cat("long enough: ", has, "; no manifest has a digest of it");
+  const Result<std::string> digest = streams::digest_file(target, path);
+  TR_TRY(digest.status());
+  if (*digest == (*entry)->digest) return cat("whole: ", has, ", digest ", *digest);
+  return Status(Code::corrupt, cat(path, ": its digest is ", *digest, ", that of the manifest ",
+                                   (*entry)->digest, ": its bytes were changed after it was finished"));
+}
+
+int run(const std::vector<std::string>& files) {
+  const std::unique_ptr<storage::Target> target = storage::posix_target();
+  int exit = Exit::done;
+  for (const std::string& file : files) {
+    const std::string path = data_path_of(file);
+    const Result<std::string> right = verify(*target, path);
+    if (right.is_ok())
+      std::printf("%s: %s\n", path.c_str(), right->c_str());
+    else
+      exit = std::max(exit, report("verify", right.status()));
+  }
+  return exit;
+}
+
+}  // namespace
+
+void add_verify(CLI::App& app, int& exit) {
+  CLI::App* command =
+      app.add_subcommand("verify", "Compares files with their indexes and with the manifest's digests");
+  const auto files = std::make_shared<std::vector<std::string>>();
+  command->add_option("FILE", *files, "data files, or their indexes")->required();
+  command->footer(
+      "Each file must be as long as its index says. A finished file is read whole and its digest compared\n"
+      "with that of manifest.jsonl beside it, if the manifest has one (manifest=on).\n\n"
+      "Exit codes: 0 nothing is wrong, 1 no index or unreadable, 2 usage, 4 a file was cut or changed\n\n"
+      "Examples:\n"
+      "  tailrace verify out/*.grib2\n"
+      "  tailrace verify out/fc+006.grib2 || echo 'do not send this one'");
+  command->callback([files, &exit] { exit = run(*files); });
+}
+
+}  // namespace tailrace::cli

@@ -161,7 +161,7 @@ TR_API int tr_layout_free(tr_layout** layout);
 
 /* Collective. `pattern`: file name with {base:%Y%m%d%H} {valid:%Y%m%d%H} {lead:03h} {lead:05m} {member:02}.
  * Options: base=TIME (required), format=grib2|raw, packing=simple|ccsds, calendar=, member=, members=,
- * keys="...", existing=replace|continue|fail, on_full=fail|wait:DURATION, deadline=DURATION, manifest=on|off,
+ * keys="...", existing=replace|continue|fail|overwrite, on_full=fail|wait:DURATION, deadline=DURATION, manifest=on|off,
  * ready=SUFFIX, hook=COMMAND (run by the shell with the finished file as $1), and any GRIB key. No file is
  * created before the first step. GRIB messages tell of their origin what keys say, as centre=98
  * generatingProcessIdentifier=1 typeOfProcessedData=an; without: no centre, no process, a forecast. Names of

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -41,6 +42,27 @@ class Encoder {
   [[nodiscard]] virtual Index offending() const { return -1; }
 };
 
+/// Fills the span with the bytes of a file from the offset on; how many there were.
+using ReadBytes = std::function<Result<Bytes>(std::span<std::byte>, Bytes offset)>;
+
+/// What lies at a place of a file.
+struct FoundRecord {
+  enum class State { whole, torn /* begun as a record and not finished */, none };
+  State state = State::none;
+  RecordKey key;  // unless there is none, or too little of it to tell
+  bool has_key = false;
+  Bytes length = 0;  // as the record says it, or up to the end of the file
+};
+
+/// Finds the records of a codec's own definitions by their bytes. Local; shared by nobody.
+class Finder {
+ public:
+  virtual ~Finder() = default;
+  /// What begins at `offset` of a file of `size` bytes. A record counts as the codec's own only if all of its
+  /// bytes that depend on the definitions are those that the codec would write. An error is that of `read`.
+  virtual Result<FoundRecord> find(const ReadBytes& read, Bytes offset, Bytes size) const = 0;
+};
+
 /// A format and a stream's definitions in it. `define` is called in the same order with the same
 /// arguments on every rank that encodes; afterwards the codec is immutable and shared by threads.
 class Codec {
@@ -53,6 +75,8 @@ class Codec {
   /// holds).
   virtual Status check_lead(const RecordKey& key) const = 0;
   [[nodiscard]] virtual std::unique_ptr<Encoder> encoder() const = 0;
+  /// Finds records of the fields defined so far. Null where records cannot be told from other bytes.
+  [[nodiscard]] virtual std::unique_ptr<Finder> finder() const { return nullptr; }
   [[nodiscard]] virtual Traits traits() const = 0;
   /// The type into which a record of `field` is assembled: GRIB wants float64.
   [[nodiscard]] virtual ElementType assembled_type(int field) const = 0;

@@ -8,6 +8,7 @@
 
 #include "base/text.hpp"
 #include "codec/formats.hpp"
+#include "codec/grib2_finder.hpp"
 #include "codec/grib2_header.hpp"
 #include "codec/grib2_packing.hpp"
 #include "codec/grib2_values.hpp"
@@ -194,6 +195,7 @@ class Grib2Codec final : public Codec {
   std::unique_ptr<Encoder> encoder() const override {
     return std::make_unique<Grib2Encoder>(fields_, own_simple_);
   }
+  std::unique_ptr<Finder> finder() const override { return grib2::make_finder(fields_); }
   Traits traits() const override { return {}; }
   ElementType assembled_type(int) const override { return ElementType::f64; }
 

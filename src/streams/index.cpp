@@ -72,9 +72,8 @@ Result<Bytes> cut(File& file, Bytes size) {
   return *before - size;
 }
 
-// What a writer that goes on will find: no closing record, no tail.
-void reopened(IndexContents& contents) {
-  contents.closed = false;
+// What a writer that goes on will find: no tail.
+void without_tail(IndexContents& contents) {
   contents.tail = IndexTail::none;
   contents.tail_bytes = 0;
   contents.tail_text.clear();
@@ -180,8 +179,12 @@ Result<Recovered> recover(Target& target, const std::string& data_path, const Re
   Recovered recovered;
   const std::size_t kept = std::min(*whole, steps_through(*contents, options.through_lead));
   recovered.steps_cut = keep_steps(*contents, kept);
+  // A file that was closed and keeps all its steps is still whole: whoever waits for it must not wait for
+  // ever.
+  contents->closed = contents->closed && recovered.steps_cut == 0;
+  const Bytes index_end = contents->marks.back().position + (contents->closed ? kClosedBytes : 0);
   // The index first: were the data cut first, a crash in between would leave steps without their bytes.
-  const Result<Bytes> index_cut = cut(**index, contents->marks.back().position);
+  const Result<Bytes> index_cut = cut(**index, index_end);
   TR_TRY(index_cut.status());
   recovered.index_bytes_cut = *index_cut;
   if (data) {
@@ -191,7 +194,7 @@ Result<Recovered> recover(Target& target, const std::string& data_path, const Re
     TR_TRY(data->close());
   }
   TR_TRY((*index)->close());
-  reopened(*contents);
+  without_tail(*contents);
   recovered.contents = std::move(*contents);
   return recovered;
 }

@@ -48,8 +48,9 @@ struct Recovered {
 
 /// Local; the caller holds the lock. Cuts index and data back to the last committed step (and to
 /// `options.through_lead`), the index first, and fsyncs both. Afterwards the data file ends where its last
-/// step ends and the index is not closed. Code::corrupt, with nothing changed, if committed steps are damaged
-/// or the data file is shorter than they say and force is off; Code::state for another run's index.
+/// step ends. The index is closed if it was and no step was cut. Code::corrupt, with nothing changed, if
+/// committed steps are damaged or the data file is shorter than they say and force is off; Code::state for
+/// another run's index.
 Result<Recovered> recover(storage::Target& target, const std::string& data_path, const Reopen& options = {});
 
 /// Local. Takes away an old index before its data file is replaced: from then on nothing in it counts as

@@ -21,7 +21,8 @@ constexpr std::size_t kChecksumBytes = 8;
 constexpr std::size_t kRecordPrefix = 24;               // mark, length, previous, sequence
 constexpr std::size_t kStepFixed = kRecordPrefix + 40;  // step, lead, begin, end, count, zero
 constexpr std::size_t kEntryBytes = 24;
-constexpr std::size_t kClosedBytes = kRecordPrefix + 8 + kChecksumBytes;
+constexpr std::size_t kClosedLength = kRecordPrefix + 8 + kChecksumBytes;
+static_assert(kClosedLength == static_cast<std::size_t>(kClosedBytes));
 constexpr std::size_t kMostRecords = 100'000'000;
 constexpr std::size_t kMostText = 1 << 20;
 
@@ -113,10 +114,10 @@ bool starts_with(std::span<const std::byte> bytes, std::string_view mark) {
 
 // The bytes of the record that begins `bytes`, if its length and checksum are right; empty otherwise.
 std::span<const std::byte> whole_record(std::span<const std::byte> bytes, std::uint64_t file) {
-  if (bytes.size() < kClosedBytes || (!starts_with(bytes, kStepMark) && !starts_with(bytes, kClosedMark)))
+  if (bytes.size() < kClosedLength || (!starts_with(bytes, kStepMark) && !starts_with(bytes, kClosedMark)))
     return {};
   const std::size_t length = LittleEndianUnpacker(bytes.subspan(4)).get<std::uint32_t>();
-  if (length < kClosedBytes || length > bytes.size()) return {};
+  if (length < kClosedLength || length > bytes.size()) return {};
   const auto record = bytes.first(length);
   return checksum(record.first(length - kChecksumBytes), file) == stored_checksum(record)
              ? record
@@ -125,7 +126,7 @@ std::span<const std::byte> whole_record(std::span<const std::byte> bytes, std::u
 
 // True if a whole record of this file begins anywhere in `tail`.
 bool holds_record(std::span<const std::byte> tail, std::uint64_t file) {
-  for (std::size_t at = 0; at + kClosedBytes <= tail.size(); ++at) {
+  for (std::size_t at = 0; at + kClosedLength <= tail.size(); ++at) {
     if (!whole_record(tail.subspan(at), file).empty()) return true;
   }
   return false;

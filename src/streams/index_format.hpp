@@ -98,7 +98,7 @@ Status check_step(const IndexHeader& header, const IndexStep* before, const Inde
 
 ByteVector encode_header(const IndexHeader& header);
 ByteVector encode_step(const IndexStep& step, const IndexChain& chain);
-/// The record that closes an index whose steps end at `data_end`.
+/// The record that closes an index whose steps end at `data_end`, of kClosedBytes bytes.
 ByteVector encode_closed(Bytes data_end, const IndexChain& chain);
 /// The chain behind `record`, which an encode_... above has made.
 IndexChain next_chain(const IndexChain& before, std::span<const std::byte> record);
@@ -117,5 +117,6 @@ bool begins_as_index(std::span<const std::byte> bytes);
 /// The run that an index belongs to, from its first 32 bytes alone. Code::corrupt if they are no index's.
 Result<Uuid> decode_run(std::span<const std::byte> bytes);
 constexpr Bytes kIndexPrefix = 32;
+constexpr Bytes kClosedBytes = 40;
 
 }  // namespace tailrace::streams

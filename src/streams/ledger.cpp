@@ -18,6 +18,7 @@
 #include "streams/index.hpp"
 #include "streams/manifest.hpp"
 #include "streams/parse.hpp"
+#include "streams/reindex.hpp"
 #include "streams/resume.hpp"
 
 namespace tailrace::streams {
@@ -42,7 +43,10 @@ class FileLedger final : public pipeline::Ledger {
  public:
   FileLedger(const Opening& opening, StreamRequest request, Uuid run, std::optional<Resuming> resuming,
              std::shared_ptr<storage::Target> target)
-      : request_(std::move(request)), resuming_(std::move(resuming)), target_(std::move(target)) {
+      : opening_(opening),
+        request_(std::move(request)),
+        resuming_(std::move(resuming)),
+        target_(std::move(target)) {
     header_.run = run;
     header_.format = opening.definition.format;
     header_.base = opening.definition.base;
@@ -163,7 +167,11 @@ class FileLedger final : public pipeline::Ledger {
                                        "or existing=continue"));
       }
     }
-    // Data without an index was never committed: a crash between the two creations leaves it.
+    if (goes_on_with_others() && !resuming_ && !*indexed) {
+      Result<bool> again = index_again(path);
+      TR_TRY(again.status());
+      indexed = *again;
+    }
     if (*indexed && goes_on_with_others()) return opened(continue_index(path, lead), false);
     return begin_anew(path);
   }
@@ -183,21 +191,85 @@ class FileLedger final : public pipeline::Ledger {
     return *size == 0;
   }
 
+  /// The steps of a file that has lost its index. The definitions know them by their bytes.
+  Result<FoundSteps> find_own_steps(const std::string& path) {
+    Result<std::unique_ptr<codec::Codec>> codec = codec::make_codec(opening_.definition);
+    TR_TRY(codec.status());
+    for (const codec::FieldDefinition& field : opening_.fields) TR_TRY((*codec)->define(field));
+    const std::unique_ptr<codec::Finder> finder = (*codec)->finder();
+    Result<FoundSteps> found = find_steps(*target_, path, header_.fields, finder.get());
+    TR_TRY(found.status());
+    for (const IndexStep& step : found->steps) {
+      const Result<std::string> named = request_.pattern.expand(step.lead, request_.context());
+      if (named.is_ok() && *named == path) continue;
+      return Status(Code::state,
+                    cat(path, ": has the step at lead ", step.lead,
+                        " s, which belongs to another file of the stream, and no index beside it; "
+                        "move it away, or lose it with existing=overwrite"));
+    }
+    return found;
+  }
+
+  /// existing=continue without an index: a new one of the whole steps. False if there is nothing to tell of.
+  Result<bool> index_again(const std::string& path) {
+    Result<bool> nothing = is_empty_or_indexed(*target_, path);
+    TR_TRY(nothing.status());
+    if (*nothing) return false;
+    Result<FoundSteps> found = find_own_steps(path);
+    TR_TRY(found.status());
+    TR_TRY(keep_whole_steps(path, header_.fields, *found));
+    TR_TRY(write_index(*target_, path, header_, found->steps));
+    log(LogLevel::warn, cat(path, ": had no index and was indexed again from its messages: ",
+                            found->steps.size(), found->steps.size() == 1 ? " step" : " steps",
+                            found->torn ? "; what lies behind them was not finished and is cut off" : ""));
+    return true;
+  }
+
+  /// Nothing is emptied that this library has not written.
+  Status check_ours(const std::string& path) {
+    if (request_.options.existing == Existing::overwrite) return {};
+    Result<bool> known = is_empty_or_indexed(*target_, path);
+    TR_TRY(known.status());
+    return *known ? Status() : find_own_steps(path).status();
+  }
+
   Result<OpenFile> begin_anew(const std::string& path) {
+    TR_TRY(check_ours(path));
     if (!request_.options.ready_suffix.empty()) {
       TR_TRY(remove_ready_marker(*target_, path, request_.options.ready_suffix));
     }
     TR_TRY(discard_again(*target_, path));
+    Result<bool> exists = target_->exists(path);
+    TR_TRY(exists.status());
+    // Old data lose their index to the new one in one rename: without any they would be nobody's.
+    if (*exists) {
+      Result<IndexWriter> index = IndexWriter::create(*target_, index_path(path), header_);
+      TR_TRY(index.status());
+      TR_TRY(create_empty(path));
+      return opened(std::move(index), false);
+    }
     TR_TRY(remove_index(*target_, path));
+    TR_TRY(create_empty(path));
+    return opened(IndexWriter::create(*target_, index_path(path), header_), false);
+  }
+
+  Status create_empty(const std::string& path) {
     Result<std::unique_ptr<storage::File>> data = target_->open(path, storage::OpenMode::create);
     TR_TRY(data.status());
     TR_TRY((*data)->close());
-    TR_TRY(target_->sync_directory_of(path));
-    return opened(IndexWriter::create(*target_, index_path(path), header_), false);
+    return target_->sync_directory_of(path);
   }
 
   /// existing=continue: the file of an earlier run, or of this one where a stream comes back to it.
   Result<IndexWriter> continue_index(const std::string& path, std::int64_t lead) {
+    Result<IndexContents> before = load_index(*target_, index_path(path));
+    TR_TRY(before.status());
+    // A file that cannot be continued stays as it is, closed if it was.
+    if (const auto& steps = before->steps; !resuming_ && !steps.empty() && steps.back().lead >= lead) {
+      return Status(Code::order,
+                    cat(path, " goes up to lead ", steps.back().lead, " s already; the step at lead ", lead,
+                        " s cannot follow (existing=replace begins anew)"));
+    }
     if (!request_.options.ready_suffix.empty()) {
       TR_TRY(remove_ready_marker(*target_, path, request_.options.ready_suffix));
     }
@@ -205,14 +277,7 @@ class FileLedger final : public pipeline::Ledger {
     Reopen reopen;
     // Behind a checkpoint's position it is the run that was killed that has put them.
     if (resuming_) reopen.through_lead = lead - 1;
-    Result<Recovered> recovered = recover(*target_, path, reopen);
-    TR_TRY(recovered.status());
-    const auto& steps = recovered->contents.steps;
-    if (!steps.empty() && steps.back().lead >= lead) {
-      return Status(Code::order,
-                    cat(path, " goes up to lead ", steps.back().lead, " s already; the step at lead ", lead,
-                        " s cannot follow (existing=replace begins anew)"));
-    }
+    TR_TRY(recover(*target_, path, reopen).status());
     TR_TRY(make_index_durable(*target_, path));
     return IndexWriter::open_existing(*target_, index_path(path));
   }
@@ -388,6 +453,7 @@ class FileLedger final : public pipeline::Ledger {
     return target_->sync_directory_of(path);
   }
 
+  const Opening& opening_;
   StreamRequest request_;
   std::optional<Resuming> resuming_;
   std::shared_ptr<storage::Target> target_;

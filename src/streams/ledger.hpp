@@ -18,7 +18,7 @@ std::string pack_ledger(const std::string& pattern, const std::string& options, 
                         const std::optional<Position>& resume = {});
 
 /// The files of a stream: each with its index and lock, and for streams that roll over a manifest, ready
-/// markers and a hook.
+/// markers and a hook. `opening` must outlive the ledger.
 Result<std::unique_ptr<pipeline::Ledger>> make_ledger(const pipeline::Opening& opening,
                                                       std::shared_ptr<storage::Target> target);
 

@@ -56,7 +56,7 @@ Status take_member(const std::string& text, std::optional<int>& member, std::int
 }
 
 Status take_existing(StreamRequest& request, const std::string& text) {
-  const Result<std::size_t> value = parse_choice(text, {"replace", "continue", "fail"});
+  const Result<std::size_t> value = parse_choice(text, {"replace", "continue", "fail", "overwrite"});
   TR_TRY(value.status());
   request.options.existing = static_cast<Existing>(*value);
   return {};

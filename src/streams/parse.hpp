@@ -15,7 +15,8 @@
 // unless said otherwise.
 namespace tailrace::streams {
 
-enum class Existing { replace, resume, fail };  // resume is "continue" in an options string
+/// "continue" in an options string is resume. Only overwrite empties a file that is not known to be ours.
+enum class Existing { replace, resume, fail, overwrite };
 
 /// What a stream is told beside what its files contain.
 struct StreamOptions {

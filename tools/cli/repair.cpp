@@ -37,9 +37,10 @@ int run(const Arguments& arguments) {
                                                     duration_text(kept.steps.back().lead));
   std::printf(
       "%s: %zu whole steps kept (last: %s), %zu whole steps dropped, %lld bytes cut off the data, %lld off "
-      "the index\n",
+      "the index%s\n",
       path.c_str(), kept.steps.size(), last.c_str(), recovered->steps_cut,
-      static_cast<long long>(recovered->data_bytes_cut), static_cast<long long>(recovered->index_bytes_cut));
+      static_cast<long long>(recovered->data_bytes_cut), static_cast<long long>(recovered->index_bytes_cut),
+      kept.closed ? ", closed: no step follows" : "");
   return Exit::done;
 }
 

@@ -224,6 +224,20 @@ TEST_F(Cli, repair_cuts_both_back_and_says_what_went) {
   EXPECT_FALSE(std::filesystem::exists(lock_path(data_)));
 }
 
+TEST_F(Cli, repair_leaves_a_whole_closed_file_closed) {
+  make(2, 0, true);
+  const ByteVector index = get_bytes(*target_, index_path(data_));
+  for (const char* const more : {"", "--through-lead 3h ", "--force "}) {
+    const Outcome outcome = run("repair " + std::string(more) + data_);
+    EXPECT_EQ(outcome.exit, 0) << outcome.output;
+    EXPECT_TRUE(mentions(outcome.output, ", closed")) << outcome.output;
+    EXPECT_TRUE(get_bytes(*target_, index_path(data_)) == index) << more;
+  }
+  EXPECT_EQ(run(wait_command("6h") + " --timeout 1s").exit, 5);
+  EXPECT_EQ(run("repair --through-lead 1h " + data_).exit, 0);
+  EXPECT_FALSE(load_index(*target_, index_path(data_))->closed);
+}
+
 TEST_F(Cli, repair_refuses_while_the_file_is_locked) {
   make(2, 1000);
   const Result<std::shared_ptr<void>> lock = target_->lock(lock_path(data_));

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+// Headers are prepared at definition, and records patch a few octets of them: a message is ours if its
+// sections 0 to 4 are a prepared header but for the total length and the octets of its time, and if those are
+// what we would write for the time that they tell.
+#include "codec/grib2_finder.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <string>
+
+#include "codec/grib2_sections.hpp"
+
+namespace tailrace::codec::grib2 {
+
+namespace {
+
+constexpr std::size_t total_length_at = 8;
+constexpr std::size_t section_header = 5;
+
+std::int64_t seconds_of_unit(std::uint64_t code) {
+  if (code == 0) return 60;
+  if (code == 1) return 3600;
+  return code == 13 ? 1 : 0;
+}
+
+/// The interval that a message's octets tell; ending before the base time if they tell none.
+Interval read_time(const std::byte* head, const TimeOffsets& offsets) {
+  const std::int64_t unit = seconds_of_unit(get_number(head + offsets.unit, 1));
+  const auto start = static_cast<std::int64_t>(get_number(head + offsets.forecast_time, 4));
+  if (unit == 0 || start >> 31 != 0) return {0, -1};
+  if (offsets.end_time < 0) return {start * unit, start * unit};
+  const auto length = static_cast<std::int64_t>(get_number(head + offsets.range_length, 4));
+  if (length >> 31 != 0) return {0, -1};
+  return {start * unit, (start + length) * unit};
+}
+
+/// The heads of one length whose octets of time lie at the same places.
+struct Shape {
+  std::size_t length = 0;
+  TimeOffsets time;
+  std::vector<std::pair<std::size_t, std::size_t>> open;  // offset and length of octets that any record sets
+  std::map<std::string, std::pair<int, Index>> heads;     // those octets zero -> field and level
+
+  [[nodiscard]] bool fits(const Field& field) const {
+    const TimeOffsets& other = field.time;
+    return length == field.parts.head.size() && time.unit == other.unit && time.end_time == other.end_time &&
+           time.forecast_time == other.forecast_time && time.range_unit == other.range_unit &&
+           time.range_length == other.range_length;
+  }
+  [[nodiscard]] std::string closed(const std::byte* head) const {
+    std::string text(reinterpret_cast<const char*>(head), length);
+    for (const auto& [at, count] : open) std::memset(&text[at], 0, count);
+    return text;
+  }
+  /// Whether the bytes, fewer than a head, are the beginning of one.
+  [[nodiscard]] bool may_begin(const ByteVector& bytes) const {
+    ByteVector whole(length);
+    std::copy(bytes.begin(), bytes.end(), whole.begin());
+    const std::string wanted = closed(whole.data()).substr(0, bytes.size());
+    return std::any_of(heads.begin(), heads.end(),
+                       [&](const auto& head) { return head.first.compare(0, wanted.size(), wanted) == 0; });
+  }
+};
+
+Shape shape_of(const Field& field) {
+  Shape shape;
+  shape.length = field.parts.head.size();
+  shape.time = field.time;
+  shape.open = {{total_length_at, 8}};
+  const auto add = [&](Bytes at, std::size_t count) {
+    if (at >= 0) shape.open.emplace_back(static_cast<std::size_t>(at), count);
+  };
+  add(field.time.unit, 1);
+  add(field.time.forecast_time, 4);
+  add(field.time.end_time, 7);
+  add(field.time.range_unit, 1);
+  add(field.time.range_length, 4);
+  return shape;
+}
+
+class Grib2Finder final : public Finder {
+ public:
+  explicit Grib2Finder(const std::deque<Field>& fields) : fields_(fields) {
+    for (std::size_t i = 0; i < fields.size(); ++i) add(fields[i], static_cast<int>(i));
+  }
+
+  Result<FoundRecord> find(const ReadBytes& read, Bytes offset, Bytes size) const override {
+    FoundRecord found;
+    bool any_longer = false;
+    for (const Shape& shape : shapes_) {
+      const Bytes rest = std::min(size - offset, static_cast<Bytes>(shape.length));
+      ByteVector head(static_cast<std::size_t>(rest));
+      const Result<Bytes> got = read(head, offset);
+      TR_TRY(got.status());
+      head.resize(static_cast<std::size_t>(*got));
+      if (head.size() < shape.length) {
+        any_longer = any_longer || shape.may_begin(head);
+        continue;
+      }
+      if (!tell(shape, head, found.key)) continue;
+      found.has_key = true;
+      found.length = static_cast<Bytes>(get_number(&head[total_length_at], 8));
+      const Result<bool> whole = is_whole(read, offset, size, static_cast<Bytes>(shape.length), found.length);
+      TR_TRY(whole.status());
+      found.state = *whole ? FoundRecord::State::whole : FoundRecord::State::torn;
+      // The length of a message that was torn may be wrong, too.
+      if (!*whole && (found.length < static_cast<Bytes>(shape.length) || found.length > size - offset))
+        found.length = size - offset;
+      return found;
+    }
+    if (any_longer) {
+      found.state = FoundRecord::State::torn;
+      found.length = size - offset;
+    }
+    return found;
+  }
+
+ private:
+  void add(const Field& field, int number) {
+    auto shape = std::find_if(shapes_.begin(), shapes_.end(), [&](const Shape& s) { return s.fits(field); });
+    if (shape == shapes_.end()) shape = shapes_.insert(shapes_.end(), shape_of(field));
+    for (std::size_t level = 0; level < field.levels.size(); ++level) {
+      ByteVector head = field.parts.head;
+      for (const Patch& patch : field.levels[level]) head[patch.offset] = patch.value;
+      shape->heads.emplace(shape->closed(head.data()), std::pair(number, static_cast<Index>(level)));
+    }
+  }
+
+  /// Whether the head is one of ours, and which.
+  bool tell(const Shape& shape, const ByteVector& head, RecordKey& key) const {
+    const auto found = shape.heads.find(shape.closed(head.data()));
+    if (found == shape.heads.end()) return false;
+    const Field& field = fields_[static_cast<std::size_t>(found->second.first)];
+    const Interval interval = read_time(head.data(), shape.time);
+    if (!check_interval(interval, field.statistic, field.base).is_ok()) return false;
+    ByteVector ours = head;
+    write_time(ours.data(), shape.time, interval, field.base);
+    if (ours != head) return false;
+    key = {found->second.first, found->second.second, interval.end, field.statistic ? interval.start : 0};
+    return true;
+  }
+
+  /// Whether sections 5 to 8 follow the head and end where the message says.
+  static Result<bool> is_whole(const ReadBytes& read, Bytes begin, Bytes size, Bytes head, Bytes length) {
+    if (length < head + end_length || length > size - begin) return false;
+    const Bytes end = begin + length - end_length;
+    Bytes at = begin + head;
+    for (std::uint64_t number = 5; number <= 7; ++number) {
+      ByteVector header(section_header);
+      const Result<Bytes> got = read(header, at);
+      TR_TRY(got.status());
+      if (*got < static_cast<Bytes>(section_header) || get_number(&header[4], 1) != number) return false;
+      const auto section = static_cast<Bytes>(get_number(header.data(), 4));
+      if (section < static_cast<Bytes>(section_header) || section > end - at) return false;
+      at += section;
+    }
+    ByteVector last(end_length);
+    const Result<Bytes> got = read(last, at);
+    TR_TRY(got.status());
+    return at == end && *got == end_length && std::memcmp(last.data(), "7777", end_length) == 0;
+  }
+
+  const std::deque<Field>& fields_;
+  std::vector<Shape> shapes_;
+};
+
+}  // namespace
+
+std::unique_ptr<Finder> make_finder(const std::deque<Field>& fields) {
+  return std::make_unique<Grib2Finder>(fields);
+}
+
+}  // namespace tailrace::codec::grib2

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 
 #include "base/text.hpp"
@@ -138,7 +139,22 @@ Status replace_file(const std::string& path, const std::string& text) {
   return {};
 }
 
+/// What replace_file will do, without the file.
+Status check_file(const std::string& path) {
+  if (path.empty()) return {};
+  const std::string temporary = path + ".tmp";
+  if (std::filesystem::is_directory(path)) return io_error("write", path, EISDIR);
+  if (!std::ofstream(temporary, std::ios::binary).is_open()) return io_error("write", temporary, errno);
+  if (std::remove(temporary.c_str()) != 0) return io_error("remove", temporary, errno);
+  return {};
+}
+
 }  // namespace
+
+Status check_report(const Settings& settings) {
+  TR_TRY(check_file(settings.report).in("TAILRACE_REPORT"));
+  return check_file(settings.trace).in("TAILRACE_TRACE");
+}
 
 Status write_report(const Settings& settings, const exchange::Roster& roster,
                     const std::map<int, pipeline::Statistics>& all) {
@@ -166,6 +182,8 @@ Status write_report(const Settings& settings, const exchange::Roster& roster,
 }
 
 #else
+
+Status check_report(const Settings& settings) { return write_report(settings, {}, {}); }
 
 Status write_report(const Settings& settings, const exchange::Roster&,
                     const std::map<int, pipeline::Statistics>&) {

@@ -9,6 +9,9 @@
 
 namespace tailrace::session {
 
+/// Whether the files that TAILRACE_REPORT and TAILRACE_TRACE name can be written; leaves nothing behind.
+Status check_report(const Settings& settings);
+
 /// Writes what TAILRACE_REPORT and TAILRACE_TRACE ask for from what every rank told, by transport rank. Files
 /// are replaced atomically. Success if neither is asked for; Code::unsupported if this build has no JSON
 /// library.

@@ -334,6 +334,8 @@ void Session::make_outlet() {
 Status Session::make_server(LedgerFactory make_ledger) {
   statistics_.tracing = !settings_.trace.empty();
   if (!is_server() && !roster_.self_served) return {};
+  // The first server writes them, when all is done: too late to hear that it cannot.
+  if (me_ == 0) TR_TRY(check_report(settings_));
   pipeline::Server::Setup setup;
   setup.me = me_;
   setup.workspace = budget_.workspace[static_cast<std::size_t>(me_)];

@@ -77,6 +77,10 @@ class StreamClient {
   /// Whether the verdict that the end of the step returns has come, and which.
   [[nodiscard]] bool end_is_known() const;
   [[nodiscard]] Status end_verdict();
+  /// Whether the program was told that the step failed, or may be told so.
+  [[nodiscard]] bool has_failed(std::int64_t step) const {
+    return durable_.count(step) != 0 || reported_.count(step) != 0;
+  }
   /// The step whose verdict end() waits for, for the watchdog.
   [[nodiscard]] std::int64_t awaited_step() const { return roster_.self_served ? step_ : step_ - 1; }
   [[nodiscard]] bool wait_is_known(bool durable) const;

@@ -16,6 +16,7 @@
 #include "base/text.hpp"
 #include "storage/committed.hpp"
 #include "streams/index.hpp"
+#include "streams/look.hpp"
 #include "streams/manifest.hpp"
 #include "streams/parse.hpp"
 #include "streams/reindex.hpp"
@@ -161,11 +162,7 @@ class FileLedger final : public pipeline::Ledger {
     if (*exists && request_.options.existing == Existing::fail) {
       Result<bool> left_behind = is_left_behind(path, *indexed);
       TR_TRY(left_behind.status());
-      if (!*left_behind) {
-        return Status(Code::state, cat(path,
-                                       " exists already (existing=fail): remove it, or say existing=replace "
-                                       "or existing=continue"));
-      }
+      if (!*left_behind) return exists_already(path);
     }
     if (goes_on_with_others() && !resuming_ && !*indexed) {
       Result<bool> again = index_again(path);
@@ -321,7 +318,7 @@ class FileLedger final : public pipeline::Ledger {
     Result<std::shared_ptr<void>> lock = target_->lock(lock_path(path));
     TR_TRY(lock.status());
     TR_TRY(end_replacing(*target_, path));
-    Result<bool> taken = was_taken_away(path);
+    Result<bool> taken = was_taken_away(*target_, *resuming_);
     TR_TRY(taken.status());
     if (*taken) return {};
     Result<std::optional<Pair>> pair = find_left_open(path);
@@ -337,24 +334,6 @@ class FileLedger final : public pipeline::Ledger {
     TR_TRY(discard_again(*target_, path));
     TR_TRY(make_index_durable(*target_, path));
     return publish_what_lacks(path);
-  }
-
-  /// Whoever waits for finished files may move them, with their index or without: the manifest knows that
-  /// they were whole.
-  Result<bool> was_taken_away(const std::string& path) {
-    Result<bool> exists = target_->exists(path);
-    TR_TRY(exists.status());
-    Result<bool> listed = target_->exists(manifest_path(path));
-    TR_TRY(listed.status());
-    if (*exists || !*listed || !resuming_->needs) return false;
-    Result<std::vector<ManifestEntry>> manifest = read_manifest(*target_, manifest_path(path));
-    TR_TRY(manifest.status());
-    IndexContents empty;
-    const std::string name = manifest_entry(path, empty).path;
-    return std::any_of(manifest->begin(), manifest->end(), [&](const ManifestEntry& entry) {
-      return entry.path == name && entry.run == header_.run &&
-             std::count(entry.leads.begin(), entry.leads.end(), *resuming_->needs) != 0;
-    });
   }
 
   // ---- finishing
@@ -408,9 +387,7 @@ class FileLedger final : public pipeline::Ledger {
     return {};
   }
 
-  [[nodiscard]] bool wants_manifest() const {
-    return request_.options.manifest.value_or(request_.pattern.depends_on_lead());
-  }
+  [[nodiscard]] bool wants_manifest() const { return request_.options.manifest.value_or(true); }
 
   Status wait_for_space(const std::string& path, Bytes expected) {
     const std::int64_t patience = request_.options.full_wait_seconds.value_or(0);
@@ -461,24 +438,6 @@ class FileLedger final : public pipeline::Ledger {
   std::map<std::string, OpenFile> open_;
   std::set<std::string> finished_;
 };
-
-/// The file to look at, and what must be in it.
-Result<Resuming> resuming_from(Position position, const StreamRequest& request) {
-  Resuming resuming;
-  resuming.position = std::move(position);
-  const Position& from = resuming.position;
-  if (!from.lead) return resuming;
-  Result<std::string> path = request.pattern.expand(*from.lead, request.context());
-  // A lead that has no name failed its step, and there is no file of it.
-  if (!path.is_ok()) return resuming;
-  resuming.path = *path;
-  if (!from.put_lead) return resuming;
-  const bool lost = std::any_of(from.failed.begin(), from.failed.end(),
-                                [&](const FailedStep& step) { return step.lead == *from.put_lead; });
-  Result<std::string> put_path = request.pattern.expand(*from.put_lead, request.context());
-  if (!lost && put_path.is_ok() && *put_path == *path) resuming.needs = from.put_lead;
-  return resuming;
-}
 
 /// The text up to the next line's end, which is passed.
 std::string_view take_line(std::string_view& text) {

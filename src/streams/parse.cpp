@@ -139,8 +139,15 @@ Status take_manifest(StreamRequest& request, const std::string& text) {
   return {};
 }
 
+Status take_keep(const std::string& text, bool& keep) {
+  const Result<std::size_t> value = parse_choice(text, {"fail", "keep"});
+  TR_TRY(value.status());
+  keep = *value == 1;
+  return {};
+}
+
 // In the order of taking: the base time depends on the calendar.
-constexpr std::array<KeyRow<StreamRequest>, 13> kStreamKeys{{
+constexpr std::array<KeyRow<StreamRequest>, 15> kStreamKeys{{
     {"format", take_format},
     {"calendar", take_calendar},
     {"base", take_base},
@@ -156,6 +163,10 @@ constexpr std::array<KeyRow<StreamRequest>, 13> kStreamKeys{{
     {"ready", take_ready},
     {"hook", take_hook},
     {"manifest", take_manifest},
+    {"same_lead",
+     [](StreamRequest& r, const std::string& t) { return take_keep(t, r.options.keeps_same_lead); }},
+    {"empty_step",
+     [](StreamRequest& r, const std::string& t) { return take_keep(t, r.options.keeps_empty_steps); }},
 }};
 
 // ---- tr_stream_define

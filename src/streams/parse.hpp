@@ -25,7 +25,9 @@ struct StreamOptions {
   std::optional<std::int64_t> deadline_seconds;   // warn when a step is durable later than this after its end
   std::string ready_suffix;                       // "" = no ready marker
   std::string hook;                               // command run when a file is finished; "" = none
-  std::optional<bool> manifest;                   // none = where the files roll over and the build can
+  std::optional<bool> manifest;                   // none = where the build can
+  bool keeps_same_lead = false;                   // a field may be put again at a lead that it has
+  bool keeps_empty_steps = false;                 // a step without a put is meant
 };
 
 struct StreamRequest {

@@ -383,6 +383,24 @@ std::optional<std::int64_t> Pattern::match(std::string_view name, const PatternC
   return NameScanner(*this, parts_, name, context).scan();
 }
 
+Pattern::Split Pattern::split(const PatternContext& context) const {
+  Split split;
+  bool changes = false;
+  for (const Part& part : parts_) {
+    std::string text = part.text;
+    if (part.kind == Kind::base) text = format(part.text, context.base, context.calendar);
+    if (part.kind == Kind::member) text = padded(context.member.value_or(0), part.width);
+    if (part.kind == Kind::valid) text = cat("{valid:", part.text, "}");
+    if (part.kind == Kind::lead) {
+      const std::string width = part.width > 0 ? cat("0", part.width) : std::string();
+      text = cat("{lead:", width, std::string(1, part.unit_name), "}");
+    }
+    changes = changes || part.kind == Kind::valid || part.kind == Kind::lead;
+    (changes ? split.rest : split.fixed) += text;
+  }
+  return split;
+}
+
 bool Pattern::depends_on_lead() const {
   return std::any_of(parts_.begin(), parts_.end(), [](const Part& part) {
     return part.kind == Kind::lead || (part.kind == Kind::valid && !letters_of(part.text).empty());

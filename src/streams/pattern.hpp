@@ -39,6 +39,14 @@ class Pattern {
   /// unit of time without the longer ones ({valid:%d%H}), so that the lead cannot be told.
   [[nodiscard]] std::optional<std::int64_t> match(std::string_view name, const PatternContext& context) const;
 
+  /// A name cut before its first part that the lead changes. In the rest such parts stand as the pattern
+  /// writes them, in braces.
+  struct Split {
+    std::string fixed;
+    std::string rest;
+  };
+  [[nodiscard]] Split split(const PatternContext& context) const;
+
   /// True if different leads may have different names: the stream then rolls over.
   [[nodiscard]] bool depends_on_lead() const;
   /// True if a name may come back after another one, as with {valid:%H} on the second day.

@@ -295,6 +295,13 @@ Result<std::optional<Pair>> recorded_pair(Target& target, const std::string& dat
   return std::optional<Pair>({std::move(*first), false});
 }
 
+Status check_first_pair(Target& target, const std::string& data_path, const Resuming& resuming) {
+  const Result<bool> indexed = target.exists(index_path(data_path));
+  TR_TRY(indexed.status());
+  if (!*indexed) return check_has_step(data_path, {}, resuming);
+  return check_has_recorded(target, data_path, load_index(target, index_path(data_path)), resuming);
+}
+
 // ---- the second pair
 // ---------------------------------------------------------------------------------------------------
 

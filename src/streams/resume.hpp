@@ -67,6 +67,10 @@ struct Pair {
 Result<std::optional<Pair>> recorded_pair(storage::Target& target, const std::string& data_path,
                                           const IndexHeader& now, const Resuming& resuming, bool any_run);
 
+/// Looks only. Code::corrupt, saying what is missing, if the first pair lacks a step or bytes that the
+/// checkpoint has recorded.
+Status check_first_pair(storage::Target& target, const std::string& data_path, const Resuming& resuming);
+
 // ---- the second pair
 //
 // A file that was published is never written to again, and its name never shows anything but a whole file.

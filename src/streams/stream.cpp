@@ -9,6 +9,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "streams/ledger.hpp"
+#include "streams/look.hpp"
 
 namespace tailrace::streams {
 
@@ -44,7 +45,12 @@ Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const 
     stream.reset(new Stream(session, std::move(*request), pattern));
     stream->codec_ = std::move(*codec);
     stream->options_ = options;
-    return {};
+    if (session.rank() != 0) return {};
+    // Rather now than with the first step, which may be hours away.
+    Result<std::shared_ptr<void>> lock = lock_stream(session.target(), stream->request_);
+    TR_TRY(lock.status());
+    stream->lock_ = std::move(*lock);
+    return look_ahead(session.target(), stream->request_, resume);
   });
   const std::string call = cat("tr_stream_create(\"", pattern, "\", \"", options, "\")");
   comm::Vote vote{mine.in(call), call, {}};
@@ -229,6 +235,8 @@ void Stream::begin(std::int64_t lead) {
   if (!client_.is_open()) open();
   put_.clear();
   has_put_ = false;
+  if (lead != put_lead_) put_steps_.clear();
+  put_lead_ = lead;
   tell({client_.descriptor(Descriptor::Kind::begin), {}});
   session_.pump();
   counters().blocked += session_.transport().now() - entered;
@@ -284,6 +292,8 @@ void Stream::put(const std::string& name, const void* data, const ArrayShape* sh
   Status status;
   if (!put_.insert(found->second).second) {
     status = Status(Code::state, "the field was put in this step already");
+  } else if (Status again = check_put_again(found->second); !again.is_ok()) {
+    status = std::move(again);
   } else if (data == nullptr && field.count > 0) {
     status = Status(Code::argument, "the array is a null pointer");
   } else {
@@ -298,6 +308,19 @@ void Stream::put(const std::string& name, const void* data, const ArrayShape* sh
   latch(status.in(call()));
   session_.statistics().add_span("tr_stream_put", 0, entered, session_.transport().now());
   counters().blocked += session_.transport().now() - entered;
+}
+
+/// Two messages of one field, level and lead are one too many for whoever reads the file. A step that failed
+/// has left none.
+Status Stream::check_put_again(int number) {
+  const std::int64_t step = client_.steps() - 1;
+  const auto [before, is_first] = put_steps_.try_emplace(number, step);
+  const std::int64_t other = std::exchange(before->second, step);
+  if (is_first || request_.options.keeps_same_lead || client_.has_failed(other)) return {};
+  return {
+      Code::state,
+      "an earlier step has the field at this lead already: give each step a lead of its own, or create the "
+      "stream with same_lead=keep if both are meant"};
 }
 
 Status Stream::capture(Field& field, int number, const std::byte* data,
@@ -336,6 +359,11 @@ Status Stream::end() {
     // ever.
     latch(Status(Code::state, "tr_stream_end without tr_stream_begin"));
     begin(client_.lead());
+  } else if (put_.empty() && session_.rank() == client_.reference() && !request_.options.keeps_empty_steps) {
+    // Other ranks may leave out puts of fields that they own nothing of.
+    latch(Status(Code::state, cat("the step at lead ", client_.lead(),
+                                  " s has no field: put one, leave the step out, or create the stream with "
+                                  "empty_step=keep if it is meant")));
   }
   if (!client_.out_of_step()) ++counters().steps;
   const pipeline::Told ending = client_.end(counters());

@@ -88,10 +88,12 @@ class Stream final {
   Result<std::shared_ptr<const layout::MemoryMap>> map_of(Field& field, const ArrayShape* shape);
   Status capture(Field& field, int number, const std::byte* data,
                  const std::shared_ptr<const layout::MemoryMap>& map, bool may_lend);
+  [[nodiscard]] Status check_put_again(int number);
   void tell(const pipeline::Told& told);
   pipeline::Counters& counters() { return session_.statistics().streams[name()]; }
 
   session::Session& session_;
+  std::shared_ptr<void> lock_;  // on rank 0: of all files that the stream may have
   StreamRequest request_;
   pipeline::StreamClient client_;
   std::string options_;
@@ -99,8 +101,10 @@ class Stream final {
   std::vector<Field> fields_;
   std::map<std::string, int> numbers_;
   std::set<int> put_;  // fields put in this step
-  Uuid run_;           // the same on all ranks
-  Position from_;      // where the stream continues; without steps: at the beginning
+  std::int64_t put_lead_ = 0;
+  std::map<int, std::int64_t> put_steps_;  // at put_lead_: by field, the last step that has it
+  Uuid run_;                               // the same on all ranks
+  Position from_;                          // where the stream continues; without steps: at the beginning
   bool continues_ = false;
   bool has_put_ = false;             // something in this step
   std::vector<std::int64_t> leads_;  // of the steps that were ended, by their numbers

@@ -350,6 +350,52 @@ MPI_TEST(verdict, a_stream_left_to_finalize_with_different_steps_hangs_nobody) {
   }
 }
 
+MPI_TEST(verdict, a_step_without_a_put_is_refused) {
+  spoiled_step("empty", TR_ERR_STATE, {"step at lead 3600 s has no field", "empty_step=keep"},
+               [](Forecast&) {});
+}
+
+MPI_TEST(verdict, a_field_that_comes_again_at_its_lead_is_refused) {
+  in_sessions([&](MPI_Comm compute, const std::string& label) {
+    Forecast run(compute, label + "-again");
+    run.good_step(0);
+    run.good_step(0);
+    run.wait(TR_DURABLE);
+    run.good_step(7200);
+    run.close();
+    CHECK_EQ(run.verdicts(), 1);
+    CHECK_EQ(run.first_code(), TR_ERR_STATE);
+    CHECK(run.agreed());
+    CHECK(has(run.first_text(), "has the field at this lead already"));
+    CHECK(has(run.first_text(), "same_lead=keep"));
+    CHECK(run.holds_steps({0, 7200}));
+  });
+}
+
+MPI_TEST(verdict, another_field_or_a_step_that_failed_may_come_at_the_same_lead) {
+  in_sessions([&](MPI_Comm compute, const std::string& label) {
+    Forecast apart(compute, label + "-apart");
+    for (const char* field : {"t", "u"}) {
+      tr_stream_begin(apart.stream(), 0);
+      apart.put(field);
+      apart.end();
+    }
+    apart.close();
+    CHECK_EQ(apart.verdicts(), 0);
+    Forecast retried(compute, label + "-retried");
+    retried.good_step(0);
+    tr_stream_begin(retried.stream(), 3600);
+    retried.put("t");
+    retried.put(retried.rank() == 1 ? "no such field" : "u");
+    retried.end();
+    retried.wait(TR_DURABLE);
+    retried.good_step(3600);
+    retried.close();
+    CHECK_EQ(retried.verdicts(), 1);
+    CHECK(retried.holds_steps({0, 3600}));
+  });
+}
+
 MPI_TEST(verdict, a_wait_inside_of_a_step_fails_the_step) {
   spoiled_step("wait", TR_ERR_STATE, {"tr_stream_wait(", "inside of a step"}, [](Forecast& run) {
     run.put("t");
@@ -559,6 +605,15 @@ MPI_TEST(verdict, bad_settings_are_the_same_error_on_every_rank) {
     CHECK(compute == MPI_COMM_NULL);
     CHECK(same_text(state().comm, tr_error()));
     CHECK(has(tr_error(), options.substr(0, 4)));
+  }
+  // What would fail when all is done fails at once.
+  for (const std::string what : {"report", "trace"}) {
+    MPI_Comm compute = MPI_COMM_NULL;
+    const std::string options = what + "=no/such/directory/file.json";
+    CHECK(tr_init(state().comm, &compute, options.c_str()) != TR_OK);
+    CHECK(compute == MPI_COMM_NULL);
+    CHECK(same_text(state().comm, tr_error()));
+    CHECK(has(tr_error(), what == "report" ? "TAILRACE_REPORT" : "TAILRACE_TRACE"));
   }
   // One rank alone with other options than the rest.
   MPI_Comm compute = MPI_COMM_NULL;

@@ -3,6 +3,7 @@
 program, and a forgotten tr_finalize."""
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -18,7 +19,12 @@ def existing_files(servers):
     code, _, err = run(ranks, arguments(path, "format=raw", 2), **settings)
     check(code == 0 and raw_steps(path, 0, 2), f"the first run ended with {code}: {err}")
     code, _, err = run(ranks, arguments(path, "format=raw existing=fail", 1), **settings)
-    check(code == 1 and "exists already (existing=fail)" in err, f"existing=fail: {code}, {err}")
+    check(code == 1 and "exists already (existing=fail)" in err and "tr_stream_create" in err,
+          f"existing=fail: {code}, {err}")
+    code, _, err = run(ranks, arguments(f"{directory}/f{{lead:h}}.raw", "format=raw", 1), **settings)
+    code, _, err = run(ranks, arguments(f"{directory}/f{{lead:h}}.raw", "format=raw existing=fail", 3, 2), **settings)
+    check(code == 1 and "f0.raw exists already" in err and "tr_stream_create" in err,
+          f"existing=fail with a file of the pattern: {code}, {err}")
     check(raw_steps(path, 0, 2), "existing=fail touched the file")
     code, _, err = run(ranks, arguments(path, "format=raw existing=continue", 4, 3), **settings)
     check(code == 0 and raw_steps(path, 0, 4), f"existing=continue: {code}, {err}")
@@ -29,6 +35,63 @@ def existing_files(servers):
     check(code == 0 and raw_steps(path, 0, 1), f"existing=replace: {code}, {err}")
     code, out, err = tailrace("index", path, "--json")
     check(code == 0 and len(json.loads(out)["steps"]) == 2, f"the index after existing=replace: {out} {err}")
+
+
+def what_cannot_be_written_fails_at_create(servers):
+    directory = fresh(f"unwritable-s{servers}")
+    ranks, settings = 2 + servers, {"TAILRACE_SERVERS": str(servers)}
+    with open(f"{directory}/file", "w") as file:
+        file.write("no directory")
+    code, _, err = run(ranks, arguments(f"{directory}/file/fc.raw", "format=raw", 1), **settings)
+    check(code == 1 and "tr_stream_create" in err, f"a directory that is none: {code}, {err}")
+    with open(f"{directory}/fc.raw", "w") as file:
+        file.write("somebody's results")
+    for existing in ("", "existing=continue"):
+        code, _, err = run(ranks, arguments(f"{directory}/fc.raw", f"format=raw {existing}", 1), **settings)
+        check(code == 1 and "fc.raw" in err and "existing=overwrite" in err, f"{existing} a foreign file: {code}, {err}")
+        check(contents(f"{directory}/fc.raw") == b"somebody's results", f"{existing} changed a foreign file")
+    code, _, err = run(ranks, arguments(f"{directory}/fc.raw", "format=raw existing=overwrite", 1), **settings)
+    check(code == 0 and raw_steps(f"{directory}/fc.raw", 0, 1), f"existing=overwrite: {code}, {err}")
+    check([name for name in os.listdir(directory) if "lock" in name] == [], f"locks stayed: {os.listdir(directory)}")
+
+
+def one_job_for_a_pattern(servers):
+    """Files of one job are closed while the next step is computed: their own locks would not keep another job out."""
+    directory = fresh(f"twice-s{servers}")
+    pattern = directory + "/fc+{lead:03h}.raw"
+    command = [*MPIRUN, "-n", str(2 + servers), *arguments(pattern, "format=raw", 300, 0, 100)]
+    first = subprocess.Popen(command, env=environment(TAILRACE_SERVERS=str(servers)), stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL, start_new_session=True)
+    try:
+        until = time.time() + 60
+        while not os.path.exists(f"{directory}/fc+001.raw") and time.time() < until and first.poll() is None:
+            time.sleep(0.01)
+        before = contents(f"{directory}/fc+000.raw")
+        code, _, err = run(2 + servers, arguments(pattern, "format=raw", 1), TAILRACE_SERVERS=str(servers))
+        check(first.poll() is None, "the first job was over too early")
+        check(code == 1 and "another stream writes files of the same names" in err and "held by" in err,
+              f"a second job with the same names: {code}, {err}")
+        check(contents(f"{directory}/fc+000.raw") == before, "the second job wrote into the first one's file")
+    finally:
+        os.killpg(first.pid, signal.SIGTERM)
+        time.sleep(1)
+        try:
+            os.killpg(first.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        first.wait()
+    # The lock went with its process, whatever is left of it.
+    code, _, err = run(2 + servers, arguments(pattern, "format=raw", 1), TAILRACE_SERVERS=str(servers))
+    check(code == 0, f"a job after the one that was killed: {code}, {err}")
+
+
+def every_file_has_a_line(servers):
+    directory = fresh(f"listed-s{servers}")
+    code, _, err = run(2 + servers, arguments(f"{directory}/fc.raw", "format=raw", 1), TAILRACE_SERVERS=str(servers))
+    with open(f"{directory}/manifest.jsonl") as file:
+        manifest = [json.loads(line) for line in file]
+    check(code == 0 and [(entry["path"], entry["leads"]) for entry in manifest] == [("fc.raw", [0, 3600])],
+          f"the manifest of a file without leads in its name: {code}, {manifest}, {err}")
 
 
 def rolled_over_files(servers):
@@ -90,6 +153,9 @@ def open_at_finalize(servers):
 for servers in (0, 2):
     existing_files(servers)
     rolled_over_files(servers)
+    what_cannot_be_written_fails_at_create(servers)
+    one_job_for_a_pattern(servers)
+    every_file_has_a_line(servers)
     forgotten_finalize(servers)
     open_at_finalize(servers)
     if COMMAND:

@@ -111,6 +111,17 @@ TEST(pattern, tells_whether_the_name_depends_on_the_lead) {
   EXPECT_FALSE(depends("fc_{valid:%%Y}"));
 }
 
+TEST(pattern, is_cut_before_its_first_part_that_the_lead_changes) {
+  PatternContext context;
+  context.base = {2026, 3, 1, 6, 0, 0};
+  context.member = 3;
+  const auto split =
+      Pattern::parse("out/m{member:02}/fc_{base:%Y%m%d}+{lead:03h}_{valid:%H}.grib2")->split(context);
+  EXPECT_EQ(split.fixed, "out/m03/fc_20260301+");
+  EXPECT_EQ(split.rest, "{lead:03h}_{valid:%H}.grib2");
+  EXPECT_EQ(Pattern::parse("fc.grib2")->split(context).fixed, "fc.grib2");
+}
+
 TEST(pattern, tells_whether_a_name_may_come_back) {
   const auto recur = [](std::string_view text) { return Pattern::parse(text)->names_recur(); };
   EXPECT_FALSE(recur("{lead:03h}"));

@@ -81,6 +81,10 @@ enum {
 TR_API int tr_text_continue_f(const char* path, int empties, int* continues);
 /* Local, of the I/O rank: before anything is written but at its end. */
 TR_API int tr_text_overwrites_f(const char* path);
+/* Local, of the I/O rank: an error if the file that is open as `descriptor` ends before byte `reached`, up to
+ * which it was written, or whatever it holds if `reached` is negative. `kept` bytes are known to have been
+ * there. What is no regular file has no end. */
+TR_API int tr_text_lost_f(const char* path, int descriptor, int64_t reached, int64_t kept);
 /* Local. It is open. `stand` is called on the I/O rank when a checkpoint is saved: it flushes the file, and
  * gives its size in bytes and one of the above. With `cuts` a sequential file that was written over ends
  * behind the last record from then on. */

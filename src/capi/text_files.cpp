@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "capi/text_files.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <limits>
@@ -85,6 +87,21 @@ int tr_text_overwrites_f(const char* path) {
     TR_TRY(file.status());
     return journals.keep(path, **file, 0, std::numeric_limits<Bytes>::max());
   }));
+}
+
+int tr_text_lost_f(const char* path, int descriptor, int64_t reached, int64_t kept) {
+  struct stat about {};
+  if (::fstat(descriptor, &about) != 0 || !S_ISREG(about.st_mode)) return TR_OK;
+  if (reached >= 0 && about.st_size >= reached) return TR_OK;
+  kept = std::min({kept, int64_t{about.st_size}, reached >= 0 ? reached : kept});
+  const Result<storage::Space> space = state().session->target().space(path);
+  const bool full = space.is_ok() && space->free < std::max(space->block, Bytes{8192});
+  const char* const why =
+      full ? "the disk is full" : "storage did not take them, and Fortran does not tell why";
+  return fail(
+      {full ? Code::space : Code::io,
+       cat(path, ": records behind byte ", kept, " are lost: ", why, "; close the file and write it anew"),
+       full ? ENOSPC : EIO});
 }
 
 int tr_text_continue_f(const char* path, int empties, int* continues) {

@@ -276,6 +276,35 @@ contains
     call forget_checkpoint()
   end subroutine
 
+  ! What a full disk did not take is not recorded, also once there is room again.
+  subroutine formatted_files_that_have_lost_records_are_refused(grid)
+    type(tr_layout), intent(in) :: grid
+    type(tr_file) :: f
+    type(tr_checkpoint) :: cp
+    character(200) :: message
+    integer :: ierr
+    call check(loaded(cp) == 0, 'lost: nothing is there yet')
+    call f%open(ours('lost'), form='formatted', status='replace')
+    call put_lines(f, grid, 1, 3, 'step')
+    call check(saved(cp, 3) == 0, 'lost: saved')
+    call cp%wait()
+    call limit_files(100_int64)
+    call f%write(7, iostat=ierr)
+    call check(ierr == 0, 'lost: a record that waits in a buffer')
+    call check(saved(cp, 4, message) /= 0 .and. index(message, 'lost.ours') > 0, &
+               'a file that has lost a record is refused: '//trim(message))
+    call limit_files(-1_int64)
+    call check(saved(cp, 5, message) /= 0 .and. index(message, 'lost.ours') > 0, &
+               'also once there is room: '//trim(message))
+    call f%close(iostat=ierr)
+    call check(ierr > 0, 'lost: close tells')
+    call check(saved(cp, 6) == 0, 'lost: without it there is a save')
+    call cp%close()
+    call barrier()
+    if (rank == 0) call remove(ours('lost'))
+    call forget_checkpoint()
+  end subroutine
+
   subroutine formatted_files_that_do_not_grow_are_refused(grid)
     type(tr_layout), intent(in) :: grid
     type(tr_file) :: f, input
@@ -459,6 +488,7 @@ program continued_files_test
   call formatted_files_go_on(grid, 'sequential', 'new', 'unknown')
   call formatted_files_go_on(grid, 'stream', 'unknown', 'old')
   call formatted_files_that_do_not_grow_are_refused(grid)
+  call formatted_files_that_have_lost_records_are_refused(grid)
   call formatted_files_that_stand_elsewhere_keep_their_records(grid)
   call formatted_files_are_written_over_once_their_records_are_kept(grid, .true.)
   call formatted_files_are_written_over_once_their_records_are_kept(grid, .false.)

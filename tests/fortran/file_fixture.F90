@@ -21,9 +21,46 @@ module file_fixture
       integer(c_int64_t), value :: bytes
       integer(c_int) :: code
     end function
+    function c_getrlimit(what, limits) bind(c, name='getrlimit') result(code)
+      import :: c_int, c_int64_t
+      integer(c_int), value :: what
+      integer(c_int64_t), intent(out) :: limits(2)
+      integer(c_int) :: code
+    end function
+    function c_setrlimit(what, limits) bind(c, name='setrlimit') result(code)
+      import :: c_int, c_int64_t
+      integer(c_int), value :: what
+      integer(c_int64_t), intent(in) :: limits(2)
+      integer(c_int) :: code
+    end function
+    function c_signal(number, handler) bind(c, name='signal') result(before)
+      import :: c_int, c_intptr_t
+      integer(c_int), value :: number
+      integer(c_intptr_t), value :: handler
+      integer(c_intptr_t) :: before
+    end function
   end interface
 
 contains
+
+  ! Collective. Files of the I/O rank take so many bytes from now on (-1: any number), as on a full disk.
+  subroutine limit_files(bytes)
+    integer(int64), intent(in) :: bytes
+    integer(c_int), parameter :: rlimit_fsize = 1, sigxfsz = 25
+    integer(c_int64_t) :: limits(2)
+    integer(c_intptr_t) :: before
+    integer(c_int) :: code
+    call MPI_Barrier(model)
+    if (rank == 0) then
+      before = c_signal(sigxfsz, 1_c_intptr_t)  ! SIG_IGN
+      code = c_getrlimit(rlimit_fsize, limits)
+      limits(1) = limits(2)
+      if (bytes >= 0) limits(1) = bytes
+      code = c_setrlimit(rlimit_fsize, limits)
+      call check(code == 0, 'the size of files is limited')
+    end if
+    call MPI_Barrier(model)
+  end subroutine
 
   ! Arguments: the mode letters, or - for none.
   subroutine start()

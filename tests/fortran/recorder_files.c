@@ -47,6 +47,10 @@ void tr_text_opened_f(const char* path, int (*stand)(void* handle, int cuts, int
   (void)path, (void)stand, (void)handle;
 }
 void tr_text_closed_f(void* handle) { (void)handle; }
+int tr_text_lost_f(const char* path, int descriptor, int64_t reached, int64_t kept) {
+  (void)path, (void)descriptor, (void)reached, (void)kept;
+  return 0;
+}
 int tr_share_f(void* data, int64_t bytes) {
   (void)data, (void)bytes;
   return TR_ERR_UNSUPPORTED;

@@ -140,6 +140,54 @@ contains
     call check(stat > 0, 'a mode for a formatted file')
   end subroutine
 
+  ! What a disk does not take is told: at once where much is written, otherwise by flush, and by close.
+  subroutine a_full_disk_is_told(by)
+    character(*), intent(in) :: by
+    type(tr_file) :: f
+    integer :: i, stat
+    character(200) :: message
+    message = ''
+    stat = 0
+    call f%open(ours('full'), form='formatted', status='replace')
+    do i = 1, 100
+      call f%write(i, iostat=stat)
+      call check(stat == 0, 'a record before the disk is full')
+    end do
+    call f%flush()
+    call limit_files(2000_int64)
+    if (by == 'write') then
+      do i = 1, 1000
+        call f%write(i, iostat=stat, iomsg=message)
+        if (stat /= 0) exit
+      end do
+      call check(stat > 0 .and. i < 1000, 'many records that a full disk does not take')
+      call check(index(message, 'are lost') > 0, 'and the text: '//trim(message))
+    else
+      do i = 1, 100
+        call f%write(i, iostat=stat)
+        call check(stat == 0, 'a record that waits in a buffer')
+      end do
+    end if
+    if (by /= 'close') then
+      call f%flush(iostat=stat)
+      call check(stat > 0, by//': flush tells')
+    end if
+    call limit_files(-1_int64)
+    if (by /= 'close') then
+      call f%write(1, iostat=stat)
+      call check(stat > 0, by//': nothing is written behind what is lost')
+    else
+      call limit_files(2000_int64)
+    end if
+    call f%close(iostat=stat, iomsg=message)
+    call check(stat > 0 .and. index(message, 'are lost') > 0, by//': close tells: '//trim(message))
+    call limit_files(-1_int64)
+    call f%open(ours('full'), form='formatted', status='replace')
+    call f%write(1)
+    call f%close(status='delete', iostat=stat)
+    call check(stat == 0, 'a file that is opened anew')
+  end subroutine
+
 end module text_cases
 
 program text_files_test
@@ -155,5 +203,8 @@ program text_files_test
   call read_theirs(grid, a)
   call check_same('text')
   call lists_and_positions(grid)
+  call a_full_disk_is_told('write')
+  call a_full_disk_is_told('flush')
+  call a_full_disk_is_told('close')
   call finish()
 end program text_files_test

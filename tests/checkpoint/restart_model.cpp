@@ -2,10 +2,11 @@
 //
 // A model with history: each value follows from the one before, so that a restart that is not exact shows in
 // all that comes later. It writes a step each quarter of an hour, to a stream and to the files log.txt and
-// log.bin, which are opened in mode LOG_MODE, and over state.bin, and saves every third step.
+// log.bin, which are opened in mode LOG_MODE, and over state.bin, and saves every third step. Where it is
+// told to stop it saves once more and ends in good order.
 //   restart_model PATTERN OPTIONS CHECKPOINT CHECKPOINT_OPTIONS STEPS PAUSE_MS LOG_MODE
-// Rank 0 prints "begun", "none whole", "loaded GENERATION STEP", "committed GENERATION STEP" and "complete".
-// Each process leaves a file named after its process id in the directory `pids`.
+// Rank 0 prints "begun", "none whole", "loaded GENERATION STEP", "committed GENERATION STEP" and "complete"
+// or "stopped". Each process leaves a file named after its process id in the directory `pids`.
 #include <tailrace.h>
 #include <unistd.h>
 
@@ -154,7 +155,8 @@ class Logs {
   tr_file* state_ = nullptr;
 };
 
-void steps(Model& model, tr_stream* stream, Logs& logs, tr_checkpoint* cp, char** arguments) {
+/// Whether it came to its end, and was not told to stop before.
+bool steps(Model& model, tr_stream* stream, Logs& logs, tr_checkpoint* cp, char** arguments) {
   Commits commits;
   while (model.step < std::atoll(arguments[5])) {
     model.advance();
@@ -164,13 +166,16 @@ void steps(Model& model, tr_stream* stream, Logs& logs, tr_checkpoint* cp, char*
     must(tr_stream_end(stream), "end");
     logs.write(model);
     commits.look(cp);
-    if (model.step % 3 == 0) {
+    const bool stops = tr_should_stop() != 0;
+    if (model.step % 3 == 0 || stops) {
       must(model.transfer(cp, TR_SAVE, nullptr), "save");
       commits.saved(model.step);
     }
+    if (stops) return model.step == std::atoll(arguments[5]);
     std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(arguments[6])));
     commits.look(cp);
   }
+  return true;
 }
 
 void run(MPI_Comm compute, char** arguments) {
@@ -191,10 +196,12 @@ void run(MPI_Comm compute, char** arguments) {
   must(tr_stream_define(stream, "t", model.blocks, TR_F64, nullptr), "define t");
   must(tr_stream_define(stream, "u", model.cyclic, TR_I64, nullptr), "define u");
   Logs logs(arguments[7], model.step == 0);
-  steps(model, stream, logs, cp, arguments);
+  const bool complete = steps(model, stream, logs, cp, arguments);
   logs.close();
   must(tr_stream_close(&stream), "close");
   must(tr_checkpoint_close(&cp), "close of the checkpoint");
+  // Before tr_finalize: from there on a signal ends the program as any other.
+  if (rank == 0) std::printf(complete ? "complete\n" : "stopped\n");
 }
 
 }  // namespace
@@ -220,6 +227,5 @@ int main(int argc, char** argv) {
   }
   must(tr_finalize(), "finalize");
   MPI_Finalize();
-  if (rank == 0) std::printf("complete\n");
   return 0;
 }

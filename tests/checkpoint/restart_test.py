@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""A model that is killed at random moments and goes on from its checkpoint, on other numbers of ranks and servers, leaves the files of a
-run that was never disturbed; what it announced as finished on the way is so, and stays.
+"""A model that is killed at random moments, or stopped in good order, and goes on from its checkpoint, on other numbers of ranks and servers,
+leaves the files of a run that was never disturbed; what it announced as finished on the way is right, and stays.
     restart_test.py MODEL [--seed N] [--rounds N] [--round N]"""
 import argparse
 import json
@@ -18,12 +18,14 @@ from small_model import *  # noqa: E402,F403
 STEPS = 26  # of a quarter of an hour; the last save is that of step 24
 PATTERN = "out/fc_{valid:%Y%m%d%H}.raw"
 OPTIONS = "ready=.ready manifest=on"
+ROUNDS = (24 if MPI == "openmpi" else 20) if ALL else 6
+STOPS = 0.4  # of the ends before time: told to stop, by a signal, the time limit or the halt file; the others are kills
 LOGS = ["log.bin", "log.txt", "state.bin"]
 
 parser = argparse.ArgumentParser()
 parser.add_argument("model")
 parser.add_argument("--seed", type=int, default=int(time.time()))
-parser.add_argument("--rounds", type=int, default=(24 if MPI == "openmpi" else 20) if ALL else 6)
+parser.add_argument("--rounds", type=int, default=ROUNDS)
 parser.add_argument("--round", type=int, help="this one alone")
 given = parser.parse_args()
 
@@ -41,7 +43,8 @@ class Round:
         self.options = self.random.choice(("mode=parallel", "mode=local", "keep=3", "async=off"))
         self.log_mode = self.random.choice(("w", "wp", "ws", "wps", "a", "ap"))
         self.story = [f"seed {given.seed}, round {number}, {self.options}, logs {self.log_mode}"]
-        self.published = set()
+        self.published = {}  # bytes by name
+        self.stopped = False  # in the middle of a file, which is announced with fewer steps then
         self.committed = (0, 0)  # generation and step
 
     def check(self, condition, what):
@@ -49,12 +52,15 @@ class Round:
         if not check(condition, f"{'; '.join(self.story)}: {what}"):
             raise RoundFailed
 
-    def start(self, pause=12):
+    def start(self, pause=12, limited=False):
         servers = self.random.choice((0, 1))
         ranks = self.random.choice((1, 2, 3, 4))
         throttle, self.seconds = self.random.choice((("", 0.45), ("250kB/s,1ms", 1.2), ("120kB/s,3ms", 2.0)))
         settings = {"TAILRACE_SERVERS": str(servers), "TAILRACE_PARALLEL_THRESHOLD": self.random.choice(("0", "1MiB")),
                     **({"TAILRACE_THROTTLE": throttle} if throttle else {})}
+        settings["TAILRACE_HALT_FILE"] = "halt"
+        if limited:
+            settings.update(TAILRACE_TIME_LIMIT=f"{self.random.choice((1, 2))}s", TAILRACE_STOP_MARGIN="0s")
         self.story.append(f"{ranks} ranks, {servers} servers, throttle {throttle or 'none'}")
         command = [*MPIRUN, "-n", str(ranks + servers), MODEL, PATTERN, OPTIONS, "cp", f"overwritten=journal {self.options}",
                    str(STEPS), str(pause), self.log_mode]
@@ -75,13 +81,17 @@ class Round:
         step = self.loaded(job)
         for line in job.matches(r"committed (\d+) (\d+)"):
             self.committed = max(self.committed, tuple(map(int, line)))
-        ready = {name[:-6] for name in names_in(f"{self.directory}/out") if name.endswith(".ready")}
+        data = {name[:-6]: contents(f"{self.directory}/out/{name[:-6]}") or b""
+                for name in names_in(f"{self.directory}/out") if name.endswith(".ready")}
+        ready = {name: len(content) for name, content in data.items()}
         if step:  # a run from the very beginning replaces what an earlier one has left
-            self.check(self.published <= ready, f"no longer announced: {sorted(self.published - ready)}")
+            less = sorted(name for name, size in self.published.items() if ready.get(name, -1) < size)
+            self.check(not less, f"no longer announced, or with less than before: {less}")
         self.published = ready
         listed = manifest(f"{self.directory}/out")
         for name in sorted(ready):
-            self.check(contents(f"{self.directory}/out/{name}") == reference_data[name], f"{name} is announced and not right")
+            right = reference_data[name].startswith(data[name]) if self.stopped else data[name] == reference_data[name]
+            self.check(right, f"{name} is announced and not right")
             self.check(any(entry["path"] == name for entry in listed), f"{name} is announced and not in the manifest")
 
     def kill(self, job):
@@ -98,6 +108,34 @@ class Round:
         else:
             self.story.append("killed all")
             job.kill_all()
+
+    def stop(self):
+        how = self.random.choice(("signal", "signal", "limit", "limit", "halt"))
+        job = self.start(limited=how == "limit")
+        self.check(job.wait_for("begun"), f"did not begin: {job.lines}")
+        if how != "limit":
+            time.sleep(self.random.uniform(0, 0.05 + self.seconds * (1 - self.committed[1] / STEPS)))
+        if how == "signal":
+            for rank in job.ranks():
+                job.signal_one(rank, signal.SIGTERM)
+        if how == "halt":
+            open(f"{self.directory}/halt", "w", encoding="ascii").close()
+        self.check(job.ended_within(90), f"did not end: {job.lines}")
+        if os.path.exists(f"{self.directory}/halt"):
+            os.remove(f"{self.directory}/halt")
+        # A signal that comes when all is done ends the program in its own way.
+        done = job.matches("stopped") or job.matches("complete")
+        self.check(done and (how == "signal" or job.process.returncode == 0), f"ended with {job.process.returncode}: {job.lines}")
+        self.story.append(f"stopped by {how}" if job.matches("stopped") else "was over before it was stopped")
+        self.stopped = True
+        return job
+
+    def disturb(self):
+        if self.random.random() < STOPS:
+            return self.stop()
+        job = self.start()
+        self.kill(job)
+        return job
 
     def complete(self):
         job = self.start(2)
@@ -122,14 +160,13 @@ class Round:
         last = {entry["path"]: entry for entry in lines}
         expected = {entry["path"]: entry for entry in manifest("undisturbed/out")}
         self.check(len({entry["run"] for entry in last.values()}) == 1, f"the manifest tells of several runs: {lines}")
-        self.check(len({(entry["path"], entry["run"]) for entry in lines}) == len(lines), f"lines come twice: {lines}")
+        told = {(entry["path"], entry["run"], entry["size"]) for entry in lines}
+        self.check(len(told) == len(lines), f"lines come twice: {lines}")
         self.check(without_run(last) == without_run(expected), f"the manifest differs: {lines}")
 
     def play(self):
         for _ in range(self.random.choice((1, 2, 3, 3))):
-            job = self.start()
-            self.kill(job)
-            self.after(job)
+            self.after(self.disturb())
         self.complete()
         self.compare()
         # Once more, from the last save: nothing is withdrawn, and nothing is told twice.

@@ -107,12 +107,16 @@ Result<std::vector<char>> select_servers(const ServerChoice& choice, const std::
       break;
   }
   const auto servers = std::count(is_server.begin(), is_server.end(), 1);
+  const auto counted = [](std::int64_t count, std::string_view what) {
+    return cat(count, " ", what, count == 1 ? "" : "s");
+  };
   const bool short_of = choice.kind == Kind::count && servers < choice.count;
   if (servers == 0 || servers == size || short_of) {
     return Status(Code::settings,
-                  cat("TAILRACE_SERVERS asks for ", asked, "; of ", size, " ranks that makes ", servers,
-                      " servers and ", size - servers,
-                      " compute ranks, where both are needed: start more ranks or ask for other servers"));
+                  cat("TAILRACE_SERVERS asks for ", asked, "; of ", counted(size, "rank"), " that makes ",
+                      counted(servers, "server"), " and ", counted(size - servers, "compute rank"),
+                      short_of ? ": there are not as many ranks to serve" : ", and both are needed",
+                      "; start more ranks or ask for other servers"));
   }
   return is_server;
 }
@@ -135,6 +139,11 @@ exchange::Roster make_roster(const std::vector<RankFacts>& world, const std::vec
   for (int c = 0; c < roster.computes(); ++c) roster.home.push_back(c);
   roster.shares_node.assign(roster.compute_transport.size(), 0);
   return roster;
+}
+
+Bytes default_staging(Bytes available, int ranks) {
+  constexpr Bytes most_a_rank = Bytes{512} << 20;
+  return std::min(available / 8, most_a_rank * std::max(ranks, 2));
 }
 
 Budget cut_budget(const exchange::Roster& roster, Bytes staging) {

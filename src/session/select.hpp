@@ -25,6 +25,10 @@ Result<std::vector<char>> select_servers(const ServerChoice& choice, const std::
 /// Who is who: compute ranks keep their order; without servers each is its own.
 exchange::Roster make_roster(const std::vector<RankFacts>& world, const std::vector<char>& is_server);
 
+/// The staging memory of a node where the setting does not say: an eighth of what is `available` there, and
+/// for each of its `ranks` no more than some steps of a large share, because all of it is allocated at once.
+Bytes default_staging(Bytes available, int ranks);
+
 /// How a node's declared budget is cut.
 struct Budget {
   std::vector<Bytes> lane;       // per compute rank: bytes of its quota

@@ -253,8 +253,7 @@ Bytes Session::staging_bytes(MPI_Comm node) const {
   if (settings_.staging) return *settings_.staging;
   int ranks = 0;
   MPI_Comm_size(node, &ranks);
-  // Enough for some steps of a large share, and never what the model itself needs.
-  return std::min(comm::available_memory() / 8, 128 * mebibyte * std::max(ranks, 2));
+  return default_staging(comm::available_memory(), ranks);
 }
 
 Status Session::make_staging(MPI_Comm world) {
@@ -262,6 +261,7 @@ Status Session::make_staging(MPI_Comm world) {
   // Every rank computes every quota, so the smallest node's budget holds everywhere.
   MPI_Allreduce(MPI_IN_PLACE, &staging, 1, MPI_INT64_T, MPI_MIN, world);
   budget_ = cut_budget(roster_, staging);
+  staging_ = staging;
   Status fits;
   if (const Bytes available = comm::available_memory(); staging > available) {
     fits = Status(Code::memory, cat("TAILRACE_STAGING asks for ", staging, " bytes on host ", host_name(),
@@ -434,6 +434,17 @@ NodeShare Session::node_share() const {
   share.staging = memory_->size();
   if (settings_.huge_pages && logs(LogLevel::info)) share.huge_pages = memory_->huge_bytes();
   return share;
+}
+
+std::string Session::staging_for(Bytes needed, Bytes share) const {
+  // Shares grow with the whole; a little more, because each is rounded down.
+  const double grown = static_cast<double>(staging_) / static_cast<double>(std::max<Bytes>(share, 1)) *
+                       static_cast<double>(needed) * 1.001;
+  const auto text = [](Bytes bytes) {
+    return bytes < mebibyte ? cat(bytes >> 10, "KiB") : cat(bytes / mebibyte, "MiB");
+  };
+  const Bytes whole = static_cast<Bytes>(grown / static_cast<double>(mebibyte)) + 1;
+  return cat("TAILRACE_STAGING=", whole, "MiB or more (each node has ", text(staging_), " now)");
 }
 
 Bytes Session::smallest_workspace() const {

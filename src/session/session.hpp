@@ -47,6 +47,8 @@ class Session {
   [[nodiscard]] pipeline::Outlet& outlet() { return *outlet_; }
   [[nodiscard]] pipeline::Statistics& statistics() { return statistics_; }
   [[nodiscard]] Bytes smallest_workspace() const;
+  /// The setting with which a `share` of the staging memory becomes `needed` bytes, for error texts.
+  [[nodiscard]] std::string staging_for(Bytes needed, Bytes share) const;
 
   /// Servers: works until all compute ranks have left.
   void serve();
@@ -119,6 +121,7 @@ class Session {
   std::vector<RankFacts> facts_;
   exchange::Roster roster_;
   Budget budget_;
+  Bytes staging_ = 0;  // of each node
   std::unique_ptr<comm::MpiTransport> transport_;
   std::unique_ptr<pipeline::Client> client_;     // compute ranks
   std::optional<std::uint64_t> open_agreement_;  // the vote that agree() waits for

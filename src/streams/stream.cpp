@@ -162,19 +162,16 @@ Status Stream::prepare_field(const std::string& field, const PlacedLayout* layou
 
   const Bytes piece = out.count * size_of(out.definition.type);
   if (const Bytes most = session_.outlet().largest_piece(); most > 0 && piece > most) {
-    return {Code::memory,
-            cat("one level takes ", piece, " bytes on rank ", session_.rank(),
-                ", whose share of the "
-                "staging memory is ",
-                most, ": set TAILRACE_STAGING to at least ", (piece / most + 1), " times what it is")};
+    return {Code::memory, cat("one level takes ", piece, " bytes on rank ", session_.rank(),
+                              ", whose share of the staging memory is ", most, ": set ",
+                              session_.staging_for(piece, most))};
   }
   // The end of a step takes its error with it: one that never fitted would be waited for without end.
   constexpr Bytes least = Bytes{16} << 10;
   if (const Bytes most = session_.outlet().largest_piece(); most > 0 && most < least) {
     return {Code::memory,
             cat("the share of the staging memory of rank ", session_.rank(), " is ", most, " bytes, where ",
-                least, " are needed for messages: set TAILRACE_STAGING to at least ", (least / most + 1),
-                " times what it is")};
+                least, " are needed for messages: set ", session_.staging_for(least, most))};
   }
   TR_TRY(codec_->define(out.definition));
   const int number = static_cast<int>(fields_.size());
@@ -183,8 +180,9 @@ Status Stream::prepare_field(const std::string& field, const PlacedLayout* layou
   const Bytes workspace = session_.smallest_workspace();
   if (needed > workspace) {
     return {Code::memory,
-            cat("gathering and encoding one record takes ", needed, " bytes, a server has ", workspace,
-                ": set TAILRACE_STAGING to at least ", (needed / workspace + 1), " times what it is")};
+            cat("gathering and encoding one record takes ", needed, " bytes, ",
+                session_.roster().self_served ? "each rank" : "a server", " has ", workspace,
+                " bytes of the staging memory for it: set ", session_.staging_for(needed, workspace))};
   }
   return {};
 }

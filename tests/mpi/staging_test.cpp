@@ -94,6 +94,42 @@ MPI_TEST(staging, of_a_few_records_holds_a_rank_that_is_1000_puts_ahead) {
   }
 }
 
+/// What tr_stream_define says of a field of `side` squared under these settings; empty if it is taken.
+std::string told_of(tr_index side_of_field, const std::string& settings) {
+  MPI_Comm compute = MPI_COMM_NULL;
+  std::string told;
+  CHECK_EQ(tr_init(state().comm, &compute, settings.c_str()), TR_OK);
+  if (compute != MPI_COMM_NULL) {
+    const tr_index shape[] = {side_of_field, side_of_field};
+    tr_layout* layout = nullptr;
+    tr_stream* stream = nullptr;
+    CHECK_EQ(tr_layout_block(2, shape, nullptr, &layout), TR_OK);
+    CHECK_EQ(tr_stream_create("never-made.raw", "format=raw base=2026-03-01T00:00Z", &stream), TR_OK);
+    if (tr_stream_define(stream, "t", layout, TR_F32, "") != TR_OK) told = tr_error();
+    CHECK_EQ(tr_stream_close(&stream), TR_OK);
+    tr_layout_free(&layout);
+  }
+  CHECK_EQ(tr_finalize(), TR_OK);
+  return told;
+}
+
+MPI_TEST(staging, that_is_too_small_names_the_value_that_suffices) {
+  for (const bool servers : {false, true}) {
+    const std::string served = servers ? "servers=1 " : "";
+    const std::string told = told_of(700, served + "staging=2MiB");
+    const bool computes = !(servers && rank() == state().size - 1);
+    int sufficient = 0;
+    if (computes) {
+      const std::size_t at = told.find("set TAILRACE_STAGING=");
+      if (CHECK(at != std::string::npos)) sufficient = std::atoi(told.c_str() + at + 21);
+      CHECK(sufficient > 2);
+      CHECK(servers || told.find("server") == std::string::npos);
+    }
+    MPI_Bcast(&sufficient, 1, MPI_INT, 0, state().comm);
+    CHECK_EQ(told_of(700, served + "staging=" + std::to_string(sufficient) + "MiB"), std::string());
+  }
+}
+
 MPI_TEST(staging, of_a_whole_step_makes_nobody_wait) {
   const std::string directory = fresh_directory("roomy");
   const std::string report_path = directory + "/report.json";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <cstdio>
+#include <limits>
 #include <memory>
 
 #include "base/settings.hpp"
@@ -36,7 +37,8 @@ Status print_plan(const PlanRequest& request) {
   TR_TRY(servers.status());
   const exchange::Roster roster = session::make_roster(world, *servers);
   // What a session takes where nothing is said, on a node with enough memory.
-  const Bytes staging = settings->staging.value_or((Bytes{128} << 20) * (request.ranks / request.nodes));
+  const Bytes staging = settings->staging.value_or(
+      session::default_staging(std::numeric_limits<Bytes>::max(), request.ranks / request.nodes));
   const session::Budget budget = session::cut_budget(roster, staging);
   std::printf("%s\n", session::plan_text(roster, budget, staging, settings->threads).c_str());
   return {};
@@ -48,9 +50,11 @@ void add_plan(CLI::App& app, int& exit) {
   CLI::App* command =
       app.add_subcommand("plan", "Shows who would serve and how staging would be cut, without running");
   const auto request = std::make_shared<PlanRequest>();
-  command->add_option("--ranks", request->ranks, "ranks in all")->required()->check(CLI::PositiveNumber);
+  command->add_option("--ranks", request->ranks, "ranks in all")
+      ->required()
+      ->check(CLI::Range(1, 100'000'000));
   command->add_option("--nodes", request->nodes, "nodes that they fill in blocks")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 100'000'000));
   command->add_option("--options", request->options,
                       "settings, as tr_init takes them; TAILRACE_* variables win");
   command->footer(

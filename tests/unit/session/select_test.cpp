@@ -179,5 +179,21 @@ TEST(Budget, of_a_node_is_never_exceeded) {
   }
 }
 
+// 3600 x 1801 floats in CCSDS, the widest that their accuracy may need.
+TEST(budget, of_a_node_of_24_GiB_takes_a_field_of_a_tenth_of_a_degree) {
+  constexpr Bytes gibibyte = Bytes{1} << 30, needed = 182873394;
+  for (int ranks = 2; ranks <= 4; ++ranks) {
+    for (const char* const servers : {"0", "1"}) {
+      const std::vector<RankFacts> world(static_cast<std::size_t>(ranks), RankFacts{0, "a", "model"});
+      const auto chosen = select_servers(*parse_servers(servers), world);
+      ASSERT_TRUE(chosen.is_ok());
+      const Budget budget = cut_budget(make_roster(world, *chosen), default_staging(20 * gibibyte, ranks));
+      for (const Bytes bytes : budget.workspace) EXPECT_GE(bytes, needed) << ranks << " " << servers;
+    }
+  }
+  EXPECT_EQ(default_staging(2 * gibibyte, 64), gibibyte / 4) << "an eighth";
+  EXPECT_EQ(default_staging(1024 * gibibyte, 64), 32 * gibibyte) << "512 MiB a rank";
+}
+
 }  // namespace
 }  // namespace tailrace::session

@@ -302,9 +302,12 @@ Status Builder::level_type() {
   const int error = handle_->set("typeOfLevel", request_.level_type);
   // Unknown types are accepted in silence and leave the old one.
   if (error == 0 && handle_->text("typeOfLevel") == request_.level_type) return {};
-  return fail(error, "typeOfLevel", request_.level_type,
-              cat("ecCodes does not know this type of level; it stayed ",
-                  handle_->text("typeOfLevel").value_or("?")));
+  if (error != 0)
+    return fail(error, "typeOfLevel", request_.level_type, "ecCodes does not know this type of level");
+  return {
+      Code::format,
+      cat("ecCodes does not know the type of level '", request_.level_type,
+          "': take one of GRIB2's, as surface, height, pressure, hybrid, depthBelowSea or depthBelowLand")};
 }
 
 Status Builder::parameter() {

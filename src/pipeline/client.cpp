@@ -95,7 +95,8 @@ Status Client::difference(const std::string& name, const std::vector<StepCount>&
     const StepCount& other = counts[rank];
     std::string what;
     if (other.steps != first.steps) {
-      what = cat("rank 0 has begun ", first.steps, " steps, rank ", rank, " ", other.steps);
+      what = cat("rank 0 has begun ", first.steps, first.steps == 1 ? " step, rank " : " steps, rank ", rank,
+                 " ", other.steps);
     } else if (other.closing != first.closing) {
       what = cat("rank ", first.closing != 0 ? 0 : rank, " closes it, rank ", first.closing != 0 ? rank : 0,
                  " does not");

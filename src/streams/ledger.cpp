@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <map>
@@ -34,10 +35,16 @@ using pipeline::StepEntry;
 void run_hook(const std::string& command, const std::string& path) {
   const char* arguments[] = {"sh", "-c", command.c_str(), "tailrace-hook", path.c_str(), nullptr};
   pid_t child = 0;
-  int status = posix_spawn(&child, "/bin/sh", nullptr, nullptr, const_cast<char* const*>(arguments), environ);
-  if (status == 0) ::waitpid(child, &status, 0);
-  if (status != 0)
-    log(LogLevel::warn, cat("hook '", command, "' failed for ", path, " (status ", status, ")"));
+  const int error =
+      posix_spawn(&child, "/bin/sh", nullptr, nullptr, const_cast<char* const*>(arguments), environ);
+  int status = 0;
+  if (error == 0) ::waitpid(child, &status, 0);
+  if (error == 0 && status == 0) return;
+  const std::string why = error != 0                   ? cat("/bin/sh: ", std::strerror(error))
+                          : WIFSIGNALED(status)        ? cat("ended by signal ", WTERMSIG(status))
+                          : WEXITSTATUS(status) == 127 ? std::string("exit status 127: command not found")
+                                                       : cat("exit status ", WEXITSTATUS(status));
+  log(LogLevel::warn, cat("hook '", command, "' failed for ", path, " (", why, ")"));
 }
 
 class FileLedger final : public pipeline::Ledger {

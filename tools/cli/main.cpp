@@ -1,5 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "base/text.hpp"
 #include "commands.hpp"
+
+namespace {
+
+/// What CLI11 calls an unexpected argument is mostly a misspelt command.
+int check_command(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return tailrace::cli::Exit::done;
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  if (std::count(names.begin(), names.end(), argv[1]) != 0) return tailrace::cli::Exit::done;
+  std::fprintf(stderr, "tailrace: unknown command '%s'; did you mean '%s'? `tailrace --help` lists them\n",
+               argv[1], tailrace::nearest(argv[1], names).c_str());
+  return tailrace::cli::Exit::usage;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   namespace cli = tailrace::cli;
@@ -19,6 +40,7 @@ int main(int argc, char** argv) {
   cli::add_verify(app, exit);
   cli::add_checkpoint(app, exit);
   cli::add_settings(app, exit);
+  if (const int unknown = check_command(app, argc, argv); unknown != cli::Exit::done) return unknown;
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

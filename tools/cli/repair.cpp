@@ -36,11 +36,11 @@ int run(const Arguments& arguments) {
                                               : cat("step ", kept.steps.back().step, " at lead ",
                                                     duration_text(kept.steps.back().lead));
   std::printf(
-      "%s: %zu whole steps kept (last: %s), %zu whole steps dropped, %lld bytes cut off the data, %lld off "
+      "%s: %zu whole step%s kept (last: %s), %zu whole step%s dropped, %lld bytes cut off the data, %lld off "
       "the index%s\n",
-      path.c_str(), kept.steps.size(), last.c_str(), recovered->steps_cut,
-      static_cast<long long>(recovered->data_bytes_cut), static_cast<long long>(recovered->index_bytes_cut),
-      kept.closed ? ", closed: no step follows" : "");
+      path.c_str(), kept.steps.size(), kept.steps.size() == 1 ? "" : "s", last.c_str(), recovered->steps_cut,
+      recovered->steps_cut == 1 ? "" : "s", static_cast<long long>(recovered->data_bytes_cut),
+      static_cast<long long>(recovered->index_bytes_cut), kept.closed ? ", closed: no step follows" : "");
   return Exit::done;
 }
 

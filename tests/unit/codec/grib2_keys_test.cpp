@@ -217,6 +217,7 @@ TEST(grib2_keys, levels_that_cannot_be_held_are_refused) {
   const Status status = define(stream_of(), field_of("t", "no_such_level"));
   EXPECT_EQ(status.code(), Code::format);
   EXPECT_TRUE(contains(status.text(), "no_such_level")) << status.text();
+  EXPECT_FALSE(contains(status.text(), "No error")) << status.text();
 }
 
 TEST(grib2_keys, vertical_coefficients_must_suit_the_levels) {

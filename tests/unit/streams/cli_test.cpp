@@ -78,6 +78,16 @@ TEST_F(Cli, a_command_line_without_sense_is_usage) {
   }
 }
 
+TEST_F(Cli, errors_and_counts_are_told_as_people_say_them) {
+  EXPECT_TRUE(mentions(run("idnex x").output, "unknown command 'idnex'; did you mean 'index'?"));
+  const Outcome plan = run("plan --ranks 0");
+  EXPECT_EQ(plan.exit, 2);
+  EXPECT_LT(plan.output.size(), 120U) << plan.output;
+  make(1);
+  EXPECT_TRUE(mentions(run("index " + data_).output, "\n1 step, 46 bytes")) << run("index " + data_).output;
+  EXPECT_TRUE(mentions(run("repair " + data_).output, "1 whole step kept"));
+}
+
 TEST_F(Cli, settings_prints_the_table) {
   EXPECT_EQ(run("settings").output, settings_text());
   EXPECT_EQ(run("settings --markdown").output, settings_markdown());

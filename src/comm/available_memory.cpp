@@ -46,7 +46,9 @@ Bytes left_in(const std::string& group, const CgroupFiles& files) {
   const Bytes most = first_number_in(group + std::string(files.limit));
   const Bytes used = first_number_in(group + std::string(files.used));
   if (most == unlimited || used == unlimited) return unlimited;
-  return std::clamp<Bytes>(most - used + cached_in(group, files.cached_prefix), 0, most);
+  // The two files are read one after the other, and "no limit" of version 1 is close to the largest number.
+  const Bytes cached = std::min(cached_in(group, files.cached_prefix), used);
+  return std::max<Bytes>(most - (used - cached), 0);
 }
 
 /// In the group `path` and in every group above it, the root among them.

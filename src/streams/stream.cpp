@@ -160,31 +160,42 @@ Status Stream::prepare_field(const std::string& field, const PlacedLayout* layou
   TR_TRY(map.status());
   out.map = std::make_shared<const layout::MemoryMap>(std::move(*map));
 
-  const Bytes piece = out.count * size_of(out.definition.type);
-  if (const Bytes most = session_.outlet().largest_piece(); most > 0 && piece > most) {
-    return {Code::memory, cat("one level takes ", piece, " bytes on rank ", session_.rank(),
-                              ", whose share of the staging memory is ", most, ": set ",
-                              session_.staging_for(piece, most))};
-  }
+  TR_TRY(codec_->define(out.definition));
+  return check_staging(out, static_cast<int>(fields_.size()));
+}
+
+Status Stream::check_staging(const Field& field, int number) const {
+  struct Part {
+    Bytes needed;
+    Bytes share;  // of the staging memory; 0: there is none
+    std::string text;
+  };
+  const Bytes most = session_.outlet().largest_piece();
+  const Bytes workspace = session_.smallest_workspace();
+  const Bytes piece = field.count * size_of(field.definition.type);
   // The end of a step takes its error with it: one that never fitted would be waited for without end.
   constexpr Bytes least = Bytes{16} << 10;
-  if (const Bytes most = session_.outlet().largest_piece(); most > 0 && most < least) {
-    return {Code::memory,
-            cat("the share of the staging memory of rank ", session_.rank(), " is ", most, " bytes, where ",
-                least, " are needed for messages: set ", session_.staging_for(least, most))};
-  }
-  TR_TRY(codec_->define(out.definition));
-  const int number = static_cast<int>(fields_.size());
-  const Bytes needed = codec_->encoded_bound(number) + codec_->working_bytes(number) +
-                       out.definition.elements() * size_of(codec_->assembled_type(number));
-  const Bytes workspace = session_.smallest_workspace();
-  if (needed > workspace) {
-    return {Code::memory,
-            cat("gathering and encoding one record takes ", needed, " bytes, ",
-                session_.roster().self_served ? "each rank" : "a server", " has ", workspace,
-                " bytes of the staging memory for it: set ", session_.staging_for(needed, workspace))};
-  }
-  return {};
+  const Bytes record = codec_->encoded_bound(number) + codec_->working_bytes(number) +
+                       field.definition.elements() * size_of(codec_->assembled_type(number));
+  const std::string rank = cat("rank ", session_.rank());
+  const Part parts[] = {
+      {piece, most,
+       cat("one level takes ", piece, " bytes on ", rank, ", whose share of the staging memory is ", most)},
+      {least, most,
+       cat("the share of the staging memory of ", rank, " is ", most, " bytes, where ", least,
+           " are needed for messages")},
+      {record, std::max<Bytes>(workspace, 1),
+       cat("gathering and encoding one record takes ", record, " bytes, ",
+           session_.roster().self_served ? "each rank" : "a server", " has ", workspace,
+           " bytes of the staging memory for it")}};
+  // Told is the part that lacks most: what suffices for it suffices for all.
+  const auto lack = [](const Part& part) {
+    return part.share > 0 ? static_cast<double>(part.needed) / static_cast<double>(part.share) : 0;
+  };
+  const Part& worst = *std::max_element(std::begin(parts), std::end(parts),
+                                        [&](const Part& a, const Part& b) { return lack(a) < lack(b); });
+  if (lack(worst) <= 1) return {};
+  return {Code::memory, cat(worst.text, ": set ", session_.staging_for(worst.needed, worst.share))};
 }
 
 /// Servers hear of indices as soon as they are agreed: a rank may be told to open the stream by others.

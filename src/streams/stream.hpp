@@ -82,6 +82,8 @@ class Stream final {
         client_(session.transport(), session.roster(), session.rank(), pattern) {}
   Status prepare_field(const std::string& field, const PlacedLayout* layout, int type,
                        const std::string& options, const ByteVector& vertical, Field& out);
+  /// Whether the staging memory takes the field that the codec knows by `number`.
+  [[nodiscard]] Status check_staging(const Field& field, int number) const;
   void add_field(const std::string& name, Field field);
   void open();
   void continue_from(const Position& position);

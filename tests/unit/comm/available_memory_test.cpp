@@ -67,6 +67,13 @@ TEST(cgroups, so_it_is_with_version_1) {
   EXPECT_EQ(groups.left("4:cpu,cpuacct:/other\n3:memory:/slurm/uid_0/job_7/step_0/task_0\n0::/other\n"), 750);
 }
 
+TEST(cgroups, without_a_limit_in_version_1_more_pages_of_files_than_memory_in_use_take_nothing_away) {
+  Groups groups;
+  groups.limit_1("/job", 9223372036854771712, 10'000);
+  groups.put("memory/job", "memory.stat", "total_inactive_file 50000\ntotal_active_file 1\n");
+  EXPECT_EQ(groups.left("3:memory:/job\n"), 9223372036854771712);
+}
+
 TEST(cgroups, a_container_that_sees_only_its_own_group_has_its_limit_at_the_root) {
   Groups groups;
   groups.limit("", "1000", 100);

@@ -80,10 +80,10 @@ TR_API const char* tr_version(void);
  * TAILRACE_SERVERS says. On compute ranks: returns at once with their communicator in *compute (order kept;
  * freed by tr_finalize). On servers: works until the compute ranks have called tr_finalize, then returns with
  * *compute = MPI_COMM_NULL. `options` are settings ("servers=1 staging=512MiB"); the environment
- * (TAILRACE_SERVERS=1) wins. A report or trace file that cannot be written is an error here. After an error, the same on every rank, no session is open and *compute is
- * MPI_COMM_NULL. Where a rank does not come, the others say so after TAILRACE_WATCHDOG and end the job after
- * TAILRACE_TIMEOUT. One session at a time: another one may begin once every rank, servers too, has called
- * tr_finalize. */
+ * (TAILRACE_SERVERS=1) wins. A report or trace file that cannot be written is an error here. After an error,
+ * the same on every rank, no session is open and *compute is MPI_COMM_NULL. Where a rank does not come, the
+ * others say so after TAILRACE_WATCHDOG and end the job after TAILRACE_TIMEOUT. One session at a time:
+ * another one may begin once every rank, servers too, has called tr_finalize. */
 TR_API int tr_init(MPI_Comm world, MPI_Comm* compute, const char* options);
 /* The same with Fortran integer handles, for bindings. */
 TR_API int tr_init_f(MPI_Fint world, MPI_Fint* compute, const char* options);
@@ -170,14 +170,14 @@ TR_API int tr_layout_free(tr_layout** layout);
  * file). A file that is not known to be Tailrace's is TR_ERR_STATE and left as it is; only overwrite empties
  * it (docs/formats/index.md).
  * GRIB messages tell of their origin what keys say, as centre=98 generatingProcessIdentifier=1
- * typeOfProcessedData=an; without: no centre, no process, a forecast. Names of fields are the centre's, without
- * one those of WMO. A pattern that ends in .nc or the like needs format=.
- * same_lead: a field that an earlier step at the same lead has is TR_ERR_STATE, unless the step failed.
- * empty_step: so is a step without any put. keep says that it is meant.
- * Compute rank 0 looks before it returns whether the directory, which it makes, can be written to, and
- * whether a stream that continues from a checkpoint has its files. Until the stream is closed it holds the
- * lock NAME.stream.lock, NAME being the pattern with its leads in braces: another stream or job with this
- * pattern gets TR_ERR_STATE. No other file is created before the first step. */
+ * typeOfProcessedData=an; without: no centre, no process, a forecast. Names of fields are the centre's,
+ * without one those of WMO. A pattern that ends in .nc or the like needs format=. same_lead: a field that an
+ * earlier step at the same lead has is TR_ERR_STATE, unless the step failed. empty_step: so is a step without
+ * any put. keep says that it is meant. Compute rank 0 looks before it returns whether the directory, which it
+ * makes, can be written to, and whether a stream that continues from a checkpoint has its files. Until the
+ * stream is closed it holds the lock NAME.stream.lock, NAME being the pattern with its leads in braces:
+ * another stream or job with this pattern gets TR_ERR_STATE. No other file is created before the first step.
+ */
 TR_API int tr_stream_create(const char* pattern, const char* options, tr_stream** stream);
 
 /* Collective. Before the first step. Options: levels=TYPE[:LIST] (hybrid:1-40, pressure:1000,850,500,
@@ -204,9 +204,9 @@ TR_API int tr_stream_put(tr_stream* stream, const char* field, const void* data)
 TR_API int tr_stream_put_array(tr_stream* stream, const char* field, const void* data, int type, int ndims,
                                const tr_index* extents, const tr_index* strides);
 
-/* Collective. Closes the step, in which something must have been put. On return it is captured. With servers the result is the agreed verdict of the
- * step before (and of any earlier step whose failure became known); without servers it is this step's. A
- * failed step is dropped as a whole; the program may go on. */
+/* Collective. Closes the step, in which something must have been put. On return it is captured. With servers
+ * the result is the agreed verdict of the step before (and of any earlier step whose failure became known);
+ * without servers it is this step's. A failed step is dropped as a whole; the program may go on. */
 TR_API int tr_stream_end(tr_stream* stream);
 
 /* Collective. TR_CAPTURED: blocks until all ranks' last step is captured and its verdict agreed. TR_DURABLE:

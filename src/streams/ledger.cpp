@@ -219,6 +219,14 @@ class FileLedger final : public pipeline::Ledger {
     Result<bool> nothing = is_empty_or_indexed(*target_, path);
     TR_TRY(nothing.status());
     if (*nothing) return false;
+    // A new index would be of another run than the second pair, whose steps nobody would go on with then.
+    const Result<bool> again = target_->exists(again_path(path));
+    TR_TRY(again.status());
+    if (*again) {
+      return Status(Code::state,
+                    cat(path, ": has no index, and steps that follow may be in ", again_path(path), "; put ",
+                        index_path(path), " back, or move ", again_path(path), " and its index away"));
+    }
     Result<FoundSteps> found = find_own_steps(path);
     TR_TRY(found.status());
     TR_TRY(keep_whole_steps(path, header_.fields, *found));
@@ -266,10 +274,11 @@ class FileLedger final : public pipeline::Ledger {
 
   /// existing=continue: the file of an earlier run, or of this one where a stream comes back to it.
   Result<IndexWriter> continue_index(const std::string& path, std::int64_t lead) {
-    Result<IndexContents> before = load_index(*target_, index_path(path));
+    const Result<Pair> before = pair_without_checkpoint(*target_, path);
     TR_TRY(before.status());
     // A file that cannot be continued stays as it is, closed if it was.
-    if (const auto& steps = before->steps; !resuming_ && !steps.empty() && steps.back().lead >= lead) {
+    if (const auto& steps = before->contents.steps;
+        !resuming_ && !steps.empty() && steps.back().lead >= lead) {
       return Status(Code::order,
                     cat(path, " goes up to lead ", steps.back().lead, " s already; the step at lead ", lead,
                         " s cannot follow (existing=replace begins anew)"));
@@ -277,7 +286,7 @@ class FileLedger final : public pipeline::Ledger {
     if (!request_.options.ready_suffix.empty()) {
       TR_TRY(remove_ready_marker(*target_, path, request_.options.ready_suffix));
     }
-    TR_TRY(settle_again(*target_, path));
+    TR_TRY(settle_again(*target_, path, before->again));
     Reopen reopen;
     // Behind a checkpoint's position it is the run that was killed that has put them.
     if (resuming_) reopen.through_lead = lead - 1;

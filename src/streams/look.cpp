@@ -52,7 +52,9 @@ Status look_for_lost(Target& target, const Resuming& resuming) {
   const std::string& path = resuming.path;
   if (path.empty()) return {};
   // Of two pairs the ledger finds out which has the steps.
-  for (const std::string& each : {again_path(path), index_path(again_path(path))}) {
+  const Result<std::string> second = find_index(target, again_path(path));
+  TR_TRY(second.status());
+  for (const std::string& each : {again_path(path), *second}) {
     const Result<bool> again = target.exists(each);
     TR_TRY(again.status());
     if (*again) return {};

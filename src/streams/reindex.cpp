@@ -103,7 +103,8 @@ LastStep judge_last(const FoundSteps& found, const std::vector<IndexField>& fiel
     less_than_one = less_than_one || is_beginning_of(names, other);
   }
   if (like_one && !less_than_one && !found.torn) return LastStep::whole;
-  if (!like_one && (less_than_one || !has_whole_fields(last, fields))) return LastStep::unfinished;
+  // Whole fields may be all that was put at that lead: nothing of them is cut off.
+  if (!like_one && !has_whole_fields(last, fields)) return LastStep::unfinished;
   return LastStep::unknown;
 }
 

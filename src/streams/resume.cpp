@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "storage/committed.hpp"
 #include "streams/manifest.hpp"
 
 namespace tailrace::streams {
@@ -296,10 +297,13 @@ Result<std::optional<Pair>> recorded_pair(Target& target, const std::string& dat
 }
 
 Status check_first_pair(Target& target, const std::string& data_path, const Resuming& resuming) {
-  const Result<bool> indexed = target.exists(index_path(data_path));
+  // It may still have its old name: only who writes to the file gives it today's.
+  const Result<std::string> index = find_index(target, data_path);
+  TR_TRY(index.status());
+  const Result<bool> indexed = target.exists(*index);
   TR_TRY(indexed.status());
   if (!*indexed) return check_has_step(data_path, {}, resuming);
-  return check_has_recorded(target, data_path, load_index(target, index_path(data_path)), resuming);
+  return check_has_recorded(target, data_path, load_index(target, *index), resuming);
 }
 
 // ---- the second pair
@@ -326,6 +330,13 @@ Status end_replacing(Target& target, const std::string& data_path) {
   TR_TRY(index.status());
   // The data are made before the index and removed after it: only replacing leaves the index alone.
   if (*data || !*index) return {};
+  // Somebody may have removed the data by hand. Then the index tells of bytes that are not there, and the
+  // first pair keeps its own.
+  const Result<IndexContents> moved = load_index(target, index_path(again));
+  const Status fits =
+      moved.is_ok() ? storage::check_holds(target, data_path, moved->data_end()) : moved.status();
+  if (fits.code() == Code::corrupt) return {};
+  TR_TRY(fits);
   // The data's rename must not be lost once the index has its new name.
   TR_TRY(target.sync_directory_of(data_path));
   TR_TRY(target.rename(index_path(again), index_path(data_path)));
@@ -418,18 +429,27 @@ Status replace_by_again(Target& target, const std::string& data_path) {
   return end_replacing(target, data_path);
 }
 
-Status settle_again(Target& target, const std::string& data_path) {
+Result<Pair> pair_without_checkpoint(Target& target, const std::string& data_path) {
   const std::string again = again_path(data_path);
+  Result<IndexContents> first = load_index(target, index_path(data_path));
+  TR_TRY(first.status());
   const Result<bool> exists = pair_exists(target, again);
   TR_TRY(exists.status());
-  if (!*exists) return discard_again(target, data_path);
-  const Result<IndexContents> first = load_index(target, index_path(data_path));
-  TR_TRY(first.status());
-  const Result<IndexContents> second = load_index(target, index_path(again));
+  if (!*exists) return Pair{std::move(*first), false};
+  Result<IndexContents> second = load_index(target, index_path(again));
   if (second.status().code() == Code::io) return second.status();
-  const bool further = second.is_ok() && second->header == first->header && !second->steps.empty() &&
+  const bool further = second.is_ok() && !second->steps.empty() &&
                        (first->steps.empty() || second->steps.back().lead > first->steps.back().lead);
-  if (!further) return discard_again(target, data_path);
+  if (!further) return Pair{std::move(*first), false};
+  if (second->header == first->header) return Pair{std::move(*second), true};
+  return Status(Code::state, cat(again, ": has steps that ", data_path,
+                                 " lacks, and is of another run or stream; put the index of ", data_path,
+                                 " back as it was, or move ", again, " and its index away"));
+}
+
+Status settle_again(Target& target, const std::string& data_path, bool again_holds) {
+  if (!again_holds) return discard_again(target, data_path);
+  const std::string again = again_path(data_path);
   TR_TRY(recover(target, again).status());
   TR_TRY(make_index_durable(target, again));
   return replace_by_again(target, data_path);

@@ -104,9 +104,12 @@ Result<IndexWriter> copy_again(storage::Target& target, const std::string& data_
 /// The second pair that an earlier continuation has left, cut back to `lead`.
 Result<IndexWriter> adopt_again(storage::Target& target, const std::string& data_path, std::int64_t lead);
 
-/// For a run that goes on with the file without a checkpoint: a second pair that came further than the first
-/// one takes its place, any other one is taken away.
-Status settle_again(storage::Target& target, const std::string& data_path);
+/// Looks only. The pair in which a run goes on that has no checkpoint: the one that came further. Code::state
+/// if that is the second one and it is not the first one's run.
+Result<Pair> pair_without_checkpoint(storage::Target& target, const std::string& data_path);
+
+/// The second pair takes the first one's place if `again_holds`; otherwise it is taken away.
+Status settle_again(storage::Target& target, const std::string& data_path, bool again_holds);
 
 /// Whether the published pair is whole and holds each step of the second one, with the same bytes. It may
 /// hold more: a run that ends before its time has not come to them.

@@ -2,22 +2,26 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/calendar.hpp"
 #include "base/text.hpp"
 #include "commands.hpp"
 #include "streams/index.hpp"
+#include "streams/resume.hpp"
 
 namespace tailrace::cli {
 namespace {
 
-struct Arguments {
+constexpr std::string_view again_suffix = ".again";
+
+struct RepairArguments {
   std::string file;
   std::string through_lead;
   bool force = false;
 };
 
-int run(const Arguments& arguments) {
+int run_repair(const RepairArguments& arguments) {
   streams::Reopen options;
   options.force = arguments.force;
   if (!arguments.through_lead.empty()) {
@@ -27,8 +31,14 @@ int run(const Arguments& arguments) {
   }
   const std::string path = data_path_of(arguments.file);
   const std::unique_ptr<storage::Target> target = storage::posix_target();
-  const Result<std::shared_ptr<void>> lock = target->lock(streams::lock_path(path));
+  // Both pairs of a file have one lock.
+  const std::string file =
+      path.ends_with(again_suffix) ? path.substr(0, path.size() - again_suffix.size()) : path;
+  const Result<std::shared_ptr<void>> lock = target->lock(streams::lock_path(file));
   if (!lock.is_ok()) return report("repair", lock.status());
+  // Killed between two renames a run leaves new data beside the old index, by which they would be cut.
+  if (const Status ended = streams::end_replacing(*target, file); !ended.is_ok())
+    return report("repair", ended);
   const Result<streams::Recovered> recovered = streams::recover(*target, path, options);
   if (!recovered.is_ok()) return report("repair", recovered.status());
   const streams::IndexContents& kept = recovered->contents;
@@ -49,7 +59,7 @@ int run(const Arguments& arguments) {
 void add_repair(CLI::App& app, int& exit) {
   CLI::App* command =
       app.add_subcommand("repair", "Cuts a file and its index back to the last committed step");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<RepairArguments>();
   command->add_option("FILE", arguments->file, "the data file, or its index")->required();
   command->add_option("--through-lead", arguments->through_lead,
                       "keep only the steps up to this lead, as 6h");
@@ -63,7 +73,7 @@ void add_repair(CLI::App& app, int& exit) {
       "  tailrace repair out/fc+006.grib2\n"
       "  tailrace repair --through-lead 12h out/surface.grib2\n"
       "  tailrace repair --force out/fc+006.grib2");
-  command->callback([arguments, &exit] { exit = run(*arguments); });
+  command->callback([arguments, &exit] { exit = run_repair(*arguments); });
 }
 
 }  // namespace tailrace::cli

@@ -36,10 +36,12 @@ Result<std::optional<ManifestEntry>> listed(storage::Target& target, const std::
 
 /// What was found to be right, for people.
 Result<std::string> verify(storage::Target& target, const std::string& path) {
-  const Result<IndexContents> contents = streams::load_index(target, streams::index_path(path));
+  const Result<std::string> index = streams::find_index(target, path);
+  TR_TRY(index.status());
+  const Result<IndexContents> contents = streams::load_index(target, *index);
   TR_TRY(contents.status());
   if (contents->tail == streams::IndexTail::damaged)
-    return Status(Code::corrupt, cat(streams::index_path(path), ": ", contents->tail_text));
+    return Status(Code::corrupt, cat(*index, ": ", contents->tail_text));
   TR_TRY(storage::check_holds(target, path, contents->data_end()));
   const std::size_t steps = contents->steps.size();
   const std::string has = cat(steps, steps == 1 ? " step" : " steps", ", ", contents->data_end(), " bytes");
@@ -54,7 +56,7 @@ Result<std::string> verify(storage::Target& target, const std::string& path) {
                                    (*entry)->digest, ": its bytes were changed after it was finished"));
 }
 
-int run(const std::vector<std::string>& files) {
+int run_verify_files(const std::vector<std::string>& files) {
   const std::unique_ptr<storage::Target> target = storage::posix_target();
   int exit = Exit::done;
   for (const std::string& file : files) {
@@ -82,7 +84,7 @@ void add_verify(CLI::App& app, int& exit) {
       "Examples:\n"
       "  tailrace verify out/*.grib2\n"
       "  tailrace verify out/fc+006.grib2 || echo 'do not send this one'");
-  command->callback([files, &exit] { exit = run(*files); });
+  command->callback([files, &exit] { exit = run_verify_files(*files); });
 }
 
 }  // namespace tailrace::cli

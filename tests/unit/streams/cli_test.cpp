@@ -248,6 +248,27 @@ TEST_F(Cli, repair_leaves_a_whole_closed_file_closed) {
   EXPECT_FALSE(load_index(*target_, index_path(data_))->closed);
 }
 
+// A run that is killed between the renames of a second pair leaves new data with the old index.
+TEST_F(Cli, repair_ends_the_replacement_of_a_file_before_it_cuts_anything) {
+  make(3);
+  put_bytes(*target_, index_path(data_), encode_index(sample_header(), sample_steps(2), true));
+  put_bytes(*target_, index_path(data_ + ".again"), encode_index(sample_header(), sample_steps(3), false));
+  const Outcome outcome = run("repair " + data_);
+  EXPECT_EQ(outcome.exit, 0) << outcome.output;
+  EXPECT_TRUE(mentions(outcome.output, "3 whole steps kept")) << outcome.output;
+  EXPECT_EQ(size_of_file(*target_, data_), 3 * kSampleStepBytes);
+  EXPECT_FALSE(*target_->exists(index_path(data_ + ".again")));
+}
+
+TEST_F(Cli, repair_of_a_second_pair_asks_for_the_lock_of_the_file) {
+  make(2);
+  std::filesystem::copy_file(data_, data_ + ".again");
+  std::filesystem::copy_file(index_path(data_), index_path(data_ + ".again"));
+  const Result<std::shared_ptr<void>> lock = target_->lock(lock_path(data_));
+  ASSERT_TRUE(lock.is_ok());
+  EXPECT_EQ(run("repair " + data_ + ".again").exit, 1);
+}
+
 TEST_F(Cli, repair_refuses_while_the_file_is_locked) {
   make(2, 1000);
   const Result<std::shared_ptr<void>> lock = target_->lock(lock_path(data_));

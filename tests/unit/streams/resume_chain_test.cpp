@@ -212,5 +212,27 @@ TEST(resume_chain, existing_continue_goes_on_behind_the_steps_of_the_second_pair
   }
 }
 
+// Its new index would be of another run, by which nobody would know the second pair any more.
+TEST(resume_chain, existing_continue_takes_no_second_pair_away_where_the_first_has_lost_its_index) {
+  const auto disk = stopped_and_killed(3, kSteps - 1);
+  const std::string path = path_of(0, kSteps);
+  ASSERT_TRUE(disk->remove(index_path(path)).is_ok());
+  const auto before = files_of(*disk);
+  const Plan last{.per_day = kSteps, .first = kSteps - 1, .options = "existing=continue"};
+  const Status status = forecast(disk, last).status;
+  EXPECT_EQ(status.code(), Code::state) << status.text();
+  EXPECT_NE(status.text().find(again_path(path)), std::string::npos) << status.text();
+  EXPECT_EQ(files_of(*disk), before);
+}
+
+// It has steps up to that lead already, if only in the second pair.
+TEST(resume_chain, existing_continue_compares_leads_with_the_pair_that_came_further) {
+  const auto disk = stopped_and_killed(3, kSteps - 1);
+  const auto before = files_of(*disk);
+  const Plan last{.per_day = kSteps, .first = kSteps - 2, .options = "existing=continue"};
+  EXPECT_EQ(forecast(disk, last).status.code(), Code::order);
+  EXPECT_EQ(files_of(*disk), before);
+}
+
 }  // namespace
 }  // namespace tailrace::streams

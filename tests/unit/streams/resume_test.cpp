@@ -216,6 +216,11 @@ TEST(resume, a_run_goes_on_with_indexes_under_their_old_names) {
           ASSERT_TRUE(forecast(disk, {.until = until, .stays_open = true}).status.is_ok());
         }
         give_old_names(*disk);
+        const Position from = position_behind(behind);
+        // Before the first step, when nothing may be changed yet.
+        const Resuming resuming{from, path_of(behind - 1), from.lead};
+        if (!*disk->exists(again_path(resuming.path)))
+          EXPECT_TRUE(check_first_pair(*disk, resuming.path, resuming).is_ok());
         const Status status = status_of_continuing(disk, behind);
         ASSERT_TRUE(status.is_ok()) << status.text();
         // Files before the position are not looked at.
@@ -242,6 +247,18 @@ TEST(resume, a_crash_between_the_renames_of_an_earlier_tailrace_is_ended) {
          {old_index_path(path), old_index_path(again_path(path)), index_path(again_path(path))})
       EXPECT_FALSE(*disk->exists(gone)) << gone;
   }
+}
+
+TEST(resume, an_index_whose_data_somebody_has_removed_takes_no_other_ones_place) {
+  const auto disk = make_disk();
+  ASSERT_TRUE(forecast(disk, {.until = kSteps - 1}).status.is_ok());
+  const std::string path = path_of(kSteps - 1);
+  const ByteVector index = get_bytes(*disk, index_path(path));
+  put_bytes(*disk, index_path(again_path(path)), truth().at(index_path(path)));  // tells of a step more
+  ASSERT_TRUE(end_replacing(*disk, path).is_ok());
+  EXPECT_EQ(get_bytes(*disk, index_path(path)), index);
+  EXPECT_TRUE(status_of_continuing(disk, kSteps - 1).is_ok());
+  expect_truth(*disk, "behind the index that was left");
 }
 
 TEST(resume, text_inventories_beside_the_files_stay_as_they_are) {

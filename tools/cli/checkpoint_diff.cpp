@@ -171,7 +171,7 @@ Status print_json([[maybe_unused]] const std::vector<Difference>& differences) {
 #endif
 }
 
-int run(const std::string& left, const std::string& right, bool json) {
+int run_diff(const std::string& left, const std::string& right, bool json) {
   const std::unique_ptr<storage::Target> target = storage::posix_target();
   const Result<Copy> a = newest_copy(*target, left);
   if (!a.is_ok()) return report_checkpoint("diff", a.status());
@@ -207,8 +207,9 @@ void add_checkpoint_diff(CLI::App& app, int& exit) {
       "Examples:\n"
       "  tailrace checkpoint diff run/state.0 run/state.1\n"
       "  tailrace checkpoint diff reference/state run/state && echo 'bit for bit the same'");
-  command->callback(
-      [left, right, json, &exit] { exit = answer_of("diff", [&] { return run(*left, *right, *json); }); });
+  command->callback([left, right, json, &exit] {
+    exit = answer_of("diff", [&] { return run_diff(*left, *right, *json); });
+  });
 }
 
 }  // namespace tailrace::cli

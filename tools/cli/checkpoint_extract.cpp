@@ -17,14 +17,14 @@ namespace {
 using checkpoint::Copy;
 using checkpoint::CopyReader;
 
-struct Arguments {
+struct ExtractArguments {
   std::string copy;
   std::string item;
   std::string out;
   std::string format;
 };
 
-Result<bool> is_netcdf(const Arguments& arguments) {
+Result<bool> is_netcdf(const ExtractArguments& arguments) {
   if (arguments.format.empty()) return arguments.out.ends_with(".nc");
   const Result<std::size_t> format = parse_choice(arguments.format, {"raw", "netcdf"});
   TR_TRY(format.status().in("--format"));
@@ -76,7 +76,7 @@ Status sync_file(storage::Target& target, const std::string& path) {
   return (*file)->close();
 }
 
-Status extract(storage::Target& target, const Arguments& arguments) {
+Status extract(storage::Target& target, const ExtractArguments& arguments) {
   const Result<bool> netcdf = is_netcdf(arguments);
   TR_TRY(netcdf.status());
   const Result<Copy> copy = newest_copy(target, arguments.copy);
@@ -104,7 +104,7 @@ Status extract(storage::Target& target, const Arguments& arguments) {
   return {};
 }
 
-int run(const Arguments& arguments) {
+int run_extract(const ExtractArguments& arguments) {
   const std::unique_ptr<storage::Target> target = storage::posix_target();
   const Status status = extract(*target, arguments);
   return status.is_ok() ? Answer::fine : report_checkpoint("extract", status);
@@ -114,7 +114,7 @@ int run(const Arguments& arguments) {
 
 void add_checkpoint_extract(CLI::App& app, int& exit) {
   CLI::App* command = app.add_subcommand("extract", "Writes one item of a copy into a file of its own");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<ExtractArguments>();
   command
       ->add_option("COPY", arguments->copy,
                    "a checkpoint, of which the newest whole copy is taken, or one copy")
@@ -131,7 +131,8 @@ void add_checkpoint_extract(CLI::App& app, int& exit) {
       "Examples:\n"
       "  tailrace checkpoint extract run/state temperature -o temperature.bin\n"
       "  tailrace checkpoint extract run/state.1 temperature -o temperature.nc && ncview temperature.nc");
-  command->callback([arguments, &exit] { exit = answer_of("extract", [&] { return run(*arguments); }); });
+  command->callback(
+      [arguments, &exit] { exit = answer_of("extract", [&] { return run_extract(*arguments); }); });
 }
 
 }  // namespace tailrace::cli

@@ -16,7 +16,7 @@ namespace {
 
 using checkpoint::Found;
 
-struct Arguments {
+struct PruneArguments {
   std::string name;
   int keep = 0;
   bool dry_run = false;
@@ -66,7 +66,7 @@ Result<std::vector<PartFile>> part_files(storage::Target& target, const std::str
 
 /// The copies to be removed: broken ones, and whole ones behind the newest `keep`.
 Result<std::vector<Removal>> copies_to_remove(storage::Target& target, const std::vector<Found>& all,
-                                              const Arguments& arguments) {
+                                              const PruneArguments& arguments) {
   std::vector<Removal> removals;
   int whole = 0;
   for (const Found& found : all) {
@@ -124,7 +124,7 @@ Status remove_all(storage::Target& target, const std::vector<Removal>& removals,
   return target.sync_directory_of(removals.front().path);
 }
 
-Status prune(storage::Target& target, const Arguments& arguments) {
+Status prune(storage::Target& target, const PruneArguments& arguments) {
   // Held to the end: no program saves meanwhile.
   const Result<std::shared_ptr<void>> lock = target.lock(cat(arguments.name, ".lock"));
   TR_TRY(lock.status());
@@ -153,7 +153,7 @@ Status prune(storage::Target& target, const Arguments& arguments) {
   return {};
 }
 
-int run(const Arguments& arguments) {
+int run_prune(const PruneArguments& arguments) {
   const std::unique_ptr<storage::Target> target = storage::posix_target();
   const Status status = prune(*target, arguments);
   return status.is_ok() ? Answer::fine : report_checkpoint("prune", status);
@@ -163,7 +163,7 @@ int run(const Arguments& arguments) {
 
 void add_checkpoint_prune(CLI::App& app, int& exit) {
   CLI::App* command = app.add_subcommand("prune", "Removes old and broken copies");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<PruneArguments>();
   command->add_option("NAME", arguments->name, "the name of the checkpoint")->required();
   command->add_option("--keep", arguments->keep, "how many of the newest whole copies stay")
       ->required()
@@ -179,7 +179,7 @@ void add_checkpoint_prune(CLI::App& app, int& exit) {
       "Examples:\n"
       "  tailrace checkpoint prune run/state --keep 3 --dry-run\n"
       "  tailrace checkpoint verify run/state && tailrace checkpoint prune run/state --keep 1");
-  command->callback([arguments, &exit] { exit = answer_of("prune", [&] { return run(*arguments); }); });
+  command->callback([arguments, &exit] { exit = answer_of("prune", [&] { return run_prune(*arguments); }); });
 }
 
 }  // namespace tailrace::cli

@@ -127,7 +127,7 @@ int list(const std::vector<std::string>& names, bool json) {
 
 // ---- show
 
-struct Arguments {
+struct ShowArguments {
   std::string name;
   Index values = 0;
   bool parts = false;
@@ -225,7 +225,7 @@ Bytes data_bytes(const Copy& copy) {
   return bytes;
 }
 
-Status show_text(storage::Target& target, const Copy& copy, const Arguments& arguments) {
+Status show_text(storage::Target& target, const Copy& copy, const ShowArguments& arguments) {
   CopyReader reader(target, copy);
   Bytes stored = 0;
   for (std::size_t i = 0; i < copy.directory.items.size(); ++i) stored += stored_of(copy, i).bytes;
@@ -296,7 +296,7 @@ void add_outputs(Json& json, const Outputs& outputs) {
   }
 }
 
-Status show_json(storage::Target& target, const Copy& copy, const Arguments& arguments) {
+Status show_json(storage::Target& target, const Copy& copy, const ShowArguments& arguments) {
   CopyReader reader(target, copy);
   Json json{{"path", copy.path},
             {"generation", copy.generation()},
@@ -331,10 +331,10 @@ Status show_json(storage::Target& target, const Copy& copy, const Arguments& arg
   return {};
 }
 #else
-Status show_json(storage::Target&, const Copy&, const Arguments&) { return no_json(); }
+Status show_json(storage::Target&, const Copy&, const ShowArguments&) { return no_json(); }
 #endif
 
-int show(const Arguments& arguments) {
+int show(const ShowArguments& arguments) {
   const std::unique_ptr<storage::Target> target = storage::posix_target();
   const Result<Copy> copy = newest_copy(*target, arguments.name);
   if (!copy.is_ok()) return report_checkpoint("show", copy.status());
@@ -364,7 +364,7 @@ void add_checkpoint_ls(CLI::App& app, int& exit) {
 void add_checkpoint_show(CLI::App& app, int& exit) {
   CLI::App* command = app.add_subcommand(
       "show", "Prints what is in a copy: items, types, shapes, bytes, and where outputs go on");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<ShowArguments>();
   command
       ->add_option("NAME-or-PATH", arguments->name,
                    "a checkpoint, of which the newest whole copy is taken, or one copy")

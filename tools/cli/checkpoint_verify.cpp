@@ -147,7 +147,7 @@ Status print_json([[maybe_unused]] const std::vector<Verdict>& verdicts) {
 #endif
 }
 
-int run(const std::string& name, bool json, bool quiet) {
+int run_verify_copies(const std::string& name, bool json, bool quiet) {
   const std::unique_ptr<storage::Target> target = storage::posix_target();
   const Result<std::vector<std::string>> paths = copies_named(*target, name);
   if (!paths.is_ok()) return report_checkpoint("verify", paths.status());
@@ -195,8 +195,9 @@ void add_checkpoint_verify(CLI::App& app, int& exit) {
       "Examples:\n"
       "  tailrace checkpoint verify run/state\n"
       "  tailrace checkpoint verify --quiet run/state.1 || echo 'not this one'");
-  command->callback(
-      [name, json, quiet, &exit] { exit = answer_of("verify", [&] { return run(*name, *json, *quiet); }); });
+  command->callback([name, json, quiet, &exit] {
+    exit = answer_of("verify", [&] { return run_verify_copies(*name, *json, *quiet); });
+  });
 }
 
 }  // namespace tailrace::cli

@@ -21,7 +21,7 @@ using streams::IndexRecord;
 using streams::IndexStep;
 using streams::IndexTail;
 
-struct Arguments {
+struct IndexArguments {
   std::string file;
   bool json = false;
   bool records = false;
@@ -130,7 +130,7 @@ Result<std::string> index_of(storage::Target& target, const std::string& file) {
   return streams::find_index(target, data_path);
 }
 
-int run(const Arguments& arguments) {
+int run_index(const IndexArguments& arguments) {
   const std::string path = data_path_of(arguments.file);
   const std::unique_ptr<storage::Target> target = storage::posix_target();
   const Result<std::string> index = index_of(*target, arguments.file);
@@ -150,7 +150,7 @@ int run(const Arguments& arguments) {
 
 void add_index(CLI::App& app, int& exit) {
   CLI::App* command = app.add_subcommand("index", "Prints which steps of a file are committed");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<IndexArguments>();
   command->add_option("FILE", arguments->file, "the data file, or its index")->required();
   command->add_flag("--records", arguments->records, "print where each record lies, too");
   command->add_flag("--json", arguments->json, "everything, as JSON");
@@ -159,7 +159,7 @@ void add_index(CLI::App& app, int& exit) {
       "Examples:\n"
       "  tailrace index out/fc+006.grib2\n"
       "  tailrace index --json out/fc+006.grib2 | jq '.steps[-1].lead'");
-  command->callback([arguments, &exit] { exit = run(*arguments); });
+  command->callback([arguments, &exit] { exit = run_index(*arguments); });
 }
 
 }  // namespace tailrace::cli

@@ -23,7 +23,7 @@ using storage::File;
 using storage::OpenMode;
 using storage::Target;
 
-struct Arguments {
+struct WaitArguments {
   std::string pattern;
   std::string base;
   std::string lead;
@@ -44,7 +44,7 @@ struct Wanted {
 
 enum class Seen { nothing, durable, ended };
 
-Result<streams::PatternContext> context_of(const Arguments& arguments) {
+Result<streams::PatternContext> context_of(const WaitArguments& arguments) {
   streams::PatternContext context;
   const Result<Calendar> calendar = parse_calendar(arguments.calendar);
   TR_TRY(calendar.status().in("--calendar"));
@@ -62,7 +62,7 @@ Result<streams::PatternContext> context_of(const Arguments& arguments) {
   return context;
 }
 
-Result<Wanted> wanted_by(const Arguments& arguments) {
+Result<Wanted> wanted_by(const WaitArguments& arguments) {
   Wanted wanted;
   const Result<streams::PatternContext> context = context_of(arguments);
   TR_TRY(context.status());
@@ -178,7 +178,7 @@ int wait_for(const Wanted& wanted, bool quiet) {
   }
 }
 
-int run(const Arguments& arguments) {
+int run_wait(const WaitArguments& arguments) {
   const Result<Wanted> wanted = wanted_by(arguments);
   if (!wanted.is_ok()) {
     report("wait", wanted.status());
@@ -192,7 +192,7 @@ int run(const Arguments& arguments) {
 void add_wait(CLI::App& app, int& exit) {
   CLI::App* command =
       app.add_subcommand("wait", "Waits until a step is durable, and prints the name of its file");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<WaitArguments>();
   command->add_option("PATTERN", arguments->pattern, "the stream's file pattern, with its directory")
       ->required();
   command->add_option("--base", arguments->base, "the stream's base time, as 2026-03-01T00:00Z");
@@ -212,7 +212,7 @@ void add_wait(CLI::App& app, int& exit) {
       "  tailrace wait 'fc_{base:%Y%m%d%H}+{lead:03h}.grib2' --base 2026-03-01T00:00Z --lead 6h --timeout "
       "20m\n"
       "  tailrace wait out/surface.grib2 --lead 45m --timeout 0 && plot out/surface.grib2");
-  command->callback([arguments, &exit] { exit = run(*arguments); });
+  command->callback([arguments, &exit] { exit = run_wait(*arguments); });
 }
 
 }  // namespace tailrace::cli

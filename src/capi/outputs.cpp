@@ -210,6 +210,10 @@ void SessionOutputs::note_closed(const std::string& path) {
   closed_[storage::tidy_path(path)] = std::make_shared<IsDurable>(false);
 }
 
+void SessionOutputs::note_renamed(const std::string& from, const std::string& to) {
+  if (closed_.erase(storage::tidy_path(from)) > 0) note_closed(to);
+}
+
 namespace {
 
 /// What else has a name, a pipe for example, is not to be opened again.
@@ -236,6 +240,11 @@ void note_closing(const files::File& file) {
 void note_closing_text(const std::string& path) {
   SessionOutputs* const outputs = outputs_of_checkpoints();
   if (outputs != nullptr && state().session->rank() == 0 && is_regular(path)) outputs->note_closed(path);
+}
+
+void note_renamed(const std::string& from, const std::string& to) {
+  if (SessionOutputs* const outputs = outputs_of_checkpoints(); outputs != nullptr)
+    outputs->note_renamed(from, to);
 }
 
 /// A journal belongs to a rank: what another one writes to the same file it does not see.

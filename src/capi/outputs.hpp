@@ -28,6 +28,8 @@ class SessionOutputs final : public checkpoint::Outputs {
 
   /// The program has closed this file, or is about to. It is durable once the next save is committed.
   void note_closed(const std::string& path);
+  /// What was noted of `from` holds for `to`, and is not durable yet whatever a save on its way has reached.
+  void note_renamed(const std::string& from, const std::string& to);
 
  private:
   using IsDurable = std::atomic<bool>;
@@ -38,5 +40,7 @@ class SessionOutputs final : public checkpoint::Outputs {
 void note_closing(const files::File& file);
 /// Local. A formatted file of the first rank.
 void note_closing_text(const std::string& path);
+/// Local. A file has another name now.
+void note_renamed(const std::string& from, const std::string& to);
 
 }  // namespace tailrace::capi

@@ -302,7 +302,10 @@ int tr_rename_comm(MPI_Comm comm, const char* from, const char* to) {
   if (group == nullptr) return -1;
   const auto operation = [&] { return rename_there(group->service().target(), from, to); };
   const std::string call = cat("tr_rename(", quoted(from), ", ", quoted(to), ")");
-  return static_cast<int>(ask(*group, call, operation).value);
+  const int code = static_cast<int>(ask(*group, call, operation).value);
+  // A file that was closed is made durable under the name that it has when the checkpoint is saved.
+  if (code == 0) note_renamed(from, to);
+  return code;
 }
 
 tr_file* tr_tmpfile(void) { return tr_tmpfile_comm(session_comm()); }

@@ -161,11 +161,14 @@ struct Handover {
     const socklen_t length = abstract_address(token, address);
     socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const timeval limit{handover_limit.count(), 0};
-    if (socket < 0 || ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0 ||
-        ::connect(socket, reinterpret_cast<sockaddr*>(&address), length) != 0) {
+    if (socket < 0 || ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0)
       return io_error("connect", memory_name, errno);
+    // With a limit of time a signal interrupts it even where SA_RESTART is set (signal(7)).
+    for (int interrupted = 0; interrupted < 10'000; ++interrupted) {
+      if (::connect(socket, reinterpret_cast<sockaddr*>(&address), length) == 0) return {};
+      if (errno != EINTR) break;
     }
-    return {};
+    return io_error("connect", memory_name, errno);
   }
 
   /// Gives the descriptor to those that have connected, after waiting until `deadline` for the first.

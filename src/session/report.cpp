@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <system_error>
 
 #include "base/text.hpp"
 
@@ -143,7 +144,8 @@ Status replace_file(const std::string& path, const std::string& text) {
 Status check_file(const std::string& path) {
   if (path.empty()) return {};
   const std::string temporary = path + ".tmp";
-  if (std::filesystem::is_directory(path)) return io_error("write", path, EISDIR);
+  std::error_code unknown;  // opening it tells why
+  if (std::filesystem::is_directory(path, unknown)) return io_error("write", path, EISDIR);
   if (!std::ofstream(temporary, std::ios::binary).is_open()) return io_error("write", temporary, errno);
   if (std::remove(temporary.c_str()) != 0) return io_error("remove", temporary, errno);
   return {};

@@ -454,4 +454,22 @@ MPI_TEST(continued_files, files_that_were_closed_since_the_last_save_are_durable
   remove_directory(directory);
 }
 
+/// What is written under a name of its own and then renamed is the usual way to replace a file.
+MPI_TEST(continued_files, a_file_that_was_renamed_since_it_was_closed_is_durable_under_its_new_name) {
+  const std::string directory = fresh_directory("checkpoint-files-renamed");
+  const CapturedStderr captured;
+  Session session("fault=\"rank=0 nth=1 fault=eio calls=sync\"");
+  tr_checkpoint* cp = create(directory + "/cp", "async=off");
+  tr_file* file = open_file(directory + "/new", "w");
+  CHECK(tr_fputs("what is not to be lost", file) >= 0);
+  CHECK_EQ(tr_fclose(file), 0);
+  CHECK_EQ(tr_rename((directory + "/new").c_str(), (directory + "/name").c_str()), 0);
+  CHECK_EQ(save(cp, 1), TR_ERR_IO);
+  CHECK(mentions(tr_error(), directory + "/name"));
+  CHECK_EQ(save(cp, 2), TR_OK);
+  CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  CHECK_EQ(session.finish(), TR_OK);
+  remove_directory(directory);
+}
+
 MPI_TEST_MAIN

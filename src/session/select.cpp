@@ -55,6 +55,20 @@ bool names_host(const std::string& name, const std::string& host) {
   return host == name || host.substr(0, host.find('.')) == name;
 }
 
+/// Both are needed, and where a number was asked for, that many servers.
+Status check_chosen(const ServerChoice& choice, const std::string& asked, Index servers, Index ranks) {
+  const bool short_of = choice.kind == Kind::count && servers < choice.count;
+  if (servers > 0 && servers < ranks && !short_of) return {};
+  const auto counted = [](Index count, std::string_view what) {
+    return cat(count, " ", what, count == 1 ? "" : "s");
+  };
+  return {Code::settings,
+          cat("TAILRACE_SERVERS asks for ", asked, "; of ", counted(ranks, "rank"), " that makes ",
+              counted(servers, "server"), " and ", counted(ranks - servers, "compute rank"),
+              short_of ? ": there are not as many ranks to serve" : ", and both are needed",
+              "; start more ranks or ask for other servers")};
+}
+
 }  // namespace
 
 Result<std::vector<char>> select_servers(const ServerChoice& choice, const std::vector<RankFacts>& world) {
@@ -106,18 +120,7 @@ Result<std::vector<char>> select_servers(const ServerChoice& choice, const std::
       asked = cat("every rank of the program ", choice.app);
       break;
   }
-  const auto servers = std::count(is_server.begin(), is_server.end(), 1);
-  const auto counted = [](std::int64_t count, std::string_view what) {
-    return cat(count, " ", what, count == 1 ? "" : "s");
-  };
-  const bool short_of = choice.kind == Kind::count && servers < choice.count;
-  if (servers == 0 || servers == size || short_of) {
-    return Status(Code::settings,
-                  cat("TAILRACE_SERVERS asks for ", asked, "; of ", counted(size, "rank"), " that makes ",
-                      counted(servers, "server"), " and ", counted(size - servers, "compute rank"),
-                      short_of ? ": there are not as many ranks to serve" : ", and both are needed",
-                      "; start more ranks or ask for other servers"));
-  }
+  TR_TRY(check_chosen(choice, asked, std::count(is_server.begin(), is_server.end(), 1), size));
   return is_server;
 }
 

@@ -216,13 +216,13 @@ void SessionOutputs::note_renamed(const std::string& from, const std::string& to
 
 namespace {
 
-/// What else has a name, a pipe for example, is not to be opened again.
+/// Only regular files are opened once more to be synchronised: opening a pipe could wait for its other end.
 bool is_regular(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::is_regular_file(path, ignored);
 }
 
-/// Where no checkpoint is open nobody asks for files that are durable.
+/// Null if no checkpoint is open: closed files are synchronised only on behalf of a checkpoint.
 SessionOutputs* outputs_of_checkpoints() {
   return state().checkpoints.empty() ? nullptr : static_cast<SessionOutputs*>(state().outputs.get());
 }

@@ -28,7 +28,8 @@ class SessionOutputs final : public checkpoint::Outputs {
 
   /// The program has closed this file, or is about to. It is durable once the next save is committed.
   void note_closed(const std::string& path);
-  /// What was noted of `from` holds for `to`, and is not durable yet whatever a save on its way has reached.
+  /// The program has renamed a file. If `from` was noted as closed, the next save makes `to` durable instead,
+  /// also when a save that is still on its way has synchronised `from`.
   void note_renamed(const std::string& from, const std::string& to);
 
  private:

@@ -10,8 +10,8 @@
 
 namespace tailrace::checkpoint {
 
-// Where some ranks give a save up while others have failed already, the failure is the verdict: it has the
-// lower cause.
+// One rank may give a save up while another has failed already. The failure is the verdict then, because its
+// cause is lower than this one.
 Status given_up() {
   constexpr std::int64_t last = std::numeric_limits<std::int64_t>::max();
   return Status(Code::state, "the save was given up for a newer one", ECANCELED).at({last, -1, -1});

@@ -19,7 +19,8 @@ struct SaveItem {
   const std::byte* data = nullptr;  // the caller's array
 };
 
-/// What a save ends with that was given up for a newer one. No other failure ends so, whatever its code.
+/// The status of a save that was given up for a newer one. No other failure has it: is_given_up() tells them
+/// apart even where the codes are equal.
 Status given_up();
 bool is_given_up(const Status& status);
 

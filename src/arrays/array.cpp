@@ -89,8 +89,8 @@ Result<std::vector<Index>> Array::shape() const {
 std::string Array::text() const {
   if (layout == nullptr) return "no layout";
   if (levels > 0)
-    return cat(name_of(type), " ", layout->kind(), " ", levels, " levels of ", extents_text(), " of layout ",
-               layout_number);
+    return cat(name_of(type), " ", layout->kind(), " ", counted(levels, "level"), " of ", extents_text(),
+               " of layout ", layout_number);
   return cat(name_of(type), " ", layout->kind(), " ", extents_text(), " of layout ", layout_number);
 }
 

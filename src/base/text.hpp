@@ -24,6 +24,13 @@ std::string cat(const Parts&... parts) {
   return out;
 }
 
+/// "1 step", "2 steps"; `many` where the plural is more than an s: "2 processes".
+template <std::integral T>
+std::string counted(T count, std::string_view one, std::string_view many = {}) {
+  if (count == 1) return cat(count, " ", one);
+  return many.empty() ? cat(count, " ", one, "s") : cat(count, " ", many);
+}
+
 /// The entry of `known` with the smallest edit distance to `word`: what a misspelt key was meant to be.
 /// Empty if `known` is empty.
 template <typename Range>

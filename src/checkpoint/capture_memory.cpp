@@ -39,8 +39,8 @@ Status CaptureMemory::reserve(Bytes bytes) {
   const Bytes size = (bytes + huge_page - 1) / huge_page * huge_page;
   const auto refused = [&] {
     return Status(Code::memory,
-                  cat("an asynchronous save captures ", bytes, " bytes on this rank, of which ", available_,
-                      " are to be had on its node: async=off saves without a capture"));
+                  cat("an asynchronous save captures ", counted(bytes, "byte"), " on this rank, of which ",
+                      available_, " are to be had on its node: async=off saves without a capture"));
   };
   if (size > available_) return refused();
   void* const memory = ::mmap(nullptr, static_cast<std::size_t>(size), PROT_READ | PROT_WRITE,

@@ -110,7 +110,8 @@ Status count_shares(const Copy& copy) {
   }
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (left[i] != 0)
-      return corrupt(copy.path, cat(left[i], " elements of ", items[i].name, " are in no part, or in two"));
+      return corrupt(copy.path,
+                     cat(counted(left[i], "element"), " of ", items[i].name, " are in no part, or in two"));
   }
   return {};
 }
@@ -188,8 +189,8 @@ Result<Copy> read_directory(storage::File& file, const std::string& path) {
   copy.directory = std::move(*directory);
   TR_TRY(belongs(path, copy.directory.id, header->id, "directory"));
   if (copy.directory.parts.size() != static_cast<std::size_t>(header->parts))
-    return corrupt(path, cat("its directory has ", copy.directory.parts.size(), " parts and its header ",
-                             header->parts));
+    return corrupt(path, cat("its directory has ", counted(copy.directory.parts.size(), "part"),
+                             " and its header ", header->parts));
   return copy;
 }
 

@@ -112,7 +112,7 @@ Result<Header> decode_header(std::span<const std::byte> bytes) {
     return broken("a header of a checkpoint that contradicts itself");
   if (header.id.generation > Header::most_generation || directory.bytes > Header::most_directory)
     return broken(cat("a header of generation ", header.id.generation, " with a directory of ",
-                      directory.bytes, " bytes, which no checkpoint has"));
+                      counted(directory.bytes, "byte"), ", which no checkpoint has"));
   return header;
 }
 

@@ -199,8 +199,8 @@ Status Checkpoint::loaded(const Copy& copy) {
   left_out_ = false;
   progress_ = Progress::committed;
   if (service_.rank() == 0) {
-    log(LogLevel::info, cat("checkpoint ", name_, ": generation ", generation_, " of ", copy.header.parts,
-                            " ranks is loaded from ", copy.path));
+    log(LogLevel::info, cat("checkpoint ", name_, ": generation ", generation_, " of ",
+                            counted(copy.header.parts, "rank"), " is loaded from ", copy.path));
   }
   candidates_.clear();
   return outputs_.resume(copy);

@@ -24,9 +24,10 @@ Status check_nodes(std::span<const MemoryNeed> needs) {
   }
   for (const auto& [number, node] : nodes) {
     if (node.bytes <= node.available) continue;
-    return {Code::memory, cat("an asynchronous save captures ", node.bytes, " bytes on the node of rank ",
-                              number, " (", node.ranks, " ranks), of which ", node.available,
-                              " are to be had: async=off saves without a capture")};
+    return {Code::memory,
+            cat("an asynchronous save captures ", counted(node.bytes, "byte"), " on the node of rank ",
+                number, " (", counted(node.ranks, "rank"), "), of which ", node.available,
+                " are to be had: async=off saves without a capture")};
   }
   return {};
 }

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/shape_text.hpp"
 #include "base/text.hpp"
 #include "codec/grib2_header.hpp"
 
@@ -192,12 +193,6 @@ class Completion {
   Keys& keys_;
 };
 
-std::string text_of(const std::vector<Index>& shape) {
-  std::string text;
-  for (const Index extent : shape) text += cat(text.empty() ? "" : " x ", extent);
-  return text;
-}
-
 // Points of the grid as section 3 describes it; 0 if it does not say (unstructured grids).
 Index described_points(const Handle& handle) {
   if (handle.integer("PLPresent").value_or(0) != 0) {
@@ -213,18 +208,19 @@ Index described_points(const Handle& handle) {
 Status check_points(const Handle& handle, const FieldDefinition& field, Index points) {
   const std::string grid_type = handle.text("gridType").value_or("unknown");
   if (points != field.elements())
-    return {Code::format, cat("the grid '", grid_type, "' has ", points, " points, and a record of shape ",
-                              text_of(field.shape), " has ", field.elements(),
-                              " elements; make the layout and the georeference agree")};
-  const std::vector<Index> extents = without_ones(field.shape);
+    return {Code::format,
+            cat("the grid '", grid_type, "' has ", counted(points, "point"), ", and a record of shape ",
+                extents(field.shape), " has ", counted(field.elements(), "element"),
+                "; make the layout and the georeference agree")};
+  const std::vector<Index> sides = without_ones(field.shape);
   const Index ni = handle.integer("Ni").value_or(0), nj = handle.integer("Nj").value_or(0);
-  if (extents.size() != 2 || handle.is_missing("Ni") || ni <= 1 || nj <= 1) return {};
+  if (sides.size() != 2 || handle.is_missing("Ni") || ni <= 1 || nj <= 1) return {};
   const bool columns_first = handle.integer("jPointsAreConsecutive").value_or(0) != 0;
   const Index slow = columns_first ? ni : nj, fast = columns_first ? nj : ni;
-  if (extents[0] == slow && extents[1] == fast) return {};
-  return {Code::format, cat("a record of shape ", text_of(field.shape),
-                            " (slowest first) does not lie as the grid '", grid_type, "' does: ", slow, " x ",
-                            fast, "; swap the layout's dimensions, or set jPointsAreConsecutive=1")};
+  if (sides[0] == slow && sides[1] == fast) return {};
+  return {Code::format, cat("a record of shape ", extents(field.shape), " (", order_text(),
+                            ") does not lie as the grid '", grid_type, "' does: ", extents({slow, fast}),
+                            "; swap the layout's dimensions, or set jPointsAreConsecutive=1")};
 }
 
 }  // namespace

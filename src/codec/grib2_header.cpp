@@ -72,8 +72,14 @@ Status fail(int error, std::string_view key, std::string_view value, std::string
   return {Code::format, cat("key '", key, "' = ", value, ": ", reason(error), "; ", hint)};
 }
 
+// A number, and who has given it.
+struct Given {
+  std::optional<long> value;
+  std::string by;
+};
+
 // Takes an ensemble key out of the others, where it would come too late for the choice of template.
-Status take(Keys& keys, std::initializer_list<std::string_view> names, std::optional<long>& typed) {
+Status take(Keys& keys, std::initializer_list<std::string_view> names, Given& typed) {
   for (auto key = keys.begin(); key != keys.end();) {
     if (std::find(names.begin(), names.end(), key->first) == names.end()) {
       ++key;
@@ -81,10 +87,10 @@ Status take(Keys& keys, std::initializer_list<std::string_view> names, std::opti
     }
     const std::optional<long> value = as_integer(key->second);
     if (!value) return {Code::argument, cat("key '", key->first, "' = ", key->second, " is no integer")};
-    if (typed && *typed != *value)
-      return {Code::argument,
-              cat("key '", key->first, "' = ", *value, " contradicts ", *typed, " given elsewhere")};
-    typed = value;
+    if (typed.value && *typed.value != *value)
+      return {Code::argument, cat("key '", key->first, "' = ", *value, " contradicts ", typed.by, " = ",
+                                  *typed.value, ": give one of the two")};
+    typed = {value, cat("key '", key->first, "'")};
     key = keys.erase(key);
   }
   return {};
@@ -98,13 +104,20 @@ Status check_octet(std::string_view what, std::optional<long> value) {
 
 Status resolve_ensemble(Request& request) {
   const StreamDefinition& stream = *request.stream;
-  if (stream.member) request.member = *stream.member;
-  if (stream.members) request.members = *stream.members;
+  Given member, members, own_template;
+  if (stream.member) member = {*stream.member, "the stream's option member"};
+  if (stream.members) members = {*stream.members, "the stream's option members"};
   for (Keys* keys : {&request.stream_keys, &request.field_keys}) {
-    TR_TRY(take(*keys, {"perturbationNumber", "number"}, request.member));
-    TR_TRY(take(*keys, {"numberOfForecastsInEnsemble", "totalNumber"}, request.members));
-    TR_TRY(take(*keys, {"productDefinitionTemplateNumber"}, request.own_template));
+    TR_TRY(take(*keys, {"perturbationNumber", "number"}, member));
+    TR_TRY(take(*keys, {"numberOfForecastsInEnsemble", "totalNumber"}, members));
+    TR_TRY(take(*keys, {"productDefinitionTemplateNumber"}, own_template));
+    for (Given* const each : {&member, &members, &own_template}) {
+      if (each->by.starts_with("key")) each->by = cat("the stream's ", each->by);
+    }
   }
+  request.member = member.value;
+  request.members = members.value;
+  request.own_template = own_template.value;
   if (request.members && !request.member)
     return {Code::argument,
             cat("members=", *request.members, " without member=; say which one this stream is")};

@@ -86,10 +86,28 @@ bool levels_by_keys(const Request& request) {
   return false;
 }
 
+// Whether ecCodes calls the type of level otherwise at this value alone: 0 below the sea is its oceanSurface.
+bool type_hangs_on_value(const Handle& handle, const Request& request) {
+  constexpr const char* key = "scaledValueOfFirstFixedSurface";
+  Result<Handle> other = Handle::from_message(handle.message());
+  if (!other.is_ok() || !handle.has(key) || handle.is_missing(key)) return false;
+  if (other->set(key, handle.integer(key).value_or(0) + 1) != 0) return false;
+  return same_level_type(request.level_type, other->text("typeOfLevel").value_or("unknown"));
+}
+
 Status check_level(const Handle& handle, const Field& field, const Request& request, std::size_t level) {
   Keys wanted;
-  if (!same_level_type(request.level_type, handle.text("typeOfLevel").value_or("unknown")))
+  const std::string type = handle.text("typeOfLevel").value_or("unknown");
+  if (!same_level_type(request.level_type, type)) {
+    if (type_hangs_on_value(handle, request)) {
+      return {Code::format, cat("level ", field.definition.levels.values[level], " of levels=",
+                                request.level_type, " cannot be written: ecCodes calls it '", type,
+                                "', which is a type of level of its own; begin the "
+                                "levels elsewhere, and define this one as a field by itself with levels=",
+                                type)};
+    }
     wanted.emplace_back("typeOfLevel", request.level_type);
+  }
   if (!request.named_by_keys) wanted.emplace_back("shortName", field.definition.name);
   TR_TRY(check_all(handle, wanted));
   if (levels_by_keys(request)) return {};

@@ -25,8 +25,8 @@ Result<File::Moved> File::plan_all(std::span<const Array> arrays, int rank, int 
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     const std::string which = arrays.size() == 1 ? "the array" : cat("array ", i);
     if (arrays[i].layout != nullptr && arrays[i].layout->ranks() != ranks) {
-      return Status(Code::layout, cat(which, " is laid out over ", arrays[i].layout->ranks(),
-                                      " ranks, the file was opened by ", ranks));
+      return Status(Code::layout, cat(which, " is laid out over ", counted(arrays[i].layout->ranks(), "rank"),
+                                      ", the file was opened by ", ranks));
     }
     Result<std::shared_ptr<const ArrayPlan>> plan = make_plan(arrays[i], rank, direction);
     TR_TRY(plan.status().in(which));
@@ -297,7 +297,7 @@ ArrayOutcome File::leave_to_tasks(const Moved& moved, bool parallel, const Reach
 /// An asynchronous read that ended early has nobody left to tell by a count.
 Status File::complete(Bytes got, Bytes wanted) const {
   if (got >= wanted) return {};
-  return {Code::io, cat(path_, " ended after ", got, " of the ", wanted, " bytes of an array")};
+  return {Code::io, cat(path_, " ended after ", got, " of the ", counted(wanted, "byte"), " of an array")};
 }
 
 /// What C's stream shows after a read that ended early: it stands at the end of the file, or has failed.

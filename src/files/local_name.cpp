@@ -87,8 +87,8 @@ Result<std::string> local_name(std::string_view pattern, int rank, int ranks) {
   const Result<Parts> parts = take_apart(pattern);
   TR_TRY(parts.status());
   if (!parts->has_rank && ranks > 1)
-    return refuse(pattern,
-                  cat("is the same on all ", ranks, " ranks: put %d, which becomes the rank, into it"));
+    return refuse(pattern, cat("is the same on all ", counted(ranks, "rank"),
+                               ": put %d, which becomes the rank, into it"));
   return parts->name(rank);
 }
 

@@ -92,8 +92,8 @@ Status OutOfCore::allocate() {
       !__builtin_mul_overflow(slots, apart, &total))
     memory_ = map_memory(static_cast<std::size_t>(total), group_->service().settings().huge_pages);
   if (memory_ == nullptr) {
-    return {Code::memory, cat("there is no memory for ", slots, " portions of ", bytes,
-                              " bytes, halo included: make portions smaller")};
+    return {Code::memory, cat("there is no memory for ", slots, " portions of ", counted(bytes, "byte"),
+                              ", halo included: make portions smaller")};
   }
   for (Index i = 0; i < slots; ++i)
     slots_.push_back({group_->service().new_key(), memory_.get() + i * apart, {}});
@@ -126,7 +126,7 @@ Status OutOfCore::make_or_check() {
   if (*size >= what_.file_bytes())
     return is_kept ? journals.keep(what_.path, *file_, what_.offset, what_.file_bytes() - what_.offset)
                    : Status();
-  return {Code::layout, cat(what_.path, " has ", *size, " bytes, but an array of ",
+  return {Code::layout, cat(what_.path, " has ", counted(*size, "byte"), ", but an array of ",
                             layout::extents(what_.tiling.shape()), " ", name_of(what_.type), " from byte ",
                             what_.offset, " on ends at byte ", what_.file_bytes())};
 }

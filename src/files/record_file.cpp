@@ -370,8 +370,8 @@ Status RecordFile::get(std::span<std::byte> item, Bytes unit) {
   if (!record.failure.is_ok()) return {};
   const auto bytes = static_cast<Bytes>(item.size());
   if (form_.sequential && record.done + bytes > total()) {
-    record.failure = Status(Code::argument, cat(file_.path(), ": the record has ", total(), " bytes, ",
-                                                record.done + bytes, " are to be read"));
+    record.failure = Status(Code::argument, cat(file_.path(), ": the record has ", counted(total(), "byte"),
+                                                ", ", record.done + bytes, " are to be read"));
     return record.failure;
   }
   if (record.content) {
@@ -406,7 +406,7 @@ Status RecordFile::move_in(const Array& array, Bytes bytes, const Status& mine) 
   const std::string call = "read";
   Status refusal = mine;
   if (refusal.is_ok() && form_.sequential && record.done + bytes > total()) {
-    refusal = Status(Code::argument, cat(file_.path(), ": the record has ", total(), " bytes, ",
+    refusal = Status(Code::argument, cat(file_.path(), ": the record has ", counted(total(), "byte"), ", ",
                                          record.done + bytes, " are to be read"));
   }
   if (!refusal.is_ok() || bytes == 0)

@@ -158,8 +158,8 @@ Result<std::unique_ptr<UndoWriter>> UndoWriter::create(storage::Target& target, 
 
 Status UndoWriter::add(UndoRecord::What what, Bytes offset, std::span<const std::byte> bytes) {
   if (static_cast<Bytes>(bytes.size()) > longest_record)
-    return {Code::argument, cat(name_.path, ": a record of ", bytes.size(), " bytes is longer than ",
-                                longest_record, ", and would not be read again")};
+    return {Code::argument, cat(name_.path, ": a record of ", counted(bytes.size(), "byte"),
+                                " is longer than ", longest_record, ", and would not be read again")};
   const UndoHead head{name_.generation, records_, what, offset, static_cast<Bytes>(bytes.size()),
                       checksum(bytes),  path_};
   const ByteVector ahead = head.encode(head_magic);
@@ -308,8 +308,8 @@ Status check_end(storage::Target& target, storage::File& file, const Position& f
     return {};
   }));
   if (kept.gaps(*size, from.size).empty()) return {};
-  return lost(cat(from.path, " has ", *size, " bytes, the checkpoint that was loaded has recorded ",
-                  from.size, ": it cannot go on there"));
+  return lost(cat(from.path, " has ", counted(*size, "byte"),
+                  ", the checkpoint that was loaded has recorded ", from.size, ": it cannot go on there"));
 }
 
 /// Who was killed may have left some that were never synchronised. Now that they are put back, what they hold

@@ -130,19 +130,27 @@ Status BoxesRule::validate() const {
                     " and rank ", sweep.holders()[1], ": give each element to one rank, without halo"));
 }
 
+/// C's upper bounds lie behind the last index, Fortran's on it.
+std::string bounds_text(const Box& box, std::size_t d) {
+  if (told_order() == Order::c) return cat("[", box.lower[d], ", ", box.upper[d], ")");
+  return cat(box.lower[d] + 1, ":", box.upper[d]);
+}
+
 Status check_box(const std::vector<Index>& shape, const Box& box, std::size_t rank) {
   if (box.lower.size() != shape.size() || box.upper.size() != shape.size())
     return Status(Code::layout, cat("the box of rank ", rank, " has ", box.lower.size(), " lower and ",
                                     box.upper.size(), " upper bounds, expected ", shape.size(), " of each"));
   for (std::size_t d = 0; d < shape.size(); ++d) {
     if (box.lower[d] > box.upper[d])
-      return Status(Code::layout, cat("the box of rank ", rank, " is [", box.lower[d], ", ", box.upper[d],
-                                      ") in dimension ", d, ": the lower bound exceeds the upper one"));
+      return Status(Code::layout,
+                    cat("the box of rank ", rank, " is ", bounds_text(box, d), " in ",
+                        dimension_text(d, shape.size()), ": the lower bound exceeds the upper one"));
     if (box.lower[d] < 0 || box.upper[d] > shape[d])
       return Status(Code::layout,
                     cat("the box of rank ", rank, " reaches index ",
-                        box.lower[d] < 0 ? box.lower[d] : box.upper[d] - 1, " in dimension ", d,
-                        ", outside of 0 .. ", shape[d] - 1, ": boxes are in global indices, without halo"));
+                        told_index(box.lower[d] < 0 ? box.lower[d] : box.upper[d] - 1), " in ",
+                        dimension_text(d, shape.size()), ", outside of ", told_index(0), " .. ",
+                        told_index(shape[d] - 1), ": boxes are in global indices, without halo"));
   }
   return {};
 }

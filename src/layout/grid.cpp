@@ -101,27 +101,30 @@ Result<std::vector<int>> choose_grid(const std::vector<Index>& shape, int ranks,
   if (ranks < 1) return Status(Code::layout, cat("a layout needs at least 1 rank, but got ", ranks));
   if (grid.empty()) grid.assign(shape.size(), 0);
   if (grid.size() != shape.size())
-    return Status(Code::layout, cat("a processor grid for ", shape.size(),
-                                    " dimensions has that many entries, but ", grid.size(), " were given"));
+    return Status(Code::layout, cat("a processor grid for ", counted(shape.size(), "dimension"),
+                                    " has that many entries, but ", grid.size(), " were given"));
   int rest = ranks;
   std::vector<double> free_extents;
   for (std::size_t d = 0; d < grid.size(); ++d) {
     if (grid[d] < 0)
-      return Status(Code::layout, cat("entry ", grid[d], " of the processor grid, dimension ", d,
-                                      ", is negative: give the number of processes, or 0 to have it chosen"));
+      return Status(Code::layout,
+                    cat("entry ", grid[d], " of the processor grid, ", dimension_text(d, grid.size()),
+                        ", is negative: give the number of processes, or 0 to have it chosen"));
     if (grid[d] == 0) {
       free_extents.push_back(static_cast<double>(std::max<Index>(shape[d], 1)));
       continue;
     }
     if (rest % grid[d] != 0)
-      return Status(Code::layout, cat("the processor grid ", grid_text(grid), " does not fit ", ranks,
-                                      " ranks: its entries must divide them (0 = chosen here)"));
+      return Status(Code::layout,
+                    cat("the processor grid ", grid_text(grid), " does not fit ", counted(ranks, "rank"),
+                        ": its entries must divide them (0 = chosen here)"));
     rest /= grid[d];
   }
   if (free_extents.empty()) {
     if (rest == 1) return grid;
-    return Status(Code::layout, cat("the processor grid ", grid_text(grid), " has ", ranks / rest,
-                                    " processes, expected ", ranks, ", one for each rank"));
+    return Status(Code::layout, cat("the processor grid ", grid_text(grid), " has ",
+                                    counted(ranks / rest, "process", "processes"), ", expected ", ranks,
+                                    ", one for each rank"));
   }
   const std::vector<int> chosen = GridSearch(free_extents, rest).best();
   for (std::size_t d = 0, next = 0; d < grid.size(); ++d)

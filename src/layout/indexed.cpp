@@ -149,8 +149,8 @@ Result<Layout> Layout::indexed_part(std::vector<Index> shape, int me, std::vecto
   TR_TRY(check_shape(shape));
   if (me < 0 || static_cast<std::size_t>(me) >= counts.size() ||
       counts.size() > std::numeric_limits<int>::max())
-    return Status(Code::layout, cat("rank ", me, " is outside of the ", counts.size(),
-                                    " ranks that have counts of indices"));
+    return Status(Code::layout, cat("rank ", me, " is outside of the ", counted(counts.size(), "rank"),
+                                    " that have counts of indices"));
   for (std::size_t r = 0; r < counts.size(); ++r)
     if (counts[r] < 0)
       return Status(Code::layout,

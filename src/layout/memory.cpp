@@ -13,21 +13,31 @@
 namespace tailrace::layout {
 namespace {
 
+/// Fortran counts the dimension of the levels from 1, the fastest.
+Status wrong_axis(int axis, int dims) {
+  const std::string allowed = told_order() == Order::c ? cat("0 (slowest) to ", dims, " (fastest)")
+                                                       : cat("1 (fastest) to ", dims + 1, " (slowest)");
+  return {Code::layout,
+          cat(told_order() == Order::c ? cat("level_axis is ", axis) : cat("level_dim is ", dims + 1 - axis),
+              ", expected ", allowed, " of an array that has ", counted(dims, "dimension"), " besides")};
+}
+
 Status check_levels(const Allocation& allocation, std::size_t dims) {
   if (allocation.levels < 1)
-    return Status(Code::layout, cat("a field of ", allocation.levels, " levels: expected at least 1"));
+    return Status(Code::layout,
+                  cat("a field of ", counted(allocation.levels, "level"), ": expected at least 1"));
   if (allocation.nproma < 0)
     return Status(Code::layout,
                   cat("nproma is ", allocation.nproma, ": expected a block length, or 0 for none"));
   if (allocation.level_axis < 0) {
     if (allocation.level_axis == -1 && allocation.levels == 1) return {};
-    return Status(Code::layout,
-                  cat("level_axis is ", allocation.level_axis, " (no level dimension) for a field of ",
-                      allocation.levels, " levels: tell which dimension of the array is the level"));
+    return Status(
+        Code::layout,
+        cat("level_axis is ", allocation.level_axis, " (no level dimension) for a field of ",
+            counted(allocation.levels, "level"), ": tell which dimension of the array is the level"));
   }
   if (allocation.nproma == 0 && static_cast<std::size_t>(allocation.level_axis) > dims)
-    return Status(Code::layout, cat("level_axis is ", allocation.level_axis, ", expected 0 (slowest) to ",
-                                    dims, " (fastest) of an array that has ", dims, " dimensions besides"));
+    return wrong_axis(allocation.level_axis, static_cast<int>(dims));
   return {};
 }
 
@@ -44,7 +54,9 @@ Status check_halo(const Layout& layout, const Allocation& allocation) {
     return Status(Code::layout, cat("halo ", tuple(halo), " has ", halo.size(), " entries, expected ",
                                     layout.shape().size(), ", one for each dimension of the layout"));
   for (std::size_t d = 0; d < halo.size(); ++d)
-    if (halo[d] < 0) return Status(Code::layout, cat("halo ", halo[d], " of dimension ", d, " is negative"));
+    if (halo[d] < 0)
+      return Status(Code::layout,
+                    cat("halo ", halo[d], " of ", dimension_text(d, halo.size()), " is negative"));
   return {};
 }
 
@@ -58,7 +70,8 @@ Result<std::vector<Index>> plain_extents(const Layout& layout, int rank, const A
     Index both = 0, extent = 0;
     if (__builtin_add_overflow(halo, halo, &both) ||
         __builtin_add_overflow(both, box.upper[d] - box.lower[d], &extent))
-      return Status(Code::layout, cat("halo ", halo, " of dimension ", d, " is too wide for 64-bit numbers"));
+      return Status(Code::layout, cat("halo ", halo, " of ", dimension_text(d, box.lower.size()),
+                                      " is too wide for 64-bit numbers"));
     extents.push_back(extent);
   }
   return extents;
@@ -85,7 +98,8 @@ Result<std::vector<Index>> all_extents(const Layout& layout, int rank, const All
 
 Status check_allocation(const Layout& layout, int rank, const Allocation& allocation) {
   if (rank < 0 || rank >= layout.ranks())
-    return Status(Code::layout, cat("rank ", rank, " is outside of the layout's ", layout.ranks(), " ranks"));
+    return Status(Code::layout,
+                  cat("rank ", rank, " is outside of the layout's ", counted(layout.ranks(), "rank")));
   TR_TRY(check_levels(allocation, layout.is_box() ? layout.shape().size() : 1));
   return check_halo(layout, allocation);
 }
@@ -101,9 +115,9 @@ Result<std::vector<Bytes>> all_strides(const std::vector<Index>& extents, Bytes 
   std::vector<Bytes> strides(extents.size());
   if (!allocation.strides.empty()) {
     if (allocation.strides.size() != extents.size())
-      return Status(Code::layout, cat(allocation.strides.size(), " strides for an array of ", extents.size(),
-                                      " dimensions (", layout::extents(extents),
-                                      ", slowest first, level dimension included)"));
+      return Status(Code::layout, cat(counted(allocation.strides.size(), "stride"), " for an array of ",
+                                      counted(extents.size(), "dimension"), " (", layout::extents(extents),
+                                      ", ", order_text(), ", level dimension included)"));
     strides = allocation.strides;
   } else {
     Bytes stride = element;
@@ -210,7 +224,7 @@ Result<Allocation> match_extents(const Layout& layout, int rank, Allocation allo
   for (std::size_t i = 1; i < expected.size(); ++i) either += " or " + expected[i];
   return Status(Code::layout,
                 cat("the array of rank ", rank, " has extents ", layout::extents(got), ", expected ", either,
-                    " (slowest dimension first: what the rank owns, with or without its halo)"));
+                    " (", order_text(), ": what the rank owns, with or without its halo)"));
 }
 
 }  // namespace tailrace::layout

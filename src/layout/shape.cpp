@@ -14,8 +14,8 @@ Status check_shape(const std::vector<Index>& shape) {
   Index total = 1;
   for (std::size_t d = 0; d < shape.size(); ++d) {
     if (shape[d] < 0)
-      return Status(Code::layout,
-                    cat("extent ", shape[d], " of dimension ", d, " is negative: extents are >= 0"));
+      return Status(Code::layout, cat("extent ", shape[d], " of ", dimension_text(d, shape.size()),
+                                      " is negative: extents are >= 0"));
     if (__builtin_mul_overflow(total, std::max<Index>(shape[d], 1), &total))
       return Status(Code::layout,
                     cat("a global array of ", extents(shape),
@@ -49,27 +49,12 @@ std::vector<Index> indices_of(Index global, const std::vector<Index>& shape) {
   return indices;
 }
 
-std::string tuple(const std::vector<Index>& numbers) {
-  std::string out = "(";
-  for (std::size_t d = 0; d < numbers.size(); ++d) {
-    if (d > 0) out += ", ";
-    out += std::to_string(numbers[d]);
-  }
-  return out + ")";
-}
-
-std::string extents(const std::vector<Index>& shape) {
-  std::string out;
-  for (std::size_t d = 0; d < shape.size(); ++d) {
-    if (d > 0) out += " x ";
-    out += std::to_string(shape[d]);
-  }
-  return out;
-}
-
 std::string element_text(Index global, const std::vector<Index>& shape) {
-  return cat("global element ", global, ", index ", tuple(indices_of(global, shape)), " of an array of ",
-             extents(shape), " (C order, from 0),");
+  std::vector<Index> indices = indices_of(global, shape);
+  for (Index& index : indices) index = told_index(index);
+  return cat("global element ", told_index(global), ", index ", tuple(indices), " of an array of ",
+             extents(shape),
+             told_order() == Order::fortran ? " (Fortran's order, from 1)," : " (C order, from 0),");
 }
 
 }  // namespace tailrace::layout

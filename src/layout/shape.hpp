@@ -4,10 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "base/shape_text.hpp"
 #include "base/status.hpp"
 #include "base/types.hpp"
 
 namespace tailrace::layout {
+
+using tailrace::extents;
+using tailrace::tuple;
 
 /// The widest array: Fortran's limit, and ours.
 inline constexpr std::size_t max_dimensions = 7;
@@ -24,10 +28,6 @@ std::vector<Index> strides_of(const std::vector<Index>& shape);
 /// The index tuple of element `global`.
 std::vector<Index> indices_of(Index global, const std::vector<Index>& shape);
 
-/// "(2, 3)"
-std::string tuple(const std::vector<Index>& numbers);
-/// "468 x 378"
-std::string extents(const std::vector<Index>& shape);
 /// "global element 17, index (2, 3) of an array of 4 x 6 (C order, from 0)"
 std::string element_text(Index global, const std::vector<Index>& shape);
 

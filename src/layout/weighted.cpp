@@ -50,19 +50,20 @@ class WeightedRule final : public BoxRule {
   ProcessorGrid grid_;
 };
 
-Status check_weights(const std::vector<double>& weights, std::size_t dimension) {
+Status check_weights(const std::vector<double>& weights, const std::string& dimension) {
   if (weights.empty())
-    return Status(Code::layout,
-                  cat("dimension ", dimension, " has no weights: give one for each process along it"));
+    return Status(Code::layout, cat(dimension, " has no weights: give one for each process along it"));
   double largest = 0;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (!std::isfinite(weights[i]) || weights[i] < 0)
-      return Status(Code::layout, cat("weight ", i, " of dimension ", dimension, " is ", weights[i],
+      return Status(Code::layout, cat("weight ", i, " of ", dimension, " is ", weights[i],
                                       ": weights are finite and >= 0"));
     largest = std::max(largest, weights[i]);
   }
+  if (largest == 0 && weights.size() == 1)
+    return Status(Code::layout, cat("the only weight of ", dimension, " is 0: it must be positive"));
   if (largest == 0)
-    return Status(Code::layout, cat("all ", weights.size(), " weights of dimension ", dimension,
+    return Status(Code::layout, cat("all ", weights.size(), " weights of ", dimension,
                                     " are 0: at least one must be positive"));
   return {};
 }
@@ -90,13 +91,13 @@ Result<Layout> Layout::weighted(std::vector<Index> shape, std::vector<std::vecto
   TR_TRY(check_shape(shape));
   if (weights.size() != shape.size())
     return Status(Code::layout,
-                  cat("a weighted layout of ", shape.size(),
-                      " dimensions needs that many lists of weights, but ", weights.size(), " were given"));
+                  cat("a weighted layout of ", counted(shape.size(), "dimension"),
+                      " needs that many lists of weights, but ", weights.size(), " were given"));
   std::vector<std::vector<Index>> cuts;
   std::vector<int> grid;
   Index ranks = 1;
   for (std::size_t d = 0; d < shape.size(); ++d) {
-    TR_TRY(check_weights(weights[d], d));
+    TR_TRY(check_weights(weights[d], dimension_text(d, shape.size())));
     cuts.push_back(cut_by(weights[d], shape[d]));
     // Both factors are below 2^31 or the function has returned, so that the product does not overflow.
     if (weights[d].size() > std::numeric_limits<int>::max() ||

@@ -451,7 +451,9 @@ bool StreamRoot::finish_files() {
                     finish_status_ = first_cause(finish_status_, status);
                     if (status.is_ok()) return;
                     // The stream's end tells it, and a run that is killed never comes there.
-                    log(LogLevel::error, status.in(stream_name(opening_)).text());
+                    const std::string name = stream_name(opening_);
+                    const bool names_it = status.text().starts_with(name + ":");
+                    log(LogLevel::error, names_it ? status.text() : status.in(name).text());
                     if (!begun) break_stream(status);
                   });
     return true;

@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "base/text.hpp"
+#include "storage/temporary.hpp"
 
 #if TAILRACE_HAVE_JSON
 #include <nlohmann/json.hpp>
@@ -130,24 +131,28 @@ ordered_json trace_events(const std::map<int, Statistics>& all, const exchange::
 }
 
 Status replace_file(const std::string& path, const std::string& text) {
-  const std::string temporary = path + ".tmp";
+  const Result<std::string> temporary = storage::make_temporary(path);
+  TR_TRY(temporary.status());
+  Status status;
   {
-    std::ofstream file(temporary, std::ios::binary);
+    std::ofstream file(*temporary, std::ios::binary);
     file << text;
-    if (!file.flush()) return io_error("write", temporary, errno);
+    if (!file.flush()) status = io_error("write", *temporary, errno);
   }
-  if (std::rename(temporary.c_str(), path.c_str()) != 0) return io_error("rename", path, errno);
-  return {};
+  if (status.is_ok() && std::rename(temporary->c_str(), path.c_str()) != 0)
+    status = io_error("rename", path, errno);
+  if (!status.is_ok()) std::remove(temporary->c_str());  // the first error is the one to tell
+  return status;
 }
 
 /// What replace_file will do, without the file.
 Status check_file(const std::string& path) {
   if (path.empty()) return {};
-  const std::string temporary = path + ".tmp";
-  std::error_code unknown;  // opening it tells why
+  std::error_code unknown;  // opening a file beside it tells why
   if (std::filesystem::is_directory(path, unknown)) return io_error("write", path, EISDIR);
-  if (!std::ofstream(temporary, std::ios::binary).is_open()) return io_error("write", temporary, errno);
-  if (std::remove(temporary.c_str()) != 0) return io_error("remove", temporary, errno);
+  const Result<std::string> temporary = storage::make_temporary(path);
+  TR_TRY(temporary.status());
+  if (std::remove(temporary->c_str()) != 0) return io_error("remove", *temporary, errno);
   return {};
 }
 

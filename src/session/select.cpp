@@ -59,9 +59,6 @@ bool names_host(const std::string& name, const std::string& host) {
 Status check_chosen(const ServerChoice& choice, const std::string& asked, Index servers, Index ranks) {
   const bool short_of = choice.kind == Kind::count && servers < choice.count;
   if (servers > 0 && servers < ranks && !short_of) return {};
-  const auto counted = [](Index count, std::string_view what) {
-    return cat(count, " ", what, count == 1 ? "" : "s");
-  };
   return {Code::settings,
           cat("TAILRACE_SERVERS asks for ", asked, "; of ", counted(ranks, "rank"), " that makes ",
               counted(servers, "server"), " and ", counted(ranks - servers, "compute rank"),
@@ -78,15 +75,15 @@ Result<std::vector<char>> select_servers(const ServerChoice& choice, const std::
   std::string asked;
   switch (choice.kind) {
     case Kind::count:
-      asked = cat(choice.count, " servers");
+      asked = counted(choice.count, "server");
       spread(world, choice.count, is_server);
       break;
     case Kind::per_node:
-      asked = cat(choice.count, " servers on each node");
+      asked = cat(counted(choice.count, "server"), " on each node");
       for (const auto& ranks : ranks_by_node(world)) take_last(ranks, choice.count, is_server);
       break;
     case Kind::last:
-      asked = cat("the last ", choice.count, " ranks");
+      asked = choice.count == 1 ? std::string("the last rank") : cat("the last ", choice.count, " ranks");
       for (Index rank = std::max<Index>(0, size - choice.count); rank < size; ++rank) {
         is_server[static_cast<std::size_t>(rank)] = 1;
       }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "storage/paths.hpp"
 
+#include <cerrno>
 #include <filesystem>
 #include <limits>
+#include <system_error>
 
 #include "base/text.hpp"
 
@@ -18,6 +20,17 @@ std::string parent_of(const std::string& tidy) {
   const std::size_t slash = tidy.rfind('/');
   if (slash == std::string::npos) return ".";
   return slash == 0 ? "/" : tidy.substr(0, slash);
+}
+
+Status with_missing_directory(const Status& status, const std::string& path) {
+  const std::string directory = parent_of(tidy_path(path));
+  std::error_code unknown;  // the status tells
+  const bool missing = status.error_number() == ENOENT || status.error_number() == ENOTDIR;
+  if (!missing || std::filesystem::is_directory(directory, unknown)) return status;
+  return {status.code(),
+          cat(status.text(), "; directory ", directory, " does not exist: make it with `mkdir -p ", directory,
+              "`"),
+          status.error_number()};
 }
 
 Status check_one_directory(const std::string& from, const std::string& to) {

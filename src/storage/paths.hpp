@@ -13,6 +13,10 @@ std::string tidy_path(const std::string& path);
 /// The directory that holds a tidy path: "/a" -> "/", "a" -> ".", "/" -> "/".
 std::string parent_of(const std::string& tidy);
 
+/// Local. `status`, of what was to make a file at `path`; where the directory is missing, it says so and how
+/// to make it.
+Status with_missing_directory(const Status& status, const std::string& path);
+
 /// Code::argument unless both paths lie in one directory.
 Status check_one_directory(const std::string& from, const std::string& to);
 

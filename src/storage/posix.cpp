@@ -165,7 +165,11 @@ Result<std::unique_ptr<File>> PosixTarget::open(const std::string& path, OpenMod
   auto carrier = per_file_();
   if (!carrier.is_ok()) return carrier.status().in(cat(verb_of(mode), " ", path));
   const int descriptor = uninterrupted([&] { return system_->open(path.c_str(), flags_of(mode), 0666); });
-  if (descriptor < 0) return io_error(verb_of(mode), path, -descriptor);
+  if (descriptor < 0) {
+    const Status status = io_error(verb_of(mode), path, -descriptor);
+    const bool makes = mode == OpenMode::create || mode == OpenMode::keep;
+    return makes ? with_missing_directory(status, path) : status;
+  }
   auto file = std::make_unique<PosixFile>(*carrier, descriptor, path);
   // Reading is the one mode in which the system opens a directory as a file.
   struct stat info {};
@@ -191,11 +195,21 @@ Result<bool> PosixTarget::exists(const std::string& path) {
   return io_error("look up", path, errno);
 }
 
+/// Told of the whole path: which of its directories was missing first, its user may not know.
 Status PosixTarget::make_directories(const std::string& path) {
   const std::string tidy = tidy_path(path);
+  const Status made = make_each_directory(tidy);
+  if (made.is_ok()) return {};
+  return {made.code(),
+          cat("directory ", tidy, " does not exist and cannot be made (", made.text(), "): `mkdir -p ", tidy,
+              "` where that is allowed, or name another directory"),
+          made.error_number()};
+}
+
+Status PosixTarget::make_each_directory(const std::string& tidy) {
   if (is_directory(tidy)) return {};
   const std::string parent = parent_of(tidy);
-  if (parent != tidy) TR_TRY(make_directories(parent));
+  if (parent != tidy) TR_TRY(make_each_directory(parent));
   const int result = uninterrupted([&] { return system_->mkdir(tidy.c_str(), 0777); });
   // Another process may have made it since we looked.
   if (result == -EEXIST && is_directory(tidy)) return {};

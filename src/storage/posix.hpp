@@ -59,6 +59,7 @@ class PosixTarget final : public Target {
   Result<std::shared_ptr<void>> lock(const std::string& path) override;
 
  private:
+  Status make_each_directory(const std::string& tidy);
   Status sync_directory(const std::string& directory);
 
   const std::shared_ptr<System> system_;

@@ -86,10 +86,10 @@ Result<std::size_t> steps_within(const IndexContents& contents, const std::strin
   std::size_t count = contents.steps.size();
   while (count > 0 && contents.steps[count - 1].end > size) --count;
   if (count == contents.steps.size() || force) return count;
-  return Status(Code::corrupt,
-                cat(data_path, ": has ", size, " bytes, but its index says that ", contents.data_end(),
-                    " are committed; it was cut by something else. ", count, " of ", contents.steps.size(),
-                    " steps are whole, and `tailrace repair --force` keeps just those"));
+  return Status(Code::corrupt, cat(data_path, ": has ", counted(size, "byte"), ", but its index says that ",
+                                   contents.data_end(), " are committed; it was cut by something else. ",
+                                   count, " of ", counted(contents.steps.size(), "step"),
+                                   " are whole, and `tailrace repair --force` keeps just those"));
 }
 
 }  // namespace
@@ -254,7 +254,7 @@ Status IndexWriter::check_owner() {
   const Result<Bytes> size = (*now)->size();
   TR_TRY(size.status());
   if (*size == mark_.position || (dirty_tail_ && *size > mark_.position)) return {};
-  return {Code::state, cat(path_, ": has ", *size, " bytes, this run wrote ", mark_.position,
+  return {Code::state, cat(path_, ": has ", counted(*size, "byte"), ", this run wrote ", mark_.position,
                            "; another job writes the same files, stop one of them")};
 }
 

@@ -221,14 +221,14 @@ void judge_tail(std::span<const std::byte> tail, std::uint64_t file, IndexConten
   contents.tail_text =
       more ? cat("bytes ", contents.marks.back().position,
                  " and on are damaged, and committed steps or a closed file's end were among them")
-           : cat("the last ", tail.size(), " bytes are a record that was begun and not finished");
+           : cat("the last ", counted(tail.size(), "byte"), " are a record that was begun and not finished");
 }
 
 Result<std::size_t> header_length(std::span<const std::byte> bytes) {
   TR_TRY(decode_run(bytes).status());
   const std::size_t length = LittleEndianUnpacker(bytes.subspan(kIndexMark.size() + 4)).get<std::uint32_t>();
   if (length > bytes.size() || length < static_cast<std::size_t>(kIndexPrefix) + kChecksumBytes) {
-    return corrupt(cat("the header has ", length, " bytes, the file ", bytes.size()));
+    return corrupt(cat("the header has ", counted(length, "byte"), ", the file ", bytes.size()));
   }
   if (checksum(bytes.first(length - kChecksumBytes)) != stored_checksum(bytes.first(length))) {
     return corrupt("the header's checksum is wrong: its bytes were changed after they were written");
@@ -281,7 +281,8 @@ Status check_step(const IndexHeader& header, const IndexStep* before, const Inde
     return bad(
         cat(where, " takes bytes ", step.begin, " to ", step.end, ", but the step before ended at ", begin));
   }
-  if (step.records.size() > kMostRecords) return bad(cat(where, " has more than ", kMostRecords, " records"));
+  if (step.records.size() > kMostRecords)
+    return bad(cat(where, " has more than ", counted(kMostRecords, "record")));
   for (const IndexRecord& record : step.records) {
     if (record.field < 0 || static_cast<std::size_t>(record.field) >= header.fields.size()) {
       return bad(
@@ -295,8 +296,8 @@ Status check_step(const IndexHeader& header, const IndexStep* before, const Inde
     // In this order, because offset + length may not fit into 64 bits.
     if (record.length < 0 || record.offset < step.begin || record.offset > step.end ||
         record.length > step.end - record.offset) {
-      return bad(cat(where, " has a record at ", record.offset, " of ", record.length,
-                     " bytes, outside of its bytes ", step.begin, " to ", step.end));
+      return bad(cat(where, " has a record at ", record.offset, " of ", counted(record.length, "byte"),
+                     ", outside of its bytes ", step.begin, " to ", step.end));
     }
   }
   return {};
@@ -352,7 +353,7 @@ bool begins_as_index(std::span<const std::byte> bytes) { return starts_with(byte
 
 Result<Uuid> decode_run(std::span<const std::byte> bytes) {
   if (bytes.size() < static_cast<std::size_t>(kIndexPrefix)) {
-    return corrupt(cat("its ", bytes.size(), " bytes are less than a header"));
+    return corrupt(cat("its ", counted(bytes.size(), "byte"), " are less than a header"));
   }
   if (!begins_as_index(bytes)) return corrupt("its first bytes are not those of an index");
   LittleEndianUnpacker in(bytes.subspan(kIndexMark.size() + 8));

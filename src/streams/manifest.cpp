@@ -26,7 +26,7 @@ constexpr Bytes kLongestLine = Bytes{64} << 20;
 
 Status no_manifest(const std::string& path, Bytes at) {
   return {Code::corrupt,
-          cat(path, ": no line ends in the ", kLongestLine, " bytes at ", at,
+          cat(path, ": no line ends in the ", counted(kLongestLine, "byte"), " at ", at,
               ": this is no manifest, or a damaged one; move it away, and a new one is begun")};
 }
 

@@ -178,16 +178,16 @@ Status Stream::check_staging(const Field& field, int number) const {
   const Bytes record = codec_->encoded_bound(number) + codec_->working_bytes(number) +
                        field.definition.elements() * size_of(codec_->assembled_type(number));
   const std::string rank = cat("rank ", session_.rank());
-  const Part parts[] = {
-      {piece, most,
-       cat("one level takes ", piece, " bytes on ", rank, ", whose share of the staging memory is ", most)},
-      {least, most,
-       cat("the share of the staging memory of ", rank, " is ", most, " bytes, where ", least,
-           " are needed for messages")},
-      {record, std::max<Bytes>(workspace, 1),
-       cat("gathering and encoding one record takes ", record, " bytes, ",
-           session_.roster().self_served ? "each rank" : "a server", " has ", workspace,
-           " bytes of the staging memory for it")}};
+  const Part parts[] = {{piece, most,
+                         cat("one level takes ", counted(piece, "byte"), " on ", rank,
+                             ", whose share of the staging memory is ", most)},
+                        {least, most,
+                         cat("the share of the staging memory of ", rank, " is ", counted(most, "byte"),
+                             ", where ", least, " are needed for messages")},
+                        {record, std::max<Bytes>(workspace, 1),
+                         cat("gathering and encoding one record takes ", counted(record, "byte"), ", ",
+                             session_.roster().self_served ? "each rank" : "a server", " has ",
+                             counted(workspace, "byte"), " of the staging memory for it")}};
   // Told is the part that lacks most: what suffices for it suffices for all.
   const auto lack = [](const Part& part) {
     return part.share > 0 ? static_cast<double>(part.needed) / static_cast<double>(part.share) : 0;

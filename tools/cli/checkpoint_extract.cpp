@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 
 #include "base/options.hpp"
 #include "base/text.hpp"
-#include "base/uuid.hpp"
 #include "checkpoint.hpp"
+#include "storage/temporary.hpp"
 
 namespace tailrace::cli {
 namespace {
@@ -58,16 +55,6 @@ Status write_raw(storage::Target& target, CopyReader& reader, const Copy& copy, 
   return (*file)->close();
 }
 
-/// A new, empty file beside `out`. In a directory that others write to, nobody can have put a link or a file
-/// there before: the name cannot be known, and nothing that exists is opened.
-Result<std::string> make_temporary(const std::string& out) {
-  const std::string path = cat(out, ".tmp-", Uuid::random().text().substr(0, 18));
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-  if (descriptor < 0) return io_error("create", path, errno);
-  ::close(descriptor);
-  return path;
-}
-
 /// Its contents are there before its name is.
 Status sync_file(storage::Target& target, const std::string& path) {
   const Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::existing);
@@ -85,7 +72,7 @@ Status extract(storage::Target& target, const ExtractArguments& arguments) {
   TR_TRY(item.status());
   CopyReader reader(target, *copy);
   // Nobody finds half an array under the name that was asked for.
-  const Result<std::string> temporary = make_temporary(arguments.out);
+  const Result<std::string> temporary = storage::make_temporary(arguments.out);
   TR_TRY(temporary.status());
   Status status = *netcdf ? write_netcdf(reader, *copy, *item, *temporary)
                           : write_raw(target, reader, *copy, *item, *temporary);

@@ -185,7 +185,7 @@ Status show_items(const Copy& copy, CopyReader& reader, Index values) {
     const ItemInfo& info = copy.directory.items[i];
     const Stored stored = stored_of(copy, i);
     std::string line =
-        cat("  ", info.name, "  ", info.text(), "  ", info.elements() * size_of(info.type), " bytes");
+        cat("  ", info.name, "  ", info.text(), "  ", counted(info.elements() * size_of(info.type), "byte"));
     if (stored.compressed) line += cat(", stored in ", stored.bytes);
     std::puts(line.c_str());
     if (values == 0) continue;
@@ -233,8 +233,9 @@ Status show_text(storage::Target& target, const Copy& copy, const ShowArguments&
               static_cast<long long>(copy.generation()), copy.header.id.run.text().c_str(),
               saved_text(copy.header.saved_at).c_str(),
               copy.header.committed ? "committed" : "whole, but not committed");
-  std::printf("%s\n", cat(copy.header.parts, " parts, mode ", mode_text(copy.header.mode), ", compression ",
-                          coding_text(copy), ", ", data_bytes(copy), " bytes of elements, stored in ", stored)
+  std::printf("%s\n", cat(counted(copy.header.parts, "part"), ", mode ", mode_text(copy.header.mode),
+                          ", compression ", coding_text(copy), ", ", counted(data_bytes(copy), "byte"),
+                          " of elements, stored in ", stored)
                           .c_str());
   std::printf("%zu items\n", copy.directory.items.size());
   TR_TRY(show_items(copy, reader, arguments.values));
@@ -252,7 +253,8 @@ Status show_text(storage::Target& target, const Copy& copy, const ShowArguments&
                   .c_str());
     for (const checkpoint::PartItem& share : copy.tables[part].items) {
       std::puts(cat("  ", copy.directory.items[static_cast<std::size_t>(share.item)].name, "  bytes ",
-                    place.offset + share.offset, "+", share.bytes, "  ", share.blocks.size(), " blocks")
+                    place.offset + share.offset, "+", share.bytes, "  ",
+                    counted(share.blocks.size(), "block"))
                     .c_str());
     }
   }

@@ -44,9 +44,9 @@ void print_text(const std::string& path, const IndexContents& contents, bool rec
   std::string out = cat(path, ": ", header.format, ", base ", format_time(header.base), " (",
                         tailrace::name_of(header.calendar), "), run ", header.run.text());
   if (header.member) out += cat(", member ", *header.member);
-  out +=
-      cat("\n", contents.steps.size(), contents.steps.size() == 1 ? " step, " : " steps, ",
-          contents.data_end(), " bytes, ", contents.closed ? "closed" : "open: more steps may follow", "\n");
+  out += cat("\n", contents.steps.size(), contents.steps.size() == 1 ? " step, " : " steps, ",
+             counted(contents.data_end(), "byte"), ", ",
+             contents.closed ? "closed" : "open: more steps may follow", "\n");
   for (const IndexStep& step : contents.steps) {
     out += cat("step ", step.step, "  lead ", duration_text(step.lead), "  bytes ", step.begin, "..",
                step.end, "  ", step.records.size(), step.records.size() == 1 ? " record\n" : " records\n");

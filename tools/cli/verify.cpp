@@ -44,7 +44,8 @@ Result<std::string> verify(storage::Target& target, const std::string& path) {
     return Status(Code::corrupt, cat(*index, ": ", contents->tail_text));
   TR_TRY(storage::check_holds(target, path, contents->data_end()));
   const std::size_t steps = contents->steps.size();
-  const std::string has = cat(steps, steps == 1 ? " step" : " steps", ", ", contents->data_end(), " bytes");
+  const std::string has =
+      cat(steps, steps == 1 ? " step" : " steps", ", ", counted(contents->data_end(), "byte"));
   if (!contents->closed) return cat("long enough: ", has, "; the file is open, so that no digest is known");
   const Result<std::optional<ManifestEntry>> entry = listed(target, path, *contents);
   TR_TRY(entry.status());

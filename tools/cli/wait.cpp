@@ -137,8 +137,8 @@ class Watch {
     const Result<Bytes> size = (*data)->size();
     TR_TRY(size.status());
     if (*size >= step.end) return Seen::durable;
-    return Status(Code::corrupt, cat(wanted_.path, ": has ", *size, " bytes, but its index says that ",
-                                     step.end, " are committed"));
+    return Status(Code::corrupt, cat(wanted_.path, ": has ", counted(*size, "byte"),
+                                     ", but its index says that ", step.end, " are committed"));
   }
 
   Target& target_;

@@ -196,6 +196,24 @@ TEST(grib2_keys, levels_of_any_type_read_back_with_fractions) {
   expect_keys(handle, {{"scaledValueOfFirstFixedSurface", "7"}, {"scaleFactorOfFirstFixedSurface", "2"}});
 }
 
+TEST(grib2_keys, a_level_that_ecCodes_gives_another_type_is_named_and_has_a_way_out) {
+  const Status status = define(stream_of(), field_of("t", "depthBelowSea", {0, 10, 50}));
+  EXPECT_EQ(status.code(), Code::format);
+  for (const char* part :
+       {"level 0 of levels=depthBelowSea", "calls it 'oceanSurface'", "levels=oceanSurface"})
+    EXPECT_NE(status.text().find(part), std::string::npos) << part << ": " << status.text();
+  EXPECT_TRUE(define(stream_of(), field_of("t", "depthBelowSea", {10, 50})).is_ok());
+  EXPECT_TRUE(define(stream_of(), field_of("t", "oceanSurface", {0})).is_ok())
+      << define(stream_of(), field_of("t", "oceanSurface", {0})).text();
+}
+
+TEST(grib2_keys, an_unknown_type_of_level_is_an_error_that_has_a_reason) {
+  const Status status = define(stream_of(), field_of("t", "depth", {0, 10, 50}));
+  EXPECT_EQ(status.code(), Code::format);
+  EXPECT_EQ(status.text().find("No error"), std::string::npos) << status.text();
+  EXPECT_NE(status.text().find("depthBelowSea"), std::string::npos) << status.text();
+}
+
 TEST(grib2_keys, layers_take_a_top_and_a_bottom_for_each_level) {
   FieldDefinition field = field_of("t", "depthBelowLandLayer", {0, 0.07});
   EXPECT_EQ(define(stream_of(), field).code(), Code::argument);  // no bottoms
@@ -334,6 +352,20 @@ TEST(grib2_keys, an_extra_key_that_contradicts_the_definition_is_found_by_readin
   EXPECT_EQ(define(stream_of(), field).code(), Code::format);
   field.keys = {{"gridType", "reduced_gg"}};
   EXPECT_EQ(define(stream_of(), field).code(), Code::format);
+}
+
+TEST(grib2_keys, a_key_of_a_field_that_contradicts_the_stream_names_both) {
+  StreamDefinition stream = stream_of();
+  FieldDefinition field = field_of("t", "hybrid", {7});
+  field.keys = {{"perturbationNumber", "4"}};
+  stream.keys = {{"number", "3"}};
+  EXPECT_TRUE(contains(define(stream, field).text(),
+                       "key 'perturbationNumber' = 4 contradicts the stream's key 'number' = 3"))
+      << define(stream, field).text();
+  stream.keys = {};
+  stream.member = 3;
+  EXPECT_TRUE(contains(define(stream, field).text(), "= 4 contradicts the stream's option member = 3"))
+      << define(stream, field).text();
 }
 
 TEST(grib2_keys, a_parameter_may_be_given_by_its_numbers_under_any_name) {

@@ -129,8 +129,8 @@ TEST(SectionErrors, name_the_bad_dimension) {
   EXPECT_NE(text({{0, 5}, {10, 4}, {1, 1}}).find("5:4:1 of dimension 1 stops before"), std::string::npos);
   EXPECT_NE(text({{-1, 0}, {10, 4}, {1, 1}}).find("-1:10:1 of dimension 0 starts below 0"),
             std::string::npos);
-  EXPECT_NE(text({{0}, {10}, {1}}).find("1 dimensions"), std::string::npos);
-  EXPECT_NE(text({{0, 0}, {10}, {1}}).find("2 starts, 1 stops"), std::string::npos);
+  EXPECT_NE(text({{0}, {10}, {1}}).find("1 dimension "), std::string::npos);
+  EXPECT_NE(text({{0, 0}, {10}, {1}}).find("2 starts, 1 stop and"), std::string::npos);
 }
 
 }  // namespace

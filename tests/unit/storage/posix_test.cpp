@@ -7,11 +7,14 @@
 
 #include <cerrno>
 #include <climits>
+#include <filesystem>
 #include <limits>
 
+#include "base/text.hpp"
 #include "storage/faulty.hpp"
 #include "storage/gather.hpp"
 #include "storage/scratch.hpp"
+#include "storage/temporary.hpp"
 
 namespace tailrace::storage {
 namespace {
@@ -161,6 +164,37 @@ TEST(posix_loops, hide_an_interruption_of_any_system_call_of_a_lock) {
     if (!system->clock.fired()) break;
     ASSERT_LT(n, 1000);
   }
+}
+
+TEST(posix_directories, that_are_missing_are_told_with_the_way_to_make_them) {
+  const ScratchDirectory scratch;
+  PosixTarget target(std::make_shared<System>());
+  const std::string path = scratch / "none/out";
+  const Status opened = target.open(path, OpenMode::create).status();
+  EXPECT_EQ(opened.error_number(), ENOENT);
+  EXPECT_NE(
+      opened.text().find(cat("directory ", scratch / "none", " does not exist: make it with `mkdir -p")),
+      std::string::npos)
+      << opened.text();
+  EXPECT_EQ(target.open(path, OpenMode::read).status().text().find("mkdir"), std::string::npos);
+  // Nobody may make directories there, not even who may do everything.
+  const Status made = target.make_directories("/proc/none/out");
+  EXPECT_FALSE(made.is_ok());
+  EXPECT_NE(made.text().find("directory /proc/none/out does not exist and cannot be made"), std::string::npos)
+      << made.text();
+  EXPECT_NE(made.text().find("`mkdir -p /proc/none/out`"), std::string::npos) << made.text();
+}
+
+TEST(temporary, is_new_and_empty_and_follows_no_link) {
+  const ScratchDirectory scratch;
+  const auto first = make_temporary(scratch / "out"), second = make_temporary(scratch / "out");
+  ASSERT_TRUE(first.is_ok() && second.is_ok());
+  EXPECT_NE(*first, *second);
+  EXPECT_EQ(std::filesystem::file_size(*first), 0);
+  EXPECT_EQ(std::filesystem::path(*first).parent_path(),
+            std::filesystem::path(scratch / "out").parent_path());
+  const Status status = make_temporary(scratch / "none/out").status();
+  EXPECT_NE(status.text().find("mkdir -p"), std::string::npos) << status.text();
 }
 
 TEST(posix_loops, end_where_a_system_call_is_interrupted_for_good) {

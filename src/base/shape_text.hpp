@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/types.hpp"
+
+namespace tailrace {
+
+/// Whose order the texts of this process tell shapes and indices in: C's (slowest first, from 0), as
+/// everything here is kept, or Fortran's (fastest first, from 1).
+enum class Order { c, fortran };
+/// Local. From here on; C's before.
+void tell_in(Order order);
+[[nodiscard]] Order told_order();
+
+/// "(2, 3)"; (3, 2) in Fortran's order.
+std::string tuple(const std::vector<Index>& numbers);
+/// "468 x 378"; 378 x 468 in Fortran's order.
+std::string extents(const std::vector<Index>& shape);
+/// "dimension 0" of two; dimension 2 in Fortran's order.
+std::string dimension_text(std::size_t dimension, std::size_t dimensions);
+/// An index from 0, or from 1 in Fortran's order.
+Index told_index(Index index);
+/// "slowest dimension first", or "fastest dimension first".
+const char* order_text();
+
+}  // namespace tailrace

@@ -78,7 +78,7 @@ Status begin_files() {
   State& held = state();
   held.file_service = std::make_unique<files::Service>(*held.session);
   held.groups = std::make_unique<files::Groups>(*held.file_service);
-  const Result<std::shared_ptr<files::Group>> group = held.groups->of(held.session->compute());
+  const Result<std::shared_ptr<files::Group>> group = held.groups->of(held.session->compute(), "tr_init");
   TR_TRY(group.status());
   for (int number = 0; number < 3; ++number) adopt_standard(*group, number);
   return {};
@@ -103,7 +103,7 @@ std::shared_ptr<files::Group> group_of(MPI_Comm comm, const char* call) {
     errno = EINVAL;
     return nullptr;
   }
-  Result<std::shared_ptr<files::Group>> group = state().groups->of(comm);
+  Result<std::shared_ptr<files::Group>> group = state().groups->of(comm, call);
   if (group.is_ok()) return std::move(*group);
   fail_with_errno(group.status().in(call));
   return nullptr;

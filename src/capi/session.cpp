@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "base/log.hpp"
+#include "base/shape_text.hpp"
 #include "base/text.hpp"
 #include "capi/state.hpp"
 #include "comm/end_job.hpp"
@@ -31,6 +32,15 @@ void watch_for_finalize() {
   MPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr);
 }
 
+/// Collective. Before the standard streams are closed, of which the program knows nothing: a rank that does
+/// not come is waited for under the name of the call that the program has made.
+Status meet_in_finalize() {
+  State& held = state();
+  const Result<std::shared_ptr<files::Group>> group = held.groups->of(held.session->compute(), "tr_finalize");
+  TR_TRY(group.status());
+  return (*group)->agree({{}, "tr_finalize", {}}).status;
+}
+
 Status close_everything() {
   Status first;
   State& held = state();
@@ -44,7 +54,7 @@ Status close_everything() {
     if (first.is_ok()) first = status;
     delete stream;
   }
-  for (const Status& status : {end_checkpoints(), end_windows(), end_files()}) {
+  for (const Status& status : {end_checkpoints(), end_windows(), meet_in_finalize(), end_files()}) {
     if (first.is_ok()) first = status;
   }
   return first;
@@ -77,6 +87,35 @@ Status begin_services(MPI_Comm world, std::unique_ptr<session::Session> session)
   return begun;
 }
 
+int begin_session(MPI_Comm world, MPI_Comm* compute, const char* options) {
+  if (compute == nullptr) return fail(Status(Code::argument, "tr_init: `compute` is a null pointer"));
+  *compute = MPI_COMM_NULL;
+  if (!mpi_is_running()) {
+    return fail(Status(Code::state, "tr_init: it belongs between MPI_Init and MPI_Finalize"));
+  }
+  MPI_Comm_rank(MPI_COMM_WORLD, &state().world_rank);
+  if (state().session != nullptr) return fail(Status(Code::state, "tr_init: the session is open already"));
+  // The compute ranks may be in the session still: then this rank would wait for them in vain.
+  if (state().served) {
+    return fail(
+        Status(Code::state, "tr_init: this rank was a server; tr_finalize comes before another tr_init"));
+  }
+  Result<std::unique_ptr<session::Session>> made =
+      session::Session::create(world, options, streams::make_ledger);
+  if (!made.is_ok()) return fail(made.status().in("tr_init"));
+  watch_for_finalize();
+  const Status begun = begin_services(world, std::move(*made));
+  if (!begun.is_ok()) return fail(begun.in("tr_init"));
+  if (state().session->is_server()) {
+    const std::unique_ptr<session::Session> server = std::move(state().session);
+    server->serve();
+    state().served = true;
+    return TR_OK;
+  }
+  *compute = state().session->compute();
+  return TR_OK;
+}
+
 }  // namespace
 
 State& state() {
@@ -106,39 +145,16 @@ const char* tr_error(void) { return last_error.c_str(); }
 const char* tr_version(void) { return "0.1.0"; }
 
 int tr_init(MPI_Comm world, MPI_Comm* compute, const char* options) {
-  if (compute == nullptr) return fail(Status(Code::argument, "tr_init: `compute` is a null pointer"));
-  *compute = MPI_COMM_NULL;
-  if (!mpi_is_running()) {
-    return fail(Status(Code::state, "tr_init: it belongs between MPI_Init and MPI_Finalize"));
-  }
-  MPI_Comm_rank(MPI_COMM_WORLD, &state().world_rank);
-  if (state().session != nullptr) return fail(Status(Code::state, "tr_init: the session is open already"));
-  // The compute ranks may be in the session still: then this rank would wait for them in vain.
-  if (state().served) {
-    return fail(
-        Status(Code::state, "tr_init: this rank was a server; tr_finalize comes before another tr_init"));
-  }
-  Result<std::unique_ptr<session::Session>> made =
-      session::Session::create(world, options, streams::make_ledger);
-  if (!made.is_ok()) return fail(made.status().in("tr_init"));
-  watch_for_finalize();
-  const Status begun = begin_services(world, std::move(*made));
-  if (!begun.is_ok()) return fail(begun.in("tr_init"));
-  if (state().session->is_server()) {
-    const std::unique_ptr<session::Session> server = std::move(state().session);
-    server->serve();
-    state().served = true;
-    return TR_OK;
-  }
-  *compute = state().session->compute();
-  return TR_OK;
+  tell_in(Order::c);
+  return begin_session(world, compute, options);
 }
 
 int tr_init_f(MPI_Fint world, MPI_Fint* compute, const char* options) {
   // Only while MPI runs are handles converted: what tr_init says otherwise must reach the program.
   const bool running = mpi_is_running();
   MPI_Comm comm = MPI_COMM_NULL;
-  const int code = tr_init(running ? MPI_Comm_f2c(world) : MPI_COMM_NULL, &comm, options);
+  tell_in(Order::fortran);
+  const int code = begin_session(running ? MPI_Comm_f2c(world) : MPI_COMM_NULL, &comm, options);
   if (running && compute != nullptr) *compute = MPI_Comm_c2f(comm);
   return code;
 }
@@ -150,6 +166,7 @@ int tr_finalize(void) {
   }
   session::Session* const session = session_for("tr_finalize");
   if (session == nullptr) return TR_ERR_STATE;
+  session->enter("tr_finalize");
   const Status status = close_everything();
   session->leave();
   state().session.reset();

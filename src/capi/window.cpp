@@ -163,7 +163,8 @@ int tr_window_open(const char* path, const char* mode, int type, int ndims, cons
                    const tr_index* portion, const tr_index* halo, int depth, const char* options,
                    tr_window** window) {
   if (session_for("tr_window_open") == nullptr) return TR_ERR_STATE;
-  const Result<std::shared_ptr<files::Group>> group = state().groups->of(state().session->compute());
+  const Result<std::shared_ptr<files::Group>> group =
+      state().groups->of(state().session->compute(), "tr_window_open");
   if (!group.is_ok()) return fail(group.status().in("tr_window_open"));
   const Arguments given{path, mode, type, ndims, shape, portion, halo, depth, options};
   Result<std::unique_ptr<OutOfCore>> array =

@@ -22,7 +22,9 @@ std::vector<int> count_up_to(int size) {
 
 }  // namespace
 
-Result<std::shared_ptr<Group>> Group::create(Service& service, MPI_Comm comm) {
+Result<std::shared_ptr<Group>> Group::create(Service& service, MPI_Comm comm, const std::string& call) {
+  service.session().await_everybody(
+      comm, cat("the other ranks of the communicator in ", call, ", which all of them call together"));
   Result<std::unique_ptr<comm::MpiTransport>> transport = comm::MpiTransport::create(comm);
   TR_TRY(transport.status());
   std::shared_ptr<Group> group(new Group(service, std::move(*transport)));
@@ -49,6 +51,8 @@ Group::~Group() {
 
 Result<Channel*> Group::channel() {
   if (channel_ == nullptr) {
+    // Its communicators would wait in silence for ranks that never come.
+    TR_TRY(agree({{}, "the first parallel open or array call of a communicator", {}}).status);
     Result<std::unique_ptr<Channel>> made = Channel::create(*this);
     TR_TRY(made.status());
     channel_ = std::move(*made);
@@ -74,20 +78,30 @@ void Group::pump() {
   }
 }
 
-void Group::wait(const std::function<bool()>& done, const std::string& what) {
+void Group::wait(const std::function<bool()>& done, const std::string& what,
+                 const std::function<std::string()>& missing) {
   service_.session().wait(
       [&] {
         pump();
         return done();
       },
-      what);
+      what, missing);
+}
+
+/// Ranks are those of this communicator, which need not be those of the session.
+std::string Group::missing(std::uint64_t agreement) const {
+  std::string text;
+  for (const int rank : agreements_.missing(agreement))
+    text += cat(" nothing from rank ", rank, " of its communicator or those behind it;");
+  return text.empty() ? text : ":" + text;
 }
 
 comm::Verdict Group::agree(comm::Vote vote) {
   const std::string what = cat("the other ranks in ", vote.call);
   const std::uint64_t number = agreements_.post(std::move(vote));
   std::optional<comm::Verdict> verdict;
-  wait([&] { return (verdict = agreements_.take(number)).has_value(); }, what);
+  wait([&] { return (verdict = agreements_.take(number)).has_value(); }, what,
+       [&] { return missing(number); });
   return std::move(*verdict);
 }
 

@@ -22,8 +22,9 @@ class Group {
   /// The rank that opens files of the serial mode, and whose arguments of formatted output count.
   static constexpr int io_rank = 0;
 
-  /// Collective over `comm`. The same Status on every rank.
-  static Result<std::shared_ptr<Group>> create(Service& service, MPI_Comm comm);
+  /// Collective over `comm`. Blocks until all ranks of `comm` have called it. The same Status on every rank.
+  /// `call` is the program's, for the watchdog.
+  static Result<std::shared_ptr<Group>> create(Service& service, MPI_Comm comm, const std::string& call);
   ~Group();
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
@@ -49,13 +50,16 @@ class Group {
   ByteVector broadcast(ByteVector bytes, const std::string& call);
   /// Collective: the I/O rank's outcome, on every rank.
   Outcome share(Outcome mine, const std::string& call);
-  /// Blocks until `done` while moving everything else on. `what` is for the watchdog.
-  void wait(const std::function<bool()>& done, const std::string& what);
+  /// Blocks until `done` while moving everything else on. For the watchdog: `what`, and whom this rank has
+  /// not heard from.
+  void wait(const std::function<bool()>& done, const std::string& what,
+            const std::function<std::string()>& missing = {});
 
  private:
   Group(Service& service, std::unique_ptr<comm::MpiTransport> transport);
   void find_nodes(MPI_Comm comm);
   void pump();
+  [[nodiscard]] std::string missing(std::uint64_t agreement) const;
 
   Service& service_;
   std::unique_ptr<comm::MpiTransport> transport_;

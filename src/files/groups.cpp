@@ -55,7 +55,7 @@ Status Groups::check(MPI_Comm comm) const {
   return {};
 }
 
-Result<std::shared_ptr<Group>> Groups::of(MPI_Comm comm) {
+Result<std::shared_ptr<Group>> Groups::of(MPI_Comm comm, const std::string& call) {
   if (key_ == MPI_KEYVAL_INVALID) MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_free, &key_, nullptr);
   if (comm != MPI_COMM_NULL) {
     Entry* entry = nullptr;
@@ -64,7 +64,7 @@ Result<std::shared_ptr<Group>> Groups::of(MPI_Comm comm) {
     if (found != 0) return entry->group;
   }
   TR_TRY(check(comm));
-  Result<std::shared_ptr<Group>> group = Group::create(service_, comm);
+  Result<std::shared_ptr<Group>> group = Group::create(service_, comm, call);
   TR_TRY(group.status());
   Entry& entry = entries_.emplace_back(Entry{this, comm, *group});
   MPI_Comm_set_attr(comm, key_, &entry);

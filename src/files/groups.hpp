@@ -17,8 +17,9 @@ class Groups {
   Groups(const Groups&) = delete;
   Groups& operator=(const Groups&) = delete;
 
-  /// Collective over `comm` when it is asked for the first time. The same Status on every rank.
-  Result<std::shared_ptr<Group>> of(MPI_Comm comm);
+  /// Collective over `comm` when it is asked for the first time: it then blocks until all ranks of `comm`
+  /// have asked. The same Status on every rank. `call` is the program's, for the watchdog.
+  Result<std::shared_ptr<Group>> of(MPI_Comm comm, const std::string& call);
 
  private:
   struct Entry {

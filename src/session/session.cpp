@@ -155,7 +155,10 @@ Status Session::start(MPI_Comm world, const char* options, LedgerFactory make_le
   const Status read = read_settings(world, options);
   // Before anybody waits for anybody: from here on these signals end neither compute ranks nor servers.
   stops_ = std::make_unique<Stops>(settings_);
-  await_everybody(world);
+  await_everybody(
+      world,
+      "the other ranks in tr_init, which every rank of its communicator calls: those that print no "
+      "such line have not called it, or not again after tr_finalize");
   TR_TRY(same_everywhere(world, read));
   TR_TRY(choose_servers(world));
   if (is_server())
@@ -175,19 +178,15 @@ Status Session::start(MPI_Comm world, const char* options, LedgerFactory make_le
   return {};
 }
 
-/// What is collective from here on waits in silence, also where the rest of the ranks never come.
-void Session::await_everybody(MPI_Comm world) {
+void Session::await_everybody(MPI_Comm comm, const std::string& what) {
   MPI_Request arrived = MPI_REQUEST_NULL;
-  MPI_Ibarrier(world, &arrived);
+  MPI_Ibarrier(comm, &arrived);
   const auto have_come = [&] {
     int done = 0;
     MPI_Test(&arrived, &done, MPI_STATUS_IGNORE);
     return done != 0;
   };
-  wait(
-      have_come,
-      "the other ranks in tr_init, which every rank of its communicator calls: those that print no such line "
-      "have not called it, or not again after tr_finalize");
+  wait(have_come, what);
 }
 
 Status Session::read_settings(MPI_Comm, const char* options) {
@@ -494,7 +493,15 @@ std::string Session::who() const {
   return transport_ ? cat(is_server() ? "server " : "compute rank ", me_) : cat("rank ", world_rank_);
 }
 
-void Session::wait(const std::function<bool()>& done, const std::string& what) {
+/// "in tr_finalize" is left out where what is waited for says so.
+std::string Session::waiting(std::int64_t nanoseconds, const std::string& what) const {
+  const bool tell_call = !call_.empty() && what.find(call_) == std::string::npos;
+  return cat(nanoseconds / 1'000'000'000, " s ", tell_call ? cat("in ", call_, " ") : "", "for ", what);
+}
+
+void Session::wait(const std::function<bool()>& done, const std::string& what,
+                   const std::function<std::string()>& missing) {
+  const auto late = [&] { return missing ? missing() : this->missing(); };
   const std::int64_t begin = nanoseconds_now();
   bool warned = false;
   for (int idle = 0; !done();) {
@@ -510,11 +517,10 @@ void Session::wait(const std::function<bool()>& done, const std::string& what) {
     const std::int64_t waited = nanoseconds_now() - begin;
     if (!warned && settings_.watchdog_seconds && waited > *settings_.watchdog_seconds * 1'000'000'000) {
       warned = true;
-      log(LogLevel::warn, cat(who(), " has waited ", waited / 1'000'000'000, " s for ", what, missing()));
+      log(LogLevel::warn, cat(who(), " has waited ", waiting(waited, what), late()));
     }
     if (settings_.timeout_seconds && waited > *settings_.timeout_seconds * 1'000'000'000) {
-      comm::end_job(cat(who(), " gives up (TAILRACE_TIMEOUT) after waiting ", waited / 1'000'000'000,
-                        " s for ", what, missing()));
+      comm::end_job(cat(who(), " gives up (TAILRACE_TIMEOUT) after waiting ", waiting(waited, what), late()));
     }
   }
 }

@@ -69,8 +69,15 @@ class Session {
   [[nodiscard]] int my_node() const { return facts_[static_cast<std::size_t>(world_rank_)].node; }
   /// How many of the node's ranks have to take turns on a core; 1 where each has its own.
   [[nodiscard]] int ranks_of_a_core() const;
-  /// Blocks until `done` while moving everything else on. `what` is for the watchdog.
-  void wait(const std::function<bool()>& done, const std::string& what);
+  /// Blocks until `done` while moving everything else on. For the watchdog: `what`, and whom this rank has
+  /// not heard from.
+  void wait(const std::function<bool()>& done, const std::string& what,
+            const std::function<std::string()>& missing = {});
+  /// Collective over `comm`. Blocks until every rank has come here, before MPI calls that would wait in
+  /// silence for those that never do. `what` is for the watchdog.
+  void await_everybody(MPI_Comm comm, const std::string& what);
+  /// Local. From here on the watchdog says that this rank is in `call`, whatever it waits for there.
+  void enter(std::string call) { call_ = std::move(call); }
   /// One pass over everything that may have become possible; true if something moved.
   bool pump();
   /// Publishes in the outlet; waits while it is full. Returns the nanoseconds waited.
@@ -88,7 +95,6 @@ class Session {
  private:
   Session() = default;
   Status start(MPI_Comm world, const char* options, LedgerFactory make_ledger);
-  void await_everybody(MPI_Comm world);
   Status read_settings(MPI_Comm world, const char* options);
   Status choose_servers(MPI_Comm world);
   Status make_storage();
@@ -109,6 +115,7 @@ class Session {
   [[nodiscard]] Bytes staging_bytes(MPI_Comm node) const;
   [[nodiscard]] std::string missing() const;
   [[nodiscard]] std::string who() const;
+  [[nodiscard]] std::string waiting(std::int64_t nanoseconds, const std::string& what) const;
 
   std::map<int, std::function<bool()>> work_;
   int next_work_ = 0;
@@ -125,6 +132,7 @@ class Session {
   std::unique_ptr<comm::MpiTransport> transport_;
   std::unique_ptr<pipeline::Client> client_;     // compute ranks
   std::optional<std::uint64_t> open_agreement_;  // the vote that agree() waits for
+  std::string call_;  // of the program, where its name is not in what is waited for
   std::unique_ptr<comm::NodeMemory> memory_;
   comm::NodeBells* bells_ = nullptr;
   comm::NodeBells own_bells_;  // where no memory is shared

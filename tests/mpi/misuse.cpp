@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// tr_init and tr_log where they do not belong, and a tr_init that MPI fails in. One case per first argument;
-// each rank prints what it was told.
+// tr_init and tr_log where they do not belong, a tr_init that MPI fails in, and collective calls that some
+// ranks do not make. One case per first argument; each rank prints what it was told.
 #include <tailrace.h>
 
 #include <atomic>
@@ -52,6 +52,23 @@ void fail_each_duplication(const char* options) {
   }
 }
 
+/// Rank 0 makes a call in which the others, on their way through tr_finalize, never join.
+void alone_in(const std::string& call) {
+  MPI_Comm compute = MPI_COMM_NULL;
+  if (tr_init(MPI_COMM_WORLD, &compute, nullptr) != TR_OK) return;
+  const tr_index shape[] = {4, 4};
+  tr_stream* stream = nullptr;
+  tr_layout* layout = nullptr;
+  if (me == 0 && call == "create")
+    tr_stream_create("alone.raw", "base=2026-03-01T00:00Z format=raw", &stream);
+  if (me == 0 && call == "layout") tr_layout_block(2, shape, nullptr, &layout);
+  if (me == 0 && call == "open") tr_fopen("alone.bin", "wp");
+  MPI_Comm part = MPI_COMM_NULL;
+  if (call == "open_comm") MPI_Comm_dup(compute, &part);
+  if (me == 0 && call == "open_comm") tr_fopen_comm(part, "alone.bin", "w");
+  finalize();
+}
+
 }  // namespace
 
 /// Stands before the library's: MPI 3.1, 14.2.1. Names of tests are hidden, unless a header says otherwise as
@@ -81,6 +98,8 @@ int main(int argc, char** argv) {
     init();
     init();
     finalize();
+  } else if (is(name, "alone")) {
+    alone_in(argv[2]);
   } else if (is(name, "duplication")) {
     fail_each_duplication("servers=0");
     fail_each_duplication("servers=1");

@@ -222,7 +222,8 @@ Status agree_on_node(MPI_Comm node, const Status& mine) {
 
 /// Whether every rank of the node has connected. The first rank answers meanwhile: a queue of connections may
 /// be shorter than the node has ranks. A rank that cannot go on says so here, and nobody waits for it.
-bool all_connect(MPI_Comm node, Handover& handover, Status& mine) {
+/// `answering`: why the first rank stopped to answer, which may be a rank that hung up.
+bool all_connect(MPI_Comm node, Handover& handover, const Status& mine, Status& answering) {
   const int failed = mine.is_ok() ? 0 : 1;
   int any = 0;
   MPI_Request request = MPI_REQUEST_NULL;
@@ -236,7 +237,7 @@ bool all_connect(MPI_Comm node, Handover& handover, Status& mine) {
     }
     const Status answered = handover.answer(Clock::now() + std::chrono::milliseconds(1));
     if (answered.is_ok() || answered.code() == Code::timeout) continue;
-    mine = answered;
+    answering = answered;
     handover.hang_up();
   }
 }
@@ -286,7 +287,10 @@ Status NodeMemory::open(MPI_Comm node, std::span<const Bytes> bytes, bool huge_p
   if (const Status agreed = agree_on_node(node, made); !agreed.is_ok()) return agreed;
   MPI_Bcast(&handover.token, sizeof handover.token, MPI_BYTE, 0, node);
   Status mine = rank == 0 ? Status() : handover.connect();
-  const bool all = all_connect(node, handover, mine);
+  Status answering;
+  const bool all = all_connect(node, handover, mine, answering);
+  // Where a rank has a cause of its own, it is the first.
+  if (all) mine = answering;
   if (all && mine.is_ok())
     mine = rank == 0 ? handover.give(static_cast<int>(bytes.size()) - 1) : handover.take();
   handover.hang_up();

@@ -276,6 +276,8 @@ class FileLedger final : public pipeline::Ledger {
   Result<IndexWriter> continue_index(const std::string& path, std::int64_t lead) {
     const Result<Pair> before = pair_without_checkpoint(*target_, path);
     TR_TRY(before.status());
+    // Its index has room for one set of fields: readers would take steps of others for steps of these.
+    if (!header_.fields.empty()) TR_TRY(check_same_stream(path, before->contents.header, header_, true));
     // A file that cannot be continued stays as it is, closed if it was.
     if (const auto& steps = before->contents.steps;
         !resuming_ && !steps.empty() && steps.back().lead >= lead) {
@@ -412,8 +414,8 @@ class FileLedger final : public pipeline::Ledger {
       TR_TRY(space.status());
       if (space->free >= expected) return {};
       if (waited >= patience) {
-        return Status(Code::space, cat("no space for ", path, ": the first step takes ", expected, " bytes, ",
-                                       space->free, " are free"));
+        return Status(Code::space, cat("no space for ", path, ": the first step takes ",
+                                       counted(expected, "byte"), ", ", space->free, " are free"));
       }
       const timespec second{1, 0};
       ::nanosleep(&second, nullptr);

@@ -139,7 +139,8 @@ Result<Position> Position::unpack(std::span<const std::byte> bytes) {
     if (in.ok()) position.failed.push_back(std::move(failed));
   }
   if (!in.ok() || !in.rest().empty() || bytes.front() != std::byte{kPositionVersion}) {
-    return Status(Code::corrupt, cat("a stream's position: its ", bytes.size(), " bytes are not whole"));
+    return Status(Code::corrupt,
+                  cat("a stream's position: its ", counted(bytes.size(), "byte"), " are not whole"));
   }
   TR_TRY(check_position(position));
   return position;
@@ -161,31 +162,6 @@ std::size_t steps_up_to(const IndexContents& contents, std::int64_t lead) {
 
 namespace {
 
-/// Code::state if an index is another run's, or tells of other fields than `now`, naming the first
-/// difference.
-Status check_same_stream(const std::string& path, const IndexHeader& found, const IndexHeader& now,
-                         bool any_run) {
-  const std::string file = index_path(path);
-  if (!any_run && found.run != now.run) {
-    return {Code::state, cat(file, ": written by run ", found.run.text(), ", the checkpoint is of run ",
-                             now.run.text(), "; continue in the directory of that run")};
-  }
-  const auto differs = [&](const std::string& what) {
-    return Status(Code::state, cat(file, ": ", what,
-                                   " is not what the stream has now; a run that continues "
-                                   "defines the same stream as before"));
-  };
-  if (found.format != now.format) return differs(cat("the format '", found.format, "'"));
-  if (found.base != now.base || found.calendar != now.calendar) return differs("the base time");
-  if (found.member != now.member) return differs("the member");
-  for (std::size_t i = 0; i < std::max(found.fields.size(), now.fields.size()); ++i) {
-    if (i < found.fields.size() && i < now.fields.size() && found.fields[i] == now.fields[i]) continue;
-    if (i >= found.fields.size()) return differs(cat("the lack of field '", now.fields[i].name, "'"));
-    return differs(cat("field ", i, ", '", found.fields[i].name, "',"));
-  }
-  return {};
-}
-
 /// Code::corrupt, saying what is missing, if the step that the checkpoint relies on is not among those of the
 /// index.
 Status check_has_step(const std::string& path, const IndexContents& contents, const Resuming& resuming) {
@@ -206,22 +182,7 @@ Status check_has_data(Target& target, const std::string& path, const IndexConten
                       const Resuming& resuming) {
   const std::size_t steps = steps_up_to(contents, *resuming.position.lead);
   const Bytes end = steps == 0 ? 0 : contents.steps[steps - 1].end;
-  const Result<bool> exists = target.exists(path);
-  TR_TRY(exists.status());
-  Bytes size = 0;
-  if (*exists) {
-    Result<std::unique_ptr<File>> file = target.open(path, OpenMode::read);
-    TR_TRY(file.status());
-    const Result<Bytes> found = (*file)->size();
-    TR_TRY(found.status());
-    size = *found;
-  }
-  if (size >= end) return {};
-  return {
-      Code::corrupt,
-      cat(path, *exists ? cat(": has ", size, " bytes") : std::string(": is missing"), ", but ", end,
-          " bytes were durable when the checkpoint was saved; put the file back as it was, or begin from an "
-          "earlier checkpoint")};
+  return end == 0 ? Status() : storage::check_holds(target, path, end);
 }
 
 /// What the checkpoint tells of, as far as it is there: steps that it records as failed do not count.
@@ -267,6 +228,29 @@ IndexHeader with_fields_of(IndexHeader now, const IndexHeader& found) {
 }
 
 }  // namespace
+
+Status check_same_stream(const std::string& path, const IndexHeader& found, const IndexHeader& now,
+                         bool any_run) {
+  const std::string file = index_path(path);
+  if (!any_run && found.run != now.run) {
+    return {Code::state, cat(file, ": written by run ", found.run.text(), ", the checkpoint is of run ",
+                             now.run.text(), "; continue in the directory of that run")};
+  }
+  const auto differs = [&](const std::string& what) {
+    return Status(Code::state, cat(file, ": ", what,
+                                   " is not what the stream has now; a run that continues "
+                                   "defines the same stream as before"));
+  };
+  if (found.format != now.format) return differs(cat("the format '", found.format, "'"));
+  if (found.base != now.base || found.calendar != now.calendar) return differs("the base time");
+  if (found.member != now.member) return differs("the member");
+  for (std::size_t i = 0; i < std::max(found.fields.size(), now.fields.size()); ++i) {
+    if (i < found.fields.size() && i < now.fields.size() && found.fields[i] == now.fields[i]) continue;
+    if (i >= found.fields.size()) return differs(cat("the lack of field '", now.fields[i].name, "'"));
+    return differs(cat("field ", i, ", '", found.fields[i].name, "',"));
+  }
+  return {};
+}
 
 Result<std::optional<Pair>> recorded_pair(Target& target, const std::string& data_path,
                                           const IndexHeader& now, const Resuming& resuming, bool any_run) {

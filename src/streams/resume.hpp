@@ -58,6 +58,11 @@ struct Pair {
   bool again = false;  // the second one
 };
 
+/// Code::state if an index is another run's, unless `any_run`, or tells of other fields than `now`, naming
+/// the first difference.
+Status check_same_stream(const std::string& path, const IndexHeader& found, const IndexHeader& now,
+                         bool any_run);
+
 /// The pair in which a run goes on that continues from a checkpoint: the one that has the steps which the
 /// checkpoint has recorded. Where both have them it is the second one, the younger. None if there is no pair
 /// and none is needed. `now` is what the stream is defined as; without fields (a stream that is closed at

@@ -22,13 +22,13 @@ const std::string kBase = "base=2026-03-01T00:00Z ";
 class GribStream {
  public:
   explicit GribStream(std::shared_ptr<storage::Target> target, const std::string& options = "",
-                      const std::string& pattern = kPath)
+                      const std::string& pattern = kPath, const std::string& field = "t")
       : target_(std::move(target)) {
     const Result<StreamRequest> request = parse_stream(pattern, kBase + options);
     EXPECT_TRUE(request.is_ok()) << request.status().text();
     opening_.definition = request->definition;
     add("2t", "heightAboveGround", {2});
-    add("t", "isobaricInhPa", {850, 500});
+    add(field, "isobaricInhPa", {850, 500});
     codec_ = std::move(*codec::make_codec(opening_.definition));
     for (const codec::FieldDefinition& field : opening_.fields) EXPECT_TRUE(codec_->define(field).is_ok());
     opening_.ledger = pack_ledger(pattern, kBase + options, Uuid::random());
@@ -227,6 +227,19 @@ TEST_F(Reindex, a_plain_rerun_replaces_its_own_files_with_and_without_index) {
     ASSERT_TRUE(stream.finish().is_ok());
     EXPECT_TRUE(get_bytes(*target_, kPath) == step(0));
   }
+}
+
+TEST_F(Reindex, a_stream_of_other_fields_does_not_continue_a_file) {
+  GribStream first(target_);
+  ASSERT_TRUE(first.put(0).is_ok());
+  const ByteVector index = get_bytes(*target_, index_path(kPath));
+  const ByteVector data = get_bytes(*target_, kPath);
+  const Status status = GribStream(target_, "existing=continue", kPath, "u").put(3600);
+  EXPECT_EQ(status.code(), Code::state);
+  EXPECT_NE(status.text().find("field 1, 't', is not what the stream has now"), std::string::npos)
+      << status.text();
+  EXPECT_TRUE(get_bytes(*target_, index_path(kPath)) == index);
+  EXPECT_TRUE(get_bytes(*target_, kPath) == data);
 }
 
 TEST_F(Reindex, a_refused_continuation_leaves_a_closed_file_closed) {

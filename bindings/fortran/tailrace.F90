@@ -312,11 +312,12 @@ contains
   ! ---- streams -------------------------------------------------------------------------------------------
 
   subroutine stream_create(self, pattern, base, packing, keys, format, member, members, calendar, existing, &
-                           on_full, deadline, ready, hook, options, ierr)
+                           on_full, deadline, ready, hook, options, ierr, manifest, same_lead, empty_step)
     class(tr_stream), intent(inout) :: self
     character(*), intent(in) :: pattern
     character(*), intent(in), optional :: base, packing, keys, format, calendar, existing
     character(*), intent(in), optional :: on_full, deadline, ready, hook, options
+    character(*), intent(in), optional :: manifest, same_lead, empty_step
     class(*), intent(in), optional :: member, members
     integer, intent(out), optional :: ierr
     character(:), allocatable :: all
@@ -332,6 +333,9 @@ contains
     call add(all, 'deadline', deadline)
     call add(all, 'ready', ready)
     call add(all, 'hook', hook)
+    call add(all, 'manifest', manifest)
+    call add(all, 'same_lead', same_lead)
+    call add(all, 'empty_step', empty_step)
     call add(all, 'keys', keys)
     call append(all, options)
     call settle(c_create(to_c(pattern), to_c(all), self%handle), ierr)

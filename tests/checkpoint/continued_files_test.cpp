@@ -454,6 +454,27 @@ MPI_TEST(continued_files, files_that_were_closed_since_the_last_save_are_durable
   remove_directory(directory);
 }
 
+/// A program that never saves closes files without end: what is kept of them is bounded.
+MPI_TEST(continued_files, the_oldest_of_very_many_closed_files_are_synchronised_without_a_save) {
+  const std::string directory = fresh_directory("checkpoint-files-many");
+  constexpr int kept = 1024, more = 20;
+  CapturedStderr captured;
+  Session session("fault=\"rank=0 nth=1 fault=eio calls=sync\"");
+  tr_checkpoint* cp = create(directory + "/cp", "async=off");
+  for (int i = 0; i < kept + more; ++i) {
+    tr_file* file = open_file(directory + "/" + std::to_string(i), "w");
+    CHECK(tr_fputs("x", file) >= 0);
+    CHECK_EQ(tr_fclose(file), 0);
+  }
+  CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  CHECK_EQ(session.finish(), TR_OK);
+  // The first of these has failed, and waits for the save again.
+  const std::string told = captured.text();
+  const std::size_t at = told.find("made ");
+  if (rank() == 0 && CHECK(at != std::string::npos)) CHECK_EQ(std::atoi(told.c_str() + at + 5), more);
+  remove_directory(directory);
+}
+
 /// What is written under a name of its own and then renamed is the usual way to replace a file.
 MPI_TEST(continued_files, a_file_that_was_renamed_since_it_was_closed_is_durable_under_its_new_name) {
   const std::string directory = fresh_directory("checkpoint-files-renamed");

@@ -32,7 +32,7 @@ void session(int servers, const std::string& options,
                  mpi_test::rank(), &part);
   if (part != MPI_COMM_NULL) {
     MPI_Comm compute = MPI_COMM_NULL;
-    const std::string all = "staging=16MiB servers=" + std::to_string(servers) + " " + options;
+    const std::string all = "staging=16MiB watchdog=10s servers=" + std::to_string(servers) + " " + options;
     if (!CHECK_EQ(tr_init(part, &compute, all.c_str()), TR_OK)) std::fprintf(stderr, "  %s\n", tr_error());
     if (compute != MPI_COMM_NULL) body(compute, "s" + std::to_string(servers));
     CHECK_EQ(tr_finalize(), TR_OK);

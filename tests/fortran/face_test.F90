@@ -180,6 +180,8 @@ contains
                 ' members=51 on_full=wait:10m keys="centre=98, x=1" ready=.ok]')
     call stream%create('x', hook='say "done"', calendar='', format='raw')
     call expect('tr_stream_create [x] [format=raw calendar="" hook="say ""done"""]')
+    call stream%create('x', manifest='off', same_lead='keep', empty_step='keep', keys='centre=98', options='ready=.ok')
+    call expect('tr_stream_create [x] [manifest=off same_lead=keep empty_step=keep keys=centre=98 ready=.ok]')
     call stream%begin(lead=3600)
     call expect('tr_stream_begin lead=3600')
     call stream%begin(lead=5000000000_int64)

@@ -344,7 +344,7 @@ contains
     call stream%put('f', single)
     call stream%end(ierr)
     if (ierr == TR_OK) call stream%wait(TR_DURABLE, ierr)
-    call agreed(ierr, 'f')
+    call agreed(ierr, 'fastest dimension first')
     single = 7
     call stream%begin(lead=7200)
     call stream%put('f', single(:hi(1), :))

@@ -116,6 +116,16 @@ def rolled_over_files(servers):
     check(hooked == [f"{directory}/{name} {STEP_BYTES}" for name in names], f"the hook saw {hooked}")
 
 
+def a_hook_that_cannot_be_run_is_told(servers):
+    directory = fresh(f"hook-s{servers}")
+    for hook, why in (("tailrace-no-such-command", "exit status 127: command not found"), ("exit 3", "exit status 3"),
+                      ("kill -9 $$", "ended by signal 9")):
+        code, _, err = run(2 + servers, arguments(f"{directory}/fc.raw", f"format=raw existing=replace hook='{hook}'", 0),
+                           TAILRACE_SERVERS=str(servers))
+        check(code == 0 and f"hook '{hook}' failed for {directory}/fc.raw ({why})" in err,
+              f"a hook that fails: {code}, {err}")
+
+
 def waiting_beside_the_run(servers):
     directory = fresh(f"waited-s{servers}")
     pattern = directory + "/fc_{base:%Y%m%d%H}+{lead:03h}.raw"
@@ -156,6 +166,7 @@ for servers in (0, 2):
     what_cannot_be_written_fails_at_create(servers)
     one_job_for_a_pattern(servers)
     every_file_has_a_line(servers)
+    a_hook_that_cannot_be_run_is_told(servers)
     forgotten_finalize(servers)
     open_at_finalize(servers)
     if COMMAND:

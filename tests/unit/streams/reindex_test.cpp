@@ -230,8 +230,11 @@ TEST_F(Reindex, a_plain_rerun_replaces_its_own_files_with_and_without_index) {
 }
 
 TEST_F(Reindex, a_stream_of_other_fields_does_not_continue_a_file) {
-  GribStream first(target_);
-  ASSERT_TRUE(first.put(0).is_ok());
+  {
+    GribStream first(target_);
+    ASSERT_TRUE(first.put(0).is_ok());
+    ASSERT_TRUE(first.finish().is_ok());
+  }
   const ByteVector index = get_bytes(*target_, index_path(kPath));
   const ByteVector data = get_bytes(*target_, kPath);
   const Status status = GribStream(target_, "existing=continue", kPath, "u").put(3600);

@@ -8,6 +8,7 @@ what memory and storage give to anybody, taken in turn with ours in the same run
   rewrite   what asynchronous saves cost a program that rewrites nothing, 5 % in one piece or all of the array meanwhile, captured
             by a copy and copy-on-write, on one rank with a core for what works behind it, in warm copies
   journal   what it costs to write over a file that a save has recorded, with overwritten=journal, on one rank
+  first     the first save of a process against its later ones, with a second of computing before each
   load      on the same ranks, half of them and twice as many, against pread of the same files into warm memory;
             the files are in the page cache for both
   compress  what lz4 and zstd cost and save, of a smooth field
@@ -15,6 +16,7 @@ what memory and storage give to anybody, taken in turn with ours in the same run
 `./dev bench checkpoint` builds and calls this. Medians of seven, the first two repetitions dropped, with the lowest and the
 highest; the exit code is 1 if a bound was missed.
 """
+import statistics
 import struct
 import sys
 from pathlib import Path
@@ -22,11 +24,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from _bench import MIB, Bench, Figure, bench_parser, run_main, say  # noqa: E402
 
-GROUPS = ("save", "rewrite", "journal", "load", "compress")
+GROUPS = ("save", "first", "rewrite", "journal", "load", "compress")
 MODES = ("parallel", "local")
 DROPPED, REPETITIONS = 2, 7       # a checkpoint has two copies: the first save to each makes its files
 OVER_COPY, OVER_WRITE, OVER_READ = 1.1, 0.85, 0.7
 KEEP_OVER_FIRST = 0.7
+FIRST_OVER_LATER, LATER = 2, 3    # a bound; saves of a process behind its first
 PROTECTED = {"blocked": 0.15, "part": 0.5, "all": 2.5}  # in copies
 GIB = 1024 * MIB
 
@@ -83,6 +86,27 @@ class CheckpointBench(Bench):
                    note="growth of the peak (VmHWM) over bytes saved"),
             Figure(f"{name}.extra_memory.sync", [run["extra_sync"] / MIB / ranks], "MiB", note="of each rank")]
         self.show(f"Saving, mode {mode}, {ranks} rank(s)", figures)
+
+    # ---- first -----------------------------------------------------------------------------------------------
+
+    def first(self):
+        """Each process has one first save: as many launches as there are repetitions of other figures."""
+        figures = []
+        for capture in ("copy", "copy_on_write"):
+            first, later = [], []
+            for _ in range(REPETITIONS):
+                run = self.launcher.run(self.ranks, "checkpoint_cost", [
+                    "--bytes", self.bytes, "--repeat", 1 + LATER, "--name", self.work / "first", "--options",
+                    f"capture={capture}", "--saves", "first"], {}, timeout=600)
+                self.remove("first")
+                first.append(run["async"][0])
+                later.append(statistics.median(run["async"][1:]))
+            size, name = run["bytes"], f"first.{capture}"
+            figures.append(Figure(f"{name}.first_over_later", self.ratios(first, later), "ratio", FIRST_OVER_LATER,
+                                  note="blocked in the call"))
+            figures += [Figure(f"{name}.{what}", [s * 1e3 / (size / GIB) for s in series], "ms/GiB")
+                        for what, series in (("first", first), ("later", later))]
+        self.show(f"The first save of a process, {self.ranks} rank(s)", figures)
 
     # ---- rewrite ---------------------------------------------------------------------------------------------
 

@@ -37,6 +37,7 @@ Result<std::unique_ptr<Checkpoint>> make(const std::string& name, const std::str
 tr_checkpoint* keep_checkpoint(std::unique_ptr<Checkpoint> made) {
   auto* const handle = new tr_checkpoint();
   handle->checkpoint = std::move(made);
+  handle->checkpoint->expect(state().layout_bytes);
   state().checkpoints.push_back(handle);
   return handle;
 }
@@ -125,7 +126,15 @@ Status begin_checkpoints() {
   TR_TRY(made.status());
   held.checkpoint_service = std::move(*made);
   held.outputs = std::make_unique<SessionOutputs>();
+  held.layout_bytes = 0;
   return {};
+}
+
+/// Which arrays a program will save is not known before it names them, but it has a layout for each kind.
+void expect_array_of(const layout::Layout& layout) {
+  State& held = state();
+  held.layout_bytes += layout.count(held.session->rank()) * size_of(ElementType::f64);
+  for (tr_checkpoint* const each : held.checkpoints) each->checkpoint->expect(held.layout_bytes);
 }
 
 Status end_checkpoints() {
@@ -261,6 +270,10 @@ int tr_checkpoint_create_registered(const char* name, const tr_variable* variabl
     const auto at = static_cast<std::size_t>(i);
     (*handle)->variables[at].name = (*handle)->names[at].c_str();
   }
+  std::vector<checkpoint::NamedItem> items;
+  for (const tr_variable& each : (*handle)->variables)
+    items.push_back(item_of(each.name, {each.data, each.type, each.layout, nullptr, nullptr, nullptr}));
+  (*handle)->checkpoint->expect(items);
   return TR_OK;
 }
 

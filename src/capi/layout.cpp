@@ -41,6 +41,7 @@ int finish(session::Session& session, const std::string& call, Result<Layout> ma
   const comm::Verdict verdict = session.agree({mine.in(call), call, {}});
   if (!verdict.status.is_ok()) return fail(verdict.status);
   *out = new tr_layout{{std::move(*made), state().layouts_made++, std::move(halo), {}, {}, false}};
+  expect_array_of((*out)->placed.layout);
   return TR_OK;
 }
 
@@ -103,6 +104,7 @@ int make_indexed(session::Session& session, const std::string& call, std::vector
   verdict = session.agree({mine.in(call), call, {}});
   if (!verdict.status.is_ok()) return fail(verdict.status);
   *out = new tr_layout{{std::move(*made), state().layouts_made++, {}, {}, std::move(own), true}};
+  expect_array_of((*out)->placed.layout);
   return TR_OK;
 }
 

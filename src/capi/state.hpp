@@ -73,8 +73,9 @@ struct State {
   std::map<const void*, std::unique_ptr<Distributed>> distributed;  // by the caller's address
   std::int64_t arrays_registered = 0;
   std::int64_t layouts_made = 0;
-  bool served = false;  // a server rank that has returned from its work
-  int world_rank = -1;  // as MPI told it last; -1: it was not asked yet
+  Bytes layout_bytes = 0;  // of this rank, in an array of 8-byte elements for each layout made so far
+  bool served = false;     // a server rank that has returned from its work
+  int world_rank = -1;     // as MPI told it last; -1: it was not asked yet
 };
 State& state();
 
@@ -91,6 +92,8 @@ Status end_files();
 /// Collective. What checkpoints need as long as the session lasts: no later call makes a communicator, for
 /// which ranks that call something else would be waited for in vain.
 Status begin_checkpoints();
+/// Local. There is another layout: checkpoints expect an array of it in their first save.
+void expect_array_of(const layout::Layout& layout);
 /// Collective. The same for checkpoints; after streams, whose steps they may wait for.
 Status end_checkpoints();
 /// Collective. The same for out-of-core arrays; before files end.

@@ -13,6 +13,7 @@
 #include "base/options.hpp"
 #include "base/text.hpp"
 #include "checkpoint/undo.hpp"
+#include "comm/available_memory.hpp"
 
 namespace tailrace::checkpoint {
 
@@ -297,11 +298,11 @@ Status Checkpoint::take_failure() {
 
 // ---- saving
 
-Result<std::vector<SaveItem>> Checkpoint::save_items() const {
+Result<std::vector<SaveItem>> Checkpoint::save_items(const std::vector<NamedItem>& items) const {
   TR_TRY(latched_);
-  if (items_.empty()) return Status(Code::argument, "nothing is to be saved: no item was named");
+  if (items.empty()) return Status(Code::argument, "nothing is to be saved: no item was named");
   std::vector<SaveItem> list;
-  for (const NamedItem& item : items_) {
+  for (const NamedItem& item : items) {
     arrays::Array array = item.array;
     if (item.scalar) array.layout = item.scalar.get();
     if (!item.halo.empty()) array.halo = &item.halo;
@@ -318,7 +319,7 @@ Status Checkpoint::end_save(bool async) {
     left_out_ = true;
     return {};
   }
-  Result<std::vector<SaveItem>> items = guarded([&] { return save_items(); });
+  Result<std::vector<SaveItem>> items = guarded([&] { return save_items(items_); });
   std::string call = cat("tr_checkpoint_end(", name_, ", save");
   for (const NamedItem& item : items_)
     call += cat("; ", item.name, " ", item.scalar ? "scalar" : item.array.text());
@@ -343,7 +344,7 @@ Status Checkpoint::end_save(bool async) {
                                         std::move(*items));
       saving->set_make_durable(std::move(standing->make_durable));
       told.part_bytes = saving->part_bytes();
-      TR_TRY(async ? reserve(*saving) : Status());
+      TR_TRY(async ? memory_.reserve(capture_bytes(*saving)) : Status());
       if (async) told.memory = memory_.need(service_.session().my_node());
       return {};
     });
@@ -405,8 +406,32 @@ void Checkpoint::start(std::unique_ptr<Saving> saving, const comm::Verdict& verd
   }
 }
 
-Status Checkpoint::reserve(Saving& saving) {
-  return memory_.reserve(copy_on_write_ != nullptr ? saving.mirror_bytes() : saving.data_bytes());
+Bytes Checkpoint::capture_bytes(Saving& saving) const {
+  return copy_on_write_ != nullptr ? saving.mirror_bytes() : saving.data_bytes();
+}
+
+/// With room for small items, and for what a mirror leaves free before the first large one.
+void Checkpoint::expect(Bytes bytes) {
+  if (bytes > 0) prepare(bytes + 2 * CopyOnWrite::unit);
+}
+
+/// Half of what the ranks of the node have in common is left to what the program does before its first save.
+/// Without threads everything is done where it is called for.
+void Checkpoint::prepare(Bytes bytes) {
+  if (!options_.async || service_.pool().threads() == 0) return;
+  memory_.prepare(bytes, comm::available_memory() / (2 * service_.session().ranks_of_my_node()));
+}
+
+void Checkpoint::expect(const std::vector<NamedItem>& items) {
+  const Status expected = guarded([&]() -> Status {
+    Result<std::vector<SaveItem>> list = save_items(items);
+    TR_TRY(list.status());
+    Saving saving(service_.target(), {}, service_.rank(), service_.size(), std::move(*list));
+    prepare(capture_bytes(saving));
+    return {};
+  });
+  // A save of these items would tell.
+  if (!expected.is_ok()) log(LogLevel::debug, cat("checkpoint ", name_, ": ", expected.text()));
 }
 
 void Checkpoint::capture(Saving& saving) {

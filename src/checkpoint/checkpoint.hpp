@@ -114,6 +114,10 @@ class Checkpoint {
   void item(NamedItem item);
   /// Keeps an error for end().
   void latch(const Status& status);
+  /// Local. The first save will probably have so many bytes of this rank: a thread makes memory for it.
+  void expect(Bytes bytes);
+  /// Local. The first save will probably have these items.
+  void expect(const std::vector<NamedItem>& items);
   Status end();
   /// The same as if the option async= said so, for this save.
   Status end(bool async);
@@ -136,8 +140,9 @@ class Checkpoint {
   // ---- saving
   Status begin_save();
   Status end_save(bool async);
-  Result<std::vector<SaveItem>> save_items() const;
-  Status reserve(Saving& saving);
+  [[nodiscard]] Result<std::vector<SaveItem>> save_items(const std::vector<NamedItem>& items) const;
+  [[nodiscard]] Bytes capture_bytes(Saving& saving) const;
+  void prepare(Bytes bytes);
   void capture(Saving& saving);
   void start(std::unique_ptr<Saving> saving, const comm::Verdict& verdict, bool async);
   Status place_parts(const comm::Verdict& verdict);

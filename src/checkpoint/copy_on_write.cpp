@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "checkpoint/copy_on_write.hpp"
 
-#include <pthread.h>
 #include <sched.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <system_error>
 
 #include "checkpoint/memory_kind.hpp"
+#include "checkpoint/signals_blocked.hpp"
 
 namespace tailrace::checkpoint {
 
@@ -22,22 +21,6 @@ bool copy_if_there(std::byte* to, const std::byte* from, std::size_t bytes) {
   const iovec there{const_cast<std::byte*>(from), bytes};
   return ::process_vm_readv(::getpid(), &here, 1, &there, 1, 0) == static_cast<ssize_t>(bytes);
 }
-
-/// A program's handler that runs on the copier and writes to protected memory would wait for itself.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 }  // namespace
 
@@ -83,6 +66,7 @@ Status CopyOnWrite::begin(std::vector<CopiedRange> ranges) {
 Status CopyOnWrite::protect() {
   state_ = State::protecting;
   try {
+    // A handler that runs on the copier and writes to protected memory would wait for itself.
     const SignalsBlocked blocked;
     copier_ = std::thread([this] { run(); });
   } catch (const std::system_error& error) {

@@ -203,6 +203,7 @@ Status Checkpoint::loaded(const Copy& copy) {
                             counted(copy.header.parts, "rank"), " is loaded from ", copy.path));
   }
   candidates_.clear();
+  expect(items_);  // what was loaded is what will be saved
   return outputs_.resume(copy);
 }
 

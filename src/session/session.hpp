@@ -69,6 +69,7 @@ class Session {
   [[nodiscard]] int my_node() const { return facts_[static_cast<std::size_t>(world_rank_)].node; }
   /// How many of the node's ranks have to take turns on a core; 1 where each has its own.
   [[nodiscard]] int ranks_of_a_core() const;
+  [[nodiscard]] int ranks_of_my_node() const { return ranks_on(my_node()); }
   /// Blocks until `done` while moving everything else on. For the watchdog: `what`, and whom this rank has
   /// not heard from.
   void wait(const std::function<bool()>& done, const std::string& what,

@@ -4,6 +4,9 @@
 // damaged is passed over; bad input and failures are told alike on every rank.
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <fstream>
+#include <thread>
 #include <vector>
 
 #include "files/fixture.hpp"
@@ -605,6 +608,99 @@ MPI_TEST(checkpoint, the_older_form_saves_registered_variables_in_named_files) {
     CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
     CHECK(std::filesystem::exists(a) && std::filesystem::exists(b));
     CHECK_EQ(std::filesystem::exists(a + ".r00000"), mode[0] != 'p');
+  }
+  remove_directory(directory);
+}
+
+/// Bytes of this process's own memory that are there.
+std::int64_t own_memory() {
+  std::ifstream status("/proc/self/status");
+  std::string key;
+  for (std::int64_t kibibytes = 0; status >> key;) {
+    if (key == "RssAnon:" && status >> kibibytes) return kibibytes * 1024;
+  }
+  return -1;
+}
+
+constexpr std::int64_t expected_part = std::int64_t{32} << 20;
+
+/// 32 MiB of each rank, of which nobody touches anything.
+Layout large_layout() {
+  tr_layout* made = nullptr;
+  const tr_index shape = expected_part / 8 * size();
+  CHECK_EQ(tr_layout_block(1, &shape, nullptr, &made), TR_OK);
+  return Layout(made);
+}
+
+/// Whether memory for a save appears behind the program, which only waits.
+bool grows_from(std::int64_t before, std::int64_t bytes = expected_part) {
+  for (int tenths = 0; tenths < 300; ++tenths) {
+    if (own_memory() - before >= bytes) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  return false;
+}
+
+MPI_TEST(checkpoint, memory_for_the_first_save_is_made_before_it) {
+  const std::string directory = fresh_directory("checkpoint-expected");
+  for (const char* capture : {"", "capture=copy_on_write"}) {
+    const Session session;
+    const std::int64_t before = own_memory();
+    const Layout layout = large_layout();
+    tr_checkpoint* cp = create(directory + "/layout_first", capture);
+    CHECK(grows_from(before));
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  }
+  {
+    const Session session;
+    const std::int64_t before = own_memory();
+    tr_checkpoint* cp = create(directory + "/layout_last");
+    const Layout layout = large_layout();
+    CHECK(grows_from(before));
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  }
+  {
+    const Session session;
+    const std::int64_t before = own_memory();
+    const Layout layout = large_layout();
+    tr_checkpoint* cp = create(directory + "/synchronous", "async=off");
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    CHECK(own_memory() - before < expected_part / 2);
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  }
+  remove_directory(directory);
+}
+
+/// More than one array of the layout.
+MPI_TEST(checkpoint, memory_is_made_for_what_is_registered_or_loaded) {
+  const std::string directory = fresh_directory("checkpoint-known");
+  const std::string name = directory + "/run";
+  std::vector<double> a(static_cast<std::size_t>(expected_part) / 8), b(a.size(), 1);
+  {
+    const Session session;
+    const Layout layout = large_layout();
+    const tr_variable variables[] = {{"a", a.data(), TR_F64, layout.get()},
+                                     {"b", b.data(), TR_F64, layout.get()}};
+    const std::int64_t before = own_memory();
+    tr_checkpoint* cp = nullptr;
+    CHECK_EQ(tr_checkpoint_create_registered(name.c_str(), variables, 2, nullptr, 0, "", &cp), TR_OK);
+    CHECK(grows_from(before, 2 * expected_part));
+    CHECK_EQ(tr_checkpoint_save(cp, 0), TR_OK);
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  }
+  {
+    const Session session;
+    const Layout layout = large_layout();
+    const std::int64_t before = own_memory();
+    tr_checkpoint* cp = create(name);
+    int found = 0;
+    CHECK_EQ(tr_checkpoint_begin(cp, TR_LOAD, &found), TR_OK);
+    CHECK_EQ(found, 1);
+    tr_checkpoint_item(cp, "a", a.data(), TR_F64, layout.get());
+    tr_checkpoint_item(cp, "b", b.data(), TR_F64, layout.get());
+    CHECK_EQ(tr_checkpoint_end(cp), TR_OK);
+    CHECK(grows_from(before, 2 * expected_part));
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
   }
   remove_directory(directory);
 }

@@ -35,6 +35,14 @@ extern const struct contender contender;
 void must(int ok, const char* what);
 /* What a contender without a call of its own for it does after closing: rank 0's fsync. Collective. */
 void sync_file(const char* path, const struct block* block);
+/* Local. What BENCH_HINTS tells MPI-IO ("romio_cb_write=disable,striping_unit=1048576"), or MPI_INFO_NULL.
+ * Lives as long as the program. */
+MPI_Info hints(void);
+/* Local. The chunk in which each rank's block lies alone, where BENCH_LAYOUT is "chunks"; 0: the file is
+ * contiguous. */
+int chunk_of_blocks(const struct block* block, long chunk[2]);
+/* Local. Whether BENCH_TRANSFER asks for each rank's own writes, not for those of all together. */
+int is_independent(void);
 /* Local. The rank's part of the array as a datatype of the whole, for MPI. To be freed. */
 MPI_Datatype part_of_whole(const struct block* block);
 

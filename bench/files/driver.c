@@ -32,6 +32,38 @@ void sync_file(const char* path, const struct block* block) {
   MPI_Barrier(block->comm);
 }
 
+MPI_Info hints(void) {
+  static MPI_Info info = MPI_INFO_NULL;
+  static char text[1024];
+  const char* const given = getenv("BENCH_HINTS");
+  if (info != MPI_INFO_NULL || given == NULL || *given == 0) return info;
+  snprintf(text, sizeof text, "%s", given);
+  MPI_Info_create(&info);
+  for (char* word = strtok(text, ","); word != NULL; word = strtok(NULL, ",")) {
+    char* const value = strchr(word, '=');
+    must(value != NULL, "BENCH_HINTS: key=value,key=value");
+    *value = 0;
+    MPI_Info_set(info, word, value + 1);
+  }
+  return info;
+}
+
+static int says(const char* variable, const char* word) {
+  const char* const given = getenv(variable);
+  return given != NULL && strcmp(given, word) == 0;
+}
+
+int is_independent(void) { return says("BENCH_TRANSFER", "independent"); }
+
+int chunk_of_blocks(const struct block* block, long chunk[2]) {
+  if (!says("BENCH_LAYOUT", "chunks")) return 0;
+  long mine[2] = {block->count[0], block->count[1]};
+  MPI_Allreduce(mine, chunk, 2, MPI_LONG, MPI_MAX, block->comm);
+  /* With a block that is cut elsewhere two ranks would share a chunk. */
+  must(block->lower[0] % chunk[0] == 0 && block->lower[1] % chunk[1] == 0, "blocks of equal size for chunks");
+  return 1;
+}
+
 MPI_Datatype part_of_whole(const struct block* b) {
   const int shape[] = {(int)b->shape[0], (int)b->shape[1]}, count[] = {(int)b->count[0], (int)b->count[1]};
   const int lower[] = {(int)b->lower[0], (int)b->lower[1]};

@@ -4,9 +4,8 @@
 
 static MPI_File open_file(const char* path, const struct block* b, int how, MPI_Datatype part) {
   MPI_File file;
-  must(MPI_File_open(b->comm, path, how, MPI_INFO_NULL, &file) == MPI_SUCCESS, "MPI_File_open");
-  must(MPI_File_set_view(file, 0, MPI_DOUBLE, part, "native", MPI_INFO_NULL) == MPI_SUCCESS,
-       "MPI_File_set_view");
+  must(MPI_File_open(b->comm, path, how, hints(), &file) == MPI_SUCCESS, "MPI_File_open");
+  must(MPI_File_set_view(file, 0, MPI_DOUBLE, part, "native", hints()) == MPI_SUCCESS, "MPI_File_set_view");
   return file;
 }
 

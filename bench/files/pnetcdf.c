@@ -19,8 +19,7 @@ static void define(int file, const struct block* b, int number) {
 static void write_arrays(const char* path, const struct block* b, int arrays, int sync) {
   const MPI_Offset lower[] = {b->lower[0], b->lower[1]}, count[] = {b->count[0], b->count[1]};
   int file;
-  must(ncmpi_create(b->comm, path, NC_CLOBBER | NC_64BIT_DATA, MPI_INFO_NULL, &file) == NC_NOERR,
-       "ncmpi_create");
+  must(ncmpi_create(b->comm, path, NC_CLOBBER | NC_64BIT_DATA, hints(), &file) == NC_NOERR, "ncmpi_create");
   for (int i = 0; i < arrays; i++) define(file, b, i);
   must(ncmpi_enddef(file) == NC_NOERR, "ncmpi_enddef");
   for (int i = 0; i < arrays; i++)

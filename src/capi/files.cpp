@@ -7,6 +7,7 @@
 
 #include "base/text.hpp"
 #include "capi/state.hpp"
+#include "files/channel.hpp"
 
 namespace tailrace::capi {
 
@@ -34,6 +35,17 @@ void take_away(const files::Outcome& outcome, const std::string& call, int befor
       outcome.text.empty() ? std::strerror(outcome.error) : std::string_view(outcome.text);
   fail(Status(Code::io, cat(call, ": ", text), outcome.error));
   errno = outcome.error;
+}
+
+/// Collective. Who says how much memory asynchronous calls are to have gets it at the start: made inside of
+/// the first one, it would take several times as long as what that captures.
+Status make_async_memory(files::Group& group) {
+  for (const SettingValue& value : state().session->settings().values) {
+    if (value.name == "io_buffer" && value.origin == "default") return {};
+  }
+  const Result<files::Channel*> channel = group.channel();
+  TR_TRY(channel.status());
+  return (*channel)->ring(true).status();
 }
 
 }  // namespace
@@ -81,7 +93,7 @@ Status begin_files() {
   const Result<std::shared_ptr<files::Group>> group = held.groups->of(held.session->compute(), "tr_init");
   TR_TRY(group.status());
   for (int number = 0; number < 3; ++number) adopt_standard(*group, number);
-  return {};
+  return make_async_memory(**group);
 }
 
 Status end_files() {

@@ -71,6 +71,13 @@ class Codec {
   /// Checks the field, encodes one header and reads every requested key back. The field's number is the count
   /// of earlier successful calls.
   virtual Status define(const FieldDefinition& field) = 0;
+  /// What `define` has found out about a field, for `adopt` on other ranks of the job.
+  [[nodiscard]] virtual ByteVector prepared(int /*field*/) const { return {}; }
+  /// As `define`, of a field that passed there on another rank: what that rank found out is not asked for
+  /// again, nor is the georeference looked at. Code::corrupt if the bytes are none of this field.
+  virtual Status adopt(const FieldDefinition& field, std::span<const std::byte> /*prepared*/) {
+    return define(field);
+  }
   /// Checks that a record can be encoded for this lead (units, statistics, going beyond what the format
   /// holds).
   virtual Status check_lead(const RecordKey& key) const = 0;

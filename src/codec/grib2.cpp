@@ -180,11 +180,23 @@ Status Grib2Encoder::append_values(const Field& field, const RecordKey& key, con
 class Grib2Codec final : public Codec {
  public:
   explicit Grib2Codec(const StreamDefinition& stream)
-      : stream_(stream), own_simple_(grib2::simple_packing_agrees()) {}
+      : stream_(stream), headers_(stream), own_simple_(grib2::simple_packing_agrees()) {}
 
   Status define(const FieldDefinition& field) override {
     TR_TRY(check_field(field));
     return add(field).in(cat("field '", field.name, "'"));
+  }
+  ByteVector prepared(int field) const override {
+    Packer out;
+    grib2::pack(at(field), out);
+    return out.take();
+  }
+  Status adopt(const FieldDefinition& field, std::span<const std::byte> prepared) override {
+    Unpacker in(prepared);
+    Result<Field> adopted = grib2::unpack_field(stream_, field, in);
+    if (!adopted.is_ok()) return adopted.status();
+    fields_.push_back(std::move(*adopted));
+    return {};
   }
   Status check_lead(const RecordKey& key) const override {
     const Field& field = at(key.field);
@@ -229,6 +241,7 @@ class Grib2Codec final : public Codec {
   std::string name(int field) const { return cat("field '", at(field).definition.name, "'"); }
 
   StreamDefinition stream_;
+  grib2::Headers headers_;
   bool own_simple_;
   std::deque<Field> fields_;  // encoders refer to it
 };
@@ -254,7 +267,7 @@ Status Grib2Codec::add(const FieldDefinition& field) {
     return {Code::format,
             cat("a record of ", field.elements(), " points in ", bits, " bits takes more than the ",
                 largest_section, " octets of a GRIB2 section; ask for fewer bits, or write it in parts")};
-  Result<Field> prepared = grib2::prepare(stream_, field);
+  Result<Field> prepared = headers_.prepare(field);
   if (!prepared.is_ok()) return prepared.status();
   fields_.push_back(std::move(*prepared));
   return {};

@@ -3,12 +3,21 @@
 
 #include <eccodes.h>
 
+#include <atomic>
 #include <cmath>
 #include <cstdlib>
 
 #include "base/text.hpp"
 
 namespace tailrace::codec::grib2 {
+
+namespace {
+
+std::atomic<std::int64_t> messages_opened{0};
+
+}  // namespace
+
+std::int64_t Handle::opened() { return messages_opened; }
 
 std::unique_lock<std::mutex> lock_definitions() {
   static std::mutex mutex;
@@ -18,6 +27,7 @@ std::unique_lock<std::mutex> lock_definitions() {
 void Handle::Free::operator()(grib_handle* handle) const { codes_handle_delete(handle); }
 
 Result<Handle> Handle::from_sample(const std::string& name) {
+  ++messages_opened;
   grib_handle* handle = codes_grib_handle_new_from_samples(nullptr, name.c_str());
   if (handle == nullptr)
     return Status(Code::unsupported,
@@ -27,6 +37,7 @@ Result<Handle> Handle::from_sample(const std::string& name) {
 }
 
 Result<Handle> Handle::from_message(std::span<const std::byte> message) {
+  ++messages_opened;
   grib_handle* handle = codes_handle_new_from_message_copy(nullptr, message.data(), message.size());
   if (handle == nullptr) return Status(Code::corrupt, "ecCodes does not read the message");
   return Handle(handle);

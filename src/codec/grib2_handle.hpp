@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -39,6 +40,8 @@ class Handle {
   [[nodiscard]] std::optional<double> number(const std::string& key) const;
   [[nodiscard]] std::optional<std::string> text(const std::string& key) const;
   [[nodiscard]] std::vector<double> numbers(const std::string& key) const;
+  /// How many messages this process has opened so far: nearly all that definitions cost.
+  [[nodiscard]] static std::int64_t opened();
   /// The whole message; valid until the handle is changed.
   [[nodiscard]] std::span<const std::byte> message() const;
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "base/text.hpp"
 
@@ -163,6 +164,21 @@ ByteVector with_grid_of(const ByteVector& head, const ByteVector& sample) {
   return joined;
 }
 
+/// Whether the bytes from section 4 on begin with the same template at the same place.
+bool same_template(const ByteVector& one, const ByteVector& other) {
+  constexpr std::size_t template_end = 9;  // length, number of the section, of coordinates, of the template
+  const std::size_t at = section_begin(one, 4);
+  return at == section_begin(other, 4) && one.size() >= at + template_end &&
+         other.size() >= at + template_end && get_number(&one[at + 7], 2) == get_number(&other[at + 7], 2);
+}
+
+bool same_sections_1_to_3(const ByteVector& one, const ByteVector& other) {
+  const auto begin = static_cast<std::ptrdiff_t>(section_begin(one, 1));
+  const auto end = static_cast<std::ptrdiff_t>(section_begin(one, 4));
+  return section_begin(other, 4) == static_cast<std::size_t>(end) &&
+         std::equal(one.begin() + begin, one.begin() + end, other.begin() + begin);
+}
+
 /// Builds the header on one handle, in the only order that keeps what was asked.
 class Builder {
  public:
@@ -170,8 +186,15 @@ class Builder {
       : request_(request), stream_(*request.stream), field_(*request.field) {}
 
   Result<Field> build();
+  /// The second half alone, where another field was prepared with the same first half.
+  Result<Field> build_on(const Base& base);
+  /// The first half, once the whole was built.
+  [[nodiscard]] Base take_base() { return std::move(base_); }
 
  private:
+  Status first_half();
+  Status second_half();
+  Result<Field> finish(const Keys& wanted, const TimeOffsets* known_time);
   Status begin();
   Status origin(Handle& own) const;
   Status early_keys();
@@ -196,6 +219,7 @@ class Builder {
   std::optional<Handle> handle_;
   std::vector<double> sample_pv_;
   Keys wanted_;
+  Base base_;
 };
 
 Status Builder::set(const std::string& key, long value, std::string_view hint) {
@@ -373,12 +397,10 @@ Status Builder::surface(const std::string& which, double value) {
   const Result<Surface> surface =
       surface_of(request_.level_type, handle_->integer(type_key).value_or(255), value);
   if (!surface.is_ok()) return surface.status();
-  const std::string scale_key = cat("scaleFactorOf", which, "FixedSurface"),
-                    value_key = cat("scaledValueOf", which, "FixedSurface");
-  int error = surface->missing ? handle_->set_missing(scale_key) : handle_->set(scale_key, surface->scale);
-  if (error == 0)
-    error = surface->missing ? handle_->set_missing(value_key) : handle_->set(value_key, surface->scaled);
-  return error == 0 ? Status() : fail(error, value_key, cat(value), "choose another type of level");
+  const int error = set_surface(*handle_, which, *surface);
+  return error == 0 ? Status()
+                    : fail(error, cat("scaledValueOf", which, "FixedSurface"), cat(value),
+                           "choose another type of level");
 }
 
 // After the name, which sets a level of its own (2t: 2 m above ground).
@@ -488,31 +510,78 @@ Status Builder::all_levels(Field& field) {
   return {};
 }
 
-Result<Field> Builder::build() {
+Status Builder::first_half() {
   TR_TRY(begin());
+  base_.rest = std::exchange(wanted_, {});
   TR_TRY(early_keys());
   TR_TRY(reference_time());
-  TR_TRY(set_grid(*handle_, field_, grid_keys(request_), !field_.georeference.sample.empty(), wanted_));
+  base_.grid = grid_keys(request_);
+  TR_TRY(set_grid(*handle_, field_, base_.grid, !field_.georeference.sample.empty(), wanted_));
+  base_.front = std::exchange(wanted_, {});
   TR_TRY(product_template());
   TR_TRY(ensemble());
   TR_TRY(statistic());
   TR_TRY(level_type());
+  base_.rest.insert(base_.rest.end(), wanted_.begin(), wanted_.end());
+  const auto message = handle_->message();
+  base_.message.assign(message.begin(), message.end());
+  wanted_.clear();
+  return {};
+}
+
+Status Builder::second_half() {
   TR_TRY(parameter());
   TR_TRY(coefficients());
   TR_TRY(level(0));
   TR_TRY(late_keys(request_.stream_keys));
-  TR_TRY(late_keys(request_.field_keys));
-  Field field;
-  field.definition = field_;
-  field.definition.georeference = {};  // read; it may be a large sample
-  field.base = stream_.base;
-  field.points = field_.elements();
-  field.ccsds = stream_.packing == "ccsds";
-  field.statistic = field_.statistic.process != Process::instant;
-  TR_TRY(locate_time(field.time));
+  return late_keys(request_.field_keys);
+}
+
+Result<Field> Builder::finish(const Keys& wanted, const TimeOffsets* known_time) {
+  Field field = field_of(stream_, field_);
+  if (known_time != nullptr)
+    field.time = *known_time;
+  else
+    TR_TRY(locate_time(field.time));
   TR_TRY(all_levels(field));
-  TR_TRY(verify(field, request_, wanted_));
+  TR_TRY(verify(field, request_, wanted, known_time != nullptr));
   return field;
+}
+
+Result<Field> Builder::build() {
+  TR_TRY(first_half());
+  TR_TRY(second_half());
+  Keys wanted = base_.front;
+  wanted.insert(wanted.end(), base_.rest.begin(), base_.rest.end());
+  wanted.insert(wanted.end(), wanted_.begin(), wanted_.end());
+  Result<Field> field = finish(wanted, nullptr);
+  if (!field.is_ok()) return field;
+  base_.georeference = field_.georeference;
+  base_.shape = field_.shape;
+  base_.process = field_.statistic.process;
+  base_.level_type = request_.level_type;
+  base_.member = request_.member;
+  base_.members = request_.members;
+  base_.own_template = request_.own_template;
+  base_.sample_pv = sample_pv_;
+  base_.head = field->parts.head;
+  base_.time = field->time;
+  return field;
+}
+
+Result<Field> Builder::build_on(const Base& base) {
+  Result<Handle> handle = Handle::from_message(base.message);
+  if (!handle.is_ok()) return handle.status();
+  handle_ = std::move(*handle);
+  sample_pv_ = base.sample_pv;
+  TR_TRY(second_half());
+  const Result<Parts> parts = cut(handle_->message());
+  if (!parts.is_ok()) return parts.status();
+  const bool same_front = same_sections_1_to_3(base.head, parts->head);
+  Keys wanted = same_front ? Keys{} : base.front;
+  wanted.insert(wanted.end(), base.rest.begin(), base.rest.end());
+  wanted.insert(wanted.end(), wanted_.begin(), wanted_.end());
+  return finish(wanted, same_front && same_template(base.head, parts->head) ? &base.time : nullptr);
 }
 
 }  // namespace
@@ -559,11 +628,55 @@ Result<Request> resolve(const StreamDefinition& stream, const FieldDefinition& f
   return request;
 }
 
-Result<Field> prepare(const StreamDefinition& stream, const FieldDefinition& field) {
+int set_surface(Handle& handle, const std::string& which, const Surface& surface) {
+  const std::string scale = cat("scaleFactorOf", which, "FixedSurface");
+  const std::string scaled = cat("scaledValueOf", which, "FixedSurface");
+  const int error = surface.missing ? handle.set_missing(scale) : handle.set(scale, surface.scale);
+  if (error != 0) return error;
+  return surface.missing ? handle.set_missing(scaled) : handle.set(scaled, surface.scaled);
+}
+
+bool Base::serves(const Request& request) const {
+  const FieldDefinition& field = *request.field;
+  return process == field.statistic.process && level_type == request.level_type && member == request.member &&
+         members == request.members && own_template == request.own_template && shape == field.shape &&
+         grid == grid_keys(request) && georeference == field.georeference;
+}
+
+Field field_of(const StreamDefinition& stream, const FieldDefinition& definition) {
+  Field field;
+  field.definition = definition;
+  field.definition.georeference = {};  // read; it may be a large sample
+  field.base = stream.base;
+  field.points = definition.elements();
+  field.ccsds = stream.packing == "ccsds";
+  field.statistic = definition.statistic.process != Process::instant;
+  return field;
+}
+
+Result<Field> Headers::prepare(const FieldDefinition& field) {
   const auto lock = lock_definitions();
-  Result<Request> request = resolve(stream, field);
+  Result<Request> request = resolve(stream_, field);
   if (!request.is_ok()) return request.status();
-  return Builder(*request).build();
+  return prepare_on_base(*request);
+}
+
+/// What fails on the base of other fields is tried from the beginning, where it says what is wrong: messages
+/// that were opened anew may have forgotten what a key of the user's did to the handle.
+Result<Field> Headers::prepare_on_base(const Request& request) {
+  constexpr std::size_t most_bases = 16;
+  const auto base =
+      std::find_if(bases_.rbegin(), bases_.rend(), [&](const Base& each) { return each.serves(request); });
+  if (base != bases_.rend()) {
+    Result<Field> prepared = Builder(request).build_on(*base);
+    if (prepared.is_ok()) return prepared;
+  }
+  Builder builder(request);
+  Result<Field> prepared = builder.build();
+  if (!prepared.is_ok() || base != bases_.rend()) return prepared;
+  if (bases_.size() == most_bases) bases_.erase(bases_.begin());
+  bases_.push_back(builder.take_base());
+  return prepared;
 }
 
 }  // namespace tailrace::codec::grib2

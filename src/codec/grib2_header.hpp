@@ -47,9 +47,49 @@ struct Request {
   bool named_by_keys = false;        // the parameter is given by its numbers: the name is only the field's
 };
 
-/// Encodes one header as the definitions ask, reads every key back and finds what changes with level and
-/// lead.
-Result<Field> prepare(const StreamDefinition& stream, const FieldDefinition& field);
+/// A header half-way: grid, base time and template are there; name, levels and keys of one field are not.
+struct Base {
+  // What it was made of.
+  Georeference georeference;
+  Keys grid;
+  std::vector<Index> shape;
+  Process process = Process::instant;
+  std::string level_type;
+  std::optional<long> member;
+  std::optional<long> members;
+  std::optional<long> own_template;
+
+  ByteVector message;
+  std::vector<double> sample_pv;
+  Keys front;       // what was asked for of sections 1 to 3, and was read back from those of `head`
+  Keys rest;        // what else was
+  ByteVector head;  // of the first field that was prepared on it
+  TimeOffsets time;
+
+  [[nodiscard]] bool serves(const Request& request) const;
+};
+
+/// Prepares the headers of a stream's fields. What fields have in common is made once.
+class Headers {
+ public:
+  explicit Headers(StreamDefinition stream) : stream_(std::move(stream)) {}
+  /// Encodes one header as the definitions ask, reads every key back and finds what changes with level and
+  /// lead.
+  Result<Field> prepare(const FieldDefinition& field);
+
+ private:
+  Result<Field> prepare_on_base(const Request& request);
+
+  StreamDefinition stream_;
+  std::vector<Base> bases_;  // the newest last
+};
+
+/// A prepared field for ranks that define the same one, and that field again: Code::corrupt if the bytes are
+/// none of `definition`.
+void pack(const Field& field, Packer& out);
+Result<Field> unpack_field(const StreamDefinition& stream, const FieldDefinition& definition, Unpacker& in);
+/// What the definitions say themselves.
+Field field_of(const StreamDefinition& stream, const FieldDefinition& definition);
 
 /// Resolves the definitions; Code::argument or Code::format for keys that would be overridden.
 Result<Request> resolve(const StreamDefinition& stream, const FieldDefinition& field);
@@ -68,13 +108,18 @@ struct Surface {
 };
 Result<Surface> surface_of(const std::string& level_type, long type_of_surface, double value);
 
+/// ecCodes' error number; 0 for success.
+int set_surface(Handle& handle, const std::string& which, const Surface& surface);
+
 /// Whether two typeOfLevel are one in a file.
 bool same_level_type(const std::string& wanted, const std::string& got);
 
 /// Whether the message holds what was wanted, whichever way ecCodes prints it.
 bool matches(const Handle& handle, const Wanted& wanted);
-/// Encodes headers for all levels and several leads and reads all back.
-Status verify(const Field& field, const Request& request, const Keys& wanted);
+/// Encodes headers for all levels and several leads and reads all back. `time_is_known`: the octets of time
+/// were found on a header with equal sections 1 to 3 and the same template, and all leads read back there;
+/// one is enough.
+Status verify(const Field& field, const Request& request, const Keys& wanted, bool time_is_known);
 /// The error of a key that reads back differently.
 Status differs(const Handle& handle, const Wanted& wanted, std::string_view hint);
 

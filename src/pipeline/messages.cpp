@@ -11,7 +11,7 @@ void Opening::pack(Packer& out) const {
   out.put(static_cast<std::int64_t>(fields.size()));
   for (std::size_t i = 0; i < fields.size(); ++i) {
     fields[i].pack(out);
-    out.put(layout_of[i]);
+    out.put_bytes(prepared[i]).put(layout_of[i]);
   }
   out.put(static_cast<std::int64_t>(layouts.size()));
   for (std::size_t i = 0; i < layouts.size(); ++i) out.put_bytes(layouts[i]).put(in_parts[i]);
@@ -32,6 +32,8 @@ Result<Opening> Opening::unpack(Unpacker& in) {
     Result<codec::FieldDefinition> field = codec::FieldDefinition::unpack(in);
     TR_TRY(field.status());
     opening.fields.push_back(std::move(*field));
+    const auto prepared = in.get_bytes();
+    opening.prepared.emplace_back(prepared.begin(), prepared.end());
     opening.layout_of.push_back(in.get<int>());
   }
   const auto layouts = in.get<std::int64_t>();
@@ -47,6 +49,13 @@ Result<Opening> Opening::unpack(Unpacker& in) {
     return Status(Code::corrupt, "a stream's definition arrived incomplete");
   }
   return opening;
+}
+
+Result<std::unique_ptr<codec::Codec>> Opening::codec() const {
+  Result<std::unique_ptr<codec::Codec>> codec = codec::make_codec(definition);
+  TR_TRY(codec.status());
+  for (std::size_t i = 0; i < fields.size(); ++i) TR_TRY((*codec)->adopt(fields[i], prepared[i]));
+  return codec;
 }
 
 }  // namespace tailrace::pipeline

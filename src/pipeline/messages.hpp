@@ -2,11 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/status.hpp"
-#include "codec/definition.hpp"
+#include "codec/codec.hpp"
 
 namespace tailrace::pipeline {
 
@@ -70,15 +71,18 @@ struct Opening {
   int reference = 0;  // the compute rank whose puts are the put order
   codec::StreamDefinition definition;
   Policy policy;
-  std::int64_t previous_lead = 0;  // of the step before the first one put
-  std::string ledger;              // what the streams face needs to keep the files, packed by it
-  std::vector<codec::FieldDefinition> fields;
-  std::vector<int> layout_of;       // per field: index into layouts
-  std::vector<ByteVector> layouts;  // packed; of those in parts the shape alone
-  std::vector<char> in_parts;       // 1: every compute rank sends its own indices (Message::layout_part)
+  std::int64_t previous_lead = 0;              // of the step before the first one put
+  std::string ledger;                          // what the streams face needs to keep the files, packed by it
+  std::vector<codec::FieldDefinition> fields;  // without their georeferences, which the prepared headers have
+  std::vector<ByteVector> prepared;            // per field: codec::Codec::prepared
+  std::vector<int> layout_of;                  // per field: index into layouts
+  std::vector<ByteVector> layouts;             // packed; of those in parts the shape alone
+  std::vector<char> in_parts;  // 1: every compute rank sends its own indices (Message::layout_part)
 
   void pack(Packer& out) const;
   static Result<Opening> unpack(Unpacker& in);
+  /// A codec that knows the fields.
+  [[nodiscard]] Result<std::unique_ptr<codec::Codec>> codec() const;
 };
 
 }  // namespace tailrace::pipeline

@@ -36,7 +36,7 @@ void StreamClient::choose_reference(std::span<const layout::Layout* const> layou
   }
 }
 
-void StreamClient::open(Opening opening, std::span<const Field> fields) {
+void StreamClient::open(Opening opening, std::span<Field> fields) {
   opened_ = true;
   std::vector<const layout::Layout*> layouts;
   std::vector<std::int64_t> ids;
@@ -52,7 +52,10 @@ void StreamClient::open(Opening opening, std::span<const Field> fields) {
   if (me_ != 0) return;
   opening.stream = id_;
   opening.reference = reference_;
-  for (const Field& field : fields) opening.fields.push_back(*field.definition);
+  for (Field& field : fields) {
+    opening.fields.push_back(*field.definition);
+    opening.prepared.push_back(std::move(field.prepared));
+  }
   for (std::size_t i = 0; i < layouts.size(); ++i) {
     Packer packed;
     if (opening.in_parts[i] == 0)

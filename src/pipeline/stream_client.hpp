@@ -32,6 +32,7 @@ class StreamClient {
   /// One field as the servers must know it; `layout_id` is the same for fields on the same layout.
   struct Field {
     const codec::FieldDefinition* definition = nullptr;
+    ByteVector prepared;  // codec::Codec::prepared; needed on compute rank 0 alone
     const layout::Layout* layout = nullptr;
     std::int64_t layout_id = 0;
     bool in_parts = false;  // each rank knows its own indices alone
@@ -56,7 +57,7 @@ class StreamClient {
   [[nodiscard]] bool is_open() const { return opened_; }
   /// Chooses the reference; compute rank 0 tells all servers. `opening` has the parts that are not the
   /// fields'.
-  void open(Opening opening, std::span<const Field> fields);
+  void open(Opening opening, std::span<Field> fields);
   [[nodiscard]] int reference() const { return reference_; }
   /// The stream continues: no step may lie at `lead` or before.
   void continue_behind(std::int64_t lead) { behind_ = last_lead_ = lead; }

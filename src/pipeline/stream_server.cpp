@@ -25,10 +25,9 @@ Result<std::unique_ptr<StreamServer>> StreamServer::create(Context& context, Ope
 
 Status StreamServer::prepare() {
   opening_name_ = stream_name(opening_);
-  Result<std::unique_ptr<codec::Codec>> codec = codec::make_codec(opening_.definition);
+  Result<std::unique_ptr<codec::Codec>> codec = opening_.codec();
   TR_TRY(codec.status());
   codec_ = std::move(*codec);
-  for (const codec::FieldDefinition& field : opening_.fields) TR_TRY(codec_->define(field));
   for (const ByteVector& packed : opening_.layouts) {
     Unpacker in(packed);
     Result<layout::Layout> layout = layout::Layout::unpack(in);

@@ -110,7 +110,8 @@ void Stream::open() {
   if (plan_->resume) opening.previous_lead = plan_->resume->lead.value_or(0);
   std::vector<pipeline::StreamClient::Field> fields;
   for (const StreamPlan::Field& field : plan_->fields) {
-    fields.push_back({&field.definition, &field.layout, static_cast<std::int64_t>(field.layout_number),
+    fields.push_back({&field.definition, plan_->codec->prepared(static_cast<int>(fields.size())),
+                      &field.layout, static_cast<std::int64_t>(field.layout_number),
                       plan_->is_in_parts(field.layout)});
   }
   client_.open(std::move(opening), fields);

@@ -197,9 +197,8 @@ class FileLedger final : public pipeline::Ledger {
 
   /// The steps of a file that has lost its index. The definitions know them by their bytes.
   Result<FoundSteps> find_own_steps(const std::string& path) {
-    Result<std::unique_ptr<codec::Codec>> codec = codec::make_codec(opening_.definition);
+    const Result<std::unique_ptr<codec::Codec>> codec = opening_.codec();
     TR_TRY(codec.status());
-    for (const codec::FieldDefinition& field : opening_.fields) TR_TRY((*codec)->define(field));
     const std::unique_ptr<codec::Finder> finder = (*codec)->finder();
     Result<FoundSteps> found = find_steps(*target_, path, header_.fields, finder.get());
     TR_TRY(found.status());

@@ -133,7 +133,8 @@ Status Stream::define(const std::string& field, const PlacedLayout* layout, int 
     // Another rank refused what this one had already defined: begin the codec anew with what all have.
     Result<std::unique_ptr<codec::Codec>> codec = codec::make_codec(request_.definition);
     TR_TRY(codec.status());
-    for (const Field& each : fields_) TR_TRY((*codec)->define(each.definition));
+    for (std::size_t i = 0; i < fields_.size(); ++i)
+      TR_TRY((*codec)->adopt(fields_[i].definition, codec_->prepared(static_cast<int>(i))));
     codec_ = std::move(*codec);
   }
   return verdict.status;
@@ -151,7 +152,9 @@ Status Stream::prepare_field(const std::string& field, const PlacedLayout* layou
   }
   out.definition = std::move(request->definition);
   out.definition.georeference = layout->georeference;
-  out.layout = std::make_shared<PlacedLayout>(*layout);
+  // Indices of a layout may take more memory than its fields: they are kept once.
+  const auto known = layouts_.find(layout->id);
+  out.layout = known != layouts_.end() ? known->second : std::make_shared<const PlacedLayout>(*layout);
   out.allocation = std::move(request->allocation);
   out.allocation.halo = layout->halo;
   out.count = layout->layout.count(session_.rank());
@@ -161,6 +164,7 @@ Status Stream::prepare_field(const std::string& field, const PlacedLayout* layou
   out.map = std::make_shared<const layout::MemoryMap>(std::move(*map));
 
   TR_TRY(codec_->define(out.definition));
+  out.definition.georeference = {};  // the codec has what it needs of it
   return check_staging(out, static_cast<int>(fields_.size()));
 }
 
@@ -202,12 +206,10 @@ Status Stream::check_staging(const Field& field, int number) const {
 void Stream::add_field(const std::string& name, Field field) {
   numbers_[name] = static_cast<int>(fields_.size());
   fields_.push_back(std::move(field));
-  const PlacedLayout& added = *fields_.back().layout;
-  std::set<std::int64_t> layouts;
-  for (const Field& each : fields_) layouts.insert(each.layout->id);
-  const bool known = std::any_of(fields_.begin(), fields_.end() - 1,
-                                 [&](const Field& each) { return each.layout->id == added.id; });
-  if (!known && added.in_parts) client_.send_part(static_cast<int>(layouts.size()) - 1, added.own_indices);
+  const std::shared_ptr<const PlacedLayout>& layout = fields_.back().layout;
+  const auto number = static_cast<int>(layouts_.size());
+  const bool is_new = layouts_.emplace(layout->id, layout).second;
+  if (is_new && layout->in_parts) client_.send_part(number, layout->own_indices);
 }
 
 /// Tells all servers of the stream, before the first step. Local: definitions were agreed one by one.
@@ -223,7 +225,10 @@ void Stream::open() {
   }
   std::vector<pipeline::StreamClient::Field> fields;
   for (const Field& field : fields_) {
-    fields.push_back({&field.definition, &field.layout->layout, field.layout->id, field.layout->in_parts});
+    ByteVector prepared;
+    if (session_.rank() == 0) prepared = codec_->prepared(static_cast<int>(fields.size()));
+    fields.push_back({&field.definition, std::move(prepared), &field.layout->layout, field.layout->id,
+                      field.layout->in_parts});
   }
   client_.open(std::move(opening), fields);
 }

@@ -102,7 +102,8 @@ class Stream final {
   std::unique_ptr<codec::Codec> codec_;
   std::vector<Field> fields_;
   std::map<std::string, int> numbers_;
-  std::set<int> put_;  // fields put in this step
+  std::map<std::int64_t, std::shared_ptr<const PlacedLayout>> layouts_;  // of the fields, by their ids
+  std::set<int> put_;                                                    // fields put in this step
   std::int64_t put_lead_ = 0;
   std::map<int, std::int64_t> put_steps_;  // at put_lead_: by field, the last step that has it
   Uuid run_;                               // the same on all ranks

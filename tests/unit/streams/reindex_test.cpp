@@ -30,7 +30,11 @@ class GribStream {
     add("2t", "heightAboveGround", {2});
     add(field, "isobaricInhPa", {850, 500});
     codec_ = std::move(*codec::make_codec(opening_.definition));
-    for (const codec::FieldDefinition& field : opening_.fields) EXPECT_TRUE(codec_->define(field).is_ok());
+    for (codec::FieldDefinition& field : opening_.fields) {
+      EXPECT_TRUE(codec_->define(field).is_ok());
+      field.georeference = {};
+      opening_.prepared.push_back(codec_->prepared(static_cast<int>(opening_.prepared.size())));
+    }
     opening_.ledger = pack_ledger(pattern, kBase + options, Uuid::random());
     ledger_ = std::move(*make_ledger(opening_, target_));
   }

@@ -114,6 +114,7 @@ std::unique_ptr<pipeline::Ledger> make_sample_ledger(std::shared_ptr<storage::Ta
   pipeline::Opening opening;
   opening.definition = parse_stream(kPattern, options)->definition;
   opening.fields.emplace_back();
+  opening.prepared.emplace_back();
   opening.fields.back().name = field;
   opening.fields.back().shape = {3, 5};
   opening.ledger = pack_ledger(kPattern, options, from ? from->run : sample_header().run, from);

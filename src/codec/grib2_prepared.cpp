@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+// Prepared headers on their way from the rank that has them to others: nothing is asked of ecCodes there.
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "codec/grib2_header.hpp"
+
+namespace tailrace::codec::grib2 {
+
+namespace {
+
+bool lies_within(const ByteVector& head, Bytes at, Bytes width, bool may_lack) {
+  if (at < 0) return may_lack && at == -1;
+  return at + width <= static_cast<Bytes>(head.size());
+}
+
+bool is_sound(const TimeOffsets& time, const ByteVector& head, bool statistic) {
+  return lies_within(head, time.unit, 1, false) && lies_within(head, time.forecast_time, 4, false) &&
+         lies_within(head, time.end_time, 7, !statistic) &&
+         lies_within(head, time.range_unit, 1, !statistic) &&
+         lies_within(head, time.range_length, 4, !statistic);
+}
+
+}  // namespace
+
+void pack(const Field& field, Packer& out) {
+  out.put_bytes(field.parts.head).put_bytes(field.parts.representation).put(field.time);
+  std::vector<std::uint32_t> counts, offsets;
+  ByteVector values;
+  for (const std::vector<Patch>& level : field.levels) {
+    counts.push_back(static_cast<std::uint32_t>(level.size()));
+    for (const Patch& patch : level) {
+      offsets.push_back(static_cast<std::uint32_t>(patch.offset));
+      values.push_back(patch.value);
+    }
+  }
+  out.put_list(std::span<const std::uint32_t>(counts)).put_list(std::span<const std::uint32_t>(offsets));
+  out.put_bytes(values);
+}
+
+Result<Field> unpack_field(const StreamDefinition& stream, const FieldDefinition& definition, Unpacker& in) {
+  Field field = field_of(stream, definition);
+  const auto head = in.get_bytes();
+  field.parts.head.assign(head.begin(), head.end());
+  const auto representation = in.get_bytes();
+  field.parts.representation.assign(representation.begin(), representation.end());
+  field.time = in.get<TimeOffsets>();
+  const auto counts = in.get_list<std::uint32_t>();
+  const auto offsets = in.get_list<std::uint32_t>();
+  const auto values = in.get_bytes();
+  constexpr std::size_t least_representation = 20;  // to the number of bits
+  bool sound =
+      in.ok() && counts.size() == definition.levels.values.size() && offsets.size() == values.size() &&
+      field.parts.representation.size() >= least_representation &&
+      is_sound(field.time, field.parts.head, field.statistic) &&
+      std::all_of(offsets.begin(), offsets.end(), [&](std::uint32_t at) { return at < head.size(); });
+  std::size_t next = 0;
+  for (const std::uint32_t count : counts) {
+    sound = sound && count <= offsets.size() - next;
+    if (!sound) break;
+    std::vector<Patch>& level = field.levels.emplace_back();
+    for (std::uint32_t i = 0; i < count; ++i, ++next) level.push_back({offsets[next], values[next]});
+  }
+  if (!sound || next != offsets.size())
+    return Status(Code::corrupt, cat("the header of field '", definition.name, "' arrived incomplete"));
+  return field;
+}
+
+}  // namespace tailrace::codec::grib2

@@ -5,14 +5,6 @@
 
 namespace tailrace::comm {
 
-namespace {
-
-/// Pieces begin on cache lines, so that two ranks' copies never share one.
-constexpr std::uint64_t line = 64;
-constexpr std::uint64_t round_up(std::uint64_t value) { return (value + line - 1) / line * line; }
-
-}  // namespace
-
 void LaneProducer::reclaim() {
   std::uint64_t tail = head_;
   for (int reader = 0; reader < header_->readers; ++reader) {
@@ -25,7 +17,7 @@ void LaneProducer::reclaim() {
 }
 
 std::byte* LaneProducer::reserve(Bytes bytes) {
-  const auto size = round_up(static_cast<std::uint64_t>(bytes));
+  const auto size = static_cast<std::uint64_t>(room_in_lane(bytes));
   const auto capacity = static_cast<std::uint64_t>(header_->capacity);
   std::uint64_t start = position_;
   if (start % capacity + size > capacity) start += capacity - start % capacity;  // pieces do not wrap

@@ -31,7 +31,7 @@ struct Descriptor {
 /// its node).
 struct LaneHeader {
   static constexpr int most_readers = 32;
-  static constexpr std::uint64_t descriptors = 4096;            // a power of two
+  static constexpr std::uint64_t descriptors = 16384;           // a power of two
   alignas(64) std::atomic<std::uint64_t> head{0};               // descriptors published
   alignas(64) std::atomic<std::uint64_t> tail[most_readers]{};  // descriptors that reader r is done with
   alignas(64) Doorbell space;                                   // rung by readers
@@ -104,6 +104,9 @@ class SharedLaneReader final : public LaneReader {
   const std::byte* data_;
   int reader_;
 };
+
+/// What a piece takes of a lane: pieces begin on cache lines, so that two ranks' copies never share one.
+constexpr Bytes room_in_lane(Bytes bytes) { return (bytes + 63) / 64 * 64; }
 
 /// Bytes of memory that a lane with `capacity` bytes of data takes, header included.
 constexpr Bytes lane_bytes(Bytes capacity) { return static_cast<Bytes>(sizeof(LaneHeader)) + capacity; }

@@ -88,8 +88,11 @@ struct Context {
   Statistics& statistics;
   std::function<Result<std::unique_ptr<Ledger>>(const Opening&)> make_ledger;
   std::map<int, std::map<std::string, Counters>>
-      said{};         // by homed compute rank and stream: with their last end of step
-  bool news = false;  // a step became durable since the last report
+      said{};                   // by homed compute rank and stream: with their last end of step
+  bool news = false;            // a step became durable since the last report
+  std::vector<Bytes> quotas{};  // per compute rank: its share of the staging memory; empty where ranks lend
+  /// Which setting gives a rank so much where its share is that.
+  std::function<std::string(Bytes needed, Bytes share)> staging_for{};
 
   [[nodiscard]] Bytes workspace_per_stream() const { return workspace / (streams > 0 ? streams : 1); }
   void send_to_server(int server, const Packer& message) {

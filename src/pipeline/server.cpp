@@ -20,6 +20,8 @@ Server::Server(comm::Transport& transport, const exchange::Roster& roster, execu
       on_statistics_(std::move(setup.on_statistics)),
       give_up_(std::move(setup.give_up)),
       reporting_(setup.reporting) {
+  context_.quotas = std::move(setup.quotas);
+  context_.staging_for = std::move(setup.staging_for);
   for (auto& [c, reader] : setup.lanes) context_.lanes.emplace(c, LaneCursor(std::move(reader)));
   homed_ = static_cast<int>(roster_.homed(context_.me).size());
   homes_ = static_cast<int>(std::set<int>(roster_.home.begin(), roster_.home.end()).size());

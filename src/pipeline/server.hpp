@@ -27,6 +27,10 @@ class Server {
     /// On server 0 only: what everybody had to tell so far (after commits, at most once a second), and when
     /// all have left.
     std::function<void(const std::map<int, Statistics>&)> on_statistics;
+    /// Each compute rank's share of the staging memory, and which setting gives it the `needed` bytes; none
+    /// where ranks lend their arrays.
+    std::vector<Bytes> quotas;
+    std::function<std::string(Bytes needed, Bytes share)> staging_for;
     /// Ends the job, where a rank that stayed would leave others waiting.
     std::function<void(const Status&)> give_up;
   };

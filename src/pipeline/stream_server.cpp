@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "layout/memory.hpp"
 
@@ -71,6 +72,7 @@ void StreamServer::on_sequence(std::span<const SequenceEntry> entries) {
         step.previous_lead = entry.interval_start;
         step.first_record = end_record();
         step.fences_at_begin = fences_;
+        step_records_.clear();
         break;
       }
       case Kind::record:
@@ -87,6 +89,7 @@ void StreamServer::on_sequence(std::span<const SequenceEntry> entries) {
         step.end_record = end_record();
         step.complete = true;
         step.fences_at_end = fences_;
+        check_staging(step);
         break;
       }
       case Kind::fence:
@@ -131,6 +134,41 @@ void StreamServer::announce(const SequenceEntry& entry) {
   for (auto& [c, lane] : lanes_) {
     if (lane.skipping && lane.step == entry.step) skip_announced(c, lane);
   }
+  const auto field = static_cast<std::size_t>(entry.field);
+  ++step_records_[{opening_.layout_of[field], size_of(opening_.fields[field].type)}];
+}
+
+/// Ranks whose share of the staging memory is less than a step wait for the servers inside of their calls,
+/// step by step: one server tells of the one that lacks most, once for the stream.
+void StreamServer::check_staging(const Step& step) {
+  const int root = context_.roster.home[static_cast<std::size_t>(opening_.reference)];
+  if (told_of_staging_ || context_.quotas.empty() || root != context_.me) return;
+  int worst = -1;
+  Bytes most = 0, share = 1;
+  for (int c = 0; c < context_.roster.computes(); ++c) {
+    Bytes needed = 0, largest = 0;
+    for (const auto& [kind, records] : step_records_) {
+      const Bytes piece = plans_[static_cast<std::size_t>(kind.first)]->count(c) * kind.second;
+      needed += records * comm::room_in_lane(piece);
+      largest = std::max(largest, piece);
+    }
+    needed += largest;  // what may stay empty at the end of the ring
+    const Bytes quota = std::max<Bytes>(context_.quotas[static_cast<std::size_t>(c)], 1);
+    const double lack = static_cast<double>(needed) / static_cast<double>(quota);
+    if (lack <= 1 || lack <= static_cast<double>(most) / static_cast<double>(share)) continue;
+    worst = c, most = needed, share = quota;
+  }
+  if (worst < 0) return;
+  told_of_staging_ = true;
+  constexpr Bytes mebibyte = Bytes{1} << 20;
+  const auto text = [](Bytes bytes) {
+    return bytes < mebibyte ? cat((bytes + 1023) >> 10, " KiB")
+                            : cat((bytes + mebibyte - 1) / mebibyte, " MiB");
+  };
+  log(LogLevel::warn,
+      cat(step_text(step.lead), ": rank ", worst, " puts ", text(most),
+          " in it, and its share of the staging memory is ", text(share),
+          ": in such steps it waits for the servers to make room; set ", context_.staging_for(most, share)));
 }
 
 // ---- gathering and encoding

@@ -120,6 +120,7 @@ class StreamServer {
   Record& record(std::uint64_t number) { return records_[static_cast<std::size_t>(number - first_record_)]; }
   [[nodiscard]] std::uint64_t end_record() const { return first_record_ + records_.size(); }
   void announce(const SequenceEntry& entry);
+  void check_staging(const Step& step);
   bool on_begin(int c, Lane& lane, const comm::Descriptor& descriptor);
   bool on_piece(int c, Lane& lane, const comm::Descriptor& descriptor);
   bool on_end(int c, Lane& lane, const comm::Descriptor& descriptor);
@@ -165,6 +166,9 @@ class StreamServer {
   std::vector<ByteVector> assembled_;                      // per worker, reused
   std::vector<int> homed_;
   std::map<int, Lane> lanes_;
+  std::map<std::pair<int, Bytes>, Index>
+      step_records_;  // of the step announced last: by layout and element size
+  bool told_of_staging_ = false;
   std::int64_t fences_ = 0;  // agreements that the put order has come to
   std::set<int> fenced_;     // ranks that may be further than the put order: their lanes wait
   std::map<std::int64_t, Step> steps_;

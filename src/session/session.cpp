@@ -350,10 +350,12 @@ Status Session::make_server(LedgerFactory make_ledger) {
     const Status written = write_report(settings_, roster_, all);
     if (!written.is_ok()) log(LogLevel::error, written.text());
   };
+  setup.staging_for = [this](Bytes needed, Bytes share) { return staging_for(needed, share); };
   if (roster_.self_served) {
     setup.lanes.emplace(me_, std::make_unique<pipeline::LentLaneReader>(lent_));
     workers_ = executor::inline_workers();
   } else {
+    setup.quotas = budget_.lane;
     TR_TRY(find_lanes(setup));
     const int threads = encoder_threads(world_rank_);
     if (bells_ == nullptr) bells_ = &own_bells_;

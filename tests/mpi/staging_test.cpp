@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "mpi/scene.hpp"
+#include "support/captured_stderr.hpp"
 
 using namespace tailrace::mpi_test;
 using namespace tailrace::scene;
@@ -135,6 +136,52 @@ MPI_TEST(staging, that_is_too_small_names_the_value_that_suffices) {
     MPI_Bcast(&sufficient, 1, MPI_INT, 0, state().comm);
     CHECK_EQ(told_of(700, served + "staging=" + std::to_string(sufficient) + "MiB"), std::string());
   }
+}
+
+/// How often `text` says `word`.
+int times(const std::string& text, const std::string& word) {
+  int count = 0;
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++count;
+  return count;
+}
+
+/// Two streams of two steps each under these settings; what this rank's stderr has heard.
+std::string heard_under(const std::string& settings) {
+  const std::string directory = fresh_directory("warned");
+  CapturedStderr captured;
+  MPI_Comm compute = MPI_COMM_NULL;
+  CHECK_EQ(tr_init(state().comm, &compute, settings.c_str()), TR_OK);
+  if (compute != MPI_COMM_NULL) {
+    write(compute, directory + "/one.raw", -1);
+    write(compute, directory + "/two.raw", -1);
+  }
+  CHECK_EQ(tr_finalize(), TR_OK);
+  quiet_barrier();
+  if (rank() == 0) std::filesystem::remove_all(directory);
+  return captured.text();
+}
+
+MPI_TEST(staging, that_a_step_does_not_fit_is_said_once_for_each_stream) {
+  const int server = state().size - 1;  // of 64 rows its third compute rank has 22, the others 21
+  const std::string heard = heard_under("servers=1 staging=8MiB");
+  const std::string said = "its share of the staging memory is 2 MiB";
+  int sufficient = 0;
+  if (rank() == server) {
+    CHECK_EQ(times(heard, said), 2);
+    CHECK_EQ(times(heard, "/one.raw, step at lead 0 s: rank 2 puts 11 MiB in it"), 1);
+    CHECK_EQ(times(heard, "/two.raw, step at lead 0 s: rank 2 puts 11 MiB in it"), 1);
+    const std::size_t at = heard.find("set TAILRACE_STAGING=");
+    if (CHECK(at != std::string::npos)) sufficient = std::atoi(heard.c_str() + at + 21);
+  } else {
+    CHECK_EQ(heard, std::string());
+  }
+  MPI_Bcast(&sufficient, 1, MPI_INT, server, state().comm);
+  CHECK(sufficient > 32);
+  CHECK_EQ(heard_under("servers=1 staging=" + std::to_string(sufficient) + "MiB"), std::string());
+  CHECK_EQ(
+      times(heard_under("servers=1 staging=" + std::to_string(sufficient / 2) + "MiB"), "staging memory"),
+      rank() == server ? 2 : 0);
+  CHECK_EQ(heard_under("staging=8MiB"), std::string());  // without servers nothing is staged
 }
 
 MPI_TEST(staging, of_a_whole_step_makes_nobody_wait) {

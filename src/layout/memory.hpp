@@ -96,8 +96,8 @@ struct Section {
 /// Copies one rank's packed piece into its places in a whole record: out[rows] = piece.
 /// Local; no allocation. `element` is 1, 2, 4, 8 or 16 bytes.
 void place_rows(std::span<const Rows> rows, const std::byte* piece, Bytes element, std::byte* record);
-/// The same, widening float32 pieces into a float64 record.
-void place_rows_f32_to_f64(std::span<const Rows> rows, const float* piece, double* record);
+/// The same into a float64 record, from pieces of any real type.
+void place_rows_as_f64(std::span<const Rows> rows, const std::byte* piece, ElementType type, double* record);
 /// The reverse: picks a rank's piece out of a whole record.
 void take_rows(std::span<const Rows> rows, const std::byte* record, Bytes element, std::byte* piece);
 

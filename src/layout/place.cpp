@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <cstdint>
+#include <cstring>
+
 #include "layout/copy.hpp"
 #include "layout/memory.hpp"
 
@@ -32,13 +35,38 @@ void take_rows(std::span<const Rows> rows, const std::byte* record, Bytes elemen
   run<true>(rows, record, element, piece);
 }
 
-void place_rows_f32_to_f64(std::span<const Rows> rows, const float* piece, double* record) {
+namespace {
+
+template <typename Element>
+void widen(std::span<const Rows> rows, const std::byte* bytes, double* record) {
   for (const Rows& entry : rows)
-    for (Index r = 0; r < entry.rows; ++r, piece += entry.count) {
+    for (Index r = 0; r < entry.rows; ++r) {
       double* __restrict to = record + entry.global + r * entry.stride;
-      const float* __restrict from = piece;
-      for (Index i = 0; i < entry.count; ++i) to[i] = static_cast<double>(from[i]);
+      for (Index i = 0; i < entry.count; ++i, bytes += sizeof(Element)) {
+        Element element;  // pieces lie in memory as they were packed, not aligned for their type
+        std::memcpy(&element, bytes, sizeof element);
+        to[i] = static_cast<double>(element);
+      }
     }
+}
+
+}  // namespace
+
+void place_rows_as_f64(std::span<const Rows> rows, const std::byte* piece, ElementType type, double* record) {
+  switch (type) {
+    case ElementType::i8:
+      return widen<std::int8_t>(rows, piece, record);
+    case ElementType::i16:
+      return widen<std::int16_t>(rows, piece, record);
+    case ElementType::i32:
+      return widen<std::int32_t>(rows, piece, record);
+    case ElementType::i64:
+      return widen<std::int64_t>(rows, piece, record);
+    case ElementType::f32:
+      return widen<float>(rows, piece, record);
+    default:
+      return place_rows(rows, piece, sizeof(double), reinterpret_cast<std::byte*>(record));
+  }
 }
 
 }  // namespace tailrace::layout

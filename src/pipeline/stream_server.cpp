@@ -329,8 +329,7 @@ Status StreamServer::assemble_and_encode(int worker, const Record& record,
     if (type == field.type) {
       layout::place_rows(rows, pieces[i].data(), size_of(type), whole.data());
     } else {
-      layout::place_rows_f32_to_f64(rows, reinterpret_cast<const float*>(pieces[i].data()),
-                                    reinterpret_cast<double*>(whole.data()));
+      layout::place_rows_as_f64(rows, pieces[i].data(), field.type, reinterpret_cast<double*>(whole.data()));
     }
   }
   const std::int64_t assembled = context_.transport.now();

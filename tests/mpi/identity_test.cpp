@@ -44,6 +44,7 @@ bool is_grib(const File& file) { return file.name.find("grib2") != std::string::
 
 int type_of(const File& file, std::size_t field) {
   if (file.name == "types.raw") return types[field];
+  if (is_grib(file) && field % 5 == 3) return TR_I16;
   return field % 2 == 0 ? TR_F32 : TR_F64;
 }
 
@@ -188,7 +189,9 @@ MPI_TEST(grib, decodes_to_the_model_within_its_accuracy) {
       for (std::size_t i = 0; i < count; ++i) {
         double wanted =
             value(field, leads[message / per_step % leads.size()], level, static_cast<tr_index>(i));
-        if (field % 2 == 0) wanted = static_cast<float>(wanted);
+        const int type = type_of({file, "", ""}, static_cast<std::size_t>(field));
+        if (type == TR_F32) wanted = static_cast<float>(wanted);
+        if (type == TR_I16) wanted = std::trunc(wanted * 30);  // as Array fills it
         worst = std::max(worst, std::abs(values[i] - wanted));
       }
       CHECK(worst <= accuracy);

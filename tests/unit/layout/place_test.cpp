@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "arrays.hpp"
 
@@ -39,7 +40,8 @@ TEST(PlaceRows, float32_pieces_are_widened_exactly) {
     for (int rank = 0; rank < layout.ranks(); ++rank) {
       std::vector<float> piece;
       for (const Index global : expand(layout.rows(rank))) piece.push_back(static_cast<float>(global) * 0.1F);
-      place_rows_f32_to_f64(layout.rows(rank), piece.data(), record.data());
+      place_rows_as_f64(layout.rows(rank), std::as_bytes(std::span(piece)).data(), ElementType::f32,
+                        record.data());
     }
     for (Index global = 0; global < layout.elements(); ++global)
       ASSERT_EQ(record[static_cast<std::size_t>(global)],
@@ -52,11 +54,31 @@ TEST(PlaceRows, widening_keeps_denormals_infinities_and_nan) {
                                  -std::numeric_limits<float>::infinity(),
                                  std::numeric_limits<float>::quiet_NaN(), -0.0F};
   std::vector<double> record(4);
-  place_rows_f32_to_f64(Layout::block({4}, 1)->rows(0), piece.data(), record.data());
+  place_rows_as_f64(Layout::block({4}, 1)->rows(0), std::as_bytes(std::span(piece)).data(), ElementType::f32,
+                    record.data());
   EXPECT_EQ(record[0], std::ldexp(1.0, -149));
   EXPECT_EQ(record[1], -std::numeric_limits<double>::infinity());
   EXPECT_TRUE(std::isnan(record[2]));
   EXPECT_TRUE(std::signbit(record[3]));
+}
+
+template <typename Element>
+void widens(ElementType type) {
+  using Limits = std::numeric_limits<Element>;
+  const std::vector<Element> piece{Limits::lowest() / 2, -1, 0, Limits::max() / 2};
+  std::vector<double> record(4, 7);
+  place_rows_as_f64(Layout::block({4}, 1)->rows(0), std::as_bytes(std::span(piece)).data(), type,
+                    record.data());
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(record[i], static_cast<double>(piece[i])) << name_of(type);
+}
+
+TEST(PlaceRows, each_real_type_becomes_the_double_of_its_value) {
+  widens<std::int8_t>(ElementType::i8);
+  widens<std::int16_t>(ElementType::i16);
+  widens<std::int32_t>(ElementType::i32);
+  widens<std::int64_t>(ElementType::i64);
+  widens<float>(ElementType::f32);
+  widens<double>(ElementType::f64);
 }
 
 }  // namespace

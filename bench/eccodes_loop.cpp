@@ -52,8 +52,8 @@ std::string grid_keys(std::int64_t columns, std::int64_t rows) {
 }
 
 EccodesLoop::EccodesLoop(std::int64_t columns, std::int64_t rows, const std::string& packing,
-                         const std::string& path)
-    : path_(path) {
+                         const std::string& path, Handles handles)
+    : handles_(handles), path_(path) {
   prepared_ = codes_grib_handle_new_from_samples(nullptr, "GRIB2");
   if (prepared_ == nullptr) give_up("ecCodes", "has no sample GRIB2");
   set_long(prepared_, "Ni", columns);
@@ -76,13 +76,26 @@ EccodesLoop::EccodesLoop(std::int64_t columns, std::int64_t rows, const std::str
 
 EccodesLoop::~EccodesLoop() {
   if (file_ >= 0) ::close(file_);
+  for (const auto& [level, handle] : kept_) codes_handle_delete(handle);
   codes_handle_delete(prepared_);
 }
 
-void EccodesLoop::write(const std::vector<double>& values, std::int64_t level, std::int64_t hour) {
+codes_handle* EccodesLoop::clone(std::int64_t level) {
   codes_handle* const message = codes_handle_clone(prepared_);
   if (message == nullptr) give_up("ecCodes", "did not clone a message");
   set_long(message, "level", static_cast<long>(level));
+  return message;
+}
+
+void EccodesLoop::write(const std::vector<double>& values, std::int64_t level, std::int64_t hour) {
+  codes_handle* message = nullptr;
+  if (handles_ == Handles::cloned) {
+    message = clone(level);
+  } else {
+    codes_handle*& kept = kept_[level];
+    if (kept == nullptr) kept = clone(level);
+    message = kept;
+  }
   set_long(message, "forecastTime", static_cast<long>(hour));
   check(codes_set_double_array(message, "values", values.data(), values.size()), "values");
   const void* bytes = nullptr;
@@ -94,7 +107,7 @@ void EccodesLoop::write(const std::vector<double>& values, std::int64_t level, s
     done += static_cast<std::size_t>(written);
     offset_ += written;
   }
-  codes_handle_delete(message);
+  if (handles_ == Handles::cloned) codes_handle_delete(message);
 }
 
 void EccodesLoop::sync() const {

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,12 +14,17 @@ namespace bench {
 /// Grid keys of a regular grid, in the words of an options string ("key=value key=value").
 std::string grid_keys(std::int64_t columns, std::int64_t rows);
 
-/// The way in which programs write GRIB with ecCodes: clone a prepared message, set what changes and the
+/// The ways in which programs write GRIB with ecCodes: take a prepared handle, set what changes and the
 /// values, get the encoded message, pwrite it. The peer of a server.
 class EccodesLoop {
  public:
+  /// A handle is cloned for each record, or kept for each field and level as CDI does: then the step alone
+  /// is set beside the values.
+  enum class Handles { cloned, kept };
+
   /// Ends the program with a message if ecCodes or the file system refuses.
-  EccodesLoop(std::int64_t columns, std::int64_t rows, const std::string& packing, const std::string& path);
+  EccodesLoop(std::int64_t columns, std::int64_t rows, const std::string& packing, const std::string& path,
+              Handles handles = Handles::cloned);
   ~EccodesLoop();
   EccodesLoop(const EccodesLoop&) = delete;
   EccodesLoop& operator=(const EccodesLoop&) = delete;
@@ -31,7 +37,11 @@ class EccodesLoop {
   [[nodiscard]] std::int64_t written() const { return offset_; }
 
  private:
+  codes_handle* clone(std::int64_t level);
+
   codes_handle* prepared_ = nullptr;
+  Handles handles_;
+  std::map<std::int64_t, codes_handle*> kept_;  // by level
   std::string path_;
   int file_ = -1;
   off_t offset_ = 0;

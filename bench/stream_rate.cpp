@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// Output as fast as it goes, one compute rank and one server, each on a core of its own; in turn with it, on
-// the server's core while the server has nothing to do, a loop over ecCodes that encodes and writes the same
-// fields. Both until fsync has returned.
+// Output as fast as it goes, one compute rank and one server, each on a core of its own, or on one rank alone
+// without a server; in turn with it, on the core that encodes, while the library has nothing to do, loops
+// over ecCodes that encode and write the same fields, with handles cloned and kept. All until fsync has
+// returned.
 //   --columns --rows --levels (records a step)  --steps N  --packing simple|ccsds  --type f32|f64  --file
 //   PATH
 #include <mpi.h>
@@ -18,8 +19,8 @@
 
 namespace {
 
-constexpr int own_core = 0;
-constexpr int server_core = 1;
+constexpr int caller_core = 0;
+constexpr int encoding_core = 1;
 
 void check(int code) {
   if (code == TR_OK) return;
@@ -43,14 +44,17 @@ std::vector<T> make_fields(long levels, long rows, long columns) {
 
 class Rates {
  public:
-  explicit Rates(const bench::Arguments& given)
-      : columns_(given.number("--columns", 1000)),
+  /// `core` is where this rank belongs.
+  Rates(const bench::Arguments& given, int core)
+      : core_(core),
+        columns_(given.number("--columns", 1000)),
         rows_(given.number("--rows", 1000)),
         levels_(given.number("--levels", 40)),
         file_(given.text("--file", "rate.grib2")),
         packing_(given.text("--packing", "simple")),
         is_float_(given.text("--type", "f64") == "f32"),
-        peer_(columns_, rows_, packing_, file_ + ".eccodes") {
+        cloning_(columns_, rows_, packing_, file_ + ".cloned"),
+        keeping_(columns_, rows_, packing_, file_ + ".kept", bench::EccodesLoop::Handles::kept) {
     if (is_float_) floats_ = make_fields<float>(levels_, rows_, columns_);
     const std::vector<double> doubles = make_fields<double>(levels_, rows_, columns_);
     const auto points = static_cast<std::size_t>(rows_ * columns_);
@@ -82,19 +86,8 @@ class Rates {
     return bench::wall() - begin;
   }
 
-  /// Seconds of the loop over ecCodes, into a new file as the stream's.
-  double peer_step(long number) {
-    bench::pin_to_core(server_core);
-    peer_.rewind(true);
-    const double begin = bench::wall();
-    for (long level = 0; level < levels_; ++level) {
-      peer_.write(records_[static_cast<std::size_t>(level)], level + 1, number);
-    }
-    peer_.sync();
-    const double seconds = bench::wall() - begin;
-    bench::pin_to_core(own_core);
-    return seconds;
-  }
+  double cloned_step(long number) { return peer_step(cloning_, number); }
+  double kept_step(long number) { return peer_step(keeping_, number); }
 
   void close() {
     check(tr_stream_close(&stream_));
@@ -103,13 +96,28 @@ class Rates {
   [[nodiscard]] double points() const { return static_cast<double>(columns_ * rows_ * levels_); }
 
  private:
+  /// Seconds of a loop over ecCodes, into a new file as the stream's.
+  double peer_step(bench::EccodesLoop& peer, long number) {
+    bench::pin_to_core(encoding_core);
+    peer.rewind(true);
+    const double begin = bench::wall();
+    for (long level = 0; level < levels_; ++level) {
+      peer.write(records_[static_cast<std::size_t>(level)], level + 1, number);
+    }
+    peer.sync();
+    const double seconds = bench::wall() - begin;
+    bench::pin_to_core(core_);
+    return seconds;
+  }
+
+  int core_;
   long columns_, rows_, levels_;
   std::string file_, packing_;
   bool is_float_;
   std::vector<float> floats_;
   std::vector<double> doubles_;
   std::vector<std::vector<double>> records_;
-  bench::EccodesLoop peer_;
+  bench::EccodesLoop cloning_, keeping_;
   tr_layout* layout_ = nullptr;
   tr_stream* stream_ = nullptr;
 };
@@ -119,19 +127,23 @@ class Rates {
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   const bench::Arguments arguments(argc, argv);
-  int rank = 0;
+  int rank = 0, ranks = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  bench::pin_to_core(rank == 0 ? own_core : server_core);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const int core = rank == 0 && ranks > 1 ? caller_core : encoding_core;
+  bench::pin_to_core(core);
   MPI_Comm compute = MPI_COMM_NULL;
   check(tr_init(MPI_COMM_WORLD, &compute, nullptr));
   if (compute != MPI_COMM_NULL) {
-    Rates rates(arguments);
+    Rates rates(arguments, core);
     rates.open();
     std::printf("{\"points\": %.0f, \"steps\": [", rates.points());
     for (long number = 0; number < arguments.number("--steps", 6); ++number) {
       const double ours = rates.step(number);
-      const double theirs = rates.peer_step(number);
-      std::printf("%s{\"server\": %.6f, \"eccodes\": %.6f}", number == 0 ? "" : ", ", ours, theirs);
+      const double cloned = rates.cloned_step(number);
+      const double kept = rates.kept_step(number);
+      std::printf("%s{\"ours\": %.6f, \"cloned\": %.6f, \"kept\": %.6f}", number == 0 ? "" : ", ", ours,
+                  cloned, kept);
     }
     std::printf("]}\n");
     rates.close();

@@ -4,7 +4,7 @@
 
   blocked   time blocked in an output step against a plain copy of the same bytes; the whole run against its slowest part
   beside    a model with a server against the same model beside an unconnected process that encodes and writes as much
-  rate      encoding and writing by a server against a loop over ecCodes
+  rate      encoding and writing by a server, and inline, against loops over ecCodes with handles cloned and kept
   memory    what output adds to the memory of a node, against the declared budget
 
 `./dev bench streams` builds and calls this. Medians of at least five, the first repetition dropped, with the lowest
@@ -221,26 +221,33 @@ class StreamsBench(Bench):
 
     def rate(self):
         where = "memory (/dev/shm), where fsync costs nothing" if self.fast != self.work else "disk, fsync on"
-        say(f"\nrate: files in {where}; 1 thread each, on the server's core, in turn; the server's time is to durable")
+        say(f"\nrate: files in {where}; 1 thread each, on the core that encodes, in turn; our time is to durable")
         figures = []
         for packing in ("simple", "ccsds"):
             for edge, bound in ((1000, LARGE_BOUND), (100, SMALL_BOUND)):
-                levels = self.size.rate_levels[edge]
-                arguments = ["--columns", edge, "--rows", edge, "--levels", levels, "--packing", packing, "--steps", 7,
-                             "--file", self.fast / "rate.grib2"]
-                staging = max(512 * MIB, 2 * edge * edge * levels * 8)
-                run = self.launcher.run(2, "stream_rate", arguments, dict(servers=1, staging=staging, threads=1))
-                for left in self.fast.glob("rate.grib2*"):
-                    left.unlink()
-                steps = run["steps"][1:]
-                middle = statistics.median(step["eccodes"] for step in steps)
-                name = f"{packing}.points_{edge * edge}"
-                ratios = [middle / step["server"] for step in steps]
-                figures.append(Figure(f"rate.server_over_eccodes.{name}", ratios, "ratio", bound, "higher"))
-                megabytes = run["points"] * 8 / 1e6
-                figures.append(Figure(f"rate.eccodes.{name}", [megabytes / step["eccodes"] for step in steps], "MB/s",
-                                      better="higher", note="the peer, of float64"))
+                for way, ranks in (("server", 2), ("inline", 1)):
+                    figures += self.rates(packing, edge, bound, way, ranks)
         self.show("Encoding and writing", figures)
+
+    def rates(self, packing, edge, bound, way, ranks):
+        """Of one way to run, beside ecCodes with a handle cloned for each record and with one kept for each field."""
+        levels = self.size.rate_levels[edge]
+        arguments = ["--columns", edge, "--rows", edge, "--levels", levels, "--packing", packing, "--steps", 7,
+                     "--file", self.fast / "rate.grib2"]
+        staging = max(512 * MIB, 2 * edge * edge * levels * 8)
+        run = self.launcher.run(ranks, "stream_rate", arguments, dict(servers=ranks - 1, staging=staging, threads=1))
+        for left in self.fast.glob("rate.grib2*"):
+            left.unlink()
+        steps, figures = run["steps"][1:], []
+        name, megabytes = f"{packing}.points_{edge * edge}", run["points"] * 8 / 1e6
+        for peer, handles in (("cloned", "clone + set + get for each record"), ("kept", "one handle for each field and level")):
+            middle = statistics.median(step[peer] for step in steps)
+            figures.append(Figure(f"rate.{way}_over_eccodes.{name}.{peer}", [middle / step["ours"] for step in steps],
+                                  "ratio", bound, "higher"))
+            if way == "server":
+                figures.append(Figure(f"rate.eccodes.{name}.{peer}", [megabytes / step[peer] for step in steps], "MB/s",
+                                      better="higher", note=f"the peer, of float64: {handles}"))
+        return figures
 
     # ---- memory ----------------------------------------------------------------------------------------------
 

@@ -35,7 +35,8 @@ class Encoder {
   /// Appends the encoded record to `out`. `values`: the whole record in C order of the field's shape, of the
   /// codec's assembled_type; may be overwritten. NaN and Inf without a missing value: Code::data naming
   /// field, level value and the global index in the record (the caller adds the rank). The bytes depend on
-  /// the arguments alone, never on what was encoded before.
+  /// the arguments alone, never on what was encoded before. An `out` that comes empty leaves with little room
+  /// that is not used.
   virtual Status encode(const RecordKey& key, std::byte* values, Index count, ByteVector& out) = 0;
   /// After encode() failed with Code::data: the global index in the record of the first offending value;
   /// otherwise -1.
@@ -85,7 +86,7 @@ class Codec {
   /// Finds records of the fields defined so far. Null where records cannot be told from other bytes.
   [[nodiscard]] virtual std::unique_ptr<Finder> finder() const { return nullptr; }
   [[nodiscard]] virtual Traits traits() const = 0;
-  /// The type into which a record of `field` is assembled: GRIB wants float64.
+  /// The type into which a record of `field` is assembled: its own, or float64 if the codec needs that.
   [[nodiscard]] virtual ElementType assembled_type(int field) const = 0;
   /// Predicted cost of encoding one record, in arbitrary but consistent units (about nanoseconds).
   [[nodiscard]] virtual double cost(int field) const = 0;

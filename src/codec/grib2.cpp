@@ -5,9 +5,11 @@
 #include <cfloat>
 #include <cmath>
 #include <deque>
+#include <type_traits>
 
 #include "base/text.hpp"
 #include "codec/formats.hpp"
+#include "codec/grib2_ccsds.hpp"
 #include "codec/grib2_finder.hpp"
 #include "codec/grib2_header.hpp"
 #include "codec/grib2_packing.hpp"
@@ -23,26 +25,52 @@ using grib2::Scaling;
 
 constexpr int default_bits = 16;
 constexpr Bytes largest_section = 4294967295;
-// What libaec may need beyond the codes themselves: its own margin in ecCodes.
-constexpr Bytes ccsds_margin = 10240;
+// What ecCodes lets libaec need beyond the codes themselves.
+constexpr Bytes eccodes_margin = 10240;
+
+/// Which packings are ours; the others are left to ecCodes.
+struct OwnPackings {
+  bool simple = false;
+  bool ccsds = false;
+
+  [[nodiscard]] bool have(const Field& field) const {
+    return field.ccsds ? ccsds && grib2::ccsds_parameters(field.parts.representation).usual() : simple;
+  }
+};
+
+/// Floats stay what they are, but that ecCodes takes doubles alone.
+ElementType assembled(const Field& field, const OwnPackings& own) {
+  return field.definition.type == ElementType::f32 && own.have(field) ? ElementType::f32 : ElementType::f64;
+}
 
 int widest(const FieldDefinition& field) {
   if (field.bits) return *field.bits;
   return field.accuracy || field.relative_accuracy ? grib2::most_bits : default_bits;
 }
 
-Bytes data_bound(const Field& field) {
-  const int bits = widest(field.definition);
-  if (!field.ccsds) return grib2::packed_length(field.points, bits);
-  // Incompressible blocks of 32 codes cost a few bits of identification more than the codes.
-  return grib2::packed_length(field.points, bits) + field.points / 16 + ccsds_margin;
+Bytes data_bound(const Field& field, const OwnPackings& own, Index coded, int bits) {
+  if (!field.ccsds) return grib2::packed_length(coded, bits);
+  const Bytes bound = grib2::ccsds_bound(grib2::ccsds_parameters(field.parts.representation), coded, bits);
+  return own.have(field) ? bound : bound + eccodes_margin;
 }
 
 Bytes bitmap_length(const Field& field) { return field.definition.missing ? (field.points + 7) / 8 : 0; }
 
+/// How a record with values is packed.
+struct Choice {
+  Scaling scaling;
+  bool constant = false;
+};
+
+/// Room for `more` octets: no more than that behind a head alone, which is small.
+void make_room(Bytes more, ByteVector& out) {
+  const std::size_t needed = out.size() + static_cast<std::size_t>(more);
+  if (needed > out.capacity()) out.reserve(std::max(needed, 2 * out.capacity()));
+}
+
 class Grib2Encoder final : public Encoder {
  public:
-  Grib2Encoder(const std::deque<Field>& fields, bool own_simple) : fields_(fields), own_simple_(own_simple) {}
+  Grib2Encoder(const std::deque<Field>& fields, OwnPackings own) : fields_(fields), own_(own) {}
 
   Status encode(const RecordKey& key, std::byte* values, Index count, ByteVector& out) override {
     if (key.field < 0 || key.field >= static_cast<int>(fields_.size()))
@@ -50,21 +78,32 @@ class Grib2Encoder final : public Encoder {
     const Field& field = fields_[static_cast<std::size_t>(key.field)];
     const std::size_t before = out.size();
     offending_ = -1;
-    Status status = append(field, key, reinterpret_cast<double*>(values), count, out);
+    Status status = assembled(field, own_) == ElementType::f32
+                        ? append(field, key, reinterpret_cast<float*>(values), count, out)
+                        : append(field, key, reinterpret_cast<double*>(values), count, out);
     if (!status.is_ok()) out.resize(before);
+    // What compressed well leaves most of its room unused. The copy is smaller by enough to be worth it.
+    if (before == 0 && out.size() < out.capacity() / 5 * 4) out.shrink_to_fit();
     return status.in(cat("field '", field.definition.name, "'"));
   }
   [[nodiscard]] Index offending() const override { return offending_; }
 
  private:
-  Status append(const Field& field, const RecordKey& key, double* values, Index count, ByteVector& out);
-  Status append_values(const Field& field, const RecordKey& key, const double* values, Index count,
-                       ByteVector& out);
+  template <typename Value>
+  Status append(const Field& field, const RecordKey& key, Value* values, Index count, ByteVector& out);
+  template <typename Value>
+  Status append_values(const Field& field, const RecordKey& key, Value* values, Index count, ByteVector& out);
+  template <typename Value>
+  Result<Choice> choose(const Field& field, Index level, const Value* values, Index coded);
+  template <typename Value>
+  Status append_own(const Field& field, Index level, const Value* values, Index coded, const Scaling& scaling,
+                    ByteVector& out);
 
   const std::deque<Field>& fields_;
-  bool own_simple_;
+  OwnPackings own_;
   Index offending_ = -1;
   ByteVector bitmap_;
+  grib2::CcsdsPacking ccsds_;
   grib2::EccodesPacking eccodes_;
 };
 
@@ -74,8 +113,9 @@ std::string place(const Field& field, Index level) {
 }
 
 // Only after the fast pass found that there is one: which value is not finite.
-Status not_finite(const Field& field, Index level, const double* values, Index count, Index& offending) {
-  const auto absent = [&](double x) {
+template <typename Value>
+Status not_finite(const Field& field, Index level, const Value* values, Index count, Index& offending) {
+  const auto absent = [&](Value x) {
     return field.definition.missing && std::isnan(*field.definition.missing) && std::isnan(x);
   };
   for (Index i = 0; i < count; ++i) {
@@ -93,6 +133,11 @@ Status too_large(const Field& field, Index level, double value) {
                           static_cast<double>(FLT_MAX), ", the largest reference that GRIB2 holds")};
 }
 
+Status too_long(const Field& field, Index level, Bytes length) {
+  return {Code::format, cat(place(field, level), ": ", length,
+                            " octets of values; a GRIB2 section holds at most ", largest_section)};
+}
+
 // A constant is kept as its reference value alone, a float32: by far most constants are one.
 std::optional<Scaling> constant_scaling(const Field& field, const Range& range, double accuracy) {
   const Scaling alone{grib2::reference_below(range.least), 0, 0, 0};
@@ -107,7 +152,8 @@ std::optional<Scaling> constant_scaling(const Field& field, const Range& range, 
   return rest;
 }
 
-Status Grib2Encoder::append(const Field& field, const RecordKey& key, double* values, Index count,
+template <typename Value>
+Status Grib2Encoder::append(const Field& field, const RecordKey& key, Value* values, Index count,
                             ByteVector& out) {
   if (key.level < 0 || key.level >= static_cast<Index>(field.levels.size()))
     return {Code::argument,
@@ -127,9 +173,9 @@ Status Grib2Encoder::append(const Field& field, const RecordKey& key, double* va
   return {};
 }
 
-Status Grib2Encoder::append_values(const Field& field, const RecordKey& key, const double* given, Index count,
+template <typename Value>
+Status Grib2Encoder::append_values(const Field& field, const RecordKey& key, Value* values, Index count,
                                    ByteVector& out) {
-  auto* values = const_cast<double*>(given);  // ours to overwrite, as encode() says
   const FieldDefinition& definition = field.definition;
   bitmap_.clear();
   Index coded = count;
@@ -145,9 +191,22 @@ Status Grib2Encoder::append_values(const Field& field, const RecordKey& key, con
     grib2::append_data_header(0, out);
     return {};
   }
+  const Result<Choice> choice = choose(field, key.level, values, coded);
+  TR_TRY(choice.status());
+  const Scaling& scaling = choice->scaling;
+  if constexpr (std::is_same_v<Value, double>) {
+    if (!choice->constant && !own_.have(field))
+      return eccodes_.append(field.parts.representation, values, coded, scaling.bits, bitmap_, out);
+  }
+  return append_own(field, key.level, values, coded, scaling, out);
+}
+
+template <typename Value>
+Result<Choice> Grib2Encoder::choose(const Field& field, Index level, const Value* values, Index coded) {
+  const FieldDefinition& definition = field.definition;
   const Range range = grib2::range_of(values, coded);
-  if (!range.finite) return not_finite(field, key.level, values, count, offending_);
-  if (range.least < -FLT_MAX || range.least > FLT_MAX) return too_large(field, key.level, range.least);
+  if (!range.finite) return not_finite(field, level, values, coded, offending_);
+  if (range.least < -FLT_MAX || range.least > FLT_MAX) return too_large(field, level, range.least);
 
   double accuracy = definition.accuracy.value_or(0);
   if (definition.relative_accuracy)
@@ -157,30 +216,49 @@ Status Grib2Encoder::append_values(const Field& field, const RecordKey& key, con
                                          : accuracy > 0 ? grib2::scaling_within(range, accuracy)
                                                         : grib2::scaling_for(range, widest(definition));
   if (!scaling)
-    return {Code::data,
-            cat(place(field, key.level), ": values from ", range.least, " to ", range.most, " do not fit ",
-                accuracy > 0 ? cat("an accuracy of ", accuracy, " in at most ", grib2::most_bits, " bits")
-                             : cat(widest(definition), " bits"),
-                constant ? " (constants are kept as float32); " : "; ",
-                "ask for less accuracy, or scale the field")};
-
+    return Status(
+        Code::data,
+        cat(place(field, level), ": values from ", range.least, " to ", range.most, " do not fit ",
+            accuracy > 0 ? cat("an accuracy of ", accuracy, " in at most ", grib2::most_bits, " bits")
+                         : cat(widest(definition), " bits"),
+            constant ? " (constants are kept as float32); " : "; ",
+            "ask for less accuracy, or scale the field"));
   const Bytes length = grib2::packed_length(coded, scaling->bits);
-  if (length > largest_section - grib2::data_header)
-    return {Code::format, cat(place(field, key.level), ": ", length,
-                              " octets of values; a GRIB2 section holds at most ", largest_section)};
-  if (!constant && (field.ccsds || !own_simple_))
-    return eccodes_.append(field.parts.representation, values, coded, scaling->bits, bitmap_, out);
-  append_representation(field.parts.representation, static_cast<std::uint64_t>(coded), *scaling, out);
+  if (length > largest_section - grib2::data_header) return too_long(field, level, length);
+  return Choice{*scaling, constant};
+}
+
+/// Sections 5, 6 and 7 in a packing of ours.
+template <typename Value>
+Status Grib2Encoder::append_own(const Field& field, Index level, const Value* values, Index coded,
+                                const Scaling& scaling, ByteVector& out) {
+  const ByteVector& representation = field.parts.representation;
+  const Bytes bound = scaling.bits > 0 ? data_bound(field, own_, coded, scaling.bits) : 0;
+  make_room(static_cast<Bytes>(representation.size() + bitmap_.size()) + grib2::bitmap_header +
+                grib2::data_header + bound + grib2::end_length,
+            out);
+  append_representation(representation, static_cast<std::uint64_t>(coded), scaling, out);
   grib2::append_bitmap(bitmap_, out);
-  grib2::append_data_header(length, out);
-  if (scaling->bits > 0) grib2::append_packed(values, coded, *scaling, out);
+  const std::size_t section = out.size();
+  grib2::append_data_header(0, out);
+  if (scaling.bits > 0 && field.ccsds) {
+    TR_TRY(ccsds_.append(grib2::ccsds_parameters(representation), values, coded, scaling, out));
+  } else if (scaling.bits > 0) {
+    grib2::append_packed(values, coded, scaling, out);
+  }
+  const auto length = static_cast<Bytes>(out.size() - section);
+  if (length > largest_section) return too_long(field, level, length - grib2::data_header);
+  grib2::put_number(&out[section], static_cast<std::uint64_t>(length), 4);
   return {};
 }
 
 class Grib2Codec final : public Codec {
  public:
   explicit Grib2Codec(const StreamDefinition& stream)
-      : stream_(stream), headers_(stream), own_simple_(grib2::simple_packing_agrees()) {}
+      : stream_(stream),
+        headers_(stream),
+        own_{stream.packing == "simple" && grib2::simple_packing_agrees(),
+             stream.packing == "ccsds" && grib2::ccsds_packing_agrees()} {}
 
   Status define(const FieldDefinition& field) override {
     TR_TRY(check_field(field));
@@ -204,34 +282,40 @@ class Grib2Codec final : public Codec {
                .in(name(key.field)));
     return check_since(field, key).in(name(key.field));
   }
-  std::unique_ptr<Encoder> encoder() const override {
-    return std::make_unique<Grib2Encoder>(fields_, own_simple_);
-  }
+  std::unique_ptr<Encoder> encoder() const override { return std::make_unique<Grib2Encoder>(fields_, own_); }
   std::unique_ptr<Finder> finder() const override { return grib2::make_finder(fields_); }
   Traits traits() const override { return {}; }
-  ElementType assembled_type(int) const override { return ElementType::f64; }
+  ElementType assembled_type(int field) const override { return assembled(at(field), own_); }
 
   double cost(int field) const override {
     // Nanoseconds per point, measured at 16 bits: docs/design/004-grib-keys.md.
     const Field& defined = at(field);
-    const double per_point = defined.ccsds || !own_simple_ ? 9.0 : 1.2;
+    const double per_point = !own_.have(defined) ? 9.0 : defined.ccsds ? 6.0 : 1.2;
     return 2000.0 + per_point * static_cast<double>(defined.points) +
            (defined.definition.missing ? 2.0 : 0.0) * static_cast<double>(defined.points);
   }
   Bytes encoded_bound(int field) const override {
     const Field& defined = at(field);
     return static_cast<Bytes>(defined.parts.head.size() + defined.parts.representation.size()) +
-           grib2::bitmap_header + bitmap_length(defined) + grib2::data_header + data_bound(defined) +
-           grib2::end_length;
+           grib2::bitmap_header + bitmap_length(defined) + grib2::data_header +
+           data_bound(defined, own_, defined.points, widest(defined.definition)) + grib2::end_length;
   }
   Bytes working_bytes(int field) const override {
     const Field& defined = at(field);
     constexpr Bytes small = 64 * 1024;
-    if (!defined.ccsds && own_simple_) return small + bitmap_length(defined);
+    const int bits = widest(defined.definition);
+    const Bytes bound = data_bound(defined, own_, defined.points, bits);
+    const Bytes always = small + bitmap_length(defined);
+    if (own_.have(defined) && !defined.ccsds) return always;
+    // Beside the portions, the copy of a record that compressed to less than its bound.
+    if (own_.have(defined))
+      return always + bound / 5 * 4 +
+             grib2::CcsdsPacking::working_bytes(grib2::ccsds_parameters(defined.parts.representation),
+                                                defined.points, bits);
     // ecCodes holds the codes in whole octets, libaec's output, the message of this record and that of the
     // one before.
-    const Bytes octets = (widest(defined.definition) + 7) / 8 * defined.points;
-    return small + bitmap_length(defined) + 2 * (octets + ccsds_margin) + 2 * data_bound(defined);
+    const Bytes octets = (bits + 7) / 8 * defined.points;
+    return always + 2 * (octets + eccodes_margin) + 2 * bound;
   }
 
  private:
@@ -242,7 +326,7 @@ class Grib2Codec final : public Codec {
 
   StreamDefinition stream_;
   grib2::Headers headers_;
-  bool own_simple_;
+  OwnPackings own_;
   std::deque<Field> fields_;  // encoders refer to it
 };
 
@@ -259,7 +343,7 @@ Status Grib2Codec::add(const FieldDefinition& field) {
                               most_points, "; write it in parts")};
   // A precaution, not measured: sources of ecCodes near 2.28 loop over CCSDS values with an int.
   constexpr Index most_through_eccodes = 2147483647;
-  if ((stream_.packing == "ccsds" || !own_simple_) && field.elements() > most_through_eccodes)
+  if ((stream_.packing == "ccsds" || !own_.simple) && field.elements() > most_through_eccodes)
     return {Code::format, cat("a record of ", field.elements(), " points; CCSDS packing takes at most ",
                               most_through_eccodes, ": choose packing=simple, or write it in parts")};
   if (const int bits = field.bits.value_or(1);

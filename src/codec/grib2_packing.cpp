@@ -6,6 +6,7 @@
 #include <bit>
 #include <cfloat>
 #include <cmath>
+#include <limits>
 
 namespace tailrace::codec::grib2 {
 
@@ -35,18 +36,31 @@ std::optional<int> binary_scale(double range, int bits) {
   return scale;
 }
 
-void store_16(const double* values, Index count, double factor, double reference, double divisor,
-              std::byte* to) {
-  std::uint16_t codes[block];
-  for (Index i = 0; i < count; ++i) {
-    const auto code = static_cast<std::uint32_t>(
-        static_cast<std::int32_t>((values[i] * factor - reference) * divisor + 0.5));
-    codes[i] = static_cast<std::uint16_t>(code << 8 | code >> 8);
-  }
-  if constexpr (std::endian::native == std::endian::big) {
-    for (Index i = 0; i < count; ++i) codes[i] = static_cast<std::uint16_t>(codes[i] << 8 | codes[i] >> 8);
-  }
-  std::memcpy(to, codes, static_cast<std::size_t>(count) * 2);
+// Codes as ecCodes computes them; its order of operations decides how they round.
+template <typename Code, typename Value>
+void compute_codes(const Value* values, Index count, double factor, double reference, double divisor,
+                   Code* codes) {
+  // A code of fewer than 32 bits fits a signed number, into which vectors convert.
+  for (Index i = 0; i < count; ++i)
+    codes[i] = static_cast<Code>(
+        static_cast<std::int32_t>((static_cast<double>(values[i]) * factor - reference) * divisor + 0.5));
+}
+
+template <typename Value>
+void compute_widest_codes(const Value* values, Index count, double factor, double reference, double divisor,
+                          std::uint32_t* codes) {
+  for (Index i = 0; i < count; ++i)
+    codes[i] = static_cast<std::uint32_t>(
+        static_cast<std::int64_t>((static_cast<double>(values[i]) * factor - reference) * divisor + 0.5));
+}
+
+void store_16(const std::uint16_t* codes, Index count, std::byte* to) {
+  std::uint16_t swapped[block];
+  for (Index i = 0; i < count; ++i)
+    swapped[i] = std::endian::native == std::endian::little
+                     ? static_cast<std::uint16_t>(codes[i] << 8 | codes[i] >> 8)
+                     : codes[i];
+  std::memcpy(to, swapped, static_cast<std::size_t>(count) * 2);
 }
 
 void store_big_endian(std::byte* to, std::uint32_t value) {
@@ -78,32 +92,18 @@ void store_codes(const std::uint32_t* codes, Index count, int bits, std::byte* t
   if (held > 0) *to = static_cast<std::byte>(pending << (8 - held) & 0xff);
 }
 
-void store_any(const double* values, Index count, double factor, double reference, double divisor, int bits,
-               std::byte* to) {
-  std::uint32_t codes[block];
-  if (bits < 32) {
-    for (Index i = 0; i < count; ++i)
-      codes[i] = static_cast<std::uint32_t>(
-          static_cast<std::int32_t>((values[i] * factor - reference) * divisor + 0.5));
-  } else {
-    for (Index i = 0; i < count; ++i)
-      codes[i] = static_cast<std::uint32_t>(
-          static_cast<std::int64_t>((values[i] * factor - reference) * divisor + 0.5));
-  }
-  store_codes(codes, count, bits, to);
-}
-
 }  // namespace
 
-Range range_of(const double* values, Index count) {
+template <typename Value>
+Range range_of(const Value* values, Index count) {
   // Independent lanes, so that the compiler may use vectors; x - x is 0 for finite x and NaN for others.
-  std::array<double, lanes> least, most, zero{};
-  least.fill(DBL_MAX);
-  most.fill(-DBL_MAX);
+  std::array<Value, lanes> least, most, zero{};
+  least.fill(std::numeric_limits<Value>::max());
+  most.fill(std::numeric_limits<Value>::lowest());
   const Index whole = count - count % lanes;
   for (Index i = 0; i < whole; i += lanes) {
     for (int j = 0; j < lanes; ++j) {
-      const double x = values[i + j];
+      const Value x = values[i + j];
       least[j] = x < least[j] ? x : least[j];
       most[j] = x > most[j] ? x : most[j];
       zero[j] += x - x;
@@ -116,17 +116,18 @@ Range range_of(const double* values, Index count) {
   }
   Range range{*std::min_element(least.begin(), least.end()), *std::max_element(most.begin(), most.end()),
               true};
-  for (const double sum : zero) range.finite = range.finite && sum == 0;
+  for (const Value sum : zero) range.finite = range.finite && sum == 0;
   return range;
 }
 
-Index compact(double* values, Index count, double missing, ByteVector& bitmap) {
+template <typename Value>
+Index compact(Value* values, Index count, double missing, ByteVector& bitmap) {
   bitmap.assign(static_cast<std::size_t>((count + 7) / 8), std::byte{0});
   const bool missing_is_nan = std::isnan(missing);
   Index there = 0;
   for (Index i = 0; i < count; ++i) {
-    const double x = values[i];
-    const bool absent = missing_is_nan ? std::isnan(x) : x == missing;
+    const Value x = values[i];
+    const bool absent = missing_is_nan ? std::isnan(x) : static_cast<double>(x) == missing;
     bitmap[static_cast<std::size_t>(i / 8)] |= static_cast<std::byte>((absent ? 0 : 0x80) >> i % 8);
     values[there] = x;
     there += absent ? 0 : 1;
@@ -191,19 +192,56 @@ std::optional<Scaling> scaling_within(const Range& range, double accuracy) {
 
 Bytes packed_length(Index count, int bits) { return count / 8 * bits + (count % 8 * bits + 7) / 8; }
 
-void append_packed(const double* values, Index count, const Scaling& scaling, ByteVector& out) {
+template <typename Value>
+void write_codes(const Value* values, Index count, const Scaling& scaling, std::byte* to) {
+  const double factor = power_of_ten(scaling.decimal);
+  const double divisor = std::ldexp(1.0, -scaling.binary);
+  const auto compute = [&](auto* codes) {
+    compute_codes(values, count, factor, scaling.reference, divisor, codes);
+  };
+  switch (width_of_code(scaling.bits)) {
+    case 1:
+      return compute(reinterpret_cast<std::uint8_t*>(to));
+    case 2:
+      return compute(reinterpret_cast<std::uint16_t*>(to));
+    default:
+      if (scaling.bits < 32) return compute(reinterpret_cast<std::uint32_t*>(to));
+      return compute_widest_codes(values, count, factor, scaling.reference, divisor,
+                                  reinterpret_cast<std::uint32_t*>(to));
+  }
+}
+
+template <typename Value>
+void append_packed(const Value* values, Index count, const Scaling& scaling, ByteVector& out) {
   std::byte packed[block * 4 + 4];
   const double factor = power_of_ten(scaling.decimal);
   const double divisor = std::ldexp(1.0, -scaling.binary);
   for (Index at = 0; at < count; at += block) {
     const Index here = std::min(block, count - at);
     if (scaling.bits == 16) {
-      store_16(values + at, here, factor, scaling.reference, divisor, packed);
+      std::uint16_t codes[block];
+      compute_codes(values + at, here, factor, scaling.reference, divisor, codes);
+      store_16(codes, here, packed);
     } else {
-      store_any(values + at, here, factor, scaling.reference, divisor, scaling.bits, packed);
+      std::uint32_t codes[block];
+      if (scaling.bits < 32) {
+        compute_codes(values + at, here, factor, scaling.reference, divisor, codes);
+      } else {
+        compute_widest_codes(values + at, here, factor, scaling.reference, divisor, codes);
+      }
+      store_codes(codes, here, scaling.bits, packed);
     }
     out.insert(out.end(), packed, packed + packed_length(here, scaling.bits));
   }
 }
+
+template Range range_of(const float*, Index);
+template Range range_of(const double*, Index);
+template Index compact(float*, Index, double, ByteVector&);
+template Index compact(double*, Index, double, ByteVector&);
+template void write_codes(const float*, Index, const Scaling&, std::byte*);
+template void write_codes(const double*, Index, const Scaling&, std::byte*);
+template void append_packed(const float*, Index, const Scaling&, ByteVector&);
+template void append_packed(const double*, Index, const Scaling&, ByteVector&);
 
 }  // namespace tailrace::codec::grib2

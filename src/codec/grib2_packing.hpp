@@ -18,12 +18,15 @@ struct Range {
   double most = 0;
   bool finite = true;
 };
-Range range_of(const double* values, Index count);
+/// `Value` is float or double, here and below: a float counts as the double of the same value.
+template <typename Value>
+Range range_of(const Value* values, Index count);
 
 /// Moves the values that are there to the front of `values`, in order, and returns how many. `bitmap` gets
 /// one bit for each of `count` values, most significant first, 1 = there; zero octets if all are there. A NaN
 /// `missing` matches NaN.
-Index compact(double* values, Index count, double missing, ByteVector& bitmap);
+template <typename Value>
+Index compact(Value* values, Index count, double missing, ByteVector& bitmap);
 
 /// The largest float32 that is no denormal and not above `value`: what a reference value can be.
 double reference_below(double value);
@@ -42,6 +45,13 @@ std::optional<Scaling> scaling_within(const Range& range, double accuracy);
 Bytes packed_length(Index count, int bits);
 
 /// Appends the codes of all values.
-void append_packed(const double* values, Index count, const Scaling& scaling, ByteVector& out);
+template <typename Value>
+void append_packed(const Value* values, Index count, const Scaling& scaling, ByteVector& out);
+
+/// Octets of a code of `bits` as libaec takes it: 1, 2 or 4.
+constexpr int width_of_code(int bits) { return bits <= 8 ? 1 : bits <= 16 ? 2 : 4; }
+/// Writes the codes as numbers of width_of_code() octets in this machine's byte order.
+template <typename Value>
+void write_codes(const Value* values, Index count, const Scaling& scaling, std::byte* to);
 
 }  // namespace tailrace::codec::grib2

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/text.hpp"
+#include "codec/grib2_ccsds.hpp"
 
 namespace tailrace::codec::grib2 {
 
@@ -71,6 +72,8 @@ Status EccodesPacking::append(const ByteVector& representation, const double* va
   }
   const Result<Encoded> encoded = sections_of(handle_->message());
   if (!encoded.is_ok()) return encoded.status();
+  out.reserve(out.size() + encoded->representation.size() + static_cast<std::size_t>(bitmap_header) +
+              bitmap.size() + encoded->data.size() + static_cast<std::size_t>(end_length));
   out.insert(out.end(), encoded->representation.begin(), encoded->representation.end());
   append_bitmap(bitmap, out);
   out.insert(out.end(), encoded->data.begin(), encoded->data.end());
@@ -79,34 +82,57 @@ Status EccodesPacking::append(const ByteVector& representation, const double* va
 
 namespace {
 
-bool agrees(EccodesPacking& eccodes, const ByteVector& representation, const std::vector<double>& values,
-            int bits) {
+// What we write for values that are not all equal: sections 5, 6 and 7.
+Status append_own(const ByteVector& representation, const std::vector<double>& values, int bits,
+                  ByteVector& out) {
   const auto count = static_cast<Index>(values.size());
-  ByteVector theirs, ours;
-  if (!eccodes.append(representation, values.data(), count, bits, {}, theirs).is_ok()) return false;
   const std::optional<Scaling> scaling = scaling_for(range_of(values.data(), count), bits);
-  if (!scaling) return false;
-  append_representation(representation, values.size(), *scaling, ours);
-  append_bitmap({}, ours);
-  append_data_header(packed_length(count, bits), ours);
-  append_packed(values.data(), count, *scaling, ours);
-  return ours == theirs;
+  if (!scaling) return {Code::data, "the values do not fit"};
+  ByteVector data;
+  if (const CcsdsParameters parameters = ccsds_parameters(representation); parameters.usual()) {
+    TR_TRY(CcsdsPacking().append(parameters, values.data(), count, *scaling, data));
+  } else {
+    append_packed(values.data(), count, *scaling, data);
+  }
+  append_representation(representation, values.size(), *scaling, out);
+  append_bitmap({}, out);
+  append_data_header(static_cast<Bytes>(data.size()), out);
+  out.insert(out.end(), data.begin(), data.end());
+  return {};
 }
 
-bool compare_with_eccodes() {
-  const Result<Handle> sample = Handle::from_sample("GRIB2");
-  if (!sample.is_ok()) return false;
-  const Result<Parts> parts = cut(sample->message());
-  if (!parts.is_ok()) return false;
+bool agrees(EccodesPacking& eccodes, const ByteVector& representation, int points, int bits, double size) {
+  std::vector<double> values(static_cast<std::size_t>(points));
+  for (int i = 0; i < points; ++i)
+    values[static_cast<std::size_t>(i)] = size * (std::sin(i * 1.7 + bits) - 0.3);
+  ByteVector theirs, ours;
+  return eccodes.append(representation, values.data(), points, bits, {}, theirs).is_ok() &&
+         append_own(representation, values, bits, ours).is_ok() && ours == theirs;
+}
+
+Result<ByteVector> representation_of(const std::string& packing) {
+  const auto lock = lock_definitions();
+  Result<Handle> sample = Handle::from_sample("GRIB2");
+  if (!sample.is_ok()) return sample.status();
+  if (const int error = sample->set("packingType", packing); error != 0) return failed(packing, error);
+  Result<Parts> parts = cut(sample->message());
+  if (!parts.is_ok()) return parts.status();
+  return std::move(parts->representation);
+}
+
+bool agrees_with_eccodes(const std::string& packing) {
+  const Result<ByteVector> representation = representation_of(packing);
+  if (!representation.is_ok()) return false;
   EccodesPacking eccodes;
-  constexpr int points = 67;
+  constexpr int few = 67;
+  constexpr int over_two_intervals = 9001;  // of 128 blocks of 32 codes, in CCSDS
   for (int bits = 1; bits <= most_bits; ++bits) {
     for (const double size : {1.0, 3.7e-40, 2.5e30}) {
-      std::vector<double> values(points);
-      for (int i = 0; i < points; ++i)
-        values[static_cast<std::size_t>(i)] = size * (std::sin(i * 1.7 + bits) - 0.3);
-      if (!agrees(eccodes, parts->representation, values, bits)) return false;
+      if (!agrees(eccodes, *representation, few, bits, size)) return false;
     }
+  }
+  for (const int bits : {8, 16, 24}) {
+    if (!agrees(eccodes, *representation, over_two_intervals, bits, 1)) return false;
   }
   return true;
 }
@@ -114,7 +140,12 @@ bool compare_with_eccodes() {
 }  // namespace
 
 bool simple_packing_agrees() {
-  static const bool agreed = compare_with_eccodes();
+  static const bool agreed = agrees_with_eccodes("grid_simple");
+  return agreed;
+}
+
+bool ccsds_packing_agrees() {
+  static const bool agreed = agrees_with_eccodes("grid_ccsds");
   return agreed;
 }
 

@@ -24,8 +24,9 @@ class EccodesPacking {
   ByteVector representation_;  // that the handle was made with
 };
 
-/// Whether our simple packing gives the octets of this ecCodes: asked once a process, of probes in all
-/// widths. If not (another version, another rounding), simple packing is left to ecCodes too.
+/// Whether our packing gives the octets of this ecCodes: asked once a process, of probes in all widths. A
+/// packing that does not (another version, another rounding) is left to ecCodes.
 bool simple_packing_agrees();
+bool ccsds_packing_agrees();
 
 }  // namespace tailrace::codec::grib2

@@ -337,9 +337,7 @@ Status StreamServer::assemble_and_encode(int worker, const Record& record,
   if (encoder == nullptr) encoder = codec_->encoder();
   codec::RecordKey key{record.entry.field, record.entry.level, record.entry.lead,
                        record.entry.interval_start};
-  out.bytes.reserve(static_cast<std::size_t>(codec_->encoded_bound(record.entry.field)));
   Status status = encoder->encode(key, whole.data(), elements, out.bytes);
-  out.bytes.shrink_to_fit();
   spent.assemble = assembled - begin;
   spent.encode = context_.transport.now() - assembled;
   if (status.is_ok()) return {};

@@ -102,18 +102,21 @@ MPI_TEST(staging, of_a_few_records_holds_a_rank_that_is_1000_puts_ahead) {
   }
 }
 
-/// What tr_stream_define says of a field of `side` squared under these settings; empty if it is taken.
-std::string told_of(tr_index side_of_field, const std::string& settings) {
+/// What tr_stream_define says of a field of this shape under these settings; empty if it is taken.
+std::string told_of(tr_index rows, tr_index columns, const std::string& settings, const std::string& format) {
   MPI_Comm compute = MPI_COMM_NULL;
   std::string told;
   CHECK_EQ(tr_init(state().comm, &compute, settings.c_str()), TR_OK);
   if (compute != MPI_COMM_NULL) {
-    const tr_index shape[] = {side_of_field, side_of_field};
+    const tr_index shape[] = {rows, columns};
     tr_layout* layout = nullptr;
     tr_stream* stream = nullptr;
     CHECK_EQ(tr_layout_block(2, shape, nullptr, &layout), TR_OK);
-    CHECK_EQ(tr_stream_create("never-made.raw", "format=raw base=2026-03-01T00:00Z", &stream), TR_OK);
-    if (tr_stream_define(stream, "t", layout, TR_F32, "") != TR_OK) told = tr_error();
+    CHECK_EQ(tr_stream_create("never-made", ("base=2026-03-01T00:00Z " + format).c_str(), &stream), TR_OK);
+    const bool grib = format.find("grib2") != std::string::npos;
+    if (grib) CHECK_EQ(tr_layout_georeference(layout, "keys='gridType=unstructured_grid'"), TR_OK);
+    if (tr_stream_define(stream, "t", layout, TR_F32, grib ? "accuracy=0.01" : "") != TR_OK)
+      told = tr_error();
     CHECK_EQ(tr_stream_close(&stream), TR_OK);
     tr_layout_free(&layout);
   }
@@ -121,10 +124,10 @@ std::string told_of(tr_index side_of_field, const std::string& settings) {
   return told;
 }
 
-MPI_TEST(staging, that_is_too_small_names_the_value_that_suffices) {
+void names_the_value_that_suffices(const std::string& format) {
   for (const bool servers : {false, true}) {
     const std::string served = servers ? "servers=1 " : "";
-    const std::string told = told_of(700, served + "staging=2MiB");
+    const std::string told = told_of(700, 700, served + "staging=2MiB", format);
     const bool computes = !(servers && rank() == state().size - 1);
     int sufficient = 0;
     if (computes) {
@@ -134,7 +137,8 @@ MPI_TEST(staging, that_is_too_small_names_the_value_that_suffices) {
       CHECK(servers || told.find("server") == std::string::npos);
     }
     MPI_Bcast(&sufficient, 1, MPI_INT, 0, state().comm);
-    CHECK_EQ(told_of(700, served + "staging=" + std::to_string(sufficient) + "MiB"), std::string());
+    CHECK_EQ(told_of(700, 700, served + "staging=" + std::to_string(sufficient) + "MiB", format),
+             std::string());
   }
 }
 
@@ -183,6 +187,26 @@ MPI_TEST(staging, that_a_step_does_not_fit_is_said_once_for_each_stream) {
       rank() == server ? 2 : 0);
   CHECK_EQ(heard_under("staging=8MiB"), std::string());  // without servers nothing is staged
 }
+
+MPI_TEST(staging, that_is_too_small_names_the_value_that_suffices) {
+  names_the_value_that_suffices("format=raw");
+#if TAILRACE_HAVE_GRIB
+  names_the_value_that_suffices("format=grib2 packing=simple");
+  names_the_value_that_suffices("format=grib2 packing=ccsds");
+#endif
+}
+
+#if TAILRACE_HAVE_GRIB
+// A tenth of a degree: 26 MB, of which a server gathers and encodes one in three times as much.
+MPI_TEST(staging, of_a_server_holds_a_record_of_grib2_in_three_times_its_size) {
+  constexpr tr_index rows = 1801, columns = 3600;
+  constexpr tr_index four_for_the_servers_quarter = 4;
+  const tr_index staging = four_for_the_servers_quarter * 3 * rows * columns * 4;
+  for (const char* format : {"format=grib2 packing=simple", "format=grib2 packing=ccsds"}) {
+    CHECK_EQ(told_of(rows, columns, "servers=1 staging=" + std::to_string(staging), format), std::string());
+  }
+}
+#endif
 
 MPI_TEST(staging, of_a_whole_step_makes_nobody_wait) {
   const std::string directory = fresh_directory("roomy");

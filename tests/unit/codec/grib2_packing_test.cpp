@@ -12,7 +12,10 @@
 namespace tailrace::codec::grib2 {
 namespace {
 
-TEST(grib2_packing, our_simple_packing_agrees_with_this_eccodes) { EXPECT_TRUE(simple_packing_agrees()); }
+TEST(grib2_packing, our_packings_agree_with_this_eccodes) {
+  EXPECT_TRUE(simple_packing_agrees());
+  EXPECT_TRUE(ccsds_packing_agrees());
+}
 
 TEST(grib2_packing, range_finds_least_most_and_anything_not_finite_at_every_place) {
   for (Index count = 1; count <= 40; ++count) {

@@ -25,6 +25,7 @@ RANKS, READERS, ROUNDS, CALLS = 4, 3, 5, 100_000
 # As their manuals and authors advise where each rank's block is long rows: no collecting on fewer ranks, no sieving.
 DIRECT = {"write": "romio_cb_write=disable,romio_ds_write=disable", "read": "romio_cb_read=disable,romio_ds_read=disable"}
 OVER_PWRITE, OVER_PEER, OVER_GATHER, DURABLE_OVER_PEER, OVER_PREAD = 0.9, 1.1, 1.5, 0.95, 0.9
+WHY_FASTEST = "fastest repetition of each launch: pages that the host had taken back make others up to ten times as long"
 
 
 class Contender:
@@ -100,10 +101,16 @@ class FilesBench(Bench):
 
     @staticmethod
     def over(group, taken, ours, other, bound, note=""):
-        """Rounds are compared with themselves: what disturbs the machine for longer disturbs both. The fastest
-        repetition of a launch counts: in others the host of a virtual machine had to find pages for the file."""
-        ratios = [min(theirs) / min(mine) for mine, theirs in zip(taken[ours], taken[other])]
-        return Figure(f"{group}.{ours}_over_{other}", ratios, "ratio", bound, "higher", note)
+        """Rounds are compared with themselves: what disturbs the machine for longer disturbs both. The medians of each
+        launch count; where files are written, its fastest repetitions stand beside them without a bound."""
+        def ratios(which):
+            return [which(theirs) / which(mine) for mine, theirs in zip(taken[ours], taken[other])]
+
+        name = f"{group}.{ours}_over_{other}"
+        figures = [Figure(name, ratios(statistics.median), "ratio", bound, "higher", note)]
+        if group in ("write", "durable"):
+            figures.append(Figure(f"{name}.fastest", ratios(min), "ratio", None, "higher", WHY_FASTEST))
+        return figures
 
     def over_peers(self, group, taken, bound):
         """Against the best of those whose file has the array's order, as ours has, and the best of the others."""
@@ -112,8 +119,8 @@ class FilesBench(Bench):
                                        (False, None, "the best peer with another order in its file")):
             names = [peer.name for peer in self.peers if peer.row_major == row_major and peer.name in taken]
             if names:
-                best = min(names, key=lambda name: statistics.median(min(launch) for launch in taken[name]))
-                figures.append(self.over(group, taken, "tailrace", best, limit, note))
+                best = min(names, key=lambda name: statistics.median(s for launch in taken[name] for s in launch))
+                figures += self.over(group, taken, "tailrace", best, limit, note)
         return figures
 
     # ---- write and durable -----------------------------------------------------------------------------------
@@ -121,8 +128,8 @@ class FilesBench(Bench):
     def write(self):
         taken = self.in_turns([POSIX, OURS, *self.peers, GATHER])
         figures = self.rates("write", taken)
-        figures.append(self.over("write", taken, "tailrace", "pwrite", OVER_PWRITE, "aim 0.95"))
-        figures.append(self.over("write", taken, "tailrace", "gather", OVER_GATHER))
+        figures += self.over("write", taken, "tailrace", "pwrite", OVER_PWRITE, "aim 0.95")
+        figures += self.over("write", taken, "tailrace", "gather", OVER_GATHER)
         figures += self.over_peers("write", taken, OVER_PEER)
         self.show(f"Writing a new file, {RANKS} ranks, no fsync", figures)
 
@@ -145,7 +152,7 @@ class FilesBench(Bench):
         taken = self.in_turns(readers, "--read")
         self.file.unlink()
         figures = self.rates("read", taken)
-        figures.append(self.over("read", taken, "tailrace", "pread", OVER_PREAD))
+        figures += self.over("read", taken, "tailrace", "pread", OVER_PREAD)
         figures += self.over_peers("read", taken, None)
         self.show(f"Reading what {RANKS} ranks wrote, {READERS} ranks, from the page cache", figures)
 
@@ -165,7 +172,7 @@ class FilesBench(Bench):
             edge = int((kib * 128) ** 0.5)
             taken = self.in_turns([serial, parallel], "--arrays", 16, rows=edge, columns=kib * 128 // edge, repeat=6)
             figures.append(Figure(f"threshold.serial.KiB_{kib}", [s / 16 * 1e3 for launch in taken["serial"] for s in launch], "ms"))
-            figures.append(self.over("threshold", taken, "parallel", "serial", None, "above 1: the parallel way is faster"))
+            figures += self.over("threshold", taken, "parallel", "serial", None, "above 1: the parallel way is faster")
             figures[-1].name += f".KiB_{kib}"
         self.show("Arrays of each size in either way, 16 in one file: milliseconds for each", figures)
 

@@ -111,8 +111,11 @@ struct Written {
   Status sync(storage::Target& target);
 };
 
-/// Closed files that wait for the next save; what is closed beyond them has an older one synchronised.
-constexpr std::size_t most_closed = 1024;
+/// Only regular files are opened once more to be synchronised: opening a pipe could wait for its other end.
+bool is_regular(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(path, ignored);
+}
 
 /// The program may remove its files while a save goes on behind it.
 Status unless_gone(const Status& status) {
@@ -197,7 +200,6 @@ Result<checkpoint::Outputs::Standing> SessionOutputs::stand(files::Overwritten o
     }
   }
   std::erase_if(closed_, [](const auto& each) { return each.second->load(); });
-  std::erase_if(order_, [this](const std::string& path) { return !closed_.contains(path); });
   written->closed = closed_;
   TR_TRY(first);
   Packer told;
@@ -211,43 +213,17 @@ Result<checkpoint::Outputs::Standing> SessionOutputs::stand(files::Overwritten o
 }
 
 void SessionOutputs::note_closed(const std::string& path) {
-  const std::string tidy = storage::tidy_path(path);
-  if (closed_.insert_or_assign(tidy, std::make_shared<IsDurable>(false)).second) order_.push_back(tidy);
-  if (closed_.size() > most_closed) bound_closed();
-}
-
-/// A program that closes files without end between two saves has each of the older ones synchronised here.
-/// One that cannot be stays: the next save tells of it.
-void SessionOutputs::bound_closed() {
-  const std::string oldest = order_.front();
-  order_.pop_front();
-  const auto found = closed_.find(oldest);
-  if (found == closed_.end()) return;
-  storage::Target& target = state().session->target();
-  const std::string directory = storage::parent_of(oldest);
-  const bool is_durable =
-      *found->second || (sync_if_there(target, oldest).is_ok() &&
-                         unless_gone(target.sync_directory_of(directory + "/file")).is_ok());
-  if (!is_durable) {
-    order_.push_back(oldest);
-    return;
-  }
-  closed_.erase(found);
-  settled_in_.insert(directory);
+  closed_[storage::tidy_path(path)] = std::make_shared<IsDurable>(false);
 }
 
 void SessionOutputs::note_renamed(const std::string& from, const std::string& to) {
-  const std::string tidy = storage::tidy_path(from);
-  if (closed_.erase(tidy) > 0 || settled_in_.contains(storage::parent_of(tidy))) note_closed(to);
+  if (closed_.erase(storage::tidy_path(from)) == 0) return;
+  // Another node may not see the new name yet.
+  std::error_code ignored;
+  if (is_regular(to) || !std::filesystem::exists(to, ignored)) note_closed(to);
 }
 
 namespace {
-
-/// Only regular files are opened once more to be synchronised: opening a pipe could wait for its other end.
-bool is_regular(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::is_regular_file(path, ignored);
-}
 
 /// Null if no checkpoint is open: closed files are synchronised only on behalf of a checkpoint.
 SessionOutputs* outputs_of_checkpoints() {

@@ -2,10 +2,8 @@
 #pragma once
 
 #include <atomic>
-#include <deque>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 
 #include "checkpoint/checkpoint.hpp"
@@ -36,11 +34,7 @@ class SessionOutputs final : public checkpoint::Outputs {
 
  private:
   using IsDurable = std::atomic<bool>;
-  void bound_closed();
-
   std::map<std::string, std::shared_ptr<IsDurable>> closed_;  // by path; since the last save
-  std::deque<std::string> order_;                             // of closed_, as they were closed
-  std::set<std::string> settled_in_;  // directories with files that were synchronised without a save
 };
 
 /// Local. The program is about to close the file, of which this rank may have written some.

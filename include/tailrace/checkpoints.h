@@ -51,9 +51,9 @@ enum {
  * committed), busy=wait|drop|replace (what a save does that begins while the last one is still being
  * written), overwritten=refuse|journal (what a save does where an open file was written over: it is refused,
  * or what a save has recorded of files is kept in NAME.u... before it is written over, which the first write
- * over it waits for), compress=none|lz4|zstd|zstd:LEVEL (levels -7 to 19). Unless async=off a thread begins to
- * make memory for the first save: an array of 8-byte elements for each layout; later ones add theirs. Errors: TR_ERR_STATE where another
- * program has the checkpoint open, TR_ERR_SETTINGS, TR_ERR_IO.
+ * over it waits for), compress=none|lz4|zstd|zstd:LEVEL (levels -7 to 19). Unless async=off a thread begins
+ * to make memory for the first save: an array of 8-byte elements for each layout; later ones add theirs.
+ * Errors: TR_ERR_STATE where another program has the checkpoint open, TR_ERR_SETTINGS, TR_ERR_IO.
  */
 TR_API int tr_checkpoint_create(const char* name, const char* options, tr_checkpoint** checkpoint);
 

@@ -87,7 +87,8 @@ Status begin_services(MPI_Comm world, std::unique_ptr<session::Session> session)
   return begun;
 }
 
-int begin_session(MPI_Comm world, MPI_Comm* compute, const char* options) {
+/// `order`: the program's, in which texts tell shapes. A call that is refused changes nothing of it.
+int begin_session(MPI_Comm world, MPI_Comm* compute, const char* options, Order order) {
   if (compute == nullptr) return fail(Status(Code::argument, "tr_init: `compute` is a null pointer"));
   *compute = MPI_COMM_NULL;
   if (!mpi_is_running()) {
@@ -100,6 +101,7 @@ int begin_session(MPI_Comm world, MPI_Comm* compute, const char* options) {
     return fail(
         Status(Code::state, "tr_init: this rank was a server; tr_finalize comes before another tr_init"));
   }
+  tell_in(order);
   Result<std::unique_ptr<session::Session>> made =
       session::Session::create(world, options, streams::make_ledger);
   if (!made.is_ok()) return fail(made.status().in("tr_init"));
@@ -145,16 +147,15 @@ const char* tr_error(void) { return last_error.c_str(); }
 const char* tr_version(void) { return "0.1.0"; }
 
 int tr_init(MPI_Comm world, MPI_Comm* compute, const char* options) {
-  tell_in(Order::c);
-  return begin_session(world, compute, options);
+  return begin_session(world, compute, options, Order::c);
 }
 
 int tr_init_f(MPI_Fint world, MPI_Fint* compute, const char* options) {
   // Only while MPI runs are handles converted: what tr_init says otherwise must reach the program.
   const bool running = mpi_is_running();
   MPI_Comm comm = MPI_COMM_NULL;
-  tell_in(Order::fortran);
-  const int code = begin_session(running ? MPI_Comm_f2c(world) : MPI_COMM_NULL, &comm, options);
+  const int code =
+      begin_session(running ? MPI_Comm_f2c(world) : MPI_COMM_NULL, &comm, options, Order::fortran);
   if (running && compute != nullptr) *compute = MPI_Comm_c2f(comm);
   return code;
 }

@@ -124,8 +124,9 @@ Status CaptureMemory::reserve(Bytes bytes) {
   available_ = comm::available_memory();
   if (is_there && size_ - touched_ <= available_) return {};
   release();
-  return {Code::memory, cat("an asynchronous save captures ", counted(bytes, "byte"), " on this rank, of which ",
-                            available_, " are to be had on its node: async=off saves without a capture")};
+  return {Code::memory,
+          cat("an asynchronous save captures ", counted(bytes, "byte"), " on this rank, of which ",
+              available_, " are to be had on its node: async=off saves without a capture")};
 }
 
 /// The program waits. Where huge pages are slow to come the rest is made of small ones, of which the machine

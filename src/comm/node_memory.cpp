@@ -289,8 +289,9 @@ Status NodeMemory::open(MPI_Comm node, std::span<const Bytes> bytes, bool huge_p
   Status mine = rank == 0 ? Status() : handover.connect();
   Status answering;
   const bool all = all_connect(node, handover, mine, answering);
-  // Where a rank has a cause of its own, it is the first.
-  if (all) mine = answering;
+  // Where a rank has a cause of its own, it is the first. Peers that hung up tell theirs themselves.
+  const bool hung_up = answering.error_number() == EPIPE || answering.error_number() == ECONNRESET;
+  if (rank == 0 && (all || !hung_up)) mine = answering;
   if (all && mine.is_ok())
     mine = rank == 0 ? handover.give(static_cast<int>(bytes.size()) - 1) : handover.take();
   handover.hang_up();

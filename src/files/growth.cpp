@@ -51,9 +51,9 @@ std::optional<Bytes> Growth::overwritten_at() const {
 void Growth::replace(Bytes offset) {
   if (!overwritten_at_) overwritten_at_ = offset;
   if (offset >= recorded_ || std::exchange(warned_, true)) return;
-  log(LogLevel::warn,
-      cat(path_, " is written over at byte ", offset, "; a checkpoint has recorded its first ",
-          tailrace::counted(recorded_, "byte"), " as they were: a run that goes on from there will not find them"));
+  log(LogLevel::warn, cat(path_, " is written over at byte ", offset,
+                          "; a checkpoint has recorded its first ", tailrace::counted(recorded_, "byte"),
+                          " as they were: a run that goes on from there will not find them"));
 }
 
 }  // namespace tailrace::files

@@ -56,8 +56,8 @@ Status check_weights(const std::vector<double>& weights, const std::string& dime
   double largest = 0;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (!std::isfinite(weights[i]) || weights[i] < 0)
-      return Status(Code::layout, cat("weight ", i, " of ", dimension, " is ", weights[i],
-                                      ": weights are finite and >= 0"));
+      return Status(Code::layout, cat("weight ", told_index(static_cast<Index>(i)), " of ", dimension, " is ",
+                                      weights[i], ": weights are finite and >= 0"));
     largest = std::max(largest, weights[i]);
   }
   if (largest == 0 && weights.size() == 1)

@@ -27,6 +27,13 @@ Status with_missing_directory(const Status& status, const std::string& path) {
   std::error_code unknown;  // the status tells
   const bool missing = status.error_number() == ENOENT || status.error_number() == ENOTDIR;
   if (!missing || std::filesystem::is_directory(directory, unknown)) return status;
+  if (status.error_number() == ENOTDIR) {
+    std::string file = directory;
+    while (!std::filesystem::exists(file, unknown) && parent_of(file) != file) file = parent_of(file);
+    return {status.code(),
+            cat(status.text(), "; ", file, " is not a directory: move it away, or name another directory"),
+            status.error_number()};
+  }
   return {status.code(),
           cat(status.text(), "; directory ", directory, " does not exist: make it with `mkdir -p ", directory,
               "`"),

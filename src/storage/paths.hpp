@@ -14,7 +14,7 @@ std::string tidy_path(const std::string& path);
 std::string parent_of(const std::string& tidy);
 
 /// Local. `status`, of what was to make a file at `path`; where the directory is missing, it says so and how
-/// to make it.
+/// to make it, or what has its name.
 Status with_missing_directory(const Status& status, const std::string& path);
 
 /// Code::argument unless both paths lie in one directory.

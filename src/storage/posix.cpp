@@ -200,6 +200,12 @@ Status PosixTarget::make_directories(const std::string& path) {
   const std::string tidy = tidy_path(path);
   const Status made = make_each_directory(tidy);
   if (made.is_ok()) return {};
+  if (made.error_number() == ENOTDIR) {
+    return {made.code(),
+            cat("directory ", tidy, " cannot be made (", made.text(),
+                "): what has that name is not a directory; move it away, or name another directory"),
+            made.error_number()};
+  }
   return {made.code(),
           cat("directory ", tidy, " does not exist and cannot be made (", made.text(), "): `mkdir -p ", tidy,
               "` where that is allowed, or name another directory"),

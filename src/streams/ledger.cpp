@@ -276,7 +276,14 @@ class FileLedger final : public pipeline::Ledger {
     const Result<Pair> before = pair_without_checkpoint(*target_, path);
     TR_TRY(before.status());
     // Its index has room for one set of fields: readers would take steps of others for steps of these.
-    if (!header_.fields.empty()) TR_TRY(check_same_stream(path, before->contents.header, header_, true));
+    if (!header_.fields.empty()) {
+      const Status same = check_same_stream(path, before->contents.header, header_, true);
+      if (!same.is_ok() && resuming_) return same;
+      if (!same.is_ok()) {
+        return Status(same.code(),
+                      cat(same.text(), " (existing=replace begins anew; or choose another pattern)"));
+      }
+    }
     // A file that cannot be continued stays as it is, closed if it was.
     if (const auto& steps = before->contents.steps;
         !resuming_ && !steps.empty() && steps.back().lead >= lead) {

@@ -4,6 +4,7 @@
 #include <limits>
 #include <set>
 
+#include "base/shape_text.hpp"
 #include "random_layouts.hpp"
 
 namespace tailrace::layout::test {
@@ -161,6 +162,9 @@ TEST(BadInput, weights_are_checked) {
   expect_error(Layout::weighted({4}, {{1, -0.5}}).status(), {"weight 1 of dimension 0 is -0.5"});
   expect_error(Layout::weighted({4, 4}, {{1}, {1, nan}}).status(), {"weight 1 of dimension 1"});
   expect_error(Layout::weighted({4}, {{infinite}}).status(), {"weight 0 of dimension 0"});
+  tell_in(Order::fortran);
+  expect_error(Layout::weighted({4, 4}, {{1}, {1, nan}}).status(), {"weight 2 of dimension 1"});
+  tell_in(Order::c);
   expect_error(Layout::weighted({4}, {{0, 0}}).status(), {"all 2 weights of dimension 0 are 0"});
   expect_error(Layout::weighted({4}, {{}}).status(), {"dimension 0 has no weights"});
   expect_error(Layout::weighted({4, 4}, {{1}}).status(), {"2 dimensions"});

@@ -185,6 +185,25 @@ TEST(posix_directories, that_are_missing_are_told_with_the_way_to_make_them) {
   EXPECT_NE(made.text().find("`mkdir -p /proc/none/out`"), std::string::npos) << made.text();
 }
 
+TEST(posix_directories, a_file_with_the_name_of_a_directory_is_told_of) {
+  const ScratchDirectory scratch;
+  PosixTarget target(std::make_shared<System>());
+  const std::string file = scratch / "file";
+  ASSERT_TRUE(target.open(file, OpenMode::create).is_ok());
+  for (const std::string& below : {file, file + "/dir"}) {
+    const Status opened = target.open(below + "/out", OpenMode::create).status();
+    EXPECT_EQ(opened.error_number(), ENOTDIR);
+    EXPECT_NE(opened.text().find(cat("; ", file, " is not a directory: move it away")), std::string::npos)
+        << opened.text();
+    const Status made = target.make_directories(below);
+    EXPECT_EQ(made.error_number(), ENOTDIR);
+    EXPECT_NE(made.text().find(cat("make directory ", file)), std::string::npos) << made.text();
+    EXPECT_NE(made.text().find("what has that name is not a directory"), std::string::npos) << made.text();
+    for (const Status& status : {opened, made})
+      EXPECT_EQ(status.text().find("mkdir -p"), std::string::npos) << status.text();
+  }
+}
+
 TEST(temporary, is_new_and_empty_and_follows_no_link) {
   const ScratchDirectory scratch;
   const auto first = make_temporary(scratch / "out"), second = make_temporary(scratch / "out");

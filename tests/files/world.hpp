@@ -29,7 +29,7 @@ class World {
                                                  Status(Code::unsupported, "no streams here"));
                                            })),
         service_(std::make_unique<Service>(*session_)),
-        group_(*Group::create(*service_, session_->compute())) {}
+        group_(*Group::create(*service_, session_->compute(), "World")) {}
   ~World() {
     group_.reset();
     service_.reset();

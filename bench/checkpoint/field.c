@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
-#define _GNU_SOURCE /* MADV_HUGEPAGE */
 #include "field.h"
 
 #include <math.h>

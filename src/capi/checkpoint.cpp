@@ -37,7 +37,6 @@ Result<std::unique_ptr<Checkpoint>> make(const std::string& name, const std::str
 tr_checkpoint* keep_checkpoint(std::unique_ptr<Checkpoint> made) {
   auto* const handle = new tr_checkpoint();
   handle->checkpoint = std::move(made);
-  handle->checkpoint->expect(state().layout_bytes);
   state().checkpoints.push_back(handle);
   return handle;
 }
@@ -130,11 +129,16 @@ Status begin_checkpoints() {
   return {};
 }
 
-/// Which arrays a program will save is not known before it names them, but it has a layout for each kind.
-void expect_array_of(const layout::Layout& layout) {
+void expect_arrays() {
+  const State& held = state();
+  if (held.checkpoints.size() == 1) held.checkpoints.front()->checkpoint->expect(held.layout_bytes);
+}
+
+void count_layout(const layout::Layout& layout, int times) {
   State& held = state();
-  held.layout_bytes += layout.count(held.session->rank()) * size_of(ElementType::f64);
-  for (tr_checkpoint* const each : held.checkpoints) each->checkpoint->expect(held.layout_bytes);
+  held.layout_bytes += times * layout.count(held.session->rank()) * size_of(ElementType::f64);
+  held.layout_bytes = std::max<Bytes>(0, held.layout_bytes);  // an earlier session's may be freed in this one
+  expect_arrays();
 }
 
 Status end_checkpoints() {
@@ -162,6 +166,7 @@ int tr_checkpoint_create(const char* name, const char* options, tr_checkpoint** 
       make(text_of(name), text_of(options), checkpoint::parse_options(text_of(options)), {});
   if (!made.is_ok()) return fail(made.status());
   *handle = keep_checkpoint(std::move(*made));
+  expect_arrays();
   return TR_OK;
 }
 

@@ -5,6 +5,8 @@
 #include <array>
 #include <cerrno>
 
+#include "base/bytes.hpp"
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "capi/state.hpp"
 #include "files/channel.hpp"
@@ -38,14 +40,25 @@ void take_away(const files::Outcome& outcome, const std::string& call, int befor
 }
 
 /// Collective. Who says how much memory asynchronous calls are to have gets it at the start: made inside of
-/// the first one, it would take several times as long as what that captures.
+/// the first one, it would take several times as long as what that captures. Each rank has an environment of
+/// its own.
 Status make_async_memory(files::Group& group) {
+  Packer mine;
   for (const SettingValue& value : state().session->settings().values) {
-    if (value.name == "io_buffer" && value.origin == "default") return {};
+    if (value.name == "io_buffer" && value.origin != "default") mine.put_text(value.value);
   }
-  const Result<files::Channel*> channel = group.channel();
+  const comm::Verdict told = group.agree({{}, "tr_init", mine.take()});
+  TR_TRY(told.status);
+  const ByteVector& first = told.contributions.front();
+  const bool is_given = !first.empty() && std::all_of(told.contributions.begin(), told.contributions.end(),
+                                                      [&](const ByteVector& each) { return each == first; });
+  if (!is_given) return {};
+  const Result<files::Channel*> channel = group.channel("tr_init");
   TR_TRY(channel.status());
-  return (*channel)->ring(true).status();
+  const Status made = (*channel)->ring(true).status();
+  // Programs that write no array asynchronously do without; the others hear of it in their first call.
+  if (!made.is_ok()) log(LogLevel::info, cat("tr_init: ", made.text()));
+  return {};
 }
 
 }  // namespace

@@ -220,13 +220,13 @@ Bytes size_of_file(files::File& file) {
 /// One way of an array between the ranks and the I/O rank's memory, which takes the place of a file.
 Status move_to_memory(Group& group, const Array& array, std::byte* whole, Direction direction,
                       const Status& mine) {
-  const Result<files::Channel*> channel = group.channel();
+  const std::string call =
+      cat("a formatted ", direction == Direction::write ? "write" : "read", "(", array.text(), ")");
+  const Result<files::Channel*> channel = group.channel(call);
   TR_TRY(channel.status());
   const Result<files::Ring*> ring = (*channel)->ring(false);
   TR_TRY(ring.status());
   const auto plan = guarded([&] { return arrays::make_plan(array, group.rank(), direction); });
-  const std::string call =
-      cat("a formatted ", direction == Direction::write ? "write" : "read", "(", array.text(), ")");
   const Status planned = (mine.is_ok() ? plan.status() : mine).in(call).at({-1, -1, group.rank()});
   TR_TRY(group.agree({planned, call, {}}).status);
   return comm::committed(call, [&]() -> Status {

@@ -41,7 +41,7 @@ int finish(session::Session& session, const std::string& call, Result<Layout> ma
   const comm::Verdict verdict = session.agree({mine.in(call), call, {}});
   if (!verdict.status.is_ok()) return fail(verdict.status);
   *out = new tr_layout{{std::move(*made), state().layouts_made++, std::move(halo), {}, {}, false}};
-  expect_array_of((*out)->placed.layout);
+  count_layout((*out)->placed.layout, 1);
   return TR_OK;
 }
 
@@ -104,7 +104,7 @@ int make_indexed(session::Session& session, const std::string& call, std::vector
   verdict = session.agree({mine.in(call), call, {}});
   if (!verdict.status.is_ok()) return fail(verdict.status);
   *out = new tr_layout{{std::move(*made), state().layouts_made++, {}, {}, std::move(own), true}};
-  expect_array_of((*out)->placed.layout);
+  count_layout((*out)->placed.layout, 1);
   return TR_OK;
 }
 
@@ -291,6 +291,7 @@ int tr_layout_georeference(tr_layout* layout, const char* options) {
 
 int tr_layout_free(tr_layout** layout) {
   if (layout == nullptr) return fail(Status(Code::argument, "tr_layout_free: a null pointer"));
+  if (*layout != nullptr && state().session != nullptr) count_layout((*layout)->placed.layout, -1);
   delete *layout;
   *layout = nullptr;
   return TR_OK;

@@ -92,8 +92,11 @@ Status end_files();
 /// Collective. What checkpoints need as long as the session lasts: no later call makes a communicator, for
 /// which ranks that call something else would be waited for in vain.
 Status begin_checkpoints();
-/// Local. There is another layout: checkpoints expect an array of it in their first save.
-void expect_array_of(const layout::Layout& layout);
+/// Local. Which arrays a program will save is not known before it names them, but it has a layout for each
+/// kind: a checkpoint that is the only one expects an array of each in its first save.
+void expect_arrays();
+/// Local. There is a layout more (`times` is 1) or less (-1).
+void count_layout(const layout::Layout& layout, int times);
 /// Collective. The same for checkpoints; after streams, whose steps they may wait for.
 Status end_checkpoints();
 /// Collective. The same for out-of-core arrays; before files end.

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <system_error>
 #include <utility>
@@ -25,13 +26,21 @@ constexpr Bytes huge_page = Bytes{2} << 20;
 constexpr Bytes least_prepared = 4 * huge_page;
 /// A huge page takes 0.1 ms where the machine has it at hand, 3 to 5 ms where its host has taken it back.
 constexpr int tried_pages = 4;
+constexpr int pages_between_looks = 32;  // 64 MiB
 constexpr auto slow_page = std::chrono::milliseconds(1);
 
 Bytes in_huge_pages(Bytes bytes) { return (bytes + huge_page - 1) / huge_page * huge_page; }
 
-void touch_all(std::byte* data, Bytes bytes) {
-  if (::madvise(data, static_cast<std::size_t>(bytes), MADV_POPULATE_WRITE) == 0) return;
+bool populate(std::byte* data, Bytes bytes) {
+  return ::madvise(data, static_cast<std::size_t>(bytes), MADV_POPULATE_WRITE) == 0;
+}
+
+void write_all(std::byte* data, Bytes bytes) {
   for (Bytes at = 0; at < bytes; at += 4096) const_cast<volatile std::byte*>(data)[at] = std::byte{0};
+}
+
+void touch_all(std::byte* data, Bytes bytes) {
+  if (!populate(data, bytes)) write_all(data, bytes);
 }
 
 /// At a multiple of the size of huge pages, of which `size` is one; nullptr if it is not to be had.
@@ -55,38 +64,45 @@ CaptureMemory::~CaptureMemory() { release(); }
 
 void CaptureMemory::release() {
   end_thread();
-  if (data_ != nullptr) ::munmap(data_, static_cast<std::size_t>(size_));
+  if (data_ != nullptr) ::munmap(data_, static_cast<std::size_t>(mapped_));
   data_ = nullptr;
-  size_ = touched_ = 0;
+  size_ = mapped_ = touched_ = 0;
 }
 
-/// What was touched moves along: its pages are worth more than their place.
-bool CaptureMemory::grow(Bytes size) {
-  std::byte* const made = map_aligned(size);
-  if (made == nullptr) return false;
-  const auto held = static_cast<std::size_t>(size_);
-  if (held > 0 && ::mremap(data_, held, held, MREMAP_MAYMOVE | MREMAP_FIXED, made) == MAP_FAILED) {
-    ::munmap(data_, held);  // large and small pages do not move in one piece before Linux 6.17
-    touched_ = 0;
+/// Within the addresses that are held, or at new ones with nothing there: before Linux 6.17 pages of several
+/// sizes do not move together, and what is left of the attempt are no addresses at all.
+bool CaptureMemory::grow(Bytes size, Bytes room) {
+  if (size > mapped_) {
+    release();
+    mapped_ = std::max(size, room);
+    data_ = map_aligned(mapped_);
+    if (data_ == nullptr) data_ = map_aligned(mapped_ = size);  // addresses may be limited too
+    if (data_ == nullptr) {
+      mapped_ = 0;
+      return false;
+    }
   }
-  data_ = made;
   size_ = size;
   return true;
 }
 
 void CaptureMemory::shrink(Bytes size) {
-  ::munmap(data_ + size, static_cast<std::size_t>(size_ - size));
-  size_ = size;
+  if (size == 0) return release();
+  if (mapped_ > size) ::munmap(data_ + size, static_cast<std::size_t>(mapped_ - size));
+  size_ = mapped_ = size;
   touched_ = std::min<Bytes>(touched_, size);
 }
 
 // ---- before the first save
 
-void CaptureMemory::prepare(Bytes bytes, Bytes most) {
+void CaptureMemory::prepare(Bytes bytes, const std::function<Bytes()>& share) {
   const Bytes size = in_huge_pages(bytes);
-  if (is_reserved_ || bytes < least_prepared || size <= size_ || size > most) return;
+  if (is_reserved_ || bytes < least_prepared || size <= size_) return;
+  const Bytes most = share();
+  if (size - touched_ > most) return;
   end_thread();
-  if (!grow(size)) return;
+  if (!grow(size, std::min(most, size > most / 4 ? size : 4 * size) / huge_page * huge_page)) return;
+  share_ = share;
   stop_ = false;
   try {
     const SignalsBlocked blocked;
@@ -95,10 +111,15 @@ void CaptureMemory::prepare(Bytes bytes, Bytes most) {
   }
 }
 
-/// Page by page: the program's own calls that change its mappings wait for each.
+/// Page by page: the program's own calls that change its mappings wait for each. The program takes memory
+/// too: what it leaves is looked at again and again.
 void CaptureMemory::run() {
-  while (!stop_ && touched_ < size_) {
-    touch_all(data_ + touched_, huge_page);
+  for (int page = 1; !stop_ && touched_ < size_; ++page) {
+    if (page % pages_between_looks == 0 && size_ - touched_ > share_()) return;
+    if (!populate(data_ + touched_, huge_page)) {
+      if (errno != EINVAL) return;             // no memory: the save's vote is to tell
+      write_all(data_ + touched_, huge_page);  // an older kernel
+    }
     touched_ += huge_page;
   }
 }
@@ -120,7 +141,7 @@ Status CaptureMemory::reserve(Bytes bytes) {
   // The first save tells how much it is that prepare() was only told to expect.
   if (!std::exchange(is_reserved_, true) && size < size_) shrink(size);
   if (bytes <= touched_) return {};
-  const bool is_there = size <= size_ || grow(size);
+  const bool is_there = size <= size_ || grow(size, size);
   available_ = comm::available_memory();
   if (is_there && size_ - touched_ <= available_) return {};
   release();
@@ -132,12 +153,15 @@ Status CaptureMemory::reserve(Bytes bytes) {
 /// The program waits. Where huge pages are slow to come the rest is made of small ones, of which the machine
 /// has more at hand: 512 MiB were measured to take 0.13 s in place of 1.2.
 void CaptureMemory::touch() {
-  const auto began = std::chrono::steady_clock::now();
-  for (int tried = 0; tried < tried_pages && touched_ < size_; ++tried, touched_ += huge_page)
+  auto fastest = std::chrono::steady_clock::duration::max();  // others may have waited for a core
+  for (int tried = 0; tried < tried_pages && touched_ < size_; ++tried, touched_ += huge_page) {
+    const auto began = std::chrono::steady_clock::now();
     touch_all(data_ + touched_, huge_page);
+    fastest = std::min(fastest, std::chrono::steady_clock::now() - began);
+  }
   const Bytes left = size_ - touched_;
   if (left == 0) return;
-  const bool is_slow = std::chrono::steady_clock::now() - began > tried_pages * slow_page;
+  const bool is_slow = fastest > slow_page;
   if (is_slow) ::madvise(data_ + touched_, static_cast<std::size_t>(left), MADV_NOHUGEPAGE);
   touch_all(data_ + touched_, left);
   touched_ = size_;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <thread>
 
 #include "base/status.hpp"
@@ -22,10 +23,15 @@ class CaptureMemory {
   CaptureMemory(const CaptureMemory&) = delete;
   CaptureMemory& operator=(const CaptureMemory&) = delete;
 
-  /// A thread begins to make memory for a save of `bytes`, and what it has made stays. Does nothing where a
-  /// save was captured already, where so much is made, or more than `most` would be taken: the save itself
-  /// is the one to tell. Never fails: what is not made here is made by touch().
-  void prepare(Bytes bytes, Bytes most);
+  /// A thread begins to make memory for a save of `bytes`. Does nothing where a save was captured already, or
+  /// where so much is made. What is left to be made never takes more than `share()`, which the thread asks
+  /// again as it goes on; where it would, the thread ends, and the save's vote tells. What is not made here
+  /// is made by touch().
+  void prepare(Bytes bytes, const std::function<Bytes()>& share);
+  /// A save that captures nothing gives back what was made in vain, a refused one (`all`) everything.
+  void give_back(bool all) {
+    if (all || !is_reserved_) release();
+  }
   /// Blocks until the thread has made all that prepare() has asked for.
   void await_prepared();
 
@@ -40,7 +46,7 @@ class CaptureMemory {
   [[nodiscard]] Bytes size() const { return size_; }
 
  private:
-  bool grow(Bytes size);
+  bool grow(Bytes size, Bytes room);
   void shrink(Bytes size);
   void release();
   void end_thread();
@@ -48,10 +54,12 @@ class CaptureMemory {
 
   std::byte* data_ = nullptr;
   Bytes size_ = 0;
+  Bytes mapped_ = 0;  // addresses; more than `size_` while it may still grow
   std::atomic<Bytes> touched_{0};
   Bytes available_ = 0;       // when it was last asked for
   bool is_reserved_ = false;  // a save has said how much it takes
   std::atomic<bool> stop_{false};
+  std::function<Bytes()> share_;
   std::thread thread_;
 };
 

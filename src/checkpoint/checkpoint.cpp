@@ -354,6 +354,7 @@ Status Checkpoint::end_save(bool async) {
   Status agreed = verdict.status;
   if (agreed.is_ok()) agreed = check_memory(verdict);
   if (agreed.is_ok()) agreed = outputs_.check(standings_of(verdict), options_.overwritten);
+  if (!async || !agreed.is_ok()) memory_.give_back(!agreed.is_ok());
   if (!agreed.is_ok()) {
     // Nothing was touched, but what was to be saved is not.
     left_out_ = false;
@@ -412,14 +413,19 @@ Bytes Checkpoint::capture_bytes(Saving& saving) const {
 
 /// With room for small items, and for what a mirror leaves free before the first large one.
 void Checkpoint::expect(Bytes bytes) {
-  if (bytes > 0) prepare(bytes + 2 * CopyOnWrite::unit);
+  if (bytes > 0 && !knows_items_) prepare(bytes + 2 * CopyOnWrite::unit);
 }
 
 /// Half of what the ranks of the node have in common is left to what the program does before its first save.
 /// Without threads everything is done where it is called for.
 void Checkpoint::prepare(Bytes bytes) {
   if (!options_.async || service_.pool().threads() == 0) return;
-  memory_.prepare(bytes, comm::available_memory() / (2 * service_.session().ranks_of_my_node()));
+  const Status prepared = guarded([&]() -> Status {
+    const int ranks = service_.session().ranks_of_my_node();
+    memory_.prepare(bytes, [ranks] { return comm::available_memory() / (2 * ranks); });
+    return {};
+  });
+  if (!prepared.is_ok()) log(LogLevel::debug, cat("checkpoint ", name_, ": ", prepared.text()));
 }
 
 void Checkpoint::expect(const std::vector<NamedItem>& items) {
@@ -427,6 +433,7 @@ void Checkpoint::expect(const std::vector<NamedItem>& items) {
     Result<std::vector<SaveItem>> list = save_items(items);
     TR_TRY(list.status());
     Saving saving(service_.target(), {}, service_.rank(), service_.size(), std::move(*list));
+    knows_items_ = true;
     prepare(capture_bytes(saving));
     return {};
   });

@@ -179,6 +179,7 @@ class Checkpoint {
   const executor::OrderedPool::Key key_;
   int work_ = 0;
   CaptureMemory memory_;
+  bool knows_items_ = false;                    // what the next save will hold was told, or loaded
   std::unique_ptr<CopyOnWrite> copy_on_write_;  // nullptr: captures are made at once
   bool fallback_told_ = false;
   Uuid run_;

@@ -182,7 +182,7 @@ ArrayOutcome File::move_arrays(const std::string& name, std::span<const Array> a
   std::string call = cat(name, "(", path_, ", file ", epoch_);
   for (const Array& array : arrays) call += cat(", ", array.text());
   call += ")";
-  const Result<Channel*> channel = group.channel();
+  const Result<Channel*> channel = group.channel(call);
   if (!channel.is_ok()) return {0, channel.status().in(call)};
   const Result<Ring*> ring = (*channel)->ring(mode_.async);
   if (!ring.is_ok()) return {0, ring.status().in(call)};

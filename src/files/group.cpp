@@ -49,10 +49,10 @@ Group::~Group() {
   if (node_ != MPI_COMM_NULL) MPI_Comm_free(&node_);
 }
 
-Result<Channel*> Group::channel() {
+Result<Channel*> Group::channel(const std::string& call) {
   if (channel_ == nullptr) {
     // Its communicators would wait in silence for ranks that never come.
-    TR_TRY(agree({{}, "the first parallel open or array call of a communicator", {}}).status);
+    TR_TRY(agree({{}, call, {}}).status);
     Result<std::unique_ptr<Channel>> made = Channel::create(*this);
     TR_TRY(made.status());
     channel_ = std::move(*made);

@@ -40,8 +40,9 @@ class Group {
   [[nodiscard]] MPI_Comm node() const { return node_; }
   std::uint64_t new_epoch() { return next_epoch_++; }
 
-  /// Collective when it is called for the first time: the way of this group's arrays.
-  Result<Channel*> channel();
+  /// Collective when it is called for the first time: the way of this group's arrays. `call` is for the
+  /// watchdog.
+  Result<Channel*> channel(const std::string& call);
   [[nodiscard]] bool has_channel() const { return channel_ != nullptr; }
 
   /// Collective: everybody's vote, and the verdict. Blocks until all have voted.

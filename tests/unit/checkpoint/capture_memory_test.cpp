@@ -13,7 +13,7 @@ namespace tailrace::checkpoint {
 namespace {
 
 constexpr Bytes mib = Bytes{1} << 20;
-constexpr Bytes no_limit = std::numeric_limits<Bytes>::max();
+Bytes no_limit() { return std::numeric_limits<Bytes>::max(); }
 
 /// How much of [data, data + bytes) is there (mincore(2)), in bytes.
 Bytes resident(const std::byte* data, Bytes bytes) {
@@ -79,11 +79,49 @@ TEST(CaptureMemoryTest, LaterSavesKeepTheMemory) {
 
 TEST(CaptureMemoryTest, NothingIsTakenThatWouldBeTooMuch) {
   CaptureMemory memory;
-  memory.prepare(24 * mib, 23 * mib);
+  memory.prepare(24 * mib, [] { return 23 * mib; });
   EXPECT_EQ(memory.data(), nullptr);
   memory.prepare(std::numeric_limits<Bytes>::max() / 4, no_limit);  // no such addresses
   EXPECT_EQ(memory.data(), nullptr);
   EXPECT_TRUE(memory.reserve(24 * mib).is_ok());
+}
+
+/// The program takes memory while the thread makes some: the thread leaves off.
+TEST(CaptureMemoryTest, WhatTheProgramTakesMeanwhileIsLeftToIt) {
+  CaptureMemory memory;
+  int asked = 0;
+  memory.prepare(256 * mib, [&] { return ++asked == 1 ? 256 * mib : 128 * mib; });
+  memory.await_prepared();
+  EXPECT_GT(asked, 1);
+  EXPECT_LT(resident(memory.data(), 256 * mib), 100 * mib);
+  ASSERT_TRUE(memory.reserve(256 * mib).is_ok());
+  EXPECT_GT(memory.need(0).bytes, 150 * mib) << "the vote on memory does not hear of the rest";
+}
+
+/// More layouts come; beyond four times the first guess the addresses are new.
+TEST(CaptureMemoryTest, GrowsAgainAndAgain) {
+  CaptureMemory memory;
+  for (const Bytes size : {24 * mib, 40 * mib, 64 * mib, 120 * mib, 160 * mib}) {
+    memory.prepare(size, no_limit);
+    memory.await_prepared();
+    ASSERT_EQ(resident(memory.data(), size), size);
+    std::memset(memory.data(), 3, static_cast<std::size_t>(size));
+  }
+  ASSERT_TRUE(memory.reserve(200 * mib).is_ok());
+  memory.touch();
+  EXPECT_EQ(resident(memory.data(), 200 * mib), 200 * mib);
+}
+
+TEST(CaptureMemoryTest, WhatWasMadeInVainIsGivenBack) {
+  CaptureMemory memory;
+  memory.prepare(24 * mib, no_limit);
+  memory.give_back(false);
+  EXPECT_EQ(memory.data(), nullptr);
+  ASSERT_TRUE(memory.reserve(24 * mib).is_ok());
+  memory.give_back(false);
+  EXPECT_EQ(memory.size(), 24 * mib) << "what saves take stays";
+  memory.give_back(true);
+  EXPECT_EQ(memory.size(), 0);
 }
 
 /// A save may come at any moment of the thread's work.

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/checksum.hpp"
 #include "base/text.hpp"
 
 namespace tailrace::codec::grib2 {
@@ -169,7 +170,8 @@ bool same_template(const ByteVector& one, const ByteVector& other) {
   constexpr std::size_t template_end = 9;  // length, number of the section, of coordinates, of the template
   const std::size_t at = section_begin(one, 4);
   return at == section_begin(other, 4) && one.size() >= at + template_end &&
-         other.size() >= at + template_end && get_number(&one[at + 7], 2) == get_number(&other[at + 7], 2);
+         other.size() >= at + template_end && get_number(&one[at], 4) == get_number(&other[at], 4) &&
+         get_number(&one[at + 7], 2) == get_number(&other[at + 7], 2);
 }
 
 bool same_sections_1_to_3(const ByteVector& one, const ByteVector& other) {
@@ -177,6 +179,14 @@ bool same_sections_1_to_3(const ByteVector& one, const ByteVector& other) {
   const auto end = static_cast<std::ptrdiff_t>(section_begin(one, 4));
   return section_begin(other, 4) == static_cast<std::size_t>(end) &&
          std::equal(one.begin() + begin, one.begin() + end, other.begin() + begin);
+}
+
+/// Whether the keys give the parameter and nothing else: others may replace what was asked for before, and
+/// change a template from within.
+bool names_alone(const Keys& keys) {
+  return std::all_of(keys.begin(), keys.end(), [](const auto& key) {
+    return key.first == "discipline" || key.first == "parameterCategory" || key.first == "parameterNumber";
+  });
 }
 
 /// Builds the header on one handle, in the only order that keeps what was asked.
@@ -556,7 +566,8 @@ Result<Field> Builder::build() {
   wanted.insert(wanted.end(), wanted_.begin(), wanted_.end());
   Result<Field> field = finish(wanted, nullptr);
   if (!field.is_ok()) return field;
-  base_.georeference = field_.georeference;
+  base_.georeference_keys = field_.georeference.keys;
+  base_.sample = checksum(field_.georeference.sample);
   base_.shape = field_.shape;
   base_.process = field_.statistic.process;
   base_.level_type = request_.level_type;
@@ -577,7 +588,7 @@ Result<Field> Builder::build_on(const Base& base) {
   TR_TRY(second_half());
   const Result<Parts> parts = cut(handle_->message());
   if (!parts.is_ok()) return parts.status();
-  const bool same_front = same_sections_1_to_3(base.head, parts->head);
+  const bool same_front = names_alone(request_.field_keys) && same_sections_1_to_3(base.head, parts->head);
   Keys wanted = same_front ? Keys{} : base.front;
   wanted.insert(wanted.end(), base.rest.begin(), base.rest.end());
   wanted.insert(wanted.end(), wanted_.begin(), wanted_.end());
@@ -640,7 +651,8 @@ bool Base::serves(const Request& request) const {
   const FieldDefinition& field = *request.field;
   return process == field.statistic.process && level_type == request.level_type && member == request.member &&
          members == request.members && own_template == request.own_template && shape == field.shape &&
-         grid == grid_keys(request) && georeference == field.georeference;
+         grid == grid_keys(request) && georeference_keys == field.georeference.keys &&
+         sample == checksum(field.georeference.sample);
 }
 
 Field field_of(const StreamDefinition& stream, const FieldDefinition& definition) {

@@ -50,7 +50,8 @@ struct Request {
 /// A header half-way: grid, base time and template are there; name, levels and keys of one field are not.
 struct Base {
   // What it was made of.
-  Georeference georeference;
+  Keys georeference_keys;
+  std::uint64_t sample = 0;  // checksum of the georeference's, which may be large
   Keys grid;
   std::vector<Index> shape;
   Process process = Process::instant;

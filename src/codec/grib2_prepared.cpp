@@ -9,21 +9,22 @@ namespace tailrace::codec::grib2 {
 
 namespace {
 
-bool lies_within(const ByteVector& head, Bytes at, Bytes width, bool may_lack) {
-  if (at < 0) return may_lack && at == -1;
-  return at + width <= static_cast<Bytes>(head.size());
+bool lies_within(const ByteVector& head, Bytes at, Bytes width) {
+  return at >= 0 && at <= static_cast<Bytes>(head.size()) - width;
 }
 
 bool is_sound(const TimeOffsets& time, const ByteVector& head, bool statistic) {
-  return lies_within(head, time.unit, 1, false) && lies_within(head, time.forecast_time, 4, false) &&
-         lies_within(head, time.end_time, 7, !statistic) &&
-         lies_within(head, time.range_unit, 1, !statistic) &&
-         lies_within(head, time.range_length, 4, !statistic);
+  const bool interval = statistic
+                            ? lies_within(head, time.end_time, 7) && lies_within(head, time.range_unit, 1) &&
+                                  lies_within(head, time.range_length, 4)
+                            : time.end_time == -1 && time.range_unit == -1 && time.range_length == -1;
+  return interval && lies_within(head, time.unit, 1) && lies_within(head, time.forecast_time, 4);
 }
 
 }  // namespace
 
 void pack(const Field& field, Packer& out) {
+  out.put_text(field.definition.name).put(field.definition.elements());
   out.put_bytes(field.parts.head).put_bytes(field.parts.representation).put(field.time);
   std::vector<std::uint32_t> counts, offsets;
   ByteVector values;
@@ -40,6 +41,7 @@ void pack(const Field& field, Packer& out) {
 
 Result<Field> unpack_field(const StreamDefinition& stream, const FieldDefinition& definition, Unpacker& in) {
   Field field = field_of(stream, definition);
+  const bool is_its_own = in.get_text() == definition.name && in.get<Index>() == definition.elements();
   const auto head = in.get_bytes();
   field.parts.head.assign(head.begin(), head.end());
   const auto representation = in.get_bytes();
@@ -50,8 +52,8 @@ Result<Field> unpack_field(const StreamDefinition& stream, const FieldDefinition
   const auto values = in.get_bytes();
   constexpr std::size_t least_representation = 20;  // to the number of bits
   bool sound =
-      in.ok() && counts.size() == definition.levels.values.size() && offsets.size() == values.size() &&
-      field.parts.representation.size() >= least_representation &&
+      in.ok() && in.rest().empty() && is_its_own && counts.size() == definition.levels.values.size() &&
+      offsets.size() == values.size() && field.parts.representation.size() >= least_representation &&
       is_sound(field.time, field.parts.head, field.statistic) &&
       std::all_of(offsets.begin(), offsets.end(), [&](std::uint32_t at) { return at < head.size(); });
   std::size_t next = 0;

@@ -129,8 +129,8 @@ Status Stream::define(const std::string& field, const PlacedLayout* layout, int 
     add_field(field, std::move(fresh));
     return {};
   }
-  if (had_codec && mine.is_ok()) {
-    // Another rank refused what this one had already defined: begin the codec anew with what all have.
+  if (had_codec) {
+    // The codec may hold what this or another rank refused behind it: begin it anew with what all have.
     Result<std::unique_ptr<codec::Codec>> codec = codec::make_codec(request_.definition);
     TR_TRY(codec.status());
     for (std::size_t i = 0; i < fields_.size(); ++i)

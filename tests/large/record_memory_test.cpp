@@ -7,7 +7,7 @@
 #include <random>
 #include <string>
 
-#include "grib_fixture.hpp"
+#include "../unit/codec/grib_fixture.hpp"
 
 namespace tailrace::codec::test {
 namespace {
@@ -36,6 +36,12 @@ struct Asked {
   bool accurate;  // up to 32 bits; otherwise 24
   bool missing;
 };
+
+/// The name of a case: its octets hold an address.
+void PrintTo(const Asked& asked, std::ostream* out) {
+  *out << asked.packing << ' ' << name_of(asked.type) << (asked.accurate ? " accuracy" : " bits=24")
+       << (asked.missing ? " missing" : "");
+}
 
 class RecordMemory : public testing::TestWithParam<Asked> {
  protected:

@@ -188,6 +188,53 @@ MPI_TEST(staging, that_a_step_does_not_fit_is_said_once_for_each_stream) {
   CHECK_EQ(heard_under("staging=8MiB"), std::string());  // without servers nothing is staged
 }
 
+#if TAILRACE_HAVE_GRIB
+/// What the file holds that two fields of these sizes were defined for, of which the first may be refused.
+std::vector<std::byte> bytes_behind(const std::string& path, tr_index refused_side) {
+  MPI_Comm compute = MPI_COMM_NULL;
+  CHECK_EQ(tr_init(state().comm, &compute, "servers=1 staging=8MiB"), TR_OK);
+  if (compute != MPI_COMM_NULL) {
+    const tr_index large[] = {refused_side, refused_side}, small[] = {side, side};
+    const char* const grid = "keys='gridType=unstructured_grid'";
+    tr_layout* whole = nullptr;
+    tr_layout* part = nullptr;
+    tr_stream* stream = nullptr;
+    CHECK_EQ(tr_layout_block(2, small, nullptr, &part), TR_OK);
+    CHECK_EQ(tr_layout_georeference(part, grid), TR_OK);
+    CHECK_EQ(tr_stream_create(path.c_str(), "base=2026-03-01T00:00Z", &stream), TR_OK);
+    if (refused_side > 0) {
+      CHECK_EQ(tr_layout_block(2, large, nullptr, &whole), TR_OK);
+      CHECK_EQ(tr_layout_georeference(whole, grid), TR_OK);
+      CHECK_EQ(tr_stream_define(stream, "u", whole, TR_F64, "levels=pressure:500"), TR_ERR_MEMORY);
+      tr_layout_free(&whole);
+    }
+    CHECK_EQ(tr_stream_define(stream, "t", part, TR_F64, "levels=pressure:850"), TR_OK);
+    tr_index count = 0;
+    CHECK_EQ(tr_layout_count(part, &count), TR_OK);
+    const std::vector<double> values(static_cast<std::size_t>(count), 280.0 + rank_of(compute));
+    tr_stream_begin(stream, 600);
+    tr_stream_put(stream, "t", values.data());
+    CHECK_EQ(tr_stream_end(stream), TR_OK);
+    CHECK_EQ(tr_stream_close(&stream), TR_OK);
+    tr_layout_free(&part);
+  }
+  CHECK_EQ(tr_finalize(), TR_OK);
+  quiet_barrier();
+  return rank() == 0 ? contents(path) : std::vector<std::byte>();
+}
+
+// Servers take what compute rank 0 has prepared field by field.
+MPI_TEST(staging, that_refuses_a_field_leaves_nothing_of_it_behind) {
+  const std::string directory = fresh_directory("refused");
+  const std::vector<std::byte> alone = bytes_behind(directory + "/alone.grib2", 0);
+  const std::vector<std::byte> behind = bytes_behind(directory + "/behind.grib2", 3000);
+  CHECK(rank() != 0 || !alone.empty());
+  CHECK(alone == behind);
+  quiet_barrier();
+  if (rank() == 0) std::filesystem::remove_all(directory);
+}
+#endif
+
 MPI_TEST(staging, that_is_too_small_names_the_value_that_suffices) {
   names_the_value_that_suffices("format=raw");
 #if TAILRACE_HAVE_GRIB

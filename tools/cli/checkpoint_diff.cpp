@@ -138,8 +138,7 @@ void print_text(const std::vector<Difference>& differences) {
       std::puts(cat(each.item, ": ", each.text).c_str());
       continue;
     }
-    std::string line =
-        cat(each.item, ": ", each.differing, " of ", counted(each.elements, "element"), " differ");
+    std::string line = cat(each.item, ": ", each.differing, " of ", each.elements, " elements differ");
     if (!each.shape.empty()) line += cat(", the first at ", index_text(each.shape, each.first));
     if (each.largest) line += cat(", by ", *each.largest, " at most");
     std::puts(line.c_str());

@@ -25,7 +25,7 @@ RANKS, READERS, ROUNDS, CALLS = 4, 3, 5, 100_000
 # As their manuals and authors advise where each rank's block is long rows: no collecting on fewer ranks, no sieving.
 DIRECT = {"write": "romio_cb_write=disable,romio_ds_write=disable", "read": "romio_cb_read=disable,romio_ds_read=disable"}
 OVER_PWRITE, OVER_PEER, OVER_GATHER, DURABLE_OVER_PEER, OVER_PREAD = 0.9, 1.1, 1.5, 0.95, 0.9
-WHY_FASTEST = "fastest repetition of each launch: some take up to ten times as long (bench/README.md)"
+WHY_FASTEST = "fastest repetition of each launch: a virtual machine's host may hold others up (bench/README.md)"
 
 
 class Contender:

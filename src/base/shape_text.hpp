@@ -8,10 +8,10 @@
 
 namespace tailrace {
 
-/// Whose order the texts of this process tell shapes and indices in: C's (slowest first, from 0), as
-/// everything here is kept, or Fortran's (fastest first, from 1).
+/// The order of shapes and indices in this process's texts. C's: the slowest dimension first, from 0; the
+/// library keeps shapes so. Fortran's: the fastest dimension first, from 1.
 enum class Order { c, fortran };
-/// Local. From here on; C's before.
+/// Local. Later texts use `order`. Before the first call they use C's.
 void tell_in(Order order);
 [[nodiscard]] Order told_order();
 

@@ -39,9 +39,9 @@ void take_away(const files::Outcome& outcome, const std::string& call, int befor
   errno = outcome.error;
 }
 
-/// Collective. Who says how much memory asynchronous calls are to have gets it at the start: made inside of
-/// the first one, it would take several times as long as what that captures. Each rank has an environment of
-/// its own.
+/// Collective. Makes the memory of asynchronous array calls if every rank sets the same TAILRACE_IO_BUFFER.
+/// The first array call would wait for it several times as long as for its capture. The ranks compare their
+/// settings, because each has an environment of its own.
 Status make_async_memory(files::Group& group) {
   Packer mine;
   for (const SettingValue& value : state().session->settings().values) {
@@ -56,7 +56,7 @@ Status make_async_memory(files::Group& group) {
   const Result<files::Channel*> channel = group.channel("tr_init");
   TR_TRY(channel.status());
   const Status made = (*channel)->ring(true).status();
-  // Programs that write no array asynchronously do without; the others hear of it in their first call.
+  // A program that writes no array asynchronously needs no such memory. In others the first array call fails.
   if (!made.is_ok()) log(LogLevel::info, cat("tr_init: ", made.text()));
   return {};
 }

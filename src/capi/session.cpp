@@ -32,8 +32,8 @@ void watch_for_finalize() {
   MPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr);
 }
 
-/// Collective. Before the standard streams are closed, of which the program knows nothing: a rank that does
-/// not come is waited for under the name of the call that the program has made.
+/// Collective. All ranks meet here before tr_finalize closes the standard streams. The watchdog then names
+/// tr_finalize, which the program called, and not the closing of stdin, which it did not.
 Status meet_in_finalize() {
   State& held = state();
   const Result<std::shared_ptr<files::Group>> group = held.groups->of(held.session->compute(), "tr_finalize");

@@ -92,10 +92,10 @@ Status end_files();
 /// Collective. What checkpoints need as long as the session lasts: no later call makes a communicator, for
 /// which ranks that call something else would be waited for in vain.
 Status begin_checkpoints();
-/// Local. Which arrays a program will save is not known before it names them, but it has a layout for each
-/// kind: a checkpoint that is the only one expects an array of each in its first save.
+/// Local. The only open checkpoint expects one array of each layout in its first save: the program has not
+/// named its arrays yet. Does nothing if several checkpoints are open.
 void expect_arrays();
-/// Local. There is a layout more (`times` is 1) or less (-1).
+/// Local. Counts a layout that the program made (`times` is 1) or freed (-1).
 void count_layout(const layout::Layout& layout, int times);
 /// Collective. The same for checkpoints; after streams, whose steps they may wait for.
 Status end_checkpoints();

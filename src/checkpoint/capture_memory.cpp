@@ -69,8 +69,8 @@ void CaptureMemory::release() {
   size_ = mapped_ = touched_ = 0;
 }
 
-/// Within the addresses that are held, or at new ones with nothing there: before Linux 6.17 pages of several
-/// sizes do not move together, and what is left of the attempt are no addresses at all.
+/// Grows in place while the reserved addresses suffice. Otherwise drops the pages and maps new addresses:
+/// before Linux 6.17 mremap(2) fails on pages of mixed sizes, after it has unmapped the target.
 bool CaptureMemory::grow(Bytes size, Bytes room) {
   if (size > mapped_) {
     release();

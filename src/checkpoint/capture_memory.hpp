@@ -23,12 +23,12 @@ class CaptureMemory {
   CaptureMemory(const CaptureMemory&) = delete;
   CaptureMemory& operator=(const CaptureMemory&) = delete;
 
-  /// A thread begins to make memory for a save of `bytes`. Does nothing where a save was captured already, or
-  /// where so much is made. What is left to be made never takes more than `share()`, which the thread asks
-  /// again as it goes on; where it would, the thread ends, and the save's vote tells. What is not made here
-  /// is made by touch().
+  /// Starts a thread that makes memory for a save of `bytes`. Does nothing after a captured save, or if so
+  /// much is made already. The thread calls `share` again and again, and stops when the rest exceeds it.
+  /// touch() makes the rest after the ranks' vote on memory.
   void prepare(Bytes bytes, const std::function<Bytes()>& share);
-  /// A save that captures nothing gives back what was made in vain, a refused one (`all`) everything.
+  /// Returns memory to the system: all of it after a refused save (`all`), and the prepared part if no save
+  /// has captured yet.
   void give_back(bool all) {
     if (all || !is_reserved_) release();
   }

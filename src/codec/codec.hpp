@@ -72,10 +72,10 @@ class Codec {
   /// Checks the field, encodes one header and reads every requested key back. The field's number is the count
   /// of earlier successful calls.
   virtual Status define(const FieldDefinition& field) = 0;
-  /// What `define` has found out about a field, for `adopt` on other ranks of the job.
+  /// Returns the header that `define` prepared for a field. Other ranks of the job hand it to `adopt`.
   [[nodiscard]] virtual ByteVector prepared(int /*field*/) const { return {}; }
-  /// As `define`, of a field that passed there on another rank: what that rank found out is not asked for
-  /// again, nor is the georeference looked at. Code::corrupt if the bytes are none of this field.
+  /// Defines a field with the header that another rank prepared. The codec reads neither ecCodes nor the
+  /// georeference again. Code::corrupt if `prepared` is damaged or belongs to another field.
   virtual Status adopt(const FieldDefinition& field, std::span<const std::byte> /*prepared*/) {
     return define(field);
   }

@@ -25,10 +25,10 @@ using grib2::Scaling;
 
 constexpr int default_bits = 16;
 constexpr Bytes largest_section = 4294967295;
-// What ecCodes lets libaec need beyond the codes themselves.
+// ecCodes gives libaec an output buffer larger than the codes by this margin.
 constexpr Bytes eccodes_margin = 10240;
 
-/// Which packings are ours; the others are left to ecCodes.
+/// The packings that this codec does itself. ecCodes does the others.
 struct OwnPackings {
   bool simple = false;
   bool ccsds = false;
@@ -82,7 +82,7 @@ class Grib2Encoder final : public Encoder {
                         ? append(field, key, reinterpret_cast<float*>(values), count, out)
                         : append(field, key, reinterpret_cast<double*>(values), count, out);
     if (!status.is_ok()) out.resize(before);
-    // What compressed well leaves most of its room unused. The copy is smaller by enough to be worth it.
+    // A record that compressed well fills little of its buffer. Giving the rest back is worth a copy.
     if (before == 0 && out.size() < out.capacity() / 5 * 4) out.shrink_to_fit();
     return status.in(cat("field '", field.definition.name, "'"));
   }

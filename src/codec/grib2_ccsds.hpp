@@ -8,17 +8,17 @@
 // compressed data and the message of the whole record at once, where a portion of the codes is enough.
 namespace tailrace::codec::grib2 {
 
-/// What a template 5.42 asks of libaec.
+/// The parameters of libaec in a template 5.42.
 struct CcsdsParameters {
   unsigned flags = 0;
   unsigned block = 0;     // codes that are compressed as one
   unsigned interval = 0;  // blocks from one reference to the next
 
-  /// Whether these are the usual ones, of which we know that ecCodes passes them on as they are. Never in a
-  /// build without libaec.
+  /// Returns true for the usual parameters: ecCodes passes them to libaec unchanged. A build without libaec
+  /// returns false.
   [[nodiscard]] bool usual() const;
 };
-/// As a prepared section 5 has them; zeros if it is none of template 5.42.
+/// Reads the parameters from a prepared section 5. Returns zeros if the section has another template.
 CcsdsParameters ccsds_parameters(const ByteVector& representation);
 
 /// The most octets that `count` codes of `bits` are compressed to.

@@ -165,7 +165,7 @@ ByteVector with_grid_of(const ByteVector& head, const ByteVector& sample) {
   return joined;
 }
 
-/// Whether the bytes from section 4 on begin with the same template at the same place.
+/// Returns true if section 4 of both headers has the same place, length and template number.
 bool same_template(const ByteVector& one, const ByteVector& other) {
   constexpr std::size_t template_end = 9;  // length, number of the section, of coordinates, of the template
   const std::size_t at = section_begin(one, 4);
@@ -181,8 +181,8 @@ bool same_sections_1_to_3(const ByteVector& one, const ByteVector& other) {
          std::equal(one.begin() + begin, one.begin() + end, other.begin() + begin);
 }
 
-/// Whether the keys give the parameter and nothing else: others may replace what was asked for before, and
-/// change a template from within.
+/// Returns true if the keys only name the parameter. Any other key may overwrite an earlier one, or change
+/// the template without changing its number.
 bool names_alone(const Keys& keys) {
   return std::all_of(keys.begin(), keys.end(), [](const auto& key) {
     return key.first == "discipline" || key.first == "parameterCategory" || key.first == "parameterNumber";

@@ -130,7 +130,8 @@ Status Stream::define(const std::string& field, const PlacedLayout* layout, int 
     return {};
   }
   if (had_codec) {
-    // The codec may hold what this or another rank refused behind it: begin it anew with what all have.
+    // This codec may hold a field that this or another rank refused afterwards. A new codec takes the agreed
+    // ones.
     Result<std::unique_ptr<codec::Codec>> codec = codec::make_codec(request_.definition);
     TR_TRY(codec.status());
     for (std::size_t i = 0; i < fields_.size(); ++i)

@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "files/fixture.hpp"
+#include "support/process_memory.hpp"
 
 using namespace tailrace::files_test;
+using tailrace::process_memory;
 
 namespace {
 
@@ -612,16 +614,6 @@ MPI_TEST(checkpoint, the_older_form_saves_registered_variables_in_named_files) {
   remove_directory(directory);
 }
 
-/// Bytes of this process's own memory that are there.
-std::int64_t own_memory() {
-  std::ifstream status("/proc/self/status");
-  std::string key;
-  for (std::int64_t kibibytes = 0; status >> key;) {
-    if (key == "RssAnon:" && status >> kibibytes) return kibibytes * 1024;
-  }
-  return -1;
-}
-
 constexpr std::int64_t expected_part = std::int64_t{32} << 20;
 
 /// 32 MiB of each rank, of which nobody touches anything.
@@ -635,7 +627,7 @@ Layout large_layout() {
 /// Whether memory for a save appears behind the program, which only waits.
 bool grows_from(std::int64_t before, std::int64_t bytes = expected_part) {
   for (int tenths = 0; tenths < 300; ++tenths) {
-    if (own_memory() - before >= bytes) return true;
+    if (process_memory("RssAnon") - before >= bytes) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
   return false;
@@ -645,7 +637,7 @@ MPI_TEST(checkpoint, memory_for_the_first_save_is_made_before_it) {
   const std::string directory = fresh_directory("checkpoint-expected");
   for (const char* capture : {"", "capture=copy_on_write"}) {
     const Session session;
-    const std::int64_t before = own_memory();
+    const std::int64_t before = process_memory("RssAnon");
     const Layout layout = large_layout();
     tr_checkpoint* cp = create(directory + "/layout_first", capture);
     CHECK(grows_from(before));
@@ -653,7 +645,7 @@ MPI_TEST(checkpoint, memory_for_the_first_save_is_made_before_it) {
   }
   {
     const Session session;
-    const std::int64_t before = own_memory();
+    const std::int64_t before = process_memory("RssAnon");
     tr_checkpoint* cp = create(directory + "/layout_last");
     const Layout layout = large_layout();
     CHECK(grows_from(before));
@@ -661,11 +653,11 @@ MPI_TEST(checkpoint, memory_for_the_first_save_is_made_before_it) {
   }
   {
     const Session session;
-    const std::int64_t before = own_memory();
+    const std::int64_t before = process_memory("RssAnon");
     const Layout layout = large_layout();
     tr_checkpoint* cp = create(directory + "/synchronous", "async=off");
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
-    CHECK(own_memory() - before < expected_part / 2);
+    CHECK(process_memory("RssAnon") - before < expected_part / 2);
     CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
   }
   remove_directory(directory);
@@ -681,7 +673,7 @@ MPI_TEST(checkpoint, memory_is_made_for_what_is_registered_or_loaded) {
     const Layout layout = large_layout();
     const tr_variable variables[] = {{"a", a.data(), TR_F64, layout.get()},
                                      {"b", b.data(), TR_F64, layout.get()}};
-    const std::int64_t before = own_memory();
+    const std::int64_t before = process_memory("RssAnon");
     tr_checkpoint* cp = nullptr;
     CHECK_EQ(tr_checkpoint_create_registered(name.c_str(), variables, 2, nullptr, 0, "", &cp), TR_OK);
     CHECK(grows_from(before, 2 * expected_part));
@@ -691,7 +683,7 @@ MPI_TEST(checkpoint, memory_is_made_for_what_is_registered_or_loaded) {
   {
     const Session session;
     const Layout layout = large_layout();
-    const std::int64_t before = own_memory();
+    const std::int64_t before = process_memory("RssAnon");
     tr_checkpoint* cp = create(name);
     int found = 0;
     CHECK_EQ(tr_checkpoint_begin(cp, TR_LOAD, &found), TR_OK);

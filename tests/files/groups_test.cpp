@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "files/fixture.hpp"
+#include "support/process_memory.hpp"
 
 using namespace tailrace::files_test;
+using tailrace::process_memory;
 
 namespace {
 
@@ -18,27 +20,17 @@ std::string numbered(const std::string& directory, int number) {
   return directory + "/f" + std::to_string(number);
 }
 
-/// Bytes of shared memory that this process has mapped and that are there.
-std::int64_t shared_memory() {
-  std::ifstream status("/proc/self/status");
-  std::string key;
-  for (std::int64_t kibibytes = 0; status >> key;) {
-    if (key == "RssShmem:" && status >> kibibytes) return kibibytes * 1024;
-  }
-  return -1;
-}
-
 }  // namespace
 
 MPI_TEST(groups, have_the_memory_of_asynchronous_calls_from_the_start_where_its_size_is_set) {
   constexpr std::int64_t mib = std::int64_t{1} << 20;
-  const std::int64_t before = shared_memory();
+  const std::int64_t before = process_memory("RssShmem");
   {
     const Session session;
-    CHECK(shared_memory() - before < 32 * mib);
+    CHECK(process_memory("RssShmem") - before < 32 * mib);
   }
   const Session session("io_buffer=64MiB");
-  CHECK(shared_memory() - before >= 64 * mib);
+  CHECK(process_memory("RssShmem") - before >= 64 * mib);
 }
 
 MPI_TEST(groups, thousands_of_opens_on_one_communicator) {

@@ -7,21 +7,13 @@
 #include <random>
 #include <string>
 
+#include "../support/process_memory.hpp"
 #include "../unit/codec/grib_fixture.hpp"
 
 namespace tailrace::codec::test {
 namespace {
 
 constexpr Index rows = 1801, columns = 3600;  // a tenth of a degree
-
-/// A line of /proc/self/status that is in kB; -1 without it.
-Bytes memory(const std::string& name) {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.rfind(name + ":", 0) == 0) return 1024 * std::stoll(line.substr(name.size() + 1));
-  }
-  return -1;
-}
 
 /// The peak counts from now on; false where the kernel does not let us.
 bool forget_peak() {
@@ -100,12 +92,12 @@ TEST_P(RecordMemory, encoding_takes_no_more_than_the_codec_said) {
     const auto encoder = codec_->encoder();
     ByteVector out;
     ::malloc_trim(0);
-    const Bytes before = memory("VmRSS");
-    if (!forget_peak() || memory("VmHWM") > before + (4 << 20))
+    const Bytes before = process_memory("VmRSS");
+    if (!forget_peak() || process_memory("VmHWM") > before + (4 << 20))
       GTEST_SKIP() << "the peak of this process cannot be set back (/proc/self/clear_refs)";
     const Status status = encoder->encode({0, 0, hour, 0}, values.data(), rows * columns, out);
     ASSERT_TRUE(status.is_ok()) << status.text();
-    const Bytes added = memory("VmHWM") - before;
+    const Bytes added = process_memory("VmHWM") - before;
     constexpr Bytes whole_pages = 4 << 20;  // of tables and of the kernel's counting in batches
     EXPECT_LE(added, codec_->encoded_bound(0) + codec_->working_bytes(0) + whole_pages);
     EXPECT_LE(assembled() + added, 3 * record());

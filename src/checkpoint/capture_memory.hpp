@@ -9,7 +9,7 @@
 
 #include "base/status.hpp"
 #include "base/types.hpp"
-#include "checkpoint/memory_need.hpp"
+#include "comm/memory_need.hpp"
 
 namespace tailrace::checkpoint {
 
@@ -39,7 +39,9 @@ class CaptureMemory {
   /// nothing is held then.
   Status reserve(Bytes bytes);
   /// What touch() will take of this node.
-  [[nodiscard]] MemoryNeed need(std::int32_t node) const { return {node, size_ - touched_, available_}; }
+  [[nodiscard]] comm::MemoryNeed need(std::int32_t node) const {
+    return {node, size_ - touched_, available_};
+  }
   /// Makes the memory be there, after the vote.
   void touch();
   [[nodiscard]] std::byte* data() const { return data_; }

@@ -41,7 +41,7 @@ Status check_files(const std::vector<std::string>& files) {
 
 /// What a rank brings to the vote of a save.
 struct Brought {
-  MemoryNeed memory;
+  comm::MemoryNeed memory;
   Bytes part_bytes = 0;
   ByteVector standing;  // of the session's outputs
   // The first rank's decisions.
@@ -71,9 +71,9 @@ struct Brought {
 };
 
 Status check_memory(const comm::Verdict& verdict) {
-  std::vector<MemoryNeed> needs;
+  std::vector<comm::MemoryNeed> needs;
   for (const ByteVector& each : verdict.contributions) needs.push_back(Brought::unpack(each).memory);
-  return check_nodes(needs);
+  return comm::check_nodes(needs, "an asynchronous save captures", "async=off saves without a capture");
 }
 
 std::vector<ByteVector> standings_of(const comm::Verdict& verdict) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "checkpoint/memory_need.hpp"
+#include "comm/memory_need.hpp"
 
 #include <algorithm>
 #include <map>
 
 #include "base/text.hpp"
 
-namespace tailrace::checkpoint {
+namespace tailrace::comm {
 
-Status check_nodes(std::span<const MemoryNeed> needs) {
+Status check_nodes(std::span<const MemoryNeed> needs, std::string_view who, std::string_view way_out) {
   struct Node {
     int ranks = 0;
     Bytes bytes = 0;
@@ -25,11 +25,10 @@ Status check_nodes(std::span<const MemoryNeed> needs) {
   for (const auto& [number, node] : nodes) {
     if (node.bytes <= node.available) continue;
     return {Code::memory,
-            cat("an asynchronous save captures ", counted(node.bytes, "byte"), " on the node of rank ",
-                number, " (", counted(node.ranks, "rank"), "), of which ", node.available,
-                " are to be had: async=off saves without a capture")};
+            cat(who, " ", counted(node.bytes, "byte"), " on the node of rank ", number, " (",
+                counted(node.ranks, "rank"), "), of which ", node.available, " are to be had: ", way_out)};
   }
   return {};
 }
 
-}  // namespace tailrace::checkpoint
+}  // namespace tailrace::comm

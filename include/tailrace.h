@@ -177,6 +177,7 @@ TR_API int tr_layout_free(tr_layout** layout);
  * makes, can be written to, and whether a stream that continues from a checkpoint has its files. Until the
  * stream is closed it holds the lock NAME.stream.lock, NAME being the pattern with its leads in braces:
  * another stream or job with this pattern gets TR_ERR_STATE. No other file is created before the first step.
+ * With servers the first call allocates the staging memory: TR_ERR_MEMORY if a node lacks it by now.
  */
 TR_API int tr_stream_create(const char* pattern, const char* options, tr_stream** stream);
 

@@ -137,7 +137,9 @@ constexpr std::array<Row, 21> kTable{{
      set_servers},
     {{"staging", "auto", "size", "bytes per node",
       "memory into which data is captured, as `512MiB`; auto is an eighth of the memory that the node has "
-      "available, at most `512MiB` for each of its ranks"},
+      "available, at most `512MiB` for each of its ranks. With servers the first `tr_stream_create` "
+      "allocates "
+      "it"},
      set_staging},
     {{"threads", "0", "count", "threads per server",
       "threads that encode; 0 chooses from the CPUs that the node's ranks may use and do not need, 4 at "

@@ -265,17 +265,19 @@ void* map_aligned(int descriptor, std::size_t length) {
 }  // namespace
 
 Result<std::unique_ptr<NodeMemory>> NodeMemory::create(MPI_Comm node, std::span<const Bytes> bytes,
-                                                       bool huge_pages) {
+                                                       bool huge_pages, Bytes at_once) {
   std::unique_ptr<NodeMemory> memory(new NodeMemory());
-  if (const Status status = memory->open(node, bytes, huge_pages); !status.is_ok()) return status;
+  memory->huge_pages_ = huge_pages;
+  if (const Status status = memory->open(node, bytes, at_once); !status.is_ok()) return status;
   return memory;
 }
 
 NodeMemory::~NodeMemory() {
   if (base_ != nullptr) ::munmap(base_, static_cast<std::size_t>(size()));
+  if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-Status NodeMemory::open(MPI_Comm node, std::span<const Bytes> bytes, bool huge_pages) {
+Status NodeMemory::open(MPI_Comm node, std::span<const Bytes> bytes, Bytes at_once) {
   int rank = 0;
   MPI_Comm_rank(node, &rank);
   offsets_.assign(1, 0);
@@ -295,36 +297,56 @@ Status NodeMemory::open(MPI_Comm node, std::span<const Bytes> bytes, bool huge_p
   if (all && mine.is_ok())
     mine = rank == 0 ? handover.give(static_cast<int>(bytes.size()) - 1) : handover.take();
   handover.hang_up();
-  if (all && mine.is_ok()) mine = map(handover.descriptor, rank, huge_pages);
+  descriptor_ = std::exchange(handover.descriptor, -1);
+  if (all && mine.is_ok()) mine = map(rank, at_once);
   return agree_on_node(node, mine);
 }
 
-/// Maps the whole and allocates this rank's part of it.
-Status NodeMemory::map(int descriptor, int rank, bool huge_pages) {
+/// Maps the whole and allocates the first of this rank's part of it.
+Status NodeMemory::map(int rank, Bytes at_once) {
   const auto length = static_cast<std::size_t>(size());
-  void* const mapped = map_aligned(descriptor, length);
+  void* const mapped = map_aligned(descriptor_, length);
   if (mapped == MAP_FAILED) return io_error("mmap", memory_name, errno);
   base_ = static_cast<std::byte*>(mapped);
-  if (huge_pages) ::madvise(mapped, length, MADV_HUGEPAGE);  // a kernel without them says no: nothing is lost
-  const Bytes offset = offsets_[static_cast<std::size_t>(rank)];
-  const Bytes own = offsets_[static_cast<std::size_t>(rank) + 1] - offset;
-  if (own == 0) return {};
+  if (huge_pages_)
+    ::madvise(mapped, length, MADV_HUGEPAGE);  // a kernel without them says no: nothing is lost
+  const Bytes part = offsets_[static_cast<std::size_t>(rank)];
+  end_ = offsets_[static_cast<std::size_t>(rank) + 1];
+  begin_ = at_once >= end_ - part ? end_ : part + (at_once + huge_page - 1) / huge_page * huge_page;
+  TR_TRY(allocate(part, begin_));
+  if (left() == 0) ::close(std::exchange(descriptor_, -1));
+  return {};
+}
+
+Status NodeMemory::allocate() {
+  if (left() == 0) return {};
+  TR_TRY(allocate(begin_, end_));
+  begin_ = end_;
+  ::close(std::exchange(descriptor_, -1));
+  return {};
+}
+
+Status NodeMemory::allocate(Bytes from, Bytes to) {
+  const Bytes bytes = to - from;
+  if (bytes == 0) return {};
   // Page tables too: a first touch inside a capture would cost as much as the capture itself.
   const auto populate = [&] {
-    return ::madvise(base_ + offset, static_cast<std::size_t>(own), MADV_POPULATE_WRITE) == 0;
+    return ::madvise(base_ + from, static_cast<std::size_t>(bytes), MADV_POPULATE_WRITE) == 0;
   };
   // fallocate does not know of the advice and would take small pages (shmem_is_huge in Linux' mm/shmem.c).
-  if (huge_pages && populate()) return {};
-  if (const int error = ::posix_fallocate(descriptor, offset, own); error != 0) {
+  if (huge_pages_ && populate()) return {};
+  if (const int error = ::posix_fallocate(descriptor_, from, bytes); error != 0) {
+    // What came before the memory ran out would lie there unused.
+    ::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, bytes);
     return Status(Code::memory,
-                  cat("staging memory of ", own, " bytes is not to be had on this node (",
+                  cat("staging memory of ", bytes, " bytes is not to be had on this node (",
                       std::string_view(std::strerror(error)),
                       "): set TAILRACE_STAGING lower, or "
                       "TAILRACE_IO_BUFFER if it is for collective files"),
                   error);
   }
   if (populate()) return {};
-  for (Bytes at = 0; at < own; at += 4096) base_[offset + at] = std::byte{0};
+  for (Bytes at = from; at < to; at += 4096) base_[at] = std::byte{0};
   return {};
 }
 

@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -17,10 +18,13 @@ namespace tailrace::comm {
 /// before it is used (fallocate(2)): a full memory is an error here and never a SIGBUS later.
 class NodeMemory {
  public:
-  /// Collective over `node` (ranks of one node, order kept). Rank i gets `bytes[i]` bytes, allocated and
-  /// prefaulted by itself. The same Status on every rank.
+  static constexpr Bytes everything = std::numeric_limits<Bytes>::max();
+
+  /// Collective over `node` (ranks of one node, order kept). Rank i gets `bytes[i]` bytes. It allocates and
+  /// prefaults the first `at_once` of them itself; nobody may touch the others before allocate() has
+  /// returned on that rank. The same Status on every rank.
   static Result<std::unique_ptr<NodeMemory>> create(MPI_Comm node, std::span<const Bytes> bytes,
-                                                    bool huge_pages);
+                                                    bool huge_pages, Bytes at_once = everything);
   ~NodeMemory();
   NodeMemory(const NodeMemory&) = delete;
   NodeMemory& operator=(const NodeMemory&) = delete;
@@ -28,6 +32,11 @@ class NodeMemory {
   [[nodiscard]] std::byte* part(int node_rank) const {
     return base_ + offsets_[static_cast<std::size_t>(node_rank)];
   }
+  /// Local. Bytes of this rank's part that are not allocated yet.
+  [[nodiscard]] Bytes left() const { return end_ - begin_; }
+  /// Local. Allocates and prefaults them. Code::memory if they cannot be had: the part is as before then,
+  /// and this may be called again.
+  Status allocate();
   /// Local. Maps the parts of all ranks, which these have allocated: a first access would take long.
   void map_all();
   [[nodiscard]] Bytes size() const { return offsets_.back(); }
@@ -36,10 +45,15 @@ class NodeMemory {
 
  private:
   NodeMemory() = default;
-  Status open(MPI_Comm node, std::span<const Bytes> bytes, bool huge_pages);
-  Status map(int descriptor, int rank, bool huge_pages);
+  Status open(MPI_Comm node, std::span<const Bytes> bytes, Bytes at_once);
+  Status map(int rank, Bytes at_once);
+  Status allocate(Bytes from, Bytes to);
   std::byte* base_ = nullptr;
   std::vector<Bytes> offsets_;
+  bool huge_pages_ = false;
+  int descriptor_ = -1;  // while something is to be allocated
+  Bytes begin_ = 0;      // of what is not allocated yet of this rank's part
+  Bytes end_ = 0;
 };
 
 }  // namespace tailrace::comm

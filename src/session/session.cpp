@@ -174,7 +174,7 @@ Status Session::start(MPI_Comm world, const char* options, LedgerFactory make_le
   }
   TR_TRY(make_staging(world));
   TR_TRY(same_everywhere(world, make_server(std::move(make_ledger))));
-  print_node_plan(node_, host_name(), node_share());
+  print_node_plan(node_, host_name(), cpus());
   return {};
 }
 
@@ -280,7 +280,7 @@ Status Session::make_staging(MPI_Comm world) {
 }
 
 /// Memory for the lanes of a node that has a server: each compute rank's part holds its lane, the first
-/// rank's also the bells.
+/// rank's also the bells. open_staging() allocates what data goes into.
 Status Session::share_node_memory(MPI_Comm world) {
   std::vector<Bytes> parts;
   const auto& computes = roster_.compute_transport;
@@ -292,8 +292,9 @@ Status Session::share_node_memory(MPI_Comm world) {
   }
   if (servers_on(my_node()) == 0) return same_everywhere(world, {});
   parts[0] += static_cast<Bytes>(sizeof(comm::NodeBells));
+  constexpr auto at_once = static_cast<Bytes>(sizeof(comm::NodeBells) + sizeof(comm::LaneHeader));
   Result<std::unique_ptr<comm::NodeMemory>> memory =
-      comm::NodeMemory::create(node_, parts, settings_.huge_pages);
+      comm::NodeMemory::create(node_, parts, settings_.huge_pages, at_once);
   TR_TRY(same_everywhere(world, memory.status()));
   memory_ = std::move(*memory);
   bells_ = reinterpret_cast<comm::NodeBells*>(memory_->part(0));
@@ -425,16 +426,10 @@ void Session::print_plan(Bytes staging) const {
   }
 }
 
-/// Looked up only where somebody may print it: the kernel walks all page tables to tell of huge pages.
-NodeShare Session::node_share() const {
-  NodeShare share;
-  share.place = {world_rank_, is_server(), 1, own_cpus()};
-  if (is_server()) share.place.threads = 2 + workers_->count();  // and one for storage
-  share.huge_pages_asked = settings_.huge_pages;
-  if (memory_ == nullptr) return share;
-  share.staging = memory_->size();
-  if (settings_.huge_pages && logs(LogLevel::info)) share.huge_pages = memory_->huge_bytes();
-  return share;
+RankCpus Session::cpus() const {
+  RankCpus mine{world_rank_, is_server(), 1, own_cpus()};
+  if (is_server()) mine.threads = 2 + workers_->count();  // and one for storage
+  return mine;
 }
 
 std::string Session::staging_for(Bytes needed, Bytes share) const {

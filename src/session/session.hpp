@@ -83,6 +83,10 @@ class Session {
   bool pump();
   /// Publishes in the outlet; waits while it is full. Returns the nanoseconds waited.
   std::int64_t publish(const std::function<bool()>& attempt);
+  /// Compute ranks, collective: allocates the memory into which streams capture, once. Blocks until all have.
+  /// To be called before anything is put. Code::memory on every rank if a node lacks it. `call` is the
+  /// program's.
+  Status open_staging(const std::string& call);
   /// Compute ranks, collective: nothing is open any more.
   void leave();
 
@@ -109,7 +113,8 @@ class Session {
   [[nodiscard]] std::byte* lane_of(int node_rank) const;
   [[nodiscard]] int encoder_threads(int world_rank) const;
   void print_plan(Bytes staging) const;
-  [[nodiscard]] NodeShare node_share() const;
+  [[nodiscard]] RankCpus cpus() const;
+  void print_huge_pages(const std::vector<ByteVector>& contributions) const;
   bool move_on();
   void dispatch(const comm::Envelope& envelope);
   comm::Verdict verdict_of(std::uint64_t agreement, const std::string& what);
@@ -135,6 +140,7 @@ class Session {
   std::optional<std::uint64_t> open_agreement_;  // the vote that agree() waits for
   std::string call_;  // of the program, where its name is not in what is waited for
   std::unique_ptr<comm::NodeMemory> memory_;
+  bool staging_is_open_ = false;
   comm::NodeBells* bells_ = nullptr;
   comm::NodeBells own_bells_;  // where no memory is shared
   int reader_ = 0;             // this server's number on its node

@@ -62,6 +62,7 @@ Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const 
   }
   const comm::Verdict verdict = session.agree(std::move(vote));
   TR_TRY(verdict.status);
+  TR_TRY(session.open_staging(call));
   stream->run_ = Unpacker(verdict.contributions[0]).get<Uuid>();
   if (resume) stream->continue_from(*resume);
   session.add_stream(stream->client_);

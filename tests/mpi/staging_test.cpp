@@ -2,14 +2,20 @@
 //
 // Staging that holds a few records of a step of a thousand: ranks that run ahead wait, that is counted and
 // reported, and the bytes are right.
+#include <sched.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <thread>
 
 #include "mpi/scene.hpp"
 #include "support/captured_stderr.hpp"
+#include "support/process_memory.hpp"
 
 using namespace tailrace::mpi_test;
 using namespace tailrace::scene;
@@ -254,6 +260,73 @@ MPI_TEST(staging, of_a_server_holds_a_record_of_grib2_in_three_times_its_size) {
   }
 }
 #endif
+
+/// Creates a stream, closes it and returns what tr_stream_create has told of it.
+int created(const std::string& name) {
+  tr_stream* stream = nullptr;
+  const int code = tr_stream_create(name.c_str(), "format=raw base=2026-03-01T00:00Z", &stream);
+  if (stream != nullptr) CHECK_EQ(tr_stream_close(&stream), TR_OK);
+  return code;
+}
+
+MPI_TEST(staging, is_taken_from_the_node_only_once_there_is_a_stream) {
+  constexpr std::int64_t mebibyte = 1 << 20;
+  constexpr std::int64_t lane = 512 * mebibyte / 4 * 3 / 3;  // of three compute ranks
+  const std::int64_t before = tailrace::process_memory("RssShmem");
+  MPI_Comm compute = MPI_COMM_NULL;
+  CHECK_EQ(tr_init(state().comm, &compute, "servers=1 staging=512MiB"), TR_OK);
+  if (compute != MPI_COMM_NULL) {
+    CHECK(tailrace::process_memory("RssShmem") - before < lane / 4);
+    CHECK_EQ(created("never-made"), TR_OK);
+    const std::int64_t all = tailrace::process_memory("RssShmem");
+    CHECK(all - before >= lane);
+    CHECK_EQ(created("never-made"), TR_OK);
+    CHECK(tailrace::process_memory("RssShmem") - all < lane / 4);
+  }
+  CHECK_EQ(tr_finalize(), TR_OK);
+}
+
+/// In its life the calling process sees a node that has 1 MiB to give. Needs root.
+class LittleMemory {
+ public:
+  LittleMemory() {
+    const std::string path = "meminfo-" + std::to_string(::getpid());
+    std::ofstream(path) << "MemAvailable: 1024 kB\n";
+    is_there_ = ::unshare(CLONE_NEWNS) == 0 &&
+                ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                ::mount(path.c_str(), "/proc/meminfo", nullptr, MS_BIND, nullptr) == 0;
+    std::filesystem::remove(path);
+  }
+  ~LittleMemory() {
+    if (is_there_) ::umount2("/proc/meminfo", MNT_DETACH);
+  }
+  LittleMemory(const LittleMemory&) = delete;
+  LittleMemory& operator=(const LittleMemory&) = delete;
+  [[nodiscard]] bool is_there() const { return is_there_; }
+
+ private:
+  bool is_there_ = false;
+};
+
+MPI_TEST(staging, that_one_rank_cannot_have_is_refused_on_all_and_may_be_asked_for_again) {
+  MPI_Comm compute = MPI_COMM_NULL;
+  CHECK_EQ(tr_init(state().comm, &compute, "servers=1 staging=64MiB"), TR_OK);
+  if (compute != MPI_COMM_NULL) {
+    std::optional<LittleMemory> little;
+    if (rank_of(compute) == 1) little.emplace();
+    int is_there = little && little->is_there() ? 1 : 0;
+    MPI_Bcast(&is_there, 1, MPI_INT, 1, compute);
+    if (is_there != 0) {
+      CHECK_EQ(created("never-made"), TR_ERR_MEMORY);
+      const std::string told = tr_error();
+      CHECK(told.find("tr_stream_create(\"never-made\"") != std::string::npos);
+      CHECK(told.find("of which 1048576 are to be had: set TAILRACE_STAGING lower") != std::string::npos);
+    }
+    little.reset();
+    CHECK_EQ(created("never-made"), TR_OK);
+  }
+  CHECK_EQ(tr_finalize(), TR_OK);
+}
 
 MPI_TEST(staging, of_a_whole_step_makes_nobody_wait) {
   const std::string directory = fresh_directory("roomy");

@@ -143,12 +143,6 @@ Status check_levels(const Request& request) {
   return {};
 }
 
-std::size_t section_begin(const ByteVector& head, int number) {
-  std::size_t at = 16;
-  while (at + 5 <= head.size() && std::to_integer<int>(head[at + 4]) < number) at += get_number(&head[at], 4);
-  return std::min(at, head.size());
-}
-
 // One head with section 3 of another: a sample is asked for its grid. Where it comes from, which tables it
 // uses and what it says about its product (template, level, statistic, member) may be true of the sample
 // alone, and ecCodes refuses to go from some templates to others.
@@ -189,6 +183,17 @@ bool names_alone(const Keys& keys) {
   });
 }
 
+/// Returns true if the field sets the three numbers of its parameter and one surface, and nothing else: it
+/// overwrites what another such field has left in a handle.
+bool sets_numbers_alone(const Request& request, bool has_coefficients) {
+  const Keys& keys = request.field_keys;
+  const auto is_set = [&](std::string_view name) {
+    return std::any_of(keys.begin(), keys.end(), [&](const auto& key) { return key.first == name; });
+  };
+  return keys.size() == 3 && is_set("discipline") && is_set("parameterCategory") &&
+         is_set("parameterNumber") && request.field->levels.bottoms.empty() && !has_coefficients;
+}
+
 /// Builds the header on one handle, in the only order that keeps what was asked.
 class Builder {
  public:
@@ -197,14 +202,14 @@ class Builder {
 
   Result<Field> build();
   /// The second half alone, where another field was prepared with the same first half.
-  Result<Field> build_on(const Base& base);
+  Result<Field> build_on(Base& base);
   /// The first half, once the whole was built.
   [[nodiscard]] Base take_base() { return std::move(base_); }
 
  private:
   Status first_half();
   Status second_half();
-  Result<Field> finish(const Keys& wanted, const TimeOffsets* known_time);
+  Result<Field> finish(const Keys& wanted, const TimeOffsets* known_time, std::optional<Handle>& verified);
   Status begin();
   Status origin(Handle& own) const;
   Status early_keys();
@@ -547,14 +552,15 @@ Status Builder::second_half() {
   return late_keys(request_.field_keys);
 }
 
-Result<Field> Builder::finish(const Keys& wanted, const TimeOffsets* known_time) {
+Result<Field> Builder::finish(const Keys& wanted, const TimeOffsets* known_time,
+                              std::optional<Handle>& verified) {
   Field field = field_of(stream_, field_);
   if (known_time != nullptr)
     field.time = *known_time;
   else
     TR_TRY(locate_time(field.time));
   TR_TRY(all_levels(field));
-  TR_TRY(verify(field, request_, wanted, known_time != nullptr));
+  TR_TRY(verify(field, request_, wanted, known_time != nullptr, verified));
   return field;
 }
 
@@ -564,7 +570,7 @@ Result<Field> Builder::build() {
   Keys wanted = base_.front;
   wanted.insert(wanted.end(), base_.rest.begin(), base_.rest.end());
   wanted.insert(wanted.end(), wanted_.begin(), wanted_.end());
-  Result<Field> field = finish(wanted, nullptr);
+  Result<Field> field = finish(wanted, nullptr, base_.verified);
   if (!field.is_ok()) return field;
   base_.georeference_keys = field_.georeference.keys;
   base_.sample = checksum(field_.georeference.sample);
@@ -580,11 +586,16 @@ Result<Field> Builder::build() {
   return field;
 }
 
-Result<Field> Builder::build_on(const Base& base) {
-  Result<Handle> handle = Handle::from_message(base.message);
-  if (!handle.is_ok()) return handle.status();
-  handle_ = std::move(*handle);
+Result<Field> Builder::build_on(Base& base) {
   sample_pv_ = base.sample_pv;
+  const bool numbers_alone =
+      sets_numbers_alone(request_, !sample_pv_.empty() || !field_.levels.coefficients.empty());
+  if (numbers_alone) handle_ = std::exchange(base.named_by_numbers, std::nullopt);
+  if (!handle_) {
+    Result<Handle> handle = Handle::from_message(base.message);
+    if (!handle.is_ok()) return handle.status();
+    handle_ = std::move(*handle);
+  }
   TR_TRY(second_half());
   const Result<Parts> parts = cut(handle_->message());
   if (!parts.is_ok()) return parts.status();
@@ -592,7 +603,10 @@ Result<Field> Builder::build_on(const Base& base) {
   Keys wanted = same_front ? Keys{} : base.front;
   wanted.insert(wanted.end(), base.rest.begin(), base.rest.end());
   wanted.insert(wanted.end(), wanted_.begin(), wanted_.end());
-  return finish(wanted, same_front && same_template(base.head, parts->head) ? &base.time : nullptr);
+  const bool time_is_known = same_front && same_template(base.head, parts->head);
+  Result<Field> field = finish(wanted, time_is_known ? &base.time : nullptr, base.verified);
+  if (numbers_alone && field.is_ok()) base.named_by_numbers = std::move(handle_);
+  return field;
 }
 
 }  // namespace

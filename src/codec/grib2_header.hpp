@@ -66,6 +66,8 @@ struct Base {
   Keys rest;        // what else was
   ByteVector head;  // of the first field that was prepared on it
   TimeOffsets time;
+  std::optional<Handle> named_by_numbers;  // half-way, with the numbers and a level of the last such field
+  std::optional<Handle> verified;          // the message in which the last field was read back
 
   [[nodiscard]] bool serves(const Request& request) const;
 };
@@ -119,8 +121,9 @@ bool same_level_type(const std::string& wanted, const std::string& got);
 bool matches(const Handle& handle, const Wanted& wanted);
 /// Encodes headers for all levels and several leads and reads all back. `time_is_known`: the octets of time
 /// were found on a header with equal sections 1 to 3 and the same template, and all leads read back there;
-/// one is enough.
-Status verify(const Field& field, const Request& request, const Keys& wanted, bool time_is_known);
+/// one is enough. `handle`: a message of a similar field, if there is one; the last one read afterwards.
+Status verify(const Field& field, const Request& request, const Keys& wanted, bool time_is_known,
+              std::optional<Handle>& handle);
 /// The error of a key that reads back differently.
 Status differs(const Handle& handle, const Wanted& wanted, std::string_view hint);
 

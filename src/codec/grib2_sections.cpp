@@ -102,6 +102,12 @@ void finish(std::size_t start, ByteVector& out) {
   put_number(&out[start + 8], out.size() - start, 8);
 }
 
+std::size_t section_begin(std::span<const std::byte> head, int number) {
+  std::size_t at = 16;
+  while (at + 5 <= head.size() && std::to_integer<int>(head[at + 4]) < number) at += get_number(&head[at], 4);
+  return std::min(at, head.size());
+}
+
 ByteVector constant_message(const Parts& parts, std::uint64_t points) {
   ByteVector message = parts.head;
   append_representation(parts.representation, points, Scaling{}, message);

@@ -27,6 +27,9 @@ struct Parts {
 /// Cuts a message after its first field. Code::corrupt if it is no whole GRIB2 message.
 Result<Parts> cut(std::span<const std::byte> message);
 
+/// Where section `number`, of 1 to 4, begins in a head or a message; its end if there is none.
+std::size_t section_begin(std::span<const std::byte> head, int number);
+
 /// How the values of one record are packed: value = (reference + code * 2^binary) / 10^decimal.
 struct Scaling {
   double reference = 0;  // exactly a float32

@@ -101,10 +101,26 @@ Result<Surface> surface_on(const Handle& handle, const Request& request, const s
                     value);
 }
 
-/// Brings a handle of one level to another one: opening a message anew costs three times what is read here.
-/// False if the handle does not have the octets of `message` then: keys of the user's may have moved more.
+/// Gives a handle the parameter of `message`. In every template the first octets behind its number are the
+/// category and the number of the parameter, but for a few whose octets then differ.
+bool name_as(Handle& handle, std::span<const std::byte> message) {
+  constexpr std::size_t discipline = 6, category = 9, number = 10;
+  const auto set = [&](const char* key, std::size_t at) {
+    const auto now = handle.message();
+    if (at >= now.size() || at >= message.size()) return false;
+    return now[at] == message[at] || handle.set(key, std::to_integer<long>(message[at])) == 0;
+  };
+  const std::size_t section = section_begin(message, 4);
+  return set("discipline", discipline) && set("parameterCategory", section + category) &&
+         set("parameterNumber", section + number);
+}
+
+/// Brings a handle of one level or parameter to another one: opening a message anew costs three times what is
+/// read here. False if the handle does not have the octets of `message` then: keys of the user's may have
+/// moved more.
 bool move_to(Handle& handle, const Field& field, const Request& request, std::size_t level,
              const ByteVector& message) {
+  if (!name_as(handle, message)) return false;
   const Levels& levels = field.definition.levels;
   const auto set = [&](const std::string& which, double value) {
     const Result<Surface> surface = surface_on(handle, request, which, value);
@@ -199,14 +215,14 @@ bool same_level_type(const std::string& wanted, const std::string& got) {
   return wanted == got || (is_pressure(wanted) && is_pressure(got));
 }
 
-Status verify(const Field& field, const Request& request, const Keys& wanted, bool time_is_known) {
+Status verify(const Field& field, const Request& request, const Keys& wanted, bool time_is_known,
+              std::optional<Handle>& handle) {
   constexpr std::int64_t quarter = 900, hour = 3600;
   // Some names belong to one length of interval (mx2t6): judged with the length of the definition, else with
   // one without names.
   const Statistic& statistic = field.definition.statistic;
   const std::int64_t length =
       statistic.since == Statistic::Since::duration ? statistic.duration_seconds : 7 * hour;
-  std::optional<Handle> handle;
   for (std::size_t level = 0; level < field.levels.size(); ++level) {
     const ByteVector message = message_for(field, level, {0, length});
     if (!handle || !move_to(*handle, field, request, level, message)) {

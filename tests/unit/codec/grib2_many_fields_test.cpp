@@ -86,13 +86,44 @@ TEST(grib2_many_fields, levels_cost_no_message_each) {
             opened_for(*many, field_of("t", "hybrid", up_to(100))));
 }
 
-TEST(grib2_many_fields, fields_after_the_first_on_a_grid_cost_two_messages_each) {
+TEST(grib2_many_fields, fields_after_the_first_on_a_grid_cost_one_message_each) {
+  const auto codec = codec_of(stream_of());
+  opened_for(*codec, field_of("t", "hybrid", {7}));
+  EXPECT_LE(opened_for(*codec, field_of("u", "hybrid", {7})), 1);
+  EXPECT_LE(opened_for(*codec, field_of("q", "hybrid", up_to(50))), 1);
+  opened_for(*codec, accumulated("tp"));
+  EXPECT_LE(opened_for(*codec, accumulated("cp")), 1);
+}
+
+TEST(grib2_many_fields, fields_after_the_second_on_a_grid_that_numbers_name_cost_no_message) {
   const auto codec = codec_of(stream_of());
   opened_for(*codec, numbered(0));
-  for (int i = 1; i < 20; ++i) EXPECT_LE(opened_for(*codec, numbered(i)), 2);
-  opened_for(*codec, accumulated("tp"));
-  EXPECT_LE(opened_for(*codec, accumulated("cp")), 2);
-  EXPECT_LE(opened_for(*codec, field_of("q", "hybrid", up_to(50))), 2);
+  EXPECT_LE(opened_for(*codec, numbered(1)), 1);
+  for (int i = 2; i < 20; ++i) EXPECT_EQ(opened_for(*codec, numbered(i)), 0);
+  opened_for(*codec, field_of("u", "hybrid", {7}));
+  EXPECT_EQ(opened_for(*codec, numbered(20)), 0);
+}
+
+TEST(grib2_many_fields, numbers_of_fields_before_leave_nothing_in_a_header) {
+  FieldDefinition no_discipline = numbered(3), other_level = numbered(4), layer = numbered(5),
+                  twice = numbered(6);
+  no_discipline.keys.erase(no_discipline.keys.begin());
+  other_level.levels.values = {12, 3};
+  layer.levels.bottoms = {8};
+  layer.levels.type = "hybridLayer";
+  twice.keys[0] = {"parameterNumber", "1"};
+  FieldDefinition ocean = numbered(7);
+  ocean.keys[0].second = "10";
+  const auto all = codec_of(stream_of());
+  int number = 0;
+  for (const FieldDefinition& field :
+       {numbered(0), numbered(1), ocean, no_discipline, other_level, layer, twice, numbered(2)}) {
+    const auto alone = codec_of(stream_of());
+    const Status status = alone->define(field);
+    EXPECT_EQ(all->define(field).text(), status.text());
+    if (status.is_ok()) EXPECT_EQ(alone->prepared(0), all->prepared(number++)) << field.name;
+  }
+  EXPECT_GE(number, 6);
 }
 
 TEST(grib2_many_fields, a_header_is_the_same_beside_others_and_alone) {

@@ -18,6 +18,7 @@
 #include "comm/available_memory.hpp"
 #include "comm/end_job.hpp"
 #include "compat/environment.hpp"
+#include "session/idling.hpp"
 #include "session/report.hpp"
 
 namespace tailrace::session {
@@ -501,16 +502,18 @@ void Session::wait(const std::function<bool()>& done, const std::string& what,
   const auto late = [&] { return missing ? missing() : this->missing(); };
   const std::int64_t begin = nanoseconds_now();
   bool warned = false;
-  for (int idle = 0; !done();) {
+  // In tr_init nobody knows yet who runs where.
+  Idling idling(!facts_.empty() && ranks_of_a_core() == 1);
+  while (!done()) {
     if (pump()) {
-      idle = 0;
+      idling.moved();
       continue;
     }
-    // A rank that waits gives its core away: first by yielding, then by sleeping.
-    if (++idle < 50)
+    const std::int64_t nanoseconds = idling.next(nanoseconds_now());
+    if (nanoseconds == 0)
       ::sched_yield();
     else
-      nap(idle < 250 ? 50'000 : 200'000);
+      nap(nanoseconds);
     const std::int64_t waited = nanoseconds_now() - begin;
     if (!warned && settings_.watchdog_seconds && waited > *settings_.watchdog_seconds * 1'000'000'000) {
       warned = true;

@@ -90,10 +90,10 @@ Result<bool> is_same_step(File& one, const IndexStep& first, File& other, const 
       !std::equal(first.records.begin(), first.records.end(), second.records.begin(), second.records.end(),
                   same_record))
     return false;
-  ByteVector left(static_cast<std::size_t>(std::min(size, kPiece)));
+  ByteVector left(static_cast<std::size_t>(std::min(size, kCopyPiece)));
   ByteVector right(left.size());
   for (Bytes at = 0; at < size; at += static_cast<Bytes>(left.size())) {
-    left.resize(static_cast<std::size_t>(std::min(size - at, kPiece)));
+    left.resize(static_cast<std::size_t>(std::min(size - at, kCopyPiece)));
     right.resize(left.size());
     const Result<Bytes> got = one.read(left, first.begin + at);
     TR_TRY(got.status());

@@ -406,6 +406,22 @@ Result<Settings> Settings::read(std::string_view options, std::span<const std::s
   return settings;
 }
 
+std::vector<SettingValue> Settings::common() const {
+  constexpr std::array<std::string_view, 4> names{"servers", "io_buffer", "aggregators",
+                                                  "parallel_threshold"};
+  std::vector<SettingValue> found;
+  for (const SettingValue& value : values) {
+    if (std::find(names.begin(), names.end(), value.name) != names.end()) found.push_back(value);
+  }
+  return found;
+}
+
+Status Settings::take(const SettingValue& value) {
+  const Row* row = find_row(value.name);
+  if (!row) return {Code::settings, cat("unknown setting \"", value.name, "\"")};
+  return apply(*this, *row, value.value, value.origin);
+}
+
 std::span<const SettingInfo> all_settings() { return kInfos; }
 
 std::string environment_name(std::string_view setting) {
@@ -436,6 +452,13 @@ std::string settings_markdown() {
       "and\n"
       "`KiB MiB GiB TiB` (powers of 1024), durations `d h m s` (`1h30m`) or `hh:mm[:ss]`, switches `on` and "
       "`off`.\n\n"
+      "Each rank reads an environment of its own, which not every launcher passes on to other nodes. "
+      "`servers`, "
+      "`io_buffer`,\n"
+      "`aggregators` and `parallel_threshold` are those of rank 0 on every rank; where another rank was "
+      "given "
+      "something\n"
+      "else, a warning says so.\n\n"
       "| setting | environment | default | type | unit | meaning |\n"
       "|---|---|---|---|---|---|\n";
   for (const SettingInfo& info : kInfos) {

@@ -102,6 +102,11 @@ struct Settings {
   /// over) over both. An unknown key or TAILRACE_* variable and a bad value are Code::settings with the
   /// nearest valid one.
   static Result<Settings> read(std::string_view options, std::span<const std::string> environment);
+
+  /// The settings that all ranks need alike: ranks that differ in one would wait for each other in vain.
+  [[nodiscard]] std::vector<SettingValue> common() const;
+  /// Takes such a setting as another rank has it.
+  Status take(const SettingValue& value);
 };
 
 /// The table of all settings.

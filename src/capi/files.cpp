@@ -5,7 +5,6 @@
 #include <array>
 #include <cerrno>
 
-#include "base/bytes.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "capi/state.hpp"
@@ -39,20 +38,14 @@ void take_away(const files::Outcome& outcome, const std::string& call, int befor
   errno = outcome.error;
 }
 
-/// Collective. Makes the memory of asynchronous array calls if every rank sets the same TAILRACE_IO_BUFFER.
-/// The first array call would wait for it several times as long as for its capture. The ranks compare their
-/// settings, because each has an environment of its own.
+/// Collective. Makes the memory of asynchronous array calls if TAILRACE_IO_BUFFER is set. The first array
+/// call would wait for it several times as long as for its capture.
 Status make_async_memory(files::Group& group) {
-  Packer mine;
-  for (const SettingValue& value : state().session->settings().values) {
-    if (value.name == "io_buffer" && value.origin != "default") mine.put_text(value.value);
-  }
-  const comm::Verdict told = group.agree({{}, "tr_init", mine.take()});
-  TR_TRY(told.status);
-  const ByteVector& first = told.contributions.front();
-  const bool is_given = !first.empty() && std::all_of(told.contributions.begin(), told.contributions.end(),
-                                                      [&](const ByteVector& each) { return each == first; });
-  if (!is_given) return {};
+  const std::vector<SettingValue> common = state().session->settings().common();
+  if (std::none_of(common.begin(), common.end(), [](const SettingValue& value) {
+        return value.name == "io_buffer" && value.origin != "default";
+      }))
+    return {};
   const Result<files::Channel*> channel = group.channel("tr_init");
   TR_TRY(channel.status());
   const Status made = (*channel)->ring(true).status();

@@ -161,6 +161,7 @@ Status Session::start(MPI_Comm world, const char* options, LedgerFactory make_le
       "the other ranks in tr_init, which every rank of its communicator calls: those that print no "
       "such line have not called it, or not again after tr_finalize");
   TR_TRY(same_everywhere(world, read));
+  TR_TRY(same_everywhere(world, take_common_settings(world)));
   TR_TRY(choose_servers(world));
   if (is_server())
     stops_->ignore_signals();
@@ -196,6 +197,25 @@ Status Session::read_settings(MPI_Comm, const char* options) {
   settings_ = std::move(*settings);
   set_log_level(settings_.log);
   return {};
+}
+
+/// Collective. Each rank has an environment of its own, which not every launcher passes on to other nodes.
+/// Rank 0's counts for what all ranks need alike.
+Status Session::take_common_settings(MPI_Comm world) {
+  Status taken;
+  for (const SettingValue& each : settings_.common()) {
+    const std::vector<std::string> values = gather_texts(world, each.value);
+    const std::vector<std::string> origins = gather_texts(world, each.origin);
+    const auto other =
+        std::find_if(values.begin(), values.end(), [&](const auto& value) { return value != values[0]; });
+    if (other != values.end() && world_rank_ == 0) {
+      log(LogLevel::warn, cat(environment_name(each.name), " is ", values[0], " on rank 0 and ", *other,
+                              " on rank ", other - values.begin(), ": rank 0's counts on all ranks"));
+    }
+    const Status status = settings_.take({each.name, values[0], origins[0]});
+    if (taken.is_ok()) taken = status;
+  }
+  return taken;
 }
 
 Status Session::choose_servers(MPI_Comm world) {

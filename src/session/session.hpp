@@ -101,6 +101,7 @@ class Session {
   Session() = default;
   Status start(MPI_Comm world, const char* options, LedgerFactory make_ledger);
   Status read_settings(MPI_Comm world, const char* options);
+  Status take_common_settings(MPI_Comm world);
   Status choose_servers(MPI_Comm world);
   Status make_storage();
   Status make_staging(MPI_Comm world);

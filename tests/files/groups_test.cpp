@@ -9,10 +9,13 @@
 #include <vector>
 
 #include "files/fixture.hpp"
+#include "support/captured_stderr.hpp"
 #include "support/process_memory.hpp"
+#include "support/variable.hpp"
 
 using namespace tailrace::files_test;
 using tailrace::process_memory;
+using tailrace::Variable;
 
 namespace {
 
@@ -31,6 +34,60 @@ MPI_TEST(groups, have_the_memory_of_asynchronous_calls_from_the_start_where_its_
   }
   const Session session("io_buffer=64MiB");
   CHECK(process_memory("RssShmem") - before >= 64 * mib);
+}
+
+namespace {
+
+/// Whether this rank reads back what it has written, in each mode.
+void arrays_come_back(const std::string& path) {
+  constexpr tr_index rows = 3000, columns = 1000;
+  const tr_index shape[] = {rows, columns};
+  tr_layout* layout = nullptr;
+  CHECK_EQ(tr_layout_block(2, shape, nullptr, &layout), TR_OK);
+  tr_index count = 0;
+  CHECK_EQ(tr_layout_count(layout, &count), TR_OK);
+  std::vector<double> values(static_cast<std::size_t>(count)), read(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = rank() * 1e7 + static_cast<double>(i);
+  for (const char* mode : {"w+s", "w+", "w+p", "w+ps"}) {
+    tr_file* const file = tr_fopen(path.c_str(), mode);
+    if (!CHECK(file != nullptr)) return;
+    CHECK_EQ(tr_fwrite_array(values.data(), TR_F64, layout, file), static_cast<std::size_t>(rows * columns));
+    tr_rewind(file);
+    CHECK_EQ(tr_fread_array(read.data(), TR_F64, layout, file), static_cast<std::size_t>(rows * columns));
+    CHECK_EQ(tr_fclose(file), 0);
+    CHECK(read == values);
+  }
+  tr_layout_free(&layout);
+}
+
+}  // namespace
+
+// Each rank has an environment of its own, which not every launcher passes on to other nodes.
+MPI_TEST(groups, settings_that_all_ranks_need_alike_are_those_of_rank_0) {
+  const std::string directory = fresh_directory("differ");
+  const char* const buffer = "TAILRACE_IO_BUFFER";
+  const std::int64_t before = process_memory("RssShmem");
+  for (const char* others : {"64MiB", "100MiB", "8MiB"}) {
+    const bool is_set_on_0 = std::string(others) != "64MiB";
+    const Variable mine(rank() != 0 || is_set_on_0 ? buffer : "ANOTHER", rank() == 0 ? "64MiB" : others);
+    const Variable aggregators("TAILRACE_AGGREGATORS", rank() == 0 ? "2" : "1");
+    const Variable threshold("TAILRACE_PARALLEL_THRESHOLD", rank() == 0 ? "1MiB" : "1GiB");
+    CapturedStderr captured;
+    const Session session;
+    const std::string heard = captured.text();
+    const std::string told = std::string(buffer) + " is " + (is_set_on_0 ? "64MiB" : "100MiB") +
+                             " on rank 0 and " + others + " on rank 1: rank 0's counts on all ranks";
+    CHECK_EQ(mentions(heard, told), rank() == 0 && size() > 1);
+    CHECK_EQ(process_memory("RssShmem") - before >= 64 << 20, is_set_on_0);
+    arrays_come_back(directory + "/f");
+  }
+  {
+    const Variable servers("TAILRACE_SERVERS", rank() == 0 ? "1" : "0");
+    CapturedStderr captured;
+    const Session session;
+    CHECK_EQ(session.compute() == MPI_COMM_NULL, rank() == size() - 1);
+  }
+  remove_directory(directory);
 }
 
 MPI_TEST(groups, thousands_of_opens_on_one_communicator) {

@@ -54,6 +54,23 @@ TEST(settings, without_any_have_the_defaults_of_the_table) {
   }
 }
 
+TEST(settings, that_all_ranks_need_alike_are_taken_from_another) {
+  const Settings other = read("servers=2 aggregators=3 threads=5", {"TAILRACE_IO_BUFFER=8MiB"});
+  Settings settings = read("parallel_threshold=0", {"TAILRACE_SERVERS=1"});
+  for (const SettingValue& value : other.common()) EXPECT_TRUE(settings.take(value).is_ok());
+  EXPECT_EQ(settings.servers.count, 2);
+  EXPECT_EQ(settings.aggregators, 3);
+  EXPECT_EQ(settings.io_buffer, 8 << 20);
+  EXPECT_EQ(settings.parallel_threshold, 1 << 20);
+  EXPECT_EQ(settings.threads, 0);
+  ASSERT_EQ(settings.common().size(), 4u);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(settings.common()[i].value, other.common()[i].value);
+    EXPECT_EQ(settings.common()[i].origin, other.common()[i].origin);
+  }
+  EXPECT_EQ(settings.take({"colour", "blue", "options"}).code(), Code::settings);
+}
+
 TEST(settings, options_set_every_one) {
   const Settings settings = read(
       "servers=2 staging=512MiB threads=3 report=r.json trace=t.json log=debug timeout=10m watchdog=off "

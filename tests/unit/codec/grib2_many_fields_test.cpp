@@ -200,6 +200,10 @@ TEST(grib2_many_fields, a_header_that_arrives_damaged_is_refused) {
   }
   EXPECT_EQ(codec->adopt(field_of("t", "hybrid", up_to(4)), whole).code(), Code::corrupt);
   EXPECT_EQ(codec->adopt(accumulated("t"), whole).code(), Code::corrupt);
+  EXPECT_EQ(codec->adopt(field_of("u", "hybrid", up_to(3)), whole).code(), Code::corrupt);
+  FieldDefinition larger = field;
+  larger.shape = {7, 10};
+  EXPECT_EQ(codec->adopt(larger, whole).code(), Code::corrupt);
 }
 
 }  // namespace

@@ -412,17 +412,20 @@ MPI_TEST(continued_files, a_file_is_made_durable_behind_a_program_that_has_close
     // Each write and sync takes 0.7 s: whoever waited for one would be slower than that.
     const Session session("throttle=100MB/s,700ms");
     tr_checkpoint* cp = create(directory + "/cp");
-    tr_file* file = open_file(directory + "/log", "w");
-    tr_fputs("0123456789", file);
-    CHECK_EQ(tr_fflush(file), 0);
-    const double begin = MPI_Wtime();
-    CHECK_EQ(save(cp, 1), TR_OK);
-    const int status = tr_checkpoint_status(cp);
-    CHECK_EQ(tr_fclose(file), 0);
-    CHECK(MPI_Wtime() - begin < 0.65);
-    CHECK_EQ(status, TR_SAVE_CAPTURED);
-    CHECK_EQ(tr_checkpoint_wait(cp), TR_OK);
-    CHECK(MPI_Wtime() - begin > 0.7);
+    int step = 0;
+    CHECK(one_of(10, [&] {
+      tr_file* file = open_file(directory + "/log", "w");
+      tr_fputs("0123456789", file);
+      CHECK_EQ(tr_fflush(file), 0);
+      const double begin = MPI_Wtime();
+      CHECK_EQ(save(cp, ++step), TR_OK);
+      const int status = tr_checkpoint_status(cp);
+      CHECK_EQ(tr_fclose(file), 0);
+      const bool waited = MPI_Wtime() - begin > 0.65;
+      CHECK_EQ(tr_checkpoint_wait(cp), TR_OK);
+      CHECK(MPI_Wtime() - begin > 0.7);
+      return !waited && status == TR_SAVE_CAPTURED;
+    }));
     CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
   }
   remove_directory(directory);

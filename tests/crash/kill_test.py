@@ -55,7 +55,8 @@ def kill_everything(process):
 def interrupted_run(path, servers, after_steps, delay):
     fresh("pids")
     process = subprocess.Popen([*MPIRUN, "-n", str(2 + servers), *arguments(path, "format=raw", LAST, 0, 40)],
-                               env=environment(TAILRACE_SERVERS=str(servers)), stdout=subprocess.DEVNULL,
+                               env=environment(TAILRACE_SERVERS=str(servers), SMALL_MODEL_AWAITS=f"{LAST}:killed/never"),
+                               stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL, start_new_session=True)
     until = time.time() + 60
     while time.time() < until and process.poll() is None:

@@ -59,9 +59,10 @@ def one_job_for_a_pattern(servers):
     """Files of one job are closed while the next step is computed: their own locks would not keep another job out."""
     directory = fresh(f"twice-s{servers}")
     pattern = directory + "/fc+{lead:03h}.raw"
-    command = [*MPIRUN, "-n", str(2 + servers), *arguments(pattern, "format=raw", 300, 0, 100)]
-    first = subprocess.Popen(command, env=environment(TAILRACE_SERVERS=str(servers)), stdout=subprocess.DEVNULL,
-                             stderr=subprocess.DEVNULL, start_new_session=True)
+    command = [*MPIRUN, "-n", str(2 + servers), *arguments(pattern, "format=raw", 3)]
+    settings = environment(TAILRACE_SERVERS=str(servers), SMALL_MODEL_AWAITS=f"3:{directory}/never")
+    first = subprocess.Popen(command, env=settings, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                             start_new_session=True)
     try:
         until = time.time() + 60
         while not os.path.exists(f"{directory}/fc+001.raw") and time.time() < until and first.poll() is None:
@@ -131,12 +132,14 @@ def waiting_beside_the_run(servers):
     pattern = directory + "/fc_{base:%Y%m%d%H}+{lead:03h}.raw"
     where = ["wait", pattern, "--base", "2026-03-01T00:00Z"]
     check(tailrace(*where, "--lead", "1h", "--timeout", "0")[0] == 3, "wait for what nobody writes")
-    beside = subprocess.Popen([*MPIRUN, "-n", str(2 + servers), *arguments(pattern, "format=raw", 6, 0, 120)],
-                              env=environment(TAILRACE_SERVERS=str(servers)), stdout=subprocess.DEVNULL)
+    beside = subprocess.Popen([*MPIRUN, "-n", str(2 + servers), *arguments(pattern, "format=raw", 6)],
+                              env=environment(TAILRACE_SERVERS=str(servers), SMALL_MODEL_AWAITS=f"4:{directory}/go"),
+                              stdout=subprocess.DEVNULL)
     code, out, err = tailrace(*where, "--lead", "2h", "--timeout", "30s")
     check(code == 0 and out.strip().endswith("+002.raw"), f"wait beside the run: {code}, {out} {err}")
     check(raw_steps(out.strip(), 2, 2), "wait came back before the step was in its file")
     check(beside.poll() is None, "wait came back only after the whole run")
+    open(f"{directory}/go", "w", encoding="ascii").close()
     check(beside.wait(timeout=60) == 0, "the run beside wait failed")
     code, out, err = tailrace("wait", f"{directory}/fc_2026030100+006.raw", "--lead", "9h", "--timeout", "5s")
     check(code == 5, f"wait for a step that a closed file has not: {code}, {err}")
@@ -145,12 +148,10 @@ def waiting_beside_the_run(servers):
 
 def forgotten_finalize(servers):
     directory = fresh(f"forgotten-s{servers}")
-    started = time.time()
-    code, out, err = run(2 + servers, arguments(f"{directory}/fc.raw", "format=raw", 1, 0, 0, "forget"), limit=30,
+    code, out, err = run(2 + servers, arguments(f"{directory}/fc.raw", "format=raw", 1, 0, 0, "forget"),
                          TAILRACE_SERVERS=str(servers))
     check(code != 0, "a forgotten tr_finalize ended with 0")
     check("before tr_finalize" in err, f"a forgotten tr_finalize said: {err}")
-    check(time.time() - started < 25, "a forgotten tr_finalize hung")
 
 
 def open_at_finalize(servers):

@@ -5,7 +5,8 @@
 //   small_model PATTERN OPTIONS FIRST LAST PAUSE_MS [forget]
 // FIRST and LAST are the hours of the first and the last step; PAUSE_MS is spent between steps; `forget`
 // leaves tr_finalize out. Each process leaves a file named after its process id in the directory `pids`, if
-// there is one. With SMALL_MODEL_STALLS=RANK:SECONDS that compute rank sleeps before its second step.
+// there is one. With SMALL_MODEL_STALLS=RANK:SECONDS that compute rank sleeps before its second step, with
+// SMALL_MODEL_AWAITS=HOUR:FILE each compute rank waits before that hour's step until the file is there.
 #include <tailrace.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <thread>
 
@@ -38,6 +40,13 @@ void stall(MPI_Comm compute) {
   if (rank == tailrace::scene::rank_of(compute)) std::this_thread::sleep_for(std::chrono::seconds(seconds));
 }
 
+void await(std::int64_t hour) {
+  const char* const text = std::getenv("SMALL_MODEL_AWAITS");
+  if (text == nullptr || std::atoll(text) != hour) return;
+  while (!std::filesystem::exists(std::strchr(text, ':') + 1))
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+}
+
 void forecast(MPI_Comm compute, char** arguments) {
   const std::string options = std::string("base=2026-03-01T00:00Z ") + arguments[2];
   const bool grib = options.find("format=raw") == std::string::npos;
@@ -56,6 +65,7 @@ void forecast(MPI_Comm compute, char** arguments) {
     t.fill(0, hour * 3600);
     u.fill(1, hour * 3600);
     if (hour == std::atoll(arguments[3]) + 1) stall(compute);
+    await(hour);
     expect(tr_stream_begin(stream, hour * 3600));
     expect(tr_stream_put(stream, "t", t.data()));
     expect(tr_stream_put(stream, "u", u.data()));

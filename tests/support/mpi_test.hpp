@@ -76,6 +76,16 @@ inline bool any_rank(bool mine) {
   return value != 0;
 }
 
+/// Collective. Returns true as soon as an attempt has been good on every rank. For what a rank that a busy
+/// machine holds up may miss, but not `most` times in a row.
+template <typename Attempt>
+bool one_of(int most, Attempt attempt) {
+  for (int i = 0; i < most; ++i) {
+    if (!any_rank(!attempt())) return true;
+  }
+  return false;
+}
+
 /// Collective. True if every rank passes the same bytes.
 inline bool same_on_all_ranks(std::string_view mine) {
   std::uint64_t length = mine.size();

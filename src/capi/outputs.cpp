@@ -124,7 +124,7 @@ Status unless_gone(const Status& status) {
 }
 
 Status sync_if_there(storage::Target& target, const std::string& path) {
-  const Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::read);
+  const Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::read_regular);
   if (!file.is_ok()) return unless_gone(file.status());
   TR_TRY((*file)->sync());
   return (*file)->close();

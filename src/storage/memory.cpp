@@ -116,7 +116,8 @@ Result<std::unique_ptr<File>> MemoryTarget::open(const std::string& path, OpenMo
   const char* verb = mode == OpenMode::create ? "create" : "open";
   const std::string tidy = tidy_path(path);
   const std::lock_guard guard(mutex_);
-  if (directories_.contains(tidy)) return io_error(verb, path, EISDIR);
+  if (directories_.contains(tidy))
+    return io_error(verb, path, mode == OpenMode::read_regular ? ENOENT : EISDIR);
   TR_TRY(check_parent(verb, tidy));
   auto found = files_.find(tidy);
   if (found == files_.end()) {
@@ -126,7 +127,8 @@ Result<std::unique_ptr<File>> MemoryTarget::open(const std::string& path, OpenMo
     change({parent_of(tidy), "", tidy, inode});
     found = files_.find(tidy);
   }
-  auto file = std::make_unique<MemoryFile>(found->second, path, mode != OpenMode::read);
+  const bool writes = mode != OpenMode::read && mode != OpenMode::read_regular;
+  auto file = std::make_unique<MemoryFile>(found->second, path, writes);
   if (mode == OpenMode::create) TR_TRY(file->truncate(0));
   return std::unique_ptr<File>(std::move(file));
 }

@@ -32,6 +32,8 @@ int flags_of(OpenMode mode) {
   switch (mode) {
     case OpenMode::read:
       return O_RDONLY | O_CLOEXEC;
+    case OpenMode::read_regular:
+      return O_RDONLY | O_CLOEXEC | O_NONBLOCK;
     case OpenMode::create:
       return O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC;
     case OpenMode::keep:
@@ -47,6 +49,24 @@ const char* verb_of(OpenMode mode) { return mode == OpenMode::create ? "create" 
 bool is_directory(const std::string& path) {
   struct stat info {};
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+/// Opening a pipe waits for its other end, or gives a waiting writer a reader that goes at once: only a
+/// regular file is opened. O_NONBLOCK is for what takes its place after that look.
+int open_regular(System& system, const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return -errno;
+  if (!S_ISREG(info.st_mode)) return -ENOENT;
+  const auto open = [&](int flags) {
+    return uninterrupted([&] { return system.open(path.c_str(), flags, 0666); });
+  };
+  const int flags = flags_of(OpenMode::read_regular);
+  int descriptor = open(flags);
+  // Another process has a lease of the file (fcntl(2)), which only regular files have: wait until it ends.
+  if (descriptor == -EWOULDBLOCK) descriptor = open(flags & ~O_NONBLOCK);
+  if (descriptor < 0 || (::fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode))) return descriptor;
+  system.close(descriptor);
+  return -ENOENT;
 }
 
 }  // namespace
@@ -164,7 +184,9 @@ PosixTarget::PosixTarget(std::shared_ptr<System> system, PerFile per_file)
 Result<std::unique_ptr<File>> PosixTarget::open(const std::string& path, OpenMode mode) {
   auto carrier = per_file_();
   if (!carrier.is_ok()) return carrier.status().in(cat(verb_of(mode), " ", path));
-  const int descriptor = uninterrupted([&] { return system_->open(path.c_str(), flags_of(mode), 0666); });
+  const int descriptor = mode == OpenMode::read_regular ? open_regular(*system_, path) : uninterrupted([&] {
+    return system_->open(path.c_str(), flags_of(mode), 0666);
+  });
   if (descriptor < 0) {
     const Status status = io_error(verb_of(mode), path, -descriptor);
     const bool makes = mode == OpenMode::create || mode == OpenMode::keep;

@@ -16,6 +16,7 @@ using Parts = std::span<const std::span<const std::byte>>;
 
 enum class OpenMode {
   read,
+  read_regular /* as read; ENOENT, at once, if what has the name is a pipe, a device or a directory */,
   create /* new or truncated, read-write */,
   keep /* new or as it is, read-write */,
   existing /* read-write, must exist */

@@ -501,4 +501,27 @@ MPI_TEST(continued_files, what_is_renamed_and_no_file_keeps_nobody_from_saving) 
   remove_directory(directory);
 }
 
+/// Opening a pipe would wait for somebody who writes into it.
+MPI_TEST(continued_files, a_pipe_or_a_directory_in_the_place_of_a_closed_file_keeps_nobody_from_saving) {
+  const std::string directory = fresh_directory("checkpoint-files-replaced");
+  Session session;
+  tr_checkpoint* cp = create(directory + "/cp", "async=off");
+  for (const bool is_pipe : {true, false}) {
+    const std::string name = directory + (is_pipe ? "/pipe" : "/directory");
+    tr_file* file = open_file(name, "w");
+    CHECK(tr_fputs("x", file) >= 0);
+    CHECK_EQ(tr_fclose(file), 0);
+    MPI_Barrier(session.compute());
+    if (rank() == 0) {
+      std::filesystem::remove(name);
+      CHECK_EQ(is_pipe ? mkfifo(name.c_str(), 0600) : mkdir(name.c_str(), 0700), 0);
+    }
+    MPI_Barrier(session.compute());
+    CHECK_EQ(save(cp, is_pipe ? 1 : 2), TR_OK);
+  }
+  CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  CHECK_EQ(session.finish(), TR_OK);
+  remove_directory(directory);
+}
+
 MPI_TEST_MAIN

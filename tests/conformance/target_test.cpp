@@ -237,6 +237,19 @@ TEST_P(TargetConformance, a_directory_is_no_file) {
   EXPECT_EQ(target->remove(at("d")).error_number(), EISDIR);
 }
 
+TEST_P(TargetConformance, a_regular_file_is_read_and_a_directory_is_none) {
+  ASSERT_TRUE(put_file(*target, at("a"), "text").is_ok());
+  ASSERT_TRUE(target->make_directories(at("d")).is_ok());
+  const auto file = open("a", OpenMode::read_regular);
+  ByteVector buffer(4);
+  EXPECT_EQ(*file->read(buffer, 0), 4);
+  EXPECT_EQ(text_of(buffer), "text");
+  EXPECT_EQ(file->write(bytes_of("x"), 0).code(), Code::io);
+  EXPECT_TRUE(file->sync().is_ok());
+  for (const char* name : {"d", "none"})
+    EXPECT_EQ(target->open(at(name), OpenMode::read_regular).status().error_number(), ENOENT);
+}
+
 TEST_P(TargetConformance, a_file_is_no_directory) {
   ASSERT_TRUE(put_file(*target, at("f"), "x").is_ok());
   EXPECT_EQ(target->make_directories(at("f")).error_number(), ENOTDIR);

@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <climits>
@@ -202,6 +204,53 @@ TEST(posix_directories, a_file_with_the_name_of_a_directory_is_told_of) {
     for (const Status& status : {opened, made})
       EXPECT_EQ(status.text().find("mkdir -p"), std::string::npos) << status.text();
   }
+}
+
+TEST(posix_open, a_pipe_and_a_device_are_no_regular_files_and_nobody_waits_for_them) {
+  const ScratchDirectory scratch;
+  const std::string pipe = scratch / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const auto target = posix_target();
+  for (const std::string& path : {pipe, std::string("/dev/null")})
+    EXPECT_EQ(target->open(path, OpenMode::read_regular).status().error_number(), ENOENT) << path;
+}
+
+/// The file is replaced by a pipe between the look at it and its opening.
+TEST(posix_open, a_pipe_that_takes_a_files_place_meanwhile_is_not_waited_for) {
+  class Replacing final : public System {
+   public:
+    int open(const char* path, int flags, mode_t mode) override {
+      EXPECT_EQ(::unlink(path), 0);
+      EXPECT_EQ(::mkfifo(path, 0600), 0);
+      EXPECT_NE(flags & O_NONBLOCK, 0);
+      return System::open(path, flags | O_NONBLOCK, mode);
+    }
+    int close(int descriptor) override {
+      ++closed;
+      return System::close(descriptor);
+    }
+    int closed = 0;
+  };
+  const ScratchDirectory scratch;
+  const auto system = std::make_shared<Replacing>();
+  PosixTarget target(system);
+  ASSERT_TRUE(put_file(*posix_target(), scratch / "file", "text").is_ok());
+  EXPECT_EQ(target.open(scratch / "file", OpenMode::read_regular).status().error_number(), ENOENT);
+  EXPECT_EQ(system->closed, 1);
+}
+
+/// Somebody who shares the file has to be told before it is opened, as Samba does; fcntl(2), Leases.
+TEST(posix_open, a_lease_is_waited_for) {
+  class Leased final : public System {
+   public:
+    int open(const char* path, int flags, mode_t mode) override {
+      return (flags & O_NONBLOCK) != 0 ? -EWOULDBLOCK : System::open(path, flags, mode);
+    }
+  };
+  const ScratchDirectory scratch;
+  PosixTarget target(std::make_shared<Leased>());
+  ASSERT_TRUE(put_file(*posix_target(), scratch / "file", "text").is_ok());
+  EXPECT_TRUE(target.open(scratch / "file", OpenMode::read_regular).is_ok());
 }
 
 TEST(temporary, is_new_and_empty_and_follows_no_link) {

@@ -69,10 +69,11 @@ module tailrace
   !> Who owns which elements of a global array. A plain value; copies mean the same layout; `free` ends all.
   !> `weights` of `weighted` is flat: the grid(1) weights of the first dimension, then the grid(2) of the second, and
   !> so on. `lower` and `upper` are the bounds of this rank's array, halo included; `own_lower` and `own_upper` those of
-  !> what it owns.
+  !> what it owns. `array_dims`: dimensions of a rank's array without levels, 1 where it is a list of elements.
   type :: tr_layout
     type(c_ptr) :: handle = c_null_ptr
     integer :: ndims = 0
+    integer :: array_dims = 0
   contains
     procedure, private :: block_i4, block_i8, box_i4, box_i8, block_cyclic_i4, block_cyclic_i8
     procedure, private :: indexed_i4, indexed_i8, replicated_i4, replicated_i8, callback_i4, callback_i8
@@ -366,12 +367,25 @@ contains
     call add(all, 'statistic', statistic)
     call add(all, 'since', since)
     call add(all, 'at_zero', at_zero)
-    if (present(level_dim)) call add_number(all, 'level_axis', grid%ndims + 1 - level_dim)
+    if (present(level_dim)) call add_number(all, 'level_axis', level_axis(grid, level_dim))
     call add_number(all, 'nproma', nproma)
     call add(all, 'keys', keys)
     call append(all, options)
     call settle(c_define(self%handle, to_c(name), grid%handle, element, to_c(all)), ierr)
   end subroutine
+
+  ! Which dimension of the array counts the levels, in C order; -1, which the library refuses on all ranks alike,
+  ! if the array has no such dimension.
+  integer function level_axis(grid, level_dim)
+    class(tr_layout), intent(in) :: grid
+    integer, intent(in) :: level_dim
+    level_axis = grid%array_dims + 1 - level_dim
+    if (level_dim >= 1 .and. level_axis >= 0) return
+    level_axis = -1
+    call complain('stream%define: level_dim is '//number_text(level_dim)//', expected 1 (fastest) to '// &
+                  number_text(grid%array_dims + 1)//' (slowest): without levels a rank''s array has '// &
+                  number_text(grid%array_dims)//' dimension'//trim(merge(' ', 's', grid%array_dims == 1)))
+  end function
 
   subroutine stream_end(self, ierr)
     class(tr_stream), intent(in) :: self

@@ -3,6 +3,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/shape_text.hpp"
 #include "base/text.hpp"
 #include "capi/arguments.hpp"
 #include "capi/state.hpp"
@@ -13,11 +14,24 @@ using layout::Layout;
 
 namespace {
 
+/// One entry for each dimension, in the caller's order.
 template <typename T>
 std::string list_text(const T* values, int count) {
   if (values == nullptr) return "none";
   std::string text;
-  for (int i = 0; i < count; ++i) text += cat(i == 0 ? "" : "x", values[i]);
+  for (int i = 0; i < count; ++i)
+    text += cat(i == 0 ? "" : "x", values[told_order() == Order::fortran ? count - 1 - i : i]);
+  return text;
+}
+
+/// As many weights for each dimension as `grid` says, in the caller's order of dimensions.
+std::string weights_text(int ndims, const int* grid, const double* const* weights) {
+  std::string text;
+  if (grid == nullptr || weights == nullptr) return text;
+  for (int each = 0; each < ndims; ++each) {
+    const int d = told_order() == Order::fortran ? ndims - 1 - each : each;
+    for (int i = 0; weights[d] != nullptr && i < grid[d]; ++i) text += cat(" ", weights[d][i]);
+  }
   return text;
 }
 
@@ -138,10 +152,8 @@ int tr_layout_block_cyclic(int ndims, const tr_index* shape, const tr_index* blo
 int tr_layout_weighted(int ndims, const tr_index* shape, const tr_index* halo, const int* grid,
                        const double* const* weights, tr_layout** layout) {
   const int shown = ndims >= 1 && ndims <= most_dimensions ? ndims : 0;
-  std::string details = cat(", grid ", list_text(grid, shown), ", weights");
-  for (int d = 0; grid != nullptr && weights != nullptr && d < shown; ++d) {
-    for (int i = 0; weights[d] != nullptr && i < grid[d]; ++i) details += cat(" ", weights[d][i]);
-  }
+  const std::string details =
+      cat(", grid ", list_text(grid, shown), ", weights", weights_text(shown, grid, weights));
   return make_layout("tr_layout_weighted", ndims, shape, halo, details, layout,
                      [&](session::Session& session) -> Result<Layout> {
                        if (grid == nullptr || weights == nullptr) {

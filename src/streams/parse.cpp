@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/options.hpp"
+#include "base/shape_text.hpp"
 #include "base/text.hpp"
 
 namespace tailrace::streams {
@@ -473,7 +474,9 @@ Status check_field(FieldRequest& request, bool axis_given, std::string_view form
   allocation.levels = static_cast<Index>(field.levels.values.size());
   if (allocation.nproma > 0 && axis_given) {
     return settings_error(
-        "nproma= fixes the array as (block, level, nproma); level_axis= has no meaning with it");
+        told_order() == Order::c
+            ? "nproma= fixes the array as (block, level, nproma); level_axis= has no meaning with it"
+            : "nproma= fixes the array as (nproma, level, block); level_dim= has no meaning with it");
   }
   if (allocation.levels == 1 && !axis_given) allocation.level_axis = -1;
   return {};

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "base/log.hpp"
+#include "base/shape_text.hpp"
 #include "base/text.hpp"
 #include "streams/ledger.hpp"
 #include "streams/look.hpp"
@@ -23,12 +24,6 @@ Result<std::string> read_text(const std::string& path) {
   text << file.rdbuf();
   if (!file) return io_error("read", path, errno != 0 ? errno : ENOENT);
   return text.str();
-}
-
-std::string shape_text(const std::vector<Index>& shape) {
-  std::string text;
-  for (const Index extent : shape) text += cat(text.empty() ? "" : "x", extent);
-  return text;
 }
 
 }  // namespace
@@ -124,7 +119,7 @@ Status Stream::define(const std::string& field, const PlacedLayout* layout, int 
   }
   const std::string shape = layout == nullptr
                                 ? "no layout"
-                                : cat(layout->layout.kind(), " layout ", shape_text(layout->layout.shape()));
+                                : cat(layout->layout.kind(), " layout ", extents(layout->layout.shape()));
   const comm::Verdict verdict = session_.agree({mine.in(call), cat(call, " on a ", shape), {}});
   if (verdict.status.is_ok()) {
     add_field(field, std::move(fresh));

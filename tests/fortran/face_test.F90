@@ -208,6 +208,12 @@ contains
     call expect('tr_stream_define [t] type=6 [level_axis=2 nproma=32]')
     call stream%define('t', grid, type=TR_F64, level_dim=3)
     call expect('tr_stream_define [t] type=6 [level_axis=0]')
+    call grid%indexed([20, 30], [1, 2, 3])
+    call stream%define('t', grid, type=TR_F64, level_dim=2)
+    call expect('tr_stream_define [t] type=6 [level_axis=0]')
+    call grid%block_cyclic([20, 30], [4, 5])
+    call stream%define('t', grid, type=TR_F64, level_dim=1)
+    call expect('tr_stream_define [t] type=6 [level_axis=1]')
     call stream%define('t', grid, type=TR_F64, accuracy='low')
     call expect('tr_stream_define [t] type=6 [accuracy=<not-a-number>]')
   end subroutine

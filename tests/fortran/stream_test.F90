@@ -217,6 +217,55 @@ contains
     call check_file('levels', [transfer(real(whole(), real64), byte), transfer(real(whole(), real64), byte)])
   end subroutine
 
+  ! A list of elements is one dimension, whatever the layout has: (element, level) and (level, element).
+  subroutine levels_of_lists_lie_anywhere()
+    type(tr_layout) :: grid
+    integer :: i, j
+    call grid%indexed([nx, ny], [(i, i = nx*ny - rank, 1, -ranks)])
+    call write_lists('indexed_levels', grid, [(i, i = nx*ny - rank, 1, -ranks)])
+    call grid%callback([nx, ny], dealt)
+    call write_lists('callback_levels', grid, [(i, i = 1 + rank, nx*ny, ranks)])
+    call grid%block_cyclic([nx, ny], [nx, 2], grid=[1, ranks])
+    call write_lists('cyclic_levels', grid, [((i + nx*(j - 1), i = 1, merge(nx, 0, mod((j - 1) / 2, ranks) == rank)), &
+                                              j = 1, ny)])
+  end subroutine
+
+  subroutine write_lists(case, grid, indices)
+    character(*), intent(in) :: case
+    type(tr_layout), intent(in) :: grid
+    integer, intent(in) :: indices(:)
+    type(tr_stream) :: stream
+    integer, allocatable :: nk(:,:), kn(:,:)
+    integer :: k, ierr
+    allocate (nk(size(indices), nlev), kn(nlev, size(indices)))
+    do k = 1, nlev
+      nk(:, k) = indices + nx*ny*(k - 1)
+      kn(k, :) = indices + nx*ny*(k - 1)
+    end do
+    call open_stream(stream, case)
+    call stream%define('nk', grid, tr_hybrid(nlev), type=TR_I32, level_dim=2)
+    call stream%define('kn', grid, tr_hybrid(nlev), type=TR_I32, level_dim=1)
+    do k = 0, 3, 3
+      call stream%define('no', grid, tr_hybrid(nlev), type=TR_I32, level_dim=k, ierr=ierr)
+      call agreed(ierr, 'expected 1 (fastest) to 2 (slowest)')
+    end do
+    call stream%begin(lead=0)
+    call stream%put('nk', nk)
+    call stream%put('kn', kn)
+    call stream%end()
+    call stream%close()
+    call check_file(case, [transfer(whole(), byte), transfer(whole(), byte)])
+  end subroutine
+
+  ! What is wrong with a layout is told as the program has written it.
+  subroutine layouts_are_told_in_fortrans_order()
+    type(tr_layout) :: grid
+    integer :: ierr
+    call grid%weighted([nx, ny], [1, ranks + 1], [1.0, spread(2.0, 1, ranks + 1)], ierr=ierr)
+    call agreed(ierr, 'tr_layout_weighted(13x9, halo none, grid 1x')
+    call agreed(ierr, ', weights 1 2 2')
+  end subroutine
+
   ! NPROMA blocks (nproma, level, block): own elements in array element order, the last block short.
   subroutine nproma_blocks_are_unpacked()
     integer, parameter :: nproma = 4
@@ -384,6 +433,8 @@ program stream_test
     call memory_shapes_do_not_matter()
     call kinds_are_kept()
     call levels_lie_anywhere()
+    call levels_of_lists_lie_anywhere()
+    call layouts_are_told_in_fortrans_order()
     call nproma_blocks_are_unpacked()
     call layouts_do_not_matter()
     call wrong_arrays_are_refused()

@@ -18,13 +18,13 @@ void LaneProducer::reclaim() {
 
 std::byte* LaneProducer::reserve(Bytes bytes) {
   const auto size = static_cast<std::uint64_t>(room_in_lane(bytes));
-  const auto capacity = static_cast<std::uint64_t>(header_->capacity);
+  const auto capacity = static_cast<std::uint64_t>(memory_.data_bytes());
   std::uint64_t start = position_;
   if (start % capacity + size > capacity) start += capacity - start % capacity;  // pieces do not wrap
   const auto fits = [&] {
     // An empty ring may be used from its beginning whatever was skipped at its end.
     if (ends_.empty()) freed_ = start;
-    return start + size - freed_ <= capacity && head_ - reclaimed_ < LaneHeader::descriptors;
+    return start + size - freed_ <= capacity && head_ - reclaimed_ < memory_.descriptors();
   };
   if (!fits()) {
     reclaim();
@@ -32,12 +32,12 @@ std::byte* LaneProducer::reserve(Bytes bytes) {
   }
   reserved_ = start;
   position_ = start + size;
-  return data_ + start % capacity;
+  return memory_.data(start);
 }
 
 void LaneProducer::publish(Descriptor descriptor) {
   descriptor.position = reserved_;
-  header_->ring[head_ % LaneHeader::descriptors] = descriptor;
+  memory_.descriptor(head_) = descriptor;
   ends_.push_back(position_);
   header_->head.store(++head_, std::memory_order_release);
   if (bells_ == nullptr) return;
@@ -53,8 +53,7 @@ bool LaneProducer::is_drained() const {
 
 std::span<const std::byte> SharedLaneReader::bytes(std::uint64_t number, ByteVector&) const {
   const Descriptor& descriptor = at(number);
-  const auto capacity = static_cast<std::uint64_t>(header_->capacity);
-  return {data_ + descriptor.position % capacity, static_cast<std::size_t>(descriptor.bytes)};
+  return {memory_.data(descriptor.position), static_cast<std::size_t>(descriptor.bytes)};
 }
 
 void SharedLaneReader::release(std::uint64_t number) {

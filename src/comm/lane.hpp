@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <deque>
 #include <span>
@@ -31,13 +32,72 @@ struct Descriptor {
 /// its node).
 struct LaneHeader {
   static constexpr int most_readers = 32;
-  static constexpr std::uint64_t descriptors = 16384;           // a power of two
   alignas(64) std::atomic<std::uint64_t> head{0};               // descriptors published
   alignas(64) std::atomic<std::uint64_t> tail[most_readers]{};  // descriptors that reader r is done with
   alignas(64) Doorbell space;                                   // rung by readers
-  std::int64_t capacity = 0;                                    // bytes of the data ring
+  std::int64_t capacity = 0;  // bytes behind the header: descriptors, then data
   std::int32_t readers = 1;
-  alignas(64) Descriptor ring[descriptors];
+};
+
+/// How the bytes behind a lane's header are cut: an eighth holds descriptors, as long as they are not
+/// `most_descriptors`, and the rest is a ring of data. The share of the data never falls as lanes grow.
+struct LaneCut {
+  static constexpr std::uint64_t least_descriptors = 64, most_descriptors = 16384;
+  std::uint64_t descriptors = 0;
+  Bytes data_at = 0;  // behind the header, on a cache line
+  Bytes data = 0;
+};
+
+/// What a piece takes of a lane: pieces begin on cache lines, so that two ranks' copies never share one.
+constexpr Bytes room_in_lane(Bytes bytes) { return (bytes + 63) / 64 * 64; }
+
+constexpr Bytes descriptor_bytes(std::uint64_t count) {
+  return room_in_lane(static_cast<Bytes>(count * sizeof(Descriptor)));
+}
+
+/// The smallest lane: too little for data, enough to say farewell.
+constexpr Bytes least_lane = descriptor_bytes(LaneCut::least_descriptors) + 64;
+
+constexpr LaneCut cut_lane(Bytes capacity) {
+  const Bytes whole = std::max(capacity, least_lane);
+  LaneCut cut;
+  cut.descriptors = std::clamp(static_cast<std::uint64_t>(whole) / 8 / sizeof(Descriptor),
+                               LaneCut::least_descriptors, LaneCut::most_descriptors);
+  cut.data_at = descriptor_bytes(cut.descriptors);
+  cut.data = whole - cut.data_at;
+  return cut;
+}
+
+/// Bytes of memory that a lane of `capacity` takes, header included.
+constexpr Bytes lane_bytes(Bytes capacity) {
+  return static_cast<Bytes>(sizeof(LaneHeader)) + std::max(capacity, least_lane);
+}
+
+/// The lane, header included, whose ring has room for `data` bytes at least.
+constexpr Bytes lane_for(Bytes data) {
+  Bytes capacity = std::max(data, least_lane);
+  while (cut_lane(capacity).data < data) capacity += 64;
+  return capacity;
+}
+
+/// Descriptors and data of a lane, whose header is made.
+class LaneMemory {
+ public:
+  LaneMemory(const LaneHeader* header, std::byte* memory)
+      : cut_(cut_lane(header->capacity)), memory_(memory) {}
+  [[nodiscard]] Descriptor& descriptor(std::uint64_t number) const {
+    return reinterpret_cast<Descriptor*>(memory_)[number % cut_.descriptors];
+  }
+  /// `position` is counted on for ever.
+  [[nodiscard]] std::byte* data(std::uint64_t position) const {
+    return memory_ + cut_.data_at + position % static_cast<std::uint64_t>(cut_.data);
+  }
+  [[nodiscard]] std::uint64_t descriptors() const { return cut_.descriptors; }
+  [[nodiscard]] Bytes data_bytes() const { return cut_.data; }
+
+ private:
+  LaneCut cut_;
+  std::byte* memory_;
 };
 
 /// The bells of a node's servers: rung by producers, one per reader number.
@@ -48,22 +108,23 @@ struct NodeBells {
 /// Writes into a lane. Never blocks: what does not fit is refused and tried again by the caller.
 class LaneProducer {
  public:
-  LaneProducer(LaneHeader* header, std::byte* data, NodeBells* bells)
-      : header_(header), data_(data), bells_(bells) {}
+  /// `memory` lies behind the header.
+  LaneProducer(LaneHeader* header, std::byte* memory, NodeBells* bells)
+      : header_(header), memory_(header, memory), bells_(bells) {}
   /// Room for `bytes` contiguous bytes and one descriptor; nullptr if readers must release some first.
   [[nodiscard]] std::byte* reserve(Bytes bytes);
   /// Makes the reserved bytes and their descriptor visible, and wakes the readers.
   void publish(Descriptor descriptor);
   [[nodiscard]] Doorbell& space() { return header_->space; }
   /// The largest piece that ever fits: pieces begin on cache lines.
-  [[nodiscard]] Bytes capacity() const { return header_->capacity / 64 * 64; }
+  [[nodiscard]] Bytes capacity() const { return memory_.data_bytes() / 64 * 64; }
   /// True once every reader has released everything.
   [[nodiscard]] bool is_drained() const;
 
  private:
   void reclaim();
   LaneHeader* header_;
-  std::byte* data_;
+  LaneMemory memory_;
   NodeBells* bells_;
   std::uint64_t head_ = 0;
   std::uint64_t position_ = 0;      // next free byte, counted on for ever
@@ -90,25 +151,19 @@ class LaneReader {
 /// A lane in memory that both sides map.
 class SharedLaneReader final : public LaneReader {
  public:
-  SharedLaneReader(LaneHeader* header, const std::byte* data, int reader)
-      : header_(header), data_(data), reader_(reader) {}
+  SharedLaneReader(LaneHeader* header, std::byte* memory, int reader)
+      : header_(header), memory_(header, memory), reader_(reader) {}
   [[nodiscard]] std::uint64_t head() const override { return header_->head.load(std::memory_order_acquire); }
   [[nodiscard]] const Descriptor& at(std::uint64_t number) const override {
-    return header_->ring[number % LaneHeader::descriptors];
+    return memory_.descriptor(number);
   }
   [[nodiscard]] std::span<const std::byte> bytes(std::uint64_t number, ByteVector&) const override;
   void release(std::uint64_t number) override;
 
  private:
   LaneHeader* header_;
-  const std::byte* data_;
+  LaneMemory memory_;
   int reader_;
 };
-
-/// What a piece takes of a lane: pieces begin on cache lines, so that two ranks' copies never share one.
-constexpr Bytes room_in_lane(Bytes bytes) { return (bytes + 63) / 64 * 64; }
-
-/// Bytes of memory that a lane with `capacity` bytes of data takes, header included.
-constexpr Bytes lane_bytes(Bytes capacity) { return static_cast<Bytes>(sizeof(LaneHeader)) + capacity; }
 
 }  // namespace tailrace::comm

@@ -6,21 +6,21 @@
 namespace tailrace::comm {
 
 PrivateLane::PrivateLane(Bytes capacity)
-    : header_(std::make_unique<LaneHeader>()), data_(new std::byte[static_cast<std::size_t>(capacity)]) {
+    : header_(std::make_unique<LaneHeader>()),
+      memory_(new std::byte[static_cast<std::size_t>(std::max(capacity, least_lane))]) {
   header_->capacity = capacity;
   header_->readers = 1;
 }
 
 bool LaneSender::advance() {
   const std::uint64_t head = lane_.header()->head.load(std::memory_order_acquire);
+  const LaneMemory memory = lane_.memory();
   bool moved = false;
   for (; sent_ < head && transport_.unsent() < most_under_way; ++sent_, moved = true) {
-    const Descriptor& descriptor = lane_.header()->ring[sent_ % LaneHeader::descriptors];
-    const auto capacity = static_cast<std::uint64_t>(lane_.header()->capacity);
+    const Descriptor& descriptor = memory.descriptor(sent_);
     Packer out;
     out.put(kind_).put(descriptor);
-    out.put_bytes(
-        {lane_.data() + descriptor.position % capacity, static_cast<std::size_t>(descriptor.bytes)});
+    out.put_bytes({memory.data(descriptor.position), static_cast<std::size_t>(descriptor.bytes)});
     transport_.send(server_, Channel::data, out.take());
   }
   return moved;
@@ -29,12 +29,12 @@ bool LaneSender::advance() {
 void LaneMirror::take(Unpacker& in) {
   auto descriptor = in.get<Descriptor>();
   const auto bytes = in.get_bytes();
-  const auto capacity = static_cast<std::uint64_t>(lane_.header()->capacity);
-  if (!bytes.empty()) std::memcpy(lane_.data() + descriptor.position % capacity, bytes.data(), bytes.size());
+  const LaneMemory memory = lane_.memory();
+  if (!bytes.empty()) std::memcpy(memory.data(descriptor.position), bytes.data(), bytes.size());
   descriptor.stamp =
       transport_.now();  // clocks of two nodes cannot be compared: time to durable counts from here
   if (descriptor.kind == Descriptor::Kind::farewell) farewell_ = head_;
-  lane_.header()->ring[head_ % LaneHeader::descriptors] = descriptor;
+  memory.descriptor(head_) = descriptor;
   lane_.header()->head.store(++head_, std::memory_order_release);
 }
 

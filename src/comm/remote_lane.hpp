@@ -8,16 +8,18 @@
 
 namespace tailrace::comm {
 
-/// A lane's header and data in memory of this process alone.
+/// A lane in memory of this process alone.
 class PrivateLane {
  public:
   explicit PrivateLane(Bytes capacity);
   [[nodiscard]] LaneHeader* header() const { return header_.get(); }
-  [[nodiscard]] std::byte* data() const { return data_.get(); }
+  /// What lies behind the header of another lane.
+  [[nodiscard]] std::byte* data() const { return memory_.get(); }
+  [[nodiscard]] LaneMemory memory() const { return {header_.get(), memory_.get()}; }
 
  private:
   std::unique_ptr<LaneHeader> header_;
-  std::unique_ptr<std::byte[]> data_;
+  std::unique_ptr<std::byte[]> memory_;
 };
 
 /// The rank's end of a lane to a server on another node: sends what was published as data messages, and

@@ -138,37 +138,64 @@ void StreamServer::announce(const SequenceEntry& entry) {
   ++step_records_[{opening_.layout_of[field], size_of(opening_.fields[field].type)}];
 }
 
+namespace {
+
+/// What one rank needs for a step of something of which it has a share; the rank that lacks most is kept.
+struct Lack {
+  int rank = -1;
+  std::int64_t needed = 0, share = 1;
+
+  [[nodiscard]] double ratio() const { return static_cast<double>(needed) / static_cast<double>(share); }
+  void consider(const Lack& other) {
+    if (other.ratio() > std::max(ratio(), 1.0)) *this = other;
+  }
+};
+
+std::string size_text(Bytes bytes) {
+  constexpr Bytes mebibyte = Bytes{1} << 20;
+  return bytes < mebibyte ? cat((bytes + 1023) >> 10, " KiB")
+                          : cat((bytes + mebibyte - 1) / mebibyte, " MiB");
+}
+
+constexpr const char* kWaits = ": in such steps it waits for the servers to make room";
+
+}  // namespace
+
 /// Ranks whose share of the staging memory is less than a step wait for the servers inside of their calls,
 /// step by step: one server tells of the one that lacks most, once for the stream.
 void StreamServer::check_staging(const Step& step) {
   const int root = context_.roster.home[static_cast<std::size_t>(opening_.reference)];
   if (told_of_staging_ || context_.quotas.empty() || root != context_.me) return;
-  int worst = -1;
-  Bytes most = 0, share = 1;
+  Lack data, puts;
   for (int c = 0; c < context_.roster.computes(); ++c) {
     Bytes needed = 0, largest = 0;
+    std::int64_t descriptors = 2;  // of begin and end
     for (const auto& [kind, records] : step_records_) {
       const Bytes piece = plans_[static_cast<std::size_t>(kind.first)]->count(c) * kind.second;
       needed += records * comm::room_in_lane(piece);
       largest = std::max(largest, piece);
+      if (piece > 0) descriptors += records;
     }
     needed += largest;  // what may stay empty at the end of the ring
-    const Bytes quota = std::max<Bytes>(context_.quotas[static_cast<std::size_t>(c)], 1);
-    const double lack = static_cast<double>(needed) / static_cast<double>(quota);
-    if (lack <= 1 || lack <= static_cast<double>(most) / static_cast<double>(share)) continue;
-    worst = c, most = needed, share = quota;
+    const comm::LaneCut lane = comm::cut_lane(context_.quotas[static_cast<std::size_t>(c)]);
+    data.consider({c, needed, lane.data});
+    puts.consider({c, descriptors, static_cast<std::int64_t>(lane.descriptors)});
   }
-  if (worst < 0) return;
-  told_of_staging_ = true;
-  constexpr Bytes mebibyte = Bytes{1} << 20;
-  const auto text = [](Bytes bytes) {
-    return bytes < mebibyte ? cat((bytes + 1023) >> 10, " KiB")
-                            : cat((bytes + mebibyte - 1) / mebibyte, " MiB");
-  };
-  log(LogLevel::warn,
-      cat(step_text(step.lead), ": rank ", worst, " puts ", text(most),
-          " in it, and its share of the staging memory is ", text(share),
-          ": in such steps it waits for the servers to make room; set ", context_.staging_for(most, share)));
+  told_of_staging_ = data.rank >= 0 || puts.rank >= 0;
+  // No setting gives a rank more than the most; otherwise what suffices for the greater lack suffices for
+  // both.
+  const bool beyond = puts.needed > static_cast<std::int64_t>(comm::LaneCut::most_descriptors);
+  if (data.rank >= 0 && (beyond || data.ratio() >= puts.ratio())) {
+    log(LogLevel::warn, cat(step_text(step.lead), ": rank ", data.rank, " puts ", size_text(data.needed),
+                            " in it, and its share of the staging memory is ", size_text(data.share), kWaits,
+                            "; set ", context_.staging_for(data.needed, data.share)));
+  }
+  if (puts.rank >= 0 && (beyond || puts.ratio() > data.ratio())) {
+    log(LogLevel::warn,
+        cat(step_text(step.lead), ": rank ", puts.rank, " puts ", puts.needed - 2,
+            " levels in it, and its share of the staging memory takes ", puts.share, " at a time", kWaits,
+            beyond ? std::string() : cat("; set ", context_.staging_for(puts.needed, puts.share))));
+  }
 }
 
 // ---- gathering and encoding

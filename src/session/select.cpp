@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/text.hpp"
+#include "comm/lane.hpp"
 
 namespace tailrace::session {
 
@@ -163,10 +164,11 @@ Budget cut_budget(const exchange::Roster& roster, Bytes staging) {
     ++lanes[roster.compute_node[c]];
     if (home_node(c) != roster.compute_node[c]) ++lanes[home_node(c)];
   }
-  for (std::size_t c = 0; c < roster.compute_node.size(); ++c) {
-    const Bytes own = staging / 4 * 3 / lanes[roster.compute_node[c]];
-    budget.lane.push_back(std::min(own, staging / 4 * 3 / lanes[home_node(c)]));
-  }
+  const auto quota = [&](int node) {
+    return staging / 4 * 3 / lanes[node] - static_cast<Bytes>(sizeof(comm::LaneHeader));
+  };
+  for (std::size_t c = 0; c < roster.compute_node.size(); ++c)
+    budget.lane.push_back(std::max<Bytes>(std::min(quota(roster.compute_node[c]), quota(home_node(c))), 0));
   for (const int node : roster.server_node) budget.workspace.push_back(staging / 4 / servers[node]);
   return budget;
 }

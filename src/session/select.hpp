@@ -31,7 +31,7 @@ Bytes default_staging(Bytes available, int ranks);
 
 /// How a node's declared budget is cut.
 struct Budget {
-  std::vector<Bytes> lane;       // per compute rank: bytes of its quota
+  std::vector<Bytes> lane;       // per compute rank: bytes of its quota, descriptors included
   std::vector<Bytes> workspace;  // per server
 };
 /// Three quarters of each node's `staging` for capture (its own ranks and those that send to its servers), a

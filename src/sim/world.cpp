@@ -116,7 +116,7 @@ void World::make_segments() {
     Node& place = nodes_[static_cast<std::size_t>(node)];
     if (place.segment) continue;
     const auto lanes = std::count(roster_.compute_node.begin(), roster_.compute_node.end(), node);
-    place.segment = std::make_unique<Segment>(static_cast<int>(lanes), shape_.lane);
+    place.segment = std::make_unique<Segment>(static_cast<int>(lanes), comm::lane_for(shape_.lane));
   }
 }
 
@@ -143,13 +143,13 @@ void World::make_rank(int c) {
   } else if (roster_.shares_node[i] != 0) {
     const Segment& segment = *nodes_[static_cast<std::size_t>(node)].segment;
     comm::LaneHeader* const header = segment.header(lane_number(c));
-    header->capacity = shape_.lane;
+    header->capacity = comm::lane_for(shape_.lane);
     header->readers =
         static_cast<int>(std::count(roster_.server_node.begin(), roster_.server_node.end(), node));
     rank->set_outlet(std::make_unique<pipeline::RingOutlet>(
         comm::LaneProducer(header, segment.data(lane_number(c)), segment.bells())));
   } else {
-    auto lane = std::make_unique<comm::PrivateLane>(shape_.lane);
+    auto lane = std::make_unique<comm::PrivateLane>(comm::lane_for(shape_.lane));
     const int home = roster_.server_transport[static_cast<std::size_t>(roster_.home[i])];
     auto sender = std::make_unique<comm::LaneSender>(
         *lane, port, home, static_cast<std::uint32_t>(pipeline::DataMessage::descriptor));
@@ -192,7 +192,7 @@ void World::make_server(int s) {
         setup.lanes.emplace(c, std::make_unique<comm::SharedLaneReader>(
                                    segment.header(lane_number(c)), segment.data(lane_number(c)), reader));
       } else if (roster_.shares_node[k] == 0 && roster_.home[k] == s) {
-        auto& lane = seat.mirrored[c] = std::make_unique<comm::PrivateLane>(shape_.lane);
+        auto& lane = seat.mirrored[c] = std::make_unique<comm::PrivateLane>(comm::lane_for(shape_.lane));
         setup.mirrors.emplace(c,
                               std::make_unique<comm::LaneMirror>(*lane, port, roster_.compute_transport[k]));
         setup.lanes.emplace(c, std::make_unique<comm::SharedLaneReader>(lane->header(), lane->data(), 0));

@@ -26,7 +26,7 @@ enum class SleepOrder { production, no_second_look, ticket_after_second_look };
 struct Shape {
   std::vector<NodeShape> nodes;  // no servers at all: every rank serves itself
   std::uint64_t seed = 1;
-  Bytes lane = 1 << 16;       // bytes of each rank's staging
+  Bytes lane = 1 << 16;       // bytes of data that each rank's staging holds
   Bytes workspace = 1 << 20;  // bytes of each server
   int threads = 1;            // workers of each server
   bool mixed = false;         // world ranks dealt out to the nodes at random instead of node by node

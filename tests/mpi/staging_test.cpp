@@ -194,6 +194,62 @@ MPI_TEST(staging, that_a_step_does_not_fit_is_said_once_for_each_stream) {
   CHECK_EQ(heard_under("staging=8MiB"), std::string());  // without servers nothing is staged
 }
 
+/// A step of `levels` levels of one element a rank; what this rank's stderr has heard of it.
+std::string heard_of_levels(tr_index levels, const std::string& settings) {
+  const std::string directory = fresh_directory("levels");
+  CapturedStderr captured;
+  MPI_Comm compute = MPI_COMM_NULL;
+  CHECK_EQ(tr_init(state().comm, &compute, settings.c_str()), TR_OK);
+  if (compute != MPI_COMM_NULL) {
+    const tr_index shape[] = {state().size - 1};
+    tr_layout* layout = nullptr;
+    tr_stream* stream = nullptr;
+    CHECK_EQ(tr_layout_block(1, shape, nullptr, &layout), TR_OK);
+    CHECK_EQ(tr_stream_create((directory + "/fc.raw").c_str(), "format=raw base=2026-03-01T00:00Z", &stream),
+             TR_OK);
+    const std::string levels_text = "levels=height:1-" + std::to_string(levels);
+    CHECK_EQ(tr_stream_define(stream, "t", layout, TR_I32, levels_text.c_str()), TR_OK);
+    std::vector<std::int32_t> values;
+    for (tr_index level = 0; level < levels; ++level)
+      values.push_back(static_cast<std::int32_t>(level * shape[0]) + rank_of(compute));
+    tr_stream_begin(stream, 0);
+    tr_stream_put(stream, "t", values.data());
+    CHECK_EQ(tr_stream_end(stream), TR_OK);
+    CHECK_EQ(tr_stream_close(&stream), TR_OK);
+    tr_layout_free(&layout);
+  }
+  CHECK_EQ(tr_finalize(), TR_OK);
+  quiet_barrier();
+  if (rank() == 0) {
+    const std::vector<std::byte> got = contents(directory + "/fc.raw");
+    const auto* numbers = reinterpret_cast<const std::int32_t*>(got.data());
+    std::size_t right = 0;
+    while (right < got.size() / 4 && numbers[right] == static_cast<std::int32_t>(right)) ++right;
+    CHECK_EQ(right, static_cast<std::size_t>(levels * (state().size - 1)));
+    std::filesystem::remove_all(directory);
+  }
+  return captured.text();
+}
+
+MPI_TEST(staging, of_fewer_levels_than_a_step_has_is_waited_for_and_said) {
+  const int server = state().size - 1;
+  const std::string at_most = heard_of_levels(20000, "servers=1 staging=64MiB");
+  const std::string few = heard_of_levels(2000, "servers=1 staging=1MiB");
+  int sufficient = 0;
+  if (rank() == server) {
+    CHECK_EQ(
+        times(at_most, "puts 20000 levels in it, and its share of the staging memory takes 16384 at a time"),
+        1);
+    CHECK_EQ(times(at_most, "TAILRACE_STAGING"), 0);
+    CHECK_EQ(times(few, "puts 2000 levels in it, and its share of the staging memory takes 58"), 1);
+    const std::size_t at = few.find("set TAILRACE_STAGING=");
+    if (CHECK(at != std::string::npos)) sufficient = std::atoi(few.c_str() + at + 21);
+  }
+  MPI_Bcast(&sufficient, 1, MPI_INT, server, state().comm);
+  CHECK(sufficient > 1);
+  CHECK_EQ(heard_of_levels(2000, "servers=1 staging=" + std::to_string(sufficient) + "MiB"), std::string());
+}
+
 #if TAILRACE_HAVE_GRIB
 /// What the file holds that two fields of these sizes were defined for, of which the first may be refused.
 std::vector<std::byte> bytes_behind(const std::string& path, tr_index refused_side) {

@@ -73,7 +73,8 @@ TEST(sim_ahead, a_lane_of_a_thousand_records_lets_it_run_ahead_without_waiting) 
   shape.nodes = {{3, 1}};
   shape.seed = 77;
   std::int64_t times_full = 0;
-  run_ahead(shape, 3, 2, 128 * 1024, times_full);
+  // Of a lane of 448 KiB an eighth holds a thousand descriptors; the records take less.
+  run_ahead(shape, 3, 2, 448 * 1024, times_full);
   EXPECT_EQ(times_full, 0);
 }
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
+#include <span>
 #include <system_error>
 
 #include "base/text.hpp"
@@ -131,17 +131,13 @@ ordered_json trace_events(const std::map<int, Statistics>& all, const exchange::
 }
 
 Status replace_file(const std::string& path, const std::string& text) {
-  const Result<std::string> temporary = storage::make_temporary(path);
+  const Result<storage::Temporary> temporary = storage::make_temporary(path);
   TR_TRY(temporary.status());
-  Status status;
-  {
-    std::ofstream file(*temporary, std::ios::binary);
-    file << text;
-    if (!file.flush()) status = io_error("write", *temporary, errno);
-  }
-  if (status.is_ok() && std::rename(temporary->c_str(), path.c_str()) != 0)
+  Status status = temporary->file->write(std::as_bytes(std::span(text)), 0);
+  if (status.is_ok()) status = temporary->file->close();
+  if (status.is_ok() && std::rename(temporary->name.c_str(), path.c_str()) != 0)
     status = io_error("rename", path, errno);
-  if (!status.is_ok()) std::remove(temporary->c_str());  // the first error is the one to tell
+  if (!status.is_ok()) std::remove(temporary->name.c_str());  // the first error is the one to tell
   return status;
 }
 
@@ -150,9 +146,9 @@ Status check_file(const std::string& path) {
   if (path.empty()) return {};
   std::error_code unknown;  // opening a file beside it tells why
   if (std::filesystem::is_directory(path, unknown)) return io_error("write", path, EISDIR);
-  const Result<std::string> temporary = storage::make_temporary(path);
+  const Result<storage::Temporary> temporary = storage::make_temporary(path);
   TR_TRY(temporary.status());
-  if (std::remove(temporary->c_str()) != 0) return io_error("remove", *temporary, errno);
+  if (std::remove(temporary->name.c_str()) != 0) return io_error("remove", temporary->name, errno);
   return {};
 }
 

@@ -2,22 +2,22 @@
 #include "storage/temporary.hpp"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <cerrno>
 
 #include "base/text.hpp"
 #include "base/uuid.hpp"
 #include "storage/paths.hpp"
+#include "storage/posix.hpp"
 
 namespace tailrace::storage {
 
-Result<std::string> make_temporary(const std::string& path) {
+Result<Temporary> make_temporary(const std::string& path) {
   const std::string name = cat(path, ".tmp-", Uuid::random().text().substr(0, 18));
-  const int descriptor = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+  const int descriptor = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (descriptor < 0) return with_missing_directory(io_error("create", name, errno), name);
-  ::close(descriptor);
-  return name;
+  return Temporary{name, std::make_unique<PosixFile>(std::make_shared<System>(), descriptor, name),
+                   cat("/proc/self/fd/", descriptor)};
 }
 
 }  // namespace tailrace::storage

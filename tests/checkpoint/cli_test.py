@@ -13,7 +13,7 @@ from array import array
 sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
 from small_model import *  # noqa: E402,F403
 
-SAVE = MODEL
+SAVE, SWAP = MODEL, os.path.abspath(sys.argv[2])
 JSON = tailrace("checkpoint", "ls", "--json", "nothing")[2].count("built without") == 0
 CONFIGURATIONS = {"plain": "mode=parallel compress=none", "local": "mode=local compress=none", "zstd": "mode=parallel compress=zstd",
                   "local-zstd": "mode=local compress=zstd"}
@@ -85,6 +85,14 @@ def extracted(name):
     check(not os.path.islink("out.bin") and os.stat("out.bin").st_mode & 0o777 == os.stat("victim").st_mode & 0o777, "extract: its mode")
     for link in glob.glob("out.bin.*"):
         os.remove(link)
+    # A link that takes the place of the temporary file while it is written.
+    for out in ("swapped.bin", "swapped.nc"):
+        subprocess.run([COMMAND, "checkpoint", "extract", name, "t", "-o", out], capture_output=True, check=False,
+                       env=dict(os.environ, LD_PRELOAD=SWAP))
+        check((os.path.islink(out) or out.endswith(".nc")) and contents("victim") == b"not to be written over",
+              f"extract to {out}, whose temporary file was swapped")
+        for link in glob.glob(f"{out}*"):
+            os.remove(link)
     code, _, err = checkpoint("extract", name, "tt", "-o", "no.bin")
     check(code == 2 and 'did you mean "t"?' in err and contents("no.bin") is None, f"extract tt: {code} {err}")
     check(checkpoint("extract", name, "t", "-o", "missing/t.bin")[0] == 2, "extract into a missing directory")

@@ -38,11 +38,8 @@ Result<int> item_of(const Copy& copy, const std::string& name) {
                                     near.empty() ? "" : cat("; did you mean \"", near, "\"?")));
 }
 
-Status write_raw(storage::Target& target, CopyReader& reader, const Copy& copy, int item,
-                 const std::string& path) {
+Status write_raw(CopyReader& reader, const Copy& copy, int item, storage::File& file) {
   const checkpoint::ItemInfo& info = copy.directory.items[static_cast<std::size_t>(item)];
-  const Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::existing);
-  TR_TRY(file.status());
   const Index all = info.elements();
   const Index step = elements_at_once(info.type);
   ByteVector bytes;
@@ -50,17 +47,9 @@ Status write_raw(storage::Target& target, CopyReader& reader, const Copy& copy, 
     const Index count = std::min(step, all - begin);
     bytes.resize(static_cast<std::size_t>(count * size_of(info.type)));
     TR_TRY(read_elements(reader, copy, item, begin, count, bytes.data()));
-    TR_TRY((*file)->write(bytes, begin * size_of(info.type)));
+    TR_TRY(file.write(bytes, begin * size_of(info.type)));
   }
-  return (*file)->close();
-}
-
-/// Its contents are there before its name is.
-Status sync_file(storage::Target& target, const std::string& path) {
-  const Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::existing);
-  TR_TRY(file.status());
-  TR_TRY((*file)->sync());
-  return (*file)->close();
+  return {};
 }
 
 Status extract(storage::Target& target, const ExtractArguments& arguments) {
@@ -72,16 +61,18 @@ Status extract(storage::Target& target, const ExtractArguments& arguments) {
   TR_TRY(item.status());
   CopyReader reader(target, *copy);
   // Nobody finds half an array under the name that was asked for.
-  const Result<std::string> temporary = storage::make_temporary(arguments.out);
+  const Result<storage::Temporary> temporary = storage::make_temporary(arguments.out);
   TR_TRY(temporary.status());
-  Status status = *netcdf ? write_netcdf(reader, *copy, *item, *temporary)
-                          : write_raw(target, reader, *copy, *item, *temporary);
-  if (status.is_ok()) status = sync_file(target, *temporary);
-  if (status.is_ok()) status = target.rename(*temporary, arguments.out);
+  Status status = *netcdf ? write_netcdf(reader, *copy, *item, temporary->opened).in(temporary->name)
+                          : write_raw(reader, *copy, *item, *temporary->file);
+  // Its contents are there before its name is.
+  if (status.is_ok()) status = temporary->file->sync();
+  if (status.is_ok()) status = temporary->file->close();
+  if (status.is_ok()) status = target.rename(temporary->name, arguments.out);
   if (!status.is_ok()) {
-    const Result<bool> left = target.exists(*temporary);
+    const Result<bool> left = target.exists(temporary->name);
     // The first error is the one to tell.
-    if (left.is_ok() && *left) (void)target.remove(*temporary);
+    if (left.is_ok() && *left) (void)target.remove(temporary->name);
     return status;
   }
   std::puts(cat(arguments.out, ": ", arguments.item, ", ",

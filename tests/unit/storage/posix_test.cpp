@@ -257,12 +257,32 @@ TEST(temporary, is_new_and_empty_and_follows_no_link) {
   const ScratchDirectory scratch;
   const auto first = make_temporary(scratch / "out"), second = make_temporary(scratch / "out");
   ASSERT_TRUE(first.is_ok() && second.is_ok());
-  EXPECT_NE(*first, *second);
-  EXPECT_EQ(std::filesystem::file_size(*first), 0);
-  EXPECT_EQ(std::filesystem::path(*first).parent_path(),
+  EXPECT_NE(first->name, second->name);
+  EXPECT_EQ(std::filesystem::file_size(first->name), 0);
+  EXPECT_EQ(std::filesystem::path(first->name).parent_path(),
             std::filesystem::path(scratch / "out").parent_path());
   const Status status = make_temporary(scratch / "none/out").status();
   EXPECT_NE(status.text().find("mkdir -p"), std::string::npos) << status.text();
+}
+
+/// Others who write to the directory may put a link in its place at any time.
+TEST(temporary, is_written_whatever_has_its_name_by_then) {
+  const ScratchDirectory scratch;
+  const auto target = posix_target();
+  ASSERT_TRUE(put_file(*target, scratch / "precious", "precious").is_ok());
+  auto made = make_temporary(scratch / "out");
+  ASSERT_TRUE(made.is_ok());
+  std::filesystem::remove(made->name);
+  std::filesystem::create_symlink(scratch / "precious", made->name);
+  EXPECT_TRUE(made->file->write(bytes_of("one"), 0).is_ok());
+  EXPECT_EQ(contents_of(*target, made->opened), "one");
+  const auto again = target->open(made->opened, OpenMode::create);
+  ASSERT_TRUE(again.is_ok());
+  ASSERT_TRUE((*again)->write(bytes_of("another"), 0).is_ok());
+  ByteVector buffer(7);
+  EXPECT_EQ(*made->file->read(buffer, 0), 7);
+  EXPECT_EQ(text_of(buffer), "another");
+  EXPECT_EQ(contents_of(*target, scratch / "precious"), "precious");
 }
 
 TEST(posix_loops, end_where_a_system_call_is_interrupted_for_good) {

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+// Preloaded: as soon as a program has made a temporary file NAME.tmp-..., somebody who may write to the
+// directory has put a link to "victim" in its place. What the program writes must go into the file that it
+// has made.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef int (*open_function)(const char*, int, ...);
+
+static int open_and_swap(const char* name, const char* path, int flags, mode_t mode) {
+  const int descriptor = ((open_function)dlsym(RTLD_NEXT, name))(path, flags, mode);
+  if (descriptor >= 0 && (flags & O_EXCL) != 0 && strstr(path, ".tmp-") != NULL && unlink(path) == 0) {
+    if (symlink("victim", path) != 0) _exit(99);
+  }
+  return descriptor;
+}
+
+static mode_t mode_in(va_list list, int flags) { return (flags & O_CREAT) != 0 ? va_arg(list, mode_t) : 0; }
+
+int open(const char* path, int flags, ...) {
+  va_list list;
+  va_start(list, flags);
+  const mode_t mode = mode_in(list, flags);
+  va_end(list);
+  return open_and_swap("open", path, flags, mode);
+}
+
+int open64(const char* path, int flags, ...) {
+  va_list list;
+  va_start(list, flags);
+  const mode_t mode = mode_in(list, flags);
+  va_end(list);
+  return open_and_swap("open64", path, flags, mode);
+}

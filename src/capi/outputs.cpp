@@ -2,11 +2,8 @@
 #include "capi/outputs.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <filesystem>
 #include <map>
 #include <set>
-#include <system_error>
 
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -92,7 +89,7 @@ struct Written {
   std::vector<std::shared_ptr<storage::File>> files;
   std::set<std::string> names;     // whose directories have to be durable: one for each directory
   std::set<std::string> sidecars;  // of local files
-  std::map<std::string, std::shared_ptr<std::atomic<bool>>> closed;  // and whether they are durable already
+  files::ClosedFiles::Due closed;
 
   void add(TextFile& text) {
     if (text.file == nullptr) return;
@@ -111,38 +108,12 @@ struct Written {
   Status sync(storage::Target& target);
 };
 
-/// Only regular files are opened once more to be synchronised: opening a pipe could wait for its other end.
-bool is_regular(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::is_regular_file(path, ignored);
-}
-
-/// The program may remove its files while a save goes on behind it.
-Status unless_gone(const Status& status) {
-  const bool gone = status.error_number() == ENOENT || status.error_number() == ENOTDIR;
-  return gone ? Status() : status;
-}
-
-Status sync_if_there(storage::Target& target, const std::string& path) {
-  const Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::read_regular);
-  if (!file.is_ok()) return unless_gone(file.status());
-  TR_TRY((*file)->sync());
-  return (*file)->close();
-}
-
 Status Written::sync(storage::Target& target) {
   for (const std::shared_ptr<storage::File>& file : files) TR_TRY(file->sync());
-  for (const std::string& sidecar : sidecars) TR_TRY(sync_if_there(target, sidecar));
+  for (const std::string& sidecar : sidecars) TR_TRY(files::sync_if_there(target, sidecar));
   for (const std::string& name : names) TR_TRY(target.sync_directory_of(name));
   files.clear();  // nobody needs them open any more
-  std::set<std::string> directories;
-  for (const auto& [path, is_durable] : closed) {
-    TR_TRY(sync_if_there(target, path));
-    directories.insert(storage::parent_of(path) + "/file");
-  }
-  for (const std::string& name : directories) TR_TRY(unless_gone(target.sync_directory_of(name)));
-  for (const auto& [path, is_durable] : closed) *is_durable = true;
-  return {};
+  return closed.sync(target);
 }
 
 Status check_not_open(const std::vector<files::Position>& positions) {
@@ -199,28 +170,22 @@ Result<checkpoint::Outputs::Standing> SessionOutputs::stand(files::Overwritten o
       written->add(text);
     }
   }
-  std::erase_if(closed_, [](const auto& each) { return each.second->load(); });
-  written->closed = closed_;
+  written->closed = closed_.due();
   TR_TRY(first);
   Packer told;
   files::put_positions(told, open);
   const std::vector<std::int64_t> taken = state().recorded_files.taken();
   told.put_list(std::span<const std::int64_t>(taken));
   Standing standing{told.take(), {}};
-  if (!written->files.empty() || !written->closed.empty())
+  if (!written->files.empty() || !written->closed.is_empty())
     standing.make_durable = [written, target = &state().session->target()] { return written->sync(*target); };
   return standing;
 }
 
-void SessionOutputs::note_closed(const std::string& path) {
-  closed_[storage::tidy_path(path)] = std::make_shared<IsDurable>(false);
-}
+void SessionOutputs::note_closed(const std::string& path) { closed_.note(state().session->target(), path); }
 
 void SessionOutputs::note_renamed(const std::string& from, const std::string& to) {
-  if (closed_.erase(storage::tidy_path(from)) == 0) return;
-  // Another node may not see the new name yet.
-  std::error_code ignored;
-  if (is_regular(to) || !std::filesystem::exists(to, ignored)) note_closed(to);
+  closed_.note_renamed(state().session->target(), from, to);
 }
 
 namespace {
@@ -235,14 +200,15 @@ SessionOutputs* outputs_of_checkpoints() {
 void note_closing(const files::File& file) {
   SessionOutputs* const outputs = outputs_of_checkpoints();
   if (outputs == nullptr || file.is_adopted() || !file.mode().writes() || file.hold().empty()) return;
-  if (!is_regular(file.path())) return;
+  if (!files::is_regular(file.path())) return;
   outputs->note_closed(file.path());
   if (file.place().group == nullptr) outputs->note_closed(files::sidecar_path(file.path()));
 }
 
 void note_closing_text(const std::string& path) {
   SessionOutputs* const outputs = outputs_of_checkpoints();
-  if (outputs != nullptr && state().session->rank() == 0 && is_regular(path)) outputs->note_closed(path);
+  if (outputs != nullptr && state().session->rank() == 0 && files::is_regular(path))
+    outputs->note_closed(path);
 }
 
 void note_renamed(const std::string& from, const std::string& to) {

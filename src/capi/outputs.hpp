@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
-#include <atomic>
-#include <map>
-#include <memory>
 #include <string>
 
 #include "checkpoint/checkpoint.hpp"
+#include "files/closed_files.hpp"
 #include "files/file.hpp"
 
 namespace tailrace::capi {
@@ -28,13 +26,11 @@ class SessionOutputs final : public checkpoint::Outputs {
 
   /// The program has closed this file, or is about to. It is durable once the next save is committed.
   void note_closed(const std::string& path);
-  /// The program has renamed a file. If `from` was noted as closed, the next save makes `to` durable instead,
-  /// also when a save that is still on its way has synchronised `from`.
+  /// The program has renamed a file.
   void note_renamed(const std::string& from, const std::string& to);
 
  private:
-  using IsDurable = std::atomic<bool>;
-  std::map<std::string, std::shared_ptr<IsDurable>> closed_;  // by path; since the last save
+  files::ClosedFiles closed_;
 };
 
 /// Local. The program is about to close the file, of which this rank may have written some.

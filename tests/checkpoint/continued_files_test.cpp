@@ -459,6 +459,29 @@ MPI_TEST(continued_files, files_that_were_closed_since_the_last_save_are_durable
   remove_directory(directory);
 }
 
+/// So many, with their sidecars, that the oldest cannot wait for the save. Later names come first in their
+/// order.
+MPI_TEST(continued_files, very_many_closed_files_are_synchronised_before_the_save_which_tells_what_failed) {
+  const std::string directory = fresh_directory("checkpoint-files-many");
+  const auto name = [&](int number) { return directory + "/f" + std::to_string(9999 - number); };
+  const CapturedStderr captured;
+  Session session("fault=\"rank=0 nth=1 fault=eio calls=sync\"");
+  tr_checkpoint* cp = create(directory + "/cp", "async=off");
+  for (int number = 0; number < 520; ++number) {
+    tr_file* const file = open_file(name(number) + ".%d", "wl");
+    if (file == nullptr) break;
+    CHECK(tr_fputs("x", file) >= 0);
+    CHECK_EQ(tr_fclose(file), 0);
+  }
+  CHECK_EQ(save(cp, 1), TR_ERR_IO);
+  if (!CHECK(mentions(tr_error(), name(0)))) std::fprintf(stderr, "  %s\n", tr_error());
+  CHECK(same_on_all_ranks(tr_error()));
+  CHECK_EQ(save(cp, 2), TR_OK);
+  CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  CHECK_EQ(session.finish(), TR_OK);
+  remove_directory(directory);
+}
+
 /// What is written under a name of its own and then renamed is the usual way to replace a file.
 MPI_TEST(continued_files, a_file_that_was_renamed_since_it_was_closed_is_durable_under_its_new_name) {
   const std::string directory = fresh_directory("checkpoint-files-renamed");

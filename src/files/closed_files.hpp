@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "storage/target.hpp"
+
+namespace tailrace::files {
+
+/// Files that the program has closed since the last save, on this rank: the next save makes them durable. At
+/// most `most` of them wait for it: behind that many the oldest are synchronised at once, and what fails then
+/// fails the next save.
+class ClosedFiles {
+  struct Failure {
+    Status status;
+    std::int64_t others = 0;  // files that failed too
+    std::atomic<bool> told{false};
+  };
+  using IsDurable = std::shared_ptr<std::atomic<bool>>;
+
+ public:
+  /// What one save makes durable; may be used on another thread while files are noted.
+  class Due {
+   public:
+    [[nodiscard]] bool is_empty() const { return files_.empty() && failure_ == nullptr; }
+    /// Blocks on storage. The first error, also of what was synchronised before.
+    [[nodiscard]] Status sync(storage::Target& target) const;
+
+   private:
+    friend class ClosedFiles;
+    std::map<std::string, IsDurable> files_;
+    std::shared_ptr<Failure> failure_;
+  };
+
+  explicit ClosedFiles(std::size_t most = 1024) : most_(most) {}
+
+  /// The program has closed this file, or is about to. Blocks on storage if too many wait.
+  void note(storage::Target& target, const std::string& path);
+  /// The file has another name now. If `from` was noted, the next save makes `to` durable instead, also when
+  /// a save that is still on its way has synchronised `from`.
+  void note_renamed(storage::Target& target, const std::string& from, const std::string& to);
+  /// Of all files that earlier saves have not made durable.
+  [[nodiscard]] Due due();
+  [[nodiscard]] std::size_t count() const { return files_.size(); }
+
+ private:
+  struct Entry {
+    std::int64_t number = 0;  // in the order of closing
+    IsDurable is_durable;
+  };
+  void make_room(storage::Target& target);
+  void remember(const Status& failure);
+
+  std::size_t most_;
+  std::int64_t noted_ = 0;
+  std::map<std::string, Entry> files_;  // by path
+  std::shared_ptr<Failure> failure_;    // which no save has told yet
+  bool has_dropped_ = false;
+};
+
+/// Whether a regular file has this name.
+[[nodiscard]] bool is_regular(const std::string& path);
+
+/// Makes a file's bytes durable. Without an error if the program has removed the file meanwhile, or put
+/// something else in its place.
+[[nodiscard]] Status sync_if_there(storage::Target& target, const std::string& path);
+
+}  // namespace tailrace::files

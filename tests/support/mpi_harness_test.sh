@@ -14,6 +14,7 @@ expect() {  # expect WHAT CONDITION...
 run good
 expect "a passing case ends with 0" test "$code" = 0
 expect "a passing case is listed" grep -q '^ok     good.passes' out.txt
+expect "a skipped case is listed with the reason" grep -q '^SKIPPED good.may_be_skipped (.* ms, there is no moon)$' out.txt
 run bad.fails_on_the_last_rank
 expect "a failure on one rank ends with another code than 0" test "$code" != 0
 expect "a failed check is told with file, line and rank" \

@@ -55,6 +55,7 @@ struct State {
   int rank = 0;
   int size = 1;
   std::int64_t failures = 0;  // of this rank, in this case
+  std::string skipped = {};   // why this case has tried nothing
   // What the harness itself says is never captured.
   int errors = STDERR_FILENO;
   std::string captured = {};                         // in this case
@@ -101,6 +102,9 @@ inline bool fail(const char* file, int line, const std::string& what) {
   ::dprintf(state().errors, "%s:%d: rank %d: %s\n", file, line, state().rank, what.c_str());
   return false;
 }
+
+/// The case ends without having tried what it is about; the same on every rank.
+inline void skip(const std::string& why) { state().skipped = why; }
 
 inline bool check(bool holds, const char* expression, const char* file, int line) {
   return holds || fail(file, line, std::string("CHECK failed: ") + expression);
@@ -184,6 +188,7 @@ class Watch {
 inline int run_case(const Case& one) {
   state().failures = 0;
   state().captured.clear();
+  state().skipped.clear();
   const double start = MPI_Wtime();
   int failed_ranks = 0;
   {
@@ -202,8 +207,9 @@ inline int run_case(const Case& one) {
     MPI_Barrier(state().comm);
   }
   if (state().rank == 0) {
-    std::printf("%s %s (%.0f ms", failed_ranks ? "FAILED" : "ok    ", one.name.c_str(),
-                (MPI_Wtime() - start) * 1e3);
+    const char* const verdict = failed_ranks ? "FAILED" : state().skipped.empty() ? "ok    " : "SKIPPED";
+    std::printf("%s %s (%.0f ms", verdict, one.name.c_str(), (MPI_Wtime() - start) * 1e3);
+    if (!state().skipped.empty()) std::printf(", %s", state().skipped.c_str());
     if (failed_ranks) std::printf(", on %d of %d ranks", failed_ranks, state().size);
     std::printf(")\n");
     std::fflush(stdout);

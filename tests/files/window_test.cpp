@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "files/fixture.hpp"
+#include "support/held_storage.hpp"
 
 using namespace tailrace::files_test;
 
@@ -308,25 +309,27 @@ MPI_TEST(window, left_open_is_written_when_the_session_ends) {
   remove_directory(directory);
 }
 
-// Storage is slowed by sleeping, and by much; a window that waited for it would do so every time.
 MPI_TEST(window, goes_on_while_a_portion_is_written) {
   const std::string directory = fresh_directory("overlap");
-  const double one = 1;  // seconds that a portion takes to be written
+  const std::chrono::milliseconds own_wait(20);
+  tailrace::HeldStorage& storage = tailrace::HeldStorage::get();
   const tr_index shape[] = {2 * size() * 50'000}, portion[] = {50'000};
   for (const bool threads : {true, false}) {
-    const Session session(std::string("throttle=50kB/s io_threads=") + (threads ? "5" : "0"));
-    CHECK(one_of(threads ? 10 : 1, [&] {
-      tr_window* window = nullptr;
-      CHECK_EQ(tr_window_open((directory + "/array").c_str(), "w", TR_BYTE, 1, shape, portion, nullptr, 1,
-                              nullptr, &window),
-               TR_OK);
-      void* data = nullptr;
-      for (int i = 0; i < 2; ++i) CHECK_EQ(tr_window_next(window, &data, nullptr, nullptr), TR_OK);
-      double waited = -1;
-      CHECK_EQ(tr_window_waited(window, &waited), TR_OK);
-      CHECK_EQ(tr_window_close(&window), TR_OK);
-      return threads ? waited < 0.9 * one : waited > 0.95 * one;
-    }));
+    const Session session(std::string("io_threads=") + (threads ? "5" : "0"));
+    tr_window* window = nullptr;
+    CHECK_EQ(tr_window_open((directory + "/array").c_str(), "w", TR_BYTE, 1, shape, portion, nullptr, 1,
+                            nullptr, &window),
+             TR_OK);
+    void* data = nullptr;
+    storage.hold(own_wait);
+    for (int i = 0; i < 2; ++i) CHECK_EQ(tr_window_next(window, &data, nullptr, nullptr), TR_OK);
+    CHECK_EQ(storage.own_calls(), threads ? 0 : 1);
+    if (threads) storage.wait_for_a_call();  // of the first portion, which is not written yet
+    double waited = -1;
+    CHECK_EQ(tr_window_waited(window, &waited), TR_OK);
+    CHECK(waited >= (threads ? 0 : std::chrono::duration<double>(own_wait).count()));
+    storage.release();
+    CHECK_EQ(tr_window_close(&window), TR_OK);
   }
   remove_directory(directory);
 }

@@ -69,6 +69,22 @@ void alone_in(const std::string& call) {
   finalize();
 }
 
+/// Rank 0 writes the first array of a group, which needs memory and communicators of its own, while the
+/// others flush the file.
+void differ_in_the_first_array() {
+  MPI_Comm compute = MPI_COMM_NULL;
+  if (tr_init(MPI_COMM_WORLD, &compute, nullptr) != TR_OK) return;
+  const tr_index shape[] = {4, 4};
+  const double values[16] = {};
+  tr_layout* layout = nullptr;
+  tr_layout_block(2, shape, nullptr, &layout);
+  tr_file* const file = tr_fopen("differ.bin", "w");
+  const bool failed = me == 0 ? tr_fwrite_array(values, TR_F64, layout, file) == 0 : tr_fflush(file) == EOF;
+  std::printf("rank %d: %s: %s\n", me, failed ? "failed" : "WRONG: came through", tr_error());
+  std::printf("rank %d: tr_fclose returned %d\n", me, tr_fclose(file));
+  finalize();
+}
+
 }  // namespace
 
 /// Stands before the library's: MPI 3.1, 14.2.1. Names of tests are hidden, unless a header says otherwise as
@@ -100,6 +116,8 @@ int main(int argc, char** argv) {
     finalize();
   } else if (is(name, "alone")) {
     alone_in(argv[2]);
+  } else if (is(name, "differ")) {
+    differ_in_the_first_array();
   } else if (is(name, "duplication")) {
     fail_each_duplication("servers=0");
     fail_each_duplication("servers=1");

@@ -63,10 +63,18 @@ def a_parallel_open_on_one_rank():
     check(re.search("gives up|tr_finalize returned [1-9]", err + out), f"a parallel open alone: {code}, {out} {err}")
 
 
+def the_first_array_on_one_rank():
+    """What arrays need is made once all ranks have come to the same call."""
+    code, out, err = run(3, [MODEL, "differ"], TAILRACE_TIMEOUT="20s")
+    check(code == 0 and out.count(": failed: ") == 3, f"a first array beside another call: {code}, {out} {err}")
+    check("tr_fwrite_array" in out and out.count("tr_finalize returned 0") == 3, f"a first array beside another call: {out} {err}")
+
+
 log_at_any_time()
 init_on_one_rank()
 init_twice()
 a_session_that_cannot_begin()
 ranks_in_different_calls()
 a_parallel_open_on_one_rank()
+the_first_array_on_one_rank()
 finish()

@@ -18,6 +18,16 @@ constexpr tr_index rows = 20;
 constexpr tr_index columns = 9;
 constexpr tr_index points = 101;
 
+/// Collective. Returns true as soon as an attempt has been good on every rank. For what a rank that a busy
+/// machine holds up may miss, but not `most` times in a row.
+template <typename Attempt>
+bool one_of(int most, Attempt attempt) {
+  for (int i = 0; i < most; ++i) {
+    if (!any_rank(!attempt())) return true;
+  }
+  return false;
+}
+
 /// A block with halo and elements that are dealt out; all values follow from the generation.
 class Model {
  public:

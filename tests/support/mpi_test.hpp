@@ -4,8 +4,8 @@
 //
 //   MPI_TEST(agree, names_the_lowest_rank) {
 //     const Status verdict = agree(...);        // every rank runs the body
-//     CHECK(!verdict.is_ok());                  // records and goes on: leaving early on one rank would hang
-//     the others CHECK_EQ(verdict.rank(), 0);
+//     CHECK(!verdict.is_ok());                  // records and goes on: leaving early would hang the others
+//     CHECK_EQ(verdict.rank(), 0);
 //   }
 //   MPI_TEST_MAIN
 //
@@ -19,18 +19,16 @@
 
 #include <atomic>
 #include <chrono>
-#include <concepts>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <thread>
-#include <type_traits>
-#include <utility>
 #include <vector>
+
+#include "support/compared.hpp"
 
 namespace tailrace::mpi_test {
 
@@ -77,16 +75,6 @@ inline bool any_rank(bool mine) {
   return value != 0;
 }
 
-/// Collective. Returns true as soon as an attempt has been good on every rank. For what a rank that a busy
-/// machine holds up may miss, but not `most` times in a row.
-template <typename Attempt>
-bool one_of(int most, Attempt attempt) {
-  for (int i = 0; i < most; ++i) {
-    if (!any_rank(!attempt())) return true;
-  }
-  return false;
-}
-
 /// Collective. True if every rank passes the same bytes.
 inline bool same_on_all_ranks(std::string_view mine) {
   std::uint64_t length = mine.size();
@@ -108,29 +96,6 @@ inline void skip(const std::string& why) { state().skipped = why; }
 
 inline bool check(bool holds, const char* expression, const char* file, int line) {
   return holds || fail(file, line, std::string("CHECK failed: ") + expression);
-}
-
-template <typename T>
-std::string show(const T& value) {
-  if constexpr (requires(std::ostream & out) { out << value; }) {
-    std::ostringstream out;
-    out << value;
-    return out.str();
-  } else if constexpr (std::is_enum_v<T>) {
-    return std::to_string(static_cast<long long>(value));
-  } else {
-    return "(a value that cannot be printed)";
-  }
-}
-
-template <typename A, typename B>
-bool equal(const A& a, const B& b) {
-  if constexpr (std::integral<A> && std::integral<B> && !std::same_as<A, bool> && !std::same_as<B, bool> &&
-                !std::same_as<A, char> && !std::same_as<B, char>) {
-    return std::cmp_equal(a, b);
-  } else {
-    return a == b;
-  }
 }
 
 template <typename A, typename B>

@@ -301,7 +301,7 @@ Status Session::make_staging(MPI_Comm world) {
 }
 
 /// Memory for the lanes of a node that has a server: each compute rank's part holds its lane, the first
-/// rank's also the bells. open_staging() allocates what data goes into.
+/// rank's also the bells. open_staging() allocates the rings of data.
 Status Session::share_node_memory(MPI_Comm world) {
   std::vector<Bytes> parts;
   const auto& computes = roster_.compute_transport;
@@ -313,7 +313,9 @@ Status Session::share_node_memory(MPI_Comm world) {
   }
   if (servers_on(my_node()) == 0) return same_everywhere(world, {});
   parts[0] += static_cast<Bytes>(sizeof(comm::NodeBells));
-  constexpr auto at_once = static_cast<Bytes>(sizeof(comm::NodeBells) + sizeof(comm::LaneHeader));
+  // Agreements publish descriptors without data, also in programs that create no stream.
+  constexpr Bytes at_once = static_cast<Bytes>(sizeof(comm::NodeBells) + sizeof(comm::LaneHeader)) +
+                            comm::descriptor_bytes(comm::LaneCut::most_descriptors);
   Result<std::unique_ptr<comm::NodeMemory>> memory =
       comm::NodeMemory::create(node_, parts, settings_.huge_pages, at_once);
   TR_TRY(same_everywhere(world, memory.status()));

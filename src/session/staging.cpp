@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// tr_init makes the lanes' headers alone: their data, most of the staging memory, is allocated when a stream
-// is created. Programs that create none leave it to others.
+// tr_init allocates the headers and descriptors of the lanes. Their data, most of the staging memory, is
+// allocated when a stream is created. Programs that create none leave it to others.
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "comm/available_memory.hpp"
@@ -12,7 +12,7 @@ namespace tailrace::session {
 
 namespace {
 
-/// What a rank tells of the memory that its node shares.
+/// A rank tells the others this of the memory that its node shares.
 struct StagingShare {
   std::int32_t node = 0;
   Bytes staging = 0;     // of the whole node; 0 if it shares none

@@ -374,8 +374,8 @@ contains
     call settle(c_define(self%handle, to_c(name), grid%handle, element, to_c(all)), ierr)
   end subroutine
 
-  ! Which dimension of the array counts the levels, in C order; -1, which the library refuses on all ranks alike,
-  ! if the array has no such dimension.
+  ! Returns the dimension of the array that counts the levels, in C order. An array without such a dimension gives
+  ! -1, which the library refuses on all ranks alike.
   integer function level_axis(grid, level_dim)
     class(tr_layout), intent(in) :: grid
     integer, intent(in) :: level_dim

@@ -27,7 +27,8 @@ struct Parts {
 /// Cuts a message after its first field. Code::corrupt if it is no whole GRIB2 message.
 Result<Parts> cut(std::span<const std::byte> message);
 
-/// Where section `number`, of 1 to 4, begins in a head or a message; its end if there is none.
+/// Returns the offset of section `number` (1 to 4) in a head or a message, or its size if the section is not
+/// there.
 std::size_t section_begin(std::span<const std::byte> head, int number);
 
 /// How the values of one record are packed: value = (reference + code * 2^binary) / 10^decimal.

@@ -39,8 +39,8 @@ struct LaneHeader {
   std::int32_t readers = 1;
 };
 
-/// How the bytes behind a lane's header are cut: an eighth holds descriptors, as long as they are not
-/// `most_descriptors`, and the rest is a ring of data. The share of the data never falls as lanes grow.
+/// Divides the bytes behind a lane's header: an eighth holds descriptors, at most `most_descriptors` of them,
+/// and the rest is a ring of data. A larger lane never has a smaller ring.
 struct LaneCut {
   static constexpr std::uint64_t least_descriptors = 64, most_descriptors = 16384;
   std::uint64_t descriptors = 0;
@@ -48,7 +48,8 @@ struct LaneCut {
   Bytes data = 0;
 };
 
-/// What a piece takes of a lane: pieces begin on cache lines, so that two ranks' copies never share one.
+/// Returns the bytes of a lane that a piece occupies. Every piece begins on a cache line: two ranks that copy
+/// pieces never write to the same line.
 constexpr Bytes room_in_lane(Bytes bytes) { return (bytes + 63) / 64 * 64; }
 
 constexpr Bytes descriptor_bytes(std::uint64_t count) {

@@ -16,8 +16,9 @@ struct MemoryNeed {
   Bytes bytes = 0;      // that it will touch
   Bytes available = 0;  // on its node, before anybody touches anything
 };
-/// Whether each node has what its ranks need together: the same on every rank. Code::memory, whose text says
-/// `who` takes the memory, as "an asynchronous save captures", and the `way_out`.
+/// Local. Compares the sum of each node's needs with the memory available there, and returns the same Status
+/// on every rank that passes the same needs. A node that lacks memory is Code::memory. The text begins with
+/// `who`, as "an asynchronous save captures", and ends with `way_out`: the setting that helps.
 Status check_nodes(std::span<const MemoryNeed> needs, std::string_view who, std::string_view way_out);
 
 }  // namespace tailrace::comm

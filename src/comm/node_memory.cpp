@@ -336,7 +336,7 @@ Status NodeMemory::allocate(Bytes from, Bytes to) {
   // fallocate does not know of the advice and would take small pages (shmem_is_huge in Linux' mm/shmem.c).
   if (huge_pages_ && populate()) return {};
   if (const int error = ::posix_fallocate(descriptor_, from, bytes); error != 0) {
-    // What came before the memory ran out would lie there unused.
+    // posix_fallocate leaves the pages that it got before the memory ran out: nobody would use them.
     ::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, bytes);
     return Status(Code::memory,
                   cat("staging memory of ", bytes, " bytes is not to be had on this node (",

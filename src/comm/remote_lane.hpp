@@ -13,7 +13,7 @@ class PrivateLane {
  public:
   explicit PrivateLane(Bytes capacity);
   [[nodiscard]] LaneHeader* header() const { return header_.get(); }
-  /// What lies behind the header of another lane.
+  /// The bytes that follow the header in a lane that ranks share: descriptors, then data.
   [[nodiscard]] std::byte* data() const { return memory_.get(); }
   [[nodiscard]] LaneMemory memory() const { return {header_.get(), memory_.get()}; }
 

@@ -23,7 +23,8 @@ class ClosedFiles {
   using IsDurable = std::shared_ptr<std::atomic<bool>>;
 
  public:
-  /// What one save makes durable; may be used on another thread while files are noted.
+  /// The files that one save makes durable. A save may use it on another thread while the program closes
+  /// more.
   class Due {
    public:
     [[nodiscard]] bool is_empty() const { return files_.empty() && failure_ == nullptr; }
@@ -43,7 +44,7 @@ class ClosedFiles {
   /// The file has another name now. If `from` was noted, the next save makes `to` durable instead, also when
   /// a save that is still on its way has synchronised `from`.
   void note_renamed(storage::Target& target, const std::string& from, const std::string& to);
-  /// Of all files that earlier saves have not made durable.
+  /// Returns all files that no earlier save has made durable, and forgets those that are.
   [[nodiscard]] Due due();
   [[nodiscard]] std::size_t count() const { return files_.size(); }
 
@@ -62,7 +63,7 @@ class ClosedFiles {
   bool has_dropped_ = false;
 };
 
-/// Whether a regular file has this name.
+/// Returns true if `path` is a regular file.
 [[nodiscard]] bool is_regular(const std::string& path);
 
 /// Makes a file's bytes durable. Without an error if the program has removed the file meanwhile, or put

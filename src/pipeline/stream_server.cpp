@@ -140,7 +140,7 @@ void StreamServer::announce(const SequenceEntry& entry) {
 
 namespace {
 
-/// What one rank needs for a step of something of which it has a share; the rank that lacks most is kept.
+/// Compares what ranks need for a step with the share that each has, and keeps the rank that lacks most.
 struct Lack {
   int rank = -1;
   std::int64_t needed = 0, share = 1;

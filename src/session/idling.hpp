@@ -5,7 +5,7 @@
 
 namespace tailrace::session {
 
-/// What a waiting rank does between two looks: it gives its core away, first by yielding, then by sleeping. A
+/// A waiting rank gives its core away between two looks, first by yielding, then by sleeping. A
 /// rank that sleeps comes 0.1 ms late, and then the others wait for it: ranks that call one after the other
 /// should meet before anybody sleeps. Where ranks share a core the one that is waited for may need it.
 class Idling {

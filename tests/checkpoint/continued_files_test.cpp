@@ -88,6 +88,19 @@ void go_on(const std::string& directory, const std::string& mode, int first, int
   MPI_Barrier(state().comm);
 }
 
+/// Collective. Writes and closes a file; rank 0 then puts a pipe or a directory in its place.
+void close_and_replace(const Session& session, const std::string& name, bool is_pipe) {
+  tr_file* file = open_file(name, "w");
+  CHECK(tr_fputs("x", file) >= 0);
+  CHECK_EQ(tr_fclose(file), 0);
+  MPI_Barrier(session.compute());
+  if (rank() == 0) {
+    std::filesystem::remove(name);
+    CHECK_EQ(is_pipe ? mkfifo(name.c_str(), 0600) : mkdir(name.c_str(), 0700), 0);
+  }
+  MPI_Barrier(session.compute());
+}
+
 }  // namespace
 
 MPI_TEST(continued_files, every_mode_goes_on_with_the_bytes_of_a_run_that_was_never_stopped) {
@@ -508,15 +521,7 @@ MPI_TEST(continued_files, what_is_renamed_and_no_file_keeps_nobody_from_saving) 
   tr_checkpoint* cp = create(directory + "/cp", "async=off");
   for (const bool is_pipe : {false, true}) {
     const std::string name = directory + (is_pipe ? "/pipe" : "/directory");
-    tr_file* file = open_file(name, "w");
-    CHECK(tr_fputs("x", file) >= 0);
-    CHECK_EQ(tr_fclose(file), 0);
-    MPI_Barrier(session.compute());
-    if (rank() == 0) {
-      std::filesystem::remove(name);
-      CHECK_EQ(is_pipe ? mkfifo(name.c_str(), 0600) : mkdir(name.c_str(), 0700), 0);
-    }
-    MPI_Barrier(session.compute());
+    close_and_replace(session, name, is_pipe);
     CHECK_EQ(tr_rename(name.c_str(), (name + ".renamed").c_str()), 0);
     CHECK_EQ(save(cp, is_pipe ? 2 : 1), TR_OK);
   }
@@ -532,15 +537,7 @@ MPI_TEST(continued_files, a_pipe_or_a_directory_in_the_place_of_a_closed_file_ke
   tr_checkpoint* cp = create(directory + "/cp", "async=off");
   for (const bool is_pipe : {true, false}) {
     const std::string name = directory + (is_pipe ? "/pipe" : "/directory");
-    tr_file* file = open_file(name, "w");
-    CHECK(tr_fputs("x", file) >= 0);
-    CHECK_EQ(tr_fclose(file), 0);
-    MPI_Barrier(session.compute());
-    if (rank() == 0) {
-      std::filesystem::remove(name);
-      CHECK_EQ(is_pipe ? mkfifo(name.c_str(), 0600) : mkdir(name.c_str(), 0700), 0);
-    }
-    MPI_Barrier(session.compute());
+    close_and_replace(session, name, is_pipe);
     CHECK_EQ(save(cp, is_pipe ? 1 : 2), TR_OK);
   }
   CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);

@@ -69,6 +69,12 @@ inline void copy_run(std::byte* __restrict to, const std::byte* __restrict from,
   if (length == 1) *to = *from;
 }
 
+/// As copy_run, but past the caches where the processor has stores that go there: what nobody reads soon
+/// displaces nothing, and its lines are not read before they are overwritten. Others may be told of the bytes
+/// only after a stream_fence(), which a release store does not replace.
+void stream_run(std::byte* __restrict to, const std::byte* __restrict from, Bytes length);
+void stream_fence();
+
 /// A contiguous run between the sides.
 template <bool packing>
 inline void move_run(Side<packing> scattered, Side<!packing> packed, Bytes length) {

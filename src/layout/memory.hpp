@@ -68,6 +68,9 @@ struct Allocation {
 /// Copies the owned elements of level `level` from the array at `base` into `out`, in packed order.
 /// Local; no allocation. Innermost contiguous loops are memcpy'd.
 void pack(const MemoryMap& map, const std::byte* base, Index level, std::byte* out);
+/// The same bytes, but runs that are long enough go past the caches: for what another core or process reads
+/// later. A release store afterwards publishes them.
+void pack_past_caches(const MemoryMap& map, const std::byte* base, Index level, std::byte* out);
 /// The reverse.
 void unpack(const MemoryMap& map, const std::byte* in, Index level, std::byte* base);
 

@@ -8,7 +8,11 @@ bool RingOutlet::put(comm::Descriptor descriptor, const std::shared_ptr<const la
   descriptor.bytes = map->count() * map->element;
   std::byte* const room = producer_.reserve(descriptor.bytes);
   if (room == nullptr) return false;
-  layout::pack(*map, base, descriptor.level, room);
+  // What is sent on to another node is read here and at once.
+  if (sender_)
+    layout::pack(*map, base, descriptor.level, room);
+  else
+    layout::pack_past_caches(*map, base, descriptor.level, room);
   producer_.publish(descriptor);
   return true;
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstring>
+
 #include "arrays.hpp"
 
 namespace tailrace::layout::test {
@@ -118,6 +121,45 @@ TEST(Pack, rows_of_every_length_arrive_whole) {
       ASSERT_EQ(back[static_cast<std::size_t>(i)],
                 inside ? array[static_cast<std::size_t>(i)] : std::byte{0});
     }
+  }
+}
+
+/// A nest of up to four loops over memory without overlap, whose innermost is mostly contiguous; `offset` is
+/// moved behind it.
+Nest any_nest(Generator& generator, Bytes element, Bytes& offset) {
+  Nest nest{offset, {}};
+  const Index longest =
+      std::array<Index, 3>{20, 400, 5000}[static_cast<std::size_t>(generator.between(0, 2))];
+  Loop loop{generator.between(1, longest), element * (generator.between(0, 3) > 0 ? 1 : 3)};
+  for (Index outer = generator.between(0, 3); outer >= 0; --outer) {
+    nest.loops.insert(nest.loops.begin(), loop);
+    const Bytes room = (loop.count * loop.stride / element + generator.between(0, 9)) * element;
+    loop = {generator.between(1, 5), room};
+  }
+  const Loop& slowest = nest.loops.front();
+  offset += slowest.count * slowest.stride + generator.between(0, 70);
+  return nest;
+}
+
+TEST(PackPastCaches, gives_the_bytes_of_pack_at_any_address_and_nothing_beside_them) {
+  constexpr Bytes guard = 128;
+  for (unsigned seed = 0; seed < 1000; ++seed) {
+    Generator generator(seed);
+    MemoryMap map;
+    map.element = Bytes{1} << generator.between(0, 4);
+    Bytes room = generator.between(0, 63);
+    for (Index nests = generator.between(1, 3); nests > 0; --nests)
+      map.nests.push_back(any_nest(generator, map.element, room));
+    map.level_stride = generator.between(0, 100);
+    const Index level = generator.between(0, 2);
+    Buffer from(static_cast<std::size_t>(room + level * map.level_stride));
+    for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::byte>(i * 31 + i / 256);
+    const Bytes bytes = map.count() * map.element, shift = guard + generator.between(0, 64);
+    Buffer expected(static_cast<std::size_t>(bytes + shift + guard), std::byte{0xA5}), got = expected;
+    pack(map, from.data(), level, expected.data() + shift);
+    pack_past_caches(map, from.data(), level, got.data() + shift);
+    ASSERT_EQ(std::memcmp(got.data(), expected.data(), got.size()), 0)
+        << "seed " << seed << ", " << bytes << " bytes of elements of " << map.element;
   }
 }
 

@@ -170,7 +170,7 @@ constexpr std::array<Row, 21> kTable{{
      set_target},
     {{"progress_sleep_us", "0", "count", "microseconds",
       "longest sleep of a server between two looks for messages; 0: chosen (500 for a single server, else "
-      "100)"},
+      "100; where ranks share cores up to 2,000 while nothing comes)"},
      set_count<&Settings::progress_sleep_us, 1'000'000>},
     {{"huge_pages", "on", "switch", "", "asks for huge pages for the staging memory"},
      set_switch<&Settings::huge_pages>},

@@ -188,7 +188,7 @@ void tr_log(const char* message) {
 int tr_progress(void) {
   session::Session* const session = session_for("tr_progress");
   if (session == nullptr) return TR_ERR_STATE;
-  session->pump();
+  session->progress();
   return TR_OK;
 }
 

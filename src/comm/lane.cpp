@@ -28,8 +28,12 @@ std::byte* LaneProducer::reserve(Bytes bytes) {
   };
   if (!fits()) {
     reclaim();
-    if (!fits()) return nullptr;
+    if (!fits()) {
+      hurry(true);
+      return nullptr;
+    }
   }
+  hurry(false);
   reserved_ = start;
   position_ = start + size;
   return memory_.data(start);
@@ -39,7 +43,43 @@ void LaneProducer::publish(Descriptor descriptor) {
   descriptor.position = reserved_;
   memory_.descriptor(head_) = descriptor;
   ends_.push_back(position_);
-  header_->head.store(++head_, std::memory_order_release);
+  ++head_;
+  if (announcing_ == Announcing::patient) {
+    // Who looks for haste before this rank is heard of finds it here: one of the two sees the other.
+    header_->written.store(head_, std::memory_order_seq_cst);
+    if (may_wait(descriptor.kind) && bells_->in_haste.load(std::memory_order_seq_cst) == 0) return;
+  }
+  announce();
+}
+
+bool LaneProducer::may_wait(Descriptor::Kind kind) const {
+  if (kind != Descriptor::Kind::begin && kind != Descriptor::Kind::piece) return false;
+  return 2 * (position_ - announced_to_) < static_cast<std::uint64_t>(memory_.data_bytes()) &&
+         2 * (head_ - announced_) < memory_.descriptors();
+}
+
+void LaneProducer::announce() {
+  if (announced_ == head_) return;
+  announced_ = head_;
+  announced_to_ = position_;
+  header_->head.store(head_, std::memory_order_release);
+  ring();
+}
+
+/// Only readers make room, and they may need what other ranks have written.
+void LaneProducer::hurry(bool in_haste) {
+  if (announcing_ == Announcing::at_once || in_haste_ == in_haste) return;
+  in_haste_ = in_haste;
+  if (!in_haste) {
+    bells_->in_haste.fetch_sub(1, std::memory_order_seq_cst);
+    return;
+  }
+  bells_->in_haste.fetch_add(1, std::memory_order_seq_cst);
+  announce();
+  ring();
+}
+
+void LaneProducer::ring() {
   if (bells_ == nullptr) return;
   for (int reader = 0; reader < header_->readers; ++reader) bells_->reader[reader].ring();
 }
@@ -49,6 +89,12 @@ bool LaneProducer::is_drained() const {
     if (header_->tail[reader].load(std::memory_order_acquire) != head_) return false;
   }
   return true;
+}
+
+std::uint64_t SharedLaneReader::head() const {
+  const std::uint64_t announced = header_->head.load(std::memory_order_acquire);
+  if (bells_ == nullptr || bells_->in_haste.load(std::memory_order_seq_cst) == 0) return announced;
+  return std::max(announced, header_->written.load(std::memory_order_seq_cst));
 }
 
 std::span<const std::byte> SharedLaneReader::bytes(std::uint64_t number, ByteVector&) const {

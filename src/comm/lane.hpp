@@ -32,7 +32,8 @@ struct Descriptor {
 /// its node).
 struct LaneHeader {
   static constexpr int most_readers = 32;
-  alignas(64) std::atomic<std::uint64_t> head{0};               // descriptors published
+  alignas(64) std::atomic<std::uint64_t> head{0};  // descriptors announced to readers
+  std::atomic<std::uint64_t> written{0};  // of a patient producer: descriptors there, for readers in haste
   alignas(64) std::atomic<std::uint64_t> tail[most_readers]{};  // descriptors that reader r is done with
   alignas(64) Doorbell space;                                   // rung by readers
   std::int64_t capacity = 0;  // bytes behind the header: descriptors, then data
@@ -104,18 +105,41 @@ class LaneMemory {
 /// The bells of a node's servers: rung by producers, one per reader number.
 struct NodeBells {
   Doorbell reader[LaneHeader::most_readers];
+  /// Number of those that cannot wait until patient producers announce what they have written.
+  alignas(64) std::atomic<std::uint32_t> in_haste{0};
 };
+
+/// As long as it lives, readers see what patient producers have written, and these announce at once.
+class Haste {
+ public:
+  explicit Haste(NodeBells& bells) : bells_(bells) { bells_.in_haste.fetch_add(1); }
+  ~Haste() { bells_.in_haste.fetch_sub(1); }
+  Haste(const Haste&) = delete;
+  Haste& operator=(const Haste&) = delete;
+
+ private:
+  NodeBells& bells_;
+};
+
+/// When a producer announces what it has written. A patient one leaves beginnings of steps and pieces until
+/// anything else comes, half of the lane is waiting, or somebody is in haste: where ranks share cores, a
+/// server that is woken in the middle of a step takes the core of the rank that captures it.
+enum class Announcing { at_once, patient };
 
 /// Writes into a lane. Never blocks: what does not fit is refused and tried again by the caller.
 class LaneProducer {
  public:
-  /// `memory` lies behind the header.
-  LaneProducer(LaneHeader* header, std::byte* memory, NodeBells* bells)
-      : header_(header), memory_(header, memory), bells_(bells) {}
-  /// Room for `bytes` contiguous bytes and one descriptor; nullptr if readers must release some first.
+  /// `memory` lies behind the header. A patient producer has bells.
+  LaneProducer(LaneHeader* header, std::byte* memory, NodeBells* bells,
+               Announcing announcing = Announcing::at_once)
+      : header_(header), memory_(header, memory), bells_(bells), announcing_(announcing) {}
+  /// Room for `bytes` contiguous bytes and one descriptor; nullptr if readers must release some first. They
+  /// are in haste then until there is room.
   [[nodiscard]] std::byte* reserve(Bytes bytes);
-  /// Makes the reserved bytes and their descriptor visible, and wakes the readers.
+  /// Makes the reserved bytes and their descriptor visible, and wakes the readers or leaves that for later.
   void publish(Descriptor descriptor);
+  /// Wakes the readers for all that was published. A rank announces before it waits for anything.
+  void announce();
   [[nodiscard]] Doorbell& space() { return header_->space; }
   /// The largest piece that ever fits: pieces begin on cache lines.
   [[nodiscard]] Bytes capacity() const { return memory_.data_bytes() / 64 * 64; }
@@ -124,10 +148,17 @@ class LaneProducer {
 
  private:
   void reclaim();
+  [[nodiscard]] bool may_wait(Descriptor::Kind kind) const;
+  void hurry(bool in_haste);
+  void ring();
   LaneHeader* header_;
   LaneMemory memory_;
   NodeBells* bells_;
+  Announcing announcing_;
+  bool in_haste_ = false;
   std::uint64_t head_ = 0;
+  std::uint64_t announced_ = 0;     // descriptors before this were announced
+  std::uint64_t announced_to_ = 0;  // bytes before this were announced
   std::uint64_t position_ = 0;      // next free byte, counted on for ever
   std::uint64_t reserved_ = 0;      // where the last reservation begins
   std::uint64_t freed_ = 0;         // bytes before this were released by all readers
@@ -152,9 +183,11 @@ class LaneReader {
 /// A lane in memory that both sides map.
 class SharedLaneReader final : public LaneReader {
  public:
-  SharedLaneReader(LaneHeader* header, std::byte* memory, int reader)
-      : header_(header), memory_(header, memory), reader_(reader) {}
-  [[nodiscard]] std::uint64_t head() const override { return header_->head.load(std::memory_order_acquire); }
+  /// `bells`: of the node, where producers are patient.
+  SharedLaneReader(LaneHeader* header, std::byte* memory, int reader, const NodeBells* bells = nullptr)
+      : header_(header), memory_(header, memory), reader_(reader), bells_(bells) {}
+  /// Goes back to what was announced when nobody is in haste any more.
+  [[nodiscard]] std::uint64_t head() const override;
   [[nodiscard]] const Descriptor& at(std::uint64_t number) const override {
     return memory_.descriptor(number);
   }
@@ -165,6 +198,7 @@ class SharedLaneReader final : public LaneReader {
   LaneHeader* header_;
   LaneMemory memory_;
   int reader_;
+  const NodeBells* bells_;
 };
 
 }  // namespace tailrace::comm

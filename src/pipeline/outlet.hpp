@@ -23,6 +23,8 @@ class Outlet {
                    const std::byte* base, bool may_lend) = 0;
   /// Publishes a descriptor with bytes of its own (begin, end, close, farewell).
   virtual bool tell(comm::Descriptor descriptor, std::span<const std::byte> bytes) = 0;
+  /// Local. Wakes the servers for what was captured; until a step ends that may be left for later.
+  virtual void announce() {}
   /// Moves on what must travel to another node; true if something moved.
   virtual bool advance() { return false; }
   /// The largest piece that ever fits; 0 if there is no limit.
@@ -45,6 +47,7 @@ class RingOutlet final : public Outlet {
   bool put(comm::Descriptor descriptor, const std::shared_ptr<const layout::MemoryMap>& map,
            const std::byte* base, bool may_lend) override;
   bool tell(comm::Descriptor descriptor, std::span<const std::byte> bytes) override;
+  void announce() override { producer_.announce(); }
   bool advance() override { return sender_ != nullptr && sender_->advance(); }
   [[nodiscard]] Bytes largest_piece() const override { return producer_.capacity(); }
   [[nodiscard]] bool is_drained() const override { return producer_.is_drained(); }

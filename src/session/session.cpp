@@ -19,6 +19,7 @@
 #include "comm/end_job.hpp"
 #include "compat/environment.hpp"
 #include "session/idling.hpp"
+#include "session/parking.hpp"
 #include "session/report.hpp"
 
 namespace tailrace::session {
@@ -342,7 +343,8 @@ void Session::make_outlet() {
     header->capacity = capacity;
     header->readers = servers_on(my_node());
     outlet_ = std::make_unique<pipeline::RingOutlet>(
-        comm::LaneProducer(header, place + sizeof(comm::LaneHeader), bells_));
+        comm::LaneProducer(header, place + sizeof(comm::LaneHeader), bells_,
+                           is_crowded() ? comm::Announcing::patient : comm::Announcing::at_once));
     return;
   }
   const int home = roster_.home[static_cast<std::size_t>(me_)];
@@ -411,7 +413,8 @@ Status Session::find_lanes(pipeline::Server::Setup& setup) {
     std::byte* const place = lane_of(node_rank);
     setup.lanes.emplace(static_cast<int>(found - computes.begin()),
                         std::make_unique<comm::SharedLaneReader>(reinterpret_cast<comm::LaneHeader*>(place),
-                                                                 place + sizeof(comm::LaneHeader), reader_));
+                                                                 place + sizeof(comm::LaneHeader), reader_,
+                                                                 is_crowded() ? bells_ : nullptr));
   }
   for (int c = 0; c < roster_.computes(); ++c) {
     const auto i = static_cast<std::size_t>(c);
@@ -473,6 +476,11 @@ Bytes Session::smallest_workspace() const {
 // ---- moving on
 // -----------------------------------------------------------------------------------------------------------
 
+void Session::progress() {
+  if (outlet_) outlet_->announce();
+  pump();
+}
+
 bool Session::pump() {
   if (!transport_) return false;  // tr_init has only begun
   return comm::committed("moving the data of a session", [this] { return move_on(); });
@@ -525,8 +533,9 @@ void Session::wait(const std::function<bool()>& done, const std::string& what,
   const std::int64_t begin = nanoseconds_now();
   bool warned = false;
   // In tr_init nobody knows yet who runs where.
-  Idling idling(!facts_.empty() && ranks_of_a_core() == 1);
+  Idling idling(!facts_.empty() && !is_crowded());
   while (!done()) {
+    if (outlet_) outlet_->announce();
     if (pump()) {
       idling.moved();
       continue;
@@ -579,8 +588,7 @@ void Session::serve() {
   const KeepServing guard;
   comm::GoingToSleep sleep;
   const bool others = roster_.servers() > 1 || !mirrored_.empty();
-  std::chrono::nanoseconds limit = others ? std::chrono::microseconds(100) : std::chrono::microseconds(500);
-  if (settings_.progress_sleep_us > 0) limit = std::chrono::microseconds(settings_.progress_sleep_us);
+  Parking parking({is_crowded(), others, settings_.progress_sleep_us});
   comm::Doorbell& bell = bells_->reader[reader_];
   std::int64_t last = transport_->now();
   bool warned = false;
@@ -589,9 +597,12 @@ void Session::serve() {
     switch (sleep.next()) {
       case Next::look:
       case Next::look_again: {
+        std::optional<comm::Haste> haste;
+        if (parking.is_to_hurry(transport_->now())) haste.emplace(*bells_);
         const bool moved = pump();
         if (moved) {
           last = transport_->now();
+          parking.moved(last);
           warned = false;
         }
         sleep.looked(moved, bell);
@@ -601,7 +612,7 @@ void Session::serve() {
         sleep.take_ticket(bell);
         break;
       case Next::park:
-        bell.park(sleep.ticket(), limit);
+        bell.park(sleep.ticket(), parking.next());
         sleep.woke();
         break;
     }

@@ -69,6 +69,7 @@ class Session {
   [[nodiscard]] int my_node() const { return facts_[static_cast<std::size_t>(world_rank_)].node; }
   /// How many of the node's ranks have to take turns on a core; 1 where each has its own.
   [[nodiscard]] int ranks_of_a_core() const;
+  [[nodiscard]] bool is_crowded() const { return ranks_of_a_core() > 1; }
   [[nodiscard]] int ranks_of_my_node() const { return ranks_on(my_node()); }
   /// Blocks until `done` while moving everything else on. For the watchdog: `what`, and whom this rank has
   /// not heard from.
@@ -81,6 +82,8 @@ class Session {
   void enter(std::string call) { call_ = std::move(call); }
   /// One pass over everything that may have become possible; true if something moved.
   bool pump();
+  /// For a program that calls nothing else for a while: also announces what it has put.
+  void progress();
   /// Publishes in the outlet; waits while it is full. Returns the nanoseconds waited.
   std::int64_t publish(const std::function<bool()>& attempt);
   /// Compute ranks, collective: allocates the memory into which streams capture, once. Blocks until all have.

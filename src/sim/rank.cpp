@@ -39,6 +39,7 @@ Task<> Rank::wait(std::function<bool()> done, std::string what, bool memory) {
     return port_.has_news() || (memory && done());
   };
   while (!done()) {
+    outlet_->announce();
     const bool moved = pump();
     // Where there are no servers the rank itself waited for the disk meanwhile.
     co_await actor_.step(disk_ ? disk_->take_spent() : 0);

@@ -147,7 +147,8 @@ void World::make_rank(int c) {
     header->readers =
         static_cast<int>(std::count(roster_.server_node.begin(), roster_.server_node.end(), node));
     rank->set_outlet(std::make_unique<pipeline::RingOutlet>(
-        comm::LaneProducer(header, segment.data(lane_number(c)), segment.bells())));
+        comm::LaneProducer(header, segment.data(lane_number(c)), segment.bells(),
+                           shape_.patient ? comm::Announcing::patient : comm::Announcing::at_once)));
   } else {
     auto lane = std::make_unique<comm::PrivateLane>(comm::lane_for(shape_.lane));
     const int home = roster_.server_transport[static_cast<std::size_t>(roster_.home[i])];
@@ -190,7 +191,8 @@ void World::make_server(int s) {
       const auto k = static_cast<std::size_t>(c);
       if (roster_.shares_node[k] != 0 && roster_.compute_node[k] == node) {
         setup.lanes.emplace(c, std::make_unique<comm::SharedLaneReader>(
-                                   segment.header(lane_number(c)), segment.data(lane_number(c)), reader));
+                                   segment.header(lane_number(c)), segment.data(lane_number(c)), reader,
+                                   shape_.patient ? segment.bells() : nullptr));
       } else if (roster_.shares_node[k] == 0 && roster_.home[k] == s) {
         auto& lane = seat.mirrored[c] = std::make_unique<comm::PrivateLane>(comm::lane_for(shape_.lane));
         setup.mirrors.emplace(c,

@@ -35,6 +35,7 @@ struct Shape {
   bool reporting = false;  // counters travel while the run goes on
   SleepOrder sleep_order = SleepOrder::production;
   std::shared_ptr<storage::Target> storage = nullptr;  // what an earlier world has left; none: empty
+  bool patient = false;                                // producers announce late, as where ranks share cores
   Nanoseconds timer = 0;  // sleepers on a doorbell also wake after this; 0: only when rung or by a message
 };
 

@@ -6,6 +6,7 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -382,6 +383,75 @@ MPI_TEST(staging, that_one_rank_cannot_have_is_refused_on_all_and_may_be_asked_f
     CHECK_EQ(created("never-made"), TR_OK);
   }
   CHECK_EQ(tr_finalize(), TR_OK);
+}
+
+/// In its life the calling process runs on one CPU: with the same one on all ranks they share a core.
+class OneCpu {
+ public:
+  OneCpu() {
+    ::sched_getaffinity(0, sizeof before_, &before_);
+    int cpu = 0;
+    while (!CPU_ISSET(cpu, &before_)) ++cpu;
+    MPI_Bcast(&cpu, 1, MPI_INT, 0, state().comm);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    ::sched_setaffinity(0, sizeof one, &one);
+  }
+  ~OneCpu() { ::sched_setaffinity(0, sizeof before_, &before_); }
+  OneCpu(const OneCpu&) = delete;
+  OneCpu& operator=(const OneCpu&) = delete;
+
+ private:
+  cpu_set_t before_ = {};
+};
+
+/// Compute rank 0, which owns little, puts its second field when the others have put all of theirs. Their
+/// staging does not hold the first one.
+void put_in_lockstep(MPI_Comm compute, tr_stream* stream, const std::vector<double>& values) {
+  CHECK_EQ(tr_stream_begin(stream, 0), TR_OK);
+  CHECK_EQ(tr_stream_put(stream, "t", values.data()), TR_OK);
+  const int ranks = state().size - 1;
+  for (int other = 1; rank_of(compute) == 0 && other < ranks; ++other)
+    MPI_Recv(nullptr, 0, MPI_BYTE, other, 0, compute, MPI_STATUS_IGNORE);
+  CHECK_EQ(tr_stream_put(stream, "u", values.data()), TR_OK);
+  if (rank_of(compute) != 0) MPI_Send(nullptr, 0, MPI_BYTE, 0, 0, compute);
+}
+
+// Ranks that share cores leave their servers alone until a step ends, unless somebody waits for them.
+MPI_TEST(staging, of_ranks_on_one_core_holds_up_nobody_who_waits_for_another) {
+  constexpr tr_index rows = 400, levels = 20;
+  const std::string directory = fresh_directory("lockstep");
+  const OneCpu one;
+  MPI_Comm compute = MPI_COMM_NULL;
+  CHECK_EQ(tr_init(state().comm, &compute, "servers=1 staging=2MiB"), TR_OK);
+  if (compute != MPI_COMM_NULL) {
+    tr_layout* layout = nullptr;
+    tr_stream* stream = nullptr;
+    const tr_index shape[] = {rows, side};
+    const double weights[] = {0.01, 1, 1}, whole[] = {1};
+    const int grid[] = {3, 1};
+    const double* const both[] = {weights, whole};
+    CHECK_EQ(tr_layout_weighted(2, shape, nullptr, grid, both, &layout), TR_OK);
+    CHECK_EQ(tr_stream_create((directory + "/fc.raw").c_str(), "format=raw base=2026-03-01T00:00Z", &stream),
+             TR_OK);
+    CHECK_EQ(tr_stream_define(stream, "t", layout, TR_F64, "levels=height:1-20"), TR_OK);
+    CHECK_EQ(tr_stream_define(stream, "u", layout, TR_F64, "levels=height:1"), TR_OK);
+    tr_index count = 0;
+    CHECK_EQ(tr_layout_count(layout, &count), TR_OK);
+    const std::vector<double> values(static_cast<std::size_t>(count * levels), 1.5);
+    put_in_lockstep(compute, stream, values);
+    CHECK_EQ(tr_stream_end(stream), TR_OK);
+    CHECK_EQ(tr_stream_close(&stream), TR_OK);
+    tr_layout_free(&layout);
+  }
+  CHECK_EQ(tr_finalize(), TR_OK);
+  quiet_barrier();
+  if (rank() != 0) return;
+  const std::vector<std::byte> got = contents(directory + "/fc.raw");
+  const auto* numbers = reinterpret_cast<const double*>(got.data());
+  CHECK_EQ(std::count(numbers, numbers + got.size() / 8, 1.5), (levels + 1) * rows * side);
+  std::filesystem::remove_all(directory);
 }
 
 MPI_TEST(staging, of_a_whole_step_makes_nobody_wait) {

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+namespace tailrace::session {
+
+/// How long a server parks that has nothing to do. Rings wake it, messages do not. Where ranks share cores it
+/// looks less and less often, as a compute rank may need the core, and only after a while at what such ranks
+/// have captured and not announced: one of them may wait for another without calling the library.
+class Parking {
+ public:
+  struct Place {
+    bool crowded = false;   // fewer cores than ranks
+    bool others = false;    // ranks that cannot ring write to it
+    std::int64_t told = 0;  // microseconds; 0: not told
+  };
+  explicit Parking(const Place& place) : place_(place) { start_over(); }
+
+  /// Something moved on at `now`.
+  void moved(std::int64_t now) {
+    since_ = now;
+    start_over();
+  }
+  /// The longest to park before the next look.
+  [[nodiscard]] std::chrono::nanoseconds next() {
+    const std::chrono::nanoseconds limit = limit_;
+    if (place_.crowded && place_.told == 0) limit_ = std::max(limit_, std::min(2 * limit_, longest));
+    return limit;
+  }
+  /// Whether to look at `now` at what was not announced.
+  [[nodiscard]] bool is_to_hurry(std::int64_t now) {
+    if (!place_.crowded || now - since_ < patience) return false;
+    since_ = now;
+    return true;
+  }
+
+  static constexpr std::chrono::nanoseconds longest = std::chrono::milliseconds(2);
+  static constexpr std::int64_t patience = 100'000'000;  // nanoseconds
+
+ private:
+  void start_over() {
+    limit_ = std::chrono::microseconds(place_.told > 0 ? place_.told : place_.others ? 100 : 500);
+  }
+
+  Place place_;
+  std::chrono::nanoseconds limit_{};
+  std::int64_t since_ = 0;
+};
+
+}  // namespace tailrace::session

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "comm/lane.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdlib>
+#include <memory>
+
+namespace tailrace::comm {
+namespace {
+
+using Kind = Descriptor::Kind;
+
+/// A node with two servers, on which each lane has room for sixteen pieces of a cache line.
+struct Node {
+  static constexpr Bytes line = 64;
+  static constexpr int pieces = 16;
+
+  struct Lane {
+    LaneHeader header;
+    std::unique_ptr<std::byte[]> memory;
+    std::unique_ptr<LaneProducer> producer;
+    std::unique_ptr<SharedLaneReader> reader;
+
+    Lane(NodeBells& bells, Announcing announcing) {
+      header.capacity = lane_for(pieces * line);
+      header.readers = 2;
+      memory.reset(new std::byte[static_cast<std::size_t>(header.capacity)]);
+      producer = std::make_unique<LaneProducer>(&header, memory.get(), &bells, announcing);
+      reader = std::make_unique<SharedLaneReader>(&header, memory.get(), 0, &bells);
+    }
+    bool publish(Kind kind, Bytes bytes) {
+      if (producer->reserve(bytes) == nullptr) return false;
+      Descriptor descriptor;
+      descriptor.kind = kind;
+      descriptor.bytes = bytes;
+      producer->publish(descriptor);
+      return true;
+    }
+    void release(std::uint64_t number) {
+      for (int server = 0; server < 2; ++server)
+        SharedLaneReader(&header, memory.get(), server).release(number);
+    }
+  };
+
+  NodeBells bells;
+  Lane one, other;
+  explicit Node(Announcing announcing) : one(bells, announcing), other(bells, announcing) {}
+  /// How often this server's bell was rung.
+  std::uint32_t rings(int server = 0) {
+    const std::uint32_t ticket = bells.reader[server].ticket();
+    bells.reader[server].cancel();
+    return ticket;
+  }
+};
+
+TEST(Lane, that_announces_at_once_rings_for_each_descriptor) {
+  Node node(Announcing::at_once);
+  for (std::uint32_t n = 1; n <= 3; ++n) {
+    ASSERT_TRUE(node.one.publish(n == 1 ? Kind::begin : Kind::piece, Node::line));
+    EXPECT_EQ(node.one.reader->head(), n);
+    EXPECT_EQ(node.rings(0), n);
+    EXPECT_EQ(node.rings(1), n);
+  }
+}
+
+TEST(Lane, of_a_patient_rank_is_announced_once_when_anything_but_a_piece_comes) {
+  for (const Kind kind : {Kind::end, Kind::close, Kind::farewell, Kind::fence}) {
+    Node node(Announcing::patient);
+    ASSERT_TRUE(node.one.publish(Kind::begin, 0));
+    for (int piece = 0; piece < 5; ++piece) ASSERT_TRUE(node.one.publish(Kind::piece, Node::line));
+    EXPECT_EQ(node.one.reader->head(), 0U);
+    EXPECT_EQ(node.rings(), 0U);
+    ASSERT_TRUE(node.one.publish(kind, 0));
+    EXPECT_EQ(node.one.reader->head(), 7U);
+    EXPECT_EQ(node.rings(0), 1U);
+    EXPECT_EQ(node.rings(1), 1U);
+  }
+}
+
+TEST(Lane, of_a_patient_rank_is_announced_whenever_half_of_it_waits) {
+  Node node(Announcing::patient);
+  for (int piece = 1; piece <= Node::pieces; ++piece) {
+    ASSERT_TRUE(node.one.publish(Kind::piece, Node::line));
+    EXPECT_EQ(node.one.reader->head(), static_cast<std::uint64_t>(piece / 8 * 8)) << piece;
+  }
+  EXPECT_EQ(node.rings(), 2U);
+}
+
+TEST(Lane, of_a_patient_rank_is_announced_whenever_half_of_its_descriptors_wait) {
+  Node node(Announcing::patient);
+  for (std::uint64_t n = 1; n < LaneCut::least_descriptors / 2; ++n)
+    ASSERT_TRUE(node.one.publish(Kind::piece, 0));
+  EXPECT_EQ(node.rings(), 0U);
+  ASSERT_TRUE(node.one.publish(Kind::piece, 0));
+  EXPECT_EQ(node.one.reader->head(), LaneCut::least_descriptors / 2);
+}
+
+TEST(Lane, of_a_patient_rank_is_announced_when_the_rank_says_so_and_not_twice) {
+  Node node(Announcing::patient);
+  node.one.producer->announce();
+  EXPECT_EQ(node.rings(), 0U);
+  ASSERT_TRUE(node.one.publish(Kind::piece, Node::line));
+  for (int times = 0; times < 2; ++times) node.one.producer->announce();
+  EXPECT_EQ(node.one.reader->head(), 1U);
+  EXPECT_EQ(node.rings(), 1U);
+}
+
+/// Servers may need what the other rank has captured before they can make room.
+TEST(Lane, without_room_shows_what_all_patient_ranks_of_the_node_have_written_until_there_is_some) {
+  Node node(Announcing::patient);
+  ASSERT_TRUE(node.other.publish(Kind::piece, Node::line));
+  for (int piece = 0; piece < 12; ++piece) ASSERT_TRUE(node.one.publish(Kind::piece, Node::line));
+  EXPECT_EQ(node.one.reader->head(), 8U);
+  EXPECT_EQ(node.other.reader->head(), 0U);
+  const std::uint32_t before = node.rings(1);
+  for (int times = 0; times < 3; ++times) EXPECT_FALSE(node.one.publish(Kind::piece, 5 * Node::line));
+  EXPECT_GT(node.rings(1), before);
+  EXPECT_EQ(node.one.reader->head(), 12U);
+  EXPECT_EQ(node.other.reader->head(), 1U);
+  ASSERT_TRUE(node.other.publish(Kind::piece, Node::line));
+  EXPECT_EQ(node.other.header.head.load(), 2U) << "nobody announces late while somebody is in haste";
+
+  node.one.release(12);
+  ASSERT_TRUE(node.one.publish(Kind::piece, 5 * Node::line));
+  EXPECT_EQ(node.bells.in_haste.load(), 0U);
+  ASSERT_TRUE(node.other.publish(Kind::piece, Node::line));
+  EXPECT_EQ(node.other.reader->head(), 2U);
+}
+
+TEST(Lane, of_a_patient_rank_is_seen_by_a_server_in_haste) {
+  Node node(Announcing::patient);
+  ASSERT_TRUE(node.one.publish(Kind::piece, Node::line));
+  {
+    const Haste haste(node.bells);
+    EXPECT_EQ(node.one.reader->head(), 1U);
+  }
+  EXPECT_EQ(node.one.reader->head(), 0U);
+}
+
+}  // namespace
+}  // namespace tailrace::comm

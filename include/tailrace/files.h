@@ -72,9 +72,9 @@ TR_API tr_file* tr_standard_stream_comm(MPI_Comm comm, int number);
  * where it stood. EIO, and TR_ERR_CORRUPT's text, if it holds less. So once; the next open is like any other.
  */
 TR_API tr_file* tr_fopen(const char* path, const char* mode);
-/* Collective over `comm`, whose ranks are compute ranks of the session: its rank 0 is the I/O rank. The first
- * use of a communicator duplicates it, once for any number of files. The communicator may be freed before its
- * files are closed. */
+/* Collective over `comm`, whose ranks are compute ranks of the session: its rank 0 is the I/O rank. Blocks
+ * until all of them have called it. No communicator is made for it. `comm` may be freed before its files are
+ * closed. */
 TR_API tr_file* tr_fopen_comm(MPI_Comm comm, const char* path, const char* mode);
 /* Collective over the file's ranks; blocks. ISO C99 7.19.5.4: closes the file, whatever comes of that, and
  * opens `path` (NULL: the same file) in the same handle, for the same communicator. NULL with errno if that

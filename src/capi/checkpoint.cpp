@@ -121,9 +121,7 @@ namespace tailrace::capi {
 
 Status begin_checkpoints() {
   State& held = state();
-  Result<std::unique_ptr<checkpoint::Service>> made = checkpoint::Service::create(*held.session);
-  TR_TRY(made.status());
-  held.checkpoint_service = std::move(*made);
+  held.checkpoint_service = std::make_unique<checkpoint::Service>(*held.session);
   held.outputs = std::make_unique<SessionOutputs>();
   held.layout_bytes = 0;
   return {};

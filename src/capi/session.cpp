@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "capi/state.hpp"
 #include "comm/end_job.hpp"
+#include "comm/mpi_process.hpp"
 #include "streams/ledger.hpp"
 
 namespace tailrace::capi {
@@ -15,21 +16,12 @@ namespace {
 
 thread_local std::string last_error;
 
-/// MPI calls this when a program finalizes it (MPI 3.1, 8.7.1). A session that is still open then would leave
-/// servers waiting for ever.
-int on_finalize(MPI_Comm, int, void*, void*) {
-  if (state().session == nullptr) return MPI_SUCCESS;
+/// A session that is still open when a program finalizes MPI would leave servers waiting for ever.
+void look_for_open_session() {
+  if (state().session == nullptr) return;
   comm::end_job(
       "MPI_Finalize was called before tr_finalize: what was not durable yet is lost. Call tr_finalize on "
-      "every "
-      "rank first.");
-}
-
-void watch_for_finalize() {
-  static int key = MPI_KEYVAL_INVALID;
-  if (key != MPI_KEYVAL_INVALID) return;
-  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_finalize, &key, nullptr);
-  MPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr);
+      "every rank first.");
 }
 
 /// Collective. All ranks meet here before tr_finalize closes the standard streams. The watchdog then names
@@ -60,22 +52,14 @@ Status close_everything() {
   return first;
 }
 
-bool mpi_is_running() {
-  int initialized = 0;
-  int finalized = 0;
-  MPI_Initialized(&initialized);
-  MPI_Finalized(&finalized);
-  return initialized != 0 && finalized == 0;
-}
-
-/// Collective over `world`. Holds the session and begins what compute ranks need in it: all or nothing, and
+/// Collective over all ranks. Holds the session and begins what compute ranks need in it: all or nothing, and
 /// the same on every rank. Servers take part before they serve, when they can still return an error.
-Status begin_services(MPI_Comm world, std::unique_ptr<session::Session> session) {
+Status begin_services(std::unique_ptr<session::Session> session) {
   state().session = std::move(session);
   Status begun;
   for (Status (*const begin)() : {begin_files, begin_checkpoints}) {
     const Status mine = state().session->is_server() ? Status() : guarded([&] { return begin(); });
-    begun = session::same_everywhere(world, mine);
+    begun = state().session->same_everywhere(mine);
     if (!begun.is_ok()) break;
   }
   if (begun.is_ok()) return {};
@@ -91,10 +75,10 @@ Status begin_services(MPI_Comm world, std::unique_ptr<session::Session> session)
 int begin_session(MPI_Comm world, MPI_Comm* compute, const char* options, Order order) {
   if (compute == nullptr) return fail(Status(Code::argument, "tr_init: `compute` is a null pointer"));
   *compute = MPI_COMM_NULL;
-  if (!mpi_is_running()) {
+  if (!comm::mpi_is_running()) {
     return fail(Status(Code::state, "tr_init: it belongs between MPI_Init and MPI_Finalize"));
   }
-  MPI_Comm_rank(MPI_COMM_WORLD, &state().world_rank);
+  state().world_rank = comm::rank_in_world();
   if (state().session != nullptr) return fail(Status(Code::state, "tr_init: the session is open already"));
   // The compute ranks may be in the session still: then this rank would wait for them in vain.
   if (state().served) {
@@ -105,8 +89,8 @@ int begin_session(MPI_Comm world, MPI_Comm* compute, const char* options, Order 
   Result<std::unique_ptr<session::Session>> made =
       session::Session::create(world, options, streams::make_ledger);
   if (!made.is_ok()) return fail(made.status().in("tr_init"));
-  watch_for_finalize();
-  const Status begun = begin_services(world, std::move(*made));
+  comm::before_mpi_ends(look_for_open_session);
+  const Status begun = begin_services(std::move(*made));
   if (!begun.is_ok()) return fail(begun.in("tr_init"));
   if (state().session->is_server()) {
     const std::unique_ptr<session::Session> server = std::move(state().session);
@@ -152,7 +136,7 @@ int tr_init(MPI_Comm world, MPI_Comm* compute, const char* options) {
 
 int tr_init_f(MPI_Fint world, MPI_Fint* compute, const char* options) {
   // Only while MPI runs are handles converted: what tr_init says otherwise must reach the program.
-  const bool running = mpi_is_running();
+  const bool running = comm::mpi_is_running();
   MPI_Comm comm = MPI_COMM_NULL;
   const int code =
       begin_session(running ? MPI_Comm_f2c(world) : MPI_COMM_NULL, &comm, options, Order::fortran);
@@ -180,7 +164,7 @@ int tr_finalize(void) {
 void tr_log(const char* message) {
   // tr_init itself may have failed, or tr_finalize be over; before MPI_Init no rank is known.
   State& held = state();
-  if (held.session == nullptr && mpi_is_running()) MPI_Comm_rank(MPI_COMM_WORLD, &held.world_rank);
+  if (held.session == nullptr && comm::mpi_is_running()) held.world_rank = comm::rank_in_world();
   if ((held.session != nullptr ? held.session->rank() : held.world_rank) > 0) return;
   std::fprintf(stderr, "%s\n", message);
 }

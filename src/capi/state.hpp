@@ -89,8 +89,7 @@ session::Session* session_for(const char* call);
 Status begin_files();
 /// Collective. Closes what is open, in the order of creation; the first failure.
 Status end_files();
-/// Collective. What checkpoints need as long as the session lasts: no later call makes a communicator, for
-/// which ranks that call something else would be waited for in vain.
+/// Local. What checkpoints need as long as the session lasts.
 Status begin_checkpoints();
 /// Local. The only open checkpoint expects one array of each layout in its first save: the program has not
 /// named its arrays yet. Does nothing if several checkpoints are open.

@@ -90,6 +90,8 @@ Result<std::unique_ptr<Checkpoint>> Checkpoint::create(Service& service, Outputs
                                                        const std::string& name, const std::string& how,
                                                        Result<Options> options,
                                                        std::vector<std::string> files) {
+  // Also where this rank fails below: the next checkpoint's number is the same on all ranks.
+  const comm::LineNumber number = service.session().board().next_without_data();
   std::string call = cat("tr_checkpoint_create(", name, ", \"", how, "\"");
   for (const std::string& file : files) call += cat(", ", file);
   call += ")";
@@ -97,7 +99,7 @@ Result<std::unique_ptr<Checkpoint>> Checkpoint::create(Service& service, Outputs
   if (mine.is_ok() && name.empty()) mine = Status(Code::argument, "the name of a checkpoint is empty");
   if (mine.is_ok() && !files.empty()) mine = check_files(files);
   std::unique_ptr<Checkpoint> made(
-      new Checkpoint(service, outputs, name, options.is_ok() ? *options : Options()));
+      new Checkpoint(service, outputs, number, name, options.is_ok() ? *options : Options()));
   const Status opened = guarded([&]() -> Status {
     made->open_copy_on_write();
     return {};
@@ -117,16 +119,17 @@ Result<std::unique_ptr<Checkpoint>> Checkpoint::create(Service& service, Outputs
   return made;
 }
 
-Checkpoint::Checkpoint(Service& service, Outputs& outputs, std::string name, Options options)
+Checkpoint::Checkpoint(Service& service, Outputs& outputs, comm::LineNumber number, std::string name,
+                       Options options)
     : service_(service),
       outputs_(outputs),
       name_(std::move(name)),
       options_(options),
-      line_(service),
+      line_(service.session().board(), number, service.session().computes().shared_members()),
       key_(service.new_key()),
-      work_(service.add_work([this] { return advance(); })) {}
+      work_(line_.board().add_work([this] { return advance(); })) {}
 
-Checkpoint::~Checkpoint() { service_.remove_work(work_); }
+Checkpoint::~Checkpoint() { line_.board().remove_work(work_); }
 
 /// Each rank for itself: how a save was captured cannot be seen in it.
 void Checkpoint::open_copy_on_write() {
@@ -373,7 +376,7 @@ Status Checkpoint::end_save(bool async) {
 void Checkpoint::start(std::unique_ptr<Saving> saving, const comm::Verdict& verdict, bool async) {
   left_out_ = false;
   behind_.emplace();
-  behind_->began = service_.transport().now();
+  behind_->began = service_.now();
   behind_->saving = std::move(saving);
   const Status placed = guarded([&]() -> Status {
     TR_TRY(place_parts(verdict));
@@ -382,10 +385,10 @@ void Checkpoint::start(std::unique_ptr<Saving> saving, const comm::Verdict& verd
   });
   if (!placed.is_ok()) {
     behind_->stage = Behind::Stage::agreeing;
-    behind_->vote = line_.post({placed, parts_vote, {}});
+    behind_->vote = line_.agreements().post({placed, parts_vote, {}});
     return;
   }
-  behind_->worked = service_.transport().now() - behind_->began;
+  behind_->worked = service_.now() - behind_->began;
   // The other ranks of the node capture at the same time, or, where they share its cores, after each other:
   // writing must not take a core from them meanwhile.
   const bool alone = service_.size() == 1 || service_.pool().threads() == 0;
@@ -522,7 +525,7 @@ bool Checkpoint::advance() {
     submit([](Saving& each) { return each.seal(); });
     return true;
   }
-  const std::optional<comm::Verdict> verdict = line_.take(behind_->vote);
+  const std::optional<comm::Verdict> verdict = line_.agreements().take(behind_->vote);
   if (!verdict) return false;
   after_vote(verdict->status);
   return true;
@@ -542,7 +545,7 @@ void Checkpoint::after_task() {
         status.in(cat("checkpoint ", name_, ": saving generation ", behind_->saving->plan().id.generation));
   const bool sealed = behind_->stage != Stage::committing;
   behind_->stage = sealed ? Stage::agreeing : Stage::confirming;
-  behind_->vote = line_.post({status, sealed ? parts_vote : commit_vote, {}});
+  behind_->vote = line_.agreements().post({status, sealed ? parts_vote : commit_vote, {}});
 }
 
 void Checkpoint::after_vote(const Status& verdict) {
@@ -557,12 +560,12 @@ void Checkpoint::after_vote(const Status& verdict) {
     return;
   }
   behind_->stage = Stage::confirming;
-  behind_->vote = line_.post({{}, commit_vote, {}});
+  behind_->vote = line_.agreements().post({{}, commit_vote, {}});
 }
 
 void Checkpoint::end_behind(const Status& status) {
   const SavePlan& plan = behind_->saving->plan();
-  const double took = seconds(service_.transport().now() - behind_->began);
+  const double took = seconds(service_.now() - behind_->began);
   if (!status.is_ok()) behind_->saving->abandon();
   const Status closed = behind_->saving->close();
   // A place that no other save will take.

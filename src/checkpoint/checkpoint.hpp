@@ -130,7 +130,7 @@ class Checkpoint {
   [[nodiscard]] const std::string& name() const { return name_; }
 
  private:
-  Checkpoint(Service& service, Outputs& outputs, std::string name, Options options);
+  Checkpoint(Service& service, Outputs& outputs, comm::LineNumber number, std::string name, Options options);
   void open_copy_on_write();
   void tell_fallback(const Status& why);
   Status open_slots(std::vector<std::string> files);
@@ -175,7 +175,7 @@ class Checkpoint {
   Outputs& outputs_;
   const std::string name_;
   const Options options_;
-  Line line_;
+  comm::Line line_;
   const executor::OrderedPool::Key key_;
   int work_ = 0;
   CaptureMemory memory_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "comm/line.hpp"
 
 namespace tailrace::comm {
 
@@ -30,13 +31,15 @@ std::vector<std::pair<int, ByteVector>> unpack_contributions(Unpacker& in) {
 
 }  // namespace
 
-Agreements::Agreements(Transport& transport, std::vector<int> members, int me)
-    : transport_(transport), members_(std::move(members)), me_(me) {}
+Agreements::Agreements(Line& line) : line_(line) {
+  line_.on(vote_message, [this](int source, Unpacker& in) { on_vote(source, in); });
+  line_.on(verdict_message, [this](int, Unpacker& in) { on_verdict(in); });
+}
 
 std::vector<int> Agreements::children() const {
   std::vector<int> list;
-  const int size = static_cast<int>(members_.size());
-  for (int bit = 1; (me_ & bit) == 0 && me_ + bit < size; bit <<= 1) list.push_back(me_ + bit);
+  const int me = line_.rank();
+  for (int bit = 1; (me & bit) == 0 && me + bit < line_.size(); bit <<= 1) list.push_back(me + bit);
   return list;
 }
 
@@ -45,12 +48,12 @@ std::uint64_t Agreements::post(Vote vote) {
   Ballot& ballot = ballots_[number];
   ballot.posted = true;
   std::vector<std::pair<int, ByteVector>> contribution;
-  if (!vote.contribution.empty()) contribution.emplace_back(me_, std::move(vote.contribution));
+  if (!vote.contribution.empty()) contribution.emplace_back(line_.rank(), std::move(vote.contribution));
   Status status = vote.status;
   if (!status.is_ok() && status.rank() < 0) {
-    status = status.at({status.cause().step, status.cause().operation, me_});
+    status = status.at({status.cause().step, status.cause().operation, line_.rank()});
   }
-  merge(ballot, status, std::move(vote.call), me_, std::move(contribution));
+  merge(ballot, status, std::move(vote.call), line_.rank(), std::move(contribution));
   advance(number, ballot);
   return number;
 }
@@ -82,10 +85,10 @@ void Agreements::merge(Ballot& ballot, const Status& status, std::string call, i
 void Agreements::advance(std::uint64_t number, Ballot& ballot) {
   if (!ballot.posted || ballot.passed_up || ballot.heard.size() < children().size()) return;
   ballot.passed_up = true;
-  if (me_ == 0) {
+  if (line_.rank() == 0) {
     Verdict verdict;
     verdict.status = ballot.status;
-    verdict.contributions.resize(members_.size());
+    verdict.contributions.resize(static_cast<std::size_t>(line_.size()));
     for (auto& [rank, bytes] : ballot.contributions) {
       verdict.contributions[static_cast<std::size_t>(rank)] = std::move(bytes);
     }
@@ -97,7 +100,7 @@ void Agreements::advance(std::uint64_t number, Ballot& ballot) {
   ballot.status.pack(out);
   out.put_text(ballot.call).put(ballot.call_rank);
   pack_contributions(out, ballot.contributions);
-  transport_.send(members_[static_cast<std::size_t>(parent_of(me_))], Channel::control, out.take());
+  line_.send(parent_of(line_.rank()), out.take());
   ballot.contributions.clear();
 }
 
@@ -111,34 +114,30 @@ void Agreements::decide(std::uint64_t number, Ballot& ballot, Verdict verdict) {
   out.put(verdict_message).put(number);
   verdict.status.pack(out);
   pack_contributions(out, list);
-  for (const int child : children()) {
-    transport_.send(members_[static_cast<std::size_t>(child)], Channel::control, out.bytes());
-  }
+  for (const int child : children()) line_.send(child, out.bytes());
   ballot.verdict = std::move(verdict);
 }
 
-bool Agreements::on_message(std::uint32_t kind, int source, Unpacker& in) {
-  if (kind != vote_message && kind != verdict_message) return false;
+void Agreements::on_vote(int source, Unpacker& in) {
   const auto number = in.get<std::uint64_t>();
   Ballot& ballot = ballots_[number];
   const Status status = Status::unpack(in);
-  if (kind == vote_message) {
-    std::string call = in.get_text();
-    const int call_rank = in.get<int>();
-    merge(ballot, status, std::move(call), call_rank, unpack_contributions(in));
-    ballot.heard.push_back(
-        static_cast<int>(std::find(members_.begin(), members_.end(), source) - members_.begin()));
-    advance(number, ballot);
-    return true;
-  }
+  std::string call = in.get_text();
+  const int call_rank = in.get<int>();
+  merge(ballot, status, std::move(call), call_rank, unpack_contributions(in));
+  ballot.heard.push_back(source);
+  advance(number, ballot);
+}
+
+void Agreements::on_verdict(Unpacker& in) {
+  const auto number = in.get<std::uint64_t>();
   Verdict verdict;
-  verdict.status = status;
-  verdict.contributions.resize(members_.size());
+  verdict.status = Status::unpack(in);
+  verdict.contributions.resize(static_cast<std::size_t>(line_.size()));
   for (auto& [rank, bytes] : unpack_contributions(in)) {
     verdict.contributions[static_cast<std::size_t>(rank)] = std::move(bytes);
   }
-  decide(number, ballot, std::move(verdict));
-  return true;
+  decide(number, ballots_[number], std::move(verdict));
 }
 
 std::optional<Verdict> Agreements::take(std::uint64_t number) {
@@ -158,6 +157,13 @@ std::vector<int> Agreements::missing(std::uint64_t number) const {
     if (std::find(heard.begin(), heard.end(), child) == heard.end()) list.push_back(child);
   }
   return list;
+}
+
+std::string Agreements::missing_text(std::uint64_t number) const {
+  std::string text;
+  for (const int rank : missing(number))
+    text += cat(" nothing from ", line_.name_of(rank), " or those behind it;");
+  return text;
 }
 
 }  // namespace tailrace::comm

@@ -3,20 +3,24 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 
 #include "base/text.hpp"
 #include "comm/end_job.hpp"
+#include "comm/line.hpp"
 
 namespace tailrace::comm {
 
 namespace {
 
-constexpr int control_tag = 1;
-constexpr int data_tag = 2;
+constexpr int control_tag = 0;
 /// One MPI message; counts are int, and some transports cut at 2 GiB.
 constexpr Bytes largest_part = Bytes{1} << 30;
 
-int tag_of(Channel channel) { return channel == Channel::control ? control_tag : data_tag; }
+int tag_of(LineNumber line, Channel channel) {
+  if (channel == Channel::control) return control_tag;
+  return 1 + 2 * static_cast<int>(line_number::tag_of(line)) + (channel == Channel::broadcast ? 1 : 0);
+}
 
 void check(int code, const char* operation) {
   if (code == MPI_SUCCESS) return;
@@ -45,12 +49,13 @@ Result<std::unique_ptr<MpiTransport>> MpiTransport::create(MPI_Comm parent) {
 MpiTransport::MpiTransport(MPI_Comm comm) : comm_(comm) {
   MPI_Comm_rank(comm, &rank_);
   MPI_Comm_size(comm, &size_);
-  data_.resize(static_cast<std::size_t>(size_));
 }
 
 MpiTransport::~MpiTransport() = default;
 
 void MpiTransport::free() {
+  // A verdict may have told this rank to give up before the same verdict has left for others.
+  while (!all_sent()) progress();
   if (comm_ != MPI_COMM_NULL) MPI_Comm_free(&comm_);
 }
 
@@ -60,13 +65,18 @@ std::int64_t MpiTransport::now() const {
       .count();
 }
 
-void MpiTransport::send(int destination, Channel channel, ByteVector bytes) {
+void MpiTransport::send(int destination, LineNumber line, Channel channel, ByteVector bytes) {
   if (destination == rank_) {
     if (channel == Channel::control)
-      own_control_.push_back({rank_, std::move(bytes)});
+      own_control_.push_back({rank_, line, std::move(bytes)});
     else
-      own_data_.push_back(std::move(bytes));
+      own_data_[{line, channel}].push_back(std::move(bytes));
     return;
+  }
+  const int tag = tag_of(line, channel);
+  if (channel == Channel::control) {
+    const auto number = std::as_bytes(std::span(&line, 1));
+    bytes.insert(bytes.end(), number.begin(), number.end());
   }
   // A part of the largest size announces another one, so that no message needs a header (and no copy for it).
   auto whole = std::make_shared<ByteVector>(std::move(bytes));
@@ -74,13 +84,19 @@ void MpiTransport::send(int destination, Channel channel, ByteVector bytes) {
   for (Bytes at = 0; at <= length; at += largest_part) {
     const Bytes part = std::min(largest_part, length - at);
     Outgoing& out = outgoing_.emplace_back();
+    out.way = {line, channel};
     out.bytes = whole;
     out.size = part;
-    unsent_ += part;
-    check(MPI_Isend(whole->data() + at, static_cast<int>(part), MPI_BYTE, destination, tag_of(channel), comm_,
+    unsent_[out.way] += part;
+    check(MPI_Isend(whole->data() + at, static_cast<int>(part), MPI_BYTE, destination, tag, comm_,
                     &out.request),
           "MPI_Isend");
   }
+}
+
+Bytes MpiTransport::unsent(LineNumber line, Channel channel) const {
+  const auto found = unsent_.find({line, channel});
+  return found == unsent_.end() ? 0 : found->second;
 }
 
 bool MpiTransport::progress() {
@@ -92,7 +108,8 @@ bool MpiTransport::progress() {
       ++out;
       continue;
     }
-    unsent_ -= out->size;
+    const auto unsent = unsent_.find(out->way);
+    if (unsent != unsent_.end() && (unsent->second -= out->size) == 0) unsent_.erase(unsent);
     out = outgoing_.erase(out);
     moved = true;
   }
@@ -145,26 +162,35 @@ std::optional<Envelope> MpiTransport::receive() {
       return earlier.source == incoming->source;
     });
     if (overtakes) continue;
-    Envelope envelope{incoming->source, std::move(incoming->bytes)};
+    Envelope envelope{incoming->source, 0, std::move(incoming->bytes)};
     control_.erase(incoming);
+    const std::size_t length = envelope.bytes.size() - sizeof envelope.line;
+    std::memcpy(&envelope.line, envelope.bytes.data() + length, sizeof envelope.line);
+    envelope.bytes.resize(length);
     return envelope;
   }
   return std::nullopt;
 }
 
-std::optional<ByteVector> MpiTransport::receive_data(int source) {
+std::optional<ByteVector> MpiTransport::receive_from(int source, LineNumber line, Channel channel) {
   if (source == rank_) {
-    if (own_data_.empty()) return std::nullopt;
-    ByteVector bytes = std::move(own_data_.front());
-    own_data_.pop_front();
+    const auto own = own_data_.find({line, channel});
+    if (own == own_data_.end()) return std::nullopt;
+    ByteVector bytes = std::move(own->second.front());
+    own->second.pop_front();
+    if (own->second.empty()) own_data_.erase(own);
     return bytes;
   }
-  auto& waiting = data_[static_cast<std::size_t>(source)];
+  const int tag = tag_of(line, channel);
+  std::list<Incoming>& waiting = data_[{source, tag}];
   // One message at a time: the next one stays with its sender until this one was taken.
-  if (waiting.empty() || waiting.front().continues) probe(source, data_tag, waiting);
-  if (waiting.empty() || !is_complete(waiting.front())) return std::nullopt;
-  ByteVector bytes = std::move(waiting.front().bytes);
-  waiting.pop_front();
+  if (waiting.empty() || waiting.front().continues) probe(source, tag, waiting);
+  std::optional<ByteVector> bytes;
+  if (!waiting.empty() && is_complete(waiting.front())) {
+    bytes = std::move(waiting.front().bytes);
+    waiting.pop_front();
+  }
+  if (waiting.empty()) data_.erase({source, tag});
   return bytes;
 }
 

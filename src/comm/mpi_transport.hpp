@@ -5,14 +5,17 @@
 
 #include <deque>
 #include <list>
-#include <vector>
+#include <map>
+#include <memory>
+#include <utility>
 
 #include "comm/transport.hpp"
 
 namespace tailrace::comm {
 
-/// Messages as MPI point-to-point on a private duplicate of a communicator. MPI errors abort with a message:
-/// after one MPI gives no promise about anything (MPI 3.1, 8.3).
+/// Messages as MPI point-to-point on a private duplicate of a communicator. A control message ends with its
+/// line's number; another message's tag tells its line and channel. MPI errors abort with a message: after
+/// one MPI gives no promise about anything (MPI 3.1, 8.3).
 class MpiTransport final : public Transport {
  public:
   /// Collective over `parent`.
@@ -23,18 +26,20 @@ class MpiTransport final : public Transport {
 
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int size() const override { return size_; }
-  void send(int destination, Channel channel, ByteVector bytes) override;
+  void send(int destination, LineNumber line, Channel channel, ByteVector bytes) override;
   bool progress() override;
   std::optional<Envelope> receive() override;
-  std::optional<ByteVector> receive_data(int source) override;
-  [[nodiscard]] Bytes unsent() const override { return unsent_; }
+  std::optional<ByteVector> receive_from(int source, LineNumber line, Channel channel) override;
+  [[nodiscard]] Bytes unsent(LineNumber line, Channel channel) const override;
+  [[nodiscard]] bool all_sent() const override { return outgoing_.empty(); }
   [[nodiscard]] std::int64_t now() const override;
-  [[nodiscard]] MPI_Comm comm() const { return comm_; }
-  /// Collective: frees the communicator; nothing may be in flight.
+  /// Collective: blocks until all that was sent has left, and frees the communicator.
   void free();
 
  private:
+  using Way = std::pair<LineNumber, Channel>;
   struct Outgoing {
+    Way way;
     MPI_Request request = MPI_REQUEST_NULL;
     std::shared_ptr<ByteVector> bytes;
     Bytes size = 0;
@@ -52,12 +57,12 @@ class MpiTransport final : public Transport {
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0;
   int size_ = 1;
-  Bytes unsent_ = 0;
+  std::map<Way, Bytes> unsent_;  // of those that have any
   std::list<Outgoing> outgoing_;
   std::list<Incoming> control_;
-  std::vector<std::list<Incoming>> data_;  // per source
+  std::map<std::pair<int, int>, std::list<Incoming>> data_;  // by source and tag; those that have any
   std::deque<Envelope> own_control_;
-  std::deque<ByteVector> own_data_;
+  std::map<Way, std::deque<ByteVector>> own_data_;
 };
 
 }  // namespace tailrace::comm

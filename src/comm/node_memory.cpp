@@ -14,11 +14,11 @@
 #include <cstring>
 #include <fstream>
 #include <random>
-#include <thread>
 #include <utility>
 
 #include "base/text.hpp"
 #include "comm/huge_pages.hpp"
+#include "comm/switchboard.hpp"
 
 namespace tailrace::comm {
 
@@ -200,46 +200,27 @@ struct Handover {
   }
 };
 
-/// The same verdict on every rank of the node: the first failing rank's text.
-Status agree_on_node(MPI_Comm node, const Status& mine) {
-  int rank = 0;
-  int size = 0;
-  MPI_Comm_rank(node, &rank);
-  MPI_Comm_size(node, &size);
-  int failing = mine.is_ok() ? size : rank;
-  int first = size;
-  MPI_Allreduce(&failing, &first, 1, MPI_INT, MPI_MIN, node);
-  if (first == size) return {};
-  Packer packer;
-  mine.pack(packer);
-  auto length = static_cast<int>(packer.bytes().size());
-  MPI_Bcast(&length, 1, MPI_INT, first, node);
-  ByteVector bytes = rank == first ? packer.take() : ByteVector(static_cast<std::size_t>(length));
-  MPI_Bcast(bytes.data(), length, MPI_BYTE, first, node);
-  Unpacker unpacker(bytes);
-  return Status::unpack(unpacker);
-}
+constexpr const char* memory_call = "the start of memory that a node's ranks share";
 
 /// Whether every rank of the node has connected. The first rank answers meanwhile: a queue of connections may
 /// be shorter than the node has ranks. A rank that cannot go on says so here, and nobody waits for it.
 /// `answering`: why the first rank stopped to answer, which may be a rank that hung up.
-bool all_connect(MPI_Comm node, Handover& handover, const Status& mine, Status& answering) {
-  const int failed = mine.is_ok() ? 0 : 1;
-  int any = 0;
-  MPI_Request request = MPI_REQUEST_NULL;
-  MPI_Iallreduce(&failed, &any, 1, MPI_INT, MPI_MAX, node, &request);
-  for (int done = 0;;) {
-    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-    if (done != 0) return any == 0;
-    if (handover.listener < 0) {
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
-      continue;
-    }
-    const Status answered = handover.answer(Clock::now() + std::chrono::milliseconds(1));
-    if (answered.is_ok() || answered.code() == Code::timeout) continue;
-    answering = answered;
-    handover.hang_up();
-  }
+Status all_connect(Line& node, Handover& handover, const Status& mine, Status& answering) {
+  const std::uint64_t vote = node.agreements().post({mine, memory_call, {}});
+  std::optional<Verdict> verdict;
+  node.board().wait(
+      [&] {
+        if (handover.listener >= 0) {
+          const Status answered = handover.answer(Clock::now());
+          if (!answered.is_ok() && answered.code() != Code::timeout) {
+            answering = answered;
+            handover.hang_up();
+          }
+        }
+        return (verdict = node.agreements().take(vote)).has_value();
+      },
+      "the other ranks of this node to share memory", [&] { return node.agreements().missing_text(vote); });
+  return verdict->status;
 }
 
 /// At a multiple of the size of huge pages: elsewhere the kernel would map each of them as 512 small ones.
@@ -264,7 +245,7 @@ void* map_aligned(int descriptor, std::size_t length) {
 
 }  // namespace
 
-Result<std::unique_ptr<NodeMemory>> NodeMemory::create(MPI_Comm node, std::span<const Bytes> bytes,
+Result<std::unique_ptr<NodeMemory>> NodeMemory::create(Line& node, std::span<const Bytes> bytes,
                                                        bool huge_pages, Bytes at_once) {
   std::unique_ptr<NodeMemory> memory(new NodeMemory());
   memory->huge_pages_ = huge_pages;
@@ -277,20 +258,23 @@ NodeMemory::~NodeMemory() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-Status NodeMemory::open(MPI_Comm node, std::span<const Bytes> bytes, Bytes at_once) {
-  int rank = 0;
-  MPI_Comm_rank(node, &rank);
+Status NodeMemory::open(Line& node, std::span<const Bytes> bytes, Bytes at_once) {
+  const int rank = node.rank();
   offsets_.assign(1, 0);
   for (const Bytes part : bytes) {
     offsets_.push_back(offsets_.back() + (part + huge_page - 1) / huge_page * huge_page);
   }
   Handover handover;
   const Status made = rank == 0 ? handover.make(size()) : Status();
-  if (const Status agreed = agree_on_node(node, made); !agreed.is_ok()) return agreed;
-  MPI_Bcast(&handover.token, sizeof handover.token, MPI_BYTE, 0, node);
+  Packer told;
+  told.put(handover.token);
+  const Verdict first = node.agree({made, memory_call, rank == 0 ? told.take() : ByteVector()});
+  TR_TRY(first.status);
+  Unpacker in(first.contributions.front());
+  handover.token = in.get<std::uint64_t>();
   Status mine = rank == 0 ? Status() : handover.connect();
   Status answering;
-  const bool all = all_connect(node, handover, mine, answering);
+  const bool all = all_connect(node, handover, mine, answering).is_ok();
   // Where a rank has a cause of its own, it is the first. Peers that hung up tell theirs themselves.
   const bool hung_up = answering.error_number() == EPIPE || answering.error_number() == ECONNRESET;
   if (rank == 0 && (all || !hung_up)) mine = answering;
@@ -299,7 +283,7 @@ Status NodeMemory::open(MPI_Comm node, std::span<const Bytes> bytes, Bytes at_on
   handover.hang_up();
   descriptor_ = std::exchange(handover.descriptor, -1);
   if (all && mine.is_ok()) mine = map(rank, at_once);
-  return agree_on_node(node, mine);
+  return node.agree({mine, memory_call, {}}).status;
 }
 
 /// Maps the whole and allocates the first of this rank's part of it.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
-#include <mpi.h>
-
 #include <limits>
 #include <memory>
 #include <span>
@@ -10,6 +8,7 @@
 
 #include "base/status.hpp"
 #include "base/types.hpp"
+#include "comm/line.hpp"
 
 namespace tailrace::comm {
 
@@ -20,11 +19,11 @@ class NodeMemory {
  public:
   static constexpr Bytes everything = std::numeric_limits<Bytes>::max();
 
-  /// Collective over `node` (ranks of one node, order kept). Rank i gets `bytes[i]` bytes. It allocates and
+  /// Collective over `node`, a line of ranks of one node. Rank i gets `bytes[i]` bytes. It allocates and
   /// prefaults the first `at_once` of them itself; nobody may touch the others before allocate() has
   /// returned on that rank. The same Status on every rank.
-  static Result<std::unique_ptr<NodeMemory>> create(MPI_Comm node, std::span<const Bytes> bytes,
-                                                    bool huge_pages, Bytes at_once = everything);
+  static Result<std::unique_ptr<NodeMemory>> create(Line& node, std::span<const Bytes> bytes, bool huge_pages,
+                                                    Bytes at_once = everything);
   ~NodeMemory();
   NodeMemory(const NodeMemory&) = delete;
   NodeMemory& operator=(const NodeMemory&) = delete;
@@ -45,7 +44,7 @@ class NodeMemory {
 
  private:
   NodeMemory() = default;
-  Status open(MPI_Comm node, std::span<const Bytes> bytes, Bytes at_once);
+  Status open(Line& node, std::span<const Bytes> bytes, Bytes at_once);
   Status map(int rank, Bytes at_once);
   Status allocate(Bytes from, Bytes to);
   std::byte* base_ = nullptr;

@@ -16,12 +16,12 @@ bool LaneSender::advance() {
   const std::uint64_t head = lane_.header()->head.load(std::memory_order_acquire);
   const LaneMemory memory = lane_.memory();
   bool moved = false;
-  for (; sent_ < head && transport_.unsent() < most_under_way; ++sent_, moved = true) {
+  for (; sent_ < head && line_.unsent_data() < most_under_way; ++sent_, moved = true) {
     const Descriptor& descriptor = memory.descriptor(sent_);
     Packer out;
     out.put(kind_).put(descriptor);
     out.put_bytes({memory.data(descriptor.position), static_cast<std::size_t>(descriptor.bytes)});
-    transport_.send(server_, Channel::data, out.take());
+    line_.send_data(server_, out.take());
   }
   return moved;
 }
@@ -31,8 +31,7 @@ void LaneMirror::take(Unpacker& in) {
   const auto bytes = in.get_bytes();
   const LaneMemory memory = lane_.memory();
   if (!bytes.empty()) std::memcpy(memory.data(descriptor.position), bytes.data(), bytes.size());
-  descriptor.stamp =
-      transport_.now();  // clocks of two nodes cannot be compared: time to durable counts from here
+  descriptor.stamp = line_.now();  // clocks of two nodes cannot be compared: time to durable counts from here
   if (descriptor.kind == Descriptor::Kind::farewell) farewell_ = head_;
   memory.descriptor(head_) = descriptor;
   lane_.header()->head.store(++head_, std::memory_order_release);

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "comm/lane.hpp"
-#include "comm/transport.hpp"
+#include "comm/line.hpp"
 
 namespace tailrace::comm {
 
@@ -26,8 +26,8 @@ class PrivateLane {
 /// takes back the room that the server grants.
 class LaneSender {
  public:
-  LaneSender(const PrivateLane& lane, Transport& transport, int server, std::uint32_t kind)
-      : lane_(lane), transport_(transport), server_(server), kind_(kind) {}
+  LaneSender(const PrivateLane& lane, Line& line, int server, std::uint32_t kind)
+      : lane_(lane), line_(line), server_(server), kind_(kind) {}
   /// Sends on while little is under way; true if something was sent.
   bool advance();
   /// The server is done with all descriptors before `number`.
@@ -36,7 +36,7 @@ class LaneSender {
  private:
   static constexpr Bytes most_under_way = Bytes{64} << 20;
   const PrivateLane& lane_;
-  Transport& transport_;
+  Line& line_;
   int server_;
   std::uint32_t kind_;
   std::uint64_t sent_ = 0;
@@ -46,8 +46,7 @@ class LaneSender {
 /// sends what would not fit, so that a message always has its place.
 class LaneMirror {
  public:
-  LaneMirror(const PrivateLane& lane, Transport& transport, int rank)
-      : lane_(lane), transport_(transport), rank_(rank) {}
+  LaneMirror(const PrivateLane& lane, Line& line, int rank) : lane_(lane), line_(line), rank_(rank) {}
   /// Takes in one descriptor message (its kind was already taken from `in`).
   void take(Unpacker& in);
   /// The credit message to send, if room was freed since the last one.
@@ -56,7 +55,7 @@ class LaneMirror {
 
  private:
   const PrivateLane& lane_;
-  Transport& transport_;
+  Line& line_;
   int rank_;
   std::uint64_t head_ = 0;
   std::uint64_t credited_ = 0;

@@ -14,11 +14,11 @@ constexpr Bytes round_up(Bytes bytes) { return (bytes + page - 1) / page * page;
 
 }  // namespace
 
-Result<std::unique_ptr<WindowPool>> WindowPool::create(MPI_Comm node, int aggregators, Bytes window,
-                                                       int slots, bool proxies, bool huge_pages) {
+Result<std::unique_ptr<WindowPool>> WindowPool::create(Line& node, int aggregators, Bytes window, int slots,
+                                                       bool proxies, bool huge_pages) {
   std::unique_ptr<WindowPool> pool(new WindowPool());
-  MPI_Comm_rank(node, &pool->me_);
-  MPI_Comm_size(node, &pool->ranks_);
+  pool->me_ = node.rank();
+  pool->ranks_ = node.size();
   pool->window_ = round_up(window);
   pool->slots_ = slots;
   pool->batch_ = std::max(1, slots / 16);
@@ -40,7 +40,8 @@ Result<std::unique_ptr<WindowPool>> WindowPool::create(MPI_Comm node, int aggreg
     }
     for (int r = 0; r < pool->passing_; ++r) new (&pool->passed(pool->me_, r)) Passed();
   }
-  MPI_Barrier(node);  // nobody looks at a board before its rank has made it
+  // Nobody looks at a board before its rank has made it.
+  TR_TRY(node.agree({{}, "the windows of a node's ranks", {}}).status);
   return pool;
 }
 

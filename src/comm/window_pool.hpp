@@ -27,7 +27,7 @@ class WindowPool {
 
   /// Collective over `node`. The first `aggregators` ranks get `slots` windows of `window` bytes each.
   /// `proxies`: ranks of other nodes take part too; the aggregator passes for all of them as rank ranks().
-  static Result<std::unique_ptr<WindowPool>> create(MPI_Comm node, int aggregators, Bytes window, int slots,
+  static Result<std::unique_ptr<WindowPool>> create(Line& node, int aggregators, Bytes window, int slots,
                                                     bool proxies, bool huge_pages);
 
   [[nodiscard]] Bytes window() const { return window_; }

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/text.hpp"
+#include "comm/mpi_process.hpp"
 #include "files/exchange_thread.hpp"
 
 namespace tailrace::files {
@@ -60,9 +61,7 @@ Result<Ring*> Channel::ring(bool async) {
 Status Channel::start_thread() {
   const std::vector<int>& nodes = group_.nodes();
   if (std::all_of(nodes.begin(), nodes.end(), [&](int node) { return node == nodes.front(); })) return {};
-  int provided = MPI_THREAD_SINGLE;
-  MPI_Query_thread(&provided);
-  const bool threaded = provided == MPI_THREAD_MULTIPLE && group_.service().settings().io_threads > 0;
+  const bool threaded = comm::threads_may_call_mpi() && group_.service().settings().io_threads > 0;
   if (group_.is_io_rank()) {
     log(LogLevel::info,
         cat("files: arrays are exchanged between nodes by ",
@@ -74,11 +73,10 @@ Status Channel::start_thread() {
       group_.agree({{}, cat("the exchange between nodes ", threaded ? "by threads" : "by callers"), {}});
   TR_TRY(verdict.status);
   if (!threaded) return {};
-  Result<std::unique_ptr<ExchangeThread>> thread = ExchangeThread::create(group_.transport().comm());
-  // No rank gives its communicator back before all of them do.
-  const Status mine = (thread.is_ok() ? (*thread)->start() : thread.status()).at({-1, -1, group_.rank()});
+  auto thread = std::make_unique<ExchangeThread>(group_.line());
+  const Status mine = thread->start().at({-1, -1, group_.rank()});
   TR_TRY(group_.agree({mine, "the threads that exchange arrays between nodes", {}}).status);
-  thread_ = std::move(*thread);
+  thread_ = std::move(thread);
   return {};
 }
 

@@ -12,15 +12,6 @@
 
 namespace tailrace::files {
 
-Result<std::unique_ptr<ExchangeThread>> ExchangeThread::create(MPI_Comm comm) {
-  Result<std::unique_ptr<comm::MpiTransport>> transport = comm::MpiTransport::create(comm);
-  TR_TRY(transport.status());
-  return std::unique_ptr<ExchangeThread>(new ExchangeThread(std::move(*transport)));
-}
-
-ExchangeThread::ExchangeThread(std::unique_ptr<comm::MpiTransport> transport)
-    : transport_(std::move(transport)) {}
-
 Status ExchangeThread::start() {
   sigset_t all;
   sigset_t before;
@@ -44,7 +35,6 @@ ExchangeThread::~ExchangeThread() {
   }
   work_.notify_all();
   if (thread_.joinable()) thread_.join();
-  transport_->free();
 }
 
 void ExchangeThread::submit(std::shared_ptr<FarExchange> exchange) {
@@ -70,7 +60,7 @@ void ExchangeThread::run() {
     lock.unlock();
     while (!current->is_done()) {
       // Messages ring no bell; the sleep keeps the core for those who compute.
-      if (!current->advance(*transport_)) std::this_thread::sleep_for(std::chrono::microseconds(50));
+      if (!current->advance(line_)) std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
     lock.lock();
     queue_.pop_front();

@@ -11,12 +11,11 @@
 
 namespace tailrace::files {
 
-/// Drives what travels between nodes, call after call, over a communicator of its own, so that the program
-/// need not be inside a call meanwhile. Where MPI provides MPI_THREAD_MULTIPLE only (MPI 3.1, 12.4.3).
+/// Drives what travels between nodes, call after call, so that the program need not be inside a call
+/// meanwhile. Where MPI provides MPI_THREAD_MULTIPLE only (MPI 3.1, 12.4.3).
 class ExchangeThread {
  public:
-  /// Collective over `comm`, as is the destructor.
-  static Result<std::unique_ptr<ExchangeThread>> create(MPI_Comm comm);
+  explicit ExchangeThread(comm::Line& line) : line_(line) {}
   ~ExchangeThread();
   ExchangeThread(const ExchangeThread&) = delete;
   ExchangeThread& operator=(const ExchangeThread&) = delete;
@@ -27,10 +26,9 @@ class ExchangeThread {
   [[nodiscard]] bool is_idle() const;
 
  private:
-  explicit ExchangeThread(std::unique_ptr<comm::MpiTransport> transport);
   void run();
 
-  std::unique_ptr<comm::MpiTransport> transport_;
+  comm::Line& line_;
   mutable std::mutex mutex_;
   std::condition_variable work_;
   std::deque<std::shared_ptr<FarExchange>> queue_;  // the first is being driven

@@ -70,13 +70,13 @@ void FarExchange::capture(const std::byte* base, const Window& window) {
 
 // ---- driven
 
-bool FarExchange::advance(comm::MpiTransport& transport) {
+bool FarExchange::advance(comm::Line& line) {
   if (done_) return false;
-  bool moved = transport.progress();
-  moved = send_next(transport) || moved;
-  moved = serve(transport) || moved;
-  moved = receive_next(transport) || moved;
-  if (!closed_ || captured_ > 0 || !is_served() || !expected_.empty() || transport.unsent() > 0) return moved;
+  bool moved = line.progress();
+  moved = send_next(line) || moved;
+  moved = serve(line) || moved;
+  moved = receive_next(line) || moved;
+  if (!closed_ || captured_ > 0 || !is_served() || !expected_.empty() || line.unsent_data() > 0) return moved;
   const std::lock_guard lock(mutex_);
   done_ = outgoing_.empty();
   return true;
@@ -86,8 +86,8 @@ bool FarExchange::knows_peers() const { return !own_ || peers_.size() == channel
 
 bool FarExchange::is_served() const { return knows_peers() && (!own_ || served_ == portions_.count(*own_)); }
 
-bool FarExchange::send_next(comm::MpiTransport& transport) {
-  if (transport.unsent() > 2 * pool_.window()) return false;
+bool FarExchange::send_next(comm::Line& line) {
+  if (line.unsent_data() > 2 * pool_.window()) return false;
   Outgoing next;
   {
     const std::lock_guard lock(mutex_);
@@ -95,20 +95,20 @@ bool FarExchange::send_next(comm::MpiTransport& transport) {
     next = std::move(outgoing_.front());
     outgoing_.pop_front();
   }
-  transport.send(next.rank, comm::Channel::data, std::move(next.bytes));
+  line.send_data(next.rank, std::move(next.bytes));
   captured_ -= next.captured;
   return true;
 }
 
 /// True once an aggregator knows what each rank of other nodes owns. Where a rank has to say that itself, it
 /// does so before anything else.
-bool FarExchange::learn_peers(comm::MpiTransport& transport) {
+bool FarExchange::learn_peers(comm::Line& line) {
   const std::vector<int>& ranks = channel_.far_ranks();
   while (peers_.size() < ranks.size()) {
     const int rank = ranks[peers_.size()];
     std::vector<layout::Rows> rows;
     if (plan_->in_parts) {
-      const std::optional<ByteVector> said = transport.receive_data(rank);
+      const std::optional<ByteVector> said = line.receive_data(rank);
       if (!said) return false;
       Unpacker in(*said);
       rows = in.get_list<layout::Rows>();
@@ -121,8 +121,8 @@ bool FarExchange::learn_peers(comm::MpiTransport& transport) {
 }
 
 /// One peer's piece of the next own window: taken from it, or given to it.
-bool FarExchange::serve(comm::MpiTransport& transport) {
-  if (is_served() || !learn_peers(transport) || is_served()) return false;
+bool FarExchange::serve(comm::Line& line) {
+  if (is_served() || !learn_peers(line) || is_served()) return false;
   const int seat = channel_.seat(*own_);
   const Window window = portions_.window(*own_, served_);
   const bool writing = direction_ == Direction::write;
@@ -135,22 +135,22 @@ bool FarExchange::serve(comm::MpiTransport& transport) {
     return true;
   }
   const Peer& peer = peers_[next_peer_];
-  if (!(writing ? take_from(peer, window, transport) : give_to(peer, window, transport))) return false;
+  if (!(writing ? take_from(peer, window, line) : give_to(peer, window, line))) return false;
   ++next_peer_;
   return true;
 }
 
-bool FarExchange::take_from(const Peer& peer, const Window& window, comm::MpiTransport& transport) {
-  const std::optional<ByteVector> piece = transport.receive_data(peer.rank);
+bool FarExchange::take_from(const Peer& peer, const Window& window, comm::Line& line) {
+  const std::optional<ByteVector> piece = line.receive_data(peer.rank);
   if (!piece) return false;
   std::byte* const data = pool_.data(channel_.seat(window.aggregator), window.number);
   peer.map.put_into(data, window.begin, window.end, piece->data());
   return true;
 }
 
-bool FarExchange::give_to(const Peer& peer, const Window& window, comm::MpiTransport& transport) {
+bool FarExchange::give_to(const Peer& peer, const Window& window, comm::Line& line) {
   // What the caller owns goes first: the other end takes it for that.
-  if (!outgoing_.empty() || transport.unsent() > 2 * pool_.window()) return false;
+  if (!outgoing_.empty() || line.unsent_data() > 2 * pool_.window()) return false;
   const int seat = channel_.seat(window.aggregator);
   const Bytes bytes = pool_.loaded_bytes(seat, window.number);
   const Bytes end = window.begin + bytes;
@@ -160,15 +160,15 @@ bool FarExchange::give_to(const Peer& peer, const Window& window, comm::MpiTrans
   const std::size_t header = message.size();
   message.resize(header + static_cast<std::size_t>(peer.map.bytes_in(window.begin, end)));
   peer.map.take_from(pool_.data(seat, window.number), window.begin, end, message.data() + header);
-  transport.send(peer.rank, comm::Channel::data, std::move(message));
+  line.send_data(peer.rank, std::move(message));
   return true;
 }
 
 /// The caller's piece of a window that an aggregator of another node has read.
-bool FarExchange::receive_next(comm::MpiTransport& transport) {
+bool FarExchange::receive_next(comm::Line& line) {
   if (expected_.empty() || !knows_peers()) return false;
   const Window& window = expected_.front();
-  const std::optional<ByteVector> piece = transport.receive_data(channel_.rank_of(window.aggregator));
+  const std::optional<ByteVector> piece = line.receive_data(channel_.rank_of(window.aggregator));
   if (!piece) return false;
   Unpacker in(*piece);
   const Bytes end = window.begin + in.get<Bytes>();

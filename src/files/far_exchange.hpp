@@ -42,7 +42,7 @@ class FarExchange {
   void close() { closed_ = true; }
 
   /// One step, by the thread that drives it; true if something moved.
-  bool advance(comm::MpiTransport& transport);
+  bool advance(comm::Line& line);
   /// Everything was sent, received and passed. Any thread.
   [[nodiscard]] bool is_done() const { return done_; }
 
@@ -61,12 +61,12 @@ class FarExchange {
 
   [[nodiscard]] Reach reach_of(int rank) const;
   void tell_rows(const std::vector<layout::Rows>& rows);
-  bool learn_peers(comm::MpiTransport& transport);
-  bool send_next(comm::MpiTransport& transport);
-  bool serve(comm::MpiTransport& transport);
-  bool take_from(const Peer& peer, const Window& window, comm::MpiTransport& transport);
-  bool give_to(const Peer& peer, const Window& window, comm::MpiTransport& transport);
-  bool receive_next(comm::MpiTransport& transport);
+  bool learn_peers(comm::Line& line);
+  bool send_next(comm::Line& line);
+  bool serve(comm::Line& line);
+  bool take_from(const Peer& peer, const Window& window, comm::Line& line);
+  bool give_to(const Peer& peer, const Window& window, comm::Line& line);
+  bool receive_next(comm::Line& line);
   [[nodiscard]] bool knows_peers() const;
   [[nodiscard]] bool is_served() const;
 

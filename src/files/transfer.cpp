@@ -76,7 +76,7 @@ void Transfer::settle(const std::function<bool()>& done, const char* what) {
   const bool drives = far_ != nullptr && channel_.thread() == nullptr;
   group.wait(
       [&] {
-        while (drives && far_->advance(group.transport())) {
+        while (drives && far_->advance(group.line())) {
         }
         return done();
       },

@@ -9,26 +9,18 @@ namespace tailrace::pipeline {
 
 using comm::Descriptor;
 
-bool Client::on_message(const comm::Envelope& envelope, Server* server, Outlet& outlet) {
-  Unpacker in(envelope.bytes);
-  const auto kind = in.get<std::uint32_t>();
-  if (agreements_.on_message(kind, envelope.source, in)) return true;
-  if (server != nullptr && server->on_message(kind, envelope.source, in)) return true;
-  switch (static_cast<Message>(kind)) {
-    case Message::verdict:
-      on_verdict(in);
-      return true;
-    case Message::wanted:
-      if (const auto found = streams_.find(in.get<std::uint32_t>()); found != streams_.end()) {
-        found->second->want();
-      }
-      return true;
-    case Message::credit:
-      outlet.credit(in.get<std::uint64_t>());
-      return true;
-    default:
-      return false;
-  }
+Client::Client(comm::Line& session, comm::Line& computes, const exchange::Roster& roster)
+    : session_(session), computes_(computes), roster_(roster) {
+  session_.on(static_cast<std::uint32_t>(Message::verdict), [this](int, Unpacker& in) { on_verdict(in); });
+  session_.on(static_cast<std::uint32_t>(Message::wanted), [this](int, Unpacker& in) {
+    if (const auto found = streams_.find(in.get<std::uint32_t>()); found != streams_.end())
+      found->second->want();
+  });
+}
+
+void Client::grant_to(Outlet& outlet) {
+  session_.on(static_cast<std::uint32_t>(Message::credit),
+              [&outlet](int, Unpacker& in) { outlet.credit(in.get<std::uint64_t>()); });
 }
 
 void Client::on_verdict(Unpacker& in) {
@@ -67,7 +59,7 @@ std::string Client::steps_text() const {
 
 std::uint64_t Client::vote(comm::Vote vote) {
   vote.call += steps_text();
-  return agreements_.post(std::move(vote));
+  return computes_.agreements().post(std::move(vote));
 }
 
 std::uint64_t Client::vote_steps() {
@@ -77,11 +69,11 @@ std::uint64_t Client::vote_steps() {
   }
   Packer packed;
   packed.put_list(std::span<const StepCount>(counts));
-  return agreements_.post({{}, "the number of steps", packed.take()});
+  return computes_.agreements().post({{}, "the number of steps", packed.take()});
 }
 
 std::optional<comm::Verdict> Client::take(std::uint64_t number) {
-  std::optional<comm::Verdict> verdict = agreements_.take(number);
+  std::optional<comm::Verdict> verdict = computes_.agreements().take(number);
   // All that came before this agreement is done on this rank: it never began what others have.
   if (!verdict) {
     for (const auto& [id, stream] : streams_) stream->open_if_wanted();
@@ -141,7 +133,7 @@ void Client::tell_statistics(const Statistics& statistics) {
   Packer out;
   out.put(Message::statistics);
   statistics.pack(out);
-  transport_.send(roster_.server_transport[0], comm::Channel::control, out.take());
+  session_.send(roster_.server_transport[0], out.take());
 }
 
 Descriptor Client::farewell() {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "comm/agreement.hpp"
+#include "comm/line.hpp"
+#include "pipeline/messages.hpp"
 #include "pipeline/outlet.hpp"
-#include "pipeline/server.hpp"
 #include "pipeline/stream_client.hpp"
 
 namespace tailrace::pipeline {
@@ -21,14 +21,11 @@ namespace tailrace::pipeline {
 /// what compare_steps() returns.
 class Client {
  public:
-  Client(comm::Transport& transport, const exchange::Roster& roster, int me)
-      : transport_(transport), roster_(roster), agreements_(transport, roster.compute_transport, me) {}
+  /// `session`: the line of all ranks; `computes`: that of the compute ranks. Takes their messages.
+  Client(comm::Line& session, comm::Line& computes, const exchange::Roster& roster);
 
-  [[nodiscard]] comm::Agreements& agreements() { return agreements_; }
-  /// False if the message is none that a compute rank takes. `server`: the rank's own, where it serves
-  /// itself.
-  bool on_message(const comm::Envelope& envelope, Server* server, Outlet& outlet);
-
+  /// Room that a server on another node grants goes to `outlet`.
+  void grant_to(Outlet& outlet);
   void add(StreamClient& stream);
   void remove(std::uint32_t id) { streams_.erase(id); }
 
@@ -56,9 +53,9 @@ class Client {
   void on_verdict(Unpacker& in);
   static Status difference(const std::string& name, const std::vector<StepCount>& counts);
 
-  comm::Transport& transport_;
+  comm::Line& session_;
+  comm::Line& computes_;
   const exchange::Roster& roster_;
-  comm::Agreements agreements_;
   std::map<std::uint32_t, StreamClient*> streams_;
   std::uint32_t next_stream_ = 1;
   std::int64_t fences_ = 0;

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "comm/lane.hpp"
-#include "comm/transport.hpp"
+#include "comm/line.hpp"
 #include "exchange/record_plan.hpp"
 #include "executor/workers.hpp"
 #include "pipeline/ledger.hpp"
@@ -77,7 +77,7 @@ class LaneCursor {
 
 /// What the parts of one server share.
 struct Context {
-  comm::Transport& transport;
+  comm::Line& line;  // of all ranks of the session
   const exchange::Roster& roster;
   int me = 0;  // server number
   executor::Workers& workers;
@@ -96,8 +96,7 @@ struct Context {
 
   [[nodiscard]] Bytes workspace_per_stream() const { return workspace / (streams > 0 ? streams : 1); }
   void send_to_server(int server, const Packer& message) {
-    transport.send(roster.server_transport[static_cast<std::size_t>(server)], comm::Channel::control,
-                   message.bytes());
+    line.send(roster.server_transport[static_cast<std::size_t>(server)], message.bytes());
   }
 };
 

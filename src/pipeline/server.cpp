@@ -11,11 +11,11 @@ namespace tailrace::pipeline {
 
 using comm::Descriptor;
 
-Server::Server(comm::Transport& transport, const exchange::Roster& roster, executor::Workers& workers,
-               OpenFiles& files, Statistics& statistics, Setup setup)
+Server::Server(comm::Line& line, const exchange::Roster& roster, executor::Workers& workers, OpenFiles& files,
+               Statistics& statistics, Setup setup)
     : roster_(roster),
-      context_{transport, roster_,         setup.me, workers,    files,
-               {},        setup.workspace, 0,        statistics, std::move(setup.make_ledger)},
+      context_{line, roster_,         setup.me, workers,    files,
+               {},   setup.workspace, 0,        statistics, std::move(setup.make_ledger)},
       mirrors_(std::move(setup.mirrors)),
       on_statistics_(std::move(setup.on_statistics)),
       give_up_(std::move(setup.give_up)),
@@ -28,57 +28,35 @@ Server::Server(comm::Transport& transport, const exchange::Roster& roster, execu
   for (int server = 0; server < roster_.servers(); ++server) {
     if (server != context_.me) senders_.push_back(server);
   }
+  take_messages();
 }
 
 // ---- messages
 // ----------------------------------------------------------------------------------------------------------
 
-bool Server::on_message(std::uint32_t kind, int source, Unpacker& in) {
-  switch (static_cast<Message>(kind)) {
-    case Message::open:
-      on_open(in);
-      return true;
-    case Message::layout_part:
-      on_layout_part(in);
-      return true;
-    case Message::sequence:
-      on_sequence(in);
-      return true;
-    case Message::ended:
-    case Message::encoded:
-    case Message::place:
-    case Message::written:
-    case Message::sync:
-    case Message::synced:
-    case Message::closed:
-      on_stream_message(static_cast<Message>(kind), source, in);
-      return true;
-    case Message::decided:
-      on_decided(in);
-      return true;
-    case Message::statistics:
-      gathered_[source] = Statistics::unpack(in);
-      return true;
-    case Message::farewell:
-      ++homes_left_;
-      streams_in_all_ = in.get<std::int64_t>();
-      return true;
-    case Message::so_far:
-      on_so_far(in);
-      return true;
-    case Message::finish:
-      finishing_ = true;
-      streams_in_all_ = in.get<std::int64_t>();
-      return true;
-    case Message::begun:
-      on_begun(in.get<std::uint32_t>());
-      return true;
-    case Message::verdict:
-    case Message::credit:
-    case Message::wanted:
-      return false;
+void Server::take_messages() {
+  const auto on = [this](Message kind, comm::Line::Receiver receiver) {
+    context_.line.on(static_cast<std::uint32_t>(kind), std::move(receiver));
+  };
+  on(Message::open, [this](int, Unpacker& in) { on_open(in); });
+  on(Message::layout_part, [this](int, Unpacker& in) { on_layout_part(in); });
+  on(Message::sequence, [this](int, Unpacker& in) { on_sequence(in); });
+  for (const Message kind : {Message::ended, Message::encoded, Message::place, Message::written,
+                             Message::sync, Message::synced, Message::closed}) {
+    on(kind, [this, kind](int source, Unpacker& in) { on_stream_message(kind, source, in); });
   }
-  return false;
+  on(Message::decided, [this](int, Unpacker& in) { on_decided(in); });
+  on(Message::statistics, [this](int source, Unpacker& in) { gathered_[source] = Statistics::unpack(in); });
+  on(Message::so_far, [this](int, Unpacker& in) { on_so_far(in); });
+  on(Message::begun, [this](int, Unpacker& in) { on_begun(in.get<std::uint32_t>()); });
+  on(Message::farewell, [this](int, Unpacker& in) {
+    ++homes_left_;
+    streams_in_all_ = in.get<std::int64_t>();
+  });
+  on(Message::finish, [this](int, Unpacker& in) {
+    finishing_ = true;
+    streams_in_all_ = in.get<std::int64_t>();
+  });
 }
 
 void Server::on_open(Unpacker& in) {
@@ -265,7 +243,7 @@ bool Server::advance() {
     if (const auto credit = mirror->fresh_credit()) {
       Packer out;
       out.put(Message::credit).put(*credit);
-      context_.transport.send(mirror->rank(), comm::Channel::control, out.take());
+      context_.line.send(mirror->rank(), out.take());
       moved = true;
     }
   }
@@ -343,7 +321,7 @@ void Server::on_begun(std::uint32_t id) {
   // Rank 0 hears of the stream's end from here too, and cannot have left before it takes this message.
   Packer out;
   out.put(Message::wanted).put(id);
-  context_.transport.send(roster_.compute_transport[0], comm::Channel::control, out.take());
+  context_.line.send(roster_.compute_transport[0], out.take());
 }
 
 bool Server::is_over(std::uint32_t id, const Stream& stream) const {
@@ -384,7 +362,7 @@ bool Server::poll_data() {
 bool Server::take_data(int source, const std::function<bool()>& wanted) {
   bool moved = false;
   while (wanted()) {
-    const std::optional<ByteVector> bytes = context_.transport.receive_data(source);
+    const std::optional<ByteVector> bytes = context_.line.receive_data(source);
     if (!bytes) break;
     moved = true;
     Unpacker in(*bytes);
@@ -409,15 +387,14 @@ bool Server::take_data(int source, const std::function<bool()>& wanted) {
 /// Tells server 0 the counters after a commit, at most once a second.
 bool Server::report_so_far() {
   constexpr std::int64_t second = 1'000'000'000;
-  if (!reporting_ || told_ || !context_.news || context_.transport.now() - reported_at_ < second)
-    return false;
+  if (!reporting_ || told_ || !context_.news || context_.line.now() - reported_at_ < second) return false;
   context_.news = false;
-  reported_at_ = context_.transport.now();
+  reported_at_ = context_.line.now();
   Packer out;
   Statistics own;
   own.streams = context_.statistics.streams;
   own.durable = context_.statistics.durable;
-  out.put(Message::so_far).put(context_.transport.rank());
+  out.put(Message::so_far).put(context_.line.rank());
   own.pack(out);
   for (const auto& [c, streams] : context_.said) {
     // With 0 servers a rank's counters are its server's already.

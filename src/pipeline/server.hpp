@@ -34,11 +34,9 @@ class Server {
     /// Ends the job, where a rank that stayed would leave others waiting.
     std::function<void(const Status&)> give_up;
   };
-  Server(comm::Transport& transport, const exchange::Roster& roster, executor::Workers& workers,
-         OpenFiles& files, Statistics& statistics, Setup setup);
+  Server(comm::Line& line, const exchange::Roster& roster, executor::Workers& workers, OpenFiles& files,
+         Statistics& statistics, Setup setup);
 
-  /// True if the message was one for servers; `kind` was already taken from `in`.
-  bool on_message(std::uint32_t kind, int source, Unpacker& in);
   /// One pass over everything that may have become possible; true if something moved.
   bool advance();
   /// All compute ranks have left and everybody knows.
@@ -56,6 +54,7 @@ class Server {
     std::vector<SequenceEntry> fresh;  // not sent yet
   };
 
+  void take_messages();
   void on_open(Unpacker& in);
   void on_layout_part(Unpacker& in);
   void open_if_complete(std::uint32_t id);

@@ -17,7 +17,7 @@ void StreamClient::send_part(int layout, std::span<const Index> indices) {
   part.put(Message::layout_part).put(id_).put(layout).put(me_);
   part.put_list(indices);
   for (const int server : roster_.server_transport) {
-    transport_.send(server, comm::Channel::control, part.bytes());
+    line_.send(server, part.bytes());
   }
 }
 
@@ -68,7 +68,7 @@ void StreamClient::open(Opening opening, std::span<Field> fields) {
   out.put(Message::open);
   opening.pack(out);
   for (const int server : roster_.server_transport) {
-    transport_.send(server, comm::Channel::control, out.bytes());
+    line_.send(server, out.bytes());
   }
 }
 
@@ -109,7 +109,7 @@ Descriptor StreamClient::descriptor(Descriptor::Kind kind) const {
   descriptor.stream = id_;
   descriptor.step = step_;
   descriptor.lead = lead_;
-  descriptor.stamp = transport_.now();
+  descriptor.stamp = line_.now();
   return descriptor;
 }
 

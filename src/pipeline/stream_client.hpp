@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "comm/lane.hpp"
-#include "comm/transport.hpp"
+#include "comm/line.hpp"
 #include "exchange/roster.hpp"
 #include "layout/layout.hpp"
 #include "pipeline/messages.hpp"
@@ -38,8 +38,8 @@ class StreamClient {
     bool in_parts = false;  // each rank knows its own indices alone
   };
 
-  StreamClient(comm::Transport& transport, const exchange::Roster& roster, int me, std::string name)
-      : transport_(transport), roster_(roster), me_(me), name_(std::move(name)) {}
+  StreamClient(comm::Line& line, const exchange::Roster& roster, int me, std::string name)
+      : line_(line), roster_(roster), me_(me), name_(std::move(name)) {}
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] std::uint32_t id() const { return id_; }
@@ -116,7 +116,7 @@ class StreamClient {
   Status report(const Status& status);
   Status first_unreported(std::int64_t through);
 
-  comm::Transport& transport_;
+  comm::Line& line_;
   const exchange::Roster& roster_;
   int me_;
   std::string name_;

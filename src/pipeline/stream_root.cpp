@@ -51,7 +51,7 @@ void StreamRoot::on_reference(const Descriptor& descriptor, std::vector<Sequence
       close_chunk(fresh);
       Step& step = steps_.at(current_step_);
       step.complete = true;
-      step.ended_at = context_.transport.now();
+      step.ended_at = context_.line.now();
       SequenceEntry entry;
       entry.kind = Kind::end_step;
       entry.step = current_step_;
@@ -473,7 +473,7 @@ void StreamRoot::break_stream(const Status& why) {
 void StreamRoot::warn_if_late(std::int64_t, Step& step) {
   const std::int64_t limit = opening_.policy.deadline_seconds;
   if (limit == 0 || step.warned || !step.complete) return;
-  if (context_.transport.now() - step.ended_at < limit * 1'000'000'000) return;
+  if (context_.line.now() - step.ended_at < limit * 1'000'000'000) return;
   step.warned = true;
   log(LogLevel::warn, cat(step_text(step), " is not durable ", limit, " s after it ended (deadline)"));
 }

@@ -267,7 +267,7 @@ bool StreamServer::send_pieces(std::uint64_t number) {
   Record& record = this->record(number);
   const auto& ranks = plan(record.entry.field).sent_to(record.entry.owner);
   if (!ranks.empty()) {
-    if (context_.transport.unsent() > context_.workspace_per_stream() / 4) return false;
+    if (context_.line.unsent_data() > context_.workspace_per_stream() / 4) return false;
     Packer out;
     out.put(DataMessage::pieces).put(opening_.stream).put(number).put(context_.me);
     out.put(static_cast<std::uint8_t>(record.poisoned ? 1 : 0));
@@ -278,8 +278,8 @@ bool StreamServer::send_pieces(std::uint64_t number) {
       out.put(piece.rank).put_bytes(context_.lanes.at(piece.rank).reader().bytes(piece.number, scratch));
     }
     counters().sent_bytes += static_cast<std::int64_t>(out.bytes().size());
-    context_.transport.send(context_.roster.server_transport[static_cast<std::size_t>(record.entry.owner)],
-                            comm::Channel::data, out.take());
+    context_.line.send_data(context_.roster.server_transport[static_cast<std::size_t>(record.entry.owner)],
+                            out.take());
     finish_pieces(record);
   }
   record.started = record.done = true;
@@ -315,7 +315,7 @@ void StreamServer::encode(std::uint64_t number) {
   // meanwhile.
   context_.workers.submit(
       [this, &record, encoded, spent, began, worker_of](int worker) -> Status {
-        *began = context_.transport.now();
+        *began = context_.line.now();
         *worker_of = worker;
         std::vector<ByteVector> scratch(record.pieces.size());
         std::vector<std::span<const std::byte>> pieces;
@@ -344,7 +344,7 @@ void StreamServer::encode(std::uint64_t number) {
 Status StreamServer::assemble_and_encode(int worker, const Record& record,
                                          const std::vector<std::span<const std::byte>>& pieces, Encoded& out,
                                          Counters& spent) {
-  const std::int64_t begin = context_.transport.now();
+  const std::int64_t begin = context_.line.now();
   const codec::FieldDefinition& field = opening_.fields[static_cast<std::size_t>(record.entry.field)];
   const exchange::RecordPlan& plan = this->plan(record.entry.field);
   const ElementType type = codec_->assembled_type(record.entry.field);
@@ -359,14 +359,14 @@ Status StreamServer::assemble_and_encode(int worker, const Record& record,
       layout::place_rows_as_f64(rows, pieces[i].data(), field.type, reinterpret_cast<double*>(whole.data()));
     }
   }
-  const std::int64_t assembled = context_.transport.now();
+  const std::int64_t assembled = context_.line.now();
   auto& encoder = encoders_[static_cast<std::size_t>(worker)];
   if (encoder == nullptr) encoder = codec_->encoder();
   codec::RecordKey key{record.entry.field, record.entry.level, record.entry.lead,
                        record.entry.interval_start};
   Status status = encoder->encode(key, whole.data(), elements, out.bytes);
   spent.assemble = assembled - begin;
-  spent.encode = context_.transport.now() - assembled;
+  spent.encode = context_.line.now() - assembled;
   if (status.is_ok()) return {};
   int owner = -1;
   if (const Index index = encoder->offending(); index >= 0) owner = plan.layout().owner(index);

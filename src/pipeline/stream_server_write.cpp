@@ -56,7 +56,7 @@ void StreamServer::on_place(Unpacker& in) {
   context_.workers.submit_io(
       [this, path, offset, records, spent, looks, committed](int worker) -> Status {
         spent->worker = worker;
-        spent->begin = context_.transport.now();
+        spent->begin = context_.line.now();
         if (looks) TR_TRY(storage::check_holds(context_.files.target(), path, committed));
         Result<std::shared_ptr<storage::File>> file = context_.files.to_write(path);
         TR_TRY(file.status());
@@ -64,13 +64,12 @@ void StreamServer::on_place(Unpacker& in) {
         for (const auto& encoded : *records) parts.emplace_back(encoded->bytes);
         Status status = (*file)->write_gathered(parts, offset);
         const std::int64_t limit = opening_.policy.wait_for_space_seconds;
-        while (status.code() == Code::space &&
-               context_.transport.now() - spent->begin < limit * 1'000'000'000) {
+        while (status.code() == Code::space && context_.line.now() - spent->begin < limit * 1'000'000'000) {
           ++spent->waits;
           sleep_seconds(0.25);
           status = (*file)->write_gathered(parts, offset);
         }
-        spent->end = context_.transport.now();
+        spent->end = context_.line.now();
         return status;
       },
       [this, path, step, records, spent, done](const Status& status) {
@@ -97,9 +96,9 @@ void StreamServer::on_sync(Unpacker& in) {
   context_.workers.submit_io(
       [this, path, spent](int worker) -> Status {
         spent->worker = worker;
-        spent->begin = context_.transport.now();
+        spent->begin = context_.line.now();
         Status status = context_.files.sync(path);
-        spent->end = context_.transport.now();
+        spent->end = context_.line.now();
         return status;
       },
       [this, spent, done](const Status& status) {
@@ -125,7 +124,7 @@ void StreamServer::on_verdict(VerdictKind kind, std::int64_t step, const Status&
     if (const auto found = steps_.find(step); found != steps_.end()) {
       for (const auto& [c, stamp] : found->second.stamps) {
         if (!status.is_ok() || stamp == 0) continue;
-        const double seconds = static_cast<double>(context_.transport.now() - stamp) * 1e-9;
+        const double seconds = static_cast<double>(context_.line.now() - stamp) * 1e-9;
         context_.statistics.durable[opening_name_].push_back(seconds);
       }
       found->second.durable = true;
@@ -139,8 +138,7 @@ void StreamServer::tell(int c, VerdictKind kind, std::int64_t step, const Status
   Packer out;
   out.put(Message::verdict).put(opening_.stream).put(kind).put(step);
   status.pack(out);
-  context_.transport.send(context_.roster.compute_transport[static_cast<std::size_t>(c)],
-                          comm::Channel::control, out.take());
+  context_.line.send(context_.roster.compute_transport[static_cast<std::size_t>(c)], out.take());
 }
 
 }  // namespace tailrace::pipeline

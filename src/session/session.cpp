@@ -1,24 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "session/session.hpp"
 
-#include <sched.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <csignal>
-#include <cstdio>
-#include <ctime>
-#include <thread>
+#include <numeric>
 
 #include "base/options.hpp"
 #include "base/text.hpp"
 #include "comm/available_memory.hpp"
 #include "comm/end_job.hpp"
 #include "compat/environment.hpp"
-#include "session/idling.hpp"
 #include "session/parking.hpp"
 #include "session/report.hpp"
 
@@ -27,47 +20,6 @@ namespace tailrace::session {
 namespace {
 
 constexpr Bytes mebibyte = Bytes{1} << 20;
-
-std::string host_name() {
-  char name[256] = {};
-  ::gethostname(name, sizeof name - 1);
-  return name;
-}
-
-/// The whole text of every rank, by rank.
-std::vector<std::string> gather_texts(MPI_Comm comm, const std::string& mine) {
-  int size = 0;
-  MPI_Comm_size(comm, &size);
-  auto length = static_cast<int>(mine.size());
-  std::vector<int> lengths(static_cast<std::size_t>(size));
-  MPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, comm);
-  std::vector<int> offsets;
-  int total = 0;
-  for (const int each : lengths) {
-    offsets.push_back(total);
-    total += each;
-  }
-  std::string all(static_cast<std::size_t>(total), '\0');
-  MPI_Allgatherv(mine.data(), length, MPI_CHAR, all.data(), lengths.data(), offsets.data(), MPI_CHAR, comm);
-  std::vector<std::string> texts;
-  for (std::size_t i = 0; i < lengths.size(); ++i) {
-    texts.push_back(all.substr(static_cast<std::size_t>(offsets[i]), static_cast<std::size_t>(lengths[i])));
-  }
-  return texts;
-}
-
-int cpus_of(const cpu_set_t& cpus) { return CPU_COUNT(&cpus); }
-
-/// CPUs on which any rank of the node may run: the batch system may have left this job a part of them, and
-/// the launcher each rank a part of those. At least 1.
-int cpus_of_node(MPI_Comm node) {
-  cpu_set_t cpus = own_cpus();
-  int unknown = cpus_of(cpus) == 0 ? 1 : 0;
-  MPI_Allreduce(MPI_IN_PLACE, &unknown, 1, MPI_INT, MPI_MAX, node);
-  MPI_Allreduce(MPI_IN_PLACE, &cpus, sizeof cpus, MPI_BYTE, MPI_BOR, node);
-  if (unknown == 0) return cpus_of(cpus);
-  return std::max(static_cast<int>(std::thread::hardware_concurrency()), 1);
-}
 
 /// SIGTERM goes to every process of a job: a server must outlive it until the compute ranks have left, and
 /// drain what they put.
@@ -105,30 +57,7 @@ Result<int> take_fault_rank(std::string& plan) {
   return rank;
 }
 
-std::int64_t nanoseconds_now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-void nap(std::int64_t nanoseconds) {
-  timespec time{0, static_cast<long>(nanoseconds)};
-  ::nanosleep(&time, nullptr);
-}
-
 }  // namespace
-
-Status same_everywhere(MPI_Comm comm, const Status& mine) {
-  Packer packer;
-  mine.pack(packer);
-  const auto* text = reinterpret_cast<const char*>(packer.bytes().data());
-  for (const std::string& each : gather_texts(comm, std::string(text, packer.bytes().size()))) {
-    Unpacker in(std::as_bytes(std::span(each)));
-    Status status = Status::unpack(in);
-    if (!status.is_ok()) return status;
-  }
-  return {};
-}
 
 Result<std::unique_ptr<Session>> Session::create(MPI_Comm world, const char* options,
                                                  LedgerFactory make_ledger) {
@@ -144,55 +73,63 @@ Session::~Session() {
     log(LogLevel::warn, cat("TAILRACE_FAULT: rank ", world_rank_, " made ", faulty_->calls(),
                             " such storage calls; ", faulty_->fired() ? "it struck" : "it struck none"));
   }
-  if (transport_) transport_->free();
-  int finalized = 0;
-  MPI_Finalized(&finalized);
-  if (finalized != 0) return;
-  if (compute_ != MPI_COMM_NULL) MPI_Comm_free(&compute_);
-  if (node_ != MPI_COMM_NULL) MPI_Comm_free(&node_);
 }
 
 Status Session::start(MPI_Comm world, const char* options, LedgerFactory make_ledger) {
-  MPI_Comm_rank(world, &world_rank_);
-  const Status read = read_settings(world, options);
+  bootstrap_ = std::make_unique<Bootstrap>(world);
+  world_rank_ = bootstrap_->rank();
+  const Status read = read_settings(options);
+  board_.watch().who = cat("rank ", world_rank_);
+  board_.watch().warn_seconds = settings_.watchdog_seconds;
+  board_.watch().give_up_seconds = settings_.timeout_seconds;
   // Before anybody waits for anybody: from here on these signals end neither compute ranks nor servers.
   stops_ = std::make_unique<Stops>(settings_);
-  await_everybody(
-      world,
-      "the other ranks in tr_init, which every rank of its communicator calls: those that print no "
-      "such line have not called it, or not again after tr_finalize");
-  TR_TRY(same_everywhere(world, read));
-  TR_TRY(same_everywhere(world, take_common_settings(world)));
-  TR_TRY(choose_servers(world));
+  bootstrap_->await_everybody(board_);
+  TR_TRY(bootstrap_->same_everywhere(read));
+  TR_TRY(bootstrap_->same_everywhere(take_common_settings()));
+  TR_TRY(choose_servers());
   if (is_server())
     stops_->ignore_signals();
   else if (me_ == 0)
     stops_->tell_left_alone();
-  TR_TRY(same_everywhere(world, make_storage()));
-  Result<std::unique_ptr<comm::MpiTransport>> transport = comm::MpiTransport::create(world);
-  TR_TRY(same_everywhere(world, transport.status()));
-  transport_ = std::move(*transport);
-  if (!is_server()) {
-    client_ = std::make_unique<pipeline::Client>(*transport_, roster_, me_);
-  }
-  TR_TRY(make_staging(world));
-  TR_TRY(same_everywhere(world, make_server(std::move(make_ledger))));
-  print_node_plan(node_, host_name(), cpus());
+  open_lines();
+  TR_TRY(same_everywhere(make_storage()));
+  TR_TRY(make_staging());
+  TR_TRY(same_everywhere(make_server(std::move(make_ledger))));
+  print_node_plan(*node_line_, host_name(), cpus());
   return {};
 }
 
-void Session::await_everybody(MPI_Comm comm, const std::string& what) {
-  MPI_Request arrived = MPI_REQUEST_NULL;
-  MPI_Ibarrier(comm, &arrived);
-  const auto have_come = [&] {
-    int done = 0;
-    MPI_Test(&arrived, &done, MPI_STATUS_IGNORE);
-    return done != 0;
+Status Session::same_everywhere(const Status& mine) { return line_->agree({mine, "tr_init", {}}).status; }
+
+void Session::open_lines() {
+  namespace number = comm::line_number;
+  board_.connect(bootstrap_->transport());
+  board_.watch().who = cat(is_server() ? "server " : "compute rank ", me_);
+  board_.watch().has_own_core = !is_crowded();
+  board_.watch().before_each_look = [this] {
+    if (outlet_) outlet_->announce();
   };
-  wait(have_come, what);
+  board_.watch().missing = [this] { return server_ ? server_->waiting_for() : std::string(); };
+  std::vector<int> all(facts_.size());
+  std::iota(all.begin(), all.end(), 0);
+  line_ = std::make_unique<comm::Line>(board_, number::session, std::make_shared<comm::Members>(all));
+  std::erase_if(all, [this](int rank) { return node_of(rank) != my_node(); });
+  node_line_ = std::make_unique<comm::Line>(board_, number::session | number::node_bit,
+                                            std::make_shared<comm::Members>(all));
+  node_line_->name_ranks([all](int rank) { return cat("rank ", all[static_cast<std::size_t>(rank)]); });
+  board_.add_work([this] {
+    const bool moved = outlet_ && outlet_->advance();
+    return (server_ && server_->advance()) || moved;
+  });
+  if (is_server()) return;
+  computes_ = std::make_unique<comm::Line>(board_, number::computes,
+                                           std::make_shared<comm::Members>(roster_.compute_transport));
+  computes_->name_ranks([](int rank) { return cat("compute rank ", rank); });
+  client_ = std::make_unique<pipeline::Client>(*line_, *computes_, roster_);
 }
 
-Status Session::read_settings(MPI_Comm, const char* options) {
+Status Session::read_settings(const char* options) {
   Result<Settings> settings = Settings::read(options == nullptr ? "" : options, compat::environment());
   TR_TRY(settings.status());
   settings_ = std::move(*settings);
@@ -202,50 +139,37 @@ Status Session::read_settings(MPI_Comm, const char* options) {
 
 /// Collective. Each rank has an environment of its own, which not every launcher passes on to other nodes.
 /// Rank 0's counts for what all ranks need alike.
-Status Session::take_common_settings(MPI_Comm world) {
+Status Session::take_common_settings() {
   Status taken;
   for (const SettingValue& each : settings_.common()) {
-    const std::vector<std::string> values = gather_texts(world, each.value);
-    const std::vector<std::string> origins = gather_texts(world, each.origin);
-    const auto other =
-        std::find_if(values.begin(), values.end(), [&](const auto& value) { return value != values[0]; });
-    if (other != values.end() && world_rank_ == 0) {
-      log(LogLevel::warn, cat(environment_name(each.name), " is ", values[0], " on rank 0 and ", *other,
-                              " on rank ", other - values.begin(), ": rank 0's counts on all ranks"));
+    Packer mine;
+    mine.put_text(each.value).put_text(each.origin);
+    const std::vector<ByteVector> told = bootstrap_->gather(mine.bytes());
+    Unpacker first(told.front());
+    const std::string value = first.get_text();
+    const std::string origin = first.get_text();
+    for (std::size_t rank = 1; rank < told.size() && world_rank_ == 0; ++rank) {
+      const std::string other = Unpacker(told[rank]).get_text();
+      if (other == value) continue;
+      log(LogLevel::warn, cat(environment_name(each.name), " is ", value, " on rank 0 and ", other,
+                              " on rank ", rank, ": rank 0's counts on all ranks"));
+      break;
     }
-    const Status status = settings_.take({each.name, values[0], origins[0]});
+    const Status status = settings_.take({each.name, value, origin});
     if (taken.is_ok()) taken = status;
   }
   return taken;
 }
 
-Status Session::choose_servers(MPI_Comm world) {
-  MPI_Comm_split_type(world, MPI_COMM_TYPE_SHARED, world_rank_, MPI_INFO_NULL, &node_);
-  int leader = world_rank_;
-  MPI_Bcast(&leader, 1, MPI_INT, 0, node_);
-  std::string program = "/proc/self/exe";
-  char path[4096];
-  if (const auto length = ::readlink(program.c_str(), path, sizeof path); length > 0) {
-    program.assign(path, static_cast<std::size_t>(length));
-  }
-  program = program.substr(program.rfind('/') + 1);
-  const std::vector<std::string> nodes = gather_texts(world, std::to_string(leader));
-  const std::vector<std::string> hosts = gather_texts(world, host_name());
-  const std::vector<std::string> programs = gather_texts(world, program);
-  const std::vector<std::string> cpus = gather_texts(world, std::to_string(cpus_of(own_cpus())));
-  const std::vector<std::string> node_cpus = gather_texts(world, std::to_string(cpus_of_node(node_)));
-  for (std::size_t rank = 0; rank < nodes.size(); ++rank) {
-    facts_.push_back({std::stoi(nodes[rank]), hosts[rank], programs[rank], std::stoi(cpus[rank]),
-                      std::stoi(node_cpus[rank])});
-  }
+Status Session::choose_servers() {
+  facts_ = bootstrap_->gather_facts();
   const Result<std::vector<char>> servers = select_servers(settings_.servers, facts_);
-  TR_TRY(same_everywhere(world, servers.status()));
+  TR_TRY(bootstrap_->same_everywhere(servers.status()));
   roster_ = make_roster(facts_, *servers);
   const bool serves = (*servers)[static_cast<std::size_t>(world_rank_)] != 0;
   const auto& list = serves ? roster_.server_transport : roster_.compute_transport;
   me_ = static_cast<int>(std::find(list.begin(), list.end(), world_rank_) - list.begin());
-  MPI_Comm_split(world, serves ? MPI_UNDEFINED : 0, world_rank_, &compute_);
-  return {};
+  return bootstrap_->connect(serves);
 }
 
 Status Session::make_storage() {
@@ -270,17 +194,22 @@ Status Session::make_storage() {
   return {};
 }
 
-Bytes Session::staging_bytes(MPI_Comm node) const {
-  if (settings_.staging) return *settings_.staging;
-  int ranks = 0;
-  MPI_Comm_size(node, &ranks);
-  return default_staging(comm::available_memory(), ranks);
+/// Every rank computes every quota, so the smallest node's budget holds everywhere.
+Result<Bytes> Session::smallest_staging() {
+  Packer mine;
+  mine.put(settings_.staging ? *settings_.staging
+                             : default_staging(comm::available_memory(), ranks_on(my_node())));
+  const comm::Verdict verdict = line_->agree({{}, "tr_init", mine.take()});
+  TR_TRY(verdict.status);
+  std::vector<Bytes> asked;
+  for (const ByteVector& each : verdict.contributions) asked.push_back(Unpacker(each).get<Bytes>());
+  return *std::min_element(asked.begin(), asked.end());
 }
 
-Status Session::make_staging(MPI_Comm world) {
-  Bytes staging = staging_bytes(node_);
-  // Every rank computes every quota, so the smallest node's budget holds everywhere.
-  MPI_Allreduce(MPI_IN_PLACE, &staging, 1, MPI_INT64_T, MPI_MIN, world);
+Status Session::make_staging() {
+  const Result<Bytes> smallest = smallest_staging();
+  TR_TRY(smallest.status());
+  const Bytes staging = *smallest;
   budget_ = cut_budget(roster_, staging);
   staging_ = staging;
   Status fits;
@@ -288,22 +217,22 @@ Status Session::make_staging(MPI_Comm world) {
     fits = Status(Code::memory, cat("TAILRACE_STAGING asks for ", staging, " bytes on host ", host_name(),
                                     ", where ", available, " are to be had: set it lower"));
   }
-  TR_TRY(same_everywhere(world, fits));
+  TR_TRY(same_everywhere(fits));
   if (world_rank_ == 0) print_plan(staging);
   if (roster_.self_served) {
     lent_ = std::make_shared<pipeline::LentLane>();
     outlet_ = std::make_unique<pipeline::LendingOutlet>(lent_);
     return {};
   }
-  TR_TRY(share_node_memory(world));
+  TR_TRY(share_node_memory());
   if (!is_server()) make_outlet();
-  MPI_Barrier(node_);  // no server looks at a lane before the rank that writes into it has made its header
-  return {};
+  // No server looks at a lane before the rank that writes into it has made its header.
+  return node_line_->agree({{}, "tr_init", {}}).status;
 }
 
 /// Memory for the lanes of a node that has a server: each compute rank's part holds its lane, the first
 /// rank's also the bells. open_staging() allocates the rings of data.
-Status Session::share_node_memory(MPI_Comm world) {
+Status Session::share_node_memory() {
   std::vector<Bytes> parts;
   const auto& computes = roster_.compute_transport;
   for (std::size_t rank = 0; rank < facts_.size(); ++rank) {
@@ -312,14 +241,14 @@ Status Session::share_node_memory(MPI_Comm world) {
     const bool serves = c == roster_.computes();
     parts.push_back(serves ? 0 : comm::lane_bytes(budget_.lane[static_cast<std::size_t>(c)]));
   }
-  if (servers_on(my_node()) == 0) return same_everywhere(world, {});
+  if (servers_on(my_node()) == 0) return same_everywhere({});
   parts[0] += static_cast<Bytes>(sizeof(comm::NodeBells));
   // Agreements publish descriptors without data, also in programs that create no stream.
   constexpr Bytes at_once = static_cast<Bytes>(sizeof(comm::NodeBells) + sizeof(comm::LaneHeader)) +
                             comm::descriptor_bytes(comm::LaneCut::most_descriptors);
   Result<std::unique_ptr<comm::NodeMemory>> memory =
-      comm::NodeMemory::create(node_, parts, settings_.huge_pages, at_once);
-  TR_TRY(same_everywhere(world, memory.status()));
+      comm::NodeMemory::create(*node_line_, parts, settings_.huge_pages, at_once);
+  TR_TRY(same_everywhere(memory.status().at({-1, -1, world_rank_})));
   memory_ = std::move(*memory);
   bells_ = reinterpret_cast<comm::NodeBells*>(memory_->part(0));
   return {};
@@ -336,9 +265,7 @@ int Session::servers_on(int node) const {
 void Session::make_outlet() {
   const Bytes capacity = budget_.lane[static_cast<std::size_t>(me_)];
   if (memory_ != nullptr) {
-    int node_rank = 0;
-    MPI_Comm_rank(node_, &node_rank);
-    std::byte* const place = lane_of(node_rank);
+    std::byte* const place = lane_of(node_line_->rank());
     auto* header = new (place) comm::LaneHeader();
     header->capacity = capacity;
     header->readers = servers_on(my_node());
@@ -350,10 +277,11 @@ void Session::make_outlet() {
   const int home = roster_.home[static_cast<std::size_t>(me_)];
   auto lane = std::make_unique<comm::PrivateLane>(capacity);
   auto sender = std::make_unique<comm::LaneSender>(
-      *lane, *transport_, roster_.server_transport[static_cast<std::size_t>(home)],
+      *lane, *line_, roster_.server_transport[static_cast<std::size_t>(home)],
       static_cast<std::uint32_t>(pipeline::DataMessage::descriptor));
   const comm::LaneProducer producer(lane->header(), lane->data(), nullptr);
   outlet_ = std::make_unique<pipeline::RingOutlet>(producer, std::move(lane), std::move(sender));
+  client_->grant_to(*outlet_);
 }
 
 Status Session::make_server(LedgerFactory make_ledger) {
@@ -391,8 +319,8 @@ Status Session::make_server(LedgerFactory make_ledger) {
     TR_TRY(workers.status());
     workers_ = std::move(*workers);
   }
-  server_ = std::make_unique<pipeline::Server>(*transport_, roster_, *workers_, *files_, statistics_,
-                                               std::move(setup));
+  server_ =
+      std::make_unique<pipeline::Server>(*line_, roster_, *workers_, *files_, statistics_, std::move(setup));
   return {};
 }
 
@@ -420,7 +348,7 @@ Status Session::find_lanes(pipeline::Server::Setup& setup) {
     const auto i = static_cast<std::size_t>(c);
     if (roster_.shares_node[i] != 0 || roster_.home[i] != me_) continue;
     auto& lane = mirrored_[c] = std::make_unique<comm::PrivateLane>(budget_.lane[i]);
-    setup.mirrors.emplace(c, std::make_unique<comm::LaneMirror>(*lane, *transport_, computes[i]));
+    setup.mirrors.emplace(c, std::make_unique<comm::LaneMirror>(*lane, *line_, computes[i]));
     setup.lanes.emplace(c, std::make_unique<comm::SharedLaneReader>(lane->header(), lane->data(), 0));
   }
   return {};
@@ -474,100 +402,15 @@ Bytes Session::smallest_workspace() const {
 }
 
 // ---- moving on
-// -----------------------------------------------------------------------------------------------------------
 
 void Session::progress() {
   if (outlet_) outlet_->announce();
   pump();
 }
 
-bool Session::pump() {
-  if (!transport_) return false;  // tr_init has only begun
-  return comm::committed("moving the data of a session", [this] { return move_on(); });
-}
-
-bool Session::move_on() {
-  bool moved = transport_->progress();
-  while (std::optional<comm::Envelope> envelope = transport_->receive()) {
-    dispatch(*envelope);
-    moved = true;
-  }
-  if (outlet_) moved = outlet_->advance() || moved;
-  if (server_) moved = server_->advance() || moved;
-  for (const auto& [number, advance] : work_) moved = advance() || moved;
-  return moved;
-}
-
-int Session::add_work(std::function<bool()> advance) {
-  work_[next_work_] = std::move(advance);
-  return next_work_++;
-}
-
-void Session::dispatch(const comm::Envelope& envelope) {
-  bool taken = false;
-  Unpacker in(envelope.bytes);
-  const auto kind = in.get<std::uint32_t>();
-  if (client_)
-    taken = client_->on_message(envelope, server_.get(), *outlet_);
-  else if (server_)
-    taken = server_->on_message(kind, envelope.source, in);
-  if (!taken) {
-    log(LogLevel::error, cat("a message of unknown kind ", kind, " from rank ", envelope.source));
-  }
-}
-
-/// The name of this rank in messages: before ranks are chosen to be servers it has only one in the world.
-std::string Session::who() const {
-  return transport_ ? cat(is_server() ? "server " : "compute rank ", me_) : cat("rank ", world_rank_);
-}
-
-/// "in tr_finalize" is left out where what is waited for says so.
-std::string Session::waiting(std::int64_t nanoseconds, const std::string& what) const {
-  const bool tell_call = !call_.empty() && what.find(call_) == std::string::npos;
-  return cat(nanoseconds / 1'000'000'000, " s ", tell_call ? cat("in ", call_, " ") : "", "for ", what);
-}
-
-void Session::wait(const std::function<bool()>& done, const std::string& what,
-                   const std::function<std::string()>& missing) {
-  const auto late = [&] { return missing ? missing() : this->missing(); };
-  const std::int64_t begin = nanoseconds_now();
-  bool warned = false;
-  // In tr_init nobody knows yet who runs where.
-  Idling idling(!facts_.empty() && !is_crowded());
-  while (!done()) {
-    if (outlet_) outlet_->announce();
-    if (pump()) {
-      idling.moved();
-      continue;
-    }
-    const std::int64_t nanoseconds = idling.next(nanoseconds_now());
-    if (nanoseconds == 0)
-      ::sched_yield();
-    else
-      nap(nanoseconds);
-    const std::int64_t waited = nanoseconds_now() - begin;
-    if (!warned && settings_.watchdog_seconds && waited > *settings_.watchdog_seconds * 1'000'000'000) {
-      warned = true;
-      log(LogLevel::warn, cat(who(), " has waited ", waiting(waited, what), late()));
-    }
-    if (settings_.timeout_seconds && waited > *settings_.timeout_seconds * 1'000'000'000) {
-      comm::end_job(cat(who(), " gives up (TAILRACE_TIMEOUT) after waiting ", waiting(waited, what), late()));
-    }
-  }
-}
-
-/// Whom this rank knows to be late: the watchdogs of all ranks together name everybody.
-std::string Session::missing() const {
-  std::string text = server_ ? server_->waiting_for() : "";
-  const std::vector<int> late =
-      open_agreement_ ? client_->agreements().missing(*open_agreement_) : std::vector<int>();
-  for (const int rank : late) text += cat(" nothing from compute rank ", rank, " or those behind it;");
-  return text.empty() ? text : ":" + text;
-}
-
 std::int64_t Session::publish(const std::function<bool()>& attempt) {
   if (attempt()) return 0;
-  const std::int64_t begin = transport_->now();
+  const std::int64_t begin = line_->now();
   comm::Doorbell* const bell = outlet_->space();
   wait(
       [&] {
@@ -581,7 +424,7 @@ std::int64_t Session::publish(const std::function<bool()>& attempt) {
         return false;
       },
       "free staging memory (TAILRACE_STAGING): servers or storage are slower than the model's output");
-  return transport_->now() - begin;
+  return line_->now() - begin;
 }
 
 void Session::serve() {
@@ -590,18 +433,18 @@ void Session::serve() {
   const bool others = roster_.servers() > 1 || !mirrored_.empty();
   Parking parking({is_crowded(), others, settings_.progress_sleep_us});
   comm::Doorbell& bell = bells_->reader[reader_];
-  std::int64_t last = transport_->now();
+  std::int64_t last = line_->now();
   bool warned = false;
-  while (!server_->is_over() || transport_->unsent() > 0) {
+  while (!server_->is_over() || !board_.all_sent()) {
     using Next = comm::GoingToSleep::Next;
     switch (sleep.next()) {
       case Next::look:
       case Next::look_again: {
         std::optional<comm::Haste> haste;
-        if (parking.is_to_hurry(transport_->now())) haste.emplace(*bells_);
+        if (parking.is_to_hurry(line_->now())) haste.emplace(*bells_);
         const bool moved = pump();
         if (moved) {
-          last = transport_->now();
+          last = line_->now();
           parking.moved(last);
           warned = false;
         }
@@ -617,7 +460,7 @@ void Session::serve() {
         break;
     }
     if (!warned && settings_.watchdog_seconds &&
-        transport_->now() - last > *settings_.watchdog_seconds * 1'000'000'000) {
+        line_->now() - last > *settings_.watchdog_seconds * 1'000'000'000) {
       warned = true;
       const std::string missing = server_->waiting_for();
       if (!missing.empty()) log(LogLevel::warn, cat("server ", me_, " waits:", missing));
@@ -648,23 +491,22 @@ Result<bool> Session::should_stop() {
 }
 
 comm::Verdict Session::verdict_of(std::uint64_t agreement, const std::string& what) {
-  open_agreement_ = agreement;
   std::optional<comm::Verdict> verdict;
-  wait([&] { return (verdict = client_->take(agreement)).has_value(); }, what);
-  open_agreement_.reset();
+  board_.wait([&] { return (verdict = client_->take(agreement)).has_value(); }, what,
+              [&] { return computes_->agreements().missing_text(agreement); });
   return std::move(*verdict);
 }
 
 std::vector<ByteVector> Session::all_to_all(std::vector<ByteVector> lists) {
   std::vector<std::optional<ByteVector>> received(lists.size());
   for (std::size_t c = 0; c < lists.size(); ++c) {
-    transport_->send(roster_.compute_transport[c], comm::Channel::data, std::move(lists[c]));
+    computes_->send_data(static_cast<int>(c), std::move(lists[c]));
   }
   wait(
       [&] {
         bool all = true;
         for (std::size_t c = 0; c < received.size(); ++c) {
-          if (!received[c]) received[c] = transport_->receive_data(roster_.compute_transport[c]);
+          if (!received[c]) received[c] = computes_->receive_data(static_cast<int>(c));
           all = all && received[c].has_value();
         }
         return all;
@@ -680,7 +522,7 @@ void Session::leave() {
   client_->tell_statistics(statistics_);
   const comm::Descriptor farewell = pipeline::Client::farewell();
   publish([&] { return outlet_->tell(farewell, {}); });
-  wait([&] { return transport_->unsent() == 0 && !outlet_->advance() && (!server_ || server_->is_over()); },
+  wait([&] { return board_.all_sent() && !outlet_->advance() && (!server_ || server_->is_over()); },
        "the end of the session");
 }
 

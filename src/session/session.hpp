@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
-#include <mpi.h>
-
 #include <functional>
 #include <map>
 #include <memory>
@@ -10,20 +8,18 @@
 #include <string>
 
 #include "base/settings.hpp"
-#include "comm/mpi_transport.hpp"
 #include "comm/node_memory.hpp"
+#include "comm/switchboard.hpp"
 #include "pipeline/client.hpp"
 #include "pipeline/outlet.hpp"
 #include "pipeline/server.hpp"
+#include "session/bootstrap.hpp"
 #include "session/node_plan.hpp"
 #include "session/select.hpp"
 #include "session/stops.hpp"
 #include "storage/faulty.hpp"
 
 namespace tailrace::session {
-
-/// Collective over `comm`, where there are no agreements yet: the first failing rank's status on all ranks.
-Status same_everywhere(MPI_Comm comm, const Status& mine);
 
 /// The library's life inside one MPI job, on one rank.
 class Session {
@@ -36,13 +32,16 @@ class Session {
                                                  LedgerFactory make_ledger);
   ~Session();
 
-  [[nodiscard]] bool is_server() const { return compute_ == MPI_COMM_NULL; }
-  [[nodiscard]] MPI_Comm compute() const { return compute_; }
+  [[nodiscard]] bool is_server() const { return compute() == MPI_COMM_NULL; }
+  [[nodiscard]] MPI_Comm compute() const { return bootstrap_->compute(); }
   [[nodiscard]] int rank() const { return me_; }  // among compute ranks
   [[nodiscard]] int ranks() const { return roster_.computes(); }
   [[nodiscard]] const exchange::Roster& roster() const { return roster_; }
   [[nodiscard]] const Settings& settings() const { return settings_; }
-  [[nodiscard]] comm::Transport& transport() { return *transport_; }
+  /// The line of all ranks, and that of the compute ranks.
+  [[nodiscard]] comm::Line& line() { return *line_; }
+  [[nodiscard]] comm::Line& computes() { return *computes_; }
+  [[nodiscard]] comm::Switchboard& board() { return board_; }
   [[nodiscard]] storage::Target& target() { return *target_; }
   [[nodiscard]] pipeline::Outlet& outlet() { return *outlet_; }
   [[nodiscard]] pipeline::Statistics& statistics() { return statistics_; }
@@ -50,6 +49,8 @@ class Session {
   /// The setting with which a `share` of the staging memory becomes `needed` bytes, for error texts.
   [[nodiscard]] std::string staging_for(Bytes needed, Bytes share) const;
 
+  /// All ranks, collective: the first failing rank's status, on all of them. For tr_init.
+  Status same_everywhere(const Status& mine);
   /// Servers: works until all compute ranks have left.
   void serve();
   /// Compute ranks, collective: everybody's vote, and the verdict. Blocks until all have voted. Streams of
@@ -65,23 +66,22 @@ class Session {
   /// Local, on the thread that makes the calls: how long a save has taken, for the margin before a time
   /// limit.
   void note_save_seconds(double seconds) { stops_->note_save_seconds(seconds); }
+  /// Of a rank of the session's line.
+  [[nodiscard]] int node_of(int transport_rank) const {
+    return facts_[static_cast<std::size_t>(transport_rank)].node;
+  }
   /// The node of this rank: the same number on all its ranks, and on no other's.
   [[nodiscard]] int my_node() const { return facts_[static_cast<std::size_t>(world_rank_)].node; }
   /// How many of the node's ranks have to take turns on a core; 1 where each has its own.
   [[nodiscard]] int ranks_of_a_core() const;
   [[nodiscard]] bool is_crowded() const { return ranks_of_a_core() > 1; }
   [[nodiscard]] int ranks_of_my_node() const { return ranks_on(my_node()); }
-  /// Blocks until `done` while moving everything else on. For the watchdog: `what`, and whom this rank has
-  /// not heard from.
-  void wait(const std::function<bool()>& done, const std::string& what,
-            const std::function<std::string()>& missing = {});
-  /// Collective over `comm`. Blocks until every rank has come here, before MPI calls that would wait in
-  /// silence for those that never do. `what` is for the watchdog.
-  void await_everybody(MPI_Comm comm, const std::string& what);
+  /// Blocks until `done` while moving everything else on. `what` is for the watchdog.
+  void wait(const std::function<bool()>& done, const std::string& what) { board_.wait(done, what); }
   /// Local. From here on the watchdog says that this rank is in `call`, whatever it waits for there.
-  void enter(std::string call) { call_ = std::move(call); }
+  void enter(std::string call) { board_.watch().call = std::move(call); }
   /// One pass over everything that may have become possible; true if something moved.
-  bool pump();
+  bool pump() { return board_.pump(); }
   /// For a program that calls nothing else for a while: also announces what it has put.
   void progress();
   /// Publishes in the outlet; waits while it is full. Returns the nanoseconds waited.
@@ -95,20 +95,17 @@ class Session {
 
   void add_stream(pipeline::StreamClient& stream) { client_->add(stream); }
   void remove_stream(std::uint32_t id) { client_->remove(id); }
-  /// Local. What else moves on with every pass, until it is removed; true if something moved. It must not
-  /// wait.
-  int add_work(std::function<bool()> advance);
-  void remove_work(int number) { work_.erase(number); }
 
  private:
   Session() = default;
   Status start(MPI_Comm world, const char* options, LedgerFactory make_ledger);
-  Status read_settings(MPI_Comm world, const char* options);
-  Status take_common_settings(MPI_Comm world);
-  Status choose_servers(MPI_Comm world);
+  Status read_settings(const char* options);
+  Status take_common_settings();
+  Status choose_servers();
   Status make_storage();
-  Status make_staging(MPI_Comm world);
-  Status share_node_memory(MPI_Comm world);
+  Result<Bytes> smallest_staging();
+  Status make_staging();
+  Status share_node_memory();
   void make_outlet();
   Status make_server(LedgerFactory make_ledger);
   Status find_lanes(pipeline::Server::Setup& setup);
@@ -119,30 +116,23 @@ class Session {
   void print_plan(Bytes staging) const;
   [[nodiscard]] RankCpus cpus() const;
   void print_huge_pages(const std::vector<ByteVector>& contributions) const;
-  bool move_on();
-  void dispatch(const comm::Envelope& envelope);
   comm::Verdict verdict_of(std::uint64_t agreement, const std::string& what);
-  [[nodiscard]] Bytes staging_bytes(MPI_Comm node) const;
-  [[nodiscard]] std::string missing() const;
-  [[nodiscard]] std::string who() const;
-  [[nodiscard]] std::string waiting(std::int64_t nanoseconds, const std::string& what) const;
+  void open_lines();
 
-  std::map<int, std::function<bool()>> work_;
-  int next_work_ = 0;
   Settings settings_;
   std::unique_ptr<Stops> stops_;
-  MPI_Comm compute_ = MPI_COMM_NULL;
-  MPI_Comm node_ = MPI_COMM_NULL;
+  std::unique_ptr<Bootstrap> bootstrap_;
   int world_rank_ = 0;
   int me_ = 0;  // compute rank or server number
   std::vector<RankFacts> facts_;
   exchange::Roster roster_;
   Budget budget_;
   Bytes staging_ = 0;  // of each node
-  std::unique_ptr<comm::MpiTransport> transport_;
-  std::unique_ptr<pipeline::Client> client_;     // compute ranks
-  std::optional<std::uint64_t> open_agreement_;  // the vote that agree() waits for
-  std::string call_;  // of the program, where its name is not in what is waited for
+  comm::Switchboard board_;
+  std::unique_ptr<comm::Line> line_;
+  std::unique_ptr<comm::Line> node_line_;
+  std::unique_ptr<comm::Line> computes_;
+  std::unique_ptr<pipeline::Client> client_;  // compute ranks
   std::unique_ptr<comm::NodeMemory> memory_;
   bool staging_is_open_ = false;
   comm::NodeBells* bells_ = nullptr;

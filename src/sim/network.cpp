@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "comm/line.hpp"
+
 namespace tailrace::sim {
 
 using comm::Channel;
@@ -16,26 +18,43 @@ void Port::hear() {
   if (on_news_) on_news_();
 }
 
-void Port::send(int destination, Channel channel, ByteVector bytes) {
+Bytes Port::unsent(comm::LineNumber line, Channel channel) const {
+  const auto found = unsent_.find({line, channel});
+  return found == unsent_.end() ? 0 : found->second;
+}
+
+void Port::has_left(const Way& way, Bytes bytes) {
+  unsent_[way] -= bytes;
+  --leaving_;
+  departed_ = true;
+  hear();
+}
+
+std::tuple<int, comm::LineNumber, Channel> Port::inbox(int source, const Way& way) {
+  return {source, comm::line_number::tag_of(way.first), way.second};
+}
+
+void Port::send(int destination, comm::LineNumber line, Channel channel, ByteVector bytes) {
   if (destination == rank_) {
     if (channel == Channel::control) {
-      control_.push_back({rank_, std::move(bytes)});
+      control_.push_back({rank_, line, std::move(bytes)});
     } else {
       auto own = std::make_shared<Incoming>();
       own->bytes = std::move(bytes);
       own->here = true;
-      data_[rank_].push_back(std::move(own));
+      data_[inbox(rank_, {line, channel})].push_back(std::move(own));
     }
     hear();
     return;
   }
   ++network_.messages_;
   network_.bytes_ += static_cast<Bytes>(bytes.size());
-  unsent_ += static_cast<Bytes>(bytes.size());
+  unsent_[{line, channel}] += static_cast<Bytes>(bytes.size());
+  ++leaving_;
   if (channel == Channel::control)
-    network_.deliver_control(rank_, destination, std::move(bytes));
+    network_.deliver_control(rank_, destination, line, std::move(bytes));
   else
-    network_.deliver_data(rank_, destination, std::move(bytes));
+    network_.deliver_data(rank_, destination, {line, channel}, std::move(bytes));
 }
 
 bool Port::progress() {
@@ -50,8 +69,8 @@ std::optional<comm::Envelope> Port::receive() {
   return envelope;
 }
 
-std::optional<ByteVector> Port::receive_data(int source) {
-  const auto found = data_.find(source);
+std::optional<ByteVector> Port::receive_from(int source, comm::LineNumber line, Channel channel) {
+  const auto found = data_.find(inbox(source, {line, channel}));
   if (found == data_.end() || found->second.empty()) return std::nullopt;
   const std::shared_ptr<Incoming> first = found->second.front();
   if (first->here) {
@@ -62,9 +81,7 @@ std::optional<ByteVector> Port::receive_data(int source) {
     first->asked = true;
     network_.scheduler_.after(network_.scheduler_.message_delay(), [this, first] {
       first->here = true;
-      first->sender->unsent_ -= first->held;
-      first->sender->departed_ = true;
-      first->sender->hear();
+      first->sender->has_left(first->way, first->held);
       hear();
     });
   }
@@ -87,39 +104,36 @@ Nanoseconds Network::arrival_delay(int source, int destination, Channel channel)
   return last - scheduler_.now();
 }
 
-void Network::leave_later(Port& sender, Bytes bytes) {
-  scheduler_.after(scheduler_.step_delay(), [&sender, bytes] {
-    sender.unsent_ -= bytes;
-    sender.departed_ = true;
-    sender.hear();
-  });
+void Network::leave_later(Port& sender, const Port::Way& way, Bytes bytes) {
+  scheduler_.after(scheduler_.step_delay(), [&sender, way, bytes] { sender.has_left(way, bytes); });
 }
 
-void Network::deliver_control(int source, int destination, ByteVector bytes) {
-  leave_later(port(source), static_cast<Bytes>(bytes.size()));
+void Network::deliver_control(int source, int destination, comm::LineNumber line, ByteVector bytes) {
+  leave_later(port(source), {line, Channel::control}, static_cast<Bytes>(bytes.size()));
   auto message = std::make_shared<ByteVector>(std::move(bytes));
   scheduler_.after(arrival_delay(source, destination, Channel::control),
-                   [this, source, destination, message] {
+                   [this, source, destination, line, message] {
                      Port& receiver = port(destination);
-                     receiver.control_.push_back({source, std::move(*message)});
+                     receiver.control_.push_back({source, line, std::move(*message)});
                      receiver.hear();
                    });
 }
 
-void Network::deliver_data(int source, int destination, ByteVector bytes) {
+void Network::deliver_data(int source, int destination, const Port::Way& way, ByteVector bytes) {
   auto message = std::make_shared<Port::Incoming>();
   message->bytes = std::move(bytes);
   message->sender = &port(source);
+  message->way = way;
   const auto size = static_cast<Bytes>(message->bytes.size());
   if (size <= eager) {
-    leave_later(port(source), size);
+    leave_later(port(source), way, size);
     message->here = true;
   } else {
     message->held = size;
   }
-  scheduler_.after(arrival_delay(source, destination, Channel::data), [this, source, destination, message] {
+  scheduler_.after(arrival_delay(source, destination, way.second), [this, source, destination, message] {
     Port& receiver = port(destination);
-    receiver.data_[source].push_back(message);
+    receiver.data_[Port::inbox(source, message->way)].push_back(message);
     receiver.hear();
   });
 }

@@ -18,9 +18,9 @@ class Network;
 /// One rank's end of the simulated network.
 ///
 /// The model: messages of one pair on one channel arrive in order, each after a delay of its own; between
-/// pairs and channels there is no order. A small message leaves its sender at once. A large data message
-/// stays with its sender until the receiver asks for it, as MPI's rendezvous protocol does. Nothing is lost
-/// or doubled: MPI promises that.
+/// pairs and channels there is no order. The order holds over all lines, though nobody relies on that. A
+/// small message leaves its sender at once. A large data message stays with its sender until the receiver
+/// asks for it, as MPI's rendezvous protocol does. Nothing is lost or doubled: MPI promises that.
 class Port final : public comm::Transport {
  public:
   Port(Network& network, int rank, Nanoseconds clock_offset)
@@ -28,11 +28,12 @@ class Port final : public comm::Transport {
 
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int size() const override;
-  void send(int destination, comm::Channel channel, ByteVector bytes) override;
+  void send(int destination, comm::LineNumber line, comm::Channel channel, ByteVector bytes) override;
   bool progress() override;
   std::optional<comm::Envelope> receive() override;
-  std::optional<ByteVector> receive_data(int source) override;
-  [[nodiscard]] Bytes unsent() const override { return unsent_; }
+  std::optional<ByteVector> receive_from(int source, comm::LineNumber line, comm::Channel channel) override;
+  [[nodiscard]] Bytes unsent(comm::LineNumber line, comm::Channel channel) const override;
+  [[nodiscard]] bool all_sent() const override { return leaving_ == 0; }
   [[nodiscard]] std::int64_t now() const override;
 
   /// Something arrived or left since the last progress().
@@ -42,23 +43,29 @@ class Port final : public comm::Transport {
 
  private:
   friend class Network;
+  using Way = std::pair<comm::LineNumber, comm::Channel>;
   struct Incoming {
     ByteVector bytes;
     Port* sender = nullptr;
+    Way way;
     Bytes held = 0;  // bytes that stay with the sender until the transfer is over
     bool asked = false;
     bool here = false;
   };
   void hear();
+  void has_left(const Way& way, Bytes bytes);
+  static std::tuple<int, comm::LineNumber, comm::Channel> inbox(int source, const Way& way);
 
   Network& network_;
   int rank_;
   Nanoseconds clock_offset_;
-  Bytes unsent_ = 0;
+  std::map<Way, Bytes> unsent_;
+  std::int64_t leaving_ = 0;  // messages that have not left yet
   bool news_ = false;
   bool departed_ = false;  // a send completed since the last progress()
   std::deque<comm::Envelope> control_;
-  std::map<int, std::deque<std::shared_ptr<Incoming>>> data_;  // by source
+  // By source, tag and channel: as with MPI, lines of the same tag are not told apart.
+  std::map<std::tuple<int, comm::LineNumber, comm::Channel>, std::deque<std::shared_ptr<Incoming>>> data_;
   std::function<void()> on_news_;
 };
 
@@ -77,9 +84,9 @@ class Network {
   friend class Port;
   static constexpr Bytes eager = 1024;  // data messages up to this size leave at once
   Nanoseconds arrival_delay(int source, int destination, comm::Channel channel);
-  void deliver_control(int source, int destination, ByteVector bytes);
-  void deliver_data(int source, int destination, ByteVector bytes);
-  void leave_later(Port& sender, Bytes bytes);
+  void deliver_control(int source, int destination, comm::LineNumber line, ByteVector bytes);
+  void deliver_data(int source, int destination, const Port::Way& way, ByteVector bytes);
+  void leave_later(Port& sender, const Port::Way& way, Bytes bytes);
 
   Scheduler& scheduler_;
   std::vector<std::unique_ptr<Port>> ports_;

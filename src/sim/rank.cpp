@@ -7,12 +7,34 @@
 
 namespace tailrace::sim {
 
-Rank::Rank(int me, const exchange::Roster& roster, Scheduler& scheduler, Port& port)
+namespace {
+
+comm::Switchboard& connected(comm::Switchboard& board, Port& port) {
+  board.connect(port);
+  return board;
+}
+
+}  // namespace
+
+Rank::Rank(int me, const exchange::Roster& roster, Scheduler& scheduler, Port& port,
+           std::shared_ptr<const comm::Members> all, std::shared_ptr<const comm::Members> computes)
     : me_(me),
       roster_(roster),
       port_(port),
       actor_(scheduler, cat("compute rank ", me)),
-      client_(port, roster, me) {}
+      line_(connected(board_, port), comm::line_number::session, std::move(all)),
+      computes_(board_, comm::line_number::computes, std::move(computes)),
+      client_(line_, computes_, roster) {
+  board_.add_work([this] {
+    const bool moved = outlet_->advance();
+    return (server_ != nullptr && server_->advance()) || moved;
+  });
+}
+
+void Rank::set_outlet(std::unique_ptr<pipeline::Outlet> outlet) {
+  outlet_ = std::move(outlet);
+  client_.grant_to(*outlet_);
+}
 
 void Rank::set_server(pipeline::Server* server, pipeline::Statistics* statistics,
                       std::shared_ptr<Disk> disk) {
@@ -22,15 +44,8 @@ void Rank::set_server(pipeline::Server* server, pipeline::Statistics* statistics
 }
 
 bool Rank::pump() {
-  bool moved = port_.progress();
-  while (std::optional<comm::Envelope> envelope = port_.receive()) {
-    if (!client_.on_message(*envelope, server_, *outlet_)) {
-      throw std::logic_error(cat("a message of unknown kind from rank ", envelope->source));
-    }
-    moved = true;
-  }
-  moved = outlet_->advance() || moved;
-  if (server_ != nullptr) moved = server_->advance() || moved;
+  const bool moved = board_.pump();
+  if (board_.strays() > 0) throw std::logic_error("a message came of a kind that nobody takes");
   return moved;
 }
 
@@ -109,7 +124,7 @@ Task<> Rank::leave() {
   client_.tell_statistics(*statistics_);
   co_await tell({pipeline::Client::farewell(), {}});
   const std::function<bool()> over = [this] {
-    return port_.unsent() == 0 && !outlet_->advance() && (server_ == nullptr || server_->is_over());
+    return board_.all_sent() && !outlet_->advance() && (server_ == nullptr || server_->is_over());
   };
   co_await wait(over, "the end of the session");
 }

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "codec/codec.hpp"
-#include "comm/agreement.hpp"
+#include "comm/switchboard.hpp"
 #include "layout/layout.hpp"
 #include "pipeline/client.hpp"
 #include "pipeline/outlet.hpp"
@@ -23,7 +23,9 @@ namespace tailrace::sim {
 /// sleeps made a step of its own.
 class Rank {
  public:
-  Rank(int me, const exchange::Roster& roster, Scheduler& scheduler, Port& port);
+  /// `all` and `computes`: the members of the session's lines.
+  Rank(int me, const exchange::Roster& roster, Scheduler& scheduler, Port& port,
+       std::shared_ptr<const comm::Members> all, std::shared_ptr<const comm::Members> computes);
 
   [[nodiscard]] int me() const { return me_; }
   [[nodiscard]] int ranks() const { return roster_.computes(); }
@@ -33,7 +35,8 @@ class Rank {
   [[nodiscard]] pipeline::Outlet& outlet() { return *outlet_; }
   [[nodiscard]] pipeline::Statistics& statistics() { return *statistics_; }
   [[nodiscard]] pipeline::Client& client() { return client_; }
-  [[nodiscard]] comm::Agreements& agreements() { return client_.agreements(); }
+  [[nodiscard]] comm::Line& line() { return line_; }
+  [[nodiscard]] comm::Agreements& agreements() { return computes_.agreements(); }
   /// The number of the agreement it waits in; none if it waits in none.
   [[nodiscard]] std::optional<std::uint64_t> open_agreement() const { return open_agreement_; }
   /// Times that a put or another call found the staging full.
@@ -50,7 +53,7 @@ class Rank {
   bool pump();
 
   // What the world gives it.
-  void set_outlet(std::unique_ptr<pipeline::Outlet> outlet) { outlet_ = std::move(outlet); }
+  void set_outlet(std::unique_ptr<pipeline::Outlet> outlet);
   void set_server(pipeline::Server* server, pipeline::Statistics* statistics, std::shared_ptr<Disk> disk);
   void set_timer(Nanoseconds timer) { timer_ = timer; }
 
@@ -62,6 +65,9 @@ class Rank {
   const exchange::Roster& roster_;
   Port& port_;
   Actor actor_;
+  comm::Switchboard board_;
+  comm::Line line_;
+  comm::Line computes_;
   pipeline::Client client_;
   std::unique_ptr<pipeline::Outlet> outlet_;
   pipeline::Server* server_ = nullptr;  // its own, where there are no server ranks

@@ -57,7 +57,7 @@ Bytes StreamPlan::largest_record() const {
 // -----------------------------------------------------------------------------------------------------------------
 
 Stream::Stream(Rank& rank, std::shared_ptr<const StreamPlan> plan)
-    : rank_(rank), plan_(std::move(plan)), client_(rank.port(), rank.roster(), rank.me(), plan_->pattern) {
+    : rank_(rank), plan_(std::move(plan)), client_(rank.line(), rank.roster(), rank.me(), plan_->pattern) {
   client_.on_wanted([this] { open(); });
   if (plan_->resume && plan_->resume->lead) client_.continue_behind(*plan_->resume->lead);
 }

@@ -68,6 +68,10 @@ World::World(const Shape& shape) : shape_(shape), scheduler_(shape.seed), nodes_
               roster_.server_node[static_cast<std::size_t>(s)]);
   }
   network_ = std::make_unique<Network>(scheduler_, offsets);
+  std::vector<int> all(offsets.size());
+  std::iota(all.begin(), all.end(), 0);
+  all_ = std::make_shared<const comm::Members>(std::move(all));
+  computes_ = std::make_shared<const comm::Members>(roster_.compute_transport);
   storage_ = shape.storage ? shape.storage : storage::memory_target();
   disk_ = std::make_shared<Disk>(scheduler_, shape_.disk_bytes_per_second, shape_.disk_latency);
   make_segments();
@@ -135,8 +139,7 @@ void World::make_rank(int c) {
   const auto i = static_cast<std::size_t>(c);
   const int transport_rank = roster_.compute_transport[i];
   const int node = roster_.compute_node[i];
-  auto rank = std::make_unique<Rank>(c, roster_, scheduler_, network_->port(transport_rank));
-  Port& port = network_->port(transport_rank);
+  auto rank = std::make_unique<Rank>(c, roster_, scheduler_, network_->port(transport_rank), all_, computes_);
   if (roster_.self_served) {
     lent_.push_back(std::make_shared<pipeline::LentLane>());
     rank->set_outlet(std::make_unique<pipeline::LendingOutlet>(lent_.back()));
@@ -153,7 +156,7 @@ void World::make_rank(int c) {
     auto lane = std::make_unique<comm::PrivateLane>(comm::lane_for(shape_.lane));
     const int home = roster_.server_transport[static_cast<std::size_t>(roster_.home[i])];
     auto sender = std::make_unique<comm::LaneSender>(
-        *lane, port, home, static_cast<std::uint32_t>(pipeline::DataMessage::descriptor));
+        *lane, rank->line(), home, static_cast<std::uint32_t>(pipeline::DataMessage::descriptor));
     const comm::LaneProducer producer(lane->header(), lane->data(), nullptr);
     rank->set_outlet(std::make_unique<pipeline::RingOutlet>(producer, std::move(lane), std::move(sender)));
   }
@@ -166,7 +169,12 @@ void World::make_server(int s) {
   const auto i = static_cast<std::size_t>(s);
   ServerSeat& seat = servers_[i];
   const int node = roster_.server_node[i];
-  Port& port = network_->port(roster_.server_transport[i]);
+  if (!roster_.self_served) {
+    seat.board = std::make_unique<comm::Switchboard>();
+    seat.board->connect(network_->port(roster_.server_transport[i]));
+    seat.line = std::make_unique<comm::Line>(*seat.board, comm::line_number::session, all_);
+  }
+  comm::Line& line = roster_.self_served ? ranks_[i]->line() : *seat.line;
   seat.target = storage::faulty_target(on_disk(storage_, disk_), {});
   seat.files = std::make_unique<pipeline::OpenFiles>(seat.target);
   seat.statistics = std::make_unique<pipeline::Statistics>();
@@ -196,7 +204,7 @@ void World::make_server(int s) {
       } else if (roster_.shares_node[k] == 0 && roster_.home[k] == s) {
         auto& lane = seat.mirrored[c] = std::make_unique<comm::PrivateLane>(comm::lane_for(shape_.lane));
         setup.mirrors.emplace(c,
-                              std::make_unique<comm::LaneMirror>(*lane, port, roster_.compute_transport[k]));
+                              std::make_unique<comm::LaneMirror>(*lane, line, roster_.compute_transport[k]));
         setup.lanes.emplace(c, std::make_unique<comm::SharedLaneReader>(lane->header(), lane->data(), 0));
       }
     }
@@ -208,7 +216,7 @@ void World::make_server(int s) {
     seat.actor = std::make_unique<Actor>(scheduler_, cat("server ", s));
     this->seat(*seat.actor, node, roster_.server_transport[i]);
   }
-  seat.server = std::make_unique<pipeline::Server>(port, roster_, *seat.workers, *seat.files,
+  seat.server = std::make_unique<pipeline::Server>(line, roster_, *seat.workers, *seat.files,
                                                    *seat.statistics, std::move(setup));
   if (roster_.self_served) ranks_[i]->set_server(seat.server.get(), seat.statistics.get(), disk_);
 }
@@ -222,21 +230,14 @@ Task<> World::serve(int s) {
   Port& port = network_->port(roster_.server_transport[static_cast<std::size_t>(s)]);
   pipeline::Server& server = *seat.server;
   comm::Doorbell& bell = *seat.bell;
-  const auto pump = [&port, &server] {
-    bool moved = port.progress();
-    while (std::optional<comm::Envelope> envelope = port.receive()) {
-      Unpacker in(envelope->bytes);
-      const auto kind = in.get<std::uint32_t>();
-      if (!server.on_message(kind, envelope->source, in)) {
-        throw std::logic_error(cat("a message of unknown kind ", kind, " came to a server"));
-      }
-      moved = true;
-    }
+  const auto pump = [&board = *seat.board, &server] {
+    const bool moved = board.pump();
+    if (board.strays() > 0) throw std::logic_error("a message came to a server of a kind that none takes");
     return server.advance() || moved;
   };
   comm::GoingToSleep sleep;
   std::uint32_t ticket = 0;
-  while (!server.is_over() || port.unsent() > 0) {
+  while (!server.is_over() || !seat.board->all_sent()) {
     using Next = comm::GoingToSleep::Next;
     switch (sleep.next()) {
       case Next::look:

@@ -112,6 +112,8 @@ class World {
     std::unique_ptr<executor::Workers> workers;
     std::unique_ptr<pipeline::Statistics> statistics;
     std::map<int, std::unique_ptr<comm::PrivateLane>> mirrored;
+    std::unique_ptr<comm::Switchboard> board;  // of a server rank
+    std::unique_ptr<comm::Line> line;
     std::unique_ptr<pipeline::Server> server;
     std::unique_ptr<Actor> actor;  // none where ranks serve themselves
     comm::Doorbell* bell = nullptr;
@@ -130,6 +132,8 @@ class World {
   Scheduler scheduler_;
   exchange::Roster roster_;
   std::unique_ptr<Network> network_;
+  std::shared_ptr<const comm::Members> all_;
+  std::shared_ptr<const comm::Members> computes_;
   std::shared_ptr<storage::Target> storage_;
   std::shared_ptr<Disk> disk_;
   std::vector<Node> nodes_;

@@ -241,7 +241,7 @@ void Stream::tell(const pipeline::Told& told) {
 }
 
 void Stream::begin(std::int64_t lead) {
-  const std::int64_t entered = session_.transport().now();
+  const std::int64_t entered = session_.line().now();
   if (!client_.begin(lead)) return;
   if (!client_.is_open()) open();
   put_.clear();
@@ -250,7 +250,7 @@ void Stream::begin(std::int64_t lead) {
   put_lead_ = lead;
   tell({client_.descriptor(Descriptor::Kind::begin), {}});
   session_.pump();
-  counters().blocked += session_.transport().now() - entered;
+  counters().blocked += session_.line().now() - entered;
 }
 
 Result<std::shared_ptr<const layout::MemoryMap>> Stream::map_of(Field& field, const ArrayShape* shape) {
@@ -281,7 +281,7 @@ Result<std::shared_ptr<const layout::MemoryMap>> Stream::map_of(Field& field, co
 }
 
 void Stream::put(const std::string& name, const void* data, const ArrayShape* shape) {
-  const std::int64_t entered = session_.transport().now();
+  const std::int64_t entered = session_.line().now();
   const auto call = [&] { return cat("tr_stream_put('", name, "') at lead ", client_.lead(), " s"); };
   if (client_.out_of_step()) return;
   if (!client_.in_step()) {
@@ -317,8 +317,8 @@ void Stream::put(const std::string& name, const void* data, const ArrayShape* sh
       status = capture(field, found->second, static_cast<const std::byte*>(data), *map, may_lend);
   }
   latch(status.in(call()));
-  session_.statistics().add_span("tr_stream_put", 0, entered, session_.transport().now());
-  counters().blocked += session_.transport().now() - entered;
+  session_.statistics().add_span("tr_stream_put", 0, entered, session_.line().now());
+  counters().blocked += session_.line().now() - entered;
 }
 
 /// Two messages of one field, level and lead are one too many for whoever reads the file. A step that failed
@@ -347,7 +347,7 @@ Status Stream::capture(Field& field, int number, const std::byte* data,
   TR_TRY(codec_->check_lead(key));
   has_put_ = has_put_ || field.definition.elements() > 0;
   if (field.count == 0 && session_.rank() != client_.reference()) return {};
-  const std::int64_t begin = session_.transport().now();
+  const std::int64_t begin = session_.line().now();
   std::int64_t waited = 0;
   const auto levels = static_cast<Index>(field.definition.levels.values.size());
   for (Index level = 0; level < levels; ++level, client_.was_put()) {
@@ -359,12 +359,12 @@ Status Stream::capture(Field& field, int number, const std::byte* data,
   }
   counters().captured_bytes += levels * field.count * size_of(field.definition.type);
   counters().staging_full += waited;
-  counters().capture += session_.transport().now() - begin - waited;
+  counters().capture += session_.line().now() - begin - waited;
   return {};
 }
 
 Status Stream::end() {
-  const std::int64_t entered = session_.transport().now();
+  const std::int64_t entered = session_.line().now();
   if (!client_.in_step()) {
     // A step of its own carries the error, so that this rank's verdict is everybody's and nobody waits for
     // ever.
@@ -383,10 +383,10 @@ Status Stream::end() {
   last_lead_ = std::max(last_lead_.value_or(client_.lead()), client_.lead());
   if (has_put_ && client_.lead() == last_lead_) last_put_lead_ = last_lead_;
   tell(ending);
-  const std::int64_t told = session_.transport().now();
+  const std::int64_t told = session_.line().now();
   session_.wait([&] { return client_.end_is_known(); },
                 cat("the verdict of step ", client_.awaited_step(), " of ", name()));
-  const std::int64_t left = session_.transport().now();
+  const std::int64_t left = session_.line().now();
   if (!session_.roster().self_served) counters().verdict_wait += left - told;
   counters().blocked += left - entered;
   session_.statistics().add_span("tr_stream_end", 0, entered, left);
@@ -394,7 +394,7 @@ Status Stream::end() {
 }
 
 Status Stream::wait(bool durable) {
-  const std::int64_t entered = session_.transport().now();
+  const std::int64_t entered = session_.line().now();
   if (client_.out_of_step()) return *client_.out_of_step();
   if (client_.in_step()) {
     // The others may be elsewhere: they hear of it with the step's verdict.
@@ -405,7 +405,7 @@ Status Stream::wait(bool durable) {
   }
   session_.wait([&] { return client_.wait_is_known(durable); },
                 cat(durable ? "durable" : "captured", " steps of ", name()));
-  counters().blocked += session_.transport().now() - entered;
+  counters().blocked += session_.line().now() - entered;
   return client_.wait_verdict(durable);
 }
 
@@ -437,7 +437,7 @@ Position Stream::with_failures(Position position) const {
 }
 
 Status Stream::close() {
-  const std::int64_t entered = session_.transport().now();
+  const std::int64_t entered = session_.line().now();
   const std::string call = cat("tr_stream_close(\"", name(), "\")");
   Status misuse = client_.out_of_step().value_or(Status());
   if (misuse.is_ok()) {
@@ -459,8 +459,8 @@ Status Stream::close() {
   }
   if (!client_.must_finish()) return misuse;
   session_.wait([&] { return client_.is_finished(); }, cat("durable steps of ", name()));
-  counters().blocked += session_.transport().now() - entered;
-  session_.statistics().add_span("tr_stream_close", 0, entered, session_.transport().now());
+  counters().blocked += session_.line().now() - entered;
+  session_.statistics().add_span("tr_stream_close", 0, entered, session_.line().now());
   return client_.close_verdict(misuse);
 }
 

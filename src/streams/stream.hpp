@@ -79,7 +79,7 @@ class Stream final {
   Stream(session::Session& session, StreamRequest request, const std::string& pattern)
       : session_(session),
         request_(std::move(request)),
-        client_(session.transport(), session.roster(), session.rank(), pattern) {}
+        client_(session.line(), session.roster(), session.rank(), pattern) {}
   Status prepare_field(const std::string& field, const PlacedLayout* layout, int type,
                        const std::string& options, const ByteVector& vertical, Field& out);
   /// Whether the staging memory takes the field that the codec knows by `number`.

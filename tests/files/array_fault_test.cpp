@@ -9,7 +9,9 @@
 #include <numeric>
 #include <optional>
 
+#include "comm/mpi_transport.hpp"
 #include "comm/node_memory.hpp"
+#include "comm/switchboard.hpp"
 #include "files/world.hpp"
 
 using namespace tailrace;
@@ -120,13 +122,19 @@ class FewDescriptors {
 
 /// Socket, connection, acceptance and the memory itself take a descriptor each.
 MPI_TEST(array_fault, of_handing_the_nodes_memory_round_is_told_to_every_rank) {
+  const std::unique_ptr<comm::MpiTransport> transport = std::move(*comm::MpiTransport::create(state().comm));
+  comm::Switchboard board;
+  board.connect(*transport);
+  std::vector<int> all(static_cast<std::size_t>(size()));
+  std::iota(all.begin(), all.end(), 0);
+  comm::Line node(board, comm::line_number::session, std::make_shared<const comm::Members>(all));
   const std::vector<Bytes> parts(static_cast<std::size_t>(size()), Bytes{4096});
   for (int victim = 0; victim < size(); ++victim) {
     std::string told;
     for (rlim_t more = 0;; ++more) {
       std::optional<FewDescriptors> few;
       if (rank() == victim) few.emplace(more);
-      const Status status = comm::NodeMemory::create(state().comm, parts, false).status();
+      const Status status = comm::NodeMemory::create(node, parts, false).status();
       few.reset();
       CHECK(same_on_all_ranks(status.text()));
       if (status.is_ok()) break;
@@ -137,6 +145,7 @@ MPI_TEST(array_fault, of_handing_the_nodes_memory_round_is_told_to_every_rank) {
          {victim == 0 ? "listen" : "connect", victim == 0 ? "accept" : "take the descriptor"})
       CHECK(told.find(call) != std::string::npos);
   }
+  transport->free();
 }
 
 MPI_TEST(array_fault, of_any_call_in_any_mode) {

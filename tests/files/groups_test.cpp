@@ -166,6 +166,28 @@ MPI_TEST(groups, communicators_come_and_go_without_a_trace) {
   remove_directory(directory);
 }
 
+MPI_TEST(groups, five_thousand_files_on_a_thousand_communicators_need_none_of_their_own) {
+  const std::string directory = fresh_directory("thousand");
+  {
+    const Session session;
+    // MPICH has 2,046 in all: one more for each of these would be too many.
+    std::vector<MPI_Comm> parts(1100, MPI_COMM_NULL);
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      MPI_Comm_split(session.compute(), (rank() + static_cast<int>(i)) % 2, rank(), &parts[i]);
+    for (int i = 0; i < 5500; ++i) {
+      MPI_Comm part = parts[static_cast<std::size_t>(i) % parts.size()];
+      int first = rank();
+      MPI_Bcast(&first, 1, MPI_INT, 0, part);
+      tr_file* const file = tr_fopen_comm(part, numbered(directory, first).c_str(), "w");
+      if (!CHECK(file != nullptr)) break;
+      CHECK_EQ(tr_fprintf(file, "%d", i), std::to_string(i).size());
+      CHECK_EQ(tr_fclose(file), 0);
+    }
+    for (MPI_Comm& part : parts) MPI_Comm_free(&part);
+  }
+  remove_directory(directory);
+}
+
 MPI_TEST(groups, a_communicator_that_cannot_be_used_is_refused) {
   const Session session;
   errno = 0;

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "files/file.hpp"
+#include "files/groups.hpp"
 #include "storage/faulty.hpp"
 #include "support/mpi_test.hpp"
 
@@ -29,9 +30,11 @@ class World {
                                                  Status(Code::unsupported, "no streams here"));
                                            })),
         service_(std::make_unique<Service>(*session_)),
-        group_(*Group::create(*service_, session_->compute(), "World")) {}
+        groups_(std::make_unique<Groups>(*service_)),
+        group_(*groups_->of(session_->compute(), "World")) {}
   ~World() {
     group_.reset();
+    groups_.reset();
     service_.reset();
     session_->leave();
   }
@@ -57,6 +60,7 @@ class World {
  private:
   std::unique_ptr<session::Session> session_;
   std::unique_ptr<Service> service_;
+  std::unique_ptr<Groups> groups_;
   std::shared_ptr<Group> group_;
 };
 

@@ -4,7 +4,8 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "comm/agreement.hpp"
+#include "comm/line.hpp"
+#include "comm/switchboard.hpp"
 #include "sim/network.hpp"
 
 namespace tailrace::sim {
@@ -19,11 +20,14 @@ class Assembly {
  public:
   Assembly(int size, std::uint64_t seed)
       : scheduler_(seed), network_(scheduler_, std::vector<Nanoseconds>(static_cast<std::size_t>(size), 0)) {
-    std::vector<int> members;
-    for (int rank = 0; rank < size; ++rank) members.push_back(rank);
+    std::vector<int> ranks;
+    for (int rank = 0; rank < size; ++rank) ranks.push_back(rank);
+    const auto members = std::make_shared<const comm::Members>(ranks);
     for (int rank = 0; rank < size; ++rank) {
       Port& port = network_.port(rank);
-      agreements_.push_back(std::make_unique<Agreements>(port, members, rank));
+      boards_.push_back(std::make_unique<comm::Switchboard>());
+      boards_.back()->connect(port);
+      lines_.push_back(std::make_unique<comm::Line>(*boards_.back(), comm::line_number::session, members));
       actors_.push_back(std::make_unique<Actor>(scheduler_, cat("rank ", rank)));
       port.on_news([actor = actors_.back().get()] { actor->poke(); });
     }
@@ -41,7 +45,7 @@ class Assembly {
   }
   Scheduler& scheduler() { return scheduler_; }
   Actor& actor(int rank) { return *actors_[static_cast<std::size_t>(rank)]; }
-  Agreements& agreements(int rank) { return *agreements_[static_cast<std::size_t>(rank)]; }
+  Agreements& agreements(int rank) { return lines_[static_cast<std::size_t>(rank)]->agreements(); }
   const std::vector<Verdict>& verdicts(int rank) { return verdicts_[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] std::int64_t messages() const { return network_.messages(); }
 
@@ -54,12 +58,7 @@ class Assembly {
       co_await self.step(scheduler_.random(0, 100'000));
       const std::uint64_t number = agreements(rank).post(votes(rank, round));
       for (;;) {
-        port.progress();
-        while (std::optional<comm::Envelope> envelope = port.receive()) {
-          Unpacker in(envelope->bytes);
-          const auto kind = in.get<std::uint32_t>();
-          EXPECT_TRUE(agreements(rank).on_message(kind, envelope->source, in));
-        }
+        boards_[static_cast<std::size_t>(rank)]->pump();
         std::optional<Verdict> verdict = agreements(rank).take(number);
         if (verdict) {
           // Thousands of ranks need not keep thousands of empty contributions each.
@@ -77,7 +76,8 @@ class Assembly {
 
   Scheduler scheduler_;
   Network network_;
-  std::vector<std::unique_ptr<Agreements>> agreements_;
+  std::vector<std::unique_ptr<comm::Switchboard>> boards_;
+  std::vector<std::unique_ptr<comm::Line>> lines_;
   std::vector<std::unique_ptr<Actor>> actors_;
   std::vector<std::vector<Verdict>> verdicts_;
 };

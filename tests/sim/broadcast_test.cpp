@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "comm/broadcast.hpp"
-
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"
+#include "comm/line.hpp"
+#include "comm/switchboard.hpp"
 #include "sim/network.hpp"
 
 namespace tailrace::sim {
@@ -16,9 +16,14 @@ class Audience {
  public:
   Audience(int size, std::uint64_t seed)
       : scheduler_(seed), network_(scheduler_, std::vector<Nanoseconds>(static_cast<std::size_t>(size), 0)) {
+    std::vector<int> ranks;
+    for (int rank = 0; rank < size; ++rank) ranks.push_back(rank);
+    const auto members = std::make_shared<const comm::Members>(ranks);
     for (int rank = 0; rank < size; ++rank) {
       Port& port = network_.port(rank);
-      broadcasts_.push_back(std::make_unique<Broadcasts>(port, size, rank));
+      boards_.push_back(std::make_unique<comm::Switchboard>());
+      boards_.back()->connect(port);
+      lines_.push_back(std::make_unique<comm::Line>(*boards_.back(), comm::line_number::session, members));
       actors_.push_back(std::make_unique<Actor>(scheduler_, cat("rank ", rank)));
       port.on_news([actor = actors_.back().get()] { actor->poke(); });
     }
@@ -44,19 +49,14 @@ class Audience {
   Task<> member(int rank, int rounds) {
     const auto place = static_cast<std::size_t>(rank);
     Actor& self = *actors_[place];
-    Broadcasts& mine = *broadcasts_[place];
+    Broadcasts& mine = lines_[place]->broadcasts();
     Port& port = network_.port(rank);
     const std::function<bool()> awake = [&port] { return port.has_news(); };
     for (int round = 0; round < rounds; ++round) {
       co_await self.step(scheduler_.random(0, 100'000));
       const std::uint64_t number = mine.post(rank == 0 ? words(round) : ByteVector());
       for (;;) {
-        port.progress();
-        while (std::optional<comm::Envelope> envelope = port.receive()) {
-          Unpacker in(envelope->bytes);
-          const auto kind = in.get<std::uint32_t>();
-          EXPECT_TRUE(mine.on_message(kind, in));
-        }
+        boards_[place]->pump();
         if (std::optional<ByteVector> said = mine.take(number)) {
           heard_[place].push_back(std::move(*said));
           break;
@@ -68,7 +68,8 @@ class Audience {
 
   Scheduler scheduler_;
   Network network_;
-  std::vector<std::unique_ptr<Broadcasts>> broadcasts_;
+  std::vector<std::unique_ptr<comm::Switchboard>> boards_;
+  std::vector<std::unique_ptr<comm::Line>> lines_;
   std::vector<std::unique_ptr<Actor>> actors_;
   std::vector<std::vector<ByteVector>> heard_;
 };

@@ -128,7 +128,7 @@ std::string open_a_stream(const pipeline::Opening& opening, std::size_t cut) {
     opening.pack(out);
     ByteVector bytes = out.take();
     bytes.resize(bytes.size() - cut);
-    rank.port().send(rank.roster().server_transport[0], comm::Channel::control, std::move(bytes));
+    rank.line().send(rank.roster().server_transport[0], std::move(bytes));
     co_await rank.compute(1000);
   });
   return world.given_up();

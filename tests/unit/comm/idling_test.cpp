@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "session/idling.hpp"
+#include "comm/idling.hpp"
 
 #include <gtest/gtest.h>
 
-namespace tailrace::session {
+namespace tailrace::comm {
 namespace {
 
 constexpr std::int64_t microsecond = 1000;
@@ -51,4 +51,4 @@ TEST(Idling, sleeps_become_longer_until_something_moves) {
 }
 
 }  // namespace
-}  // namespace tailrace::session
+}  // namespace tailrace::comm

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace tailrace::session {
+namespace tailrace::comm {
 
 /// A waiting rank gives its core away between two looks, first by yielding, then by sleeping. A
 /// rank that sleeps comes 0.1 ms late, and then the others wait for it: ranks that call one after the other
@@ -35,4 +35,4 @@ class Idling {
   int sleeps_ = 0;
 };
 
-}  // namespace tailrace::session
+}  // namespace tailrace::comm

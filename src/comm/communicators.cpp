@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "comm/communicators.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <vector>
+
+#include "base/text.hpp"
+#include "comm/mpi_process.hpp"
+#include "comm/switchboard.hpp"
+
+namespace tailrace::comm {
+
+void await_everybody(Switchboard& board, MPI_Comm comm, const std::string& what) {
+  MPI_Request arrived = MPI_REQUEST_NULL;
+  MPI_Ibarrier(comm, &arrived);
+  const auto have_come = [&] {
+    int done = 0;
+    MPI_Test(&arrived, &done, MPI_STATUS_IGNORE);
+    return done != 0;
+  };
+  board.wait(have_come, what);
+}
+
+Communicators::~Communicators() {
+  if (!mpi_is_running()) return;  // the program has left without tr_finalize
+  while (!entries_.empty()) MPI_Comm_delete_attr(entries_.front().comm, key_);
+  if (key_ != MPI_KEYVAL_INVALID) MPI_Comm_free_keyval(&key_);
+}
+
+/// MPI calls this when the program frees the communicator, and the destructor calls it through MPI.
+int Communicators::on_free(MPI_Comm, int, void* attribute, void*) {
+  auto* const entry = static_cast<Entry*>(attribute);
+  entry->owner->entries_.remove_if([&](const Entry& each) { return &each == entry; });
+  return MPI_SUCCESS;
+}
+
+std::shared_ptr<void> Communicators::find(MPI_Comm comm) const {
+  if (comm == MPI_COMM_NULL || key_ == MPI_KEYVAL_INVALID) return nullptr;
+  Entry* entry = nullptr;
+  int found = 0;
+  MPI_Comm_get_attr(comm, key_, static_cast<void*>(&entry), &found);
+  return found != 0 ? entry->what : nullptr;
+}
+
+void Communicators::keep(MPI_Comm comm, std::shared_ptr<void> what) {
+  if (key_ == MPI_KEYVAL_INVALID) MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_free, &key_, nullptr);
+  Entry& entry = entries_.emplace_back(Entry{this, comm, std::move(what)});
+  MPI_Comm_set_attr(comm, key_, &entry);
+}
+
+/// Of the ranks of `comm`.
+Result<std::vector<int>> Communicators::transport_ranks(MPI_Comm comm) const {
+  if (comm == MPI_COMM_NULL) return Status(Code::argument, "the communicator is MPI_COMM_NULL");
+  int joins_two = 0;
+  MPI_Comm_test_inter(comm, &joins_two);
+  if (joins_two != 0)
+    return Status(Code::argument, "the communicator is an inter-communicator; merge it first");
+  int size = 0;
+  MPI_Comm_size(comm, &size);
+  std::vector<int> numbers(static_cast<std::size_t>(size));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  std::vector<int> ranks(numbers.size());
+  MPI_Group part = MPI_GROUP_NULL;
+  MPI_Group whole = MPI_GROUP_NULL;
+  MPI_Comm_group(comm, &part);
+  MPI_Comm_group(compute_, &whole);
+  MPI_Group_translate_ranks(part, size, numbers.data(), whole, ranks.data());
+  MPI_Group_free(&part);
+  MPI_Group_free(&whole);
+  for (int& rank : ranks) {
+    if (rank == MPI_UNDEFINED) {
+      return Status(Code::argument,
+                    "the communicator has ranks that are none of the session's compute ranks; make it from "
+                    "the one that tr_init gave");
+    }
+    rank = computes_.members().transport_rank(rank);
+  }
+  return ranks;
+}
+
+Result<std::unique_ptr<Line>> Communicators::open_line(MPI_Comm comm, const std::string& call) {
+  Result<std::vector<int>> ranks = transport_ranks(comm);
+  TR_TRY(ranks.status());
+  Switchboard& board = computes_.board();
+  await_everybody(board, comm,
+                  cat("the other ranks of the communicator in ", call, ", which all of them call together"));
+  std::vector<std::uint64_t> free = board.free_tags();
+  std::uint64_t count = board.count() + 1;
+  const auto words = static_cast<int>(free.size());
+  if (MPI_Allreduce(MPI_IN_PLACE, free.data(), words, MPI_UINT64_T, MPI_BAND, comm) != MPI_SUCCESS ||
+      MPI_Allreduce(MPI_IN_PLACE, &count, 1, MPI_UINT64_T, MPI_MAX, comm) != MPI_SUCCESS)
+    return Status(Code::mpi, cat("MPI_Allreduce of the communicator failed in ", call));
+  const auto word = std::find_if(free.begin(), free.end(), [](std::uint64_t bits) { return bits != 0; });
+  if (word == free.end()) {
+    return Status(Code::state,
+                  cat(call, ": ", line_number::tags - line_number::first_free,
+                      " communicators are in use already, as many as there can be: free some of them"));
+  }
+  const auto tag =
+      static_cast<LineNumber>(word - free.begin()) * 64 + static_cast<LineNumber>(std::countr_zero(*word));
+  auto line = std::make_unique<Line>(board, tag | count << line_number::tag_bits,
+                                     std::make_shared<const Members>(std::move(*ranks)));
+  line->name_ranks([](int rank) { return cat("rank ", rank, " of its communicator"); });
+  return line;
+}
+
+}  // namespace tailrace::comm

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/agreement.hpp"
+#include "comm/broadcast.hpp"
+#include "comm/transport.hpp"
+
+namespace tailrace::comm {
+
+class Switchboard;
+
+/// A line's number is the same on all its ranks, and no two lines that are open on a rank have the same.
+///
+///   bits 0 .. 12   the tag: data messages of two lines with the same tag would be taken for each other's
+///   bits 13 .. 62  counts lines, so that a number is used once
+///   bit 63         the line of those ranks of another line that share a node; it carries no data messages
+namespace line_number {
+
+/// MPI promises tags up to 32767 (MPI 3.1, 8.1.2), and each line needs two.
+inline constexpr int tag_bits = 13;
+inline constexpr LineNumber tags = LineNumber{1} << tag_bits;
+inline constexpr LineNumber node_bit = LineNumber{1} << 63;
+
+inline constexpr LineNumber session = 0;       // all ranks
+inline constexpr LineNumber computes = 1;      // the compute ranks
+inline constexpr LineNumber without_data = 2;  // the tag of lines that carry no data messages
+inline constexpr LineNumber first_free = 3;    // tags from here on are chosen by those who open lines
+
+constexpr LineNumber tag_of(LineNumber number) { return number % tags; }
+
+}  // namespace line_number
+
+/// The ranks of a line, by their numbers in the transport.
+class Members {
+ public:
+  explicit Members(std::vector<int> transport_ranks);
+  [[nodiscard]] int size() const { return static_cast<int>(ranks_.size()); }
+  [[nodiscard]] int transport_rank(int rank) const { return ranks_[static_cast<std::size_t>(rank)]; }
+  /// The number of a transport's rank among the members; -1 if it is none of them.
+  [[nodiscard]] int find(int transport_rank) const;
+
+ private:
+  std::vector<int> ranks_;
+  std::vector<std::pair<int, int>> sorted_;  // transport rank, number; empty where they are the same
+};
+
+/// What a group of ranks has among itself: messages, agreements and broadcasts, with ranks counted from 0.
+/// The session has lines, and each group of ranks with files, and each checkpoint. All lines of a process
+/// share one Switchboard, which moves them on.
+class Line {
+ public:
+  using Receiver = std::function<void(int source, Unpacker& in)>;
+
+  /// Local. All ranks of the line open it with the same number and members, each when it comes to that:
+  /// what arrives earlier is kept.
+  Line(Switchboard& board, LineNumber number, std::shared_ptr<const Members> members);
+  ~Line();
+  Line(const Line&) = delete;
+  Line& operator=(const Line&) = delete;
+
+  [[nodiscard]] int rank() const { return me_; }
+  [[nodiscard]] int size() const { return members_->size(); }
+  [[nodiscard]] LineNumber number() const { return number_; }
+  [[nodiscard]] Switchboard& board() { return board_; }
+  [[nodiscard]] const Members& members() const { return *members_; }
+  /// For another line of the same ranks.
+  [[nodiscard]] const std::shared_ptr<const Members>& shared_members() const { return members_; }
+
+  /// `receiver` takes the control messages whose first word is `kind`; the word was taken from `in` already.
+  /// It must not wait.
+  void on(std::uint32_t kind, Receiver receiver);
+  /// A control message; its first word is its kind.
+  void send(int destination, ByteVector bytes);
+  /// A data message. Any thread, as receive_data, unsent_data and progress.
+  void send_data(int destination, ByteVector bytes);
+  /// The next data message of `source`, if it has arrived whole; asking allows it to arrive.
+  std::optional<ByteVector> receive_data(int source);
+  /// Bytes of data messages that have not left this process yet.
+  [[nodiscard]] Bytes unsent_data() const;
+  /// Moves messages of all lines on their way, and delivers none; true if something completed.
+  bool progress();
+  [[nodiscard]] std::int64_t now() const;
+
+  [[nodiscard]] Agreements& agreements() { return agreements_; }
+  [[nodiscard]] Broadcasts& broadcasts() { return broadcasts_; }
+  /// What the watchdog calls a rank.
+  void name_ranks(std::function<std::string(int rank)> name) { name_ = std::move(name); }
+  [[nodiscard]] std::string name_of(int rank) const;
+  /// Collective: everybody's vote, and the verdict. Blocks until all have voted.
+  Verdict agree(Vote vote);
+  /// Collective: what rank 0 says, on every rank. Blocks until rank 0 has said it, and where the ranks behind
+  /// this one have more than 32 MiB to take from it. `what`: for the watchdog.
+  ByteVector broadcast(ByteVector bytes, const std::string& what);
+
+ private:
+  friend class Broadcasts;
+  friend class Switchboard;
+  void send_large(int destination, ByteVector bytes);
+  std::optional<ByteVector> receive_large(int source);
+  /// False where nobody has registered for the message's kind.
+  bool deliver(int transport_source, const ByteVector& bytes);
+
+  Switchboard& board_;
+  const LineNumber number_;
+  const std::shared_ptr<const Members> members_;
+  const int me_;
+  std::function<std::string(int)> name_;
+  std::map<std::uint32_t, Receiver> receivers_;
+  Agreements agreements_;
+  Broadcasts broadcasts_;
+};
+
+}  // namespace tailrace::comm

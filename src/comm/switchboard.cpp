@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "comm/switchboard.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "comm/end_job.hpp"
+#include "comm/idling.hpp"
+#include "comm/line.hpp"
+
+namespace tailrace::comm {
+
+namespace {
+
+std::int64_t nanoseconds_now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+void nap(std::int64_t nanoseconds) {
+  timespec time{0, static_cast<long>(nanoseconds)};
+  ::nanosleep(&time, nullptr);
+}
+
+}  // namespace
+
+Switchboard::~Switchboard() {
+  std::size_t messages = 0;
+  for (const auto& [number, envelopes] : early_) messages += envelopes.size();
+  if (messages > 0)
+    log(LogLevel::info, cat(counted(messages, "message"), " came for lines that this rank never opened"));
+}
+
+// ---- lines
+
+void Switchboard::open(Line& line) {
+  lines_[line.number()] = &line;
+  opened_.push_back(line.number());
+  if (line_number::tag_of(line.number()) >= line_number::first_free)
+    count_ = std::max(count_, (line.number() & ~line_number::node_bit) >> line_number::tag_bits);
+}
+
+void Switchboard::close(Line& line) {
+  lines_.erase(line.number());
+  std::erase(opened_, line.number());
+}
+
+LineNumber Switchboard::next_without_data() {
+  return line_number::without_data | ++without_data_ << line_number::tag_bits;
+}
+
+std::vector<std::uint64_t> Switchboard::free_tags() const {
+  std::vector<std::uint64_t> free(line_number::tags / 64, ~std::uint64_t{0});
+  const auto take = [&](LineNumber tag) { free[tag / 64] &= ~(std::uint64_t{1} << tag % 64); };
+  for (LineNumber tag = 0; tag < line_number::first_free; ++tag) take(tag);
+  for (const auto& [number, line] : lines_) take(line_number::tag_of(number));
+  return free;
+}
+
+// ---- the transport
+
+void Switchboard::send(int destination, LineNumber line, Channel channel, ByteVector bytes) {
+  const std::lock_guard lock(transport_mutex_);
+  transport_->send(destination, line, channel, std::move(bytes));
+}
+
+std::optional<ByteVector> Switchboard::receive_from(int source, LineNumber line, Channel channel) {
+  const std::lock_guard lock(transport_mutex_);
+  return transport_->receive_from(source, line, channel);
+}
+
+Bytes Switchboard::unsent(LineNumber line, Channel channel) const {
+  const std::lock_guard lock(transport_mutex_);
+  return transport_->unsent(line, channel);
+}
+
+bool Switchboard::all_sent() const {
+  const std::lock_guard lock(transport_mutex_);
+  return transport_->all_sent();
+}
+
+bool Switchboard::progress() {
+  const std::lock_guard lock(transport_mutex_);
+  return transport_->progress();
+}
+
+std::optional<Envelope> Switchboard::receive() {
+  const std::lock_guard lock(transport_mutex_);
+  return transport_->receive();
+}
+
+// ---- the loop
+
+int Switchboard::add_work(std::function<bool()> advance) {
+  work_[next_work_] = std::move(advance);
+  return next_work_++;
+}
+
+bool Switchboard::pump() {
+  if (transport_ == nullptr) return false;
+  return committed("moving data on", [this] { return move_on(); });
+}
+
+bool Switchboard::move_on() {
+  deliver_early();
+  bool moved = progress();
+  while (std::optional<Envelope> envelope = receive()) {
+    deliver(std::move(*envelope));
+    moved = true;
+  }
+  for (const auto& [number, advance] : work_) moved = advance() || moved;
+  return moved;
+}
+
+void Switchboard::deliver(Envelope envelope) {
+  const auto line = lines_.find(envelope.line);
+  if (line == lines_.end()) {
+    early_[envelope.line].push_back(std::move(envelope));
+    return;
+  }
+  if (line->second->deliver(envelope.source, envelope.bytes)) return;
+  ++strays_;
+  Unpacker in(envelope.bytes);
+  log(LogLevel::error, cat("a message of unknown kind ", in.get<std::uint32_t>(), " from rank ",
+                           envelope.source, " on line ", envelope.line));
+}
+
+/// What came for lines before this rank had opened them.
+void Switchboard::deliver_early() {
+  for (const LineNumber number : std::exchange(opened_, {})) {
+    const auto found = early_.find(number);
+    if (found == early_.end()) continue;
+    std::deque<Envelope> envelopes = std::move(found->second);
+    early_.erase(found);
+    for (Envelope& envelope : envelopes) deliver(std::move(envelope));
+  }
+}
+
+// ---- waiting
+
+/// "in tr_finalize" is left out where what is waited for says so.
+std::string Switchboard::waiting(std::int64_t nanoseconds, const std::string& what) const {
+  const bool tell_call = !watch_.call.empty() && what.find(watch_.call) == std::string::npos;
+  return cat(nanoseconds / 1'000'000'000, " s ", tell_call ? cat("in ", watch_.call, " ") : "", "for ", what);
+}
+
+void Switchboard::wait(const std::function<bool()>& done, const std::string& what,
+                       const std::function<std::string()>& missing) {
+  const auto late = [&] {
+    const std::string text = cat(watch_.missing ? watch_.missing() : "", missing ? missing() : "");
+    return text.empty() ? text : ":" + text;
+  };
+  const std::int64_t begin = nanoseconds_now();
+  bool warned = false;
+  Idling idling(watch_.has_own_core);
+  while (!done()) {
+    watch_.before_each_look();
+    if (pump()) {
+      idling.moved();
+      continue;
+    }
+    const std::int64_t nanoseconds = idling.next(nanoseconds_now());
+    if (nanoseconds == 0)
+      ::sched_yield();
+    else
+      nap(nanoseconds);
+    const std::int64_t waited = nanoseconds_now() - begin;
+    const auto reached = [&](const std::optional<std::int64_t>& seconds) {
+      return seconds && waited > *seconds * 1'000'000'000;
+    };
+    if (!warned && reached(watch_.warn_seconds)) {
+      warned = true;
+      log(LogLevel::warn, cat(watch_.who, " has waited ", waiting(waited, what), late()));
+    }
+    if (reached(watch_.give_up_seconds)) {
+      end_job(cat(watch_.who, " gives up (TAILRACE_TIMEOUT) after waiting ", waiting(waited, what), late()));
+    }
+  }
+}
+
+}  // namespace tailrace::comm

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "comm/transport.hpp"
+
+namespace tailrace::comm {
+
+class Line;
+
+/// All lines of one process over one Transport, and the one loop that moves them on: whichever call of the
+/// library waits, everything else goes on meanwhile.
+class Switchboard {
+ public:
+  /// What a rank that waits says about itself, and how long it waits before it speaks or gives up.
+  struct Watch {
+    std::string who;            // "compute rank 3"
+    std::string call;           // of the program, where its name is not in what is waited for
+    bool has_own_core = false;  // no other rank's work is kept from it where this rank yields in vain
+    std::optional<std::int64_t> warn_seconds;
+    std::optional<std::int64_t> give_up_seconds;
+    std::function<void()> before_each_look = [] {};  // lets go of what is kept back until this rank waits
+    std::function<std::string()> missing;  // whom it waits for besides those of the wait itself
+  };
+
+  Switchboard() = default;
+  ~Switchboard();
+  Switchboard(const Switchboard&) = delete;
+  Switchboard& operator=(const Switchboard&) = delete;
+
+  /// Before this there are no lines, and wait() moves nothing on.
+  void connect(Transport& transport) { transport_ = &transport; }
+  [[nodiscard]] Transport& transport() { return *transport_; }
+  Watch& watch() { return watch_; }
+
+  /// One pass over everything that may have become possible; true if something moved. Never blocks.
+  bool pump();
+  /// Blocks until `done` while moving everything on. For the watchdog: `what`, and whom this rank has not
+  /// heard from: sentences, each with a space before it.
+  void wait(const std::function<bool()>& done, const std::string& what,
+            const std::function<std::string()>& missing = {});
+  /// What else moves on with every pass, until it is removed; true if something moved. It must not wait.
+  int add_work(std::function<bool()> advance);
+  void remove_work(int number) { work_.erase(number); }
+
+  /// The number of the next line without data messages. Its ranks open such lines in the same order.
+  LineNumber next_without_data();
+  /// For who opens a line among ranks that have no line yet: the ranks agree on a tag that is free on all of
+  /// them, and on a count that none has used.
+  [[nodiscard]] std::vector<std::uint64_t> free_tags() const;  // a bit for each tag
+  [[nodiscard]] std::uint64_t count() const { return count_; }
+
+  /// All that any line, open or closed, has sent has left this process.
+  [[nodiscard]] bool all_sent() const;
+  /// Control messages that no line took.
+  [[nodiscard]] std::int64_t strays() const { return strays_; }
+
+ private:
+  friend class Line;
+  void open(Line& line);
+  void close(Line& line);
+  void send(int destination, LineNumber line, Channel channel, ByteVector bytes);
+  std::optional<ByteVector> receive_from(int source, LineNumber line, Channel channel);
+  [[nodiscard]] Bytes unsent(LineNumber line, Channel channel) const;
+  bool progress();
+  std::optional<Envelope> receive();
+  bool move_on();
+  void deliver(Envelope envelope);
+  void deliver_early();
+  [[nodiscard]] std::string waiting(std::int64_t nanoseconds, const std::string& what) const;
+
+  Transport* transport_ = nullptr;
+  mutable std::mutex transport_mutex_;  // a thread that exchanges data messages uses the transport too
+  Watch watch_;
+  std::map<LineNumber, Line*> lines_;
+  std::map<LineNumber, std::deque<Envelope>> early_;  // for lines that are not open here yet
+  std::vector<LineNumber> opened_;                    // since early messages were delivered last
+  std::uint64_t count_ = 0;
+  std::uint64_t without_data_ = 0;
+  std::int64_t strays_ = 0;
+  std::map<int, std::function<bool()>> work_;
+  int next_work_ = 0;
+};
+
+}  // namespace tailrace::comm

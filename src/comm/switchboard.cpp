@@ -112,6 +112,7 @@ bool Switchboard::move_on() {
   bool moved = progress();
   while (std::optional<Envelope> envelope = receive()) {
     deliver(std::move(*envelope));
+    deliver_early();  // a receiver may have opened a line: what follows on it must not overtake
     moved = true;
   }
   for (const auto& [number, advance] : work_) moved = advance() || moved;
@@ -133,8 +134,9 @@ void Switchboard::deliver(Envelope envelope) {
 
 /// What came for lines before this rank had opened them.
 void Switchboard::deliver_early() {
-  for (const LineNumber number : std::exchange(opened_, {})) {
-    const auto found = early_.find(number);
+  while (!opened_.empty()) {
+    const auto found = early_.find(opened_.back());
+    opened_.pop_back();
     if (found == early_.end()) continue;
     std::deque<Envelope> envelopes = std::move(found->second);
     early_.erase(found);

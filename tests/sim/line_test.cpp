@@ -242,6 +242,30 @@ TEST(sim_line, early_messages_wait_for_their_own_line_alone) {
   EXPECT_EQ(party.board(1).strays(), 0);
 }
 
+TEST(sim_line, a_line_that_is_opened_while_messages_are_delivered_hears_the_early_ones_first) {
+  Party party(2, 3);
+  const auto both = members_of({0, 1});
+  Line session(party.board(0), number::session, both);
+  Line line(party.board(0), some_line, both);
+  line.send(1, message(word_message, 0));
+  line.send(1, message(word_message, 1));
+  session.send(1, message(open_message, 0));
+  line.send(1, message(word_message, 2));
+  std::vector<int> heard;
+  std::unique_ptr<Line> opened;
+  Line receiver(party.board(1), number::session, both);
+  receiver.on(open_message, [&](int, Unpacker&) {
+    opened = std::make_unique<Line>(party.board(1), some_line, both);
+    opened->on(word_message, [&](int, Unpacker& in) { heard.push_back(in.get<int>()); });
+  });
+  party.settle();  // all four have arrived, and are taken in one pass
+  party.board(1).pump();
+  line.send(1, message(word_message, 3));
+  party.settle();
+  party.board(1).pump();
+  EXPECT_EQ(heard, count_up_to(4));
+}
+
 TEST(sim_line, a_message_of_a_kind_that_nobody_takes_is_counted_and_told_and_loses_no_other) {
   Party party(2, 2);
   const auto both = members_of({0, 1});

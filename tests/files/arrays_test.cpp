@@ -378,5 +378,132 @@ MPI_TEST(arrays, that_differ_between_ranks_are_refused_on_all) {
   }
 }
 
+namespace {
+
+/// Two arrays of one element, or of 2 MiB, on each rank of a group, in a file of its own.
+class GroupFile {
+ public:
+  GroupFile(World& world, MPI_Comm comm, int salt, Index elements)
+      : group_(world.group_of(comm)),
+        salt_(salt),
+        elements_(elements),
+        layout_(*layout::Layout::block({elements * group_->size()}, group_->size())),
+        path_(scratch_.path() + "." + std::to_string(salt) + ".of" + std::to_string(lowest(comm))),
+        file_(world.open_in(group_, path_, "w+ps")) {
+    for (int i = 0; i < 2; ++i) {
+      values_[i].resize(static_cast<std::size_t>(elements));
+      for (Index e = 0; e < elements; ++e)
+        values_[i][static_cast<std::size_t>(e)] = value(i, group_->rank(), e);
+      read_[i].resize(values_[i].size());
+    }
+  }
+  ~GroupFile() {
+    CHECK(file_->close().is_ok());
+    MPI_Barrier(state().comm);
+    std::remove(path_.c_str());
+    MPI_Barrier(state().comm);
+  }
+  GroupFile(const GroupFile&) = delete;
+  GroupFile& operator=(const GroupFile&) = delete;
+
+  void write(int i) { move(values_[i], Direction::write); }
+  void read(int i) { move(read_[i], Direction::read); }
+  void rewind() {
+    file_->ask("rewind", [](std::FILE* stream) { return Outcome{std::fseek(stream, 0, SEEK_SET), 0, {}}; });
+  }
+  void check() {
+    CHECK(file_->wait().is_ok());
+    CHECK(read_[0] == values_[0]);
+    CHECK(read_[1] == values_[1]);
+    std::ifstream file(path_, std::ios::binary);
+    std::vector<double> all(static_cast<std::size_t>(2 * layout_.elements()));
+    file.read(reinterpret_cast<char*>(all.data()), static_cast<std::streamsize>(all.size() * sizeof(double)));
+    bool right = file.gcount() == static_cast<std::streamsize>(all.size() * sizeof(double));
+    for (int i = 0; i < 2; ++i) {
+      for (Index at = 0; at < layout_.elements(); ++at) {
+        const double expected = value(i, static_cast<int>(at / elements_), at % elements_);
+        right = right && all[static_cast<std::size_t>(i * layout_.elements() + at)] == expected;
+      }
+    }
+    CHECK(right);
+  }
+
+ private:
+  static int lowest(MPI_Comm comm) {
+    int first = rank();
+    MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, comm);
+    return first;
+  }
+  [[nodiscard]] double value(int array, int owner, Index e) const {
+    return salt_ * 1e9 + array * 1e8 + owner * 1e7 + static_cast<double>(e);
+  }
+  void move(std::vector<double>& values, Direction direction) {
+    Array array;
+    array.data = reinterpret_cast<std::byte*>(values.data());
+    array.layout = &layout_;
+    const ArrayOutcome moved = file_->move_arrays("move", {&array, 1}, direction);
+    CHECK_EQ(moved.status.text(), std::string());
+    CHECK_EQ(moved.elements, layout_.elements());
+  }
+
+  const Scratch scratch_;
+  std::shared_ptr<Group> group_;
+  int salt_;
+  Index elements_;
+  layout::Layout layout_;
+  std::string path_;
+  std::unique_ptr<File> file_;
+  std::vector<double> values_[2], read_[2];
+};
+
+}  // namespace
+
+// Between nodes each group has a thread of its own that exchanges, at the same time as the other's.
+MPI_TEST(arrays, of_two_groups_of_the_same_ranks_are_exchanged_at_once) {
+  World world("parallel_threshold=0");
+  MPI_Comm reversed = MPI_COMM_NULL;
+  MPI_Comm_split(state().comm, 0, -rank(), &reversed);
+  for (const Index elements : {Index{1}, Index{1} << 18, Index{3}}) {
+    GroupFile first(world, state().comm, 1, elements);
+    GroupFile second(world, reversed, 2, elements);
+    for (int i = 0; i < 2; ++i) {
+      first.write(i);
+      second.write(i);
+    }
+    first.rewind();
+    second.rewind();
+    for (int i = 0; i < 2; ++i) {
+      second.read(i);
+      first.read(i);
+    }
+    first.check();
+    second.check();
+  }
+  MPI_Comm_free(&reversed);
+}
+
+MPI_TEST(arrays, of_groups_that_overlap_are_exchanged_at_once) {
+  World world("parallel_threshold=0 io_buffer=1MiB");
+  const int half = (size() + 1) / 2;
+  MPI_Comm parts[2] = {MPI_COMM_NULL, MPI_COMM_NULL};
+  MPI_Comm_split(state().comm, rank() < half ? 0 : 1, -rank(), &parts[0]);
+  MPI_Comm_split(state().comm, rank() / 2 % 2, rank(), &parts[1]);
+  {
+    GroupFile all(world, state().comm, 1, 30'000);
+    GroupFile first(world, parts[0], 2, 30'000);
+    GroupFile second(world, parts[1], 3, 30'000);
+    GroupFile* const files[] = {&all, &first, &second};
+    for (int i = 0; i < 2; ++i) {
+      for (GroupFile* each : files) each->write(i);
+    }
+    for (GroupFile* each : files) each->rewind();
+    for (int i = 0; i < 2; ++i) {
+      for (GroupFile* each : files) each->read(i);
+    }
+    for (GroupFile* each : files) each->check();
+  }
+  for (MPI_Comm& part : parts) MPI_Comm_free(&part);
+}
+
 // Built twice: a thread exchanges between nodes where MPI_THREAD_MULTIPLE is asked for.
 MPI_TEST_MAIN_WITH(TEST_THREAD_LEVEL)

@@ -39,6 +39,8 @@ class World {
     session_->leave();
   }
   [[nodiscard]] Group& group() { return *group_; }
+  /// Collective over `comm`.
+  std::shared_ptr<Group> group_of(MPI_Comm comm) { return *groups_->of(comm, "World"); }
   /// Whether the session's fault plan has struck on this rank.
   [[nodiscard]] bool struck() {
     auto* const faulty = dynamic_cast<storage::FaultyTarget*>(&session_->target());
@@ -47,8 +49,13 @@ class World {
 
   /// nullptr if it could not be opened, which is a failure of the test.
   std::unique_ptr<File> open(const std::string& path, const std::string& mode) {
+    return open_in(group_, path, mode);
+  }
+  /// Of the group's ranks.
+  std::unique_ptr<File> open_in(const std::shared_ptr<Group>& group, const std::string& path,
+                                const std::string& mode) {
     const Mode parsed = *parse_mode(mode);
-    Place place{service_.get(), parsed.local ? nullptr : group_, rank()};
+    Place place{service_.get(), parsed.local ? nullptr : group, rank()};
     Result<std::unique_ptr<File>> file = File::open(std::move(place), path, parsed);
     CHECK_EQ(file.status().text(), std::string());
     return file.is_ok() ? std::move(*file) : nullptr;

@@ -47,24 +47,6 @@ def several_programs():
     check(contents(path) == reference, "app:io_server first: other bytes")
 
 
-def faked_nodes():
-    """(flags of the launcher, settings) by which this machine looks like several nodes; None if that cannot be had."""
-    if MPI == "mpich":
-        return [], {"MPIR_CVAR_ODD_EVEN_CLIQUES": "1"}
-    if MPI != "openmpi" or os.geteuid() != 0:
-        return None
-    agent = os.path.abspath("forms/agent.sh")
-    with open(agent, "w") as file:
-        file.write('#!/bin/sh\n# Runs what Open MPI would start over ssh here, under another host name.\n'
-                   'while [ "${1#-}" != "$1" ]; do shift; done\nhost=$1; shift\n'
-                   'exec unshare -u sh -c "hostname $host; $*"\n')
-    os.chmod(agent, 0o755)
-    if subprocess.run(["unshare", "-u", "true"]).returncode != 0:
-        return None
-    return ["--mca", "plm_rsh_agent", agent, "-H", "nodea:3,nodeb:3", "--map-by", "node", "--mca",
-            "plm_rsh_no_tree_spawn", "1", "--mca", "btl_tcp_if_include", "lo", "--mca", "oob_tcp_if_include", "lo"], {}
-
-
 def nodes_without_a_server():
     faked = faked_nodes()
     if faked is None:

@@ -6,6 +6,7 @@
 
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "files/fixture.hpp"
@@ -195,6 +196,189 @@ MPI_TEST(groups, a_communicator_that_cannot_be_used_is_refused) {
   CHECK_EQ(errno, EINVAL);
   CHECK(mentions(tr_error(), "MPI_COMM_NULL"));
   CHECK_EQ(tr_remove_comm(MPI_COMM_NULL, "x"), -1);
+}
+
+MPI_TEST(groups, a_communicator_that_joins_two_or_has_ranks_of_none_is_refused_on_every_rank) {
+  if (size() < 2) return;
+  const std::string directory = fresh_directory("joined");
+  const auto refused = [&](MPI_Comm comm, const std::string& why) {
+    errno = 0;
+    tr_file* const file = tr_fopen_comm(comm, numbered(directory, 0).c_str(), "w");
+    CHECK(file == nullptr);
+    CHECK_EQ(errno, EINVAL);
+    CHECK(mentions(tr_error(), why));
+    CHECK(agreed(file == nullptr ? 0 : 1, errno));
+    CHECK_EQ(tr_remove_comm(comm, numbered(directory, 0).c_str()), -1);
+    CHECK(mentions(tr_error(), why));
+    CHECK(tr_tmpfile_comm(comm) == nullptr);
+  };
+  const auto works = [&](MPI_Comm comm) {
+    tr_file* const file = tr_fopen_comm(comm, numbered(directory, 1).c_str(), "w");
+    if (!CHECK(file != nullptr)) return;
+    CHECK_EQ(tr_fputs("it works", file) >= 0, true);
+    CHECK_EQ(tr_fclose(file), 0);
+    CHECK(contents(numbered(directory, 1)) == "it works");
+    MPI_Barrier(comm);
+  };
+  {
+    const Session session;
+    const int half = size() / 2;
+    MPI_Comm part = MPI_COMM_NULL, joined = MPI_COMM_NULL, merged = MPI_COMM_NULL;
+    MPI_Comm_split(session.compute(), rank() < half ? 0 : 1, rank(), &part);
+    MPI_Intercomm_create(part, 0, session.compute(), rank() < half ? half : 0, 7, &joined);
+    refused(joined, "the communicator is an inter-communicator; merge it first");
+    MPI_Intercomm_merge(joined, rank() < half ? 1 : 0, &merged);
+    works(merged);
+    for (MPI_Comm* each : {&part, &joined, &merged}) MPI_Comm_free(each);
+  }
+  {
+    MPI_Comm everybody = MPI_COMM_NULL;
+    MPI_Comm_dup(state().comm, &everybody);
+    const Session session("servers=1");
+    if (session.compute() != MPI_COMM_NULL) {
+      errno = 0;
+      CHECK(tr_fopen_comm(everybody, numbered(directory, 0).c_str(), "w") == nullptr);
+      CHECK_EQ(errno, EINVAL);
+      CHECK(mentions(tr_error(), "has ranks that are none of the session's compute ranks"));
+      works(session.compute());
+    }
+    MPI_Comm_free(&everybody);
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST(groups, a_communicator_that_is_made_again_works_anew) {
+  const std::string directory = fresh_directory("again");
+  {
+    const Session session;
+    std::vector<std::pair<tr_file*, int>> kept;  // their communicators are freed
+    const auto ends = [&](tr_file* file, int expected) {
+      tr_rewind(file);
+      int number = -1;
+      CHECK_EQ(tr_fscanf(file, "%d", &number), 1);
+      CHECK_EQ(number, expected);
+      CHECK_EQ(tr_fclose(file), 0);
+    };
+    for (int i = 0; i < 60; ++i) {
+      // Its handle may have the value of one that was freed, and its ranks are others.
+      const int color = i % 3 == 0 ? 0 : i % 3 == 1 ? rank() % 2 : rank() / 2 % 2;
+      MPI_Comm part = MPI_COMM_NULL;
+      MPI_Comm_split(session.compute(), color, i % 2 == 0 ? rank() : -rank(), &part);
+      int first = rank();
+      MPI_Bcast(&first, 1, MPI_INT, 0, part);
+      const std::string path = numbered(directory, i) + "." + std::to_string(first);
+      tr_file* const file = tr_fopen_comm(part, path.c_str(), "w+");
+      if (!CHECK(file != nullptr)) break;
+      CHECK(tr_fprintf(file, "%d ", 1000 * first + rank()) > 0);  // that of its I/O rank
+      if (i % 2 != 0) CHECK_EQ(tr_fclose(file), 0);
+      MPI_Comm_free(&part);
+      if (i % 2 == 0) kept.emplace_back(file, 1001 * first);
+      if (i % 4 == 3) {
+        for (const auto& [each, expected] : kept) ends(each, expected);
+        kept.clear();
+      }
+    }
+  }
+  remove_directory(directory);
+}
+
+namespace {
+
+/// A communicator of the session's ranks with a file, into which its first rank's words go.
+struct Writer {
+  MPI_Comm comm = MPI_COMM_NULL;
+  tr_file* file = nullptr;
+  std::string expected = {};
+  int first = 0;
+
+  void write(int round) {
+    const std::string mine = "rank " + std::to_string(rank()) + " in round " + std::to_string(round) + "\n";
+    const std::string theirs = "rank " + std::to_string(first) + " in round " + std::to_string(round) + "\n";
+    expected += theirs;
+    if (round % 3 == 0)
+      tr_fprintf_nr(file, "%s", mine.c_str());
+    else
+      CHECK_EQ(tr_fprintf(file, "%s", mine.c_str()), theirs.size());
+  }
+  void read_back() {
+    tr_rewind(file);
+    std::string found(expected.size() + 1, ' ');
+    CHECK_EQ(tr_fread(found.data(), 1, found.size(), file), expected.size());
+    found.pop_back();
+    CHECK(found == expected);
+  }
+};
+
+}  // namespace
+
+MPI_TEST(groups, files_of_overlapping_communicators_are_used_in_turn) {
+  const std::string directory = fresh_directory("overlap");
+  {
+    const Session session;
+    const int half = (size() + 1) / 2;
+    const std::pair<int, int> splits[] = {{0, rank()},
+                                          {rank() % 2, rank()},
+                                          {rank() < half ? 0 : 1, rank()},
+                                          {0, -rank()},
+                                          {rank() / 2 % 2, -rank()}};
+    std::vector<Writer> writers;
+    for (const auto& [color, key] : splits) {
+      Writer& writer = writers.emplace_back();
+      MPI_Comm_split(session.compute(), color, key, &writer.comm);
+      writer.first = rank();
+      MPI_Bcast(&writer.first, 1, MPI_INT, 0, writer.comm);
+      const std::string path =
+          numbered(directory, static_cast<int>(writers.size())) + "." + std::to_string(writer.first);
+      writer.file = tr_fopen_comm(writer.comm, path.c_str(), "w+");
+      CHECK(writer.file != nullptr);
+    }
+    for (int round = 0; round < 30; ++round) {
+      for (std::size_t i = 0; i < writers.size(); ++i) {
+        // The same order on all ranks, but some come to it late.
+        writers[(i + static_cast<std::size_t>(round)) % writers.size()].write(round);
+        if ((rank() + round) % 3 == 0) tr_progress();
+      }
+    }
+    for (Writer& each : writers) each.read_back();
+    for (Writer& each : writers) CHECK_EQ(tr_fclose(each.file), 0);
+    for (Writer& each : writers) MPI_Comm_free(&each.comm);
+  }
+  remove_directory(directory);
+}
+
+MPI_TEST(groups, arrays_on_two_communicators_are_written_and_read_at_once) {
+  const std::string directory = fresh_directory("arrays");
+  {
+    const Session session("parallel_threshold=0");
+    MPI_Comm reversed = MPI_COMM_NULL;
+    MPI_Comm_split(session.compute(), 0, -rank(), &reversed);
+    for (const tr_index each : {tr_index{1}, tr_index{1} << 18}) {  // 8 bytes, and 2 MiB of each rank
+      const tr_index all = each * size();
+      tr_layout* layout = nullptr;
+      CHECK_EQ(tr_layout_block(1, &all, nullptr, &layout), TR_OK);
+      tr_file* const files[] = {tr_fopen_comm(session.compute(), numbered(directory, 0).c_str(), "w+p"),
+                                tr_fopen_comm(reversed, numbered(directory, 1).c_str(), "w+ps"),
+                                tr_fopen_comm(reversed, numbered(directory, 2).c_str(), "w+p"),
+                                tr_fopen_comm(session.compute(), numbered(directory, 3).c_str(), "w+ps")};
+      std::vector<double> values[4], read[4];
+      for (int i = 0; i < 4; ++i) {
+        values[i].assign(static_cast<std::size_t>(each), rank() + 10.0 * i);
+        read[i].resize(values[i].size());
+        CHECK_EQ(tr_fwrite_array(values[i].data(), TR_F64, layout, files[i]), all);
+      }
+      for (int i = 0; i < 4; ++i) {
+        tr_rewind(files[i]);
+        CHECK_EQ(tr_fread_array(read[i].data(), TR_F64, layout, files[i]), all);
+      }
+      for (int i = 3; i >= 0; --i) {
+        CHECK_EQ(tr_fclose(files[i]), 0);
+        CHECK(read[i] == values[i]);
+      }
+      tr_layout_free(&layout);
+    }
+    MPI_Comm_free(&reversed);
+  }
+  remove_directory(directory);
 }
 
 MPI_TEST(groups, the_standard_streams_of_another_communicator) {

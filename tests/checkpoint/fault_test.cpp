@@ -392,6 +392,49 @@ MPI_TEST(checkpoint_fault, nobody_asked_at_all_and_finalize_tells) {
   remove_directory(directory);
 }
 
+MPI_TEST(checkpoint_fault, a_save_that_has_failed_on_one_rank_keeps_no_checkpoint_from_the_next) {
+  const std::string directory = fresh_directory("fault-next");
+  const CapturedStderr captured;
+  for (const int victim : {0, size() - 1}) {
+    Session session("fault=\"rank=" + std::to_string(victim) + " nth=1 fault=enospc calls=write\"");
+    const std::string place = directory + "/of" + std::to_string(victim);
+    if (rank() == 0) std::filesystem::create_directories(place);
+    MPI_Barrier(state().comm);
+    tr_checkpoint* first = create(place + "/run-first", "");
+    tr_checkpoint* second = create(place + "/run-second", "");
+    Model model;
+    model.fill(1);
+    CHECK_EQ(model.save(first), TR_OK);
+    told_of_full_disk(tr_checkpoint_wait(first));
+    for (int generation = 2; generation < 5; ++generation) {
+      model.fill(generation);
+      CHECK_EQ(model.save(first), TR_OK);
+      model.fill(10 * generation);
+      CHECK_EQ(model.save(second), TR_OK);
+      // Refused on all, and known by one number less on none.
+      tr_checkpoint* refused = nullptr;
+      CHECK(tr_checkpoint_create(place.c_str(), rank() == victim ? "copies=none" : "", &refused) != TR_OK);
+      CHECK(same_on_all_ranks(tr_error()));
+      CHECK(refused == nullptr);
+      CHECK_EQ(tr_checkpoint_wait(second), TR_OK);
+      CHECK_EQ(tr_checkpoint_wait(first), TR_OK);
+      CHECK_EQ(model.load(second), 10 * generation);
+      CHECK_EQ(model.load(first), generation);
+      tr_checkpoint* third = create(place + "/run-third" + std::to_string(generation), "");
+      model.fill(generation);
+      CHECK_EQ(model.save(third), TR_OK);
+      CHECK_EQ(tr_checkpoint_wait(third), TR_OK);
+      CHECK_EQ(model.load(third), generation);
+      CHECK_EQ(tr_checkpoint_close(&third), TR_OK);
+    }
+    CHECK_EQ(tr_checkpoint_close(&first), TR_OK);
+    CHECK_EQ(tr_checkpoint_close(&second), TR_OK);
+    CHECK_EQ(session.finish(), TR_OK);
+    CHECK_EQ(load_alone(place + "/run-first", ""), 4);
+  }
+  remove_directory(directory);
+}
+
 namespace {
 
 /// The statuses of a save of these values that this rank sees, from tr_checkpoint_end on.

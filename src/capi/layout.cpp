@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
 #include <sstream>
@@ -123,6 +124,26 @@ int make_indexed(session::Session& session, const std::string& call, std::vector
 }
 
 }  // namespace
+
+/// A rank that was a server in an earlier session has made none of its layouts, and those of other ranks may
+/// be there still.
+Status tailrace::capi::begin_numbers() {
+  State& held = state();
+  comm::Vote vote{{}, "tr_init", {}};
+  if (held.layouts_made > 0 || held.arrays_registered > 0) {
+    Packer out;
+    out.put(held.layouts_made).put(held.arrays_registered);
+    vote.contribution = out.take();
+  }
+  const comm::Verdict verdict = held.session->computes().agree(std::move(vote));
+  TR_TRY(verdict.status);
+  for (const ByteVector& each : verdict.contributions) {
+    Unpacker in(each);  // zeros of a rank that has made none
+    held.layouts_made = std::max(held.layouts_made, in.get<std::int64_t>());
+    held.arrays_registered = std::max(held.arrays_registered, in.get<std::int64_t>());
+  }
+  return {};
+}
 
 int tr_layout_block(int ndims, const tr_index* shape, const tr_index* halo, tr_layout** layout) {
   return tr_layout_block_grid(ndims, shape, halo, nullptr, layout);

@@ -91,6 +91,9 @@ Status begin_files();
 Status end_files();
 /// Local. What checkpoints need as long as the session lasts.
 Status begin_checkpoints();
+/// Collective over the compute ranks: the next layout and the next registered array have the same numbers on
+/// all of them, and numbers that none of them has used.
+Status begin_numbers();
 /// Local. The only open checkpoint expects one array of each layout in its first save: the program has not
 /// named its arrays yet. Does nothing if several checkpoints are open.
 void expect_arrays();

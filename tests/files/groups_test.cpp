@@ -91,6 +91,20 @@ MPI_TEST(groups, settings_that_all_ranks_need_alike_are_those_of_rank_0) {
   remove_directory(directory);
 }
 
+// Layouts are numbered, so that ranks that pass different ones hear of it. A server makes none.
+MPI_TEST(groups, arrays_are_the_same_on_a_rank_that_was_a_server_before) {
+  const std::string directory = fresh_directory("served");
+  if (size() > 1) {
+    {
+      const Session session("servers=1");
+      if (session.compute() != MPI_COMM_NULL) arrays_come_back(directory + "/f");
+    }
+    const Session session;
+    arrays_come_back(directory + "/f");
+  }
+  remove_directory(directory);
+}
+
 MPI_TEST(groups, thousands_of_opens_on_one_communicator) {
   const std::string directory = fresh_directory("many");
   {

@@ -7,7 +7,7 @@ import sys
 sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
 from small_model import *  # noqa: E402,F403
 
-CASES = ["two_groups", "groups_that_overlap"]
+CASES = ["groups_of_the_same", "groups_that_overlap"]
 
 faked = faked_nodes()
 if faked is None:

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "executor/threads.hpp"
+
+#include <algorithm>
+#include <cfenv>
+
+#include "base/text.hpp"
+#include "base/thread.hpp"
+
+namespace tailrace::executor {
+
+namespace {
+
+/// Sets the calling thread's floating-point environment to the default (traps masked, no flush-to-zero, round
+/// to nearest) and back. That of x86-64 holds MXCSR, and so the flush-to-zero that start-up code of -Ofast
+/// sets.
+class DefaultArithmetic {
+ public:
+  DefaultArithmetic() {
+    std::fegetenv(&before_);
+    std::fesetenv(FE_DFL_ENV);
+  }
+  ~DefaultArithmetic() { std::fesetenv(&before_); }
+  DefaultArithmetic(const DefaultArithmetic&) = delete;
+  DefaultArithmetic& operator=(const DefaultArithmetic&) = delete;
+
+ private:
+  std::fenv_t before_ = {};
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Threads>> Threads::create(Limits limits, std::function<void()> wake) {
+  std::unique_ptr<Threads> threads(new Threads(limits, std::move(wake)));
+  threads->computing_.reserve(static_cast<std::size_t>(limits.compute));
+  for (int worker = 0; worker < limits.compute; ++worker) {
+    Result<std::thread> started =
+        start_thread([self = threads.get(), worker] { self->run_computing(worker); });
+    if (!started.is_ok())
+      return started.status().in(cat("cannot start ", limits.compute, " threads that compute"));
+    threads->computing_.push_back(std::move(*started));
+  }
+  return threads;
+}
+
+Threads::~Threads() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  compute_work_.notify_all();
+  work_.notify_all();
+  for (std::thread& thread : computing_) thread.join();
+  for (std::thread& thread : waiting_) thread.join();
+}
+
+// ---- submitting
+
+Threads::Work Threads::with_end(Job job, Done done) {
+  return [this, job = std::move(job), done = std::move(done)](int worker) mutable {
+    Status status = guarded([&]() -> Status { return job(worker); });
+    job = nullptr;  // what it captured is freed before anybody hears that it is done
+    const std::lock_guard lock(mutex_);
+    finished_.emplace_back(std::move(done), std::move(status));
+    if (wake_) wake_();
+  };
+}
+
+void Threads::compute(Job job, Done done) {
+  Work work = with_end(std::move(job), std::move(done));
+  if (limits_.compute == 0) {
+    const DefaultArithmetic guard;
+    work(0);
+    return;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    compute_.push_back(std::move(work));
+  }
+  compute_work_.notify_one();
+}
+
+void Threads::submit(Key key, std::function<void()> job) {
+  enqueue(key, [job = std::move(job)](int) { job(); });
+}
+
+void Threads::enqueue(Key key, Work work) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_able()) {
+      lanes_[key].jobs.emplace_back(submitted_++, std::move(work));
+      if (holds_ > 0) return;
+      if (runnable() > idle_) start_waiting_thread();
+      work_.notify_one();
+      return;
+    }
+  }
+  const DefaultArithmetic guard;
+  work(limits_.compute);
+}
+
+bool Threads::poll() {
+  std::deque<std::pair<Done, Status>> finished;
+  {
+    const std::lock_guard lock(mutex_);
+    finished.swap(finished_);
+  }
+  for (auto& [done, status] : finished) done(std::move(status));
+  return !finished.empty();
+}
+
+// ---- threads
+
+int Threads::waiting_threads() {
+  const std::lock_guard lock(mutex_);
+  return is_able() ? limits_.wait : 0;
+}
+
+void Threads::hold() {
+  const std::lock_guard lock(mutex_);
+  ++holds_;
+}
+
+void Threads::release() {
+  const std::lock_guard lock(mutex_);
+  if (--holds_ > 0) return;
+  for (int more = runnable() - idle_; more > 0 && start_waiting_thread(); --more) continue;
+  work_.notify_all();
+}
+
+/// Whether there is a thread for jobs that wait, or can be.
+bool Threads::is_able() { return limits_.wait > 0 && (!waiting_.empty() || start_waiting_thread()); }
+
+/// Where there is none to be had, those that are there do the work, or the caller does.
+bool Threads::start_waiting_thread() {
+  const int worker = limits_.compute + static_cast<int>(waiting_.size());
+  const Status started = guarded([&]() -> Status {
+    waiting_.reserve(waiting_.size() + 1);
+    Result<std::thread> thread = start_thread([this, worker] { run_waiting(worker); });
+    TR_TRY(thread.status());
+    waiting_.push_back(std::move(*thread));
+    return {};
+  });
+  return started.is_ok();
+}
+
+/// How many jobs could begin if there were threads enough.
+int Threads::runnable() const {
+  int own = 0;
+  int limited = 0;
+  for (const auto& [key, lane] : lanes_) {
+    if (!lane.running && !lane.jobs.empty()) ++((key & own_bit) != 0 ? own : limited);
+  }
+  return own + std::min(limited, limits_.wait - limited_);
+}
+
+std::map<Key, Threads::Lane>::iterator Threads::first_runnable() {
+  auto first = lanes_.end();
+  if (holds_ > 0 && !stopping_) return first;
+  for (auto lane = lanes_.begin(); lane != lanes_.end(); ++lane) {
+    if (lane->second.running || lane->second.jobs.empty()) continue;
+    if ((lane->first & own_bit) == 0 && limited_ >= limits_.wait) continue;
+    if (first == lanes_.end() || lane->second.jobs.front().first < first->second.jobs.front().first)
+      first = lane;
+  }
+  return first;
+}
+
+bool Threads::is_idle(Key key) const {
+  const std::lock_guard lock(mutex_);
+  return lanes_.count(key) == 0;
+}
+
+void Threads::drain() {
+  std::unique_lock lock(mutex_);
+  drained_.wait(lock, [this] { return lanes_.empty(); });
+}
+
+void Threads::run_computing(int worker) {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    compute_work_.wait(lock, [this] { return stopping_ || !compute_.empty(); });
+    if (compute_.empty()) return;
+    Work work = std::move(compute_.front());
+    compute_.pop_front();
+    lock.unlock();
+    work(worker);
+    work = nullptr;
+    lock.lock();
+  }
+}
+
+void Threads::run_waiting(int worker) {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    auto lane = first_runnable();
+    while (lane == lanes_.end()) {
+      // A lane whose job still runs, or which the limit keeps back, has the thread that ends a job.
+      if (stopping_) return;
+      ++idle_;
+      work_.wait(lock);
+      --idle_;
+      lane = first_runnable();
+    }
+    const int limited = (lane->first & own_bit) == 0 ? 1 : 0;
+    Work work = std::move(lane->second.jobs.front().second);
+    lane->second.jobs.pop_front();
+    lane->second.running = true;
+    limited_ += limited;
+    lock.unlock();
+    work(worker);
+    work = nullptr;  // what it captured is freed before anybody hears that it is done
+    lock.lock();
+    limited_ -= limited;
+    lane->second.running = false;
+    if (lane->second.jobs.empty())
+      lanes_.erase(lane);
+    else
+      work_.notify_one();
+    if (lanes_.empty()) drained_.notify_all();
+  }
+}
+
+}  // namespace tailrace::executor

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "executor/executor.hpp"
+
+namespace tailrace::executor {
+
+/// The threads of a process, or, where it may have none, the caller with default floating-point state. Those
+/// that compute are started at once. Those that wait are started when they are first needed, and one of them
+/// that is free takes the job that was submitted first among those that may run: so a job may wait for
+/// what earlier ones (of any key, on any rank) will do.
+class Threads final : public Executor {
+ public:
+  struct Limits {
+    int compute = 0;  // 0: jobs that compute run inside compute()
+    int wait = 0;     // keys of which a job runs at a time, but for own ones; 0: they run inside the call
+  };
+  /// `wake` is called after each job with a `done`, by the thread that ran it.
+  static Result<std::unique_ptr<Threads>> create(Limits limits, std::function<void()> wake = {});
+  /// What was submitted is done before.
+  ~Threads() override;
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+
+  /// While one exists no job begins that waits; those that run go on. For the moments in which the submitting
+  /// thread has something short to do that it is waited for, and would lose its core to the jobs it submits.
+  /// It must not wait for a job meanwhile.
+  class Hold {
+   public:
+    explicit Hold(Threads& threads) : threads_(threads) { threads_.hold(); }
+    ~Hold() { threads_.release(); }
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+
+   private:
+    Threads& threads_;
+  };
+
+  [[nodiscard]] int count() const override { return limits_.compute; }
+  void compute(Job job, Done done) override;
+  void wait(Key key, Job job, Done done) override { enqueue(key, with_end(std::move(job), std::move(done))); }
+  bool poll() override;
+  /// Queues a job that waits and of whose end nobody is told. It never throws.
+  void submit(Key key, std::function<void()> job);
+  /// A key for one more file.
+  Key new_key() { return next_key_++; }
+  /// A key whose jobs run on a thread beyond the limit.
+  Key new_own_key() { return next_key_++ | own_bit; }
+  /// The limit of keys with jobs that wait; 0 also where no thread could be started: jobs run inside submit()
+  /// then.
+  [[nodiscard]] int waiting_threads();
+  /// No job of `key` is queued or running.
+  [[nodiscard]] bool is_idle(Key key) const;
+  /// Blocks until no job that waits is queued or running.
+  void drain();
+
+ private:
+  using Work = std::function<void(int worker)>;
+  struct Lane {
+    std::deque<std::pair<std::uint64_t, Work>> jobs;  // with their submission numbers
+    bool running = false;
+  };
+  static constexpr Key own_bit = Key{1} << 63;
+  explicit Threads(Limits limits, std::function<void()> wake) : limits_(limits), wake_(std::move(wake)) {}
+  Work with_end(Job job, Done done);
+  void enqueue(Key key, Work work);
+  void hold();
+  void release();
+  bool is_able();
+  bool start_waiting_thread();
+  void run_computing(int worker);
+  void run_waiting(int worker);
+  [[nodiscard]] int runnable() const;
+  [[nodiscard]] std::map<Key, Lane>::iterator first_runnable();
+
+  const Limits limits_;
+  const std::function<void()> wake_;
+  mutable std::mutex mutex_;
+  std::condition_variable compute_work_;
+  std::condition_variable work_;
+  std::condition_variable drained_;
+  std::deque<Work> compute_;
+  std::map<Key, Lane> lanes_;
+  std::deque<std::pair<Done, Status>> finished_;
+  std::uint64_t submitted_ = 0;
+  Key next_key_ = 0;
+  int limited_ = 0;  // running, of keys that count against the limit
+  int idle_ = 0;
+  int holds_ = 0;
+  bool stopping_ = false;
+  std::vector<std::thread> computing_;
+  std::vector<std::thread> waiting_;
+};
+
+}  // namespace tailrace::executor

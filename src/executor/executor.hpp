@@ -21,7 +21,7 @@ class Executor {
   using Job = std::function<Status(int worker)>;
   using Done = std::function<void(Status)>;
   virtual ~Executor() = default;
-  /// Threads that compute.
+  /// Workers that compute: threads, or the caller.
   [[nodiscard]] virtual int count() const = 0;
   /// Queues a job that computes; such jobs start in the order of submission, and their `worker` is 0 ..
   /// count()-1. `done` runs later inside poll(), on the thread that calls it.

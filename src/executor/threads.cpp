@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "executor/threads.hpp"
 
-#include <algorithm>
 #include <cfenv>
 
 #include "base/text.hpp"
@@ -133,7 +132,7 @@ bool Threads::is_able() { return limits_.wait > 0 && (!waiting_.empty() || start
 
 /// Where there is none to be had, those that are there do the work, or the caller does.
 bool Threads::start_waiting_thread() {
-  const int worker = limits_.compute + static_cast<int>(waiting_.size());
+  const int worker = count() + static_cast<int>(waiting_.size());
   const Status started = guarded([&]() -> Status {
     waiting_.reserve(waiting_.size() + 1);
     Result<std::thread> thread = start_thread([this, worker] { run_waiting(worker); });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <map>
@@ -44,7 +45,7 @@ class Threads final : public Executor {
     Threads& threads_;
   };
 
-  [[nodiscard]] int count() const override { return limits_.compute; }
+  [[nodiscard]] int count() const override { return std::max(limits_.compute, 1); }
   void compute(Job job, Done done) override;
   void wait(Key key, Job job, Done done) override { enqueue(key, with_end(std::move(job), std::move(done))); }
   bool poll() override;

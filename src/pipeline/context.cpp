@@ -5,72 +5,105 @@
 
 namespace tailrace::pipeline {
 
-Result<OpenFiles::Open*> OpenFiles::get(const std::string& path) {
-  if (const auto found = files_.find(path); found != files_.end()) return &found->second;
-  make_room();
-  Result<std::unique_ptr<storage::File>> file = target_->open(path, storage::OpenMode::existing);
-  TR_TRY(file.status());
-  order_.push_back(path);
-  Open& open = files_[path];
-  open.file = std::shared_ptr<storage::File>(std::move(*file));
-  return &open;
+/// Nobody else may use the file meanwhile: one that is being closed, since too many are open, is waited for.
+OpenFiles::Entry& OpenFiles::take(const std::string& path) {
+  std::unique_lock lock(mutex_);
+  given_back_.wait(lock, [&] {
+    const auto found = files_.find(path);
+    return found == files_.end() || !found->second.used;
+  });
+  Entry& entry = *files_.try_emplace(path).first;
+  entry.second.used = true;
+  return entry;
 }
 
-/// Files roll over: the oldest has mostly been synced, so that closing it can lose nothing.
-void OpenFiles::make_room() {
-  if (files_.size() < most_open) return;
-  const auto synced = std::find_if(order_.begin(), order_.end(),
-                                   [this](const std::string& path) { return !files_.at(path).unsynced; });
-  if (synced != order_.end()) {
-    retire(std::string(*synced));
-  } else if (files_.size() >= most_unsynced) {
-    retire(std::string(order_.front()));
+void OpenFiles::give_back(Entry& entry, bool keep) {
+  const std::unique_ptr<storage::File> closed = keep ? nullptr : std::move(entry.second.file);
+  const std::lock_guard lock(mutex_);
+  entry.second.used = false;
+  if (!keep) {
+    std::erase(order_, entry.first);
+    files_.erase(std::string(entry.first));
   }
+  given_back_.notify_all();
 }
 
-/// A system tells a failed write-back to the descriptors that were open meanwhile, and some tell it at close
-/// only (NFS; close(2)): the next descriptor of the file would not hear of it.
-void OpenFiles::retire(const std::string& path) {
-  const Open& open = files_.at(path);
+Status OpenFiles::with(const std::string& path, const std::function<Status(Open&)>& body) {
+  Entry& entry = take(path);
+  const Status status = guarded([&]() -> Status {
+    if (entry.second.file == nullptr) TR_TRY(open(entry));
+    return body(entry.second);
+  });
+  give_back(entry, entry.second.file != nullptr);
+  return status;
+}
+
+Status OpenFiles::open(Entry& entry) {
+  make_room();
+  Result<std::unique_ptr<storage::File>> file = target_->open(entry.first, storage::OpenMode::existing);
+  TR_TRY(file.status());
+  const std::lock_guard lock(mutex_);
+  order_.push_back(entry.first);
+  entry.second.file = std::move(*file);
+  return {};
+}
+
+/// Files roll over: the oldest has mostly been synced, so that closing it can lose nothing. A system tells a
+/// failed write-back to the descriptors that were open meanwhile, and some tell it at close only (NFS;
+/// close(2)): the next descriptor of the file would not hear of it.
+void OpenFiles::make_room() {
+  Entry* oldest = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    if (order_.size() < most_open) return;
+    for (const std::string& path : order_) {
+      Entry& entry = *files_.find(path);
+      if (entry.second.used) continue;
+      if (!entry.second.unsynced) {
+        oldest = &entry;
+        break;
+      }
+      if (oldest == nullptr && order_.size() >= most_unsynced) oldest = &entry;
+    }
+    if (oldest == nullptr) return;
+    oldest->second.used = true;
+  }
+  Open& open = oldest->second;
   Status status = open.unsynced ? open.file->sync() : Status();
   const Status closed = open.file->close();
   if (status.is_ok()) status = closed;
-  if (!status.is_ok()) lost_.emplace(path, status);
-  drop(path);
+  if (!status.is_ok()) {
+    const std::lock_guard lock(mutex_);
+    lost_.emplace(oldest->first, status);
+  }
+  give_back(*oldest, false);
 }
 
-void OpenFiles::drop(const std::string& path) {
-  files_.erase(path);
-  std::erase(order_, path);
-}
-
-Result<std::shared_ptr<storage::File>> OpenFiles::to_write(const std::string& path) {
-  const Result<Open*> open = get(path);
-  TR_TRY(open.status());
-  (*open)->unsynced = true;
-  return (*open)->file;
+Status OpenFiles::write(const std::string& path, storage::Parts parts, Bytes offset) {
+  return with(path, [&](Open& open) {
+    open.unsynced = true;
+    return open.file->write_gathered(parts, offset);
+  });
 }
 
 Status OpenFiles::sync(const std::string& path) {
-  const auto sync_open = [&]() -> Status {
-    if (const auto lost = lost_.find(path); lost != lost_.end()) return lost->second;
-    const Result<Open*> open = get(path);
-    TR_TRY(open.status());
-    TR_TRY((*open)->file->sync());
-    (*open)->unsynced = false;
+  Status status = with(path, [&](Open& open) -> Status {
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto lost = lost_.find(path); lost != lost_.end()) return lost->second;
+    }
+    TR_TRY(open.file->sync());
+    open.unsynced = false;
     return {};
-  };
-  Status status = sync_open();
+  });
   // A descriptor whose fsync failed stays failed; what is written next goes through a new one.
-  if (!status.is_ok()) {
-    drop(path);
-    lost_.erase(path);
-  }
+  if (!status.is_ok()) forget(path);
   return status;
 }
 
 void OpenFiles::forget(const std::string& path) {
-  drop(path);
+  give_back(take(path), false);
+  const std::lock_guard lock(mutex_);
   lost_.erase(path);
 }
 

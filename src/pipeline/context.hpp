@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 
 #include "comm/lane.hpp"
 #include "comm/line.hpp"
 #include "exchange/record_plan.hpp"
-#include "executor/workers.hpp"
+#include "executor/executor.hpp"
 #include "pipeline/ledger.hpp"
 #include "pipeline/messages.hpp"
 #include "pipeline/statistics.hpp"
@@ -17,8 +19,8 @@
 
 namespace tailrace::pipeline {
 
-/// Files open for writing in this process. Its methods wait for storage: only tasks for storage call them,
-/// and those run one after another (executor::Workers::submit_io).
+/// Files open for writing in this process. Its methods wait for storage, but none for that of another file,
+/// unless that one is the oldest of too many: only jobs of the path's own key call them.
 class OpenFiles {
  public:
   /// So many stay open; more only where the oldest hold bytes that no sync has covered.
@@ -26,26 +28,31 @@ class OpenFiles {
   static constexpr std::size_t most_unsynced = 128;
 
   explicit OpenFiles(std::shared_ptr<storage::Target> target) : target_(std::move(target)) {}
-  /// The file, for a write. The next sync() of the path answers for what is written, also if the file was
-  /// closed in between because too many were open.
-  Result<std::shared_ptr<storage::File>> to_write(const std::string& path);
-  /// Synchronises what was written to the path. After a failure the next to_write() opens the file anew.
+  /// The next sync() of the path answers for what is written, also if the file was closed in between because
+  /// too many were open.
+  Status write(const std::string& path, storage::Parts parts, Bytes offset);
+  /// Synchronises what was written to the path. After a failure the next write() opens the file anew.
   Status sync(const std::string& path);
-  /// The next to_write() opens the file anew.
+  /// The next write() opens the file anew.
   void forget(const std::string& path);
   [[nodiscard]] storage::Target& target() const { return *target_; }
 
  private:
   struct Open {
-    std::shared_ptr<storage::File> file;
+    std::unique_ptr<storage::File> file;
     bool unsynced = false;
+    bool used = false;  // by a job, which alone touches the others meanwhile
   };
-  Result<Open*> get(const std::string& path);
+  using Entry = std::pair<const std::string, Open>;
+  Status with(const std::string& path, const std::function<Status(Open&)>& body);
+  Entry& take(const std::string& path);
+  void give_back(Entry& entry, bool keep);
+  Status open(Entry& entry);
   void make_room();
-  void retire(const std::string& path);
-  void drop(const std::string& path);
 
   std::shared_ptr<storage::Target> target_;
+  std::mutex mutex_;
+  std::condition_variable given_back_;
   std::map<std::string, Open> files_;
   std::deque<std::string> order_;       // oldest first
   std::map<std::string, Status> lost_;  // failures of files that were closed before their sync
@@ -80,7 +87,7 @@ struct Context {
   comm::Line& line;  // of all ranks of the session
   const exchange::Roster& roster;
   int me = 0;  // server number
-  executor::Workers& workers;
+  executor::Executor& executor;
   OpenFiles& files;
   std::map<int, LaneCursor> lanes;  // by compute rank: the lanes that this server sees
   Bytes workspace = 0;              // bytes for assembly, encoders and messages

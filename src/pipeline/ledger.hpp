@@ -33,8 +33,8 @@ struct Begun {
 };
 
 /// The files of one stream as its root keeps them: which file a step goes to, what is committed in it, and
-/// what happens when a file is complete. Except path_of and left_open, methods touch storage: they run on
-/// worker threads, one at a time.
+/// what happens when a file is complete. Except path_of and left_open, methods touch storage: they run as
+/// jobs, those of one file one after another, those of different files also side by side.
 class Ledger {
  public:
   virtual ~Ledger() = default;

@@ -11,10 +11,10 @@ namespace tailrace::pipeline {
 
 using comm::Descriptor;
 
-Server::Server(comm::Line& line, const exchange::Roster& roster, executor::Workers& workers, OpenFiles& files,
-               Statistics& statistics, Setup setup)
+Server::Server(comm::Line& line, const exchange::Roster& roster, executor::Executor& executor,
+               OpenFiles& files, Statistics& statistics, Setup setup)
     : roster_(roster),
-      context_{line, roster_,         setup.me, workers,    files,
+      context_{line, roster_,         setup.me, executor,   files,
                {},   setup.workspace, 0,        statistics, std::move(setup.make_ledger)},
       mirrors_(std::move(setup.mirrors)),
       on_statistics_(std::move(setup.on_statistics)),
@@ -221,7 +221,7 @@ void Server::on_stream_message(Message kind, int source, Unpacker& in) {
 // ------------------------------------------------------------------------------------------------------------
 
 bool Server::advance() {
-  bool moved = context_.workers.poll();
+  bool moved = context_.executor.poll();
   moved = scan_lanes() || moved;
   send_sequences();
   moved = poll_data() || moved;

@@ -34,7 +34,7 @@ class Server {
     /// Ends the job, where a rank that stayed would leave others waiting.
     std::function<void(const Status&)> give_up;
   };
-  Server(comm::Line& line, const exchange::Roster& roster, executor::Workers& workers, OpenFiles& files,
+  Server(comm::Line& line, const exchange::Roster& roster, executor::Executor& executor, OpenFiles& files,
          Statistics& statistics, Setup setup);
 
   /// One pass over everything that may have become possible; true if something moved.

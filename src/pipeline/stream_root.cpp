@@ -221,13 +221,11 @@ bool StreamRoot::advance() {
   return moved;
 }
 
-void StreamRoot::run_on_ledger(std::function<Status(Ledger&)> task, std::function<void(const Status&)> done) {
-  ledger_busy_ = true;
-  context_.workers.submit_io([this, task = std::move(task)](int) { return task(*ledger_); },
-                             [this, done = std::move(done)](const Status& status) {
-                               ledger_busy_ = false;
-                               done(status);
-                             });
+/// A file that waits for space or for its hook keeps none of the others.
+void StreamRoot::run_on_ledger(const std::string& path, std::function<Status(Ledger&)> job,
+                               std::function<void(const Status&)> done) {
+  context_.executor.wait(
+      executor::key_of(path), [this, job = std::move(job)](int) { return job(*ledger_); }, std::move(done));
 }
 
 /// Whether the step's file exists; begins it if not. A file that cannot be begun fails the step.
@@ -235,7 +233,7 @@ bool StreamRoot::file_is_ready(Step& step) {
   File& file = files_[step.entry.path];
   if (file.cutting) return false;
   if (file.begun) return true;
-  if (file.beginning || ledger_busy_ || finishes_files()) return false;
+  if (file.beginning || finishes_files()) return false;
   file.beginning = true;
   const std::int64_t number = step.entry.step;
   const std::string path = step.entry.path;
@@ -247,6 +245,7 @@ bool StreamRoot::file_is_ready(Step& step) {
   }
   auto start = std::make_shared<Begun>();
   run_on_ledger(
+      path,
       [path, lead, expected, start](Ledger& ledger) -> Status {
         Result<Begun> begun = ledger.begin_file(path, lead, expected);
         TR_TRY(begun.status());
@@ -320,15 +319,16 @@ bool StreamRoot::settle() {
     ++settled_before_;
     return true;
   }
-  if (ledger_busy_) return false;
   step.state = Step::State::cutting;
   const std::int64_t number = found->first;
-  run_on_ledger([path = step.entry.path, size = file.end](Ledger& ledger) { return ledger.cut(path, size); },
-                [this, number, path = step.entry.path](const Status& cut) {
-                  files_[path].broken = first_cause(files_[path].broken, cut);
-                  steps_.at(number).state = Step::State::settled;
-                  ++settled_before_;
-                });
+  run_on_ledger(
+      step.entry.path,
+      [path = step.entry.path, size = file.end](Ledger& ledger) { return ledger.cut(path, size); },
+      [this, number, path = step.entry.path](const Status& cut) {
+        files_[path].broken = first_cause(files_[path].broken, cut);
+        steps_.at(number).state = Step::State::settled;
+        ++settled_before_;
+      });
   return true;
 }
 
@@ -348,7 +348,6 @@ bool StreamRoot::commit() {
         start_sync(number, step);
       return true;
     case Step::State::synced:
-      if (ledger_busy_) return false;
       start_commit(number, step);
       return true;
     default:
@@ -370,6 +369,7 @@ void StreamRoot::start_commit(std::int64_t number, Step& step) {
   const Bytes committed = files_[path].committed;
   const auto cut = std::make_shared<Status>();
   run_on_ledger(
+      path,
       [entry = step.entry, synced = step.status, committed, cut](Ledger& ledger) -> Status {
         Status status = synced;
         if (status.is_ok()) status = ledger.commit(entry);
@@ -406,12 +406,13 @@ void StreamRoot::take_back(std::int64_t number, const std::string& path, const S
   // one was cut.
   if (!settled) return;
   file.cutting = true;
-  run_on_ledger([path, size = file.committed](Ledger& ledger) { return ledger.cut(path, size); },
-                [this, path](const Status& status) {
-                  File& cut = files_[path];
-                  cut.cutting = false;
-                  cut.broken = first_cause(cut.broken, status);
-                });
+  run_on_ledger(
+      path, [path, size = file.committed](Ledger& ledger) { return ledger.cut(path, size); },
+      [this, path](const Status& status) {
+        File& cut = files_[path];
+        cut.cutting = false;
+        cut.broken = first_cause(cut.broken, status);
+      });
 }
 
 void StreamRoot::decide(std::int64_t number, Step& step) {
@@ -436,26 +437,28 @@ bool StreamRoot::finishes_files() const {
 }
 
 bool StreamRoot::finish_files() {
-  if (ledger_busy_ || finished_) return false;
+  if (finishing_ || finished_) return false;
   for (auto file = files_.begin(); file != files_.end(); ++file) {
     if (!is_complete(file->first, file->second)) continue;
+    if (file->second.beginning || file->second.cutting) return false;
     const std::string path = file->first;
     const bool begun = file->second.begun;
     const bool left_open = file->second.left_open;
     files_.erase(file);
     if (!begun && !left_open) return true;
     finishing_ = true;
-    run_on_ledger([path](Ledger& ledger) { return ledger.finish_file(path); },
-                  [this, begun](const Status& status) {
-                    finishing_ = false;
-                    finish_status_ = first_cause(finish_status_, status);
-                    if (status.is_ok()) return;
-                    // The stream's end tells it, and a run that is killed never comes there.
-                    const std::string name = stream_name(opening_);
-                    const bool names_it = status.text().starts_with(name + ":");
-                    log(LogLevel::error, names_it ? status.text() : status.in(name).text());
-                    if (!begun) break_stream(status);
-                  });
+    run_on_ledger(
+        path, [path](Ledger& ledger) { return ledger.finish_file(path); },
+        [this, begun](const Status& status) {
+          finishing_ = false;
+          finish_status_ = first_cause(finish_status_, status);
+          if (status.is_ok()) return;
+          // The stream's end tells it, and a run that is killed never comes there.
+          const std::string name = stream_name(opening_);
+          const bool names_it = status.text().starts_with(name + ":");
+          log(LogLevel::error, names_it ? status.text() : status.in(name).text());
+          if (!begun) break_stream(status);
+        });
     return true;
   }
   if (!is_closing()) return false;

@@ -86,7 +86,8 @@ class StreamRoot {
   [[nodiscard]] bool is_complete(const std::string& path, const File& file) const;
   [[nodiscard]] bool finishes_files() const;
   void break_stream(const Status& why);
-  void run_on_ledger(std::function<Status(Ledger&)> task, std::function<void(const Status&)> done);
+  void run_on_ledger(const std::string& path, std::function<Status(Ledger&)> job,
+                     std::function<void(const Status&)> done);
   void warn_if_late(std::int64_t number, Step& step);
   void send_verdict(VerdictKind kind, std::int64_t step, const Status& status);
   [[nodiscard]] std::string step_text(const Step& step) const;
@@ -114,8 +115,7 @@ class StreamRoot {
   std::map<std::string, File> files_;
   std::string current_path_;
   std::deque<Status> unreported_;  // failures that no accepted verdict has carried yet
-  bool ledger_busy_ = false;
-  bool finishing_ = false;  // a file, on the ledger
+  bool finishing_ = false;         // a file, on the ledger
   int closed_ = 0;
   bool finished_ = false;
   Status finish_status_;

@@ -36,7 +36,7 @@ Status StreamServer::prepare() {
     plans_.push_back(
         std::make_shared<exchange::RecordPlan>(std::move(*layout), context_.roster, context_.me));
   }
-  encoders_.resize(static_cast<std::size_t>(context_.workers.count()));
+  encoders_.resize(static_cast<std::size_t>(context_.executor.count()));
   assembled_.resize(encoders_.size());
   homed_ = context_.roster.homed(context_.me);
   for (const auto& [c, cursor] : context_.lanes) lanes_[c] = Lane{};
@@ -252,7 +252,7 @@ bool StreamServer::start_work() {
       const Bytes bound = codec_->encoded_bound(record.entry.field);
       const bool oldest = chunks_.begin()->first == record.entry.chunk;
       if (!oldest && held_ + bound > context_.workspace_per_stream()) return moved;
-      if (encoding_ >= 2 * context_.workers.count()) return moved;
+      if (encoding_ >= 2 * context_.executor.count()) return moved;
       encode(number);
     }
     if (!record.started) return moved;
@@ -313,7 +313,7 @@ void StreamServer::encode(std::uint64_t number) {
   const auto worker_of = std::make_shared<int>(0);
   // The record stays where it is in the deque until it is done, and only this task reads its pieces
   // meanwhile.
-  context_.workers.submit(
+  context_.executor.compute(
       [this, &record, encoded, spent, began, worker_of](int worker) -> Status {
         *began = context_.line.now();
         *worker_of = worker;

@@ -53,21 +53,20 @@ void StreamServer::on_place(Unpacker& in) {
   const bool looks = written_.try_emplace(path, -1).first->second < step;
   auto spent = std::make_shared<Spent>();
   auto records = std::make_shared<std::vector<std::shared_ptr<Encoded>>>(std::move(chunk.records));
-  context_.workers.submit_io(
+  context_.executor.wait(
+      executor::key_of(path),
       [this, path, offset, records, spent, looks, committed](int worker) -> Status {
         spent->worker = worker;
         spent->begin = context_.line.now();
         if (looks) TR_TRY(storage::check_holds(context_.files.target(), path, committed));
-        Result<std::shared_ptr<storage::File>> file = context_.files.to_write(path);
-        TR_TRY(file.status());
         std::vector<std::span<const std::byte>> parts;
         for (const auto& encoded : *records) parts.emplace_back(encoded->bytes);
-        Status status = (*file)->write_gathered(parts, offset);
+        Status status = context_.files.write(path, parts, offset);
         const std::int64_t limit = opening_.policy.wait_for_space_seconds;
         while (status.code() == Code::space && context_.line.now() - spent->begin < limit * 1'000'000'000) {
           ++spent->waits;
           sleep_seconds(0.25);
-          status = (*file)->write_gathered(parts, offset);
+          status = context_.files.write(path, parts, offset);
         }
         spent->end = context_.line.now();
         return status;
@@ -93,7 +92,8 @@ void StreamServer::on_sync(Unpacker& in) {
     });
   };
   auto spent = std::make_shared<Spent>();
-  context_.workers.submit_io(
+  context_.executor.wait(
+      executor::key_of(path),
       [this, path, spent](int worker) -> Status {
         spent->worker = worker;
         spent->begin = context_.line.now();
@@ -112,12 +112,15 @@ void StreamServer::on_verdict(VerdictKind kind, std::int64_t step, const Status&
   if (kind == VerdictKind::finished) {
     finished_ = true;
     // A later stream may find another file under the name.
-    context_.workers.submit_io(
-        [&files = context_.files, paths = std::move(written_)](int) -> Status {
-          for (const auto& [path, step] : paths) files.forget(path);
-          return {};
-        },
-        [](const Status&) {});
+    for (const auto& each : std::exchange(written_, {})) {
+      context_.executor.wait(
+          executor::key_of(each.first),
+          [&files = context_.files, path = each.first](int) -> Status {
+            files.forget(path);
+            return {};
+          },
+          [](const Status&) {});
+    }
   }
   if (kind == VerdictKind::durable) {
     context_.news = true;

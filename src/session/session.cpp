@@ -20,6 +20,9 @@ namespace tailrace::session {
 namespace {
 
 constexpr Bytes mebibyte = Bytes{1} << 20;
+/// Of a server: so many may hang (in a hook, on a full disk, on storage that does not answer) before others
+/// wait for them. A thread that waits costs its stack.
+constexpr int most_files_at_once = 64;
 
 /// SIGTERM goes to every process of a job: a server must outlive it until the compute ranks have left, and
 /// drain what they put.
@@ -68,7 +71,7 @@ Result<std::unique_ptr<Session>> Session::create(MPI_Comm world, const char* opt
 
 Session::~Session() {
   server_.reset();
-  workers_.reset();
+  threads_.reset();
   if (faulty_) {
     log(LogLevel::warn, cat("TAILRACE_FAULT: rank ", world_rank_, " made ", faulty_->calls(),
                             " such storage calls; ", faulty_->fired() ? "it struck" : "it struck none"));
@@ -307,20 +310,20 @@ Status Session::make_server(LedgerFactory make_ledger) {
   setup.staging_for = [this](Bytes needed, Bytes share) { return staging_for(needed, share); };
   if (roster_.self_served) {
     setup.lanes.emplace(me_, std::make_unique<pipeline::LentLaneReader>(lent_));
-    workers_ = executor::inline_workers();
+    threads_ = std::move(*executor::Threads::create({}));
   } else {
     setup.quotas = budget_.lane;
     TR_TRY(find_lanes(setup));
     const int threads = encoder_threads(world_rank_);
     if (bells_ == nullptr) bells_ = &own_bells_;
     comm::Doorbell& bell = bells_->reader[reader_];
-    Result<std::unique_ptr<executor::Workers>> workers =
-        executor::thread_workers(threads, [&bell] { bell.ring(); });
-    TR_TRY(workers.status());
-    workers_ = std::move(*workers);
+    Result<std::unique_ptr<executor::Threads>> made =
+        executor::Threads::create({threads, most_files_at_once}, [&bell] { bell.ring(); });
+    TR_TRY(made.status());
+    threads_ = std::move(*made);
   }
   server_ =
-      std::make_unique<pipeline::Server>(*line_, roster_, *workers_, *files_, statistics_, std::move(setup));
+      std::make_unique<pipeline::Server>(*line_, roster_, *threads_, *files_, statistics_, std::move(setup));
   return {};
 }
 
@@ -382,7 +385,7 @@ void Session::print_plan(Bytes staging) const {
 
 RankCpus Session::cpus() const {
   RankCpus mine{world_rank_, is_server(), 1, own_cpus()};
-  if (is_server()) mine.threads = 2 + workers_->count();  // and one for storage
+  if (is_server()) mine.threads = 2 + threads_->count();  // and one for storage
   return mine;
 }
 

@@ -10,6 +10,7 @@
 #include "base/settings.hpp"
 #include "comm/node_memory.hpp"
 #include "comm/switchboard.hpp"
+#include "executor/threads.hpp"
 #include "pipeline/client.hpp"
 #include "pipeline/outlet.hpp"
 #include "pipeline/server.hpp"
@@ -142,7 +143,7 @@ class Session {
   std::shared_ptr<storage::Target> target_;
   std::shared_ptr<storage::FaultyTarget> faulty_;  // where TAILRACE_FAULT asks for failures
   std::unique_ptr<pipeline::OpenFiles> files_;
-  std::unique_ptr<executor::Workers> workers_;
+  std::unique_ptr<executor::Threads> threads_;
   pipeline::Statistics statistics_;
   std::unique_ptr<pipeline::Server> server_;
   std::unique_ptr<pipeline::Outlet> outlet_;

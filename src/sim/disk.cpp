@@ -2,6 +2,7 @@
 #include "sim/disk.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace tailrace::sim {
 
@@ -76,66 +77,59 @@ std::shared_ptr<storage::Target> on_disk(std::shared_ptr<storage::Target> below,
   return std::make_shared<DiskTarget>(std::move(below), std::move(disk));
 }
 
-// ---- workers
-// -------------------------------------------------------------------------------------------------------------------
+// ---- threads
 
-SimWorkers::SimWorkers(Scheduler& scheduler, int count, std::shared_ptr<Disk> disk,
-                       std::function<void()> wake)
-    : scheduler_(scheduler),
-      disk_(std::move(disk)),
-      wake_(std::move(wake)),
-      idle_(static_cast<std::size_t>(count) + 1, char{1}) {}
-
-void SimWorkers::submit(Task task, Done done) {
-  queue_.emplace_back(std::move(task), std::move(done));
-  ++pending_;
-  begin();
+void SimThreads::compute(Job job, Done done) {
+  computing_.emplace_back(std::move(job), std::move(done));
+  begin_computing();
 }
 
-void SimWorkers::submit_io(Task task, Done done) {
-  storage_queue_.emplace_back(std::move(task), std::move(done));
-  ++pending_;
-  begin();
-}
-
-void SimWorkers::begin() {
-  const std::size_t computing = idle_.size() - 1;
-  for (std::size_t worker = 0; worker < computing; ++worker) {
-    if (!begin(queue_, worker)) break;
+void SimThreads::begin_computing() {
+  for (std::size_t worker = 0; worker < idle_.size() && !computing_.empty(); ++worker) {
+    if (std::exchange(idle_[worker], char{0}) == 0) continue;
+    auto job = std::move(computing_.front());
+    computing_.pop_front();
+    begin(static_cast<int>(worker), std::move(job), [this, worker] {
+      idle_[worker] = 1;
+      begin_computing();
+    });
   }
-  begin(storage_queue_, computing);
 }
 
-bool SimWorkers::begin(Queue& queue, std::size_t worker) {
-  if (queue.empty()) return false;
-  if (idle_[worker] == 0) return true;
-  idle_[worker] = 0;
-  auto job = std::make_shared<std::pair<Task, Done>>(std::move(queue.front()));
-  queue.pop_front();
-  scheduler_.after(scheduler_.step_delay(), [this, worker, job] { run(static_cast<int>(worker), job); });
-  return true;
+void SimThreads::wait(executor::Key key, Job job, Done done) {
+  Queue& queue = waiting_[key];
+  queue.emplace_back(std::move(job), std::move(done));
+  if (queue.size() == 1) begin_waiting(key);
 }
 
-void SimWorkers::run(int worker, const std::shared_ptr<std::pair<Task, Done>>& job) {
-  auto status = std::make_shared<Status>(guarded([&]() -> Status { return job->first(worker); }));
-  job->first = nullptr;  // what it captured is freed before anybody hears that it is done
-  scheduler_.after(disk_->take_spent() + scheduler_.step_delay(), [this, worker, job, status] {
-    finished_.emplace_back(std::move(job->second), *status);
-    idle_[static_cast<std::size_t>(worker)] = 1;
-    begin();
-    wake_();
+void SimThreads::begin_waiting(executor::Key key) {
+  begin(count(), std::move(waiting_.at(key).front()), [this, key] {
+    const auto queue = waiting_.find(key);
+    queue->second.pop_front();
+    if (queue->second.empty())
+      waiting_.erase(queue);
+    else
+      begin_waiting(key);
   });
 }
 
-bool SimWorkers::poll() {
-  if (finished_.empty()) return false;
-  auto finished = std::move(finished_);
-  finished_.clear();
-  for (auto& [done, status] : finished) {
-    --pending_;
-    done(std::move(status));
-  }
-  return true;
+void SimThreads::begin(int worker, std::pair<Job, Done> job, std::function<void()> next) {
+  const auto mine = std::make_shared<std::pair<Job, Done>>(std::move(job));
+  scheduler_.after(scheduler_.step_delay(), [this, worker, mine, next = std::move(next)] {
+    auto status = std::make_shared<Status>(guarded([&]() -> Status { return mine->first(worker); }));
+    mine->first = nullptr;  // what it captured is freed before anybody hears that it is done
+    scheduler_.after(disk_->take_spent() + scheduler_.step_delay(), [this, mine, status, next] {
+      finished_.emplace_back(std::move(mine->second), *status);
+      next();
+      wake_();
+    });
+  });
+}
+
+bool SimThreads::poll() {
+  const auto finished = std::exchange(finished_, {});
+  for (const auto& [done, status] : finished) done(status);
+  return !finished.empty();
 }
 
 }  // namespace tailrace::sim

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
-#include "executor/workers.hpp"
+#include "executor/executor.hpp"
 #include "sim/scheduler.hpp"
 #include "storage/target.hpp"
 
@@ -33,32 +35,34 @@ class Disk {
 /// `below` with its writes and syncs charged to `disk`.
 std::shared_ptr<storage::Target> on_disk(std::shared_ptr<storage::Target> below, std::shared_ptr<Disk> disk);
 
-/// Worker threads in simulated time. A task runs as a whole at some moment after it began; its `done` is to
-/// be had when it and what it asked of the disk are over. Tasks begin in the order of submission and, with
-/// several workers, end in any.
-class SimWorkers final : public executor::Workers {
+/// Threads in simulated time. A job runs as a whole at some moment after it began; its `done` is to be had
+/// when it and what it asked of the disk are over. Jobs that compute, and those of one key, begin in the
+/// order of submission; with several workers, or keys, they end in any.
+class SimThreads final : public executor::Executor {
  public:
-  SimWorkers(Scheduler& scheduler, int count, std::shared_ptr<Disk> disk, std::function<void()> wake);
-  [[nodiscard]] int count() const override { return static_cast<int>(idle_.size()) - 1; }
-  void submit(Task task, Done done) override;
-  void submit_io(Task task, Done done) override;
+  SimThreads(Scheduler& scheduler, int count, std::shared_ptr<Disk> disk, std::function<void()> wake)
+      : scheduler_(scheduler),
+        disk_(std::move(disk)),
+        wake_(std::move(wake)),
+        idle_(static_cast<std::size_t>(count), char{1}) {}
+  [[nodiscard]] int count() const override { return static_cast<int>(idle_.size()); }
+  void compute(Job job, Done done) override;
+  void wait(executor::Key key, Job job, Done done) override;
   bool poll() override;
-  [[nodiscard]] int pending() const override { return pending_; }
 
  private:
-  using Queue = std::deque<std::pair<Task, Done>>;
-  void begin();
-  bool begin(Queue& queue, std::size_t worker);
-  void run(int worker, const std::shared_ptr<std::pair<Task, Done>>& job);
+  using Queue = std::deque<std::pair<Job, Done>>;
+  void begin_computing();
+  void begin_waiting(executor::Key key);
+  void begin(int worker, std::pair<Job, Done> job, std::function<void()> next);
 
   Scheduler& scheduler_;
   std::shared_ptr<Disk> disk_;
   std::function<void()> wake_;
-  std::vector<char> idle_;  // the last one is for storage
-  Queue queue_;
-  Queue storage_queue_;
+  std::vector<char> idle_;                  // workers that compute
+  Queue computing_;                         // what has not begun
+  std::map<executor::Key, Queue> waiting_;  // the first of each has begun
   std::deque<std::pair<Done, Status>> finished_;
-  int pending_ = 0;
 };
 
 }  // namespace tailrace::sim

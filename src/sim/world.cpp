@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "base/text.hpp"
+#include "executor/threads.hpp"
 #include "session/select.hpp"
 #include "sim/stream.hpp"
 #include "streams/ledger.hpp"
@@ -189,7 +190,7 @@ void World::make_server(int s) {
   setup.reporting = shape_.reporting;
   if (roster_.self_served) {
     setup.lanes.emplace(s, std::make_unique<pipeline::LentLaneReader>(lent_[i]));
-    seat.workers = executor::inline_workers();
+    seat.executor = std::move(*executor::Threads::create({}));
   } else {
     const Segment& segment = *nodes_[static_cast<std::size_t>(node)].segment;
     const int reader =
@@ -208,15 +209,15 @@ void World::make_server(int s) {
         setup.lanes.emplace(c, std::make_unique<comm::SharedLaneReader>(lane->header(), lane->data(), 0));
       }
     }
-    seat.workers =
-        std::make_unique<SimWorkers>(scheduler_, shape_.threads, disk_, [this, bell = seat.bell, node] {
+    seat.executor =
+        std::make_unique<SimThreads>(scheduler_, shape_.threads, disk_, [this, bell = seat.bell, node] {
           bell->ring();
           poke_node(node);
         });
     seat.actor = std::make_unique<Actor>(scheduler_, cat("server ", s));
     this->seat(*seat.actor, node, roster_.server_transport[i]);
   }
-  seat.server = std::make_unique<pipeline::Server>(line, roster_, *seat.workers, *seat.files,
+  seat.server = std::make_unique<pipeline::Server>(line, roster_, *seat.executor, *seat.files,
                                                    *seat.statistics, std::move(setup));
   if (roster_.self_served) ranks_[i]->set_server(seat.server.get(), seat.statistics.get(), disk_);
 }

@@ -109,7 +109,7 @@ class World {
   struct ServerSeat {
     std::shared_ptr<storage::FaultyTarget> target;
     std::unique_ptr<pipeline::OpenFiles> files;
-    std::unique_ptr<executor::Workers> workers;
+    std::unique_ptr<executor::Executor> executor;
     std::unique_ptr<pipeline::Statistics> statistics;
     std::map<int, std::unique_ptr<comm::PrivateLane>> mirrored;
     std::unique_ptr<comm::Switchboard> board;  // of a server rank

@@ -10,6 +10,7 @@
 #include <ctime>
 #include <filesystem>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <set>
 
@@ -76,7 +77,7 @@ class FileLedger final : public pipeline::Ledger {
   [[nodiscard]] std::string left_open() const override { return resuming_ ? resuming_->path : ""; }
 
   Result<Begun> begin_file(const std::string& path, std::int64_t lead, Bytes expected) override {
-    if (finished_.count(path) != 0) {
+    if (is_finished(path)) {
       return Status(Code::state, cat("the step at lead ", lead, " s belongs to ", path,
                                      ", which was complete when a later step went to another file"));
     }
@@ -91,6 +92,7 @@ class FileLedger final : public pipeline::Ledger {
     TR_TRY(file.status());
     file->lock = std::move(*lock);
     const Begun begun{file->index.data_end(), written_to(path, *file)};
+    const std::lock_guard guard(mutex_);
     open_.emplace(path, std::move(*file));
     return begun;
   }
@@ -105,20 +107,20 @@ class FileLedger final : public pipeline::Ledger {
       step.records.push_back(
           {record.field, static_cast<std::int32_t>(record.level), record.offset, record.length});
     }
-    const OpenFile& file = open_.at(entry.path);
+    OpenFile& file = *find_open(entry.path);
     TR_TRY(storage::check_holds(*target_, written_to(entry.path, file), entry.end));
-    IndexWriter& index = open_.at(entry.path).index;
+    IndexWriter& index = file.index;
     step.step = index.steps();  // a stream that goes on with a file numbers its steps on
     TR_TRY(index.append(step));
     return index.sync();
   }
 
   Status cut(const std::string& path, Bytes size) override {
-    const auto open = open_.find(path);
+    OpenFile* const open = find_open(path);
     // Never what the index still tells.
-    if (open != open_.end()) TR_TRY(open->second.index.lost());
-    Result<std::unique_ptr<storage::File>> file = target_->open(
-        open != open_.end() ? written_to(path, open->second) : path, storage::OpenMode::existing);
+    if (open != nullptr) TR_TRY(open->index.lost());
+    Result<std::unique_ptr<storage::File>> file =
+        target_->open(open != nullptr ? written_to(path, *open) : path, storage::OpenMode::existing);
     TR_TRY(file.status());
     const Result<Bytes> found = (*file)->size();
     TR_TRY(found.status());
@@ -128,14 +130,13 @@ class FileLedger final : public pipeline::Ledger {
   }
 
   Status finish_file(const std::string& path) override {
-    const auto found = open_.find(path);
-    if (found == open_.end()) {
-      return path == left_open() && finished_.insert(path).second ? finish_left_open(path) : Status();
-    }
-    OpenFile file = std::move(found->second);
-    open_.erase(found);
-    finished_.insert(path);
-    return finish(path, file);
+    std::unique_lock guard(mutex_);
+    auto taken = open_.extract(path);
+    if (taken.empty() && path != left_open()) return {};
+    const bool first = finished_.insert(path).second;
+    guard.unlock();
+    if (!taken.empty()) return finish(path, taken.mapped());
+    return first ? finish_left_open(path) : Status();
   }
 
  private:
@@ -144,6 +145,18 @@ class FileLedger final : public pipeline::Ledger {
     IndexWriter index;
     bool again = false;  // of the second pair
   };
+
+  [[nodiscard]] bool is_finished(const std::string& path) {
+    const std::lock_guard guard(mutex_);
+    return finished_.count(path) != 0;
+  }
+
+  /// What belongs to a file only its own jobs touch.
+  [[nodiscard]] OpenFile* find_open(const std::string& path) {
+    const std::lock_guard guard(mutex_);
+    const auto found = open_.find(path);
+    return found == open_.end() ? nullptr : &found->second;
+  }
 
   static std::string written_to(const std::string& path, const OpenFile& file) {
     return file.again ? again_path(path) : path;
@@ -459,6 +472,7 @@ class FileLedger final : public pipeline::Ledger {
   std::optional<Resuming> resuming_;
   std::shared_ptr<storage::Target> target_;
   IndexHeader header_;
+  std::mutex mutex_;  // for the two below
   std::map<std::string, OpenFile> open_;
   std::set<std::string> finished_;
 };

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
 #include <set>
 
 #include "base/text.hpp"
+#include "executor/threads.hpp"
 #include "scenario.hpp"
 #include "storage/memory.hpp"
 
@@ -361,7 +364,8 @@ TEST(sim_errors, a_file_that_was_closed_before_its_sync_is_not_forgotten_to_have
           storage::faulty_target(memory, {nth, storage::Fault::io_error, storage::set_of(call)});
       pipeline::OpenFiles open(faulty);
       const ByteVector bytes(8, std::byte{1});
-      for (int i = 0; i < files; ++i) ASSERT_TRUE((*open.to_write(cat(i)))->write(bytes, 0).is_ok());
+      const std::array<std::span<const std::byte>, 1> parts = {bytes};
+      for (int i = 0; i < files; ++i) ASSERT_TRUE(open.write(cat(i), parts, 0).is_ok());
       ASSERT_TRUE(faulty->fired());
       std::vector<int> failed;
       for (int i = 0; i < files; ++i) {
@@ -371,6 +375,34 @@ TEST(sim_errors, a_file_that_was_closed_before_its_sync_is_not_forgotten_to_have
       EXPECT_TRUE(open.sync(cat(nth - 1)).is_ok()) << "what is written next goes through a new descriptor";
     }
   }
+}
+
+/// Threads of many files at once, more than may be open: each finds its own file, whoever closes it
+/// meanwhile.
+TEST(sim_errors, files_are_used_side_by_side_while_the_oldest_are_closed) {
+  constexpr int files = 150;
+  constexpr int rounds = 6;
+  const auto memory = storage::memory_target();
+  for (int i = 0; i < files; ++i) ASSERT_TRUE(memory->open(cat(i), storage::OpenMode::create).is_ok());
+  pipeline::OpenFiles open(memory);
+  const auto threads = std::move(*executor::Threads::create({0, 8}));
+  std::atomic<int> failed = 0;
+  for (int round = 0; round < rounds; ++round) {
+    for (int i = 0; i < files; ++i) {
+      threads->submit(executor::key_of(cat(i)), [&open, &failed, round, path = cat(i)] {
+        const ByteVector bytes(8, static_cast<std::byte>(round));
+        const std::array<std::span<const std::byte>, 1> parts = {bytes};
+        if (!open.write(path, parts, 8 * round).is_ok()) ++failed;
+        if (round % 2 == 1 && !open.sync(path).is_ok()) ++failed;
+        if (round == 3) open.forget(path);
+      });
+    }
+  }
+  threads->drain();
+  EXPECT_EQ(failed, 0);
+  ByteVector expected;
+  for (int i = 0; i < 8 * rounds; ++i) expected.push_back(static_cast<std::byte>(i / 8));
+  for (int i = 0; i < files; ++i) EXPECT_TRUE(read_file(*memory, cat(i)) == expected) << i;
 }
 
 // ---- files that something else has harmed

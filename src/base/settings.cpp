@@ -143,7 +143,7 @@ constexpr std::array<Row, 21> kTable{{
      set_staging},
     {{"threads", "0", "count", "threads per server",
       "threads that encode; 0 chooses from the CPUs that the node's ranks may use and do not need, 4 at "
-      "most"},
+      "most. Beside them each file that is worked on has a thread that waits for storage, 64 at most"},
      set_count<&Settings::threads, 4096>},
     {{"report", "", "path", "", "file for the report in JSON, rewritten at each commit and every 30 s"},
      set_text<&Settings::report>},
@@ -179,8 +179,8 @@ constexpr std::array<Row, 21> kTable{{
       "storage go through 16 MiB, at most half of it"},
      set_io_buffer},
     {{"io_threads", "5", "count", "threads per rank",
-      "threads that work for collective files, each for one file at a time; 0: the calls do the work "
-      "themselves"},
+      "threads that work for collective files, each for one file at a time; a save behind the program has "
+      "one more; 0: the calls do the work themselves"},
      set_count<&Settings::io_threads, 1024>},
     {{"aggregators", "0", "count", "per node",
       "ranks of each node that read and write files of the parallel mode; 0: one"},

@@ -230,7 +230,7 @@ Status move_to_memory(Group& group, const Array& array, std::byte* whole, Direct
   const Status planned = (mine.is_ok() ? plan.status() : mine).in(call).at({-1, -1, group.rank()});
   TR_TRY(group.agree({planned, call, {}}).status);
   return comm::committed(call, [&]() -> Status {
-    const auto key = group.service().new_key();
+    const auto key = group.service().threads().new_key();
     const auto tally = std::make_shared<files::Tally>();
     files::Transfer transfer(**channel, *(*ring)->pool, *plan,
                              (*channel)->deal_out(**ring, 0, (*plan)->bytes(), false), key);
@@ -247,7 +247,7 @@ Status move_to_memory(Group& group, const Array& array, std::byte* whole, Direct
       };
       transfer.read(array.data, source, tally, false);
     }
-    group.wait([&] { return group.service().pool().is_idle(key); }, call);
+    group.wait([&] { return group.service().threads().is_idle(key); }, call);
     return {};
   });
 }

@@ -6,11 +6,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <system_error>
 #include <utility>
 
 #include "base/text.hpp"
-#include "checkpoint/signals_blocked.hpp"
+#include "base/thread.hpp"
 #include "comm/available_memory.hpp"
 
 #ifndef MADV_POPULATE_WRITE
@@ -104,11 +103,8 @@ void CaptureMemory::prepare(Bytes bytes, const std::function<Bytes()>& share) {
   if (!grow(size, std::min(most, size > most / 4 ? size : 4 * size) / huge_page * huge_page)) return;
   share_ = share;
   stop_ = false;
-  try {
-    const SignalsBlocked blocked;
-    thread_ = std::thread([this] { run(); });
-  } catch (const std::system_error&) {  // touch() does it
-  }
+  Result<std::thread> started = start_thread([this] { run(); });
+  if (started.is_ok()) thread_ = std::move(*started);  // else touch() does it
 }
 
 /// Page by page: the program's own calls that change its mappings wait for each. The program takes memory

@@ -126,16 +126,19 @@ Checkpoint::Checkpoint(Service& service, Outputs& outputs, comm::LineNumber numb
       name_(std::move(name)),
       options_(options),
       line_(service.session().board(), number, service.session().computes().shared_members()),
-      key_(service.new_key()),
+      key_(service.threads().new_own_key()),
       work_(line_.board().add_work([this] { return advance(); })) {}
 
-Checkpoint::~Checkpoint() { line_.board().remove_work(work_); }
+Checkpoint::~Checkpoint() {
+  service_.threads().drain(key_);
+  line_.board().remove_work(work_);
+}
 
 /// Each rank for itself: how a save was captured cannot be seen in it.
 void Checkpoint::open_copy_on_write() {
   if (options_.capture != Options::Capture::copy_on_write) return;
   Result<std::unique_ptr<CopyOnWrite>> made = CopyOnWrite::create();
-  if (service_.pool().threads() == 0)
+  if (service_.threads().waiting_threads() == 0)
     made = Status(Code::unsupported, "no thread may write (TAILRACE_IO_THREADS=0)");
   if (made.is_ok())
     copy_on_write_ = std::move(*made);
@@ -391,7 +394,7 @@ void Checkpoint::start(std::unique_ptr<Saving> saving, const comm::Verdict& verd
   behind_->worked = service_.now() - behind_->began;
   // The other ranks of the node capture at the same time, or, where they share its cores, after each other:
   // writing must not take a core from them meanwhile.
-  const bool alone = service_.size() == 1 || service_.pool().threads() == 0;
+  const bool alone = service_.size() == 1 || service_.threads().waiting_threads() == 0;
   const bool at_once = async && copy_on_write_ == nullptr;
   const std::int64_t all = behind_->worked * service_.session().ranks_of_a_core();
   const std::int64_t delay = at_once && !alone ? std::min(all, longest_delay) : 0;
@@ -422,7 +425,7 @@ void Checkpoint::expect(Bytes bytes) {
 /// Half of what the ranks of the node have in common is left to what the program does before its first save.
 /// Without threads everything is done where it is called for.
 void Checkpoint::prepare(Bytes bytes) {
-  if (!options_.async || service_.pool().threads() == 0) return;
+  if (!options_.async || service_.threads().waiting_threads() == 0) return;
   const Status prepared = guarded([&]() -> Status {
     const int ranks = service_.session().ranks_of_my_node();
     memory_.prepare(bytes, [ranks] { return comm::available_memory() / (2 * ranks); });
@@ -498,7 +501,7 @@ void Checkpoint::clean_up_undo_files(Saving& saving) {
 
 void Checkpoint::submit(Status (*body)(Saving&), std::int64_t delay) {
   behind_->task = std::make_shared<Behind::Task>();
-  service_.pool().submit(key_, [task = behind_->task, saving = behind_->saving.get(), body, delay] {
+  service_.threads().submit(key_, [task = behind_->task, saving = behind_->saving.get(), body, delay] {
     if (delay > 0) std::this_thread::sleep_for(std::chrono::nanoseconds(delay));
     const auto begin = std::chrono::steady_clock::now();
     task->status = guarded([&] { return body(*saving); });

@@ -176,7 +176,7 @@ class Checkpoint {
   const std::string name_;
   const Options options_;
   comm::Line line_;
-  const executor::OrderedPool::Key key_;
+  const executor::Key key_;
   int work_ = 0;
   CaptureMemory memory_;
   bool knows_items_ = false;                    // what the next save will hold was told, or loaded

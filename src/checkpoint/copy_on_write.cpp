@@ -6,10 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <system_error>
 
+#include "base/thread.hpp"
 #include "checkpoint/memory_kind.hpp"
-#include "checkpoint/signals_blocked.hpp"
 
 namespace tailrace::checkpoint {
 
@@ -65,14 +64,14 @@ Status CopyOnWrite::begin(std::vector<CopiedRange> ranges) {
 /// meanwhile may lie in the same unit as an array.
 Status CopyOnWrite::protect() {
   state_ = State::protecting;
-  try {
-    // A handler that runs on the copier and writes to protected memory would wait for itself.
-    const SignalsBlocked blocked;
-    copier_ = std::thread([this] { run(); });
-  } catch (const std::system_error& error) {
+  // With its signals blocked: a handler that runs on the copier and writes to protected memory would wait for
+  // itself.
+  Result<std::thread> started = start_thread([this] { run(); });
+  if (!started.is_ok()) {
     state_ = State::idle;
-    return {Code::unsupported, std::string("no thread that copies can be started: ") + error.what()};
+    return {Code::unsupported, started.status().text()};
   }
+  copier_ = std::move(*started);
   for (const CopiedRange& range : ranges_) {
     Status done = faults_.protect(range.begin, range.bytes);
     if (done.is_ok()) continue;

@@ -27,7 +27,7 @@ class Executor {
   /// count()-1. `done` runs later inside poll(), on the thread that calls it.
   virtual void compute(Job job, Done done) = 0;
   /// The same for a job that waits: for storage, space, another program. It keeps none that computes from
-  /// the cores, and none of another key from running; its `worker` is count() or more.
+  /// the cores, and none of another key from running; a thread for it has count() or more as `worker`.
   virtual void wait(Key key, Job job, Done done) = 0;
   /// Runs the `done` of finished jobs; true if there was one.
   virtual bool poll() = 0;

@@ -170,9 +170,9 @@ bool Threads::is_idle(Key key) const {
   return lanes_.count(key) == 0;
 }
 
-void Threads::drain() {
+void Threads::drain(std::optional<Key> key) {
   std::unique_lock lock(mutex_);
-  drained_.wait(lock, [this] { return lanes_.empty(); });
+  drained_.wait(lock, [&] { return key ? lanes_.count(*key) == 0 : lanes_.empty(); });
 }
 
 void Threads::run_computing(int worker) {
@@ -212,11 +212,12 @@ void Threads::run_waiting(int worker) {
     lock.lock();
     limited_ -= limited;
     lane->second.running = false;
-    if (lane->second.jobs.empty())
-      lanes_.erase(lane);
-    else
+    if (!lane->second.jobs.empty()) {
       work_.notify_one();
-    if (lanes_.empty()) drained_.notify_all();
+      continue;
+    }
+    lanes_.erase(lane);
+    drained_.notify_all();
   }
 }
 

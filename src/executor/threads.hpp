@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -60,8 +61,8 @@ class Threads final : public Executor {
   [[nodiscard]] int waiting_threads();
   /// No job of `key` is queued or running.
   [[nodiscard]] bool is_idle(Key key) const;
-  /// Blocks until no job that waits is queued or running.
-  void drain();
+  /// Blocks until no job of `key`, or of any, is queued or running.
+  void drain(std::optional<Key> key = {});
 
  private:
   using Work = std::function<void(int worker)>;

@@ -22,12 +22,12 @@ constexpr Bytes cached_bytes = fewest_slots * largest_window;
 
 }  // namespace
 
-Channel::Channel(Group& group) : group_(group), key_(group.service().new_key()) {}
+Channel::Channel(Group& group) : group_(group), key_(group.service().threads().new_key()) {}
 
 Channel::~Channel() = default;
 
 bool Channel::is_idle() const {
-  return group_.service().pool().is_idle(key_) && (thread_ == nullptr || thread_->is_idle());
+  return group_.service().threads().is_idle(key_) && (thread_ == nullptr || thread_->is_idle());
 }
 
 Result<std::unique_ptr<Channel>> Channel::create(Group& group) {

@@ -51,7 +51,7 @@ class Channel {
   [[nodiscard]] bool is_idle() const;
 
   /// Of the tasks that deliver what was read: they pass windows in order, whatever file these are of.
-  [[nodiscard]] executor::OrderedPool::Key key() const { return key_; }
+  [[nodiscard]] executor::Key key() const { return key_; }
 
   /// The windows of the next array call: through all aggregators, or through the I/O rank alone.
   [[nodiscard]] Portions deal_out(Ring& ring, Bytes position, Bytes bytes, bool parallel) const;
@@ -64,7 +64,7 @@ class Channel {
   [[nodiscard]] int my_node() const { return node_of(group_.rank()); }
 
   Group& group_;
-  executor::OrderedPool::Key key_;
+  executor::Key key_;
   std::array<Ring, 2> rings_;
   std::unique_ptr<ExchangeThread> thread_;
   std::vector<int> ranks_;  // of the aggregators

@@ -1,31 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "files/exchange_thread.hpp"
 
-#include <pthread.h>
-
-#include <cfenv>
 #include <chrono>
-#include <csignal>
-#include <system_error>
 
-#include "base/text.hpp"
+#include "base/thread.hpp"
 
 namespace tailrace::files {
 
 Status ExchangeThread::start() {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // the thread inherits it: signals belong to the program
-  Status status;
-  try {
-    thread_ = std::thread([this] { run(); });
-  } catch (const std::system_error& error) {
-    status = Status(Code::memory, cat("no thread could be started: ", std::string_view(error.what())),
-                    error.code().value());
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return status;
+  Result<std::thread> started = start_thread([this] { run(); });
+  TR_TRY(started.status());
+  thread_ = std::move(*started);
+  return {};
 }
 
 ExchangeThread::~ExchangeThread() {
@@ -51,7 +37,6 @@ bool ExchangeThread::is_idle() const {
 }
 
 void ExchangeThread::run() {
-  std::fesetenv(FE_DFL_ENV);  // a thread inherits the program's traps and flush-to-zero
   std::unique_lock lock(mutex_);
   for (;;) {
     work_.wait(lock, [&] { return stopping_ || !queue_.empty(); });

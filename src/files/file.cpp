@@ -16,7 +16,10 @@ constexpr std::size_t pending_bytes = std::size_t{64} << 10;
 }  // namespace
 
 File::File(Place place, std::string path, const Mode& mode)
-    : place_(std::move(place)), path_(std::move(path)), mode_(mode), key_(place_.service->new_key()) {
+    : place_(std::move(place)),
+      path_(std::move(path)),
+      mode_(mode),
+      key_(place_.service->threads().new_key()) {
   if (place_.group != nullptr) epoch_ = place_.group->new_epoch();
 }
 
@@ -99,7 +102,7 @@ Status File::agree_on_tasks(const std::string& call, const Status& mine) {
 void File::queue_cut() {
   if (!std::exchange(stream_.is_uncut, false)) return;
   cutting_ = true;
-  place_.service->pool().submit(key_, [this] {
+  place_.service->threads().submit(key_, [this] {
     note(stream_.file->truncate(0));
     cutting_ = false;
   });
@@ -108,9 +111,9 @@ void File::queue_cut() {
 void File::wait_for_tasks(const std::string& call) {
   queue_cut();
   send_pending();
-  executor::OrderedPool& pool = place_.service->pool();
-  if (pool.is_idle(key_)) return;
-  place_.service->session().wait([&] { return pool.is_idle(key_); },
+  const executor::Threads& threads = place_.service->threads();
+  if (threads.is_idle(key_)) return;
+  place_.service->session().wait([&] { return threads.is_idle(key_); },
                                  cat("the asynchronous operations on ", path_, " in ", call));
 }
 
@@ -144,7 +147,7 @@ Outcome File::ask(const std::string& call, const Operation& operation) {
 void File::run_or_queue(std::function<void()> task) {
   queue_cut();
   if (mode_.async)
-    place_.service->pool().submit(key_, std::move(task));
+    place_.service->threads().submit(key_, std::move(task));
   else
     task();
 }

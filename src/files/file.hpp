@@ -183,7 +183,7 @@ class File {
   std::string path_;
   Mode mode_;
   std::uint64_t epoch_ = 0;
-  executor::OrderedPool::Key key_ = 0;
+  executor::Key key_ = 0;
   CStream stream_;
   std::shared_ptr<LastingFile> shared_;  // on aggregators of a parallel file: the stream's on the I/O rank
   std::optional<Bytes> position_;        // of the stream, while nothing but array calls moved it

@@ -213,7 +213,7 @@ ArrayOutcome File::move_arrays(const std::string& name, std::span<const Array> a
 void File::commit_arrays(Channel& channel, Ring& ring, const Moved& moved, Direction direction,
                          const std::shared_ptr<const Framing>& framing, bool parallel, const Reach& reach) {
   Held held;
-  if (mode_.async && direction == Direction::write) held.emplace(place_.service->pool());
+  if (mode_.async && direction == Direction::write) held.emplace(place_.service->threads());
   queue_cut();
   Bytes at = reach.begin;
   for (const Moving& each : moved) {
@@ -284,7 +284,7 @@ ArrayOutcome File::leave_to_tasks(const Moved& moved, bool parallel, const Reach
     outcome.elements += left.available(each.plan->bytes()) / each.plan->element;
     left.begin += each.plan->bytes();
     if (!shared_ && !holds_stream()) continue;
-    place_.service->pool().submit(key_, [this, tally = each.tally, bytes = each.plan->bytes()] {
+    place_.service->threads().submit(key_, [this, tally = each.tally, bytes = each.plan->bytes()] {
       if (!tally->status().is_ok()) task_failed_ = true;
       note(tally->status());
       note(complete(std::min(tally->end(), bytes), bytes));

@@ -111,7 +111,7 @@ Bytes File::read_local(std::byte* base, const ArrayPlan& plan, const Source& sou
 /// Captures portion by portion; waits while as much as TAILRACE_IO_BUFFER is captured and not written.
 void File::write_local_later(const std::byte* base, const ArrayPlan& plan, const Sink& sink) {
   const Bytes most = place_.service->settings().io_buffer;
-  Held held(place_.service->pool());
+  Held held(place_.service->threads());
   for (Bytes at = 0; at < plan.bytes(); at += portion) {
     const Bytes end = std::min(at + portion, plan.bytes());
     if (captured_bytes_ > 0 && captured_bytes_ + end - at > most) {

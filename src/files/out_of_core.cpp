@@ -96,7 +96,7 @@ Status OutOfCore::allocate() {
                               ", halo included: make portions smaller")};
   }
   for (Index i = 0; i < slots; ++i)
-    slots_.push_back({group_->service().new_key(), memory_.get() + i * apart, {}});
+    slots_.push_back({group_->service().threads().new_key(), memory_.get() + i * apart, {}});
   return {};
 }
 
@@ -192,7 +192,7 @@ void OutOfCore::leave_current() {
   const Index number = number_of(turn_);
   const Slot& slot = slot_of(turn_);
   const Status queued = guarded([&] {
-    group_->service().pool().submit(slot.key, [this, number, memory = slot.memory] {
+    group_->service().threads().submit(slot.key, [this, number, memory = slot.memory] {
       note(number, guarded([&] { return write(number, memory); }));
     });
     return Status();
@@ -208,7 +208,7 @@ void OutOfCore::read_ahead() {
     const Index number = number_of(begun_);
     Slot& slot = slot_of(begun_);
     const Status queued = guarded([&] {
-      group_->service().pool().submit(slot.key, [this, number, &slot] {
+      group_->service().threads().submit(slot.key, [this, number, &slot] {
         slot.read = guarded([&] { return read(number, slot.memory); });
       });
       return Status();
@@ -232,9 +232,9 @@ Result<std::byte*> OutOfCore::enter() {
 }
 
 void OutOfCore::wait_for(const Slot& slot, const std::string& what) {
-  const executor::OrderedPool& pool = group_->service().pool();
-  if (pool.is_idle(slot.key)) return;
-  group_->service().session().wait([&] { return pool.is_idle(slot.key); }, cat(what, ", of ", what_.path));
+  const executor::Threads& threads = group_->service().threads();
+  if (threads.is_idle(slot.key)) return;
+  group_->service().session().wait([&] { return threads.is_idle(slot.key); }, cat(what, ", of ", what_.path));
 }
 
 Status OutOfCore::read(Index number, std::byte* memory) {

@@ -66,7 +66,7 @@ class OutOfCore {
 
  private:
   struct Slot {
-    executor::OrderedPool::Key key = 0;
+    executor::Key key = 0;
     std::byte* memory = nullptr;
     Status
         read;  // of the last portion read into it; the key's tasks write it, and who waited for them reads it

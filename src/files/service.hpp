@@ -5,7 +5,6 @@
 #include <mutex>
 #include <vector>
 
-#include "executor/ordered_pool.hpp"
 #include "files/journal.hpp"
 #include "session/session.hpp"
 
@@ -14,14 +13,16 @@ namespace tailrace::files {
 /// What all collective files of one process share.
 class Service {
  public:
-  explicit Service(session::Session& session) : session_(session), pool_(session.settings().io_threads) {}
+  explicit Service(session::Session& session) : session_(session) {}
+  /// What was queued is done before.
+  ~Service() { threads().drain(); }
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
 
   [[nodiscard]] session::Session& session() { return session_; }
   [[nodiscard]] const Settings& settings() const { return session_.settings(); }
   [[nodiscard]] storage::Target& target() { return session_.target(); }
-  [[nodiscard]] executor::OrderedPool& pool() { return pool_; }
-  /// A key of the pool for one more file.
-  executor::OrderedPool::Key new_key() { return next_key_++; }
+  [[nodiscard]] executor::Threads& threads() { return session_.threads(); }
   /// What is written over goes there first.
   [[nodiscard]] Journals& journals() { return journals_; }
 
@@ -32,8 +33,6 @@ class Service {
  private:
   session::Session& session_;
   Journals journals_;
-  executor::OrderedPool pool_;
-  executor::OrderedPool::Key next_key_ = 0;
   std::mutex mutex_;
   std::vector<ByteVector> buffers_;
 };

@@ -39,7 +39,7 @@ Status Tally::status() const {
 // ---- both ways
 
 Transfer::Transfer(Channel& channel, comm::WindowPool& pool, std::shared_ptr<const ArrayPlan> plan,
-                   Portions portions, executor::OrderedPool::Key key)
+                   Portions portions, executor::Key key)
     : channel_(channel),
       pool_(pool),
       plan_(std::move(plan)),
@@ -148,9 +148,9 @@ void Transfer::queue_write(const Window& window, const Sink& sink, const std::sh
     return pool.all_passed(seat, Lane::now, number);
   };
   // Without a thread this is the caller, who also has to serve the others.
-  if (channel_.group().service().pool().threads() == 0)
+  if (channel_.group().service().threads().waiting_threads() == 0)
     wait(window.aggregator, is_full, "the parts of an array");
-  channel_.group().service().pool().submit(
+  channel_.group().service().threads().submit(
       key_, [&pool = pool_, seat, is_full, window, sink, tally, position = portions_.position()] {
         pool.wait(seat, is_full);
         // What comes behind a failure is not written: the file ends where it was still right.
@@ -171,9 +171,9 @@ void Transfer::read(std::byte* base, const Source& source, const std::shared_ptr
   later = later && (channel_.far_ranks().empty() || channel_.thread() != nullptr);
   lane_ = later ? Lane::later : Lane::now;
   begin_far(Direction::read, base);
-  executor::OrderedPool& threads = channel_.group().service().pool();
+  executor::Threads& threads = channel_.group().service().threads();
   // Threads read ahead as far as there are windows; without them the caller loads each when it comes to it.
-  const auto ahead = threads.threads() == 0 ? 1 : std::int64_t{pool_.slots()};
+  const auto ahead = threads.waiting_threads() == 0 ? 1 : std::int64_t{pool_.slots()};
   std::int64_t queued = 0;
   for (std::int64_t round = 0; round < portions_.rounds(); ++round) {
     if (own_) {
@@ -192,10 +192,10 @@ void Transfer::read(std::byte* base, const Source& source, const std::shared_ptr
 void Transfer::queue_load(const Window& window, const Source& source, const std::shared_ptr<Tally>& tally) {
   const int seat = channel_.seat(window.aggregator);
   const auto is_open = [&pool = pool_, seat, number = window.number] { return pool.is_open(seat, number); };
-  if (channel_.group().service().pool().threads() == 0)
+  if (channel_.group().service().threads().waiting_threads() == 0)
     wait(window.aggregator, is_open, "the other ranks to take their parts of an array");
-  channel_.group().service().pool().submit(key_, [&pool = pool_, seat, is_open, window, source, tally,
-                                                  position = portions_.position(), lane = lane_] {
+  channel_.group().service().threads().submit(key_, [&pool = pool_, seat, is_open, window, source, tally,
+                                                     position = portions_.position(), lane = lane_] {
     pool.wait(seat, is_open);
     Bytes got = 0;
     const Bytes wanted = window.end - window.begin;
@@ -223,11 +223,11 @@ void Transfer::take(std::byte* base, const Window& window) {
     pool.pass(seat, lane, pool.me(), window.number);
   };
   if (lane_ == Lane::later) {
-    channel_.group().service().pool().submit(channel_.key(),
-                                             [&pool = pool_, seat, meets, is_loaded, deliver] {
-                                               if (meets) pool.wait(seat, is_loaded);
-                                               deliver();
-                                             });
+    channel_.group().service().threads().submit(channel_.key(),
+                                                [&pool = pool_, seat, meets, is_loaded, deliver] {
+                                                  if (meets) pool.wait(seat, is_loaded);
+                                                  deliver();
+                                                });
     return;
   }
   if (meets) wait(window.aggregator, is_loaded, "storage to read an array");

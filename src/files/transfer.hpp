@@ -32,7 +32,7 @@ using Sink = std::function<Status(std::span<const std::byte>, Bytes offset)>;
 using Source = std::function<Result<Bytes>(std::span<std::byte>, Bytes offset)>;
 
 /// What keeps the tasks of a capture from taking the cores that it runs on.
-using Held = std::optional<executor::OrderedPool::Hold>;
+using Held = std::optional<executor::Threads::Hold>;
 
 /// One array on its way between the ranks' memory and a file. Every rank of the group makes the same one and
 /// goes through its windows in the same order; nobody skips a window, whatever failed.
@@ -40,7 +40,7 @@ class Transfer {
  public:
   /// `key`: that of the tasks which read and write the file.
   Transfer(Channel& channel, comm::WindowPool& pool, std::shared_ptr<const ArrayPlan> plan, Portions portions,
-           executor::OrderedPool::Key key);
+           executor::Key key);
 
   /// Captures the array at `base`; on aggregators, tasks that hand it to `sink` are queued. With `held`,
   /// which is let go before anything is waited for, what other nodes take may be sent later, if a thread can.
@@ -69,7 +69,7 @@ class Transfer {
   comm::WindowPool& pool_;
   std::shared_ptr<const ArrayPlan> plan_;
   Portions portions_;
-  executor::OrderedPool::Key key_;
+  executor::Key key_;
   comm::WindowPool::Lane lane_ = comm::WindowPool::Lane::now;
   Reach mine_;
   std::optional<int> own_;            // the caller's aggregator number

@@ -41,7 +41,9 @@ std::string affinity_text(const std::string& host, const std::vector<RankCpus>& 
   cpu_set_t all;
   CPU_ZERO(&all);
   std::string crowded;
+  int encoding = 0;
   for (const RankCpus& rank : node) {
+    encoding += rank.encoding;
     CPU_OR(&all, &all, &rank.cpus);
     const int cpus = CPU_COUNT(&rank.cpus);
     if (cpus == 0 || cpus >= rank.threads) continue;
@@ -49,6 +51,7 @@ std::string affinity_text(const std::string& host, const std::vector<RankCpus>& 
                    " threads on CPU ", list_of(rank.cpus), ", where they take turns");
   }
   std::string text = cat("plan: host ", host, ": ranks=", node.size(), " cpus=", CPU_COUNT(&all));
+  if (encoding > 0) text += cat(" encoding=", encoding);
   if (crowded.empty()) return text;
   return cat(
       text, crowded,

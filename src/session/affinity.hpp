@@ -14,6 +14,7 @@ struct RankCpus {
   bool serves = false;
   int threads = 1;      // its main thread and those of the library
   cpu_set_t cpus = {};  // empty if the system does not tell
+  int encoding = 0;     // threads that encode
 };
 
 /// The CPUs on which the calling thread may run: what the launcher, the batch system or the cgroup left it
@@ -25,10 +26,11 @@ cpu_set_t own_cpus();
 /// any rank of the node may run; `own_cpus`: those of the server, 0 if the system does not tell.
 int spare_threads(int node_cpus, int ranks, int servers, int own_cpus);
 
-/// One line about the ranks of a node: how many CPUs they have, and, for each rank that has fewer CPUs than
-/// threads, what to do about it. The library itself binds no thread. Where a process may use more CPUs than
-/// it has busy threads, the kernel moves its workers to the idle ones, and it knows better than we which
-/// those are: the model's own threads, other jobs and SMT siblings are out of our sight.
+/// One line about the ranks of a node: how many CPUs they have, how many threads encode beside them, and, for
+/// each rank that has fewer CPUs than threads, what to do about it. The library itself binds no thread. Where
+/// a process may use more CPUs than it has busy threads, the kernel moves its workers to the idle ones, and
+/// it knows better than we which those are: the model's own threads, other jobs and SMT siblings are out of
+/// our sight.
 std::string affinity_text(const std::string& host, const std::vector<RankCpus>& node);
 
 }  // namespace tailrace::session

@@ -289,7 +289,7 @@ void Session::make_outlet() {
 
 Status Session::make_server(LedgerFactory make_ledger) {
   statistics_.tracing = !settings_.trace.empty();
-  if (!is_server() && !roster_.self_served) return {};
+  if (!is_server() && !roster_.self_served) return make_threads();
   // The first server writes them, when all is done: too late to hear that it cannot.
   if (me_ == 0) TR_TRY(check_report(settings_));
   pipeline::Server::Setup setup;
@@ -310,20 +310,30 @@ Status Session::make_server(LedgerFactory make_ledger) {
   setup.staging_for = [this](Bytes needed, Bytes share) { return staging_for(needed, share); };
   if (roster_.self_served) {
     setup.lanes.emplace(me_, std::make_unique<pipeline::LentLaneReader>(lent_));
-    threads_ = std::move(*executor::Threads::create({}));
+    caller_ = std::move(*executor::Threads::create({}));
   } else {
     setup.quotas = budget_.lane;
     TR_TRY(find_lanes(setup));
-    const int threads = encoder_threads(world_rank_);
     if (bells_ == nullptr) bells_ = &own_bells_;
-    comm::Doorbell& bell = bells_->reader[reader_];
-    Result<std::unique_ptr<executor::Threads>> made =
-        executor::Threads::create({threads, most_files_at_once}, [&bell] { bell.ring(); });
-    TR_TRY(made.status());
-    threads_ = std::move(*made);
   }
-  server_ =
-      std::make_unique<pipeline::Server>(*line_, roster_, *threads_, *files_, statistics_, std::move(setup));
+  TR_TRY(make_threads());
+  server_ = std::make_unique<pipeline::Server>(*line_, roster_, caller_ ? *caller_ : *threads_, *files_,
+                                               statistics_, std::move(setup));
+  return {};
+}
+
+/// A server's threads encode, and serve the files of streams; those of a compute rank serve its own files and
+/// checkpoints.
+Status Session::make_threads() {
+  executor::Threads::Limits limits{0, settings_.io_threads};
+  std::function<void()> wake;
+  if (is_server()) {
+    limits = {encoder_threads(world_rank_), most_files_at_once};
+    wake = [&bell = bells_->reader[reader_]] { bell.ring(); };
+  }
+  Result<std::unique_ptr<executor::Threads>> made = executor::Threads::create(limits, std::move(wake));
+  TR_TRY(made.status());
+  threads_ = std::move(*made);
   return {};
 }
 
@@ -385,7 +395,8 @@ void Session::print_plan(Bytes staging) const {
 
 RankCpus Session::cpus() const {
   RankCpus mine{world_rank_, is_server(), 1, own_cpus()};
-  if (is_server()) mine.threads = 2 + threads_->count();  // and one for storage
+  if (is_server()) mine.encoding = threads_->count();
+  if (is_server()) mine.threads = 2 + mine.encoding;  // those that wait for storage need little of a CPU
   return mine;
 }
 

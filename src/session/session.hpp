@@ -44,6 +44,7 @@ class Session {
   [[nodiscard]] comm::Line& computes() { return *computes_; }
   [[nodiscard]] comm::Switchboard& board() { return board_; }
   [[nodiscard]] storage::Target& target() { return *target_; }
+  [[nodiscard]] executor::Threads& threads() { return *threads_; }
   [[nodiscard]] pipeline::Outlet& outlet() { return *outlet_; }
   [[nodiscard]] pipeline::Statistics& statistics() { return statistics_; }
   [[nodiscard]] Bytes smallest_workspace() const;
@@ -108,6 +109,7 @@ class Session {
   Status make_staging();
   Status share_node_memory();
   void make_outlet();
+  Status make_threads();
   Status make_server(LedgerFactory make_ledger);
   Status find_lanes(pipeline::Server::Setup& setup);
   [[nodiscard]] int servers_on(int node) const;
@@ -144,6 +146,7 @@ class Session {
   std::shared_ptr<storage::FaultyTarget> faulty_;  // where TAILRACE_FAULT asks for failures
   std::unique_ptr<pipeline::OpenFiles> files_;
   std::unique_ptr<executor::Threads> threads_;
+  std::unique_ptr<executor::Threads> caller_;  // no threads: streams where ranks serve themselves
   pipeline::Statistics statistics_;
   std::unique_ptr<pipeline::Server> server_;
   std::unique_ptr<pipeline::Outlet> outlet_;

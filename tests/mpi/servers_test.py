@@ -73,7 +73,7 @@ def plan_of_a_node():
     one_cpu = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
     code, out, err = run(3, [*one_cpu, *model], **settings)
     check(code == 0, f"on one CPU: {code}, {err}")
-    check(err.count(f"plan: host {HOST}: ranks=3 cpus=1; server rank 2 has 4 threads on CPU") == 1 and
+    check(err.count(f"plan: host {HOST}: ranks=3 cpus=1 encoding=2; server rank 2 has 4 threads on CPU") == 1 and
           "--bind-to none" in err, f"a server of four threads on one CPU is not reported: {err}")
     check(len(re.findall(r"plan: host \S+: huge pages for \d+ of \d+ bytes of staging", err)) == 1,
           f"huge pages are not reported: {err}")

@@ -93,7 +93,7 @@ TEST(threads, own_keys_do_not_use_the_limit_up) {
   std::atomic<int> ran = 0;
   const Key key = threads->new_key();
   for (int i = 0; i < 10; ++i) threads->submit(key, [&ran] { ++ran; });
-  while (!threads->is_idle(key)) std::this_thread::yield();
+  threads->drain(key);
   EXPECT_EQ(ran, 10);
   go.release();
   threads->drain();

@@ -26,6 +26,15 @@ TEST(affinity, a_server_with_a_cpu_for_each_thread_is_left_to_the_kernel) {
             "plan: host n1: ranks=2 cpus=4");
 }
 
+TEST(affinity, the_threads_that_encode_are_counted_over_the_node) {
+  RankCpus first = on(1, true, 4, {1, 2, 3, 4});
+  RankCpus second = on(2, true, 3, {1, 2, 3, 4});
+  first.encoding = 2;
+  second.encoding = 1;
+  EXPECT_EQ(affinity_text("n1", {on(0, false, 1, {0}), first, second}),
+            "plan: host n1: ranks=3 cpus=5 encoding=3");
+}
+
 TEST(affinity, cpus_are_counted_once_and_listed_in_ranges) {
   const std::string text = affinity_text("n1", {on(0, true, 9, {0, 1, 2, 3, 8}), on(1, true, 2, {3})});
   EXPECT_NE(text.find("ranks=2 cpus=5;"), std::string::npos) << text;

@@ -31,7 +31,7 @@ void Broadcasts::pass_on(std::uint64_t number, const ByteVector& bytes) {
     out.put(broadcast_message).put(number).put(announced);
     if (!announced) out.put_bytes(bytes);
     line_.send(me + step, out.take());
-    if (announced) line_.send_large(me + step, bytes);
+    if (announced) line_.send_large(me + step, number, bytes);
   }
 }
 
@@ -47,12 +47,20 @@ void Broadcasts::on_message(int source, Unpacker& in) {
   pass_on(number, said.bytes);
 }
 
+std::vector<int> Broadcasts::holders() const {
+  std::vector<int> list;
+  for (const auto& [number, said] : arrived_) {
+    if (said.holder) list.push_back(*said.holder);
+  }
+  return list;
+}
+
 std::optional<ByteVector> Broadcasts::take(std::uint64_t number) {
   const auto found = arrived_.find(number);
   if (found == arrived_.end()) return std::nullopt;
   Said& said = found->second;
   if (said.holder) {
-    std::optional<ByteVector> large = line_.receive_large(*said.holder);
+    std::optional<ByteVector> large = line_.receive_large(*said.holder, number);
     if (!large) return std::nullopt;
     said.bytes = std::move(*large);
     pass_on(number, said.bytes);

@@ -27,6 +27,9 @@ class Broadcasts {
   /// What rank 0 said in broadcast `number`, once; nothing while it has not arrived.
   std::optional<ByteVector> take(std::uint64_t number);
 
+  /// The ranks that hold broadcasts which this rank has not taken, one for each.
+  [[nodiscard]] std::vector<int> holders() const;
+
  private:
   struct Said {
     ByteVector bytes;

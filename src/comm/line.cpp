@@ -2,6 +2,8 @@
 #include "comm/line.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 
 #include "base/text.hpp"
 #include "comm/switchboard.hpp"
@@ -38,7 +40,10 @@ Line::Line(Switchboard& board, LineNumber number, std::shared_ptr<const Members>
   board_.open(*this);
 }
 
-Line::~Line() { board_.close(*this); }
+Line::~Line() {
+  for (const int holder : broadcasts_.holders()) board_.abandon(members_->transport_rank(holder), number_);
+  board_.close(*this);
+}
 
 void Line::on(std::uint32_t kind, Receiver receiver) { receivers_[kind] = std::move(receiver); }
 
@@ -54,12 +59,27 @@ std::optional<ByteVector> Line::receive_data(int source) {
   return board_.receive_from(members_->transport_rank(source), number_, Channel::data);
 }
 
-void Line::send_large(int destination, ByteVector bytes) {
+/// Ends with what it is, as control messages do: a rank that has left out a call must not take another
+/// call's.
+void Line::send_large(int destination, std::uint64_t broadcast, ByteVector bytes) {
+  for (const std::uint64_t number : {number_, broadcast}) {
+    const auto text = std::as_bytes(std::span(&number, 1));
+    bytes.insert(bytes.end(), text.begin(), text.end());
+  }
   board_.send(members_->transport_rank(destination), number_, Channel::broadcast, std::move(bytes));
 }
 
-std::optional<ByteVector> Line::receive_large(int source) {
-  return board_.receive_from(members_->transport_rank(source), number_, Channel::broadcast);
+std::optional<ByteVector> Line::receive_large(int source, std::uint64_t broadcast) {
+  const std::array<std::uint64_t, 2> wanted{number_, broadcast};
+  for (;;) {
+    std::optional<ByteVector> bytes =
+        board_.receive_from(members_->transport_rank(source), number_, Channel::broadcast);
+    if (!bytes) return std::nullopt;
+    const std::size_t length = bytes->size() - sizeof wanted;
+    const bool is_wanted = std::memcmp(bytes->data() + length, wanted.data(), sizeof wanted) == 0;
+    bytes->resize(length);
+    if (is_wanted) return bytes;
+  }
 }
 
 Bytes Line::unsent_data() const { return board_.unsent(number_, Channel::data); }
@@ -90,9 +110,13 @@ Verdict Line::agree(Vote vote) {
 ByteVector Line::broadcast(ByteVector bytes, const std::string& what) {
   const std::uint64_t number = broadcasts_.post(std::move(bytes));
   std::optional<ByteVector> said;
+  if (me_ == 0) board_.pump();  // it waits for nobody: what it has sent before is to leave all the same
   board_.wait([&] { return (said = broadcasts_.take(number)).has_value(); }, what);
-  // The others may be far behind: large messages that they have not taken are memory here.
-  const auto most_is_taken = [&] { return board_.unsent(number_, Channel::broadcast) <= most_untaken; };
+  // The others may be far behind: messages that they have not taken are memory here.
+  const auto most_is_taken = [&] {
+    return board_.unsent(number_, Channel::broadcast) + board_.unsent(number_, Channel::control) <=
+           most_untaken;
+  };
   if (!most_is_taken()) board_.wait(most_is_taken, cat("other ranks to take what came from ", what));
   return std::move(*said);
 }

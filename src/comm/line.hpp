@@ -101,8 +101,8 @@ class Line {
  private:
   friend class Broadcasts;
   friend class Switchboard;
-  void send_large(int destination, ByteVector bytes);
-  std::optional<ByteVector> receive_large(int source);
+  void send_large(int destination, std::uint64_t broadcast, ByteVector bytes);
+  std::optional<ByteVector> receive_large(int source, std::uint64_t broadcast);
   /// False where nobody has registered for the message's kind.
   bool deliver(int transport_source, const ByteVector& bytes);
 

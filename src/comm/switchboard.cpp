@@ -60,6 +60,7 @@ std::vector<std::uint64_t> Switchboard::free_tags() const {
   const auto take = [&](LineNumber tag) { free[tag / 64] &= ~(std::uint64_t{1} << tag % 64); };
   for (LineNumber tag = 0; tag < line_number::first_free; ++tag) take(tag);
   for (const auto& [number, line] : lines_) take(line_number::tag_of(number));
+  for (const auto& [source, number] : abandoned_) take(line_number::tag_of(number));
   return free;
 }
 
@@ -72,7 +73,8 @@ void Switchboard::send(int destination, LineNumber line, Channel channel, ByteVe
 
 std::optional<ByteVector> Switchboard::receive_from(int source, LineNumber line, Channel channel) {
   const std::lock_guard lock(transport_mutex_);
-  return transport_->receive_from(source, line, channel);
+  return committed("taking what another rank has sent",
+                   [&] { return transport_->receive_from(source, line, channel); });
 }
 
 Bytes Switchboard::unsent(LineNumber line, Channel channel) const {
@@ -110,6 +112,9 @@ bool Switchboard::pump() {
 bool Switchboard::move_on() {
   deliver_early();
   bool moved = progress();
+  std::erase_if(abandoned_, [this](const auto& each) {
+    return receive_from(each.first, each.second, Channel::broadcast).has_value();
+  });
   while (std::optional<Envelope> envelope = receive()) {
     deliver(std::move(*envelope));
     deliver_early();  // a receiver may have opened a line: what follows on it must not overtake

@@ -26,7 +26,7 @@ class Switchboard {
     std::optional<std::int64_t> warn_seconds;
     std::optional<std::int64_t> give_up_seconds;
     std::function<void()> before_each_look = [] {};  // lets go of what is kept back until this rank waits
-    std::function<std::string()> missing;  // whom it waits for besides those of the wait itself
+    std::function<std::string()> missing;            // whom it waits for besides those of the wait itself
   };
 
   Switchboard() = default;
@@ -65,6 +65,8 @@ class Switchboard {
   friend class Line;
   void open(Line& line);
   void close(Line& line);
+  /// A large broadcast of a line that closes is taken and dropped once it comes: its sender waits for that.
+  void abandon(int source, LineNumber line) { abandoned_.emplace_back(source, line); }
   void send(int destination, LineNumber line, Channel channel, ByteVector bytes);
   std::optional<ByteVector> receive_from(int source, LineNumber line, Channel channel);
   [[nodiscard]] Bytes unsent(LineNumber line, Channel channel) const;
@@ -81,6 +83,7 @@ class Switchboard {
   std::map<LineNumber, Line*> lines_;
   std::map<LineNumber, std::deque<Envelope>> early_;  // for lines that are not open here yet
   std::vector<LineNumber> opened_;                    // since early messages were delivered last
+  std::vector<std::pair<int, LineNumber>> abandoned_;
   std::uint64_t count_ = 0;
   std::uint64_t without_data_ = 0;
   std::int64_t strays_ = 0;

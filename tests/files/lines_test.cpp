@@ -156,7 +156,8 @@ MPI_TEST(lines, of_several_communicators_agree_and_broadcast_at_once) {
   std::vector<std::unique_ptr<Line>> lines;
   for (const Part& part : parts) lines.push_back(process.open(part.comm()));
   const auto name = [](std::size_t line, int round) {
-    return data_of(static_cast<int>(line), round, 0, 40000);
+    // Broadcasts of both kinds: those that come with their announcement, and those that are fetched.
+    return data_of(static_cast<int>(line), round, 0, round % 2 == 0 ? 40000 : 4000);
   };
   constexpr int rounds = 5;
   std::vector<std::vector<std::uint64_t>> votes(lines.size()), words(lines.size());
@@ -168,8 +169,8 @@ MPI_TEST(lines, of_several_communicators_agree_and_broadcast_at_once) {
       words[i].push_back(lines[i]->broadcasts().post(lines[i]->rank() == 0 ? name(i, round) : ByteVector()));
     }
   }
-  for (int round = rounds - 1; round >= 0; --round) {
-    for (std::size_t i = 0; i < lines.size(); ++i) {
+  for (int round = 0; round < rounds; ++round) {
+    for (std::size_t i = lines.size(); i-- > 0;) {
       const auto r = static_cast<std::size_t>(round);
       std::optional<comm::Verdict> verdict;
       process.wait([&] { return (verdict = lines[i]->agreements().take(votes[i][r])).has_value(); });
@@ -181,6 +182,25 @@ MPI_TEST(lines, of_several_communicators_agree_and_broadcast_at_once) {
       CHECK(*told == name(i, round));
     }
   }
+}
+
+/// Its last rank leaves calls out that the others make.
+MPI_TEST(lines, a_large_broadcast_that_a_rank_leaves_out_is_taken_for_no_other_and_holds_nobody_up) {
+  Process process;
+  std::unique_ptr<Line> line = process.open(state().comm);
+  const bool absent = size() > 1 && rank() == size() - 1;
+  const auto said = [](int round) { return data_of(0, round, 0, 40000); };
+  for (int round = 0; round < 3; ++round) {
+    const std::uint64_t number = line->broadcasts().post(rank() == 0 ? said(round) : ByteVector());
+    if (absent && round != 1) continue;
+    std::optional<ByteVector> told;
+    process.wait([&] { return (told = line->broadcasts().take(number)).has_value(); });
+    CHECK(*told == said(round));
+  }
+  comm::await_everybody(process.board(), state().comm, "the others");
+  line.reset();
+  process.wait([&] { return process.board().all_sent(); });
+  comm::await_everybody(process.board(), state().comm, "the others");
 }
 
 MPI_TEST(lines, are_heard_from_the_beginning_by_a_rank_that_opens_them_late) {
@@ -221,8 +241,8 @@ MPI_TEST(lines, without_a_free_tag_are_refused_on_every_rank_until_one_is_free) 
   }
   const Result<std::unique_ptr<Line>> refused = process.communicators().open_line(state().comm, "the test");
   CHECK(refused.status().code() == Code::state);
-  CHECK(refused.status().text().find(cat(number::tags - number::first_free, " communicators are in use already")) !=
-        std::string::npos);
+  CHECK(refused.status().text().find(cat(number::tags - number::first_free,
+                                         " communicators are in use already")) != std::string::npos);
   CHECK(same_on_all_ranks(refused.status().text()));
   std::erase_if(open, [](const auto& each) { return number::tag_of(each->number()) == 5000; });
   const auto line = process.open(state().comm);

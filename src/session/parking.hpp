@@ -32,8 +32,9 @@ class Parking {
   }
   /// Whether to look at `now` at what was not announced.
   [[nodiscard]] bool is_to_hurry(std::int64_t now) {
-    if (!place_.crowded || now - since_ < patience) return false;
-    since_ = now;
+    // Now and then also while other things move: those need not help the rank that waits.
+    if (!place_.crowded || (now - since_ < patience && now - hurried_ < 10 * patience)) return false;
+    since_ = hurried_ = now;
     return true;
   }
 
@@ -48,6 +49,7 @@ class Parking {
   Place place_;
   std::chrono::nanoseconds limit_{};
   std::int64_t since_ = 0;
+  std::int64_t hurried_ = 0;
 };
 
 }  // namespace tailrace::session

@@ -43,6 +43,13 @@ TEST(Parking, on_a_shared_core_hurries_once_each_time_that_nothing_has_moved_for
   parking.moved(2000 + patience);
   EXPECT_FALSE(parking.is_to_hurry(1000 + 2 * patience));
   EXPECT_TRUE(parking.is_to_hurry(2000 + 2 * patience));
+  // Others may move all the time, and not what one rank waits for.
+  std::int64_t hurries = 0;
+  for (std::int64_t now = 3 * patience; now < 23 * patience; now += patience / 10) {
+    parking.moved(now);
+    hurries += parking.is_to_hurry(now) ? 1 : 0;
+  }
+  EXPECT_EQ(hurries, 2);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <cfenv>
 
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "base/thread.hpp"
 
@@ -138,8 +139,12 @@ bool Threads::start_waiting_thread() {
     Result<std::thread> thread = start_thread([this, worker] { run_waiting(worker); });
     TR_TRY(thread.status());
     waiting_.push_back(std::move(*thread));
+    ++idle_;  // it will be: nobody starts another one for the same job
     return {};
   });
+  if (!started.is_ok() && !std::exchange(warned_, true))
+    log(LogLevel::warn, cat("no further thread for storage can be started (", started.text(),
+                            "): what waits for storage waits for each other too"));
   return started.is_ok();
 }
 
@@ -191,6 +196,7 @@ void Threads::run_computing(int worker) {
 
 void Threads::run_waiting(int worker) {
   std::unique_lock lock(mutex_);
+  --idle_;
   for (;;) {
     auto lane = first_runnable();
     while (lane == lanes_.end()) {

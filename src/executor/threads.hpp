@@ -32,9 +32,9 @@ class Threads final : public Executor {
   Threads(const Threads&) = delete;
   Threads& operator=(const Threads&) = delete;
 
-  /// While one exists no job begins that waits; those that run go on. For the moments in which the submitting
-  /// thread has something short to do that it is waited for, and would lose its core to the jobs it submits.
-  /// It must not wait for a job meanwhile.
+  /// While one exists no job begins that waits; those that run go on. For a thread that submits jobs, has
+  /// something short to do before others can go on, and would lose its core to those jobs. It must not wait
+  /// for a job meanwhile.
   class Hold {
    public:
     explicit Hold(Threads& threads) : threads_(threads) { threads_.hold(); }
@@ -98,6 +98,7 @@ class Threads final : public Executor {
   int idle_ = 0;
   int holds_ = 0;
   bool stopping_ = false;
+  bool warned_ = false;  // that no thread could be started
   std::vector<std::thread> computing_;
   std::vector<std::thread> waiting_;
 };

@@ -432,7 +432,8 @@ bool StreamRoot::is_complete(const std::string& path, const File& file) const {
 bool StreamRoot::finishes_files() const {
   if (finishing_) return true;
   return std::any_of(files_.begin(), files_.end(), [this](const auto& file) {
-    return (file.second.begun || file.second.left_open) && is_complete(file.first, file.second);
+    const File& each = file.second;
+    return (each.begun || each.beginning || each.left_open) && is_complete(file.first, each);
   });
 }
 

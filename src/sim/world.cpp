@@ -231,7 +231,7 @@ Task<> World::serve(int s) {
   Port& port = network_->port(roster_.server_transport[static_cast<std::size_t>(s)]);
   pipeline::Server& server = *seat.server;
   comm::Doorbell& bell = *seat.bell;
-  const auto pump = [&board = *seat.board, &server] {
+  const std::function<bool()> pump = [&board = *seat.board, &server] {
     const bool moved = board.pump();
     if (board.strays() > 0) throw std::logic_error("a message came to a server of a kind that none takes");
     return server.advance() || moved;

@@ -220,7 +220,10 @@ Result<bool> PosixTarget::exists(const std::string& path) {
 /// Told of the whole path: which of its directories was missing first, its user may not know.
 Status PosixTarget::make_directories(const std::string& path) {
   const std::string tidy = tidy_path(path);
+  // Whoever finds a directory may count on its entry: it is synchronised before anybody else looks.
+  std::unique_lock one(directories_mutex_);
   const Status made = make_each_directory(tidy);
+  one.unlock();
   if (made.is_ok()) return {};
   if (made.error_number() == ENOTDIR) {
     return {made.code(),

@@ -64,6 +64,7 @@ class PosixTarget final : public Target {
 
   const std::shared_ptr<System> system_;
   const PerFile per_file_;
+  std::mutex directories_mutex_;
 };
 
 /// The lock behind PosixTarget::lock.

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <thread>
 
 #include "base/checksum.hpp"
@@ -81,8 +84,27 @@ Result<ManifestEntry> entry_of(std::string_view) { return json_available(); }
 
 #endif
 
-// The only waiting in this folder: two jobs that finish files in one directory at the same moment must both
-// get their line.
+// One thread of this process at a time appends to a manifest. They take turns without a limit of time: each
+// may wait for storage.
+class Turn {
+ public:
+  explicit Turn(const std::string& path) : mutex_(of(path)), lock_(*mutex_) {}
+
+ private:
+  static std::shared_ptr<std::mutex> of(const std::string& path) {
+    static std::mutex guard;
+    static std::map<std::string, std::weak_ptr<std::mutex>> all;
+    const std::lock_guard lock(guard);
+    std::erase_if(all, [](const auto& each) { return each.second.expired(); });
+    std::shared_ptr<std::mutex> mutex = all[path].lock();
+    if (mutex == nullptr) all[path] = mutex = std::make_shared<std::mutex>();
+    return mutex;
+  }
+  std::shared_ptr<std::mutex> mutex_;
+  std::unique_lock<std::mutex> lock_;
+};
+
+// Two processes that finish files in one directory at the same moment must both get their line.
 Result<std::shared_ptr<void>> lock_patiently(Target& target, const std::string& path) {
   const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   for (;;) {
@@ -239,6 +261,7 @@ Status Manifest::append(const ManifestEntry& entry) {
   return guarded([&]() -> Status {
     const Result<std::string> line = line_of(entry);
     TR_TRY(line.status());
+    const Turn turn(path_);
     const Result<std::shared_ptr<void>> lock = lock_patiently(*target_, path_ + ".lock");
     TR_TRY(lock.status());
     return append_line(*target_, path_, *line);
@@ -265,6 +288,7 @@ Result<bool> Manifest::ensure(const ManifestEntry& entry) {
                                    [&](const ManifestEntry& each) { return each.path == wanted->path; });
     if (last != told->rend() && *last == *wanted) {
       // Who wrote the line may have been killed with the lock in its hands: that goes with ours.
+      const Turn turn(path_);
       const Result<std::shared_ptr<void>> lock = lock_patiently(*target_, path_ + ".lock");
       TR_TRY(lock.status());
       TR_TRY(make_durable(*target_, path_));

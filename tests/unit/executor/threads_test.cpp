@@ -10,6 +10,7 @@
 #include <latch>
 #include <semaphore>
 #include <set>
+#include <thread>
 
 #include <pthread.h>
 
@@ -50,6 +51,14 @@ TEST(threads, jobs_of_one_key_run_one_after_another_in_order) {
     EXPECT_TRUE(std::is_sorted(seen[key].begin(), seen[key].end()));
     EXPECT_EQ(seen[key].size(), 2000 / keys + (key < 2000 % keys ? 1 : 0));
   }
+}
+
+TEST(threads, no_more_of_them_are_started_than_keys_have_jobs) {
+  const auto threads = threads_of(0, 64);
+  std::set<std::thread::id> seen;
+  for (int i = 0; i < 2000; ++i) threads->submit(7, [&seen] { seen.insert(std::this_thread::get_id()); });
+  threads->drain();
+  EXPECT_EQ(seen.size(), 1U);
 }
 
 TEST(threads, different_keys_run_side_by_side) {

@@ -9,8 +9,8 @@
 
 namespace tailrace::executor {
 
-/// Whose turn a job waits for: the jobs of one key run one after another in the order of submission, those of
-/// different keys side by side. A file has one.
+/// Jobs with the same key run one after another, in the order of submission; jobs with different keys run
+/// side by side. Each file has a key.
 using Key = std::uint64_t;
 inline Key key_of(const std::string& path) { return std::hash<std::string>()(path) >> 1; }
 
@@ -26,8 +26,8 @@ class Executor {
   /// Queues a job that computes; such jobs start in the order of submission, and their `worker` is 0 ..
   /// count()-1. `done` runs later inside poll(), on the thread that calls it.
   virtual void compute(Job job, Done done) = 0;
-  /// The same for a job that waits: for storage, space, another program. It keeps none that computes from
-  /// the cores, and none of another key from running; a thread for it has count() or more as `worker`.
+  /// The same for a job that waits: for storage, space, another program. While it waits, jobs that compute
+  /// keep their threads and jobs of other keys run. Its `worker` is count() or more.
   virtual void wait(Key key, Job job, Done done) = 0;
   /// Runs the `done` of finished jobs; true if there was one.
   virtual bool poll() = 0;

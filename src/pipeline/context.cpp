@@ -5,7 +5,8 @@
 
 namespace tailrace::pipeline {
 
-/// Nobody else may use the file meanwhile: one that is being closed, since too many are open, is waited for.
+/// One job at a time uses a file. Another file's job may be closing this one, because too many are open: this
+/// waits for that.
 OpenFiles::Entry& OpenFiles::take(const std::string& path) {
   std::unique_lock lock(mutex_);
   given_back_.wait(lock, [&] {

@@ -19,8 +19,9 @@
 
 namespace tailrace::pipeline {
 
-/// Files open for writing in this process. Its methods wait for storage, but none for that of another file,
-/// unless that one is the oldest of too many: only jobs of the path's own key call them.
+/// Files open for writing in this process. Only jobs of a path's own key call its methods, which wait for
+/// storage. Where too many files are open, a method closes the oldest one, and so may wait for that one's
+/// storage too.
 class OpenFiles {
  public:
   /// So many stay open; more only where the oldest hold bytes that no sync has covered.

@@ -89,7 +89,7 @@ session::Session* session_for(const char* call);
 Status begin_files();
 /// Collective. Closes what is open, in the order of creation; the first failure.
 Status end_files();
-/// Local. What checkpoints need as long as the session lasts.
+/// Local. Makes the service that checkpoints need as long as the session lasts.
 Status begin_checkpoints();
 /// Collective over the compute ranks: the next layout and the next registered array have the same numbers on
 /// all of them, and numbers that none of them has used.

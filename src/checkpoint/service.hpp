@@ -5,7 +5,7 @@
 
 namespace tailrace::checkpoint {
 
-/// What checkpoints have of the session.
+/// The parts of the session that checkpoints use.
 class Service {
  public:
   explicit Service(session::Session& session) : session_(session) {}

@@ -11,9 +11,9 @@ namespace tailrace::comm {
 
 class Line;
 
-/// What rank 0 of a line tells all of it, down a binomial tree. A state machine like Agreements: every rank
-/// opens broadcasts and takes them in the same order; only rank 0 need not wait for one. What is large is
-/// only announced, and stays with its sender until the receiver takes it.
+/// Broadcasts from rank 0 of a line to all its ranks, down a binomial tree. A state machine without a wait in
+/// it, like Agreements. Every rank posts broadcasts and takes them in the same order; rank 0 need not wait
+/// for any. A rank only announces a large broadcast, and keeps its bytes until the receiver takes them.
 class Broadcasts {
  public:
   static constexpr std::uint32_t broadcast_message = 3;

@@ -50,7 +50,7 @@ void Communicators::keep(MPI_Comm comm, std::shared_ptr<void> what) {
   MPI_Comm_set_attr(comm, key_, &entry);
 }
 
-/// Of the ranks of `comm`.
+/// Returns the numbers that the ranks of `comm` have in the transport.
 Result<std::vector<int>> Communicators::transport_ranks(MPI_Comm comm) const {
   if (comm == MPI_COMM_NULL) return Status(Code::argument, "the communicator is MPI_COMM_NULL");
   int joins_two = 0;

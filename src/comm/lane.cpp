@@ -45,7 +45,8 @@ void LaneProducer::publish(Descriptor descriptor) {
   ends_.push_back(position_);
   ++head_;
   if (announcing_ == Announcing::patient) {
-    // Who looks for haste before this rank is heard of finds it here: one of the two sees the other.
+    // A rank in haste raises its flag and then reads `written`; this rank stores `written` and then reads the
+    // flag. One of the two sees the other.
     header_->written.store(head_, std::memory_order_seq_cst);
     if (may_wait(descriptor.kind) && bells_->in_haste.load(std::memory_order_seq_cst) == 0) return;
   }

@@ -50,8 +50,8 @@ class Members {
   std::vector<std::pair<int, int>> sorted_;  // transport rank, number; empty where they are the same
 };
 
-/// What a group of ranks has among itself: messages, agreements and broadcasts, with ranks counted from 0.
-/// The session has lines, and each group of ranks with files, and each checkpoint. All lines of a process
+/// A line carries messages, agreements and broadcasts among a group of ranks, which it counts from 0. The
+/// session has lines, each group of ranks with files has one, and each checkpoint. All lines of a process
 /// share one Switchboard, which moves them on.
 class Line {
  public:
@@ -89,7 +89,7 @@ class Line {
 
   [[nodiscard]] Agreements& agreements() { return agreements_; }
   [[nodiscard]] Broadcasts& broadcasts() { return broadcasts_; }
-  /// What the watchdog calls a rank.
+  /// The watchdog calls ranks of this line by these names.
   void name_ranks(std::function<std::string(int rank)> name) { name_ = std::move(name); }
   [[nodiscard]] std::string name_of(int rank) const;
   /// Collective: everybody's vote, and the verdict. Blocks until all have voted.

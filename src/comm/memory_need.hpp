@@ -10,7 +10,7 @@
 
 namespace tailrace::comm {
 
-/// What a rank brings to a vote on memory.
+/// A rank votes on memory with this.
 struct MemoryNeed {
   std::int32_t node = 0;
   Bytes bytes = 0;      // that it will touch

@@ -137,7 +137,7 @@ void Switchboard::deliver(Envelope envelope) {
                            envelope.source, " on line ", envelope.line));
 }
 
-/// What came for lines before this rank had opened them.
+/// Delivers the messages that came for lines before this rank had opened them.
 void Switchboard::deliver_early() {
   while (!opened_.empty()) {
     const auto found = early_.find(opened_.back());
@@ -151,7 +151,7 @@ void Switchboard::deliver_early() {
 
 // ---- waiting
 
-/// "in tr_finalize" is left out where what is waited for says so.
+/// Leaves "in tr_finalize" out where `what` names the call already.
 std::string Switchboard::waiting(std::int64_t nanoseconds, const std::string& what) const {
   const bool tell_call = !watch_.call.empty() && what.find(watch_.call) == std::string::npos;
   return cat(nanoseconds / 1'000'000'000, " s ", tell_call ? cat("in ", watch_.call, " ") : "", "for ", what);

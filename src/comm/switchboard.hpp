@@ -18,7 +18,8 @@ class Line;
 /// library waits, everything else goes on meanwhile.
 class Switchboard {
  public:
-  /// What a rank that waits says about itself, and how long it waits before it speaks or gives up.
+  /// The watchdog's settings: how a waiting rank names itself, and how long it waits before it warns or ends
+  /// the job.
   struct Watch {
     std::string who;            // "compute rank 3"
     std::string call;           // of the program, where its name is not in what is waited for
@@ -45,7 +46,8 @@ class Switchboard {
   /// heard from: sentences, each with a space before it.
   void wait(const std::function<bool()>& done, const std::string& what,
             const std::function<std::string()>& missing = {});
-  /// What else moves on with every pass, until it is removed; true if something moved. It must not wait.
+  /// Every pass calls `advance` too, until remove_work(). It returns true if something moved, and must not
+  /// wait.
   int add_work(std::function<bool()> advance);
   void remove_work(int number) { work_.erase(number); }
 
@@ -65,7 +67,7 @@ class Switchboard {
   friend class Line;
   void open(Line& line);
   void close(Line& line);
-  /// A large broadcast of a line that closes is taken and dropped once it comes: its sender waits for that.
+  /// The passes take a large broadcast of a line that has closed, and drop it: its sender waits for that.
   void abandon(int source, LineNumber line) { abandoned_.emplace_back(source, line); }
   void send(int destination, LineNumber line, Channel channel, ByteVector bytes);
   std::optional<ByteVector> receive_from(int source, LineNumber line, Channel channel);

@@ -14,8 +14,9 @@ namespace tailrace::executor {
 using Key = std::uint64_t;
 inline Key key_of(const std::string& path) { return std::hash<std::string>()(path) >> 1; }
 
-/// Where stages run. A job is a function that never calls MPI; `worker` tells the thread that runs it, and no
-/// two jobs of one worker overlap. Completions are picked up by the submitting thread in poll().
+/// The executor runs the jobs of all stages. A job is a function that never calls MPI; `worker` is the number
+/// of the thread that runs it, and two jobs of one worker never overlap. The submitting thread picks up
+/// completions in poll().
 class Executor {
  public:
   using Job = std::function<Status(int worker)>;

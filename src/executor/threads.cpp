@@ -128,10 +128,10 @@ void Threads::release() {
   work_.notify_all();
 }
 
-/// Whether there is a thread for jobs that wait, or can be.
+/// True if a thread for jobs that wait runs already, or could be started now.
 bool Threads::is_able() { return limits_.wait > 0 && (!waiting_.empty() || start_waiting_thread()); }
 
-/// Where there is none to be had, those that are there do the work, or the caller does.
+/// Where the system gives no further thread, the running ones do the work, or the caller does.
 bool Threads::start_waiting_thread() {
   const int worker = count() + static_cast<int>(waiting_.size());
   const Status started = guarded([&]() -> Status {
@@ -148,7 +148,7 @@ bool Threads::start_waiting_thread() {
   return started.is_ok();
 }
 
-/// How many jobs could begin if there were threads enough.
+/// Counts the jobs that could begin now if there were threads enough.
 int Threads::runnable() const {
   int own = 0;
   int limited = 0;

@@ -27,7 +27,7 @@ class Threads final : public Executor {
   };
   /// `wake` is called after each job with a `done`, by the thread that ran it.
   static Result<std::unique_ptr<Threads>> create(Limits limits, std::function<void()> wake = {});
-  /// What was submitted is done before.
+  /// Blocks until all submitted jobs are done.
   ~Threads() override;
   Threads(const Threads&) = delete;
   Threads& operator=(const Threads&) = delete;

@@ -14,7 +14,7 @@ namespace tailrace::files {
 class Service {
  public:
   explicit Service(session::Session& session) : session_(session) {}
-  /// What was queued is done before.
+  /// Blocks until all queued jobs are done.
   ~Service() { threads().drain(); }
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;

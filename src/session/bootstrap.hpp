@@ -10,7 +10,8 @@
 
 namespace tailrace::session {
 
-/// What a session needs of MPI: who runs where, a transport, and the communicator that the compute ranks get.
+/// Gets from MPI all that a session needs: the place of each rank, a transport, and the communicator that the
+/// compute ranks get.
 class Bootstrap {
  public:
   /// Local. `world`: the communicator that tr_init was given.

@@ -7,9 +7,10 @@
 
 namespace tailrace::session {
 
-/// How long a server parks that has nothing to do. Rings wake it, messages do not. Where ranks share cores it
-/// looks less and less often, as a compute rank may need the core, and only after a while at what such ranks
-/// have captured and not announced: one of them may wait for another without calling the library.
+/// Decides how long an idle server parks. Rings wake it, messages do not. Where ranks share cores, the server
+/// looks less and less often, because a compute rank may need the core. Only after a while it looks at pieces
+/// that those ranks have captured and not announced: one of them may wait for another without calling the
+/// library.
 class Parking {
  public:
   struct Place {
@@ -30,9 +31,9 @@ class Parking {
     if (place_.crowded && place_.told == 0) limit_ = std::max(limit_, std::min(2 * limit_, longest));
     return limit;
   }
-  /// Whether to look at `now` at what was not announced.
+  /// True if the server is to look at `now` at pieces that were not announced.
   [[nodiscard]] bool is_to_hurry(std::int64_t now) {
-    // Now and then also while other things move: those need not help the rank that waits.
+    // Now and then also while other things move, since those may not help the rank that waits.
     if (!place_.crowded || (now - since_ < patience && now - hurried_ < 10 * patience)) return false;
     since_ = hurried_ = now;
     return true;

@@ -20,8 +20,8 @@ namespace tailrace::session {
 namespace {
 
 constexpr Bytes mebibyte = Bytes{1} << 20;
-/// Of a server: so many may hang (in a hook, on a full disk, on storage that does not answer) before others
-/// wait for them. A thread that waits costs its stack.
+/// So many files of a server may hang (in a hook, on a full disk, on storage that does not answer) before
+/// other files wait for them. A thread that waits costs its stack.
 constexpr int most_files_at_once = 64;
 
 /// SIGTERM goes to every process of a job: a server must outlive it until the compute ranks have left, and

@@ -68,7 +68,7 @@ class Session {
   /// Local, on the thread that makes the calls: how long a save has taken, for the margin before a time
   /// limit.
   void note_save_seconds(double seconds) { stops_->note_save_seconds(seconds); }
-  /// Of a rank of the session's line.
+  /// The node of a rank of the session's line.
   [[nodiscard]] int node_of(int transport_rank) const {
     return facts_[static_cast<std::size_t>(transport_rank)].node;
   }

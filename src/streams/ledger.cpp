@@ -151,7 +151,7 @@ class FileLedger final : public pipeline::Ledger {
     return finished_.count(path) != 0;
   }
 
-  /// What belongs to a file only its own jobs touch.
+  /// Only jobs of the file itself touch the entry that this returns.
   [[nodiscard]] OpenFile* find_open(const std::string& path) {
     const std::lock_guard guard(mutex_);
     const auto found = open_.find(path);

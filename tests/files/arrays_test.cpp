@@ -456,6 +456,18 @@ class GroupFile {
   std::vector<double> values_[2], read_[2];
 };
 
+/// Writes two arrays to each file, and reads them back, while the other files do the same.
+void write_and_read_at_once(const std::vector<GroupFile*>& files) {
+  for (int i = 0; i < 2; ++i) {
+    for (GroupFile* each : files) each->write(i);
+  }
+  for (GroupFile* each : files) each->rewind();
+  for (int i = 0; i < 2; ++i) {
+    for (GroupFile* each : files) each->read(i);
+  }
+  for (GroupFile* each : files) each->check();
+}
+
 }  // namespace
 
 // Between nodes each group has a thread of its own that exchanges, at the same time as the others'.
@@ -469,15 +481,7 @@ MPI_TEST(arrays, of_groups_of_the_same_ranks_are_exchanged_at_once) {
     GroupFile first(world, state().comm, 1, elements);
     GroupFile second(world, same, 2, elements);
     GroupFile third(world, reversed, 3, elements);
-    GroupFile* const files[] = {&first, &second, &third};
-    for (int i = 0; i < 2; ++i) {
-      for (GroupFile* each : files) each->write(i);
-    }
-    for (GroupFile* each : files) each->rewind();
-    for (int i = 0; i < 2; ++i) {
-      for (GroupFile* each : files) each->read(i);
-    }
-    for (GroupFile* each : files) each->check();
+    write_and_read_at_once({&first, &second, &third});
   }
   MPI_Comm_free(&same);
   MPI_Comm_free(&reversed);
@@ -493,15 +497,7 @@ MPI_TEST(arrays, of_groups_that_overlap_are_exchanged_at_once) {
     GroupFile all(world, state().comm, 1, 30'000);
     GroupFile first(world, parts[0], 2, 30'000);
     GroupFile second(world, parts[1], 3, 30'000);
-    GroupFile* const files[] = {&all, &first, &second};
-    for (int i = 0; i < 2; ++i) {
-      for (GroupFile* each : files) each->write(i);
-    }
-    for (GroupFile* each : files) each->rewind();
-    for (int i = 0; i < 2; ++i) {
-      for (GroupFile* each : files) each->read(i);
-    }
-    for (GroupFile* each : files) each->check();
+    write_and_read_at_once({&all, &first, &second});
   }
   for (MPI_Comm& part : parts) MPI_Comm_free(&part);
 }

@@ -28,7 +28,7 @@ std::shared_ptr<const comm::Members> all_ranks() {
   return std::make_shared<const comm::Members>(std::move(ranks));
 }
 
-/// What a session has of lines, on all ranks of the test.
+/// The lines of a session, on all ranks of the test.
 class Process {
  public:
   Process() : transport_(*comm::MpiTransport::create(state().comm)) {

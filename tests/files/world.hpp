@@ -51,7 +51,7 @@ class World {
   std::unique_ptr<File> open(const std::string& path, const std::string& mode) {
     return open_in(group_, path, mode);
   }
-  /// Of the group's ranks.
+  /// Opens a file on the ranks of `group`.
   std::unique_ptr<File> open_in(const std::shared_ptr<Group>& group, const std::string& path,
                                 const std::string& mode) {
     const Mode parsed = *parse_mode(mode);

@@ -324,7 +324,7 @@ class Meeting {
   std::vector<Actor*> here_;
 };
 
-/// How much is said on each line.
+/// The amount of messages on each line.
 struct Talk {
   int rounds = 3;                                      // of agreements, of broadcasts, and of words
   std::vector<std::size_t> data = {8, 4096, 0, 1500};  // bytes of the data messages of each pair
@@ -341,7 +341,7 @@ ByteVector data_of(int line, int source, int destination, std::size_t number, st
   return bytes;
 }
 
-/// What one rank says and hears on one line.
+/// One rank on one line: it says and hears what `Talk` tells.
 class Talker {
  public:
   Talker(Seat& seat, const Meeting& meeting, int name, const Talk& talk)

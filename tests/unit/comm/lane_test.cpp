@@ -47,7 +47,7 @@ struct Node {
   NodeBells bells;
   Lane one, other;
   explicit Node(Announcing announcing) : one(bells, announcing), other(bells, announcing) {}
-  /// How often this server's bell was rung.
+  /// Counts the rings of this server's bell so far.
   std::uint32_t rings(int server = 0) {
     const std::uint32_t ticket = bells.reader[server].ticket();
     bells.reader[server].cancel();

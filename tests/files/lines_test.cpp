@@ -184,6 +184,19 @@ MPI_TEST(lines, of_several_communicators_agree_and_broadcast_at_once) {
   }
 }
 
+/// Rank 0 waits for nobody, and the test calls nothing else there.
+MPI_TEST(lines, a_rank_0_that_only_broadcasts_lets_go_of_what_it_has_sent) {
+  Process process;
+  const std::unique_ptr<Line> line = process.open(state().comm);
+  bool is_gone = false;
+  for (int round = 0; round < 2000 && !is_gone; ++round) {
+    const bool gone = rank() == 0 && round > 0 && process.board().all_sent();
+    const ByteVector told = line->broadcast(ByteVector(8, gone ? std::byte{1} : std::byte{0}), "the test");
+    is_gone = told.front() == std::byte{1};
+  }
+  CHECK(is_gone);
+}
+
 /// Its last rank leaves calls out that the others make.
 MPI_TEST(lines, a_large_broadcast_that_a_rank_leaves_out_is_taken_for_no_other_and_holds_nobody_up) {
   Process process;

@@ -83,13 +83,17 @@ TR_API const char* tr_version(void);
  * (TAILRACE_SERVERS=1) wins. A report or trace file that cannot be written is an error here. After an error,
  * the same on every rank, no session is open and *compute is MPI_COMM_NULL. Where a rank does not come, the
  * others say so after TAILRACE_WATCHDOG and end the job after TAILRACE_TIMEOUT. One session at a time:
- * another one may begin once every rank, servers too, has called tr_finalize. */
+ * another one may begin once every rank, servers too, has called tr_finalize.
+ * In a session all ranks make the collective calls of all faces in the same order. Ranks that wait in
+ * different calls get TR_ERR_ORDER and the names of both calls within seconds, on every rank; so does each
+ * later collective call, until tr_finalize. What was durable stays. */
 TR_API int tr_init(MPI_Comm world, MPI_Comm* compute, const char* options);
 /* The same with Fortran integer handles, for bindings. */
 TR_API int tr_init_f(MPI_Fint world, MPI_Fint* compute, const char* options);
 
-/* Collective over compute ranks (servers: local, returns the session's last verdict). Blocks until everything
- * put is durable. Closes what is still open. Reports errors not yet returned by another call. */
+/* Collective over compute ranks (servers: local, returns the session's last verdict). Blocks until all of
+ * them have called it and everything put is durable. Closes what is still open. Reports errors not yet
+ * returned by another call. */
 TR_API int tr_finalize(void);
 
 /* Local. Prints `message` to standard error on compute rank 0 only, without a session on rank 0 of
@@ -218,7 +222,8 @@ TR_API int tr_stream_wait(tr_stream* stream, int event);
 /* Collective. Blocks until all steps are durable or have failed; returns the first failure not yet returned.
  * Ranks that have begun different numbers of steps get TR_ERR_ORDER here, or from another collective call of
  * the session: nothing more is written to that stream then, and its tr_stream_end, _wait and _close return
- * TR_ERR_ORDER on every rank. *stream becomes NULL, whatever is returned. */
+ * TR_ERR_ORDER on every rank. *stream becomes NULL, whatever is returned: tr_finalize then closes a stream
+ * that could not be closed because the ranks were in different calls. */
 TR_API int tr_stream_close(tr_stream** stream);
 
 #ifdef __cplusplus

@@ -24,20 +24,22 @@ void look_for_open_session() {
       "every rank first.");
 }
 
-/// Collective. All ranks meet here before tr_finalize closes the standard streams. The watchdog then names
-/// tr_finalize, which the program called, and not the closing of stdin, which it did not.
+/// Collective. Blocks until all compute ranks have come to tr_finalize. Ranks that are in other calls
+/// meanwhile get an error there, and may come here next.
 Status meet_in_finalize() {
-  State& held = state();
-  const Result<std::shared_ptr<files::Group>> group = held.groups->of(held.session->compute(), "tr_finalize");
-  TR_TRY(group.status());
-  return (*group)->agree({{}, "tr_finalize", {}}).status;
+  session::Session& session = *state().session;
+  Status first;
+  for (;;) {
+    const comm::Verdict verdict = session.agree({{}, "tr_finalize", {}});
+    if (first.is_ok()) first = verdict.status;
+    if (verdict.ended) session.settle(verdict.status);
+    if (verdict.ended || verdict.status.is_ok()) return first;
+  }
 }
 
 Status close_everything() {
-  Status first;
+  Status first = meet_in_finalize();
   State& held = state();
-  // Streams first: their votes find out where ranks have begun different steps, those of files would wait for
-  // the ranks that are still in one.
   while (!held.streams.empty()) {
     tr_stream* const stream = held.streams.front();
     // Still in the list meanwhile: a save may wait for what the stream has not made durable yet.
@@ -46,7 +48,7 @@ Status close_everything() {
     if (first.is_ok()) first = status;
     delete stream;
   }
-  for (const Status& status : {end_checkpoints(), end_windows(), meet_in_finalize(), end_files()}) {
+  for (const Status& status : {end_checkpoints(), end_windows(), end_files()}) {
     if (first.is_ok()) first = status;
   }
   return first;

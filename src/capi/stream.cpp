@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "base/text.hpp"
 #include "capi/arguments.hpp"
@@ -99,8 +100,9 @@ int tr_stream_close(tr_stream** stream) {
   streams::Stream* const open = stream_of(*stream, "tr_stream_close");
   if (open == nullptr) return TR_ERR_STATE;
   const Status status = open->close();
-  std::erase(state().streams, *stream);
-  delete *stream;
-  *stream = nullptr;
+  tr_stream* const closed = std::exchange(*stream, nullptr);
+  if (open->is_unsettled()) return result(status);  // tr_finalize closes it
+  std::erase(state().streams, closed);
+  delete closed;
   return result(status);
 }

@@ -43,6 +43,12 @@ std::vector<int> Agreements::children() const {
   return list;
 }
 
+std::vector<int> Agreements::neighbours() const {
+  std::vector<int> list = children();
+  if (line_.rank() != 0) list.push_back(parent_of(line_.rank()));
+  return list;
+}
+
 std::uint64_t Agreements::post(Vote vote) {
   const std::uint64_t number = next_++;
   Ballot& ballot = ballots_[number];
@@ -84,6 +90,7 @@ void Agreements::merge(Ballot& ballot, const Status& status, std::string call, i
 
 void Agreements::advance(std::uint64_t number, Ballot& ballot) {
   if (!ballot.posted || ballot.passed_up || ballot.heard.size() < children().size()) return;
+  if (ballot.verdict || has_ended(number)) return;
   ballot.passed_up = true;
   if (line_.rank() == 0) {
     Verdict verdict;
@@ -105,13 +112,14 @@ void Agreements::advance(std::uint64_t number, Ballot& ballot) {
 }
 
 void Agreements::decide(std::uint64_t number, Ballot& ballot, Verdict verdict) {
+  behind_decided_ = std::max(behind_decided_, number + 1);
   std::vector<std::pair<int, ByteVector>> list;
   for (std::size_t rank = 0; rank < verdict.contributions.size(); ++rank) {
     if (!verdict.contributions[rank].empty())
       list.emplace_back(static_cast<int>(rank), verdict.contributions[rank]);
   }
   Packer out;
-  out.put(verdict_message).put(number);
+  out.put(verdict_message).put(number).put(verdict.ended);
   verdict.status.pack(out);
   pack_contributions(out, list);
   for (const int child : children()) line_.send(child, out.bytes());
@@ -120,6 +128,7 @@ void Agreements::decide(std::uint64_t number, Ballot& ballot, Verdict verdict) {
 
 void Agreements::on_vote(int source, Unpacker& in) {
   const auto number = in.get<std::uint64_t>();
+  if (has_ended(number)) return;
   Ballot& ballot = ballots_[number];
   const Status status = Status::unpack(in);
   std::string call = in.get_text();
@@ -132,6 +141,7 @@ void Agreements::on_vote(int source, Unpacker& in) {
 void Agreements::on_verdict(Unpacker& in) {
   const auto number = in.get<std::uint64_t>();
   Verdict verdict;
+  verdict.ended = in.get<bool>();
   verdict.status = Status::unpack(in);
   verdict.contributions.resize(static_cast<std::size_t>(line_.size()));
   for (auto& [rank, bytes] : unpack_contributions(in)) {
@@ -142,10 +152,28 @@ void Agreements::on_verdict(Unpacker& in) {
 
 std::optional<Verdict> Agreements::take(std::uint64_t number) {
   const auto found = ballots_.find(number);
-  if (found == ballots_.end() || !found->second.verdict) return std::nullopt;
+  if (found == ballots_.end()) return std::nullopt;
   std::optional<Verdict> verdict = std::move(found->second.verdict);
+  if (!verdict && has_ended(number)) verdict = ended_with(line_.ended()->why);
+  if (!verdict) return std::nullopt;
   ballots_.erase(found);
   return verdict;
+}
+
+bool Agreements::has_ended(std::uint64_t number) const {
+  return line_.ended() && number >= line_.ended()->agreements;
+}
+
+Verdict Agreements::ended_with(const Status& why) const {
+  return {why, std::vector<ByteVector>(static_cast<std::size_t>(line_.size())), true};
+}
+
+/// Agreements need not be decided in the order of their numbers, and a rank may wait for each.
+std::uint64_t Agreements::end_open(const Status& why) {
+  for (auto& [number, ballot] : ballots_) {
+    if (number < behind_decided_ && !ballot.verdict) decide(number, ballot, ended_with(why));
+  }
+  return behind_decided_;
 }
 
 std::vector<int> Agreements::missing(std::uint64_t number) const {

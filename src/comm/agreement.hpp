@@ -25,6 +25,7 @@ struct Vote {
 struct Verdict {
   Status status;  // OK if all passed, else the error with the lowest cause; Code::order if calls differ
   std::vector<ByteVector> contributions;  // by rank
+  bool ended = false;                     // the line has ended (Line::end): no further agreement is possible
 };
 
 /// Agreements among the ranks of a line: votes travel up a binomial tree, the verdict down again. A state
@@ -41,11 +42,19 @@ class Agreements {
   std::uint64_t post(Vote vote);
   /// The verdict of agreement `number`, once; nothing while it is still open.
   std::optional<Verdict> take(std::uint64_t number);
+  [[nodiscard]] bool has_posted(std::uint64_t number) const { return number < next_; }
+  /// On rank 0. Decides what is open between decided agreements with `why`; from the number that it returns
+  /// on, no agreement was decided.
+  std::uint64_t end_open(const Status& why);
   /// Ranks (direct children in the tree, with all below them) whose votes are still missing here: for the
   /// watchdog.
   [[nodiscard]] std::vector<int> missing(std::uint64_t number) const;
   /// " nothing from compute rank 3 or those behind it;", or nothing.
   [[nodiscard]] std::string missing_text(std::uint64_t number) const;
+  /// The ranks next to this one in the tree, away from rank 0.
+  [[nodiscard]] std::vector<int> children() const;
+  /// All ranks next to this one in the tree.
+  [[nodiscard]] std::vector<int> neighbours() const;
 
  private:
   struct Ballot {
@@ -64,10 +73,12 @@ class Agreements {
              std::vector<std::pair<int, ByteVector>> contributions);
   void advance(std::uint64_t number, Ballot& ballot);
   void decide(std::uint64_t number, Ballot& ballot, Verdict verdict);
-  [[nodiscard]] std::vector<int> children() const;
+  [[nodiscard]] bool has_ended(std::uint64_t number) const;
+  [[nodiscard]] Verdict ended_with(const Status& why) const;
 
   Line& line_;
   std::uint64_t next_ = 0;
+  std::uint64_t behind_decided_ = 0;  // on rank 0: no agreement from this number on was decided
   std::map<std::uint64_t, Ballot> ballots_;
 };
 

@@ -26,6 +26,9 @@ class Broadcasts {
   std::uint64_t post(ByteVector bytes);
   /// What rank 0 said in broadcast `number`, once; nothing while it has not arrived.
   std::optional<ByteVector> take(std::uint64_t number);
+  [[nodiscard]] bool has_posted(std::uint64_t number) const { return number < next_; }
+  /// Rank 0 has said it, and its bytes are here or on their way.
+  [[nodiscard]] bool is_coming(std::uint64_t number) const { return arrived_.count(number) != 0; }
 
   /// The ranks that hold broadcasts which this rank has not taken, one for each.
   [[nodiscard]] std::vector<int> holders() const;

@@ -2,7 +2,6 @@
 #include "comm/communicators.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <numeric>
 #include <vector>
 
@@ -83,26 +82,10 @@ Result<std::vector<int>> Communicators::transport_ranks(MPI_Comm comm) const {
 Result<std::unique_ptr<Line>> Communicators::open_line(MPI_Comm comm, const std::string& call) {
   Result<std::vector<int>> ranks = transport_ranks(comm);
   TR_TRY(ranks.status());
-  Switchboard& board = computes_.board();
-  await_everybody(board, comm,
-                  cat("the other ranks of the communicator in ", call, ", which all of them call together"));
-  std::vector<std::uint64_t> free = board.free_tags();
-  std::uint64_t count = board.count() + 1;
-  const auto words = static_cast<int>(free.size());
-  if (MPI_Allreduce(MPI_IN_PLACE, free.data(), words, MPI_UINT64_T, MPI_BAND, comm) != MPI_SUCCESS ||
-      MPI_Allreduce(MPI_IN_PLACE, &count, 1, MPI_UINT64_T, MPI_MAX, comm) != MPI_SUCCESS)
-    return Status(Code::mpi, cat("MPI_Allreduce of the communicator failed in ", call));
-  const auto word = std::find_if(free.begin(), free.end(), [](std::uint64_t bits) { return bits != 0; });
-  if (word == free.end()) {
-    return Status(Code::state,
-                  cat(call, ": ", line_number::tags - line_number::first_free,
-                      " communicators are in use already, as many as there can be: free some of them"));
-  }
-  const auto tag =
-      static_cast<LineNumber>(word - free.begin()) * 64 + static_cast<LineNumber>(std::countr_zero(*word));
-  auto line = std::make_unique<Line>(board, tag | count << line_number::tag_bits,
-                                     std::make_shared<const Members>(std::move(*ranks)));
-  line->name_ranks([](int rank) { return cat("rank ", rank, " of its communicator"); });
+  Result<std::unique_ptr<Line>> line =
+      Line::open_among(computes_.board(), std::make_shared<const Members>(std::move(*ranks)), call);
+  TR_TRY(line.status());
+  (*line)->name_ranks([](int rank) { return cat("rank ", rank, " of its communicator"); });
   return line;
 }
 

@@ -12,6 +12,15 @@ namespace tailrace::comm {
 
 namespace {
 
+/// The lowest free tag from `from` on; line_number::tags: none.
+LineNumber free_tag(const Switchboard& board, LineNumber from) {
+  const std::vector<std::uint64_t> free = board.free_tags();
+  while (from < line_number::tags && (free[from / 64] >> from % 64 & 1) == 0) ++from;
+  return from;
+}
+
+constexpr std::uint32_t ended_message = 4;
+
 constexpr Bytes most_untaken = Bytes{32} << 20;
 
 }  // namespace
@@ -37,7 +46,52 @@ Line::Line(Switchboard& board, LineNumber number, std::shared_ptr<const Members>
       me_(members_->find(board.transport().rank())),
       agreements_(*this),
       broadcasts_(*this) {
+  on(ended_message, [this](int, Unpacker& in) {
+    const auto agreements = in.get<std::uint64_t>();
+    on_ended({Status::unpack(in), agreements});
+  });
   board_.open(*this);
+}
+
+/// Rank 0 proposes a number until no rank objects.
+Result<std::unique_ptr<Line>> Line::open_among(Switchboard& board,
+                                               const std::shared_ptr<const Members>& members,
+                                               const std::string& call) {
+  Line meeting(board, board.next_meeting(*members), members);
+  LineNumber tag = line_number::first_free;
+  std::uint64_t count = board.count() + 1;
+  for (;;) {
+    tag = free_tag(board, tag);
+    Packer proposal;
+    proposal.put(tag).put(count);
+    const Result<ByteVector> said =
+        meeting.broadcast(proposal.take(), call, cat("the first rank of the communicator in ", call));
+    TR_TRY(said.status());
+    Unpacker in(*said);
+    tag = in.get<LineNumber>();
+    count = in.get<std::uint64_t>();
+    if (tag == line_number::tags) {
+      return Status(Code::state,
+                    cat(call, ": ", line_number::tags - line_number::first_free,
+                        " communicators are in use already, as many as there can be: free some of them"));
+    }
+    const bool is_taken = free_tag(board, tag) != tag;
+    Packer objection;
+    if (is_taken || board.count() >= count) objection.put(is_taken).put(board.count());
+    const Verdict verdict = meeting.agree({{}, call, objection.take()});
+    TR_TRY(verdict.status);
+    bool accepted = true, skip = false;
+    for (const ByteVector& each : verdict.contributions) {
+      if (each.empty()) continue;
+      Unpacker objected(each);
+      accepted = false;
+      skip = objected.get<bool>() || skip;
+      count = std::max(count, objected.get<std::uint64_t>() + 1);
+    }
+    if (accepted) break;
+    tag += skip ? 1 : 0;
+  }
+  return std::make_unique<Line>(board, tag | count << line_number::tag_bits, members);
 }
 
 Line::~Line() {
@@ -99,19 +153,31 @@ bool Line::deliver(int transport_source, const ByteVector& bytes) {
 std::string Line::name_of(int rank) const { return name_ ? name_(rank) : cat("rank ", rank); }
 
 Verdict Line::agree(Vote vote) {
-  const std::string what = cat("the other ranks in ", vote.call);
+  const std::string call = vote.call;
   const std::uint64_t number = agreements_.post(std::move(vote));
+  return verdict_of(number, call, [&] { return agreements_.take(number); });
+}
+
+Verdict Line::verdict_of(std::uint64_t number, const std::string& call,
+                         const std::function<std::optional<Verdict>()>& take) {
+  const OrderedWait wait{{number_, Entry::Kind::agreement, 0, number}, call, agreements_.neighbours()};
   std::optional<Verdict> verdict;
-  board_.wait([&] { return (verdict = agreements_.take(number)).has_value(); }, what,
+  board_.wait([&] { return (verdict = take()).has_value(); }, cat("the other ranks in ", call), wait,
               [&] { return agreements_.missing_text(number); });
   return std::move(*verdict);
 }
 
-ByteVector Line::broadcast(ByteVector bytes, const std::string& what) {
+Result<ByteVector> Line::broadcast(ByteVector bytes, const std::string& call, const std::string& what) {
+  if (me_ == 0 && ended_) return ended_->why;
   const std::uint64_t number = broadcasts_.post(std::move(bytes));
+  if (me_ == 0) board_.pump();  // rank 0 waits for nobody: what it has sent is to leave all the same
+  const OrderedWait wait{{number_, Entry::Kind::broadcast, 0, number}, call, {0}};
   std::optional<ByteVector> said;
-  if (me_ == 0) board_.pump();  // it waits for nobody: what it has sent before is to leave all the same
-  board_.wait([&] { return (said = broadcasts_.take(number)).has_value(); }, what);
+  const auto is_over = [&] {
+    return (said = broadcasts_.take(number)).has_value() || (ended_ && !broadcasts_.is_coming(number));
+  };
+  board_.wait(is_over, what, wait);
+  if (!said) return ended_->why;
   // The others may be far behind: messages that they have not taken are memory here.
   const auto most_is_taken = [&] {
     return board_.unsent(number_, Channel::broadcast) + board_.unsent(number_, Channel::control) <=
@@ -119,6 +185,19 @@ ByteVector Line::broadcast(ByteVector bytes, const std::string& what) {
   };
   if (!most_is_taken()) board_.wait(most_is_taken, cat("other ranks to take what came from ", what));
   return std::move(*said);
+}
+
+void Line::end(const Status& why) {
+  if (me_ == 0 && !ended_) on_ended({why, agreements_.end_open(why)});
+}
+
+/// Verdicts of earlier agreements go the same way, and have gone before.
+void Line::on_ended(Ended ended) {
+  Packer out;
+  out.put(ended_message).put(ended.agreements);
+  ended.why.pack(out);
+  for (const int child : agreements_.children()) send(child, out.bytes());
+  ended_ = std::move(ended);
 }
 
 }  // namespace tailrace::comm

@@ -30,9 +30,12 @@ inline constexpr LineNumber node_bit = LineNumber{1} << 63;
 inline constexpr LineNumber session = 0;       // all ranks
 inline constexpr LineNumber computes = 1;      // the compute ranks
 inline constexpr LineNumber without_data = 2;  // the tag of lines that carry no data messages
-inline constexpr LineNumber first_free = 3;    // tags from here on are chosen by those who open lines
+inline constexpr LineNumber meeting = 3;       // the tag of lines on which ranks choose the number of another
+inline constexpr LineNumber settlement = 4;    // the compute ranks, after their order of calls was broken
+inline constexpr LineNumber first_free = 5;    // tags from here on are chosen by those who open lines
 
 constexpr LineNumber tag_of(LineNumber number) { return number % tags; }
+constexpr std::uint64_t count_of(LineNumber number) { return (number & ~node_bit) >> tag_bits; }
 
 }  // namespace line_number
 
@@ -50,6 +53,12 @@ class Members {
   std::vector<std::pair<int, int>> sorted_;  // transport rank, number; empty where they are the same
 };
 
+/// Rank 0 of a line has ended its agreements and broadcasts.
+struct Ended {
+  Status why;
+  std::uint64_t agreements = 0;  // those from this number on
+};
+
 /// A line carries messages, agreements and broadcasts among a group of ranks, which it counts from 0. The
 /// session has lines, each group of ranks with files has one, and each checkpoint. All lines of a process
 /// share one Switchboard, which moves them on.
@@ -60,6 +69,11 @@ class Line {
   /// Local. All ranks of the line open it with the same number and members, each when it comes to that:
   /// what arrives earlier is kept.
   Line(Switchboard& board, LineNumber number, std::shared_ptr<const Members> members);
+  /// Collective over `members`: opens a line with a tag that is free on all of them, and a count that none
+  /// has used. Blocks until all have called it. The same Status on every rank.
+  static Result<std::unique_ptr<Line>> open_among(Switchboard& board,
+                                                  const std::shared_ptr<const Members>& members,
+                                                  const std::string& call);
   ~Line();
   Line(const Line&) = delete;
   Line& operator=(const Line&) = delete;
@@ -94,9 +108,17 @@ class Line {
   [[nodiscard]] std::string name_of(int rank) const;
   /// Collective: everybody's vote, and the verdict. Blocks until all have voted.
   Verdict agree(Vote vote);
+  /// The second half of agree(), for who has posted the vote: `take` is asked for the verdict.
+  Verdict verdict_of(std::uint64_t number, const std::string& call,
+                     const std::function<std::optional<Verdict>()>& take);
   /// Collective: what rank 0 says, on every rank. Blocks until rank 0 has said it, and where the ranks behind
-  /// this one have more than 32 MiB to take from it. `what`: for the watchdog.
-  ByteVector broadcast(ByteVector bytes, const std::string& what);
+  /// this one have more than 32 MiB to take from it. `what` is for the watchdog.
+  Result<ByteVector> broadcast(ByteVector bytes, const std::string& call, const std::string& what);
+
+  /// Local, on rank 0 alone; nothing on others. Agreements that are not decided yet, and broadcasts that rank
+  /// 0 has not said yet, return `why` on all ranks, as do all later ones.
+  void end(const Status& why);
+  [[nodiscard]] const std::optional<Ended>& ended() const { return ended_; }
 
  private:
   friend class Broadcasts;
@@ -105,6 +127,7 @@ class Line {
   std::optional<ByteVector> receive_large(int source, std::uint64_t broadcast);
   /// False where nobody has registered for the message's kind.
   bool deliver(int transport_source, const ByteVector& bytes);
+  void on_ended(Ended ended);
 
   Switchboard& board_;
   const LineNumber number_;
@@ -114,6 +137,7 @@ class Line {
   std::map<std::uint32_t, Receiver> receivers_;
   Agreements agreements_;
   Broadcasts broadcasts_;
+  std::optional<Ended> ended_;
 };
 
 }  // namespace tailrace::comm

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <ctime>
 
+#include "base/checksum.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "comm/end_job.hpp"
@@ -43,12 +44,52 @@ void Switchboard::open(Line& line) {
   lines_[line.number()] = &line;
   opened_.push_back(line.number());
   if (line_number::tag_of(line.number()) >= line_number::first_free)
-    count_ = std::max(count_, (line.number() & ~line_number::node_bit) >> line_number::tag_bits);
+    count_ = std::max(count_, line_number::count_of(line.number()));
+  end_if_broken(line);
 }
 
 void Switchboard::close(Line& line) {
   lines_.erase(line.number());
   std::erase(opened_, line.number());
+}
+
+Line* Switchboard::find(LineNumber line) const {
+  const auto found = lines_.find(line);
+  return found == lines_.end() ? nullptr : found->second;
+}
+
+bool Switchboard::was_opened(LineNumber line) const {
+  const std::uint64_t count = line_number::count_of(line);
+  switch (line_number::tag_of(line)) {
+    case line_number::session:
+    case line_number::computes:
+    case line_number::settlement:
+      return true;
+    case line_number::without_data:
+      return count <= without_data_;
+    case line_number::meeting: {
+      const auto met = meetings_.find(count / most_meetings);
+      return met != meetings_.end() && (met->second - 1 - count) % most_meetings < most_meetings / 2;
+    }
+    default:
+      return count <= count_;
+  }
+}
+
+LineNumber Switchboard::next_meeting(const Members& members) {
+  Packer ranks;
+  for (int rank = 0; rank < members.size(); ++rank) ranks.put(members.transport_rank(rank));
+  const std::uint64_t hash = checksum(ranks.bytes()) >> 24;
+  const std::uint64_t count = meetings_[hash]++;
+  return line_number::meeting | (hash * most_meetings + count % most_meetings) << line_number::tag_bits;
+}
+
+void Switchboard::end_lines() {
+  for (const auto& [number, line] : lines_) end_if_broken(*line);
+}
+
+void Switchboard::end_if_broken(Line& line) {
+  if (order_.broken() && line.number() != line_number::settlement) line.end(*order_.broken());
 }
 
 LineNumber Switchboard::next_without_data() {
@@ -157,6 +198,16 @@ std::string Switchboard::waiting(std::int64_t nanoseconds, const std::string& wh
   return cat(nanoseconds / 1'000'000'000, " s ", tell_call ? cat("in ", watch_.call, " ") : "", "for ", what);
 }
 
+void Switchboard::wait(const std::function<bool()>& done, const std::string& what, const OrderedWait& ordered,
+                       const std::function<std::string()>& missing) {
+  struct Waiting {
+    Order& order;
+    ~Waiting() { order.enter(nullptr); }
+  } waiting{order_};
+  order_.enter(&ordered);
+  wait(done, what, missing);
+}
+
 void Switchboard::wait(const std::function<bool()>& done, const std::string& what,
                        const std::function<std::string()>& missing) {
   const auto late = [&] {
@@ -178,6 +229,7 @@ void Switchboard::wait(const std::function<bool()>& done, const std::string& wha
     else
       nap(nanoseconds);
     const std::int64_t waited = nanoseconds_now() - begin;
+    order_.look(waited);
     const auto reached = [&](const std::optional<std::int64_t>& seconds) {
       return seconds && waited > *seconds * 1'000'000'000;
     };

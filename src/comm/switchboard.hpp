@@ -8,11 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "comm/order.hpp"
 #include "comm/transport.hpp"
 
 namespace tailrace::comm {
 
 class Line;
+class Members;
 
 /// All lines of one process over one Transport, and the one loop that moves them on: whichever call of the
 /// library waits, everything else goes on meanwhile.
@@ -39,6 +41,15 @@ class Switchboard {
   void connect(Transport& transport) { transport_ = &transport; }
   [[nodiscard]] Transport& transport() { return *transport_; }
   Watch& watch() { return watch_; }
+  [[nodiscard]] Order& order() { return order_; }
+  [[nodiscard]] const Order& order() const { return order_; }
+  /// The line that is open here; nullptr: none.
+  [[nodiscard]] Line* find(LineNumber line) const;
+  /// This rank has opened the line, and may have closed it.
+  [[nodiscard]] bool was_opened(LineNumber line) const;
+  /// The order is broken: ends all lines, those that are opened later included, but not the one on which the
+  /// ranks settle that.
+  void end_lines();
 
   /// One pass over everything that may have become possible; true if something moved. Never blocks.
   bool pump();
@@ -46,11 +57,17 @@ class Switchboard {
   /// heard from: sentences, each with a space before it.
   void wait(const std::function<bool()>& done, const std::string& what,
             const std::function<std::string()>& missing = {});
+  /// The same in a collective call.
+  void wait(const std::function<bool()>& done, const std::string& what, const OrderedWait& ordered,
+            const std::function<std::string()>& missing = {});
   /// Every pass calls `advance` too, until remove_work(). It returns true if something moved, and must not
   /// wait.
   int add_work(std::function<bool()> advance);
   void remove_work(int number) { work_.erase(number); }
 
+  /// The number of the line on which these ranks meet to open another one: the same on all of them, as they
+  /// meet in the same order.
+  LineNumber next_meeting(const Members& members);
   /// The number of the next line without data messages. Its ranks open such lines in the same order.
   LineNumber next_without_data();
   /// For who opens a line among ranks that have no line yet: the ranks agree on a tag that is free on all of
@@ -65,8 +82,11 @@ class Switchboard {
 
  private:
   friend class Line;
+  /// A meeting's number has a hash of its ranks in 40 bits, and counts their meetings in 10.
+  static constexpr std::uint64_t most_meetings = 1024;
   void open(Line& line);
   void close(Line& line);
+  void end_if_broken(Line& line);
   /// The passes take a large broadcast of a line that has closed, and drop it: its sender waits for that.
   void abandon(int source, LineNumber line) { abandoned_.emplace_back(source, line); }
   void send(int destination, LineNumber line, Channel channel, ByteVector bytes);
@@ -82,12 +102,14 @@ class Switchboard {
   Transport* transport_ = nullptr;
   mutable std::mutex transport_mutex_;  // a thread that exchanges data messages uses the transport too
   Watch watch_;
+  Order order_{*this};
   std::map<LineNumber, Line*> lines_;
   std::map<LineNumber, std::deque<Envelope>> early_;  // for lines that are not open here yet
   std::vector<LineNumber> opened_;                    // since early messages were delivered last
   std::vector<std::pair<int, LineNumber>> abandoned_;
   std::uint64_t count_ = 0;
   std::uint64_t without_data_ = 0;
+  std::map<std::uint64_t, std::uint64_t> meetings_;  // by the hash of their ranks
   std::int64_t strays_ = 0;
   std::map<int, std::function<bool()>> work_;
   int next_work_ = 0;

@@ -50,16 +50,17 @@ void Group::wait(const std::function<bool()>& done, const std::string& what) {
 
 comm::Verdict Group::agree(comm::Vote vote) { return line_->agree(std::move(vote)); }
 
-ByteVector Group::broadcast(ByteVector bytes, const std::string& call) {
-  return line_->broadcast(std::move(bytes), cat("the I/O rank in ", call));
+Result<ByteVector> Group::broadcast(ByteVector bytes, const std::string& call) {
+  return line_->broadcast(std::move(bytes), call, cat("the I/O rank in ", call));
 }
 
 /// With the call's name, since a rank that makes another one would take the result for its own.
 Outcome Group::share(Outcome mine, const std::string& call) {
   if (size() == 1) return mine;
   if (!is_io_rank()) {
-    const ByteVector said = broadcast({}, call);
-    Unpacker in(said);
+    const Result<ByteVector> said = broadcast({}, call);
+    if (!said.is_ok()) return {-1, EINVAL, {}, said.status().text()};
+    Unpacker in(*said);
     const std::string theirs = in.get_text();
     const auto outcome = in.get_bytes();
     if (theirs == call) return unpack_outcome({outcome.begin(), outcome.end()});
@@ -67,7 +68,8 @@ Outcome Group::share(Outcome mine, const std::string& call) {
   }
   Packer out;
   out.put_text(call).put_bytes(pack(mine));
-  broadcast(out.take(), call);
+  const Status told = broadcast(out.take(), call).status();
+  if (!told.is_ok()) return {-1, EINVAL, {}, told.text()};
   return mine;
 }
 

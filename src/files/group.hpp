@@ -44,7 +44,7 @@ class Group {
   /// Collective: everybody's vote, and the verdict. Blocks until all have voted.
   comm::Verdict agree(comm::Vote vote);
   /// Collective: what the I/O rank says, on every rank. Blocks until it has said it.
-  ByteVector broadcast(ByteVector bytes, const std::string& call);
+  Result<ByteVector> broadcast(ByteVector bytes, const std::string& call);
   /// Collective: the I/O rank's outcome, on every rank.
   Outcome share(Outcome mine, const std::string& call);
   /// Blocks until `done` while moving everything else on. `what` is for the watchdog.

@@ -62,13 +62,19 @@ std::uint64_t Client::vote(comm::Vote vote) {
   return computes_.agreements().post(std::move(vote));
 }
 
-std::uint64_t Client::vote_steps() {
+/// Of the streams that are in step, and of those to settle.
+std::vector<Client::StepCount> Client::own_counts(bool unsettled) const {
   std::vector<StepCount> counts;
   for (const auto& [id, stream] : streams_) {
-    if (!stream->out_of_step()) counts.push_back({id, stream->is_closing() ? 1U : 0U, stream->steps()});
+    if (!stream->out_of_step() || (unsettled && stream->is_unsettled()))
+      counts.push_back({id, stream->is_closing() ? 1U : 0U, stream->steps()});
   }
+  return counts;
+}
+
+std::uint64_t Client::vote_steps() {
   Packer packed;
-  packed.put_list(std::span<const StepCount>(counts));
+  packed.put(fences_).put_list(std::span<const StepCount>(own_counts(false)));
   return computes_.agreements().post({{}, "the number of steps", packed.take()});
 }
 
@@ -101,28 +107,70 @@ Status Client::difference(const std::string& name, const std::vector<StepCount>&
   return {};
 }
 
-std::vector<Told> Client::compare_steps(const comm::Verdict& verdict) {
-  std::map<std::uint32_t, std::vector<StepCount>> counts;  // by stream, then by rank
+Client::Counts Client::counts_of(const comm::Verdict& verdict) {
+  Counts counts;
   const std::size_t ranks = verdict.contributions.size();
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     Unpacker in(verdict.contributions[rank]);
+    in.get<std::int64_t>();  // its fences
     for (const StepCount& count : in.get_list<StepCount>()) {
       counts[count.stream].resize(ranks);
       counts[count.stream][rank] = count;
     }
   }
-  std::vector<Told> all;
-  for (const auto& [id, of_ranks] : counts) {
+  return counts;
+}
+
+/// Adds to `told`. Compute rank 0 opens the stream before, if others alone have begun it.
+void Client::put_out_of_step(StreamClient& stream, const Status& why, const std::vector<StepCount>& of_ranks,
+                             std::vector<Told>& told) {
+  const bool begun =
+      std::any_of(of_ranks.begin(), of_ranks.end(), [](const StepCount& each) { return each.steps > 0; });
+  if (begun) {
+    stream.want();
+    stream.open_if_wanted();
+  }
+  std::vector<Told> more = stream.put_out_of_step(why, begun);
+  told.insert(told.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+std::vector<Told> Client::compare_steps(const comm::Verdict& verdict) {
+  std::vector<Told> told;
+  for (const auto& [id, of_ranks] : counts_of(verdict)) {
     const auto stream = streams_.find(id);
     if (stream == streams_.end()) continue;
     const Status differs = difference(stream->second->name(), of_ranks);
-    if (differs.is_ok()) continue;
-    const bool begun =
-        std::any_of(of_ranks.begin(), of_ranks.end(), [](const StepCount& each) { return each.steps > 0; });
-    std::vector<Told> told = stream->second->put_out_of_step(differs, begun);
-    all.insert(all.end(), std::make_move_iterator(told.begin()), std::make_move_iterator(told.end()));
+    if (!differs.is_ok()) put_out_of_step(*stream->second, differs, of_ranks, told);
   }
-  return all;
+  return told;
+}
+
+comm::Vote Client::settling_vote() const {
+  Packer packed;
+  packed.put(fences_).put_list(std::span<const StepCount>(own_counts(true)));
+  return {{}, "tr_finalize", packed.take()};
+}
+
+/// Servers hold back what comes behind a fence until the reference rank has come to it too.
+Descriptor Client::last_fence(const comm::Verdict& verdict) {
+  for (const ByteVector& each : verdict.contributions)
+    fences_ = std::max(fences_, Unpacker(each).get<std::int64_t>());
+  return fence();
+}
+
+std::vector<Told> Client::settle(const comm::Verdict& verdict, const Status& why) {
+  std::vector<Told> told;
+  for (const auto& [id, of_ranks] : counts_of(verdict)) {
+    const auto stream = streams_.find(id);
+    if (stream != streams_.end()) put_out_of_step(*stream->second, why, of_ranks, told);
+  }
+  return told;
+}
+
+bool Client::has_ended(std::uint32_t stream, std::uint64_t step) const {
+  const auto found = streams_.find(stream);
+  if (found == streams_.end()) return stream < next_stream_;
+  return found->second->ended() > static_cast<std::int64_t>(step);
 }
 
 // ---- leaving

@@ -39,6 +39,14 @@ class Client {
   /// of step: on every rank the same ones, with the same status.
   [[nodiscard]] std::vector<Told> compare_steps(const comm::Verdict& verdict);
 
+  /// Where the order of calls is broken, ranks settle: they agree on settling_vote(), publish last_fence() of
+  /// the verdict, and what settle() returns. It closes every stream that any rank has begun.
+  [[nodiscard]] comm::Vote settling_vote() const;
+  [[nodiscard]] comm::Descriptor last_fence(const comm::Verdict& verdict);
+  [[nodiscard]] std::vector<Told> settle(const comm::Verdict& verdict, const Status& why);
+  /// Whether this rank has come to the end of a step, which may be one of a stream that it has closed.
+  [[nodiscard]] bool has_ended(std::uint32_t stream, std::uint64_t step) const;
+
   /// Counters for the report, unless the rank's own server tells them.
   void tell_statistics(const Statistics& statistics);
   [[nodiscard]] static comm::Descriptor farewell();
@@ -49,6 +57,11 @@ class Client {
     std::uint32_t closing = 0;
     std::int64_t steps = 0;
   };
+  using Counts = std::map<std::uint32_t, std::vector<StepCount>>;  // by stream, then by rank
+  [[nodiscard]] std::vector<StepCount> own_counts(bool unsettled) const;
+  static Counts counts_of(const comm::Verdict& verdict);
+  void put_out_of_step(StreamClient& stream, const Status& why, const std::vector<StepCount>& of_ranks,
+                       std::vector<Told>& told);
   [[nodiscard]] std::string steps_text() const;
   void on_verdict(Unpacker& in);
   static Status difference(const std::string& name, const std::vector<StepCount>& counts);

@@ -11,7 +11,7 @@
 
 namespace tailrace::pipeline {
 
-/// First word of every control message; 1 and 2 belong to comm::Agreements.
+/// First word of every control message; 1 to 8 belong to comm.
 enum class Message : std::uint32_t {
   open = 10,         // compute rank 0 -> servers: a stream and all its definitions
   sequence = 11,     // root -> servers: put order

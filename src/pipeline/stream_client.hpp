@@ -102,10 +102,17 @@ class StreamClient {
 
   // ---- ranks that differ in whole steps
   [[nodiscard]] std::int64_t steps() const { return step_ + 1; }
-  /// The ranks' steps differ, and nothing more is written: this is what every call returns from now on.
+  /// Steps that this rank has ended.
+  [[nodiscard]] std::int64_t ended() const { return in_step_ ? step_ : steps(); }
+  /// The ranks' calls differ, and nothing more is written: this is what every call returns from now on.
   [[nodiscard]] const std::optional<Status>& out_of_step() const { return out_of_step_; }
   /// Puts the stream out of step, and closes it towards the servers if they know it; what is to be told them.
   [[nodiscard]] std::vector<Told> put_out_of_step(const Status& why, bool servers_know);
+  /// Between steps: puts the stream out of step, but leaves it open towards the servers until the ranks have
+  /// settled what they began.
+  void stop(const Status& why) { out_of_step_ = why; }
+  /// Whether put_out_of_step is to come still.
+  [[nodiscard]] bool is_unsettled() const { return out_of_step_ && !told_closed_; }
 
   [[nodiscard]] std::int64_t durable_through() const { return durable_through_; }
   /// The steps that failed, by number.

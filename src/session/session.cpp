@@ -130,6 +130,9 @@ void Session::open_lines() {
                                            std::make_shared<comm::Members>(roster_.compute_transport));
   computes_->name_ranks([](int rank) { return cat("compute rank ", rank); });
   client_ = std::make_unique<pipeline::Client>(*line_, *computes_, roster_);
+  board_.order().on_step(
+      [this](const comm::Entry& step) { return client_->has_ended(step.stream, step.number); });
+  board_.order().connect(*computes_);
 }
 
 Status Session::read_settings(const char* options) {
@@ -483,16 +486,39 @@ void Session::serve() {
 }
 
 comm::Verdict Session::agree(comm::Vote vote) {
-  const std::string what = cat("the other ranks in ", vote.call);
+  const std::string call = vote.call;
   const comm::Descriptor fence = client_->fence();
   publish([&] { return outlet_->tell(fence, {}); });
-  comm::Verdict verdict = verdict_of(client_->vote(std::move(vote)), what);
-  if (verdict.status.is_ok()) return verdict;
-  const comm::Verdict steps = verdict_of(client_->vote_steps(), what);
-  for (const pipeline::Told& told : client_->compare_steps(steps)) {
+  comm::Verdict verdict = verdict_of(client_->vote(std::move(vote)), call);
+  if (verdict.status.is_ok() || verdict.ended) return verdict;
+  const comm::Verdict steps = verdict_of(client_->vote_steps(), call);
+  tell(client_->compare_steps(steps));
+  return verdict;
+}
+
+void Session::tell(const std::vector<pipeline::Told>& all) {
+  for (const pipeline::Told& told : all) {
     publish([&] { return outlet_->tell(told.descriptor, told.bytes); });
   }
-  return verdict;
+}
+
+bool Session::wait_for_step(const pipeline::StreamClient& stream, std::int64_t step, std::string_view call,
+                            const std::function<bool()>& done, const std::string& what) {
+  const comm::OrderedWait wait{{computes_->number(), comm::Entry::Kind::step, stream.id(),
+                                static_cast<std::uint64_t>(std::max<std::int64_t>(step, 0))},
+                               call,
+                               computes_->agreements().neighbours()};
+  bool is_done = false;
+  board_.wait([&] { return (is_done = done()) || broken().has_value(); }, what, wait);
+  return is_done;
+}
+
+void Session::settle(const Status& why) {
+  comm::Line line(board_, comm::line_number::settlement, computes_->shared_members());
+  line.name_ranks([](int rank) { return cat("compute rank ", rank); });
+  const comm::Verdict verdict = line.agree(client_->settling_vote());
+  tell({{client_->last_fence(verdict), {}}});
+  tell(client_->settle(verdict, why));
 }
 
 Result<bool> Session::should_stop() {
@@ -504,11 +530,8 @@ Result<bool> Session::should_stop() {
   return stops_->conclude(verdict.contributions, me_);
 }
 
-comm::Verdict Session::verdict_of(std::uint64_t agreement, const std::string& what) {
-  std::optional<comm::Verdict> verdict;
-  board_.wait([&] { return (verdict = client_->take(agreement)).has_value(); }, what,
-              [&] { return computes_->agreements().missing_text(agreement); });
-  return std::move(*verdict);
+comm::Verdict Session::verdict_of(std::uint64_t agreement, const std::string& call) {
+  return computes_->verdict_of(agreement, call, [&] { return client_->take(agreement); });
 }
 
 std::vector<ByteVector> Session::all_to_all(std::vector<ByteVector> lists) {

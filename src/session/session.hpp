@@ -80,6 +80,15 @@ class Session {
   [[nodiscard]] int ranks_of_my_node() const { return ranks_on(my_node()); }
   /// Blocks until `done` while moving everything else on. `what` is for the watchdog.
   void wait(const std::function<bool()>& done, const std::string& what) { board_.wait(done, what); }
+  /// Collective: blocks until `done`, which is known once all ranks have ended step `step` of `stream`. False
+  /// if they turn out to be in different calls, and it is not `done`.
+  bool wait_for_step(const pipeline::StreamClient& stream, std::int64_t step, std::string_view call,
+                     const std::function<bool()>& done, const std::string& what);
+  /// Set where ranks turned out to be in different collective calls: what all of them return from now on.
+  [[nodiscard]] const std::optional<Status>& broken() const { return board_.order().broken(); }
+  /// Collective, where the order of calls is broken. Blocks until all compute ranks have come to it: closes
+  /// all streams towards the servers.
+  void settle(const Status& why);
   /// Local. From here on the watchdog says that this rank is in `call`, whatever it waits for there.
   void enter(std::string call) { board_.watch().call = std::move(call); }
   /// One pass over everything that may have become possible; true if something moved.
@@ -119,7 +128,8 @@ class Session {
   void print_plan(Bytes staging) const;
   [[nodiscard]] RankCpus cpus() const;
   void print_huge_pages(const std::vector<ByteVector>& contributions) const;
-  comm::Verdict verdict_of(std::uint64_t agreement, const std::string& what);
+  comm::Verdict verdict_of(std::uint64_t agreement, const std::string& call);
+  void tell(const std::vector<pipeline::Told>& all);
   void open_lines();
 
   Settings settings_;

@@ -242,6 +242,7 @@ void Stream::tell(const pipeline::Told& told) {
 
 void Stream::begin(std::int64_t lead) {
   const std::int64_t entered = session_.line().now();
+  stop_if_broken();
   if (!client_.begin(lead)) return;
   if (!client_.is_open()) open();
   put_.clear();
@@ -384,17 +385,27 @@ Status Stream::end() {
   if (has_put_ && client_.lead() == last_lead_) last_put_lead_ = last_lead_;
   tell(ending);
   const std::int64_t told = session_.line().now();
-  session_.wait([&] { return client_.end_is_known(); },
-                cat("the verdict of step ", client_.awaited_step(), " of ", name()));
+  const bool is_known = session_.wait_for_step(
+      client_, client_.awaited_step(), cat("tr_stream_end(\"", name(), "\")"),
+      [&] { return client_.end_is_known(); },
+      cat("the verdict of step ", client_.awaited_step(), " of ", name()));
   const std::int64_t left = session_.line().now();
   if (!session_.roster().self_served) counters().verdict_wait += left - told;
   counters().blocked += left - entered;
   session_.statistics().add_span("tr_stream_end", 0, entered, left);
+  if (!is_known) stop_if_broken();
+  if (client_.out_of_step()) return *client_.out_of_step();
   return client_.end_verdict();
+}
+
+/// Comes between steps: servers have heard of each step's end then.
+void Stream::stop_if_broken() {
+  if (session_.broken() && !client_.in_step() && !client_.out_of_step()) client_.stop(*session_.broken());
 }
 
 Status Stream::wait(bool durable) {
   const std::int64_t entered = session_.line().now();
+  stop_if_broken();
   if (client_.out_of_step()) return *client_.out_of_step();
   if (client_.in_step()) {
     // The others may be elsewhere: they hear of it with the step's verdict.
@@ -403,9 +414,13 @@ Status Stream::wait(bool durable) {
     latch(misuse);
     return misuse;
   }
-  session_.wait([&] { return client_.wait_is_known(durable); },
-                cat(durable ? "durable" : "captured", " steps of ", name()));
+  const bool is_known = session_.wait_for_step(
+      client_, client_.steps() - 1, cat("tr_stream_wait(\"", name(), "\")"),
+      [&] { return client_.wait_is_known(durable); },
+      cat(durable ? "durable" : "captured", " steps of ", name()));
   counters().blocked += session_.line().now() - entered;
+  if (!is_known) stop_if_broken();
+  if (client_.out_of_step()) return *client_.out_of_step();
   return client_.wait_verdict(durable);
 }
 
@@ -439,6 +454,7 @@ Position Stream::with_failures(Position position) const {
 Status Stream::close() {
   const std::int64_t entered = session_.line().now();
   const std::string call = cat("tr_stream_close(\"", name(), "\")");
+  stop_if_broken();
   Status misuse = client_.out_of_step().value_or(Status());
   if (misuse.is_ok()) {
     if (client_.in_step()) {
@@ -448,6 +464,7 @@ Status Stream::close() {
     // What a rank did wrong since its last step would otherwise be known to it alone.
     const comm::Verdict verdict = session_.agree({client_.closing_vote().in(call), call, {}});
     if (misuse.is_ok()) misuse = verdict.status;
+    if (verdict.ended) client_.stop(verdict.status);
     // The last file of the run that this one continues may lack its end, and no step comes to it any more.
     if (continues_ && client_.steps() == 0 && !client_.out_of_step()) {
       if (!client_.is_open()) open();
@@ -457,7 +474,7 @@ Status Stream::close() {
       tell({client_.descriptor(Descriptor::Kind::close), {}});
     }
   }
-  if (!client_.must_finish()) return misuse;
+  if (!client_.must_finish() || client_.is_unsettled()) return misuse;
   session_.wait([&] { return client_.is_finished(); }, cat("durable steps of ", name()));
   counters().blocked += session_.line().now() - entered;
   session_.statistics().add_span("tr_stream_close", 0, entered, session_.line().now());

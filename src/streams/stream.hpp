@@ -51,6 +51,8 @@ class Stream final {
   Status end();
   Status wait(bool durable);
   Status close();
+  /// The order of collective calls is broken: close() has more to do once the ranks have settled.
+  [[nodiscard]] bool is_unsettled() const { return client_.is_unsettled(); }
   /// Keeps an error for end(), as those of begin() and put() are.
   void latch(const Status& status) { client_.latch(status); }
   [[nodiscard]] const std::string& name() const { return client_.name(); }
@@ -92,6 +94,7 @@ class Stream final {
                  const std::shared_ptr<const layout::MemoryMap>& map, bool may_lend);
   [[nodiscard]] Status check_put_again(int number);
   void tell(const pipeline::Told& told);
+  void stop_if_broken();
   pipeline::Counters& counters() { return session_.statistics().streams[name()]; }
 
   session::Session& session_;

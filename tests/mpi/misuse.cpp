@@ -52,7 +52,7 @@ void fail_each_duplication(const char* options) {
   }
 }
 
-/// Rank 0 makes a call in which the others, on their way through tr_finalize, never join.
+/// Rank 0 makes a call in which the others, which are in tr_finalize, never join.
 void alone_in(const std::string& call) {
   MPI_Comm compute = MPI_COMM_NULL;
   if (tr_init(MPI_COMM_WORLD, &compute, nullptr) != TR_OK) return;
@@ -66,6 +66,7 @@ void alone_in(const std::string& call) {
   MPI_Comm part = MPI_COMM_NULL;
   if (call == "open_comm") MPI_Comm_dup(compute, &part);
   if (me == 0 && call == "open_comm") tr_fopen_comm(part, "alone.bin", "w");
+  if (me == 0) std::printf("rank 0: its call failed: %s\n", tr_error());
   finalize();
 }
 

@@ -327,8 +327,10 @@ void Stream::put(const std::string& name, const void* data, const ArrayShape* sh
 Status Stream::check_put_again(int number) {
   const std::int64_t step = client_.steps() - 1;
   const auto [before, is_first] = put_steps_.try_emplace(number, step);
-  const std::int64_t other = std::exchange(before->second, step);
-  if (is_first || request_.options.keeps_same_lead || client_.has_failed(other)) return {};
+  if (is_first || request_.options.keeps_same_lead || client_.has_failed(before->second)) {
+    before->second = step;
+    return {};
+  }
   return {
       Code::state,
       "an earlier step has the field at this lead already: give each step a lead of its own, or create the "

@@ -19,6 +19,40 @@ LineNumber free_tag(const Switchboard& board, LineNumber from) {
   return from;
 }
 
+/// What may become the number of a line.
+struct Candidate {
+  LineNumber tag = 0;  // line_number::tags: none is free
+  std::uint64_t count = 0;
+};
+
+/// Collective over the meeting: rank 0 proposes its candidate. True if no rank objects; otherwise the
+/// candidate is the next one.
+Result<bool> try_candidate(Line& meeting, Candidate& candidate, const std::string& call) {
+  Switchboard& board = meeting.board();
+  Packer proposal;
+  proposal.put(Candidate{free_tag(board, candidate.tag), candidate.count});
+  const Result<ByteVector> said =
+      meeting.broadcast(proposal.take(), call, cat("the first rank of the communicator in ", call));
+  TR_TRY(said.status());
+  candidate = Unpacker(*said).get<Candidate>();
+  const bool is_taken = free_tag(board, candidate.tag) != candidate.tag;
+  Packer objection;
+  if (is_taken || board.count() >= candidate.count) objection.put(is_taken).put(board.count());
+  const Verdict verdict = meeting.agree({{}, call, objection.take()});
+  TR_TRY(verdict.status);
+  bool is_accepted = true;
+  bool is_taken_anywhere = false;
+  for (const ByteVector& each : verdict.contributions) {
+    if (each.empty()) continue;
+    is_accepted = false;
+    Unpacker objected(each);
+    is_taken_anywhere = objected.get<bool>() || is_taken_anywhere;
+    candidate.count = std::max(candidate.count, objected.get<std::uint64_t>() + 1);
+  }
+  if (is_taken_anywhere) ++candidate.tag;
+  return is_accepted;
+}
+
 constexpr std::uint32_t ended_message = 4;
 
 constexpr Bytes most_untaken = Bytes{32} << 20;
@@ -53,45 +87,26 @@ Line::Line(Switchboard& board, LineNumber number, std::shared_ptr<const Members>
   board_.open(*this);
 }
 
-/// Rank 0 proposes a number until no rank objects.
 Result<std::unique_ptr<Line>> Line::open_among(Switchboard& board,
                                                const std::shared_ptr<const Members>& members,
                                                const std::string& call) {
   Line meeting(board, board.next_meeting(*members), members);
-  LineNumber tag = line_number::first_free;
-  std::uint64_t count = board.count() + 1;
-  for (;;) {
-    tag = free_tag(board, tag);
-    Packer proposal;
-    proposal.put(tag).put(count);
-    const Result<ByteVector> said =
-        meeting.broadcast(proposal.take(), call, cat("the first rank of the communicator in ", call));
-    TR_TRY(said.status());
-    Unpacker in(*said);
-    tag = in.get<LineNumber>();
-    count = in.get<std::uint64_t>();
-    if (tag == line_number::tags) {
-      return Status(Code::state,
-                    cat(call, ": ", line_number::tags - line_number::first_free,
-                        " communicators are in use already, as many as there can be: free some of them"));
-    }
-    const bool is_taken = free_tag(board, tag) != tag;
-    Packer objection;
-    if (is_taken || board.count() >= count) objection.put(is_taken).put(board.count());
-    const Verdict verdict = meeting.agree({{}, call, objection.take()});
-    TR_TRY(verdict.status);
-    bool accepted = true, skip = false;
-    for (const ByteVector& each : verdict.contributions) {
-      if (each.empty()) continue;
-      Unpacker objected(each);
-      accepted = false;
-      skip = objected.get<bool>() || skip;
-      count = std::max(count, objected.get<std::uint64_t>() + 1);
-    }
-    if (accepted) break;
-    tag += skip ? 1 : 0;
+  Candidate candidate{free_tag(board, line_number::first_free), board.count() + 1};
+  // Ranks that have the same lines open think of the same number.
+  const Verdict same = meeting.agree({{}, cat(call, " on line ", candidate.tag, " ", candidate.count), {}});
+  if (same.ended) return same.status;
+  bool accepted = same.status.is_ok();
+  while (!accepted) {
+    const Result<bool> tried = try_candidate(meeting, candidate, call);
+    TR_TRY(tried.status());
+    accepted = *tried;
   }
-  return std::make_unique<Line>(board, tag | count << line_number::tag_bits, members);
+  if (candidate.tag == line_number::tags) {
+    return Status(Code::state,
+                  cat(call, ": ", line_number::tags - line_number::first_free,
+                      " communicators are in use already, as many as there can be: free some of them"));
+  }
+  return std::make_unique<Line>(board, candidate.tag | candidate.count << line_number::tag_bits, members);
 }
 
 Line::~Line() {

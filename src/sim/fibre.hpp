@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <ucontext.h>
+
+#include <cstddef>
+#include <exception>
+#include <functional>
+
+namespace tailrace::sim {
+
+/// A program on a stack of its own, in the thread of its owner: it may stop anywhere, also deep inside the
+/// library's blocking calls, and go on later. It takes memory for as much of its stack as it uses.
+class Fibre {
+ public:
+  explicit Fibre(std::function<void()> program) : program_(std::move(program)) {}
+  /// Ends a program that has not ended: pause() throws, so that the program's destructors run. None of them
+  /// may wait.
+  ~Fibre();
+  Fibre(const Fibre&) = delete;
+  Fibre& operator=(const Fibre&) = delete;
+
+  /// Runs the program until it pauses or ends. Throws what the program throws.
+  void resume();
+  /// Called by the program itself: returns to the caller of resume().
+  void pause();
+  [[nodiscard]] bool is_done() const { return is_done_; }
+
+  static constexpr std::size_t stack_bytes = std::size_t{256} << 10;
+
+ private:
+  /// How the C++ runtime sees the exceptions of this stack: it keeps that for each thread (__cxa_eh_globals
+  /// of the Itanium C++ ABI), and a program may pause while it handles an exception.
+  struct Exceptions {
+    void* caught = nullptr;
+    unsigned int uncaught = 0;
+  };
+  static Exceptions exchange_exceptions(const Exceptions& other);
+  static void enter();
+  void run();
+  void make_stack();
+  void free_stack();
+  void switch_in();
+  void switch_out();
+
+  std::function<void()> program_;
+  ucontext_t inside_{};
+  ucontext_t outside_{};
+  std::byte* stack_ = nullptr;  // its lowest page is a guard
+  Exceptions exceptions_;       // of the stack that is not running
+  std::exception_ptr failure_;
+  bool is_done_ = false;
+  bool ends_early_ = false;
+  // For the sanitizers, which keep track of stacks.
+  void* inside_tag_ = nullptr;
+  void* outside_tag_ = nullptr;
+  const void* outside_stack_ = nullptr;
+  std::size_t outside_stack_bytes_ = 0;
+};
+
+}  // namespace tailrace::sim

@@ -18,15 +18,10 @@ namespace tailrace::comm {
 
 namespace {
 
-std::int64_t nanoseconds_now() {
+std::int64_t steady_now() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
-}
-
-void nap(std::int64_t nanoseconds) {
-  timespec time{0, static_cast<long>(nanoseconds)};
-  ::nanosleep(&time, nullptr);
 }
 
 }  // namespace
@@ -192,6 +187,20 @@ void Switchboard::deliver_early() {
 
 // ---- waiting
 
+/// The clock of MpiTransport is the one that is used before there is a transport.
+std::int64_t Switchboard::now() const { return transport_ != nullptr ? transport_->now() : steady_now(); }
+
+void Switchboard::idle(std::int64_t nanoseconds, const std::string& what) const {
+  if (watch_.idle) {
+    watch_.idle(nanoseconds, what);
+  } else if (nanoseconds == 0) {
+    ::sched_yield();
+  } else {
+    const timespec time{0, static_cast<long>(nanoseconds)};
+    ::nanosleep(&time, nullptr);
+  }
+}
+
 /// Leaves "in tr_finalize" out where `what` names the call already.
 std::string Switchboard::waiting(std::int64_t nanoseconds, const std::string& what) const {
   const bool tell_call = !watch_.call.empty() && what.find(watch_.call) == std::string::npos;
@@ -214,7 +223,7 @@ void Switchboard::wait(const std::function<bool()>& done, const std::string& wha
     const std::string text = cat(watch_.missing ? watch_.missing() : "", missing ? missing() : "");
     return text.empty() ? text : ":" + text;
   };
-  const std::int64_t begin = nanoseconds_now();
+  const std::int64_t begin = now();
   bool warned = false;
   Idling idling(watch_.has_own_core);
   while (!done()) {
@@ -223,12 +232,8 @@ void Switchboard::wait(const std::function<bool()>& done, const std::string& wha
       idling.moved();
       continue;
     }
-    const std::int64_t nanoseconds = idling.next(nanoseconds_now());
-    if (nanoseconds == 0)
-      ::sched_yield();
-    else
-      nap(nanoseconds);
-    const std::int64_t waited = nanoseconds_now() - begin;
+    idle(idling.next(now()), what);
+    const std::int64_t waited = now() - begin;
     order_.look(waited);
     const auto reached = [&](const std::optional<std::int64_t>& seconds) {
       return seconds && waited > *seconds * 1'000'000'000;

@@ -30,6 +30,9 @@ class Switchboard {
     std::optional<std::int64_t> give_up_seconds;
     std::function<void()> before_each_look = [] {};  // lets go of what is kept back until this rank waits
     std::function<std::string()> missing;            // whom it waits for besides those of the wait itself
+    /// In the simulated world: lets others run until something may have moved here, or for about so long (0:
+    /// a moment). `what`: what is waited for. Empty: gives the core away.
+    std::function<void(std::int64_t nanoseconds, const std::string& what)> idle;
   };
 
   Switchboard() = default;
@@ -97,6 +100,8 @@ class Switchboard {
   bool move_on();
   void deliver(Envelope envelope);
   void deliver_early();
+  [[nodiscard]] std::int64_t now() const;
+  void idle(std::int64_t nanoseconds, const std::string& what) const;
   [[nodiscard]] std::string waiting(std::int64_t nanoseconds, const std::string& what) const;
 
   Transport* transport_ = nullptr;

@@ -11,7 +11,7 @@
 
 #include "base/text.hpp"
 #include "comm/switchboard.hpp"
-#include "sim/network.hpp"
+#include "fibre_world.hpp"
 
 namespace tailrace::sim {
 namespace {
@@ -41,62 +41,15 @@ std::vector<int> count_up_to(int size) {
   return ranks;
 }
 
-/// A rank: its switchboard, and its program.
-struct Seat {
-  Seat(Scheduler& scheduler, Port& its_port)
-      : port(its_port), actor(scheduler, cat("rank ", its_port.rank())) {
-    board.connect(port);
-    port.on_news([this] { actor.poke(); });
+/// Runs `program` on all ranks, to its end.
+void run_to_the_end(FibreWorld& world, const std::function<void(FibreRank&)>& program) {
+  EXPECT_EQ(world.run(program), std::vector<std::string>());
+  for (int rank = 0; rank < world.size(); ++rank) {
+    world.board(rank).pump();
+    EXPECT_EQ(world.board(rank).strays(), 0);
+    EXPECT_TRUE(world.board(rank).all_sent());
   }
-  /// Moves everything on until `done`.
-  Task<> until(std::function<bool()> done, std::string what) {
-    const std::function<bool()> awake = [this] { return port.has_news(); };
-    for (;;) {
-      board.pump();
-      if (done()) co_return;
-      co_await actor.sleep(awake, what);
-    }
-  }
-
-  Port& port;
-  comm::Switchboard board;
-  Actor actor;
-};
-
-/// Ranks with a switchboard each, and a network between them.
-class Party {
- public:
-  Party(int size, std::uint64_t seed)
-      : scheduler_(seed), network_(scheduler_, std::vector<Nanoseconds>(static_cast<std::size_t>(size), 0)) {
-    for (int rank = 0; rank < size; ++rank)
-      seats_.push_back(std::make_unique<Seat>(scheduler_, network_.port(rank)));
-  }
-  [[nodiscard]] int size() const { return static_cast<int>(seats_.size()); }
-  Seat& seat(int rank) { return *seats_[static_cast<std::size_t>(rank)]; }
-  comm::Switchboard& board(int rank) { return seat(rank).board; }
-  Scheduler& scheduler() { return scheduler_; }
-  /// Until nothing can happen any more.
-  void settle() {
-    while (scheduler_.run_one()) {
-    }
-  }
-  void run(const std::function<Task<>(Seat&, int)>& program) {
-    for (int rank = 0; rank < size(); ++rank) seat(rank).actor.start(program(seat(rank), rank));
-    settle();
-    for (int rank = 0; rank < size(); ++rank) {
-      const Actor& actor = seat(rank).actor;
-      EXPECT_TRUE(actor.is_done()) << actor.name() << " waits for " << actor.waits_for();
-      board(rank).pump();
-      EXPECT_EQ(board(rank).strays(), 0);
-      EXPECT_TRUE(board(rank).all_sent());
-    }
-  }
-
- private:
-  Scheduler scheduler_;
-  Network network_;
-  std::vector<std::unique_ptr<Seat>> seats_;
-};
+}
 
 // ---- members and numbers
 
@@ -120,8 +73,8 @@ bool is_free(const comm::Switchboard& board, LineNumber tag) {
 }
 
 TEST(sim_line, a_tag_is_free_again_once_its_line_is_closed_and_its_number_never) {
-  Party party(2, 1);
-  comm::Switchboard& board = party.board(0);
+  FibreWorld world(2, 1);
+  comm::Switchboard& board = world.board(0);
   const auto both = members_of({0, 1});
   const Line session(board, number::session, both);
   for (LineNumber tag = 0; tag < number::tags; ++tag)
@@ -151,8 +104,8 @@ TEST(sim_line, a_tag_is_free_again_once_its_line_is_closed_and_its_number_never)
 }
 
 TEST(sim_line, lines_without_data_take_no_tag_and_count_for_themselves) {
-  Party party(1, 1);
-  comm::Switchboard& board = party.board(0);
+  FibreWorld world(1, 1);
+  comm::Switchboard& board = world.board(0);
   const auto alone = members_of({0});
   std::set<LineNumber> numbers;
   std::vector<std::unique_ptr<Line>> lines;
@@ -176,45 +129,44 @@ constexpr LineNumber some_line = number::first_free | LineNumber{1} << number::t
 TEST(sim_line, what_comes_before_a_line_is_open_is_delivered_in_order_and_before_what_comes_later) {
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
     Scheduler dice(seed * 7919);
-    Party party(static_cast<int>(dice.random(2, 9)), seed);
-    const int late = static_cast<int>(dice.random(0, party.size() - 1));
-    const auto all = members_of(count_up_to(party.size()));
-    party.run([&](Seat& seat, int me) -> Task<> {
-      Line session(seat.board, number::session, all);
+    FibreWorld world(static_cast<int>(dice.random(2, 9)), seed);
+    const int late = static_cast<int>(dice.random(0, world.size() - 1));
+    const auto all = members_of(count_up_to(world.size()));
+    run_to_the_end(world, [&](FibreRank& rank) {
+      const int me = rank.rank();
+      Line session(rank.board(), number::session, all);
       int ahead = 0;  // ranks half of whose words are on their way
       session.on(open_message, [&](int, Unpacker&) { ++ahead; });
       if (me == late) {
         // Their words came before this, and lie here since.
-        const std::function<bool()> half = [&] { return ahead == party.size() - 1; };
-        co_await seat.until(half, "half of the words of all others");
+        rank.board().wait([&] { return ahead == world.size() - 1; }, "half of the words of all others");
       } else {
-        co_await seat.actor.step(party.scheduler().random(0, 50'000));
+        rank.stall(world.scheduler().random(0, 50'000));
       }
-      std::vector<std::vector<int>> heard(static_cast<std::size_t>(party.size()));
-      Line line(seat.board, some_line, all);
+      std::vector<std::vector<int>> heard(static_cast<std::size_t>(world.size()));
+      Line line(rank.board(), some_line, all);
       line.on(word_message, [&](int source, Unpacker& in) {
         heard[static_cast<std::size_t>(source)].push_back(in.get<int>());
       });
       for (int word = 0; word < words; ++word) {
         if (word == words / 2 && me != late) session.send(late, message(open_message, 0));
-        for (int to = 0; to < party.size(); ++to) line.send(to, message(word_message, word));
-        co_await seat.actor.step(party.scheduler().random(0, 20'000));
-        seat.board.pump();
+        for (int to = 0; to < world.size(); ++to) line.send(to, message(word_message, word));
+        rank.stall(world.scheduler().random(0, 20'000));
+        rank.board().pump();
       }
-      const std::function<bool()> complete = [&] {
+      const auto complete = [&] {
         return std::all_of(heard.begin(), heard.end(), [](const auto& list) { return list.size() >= words; });
       };
-      co_await seat.until(complete, "all words");
+      rank.board().wait(complete, "all words");
       for (const std::vector<int>& list : heard) EXPECT_EQ(list, count_up_to(words)) << "seed " << seed;
-      const std::function<bool()> gone = [&] { return seat.board.all_sent(); };
-      co_await seat.until(gone, "its own words to leave");
+      rank.board().wait([&] { return rank.board().all_sent(); }, "its own words to leave");
     });
     if (testing::Test::HasFailure()) return;
   }
 }
 
 TEST(sim_line, early_messages_wait_for_their_own_line_alone) {
-  Party party(2, 5);
+  FibreWorld world(2, 5);
   const auto both = members_of({0, 1});
   const LineNumber other_line = some_line + 1;
   std::vector<std::string> heard;
@@ -223,70 +175,70 @@ TEST(sim_line, early_messages_wait_for_their_own_line_alone) {
       heard.push_back(cat(name, " from ", source, ": ", in.get<int>()));
     });
   };
-  Line from(party.board(0), some_line, both);
-  Line from_other(party.board(0), other_line, both);
+  Line from(world.board(0), some_line, both);
+  Line from_other(world.board(0), other_line, both);
   from.send(1, message(word_message, 1));
   from_other.send(1, message(word_message, 2));
   from.send(1, message(word_message, 3));
-  party.settle();
-  party.board(1).pump();
-  Line other(party.board(1), other_line, both);
+  world.settle();
+  world.board(1).pump();
+  Line other(world.board(1), other_line, both);
   listen(other, "other");
-  party.board(1).pump();
+  world.board(1).pump();
   EXPECT_EQ(heard, std::vector<std::string>{"other from 0: 2"});
   heard.clear();
-  Line line(party.board(1), some_line, both);
+  Line line(world.board(1), some_line, both);
   listen(line, "line");
-  party.board(1).pump();
+  world.board(1).pump();
   EXPECT_EQ(heard, (std::vector<std::string>{"line from 0: 1", "line from 0: 3"}));
-  EXPECT_EQ(party.board(1).strays(), 0);
+  EXPECT_EQ(world.board(1).strays(), 0);
 }
 
 TEST(sim_line, a_line_that_is_opened_while_messages_are_delivered_hears_the_early_ones_first) {
-  Party party(2, 3);
+  FibreWorld world(2, 3);
   const auto both = members_of({0, 1});
-  Line session(party.board(0), number::session, both);
-  Line line(party.board(0), some_line, both);
+  Line session(world.board(0), number::session, both);
+  Line line(world.board(0), some_line, both);
   line.send(1, message(word_message, 0));
   line.send(1, message(word_message, 1));
   session.send(1, message(open_message, 0));
   line.send(1, message(word_message, 2));
   std::vector<int> heard;
   std::unique_ptr<Line> opened;
-  Line receiver(party.board(1), number::session, both);
+  Line receiver(world.board(1), number::session, both);
   receiver.on(open_message, [&](int, Unpacker&) {
-    opened = std::make_unique<Line>(party.board(1), some_line, both);
+    opened = std::make_unique<Line>(world.board(1), some_line, both);
     opened->on(word_message, [&](int, Unpacker& in) { heard.push_back(in.get<int>()); });
   });
-  party.settle();  // all four have arrived, and are taken in one pass
-  party.board(1).pump();
+  world.settle();  // all four have arrived, and are taken in one pass
+  world.board(1).pump();
   line.send(1, message(word_message, 3));
-  party.settle();
-  party.board(1).pump();
+  world.settle();
+  world.board(1).pump();
   EXPECT_EQ(heard, count_up_to(4));
 }
 
 TEST(sim_line, a_message_of_a_kind_that_nobody_takes_is_counted_and_told_and_loses_no_other) {
-  Party party(2, 2);
+  FibreWorld world(2, 2);
   const auto both = members_of({0, 1});
   int heard = 0;
-  Line from(party.board(0), some_line, both);
+  Line from(world.board(0), some_line, both);
   from.send(1, message(unknown_message, 0));
   from.send(1, message(word_message, 0));
-  party.settle();
+  world.settle();
   testing::internal::CaptureStderr();
-  party.board(1).pump();
-  EXPECT_EQ(party.board(1).strays(), 0);  // early: it may be known to whoever opens the line
-  Line line(party.board(1), some_line, both);
+  world.board(1).pump();
+  EXPECT_EQ(world.board(1).strays(), 0);  // early: it may be known to whoever opens the line
+  Line line(world.board(1), some_line, both);
   line.on(word_message, [&](int, Unpacker&) { ++heard; });
-  party.board(1).pump();
-  EXPECT_EQ(party.board(1).strays(), 1);
+  world.board(1).pump();
+  EXPECT_EQ(world.board(1).strays(), 1);
   from.send(1, message(unknown_message, 0));
   from.send(1, {});  // has no kind at all
   from.send(1, message(word_message, 0));
-  party.settle();
-  party.board(1).pump();
-  EXPECT_EQ(party.board(1).strays(), 3);
+  world.settle();
+  world.board(1).pump();
+  EXPECT_EQ(world.board(1).strays(), 3);
   EXPECT_EQ(heard, 2);
   const std::string told = testing::internal::GetCapturedStderr();
   EXPECT_NE(told.find(cat("unknown kind ", unknown_message, " from rank 0 on line ", some_line)),
@@ -300,14 +252,14 @@ TEST(sim_line, a_message_of_a_kind_that_nobody_takes_is_counted_and_told_and_los
 class Meeting {
  public:
   explicit Meeting(std::vector<int> its_members) : members(std::move(its_members)) {}
-  void join(Seat& seat) {
-    const std::vector<std::uint64_t> mine = seat.board.free_tags();
+  void join(FibreRank& rank) {
+    const std::vector<std::uint64_t> mine = rank.board().free_tags();
     if (here_.empty()) free_ = mine;
     for (std::size_t word = 0; word < mine.size(); ++word) free_[word] &= mine[word];
-    count_ = std::max(count_, seat.board.count() + 1);
-    here_.push_back(&seat.actor);
+    count_ = std::max(count_, rank.board().count() + 1);
+    here_.push_back(&rank);
     if (!is_complete()) return;
-    for (Actor* each : here_) each->poke();
+    for (FibreRank* each : here_) each->poke();
   }
   [[nodiscard]] bool is_complete() const { return here_.size() == members.size(); }
   [[nodiscard]] LineNumber number() const {
@@ -321,7 +273,7 @@ class Meeting {
  private:
   std::vector<std::uint64_t> free_;
   std::uint64_t count_ = 0;
-  std::vector<Actor*> here_;
+  std::vector<FibreRank*> here_;
 };
 
 /// The amount of messages on each line.
@@ -344,15 +296,15 @@ ByteVector data_of(int line, int source, int destination, std::size_t number, st
 /// One rank on one line: it says and hears what `Talk` tells.
 class Talker {
  public:
-  Talker(Seat& seat, const Meeting& meeting, int name, const Talk& talk)
-      : talk_(talk), name_(name), line_(seat.board, meeting.number(), members_of(meeting.members)) {
+  Talker(FibreRank& rank, const Meeting& meeting, int name, const Talk& talk)
+      : talk_(talk), name_(name), line_(rank.board(), meeting.number(), members_of(meeting.members)) {
     const auto peers = static_cast<std::size_t>(line_.size());
     words_.resize(peers);
     data_.resize(peers);
     line_.on(word_message, [this](int source, Unpacker& in) {
       EXPECT_EQ(in.get<int>(), word(source, words_[static_cast<std::size_t>(source)]++));
     });
-    EXPECT_EQ(meeting.members[static_cast<std::size_t>(line_.rank())], seat.port.rank());
+    EXPECT_EQ(meeting.members[static_cast<std::size_t>(line_.rank())], rank.rank());
   }
 
   /// The next thing that it says; false if all is said.
@@ -435,7 +387,7 @@ class Talker {
   std::vector<std::size_t> data_;  // taken, by source
 };
 
-/// Batches of lines among ranks of a party. The ranks open those of a batch in its order, each as it comes to
+/// Batches of lines among ranks of a world. The ranks open those of a batch in its order, each as it comes to
 /// that, talk on all of them at once, and close each when all was heard.
 struct Plan {
   std::vector<std::vector<Meeting>> batches;
@@ -443,27 +395,22 @@ struct Plan {
   bool drains = true;  // lines are closed once nothing of them is unsent
 };
 
-Task<> talk_in_batches(Party& party, Seat& seat, Plan& plan, std::set<LineNumber>& numbers) {
-  Scheduler& dice = party.scheduler();
+void talk_in_batches(FibreWorld& world, FibreRank& rank, Plan& plan, std::set<LineNumber>& numbers) {
+  Scheduler& dice = world.scheduler();
   int name = 0;
   for (std::vector<Meeting>& batch : plan.batches) {
     std::vector<std::unique_ptr<Talker>> talkers;
     for (Meeting& meeting : batch) {
       ++name;
       const auto& members = meeting.members;
-      if (std::find(members.begin(), members.end(), seat.port.rank()) == members.end()) continue;
-      co_await seat.actor.step(dice.random(0, 30'000));
-      meeting.join(seat);
-      const std::function<bool()> met = [&meeting] { return meeting.is_complete(); };
-      while (!met()) {
-        seat.board.pump();
-        const std::function<bool()> awake = [&] { return met() || seat.port.has_news(); };
-        co_await seat.actor.sleep(awake, cat("the others of line ", name));
-      }
+      if (std::find(members.begin(), members.end(), rank.rank()) == members.end()) continue;
+      rank.stall(dice.random(0, 30'000));
+      meeting.join(rank);
+      rank.board().wait([&meeting] { return meeting.is_complete(); }, cat("the others of line ", name));
       EXPECT_TRUE(numbers.insert(meeting.number()).second) << "a number is given again";
       for (const auto& each : talkers)
         EXPECT_NE(number::tag_of(each->line().number()), number::tag_of(meeting.number()));
-      talkers.push_back(std::make_unique<Talker>(seat, meeting, name, plan.talk));
+      talkers.push_back(std::make_unique<Talker>(rank, meeting, name, plan.talk));
     }
     std::size_t silent = 0;
     while (silent < talkers.size()) {
@@ -473,20 +420,20 @@ Task<> talk_in_batches(Party& party, Seat& seat, Plan& plan, std::set<LineNumber
       if (!talkers[turn]->say()) {
         for (const auto& each : talkers) silent += each->say() ? 0U : 1U;
       }
-      if (dice.once_in(2)) co_await seat.actor.step();
-      if (dice.once_in(2)) seat.board.pump();
+      if (dice.once_in(2)) rank.stall(0);
+      if (dice.once_in(2)) rank.board().pump();
     }
-    const std::function<bool()> over = [&] {
+    const auto over = [&] {
       std::erase_if(talkers, [&](const std::unique_ptr<Talker>& each) {
         return each->hear() && (!plan.drains || each->line().unsent_data() == 0);
       });
       return talkers.empty();
     };
-    co_await seat.until(over, "what others say");
+    rank.board().wait(over, "what others say");
   }
 }
 
-/// Some of the party's ranks, in any order.
+/// Some of the ranks, in any order.
 std::vector<int> any_members(Scheduler& dice, int size) {
   std::vector<int> all = count_up_to(size);
   for (std::size_t i = all.size(); i > 1; --i)
@@ -496,10 +443,10 @@ std::vector<int> any_members(Scheduler& dice, int size) {
 }
 
 /// The numbers that each rank's lines had.
-std::vector<std::set<LineNumber>> talk(Party& party, Plan& plan) {
-  std::vector<std::set<LineNumber>> numbers(static_cast<std::size_t>(party.size()));
-  party.run([&](Seat& seat, int rank) {
-    return talk_in_batches(party, seat, plan, numbers[static_cast<std::size_t>(rank)]);
+std::vector<std::set<LineNumber>> talk(FibreWorld& world, Plan& plan) {
+  std::vector<std::set<LineNumber>> numbers(static_cast<std::size_t>(world.size()));
+  run_to_the_end(world, [&](FibreRank& rank) {
+    talk_in_batches(world, rank, plan, numbers[static_cast<std::size_t>(rank.rank())]);
   });
   return numbers;
 }
@@ -507,37 +454,37 @@ std::vector<std::set<LineNumber>> talk(Party& party, Plan& plan) {
 TEST(sim_line, many_lines_of_overlapping_ranks_are_open_at_once_and_nothing_mixes) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     Scheduler dice(seed * 104729);
-    Party party(static_cast<int>(dice.random(2, 8)), seed);
+    FibreWorld world(static_cast<int>(dice.random(2, 8)), seed);
     Plan plan;
     plan.drains = dice.once_in(2);
     std::size_t most = 0;
     for (int batch = 0; batch < 3; ++batch) {
       plan.batches.emplace_back();
       for (std::int64_t line = dice.random(1, 5); line > 0; --line)
-        plan.batches.back().emplace_back(any_members(dice, party.size()));
+        plan.batches.back().emplace_back(any_members(dice, world.size()));
       most = std::max(most, plan.batches.back().size());
     }
-    for (const std::set<LineNumber>& numbers : talk(party, plan)) {
+    for (const std::set<LineNumber>& numbers : talk(world, plan)) {
       // A rank may begin a batch while others are in the one before.
       for (const LineNumber each : numbers)
         EXPECT_LT(number::tag_of(each), number::first_free + plan.batches.size() * most);
     }
-    for (int rank = 0; rank < party.size(); ++rank)
-      EXPECT_TRUE(is_free(party.board(rank), number::first_free)) << "all lines are closed";
+    for (int rank = 0; rank < world.size(); ++rank)
+      EXPECT_TRUE(is_free(world.board(rank), number::first_free)) << "all lines are closed";
     if (testing::Test::HasFailure()) FAIL() << "seed " << seed;
   }
 }
 
 TEST(sim_line, the_same_ranks_open_and_close_lines_again_and_again) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-    Party party(3, seed);
+    FibreWorld world(3, seed);
     Plan plan;
     plan.talk = {1, {8, 2000}};
     for (int batch = 0; batch < 15; ++batch) {
       plan.batches.emplace_back();
       plan.batches.back().emplace_back(std::vector<int>{2, 0, 1});
     }
-    for (const std::set<LineNumber>& numbers : talk(party, plan)) {
+    for (const std::set<LineNumber>& numbers : talk(world, plan)) {
       EXPECT_EQ(numbers.size(), 15U);
       for (const LineNumber each : numbers) EXPECT_LE(number::tag_of(each), number::first_free + 2);
     }
@@ -546,13 +493,77 @@ TEST(sim_line, the_same_ranks_open_and_close_lines_again_and_again) {
 
 TEST(sim_line, large_data_of_two_lines_of_the_same_ranks_does_not_mix) {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-    Party party(3, seed);
+    FibreWorld world(3, seed);
     Plan plan;
     plan.talk = {1, {8, std::size_t{2} << 20, 8}};
     plan.batches.emplace_back();
     for (int line = 0; line < 2; ++line) plan.batches.back().emplace_back(std::vector<int>{0, 1, 2});
-    talk(party, plan);
+    talk(world, plan);
   }
+}
+
+// ---- calls that block
+
+TEST(sim_line, rank_0_of_a_broadcast_waits_while_more_than_32_mib_of_it_are_not_taken) {
+  FibreWorld world(2, 1);
+  const auto both = members_of({0, 1});
+  Nanoseconds sent = 0;
+  const Nanoseconds late = 3 * FibreWorld::second;
+  run_to_the_end(world, [&](FibreRank& rank) {
+    Line line(rank.board(), some_line, both);
+    if (rank.rank() == 1) rank.stall(late);
+    for (int number = 0; number < 2; ++number) {
+      const ByteVector bytes(std::size_t{20} << 20, std::byte(number));
+      EXPECT_TRUE(*line.broadcast(rank.rank() == 0 ? bytes : ByteVector(), "a call", "the test") == bytes);
+      if (rank.rank() == 0 && number == 0) sent = world.scheduler().now();
+    }
+    EXPECT_LT(sent, late) << "the first alone";
+    EXPECT_GE(world.scheduler().now(), late);
+  });
+}
+
+TEST(sim_line, a_rank_that_waits_long_warns_once_by_the_transports_clock) {
+  FibreWorld world(3, 1);
+  const auto all = members_of({0, 1, 2});
+  testing::internal::CaptureStderr();
+  run_to_the_end(world, [&](FibreRank& rank) {
+    rank.board().watch().warn_seconds = 4;
+    Line line(rank.board(), some_line, all);
+    for (const Nanoseconds stall : {3, 60}) {
+      if (rank.rank() == 2) rank.stall(stall * FibreWorld::second);
+      EXPECT_TRUE(line.agree({{}, cat("call ", stall), {}}).status.is_ok());
+    }
+  });
+  const std::string told = testing::internal::GetCapturedStderr();
+  for (const std::string warned :
+       {"rank 0 has waited 4 s for the other ranks in call 60: nothing from rank 2",
+        "rank 1 has waited 4 s for the other ranks in call 60"}) {
+    const std::size_t at = told.find(warned);
+    ASSERT_NE(at, std::string::npos) << told;
+    EXPECT_EQ(told.find(warned, at + 1), std::string::npos) << told;
+  }
+  EXPECT_EQ(told.find("call 3:"), std::string::npos) << told;
+}
+
+TEST(sim_line, ranks_that_wait_for_a_lost_one_are_named_and_unwound) {
+  FibreWorld world(4, 1);
+  const auto all = members_of(count_up_to(4));
+  const auto owned = std::make_shared<int>(0);
+  const std::vector<std::string> unfinished = world.run([&](FibreRank& rank) {
+    const std::shared_ptr<int> mine = owned;
+    Line line(rank.board(), some_line, all);
+    EXPECT_TRUE(line.agree({{}, "the first call", {}}).status.is_ok());
+    if (rank.rank() == 3) {
+      rank.lose();
+      rank.stall(1);
+    }
+    line.agree({{}, "the second call", {}});
+    ADD_FAILURE() << "agreed without rank 3";
+  });
+  EXPECT_EQ(unfinished, (std::vector<std::string>{"rank 0 waits for the other ranks in the second call",
+                                                  "rank 1 waits for the other ranks in the second call",
+                                                  "rank 2 waits for the other ranks in the second call"}));
+  EXPECT_EQ(owned.use_count(), 1);
 }
 
 }  // namespace

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/line.hpp"
+#include "fibre_world.hpp"
+
+namespace tailrace::sim {
+
+/// One collective call of a program: an agreement or a broadcast, on one of its lines.
+struct CollectiveCall {
+  int number = 0;  // in the program
+  int line = 0;
+  bool is_broadcast = false;
+  std::size_t bytes = 0;  // that rank 0 of the line says, or each rank contributes
+  [[nodiscard]] std::string name() const;
+};
+
+/// A correct parallel program: one sequence of collective calls on lines of overlapping groups of ranks. Each
+/// rank makes those calls, in this order, whose line it belongs to.
+class CollectiveProgram {
+ public:
+  struct Size {
+    int ranks = 0;
+    int lines = 0;
+    int calls = 0;
+  };
+  /// A random one.
+  CollectiveProgram(Scheduler& dice, const Size& size);
+
+  /// The calls that `rank` makes.
+  [[nodiscard]] std::vector<CollectiveCall> calls_of(int rank) const;
+  /// Runs on a rank: makes `calls`, with stalls in between, and checks what each returns. Adds to `wrong` a
+  /// text for each that returns something else than it has to.
+  void run(FibreRank& rank, const std::vector<CollectiveCall>& calls, Scheduler& dice,
+           std::vector<std::string>& wrong) const;
+
+ private:
+  struct Group {
+    comm::LineNumber number = 0;
+    std::shared_ptr<const comm::Members> members;
+  };
+  [[nodiscard]] std::string make(comm::Line& line, const CollectiveCall& call) const;
+
+  std::vector<Group> groups_;
+  std::vector<CollectiveCall> calls_;
+};
+
+}  // namespace tailrace::sim

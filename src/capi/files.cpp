@@ -95,8 +95,8 @@ tr_file* open_standard(const std::shared_ptr<files::Group>& group, int number) {
 Status begin_files() {
   State& held = state();
   held.file_service = std::make_unique<files::Service>(*held.session);
-  held.groups = std::make_unique<files::Groups>(*held.file_service);
-  const Result<std::shared_ptr<files::Group>> group = held.groups->of(held.session->compute(), "tr_init");
+  held.groups = std::make_unique<files::Groups>(*held.file_service, held.bootstrap->compute());
+  const Result<std::shared_ptr<files::Group>> group = held.groups->of(held.bootstrap->compute(), "tr_init");
   TR_TRY(group.status());
   for (int number = 0; number < 3; ++number) adopt_standard(*group, number);
   return make_async_memory(**group);
@@ -127,7 +127,7 @@ std::shared_ptr<files::Group> group_of(MPI_Comm comm, const char* call) {
   return nullptr;
 }
 
-MPI_Comm session_comm() { return state().session == nullptr ? MPI_COMM_NULL : state().session->compute(); }
+MPI_Comm session_comm() { return state().session == nullptr ? MPI_COMM_NULL : state().bootstrap->compute(); }
 
 files::File* file_of(tr_file* handle, const char* call) {
   const auto& open = state().files;

@@ -70,6 +70,7 @@ Status begin_services(std::unique_ptr<session::Session> session) {
     if (!ended.is_ok()) log(LogLevel::error, ended.text());
   }
   state().session.reset();
+  state().bootstrap.reset();
   return begun;
 }
 
@@ -88,19 +89,23 @@ int begin_session(MPI_Comm world, MPI_Comm* compute, const char* options, Order 
         Status(Code::state, "tr_init: this rank was a server; tr_finalize comes before another tr_init"));
   }
   tell_in(order);
+  Result<std::unique_ptr<session::Bootstrap>> bootstrap = session::Bootstrap::create(world, options);
+  if (!bootstrap.is_ok()) return fail(bootstrap.status().in("tr_init"));
   Result<std::unique_ptr<session::Session>> made =
-      session::Session::create(world, options, streams::make_ledger);
+      session::Session::create((*bootstrap)->transport(), (*bootstrap)->take_facts(), streams::make_ledger);
   if (!made.is_ok()) return fail(made.status().in("tr_init"));
   comm::before_mpi_ends(look_for_open_session);
+  state().bootstrap = std::move(*bootstrap);
   const Status begun = begin_services(std::move(*made));
   if (!begun.is_ok()) return fail(begun.in("tr_init"));
   if (state().session->is_server()) {
+    const std::unique_ptr<session::Bootstrap> under_it = std::move(state().bootstrap);
     const std::unique_ptr<session::Session> server = std::move(state().session);
     server->serve();
     state().served = true;
     return TR_OK;
   }
-  *compute = state().session->compute();
+  *compute = state().bootstrap->compute();
   return TR_OK;
 }
 
@@ -157,6 +162,7 @@ int tr_finalize(void) {
   const Status status = close_everything();
   session->leave();
   state().session.reset();
+  state().bootstrap.reset();
   state().resuming.clear();
   state().recorded_files = {};
   state().text_files.clear();

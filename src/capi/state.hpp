@@ -14,6 +14,7 @@
 #include "files/groups.hpp"
 #include "files/out_of_core.hpp"
 #include "files/record_file.hpp"
+#include "session/bootstrap.hpp"
 #include "session/session.hpp"
 #include "streams/resume.hpp"
 #include "streams/stream.hpp"
@@ -56,6 +57,7 @@ struct Distributed {
 
 /// What the library holds in this process: one session at a time.
 struct State {
+  std::unique_ptr<session::Bootstrap> bootstrap;  // the session's: made before it, and gone after it
   std::unique_ptr<session::Session> session;
   std::vector<tr_stream*> streams;  // open ones, in the order of creation (the same on every rank)
   /// By pattern: where streams that are not created yet go on, as a checkpoint that was loaded has it. The

@@ -164,7 +164,7 @@ int tr_window_open(const char* path, const char* mode, int type, int ndims, cons
                    tr_window** window) {
   if (session_for("tr_window_open") == nullptr) return TR_ERR_STATE;
   const Result<std::shared_ptr<files::Group>> group =
-      state().groups->of(state().session->compute(), "tr_window_open");
+      state().groups->of(state().bootstrap->compute(), "tr_window_open");
   if (!group.is_ok()) return fail(group.status().in("tr_window_open"));
   const Arguments given{path, mode, type, ndims, shape, portion, halo, depth, options};
   Result<std::unique_ptr<OutOfCore>> array =

@@ -10,8 +10,9 @@ namespace tailrace::files {
 /// the program frees its communicator; its files keep it alive.
 class Groups {
  public:
-  explicit Groups(Service& service)
-      : service_(service), communicators_(service.session().compute(), service.session().computes()) {}
+  /// `compute`: the communicator of the compute ranks.
+  Groups(Service& service, MPI_Comm compute)
+      : service_(service), communicators_(compute, service.session().computes()) {}
 
   /// Collective over `comm` when it is asked for the first time: it then blocks until all ranks of `comm`
   /// have asked. The same Status on every rank. `call` is the program's, for the watchdog.

@@ -8,8 +8,12 @@
 #include <thread>
 
 #include "base/bytes.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
 #include "comm/communicators.hpp"
 #include "comm/mpi_process.hpp"
+#include "comm/switchboard.hpp"
+#include "compat/environment.hpp"
 #include "session/affinity.hpp"
 
 namespace tailrace::session {
@@ -27,6 +31,12 @@ int cpus_of_node(MPI_Comm node) {
   return std::max(static_cast<int>(std::thread::hardware_concurrency()), 1);
 }
 
+std::string host_name() {
+  char name[256] = {};
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
 /// The file name of the executable.
 std::string program_name() {
   std::string program = "/proc/self/exe";
@@ -39,13 +49,13 @@ std::string program_name() {
 
 }  // namespace
 
-std::string host_name() {
-  char name[256] = {};
-  ::gethostname(name, sizeof name - 1);
-  return name;
+Result<std::unique_ptr<Bootstrap>> Bootstrap::create(MPI_Comm world, const char* options) {
+  std::unique_ptr<Bootstrap> bootstrap(new Bootstrap(world));
+  TR_TRY(bootstrap->start(options));
+  return bootstrap;
 }
 
-Bootstrap::Bootstrap(MPI_Comm world) : world_(world) { MPI_Comm_rank(world, &rank_); }
+Bootstrap::Bootstrap(MPI_Comm world) : world_(world) { MPI_Comm_rank(world, &facts_.rank); }
 
 Bootstrap::~Bootstrap() {
   if (!comm::mpi_is_running()) return;
@@ -53,13 +63,41 @@ Bootstrap::~Bootstrap() {
   if (compute_ != MPI_COMM_NULL) MPI_Comm_free(&compute_);
 }
 
-void Bootstrap::await_everybody(comm::Switchboard& board) const {
+Status Bootstrap::start(const char* options) {
+  const Status read = read_settings(options);
+  // Before anybody waits for anybody: from here on these signals end neither compute ranks nor servers.
+  facts_.stops = std::make_unique<Stops>(facts_.settings);
+  await_everybody();
+  TR_TRY(same_everywhere(read));
+  TR_TRY(same_everywhere(take_common_settings()));
+  facts_.ranks = gather_facts();
+  Result<std::vector<char>> servers = select_servers(facts_.settings.servers, facts_.ranks);
+  TR_TRY(same_everywhere(servers.status()));
+  facts_.serves = std::move(*servers);
+  return connect(facts_.serves[static_cast<std::size_t>(facts_.rank)] != 0);
+}
+
+Status Bootstrap::read_settings(const char* options) {
+  Result<Settings> settings = Settings::read(options == nullptr ? "" : options, compat::environment());
+  TR_TRY(settings.status());
+  facts_.settings = std::move(*settings);
+  set_log_level(facts_.settings.log);
+  return {};
+}
+
+/// Collective. Blocks until every rank has called tr_init.
+void Bootstrap::await_everybody() const {
+  comm::Switchboard board;
+  board.watch().who = cat("rank ", facts_.rank);
+  board.watch().warn_seconds = facts_.settings.watchdog_seconds;
+  board.watch().give_up_seconds = facts_.settings.timeout_seconds;
   comm::await_everybody(
       board, world_,
       "the other ranks in tr_init, which every rank of its communicator calls: those that print no "
       "such line have not called it, or not again after tr_finalize");
 }
 
+/// Collective: what every rank has packed, by rank.
 std::vector<ByteVector> Bootstrap::gather(const ByteVector& mine) const {
   int size = 0;
   MPI_Comm_size(world_, &size);
@@ -82,6 +120,7 @@ std::vector<ByteVector> Bootstrap::gather(const ByteVector& mine) const {
   return parts;
 }
 
+/// Collective: the first failing rank's status, on all ranks. For the time before there is a line.
 Status Bootstrap::same_everywhere(const Status& mine) const {
   Packer packer;
   mine.pack(packer);
@@ -93,10 +132,35 @@ Status Bootstrap::same_everywhere(const Status& mine) const {
   return {};
 }
 
+/// Collective. Each rank has an environment of its own, which not every launcher passes on to other nodes.
+/// Rank 0's counts for what all ranks need alike.
+Status Bootstrap::take_common_settings() {
+  Status taken;
+  for (const SettingValue& each : facts_.settings.common()) {
+    Packer mine;
+    mine.put_text(each.value).put_text(each.origin);
+    const std::vector<ByteVector> told = gather(mine.bytes());
+    Unpacker first(told.front());
+    const std::string value = first.get_text();
+    const std::string origin = first.get_text();
+    for (std::size_t rank = 1; rank < told.size() && facts_.rank == 0; ++rank) {
+      const std::string other = Unpacker(told[rank]).get_text();
+      if (other == value) continue;
+      log(LogLevel::warn, cat(environment_name(each.name), " is ", value, " on rank 0 and ", other,
+                              " on rank ", rank, ": rank 0's counts on all ranks"));
+      break;
+    }
+    const Status status = facts_.settings.take({each.name, value, origin});
+    if (taken.is_ok()) taken = status;
+  }
+  return taken;
+}
+
+/// Collective: what each rank says of itself.
 std::vector<RankFacts> Bootstrap::gather_facts() const {
   MPI_Comm node = MPI_COMM_NULL;
-  MPI_Comm_split_type(world_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node);
-  int leader = rank_;
+  MPI_Comm_split_type(world_, MPI_COMM_TYPE_SHARED, facts_.rank, MPI_INFO_NULL, &node);
+  int leader = facts_.rank;
   MPI_Bcast(&leader, 1, MPI_INT, 0, node);
   const cpu_set_t cpus = own_cpus();
   Packer mine;
@@ -116,8 +180,10 @@ std::vector<RankFacts> Bootstrap::gather_facts() const {
   return facts;
 }
 
+/// Collective: makes the transport, and the communicator of those that do not serve. The same Status on
+/// every rank.
 Status Bootstrap::connect(bool serves) {
-  MPI_Comm_split(world_, serves ? MPI_UNDEFINED : 0, rank_, &compute_);
+  MPI_Comm_split(world_, serves ? MPI_UNDEFINED : 0, facts_.rank, &compute_);
   Result<std::unique_ptr<comm::MpiTransport>> transport = comm::MpiTransport::create(world_);
   TR_TRY(same_everywhere(transport.status()));
   transport_ = std::move(*transport);

@@ -5,48 +5,43 @@
 #include <vector>
 
 #include "comm/mpi_transport.hpp"
-#include "comm/switchboard.hpp"
-#include "session/select.hpp"
+#include "session/facts.hpp"
 
 namespace tailrace::session {
 
-/// Gets from MPI all that a session needs: the place of each rank, a transport, and the communicator that the
-/// compute ranks get.
+/// Gets from MPI all that a session needs: the facts, a transport, and the communicator that the compute
+/// ranks get.
 class Bootstrap {
  public:
-  /// Local. `world`: the communicator that tr_init was given.
-  explicit Bootstrap(MPI_Comm world);
-  /// Collective: frees what connect() has made. Nothing may be on its way.
+  /// Collective over `world`, the communicator that tr_init was given. Blocks until every rank has called it.
+  /// The same Status on every rank.
+  static Result<std::unique_ptr<Bootstrap>> create(MPI_Comm world, const char* options);
+  /// Collective: frees what create() has made. Nothing may be on its way.
   ~Bootstrap();
   Bootstrap(const Bootstrap&) = delete;
   Bootstrap& operator=(const Bootstrap&) = delete;
 
-  /// The caller's, in the world and in the transport.
-  [[nodiscard]] int rank() const { return rank_; }
-  /// Collective. Blocks until every rank has called tr_init; `board` watches meanwhile.
-  void await_everybody(comm::Switchboard& board) const;
-  /// Collective: the first failing rank's status, on all ranks. For the time before there is a line.
-  [[nodiscard]] Status same_everywhere(const Status& mine) const;
-  /// Collective: what every rank has packed, by rank.
-  [[nodiscard]] std::vector<ByteVector> gather(const ByteVector& mine) const;
-  /// Collective: what each rank says of itself.
-  [[nodiscard]] std::vector<RankFacts> gather_facts() const;
-  /// Collective: makes the transport, and the communicator of those that do not serve. The same Status on
-  /// every rank.
-  Status connect(bool serves);
-
+  /// Once: the session's.
+  [[nodiscard]] Facts take_facts() { return std::move(facts_); }
   [[nodiscard]] comm::Transport& transport() { return *transport_; }
   /// MPI_COMM_NULL on servers.
   [[nodiscard]] MPI_Comm compute() const { return compute_; }
 
  private:
+  explicit Bootstrap(MPI_Comm world);
+  Status start(const char* options);
+  Status read_settings(const char* options);
+  void await_everybody() const;
+  [[nodiscard]] Status same_everywhere(const Status& mine) const;
+  [[nodiscard]] std::vector<ByteVector> gather(const ByteVector& mine) const;
+  Status take_common_settings();
+  [[nodiscard]] std::vector<RankFacts> gather_facts() const;
+  Status connect(bool serves);
+
   MPI_Comm world_;
   MPI_Comm compute_ = MPI_COMM_NULL;
-  int rank_ = 0;
+  Facts facts_;
   std::unique_ptr<comm::MpiTransport> transport_;
 };
-
-/// The name of the machine that this process runs on.
-[[nodiscard]] std::string host_name();
 
 }  // namespace tailrace::session

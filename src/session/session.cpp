@@ -62,10 +62,10 @@ Result<int> take_fault_rank(std::string& plan) {
 
 }  // namespace
 
-Result<std::unique_ptr<Session>> Session::create(MPI_Comm world, const char* options,
+Result<std::unique_ptr<Session>> Session::create(comm::Transport& transport, Facts facts,
                                                  LedgerFactory make_ledger) {
   std::unique_ptr<Session> session(new Session());
-  TR_TRY(session->start(world, options, std::move(make_ledger)));
+  TR_TRY(session->start(transport, std::move(facts), std::move(make_ledger)));
   return session;
 }
 
@@ -78,37 +78,35 @@ Session::~Session() {
   }
 }
 
-Status Session::start(MPI_Comm world, const char* options, LedgerFactory make_ledger) {
-  bootstrap_ = std::make_unique<Bootstrap>(world);
-  world_rank_ = bootstrap_->rank();
-  const Status read = read_settings(options);
-  board_.watch().who = cat("rank ", world_rank_);
-  board_.watch().warn_seconds = settings_.watchdog_seconds;
-  board_.watch().give_up_seconds = settings_.timeout_seconds;
-  // Before anybody waits for anybody: from here on these signals end neither compute ranks nor servers.
-  stops_ = std::make_unique<Stops>(settings_);
-  bootstrap_->await_everybody(board_);
-  TR_TRY(bootstrap_->same_everywhere(read));
-  TR_TRY(bootstrap_->same_everywhere(take_common_settings()));
-  TR_TRY(choose_servers());
+Status Session::start(comm::Transport& transport, Facts facts, LedgerFactory make_ledger) {
+  settings_ = std::move(facts.settings);
+  stops_ = std::move(facts.stops);
+  world_rank_ = facts.rank;
+  facts_ = std::move(facts.ranks);
+  roster_ = make_roster(facts_, facts.serves);
+  is_server_ = facts.serves[static_cast<std::size_t>(world_rank_)] != 0;
+  const auto& list = is_server_ ? roster_.server_transport : roster_.compute_transport;
+  me_ = static_cast<int>(std::find(list.begin(), list.end(), world_rank_) - list.begin());
   if (is_server())
     stops_->ignore_signals();
   else if (me_ == 0)
     stops_->tell_left_alone();
-  open_lines();
+  open_lines(transport);
   TR_TRY(same_everywhere(make_storage()));
   TR_TRY(make_staging());
   TR_TRY(same_everywhere(make_server(std::move(make_ledger))));
-  print_node_plan(*node_line_, host_name(), cpus());
+  print_node_plan(*node_line_, facts_[static_cast<std::size_t>(world_rank_)].host, cpus());
   return {};
 }
 
 Status Session::same_everywhere(const Status& mine) { return line_->agree({mine, "tr_init", {}}).status; }
 
-void Session::open_lines() {
+void Session::open_lines(comm::Transport& transport) {
   namespace number = comm::line_number;
-  board_.connect(bootstrap_->transport());
+  board_.connect(transport);
   board_.watch().who = cat(is_server() ? "server " : "compute rank ", me_);
+  board_.watch().warn_seconds = settings_.watchdog_seconds;
+  board_.watch().give_up_seconds = settings_.timeout_seconds;
   board_.watch().has_own_core = !is_crowded();
   board_.watch().before_each_look = [this] {
     if (outlet_) outlet_->announce();
@@ -133,49 +131,6 @@ void Session::open_lines() {
   board_.order().on_step(
       [this](const comm::Entry& step) { return client_->has_ended(step.stream, step.number); });
   board_.order().connect(*computes_);
-}
-
-Status Session::read_settings(const char* options) {
-  Result<Settings> settings = Settings::read(options == nullptr ? "" : options, compat::environment());
-  TR_TRY(settings.status());
-  settings_ = std::move(*settings);
-  set_log_level(settings_.log);
-  return {};
-}
-
-/// Collective. Each rank has an environment of its own, which not every launcher passes on to other nodes.
-/// Rank 0's counts for what all ranks need alike.
-Status Session::take_common_settings() {
-  Status taken;
-  for (const SettingValue& each : settings_.common()) {
-    Packer mine;
-    mine.put_text(each.value).put_text(each.origin);
-    const std::vector<ByteVector> told = bootstrap_->gather(mine.bytes());
-    Unpacker first(told.front());
-    const std::string value = first.get_text();
-    const std::string origin = first.get_text();
-    for (std::size_t rank = 1; rank < told.size() && world_rank_ == 0; ++rank) {
-      const std::string other = Unpacker(told[rank]).get_text();
-      if (other == value) continue;
-      log(LogLevel::warn, cat(environment_name(each.name), " is ", value, " on rank 0 and ", other,
-                              " on rank ", rank, ": rank 0's counts on all ranks"));
-      break;
-    }
-    const Status status = settings_.take({each.name, value, origin});
-    if (taken.is_ok()) taken = status;
-  }
-  return taken;
-}
-
-Status Session::choose_servers() {
-  facts_ = bootstrap_->gather_facts();
-  const Result<std::vector<char>> servers = select_servers(settings_.servers, facts_);
-  TR_TRY(bootstrap_->same_everywhere(servers.status()));
-  roster_ = make_roster(facts_, *servers);
-  const bool serves = (*servers)[static_cast<std::size_t>(world_rank_)] != 0;
-  const auto& list = serves ? roster_.server_transport : roster_.compute_transport;
-  me_ = static_cast<int>(std::find(list.begin(), list.end(), world_rank_) - list.begin());
-  return bootstrap_->connect(serves);
 }
 
 Status Session::make_storage() {
@@ -220,8 +175,9 @@ Status Session::make_staging() {
   staging_ = staging;
   Status fits;
   if (const Bytes available = comm::available_memory(); staging > available) {
-    fits = Status(Code::memory, cat("TAILRACE_STAGING asks for ", staging, " bytes on host ", host_name(),
-                                    ", where ", available, " are to be had: set it lower"));
+    fits = Status(Code::memory, cat("TAILRACE_STAGING asks for ", staging, " bytes on host ",
+                                    facts_[static_cast<std::size_t>(world_rank_)].host, ", where ", available,
+                                    " are to be had: set it lower"));
   }
   TR_TRY(same_everywhere(fits));
   if (world_rank_ == 0) print_plan(staging);

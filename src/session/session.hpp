@@ -14,27 +14,25 @@
 #include "pipeline/client.hpp"
 #include "pipeline/outlet.hpp"
 #include "pipeline/server.hpp"
-#include "session/bootstrap.hpp"
+#include "session/facts.hpp"
 #include "session/node_plan.hpp"
-#include "session/select.hpp"
-#include "session/stops.hpp"
 #include "storage/faulty.hpp"
 
 namespace tailrace::session {
 
-/// The library's life inside one MPI job, on one rank.
+/// The library's life inside one job, on one rank.
 class Session {
  public:
   using LedgerFactory = std::function<Result<std::unique_ptr<pipeline::Ledger>>(
       const pipeline::Opening&, const std::shared_ptr<storage::Target>&)>;
 
-  /// Collective over `world`; the same Status on every rank. On servers, serve() is then to be called.
-  static Result<std::unique_ptr<Session>> create(MPI_Comm world, const char* options,
+  /// Collective over all ranks of `transport`, which lasts longer; the same Status on every rank. On servers,
+  /// serve() is then to be called.
+  static Result<std::unique_ptr<Session>> create(comm::Transport& transport, Facts facts,
                                                  LedgerFactory make_ledger);
   ~Session();
 
-  [[nodiscard]] bool is_server() const { return compute() == MPI_COMM_NULL; }
-  [[nodiscard]] MPI_Comm compute() const { return bootstrap_->compute(); }
+  [[nodiscard]] bool is_server() const { return is_server_; }
   [[nodiscard]] int rank() const { return me_; }  // among compute ranks
   [[nodiscard]] int ranks() const { return roster_.computes(); }
   [[nodiscard]] const exchange::Roster& roster() const { return roster_; }
@@ -109,10 +107,7 @@ class Session {
 
  private:
   Session() = default;
-  Status start(MPI_Comm world, const char* options, LedgerFactory make_ledger);
-  Status read_settings(const char* options);
-  Status take_common_settings();
-  Status choose_servers();
+  Status start(comm::Transport& transport, Facts facts, LedgerFactory make_ledger);
   Status make_storage();
   Result<Bytes> smallest_staging();
   Status make_staging();
@@ -130,12 +125,12 @@ class Session {
   void print_huge_pages(const std::vector<ByteVector>& contributions) const;
   comm::Verdict verdict_of(std::uint64_t agreement, const std::string& call);
   void tell(const std::vector<pipeline::Told>& all);
-  void open_lines();
+  void open_lines(comm::Transport& transport);
 
   Settings settings_;
   std::unique_ptr<Stops> stops_;
-  std::unique_ptr<Bootstrap> bootstrap_;
   int world_rank_ = 0;
+  bool is_server_ = false;
   int me_ = 0;  // compute rank or server number
   std::vector<RankFacts> facts_;
   exchange::Roster roster_;

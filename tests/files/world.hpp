@@ -12,6 +12,7 @@
 
 #include "files/file.hpp"
 #include "files/groups.hpp"
+#include "session/bootstrap.hpp"
 #include "storage/faulty.hpp"
 #include "support/mpi_test.hpp"
 
@@ -24,14 +25,15 @@ using namespace tailrace::files;
 class World {
  public:
   explicit World(const std::string& options)
-      : session_(*session::Session::create(state().comm, options.c_str(),
+      : bootstrap_(*session::Bootstrap::create(state().comm, options.c_str())),
+        session_(*session::Session::create(bootstrap_->transport(), bootstrap_->take_facts(),
                                            [](const auto&, const auto&) {
                                              return Result<std::unique_ptr<pipeline::Ledger>>(
                                                  Status(Code::unsupported, "no streams here"));
                                            })),
         service_(std::make_unique<Service>(*session_)),
-        groups_(std::make_unique<Groups>(*service_)),
-        group_(*groups_->of(session_->compute(), "World")) {}
+        groups_(std::make_unique<Groups>(*service_, bootstrap_->compute())),
+        group_(*groups_->of(bootstrap_->compute(), "World")) {}
   ~World() {
     group_.reset();
     groups_.reset();
@@ -65,6 +67,7 @@ class World {
   }
 
  private:
+  std::unique_ptr<session::Bootstrap> bootstrap_;
   std::unique_ptr<session::Session> session_;
   std::unique_ptr<Service> service_;
   std::unique_ptr<Groups> groups_;

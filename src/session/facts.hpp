@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/settings.hpp"
+#include "session/select.hpp"
+#include "session/stops.hpp"
+
+namespace tailrace::session {
+
+/// What a rank knows before its session begins: Bootstrap finds it out by MPI.
+struct Facts {
+  int rank = 0;  // of the caller, in the transport
+  Settings settings;
+  std::vector<RankFacts> ranks;
+  std::vector<char> serves;      // by rank: whether it is a server
+  std::unique_ptr<Stops> stops;  // takes signals from before the ranks first wait for each other
+};
+
+}  // namespace tailrace::session

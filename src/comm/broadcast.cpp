@@ -47,6 +47,13 @@ void Broadcasts::on_message(int source, Unpacker& in) {
   pass_on(number, said.bytes);
 }
 
+bool Broadcasts::announces(const ByteVector& message) {
+  Unpacker in(message);
+  if (in.get<std::uint32_t>() != broadcast_message) return false;
+  in.get<std::uint64_t>();  // its number
+  return in.get<bool>();
+}
+
 std::vector<int> Broadcasts::holders() const {
   std::vector<int> list;
   for (const auto& [number, said] : arrived_) {

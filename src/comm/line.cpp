@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 
 #include "base/text.hpp"
@@ -12,44 +13,50 @@ namespace tailrace::comm {
 
 namespace {
 
-/// The lowest free tag from `from` on; line_number::tags: none.
-LineNumber free_tag(const Switchboard& board, LineNumber from) {
-  const std::vector<std::uint64_t> free = board.free_tags();
-  while (from < line_number::tags && (free[from / 64] >> from % 64 & 1) == 0) ++from;
-  return from;
-}
-
 /// What may become the number of a line.
 struct Candidate {
   LineNumber tag = 0;  // line_number::tags: none is free
   std::uint64_t count = 0;
 };
 
-/// Collective over the meeting: rank 0 proposes its candidate. True if no rank objects; otherwise the
-/// candidate is the next one.
-Result<bool> try_candidate(Line& meeting, Candidate& candidate, const std::string& call) {
+using Tags = std::vector<std::uint64_t>;  // a bit for each
+
+LineNumber lowest(const Tags& free) {
+  for (std::size_t word = 0; word < free.size(); ++word) {
+    if (free[word] != 0) return word * 64 + static_cast<LineNumber>(std::countr_zero(free[word]));
+  }
+  return line_number::tags;
+}
+
+bool has(const Tags& free, LineNumber tag) {
+  return tag == line_number::tags || (free[tag / 64] >> tag % 64 & 1) != 0;
+}
+
+/// Collective over the meeting: rank 0 proposes a candidate. True if no rank objects. Ranks that object tell
+/// which tags are free there: `free` keeps those that are not known to be taken.
+Result<bool> try_candidate(Line& meeting, Tags& free, Candidate& candidate, const std::string& call) {
   Switchboard& board = meeting.board();
   Packer proposal;
-  proposal.put(Candidate{free_tag(board, candidate.tag), candidate.count});
+  proposal.put(Candidate{lowest(free), candidate.count});
   const Result<ByteVector> said =
       meeting.broadcast(proposal.take(), call, cat("the first rank of the communicator in ", call));
   TR_TRY(said.status());
   candidate = Unpacker(*said).get<Candidate>();
-  const bool is_taken = free_tag(board, candidate.tag) != candidate.tag;
+  const Tags mine = board.free_tags();
   Packer objection;
-  if (is_taken || board.count() >= candidate.count) objection.put(is_taken).put(board.count());
+  if (!has(mine, candidate.tag) || board.count() >= candidate.count)
+    objection.put(board.count()).put_list(std::span<const std::uint64_t>(mine));
   const Verdict verdict = meeting.agree({{}, call, objection.take()});
   TR_TRY(verdict.status);
   bool is_accepted = true;
-  bool is_taken_anywhere = false;
   for (const ByteVector& each : verdict.contributions) {
     if (each.empty()) continue;
     is_accepted = false;
     Unpacker objected(each);
-    is_taken_anywhere = objected.get<bool>() || is_taken_anywhere;
     candidate.count = std::max(candidate.count, objected.get<std::uint64_t>() + 1);
+    const Tags theirs = objected.get_list<std::uint64_t>();
+    for (std::size_t word = 0; word < free.size(); ++word) free[word] &= theirs[word];
   }
-  if (is_taken_anywhere) ++candidate.tag;
   return is_accepted;
 }
 
@@ -91,13 +98,14 @@ Result<std::unique_ptr<Line>> Line::open_among(Switchboard& board,
                                                const std::shared_ptr<const Members>& members,
                                                const std::string& call) {
   Line meeting(board, board.next_meeting(*members), members);
-  Candidate candidate{free_tag(board, line_number::first_free), board.count() + 1};
+  Tags free = board.free_tags();
+  Candidate candidate{lowest(free), board.count() + 1};
   // Ranks that have the same lines open think of the same number.
   const Verdict same = meeting.agree({{}, cat(call, " on line ", candidate.tag, " ", candidate.count), {}});
   if (same.ended) return same.status;
   bool accepted = same.status.is_ok();
   while (!accepted) {
-    const Result<bool> tried = try_candidate(meeting, candidate, call);
+    const Result<bool> tried = try_candidate(meeting, free, candidate, call);
     TR_TRY(tried.status());
     accepted = *tried;
   }
@@ -177,22 +185,31 @@ Verdict Line::verdict_of(std::uint64_t number, const std::string& call,
                          const std::function<std::optional<Verdict>()>& take) {
   const OrderedWait wait{{number_, Entry::Kind::agreement, 0, number}, call, agreements_.neighbours()};
   std::optional<Verdict> verdict;
-  board_.wait([&] { return (verdict = take()).has_value(); }, cat("the other ranks in ", call), wait,
-              [&] { return agreements_.missing_text(number); });
+  board_.wait([&] { return (verdict = take()).has_value() || is_off(); }, cat("the other ranks in ", call),
+              wait, [&] { return agreements_.missing_text(number); });
+  if (!verdict) return {*board_.order().broken(), {}, true};
   return std::move(*verdict);
+}
+
+/// The first rank of a meeting may never come to it, and so never end it. What the ranks meet for begins with
+/// an agreement on the line that they open, which this rank does not come to either.
+bool Line::is_off() const {
+  return line_number::tag_of(number_) == line_number::meeting && board_.order().broken();
 }
 
 Result<ByteVector> Line::broadcast(ByteVector bytes, const std::string& call, const std::string& what) {
   if (me_ == 0 && ended_) return ended_->why;
   const std::uint64_t number = broadcasts_.post(std::move(bytes));
   if (me_ == 0) board_.pump();  // rank 0 waits for nobody: what it has sent is to leave all the same
-  const OrderedWait wait{{number_, Entry::Kind::broadcast, 0, number}, call, {0}};
+  // Rank 0 may not have said it yet, and the rank above this one may not have passed a large one on.
+  const OrderedWait wait{{number_, Entry::Kind::broadcast, 0, number}, call, {0, me_ & (me_ - 1)}};
   std::optional<ByteVector> said;
   const auto is_over = [&] {
-    return (said = broadcasts_.take(number)).has_value() || (ended_ && !broadcasts_.is_coming(number));
+    return (said = broadcasts_.take(number)).has_value() || (ended_ && !broadcasts_.is_coming(number)) ||
+           is_off();
   };
   board_.wait(is_over, what, wait);
-  if (!said) return ended_->why;
+  if (!said) return ended_ ? ended_->why : *board_.order().broken();
   // The others may be far behind: messages that they have not taken are memory here.
   const auto most_is_taken = [&] {
     return board_.unsent(number_, Channel::broadcast) + board_.unsent(number_, Channel::control) <=

@@ -128,6 +128,7 @@ class Line {
   /// False where nobody has registered for the message's kind.
   bool deliver(int transport_source, const ByteVector& bytes);
   void on_ended(Ended ended);
+  [[nodiscard]] bool is_off() const;
 
   Switchboard& board_;
   const LineNumber number_;

@@ -71,6 +71,14 @@ bool Switchboard::was_opened(LineNumber line) const {
   }
 }
 
+/// Of lines with numbers of their own alone: the others are opened once, and not closed before the session.
+bool Switchboard::is_closed(LineNumber line) const {
+  const LineNumber tag = line_number::tag_of(line);
+  const bool is_counted =
+      tag >= line_number::first_free || tag == line_number::without_data || tag == line_number::meeting;
+  return is_counted && find(line) == nullptr && was_opened(line);
+}
+
 LineNumber Switchboard::next_meeting(const Members& members) {
   Packer ranks;
   for (int rank = 0; rank < members.size(); ++rank) ranks.put(members.transport_rank(rank));
@@ -120,7 +128,7 @@ Bytes Switchboard::unsent(LineNumber line, Channel channel) const {
 
 bool Switchboard::all_sent() const {
   const std::lock_guard lock(transport_mutex_);
-  return transport_->all_sent();
+  return abandoned_.empty() && transport_->all_sent();
 }
 
 bool Switchboard::progress() {
@@ -162,6 +170,10 @@ bool Switchboard::move_on() {
 
 void Switchboard::deliver(Envelope envelope) {
   const auto line = lines_.find(envelope.line);
+  if (line == lines_.end() && is_closed(envelope.line)) {
+    if (Broadcasts::announces(envelope.bytes)) abandon(envelope.source, envelope.line);
+    return;
+  }
   if (line == lines_.end()) {
     early_[envelope.line].push_back(std::move(envelope));
     return;

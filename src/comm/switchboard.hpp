@@ -78,7 +78,8 @@ class Switchboard {
   [[nodiscard]] std::vector<std::uint64_t> free_tags() const;  // a bit for each tag
   [[nodiscard]] std::uint64_t count() const { return count_; }
 
-  /// All that any line, open or closed, has sent has left this process.
+  /// All that any line, open or closed, has sent has left this process, and no other rank holds a large
+  /// broadcast for a line that has closed here.
   [[nodiscard]] bool all_sent() const;
   /// Control messages that no line took.
   [[nodiscard]] std::int64_t strays() const { return strays_; }
@@ -90,6 +91,7 @@ class Switchboard {
   void open(Line& line);
   void close(Line& line);
   void end_if_broken(Line& line);
+  [[nodiscard]] bool is_closed(LineNumber line) const;
   /// The passes take a large broadcast of a line that has closed, and drop it: its sender waits for that.
   void abandon(int source, LineNumber line) { abandoned_.emplace_back(source, line); }
   void send(int destination, LineNumber line, Channel channel, ByteVector bytes);

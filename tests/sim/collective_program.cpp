@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "collective_program.hpp"
 
-#include <map>
 #include <numeric>
 
 #include "base/text.hpp"
@@ -9,8 +8,6 @@
 namespace tailrace::sim {
 
 namespace {
-
-namespace number = comm::line_number;
 
 /// In any order.
 std::vector<int> random_members(Scheduler& dice, int ranks) {
@@ -45,9 +42,7 @@ std::string CollectiveCall::name() const {
 
 CollectiveProgram::CollectiveProgram(Scheduler& dice, const Size& size) {
   for (int line = 0; line < size.lines; ++line) {
-    const auto count = static_cast<comm::LineNumber>(line);
-    groups_.push_back({(number::first_free + count) | (count + 1) << number::tag_bits,
-                       std::make_shared<const comm::Members>(random_members(dice, size.ranks))});
+    groups_.push_back({std::make_shared<const comm::Members>(random_members(dice, size.ranks))});
   }
   for (int call = 0; call < size.calls; ++call) {
     const bool is_broadcast = dice.once_in(2);
@@ -84,16 +79,27 @@ std::string CollectiveProgram::make(comm::Line& line, const CollectiveCall& call
 }
 
 void CollectiveProgram::run(FibreRank& rank, const std::vector<CollectiveCall>& calls, Scheduler& dice,
-                            std::vector<std::string>& wrong) const {
-  std::map<int, std::unique_ptr<comm::Line>> lines;  // each opened by its first call
+                            Lines& lines, std::vector<std::string>& wrong) const {
   for (const CollectiveCall& call : calls) {
     if (const Nanoseconds stall = random_stall(dice); stall > 0) rank.stall(stall);
     std::unique_ptr<comm::Line>& line = lines[call.line];
-    const Group& group = groups_[static_cast<std::size_t>(call.line)];
-    if (!line) line = std::make_unique<comm::Line>(rank.board(), group.number, group.members);
+    if (!line) {
+      const auto& members = groups_[static_cast<std::size_t>(call.line)].members;
+      Result<std::unique_ptr<comm::Line>> opened =
+          comm::Line::open_among(rank.board(), members, cat("opening line ", call.line));
+      if (!opened.is_ok()) {
+        wrong.push_back(cat("rank ", rank.rank(), ", ", call.name(), ": ", opened.status().text()));
+        continue;
+      }
+      line = std::move(*opened);
+    }
     if (const std::string text = make(*line, call); !text.empty())
       wrong.push_back(cat("rank ", rank.rank(), ", ", call.name(), ": ", text));
   }
+}
+
+void CollectiveProgram::leave(FibreRank& rank, Lines& lines) {
+  lines.clear();
   rank.board().wait([&] { return rank.board().all_sent(); }, "its messages to leave");
 }
 

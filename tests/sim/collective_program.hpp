@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,14 +35,16 @@ class CollectiveProgram {
 
   /// The calls that `rank` makes.
   [[nodiscard]] std::vector<CollectiveCall> calls_of(int rank) const;
+  using Lines = std::map<int, std::unique_ptr<comm::Line>>;  // each opened by its first call
   /// Runs on a rank: makes `calls`, with stalls in between, and checks what each returns. Adds to `wrong` a
   /// text for each that returns something else than it has to.
-  void run(FibreRank& rank, const std::vector<CollectiveCall>& calls, Scheduler& dice,
+  void run(FibreRank& rank, const std::vector<CollectiveCall>& calls, Scheduler& dice, Lines& lines,
            std::vector<std::string>& wrong) const;
+  /// Closes the lines, and waits until all that the rank has sent has left.
+  static void leave(FibreRank& rank, Lines& lines);
 
  private:
   struct Group {
-    comm::LineNumber number = 0;
     std::shared_ptr<const comm::Members> members;
   };
   [[nodiscard]] std::string make(comm::Line& line, const CollectiveCall& call) const;

@@ -153,9 +153,11 @@ std::optional<ByteVector> Line::receive_large(int source, std::uint64_t broadcas
         board_.receive_from(members_->transport_rank(source), number_, Channel::broadcast);
     if (!bytes) return std::nullopt;
     const std::size_t length = bytes->size() - sizeof wanted;
-    const bool is_wanted = std::memcmp(bytes->data() + length, wanted.data(), sizeof wanted) == 0;
+    std::array<std::uint64_t, 2> got{};
+    std::memcpy(got.data(), bytes->data() + length, sizeof got);
     bytes->resize(length);
-    if (is_wanted) return bytes;
+    if (got == wanted) return bytes;
+    if (got[0] == number_) broadcasts_.leave_out(got[1]);
   }
 }
 

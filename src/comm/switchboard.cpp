@@ -71,12 +71,11 @@ bool Switchboard::was_opened(LineNumber line) const {
   }
 }
 
-/// Of lines with numbers of their own alone: the others are opened once, and not closed before the session.
+/// A rank may take the number of another kind of line long before it opens the line.
 bool Switchboard::is_closed(LineNumber line) const {
   const LineNumber tag = line_number::tag_of(line);
-  const bool is_counted =
-      tag >= line_number::first_free || tag == line_number::without_data || tag == line_number::meeting;
-  return is_counted && find(line) == nullptr && was_opened(line);
+  return (tag >= line_number::first_free || tag == line_number::meeting) && find(line) == nullptr &&
+         was_opened(line);
 }
 
 LineNumber Switchboard::next_meeting(const Members& members) {

@@ -106,7 +106,7 @@ Result<std::shared_ptr<const ArrayPlan>> make_plan(const Array& array, int rank,
   std::vector<layout::Rows> rows = part->layout.rows(owner);
   add_levels(array, rows, part->memory);
   auto plan = std::make_shared<ArrayPlan>(
-      ArrayPlan{std::move(part->layout), size_of(array.type), exchange::TransferMap::make(rows, part->memory),
+      ArrayPlan{std::move(part->layout), size_of(array.type), layout::TransferMap::make(rows, part->memory),
                 everywhere && direction == Direction::read, array.in_parts});
   return std::shared_ptr<const ArrayPlan>(std::move(plan));
 }
@@ -120,9 +120,8 @@ Result<std::shared_ptr<const ArrayPlan>> make_local_plan(const Array& array, int
   const std::vector<layout::Rows> packed(count > 0 ? 1 : 0, layout::Rows{0, count, 0, 1});
   Result<layout::Layout> line = layout::Layout::replicated({count}, 1);
   TR_TRY(line.status());
-  auto plan =
-      std::make_shared<ArrayPlan>(ArrayPlan{std::move(*line), size_of(array.type),
-                                            exchange::TransferMap::make(packed, part->memory), false, false});
+  auto plan = std::make_shared<ArrayPlan>(ArrayPlan{
+      std::move(*line), size_of(array.type), layout::TransferMap::make(packed, part->memory), false, false});
   return std::shared_ptr<const ArrayPlan>(std::move(plan));
 }
 
@@ -136,7 +135,7 @@ Result<Owned> find_owned(const Array& array, int rank) {
   add_levels(array, owned.rows, part->memory);
   const Index count = part->layout.count(rank) * std::max<Index>(array.levels, 1);
   const std::vector<layout::Rows> line(count > 0 ? 1 : 0, layout::Rows{0, count, 0, 1});
-  owned.packed = exchange::TransferMap::make(line, part->memory);
+  owned.packed = layout::TransferMap::make(line, part->memory);
   return owned;
 }
 

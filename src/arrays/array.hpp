@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "exchange/transfer_map.hpp"
 #include "layout/memory.hpp"
+#include "layout/transfer_map.hpp"
 
 namespace tailrace::arrays {
 
@@ -37,7 +37,7 @@ struct Array {
 struct ArrayPlan {
   layout::Layout layout;  // of the section, if it is one
   Bytes element = 0;
-  exchange::TransferMap mine;
+  layout::TransferMap mine;
   bool everywhere = false;  // every rank has the whole: replicated arrays
   bool in_parts = false;    // a rank's part is known to that rank alone
 
@@ -56,7 +56,7 @@ struct Owned {
   std::vector<Index> shape;        // of the array or section
   std::vector<layout::Rows> rows;  // in packed order
   Bytes element = 0;
-  exchange::TransferMap packed;  // "file" counts the bytes of the packed elements
+  layout::TransferMap packed;  // "file" counts the bytes of the packed elements
 
   [[nodiscard]] Bytes bytes() const { return packed.end(); }
 };

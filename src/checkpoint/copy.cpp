@@ -324,7 +324,7 @@ Status CopyReader::read_block(const Table& table, const PartItem& item, std::siz
   return decompress(table.coding, stored, size_of(type), raw, scratch_).in(name_of_block(table, item, block));
 }
 
-Status CopyReader::read(int item, const exchange::TransferMap& wanted, std::byte* base) {
+Status CopyReader::read(int item, const layout::TransferMap& wanted, std::byte* base) {
   if (wanted.is_empty()) return {};
   for (const Table& table : copy_.tables) {
     for (const PartItem& share : table.items) {
@@ -334,8 +334,8 @@ Status CopyReader::read(int item, const exchange::TransferMap& wanted, std::byte
   return {};
 }
 
-Status CopyReader::read_part_item(const Table& table, const PartItem& item,
-                                  const exchange::TransferMap& wanted, std::byte* base) {
+Status CopyReader::read_part_item(const Table& table, const PartItem& item, const layout::TransferMap& wanted,
+                                  std::byte* base) {
   const Bytes element = size_of(copy_.directory.items[static_cast<std::size_t>(item.item)].type);
   Bytes packed = 0;  // of the next piece
   std::size_t block = 0;

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "checkpoint/format.hpp"
-#include "exchange/transfer_map.hpp"
 #include "files/position.hpp"
+#include "layout/transfer_map.hpp"
 #include "storage/target.hpp"
 
 namespace tailrace::checkpoint {
@@ -55,7 +55,7 @@ class CopyReader {
   /// Fills what `wanted` names of an item: its "file" is the item's bytes in the order of the global array,
   /// its memory starts at `base`. Every block that is touched is checked; Code::corrupt or Code::io
   /// otherwise.
-  Status read(int item, const exchange::TransferMap& wanted, std::byte* base);
+  Status read(int item, const layout::TransferMap& wanted, std::byte* base);
   /// Reads all of one part and checks it.
   Status check(int part);
 
@@ -65,7 +65,7 @@ class CopyReader {
     Bytes bytes = 0;
     Bytes packed = 0;
   };
-  Status read_part_item(const Table& table, const PartItem& item, const exchange::TransferMap& wanted,
+  Status read_part_item(const Table& table, const PartItem& item, const layout::TransferMap& wanted,
                         std::byte* base);
   Status read_block(const Table& table, const PartItem& item, std::size_t block, std::span<std::byte> raw);
   Result<storage::File*> file_of(int part);

@@ -25,7 +25,7 @@ Bytes place_for(Bytes at, const std::byte* begin) {
 
 Mirror::Mirror(const std::vector<SaveItem>& items) {
   for (const SaveItem& item : items) {
-    const exchange::MemoryExtent extent = item.owned.packed.memory_extent();
+    const layout::MemoryExtent extent = item.owned.packed.memory_extent();
     const Bytes bytes = item.owned.bytes();
     const bool is_mirrored = bytes >= least_bytes && is_dense(extent.bytes(), bytes);
     packed_places_.push_back(is_mirrored ? -1 : bytes_);
@@ -85,7 +85,7 @@ void Mirror::redirect(SaveItem& item, Bytes packed_place, std::byte* memory) con
   if (bytes == 0) return;
   if (packed_place >= 0) {
     item.owned.packed.gather(item.data, 0, bytes, memory + packed_place);
-    item.owned.packed = exchange::TransferMap::of_rows(
+    item.owned.packed = layout::TransferMap::of_rows(
         std::vector<layout::Rows>{{0, bytes / item.owned.element, 0, 1}}, item.owned.element);
     item.data = memory + packed_place;
     return;

@@ -14,7 +14,7 @@ FarExchange::FarExchange(Channel& channel, comm::WindowPool& pool, std::shared_p
       base_(base) {
   const int me = channel_.group().rank();
   const std::vector<layout::Rows> rows = plan_->layout.rows(plan_->everywhere ? 0 : me);
-  mine_ = exchange::TransferMap::of_rows(rows, plan_->element);
+  mine_ = layout::TransferMap::of_rows(rows, plan_->element);
   told_ = reach_of(me);
   own_ = channel_.own(portions_.aggregators());
   if (plan_->in_parts) tell_rows(rows);
@@ -115,7 +115,7 @@ bool FarExchange::learn_peers(comm::Line& line) {
     } else {
       rows = plan_->layout.rows(plan_->everywhere ? 0 : rank);
     }
-    peers_.push_back({rank, reach_of(rank), exchange::TransferMap::of_rows(rows, plan_->element)});
+    peers_.push_back({rank, reach_of(rank), layout::TransferMap::of_rows(rows, plan_->element)});
   }
   return true;
 }

@@ -51,7 +51,7 @@ class FarExchange {
   struct Peer {
     int rank = 0;
     Reach reach;
-    exchange::TransferMap map;
+    layout::TransferMap map;
   };
   struct Outgoing {
     int rank = 0;
@@ -77,9 +77,9 @@ class FarExchange {
   comm::WindowPool::Lane lane_;
   Direction direction_;
   std::byte* base_;
-  Reach told_;                  // the caller's, as other nodes know it
-  exchange::TransferMap mine_;  // the caller's piece in a message
-  std::optional<int> own_;      // the caller's aggregator number
+  Reach told_;                // the caller's, as other nodes know it
+  layout::TransferMap mine_;  // the caller's piece in a message
+  std::optional<int> own_;    // the caller's aggregator number
   std::vector<Peer> peers_;
   std::int64_t served_ = 0;      // own windows that were exchanged with all peers
   std::size_t next_peer_ = 0;    // in the window that is being exchanged

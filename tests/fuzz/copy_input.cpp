@@ -44,12 +44,12 @@ void read_item(storage::Target& target, const Copy& copy, int number) {
   ByteVector whole(static_cast<std::size_t>(count * element));
   const std::array<layout::Rows, 1> all = {layout::Rows{0, count, 0, 1}};
   const layout::MemoryMap memory{element, 0, {{0, {{count, element}}}}};
-  const Status read = reader.read(number, exchange::TransferMap::make(all, memory), whole.data());
+  const Status read = reader.read(number, layout::TransferMap::make(all, memory), whole.data());
   const Index half = (count + 1) / 2;
   ByteVector second(static_cast<std::size_t>(half * element));
   const std::array<layout::Rows, 1> every = {layout::Rows{0, 1, 2, half}};
   const layout::MemoryMap backwards{element, 0, {{(half - 1) * element, {{half, -element}}}}};
-  const Status again = reader.read(number, exchange::TransferMap::make(every, backwards), second.data());
+  const Status again = reader.read(number, layout::TransferMap::make(every, backwards), second.data());
   must(!read.is_ok() || again.is_ok(), "what can be read whole can be read in part");
 }
 

@@ -133,7 +133,7 @@ Status read_elements(checkpoint::CopyReader& reader, const checkpoint::Copy& cop
   const Bytes element = size_of(copy.directory.items[static_cast<std::size_t>(item)].type);
   const std::array<layout::Rows, 1> rows = {layout::Rows{begin, count, 0, 1}};
   const layout::MemoryMap memory{element, 0, {{0, {{count, element}}}}};
-  return reader.read(item, exchange::TransferMap::make(rows, memory), out);
+  return reader.read(item, layout::TransferMap::make(rows, memory), out);
 }
 
 Index elements_at_once(ElementType type) { return portion_bytes / size_of(type); }

@@ -2,7 +2,7 @@
 //
 // A rank's array goes into the file's order of elements, and back, through windows of any size: the same
 // bytes as one element at a time.
-#include "exchange/transfer_map.hpp"
+#include "layout/transfer_map.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,10 +11,9 @@
 
 #include "arrays.hpp"
 
-namespace tailrace::exchange {
+namespace tailrace::layout {
 namespace {
 
-using namespace tailrace::layout;
 using namespace tailrace::layout::test;
 
 /// What one rank's array should look like in the file, and which of the file's bytes are the rank's.
@@ -121,4 +120,4 @@ TEST(TransferMap, KnowsItsRange) {
 }
 
 }  // namespace
-}  // namespace tailrace::exchange
+}  // namespace tailrace::layout

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "exchange/transfer_map.hpp"
+#include "layout/transfer_map.hpp"
 
 #include <algorithm>
 
 #include "layout/copy.hpp"
 
-namespace tailrace::exchange {
+namespace tailrace::layout {
 
 namespace {
 
 /// The contiguous pieces of a loop nest over memory, one after another in packed order.
 class MemoryPieces {
  public:
-  explicit MemoryPieces(const layout::MemoryMap& map) : map_(map) { enter(); }
+  explicit MemoryPieces(const MemoryMap& map) : map_(map) { enter(); }
   [[nodiscard]] bool is_over() const { return nest_ == map_.nests.size(); }
   [[nodiscard]] Bytes offset() const { return offset_ + used_; }
   [[nodiscard]] Bytes length() const { return length_ - used_; }
@@ -30,7 +30,7 @@ class MemoryPieces {
   void enter() {
     used_ = 0;
     if (is_over()) return;
-    const layout::Nest& nest = map_.nests[nest_];
+    const Nest& nest = map_.nests[nest_];
     at_.assign(outer_loops(), 0);
     offset_ = nest.offset;
     length_ = map_.element * (outer_loops() < nest.loops.size() ? nest.loops.back().count : 1);
@@ -48,7 +48,7 @@ class MemoryPieces {
     enter();
   }
 
-  const layout::MemoryMap& map_;
+  const MemoryMap& map_;
   std::size_t nest_ = 0;
   std::vector<Index> at_;
   Bytes offset_ = 0;
@@ -98,10 +98,10 @@ class TransferMap::Builder {
   std::vector<Run> runs_;
 };
 
-TransferMap TransferMap::make(std::span<const layout::Rows> rows, const layout::MemoryMap& memory) {
+TransferMap TransferMap::make(std::span<const Rows> rows, const MemoryMap& memory) {
   Builder builder;
   MemoryPieces pieces(memory);
-  for (const layout::Rows& each : rows) {
+  for (const Rows& each : rows) {
     for (Index row = 0; row < each.rows; ++row) {
       Bytes file = (each.global + row * each.stride) * memory.element;
       for (Bytes left = each.count * memory.element; left > 0 && !pieces.is_over();) {
@@ -119,9 +119,9 @@ TransferMap TransferMap::make(std::span<const layout::Rows> rows, const layout::
   return map;
 }
 
-TransferMap TransferMap::of_rows(std::span<const layout::Rows> rows, Bytes element) {
+TransferMap TransferMap::of_rows(std::span<const Rows> rows, Bytes element) {
   TransferMap map;
-  for (const layout::Rows& each : rows) {
+  for (const Rows& each : rows) {
     const Bytes stride = each.rows > 1 ? each.stride * element : 0;
     map.runs_.push_back({each.global * element, 0, each.count * element, stride, 0, each.rows});
   }
@@ -189,28 +189,28 @@ MemoryExtent TransferMap::memory_extent() const {
 
 void TransferMap::gather(const std::byte* base, Bytes begin, Bytes end, std::byte* window) const {
   for_each(begin, end, [&](Bytes file, Bytes memory, Bytes length) {
-    layout::copy_run(window + (file - begin), base + memory, length);
+    copy_run(window + (file - begin), base + memory, length);
   });
 }
 
 void TransferMap::scatter(std::byte* base, Bytes begin, Bytes end, const std::byte* window) const {
   for_each(begin, end, [&](Bytes file, Bytes memory, Bytes length) {
-    layout::copy_run(base + memory, window + (file - begin), length);
+    copy_run(base + memory, window + (file - begin), length);
   });
 }
 
 void TransferMap::take_from(const std::byte* window, Bytes begin, Bytes end, std::byte* piece) const {
   for_each(begin, end, [&](Bytes file, Bytes, Bytes length) {
-    layout::copy_run(piece, window + (file - begin), length);
+    copy_run(piece, window + (file - begin), length);
     piece += length;
   });
 }
 
 void TransferMap::put_into(std::byte* window, Bytes begin, Bytes end, const std::byte* piece) const {
   for_each(begin, end, [&](Bytes file, Bytes, Bytes length) {
-    layout::copy_run(window + (file - begin), piece, length);
+    copy_run(window + (file - begin), piece, length);
     piece += length;
   });
 }
 
-}  // namespace tailrace::exchange
+}  // namespace tailrace::layout

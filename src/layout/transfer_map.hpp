@@ -7,7 +7,7 @@
 
 #include "layout/memory.hpp"
 
-namespace tailrace::exchange {
+namespace tailrace::layout {
 
 /// Bytes of memory, counted from an array's base; `lowest` may lie before it.
 struct MemoryExtent {
@@ -22,9 +22,9 @@ struct MemoryExtent {
 class TransferMap {
  public:
   /// `rows` is what the rank owns in the file's order of elements, `memory` where: both in packed order.
-  static TransferMap make(std::span<const layout::Rows> rows, const layout::MemoryMap& memory);
+  static TransferMap make(std::span<const Rows> rows, const MemoryMap& memory);
   /// The same for a packed piece: elements one after another in the order of the map's own runs.
-  static TransferMap of_rows(std::span<const layout::Rows> rows, Bytes element);
+  static TransferMap of_rows(std::span<const Rows> rows, Bytes element);
 
   [[nodiscard]] bool is_empty() const { return runs_.empty(); }
   /// The bytes of the file between the rank's first and behind its last.
@@ -68,4 +68,4 @@ class TransferMap {
   std::vector<Bytes> ends_;  // the highest end of runs_[0 .. i]
 };
 
-}  // namespace tailrace::exchange
+}  // namespace tailrace::layout

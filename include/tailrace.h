@@ -107,8 +107,8 @@ TR_API int tr_progress(void);
  * on every rank, and 1 for ever after. It should when on any rank the time limit (TAILRACE_TIME_LIMIT, or
  * Slurm's) is near, one of TAILRACE_STOP_SIGNALS has come since tr_init, or TAILRACE_HALT_FILE exists;
  * compute rank 0 prints which, once. Call it at the end of each step: docs/stopping.md. The answer is that of
- * the last call, and tr_error() says why, where ranks call different things (TR_ERR_ORDER); 0 without a
- * session. */
+ * the last call, and tr_error() says why, where ranks call different things (TR_ERR_ORDER), and 1 once no
+ * further collective call is possible; 0 without a session. */
 TR_API int tr_should_stop(void);
 
 /* ---- layouts: who owns which elements of a global array

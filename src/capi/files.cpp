@@ -166,8 +166,8 @@ files::Outcome ask(files::Group& group, const std::string& call,
                    const std::function<files::Outcome()>& operation) {
   const int before = errno;
   errno = 0;
-  files::Outcome outcome =
-      group.share(group.is_io_rank() ? files::attempted(operation) : files::Outcome(), call);
+  const bool attempts = group.is_io_rank() && !group.line().ended();
+  files::Outcome outcome = group.share(attempts ? files::attempted(operation) : files::Outcome(), call);
   take_away(outcome, call, before);
   return outcome;
 }

@@ -192,5 +192,5 @@ int tr_should_stop(void) {
   fail(stop.status().in("tr_should_stop"));
   // A program that asks in its loop does not look for errors here.
   if (session->rank() == 0) log(LogLevel::error, tr_error());
-  return session->is_stopping() ? 1 : 0;
+  return session->is_stopping() || session->broken() ? 1 : 0;
 }

@@ -112,7 +112,7 @@ void Agreements::advance(std::uint64_t number, Ballot& ballot) {
 }
 
 void Agreements::decide(std::uint64_t number, Ballot& ballot, Verdict verdict) {
-  behind_decided_ = std::max(behind_decided_, number + 1);
+  decided_ = number + 1;  // ranks post, and so pass up, in the order of the numbers
   std::vector<std::pair<int, ByteVector>> list;
   for (std::size_t rank = 0; rank < verdict.contributions.size(); ++rank) {
     if (!verdict.contributions[rank].empty())
@@ -154,7 +154,7 @@ std::optional<Verdict> Agreements::take(std::uint64_t number) {
   const auto found = ballots_.find(number);
   if (found == ballots_.end()) return std::nullopt;
   std::optional<Verdict> verdict = std::move(found->second.verdict);
-  if (!verdict && has_ended(number)) verdict = ended_with(line_.ended()->why);
+  if (!verdict && has_ended(number)) verdict = line_.ended_verdict();
   if (!verdict) return std::nullopt;
   ballots_.erase(found);
   return verdict;
@@ -162,18 +162,6 @@ std::optional<Verdict> Agreements::take(std::uint64_t number) {
 
 bool Agreements::has_ended(std::uint64_t number) const {
   return line_.ended() && number >= line_.ended()->agreements;
-}
-
-Verdict Agreements::ended_with(const Status& why) const {
-  return {why, std::vector<ByteVector>(static_cast<std::size_t>(line_.size())), true};
-}
-
-/// Agreements need not be decided in the order of their numbers, and a rank may wait for each.
-std::uint64_t Agreements::end_open(const Status& why) {
-  for (auto& [number, ballot] : ballots_) {
-    if (number < behind_decided_ && !ballot.verdict) decide(number, ballot, ended_with(why));
-  }
-  return behind_decided_;
 }
 
 std::vector<int> Agreements::missing(std::uint64_t number) const {

@@ -43,9 +43,8 @@ class Agreements {
   /// The verdict of agreement `number`, once; nothing while it is still open.
   std::optional<Verdict> take(std::uint64_t number);
   [[nodiscard]] bool has_posted(std::uint64_t number) const { return number < next_; }
-  /// On rank 0. Decides what is open between decided agreements with `why`; from the number that it returns
-  /// on, no agreement was decided.
-  std::uint64_t end_open(const Status& why);
+  /// On rank 0: agreements with smaller numbers were decided, and no other.
+  [[nodiscard]] std::uint64_t decided() const { return decided_; }
   /// Ranks (direct children in the tree, with all below them) whose votes are still missing here: for the
   /// watchdog.
   [[nodiscard]] std::vector<int> missing(std::uint64_t number) const;
@@ -74,11 +73,10 @@ class Agreements {
   void advance(std::uint64_t number, Ballot& ballot);
   void decide(std::uint64_t number, Ballot& ballot, Verdict verdict);
   [[nodiscard]] bool has_ended(std::uint64_t number) const;
-  [[nodiscard]] Verdict ended_with(const Status& why) const;
 
   Line& line_;
   std::uint64_t next_ = 0;
-  std::uint64_t behind_decided_ = 0;  // on rank 0: no agreement from this number on was decided
+  std::uint64_t decided_ = 0;
   std::map<std::uint64_t, Ballot> ballots_;
 };
 

@@ -101,7 +101,9 @@ Result<std::unique_ptr<Line>> Line::open_among(Switchboard& board,
   Tags free = board.free_tags();
   Candidate candidate{lowest(free), board.count() + 1};
   // Ranks that have the same lines open think of the same number.
-  const Verdict same = meeting.agree({{}, cat(call, " on line ", candidate.tag, " ", candidate.count), {}});
+  const std::uint64_t number =
+      meeting.agreements().post({{}, cat(call, " on line ", candidate.tag, " ", candidate.count), {}});
+  const Verdict same = meeting.verdict_of(number, call, [&] { return meeting.agreements().take(number); });
   if (same.ended) return same.status;
   bool accepted = same.status.is_ok();
   while (!accepted) {
@@ -203,8 +205,8 @@ Result<ByteVector> Line::broadcast(ByteVector bytes, const std::string& call, co
   if (me_ == 0 && ended_) return ended_->why;
   const std::uint64_t number = broadcasts_.post(std::move(bytes));
   if (me_ == 0) board_.pump();  // rank 0 waits for nobody: what it has sent is to leave all the same
-  // Rank 0 may not have said it yet, and the rank above this one may not have passed a large one on.
-  const OrderedWait wait{{number_, Entry::Kind::broadcast, 0, number}, call, {0, me_ & (me_ - 1)}};
+  // The rank above asks its own, as long as it waits in this call too.
+  OrderedWait wait{{number_, Entry::Kind::broadcast, 0, number}, call, {me_ & (me_ - 1)}};
   std::optional<ByteVector> said;
   const auto is_over = [&] {
     return (said = broadcasts_.take(number)).has_value() || (ended_ && !broadcasts_.is_coming(number)) ||
@@ -215,14 +217,20 @@ Result<ByteVector> Line::broadcast(ByteVector bytes, const std::string& call, co
   // The others may be far behind: messages that they have not taken are memory here.
   const auto most_is_taken = [&] {
     return board_.unsent(number_, Channel::broadcast) + board_.unsent(number_, Channel::control) <=
-           most_untaken;
+               most_untaken ||
+           board_.order().broken();
   };
-  if (!most_is_taken()) board_.wait(most_is_taken, cat("other ranks to take what came from ", what));
+  wait.awaited = agreements_.children();
+  if (!most_is_taken()) board_.wait(most_is_taken, cat("other ranks to take what came from ", what), wait);
   return std::move(*said);
 }
 
 void Line::end(const Status& why) {
-  if (me_ == 0 && !ended_) on_ended({why, agreements_.end_open(why)});
+  if (me_ == 0 && !ended_) on_ended({why, agreements_.decided()});
+}
+
+Verdict Line::ended_verdict() const {
+  return {ended_->why, std::vector<ByteVector>(static_cast<std::size_t>(size())), true};
 }
 
 /// Verdicts of earlier agreements go the same way, and have gone before.

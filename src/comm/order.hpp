@@ -33,21 +33,20 @@ struct OrderedWait {
   std::vector<int> awaited;  // ranks of the line that may not have come yet
 };
 
-/// The ranks of a session make their collective calls in one order, whatever the calls are about. An
-/// agreement itself tells ranks of one line that they brought different calls to it. Ranks in calls on
-/// different lines, or in calls without an agreement, would wait for each other for ever. This class finds
-/// them:
+/// A rank has come to a call once it has entered it. The ranks of a session come to their collective calls in
+/// one order, whatever the calls are about. An agreement itself tells ranks of one line that they brought
+/// different calls to it. Ranks in calls on different lines, or in calls without an agreement, would wait for
+/// each other for ever. This class finds them.
 ///
-///  - A rank that has waited for a second asks the ranks that it waits for whether they have come to its
-///  call.
-///  - A rank that waits in another call, which the asking rank must make too, and that has not come to the
-///    asking rank's call, answers with its own call.
-///  - If the asking rank has not come to that call either, the two make these calls in different order, which
-///    no correct program does. It reports both calls to compute rank 0.
+/// A rank that has waited for a second asks the ranks that it waits for whether they have come to its call. A
+/// rank that waits in another call, which the asking rank must make too, and that has not come to the asking
+/// rank's call, answers with its own. If the asking rank has not come to that one either, the two make these
+/// calls in different order, which no correct program does. The asking rank reports both calls to compute
+/// rank 0.
 ///
 /// Compute rank 0 tells all ranks of the first report. The order is broken from then on: rank 0 of each line
-/// ends the line (Line::end), so that all of its ranks see the same calls succeed and the same calls fail,
-/// and every later collective call fails with the same status on every rank.
+/// ends the line (Line::end), so that all of its ranks see the same calls succeed and the same calls fail.
+/// Every later collective call fails with the same status on every rank.
 class Order {
  public:
   explicit Order(Switchboard& board) : board_(board) {}

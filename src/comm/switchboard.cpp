@@ -91,7 +91,9 @@ void Switchboard::end_lines() {
 }
 
 void Switchboard::end_if_broken(Line& line) {
-  if (order_.broken() && line.number() != line_number::settlement) line.end(*order_.broken());
+  const LineNumber tag = line_number::tag_of(line.number());
+  if (!order_.broken() || tag == line_number::settlement || tag == line_number::without_data) return;
+  line.end(*order_.broken());
 }
 
 LineNumber Switchboard::next_without_data() {

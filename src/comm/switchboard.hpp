@@ -51,7 +51,7 @@ class Switchboard {
   /// This rank has opened the line, and may have closed it.
   [[nodiscard]] bool was_opened(LineNumber line) const;
   /// The order is broken: ends all lines, those that are opened later included, but not the one on which the
-  /// ranks settle that.
+  /// ranks settle that, and not those of saves that go on behind the program.
   void end_lines();
 
   /// One pass over everything that may have become possible; true if something moved. Never blocks.

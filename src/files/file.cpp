@@ -138,7 +138,8 @@ Outcome File::ask(const std::string& call, const Operation& operation) {
   if (holds_stream()) {
     wait_for_tasks(call);
     position_.reset();
-    outcome = attempted([&] { return operation(stream_.stream); });
+    if (place_.group == nullptr || !place_.group->line().ended())
+      outcome = attempted([&] { return operation(stream_.stream); });
   }
   if (place_.group == nullptr) return outcome;
   return place_.group->share(std::move(outcome), call);

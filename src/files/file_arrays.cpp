@@ -50,6 +50,7 @@ ByteVector File::ends_of(const Moved& moved, Status& status) {
 ArrayOutcome File::reached_by_all(const Moved& moved, const comm::Verdict& verdict) {
   ArrayOutcome outcome;
   outcome.status = verdict.status;
+  if (verdict.ended) return outcome;  // nobody knows how far the others got
   std::vector<Bytes> ends(moved.size(), std::numeric_limits<Bytes>::max());
   for (const ByteVector& said : verdict.contributions) {
     Unpacker in(said);

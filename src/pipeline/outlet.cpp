@@ -45,6 +45,15 @@ bool LendingOutlet::tell(comm::Descriptor descriptor, std::span<const std::byte>
   return true;
 }
 
+void LendingOutlet::take_in() {
+  for (LentLane::Entry& entry : lane_->entries) {
+    if (entry.map == nullptr) continue;
+    entry.bytes.resize(static_cast<std::size_t>(entry.descriptor.bytes));
+    layout::pack(*entry.map, entry.base, entry.descriptor.level, entry.bytes.data());
+    entry.map = nullptr;
+  }
+}
+
 std::span<const std::byte> LentLaneReader::bytes(std::uint64_t number, ByteVector& scratch) const {
   const LentLane::Entry& entry = lane_->entries[static_cast<std::size_t>(number - lane_->first)];
   if (entry.map == nullptr) return entry.bytes;

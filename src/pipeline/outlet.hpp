@@ -27,6 +27,8 @@ class Outlet {
   virtual void announce() {}
   /// Moves on what must travel to another node; true if something moved.
   virtual bool advance() { return false; }
+  /// Copies what is lent: its arrays may change or go from here on.
+  virtual void take_in() {}
   /// The largest piece that ever fits; 0 if there is no limit.
   [[nodiscard]] virtual Bytes largest_piece() const { return 0; }
   /// Everything published was used up.
@@ -82,6 +84,7 @@ class LendingOutlet final : public Outlet {
   bool put(comm::Descriptor descriptor, const std::shared_ptr<const layout::MemoryMap>& map,
            const std::byte* base, bool may_lend) override;
   bool tell(comm::Descriptor descriptor, std::span<const std::byte> bytes) override;
+  void take_in() override;
   [[nodiscard]] bool is_drained() const override { return lane_->entries.empty(); }
 
  private:

@@ -210,6 +210,7 @@ Status StreamClient::close_verdict(const Status& misuse) {
 
 std::vector<Told> StreamClient::put_out_of_step(const Status& why, bool servers_know) {
   out_of_step_ = why;
+  unsettled_ = false;
   std::vector<Told> told;
   if (!servers_know) return told;
   told_closed_ = true;

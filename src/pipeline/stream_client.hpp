@@ -110,9 +110,12 @@ class StreamClient {
   [[nodiscard]] std::vector<Told> put_out_of_step(const Status& why, bool servers_know);
   /// Between steps: puts the stream out of step, but leaves it open towards the servers until the ranks have
   /// settled what they began.
-  void stop(const Status& why) { out_of_step_ = why; }
+  void stop(const Status& why) {
+    out_of_step_ = why;
+    unsettled_ = true;
+  }
   /// Whether put_out_of_step is to come still.
-  [[nodiscard]] bool is_unsettled() const { return out_of_step_ && !told_closed_; }
+  [[nodiscard]] bool is_unsettled() const { return unsettled_; }
 
   [[nodiscard]] std::int64_t durable_through() const { return durable_through_; }
   /// The steps that failed, by number.
@@ -148,6 +151,7 @@ class StreamClient {
   bool closing_ = false;
   bool told_closed_ = false;
   std::optional<Status> out_of_step_;
+  bool unsettled_ = false;
 };
 
 }  // namespace tailrace::pipeline

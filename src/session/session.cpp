@@ -442,12 +442,15 @@ void Session::serve() {
 }
 
 comm::Verdict Session::agree(comm::Vote vote) {
+  // No fence may follow: those that nobody else comes to would fill the lane.
+  if (computes_->ended()) return computes_->ended_verdict();
   const std::string call = vote.call;
   const comm::Descriptor fence = client_->fence();
   publish([&] { return outlet_->tell(fence, {}); });
   comm::Verdict verdict = verdict_of(client_->vote(std::move(vote)), call);
   if (verdict.status.is_ok() || verdict.ended) return verdict;
   const comm::Verdict steps = verdict_of(client_->vote_steps(), call);
+  if (steps.ended) return steps;
   tell(client_->compare_steps(steps));
   return verdict;
 }

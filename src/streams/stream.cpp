@@ -9,6 +9,7 @@
 #include "base/log.hpp"
 #include "base/shape_text.hpp"
 #include "base/text.hpp"
+#include "comm/end_job.hpp"
 #include "streams/ledger.hpp"
 #include "streams/look.hpp"
 
@@ -395,7 +396,10 @@ Status Stream::end() {
   if (!session_.roster().self_served) counters().verdict_wait += left - told;
   counters().blocked += left - entered;
   session_.statistics().add_span("tr_stream_end", 0, entered, left);
-  if (!is_known) stop_if_broken();
+  if (!is_known) {
+    comm::committed("tr_stream_end", [&] { session_.outlet().take_in(); });
+    stop_if_broken();
+  }
   if (client_.out_of_step()) return *client_.out_of_step();
   return client_.end_verdict();
 }

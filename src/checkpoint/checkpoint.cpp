@@ -200,8 +200,10 @@ Status Checkpoint::close() {
   const bool open = bracket_.has_value();
   bracket_.reset();
   const comm::Verdict verdict = service_.session().agree({{}, call, {}});
-  // A save may wait for steps of streams, and they for tr_finalize.
-  if (!verdict.ended) wait_behind("tr_checkpoint_close");
+  // A save may wait for steps of streams, and they for tr_finalize. It is given up, and the destructor waits
+  // for what is being written before it lets go of the lock.
+  if (verdict.ended) return verdict.status.in(call);
+  wait_behind("tr_checkpoint_close");
   lock_.reset();
   TR_TRY(verdict.status.in(call));
   TR_TRY(take_failure());

@@ -227,6 +227,37 @@ MPI_TEST(order, a_rank_that_goes_on_calling_comes_to_tr_finalize) {
   quiet_barrier();
 }
 
+/// The save in flight is given up or committed; either way a copy is loaded by the next session.
+MPI_TEST(order, a_save_in_flight_leaves_a_copy_that_is_loaded) {
+  const auto load = [](Calls& here) {
+    int found = 0;
+    CHECK_EQ(tr_checkpoint_begin(here.checkpoint, TR_LOAD, &found), TR_OK);
+    CHECK_EQ(found, 1);
+    tr_checkpoint_item(here.checkpoint, "t", here.values, TR_F64, here.layout);
+    CHECK_EQ(tr_checkpoint_end(here.checkpoint), TR_OK);
+  };
+  Calls here;
+  begin(here, "saves", "servers=0 throttle=2kB/s", true);
+  CHECK_EQ(here.save(), TR_OK);
+  CHECK_EQ(tr_checkpoint_wait(here.checkpoint), TR_OK);
+  CHECK_EQ(here.save(), TR_OK);
+  check_told(here.me() == 1 ? here.flush() : here.make_layout(), "tr_fflush", "tr_layout_block");
+  if (here.me() != 2) check_told(tr_checkpoint_close(&here.checkpoint), "tr_fflush", "tr_layout_block");
+  tr_layout_free(&here.layout);
+  check_told(tr_finalize(), "tr_fflush", "tr_layout_block");
+  quiet_barrier();
+  Calls again;
+  again.directory = here.directory;
+  CHECK_EQ(tr_init(state().comm, &again.compute, "servers=0"), TR_OK);
+  const tr_index shape[] = {side, side};
+  CHECK_EQ(tr_layout_block(2, shape, nullptr, &again.layout), TR_OK);
+  CHECK_EQ(tr_checkpoint_create((again.directory + "/cp").c_str(), "", &again.checkpoint), TR_OK);
+  load(again);
+  tr_layout_free(&again.layout);
+  CHECK_EQ(tr_finalize(), TR_OK);
+  quiet_barrier();
+}
+
 /// Ranks that go to tr_finalize wait there for the one that is in calls still.
 MPI_TEST(order, a_file_call_against_tr_finalize) {
   for (const std::string servers : {"servers=0", "servers=1"}) {

@@ -30,9 +30,9 @@ class Broadcasts {
   /// Rank 0 has said it, and its bytes are here or on their way.
   [[nodiscard]] bool is_coming(std::uint64_t number) const { return arrived_.count(number) != 0; }
 
-  /// Its bytes have come, and this rank never takes them.
+  /// Forgets a broadcast that this rank never takes, once its bytes have come.
   void leave_out(std::uint64_t number) { arrived_.erase(number); }
-  /// Whether the message says that its sender holds a large broadcast.
+  /// The message says that its sender holds a large broadcast.
   static bool announces(const ByteVector& message);
   /// The ranks that hold broadcasts which this rank has not taken, one for each.
   [[nodiscard]] std::vector<int> holders() const;

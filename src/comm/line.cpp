@@ -13,7 +13,7 @@ namespace tailrace::comm {
 
 namespace {
 
-/// What may become the number of a line.
+/// A number that the ranks of a meeting may choose for their line.
 struct Candidate {
   LineNumber tag = 0;  // line_number::tags: none is free
   std::uint64_t count = 0;

@@ -119,7 +119,7 @@ class Line {
   /// 0 has not said yet, return `why` on all ranks, as do all later ones.
   void end(const Status& why);
   [[nodiscard]] const std::optional<Ended>& ended() const { return ended_; }
-  /// What agreements return on a line that has ended.
+  /// Agreements return this on a line that has ended.
   [[nodiscard]] Verdict ended_verdict() const;
 
  private:

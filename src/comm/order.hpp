@@ -56,7 +56,7 @@ class Order {
   /// Messages of the order travel on `computes`, which stays open as long as any other line. Before this call
   /// nobody asks.
   void connect(Line& computes);
-  /// Whether this rank has come to the end of a step. For other entries the lines know it.
+  /// `has_come` tells that this rank has come to the end of a step. The lines tell it of other entries.
   void on_step(std::function<bool(const Entry& entry)> has_come) { has_come_to_step_ = std::move(has_come); }
 
   /// This rank begins to wait; nullptr: it waits no more. Waits are not nested.

@@ -56,6 +56,8 @@ Result<ByteVector> Group::broadcast(ByteVector bytes, const std::string& call) {
 
 /// With the call's name, since a rank that makes another one would take the result for its own.
 Outcome Group::share(Outcome mine, const std::string& call) {
+  // Nothing was done for a call on a line that has ended.
+  if (is_io_rank() && line_->ended()) return {-1, EINVAL, {}, line_->ended()->why.text()};
   if (size() == 1) return mine;
   if (!is_io_rank()) {
     const Result<ByteVector> said = broadcast({}, call);
@@ -68,8 +70,8 @@ Outcome Group::share(Outcome mine, const std::string& call) {
   }
   Packer out;
   out.put_text(call).put_bytes(pack(mine));
-  const Status told = broadcast(out.take(), call).status();
-  if (!told.is_ok()) return {-1, EINVAL, {}, told.text()};
+  if (const Status told = broadcast(out.take(), call).status(); !told.is_ok())
+    return {-1, EINVAL, {}, told.text()};
   return mine;
 }
 

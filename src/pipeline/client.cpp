@@ -62,7 +62,7 @@ std::uint64_t Client::vote(comm::Vote vote) {
   return computes_.agreements().post(std::move(vote));
 }
 
-/// Of the streams that are in step, and of those to settle.
+/// Counts the steps of streams that are in step, and, if asked for, of those that are to be settled.
 std::vector<Client::StepCount> Client::own_counts(bool unsettled) const {
   std::vector<StepCount> counts;
   for (const auto& [id, stream] : streams_) {

@@ -39,12 +39,13 @@ class Client {
   /// of step: on every rank the same ones, with the same status.
   [[nodiscard]] std::vector<Told> compare_steps(const comm::Verdict& verdict);
 
-  /// Where the order of calls is broken, ranks settle: they agree on settling_vote(), publish last_fence() of
-  /// the verdict, and what settle() returns. It closes every stream that any rank has begun.
+  /// The ranks settle once the order of calls is broken: they agree on settling_vote(), then publish
+  /// last_fence() of the verdict and all that settle() returns. settle() closes every stream that any rank
+  /// has begun.
   [[nodiscard]] comm::Vote settling_vote() const;
   [[nodiscard]] comm::Descriptor last_fence(const comm::Verdict& verdict);
   [[nodiscard]] std::vector<Told> settle(const comm::Verdict& verdict, const Status& why);
-  /// Whether this rank has come to the end of a step, which may be one of a stream that it has closed.
+  /// This rank has come to the end of a step. A stream that it has closed counts.
   [[nodiscard]] bool has_ended(std::uint32_t stream, std::uint64_t step) const;
 
   /// Counters for the report, unless the rank's own server tells them.

@@ -114,7 +114,7 @@ class StreamClient {
     out_of_step_ = why;
     unsettled_ = true;
   }
-  /// Whether put_out_of_step is to come still.
+  /// stop() was called, and put_out_of_step() not yet.
   [[nodiscard]] bool is_unsettled() const { return unsettled_; }
 
   [[nodiscard]] std::int64_t durable_through() const { return durable_through_; }

@@ -10,7 +10,7 @@
 
 namespace tailrace::session {
 
-/// What a rank knows before its session begins: Bootstrap finds it out by MPI.
+/// A rank knows this before its session begins: Bootstrap finds it out by MPI.
 struct Facts {
   int rank = 0;  // of the caller, in the transport
   Settings settings;

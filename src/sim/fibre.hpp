@@ -29,7 +29,7 @@ class Fibre {
   static constexpr std::size_t stack_bytes = std::size_t{256} << 10;
 
  private:
-  /// How the C++ runtime sees the exceptions of this stack: it keeps that for each thread (__cxa_eh_globals
+  /// The C++ runtime keeps the exceptions that are being handled for each thread (__cxa_eh_globals
   /// of the Itanium C++ ABI), and a program may pause while it handles an exception.
   struct Exceptions {
     void* caught = nullptr;

@@ -215,9 +215,13 @@ MPI_TEST(order, a_rank_that_goes_on_calling_comes_to_tr_finalize) {
   begin(here, "on", "servers=1 staging=1MiB", true);
   if (here.compute != MPI_COMM_NULL) {
     const bool goes_on = here.me() == 1;
+    const std::string own_path = here.directory + "/own" + std::to_string(here.me());
+    tr_file* const own = tr_fopen_comm(MPI_COMM_SELF, own_path.c_str(), "w");
+    CHECK(own != nullptr);
     check_told(here.me() == 0 ? here.flush() : here.step(), "tr_fflush", "tr_stream_end");
     for (int call = 0; goes_on && call < 20000; ++call) CHECK_EQ(here.make_layout(), TR_ERR_ORDER);
     CHECK(tr_remove((here.directory + "/log").c_str()) != 0);
+    CHECK_EQ(tr_fputs("more", own), EOF);
     tr_layout_free(&here.layout);
     check_told(tr_finalize(), "tr_fflush", "tr_stream_end");
     CHECK(std::filesystem::exists(here.directory + "/log"));

@@ -45,7 +45,7 @@ class FibreRank {
   Actor actor_;
   Nanoseconds nap_ = 0;  // how long it idled last
   bool is_poked_ = false;
-  // What the program sleeps for while it pauses.
+  // The program sleeps for these while it pauses.
   std::function<bool()> awake_;
   std::string what_;
   Nanoseconds limit_ = 0;

@@ -60,12 +60,20 @@ void stream_lines(std::byte* __restrict to, const std::byte* __restrict from, By
   }
 }
 
+void stream_fence() { _mm_sfence(); }
+
 const bool has_wide_lines = __builtin_cpu_supports("avx2");
 
 #else
 
 constexpr bool has_wide_lines = false;
 void copy_wide_lines(std::byte*, const std::byte*, Bytes) {}
+
+void stream_lines(std::byte* __restrict to, const std::byte* __restrict from, Bytes lines) {
+  copy_run(to, from, lines * 64);
+}
+
+void stream_fence() {}
 
 #endif
 
@@ -80,29 +88,37 @@ void copy_long_run(std::byte* __restrict to, const std::byte* __restrict from, B
     copy_lines(to, from, length);
 }
 
-#if defined(__x86_64__) && defined(__GNUC__)
-
-void stream_run(std::byte* __restrict to, const std::byte* __restrict from, Bytes length) {
-  // A line that is streamed in part costs more than one that is copied.
-  const Bytes to_next_line = static_cast<Bytes>(-reinterpret_cast<std::uintptr_t>(to) % 64);
-  const Bytes head = std::min(to_next_line, length);
-  const Bytes lines = (length - head) / 64;
-  const Bytes tail = head + lines * 64;
-  copy_run(to, from, head);
-  stream_lines(to + head, from + head, lines);
-  copy_run(to + tail, from + tail, length - tail);
+void StreamWriter::append(const std::byte* from, Bytes length) {
+  if (end_ > 0) {
+    const Bytes part = std::min(line_bytes - end_, length);
+    copy_run(line_ + end_, from, part);
+    end_ += part;
+    if (end_ < line_bytes) return;
+    write_line();
+    from += part;
+    length -= part;
+  }
+  const Bytes lines = length / line_bytes;
+  stream_lines(to_, from, lines);
+  to_ += lines * line_bytes;
+  end_ = length - lines * line_bytes;
+  copy_run(line_, from + lines * line_bytes, end_);
 }
 
-void stream_fence() { _mm_sfence(); }
-
-#else
-
-void stream_run(std::byte* __restrict to, const std::byte* __restrict from, Bytes length) {
-  copy_run(to, from, length);
+/// A line of which only a part is written is not streamed: that costs more.
+void StreamWriter::write_line() {
+  const Bytes length = end_ - begin_;
+  if (length == line_bytes)
+    stream_lines(to_, line_, 1);
+  else
+    copy_run(to_, line_ + begin_, length);
+  to_ += length;
+  begin_ = end_ = 0;
 }
 
-void stream_fence() {}
-
-#endif
+void StreamWriter::finish() {
+  write_line();
+  stream_fence();
+}
 
 }  // namespace tailrace::layout

@@ -69,11 +69,31 @@ inline void copy_run(std::byte* __restrict to, const std::byte* __restrict from,
   if (length == 1) *to = *from;
 }
 
-/// As copy_run, but past the caches where the processor has stores that go there: what nobody reads soon
-/// displaces nothing, and its lines are not read before they are overwritten. Others may be told of the bytes
-/// only after a stream_fence(), which a release store does not replace.
-void stream_run(std::byte* __restrict to, const std::byte* __restrict from, Bytes length);
-void stream_fence();
+/// Writes runs one behind the other, past the caches where the processor has stores that go there: what
+/// nobody reads soon displaces nothing, and its lines are not read before they are overwritten. A line that
+/// several runs share is put together first. Others may be told of the bytes only after finish(), which a
+/// release store does not replace.
+class StreamWriter {
+ public:
+  explicit StreamWriter(std::byte* to) : to_(to), begin_(offset_in_line(to)), end_(begin_) {}
+
+  /// `from` and the place written to do not overlap.
+  void append(const std::byte* from, Bytes length);
+  /// Once, at the end.
+  void finish();
+
+ private:
+  static constexpr Bytes line_bytes = 64;
+  static Bytes offset_in_line(const std::byte* at) {
+    return static_cast<Bytes>(reinterpret_cast<std::uintptr_t>(at) % line_bytes);
+  }
+  void write_line();
+
+  alignas(line_bytes) std::byte line_[line_bytes];  // its bytes begin_ to end_ are not written yet
+  std::byte* to_;                                   // where they belong
+  Bytes begin_;
+  Bytes end_;
+};
 
 /// A contiguous run between the sides.
 template <bool packing>

@@ -12,13 +12,12 @@ namespace {
 /// Outputs that one pass over strided memory serves: a cache line of float32.
 constexpr Index gang = 16;
 
-/// Pieces and runs from these lengths on go past the caches. Measured in steps of a model, milliseconds of
-/// the copying rank, plain and past the caches: 13 MB in pieces of 40 kB and runs of 400 bytes 2.2 and 2.35,
-/// 58 MB in runs of 1,200 bytes 9.4 and 8.3, 249 MB in runs of 1,872 bytes 39.1 and 34.0. Short runs share
-/// many of their lines with their neighbours. Another core then reads the bytes from memory, at 100
-/// microseconds a MiB instead of 67 from the writer's caches.
+/// Pieces and, on average, runs from these lengths on go past the caches. Measured in steps of a model,
+/// milliseconds of the copying rank, plain and past the caches: 2.1 and 1.2 for 12 MiB in runs of 400 bytes,
+/// 20 and 17.5 for 108 MiB in runs of 64 bytes, 21 and 14 in runs of 128, 20 and 15 in runs of 400. Another
+/// core then reads the bytes from memory, at 100 microseconds a MiB instead of 67 from the writer's caches.
 constexpr Bytes piece_past_caches = 4096;
-constexpr Bytes run_past_caches = 1024;
+constexpr Bytes run_past_caches = 64;
 
 /// Calls row(memory) for each turn of the outer loops, slowest first. One or two loops are by far the most
 /// frequent, so that they cost no recursion.
@@ -79,11 +78,13 @@ void run_contiguous(const Nest& nest, Bytes element, Side<packing> memory, Side<
   for_each_row(loops.first(loops.size() - 1), memory, row);
 }
 
-Index elements_of(const Nest& nest) {
-  Index elements = 1;
-  for (const Loop& loop : nest.loops) elements *= loop.count;
-  return elements;
+Index turns_of(std::span<const Loop> loops) {
+  Index turns = 1;
+  for (const Loop& loop : loops) turns *= loop.count;
+  return turns;
 }
+
+Index elements_of(const Nest& nest) { return turns_of(nest.loops); }
 
 template <bool packing>
 void run_nest(const Nest& nest, Bytes element, Side<packing> memory, Side<!packing> packed) {
@@ -91,13 +92,24 @@ void run_nest(const Nest& nest, Bytes element, Side<packing> memory, Side<!packi
   with_size(element, [&](auto size) { run_strided<size, packing>(nest, memory, packed); });
 }
 
-/// The nest's runs, each of `length` bytes.
-void stream_nest(const Nest& nest, Bytes length, const std::byte* memory, std::byte* packed) {
-  auto row = [&](const std::byte* at) {
-    stream_run(packed, at, length);
-    packed += length;
-  };
-  for_each_row(std::span<const Loop>(nest.loops).first(nest.loops.size() - 1), memory, row);
+/// The contiguous runs of a nest: the loops over them, and the length of each.
+struct Runs {
+  std::span<const Loop> loops;
+  Bytes length;
+};
+
+Runs runs_of(const Nest& nest, Bytes element) {
+  const std::span<const Loop> loops(nest.loops);
+  if (loops.back().stride != element) return {loops, element};
+  return {loops.first(loops.size() - 1), loops.back().count * element};
+}
+
+bool goes_past_caches(const MemoryMap& map) {
+  const Bytes bytes = map.count() * map.element;
+  if (bytes < piece_past_caches) return false;
+  Index runs = 0;
+  for (const Nest& nest : map.nests) runs += turns_of(runs_of(nest, map.element).loops);
+  return bytes >= runs * run_past_caches;
 }
 
 template <bool packing>
@@ -175,18 +187,14 @@ void pack(const MemoryMap& map, const std::byte* base, Index level, std::byte* o
 }
 
 void pack_past_caches(const MemoryMap& map, const std::byte* base, Index level, std::byte* out) {
-  if (map.count() * map.element < piece_past_caches) return pack(map, base, level, out);
-  const std::byte* const memory = base + level * map.level_stride;
+  if (!goes_past_caches(map)) return pack(map, base, level, out);
+  StreamWriter writer(out);
   for (const Nest& nest : map.nests) {
-    const Loop& inner = nest.loops.back();
-    const Bytes length = inner.count * map.element;
-    if (inner.stride == map.element && length >= run_past_caches)
-      stream_nest(nest, length, memory + nest.offset, out);
-    else
-      run_nest<true>(nest, map.element, memory + nest.offset, out);
-    out += elements_of(nest) * map.element;
+    const auto [loops, length] = runs_of(nest, map.element);
+    auto row = [&, bytes = length](const std::byte* at) { writer.append(at, bytes); };
+    for_each_row(loops, base + level * map.level_stride + nest.offset, row);
   }
-  stream_fence();  // once: after each run it would take longer than the runs
+  writer.finish();  // once: after each run it would take longer than the runs
 }
 
 void unpack(const MemoryMap& map, const std::byte* in, Index level, std::byte* base) {

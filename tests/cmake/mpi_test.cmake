@@ -24,7 +24,8 @@ endif()
 set(TAILRACE_OWN_SHARED_MEMORY bash ${PROJECT_SOURCE_DIR}/tests/support/own_shared_memory.sh)
 
 # tailrace_mpi_run(name TARGET program RANKS 1 2 3 [MORE_RANKS 5 8] [ARGS ...] [ENV K=V ...] [TIMEOUT seconds] [LABELS ...])
-# One test for each number of ranks, called name.n1, name.n2, ...; always labelled mpi, always with a timeout (120 s).
+# One test for each number of ranks, called name.n1, name.n2, ..., in a directory of its own; always labelled mpi, always
+# with a timeout (120 s).
 # MORE_RANKS are run by ./dev test --all only.
 function(tailrace_mpi_run name)
   if(NOT TAILRACE_MPI_TESTS)
@@ -44,9 +45,12 @@ function(tailrace_mpi_run name)
     endif()
     # Ranks wait for each other much of the time: half a processor each, as if they shared what they have.
     math(EXPR processors "(${ranks} + 1) / 2")
+    set(directory ${PROJECT_BINARY_DIR}/tests/scratch/${name}.n${ranks})
+    file(MAKE_DIRECTORY ${directory})
     add_test(NAME ${name}.n${ranks}
-      COMMAND ${TAILRACE_OWN_SHARED_MEMORY} ${PROJECT_BINARY_DIR}/tests/scratch/${name}.n${ranks}.shm
-      ${TAILRACE_LAUNCHER} ${MPIEXEC_NUMPROC_FLAG} ${ranks} $<TARGET_FILE:${TEST_TARGET}> ${TEST_ARGS})
+      COMMAND ${TAILRACE_OWN_SHARED_MEMORY} ${directory}.shm
+      ${TAILRACE_LAUNCHER} ${MPIEXEC_NUMPROC_FLAG} ${ranks} $<TARGET_FILE:${TEST_TARGET}> ${TEST_ARGS}
+      WORKING_DIRECTORY ${directory})
     set_tests_properties(${name}.n${ranks} PROPERTIES
       LABELS "mpi;${all};${TEST_LABELS}" PROCESSORS ${processors} TIMEOUT ${TEST_TIMEOUT} SKIP_RETURN_CODE 77
       ENVIRONMENT "${TAILRACE_LAUNCHER_ENVIRONMENT};${TEST_ENV}")

@@ -24,21 +24,8 @@ void look_for_open_session() {
       "every rank first.");
 }
 
-/// Collective. Blocks until all compute ranks have come to tr_finalize. Ranks that are in other calls
-/// meanwhile get an error there, and may come here next.
-Status meet_in_finalize() {
-  session::Session& session = *state().session;
-  Status first;
-  for (;;) {
-    const comm::Verdict verdict = session.agree({{}, "tr_finalize", {}});
-    if (first.is_ok()) first = verdict.status;
-    if (verdict.ended) session.settle(verdict.status);
-    if (verdict.ended || verdict.status.is_ok()) return first;
-  }
-}
-
 Status close_everything() {
-  Status first = meet_in_finalize();
+  Status first = state().session->meet_in_finalize();
   State& held = state();
   while (!held.streams.empty()) {
     tr_stream* const stream = held.streams.front();

@@ -25,6 +25,7 @@ namespace tailrace::comm {
 namespace {
 
 constexpr Bytes huge_page = Bytes{2} << 20;
+constexpr Bytes small_page = 4096;
 
 /// An address in the abstract namespace: it is no file and vanishes with its socket (unix(7)).
 socklen_t abstract_address(std::uint64_t token, sockaddr_un& address) {
@@ -75,7 +76,6 @@ Status wait_for_input(int socket, Clock::time_point deadline) {
 }
 
 Result<int> receive_descriptor(int socket) {
-  TR_TRY(wait_for_input(socket, Clock::now() + handover_limit));
   char byte = 0;
   iovec data{&byte, 1};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
@@ -192,7 +192,17 @@ struct Handover {
     return {};
   }
 
-  Status take() {
+  /// Moves everything else on while it waits for the first rank.
+  Status take(Switchboard& board) {
+    const Clock::time_point deadline = Clock::now() + handover_limit;
+    Status here;
+    board.wait(
+        [&] {
+          here = wait_for_input(socket, Clock::now());
+          return here.code() != Code::timeout || Clock::now() >= deadline;
+        },
+        "the first rank of this node to hand over memory");
+    TR_TRY(here);
     Result<int> received = receive_descriptor(socket);
     TR_TRY(received.status());
     descriptor = *received;
@@ -261,9 +271,7 @@ NodeMemory::~NodeMemory() {
 Status NodeMemory::open(Line& node, std::span<const Bytes> bytes, Bytes at_once) {
   const int rank = node.rank();
   offsets_.assign(1, 0);
-  for (const Bytes part : bytes) {
-    offsets_.push_back(offsets_.back() + (part + huge_page - 1) / huge_page * huge_page);
-  }
+  for (const Bytes part : bytes) offsets_.push_back(offsets_.back() + whole_pages(part));
   Handover handover;
   const Status made = rank == 0 ? handover.make(size()) : Status();
   Packer told;
@@ -279,11 +287,16 @@ Status NodeMemory::open(Line& node, std::span<const Bytes> bytes, Bytes at_once)
   const bool hung_up = answering.error_number() == EPIPE || answering.error_number() == ECONNRESET;
   if (rank == 0 && (all || !hung_up)) mine = answering;
   if (all && mine.is_ok())
-    mine = rank == 0 ? handover.give(static_cast<int>(bytes.size()) - 1) : handover.take();
+    mine = rank == 0 ? handover.give(static_cast<int>(bytes.size()) - 1) : handover.take(node.board());
   handover.hang_up();
   descriptor_ = std::exchange(handover.descriptor, -1);
   if (all && mine.is_ok()) mine = map(rank, at_once);
   return node.agree({mine, memory_call, {}}).status;
+}
+
+Bytes NodeMemory::whole_pages(Bytes bytes) const {
+  const Bytes page = huge_pages_ ? huge_page : small_page;
+  return (bytes + page - 1) / page * page;
 }
 
 /// Maps the whole and allocates the first of this rank's part of it.
@@ -296,7 +309,7 @@ Status NodeMemory::map(int rank, Bytes at_once) {
     ::madvise(mapped, length, MADV_HUGEPAGE);  // a kernel without them says no: nothing is lost
   const Bytes part = offsets_[static_cast<std::size_t>(rank)];
   end_ = offsets_[static_cast<std::size_t>(rank) + 1];
-  begin_ = at_once >= end_ - part ? end_ : part + (at_once + huge_page - 1) / huge_page * huge_page;
+  begin_ = at_once >= end_ - part ? end_ : part + whole_pages(at_once);
   TR_TRY(allocate(part, begin_));
   if (left() == 0) ::close(std::exchange(descriptor_, -1));
   return {};

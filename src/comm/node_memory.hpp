@@ -45,6 +45,7 @@ class NodeMemory {
  private:
   NodeMemory() = default;
   Status open(Line& node, std::span<const Bytes> bytes, Bytes at_once);
+  [[nodiscard]] Bytes whole_pages(Bytes bytes) const;
   Status map(int rank, Bytes at_once);
   Status allocate(Bytes from, Bytes to);
   std::byte* base_ = nullptr;

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "comm/switchboard.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 
 #include "base/checksum.hpp"
 #include "base/log.hpp"
@@ -204,14 +201,10 @@ void Switchboard::deliver_early() {
 std::int64_t Switchboard::now() const { return transport_ != nullptr ? transport_->now() : steady_now(); }
 
 void Switchboard::idle(std::int64_t nanoseconds, const std::string& what) const {
-  if (watch_.idle) {
-    watch_.idle(nanoseconds, what);
-  } else if (nanoseconds == 0) {
-    ::sched_yield();
-  } else {
-    const timespec time{0, static_cast<long>(nanoseconds)};
-    ::nanosleep(&time, nullptr);
-  }
+  if (transport_ != nullptr)
+    transport_->idle(nanoseconds, what);
+  else
+    give_core_away(nanoseconds);
 }
 
 /// Leaves "in tr_finalize" out where `what` names the call already.

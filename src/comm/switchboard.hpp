@@ -30,9 +30,6 @@ class Switchboard {
     std::optional<std::int64_t> give_up_seconds;
     std::function<void()> before_each_look = [] {};  // lets go of what is kept back until this rank waits
     std::function<std::string()> missing;            // whom it waits for besides those of the wait itself
-    /// In the simulated world: lets others run until something may have moved here, or for about so long (0:
-    /// a moment). `what`: what is waited for. Empty: gives the core away.
-    std::function<void(std::int64_t nanoseconds, const std::string& what)> idle;
   };
 
   Switchboard() = default;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "base/bytes.hpp"
 #include "base/status.hpp"
@@ -45,6 +46,15 @@ class Transport {
   [[nodiscard]] virtual bool all_sent() const = 0;
   /// Nanoseconds of a clock that only goes forward; simulated time in the simulated world. Any thread.
   [[nodiscard]] virtual std::int64_t now() const = 0;
+  /// Gives the core away: for about so long, or less if something may have moved; 0: for a moment. `what`:
+  /// what the caller waits for.
+  virtual void idle(std::int64_t nanoseconds, const std::string& what);
+  /// Whether this rank may also sleep elsewhere than in idle(). In the simulated world all ranks share a
+  /// thread.
+  [[nodiscard]] virtual bool has_own_thread() const { return true; }
 };
+
+/// Gives the core of the calling thread away for so long; 0: to whoever is ready to run.
+void give_core_away(std::int64_t nanoseconds);
 
 }  // namespace tailrace::comm

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <new>
 
+#include "comm/switchboard.hpp"
+
 namespace tailrace::comm {
 
 namespace {
@@ -19,6 +21,7 @@ Result<std::unique_ptr<WindowPool>> WindowPool::create(Line& node, int aggregato
   std::unique_ptr<WindowPool> pool(new WindowPool());
   pool->me_ = node.rank();
   pool->ranks_ = node.size();
+  pool->may_park_ = node.board().transport().has_own_thread();
   pool->window_ = round_up(window);
   pool->slots_ = slots;
   pool->batch_ = std::max(1, slots / 16);

@@ -59,9 +59,10 @@ class WindowPool {
   bool sleep_unless(int aggregator, const Ready& ready) const {
     Doorbell& bell = board(aggregator).bell;
     const std::uint32_t ticket = bell.ticket();
-    if (ready()) {
+    const bool is_ready = ready();
+    if (is_ready || !may_park_) {
       bell.cancel();
-      return true;
+      return is_ready;
     }
     bell.park(ticket, std::chrono::milliseconds(1));
     return ready();
@@ -104,6 +105,7 @@ class WindowPool {
   int me_ = 0;
   int passing_ = 0;  // ranks and proxy
   int batch_ = 1;    // windows that become free between two rings
+  bool may_park_ = true;
 };
 
 }  // namespace tailrace::comm

@@ -61,7 +61,7 @@ Result<Ring*> Channel::ring(bool async) {
 Status Channel::start_thread() {
   const std::vector<int>& nodes = group_.nodes();
   if (std::all_of(nodes.begin(), nodes.end(), [&](int node) { return node == nodes.front(); })) return {};
-  const bool threaded = comm::threads_may_call_mpi() && group_.service().settings().io_threads > 0;
+  const bool threaded = group_.service().settings().io_threads > 0 && comm::threads_may_call_mpi();
   if (group_.is_io_rank()) {
     log(LogLevel::info,
         cat("files: arrays are exchanged between nodes by ",

@@ -7,6 +7,7 @@
 #include "base/settings.hpp"
 #include "session/select.hpp"
 #include "session/stops.hpp"
+#include "storage/target.hpp"
 
 namespace tailrace::session {
 
@@ -15,8 +16,9 @@ struct Facts {
   int rank = 0;  // of the caller, in the transport
   Settings settings;
   std::vector<RankFacts> ranks;
-  std::vector<char> serves;      // by rank: whether it is a server
-  std::unique_ptr<Stops> stops;  // takes signals from before the ranks first wait for each other
+  std::vector<char> serves;                  // by rank: whether it is a server
+  std::shared_ptr<storage::Target> storage;  // nullptr: what the settings name
+  std::unique_ptr<Stops> stops;              // takes signals from before the ranks first wait for each other
 };
 
 }  // namespace tailrace::session

@@ -81,6 +81,7 @@ Session::~Session() {
 Status Session::start(comm::Transport& transport, Facts facts, LedgerFactory make_ledger) {
   settings_ = std::move(facts.settings);
   stops_ = std::move(facts.stops);
+  target_ = std::move(facts.storage);
   world_rank_ = facts.rank;
   facts_ = std::move(facts.ranks);
   roster_ = make_roster(facts_, facts.serves);
@@ -134,10 +135,12 @@ void Session::open_lines(comm::Transport& transport) {
 }
 
 Status Session::make_storage() {
-  Result<std::shared_ptr<storage::Target>> target =
-      storage::make_target(settings_.target == TargetKind::uring ? "uring" : "posix");
-  TR_TRY(target.status());
-  target_ = *target;
+  if (target_ == nullptr) {
+    Result<std::shared_ptr<storage::Target>> target =
+        storage::make_target(settings_.target == TargetKind::uring ? "uring" : "posix");
+    TR_TRY(target.status());
+    target_ = *target;
+  }
   if (!settings_.throttle.empty()) {
     Result<storage::Throttle> throttle = storage::parse_throttle(settings_.throttle);
     TR_TRY(throttle.status());
@@ -511,6 +514,16 @@ std::vector<ByteVector> Session::all_to_all(std::vector<ByteVector> lists) {
   std::vector<ByteVector> result;
   for (auto& each : received) result.push_back(std::move(*each));
   return result;
+}
+
+Status Session::meet_in_finalize() {
+  Status first;
+  for (;;) {
+    const comm::Verdict verdict = agree({{}, "tr_finalize", {}});
+    if (first.is_ok()) first = verdict.status;
+    if (verdict.ended) settle(verdict.status);
+    if (verdict.ended || verdict.status.is_ok()) return first;
+  }
 }
 
 void Session::leave() {

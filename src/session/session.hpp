@@ -99,6 +99,9 @@ class Session {
   /// To be called before anything is put. Code::memory on every rank if a node lacks it. `call` is the
   /// program's.
   Status open_staging(const std::string& call);
+  /// Compute ranks, collective. Blocks until all of them have come here. Ranks that are in other calls
+  /// meanwhile get an error there, and may come here next. The first thing that went wrong with that.
+  Status meet_in_finalize();
   /// Compute ranks, collective: nothing is open any more.
   void leave();
 

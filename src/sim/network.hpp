@@ -36,6 +36,10 @@ class Port final : public comm::Transport {
   [[nodiscard]] bool all_sent() const override { return leaving_ == 0; }
   [[nodiscard]] std::int64_t now() const override;
 
+  void idle(Nanoseconds nanoseconds, const std::string& what) override { on_idle_(nanoseconds, what); }
+  [[nodiscard]] bool has_own_thread() const override { return false; }
+  /// Called where the rank has nothing to do: lets the others run.
+  void on_idle(std::function<void(Nanoseconds, const std::string&)> hook) { on_idle_ = std::move(hook); }
   /// Something arrived or left since the last progress().
   [[nodiscard]] bool has_news() const { return news_; }
   /// Called at each arrival and departure.
@@ -67,6 +71,7 @@ class Port final : public comm::Transport {
   // By source, tag and channel: as with MPI, lines of the same tag are not told apart.
   std::map<std::tuple<int, comm::LineNumber, comm::Channel>, std::deque<std::shared_ptr<Incoming>>> data_;
   std::function<void()> on_news_;
+  std::function<void(Nanoseconds, const std::string&)> on_idle_;
 };
 
 class Network {

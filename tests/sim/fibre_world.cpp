@@ -20,7 +20,7 @@ FibreRank::FibreRank(Scheduler& scheduler, Port& port)
     : port_(port), actor_(scheduler, cat("rank ", port.rank())) {
   board_.connect(port_);
   board_.watch().who = actor_.name();
-  board_.watch().idle = [this](Nanoseconds duration, const std::string& what) { idle(duration, what); };
+  port_.on_idle([this](Nanoseconds duration, const std::string& what) { idle(duration, what); });
   port_.on_news([this] { actor_.poke(); });
 }
 

@@ -25,9 +25,6 @@ Server::Server(comm::Line& line, const exchange::Roster& roster, executor::Execu
   for (auto& [c, reader] : setup.lanes) context_.lanes.emplace(c, LaneCursor(std::move(reader)));
   homed_ = static_cast<int>(roster_.homed(context_.me).size());
   homes_ = static_cast<int>(std::set<int>(roster_.home.begin(), roster_.home.end()).size());
-  for (int server = 0; server < roster_.servers(); ++server) {
-    if (server != context_.me) senders_.push_back(server);
-  }
   take_messages();
 }
 
@@ -346,15 +343,11 @@ bool Server::poll_data() {
   for (const auto& [c, mirror] : mirrors_) {
     moved = take_data(mirror->rank(), [] { return true; }) || moved;
   }
-  for (const int server : senders_) {
-    const int rank = roster_.server_transport[static_cast<std::size_t>(server)];
-    moved = take_data(rank,
-                      [&] {
-                        return std::any_of(streams_.begin(), streams_.end(), [&](const auto& stream) {
-                          return stream.second.server->waits_for(server);
-                        });
-                      }) ||
-            moved;
+  for (const auto& [id, stream] : streams_) {
+    for (const int server : stream.server->waits_for()) {
+      const int rank = roster_.server_transport[static_cast<std::size_t>(server)];
+      moved = take_data(rank, [&] { return stream.server->waits_for().count(server) != 0; }) || moved;
+    }
   }
   return moved;
 }

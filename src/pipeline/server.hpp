@@ -94,7 +94,6 @@ class Server {
   std::map<int, std::int64_t> fences_;  // by lane: the agreements that its rank has come to
   std::set<std::uint32_t> said_begun_;  // streams of which this server has told rank 0's home
   std::map<std::uint32_t, int> begun_;  // at rank 0's home: how many servers have
-  std::vector<int> senders_;            // servers that ever send data here
   int homed_ = 0;
   int left_ = 0;  // homed ranks that said farewell
   bool said_farewell_ = false;

@@ -220,16 +220,17 @@ void StreamServer::on_pieces(std::uint64_t number, Unpacker& in) {
   }
 }
 
-bool StreamServer::waits_for(int server) const {
+std::set<int> StreamServer::waits_for() const {
   // Only the records at the front: data for later ones stays with its sender, which bounds the memory.
+  std::set<int> servers;
   int looked = 0;
   for (std::uint64_t number = next_work_; number < end_record() && looked < 2; ++number) {
     const Record& record = records_[static_cast<std::size_t>(number - first_record_)];
     if (record.entry.owner != context_.me || record.started) continue;
     ++looked;
-    if (record.senders.count(server) != 0) return true;
+    servers.insert(record.senders.begin(), record.senders.end());
   }
-  return false;
+  return servers;
 }
 
 bool StreamServer::advance() {

@@ -35,8 +35,8 @@ class StreamServer {
   void on_sequence(std::span<const SequenceEntry> entries);
   /// Pieces of one record from a server that sees lanes which this one does not.
   void on_pieces(std::uint64_t record, Unpacker& in);
-  /// Whether data of `server` is waited for by a record that could be encoded with it.
-  [[nodiscard]] bool waits_for(int server) const;
+  /// The servers whose data is waited for by records that could be encoded with it.
+  [[nodiscard]] std::set<int> waits_for() const;
   void on_place(Unpacker& in);
   void on_sync(Unpacker& in);
   void on_verdict(VerdictKind kind, std::int64_t step, const Status& status);

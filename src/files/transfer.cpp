@@ -222,16 +222,16 @@ void Transfer::take(std::byte* base, const Window& window) {
     }
     pool.pass(seat, lane, pool.me(), window.number);
   };
-  if (lane_ == Lane::later) {
-    channel_.group().service().threads().submit(channel_.key(),
-                                                [&pool = pool_, seat, meets, is_loaded, deliver] {
-                                                  if (meets) pool.wait(seat, is_loaded);
-                                                  deliver();
-                                                });
-    return;
-  }
-  if (meets) wait(window.aggregator, is_loaded, "storage to read an array");
-  deliver();
+  executor::Threads& threads = channel_.group().service().threads();
+  const bool later = lane_ == Lane::later;
+  // Without a thread this is the caller, who also has to serve the others.
+  if (meets && (!later || threads.waiting_threads() == 0))
+    wait(window.aggregator, is_loaded, "storage to read an array");
+  if (!later) return deliver();
+  threads.submit(channel_.key(), [&pool = pool_, seat, meets, is_loaded, deliver] {
+    if (meets) pool.wait(seat, is_loaded);
+    deliver();
+  });
 }
 
 }  // namespace tailrace::files

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "files/file.hpp"
+#include "session_world.hpp"
+
+namespace tailrace::sim {
+
+/// One collective call on a file, and what it has to do.
+struct FileCall {
+  enum class Kind { open, write, read, text, seek, flush, close };
+  Kind kind = Kind::open;
+  int number = 0;  // in the program
+  int file = 0;
+  std::string mode;               // of open
+  std::vector<Index> shape;       // of an array, of 8-byte elements
+  int layout = 0;                 // its kind
+  std::string words;              // of text
+  Bytes position = 0;             // of seek
+  Index elements = 0;             // that write or read has to move
+  std::vector<std::uint64_t> is;  // what read has to give, in the global order
+  bool gives_later = false;       // it is there only after the next flush
+
+  [[nodiscard]] std::string name() const;
+};
+
+/// A file as the calls so far have to leave it.
+struct FileModel {
+  std::string bytes;
+  std::string dirty;   // of each byte: '1' if it was written since the last durable flush
+  Bytes durable = -1;  // bytes that the last durable flush covered; -1: there was none
+  Bytes position = 0;
+  std::string mode;
+  bool is_open = false;
+  bool was_open = false;
+  bool appends = false;
+  char last = ' ';  // what the last call did: 'r'ead, 'w'rite
+  void put(const std::string& what);
+};
+
+/// A correct parallel program: one sequence of calls on files of overlapping groups of ranks. Each rank makes
+/// those calls, in this order, whose group it belongs to.
+class FileProgram {
+ public:
+  struct Size {
+    int ranks = 0;
+    int files = 0;
+    int calls = 0;
+    Index elements = 4000;   // of the largest array
+    bool all_ranks = false;  // each file belongs to all of them
+  };
+  /// A random one.
+  FileProgram(Scheduler& dice, const Size& size);
+
+  /// What a call gave on a rank.
+  struct Said {
+    std::int64_t value = 0;  // elements, or 0
+    Code code = Code::ok;
+    std::string text = {};  // of the error
+    [[nodiscard]] bool is(std::int64_t wanted, Code as) const { return value == wanted && code == as; }
+  };
+  /// By call: what each of its ranks was told.
+  using Heard = std::map<int, std::map<int, Said>>;
+
+  /// Runs on a rank: makes its calls up to `last` (-1: all), with stalls in between. Adds what they gave to
+  /// `heard`, and to `wrong` a text for each that gave something else than it has to.
+  void run(SessionRank& rank, Scheduler& dice, Heard& heard, std::vector<std::string>& wrong,
+           int last = -1) const;
+
+  [[nodiscard]] const std::vector<FileCall>& calls() const { return calls_; }
+  [[nodiscard]] const std::vector<int>& ranks_of(int file) const {
+    return groups_[static_cast<std::size_t>(file)];
+  }
+  [[nodiscard]] static std::string path_of(int file) { return "file." + std::to_string(file); }
+  /// The files as the calls before `call` (-1: all) leave them.
+  [[nodiscard]] std::map<int, FileModel> models(int call = -1) const;
+  /// Texts for files on `disk` that are not what all calls have to leave.
+  [[nodiscard]] std::vector<std::string> differences(storage::Target& disk) const;
+  /// Texts for files on `disk`, found after a loss of power, that have not what a durable flush had covered
+  /// and no later call was going to write over. Adds to `looked_at` the bytes that were looked at. `heard`:
+  /// what the ranks were told before.
+  [[nodiscard]] std::vector<std::string> lost(storage::Target& disk, const Heard& heard,
+                                              Bytes& looked_at) const;
+
+ private:
+  using Files = std::map<int, std::unique_ptr<files::File>>;
+  struct Reading {
+    FileCall call;
+    std::vector<std::uint64_t> memory;
+    std::vector<Index> global;  // of each element of the memory
+  };
+  using Readings = std::map<int, std::vector<Reading>>;
+  static void model(const FileCall& call, FileModel& file);
+  [[nodiscard]] std::map<int, FileModel> durable_models(const Heard& heard) const;
+  FileCall random_call(Scheduler& dice, int number, int file, const FileModel& now) const;
+  void random_array(Scheduler& dice, FileCall& call) const;
+  Said make(SessionRank& rank, const FileCall& call, Files& files, Readings& readings) const;
+  Said move_array(files::File& file, const FileCall& call, Readings& readings) const;
+  static void check(const Reading& reading, int rank, std::vector<std::string>& wrong);
+
+  Size size_;
+  std::vector<std::vector<int>> groups_;
+  std::vector<FileCall> calls_;
+};
+
+}  // namespace tailrace::sim

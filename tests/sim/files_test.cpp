@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
+// Collective files on the library's own session, in simulated time: random programs of arrays, text,
+// positions and asynchronous calls on files of overlapping groups of ranks, with ranks that compute for
+// seconds and a network that delays.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/text.hpp"
+#include "file_program.hpp"
+#include "storage/crash.hpp"
+#include "storage/faulty.hpp"
+
+namespace tailrace::sim {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+/// Windows as small as they may be, so that calls have several of them.
+std::string random_settings(Scheduler& dice) {
+  return cat("io_buffer=64KiB aggregators=", dice.random(1, 3), " parallel_threshold=", dice.random(0, 200),
+             "B");
+}
+
+Texts texts_of(const std::vector<Status>& failures) {
+  Texts texts;
+  for (const Status& each : failures) texts.push_back(each.text());
+  return texts;
+}
+
+void run_random_program(const FileProgram::Size& size, int ranks_per_node, std::uint64_t seed) {
+  Scheduler dice(seed * 6151);
+  const FileProgram program(dice, size);
+  const auto disk = storage::crash_target();
+  SessionWorld world({size.ranks, ranks_per_node, random_settings(dice), {}, disk}, seed);
+  FileProgram::Heard heard;
+  Texts wrong;
+  const Texts unfinished = world.run([&](SessionRank& rank) { program.run(rank, dice, heard, wrong); });
+  EXPECT_EQ(wrong, Texts()) << "seed " << seed;
+  EXPECT_EQ(unfinished, Texts()) << "seed " << seed;
+  EXPECT_EQ(texts_of(world.failures()), Texts()) << "seed " << seed;
+  EXPECT_EQ(program.differences(*disk), Texts()) << "seed " << seed;
+  EXPECT_EQ(heard.size(), program.calls().size()) << "seed " << seed;
+}
+
+FileProgram::Size random_size(Scheduler& dice) {
+  return {static_cast<int>(dice.random(1, 12)), static_cast<int>(dice.random(1, 4)), 30};
+}
+
+TEST(sim_files, every_call_of_a_correct_program_does_what_it_has_to) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    Scheduler dice(seed * 3571);
+    const FileProgram::Size size = random_size(dice);
+    run_random_program(size, static_cast<int>(dice.random(1, 5)), seed);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+/// A rank without threads waited for what it reads later, and kept from others what they needed to read it.
+TEST(sim_files, asynchronous_reads_without_threads_move_everything_on) {
+  Scheduler dice(348 * 3571);
+  const FileProgram::Size size = random_size(dice);
+  run_random_program(size, static_cast<int>(dice.random(1, 5)), 348);
+}
+
+TEST(sim_files, so_it_is_with_many_ranks_of_which_64_share_a_node) {
+  FileProgram::Size size{std::getenv("TEST_ALL") != nullptr ? 2048 : 512, 1, 6};
+  size.elements = 30'000;
+  size.all_ranks = true;
+  run_random_program(size, 64, 5);
+}
+
+/// Texts for calls of which the ranks were told different things.
+Texts disagreements(const FileProgram& program, const FileProgram::Heard& heard) {
+  Texts found;
+  for (const auto& [number, said] : heard) {
+    const FileProgram::Said& first = said.begin()->second;
+    for (const auto& [rank, each] : said) {
+      if (each.is(first.value, first.code)) continue;
+      found.push_back(cat(program.calls()[static_cast<std::size_t>(number)].name(), ": rank ", rank, ": ",
+                          each.value, " ", each.text, "; rank ", said.begin()->first, ": ", first.value, " ",
+                          first.text));
+      break;
+    }
+  }
+  return found;
+}
+
+/// The storage of one rank fails once, or from some call on: each call tells all of its ranks the same, and
+/// all come to the end.
+TEST(sim_files, where_storage_fails_on_one_rank_all_are_told_the_same) {
+  int struck = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    Scheduler dice(seed * 7919);
+    const FileProgram::Size size = random_size(dice);
+    const FileProgram program(dice, size);
+    Job job{
+        size.ranks, static_cast<int>(dice.random(1, 5)), random_settings(dice), {}, storage::crash_target()};
+    job.more_settings[static_cast<int>(dice.random(0, size.ranks - 1))] =
+        cat("fault=\"nth=", dice.random(1, 20), " calls=", dice.once_in(2) ? "all" : "changing",
+            dice.once_in(2) ? " for=good" : "", dice.once_in(2) ? " fault=enospc" : "", "\"");
+    SessionWorld world(job, seed);
+    FileProgram::Heard heard;
+    Texts wrong;
+    const Texts unfinished = world.run([&](SessionRank& rank) { program.run(rank, dice, heard, wrong); });
+    EXPECT_EQ(disagreements(program, heard), Texts()) << "seed " << seed;
+    EXPECT_EQ(unfinished, Texts()) << "seed " << seed;
+    EXPECT_EQ(texts_of(world.failures()), Texts()) << "seed " << seed;
+    if (wrong.empty()) {
+      EXPECT_EQ(program.differences(*job.storage), Texts()) << "seed " << seed;
+    }
+    struck += wrong.empty() ? 0 : 1;
+    if (testing::Test::HasFailure()) return;
+  }
+  EXPECT_GT(struck, 20);
+}
+
+/// A rank is gone in the middle: what the others were told until they had to wait for it is right, and each
+/// that waits says in which call.
+TEST(sim_files, what_was_told_before_a_rank_was_lost_is_right) {
+  int waiting = 0;
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    Scheduler dice(seed * 5563);
+    FileProgram::Size size = random_size(dice);
+    size.ranks = std::max(size.ranks, 2);
+    const FileProgram program(dice, size);
+    const int lost = static_cast<int>(dice.random(0, size.ranks - 1));
+    const int last = static_cast<int>(dice.random(0, 29));
+    SessionWorld world(
+        {size.ranks, static_cast<int>(dice.random(1, 5)), random_settings(dice), {}, storage::crash_target()},
+        seed);
+    FileProgram::Heard heard;
+    Texts wrong;
+    const Texts unfinished = world.run(
+        [&](SessionRank& rank) {
+          program.run(rank, dice, heard, wrong, rank.rank() == lost ? last : -1);
+          if (rank.rank() != lost) return;
+          rank.fibre().lose();
+          rank.fibre().stall(1);
+        },
+        300 * FibreWorld::second);
+    EXPECT_EQ(wrong, Texts()) << "seed " << seed;
+    EXPECT_EQ(unfinished.size(), static_cast<std::size_t>(size.ranks) - 1) << "seed " << seed;
+    for (const std::string& text : unfinished) waiting += text.find("file.") == std::string::npos ? 0 : 1;
+    if (testing::Test::HasFailure()) return;
+  }
+  EXPECT_GT(waiting, 20);
+}
+
+/// Power is lost somewhere in the middle, for all ranks at once: what a durable flush had covered, and
+/// nothing was going to write over, is there after the next boot.
+TEST(sim_files, what_a_durable_flush_has_covered_survives_a_loss_of_power) {
+  using Policy = storage::CrashPolicy;
+  int struck = 0;
+  Bytes looked_at = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    Scheduler dice(seed * 4241);
+    const FileProgram::Size size = random_size(dice);
+    const FileProgram program(dice, size);
+    const auto disk = storage::crash_target();
+    const auto power =
+        storage::faulty_target(disk, {dice.random(5, 60), storage::Fault::stopped, storage::all_calls, true});
+    SessionWorld world({size.ranks, static_cast<int>(dice.random(1, 5)), random_settings(dice), {}, power},
+                       seed);
+    FileProgram::Heard heard;
+    Texts wrong;
+    const Texts unfinished = world.run([&](SessionRank& rank) { program.run(rank, dice, heard, wrong); });
+    EXPECT_EQ(unfinished, Texts()) << "seed " << seed;
+    struck += power->fired() ? 1 : 0;
+    for (const Policy policy : {Policy{Policy::Writes::dropped, Policy::Entries::lost},
+                                Policy{Policy::Writes::torn, Policy::Entries::some},
+                                Policy{Policy::Writes::garbage, Policy::Entries::some}})
+      EXPECT_EQ(program.lost(*disk->crash(policy, seed), heard, looked_at), Texts()) << "seed " << seed;
+    if (testing::Test::HasFailure()) return;
+  }
+  EXPECT_GT(struck, 30);
+  EXPECT_GT(looked_at, 100'000);
+}
+
+}  // namespace
+}  // namespace tailrace::sim

@@ -10,6 +10,7 @@
 
 #include "base/text.hpp"
 #include "file_program.hpp"
+#include "scenario.hpp"
 #include "storage/crash.hpp"
 #include "storage/faulty.hpp"
 
@@ -50,7 +51,7 @@ FileProgram::Size random_size(Scheduler& dice) {
 }
 
 TEST(sim_files, every_call_of_a_correct_program_does_what_it_has_to) {
-  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+  for (std::uint64_t seed = 1; seed <= seeds(40); ++seed) {
     Scheduler dice(seed * 3571);
     const FileProgram::Size size = random_size(dice);
     run_random_program(size, static_cast<int>(dice.random(1, 5)), seed);
@@ -92,7 +93,7 @@ Texts disagreements(const FileProgram& program, const FileProgram::Heard& heard)
 /// all come to the end.
 TEST(sim_files, where_storage_fails_on_one_rank_all_are_told_the_same) {
   int struck = 0;
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+  for (std::uint64_t seed = 1; seed <= seeds(60); ++seed) {
     Scheduler dice(seed * 7919);
     const FileProgram::Size size = random_size(dice);
     const FileProgram program(dice, size);
@@ -121,7 +122,7 @@ TEST(sim_files, where_storage_fails_on_one_rank_all_are_told_the_same) {
 /// that waits says in which call.
 TEST(sim_files, what_was_told_before_a_rank_was_lost_is_right) {
   int waiting = 0;
-  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+  for (std::uint64_t seed = 1; seed <= seeds(30); ++seed) {
     Scheduler dice(seed * 5563);
     FileProgram::Size size = random_size(dice);
     size.ranks = std::max(size.ranks, 2);
@@ -155,7 +156,7 @@ TEST(sim_files, what_a_durable_flush_has_covered_survives_a_loss_of_power) {
   using Policy = storage::CrashPolicy;
   int struck = 0;
   Bytes looked_at = 0;
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+  for (std::uint64_t seed = 1; seed <= seeds(60); ++seed) {
     Scheduler dice(seed * 4241);
     const FileProgram::Size size = random_size(dice);
     const FileProgram program(dice, size);

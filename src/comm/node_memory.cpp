@@ -25,7 +25,7 @@ namespace tailrace::comm {
 namespace {
 
 constexpr Bytes huge_page = Bytes{2} << 20;
-constexpr Bytes small_page = 4096;
+constexpr Bytes small_page = 65536;  // a multiple of the page of every processor there is
 
 /// An address in the abstract namespace: it is no file and vanishes with its socket (unix(7)).
 socklen_t abstract_address(std::uint64_t token, sockaddr_un& address) {

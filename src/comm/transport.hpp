@@ -49,8 +49,8 @@ class Transport {
   /// Gives the core away: for about so long, or less if something may have moved; 0: for a moment. `what`:
   /// what the caller waits for.
   virtual void idle(std::int64_t nanoseconds, const std::string& what);
-  /// Whether this rank may also sleep elsewhere than in idle(). In the simulated world all ranks share a
-  /// thread.
+  /// True where this rank may also sleep elsewhere than in idle(): in the simulated world all ranks share a
+  /// thread, and none may.
   [[nodiscard]] virtual bool has_own_thread() const { return true; }
 };
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <map>
 #include <optional>
@@ -37,7 +38,7 @@ class NoOutputs final : public checkpoint::Outputs {
   Status resume(const checkpoint::Copy&) override { return {}; }
 };
 
-/// How a job ends.
+/// Ways in which a job ends.
 enum class End {
   closed,
   killed,      // at some call of storage, which keeps what it was given
@@ -60,7 +61,7 @@ struct Life {
   }
 };
 
-/// What the ranks of a chain's jobs were told.
+/// The answers that the ranks of a chain's jobs got.
 struct Told {
   std::int64_t committed = -1;  // the last step whose save was told to be committed
   std::int64_t begun = -1;      // the last step that was saved, or may have been
@@ -111,7 +112,7 @@ class Model {
   }
 
  private:
-  /// Whether a collective call succeeded, which it did or did not on all ranks.
+  /// True if a collective call succeeded; it did on all ranks or on none.
   bool hear(const Status& status) {
     told_.heard[calls_++][rank_.rank()] = status.code();
     if (!status.is_ok()) ++told_.failures;
@@ -280,7 +281,7 @@ TEST(sim_checkpoints, a_chain_of_jobs_goes_on_from_what_was_committed_however_th
 }
 
 TEST(sim_checkpoints, many_ranks_save_and_fewer_load) {
-  const int ranks = std::getenv("TEST_ALL") != nullptr ? 2048 : 512;
+  const int ranks = std::getenv("TEST_ALL") != nullptr ? 1024 : 512;
   auto disk = storage::crash_target();
   Told told;
   for (const int each : {ranks, ranks / 2}) {

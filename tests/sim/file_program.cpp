@@ -65,7 +65,7 @@ layout::Layout layout_of(const FileCall& call, int ranks) {
   }
 }
 
-/// What a rank holds in its memory, which is all of a replicated array.
+/// The part that a rank holds in its memory, which is all of a replicated array.
 std::vector<Index> elements_of(const layout::Layout& layout, int rank) {
   std::vector<Index> elements;
   if (layout.kind() == "replicated") {

@@ -58,7 +58,7 @@ class FileProgram {
   /// A random one.
   FileProgram(Scheduler& dice, const Size& size);
 
-  /// What a call gave on a rank.
+  /// The outcome of a call on a rank.
   struct Said {
     std::int64_t value = 0;  // elements, or 0
     Code code = Code::ok;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "session_world.hpp"
 
+#include <stdexcept>
+
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "streams/ledger.hpp"

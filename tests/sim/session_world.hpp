@@ -24,7 +24,7 @@ struct Job {
   std::shared_ptr<storage::Target> storage;
 };
 
-/// What a program has between tr_init and tr_finalize, on one rank.
+/// One rank between tr_init and tr_finalize: all that a program has there.
 class SessionRank {
  public:
   SessionRank(FibreRank& fibre, session::Session& session)

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
 
 #include "base/bytes.hpp"
 #include "base/status.hpp"
+#include "comm/doorbell.hpp"
 
 namespace tailrace::comm {
 
@@ -49,9 +51,12 @@ class Transport {
   /// Gives the core away: for about so long, or less if something may have moved; 0: for a moment. `what`:
   /// what the caller waits for.
   virtual void idle(std::int64_t nanoseconds, const std::string& what);
-  /// True where this rank may also sleep elsewhere than in idle(): in the simulated world all ranks share a
-  /// thread, and none may.
-  [[nodiscard]] virtual bool has_own_thread() const { return true; }
+  /// Sleeps until `bell` was rung after `ticket`, or `limit` has passed; gives the ticket back. Any thread.
+  virtual void park(Doorbell& bell, std::uint32_t ticket, std::chrono::nanoseconds limit) {
+    bell.park(ticket, limit);
+  }
+  /// Comes between two steps on memory that ranks share: the simulated world lets other ranks run here.
+  virtual void let_others_run() {}
 };
 
 /// Gives the core of the calling thread away for so long; 0: to whoever is ready to run.

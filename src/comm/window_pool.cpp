@@ -21,7 +21,7 @@ Result<std::unique_ptr<WindowPool>> WindowPool::create(Line& node, int aggregato
   std::unique_ptr<WindowPool> pool(new WindowPool());
   pool->me_ = node.rank();
   pool->ranks_ = node.size();
-  pool->may_park_ = node.board().transport().has_own_thread();
+  pool->transport_ = &node.board().transport();
   pool->window_ = round_up(window);
   pool->slots_ = slots;
   pool->batch_ = std::max(1, slots / 16);

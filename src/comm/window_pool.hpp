@@ -8,6 +8,7 @@
 
 #include "comm/doorbell.hpp"
 #include "comm/node_memory.hpp"
+#include "comm/transport.hpp"
 
 namespace tailrace::comm {
 
@@ -59,12 +60,11 @@ class WindowPool {
   bool sleep_unless(int aggregator, const Ready& ready) const {
     Doorbell& bell = board(aggregator).bell;
     const std::uint32_t ticket = bell.ticket();
-    const bool is_ready = ready();
-    if (is_ready || !may_park_) {
+    if (ready()) {
       bell.cancel();
-      return is_ready;
+      return true;
     }
-    bell.park(ticket, std::chrono::milliseconds(1));
+    transport_->park(bell, ticket, std::chrono::milliseconds(1));
     return ready();
   }
   /// For threads that have nothing else to move on: blocks until `ready`.
@@ -105,7 +105,7 @@ class WindowPool {
   int me_ = 0;
   int passing_ = 0;  // ranks and proxy
   int batch_ = 1;    // windows that become free between two rings
-  bool may_park_ = true;
+  Transport* transport_ = nullptr;
 };
 
 }  // namespace tailrace::comm

@@ -14,7 +14,7 @@
 namespace tailrace::pipeline {
 
 /// A compute rank's end of the session: its votes, its streams, and the messages that come for them. It never
-/// waits. Used by session::Session, and by sim::Rank in the simulated world.
+/// waits: session::Session does.
 ///
 /// An agreement is: publish fence(); vote(), and wait until take() has the verdict. If that is not OK, as it
 /// is where ranks have begun different numbers of steps: vote_steps(), wait for that verdict too, and publish

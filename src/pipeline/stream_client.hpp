@@ -26,7 +26,7 @@ struct Told {
 
 /// A compute rank's end of one stream: the number of each step, the errors kept for its end, the verdicts
 /// that came, and what each call returns. It never waits: its owner publishes what is to be told, and waits
-/// until what a call needs is known. Used by streams::Stream, and by sim::Stream in the simulated world.
+/// until what a call needs is known: streams::Stream does.
 class StreamClient {
  public:
   /// One field as the servers must know it; `layout_id` is the same for fields on the same layout.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "base/settings.hpp"
+#include "executor/executor.hpp"
 #include "session/select.hpp"
 #include "session/stops.hpp"
 #include "storage/target.hpp"
@@ -19,6 +21,9 @@ struct Facts {
   std::vector<char> serves;                  // by rank: whether it is a server
   std::shared_ptr<storage::Target> storage;  // nullptr: what the settings name
   std::unique_ptr<Stops> stops;              // takes signals from before the ranks first wait for each other
+  /// Makes what runs the jobs of a server, `computing` of those that compute at a time. `wake` is to be
+  /// called behind each. Empty: threads.
+  std::function<std::unique_ptr<executor::Executor>(int computing, std::function<void()> wake)> make_executor;
 };
 
 }  // namespace tailrace::session

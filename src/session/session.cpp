@@ -71,6 +71,7 @@ Result<std::unique_ptr<Session>> Session::create(comm::Transport& transport, Fac
 
 Session::~Session() {
   server_.reset();
+  executor_.reset();
   threads_.reset();
   if (faulty_) {
     log(LogLevel::warn, cat("TAILRACE_FAULT: rank ", world_rank_, " made ", faulty_->calls(),
@@ -95,7 +96,7 @@ Status Session::start(comm::Transport& transport, Facts facts, LedgerFactory mak
   open_lines(transport);
   TR_TRY(same_everywhere(make_storage()));
   TR_TRY(make_staging());
-  TR_TRY(same_everywhere(make_server(std::move(make_ledger))));
+  TR_TRY(same_everywhere(make_server(std::move(make_ledger), facts)));
   print_node_plan(*node_line_, facts_[static_cast<std::size_t>(world_rank_)].host, cpus());
   return {};
 }
@@ -249,9 +250,14 @@ void Session::make_outlet() {
   client_->grant_to(*outlet_);
 }
 
-Status Session::make_server(LedgerFactory make_ledger) {
+Status Session::make_server(LedgerFactory make_ledger, const Facts& facts) {
   statistics_.tracing = !settings_.trace.empty();
-  if (!is_server() && !roster_.self_served) return make_threads();
+  if (!is_server()) {
+    Result<std::unique_ptr<executor::Threads>> threads = executor::Threads::create({0, settings_.io_threads});
+    TR_TRY(threads.status());
+    threads_ = std::move(*threads);
+  }
+  if (!is_server() && !roster_.self_served) return {};
   // The first server writes them, when all is done: too late to hear that it cannot.
   if (me_ == 0) TR_TRY(check_report(settings_));
   pipeline::Server::Setup setup;
@@ -272,30 +278,33 @@ Status Session::make_server(LedgerFactory make_ledger) {
   setup.staging_for = [this](Bytes needed, Bytes share) { return staging_for(needed, share); };
   if (roster_.self_served) {
     setup.lanes.emplace(me_, std::make_unique<pipeline::LentLaneReader>(lent_));
-    caller_ = std::move(*executor::Threads::create({}));
   } else {
     setup.quotas = budget_.lane;
     TR_TRY(find_lanes(setup));
     if (bells_ == nullptr) bells_ = &own_bells_;
   }
-  TR_TRY(make_threads());
-  server_ = std::make_unique<pipeline::Server>(*line_, roster_, caller_ ? *caller_ : *threads_, *files_,
-                                               statistics_, std::move(setup));
+  TR_TRY(make_executor(facts));
+  server_ =
+      std::make_unique<pipeline::Server>(*line_, roster_, *executor_, *files_, statistics_, std::move(setup));
   return {};
 }
 
-/// A server's threads encode, and serve the files of streams; those of a compute rank serve its own files and
-/// checkpoints.
-Status Session::make_threads() {
-  executor::Threads::Limits limits{0, settings_.io_threads};
+/// A server's threads encode, and serve the files of streams. A rank that serves itself does so inside its
+/// own calls.
+Status Session::make_executor(const Facts& facts) {
+  executor::Threads::Limits limits;
   std::function<void()> wake;
   if (is_server()) {
     limits = {encoder_threads(world_rank_), most_files_at_once};
     wake = [&bell = bells_->reader[reader_]] { bell.ring(); };
+    if (facts.make_executor) {
+      executor_ = facts.make_executor(limits.compute, std::move(wake));
+      return {};
+    }
   }
   Result<std::unique_ptr<executor::Threads>> made = executor::Threads::create(limits, std::move(wake));
   TR_TRY(made.status());
-  threads_ = std::move(*made);
+  executor_ = std::move(*made);
   return {};
 }
 
@@ -357,7 +366,7 @@ void Session::print_plan(Bytes staging) const {
 
 RankCpus Session::cpus() const {
   RankCpus mine{world_rank_, is_server(), 1, own_cpus()};
-  if (is_server()) mine.encoding = threads_->count();
+  if (is_server()) mine.encoding = executor_->count();
   if (is_server()) mine.threads = 2 + mine.encoding;  // those that wait for storage need little of a CPU
   return mine;
 }
@@ -385,6 +394,7 @@ void Session::progress() {
 }
 
 std::int64_t Session::publish(const std::function<bool()>& attempt) {
+  board_.transport().let_others_run();
   if (attempt()) return 0;
   const std::int64_t begin = line_->now();
   comm::Doorbell* const bell = outlet_->space();
@@ -396,7 +406,7 @@ std::int64_t Session::publish(const std::function<bool()>& attempt) {
           bell->cancel();
           return true;
         }
-        bell->park(ticket, std::chrono::milliseconds(1));
+        board_.transport().park(*bell, ticket, std::chrono::milliseconds(1));
         return false;
       },
       "free staging memory (TAILRACE_STAGING): servers or storage are slower than the model's output");
@@ -412,6 +422,7 @@ void Session::serve() {
   std::int64_t last = line_->now();
   bool warned = false;
   while (!server_->is_over() || !board_.all_sent()) {
+    board_.transport().let_others_run();
     using Next = comm::GoingToSleep::Next;
     switch (sleep.next()) {
       case Next::look:
@@ -431,7 +442,7 @@ void Session::serve() {
         sleep.take_ticket(bell);
         break;
       case Next::park:
-        bell.park(sleep.ticket(), parking.next());
+        board_.transport().park(bell, sleep.ticket(), parking.next());
         sleep.woke();
         break;
     }

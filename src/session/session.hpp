@@ -116,8 +116,8 @@ class Session {
   Status make_staging();
   Status share_node_memory();
   void make_outlet();
-  Status make_threads();
-  Status make_server(LedgerFactory make_ledger);
+  Status make_executor(const Facts& facts);
+  Status make_server(LedgerFactory make_ledger, const Facts& facts);
   Status find_lanes(pipeline::Server::Setup& setup);
   [[nodiscard]] int servers_on(int node) const;
   [[nodiscard]] int ranks_on(int node) const;
@@ -153,8 +153,8 @@ class Session {
   std::shared_ptr<storage::Target> target_;
   std::shared_ptr<storage::FaultyTarget> faulty_;  // where TAILRACE_FAULT asks for failures
   std::unique_ptr<pipeline::OpenFiles> files_;
-  std::unique_ptr<executor::Threads> threads_;
-  std::unique_ptr<executor::Threads> caller_;  // no threads: streams where ranks serve themselves
+  std::unique_ptr<executor::Threads> threads_;    // compute ranks: of files and checkpoints
+  std::unique_ptr<executor::Executor> executor_;  // servers, and ranks that serve themselves: of streams
   pipeline::Statistics statistics_;
   std::unique_ptr<pipeline::Server> server_;
   std::unique_ptr<pipeline::Outlet> outlet_;

@@ -115,14 +115,21 @@ void SimThreads::begin_waiting(executor::Key key) {
 
 void SimThreads::begin(int worker, std::pair<Job, Done> job, std::function<void()> next) {
   const auto mine = std::make_shared<std::pair<Job, Done>>(std::move(job));
-  scheduler_.after(scheduler_.step_delay(), [this, worker, mine, next = std::move(next)] {
+  after(scheduler_.step_delay(), [this, worker, mine, next = std::move(next)] {
     auto status = std::make_shared<Status>(guarded([&]() -> Status { return mine->first(worker); }));
     mine->first = nullptr;  // what it captured is freed before anybody hears that it is done
-    scheduler_.after(disk_->take_spent() + scheduler_.step_delay(), [this, mine, status, next] {
+    const Nanoseconds spent = disk_ != nullptr ? disk_->take_spent() : 0;
+    after(spent + scheduler_.step_delay(), [this, mine, status, next] {
       finished_.emplace_back(std::move(mine->second), *status);
       next();
       wake_();
     });
+  });
+}
+
+void SimThreads::after(Nanoseconds delay, std::function<void()> event) {
+  scheduler_.after(delay, [is_there = is_there_, event = std::move(event)] {
+    if (*is_there) event();
   });
 }
 

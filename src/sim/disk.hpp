@@ -40,11 +40,16 @@ std::shared_ptr<storage::Target> on_disk(std::shared_ptr<storage::Target> below,
 /// order of submission; with several workers, or keys, they end in any.
 class SimThreads final : public executor::Executor {
  public:
+  /// `disk`: nullptr where it takes no time.
   SimThreads(Scheduler& scheduler, int count, std::shared_ptr<Disk> disk, std::function<void()> wake)
       : scheduler_(scheduler),
         disk_(std::move(disk)),
         wake_(std::move(wake)),
         idle_(static_cast<std::size_t>(count), char{1}) {}
+  /// What has not ended never does: the rank is gone.
+  ~SimThreads() override { *is_there_ = false; }
+  SimThreads(const SimThreads&) = delete;
+  SimThreads& operator=(const SimThreads&) = delete;
   [[nodiscard]] int count() const override { return static_cast<int>(idle_.size()); }
   void compute(Job job, Done done) override;
   void wait(executor::Key key, Job job, Done done) override;
@@ -55,13 +60,15 @@ class SimThreads final : public executor::Executor {
   void begin_computing();
   void begin_waiting(executor::Key key);
   void begin(int worker, std::pair<Job, Done> job, std::function<void()> next);
+  void after(Nanoseconds delay, std::function<void()> event);
 
   Scheduler& scheduler_;
   std::shared_ptr<Disk> disk_;
   std::function<void()> wake_;
-  std::vector<char> idle_;                  // workers that compute
-  Queue computing_;                         // what has not begun
-  std::map<executor::Key, Queue> waiting_;  // the first of each has begun
+  std::shared_ptr<bool> is_there_ = std::make_shared<bool>(true);  // for events that come later
+  std::vector<char> idle_;                                         // workers that compute
+  Queue computing_;                                                // what has not begun
+  std::map<executor::Key, Queue> waiting_;                         // the first of each has begun
   std::deque<std::pair<Done, Status>> finished_;
 };
 

@@ -91,10 +91,8 @@ std::optional<ByteVector> Port::receive_from(int source, comm::LineNumber line, 
 // ---- the network
 // ---------------------------------------------------------------------------------------------------------------
 
-Network::Network(Scheduler& scheduler, const std::vector<Nanoseconds>& clock_offset) : scheduler_(scheduler) {
-  for (std::size_t rank = 0; rank < clock_offset.size(); ++rank) {
-    ports_.push_back(std::make_unique<Port>(*this, static_cast<int>(rank), clock_offset[rank]));
-  }
+Network::Network(Scheduler& scheduler, int size) : scheduler_(scheduler) {
+  for (int rank = 0; rank < size; ++rank) ports_.push_back(std::make_unique<Port>(*this, rank));
 }
 
 /// Never before what the same pair sent earlier on the same channel.

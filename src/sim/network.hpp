@@ -15,6 +15,15 @@ namespace tailrace::sim {
 
 class Network;
 
+/// The program of a rank, which lets the others run wherever a real one may lose its core.
+class Waiter {
+ public:
+  virtual ~Waiter() = default;
+  virtual void idle(Nanoseconds nanoseconds, const std::string& what) = 0;
+  virtual void park(comm::Doorbell& bell, std::uint32_t ticket, Nanoseconds limit) = 0;
+  virtual void let_others_run() = 0;
+};
+
 /// One rank's end of the simulated network.
 ///
 /// The model: messages of one pair on one channel arrive in order, each after a delay of its own; between
@@ -23,8 +32,7 @@ class Network;
 /// asks for it, as MPI's rendezvous protocol does. Nothing is lost or doubled: MPI promises that.
 class Port final : public comm::Transport {
  public:
-  Port(Network& network, int rank, Nanoseconds clock_offset)
-      : network_(network), rank_(rank), clock_offset_(clock_offset) {}
+  Port(Network& network, int rank) : network_(network), rank_(rank) {}
 
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int size() const override;
@@ -35,11 +43,15 @@ class Port final : public comm::Transport {
   [[nodiscard]] Bytes unsent(comm::LineNumber line, comm::Channel channel) const override;
   [[nodiscard]] bool all_sent() const override { return leaving_ == 0; }
   [[nodiscard]] std::int64_t now() const override;
+  /// Its node's clock is ahead by so much.
+  void set_clock(Nanoseconds offset) { clock_offset_ = offset; }
 
-  void idle(Nanoseconds nanoseconds, const std::string& what) override { on_idle_(nanoseconds, what); }
-  [[nodiscard]] bool has_own_thread() const override { return false; }
-  /// Called where the rank has nothing to do: lets the others run.
-  void on_idle(std::function<void(Nanoseconds, const std::string&)> hook) { on_idle_ = std::move(hook); }
+  void idle(Nanoseconds nanoseconds, const std::string& what) override { waiter_->idle(nanoseconds, what); }
+  void park(comm::Doorbell& bell, std::uint32_t ticket, std::chrono::nanoseconds limit) override {
+    waiter_->park(bell, ticket, limit.count());
+  }
+  void let_others_run() override { waiter_->let_others_run(); }
+  void connect(Waiter& waiter) { waiter_ = &waiter; }
   /// Something arrived or left since the last progress().
   [[nodiscard]] bool has_news() const { return news_; }
   /// Called at each arrival and departure.
@@ -62,7 +74,7 @@ class Port final : public comm::Transport {
 
   Network& network_;
   int rank_;
-  Nanoseconds clock_offset_;
+  Nanoseconds clock_offset_ = 0;
   std::map<Way, Bytes> unsent_;
   std::int64_t leaving_ = 0;  // messages that have not left yet
   bool news_ = false;
@@ -71,13 +83,12 @@ class Port final : public comm::Transport {
   // By source, tag and channel: as with MPI, lines of the same tag are not told apart.
   std::map<std::tuple<int, comm::LineNumber, comm::Channel>, std::deque<std::shared_ptr<Incoming>>> data_;
   std::function<void()> on_news_;
-  std::function<void(Nanoseconds, const std::string&)> on_idle_;
+  Waiter* waiter_ = nullptr;
 };
 
 class Network {
  public:
-  /// `clock_offset[rank]`: how far the clock of the rank's node is ahead.
-  Network(Scheduler& scheduler, const std::vector<Nanoseconds>& clock_offset);
+  Network(Scheduler& scheduler, int size);
 
   [[nodiscard]] Port& port(int rank) { return *ports_[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] int size() const { return static_cast<int>(ports_.size()); }

@@ -4,6 +4,7 @@
 
     tests/mutants/run.py BUILD          what ./dev test --mutants runs
     tests/mutants/run.py BUILD --only directory
+    tests/mutants/run.py --check        only looks whether each mutant's text stands in its file
 
 BUILD holds a copy of the sources and their build; the second run is quick."""
 import argparse
@@ -61,12 +62,17 @@ def changed(text, mutant):
 
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("build", type=Path)
+    options.add_argument("build", type=Path, nargs="?")
+    options.add_argument("--check", action="store_true", help="only look whether each mutant's text stands in its file")
     options.add_argument("--only", default="", metavar="TEXT", help="only mutants whose name has this in it")
     args = options.parse_args()
     mutants = json.loads((Path(__file__).parent / "mutants.json").read_text())
     for mutant in mutants:  # before anything is built
         changed((SOURCE / mutant["file"]).read_text(), mutant)
+    if args.check:
+        return
+    if args.build is None:
+        options.error("BUILD is missing: the folder for the copy of the sources and their build")
     tree, build = args.build.absolute() / "tree", args.build.absolute() / "build"
     copy_sources(tree)
     configure(tree, build)

@@ -18,8 +18,7 @@ using comm::Vote;
 /// Ranks that do nothing but agree.
 class Assembly {
  public:
-  Assembly(int size, std::uint64_t seed)
-      : scheduler_(seed), network_(scheduler_, std::vector<Nanoseconds>(static_cast<std::size_t>(size), 0)) {
+  Assembly(int size, std::uint64_t seed) : scheduler_(seed), network_(scheduler_, size) {
     std::vector<int> ranks;
     for (int rank = 0; rank < size; ++rank) ranks.push_back(rank);
     const auto members = std::make_shared<const comm::Members>(ranks);

@@ -14,8 +14,7 @@ using comm::Broadcasts;
 /// Ranks that hear what rank 0 says, again and again.
 class Audience {
  public:
-  Audience(int size, std::uint64_t seed)
-      : scheduler_(seed), network_(scheduler_, std::vector<Nanoseconds>(static_cast<std::size_t>(size), 0)) {
+  Audience(int size, std::uint64_t seed) : scheduler_(seed), network_(scheduler_, size) {
     std::vector<int> ranks;
     for (int rank = 0; rank < size; ++rank) ranks.push_back(rank);
     const auto members = std::make_shared<const comm::Members>(ranks);

@@ -231,11 +231,11 @@ std::shared_ptr<storage::CrashTarget> live(const Life& life,
   const storage::FaultPlan stopped{stops ? dice.random(1, 90) : 0, storage::Fault::stopped,
                                    storage::all_calls, true};
   const auto power = storage::faulty_target(disk, stopped);
-  Job job{life.ranks, life.ranks_per_node, "", {}, power};
+  Job job{nodes_of(life.ranks, life.ranks_per_node), "", {}, power, seed};
   if (life.end == End::failing)
     job.more_settings[static_cast<int>(dice.random(0, life.ranks - 1))] =
         cat("fault=\"nth=", dice.random(1, 20), dice.once_in(2) ? " calls=all" : "", "\"");
-  SessionWorld world(job, seed);
+  SessionWorld world(job);
   constexpr Nanoseconds limit = 300 * FibreWorld::second;
   // What is unwound then must not reach storage any more.
   if (life.end == End::rank_lost) {

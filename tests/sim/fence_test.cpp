@@ -24,26 +24,28 @@ struct Case {
   bool creates = false;  // another stream, before all are closed
   bool waits = false;
   std::vector<Scenario> streams;
+  Scenario another;
   Scenario after;
 };
 
 struct Heard {
   std::vector<Status> ends;
-  std::vector<Status> calls;                             // every vote of all ranks, in order
-  std::vector<std::map<std::int64_t, Status>> failures;  // of each stream
+  std::vector<Status> calls;                                  // every vote of all ranks, in order
+  std::vector<std::map<std::int64_t, std::string>> failures;  // of each stream
 };
 
-Task<> begin(Rank& rank, Stream& stream, std::int64_t step) {
-  co_await rank.compute(100'000);
-  co_await stream.begin(step * 3600);
+void begin(SessionRank& rank, PlannedStream& stream, std::int64_t step) {
+  rank.compute(100'000);
+  stream.begin(step * 3600);
 }
 
-Task<> put_all(Rank& rank, Stream& stream, const Scenario& scenario, std::int64_t step, Arrays& arrays) {
+void put_all(SessionRank& rank, PlannedStream& stream, const Scenario& scenario, std::int64_t step,
+             Arrays& arrays) {
   for (std::size_t i = 0; i < scenario.plan->fields.size(); ++i) {
     const int field = static_cast<int>(i);
     std::vector<float>& array = arrays[{step, field}];
-    array = array_of(*scenario.plan, rank.me(), field, step);
-    co_await stream.put(field, reinterpret_cast<const std::byte*>(array.data()));
+    array = array_of(*scenario.plan, rank.rank(), field, step);
+    stream.put(field, reinterpret_cast<const std::byte*>(array.data()));
   }
 }
 
@@ -53,53 +55,52 @@ bool takes_part(const Case& test, bool odd, std::int64_t step) {
 }
 
 /// The further stream, in which everything is right.
-Task<> go_on(Rank& rank, const Scenario& scenario, Arrays& arrays) {
-  Stream stream(rank, scenario.plan);
-  Status status = co_await stream.create();
+void go_on(SessionRank& rank, const Scenario& scenario, Arrays& arrays) {
+  PlannedStream stream(rank, scenario.plan);
+  Status status = stream.create();
   EXPECT_TRUE(status.is_ok()) << status.text();
   for (std::int64_t step = 0; step < scenario.steps; ++step) {
-    co_await begin(rank, stream, step);
-    co_await put_all(rank, stream, scenario, step, arrays);
-    status = co_await stream.end();
+    begin(rank, stream, step);
+    put_all(rank, stream, scenario, step, arrays);
+    status = stream.end();
     EXPECT_TRUE(status.is_ok()) << status.text();
   }
-  status = co_await stream.close();
+  status = stream.close();
   EXPECT_TRUE(status.is_ok()) << status.text();
 }
 
-Task<> differ(Rank& rank, const Case& test, std::vector<Arrays>& arrays, Heard& heard) {
-  const bool odd = test.odd.count(rank.me()) != 0;
-  std::vector<std::unique_ptr<Stream>> streams;
+void differ(SessionRank& rank, const Case& test, std::vector<Arrays>& arrays, Heard& heard) {
+  const bool odd = test.odd.count(rank.rank()) != 0;
+  std::vector<std::unique_ptr<PlannedStream>> streams;
   for (const Scenario& scenario : test.streams) {
-    streams.push_back(std::make_unique<Stream>(rank, scenario.plan));
-    heard.calls.push_back(co_await streams.back()->create());
+    streams.push_back(std::make_unique<PlannedStream>(rank, scenario.plan));
+    heard.calls.push_back(streams.back()->create());
   }
-  Stream another(rank, test.after.plan);
+  PlannedStream another(rank, test.another.plan);
   bool created = !test.creates;
   const std::int64_t steps = test.streams.front().steps;
   for (std::int64_t step = 0; step < steps; ++step) {
     if (!takes_part(test, odd, step)) continue;
     for (std::size_t i = 0; i < streams.size(); ++i) {
-      co_await begin(rank, *streams[i], step);
+      begin(rank, *streams[i], step);
       const bool puts_first = test.waits;
-      if (puts_first) co_await put_all(rank, *streams[i], test.streams[i], step, arrays[i]);
+      if (puts_first) put_all(rank, *streams[i], test.streams[i], step, arrays[i]);
       if (odd && test.difference == Difference::agrees_in_a_step && step == steps - 1 && !created) {
         created = true;
-        heard.calls.push_back(co_await another.create());
+        heard.calls.push_back(another.create());
       }
-      if (!puts_first) co_await put_all(rank, *streams[i], test.streams[i], step, arrays[i]);
-      heard.ends.push_back(co_await streams[i]->end());
+      if (!puts_first) put_all(rank, *streams[i], test.streams[i], step, arrays[i]);
+      heard.ends.push_back(streams[i]->end());
     }
   }
-  if (!created) heard.calls.push_back(co_await another.create());
+  if (!created) heard.calls.push_back(another.create());
   for (auto& stream : streams) {
-    if (test.waits) heard.ends.push_back(co_await stream->wait(true));
-    heard.calls.push_back(co_await stream->close());
+    if (test.waits) heard.ends.push_back(stream->wait(true));
+    heard.calls.push_back(stream->close());
     heard.failures.push_back(stream->failures());
   }
-  if (test.creates && heard.calls[streams.size()].is_ok()) heard.calls.push_back(co_await another.close());
-  co_await go_on(rank, test.after, arrays.back());
-  co_await rank.leave();
+  if (test.creates && heard.calls[streams.size()].is_ok()) heard.calls.push_back(another.close());
+  go_on(rank, test.after, arrays.back());
 }
 
 void expect_same(const std::vector<Status>& a, const std::vector<Status>& b, const std::string& where) {
@@ -124,20 +125,20 @@ void expect_agreed(const Case& test, const std::vector<Heard>& heard, const std:
       << where << first.text();
 }
 
-void expect_no_hang(const Shape& shape, const Case& test, const std::string& where) {
-  World world(shape);
+void expect_no_hang(const Job& job, const Case& test, const std::string& where) {
+  SessionWorld world(job);
   const auto ranks = static_cast<std::size_t>(world.ranks());
   std::vector<std::vector<Arrays>> arrays(ranks, std::vector<Arrays>(test.streams.size() + 1));
   std::vector<Heard> heard(ranks);
-  const Outcome outcome = world.run([&](Rank& rank) {
-    const auto me = static_cast<std::size_t>(rank.me());
-    return differ(rank, test, arrays[me], heard[me]);
+  const Texts stuck = world.run([&](SessionRank& rank) {
+    const auto me = static_cast<std::size_t>(rank.rank());
+    differ(rank, test, arrays[me], heard[me]);
   });
-  ASSERT_TRUE(outcome.finished) << where << outcome.stuck << " servers wait:" << world.waiting_for();
+  ASSERT_TRUE(stuck.empty()) << where << text_of(stuck);
   expect_agreed(test, heard, where);
   // From the difference on every step failed, and nothing before it.
-  std::map<std::int64_t, Status> failures;
-  for (std::int64_t step = test.at; step < test.streams.front().steps; ++step) failures[step] = Status();
+  std::map<std::int64_t, std::string> failures;
+  for (std::int64_t step = test.at; step < test.streams.front().steps; ++step) failures[step] = {};
   for (const Scenario& scenario : test.streams) {
     expect_committed(world.storage(), scenario, failures, where + scenario.pattern + ": ");
   }
@@ -178,8 +179,20 @@ Case random_case(Scheduler& dice, Difference difference, int ranks) {
   for (; streams > 0; --streams) {
     test.streams.push_back(random_scenario(dice, cat("fc", streams, ".raw"), ranks));
   }
+  test.another = random_scenario(dice, "another.raw", ranks);
   test.after = random_scenario(dice, "after.raw", ranks);
   return test;
+}
+
+/// The least staging memory for the largest of the streams.
+void squeeze_all(Job& job, const Case& test) {
+  squeeze(job, *test.after.plan);
+  Bytes most = job.staging;
+  for (const Scenario& scenario : test.streams) {
+    squeeze(job, *scenario.plan);
+    most = std::max(most, job.staging);
+  }
+  job.staging = most;
 }
 
 void try_seeds(Difference difference, std::uint64_t count) {
@@ -188,14 +201,14 @@ void try_seeds(Difference difference, std::uint64_t count) {
     const int ranks = static_cast<int>(dice.random(2, 6));
     const int servers = static_cast<int>(dice.random(0, 4));
     const Case test = random_case(dice, difference, ranks);
-    Shape shape;
-    shape.seed = seed;
-    shape.nodes = random_nodes(dice, ranks, servers);
-    shape.threads = static_cast<int>(dice.random(1, 3));
-    if (dice.once_in(3)) shape.lane = 4096;
+    Job job;
+    job.seed = seed;
+    job.nodes = random_nodes(dice, ranks, servers);
+    job.threads = static_cast<int>(dice.random(1, 3));
+    if (dice.once_in(3)) squeeze_all(job, test);
     std::string odd;
     for (const int rank : test.odd) odd += cat(" ", rank);
-    expect_no_hang(shape, test,
+    expect_no_hang(job, test,
                    cat("seed ", seed, ", ", ranks, " ranks, ", servers, " servers, odd", odd, " at step ",
                        test.at, test.creates ? ", creates" : "", test.waits ? ", waits" : "", ": "));
     if (testing::Test::HasFailure()) return;

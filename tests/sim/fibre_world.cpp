@@ -20,7 +20,7 @@ FibreRank::FibreRank(Scheduler& scheduler, Port& port)
     : port_(port), actor_(scheduler, cat("rank ", port.rank())) {
   board_.connect(port_);
   board_.watch().who = actor_.name();
-  port_.on_idle([this](Nanoseconds duration, const std::string& what) { idle(duration, what); });
+  port_.connect(*this);
   port_.on_news([this] { actor_.poke(); });
 }
 
@@ -30,7 +30,28 @@ void FibreRank::start(std::function<void()> program) {
 }
 
 Task<> FibreRank::drive() {
-  for (fibre_->resume(); !fibre_->is_done(); fibre_->resume()) co_await actor_.sleep(awake_, what_, limit_);
+  for (fibre_->resume(); !fibre_->is_done(); fibre_->resume()) {
+    const Nanoseconds cost = cost_();
+    if (is_turn_ || cost > 0) co_await actor_.step(cost);
+    if (!is_turn_) co_await actor_.sleep(awake_, what_, limit_);
+  }
+}
+
+void FibreRank::let_others_run() {
+  is_turn_ = true;
+  fibre_->pause();
+  is_turn_ = false;
+}
+
+void FibreRank::park(comm::Doorbell& bell, std::uint32_t ticket, Nanoseconds limit) {
+  let_others_run();
+  if (parks_late_) {
+    bell.cancel();
+    ticket = bell.ticket();
+  }
+  sleep([this, &bell, ticket] { return bell.rung_since(ticket) || port_.has_news(); },
+        "its doorbell or a message", limits_parks_ ? limit : 0);
+  bell.cancel();
 }
 
 void FibreRank::sleep(std::function<bool()> awake, std::string what, Nanoseconds limit) {
@@ -61,8 +82,7 @@ std::string FibreRank::unfinished() const {
   return cat(actor_.name(), " waits for ", what_);
 }
 
-FibreWorld::FibreWorld(int size, std::uint64_t seed)
-    : scheduler_(seed), network_(scheduler_, std::vector<Nanoseconds>(static_cast<std::size_t>(size), 0)) {
+FibreWorld::FibreWorld(int size, std::uint64_t seed) : scheduler_(seed), network_(scheduler_, size) {
   for (int number = 0; number < size; ++number)
     ranks_.push_back(std::make_unique<FibreRank>(scheduler_, network_.port(number)));
 }
@@ -101,6 +121,7 @@ std::vector<std::string> FibreWorld::run(const std::function<void(FibreRank&)>& 
     if (std::string text = each->unfinished(); !text.empty()) unfinished.push_back(std::move(text));
   }
   if (unfinished.empty()) settle();
+  before_unwinding_();
   return unfinished;
 }
 

@@ -14,7 +14,7 @@ namespace tailrace::sim {
 
 /// A simulated rank: its switchboard, and its program on a fibre. The program calls what blocks as a real one
 /// does: Switchboard::wait idles by letting the other ranks run.
-class FibreRank {
+class FibreRank final : private Waiter {
  public:
   FibreRank(Scheduler& scheduler, Port& port);
   FibreRank(const FibreRank&) = delete;
@@ -30,12 +30,24 @@ class FibreRank {
   void poke();
   /// It is gone: its program goes no further.
   void lose() { actor_.lose(); }
+  /// Returns what the calls since the last time have cost, for which the program waits then.
+  void on_cost(std::function<Nanoseconds()> cost) { cost_ = std::move(cost); }
+  /// Called after each step of its program, in which it may have written to memory that it shares.
+  void on_step(std::function<void()> hook) { actor_.on_step(std::move(hook)); }
+  /// Memory that it shares was written to.
+  void look() { actor_.poke(); }
+  /// Parks without the limits that heal a wake-up which was lost.
+  void park_without_limit() { limits_parks_ = false; }
+  /// A planted mistake: parks on a ticket of its own, which forgets what was rung since the caller's.
+  void park_on_a_late_ticket() { parks_late_ = true; }
 
  private:
   friend class FibreWorld;
   void start(std::function<void()> program);
   Task<> drive();
-  void idle(Nanoseconds duration, const std::string& what);
+  void idle(Nanoseconds duration, const std::string& what) override;
+  void park(comm::Doorbell& bell, std::uint32_t ticket, Nanoseconds limit) override;
+  void let_others_run() override;
   void sleep(std::function<bool()> awake, std::string what, Nanoseconds limit);
   /// "rank 3 waits for ..."; "" if its program has ended or it is lost.
   [[nodiscard]] std::string unfinished() const;
@@ -43,7 +55,11 @@ class FibreRank {
   Port& port_;
   comm::Switchboard board_;
   Actor actor_;
-  Nanoseconds nap_ = 0;  // how long it idled last
+  std::function<Nanoseconds()> cost_ = [] { return 0; };
+  bool limits_parks_ = true;
+  bool parks_late_ = false;
+  Nanoseconds nap_ = 0;   // how long it idled last
+  bool is_turn_ = false;  // it pauses for others, and waits for nothing
   bool is_poked_ = false;
   // The program sleeps for these while it pauses.
   std::function<bool()> awake_;
@@ -69,6 +85,8 @@ class FibreWorld {
                                              Nanoseconds limit = hour);
   /// Until nothing can happen any more.
   void settle();
+  /// Called at the end of run(), while programs that have not ended still wait.
+  void before_unwinding(std::function<void()> hook) { before_unwinding_ = std::move(hook); }
 
   static constexpr Nanoseconds second = 1'000'000'000;
   static constexpr Nanoseconds hour = 3600 * second;
@@ -79,6 +97,7 @@ class FibreWorld {
   Scheduler scheduler_;
   Network network_;
   std::vector<std::unique_ptr<FibreRank>> ranks_;
+  std::function<void()> before_unwinding_ = [] {};
 };
 
 }  // namespace tailrace::sim

@@ -25,6 +25,10 @@ std::string random_settings(Scheduler& dice) {
              "B");
 }
 
+std::vector<NodeShape> random_nodes(Scheduler& dice, int ranks) {
+  return nodes_of(ranks, static_cast<int>(dice.random(1, 5)));
+}
+
 Texts texts_of(const std::vector<Status>& failures) {
   Texts texts;
   for (const Status& each : failures) texts.push_back(each.text());
@@ -35,7 +39,7 @@ void run_random_program(const FileProgram::Size& size, int ranks_per_node, std::
   Scheduler dice(seed * 6151);
   const FileProgram program(dice, size);
   const auto disk = storage::crash_target();
-  SessionWorld world({size.ranks, ranks_per_node, random_settings(dice), {}, disk}, seed);
+  SessionWorld world({nodes_of(size.ranks, ranks_per_node), random_settings(dice), {}, disk, seed});
   FileProgram::Heard heard;
   Texts wrong;
   const Texts unfinished = world.run([&](SessionRank& rank) { program.run(rank, dice, heard, wrong); });
@@ -97,12 +101,15 @@ TEST(sim_files, where_storage_fails_on_one_rank_all_are_told_the_same) {
     Scheduler dice(seed * 7919);
     const FileProgram::Size size = random_size(dice);
     const FileProgram program(dice, size);
-    Job job{
-        size.ranks, static_cast<int>(dice.random(1, 5)), random_settings(dice), {}, storage::crash_target()};
+    Job job;
+    job.nodes = random_nodes(dice, size.ranks);
+    job.settings = random_settings(dice);
+    job.storage = storage::crash_target();
+    job.seed = seed;
     job.more_settings[static_cast<int>(dice.random(0, size.ranks - 1))] =
         cat("fault=\"nth=", dice.random(1, 20), " calls=", dice.once_in(2) ? "all" : "changing",
             dice.once_in(2) ? " for=good" : "", dice.once_in(2) ? " fault=enospc" : "", "\"");
-    SessionWorld world(job, seed);
+    SessionWorld world(job);
     FileProgram::Heard heard;
     Texts wrong;
     const Texts unfinished = world.run([&](SessionRank& rank) { program.run(rank, dice, heard, wrong); });
@@ -130,8 +137,7 @@ TEST(sim_files, what_was_told_before_a_rank_was_lost_is_right) {
     const int lost = static_cast<int>(dice.random(0, size.ranks - 1));
     const int last = static_cast<int>(dice.random(0, 29));
     SessionWorld world(
-        {size.ranks, static_cast<int>(dice.random(1, 5)), random_settings(dice), {}, storage::crash_target()},
-        seed);
+        {random_nodes(dice, size.ranks), random_settings(dice), {}, storage::crash_target(), seed});
     FileProgram::Heard heard;
     Texts wrong;
     const Texts unfinished = world.run(
@@ -163,8 +169,7 @@ TEST(sim_files, what_a_durable_flush_has_covered_survives_a_loss_of_power) {
     const auto disk = storage::crash_target();
     const auto power =
         storage::faulty_target(disk, {dice.random(5, 60), storage::Fault::stopped, storage::all_calls, true});
-    SessionWorld world({size.ranks, static_cast<int>(dice.random(1, 5)), random_settings(dice), {}, power},
-                       seed);
+    SessionWorld world({random_nodes(dice, size.ranks), random_settings(dice), {}, power, seed});
     FileProgram::Heard heard;
     Texts wrong;
     const Texts unfinished = world.run([&](SessionRank& rank) { program.run(rank, dice, heard, wrong); });

@@ -34,18 +34,22 @@ Scenario many_records(int ranks) {
 ByteVector file_of(const std::vector<NodeShape>& nodes, int ranks) {
   const Scenario scenario = many_records(ranks);
   if (scenario.plan == nullptr) return {};
-  Shape shape;
-  shape.nodes = nodes;
-  World world(shape);
+  Job job;
+  job.nodes = nodes;
+  SessionWorld world(job);
   std::vector<Arrays> arrays(static_cast<std::size_t>(world.ranks()));
   std::vector<Told> told(arrays.size());
-  const std::int64_t before = codec::grib2::Handle::opened();
-  const Outcome outcome = world.run([&](Rank& rank) {
-    const auto me = static_cast<std::size_t>(rank.me());
-    return forecast(rank, scenario, arrays[me], told[me]);
+  std::int64_t before = 0;
+  const Texts stuck = world.run([&](SessionRank& rank) {
+    const auto me = static_cast<std::size_t>(rank.rank());
+    PlannedStream stream(rank, scenario.plan);
+    const Status created = stream.create();
+    EXPECT_TRUE(created.is_ok()) << created.text();
+    before = codec::grib2::Handle::opened();  // all ranks have defined all fields
+    forecast_steps(rank, stream, scenario, arrays[me], told[me]);
   });
   EXPECT_EQ(codec::grib2::Handle::opened(), before);
-  EXPECT_TRUE(outcome.finished) << outcome.stuck;
+  EXPECT_TRUE(stuck.empty()) << text_of(stuck);
   for (const Told& each : told) EXPECT_TRUE(each.closed.is_ok()) << each.closed.text();
   return read_file(world.storage(), scenario.pattern);
 }

@@ -18,11 +18,31 @@ void Scenario::prepare() {
   plan = *made;
 }
 
-void Scenario::squeeze(Shape& shape) const {
-  // The end of a step carries a status without a text and the rank's counters.
-  const Bytes end_of_step = static_cast<Bytes>(sizeof(pipeline::Counters)) + 64;
-  shape.lane = (std::max(plan->largest_piece(), end_of_step) + 63) / 64 * 64;
-  shape.workspace = plan->largest_record();
+void squeeze(Job& job, const StreamPlan& plan) {
+  const SessionWorld world(job);
+  const Bytes piece =
+      std::max(plan.largest_piece(), Bytes{16} << 10);  // what a stream asks for, for its messages
+  const Bytes record = plan.largest_record();
+  const auto suffices = [&](Bytes staging) {
+    const session::Budget budget = session::cut_budget(world.roster(), staging);
+    const auto holds_piece = [&](Bytes lane) { return comm::cut_lane(lane).data >= piece; };
+    const auto holds_record = [&](Bytes workspace) { return workspace >= record; };
+    return std::all_of(budget.lane.begin(), budget.lane.end(), holds_piece) &&
+           std::all_of(budget.workspace.begin(), budget.workspace.end(), holds_record);
+  };
+  Bytes least = 1;
+  Bytes enough = Bytes{1} << 30;
+  while (least < enough) {
+    const Bytes middle = (least + enough) / 2;
+    suffices(middle) ? enough = middle : least = middle + 1;
+  }
+  job.staging = enough;
+}
+
+std::string text_of(const Texts& stuck) {
+  std::string text;
+  for (const std::string& each : stuck) text += cat(text.empty() ? "" : "; ", each);
+  return text;
 }
 
 std::uint64_t seeds(std::uint64_t usual) {
@@ -90,8 +110,8 @@ std::vector<std::vector<Index>> random_indices(Scheduler& dice, int ranks, Index
   return lists;
 }
 
-layout::Layout random_layout(Scheduler& dice, int ranks) {
-  const std::vector<Index> shape{dice.random(1, 12), dice.random(1, 12)};
+layout::Layout random_layout(Scheduler& dice, int ranks, Index longest) {
+  const std::vector<Index> shape{dice.random(1, longest), dice.random(1, longest)};
   switch (dice.random(0, 3)) {
     case 0:
       return *layout::Layout::block(shape, ranks);
@@ -106,12 +126,12 @@ layout::Layout random_layout(Scheduler& dice, int ranks) {
 
 }  // namespace
 
-std::vector<Variable> random_variables(Scheduler& dice, int ranks) {
+std::vector<Variable> random_variables(Scheduler& dice, int ranks, Index longest) {
   std::vector<Variable> variables;
   const std::int64_t count = dice.random(1, 4);
   for (std::int64_t i = 0; i < count; ++i) {
     variables.push_back(
-        {cat("field", i), random_layout(dice, ranks), cat("levels=hybrid:1-", dice.random(1, 5))});
+        {cat("field", i), random_layout(dice, ranks, longest), cat("levels=hybrid:1-", dice.random(1, 5))});
   }
   return variables;
 }
@@ -131,56 +151,56 @@ void expect_same(const Status& a, const Status& b, const std::string& where) {
 }
 
 void expect_same(const Told& a, const Told& b, const std::string& where) {
+  expect_same(a.created, b.created, where);
   ASSERT_EQ(a.ends.size(), b.ends.size()) << where;
   for (std::size_t step = 0; step < a.ends.size(); ++step) expect_same(a.ends[step], b.ends[step], where);
-  ASSERT_EQ(a.failures.size(), b.failures.size()) << where;
-  for (const auto& [step, status] : a.failures) {
-    ASSERT_EQ(b.failures.count(step), 1U) << where;
-    expect_same(status, b.failures.at(step), where);
-  }
+  EXPECT_EQ(a.failures, b.failures) << where;
   expect_same(a.waited, b.waited, where);
   expect_same(a.closed, b.closed, where);
 }
 
-namespace {
-
-Task<> run_forecast(Rank& rank, const Scenario& scenario, Arrays& arrays, Told& told, bool patient) {
-  Stream stream(rank, scenario.plan);
-  const Status created = co_await stream.create();
-  EXPECT_TRUE(created.is_ok()) << created.text();
+void forecast_steps(SessionRank& rank, PlannedStream& stream, const Scenario& scenario, Arrays& arrays,
+                    Told& told, bool patient) {
   for (std::int64_t step = 0; step < scenario.steps; ++step) {
-    co_await rank.compute(100'000);
-    co_await stream.begin(step * 3600);
+    rank.compute(100'000);
+    stream.begin(step * 3600);
     for (std::size_t i = 0; i < scenario.plan->fields.size(); ++i) {
       const int field = static_cast<int>(i);
       std::vector<float>& array = arrays[{step, field}];
-      array = array_of(*scenario.plan, rank.me(), field, step);
-      co_await stream.put(field, reinterpret_cast<const std::byte*>(array.data()));
+      array = array_of(*scenario.plan, rank.rank(), field, step);
+      stream.put(field, reinterpret_cast<const std::byte*>(array.data()));
       // What was captured may be overwritten.
-      if (!rank.roster().self_served) std::fill(array.begin(), array.end(), -1.0F);
+      if (!rank.session().roster().self_served) std::fill(array.begin(), array.end(), -1.0F);
     }
-    Status ended = co_await stream.end();
-    if (patient && ended.is_ok()) ended = co_await stream.wait(true);
+    Status ended = stream.end();
+    if (patient && ended.is_ok()) ended = stream.wait(true);
     told.ends.push_back(ended);
   }
-  told.waited = co_await stream.wait(true);
-  told.closed = co_await stream.close();
+  told.waited = stream.wait(true);
+  told.closed = stream.close();
   told.failures = stream.failures();
-  co_await rank.leave();
+}
+
+namespace {
+
+void run_forecast(SessionRank& rank, const Scenario& scenario, Arrays& arrays, Told& told, bool patient) {
+  PlannedStream stream(rank, scenario.plan);
+  told.created = stream.create();
+  if (told.created.is_ok()) forecast_steps(rank, stream, scenario, arrays, told, patient);
 }
 
 }  // namespace
 
-Task<> forecast(Rank& rank, const Scenario& scenario, Arrays& arrays, Told& told) {
-  return run_forecast(rank, scenario, arrays, told, false);
+void forecast(SessionRank& rank, const Scenario& scenario, Arrays& arrays, Told& told) {
+  run_forecast(rank, scenario, arrays, told, false);
 }
 
-Task<> patient_forecast(Rank& rank, const Scenario& scenario, Arrays& arrays, Told& told) {
-  return run_forecast(rank, scenario, arrays, told, true);
+void patient_forecast(SessionRank& rank, const Scenario& scenario, Arrays& arrays, Told& told) {
+  run_forecast(rank, scenario, arrays, told, true);
 }
 
 void expect_committed(storage::Target& target, const Scenario& scenario,
-                      const std::map<std::int64_t, Status>& failures, const std::string& where) {
+                      const std::map<std::int64_t, std::string>& failures, const std::string& where) {
   ByteVector expected;
   std::vector<std::int64_t> leads;
   for (std::int64_t step = 0; step < scenario.steps; ++step) {
@@ -202,25 +222,23 @@ void expect_committed(storage::Target& target, const Scenario& scenario,
   EXPECT_TRUE(file == expected) << where;
 }
 
-void expect_right_bytes(const Shape& shape, const Scenario& scenario, const std::string& where) {
-  World world(shape);
+void expect_right_bytes(const Job& job, const Scenario& scenario, const std::string& where) {
+  SessionWorld world(job);
   std::vector<Arrays> arrays(static_cast<std::size_t>(world.ranks()));
   std::vector<Told> told(arrays.size());
-  const Outcome outcome = world.run([&](Rank& rank) {
-    const auto me = static_cast<std::size_t>(rank.me());
-    return forecast(rank, scenario, arrays[me], told[me]);
+  const Texts stuck = world.run([&](SessionRank& rank) {
+    const auto me = static_cast<std::size_t>(rank.rank());
+    forecast(rank, scenario, arrays[me], told[me]);
   });
-  ASSERT_TRUE(outcome.finished) << where << outcome.stuck << " servers wait:" << world.waiting_for();
+  ASSERT_TRUE(stuck.empty()) << where << text_of(stuck);
+  for (const Status& each : world.failures()) ADD_FAILURE() << where << each.text();
   for (const Told& each : told) {
+    EXPECT_TRUE(each.created.is_ok()) << where << each.created.text();
     for (const Status& status : each.ends) EXPECT_TRUE(status.is_ok()) << where << status.text();
     EXPECT_TRUE(each.waited.is_ok()) << where << each.waited.text();
     EXPECT_TRUE(each.closed.is_ok()) << where << each.closed.text();
   }
   expect_committed(world.storage(), scenario, {}, where);
-  EXPECT_EQ(
-      world.statistics().size(),
-      static_cast<std::size_t>(world.roster().self_served ? world.ranks() : world.ranks() + world.servers()))
-      << where;
 }
 
 }  // namespace tailrace::sim

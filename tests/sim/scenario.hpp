@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/stream.hpp"
-#include "sim/world.hpp"
+#include "planned_stream.hpp"
+#include "session_world.hpp"
 #include "streams/index.hpp"
 
 namespace tailrace::sim {
@@ -23,9 +23,14 @@ struct Scenario {
 
   /// Makes the plan of `variables`.
   void prepare();
-  /// A staging and a workspace that just hold one record.
-  void squeeze(Shape& shape) const;
 };
+
+/// Gives the nodes of `job` the least staging memory with which all of its ranks can put `plan`.
+void squeeze(Job& job, const StreamPlan& plan);
+
+using Texts = std::vector<std::string>;
+/// Those who have not ended, for messages.
+std::string text_of(const Texts& stuck);
 
 /// How many seeds a test tries: `usual`, or TAILRACE_SIM_SEEDS times as many, for a long search.
 std::uint64_t seeds(std::uint64_t usual);
@@ -42,17 +47,18 @@ ByteVector bytes_of_step(const StreamPlan& plan, std::int64_t step);
 /// The bytes of a file in simulated storage; empty if there is none.
 ByteVector read_file(storage::Target& target, const std::string& path);
 
-/// Layouts of all kinds for `ranks` ranks, some of which may own nothing.
-std::vector<Variable> random_variables(Scheduler& dice, int ranks);
+/// Layouts of all kinds for `ranks` ranks, some of which may own nothing. No extent is above `longest`.
+std::vector<Variable> random_variables(Scheduler& dice, int ranks, Index longest = 12);
 
 /// Nodes with `ranks` ranks and `servers` servers in all, dealt out at random; a node may have none of
 /// either.
 std::vector<NodeShape> random_nodes(Scheduler& dice, int ranks, int servers);
 
-/// What a rank was told.
+/// The answers that a rank got.
 struct Told {
-  std::vector<Status> ends;  // by step: what end() returned, which may be an earlier step's verdict
-  std::map<std::int64_t, Status> failures;  // by step: its own verdict
+  Status created;
+  std::vector<Status> ends;  // by step: from end(), which may tell an earlier step's verdict
+  std::map<std::int64_t, std::string> failures;  // by step: its own verdict
   Status waited;
   Status closed;
 };
@@ -62,18 +68,22 @@ void expect_same(const Told& a, const Told& b, const std::string& where);
 /// Expects that the file holds exactly the steps that did not fail, and that its index names them and nothing
 /// else.
 void expect_committed(storage::Target& target, const Scenario& scenario,
-                      const std::map<std::int64_t, Status>& failures, const std::string& where);
+                      const std::map<std::int64_t, std::string>& failures, const std::string& where);
 
 /// The arrays of a rank; they live as long as the world.
 using Arrays = std::map<std::pair<std::int64_t, int>, std::vector<float>>;
 
-/// The whole program of a rank: define, all steps, wait, close, leave.
-Task<> forecast(Rank& rank, const Scenario& scenario, Arrays& arrays, Told& told);
+/// The whole program of a rank: define, all steps, wait, close.
+void forecast(SessionRank& rank, const Scenario& scenario, Arrays& arrays, Told& told);
 
-/// The same, waiting for each step to be durable before the next.
-Task<> patient_forecast(Rank& rank, const Scenario& scenario, Arrays& arrays, Told& told);
+/// The same behind create().
+void forecast_steps(SessionRank& rank, PlannedStream& stream, const Scenario& scenario, Arrays& arrays,
+                    Told& told, bool patient = false);
+
+/// The whole program, waiting for each step to be durable before the next.
+void patient_forecast(SessionRank& rank, const Scenario& scenario, Arrays& arrays, Told& told);
 
 /// Runs the forecast on all ranks and expects the right bytes and an index that names all steps.
-void expect_right_bytes(const Shape& shape, const Scenario& scenario, const std::string& where);
+void expect_right_bytes(const Job& job, const Scenario& scenario, const std::string& where);
 
 }  // namespace tailrace::sim

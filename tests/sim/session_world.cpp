@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "session_world.hpp"
 
+#include <algorithm>
+#include <numeric>
 #include <stdexcept>
 
 #include "base/log.hpp"
@@ -8,6 +10,13 @@
 #include "streams/ledger.hpp"
 
 namespace tailrace::sim {
+
+std::vector<NodeShape> nodes_of(int ranks, int ranks_per_node) {
+  std::vector<NodeShape> nodes;
+  for (int rank = 0; rank < ranks; rank += ranks_per_node)
+    nodes.push_back({std::min(ranks_per_node, ranks - rank), 0});
+  return nodes;
+}
 
 Result<std::shared_ptr<files::Group>> SessionRank::group(const std::vector<int>& ranks) {
   std::shared_ptr<files::Group>& group = groups_[ranks];
@@ -18,48 +27,140 @@ Result<std::shared_ptr<files::Group>> SessionRank::group(const std::vector<int>&
   return group = std::make_shared<files::Group>(service_, std::move(*line));
 }
 
-SessionWorld::SessionWorld(Job job, std::uint64_t seed) : job_(std::move(job)), world_(job_.ranks, seed) {
-  set_log_level(LogLevel::error);
+// ---- building
+
+namespace {
+
+int size_of(const Job& job) {
+  return std::accumulate(job.nodes.begin(), job.nodes.end(), 0,
+                         [](int sum, const NodeShape& node) { return sum + node.ranks + node.servers; });
 }
 
-session::Facts SessionWorld::facts_of(int rank) const {
+}  // namespace
+
+SessionWorld::SessionWorld(Job job) : job_(std::move(job)), world_(size_of(job_), job_.seed) {
+  set_log_level(LogLevel::error);
+  deal_out_ranks();
+  roster_ = session::make_roster(ranks_, serves_);
+  if (job_.disk_bytes_per_second > 0)
+    disk_ = std::make_shared<Disk>(world_.scheduler(), job_.disk_bytes_per_second, job_.disk_latency);
+  sessions_.resize(ranks_.size());
+  for (int rank = 0; rank < world_.size(); ++rank) seat(rank);
+}
+
+/// World ranks in the order of the nodes, servers last on each, as TAILRACE_SERVERS=node:k would choose them;
+/// or mixed.
+void SessionWorld::deal_out_ranks() {
+  for (std::size_t node = 0; node < job_.nodes.size(); ++node) {
+    const int all = job_.nodes[node].ranks + job_.nodes[node].servers;
+    for (int i = 0; i < all; ++i) {
+      const int cores = job_.crowded ? (all + 1) / 2 : all;
+      ranks_.push_back({static_cast<int>(node), cat("node", node), "model", 1, cores});
+      serves_.push_back(i >= job_.nodes[node].ranks ? 1 : 0);
+    }
+  }
+  Scheduler& dice = world_.scheduler();
+  for (std::size_t i = ranks_.size(); job_.mixed && i > 1; --i) {
+    const auto other = static_cast<std::size_t>(dice.random(0, static_cast<std::int64_t>(i) - 1));
+    std::swap(ranks_[i - 1], ranks_[other]);
+    std::swap(serves_[i - 1], serves_[other]);
+  }
+}
+
+void SessionWorld::seat(int rank) {
+  const int node = ranks_[static_cast<std::size_t>(rank)].node;
+  Scheduler& dice = world_.scheduler();
+  const Nanoseconds clock = clocks_.try_emplace(node, dice.random(0, 1'000'000'000)).first->second;
+  node_ranks_[node].push_back(rank);
+  targets_.push_back(
+      storage::faulty_target(disk_ != nullptr ? on_disk(job_.storage, disk_) : job_.storage, {}));
+  FibreRank& fibre = world_.rank(rank);
+  fibre.port().set_clock(clock);
+  fibre.on_step([this, node] { look_at_memory_of(node); });
+  if (disk_ != nullptr) fibre.on_cost([this] { return disk_->take_spent(); });
+  if (!job_.limits_parks) fibre.park_without_limit();
+  if (job_.parks_late) fibre.park_on_a_late_ticket();
+}
+
+void SessionWorld::look_at_memory_of(int node) {
+  for (const int rank : node_ranks_[node]) world_.rank(rank).look();
+}
+
+storage::FaultyTarget& SessionWorld::storage_of(int s) const {
+  return *targets_[static_cast<std::size_t>(roster_.server_transport[static_cast<std::size_t>(s)])];
+}
+
+session::Facts SessionWorld::facts_of(int rank) {
   session::Facts facts;
   facts.rank = rank;
   const auto more = job_.more_settings.find(rank);
-  // No threads: what a thread would do is done inside the call.
-  const std::string settings = cat("servers=0 io_threads=0 huge_pages=off stop_signals=none ", job_.settings,
-                                   " ", more == job_.more_settings.end() ? "" : more->second);
+  // No threads on compute ranks: what a thread would do is done inside the call.
+  const std::string settings =
+      cat("io_threads=0 huge_pages=off stop_signals=none staging=", job_.staging, " threads=", job_.threads,
+          " ", job_.settings, " ", more == job_.more_settings.end() ? "" : more->second);
   Result<Settings> read = Settings::read(settings, {});
   if (!read.is_ok()) throw std::runtime_error(read.status().text());
   facts.settings = *read;
-  for (int each = 0; each < job_.ranks; ++each) {
-    const int node = each / job_.ranks_per_node;
-    facts.ranks.push_back({node * job_.ranks_per_node, cat("node", node), "model", 1, job_.ranks_per_node});
-  }
-  facts.serves.assign(static_cast<std::size_t>(job_.ranks), char{0});
-  facts.storage = job_.storage;
+  facts.ranks = ranks_;
+  facts.serves = serves_;
+  facts.storage = targets_[static_cast<std::size_t>(rank)];
   facts.stops = std::make_unique<session::Stops>(facts.settings);
+  const int node = ranks_[static_cast<std::size_t>(rank)].node;
+  facts.make_executor = [this, node](int computing, std::function<void()> wake) {
+    return std::make_unique<SimThreads>(world_.scheduler(), computing, disk_,
+                                        [this, node, wake = std::move(wake)] {
+                                          wake();
+                                          look_at_memory_of(node);
+                                        });
+  };
   return facts;
 }
 
+// ---- running
+
 void SessionWorld::run_rank(FibreRank& fibre, const std::function<void(SessionRank&)>& program) {
-  Result<std::unique_ptr<session::Session>> session =
+  Result<std::unique_ptr<session::Session>> made =
       session::Session::create(fibre.port(), facts_of(fibre.rank()), streams::make_ledger);
-  if (!session.is_ok()) {
-    failures_.push_back(session.status());
+  if (!made.is_ok()) {
+    failures_.push_back(made.status());
+    return;
+  }
+  session::Session& session = **made;
+  session::Session*& here = sessions_[static_cast<std::size_t>(fibre.rank())];
+  here = &session;
+  if (session.is_server()) {
+    session.serve();
+    here = nullptr;
     return;
   }
   {
-    SessionRank rank(fibre, **session);
+    SessionRank rank(fibre, session);
     program(rank);
-    if (const Status met = (*session)->meet_in_finalize(); !met.is_ok()) failures_.push_back(met);
+    if (const Status met = session.meet_in_finalize(); !met.is_ok()) failures_.push_back(met);
   }
-  (*session)->leave();
+  session.leave();
+  here = nullptr;
+}
+
+std::vector<std::string> SessionWorld::waiting_servers() const {
+  std::vector<std::string> texts;
+  for (const int rank : roster_.server_transport) {
+    session::Session* const session = sessions_[static_cast<std::size_t>(rank)];
+    if (session == nullptr || !session->is_server()) continue;
+    const std::string missing = session->board().watch().missing();
+    if (!missing.empty()) texts.push_back(cat("a server waits:", missing));
+  }
+  return texts;
 }
 
 std::vector<std::string> SessionWorld::run(const std::function<void(SessionRank&)>& program,
                                            Nanoseconds limit) {
-  return world_.run([&](FibreRank& fibre) { run_rank(fibre, program); }, limit);
+  std::vector<std::string> servers;
+  world_.before_unwinding([&] { servers = waiting_servers(); });
+  std::vector<std::string> unfinished =
+      world_.run([&](FibreRank& fibre) { run_rank(fibre, program); }, limit);
+  unfinished.insert(unfinished.end(), servers.begin(), servers.end());
+  return unfinished;
 }
 
 }  // namespace tailrace::sim

@@ -11,20 +11,38 @@
 #include "files/group.hpp"
 #include "files/service.hpp"
 #include "session/session.hpp"
+#include "sim/disk.hpp"
+#include "storage/faulty.hpp"
 #include "storage/target.hpp"
 
 namespace tailrace::sim {
 
-/// A job of the simulated world: its ranks, `ranks_per_node` on each node, all on the same storage.
-struct Job {
-  int ranks = 1;
-  int ranks_per_node = 1;
-  std::string settings;                      // as tr_init takes them
-  std::map<int, std::string> more_settings;  // of single ranks
-  std::shared_ptr<storage::Target> storage;
+struct NodeShape {
+  int ranks = 1;  // compute ranks
+  int servers = 0;
 };
 
-/// One rank between tr_init and tr_finalize: all that a program has there.
+/// `ranks` ranks that serve themselves, `ranks_per_node` on each node.
+std::vector<NodeShape> nodes_of(int ranks, int ranks_per_node);
+
+/// A job of the simulated world: its ranks, all on the same storage.
+struct Job {
+  std::vector<NodeShape> nodes;              // no servers at all: every rank serves itself
+  std::string settings;                      // as tr_init takes them
+  std::map<int, std::string> more_settings;  // of single ranks
+  std::shared_ptr<storage::Target> storage = storage::memory_target();
+  std::uint64_t seed = 1;
+  Bytes staging = Bytes{1} << 20;    // of each node
+  bool mixed = false;                // ranks dealt out to the nodes at random instead of node by node
+  bool crowded = false;              // ranks share cores: they announce late what they put
+  int threads = 1;                   // of each server, for jobs that compute
+  double disk_bytes_per_second = 0;  // 0: storage takes no time
+  Nanoseconds disk_latency = 100'000;
+  bool limits_parks = false;  // otherwise who misses a ring sleeps until a message comes
+  bool parks_late = false;    // a planted mistake: see FibreRank::park_on_a_late_ticket()
+};
+
+/// One compute rank between tr_init and tr_finalize: all that a program has there.
 class SessionRank {
  public:
   SessionRank(FibreRank& fibre, session::Session& session)
@@ -35,6 +53,8 @@ class SessionRank {
   [[nodiscard]] FibreRank& fibre() { return fibre_; }
   [[nodiscard]] session::Session& session() { return session_; }
   [[nodiscard]] files::Service& files() { return service_; }
+  /// Computes for this long, and neither hears nor sends meanwhile.
+  void compute(Nanoseconds duration) { fibre_.stall(duration); }
   /// Collective over `ranks`, when they are named for the first time: as a communicator of the program.
   Result<std::shared_ptr<files::Group>> group(const std::vector<int>& ranks);
 
@@ -45,24 +65,50 @@ class SessionRank {
   std::map<std::vector<int>, std::shared_ptr<files::Group>> groups_;
 };
 
-/// Runs a program on the library's own session, file and checkpoint code, in simulated time.
+/// Runs a program on the library's own session, streams, files and checkpoints, in simulated time.
 class SessionWorld {
  public:
-  SessionWorld(Job job, std::uint64_t seed);
+  explicit SessionWorld(Job job);
 
   [[nodiscard]] FibreWorld& world() { return world_; }
-  /// Runs `program` between tr_init and tr_finalize of each rank, once. Returns what FibreWorld::run()
-  /// returns. What tr_init or tr_finalize returned, where it was an error, is in failures().
+  [[nodiscard]] const exchange::Roster& roster() const { return roster_; }
+  [[nodiscard]] int ranks() const { return roster_.computes(); }
+  [[nodiscard]] int servers() const { return roster_.servers(); }
+  [[nodiscard]] storage::Target& storage() const { return *job_.storage; }
+  /// The storage as server `s` sees it: give it a fault plan.
+  [[nodiscard]] storage::FaultyTarget& storage_of(int s) const;
+  /// Compute rank `c` goes no further.
+  void lose(int c) { world_.rank(roster_.compute_transport[static_cast<std::size_t>(c)]).lose(); }
+  /// The session of compute rank `c`, while its program runs.
+  [[nodiscard]] session::Session& session_of(int c) const {
+    return *sessions_[static_cast<std::size_t>(roster_.compute_transport[static_cast<std::size_t>(c)])];
+  }
+
+  /// Runs `program` between tr_init and tr_finalize of each compute rank, once. Returns what
+  /// FibreWorld::run() returns, and what its servers wait for if somebody has not ended. What tr_init or
+  /// tr_finalize returned, where it was an error, is in failures().
   [[nodiscard]] std::vector<std::string> run(const std::function<void(SessionRank&)>& program,
                                              Nanoseconds limit = FibreWorld::hour);
   [[nodiscard]] const std::vector<Status>& failures() const { return failures_; }
 
  private:
-  [[nodiscard]] session::Facts facts_of(int rank) const;
+  void deal_out_ranks();
+  void seat(int rank);
+  [[nodiscard]] session::Facts facts_of(int rank);
   void run_rank(FibreRank& fibre, const std::function<void(SessionRank&)>& program);
+  void look_at_memory_of(int node);
+  [[nodiscard]] std::vector<std::string> waiting_servers() const;
 
-  const Job job_;
+  Job job_;
+  std::vector<session::RankFacts> ranks_;
+  std::vector<char> serves_;
+  exchange::Roster roster_;
   FibreWorld world_;
+  std::shared_ptr<Disk> disk_;
+  std::vector<std::shared_ptr<storage::FaultyTarget>> targets_;  // by rank
+  std::map<int, std::vector<int>> node_ranks_;
+  std::map<int, Nanoseconds> clocks_;        // by node
+  std::vector<session::Session*> sessions_;  // by rank
   std::vector<Status> failures_;
 };
 

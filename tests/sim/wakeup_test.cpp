@@ -4,68 +4,66 @@
 #include "base/text.hpp"
 #include "scenario.hpp"
 
-// Timers are off here: a server that sleeps through its bell sleeps for ever, and the simulation says so.
+// Nothing limits the sleep here: who sleeps through its bell sleeps for ever, and the simulation says so.
 namespace tailrace::sim {
 namespace {
 
 constexpr std::uint64_t seeds = 200;
 
-/// The outcome of a short forecast of two ranks and a server on one node.
-Outcome run(SleepOrder order, std::uint64_t seed) {
+Scenario short_forecast() {
   Scenario scenario;
   scenario.variables = {{"t", *layout::Layout::block({4, 4}, 2), "levels=hybrid:1-3"}};
   scenario.prepare();
-  Shape shape;
-  shape.nodes = {{2, 1}};
-  shape.seed = seed;
-  shape.sleep_order = order;
-  World world(shape);
+  return scenario;
+}
+
+Job two_ranks_and_a_server(std::uint64_t seed, bool parks_late) {
+  Job job;
+  job.nodes = {{2, 1}};
+  job.seed = seed;
+  job.parks_late = parks_late;
+  return job;
+}
+
+/// Those who do not come to the end of a short forecast.
+Texts run(bool parks_late, std::uint64_t seed) {
+  const Scenario scenario = short_forecast();
+  SessionWorld world(two_ranks_and_a_server(seed, parks_late));
   std::vector<Arrays> arrays(2);
   std::vector<Told> told(2);
-  return world.run([&](Rank& rank) {
-    const auto me = static_cast<std::size_t>(rank.me());
-    return forecast(rank, scenario, arrays[me], told[me]);
+  return world.run([&](SessionRank& rank) {
+    const auto me = static_cast<std::size_t>(rank.rank());
+    forecast(rank, scenario, arrays[me], told[me]);
   });
 }
 
-int deadlocks(SleepOrder order, std::string& first) {
+int deadlocks(bool parks_late, std::string& first) {
   int count = 0;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-    const Outcome outcome = run(order, seed);
-    if (!outcome.finished && count++ == 0) first = cat("seed ", seed, ":", outcome.stuck);
+    const Texts stuck = run(parks_late, seed);
+    if (!stuck.empty() && count++ == 0) first = cat("seed ", seed, ":", text_of(stuck));
   }
   return count;
 }
 
 TEST(sim_wakeup, the_production_order_of_going_to_sleep_loses_no_wake_up) {
   std::string first;
-  EXPECT_EQ(deadlocks(SleepOrder::production, first), 0) << first;
-}
-
-TEST(sim_wakeup, parking_without_looking_again_is_caught_as_a_deadlock) {
-  std::string first;
-  EXPECT_GT(deadlocks(SleepOrder::no_second_look, first), 0);
-  EXPECT_NE(first.find("server 0 waits for its doorbell or a message"), std::string::npos) << first;
+  EXPECT_EQ(deadlocks(false, first), 0) << first;
 }
 
 TEST(sim_wakeup, taking_the_ticket_after_the_second_look_is_caught_as_a_deadlock) {
   std::string first;
-  EXPECT_GT(deadlocks(SleepOrder::ticket_after_second_look, first), 0);
-  EXPECT_NE(first.find("server 0 waits for its doorbell or a message"), std::string::npos) << first;
+  EXPECT_GT(deadlocks(true, first), 0);
+  EXPECT_NE(first.find("rank 2 waits for its doorbell or a message"), std::string::npos) << first;
 }
 
-/// What the timers of a real server are for: with them even a lost wake-up costs time only.
-TEST(sim_wakeup, a_timer_heals_a_lost_wake_up) {
-  Scenario scenario;
-  scenario.variables = {{"t", *layout::Layout::block({4, 4}, 2), "levels=hybrid:1-3"}};
-  scenario.prepare();
+/// Real ranks limit their sleep for this: even a lost wake-up costs time only.
+TEST(sim_wakeup, a_limit_heals_a_lost_wake_up) {
+  const Scenario scenario = short_forecast();
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    Shape shape;
-    shape.nodes = {{2, 1}};
-    shape.seed = seed;
-    shape.sleep_order = SleepOrder::no_second_look;
-    shape.timer = 500'000;
-    expect_right_bytes(shape, scenario, cat("seed ", seed, ": "));
+    Job job = two_ranks_and_a_server(seed, true);
+    job.limits_parks = true;
+    expect_right_bytes(job, scenario, cat("seed ", seed, ": "));
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,10 +9,8 @@
 
 #include "codec/codec.hpp"
 #include "layout/layout.hpp"
-#include "pipeline/stream_client.hpp"
-#include "sim/rank.hpp"
-#include "streams/parse.hpp"
-#include "streams/resume.hpp"
+#include "session_world.hpp"
+#include "streams/stream.hpp"
 
 namespace tailrace::sim {
 
@@ -24,18 +23,16 @@ struct Variable {
   ElementType type = ElementType::f32;
 };
 
-/// Everything that is the same on all ranks, made once: thousands of ranks share it.
+/// A stream as all ranks create and define it.
 struct StreamPlan {
   struct Field {
     codec::FieldDefinition definition;
     layout::Layout layout;
-    std::size_t layout_number = 0;
+    std::string options;
   };
   std::string pattern;
   std::string options;
-  streams::StreamRequest request;
   std::vector<Field> fields;
-  std::vector<layout::Layout> layouts;
   std::shared_ptr<const codec::Codec> codec;
   bool in_parts = false;  // every rank sends its own indices of indexed layouts
   std::optional<streams::Position> resume = std::nullopt;  // where the stream continues
@@ -46,44 +43,39 @@ struct StreamPlan {
   [[nodiscard]] Index levels(int field) const {
     return static_cast<Index>(fields[static_cast<std::size_t>(field)].definition.levels.values.size());
   }
-  [[nodiscard]] bool is_in_parts(const layout::Layout& layout) const {
-    return in_parts && layout.kind() == "indexed";
-  }
   /// The largest piece of any rank, and what gathering and encoding one record takes: the least lane and
   /// workspace.
   [[nodiscard]] Bytes largest_piece() const;
   [[nodiscard]] Bytes largest_record() const;
 };
 
-/// An output stream on a simulated rank: the calls of streams::Stream, which see for what each does, around
-/// the same class for their numbers and verdicts.
-class Stream {
+/// A stream of the library, with the fields of a plan, which are named by their numbers.
+class PlannedStream {
  public:
-  Stream(Rank& rank, std::shared_ptr<const StreamPlan> plan);
-  ~Stream();
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
+  PlannedStream(SessionRank& rank, std::shared_ptr<const StreamPlan> plan)
+      : rank_(rank), plan_(std::move(plan)) {}
 
-  Task<Status> create();
-  Task<> begin(std::int64_t lead);
+  /// Defines the fields too.
+  Status create();
+  void begin(std::int64_t lead) { stream_->begin(lead); }
   /// All levels of a field; `data` must stay as it is until end() where ranks serve themselves.
-  Task<> put(int field, const std::byte* data);
-  Task<Status> end();
-  Task<Status> wait(bool durable);
-  Task<Status> close();
-  /// An error of this rank alone, kept for end().
-  void latch(const Status& status) { client_.latch(status); }
-  [[nodiscard]] std::int64_t durable_through() const { return client_.durable_through(); }
-  /// The steps that failed, by number.
-  [[nodiscard]] const std::map<std::int64_t, Status>& failures() const { return client_.failures(); }
+  void put(int field, const std::byte* data) {
+    stream_->put(plan_->fields[static_cast<std::size_t>(field)].definition.name, data, nullptr);
+  }
+  Status end() { return stream_->end(); }
+  Status wait(bool durable) { return stream_->wait(durable); }
+  Status close() { return stream_->close(); }
+  void latch(const Status& status) { stream_->latch(status); }
+  [[nodiscard]] streams::Position position() const { return stream_->position(); }
+  /// The steps that failed, and why, by number.
+  [[nodiscard]] std::map<std::int64_t, std::string> failures() const;
 
  private:
-  void open();
+  Status define(int field);
 
-  Rank& rank_;
+  SessionRank& rank_;
   std::shared_ptr<const StreamPlan> plan_;
-  pipeline::StreamClient client_;
-  std::vector<std::shared_ptr<const layout::MemoryMap>> maps_;
+  std::unique_ptr<streams::Stream> stream_;
 };
 
 }  // namespace tailrace::sim

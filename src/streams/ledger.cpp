@@ -125,7 +125,11 @@ class FileLedger final : public pipeline::Ledger {
     const Result<Bytes> found = (*file)->size();
     TR_TRY(found.status());
     // Zeros in place of what something else has cut off would hide that it is gone.
-    if (*found > size) TR_TRY((*file)->truncate(size));
+    if (*found > size) {
+      TR_TRY((*file)->truncate(size));
+      // The file may be complete without a further step, and its index closed: nothing cuts it again then.
+      TR_TRY((*file)->sync());
+    }
     return (*file)->close();
   }
 
@@ -331,8 +335,8 @@ class FileLedger final : public pipeline::Ledger {
   Result<OpenFile> go_on_with(const std::string& path) {
     Result<std::optional<Pair>> pair = find_left_open(path);
     TR_TRY(pair.status());
-    if (!pair->has_value()) return begin_anew(path);
     const std::int64_t lead = *resuming_->position.lead;
+    if (!pair->has_value()) return open_file(path, lead);
     if ((*pair)->again) return opened(adopt_again(*target_, path, lead), true);
     const IndexContents& contents = (*pair)->contents;
     if (!contents.closed) return cut_back(path);

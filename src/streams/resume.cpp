@@ -185,6 +185,12 @@ Status check_has_data(Target& target, const std::string& path, const IndexConten
   return end == 0 ? Status() : storage::check_holds(target, path, end);
 }
 
+/// True for the file of a run that nobody goes on with: the run of the checkpoint was to replace it, and
+/// every step that it put there failed.
+bool is_left_over(const IndexHeader& found, const Resuming& resuming) {
+  return found.run != resuming.position.run && !resuming.needs;
+}
+
 /// What the checkpoint tells of, as far as it is there: steps that it records as failed do not count.
 std::size_t recorded_steps(const IndexContents& contents, const Resuming& resuming) {
   const std::vector<FailedStep>& failed = resuming.position.failed;
@@ -261,6 +267,7 @@ Result<std::optional<Pair>> recorded_pair(Target& target, const std::string& dat
   const bool known = *indexed && first.is_ok();
   if (known) {
     const IndexHeader& header = first->header;
+    if (!any_run && is_left_over(header, resuming)) return std::optional<Pair>();
     TR_TRY(check_same_stream(data_path, header, with_fields_of(now, header), any_run));
   }
   const Status recorded = *indexed ? check_has_recorded(target, data_path, first, resuming)
@@ -287,7 +294,9 @@ Status check_first_pair(Target& target, const std::string& data_path, const Resu
   const Result<bool> indexed = target.exists(*index);
   TR_TRY(indexed.status());
   if (!*indexed) return check_has_step(data_path, {}, resuming);
-  return check_has_recorded(target, data_path, load_index(target, *index), resuming);
+  const Result<IndexContents> contents = load_index(target, *index);
+  if (contents.is_ok() && is_left_over(contents->header, resuming)) return {};
+  return check_has_recorded(target, data_path, contents, resuming);
 }
 
 // ---- the second pair

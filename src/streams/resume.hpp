@@ -16,7 +16,8 @@
 // docs/design/007-restart.md.
 namespace tailrace::streams {
 
-/// A step that could not be written: the stream's files lack it for good.
+/// A step that could not be written. The files lack it for good, unless an earlier run had published one that
+/// has it.
 struct FailedStep {
   std::int64_t step = 0;  // number in the stream, counted from its very first run
   std::int64_t lead = 0;
@@ -30,7 +31,7 @@ struct Position {
   Uuid run;                              // what the stream's indexes carry
   std::int64_t steps = 0;                // ended so far, failed ones too
   std::optional<std::int64_t> lead;      // of the last of them
-  std::optional<std::int64_t> put_lead;  // of the last of them in which this rank put something
+  std::optional<std::int64_t> put_lead;  // of the last of them that did not fail and that this rank put to
   std::vector<FailedStep> failed;        // as far as they are known, by their numbers
 
   [[nodiscard]] ByteVector pack() const;
@@ -64,9 +65,9 @@ Status check_same_stream(const std::string& path, const IndexHeader& found, cons
                          bool any_run);
 
 /// The pair in which a run goes on that continues from a checkpoint: the one that has the steps which the
-/// checkpoint has recorded. Where both have them it is the second one, the younger. None if there is no pair
-/// and none is needed. `now` is what the stream is defined as; without fields (a stream that is closed at
-/// once) those are not compared. `any_run`: existing=continue goes on with files of other runs.
+/// checkpoint has recorded. Where both have them it is the second one, the younger. None if no step is needed
+/// and there is no pair of the run. `now` is what the stream is defined as; without fields (a stream that is
+/// closed at once) those are not compared. `any_run`: existing=continue goes on with files of other runs.
 /// Code::corrupt, saying what is missing of the first pair, if neither has the steps; Code::state if the file
 /// is another stream's.
 Result<std::optional<Pair>> recorded_pair(storage::Target& target, const std::string& data_path,

@@ -70,7 +70,6 @@ void Stream::continue_from(const Position& position) {
   continues_ = true;
   from_ = position;
   last_lead_ = position.lead;
-  last_put_lead_ = position.put_lead;
   if (position.lead) client_.continue_behind(*position.lead);
   if (session_.rank() == 0)
     log(LogLevel::info, cat("stream ", name(), " continues from ", text_of(position)));
@@ -383,9 +382,8 @@ Status Stream::end() {
   if (!client_.out_of_step()) ++counters().steps;
   const pipeline::Told ending = client_.end(counters());
   if (client_.out_of_step()) return *client_.out_of_step();
-  leads_.push_back(client_.lead());
+  ended_.push_back({client_.lead(), has_put_});
   last_lead_ = std::max(last_lead_.value_or(client_.lead()), client_.lead());
-  if (has_put_ && client_.lead() == last_lead_) last_put_lead_ = last_lead_;
   tell(ending);
   const std::int64_t told = session_.line().now();
   const bool is_known = session_.wait_for_step(
@@ -437,9 +435,8 @@ Position Stream::position() const {
   Position position;
   position.pattern = name();
   position.run = run_;
-  position.steps = from_.steps + static_cast<std::int64_t>(leads_.size());
+  position.steps = from_.steps + static_cast<std::int64_t>(ended_.size());
   position.lead = last_lead_;
-  position.put_lead = last_put_lead_;
   return with_failures(std::move(position));
 }
 
@@ -449,10 +446,17 @@ bool Stream::is_settled_through(const Position& position) const {
 
 Position Stream::with_failures(Position position) const {
   position.failed = from_.failed;
+  position.put_lead = from_.put_lead;
   const std::int64_t here = position.steps - from_.steps;
-  for (const auto& [step, status] : client_.failures()) {
-    if (step >= here || step >= static_cast<std::int64_t>(leads_.size())) break;
-    position.failed.push_back({from_.steps + step, leads_[static_cast<std::size_t>(step)], status.text()});
+  auto failed = client_.failures().begin();
+  for (std::int64_t step = 0; step < std::min(here, static_cast<std::int64_t>(ended_.size())); ++step) {
+    const EndedStep& ended = ended_[static_cast<std::size_t>(step)];
+    if (failed != client_.failures().end() && failed->first == step) {
+      position.failed.push_back({from_.steps + step, ended.lead, failed->second.text()});
+      ++failed;
+    } else if (ended.has_put) {
+      position.put_lead = std::max(position.put_lead.value_or(ended.lead), ended.lead);
+    }
   }
   return position;
 }

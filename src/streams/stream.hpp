@@ -63,7 +63,8 @@ class Stream final {
   [[nodiscard]] Position position() const;
   /// Local. Whether this rank has heard that each step up to `position` is durable, or that it failed.
   [[nodiscard]] bool is_settled_through(const Position& position) const;
-  /// Local. `position` with all failures up to there that this rank has heard of by now.
+  /// Local. `position` with all failures up to there that this rank has heard of by now, and the last step
+  /// that is not among them.
   [[nodiscard]] Position with_failures(Position position) const;
 
  private:
@@ -76,6 +77,11 @@ class Stream final {
     std::vector<Index> last_extents;  // the map of arrays handed over with their shape, kept
     std::vector<Bytes> last_strides;
     std::shared_ptr<const layout::MemoryMap> last_map;
+  };
+
+  struct EndedStep {
+    std::int64_t lead = 0;
+    bool has_put = false;
   };
 
   Stream(session::Session& session, StreamRequest request, const std::string& pattern)
@@ -112,10 +118,9 @@ class Stream final {
   Uuid run_;                               // the same on all ranks
   Position from_;                          // where the stream continues; without steps: at the beginning
   bool continues_ = false;
-  bool has_put_ = false;             // something in this step
-  std::vector<std::int64_t> leads_;  // of the steps that were ended, by their numbers
+  bool has_put_ = false;  // something in this step
+  std::vector<EndedStep> ended_;
   std::optional<std::int64_t> last_lead_;
-  std::optional<std::int64_t> last_put_lead_;
 };
 
 }  // namespace tailrace::streams

@@ -12,7 +12,9 @@
 #include "resume_samples.hpp"
 #include "storage/crash.hpp"
 #include "storage/faulty.hpp"
+#include "streams/look.hpp"
 #include "streams/manifest.hpp"
+#include "streams/parse.hpp"
 
 namespace tailrace::streams {
 namespace {
@@ -161,6 +163,39 @@ TEST(resume, files_of_another_run_are_refused) {
   const Status status = forecast(disk, {.from = position}).status;
   EXPECT_EQ(status.code(), Code::state);
   EXPECT_TRUE(mentions(status.text(), position.run.text())) << status.text();
+}
+
+// The run of the checkpoint began in place of a run that was killed, and could not write to that run's file.
+TEST(resume, a_file_of_another_run_that_no_recorded_step_is_in_is_replaced) {
+  const auto disk = make_disk();
+  ASSERT_TRUE(forecast(disk, {.until = 4, .stays_open = true}).status.is_ok());
+  Position position = position_behind(3);
+  position.run = Uuid::random();
+  position.failed = {{2, lead_of(2), "no space"}};
+  position.put_lead = lead_of(1);
+  const Result<StreamRequest> request = parse_stream(position.pattern, "format=raw base=2026-03-01");
+  ASSERT_TRUE(request.is_ok()) << request.status().text();
+  EXPECT_TRUE(look_ahead(*disk, *request, position).is_ok());
+  const Outcome second = forecast(disk, {.from = position});
+  EXPECT_TRUE(second.status.is_ok()) << second.status.text();
+  const Result<IndexContents> index = load_index(*disk, index_path(path_of(3)));
+  ASSERT_TRUE(index.is_ok());
+  EXPECT_EQ(index->header.run, position.run);
+  ASSERT_EQ(index->steps.size(), 1U);
+  EXPECT_EQ(index->steps[0].lead, lead_of(3));
+}
+
+TEST(resume, a_stream_that_is_closed_at_once_leaves_the_file_of_another_run_as_it_is) {
+  const auto disk = make_disk();
+  ASSERT_TRUE(forecast(disk, {.until = 4, .stays_open = true}).status.is_ok());
+  const auto before = files_of(*disk);
+  Position position = position_behind(4);
+  position.run = Uuid::random();
+  position.failed = {{2, lead_of(2), "no space"}, {3, lead_of(3), "no space"}};
+  position.put_lead = lead_of(1);
+  const Outcome second = forecast(disk, {.from = position, .until = 4});
+  EXPECT_TRUE(second.status.is_ok()) << second.status.text();
+  EXPECT_TRUE(files_of(*disk) == before);
 }
 
 TEST(resume, a_stream_defined_in_another_way_is_refused) {

@@ -5,7 +5,6 @@
 #include "base/text.hpp"
 #include "capi/arguments.hpp"
 #include "capi/arrays.hpp"
-#include "capi/outputs.hpp"
 #include "capi/state.hpp"
 
 using namespace tailrace;
@@ -122,7 +121,6 @@ namespace tailrace::capi {
 Status begin_checkpoints() {
   State& held = state();
   held.checkpoint_service = std::make_unique<checkpoint::Service>(*held.session);
-  held.outputs = std::make_unique<SessionOutputs>();
   held.layout_bytes = 0;
   return {};
 }
@@ -151,7 +149,6 @@ Status end_checkpoints() {
     if (first.is_ok()) first = status;
   }
   held.checkpoint_service.reset();
-  held.outputs.reset();
   return first;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "capi/outputs.hpp"
 #include "capi/state.hpp"
 #include "files/channel.hpp"
 
@@ -95,6 +96,7 @@ tr_file* open_standard(const std::shared_ptr<files::Group>& group, int number) {
 Status begin_files() {
   State& held = state();
   held.file_service = std::make_unique<files::Service>(*held.session);
+  held.outputs = std::make_unique<restart::Outputs>(*held.file_service, what_is_open);
   held.groups = std::make_unique<files::Groups>(*held.file_service, held.bootstrap->compute());
   const Result<std::shared_ptr<files::Group>> group = held.groups->of(held.bootstrap->compute(), "tr_init");
   TR_TRY(group.status());
@@ -112,6 +114,7 @@ Status end_files() {
     if (first.is_ok()) first = status;
   }
   held.groups.reset();
+  held.outputs.reset();
   held.file_service.reset();
   return first;
 }

@@ -197,7 +197,7 @@ std::optional<files::Position> recorded_position(const char* path, std::string_v
   const session::Session& session = *state().session;
   Result<std::string> name = std::string(path);
   if (is_local(letters)) name = files::local_name(path, session.rank(), session.ranks());
-  const files::Position* const found = name.is_ok() ? state().recorded_files.find(*name) : nullptr;
+  const files::Position* const found = name.is_ok() ? state().outputs->files().find(*name) : nullptr;
   return found != nullptr ? std::optional(*found) : std::nullopt;
 }
 

@@ -150,8 +150,6 @@ int tr_finalize(void) {
   session->leave();
   state().session.reset();
   state().bootstrap.reset();
-  state().resuming.clear();
-  state().recorded_files = {};
   state().text_files.clear();
   return result(status);
 }

@@ -7,16 +7,15 @@
 #include <string>
 #include <vector>
 
-#include "capi/recorded_files.hpp"
 #include "capi/text_files.hpp"
 #include "checkpoint/checkpoint.hpp"
 #include "files/file.hpp"
 #include "files/groups.hpp"
 #include "files/out_of_core.hpp"
 #include "files/record_file.hpp"
+#include "restart/outputs.hpp"
 #include "session/bootstrap.hpp"
 #include "session/session.hpp"
-#include "streams/resume.hpp"
 #include "streams/stream.hpp"
 #include "tailrace.h"
 
@@ -59,18 +58,14 @@ struct Distributed {
 struct State {
   std::unique_ptr<session::Bootstrap> bootstrap;  // the session's: made before it, and gone after it
   std::unique_ptr<session::Session> session;
-  std::vector<tr_stream*> streams;  // open ones, in the order of creation (the same on every rank)
-  /// By pattern: where streams that are not created yet go on, as a checkpoint that was loaded has it. The
-  /// same on every rank, but for put_lead, of which rank 0's counts.
-  std::map<std::string, streams::Position> resuming;
+  std::vector<tr_stream*> streams;   // open ones, in the order of creation (the same on every rank)
   std::vector<TextFile> text_files;  // open ones, in the order of creation: the same on every rank
-  RecordedFiles recorded_files;
   std::unique_ptr<files::Service> file_service;
+  std::unique_ptr<restart::Outputs> outputs;
   std::unique_ptr<files::Groups> groups;
   std::vector<tr_window*> windows;  // open ones, in the order of creation
   std::vector<tr_file*> files;      // open ones, in the order of creation, those of the local mode among them
   std::unique_ptr<checkpoint::Service> checkpoint_service;
-  std::unique_ptr<checkpoint::Outputs> outputs;
   std::vector<tr_checkpoint*> checkpoints;                          // open ones, in the order of creation
   std::map<const void*, std::unique_ptr<Distributed>> distributed;  // by the caller's address
   std::int64_t arrays_registered = 0;

@@ -66,7 +66,7 @@ Result<std::unique_ptr<File>> open_file(Place place, int ranks, const std::strin
   Result<std::string> name = local ? files::local_name(path, place.rank, ranks) : std::string(path);
   TR_TRY(name.status().in(call));
   if (local) place.group = nullptr;
-  RecordedFiles& recorded = state().recorded_files;
+  restart::RecordedFiles& recorded = state().outputs->files();
   const files::Position* const found = mode->writes() ? recorded.find(*name) : nullptr;
   const std::optional<files::Position> from = found != nullptr ? std::optional(*found) : std::nullopt;
   const bool holds = local || place.group->is_io_rank();

@@ -30,12 +30,11 @@ int tr_stream_create(const char* pattern, const char* options, tr_stream** strea
   if (stream == nullptr) return fail(Status(Code::argument, "tr_stream_create: `stream` is a null pointer"));
   *stream = nullptr;
   const std::string name = text_of(pattern);
-  std::optional<streams::Position> resume;
-  if (const auto found = state().resuming.find(name); found != state().resuming.end()) resume = found->second;
+  restart::Outputs& outputs = *state().outputs;
   Result<std::unique_ptr<streams::Stream>> made =
-      streams::Stream::create(*session, name, text_of(options), resume);
+      streams::Stream::create(*session, name, text_of(options), outputs.stream(name));
   if (!made.is_ok()) return fail(made.status());
-  state().resuming.erase(name);
+  outputs.take_stream(name);
   *stream = new tr_stream{std::move(*made)};
   state().streams.push_back(*stream);
   return TR_OK;

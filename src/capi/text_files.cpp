@@ -107,7 +107,7 @@ int tr_text_lost_f(const char* path, int descriptor, int64_t reached, int64_t ke
 int tr_text_continue_f(const char* path, int empties, int* continues) {
   *continues = 0;
   if (session_for("open") == nullptr) return TR_ERR_STATE;
-  const files::Position* const found = state().recorded_files.find(path);
+  const files::Position* const found = state().outputs->files().find(path);
   if (found == nullptr) return empties != 0 && tr_formats_f() != 0 ? tr_text_overwrites_f(path) : TR_OK;
   *continues = 1;
   if (tr_formats_f() == 0) return TR_OK;
@@ -115,7 +115,7 @@ int tr_text_continue_f(const char* path, int empties, int* continues) {
 }
 
 void tr_text_opened_f(const char* path, int (*stand)(void* handle, int cuts, int64_t* size), void* handle) {
-  state().recorded_files.take(path);
+  state().outputs->files().take(path);
   state().text_files.push_back({path, stand, handle});
 }
 

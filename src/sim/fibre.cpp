@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <system_error>
+#include <utility>
 
 #if defined(__SANITIZE_ADDRESS__)
 #define TAILRACE_ADDRESS_SANITIZER 1

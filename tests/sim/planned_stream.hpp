@@ -66,6 +66,7 @@ class PlannedStream {
   Status wait(bool durable) { return stream_->wait(durable); }
   Status close() { return stream_->close(); }
   void latch(const Status& status) { stream_->latch(status); }
+  [[nodiscard]] const streams::Stream& stream() const { return *stream_; }
   [[nodiscard]] streams::Position position() const { return stream_->position(); }
   /// The steps that failed, and why, by number.
   [[nodiscard]] std::map<std::int64_t, std::string> failures() const;

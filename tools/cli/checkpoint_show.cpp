@@ -4,7 +4,7 @@
 
 #include "base/text.hpp"
 #include "checkpoint.hpp"
-#include "checkpoint_outputs.hpp"
+#include "restart/recorded.hpp"
 
 #if TAILRACE_HAVE_JSON
 #include <nlohmann/json.hpp>
@@ -17,6 +17,7 @@ using checkpoint::Copy;
 using checkpoint::CopyReader;
 using checkpoint::Found;
 using checkpoint::ItemInfo;
+using restart::Recorded;
 
 // ---- ls
 
@@ -199,7 +200,7 @@ Status show_items(const Copy& copy, CopyReader& reader, Index values) {
 }
 
 /// What goes on where the copy has it.
-void show_outputs(const Outputs& outputs) {
+void show_outputs(const Recorded& outputs) {
   if (!outputs.streams.empty() || !outputs.files.empty()) std::puts("outputs that go on");
   for (const streams::Position& stream : outputs.streams)
     std::puts(cat("  stream ", stream.pattern, "  at ", streams::text_of(stream)).c_str());
@@ -212,10 +213,10 @@ void show_outputs(const Outputs& outputs) {
 }
 
 /// A copy is as good without them.
-Result<Outputs> outputs_of(storage::Target& target, const Copy& copy) {
-  Result<Outputs> outputs = read_outputs(copy.directory.outputs);
+Result<Recorded> outputs_of(storage::Target& target, const Copy& copy) {
+  Result<Recorded> outputs = Recorded::unpack(copy.directory.outputs);
   TR_TRY(outputs.status());
-  TR_TRY(find_undo_files(target, copy, *outputs));
+  TR_TRY(restart::find_undo_files(target, copy, *outputs));
   return outputs;
 }
 
@@ -239,7 +240,7 @@ Status show_text(storage::Target& target, const Copy& copy, const ShowArguments&
                           .c_str());
   std::printf("%zu items\n", copy.directory.items.size());
   TR_TRY(show_items(copy, reader, arguments.values));
-  const Result<Outputs> outputs = outputs_of(target, copy);
+  const Result<Recorded> outputs = outputs_of(target, copy);
   if (outputs.is_ok())
     show_outputs(*outputs);
   else
@@ -280,7 +281,7 @@ Json parts_json(const Copy& copy) {
   return parts;
 }
 
-void add_outputs(Json& json, const Outputs& outputs) {
+void add_outputs(Json& json, const Recorded& outputs) {
   json["streams"] = Json::array();
   for (const streams::Position& stream : outputs.streams) {
     Json added{{"pattern", stream.pattern}, {"steps", stream.steps}};
@@ -323,7 +324,7 @@ Status show_json(storage::Target& target, const Copy& copy, const ShowArguments&
     }
     json["items"].push_back(std::move(item));
   }
-  const Result<Outputs> outputs = outputs_of(target, copy);
+  const Result<Recorded> outputs = outputs_of(target, copy);
   if (outputs.is_ok())
     add_outputs(json, *outputs);
   else

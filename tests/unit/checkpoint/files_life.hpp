@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include "capi/recorded_files.hpp"
 #include "checkpoint/ranks.hpp"
 #include "checkpoint/slots.hpp"
 #include "files/cookie.hpp"
 #include "files/journal.hpp"
+#include "restart/recorded_files.hpp"
 
 namespace tailrace::checkpoint {
 
@@ -103,7 +103,7 @@ class Life {
   RankData data_{0, 1};
   std::vector<Checkpoint> slots_;
   files::Journals journals_;
-  capi::RecordedFiles recorded_;
+  restart::RecordedFiles recorded_;
   Loaded loaded_;
   std::map<std::string, Open> open_;
   bool alive_ = true;

@@ -8,7 +8,7 @@
 
 #include "files/position.hpp"
 
-namespace tailrace::capi {
+namespace tailrace::restart {
 
 /// What checkpoints have recorded of files.
 class RecordedFiles {
@@ -42,4 +42,4 @@ class RecordedFiles {
   std::map<std::string, Bytes> recorded_;  // by tidy path
 };
 
-}  // namespace tailrace::capi
+}  // namespace tailrace::restart

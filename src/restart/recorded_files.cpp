@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "capi/recorded_files.hpp"
+#include "restart/recorded_files.hpp"
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 #include "files/undo_file.hpp"
 #include "storage/paths.hpp"
 
-namespace tailrace::capi {
+namespace tailrace::restart {
 
 void RecordedFiles::load(std::vector<files::Position> positions, std::int64_t generation,
                          const std::vector<files::UndoName>& undo) {
@@ -73,4 +73,4 @@ void RecordedFiles::emptied(const std::string& path) {
   recorded_.erase(found);
 }
 
-}  // namespace tailrace::capi
+}  // namespace tailrace::restart

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "restart/outputs.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "storage/paths.hpp"
+
+namespace tailrace::restart {
+
+namespace {
+
+using streams::Position;
+
+/// The open stream that a position is of; nullptr once it is closed, when all of it is durable or told as
+/// failed.
+const streams::Stream* stream_of(const std::vector<const streams::Stream*>& open, const Position& position) {
+  for (const streams::Stream* stream : open) {
+    if (stream->name() == position.pattern && stream->position().run == position.run) return stream;
+  }
+  return nullptr;
+}
+
+// ---- files
+
+/// True for an output that a checkpoint may record. A pipe, which might have nobody who reads, is none; who
+/// does not hold the stream does not know that of it, and has nothing to write.
+bool may_be_recorded(const OpenFile& each) {
+  const files::File& file = *each.file;
+  if (file.is_adopted() || !file.mode().writes()) return false;
+  return each.records != nullptr || !file.holds_stream() || file.has_position();
+}
+
+bool is_recorded(const OpenFile& each) {
+  return !each.temporary && each.file->holds_stream() && each.file->has_position();
+}
+
+Status rest(const OpenFile& each) { return each.records ? each.records->rest() : each.file->rest(); }
+
+/// All that a rank has written to, held until it is durable.
+struct Written {
+  std::vector<std::shared_ptr<storage::File>> files;
+  std::set<std::string> names;     // whose directories have to be durable: one for each directory
+  std::set<std::string> sidecars;  // of local files
+  files::ClosedFiles::Due closed;
+
+  void add(const OpenText& text) {
+    std::shared_ptr<storage::File> file = text.hold();
+    if (file == nullptr) return;
+    files.push_back(std::move(file));
+    add_directory_of(text.path);
+  }
+  void add_directory_of(const std::string& path) {
+    names.insert(storage::parent_of(storage::tidy_path(path)) + "/file");
+  }
+  void add(const files::File& file) {
+    for (std::shared_ptr<storage::File>& each : file.hold()) files.push_back(std::move(each));
+    if (!file.holds_stream()) return;
+    if (file.place().group == nullptr) sidecars.insert(files::sidecar_path(file.path()));
+    add_directory_of(file.path());
+  }
+  Status sync(storage::Target& target);
+};
+
+Status Written::sync(storage::Target& target) {
+  for (const std::shared_ptr<storage::File>& file : files) TR_TRY(file->sync());
+  for (const std::string& sidecar : sidecars) TR_TRY(files::sync_if_there(target, sidecar));
+  for (const std::string& name : names) TR_TRY(target.sync_directory_of(name));
+  files.clear();  // nobody needs them open any more
+  return closed.sync(target);
+}
+
+}  // namespace
+
+Result<files::Position> Outputs::position_of(const OpenFile& each, files::Overwritten overwritten) {
+  Result<files::Position> position =
+      each.records ? each.records->recorded_position(overwritten) : each.file->position(overwritten);
+  TR_TRY(position.status());
+  if (overwritten == files::Overwritten::journal) return position;  // nothing is lost that it would warn of
+  each.file->note_recorded(position->size);
+  files_.note(*position);
+  return position;
+}
+
+/// Every file is brought to rest, whatever has failed before: ranks that left one out would have another idea
+/// than the others of what it still has to write.
+Result<Outputs::Standing> Outputs::stand(files::Overwritten overwritten) {
+  Status first;
+  const auto count = [&first](const Status& status) {
+    if (first.is_ok()) first = status;
+  };
+  std::vector<files::Position> open;
+  auto written = std::make_shared<Written>();
+  const Open now = open_();
+  for (const OpenFile& each : now.files) {
+    if (!may_be_recorded(each)) continue;
+    count(rest(each));
+    if (!each.temporary) written->add(*each.file);
+    if (!first.is_ok() || !is_recorded(each)) continue;
+    Result<files::Position> position = position_of(each, overwritten);
+    count(position.status());
+    if (position.is_ok()) open.push_back(std::move(*position));
+  }
+  for (const OpenText& text : now.texts) {
+    if (service_.session().rank() != 0) break;
+    const Result<std::optional<files::Position>> position =
+        guarded([&] { return text.position(overwritten); });
+    count(position.status());
+    if (!position.is_ok() || !*position) continue;
+    if (overwritten == files::Overwritten::refuse) files_.note(**position);
+    open.push_back(**position);
+    written->add(text);
+  }
+  written->closed = closed_.due();
+  TR_TRY(first);
+  Packer told;
+  files::put_positions(told, open);
+  const std::vector<std::int64_t> taken = files_.taken();
+  told.put_list(std::span<const std::int64_t>(taken));
+  Standing standing{told.take(), {}};
+  if (!written->files.empty() || !written->closed.is_empty())
+    standing.make_durable = [written, target = &service_.target()] { return written->sync(*target); };
+  return standing;
+}
+
+void Outputs::note_closing(const files::File& file) {
+  if (file.is_adopted() || !file.mode().writes() || file.hold().empty()) return;
+  if (!files::is_regular(file.path())) return;
+  note_closed(file.path());
+  if (file.place().group == nullptr) note_closed(files::sidecar_path(file.path()));
+}
+
+/// A journal belongs to a rank: what another one writes to the same file it does not see.
+Status Outputs::check(const std::vector<ByteVector>& told, files::Overwritten overwritten) const {
+  if (overwritten == files::Overwritten::refuse) return {};
+  std::map<std::string, std::size_t> ranks;
+  for (std::size_t rank = 0; rank < told.size(); ++rank) {
+    Unpacker in(told[rank]);
+    const Result<std::vector<files::Position>> open = files::get_positions(in);
+    TR_TRY(open.status());
+    for (const files::Position& each : *open) {
+      const auto [other, is_new] = ranks.emplace(storage::tidy_path(each.path), rank);
+      if (is_new || other->second == rank) continue;
+      return {Code::state, cat(each.path, " is open on ranks ", other->second, " and ", rank,
+                               ", on each for itself: overwritten=journal keeps what is written over only of "
+                               "files that are open once; open it on a communicator of these ranks")};
+    }
+  }
+  return {};
+}
+
+ByteVector Outputs::positions(const std::vector<ByteVector>& told) {
+  Recorded recorded;
+  for (const streams::Stream* stream : open_().streams) recorded.streams.push_back(stream->position());
+  for (const auto& [pattern, position] : streams_) recorded.streams.push_back(position);
+  for (const ByteVector& each : told) {
+    Unpacker in(each);
+    const Result<std::vector<files::Position>> open = files::get_positions(in);
+    if (open.is_ok()) recorded.files.insert(recorded.files.end(), open->begin(), open->end());
+    files_.take(in.get_list<std::int64_t>());
+  }
+  const std::vector<files::Position> left = files_.left();
+  recorded.files.insert(recorded.files.end(), left.begin(), left.end());
+  return recorded.pack();
+}
+
+bool Outputs::are_settled(const ByteVector& positions) const {
+  const Result<Recorded> recorded = Recorded::unpack(positions);
+  if (!recorded.is_ok()) return true;
+  const std::vector<const streams::Stream*> open = open_().streams;
+  for (const Position& position : recorded->streams) {
+    const streams::Stream* const stream = stream_of(open, position);
+    if (stream != nullptr && !stream->is_settled_through(position)) return false;
+  }
+  return true;
+}
+
+ByteVector Outputs::with_failures(const ByteVector& positions) const {
+  Result<Recorded> recorded = Recorded::unpack(positions);
+  if (!recorded.is_ok()) return positions;
+  const std::vector<const streams::Stream*> open = open_().streams;
+  for (Position& position : recorded->streams) {
+    if (const streams::Stream* const stream = stream_of(open, position); stream != nullptr)
+      position = stream->with_failures(position);
+  }
+  return recorded->pack();
+}
+
+void Outputs::keep_since(const std::string& checkpoint, std::int64_t generation,
+                         const ByteVector& positions) {
+  const Result<Recorded> recorded = Recorded::unpack(positions);
+  if (!recorded.is_ok()) return;  // made or checked by who asks
+  service_.journals().of(service_.target(), checkpoint).begin(generation, recorded->files);
+}
+
+std::optional<Position> Outputs::stream(const std::string& pattern) const {
+  const auto found = streams_.find(pattern);
+  return found != streams_.end() ? std::optional(found->second) : std::nullopt;
+}
+
+Status Outputs::resume(const checkpoint::Copy& copy) {
+  Result<Recorded> recorded = Recorded::unpack(copy.directory.outputs);
+  TR_TRY(recorded.status());
+  streams_.clear();
+  TR_TRY(check_not_open(*recorded));
+  files_.load(std::move(recorded->files), copy.generation(), copy.undo);
+  for (const Position& position : recorded->streams) {
+    if (service_.session().rank() == 0) {
+      for (const streams::FailedStep& failed : position.failed)
+        log(LogLevel::warn,
+            cat("stream ", position.pattern, " lacks the step at lead ", failed.lead, " s: ", failed.text));
+    }
+    streams_.emplace(position.pattern, position);
+  }
+  return {};
+}
+
+Status Outputs::check_not_open(const Recorded& recorded) const {
+  const Open now = open_();
+  const auto is_open = [&](const std::string& path) {
+    return std::any_of(now.files.begin(), now.files.end(),
+                       [&](const OpenFile& each) {
+                         return each.file->mode().writes() && files::is_same_path(each.file->path(), path);
+                       }) ||
+           std::any_of(now.texts.begin(), now.texts.end(),
+                       [&](const OpenText& text) { return files::is_same_path(text.path, path); });
+  };
+  for (const files::Position& position : recorded.files) {
+    if (is_open(position.path)) {
+      return {Code::state,
+              cat("file ", position.path,
+                  " was opened before the checkpoint was loaded: it cannot go on where the checkpoint "
+                  "has it; load first")};
+    }
+  }
+  for (const Position& position : recorded.streams) {
+    for (const streams::Stream* stream : now.streams) {
+      if (stream->name() == position.pattern)
+        return {Code::state, cat("stream ", position.pattern,
+                                 " was created before the checkpoint was loaded: it cannot go on "
+                                 "where the checkpoint has it; load first")};
+    }
+  }
+  return {};
+}
+
+}  // namespace tailrace::restart

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/checkpoint.hpp"
+#include "files/closed_files.hpp"
+#include "files/record_file.hpp"
+#include "files/service.hpp"
+#include "restart/recorded.hpp"
+#include "restart/recorded_files.hpp"
+#include "streams/stream.hpp"
+
+namespace tailrace::restart {
+
+/// A collective file that is open.
+struct OpenFile {
+  files::File* file = nullptr;
+  files::RecordFile* records = nullptr;  // of an unformatted Fortran file
+  bool temporary = false;                // it is gone once it is closed
+};
+
+/// A formatted Fortran file that may be written: the first rank's Fortran has it open.
+struct OpenText {
+  std::string path;
+  /// Of the first rank. Where it stands, with all of it in the system's hands; nothing for one that was not
+  /// written to.
+  /// Code::state if it is refused because it could not be brought back there.
+  std::function<Result<std::optional<files::Position>>(files::Overwritten)> position;
+  /// Of the first rank. Keeps it open until it is durable; nullptr before position() was asked.
+  std::function<std::shared_ptr<storage::File>()> hold;
+};
+
+/// The program's outputs, each kind in the order of opening, which is the same on every rank.
+struct Open {
+  std::vector<const streams::Stream*> streams;
+  std::vector<OpenFile> files;
+  std::vector<OpenText> texts;
+};
+
+/// The outputs of a session as its checkpoints see them: those that are open, and those that a checkpoint has
+/// told of and that the program has not opened yet.
+class Outputs final : public checkpoint::Outputs {
+ public:
+  /// `open` tells what is open at the moment.
+  Outputs(files::Service& service, std::function<Open()> open) : service_(service), open_(std::move(open)) {}
+
+  Result<Standing> stand(files::Overwritten overwritten) override;
+  [[nodiscard]] Status check(const std::vector<ByteVector>& told,
+                             files::Overwritten overwritten) const override;
+  ByteVector positions(const std::vector<ByteVector>& told) override;
+  [[nodiscard]] bool are_settled(const ByteVector& positions) const override;
+  [[nodiscard]] ByteVector with_failures(const ByteVector& positions) const override;
+  void keep_since(const std::string& checkpoint, std::int64_t generation,
+                  const ByteVector& positions) override;
+  [[nodiscard]] std::int64_t oldest_undo(const ByteVector& positions,
+                                         std::int64_t generation) const override {
+    return restart::oldest_undo(positions, generation);
+  }
+  Status resume(const checkpoint::Copy& copy) override;
+
+  /// Where a stream of this pattern goes on that is not created yet; nothing: it begins anew.
+  [[nodiscard]] std::optional<streams::Position> stream(const std::string& pattern) const;
+  /// It goes on there now.
+  void take_stream(const std::string& pattern) { streams_.erase(pattern); }
+  [[nodiscard]] RecordedFiles& files() { return files_; }
+
+  /// The program is about to close the file, of which this rank may have written some. It is durable once the
+  /// next save is committed.
+  void note_closing(const files::File& file);
+  void note_closed(const std::string& path) { closed_.note(service_.target(), path); }
+  /// The program has renamed a file.
+  void note_renamed(const std::string& from, const std::string& to) {
+    closed_.note_renamed(service_.target(), from, to);
+  }
+
+ private:
+  Result<files::Position> position_of(const OpenFile& each, files::Overwritten overwritten);
+  [[nodiscard]] Status check_not_open(const Recorded& recorded) const;
+
+  files::Service& service_;
+  const std::function<Open()> open_;
+  /// By pattern, as a checkpoint that was loaded has it. The same on every rank, but for put_lead, of which
+  /// rank 0's counts.
+  std::map<std::string, streams::Position> streams_;
+  RecordedFiles files_;
+  files::ClosedFiles closed_;
+};
+
+}  // namespace tailrace::restart

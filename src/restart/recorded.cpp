@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "restart/recorded.hpp"
+
+#include <utility>
+
+#include "files/undo_file.hpp"
+
+namespace tailrace::restart {
+
+ByteVector Recorded::pack() const {
+  if (streams.empty() && files.empty()) return {};
+  Packer out;
+  out.put(static_cast<std::int64_t>(streams.size()));
+  for (const streams::Position& position : streams) out.put_bytes(position.pack());
+  files::put_positions(out, files);
+  return out.take();
+}
+
+Result<Recorded> Recorded::unpack(std::span<const std::byte> bytes) {
+  Recorded recorded;
+  if (bytes.empty()) return recorded;
+  Unpacker in(bytes);
+  const auto count = in.get<std::int64_t>();
+  for (std::int64_t i = 0; i < count && in.ok(); ++i) {
+    Result<streams::Position> position = streams::Position::unpack(in.get_bytes());
+    TR_TRY(position.status());
+    recorded.streams.push_back(std::move(*position));
+  }
+  if (!in.ok()) return Status(Code::corrupt, "the positions of the streams are damaged");
+  Result<std::vector<files::Position>> files = files::get_positions(in);
+  TR_TRY(files.status());
+  recorded.files = std::move(*files);
+  return recorded;
+}
+
+std::int64_t oldest_undo(std::span<const std::byte> bytes, std::int64_t generation) {
+  const Result<Recorded> recorded = Recorded::unpack(bytes);
+  return recorded.is_ok() ? files::oldest_undo(recorded->files, generation) : 0;
+}
+
+Status find_undo_files(storage::Target& target, const checkpoint::Copy& copy, Recorded& recorded) {
+  // The name of its checkpoint: "state" of "state.0" and of "state.g12".
+  const std::string name = copy.path.substr(0, copy.path.rfind('.'));
+  const Result<std::vector<files::UndoName>> all = files::find_undo_files(target, name);
+  TR_TRY(all.status());
+  for (files::Position& file : recorded.files)
+    file.undo = files::undo_files_of(file, copy.generation(), *all);
+  return {};
+}
+
+}  // namespace tailrace::restart

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/status.hpp"
+#include "checkpoint/copy.hpp"
+#include "files/position.hpp"
+#include "streams/resume.hpp"
+
+namespace tailrace::restart {
+
+/// Where a copy says that the outputs of its program stood (docs/formats/checkpoint.md).
+struct Recorded {
+  std::vector<streams::Position> streams;
+  std::vector<files::Position> files;
+
+  /// Empty bytes if there is none.
+  [[nodiscard]] ByteVector pack() const;
+  /// Code::corrupt for bytes that are none, Code::unsupported for those of a later version.
+  static Result<Recorded> unpack(std::span<const std::byte> bytes);
+};
+
+/// How far back a copy needs undo files; 0, and so all of them, if it does not tell.
+std::int64_t oldest_undo(std::span<const std::byte> recorded, std::int64_t generation);
+inline std::int64_t oldest_undo(const checkpoint::Copy& copy) {
+  return oldest_undo(copy.directory.outputs, copy.generation());
+}
+/// Notes for each file which of those beside the copy bring it back.
+Status find_undo_files(storage::Target& target, const checkpoint::Copy& copy, Recorded& recorded);
+
+}  // namespace tailrace::restart

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
+// Streams that go on behind checkpoints, in simulated time: chains of jobs that stop, are killed, lose power,
+// fail or lose a rank, with other numbers of ranks and servers each time. In the end the files have the bytes
+// of a run that was never disturbed.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <map>
+#include <optional>
+
+#include "base/text.hpp"
+#include "checkpoint/checkpoint.hpp"
+#include "checkpoint/slots.hpp"
+#include "restart/outputs.hpp"
+#include "scenario.hpp"
+#include "storage/crash.hpp"
+
+namespace tailrace::sim {
+namespace {
+
+using checkpoint::Checkpoint;
+
+constexpr std::int64_t half_day = 43200;
+constexpr std::int64_t all_steps = 12;
+
+/// Ways in which a job ends.
+enum class End {
+  stopped,     // it closes everything, wherever the files' steps are
+  killed,      // at some call of storage, which keeps what it was given
+  power_lost,  // the same, and what was not durable may be gone
+  failing,     // as if stopped, but a call of one rank's storage fails
+  rank_lost    // the others wait, until somebody kills the job
+};
+
+struct Life {
+  std::vector<NodeShape> nodes;
+  End end = End::stopped;
+  std::string options;  // of the checkpoint
+  std::int64_t steps = all_steps;
+  std::int64_t save_every = 2;
+  bool saves_at_stop = false;
+  bool goes_on = false;  // behind a step that failed
+  std::int64_t loses_rank_at = 0;
+
+  [[nodiscard]] std::string text() const {
+    static constexpr std::array ends{"stopped", "killed", "power lost", "failing", "rank lost"};
+    std::string text =
+        cat(ends[static_cast<std::size_t>(end)], " behind ", steps, " steps, a save every ", save_every,
+            saves_at_stop ? " and when it stops" : "", goes_on ? ", goes on" : "", ", nodes");
+    for (const NodeShape& node : nodes) text += cat(" ", node.ranks, "+", node.servers);
+    return text;
+  }
+};
+
+/// The answers that the ranks of a chain's jobs got.
+struct Answers {
+  std::int64_t committed = -1;               // the last step behind which a save was told to be committed
+  std::int64_t begun = -1;                   // the last one behind which a save was begun
+  int resumed = 0;                           // streams that went on
+  std::map<int, std::map<int, Code>> heard;  // of one job: by call, by rank
+  streams::Position position;                // of the stream, when the last job ended
+  std::map<std::int64_t, int> puts;          // by step: the jobs that put it
+  bool refused = false;                      // the only copy was never committed, and power loss has torn it
+  bool could_not_close = false;              // some file may stay as it is (docs/design/007, Consequences)
+  Texts wrong;
+};
+
+/// One rank of a job: a forecast whose only state is the number of its next step.
+class Forecast {
+ public:
+  Forecast(SessionRank& rank, const Scenario& scenario, const Life& life, Answers& answers)
+      : rank_(rank),
+        scenario_(scenario),
+        life_(life),
+        answers_(answers),
+        outputs_(rank.files(), [this] { return what_is_open(); }),
+        service_(rank.session()),
+        one_(std::make_shared<const layout::Layout>(*layout::Layout::replicated({1}, rank.ranks()))) {}
+
+  void run(Scheduler& dice) {
+    Result<std::unique_ptr<Checkpoint>> made =
+        Checkpoint::create(service_, outputs_, "cp", life_.options, checkpoint::parse_options(life_.options));
+    if (!hear(made.status())) return;
+    checkpoint_ = std::move(*made);
+    if (load() && open_stream()) {
+      const std::int64_t last = std::min(all_steps, step_ + life_.steps);
+      while (step_ < last && take_step(dice)) {
+        if (step_ % life_.save_every == 0) save();
+      }
+      if (life_.saves_at_stop) save();
+      wait();
+      if (!hear(stream_->close())) answers_.could_not_close = true;
+      if (rank_.rank() == 0) answers_.position = stream_->stream().position();
+    }
+    hear(checkpoint_->close());
+  }
+
+ private:
+  /// True if a collective call succeeded; it did on all ranks or on none.
+  bool hear(const Status& status) {
+    answers_.heard[calls_++][rank_.rank()] = status.code();
+    if (!status.is_ok() && life_.end == End::stopped) wrong(status.text());
+    return status.is_ok();
+  }
+
+  void wrong(const std::string& text) {
+    answers_.wrong.push_back(cat("rank ", rank_.rank(), ": ", text, ", where ", answers_.committed,
+                                 " was committed and ", answers_.begun, " begun"));
+  }
+
+  restart::Open what_is_open() {
+    restart::Open open;
+    if (stream_ != nullptr) open.streams.push_back(&stream_->stream());
+    return open;
+  }
+
+  void name_items() {
+    checkpoint::NamedItem step;
+    step.name = "step";
+    step.array.data = reinterpret_cast<std::byte*>(&step_);
+    step.array.type = ElementType::i64;
+    step.scalar = one_;
+    checkpoint_->item(step);
+  }
+
+  /// False where the job cannot go on.
+  bool load() {
+    bool found = false;
+    const Status begun = checkpoint_->begin(Checkpoint::Direction::load, &found);
+    answers_.refused = begun.code() == Code::corrupt && answers_.committed < 0;
+    if (answers_.refused) return checkpoint_->end().is_ok();
+    if (!hear(begun)) return false;
+    if (found) name_items();
+    if (!hear(checkpoint_->end())) return false;
+    // Where storage does not give the newest copy, the one before it is taken.
+    if (life_.end == End::failing) answers_.committed = std::min(answers_.committed, found ? step_ : -1);
+    if (found ? step_ < answers_.committed || step_ > answers_.begun : answers_.committed >= 0)
+      wrong(found ? cat("step ", step_, " was loaded") : "nothing was found");
+    return true;
+  }
+
+  bool open_stream() {
+    auto plan = std::make_shared<StreamPlan>(*scenario_.plan);
+    plan->resume = outputs_.stream(plan->pattern);
+    auto stream = std::make_unique<PlannedStream>(rank_, plan);
+    if (!hear(stream->create())) return false;
+    stream_ = std::move(stream);
+    outputs_.take_stream(plan->pattern);
+    if (plan->resume && rank_.rank() == 0) ++answers_.resumed;
+    return true;
+  }
+
+  /// False where the job is to stop.
+  bool take_step(Scheduler& dice) {
+    if (life_.end == End::rank_lost && step_ >= life_.loses_rank_at && rank_.rank() == rank_.ranks() - 1)
+      rank_.fibre().lose();
+    if (rank_.rank() == 0) ++answers_.puts[step_];
+    rank_.compute(dice.random(1, dice.once_in(10) ? FibreWorld::second : 1'000'000));
+    stream_->begin(step_ * half_day);
+    for (std::size_t i = 0; i < scenario_.plan->fields.size(); ++i) {
+      std::vector<float>& array = arrays_[{step_, static_cast<int>(i)}];
+      array = array_of(*scenario_.plan, rank_.rank(), static_cast<int>(i), step_);
+      stream_->put(static_cast<int>(i), reinterpret_cast<const std::byte*>(array.data()));
+    }
+    const bool is_good = hear(stream_->end());
+    ++step_;
+    return is_good || life_.goes_on;
+  }
+
+  void save() {
+    answers_.begun = std::max(answers_.begun, step_);
+    saved_.reset();
+    if (!hear(checkpoint_->begin(Checkpoint::Direction::save, nullptr))) return;
+    name_items();
+    if (hear(checkpoint_->end())) saved_ = step_;
+    if (step_ % 3 == 0) wait();
+  }
+
+  void wait() {
+    // A failure is told once.
+    if (!hear(checkpoint_->wait())) saved_.reset();
+    if (saved_) answers_.committed = std::max(answers_.committed, *saved_);
+  }
+
+  SessionRank& rank_;
+  const Scenario& scenario_;
+  const Life& life_;
+  Answers& answers_;
+  restart::Outputs outputs_;
+  checkpoint::Service service_;
+  const std::shared_ptr<const layout::Layout> one_;
+  std::unique_ptr<Checkpoint> checkpoint_;
+  std::unique_ptr<PlannedStream> stream_;
+  Arrays arrays_;
+  std::int64_t step_ = 0;
+  std::optional<std::int64_t> saved_;
+  int calls_ = 0;
+};
+
+Texts disagreements(const Answers& answers) {
+  Texts found;
+  for (const auto& [call, codes] : answers.heard) {
+    for (const auto& [rank, code] : codes) {
+      if (code == codes.begin()->second) continue;
+      found.push_back(cat("call ", call, ": rank ", rank, " was told ", static_cast<int>(code), " and rank ",
+                          codes.begin()->first, " ", static_cast<int>(codes.begin()->second)));
+      break;
+    }
+  }
+  return found;
+}
+
+int ranks_of(const Life& life) {
+  int ranks = 0;
+  for (const NodeShape& node : life.nodes) ranks += node.ranks;
+  return ranks;
+}
+
+Life random_life(Scheduler& dice, End end) {
+  Life life;
+  life.end = end;
+  life.nodes = random_nodes(dice, static_cast<int>(dice.random(end == End::rank_lost ? 2 : 1, 5)),
+                            static_cast<int>(dice.random(0, 3)));
+  life.options = cat("keep=", dice.random(2, 3), dice.once_in(3) ? " async=off" : "");
+  life.steps = dice.random(0, 7);
+  life.save_every = dice.random(1, 4);
+  life.saves_at_stop = dice.once_in(2);
+  life.goes_on = dice.once_in(2);
+  life.loses_rank_at = dice.random(0, all_steps - 1);
+  return life;
+}
+
+Scenario scenario_of(const Life& life, const std::string& pattern) {
+  const int ranks = ranks_of(life);
+  Scenario scenario;
+  scenario.pattern = pattern;
+  scenario.variables = {{"t", *layout::Layout::block({5, 7}, ranks), "levels=hybrid:1-2"},
+                        {"ps", *layout::Layout::block({5, 7}, ranks), "levels=surface"}};
+  scenario.prepare();
+  return scenario;
+}
+
+/// Runs one job; the storage that the next one finds.
+std::shared_ptr<storage::CrashTarget> live(const Life& life, const Scenario& scenario,
+                                           const std::shared_ptr<storage::CrashTarget>& disk,
+                                           std::uint64_t seed, Answers& answers) {
+  using Policy = storage::CrashPolicy;
+  Scheduler dice(seed);
+  const bool stops = life.end == End::killed || life.end == End::power_lost;
+  const auto power = storage::faulty_target(
+      disk, {stops ? dice.random(1, 250) : 0, storage::Fault::stopped, storage::all_calls, true});
+  Job job{life.nodes, "", {}, power, seed};
+  int all = 0;
+  for (const NodeShape& node : life.nodes) all += node.ranks + node.servers;
+  if (life.end == End::failing)
+    job.more_settings[static_cast<int>(dice.random(0, all - 1))] =
+        cat("fault=\"nth=", dice.random(1, 60), dice.once_in(2) ? " calls=all" : "",
+            dice.once_in(3) ? " for=good" : "", "\"");
+  SessionWorld world(job);
+  constexpr Nanoseconds limit = 300 * FibreWorld::second;
+  // Programs that are unwound then must not reach storage any more.
+  if (life.end == End::rank_lost) {
+    world.world().scheduler().after(limit - 1, [&] {
+      power->restart({1, storage::Fault::stopped, storage::all_calls, true});
+    });
+  }
+  answers.heard.clear();
+  const Texts stuck =
+      world.run([&](SessionRank& rank) { Forecast(rank, scenario, life, answers).run(dice); }, limit);
+  EXPECT_EQ(answers.wrong, Texts());
+  EXPECT_EQ(disagreements(answers), Texts());
+  if (life.end != End::rank_lost) {
+    EXPECT_EQ(stuck, Texts());
+  }
+  for (const Status& each : world.failures()) ADD_FAILURE() << each.text();
+  if (life.end != End::power_lost) return disk;
+  constexpr std::array policies{Policy{Policy::Writes::dropped, Policy::Entries::lost},
+                                Policy{Policy::Writes::torn, Policy::Entries::some},
+                                Policy{Policy::Writes::garbage, Policy::Entries::some}};
+  return disk->crash(policies[static_cast<std::size_t>(dice.random(0, 2))], seed);
+}
+
+/// True for a step that the files may have or not: a checkpoint has recorded it as failed, and an earlier job
+/// had put it too. If that job published the file the step stays in it.
+bool may_be_there(const Answers& answers, std::int64_t step) { return answers.puts.at(step) > 1; }
+
+bool has_failed(const Answers& answers, std::int64_t step) {
+  return std::any_of(answers.position.failed.begin(), answers.position.failed.end(),
+                     [step](const streams::FailedStep& each) { return each.step == step; });
+}
+
+/// Expects that the files hold all steps, but for those that a checkpoint has recorded as failed.
+void expect_whole(storage::Target& target, const Scenario& scenario, bool one_file, const Answers& answers) {
+  std::map<std::string, std::vector<std::int64_t>> files;
+  for (std::int64_t step = 0; step < all_steps; ++step)
+    files[one_file ? "fc.raw" : cat("fc_2026030", 1 + step / 2, ".raw")].push_back(step);
+  for (const auto& [name, steps] : files) {
+    const Result<streams::IndexContents> index = streams::load_index(target, streams::index_path(name));
+    // Nothing was committed there: the file may be one that an earlier run left, or one that could not be
+    // closed.
+    const bool all_failed =
+        std::all_of(steps.begin(), steps.end(), [&](std::int64_t step) { return has_failed(answers, step); });
+    if (all_failed && (!index.is_ok() || !index->closed)) continue;
+    ASSERT_TRUE(index.is_ok()) << index.status().text();
+    EXPECT_TRUE(index->closed) << name;
+    auto next = index->steps.begin();
+    ByteVector expected;
+    for (const std::int64_t step : steps) {
+      const bool is_there = next != index->steps.end() && next->lead == step * half_day;
+      if (has_failed(answers, step)) {
+        EXPECT_TRUE(!is_there || may_be_there(answers, step)) << name << " has step " << step;
+      } else {
+        EXPECT_TRUE(is_there) << name << " lacks step " << step;
+      }
+      if (!is_there) continue;
+      ++next;
+      const ByteVector bytes = bytes_of_step(*scenario.plan, step);
+      expected.insert(expected.end(), bytes.begin(), bytes.end());
+    }
+    EXPECT_TRUE(next == index->steps.end()) << name << " has a step at lead " << next->lead;
+    EXPECT_TRUE(read_file(target, name) == expected) << name;
+  }
+  const auto names = target.list(".");
+  ASSERT_TRUE(names.is_ok());
+  for (const std::string& name : *names)
+    EXPECT_EQ(name.find(".again"), std::string::npos) << name << " was left";
+}
+
+/// Somebody does so who reads that no copy is whole.
+void move_copies_away(storage::Target& target) {
+  const Result<std::vector<std::string>> copies = checkpoint::find_copies(target, "cp");
+  ASSERT_TRUE(copies.is_ok()) << copies.status().text();
+  for (const std::string& path : *copies) ASSERT_TRUE(target.remove(path).is_ok()) << path;
+}
+
+TEST(sim_restart, a_chain_of_jobs_leaves_the_bytes_of_an_undisturbed_run_however_they_end) {
+  int resumed = 0;
+  std::size_t failed = 0;
+  for (std::uint64_t seed = 1; seed <= seeds(60); ++seed) {
+    Scheduler dice(seed * 4937);
+    const bool one_file = dice.once_in(2);
+    const std::string pattern = one_file ? "fc.raw" : "fc_{valid:%Y%m%d}.raw";
+    auto disk = storage::crash_target();
+    Answers answers;
+    std::string texts;
+    for (std::uint64_t number = 0; number < 7; ++number) {
+      Life life = random_life(dice, static_cast<End>(dice.random(0, 4)));
+      if (number == 6) {
+        life.end = End::stopped;
+        life.steps = all_steps;
+      }
+      texts += cat("job ", number, ": ", life.text(), "; ");
+      SCOPED_TRACE(cat("seed ", seed, ", ", pattern, ": ", texts));
+      const Scenario scenario = scenario_of(life, pattern);
+      disk = live(life, scenario, disk, seed * 100 + number, answers);
+      if (answers.refused) {
+        move_copies_away(*disk);
+        disk = live(life, scenario, disk, seed * 100 + number, answers);
+      }
+      if (number == 6 && !answers.could_not_close) expect_whole(*disk, scenario, one_file, answers);
+      if (testing::Test::HasFailure()) return;
+    }
+    resumed += answers.resumed;
+    failed += answers.position.failed.size();
+  }
+  EXPECT_GT(resumed, 100);
+  EXPECT_GT(failed, 10);
+}
+
+}  // namespace
+}  // namespace tailrace::sim

@@ -40,9 +40,9 @@ class Ledger {
   virtual ~Ledger() = default;
   /// Local and quick: the file of the step with this lead.
   virtual Result<std::string> path_of(std::int64_t lead) = 0;
-  /// Local and quick: the file in which a stream that continues may go on; "" where there is none. It is
-  /// finished like those that were begun, also if no step comes to it.
-  [[nodiscard]] virtual std::string left_open() const = 0;
+  /// Local and quick: files that the run which this one continues may not have finished. They are finished
+  /// like those that were begun, also if no step comes to them. In the last of them the stream may go on.
+  [[nodiscard]] virtual std::vector<std::string> left_open() const = 0;
   /// Creates the file and its index (directory entry durable), after checking that `expected` bytes have
   /// room.
   virtual Result<Begun> begin_file(const std::string& path, std::int64_t lead, Bytes expected) = 0;
@@ -51,8 +51,11 @@ class Ledger {
   /// Takes back what a failed step left behind: the file ends at `size` again, or vanishes if nothing was
   /// ever committed in it.
   virtual Status cut(const std::string& path, Bytes size) = 0;
-  /// No step will follow in this file: manifest, ready marker, hook.
+  /// No step will follow in this file: it has its name, and its index says that it is whole. What has failed
+  /// may be tried again, as with announce.
   virtual Status finish_file(const std::string& path) = 0;
+  /// Tells others of a file that is finished: manifest, ready marker, hook.
+  virtual Status announce(const std::string& path) = 0;
 };
 
 }  // namespace tailrace::pipeline

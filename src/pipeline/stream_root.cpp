@@ -28,8 +28,11 @@ StreamRoot::StreamRoot(Context& context, const Opening& opening, const codec::Co
   }
   // Several runs a step and server, so that the first is written while the next is encoded.
   chunk_cost_ = step_cost_ / (4.0 * context.roster.servers());
-  if (ledger_) current_path_ = ledger_->left_open();
-  if (!current_path_.empty()) files_[current_path_].left_open = true;
+  if (!ledger_) return;
+  for (const std::string& path : ledger_->left_open()) {
+    files_[path].left_open = true;
+    current_path_ = path;
+  }
 }
 
 std::string StreamRoot::step_text(const Step& step) const {
@@ -337,15 +340,20 @@ bool StreamRoot::commit() {
   const std::int64_t number = steps_.begin()->first;
   Step& step = steps_.begin()->second;
   warn_if_late(number, step);
-  // Whoever continues behind a step looks at no file before that step's: all of them must be complete before
-  // the step can count as durable, or as failed.
+  // Whoever continues behind a step looks at no file before that step's: all of them must be whole before the
+  // step can count as durable, or as failed.
   if (finishes_files()) return false;
   switch (step.state) {
     case Step::State::settled:
-      if (!step.status.is_ok() || !step.has_writes)
+      if (!step.status.is_ok() || !step.has_writes) {
         decide(number, step);
-      else
-        start_sync(number, step);
+      } else if (!try_unfinished(number)) {
+        step.status = not_whole().at({number, 999'998, -1});
+        if (step.status.is_ok())
+          start_sync(number, step);
+        else
+          start_commit(number, step);  // which takes back what was written
+      }
       return true;
     case Step::State::synced:
       start_commit(number, step);
@@ -353,6 +361,24 @@ bool StreamRoot::commit() {
     default:
       return false;
   }
+}
+
+/// Tries files once more that are not whole, if that was not done yet for this step. False if there is
+/// nothing to try.
+bool StreamRoot::try_unfinished(std::int64_t number) {
+  if (tried_for_ == number) return false;
+  tried_for_ = number;
+  bool any = false;
+  for (auto& [path, each] : unfinished_) any = (each.try_now = !each.is_whole) || any;
+  return any;
+}
+
+Status StreamRoot::not_whole() const {
+  for (const auto& [path, each] : unfinished_) {
+    if (!each.is_whole)
+      return each.why.in(cat("the step follows in another file only when ", path, " is finished"));
+  }
+  return {};
 }
 
 void StreamRoot::start_sync(std::int64_t number, Step& step) {
@@ -431,14 +457,22 @@ bool StreamRoot::is_complete(const std::string& path, const File& file) const {
 /// Whether a file is being finished, or is to be.
 bool StreamRoot::finishes_files() const {
   if (finishing_) return true;
-  return std::any_of(files_.begin(), files_.end(), [this](const auto& file) {
-    const File& each = file.second;
-    return (each.begun || each.beginning || each.left_open) && is_complete(file.first, each);
-  });
+  return std::any_of(unfinished_.begin(), unfinished_.end(),
+                     [](const auto& each) { return each.second.try_now; }) ||
+         std::any_of(files_.begin(), files_.end(), [this](const auto& file) {
+           const File& each = file.second;
+           return (each.begun || each.beginning || each.left_open) && is_complete(file.first, each);
+         });
 }
 
 bool StreamRoot::finish_files() {
   if (finishing_ || finished_) return false;
+  for (auto& [path, each] : unfinished_) {
+    if (!each.try_now) continue;
+    each.try_now = false;
+    start_finish(path, true);
+    return true;
+  }
   for (auto file = files_.begin(); file != files_.end(); ++file) {
     if (!is_complete(file->first, file->second)) continue;
     if (file->second.beginning || file->second.cutting) return false;
@@ -447,25 +481,48 @@ bool StreamRoot::finish_files() {
     const bool left_open = file->second.left_open;
     files_.erase(file);
     if (!begun && !left_open) return true;
-    finishing_ = true;
-    run_on_ledger(
-        path, [path](Ledger& ledger) { return ledger.finish_file(path); },
-        [this, begun](const Status& status) {
-          finishing_ = false;
-          finish_status_ = first_cause(finish_status_, status);
-          if (status.is_ok()) return;
-          // The stream's end tells it, and a run that is killed never comes there.
-          const std::string name = stream_name(opening_);
-          const bool names_it = status.text().starts_with(name + ":");
-          log(LogLevel::error, names_it ? status.text() : status.in(name).text());
-          if (!begun) break_stream(status);
-        });
+    for (auto& [other, each] : unfinished_) each.try_now = true;
+    start_finish(path, begun);
     return true;
   }
   if (!is_closing()) return false;
+  if (!tried_last_ && !unfinished_.empty()) {
+    tried_last_ = true;
+    for (auto& [path, each] : unfinished_) each.try_now = true;
+    return true;
+  }
   finished_ = true;
-  send_verdict(VerdictKind::finished, -1, finish_status_);
+  send_verdict(VerdictKind::finished, -1, unfinished_.empty() ? Status() : unfinished_.begin()->second.why);
   return true;
+}
+
+void StreamRoot::start_finish(const std::string& path, bool begun) {
+  finishing_ = true;
+  const auto is_whole = std::make_shared<bool>(false);
+  run_on_ledger(
+      path,
+      [path, is_whole](Ledger& ledger) -> Status {
+        TR_TRY(ledger.finish_file(path));
+        *is_whole = true;
+        return ledger.announce(path);
+      },
+      [this, path, begun, is_whole](const Status& status) { on_finished(path, begun, *is_whole, status); });
+}
+
+void StreamRoot::on_finished(const std::string& path, bool begun, bool is_whole, const Status& status) {
+  finishing_ = false;
+  if (status.is_ok()) {
+    unfinished_.erase(path);
+    return;
+  }
+  const auto [each, is_first] = unfinished_.try_emplace(path);
+  each->second = {status, is_whole, each->second.try_now};
+  // The stream's end tells it, and a run that is killed never comes there.
+  const std::string name = stream_name(opening_);
+  const bool names_it = status.text().starts_with(name + ":");
+  if (is_first) log(LogLevel::error, names_it ? status.text() : status.in(name).text());
+  // What will not be otherwise the next time.
+  if (!begun && !is_whole && status.code() != Code::io) break_stream(status);
 }
 
 /// What the stream is to go on from is not as it was left: nothing can follow it.

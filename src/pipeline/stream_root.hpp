@@ -69,6 +69,14 @@ class StreamRoot {
     Status broken;           // why nothing may be written into it any more
   };
 
+  /// A file that failed when it was finished. It is tried again: before each step that follows where the file
+  /// is not whole, otherwise with the next file and when the stream is closed.
+  struct Unfinished {
+    Status why;
+    bool is_whole = false;  // it was not announced
+    bool try_now = false;
+  };
+
   void begin_step(const comm::Descriptor& descriptor, std::vector<SequenceEntry>& fresh);
   void add_record(const comm::Descriptor& descriptor, std::vector<SequenceEntry>& fresh);
   void close_chunk(std::vector<SequenceEntry>& fresh);
@@ -82,6 +90,10 @@ class StreamRoot {
   void take_back(std::int64_t number, const std::string& path, const Status& why);
   void decide(std::int64_t number, Step& step);
   bool finish_files();
+  void start_finish(const std::string& path, bool begun);
+  void on_finished(const std::string& path, bool begun, bool is_whole, const Status& status);
+  bool try_unfinished(std::int64_t number);
+  [[nodiscard]] Status not_whole() const;
   [[nodiscard]] bool is_closing() const { return closed_ == homes_ && steps_.empty(); }
   [[nodiscard]] bool is_complete(const std::string& path, const File& file) const;
   [[nodiscard]] bool finishes_files() const;
@@ -116,9 +128,11 @@ class StreamRoot {
   std::string current_path_;
   std::deque<Status> unreported_;  // failures that no accepted verdict has carried yet
   bool finishing_ = false;         // a file, on the ledger
+  std::map<std::string, Unfinished> unfinished_;
+  std::int64_t tried_for_ = -1;  // the last step before which they were tried again
   int closed_ = 0;
+  bool tried_last_ = false;
   bool finished_ = false;
-  Status finish_status_;
 };
 
 }  // namespace tailrace::pipeline

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -64,6 +65,11 @@ class FileLedger final : public pipeline::Ledger {
     for (const codec::FieldDefinition& field : opening.fields) {
       header_.fields.push_back({field.name, field.type, field.shape, field.levels.type, field.levels.values});
     }
+    if (!resuming_) return;
+    for (const std::string& path : {resuming_->before, resuming_->path}) {
+      if (!path.empty()) left_open_.push_back(path);
+    }
+    to_finish_.insert(left_open_.begin(), left_open_.end());
   }
 
   Result<std::string> path_of(std::int64_t lead) override {
@@ -74,7 +80,7 @@ class FileLedger final : public pipeline::Ledger {
     return request_.pattern.expand(lead, request_.context());
   }
 
-  [[nodiscard]] std::string left_open() const override { return resuming_ ? resuming_->path : ""; }
+  [[nodiscard]] std::vector<std::string> left_open() const override { return left_open_; }
 
   Result<Begun> begin_file(const std::string& path, std::int64_t lead, Bytes expected) override {
     if (is_finished(path)) {
@@ -88,7 +94,7 @@ class FileLedger final : public pipeline::Ledger {
     Result<std::shared_ptr<void>> lock = target_->lock(lock_path(path));
     TR_TRY(lock.status());
     TR_TRY(end_replacing(*target_, path));
-    Result<OpenFile> file = path == left_open() ? go_on_with(path) : open_file(path, lead);
+    Result<OpenFile> file = resuming_ && path == resuming_->path ? go_on_with(path) : open_file(path, lead);
     TR_TRY(file.status());
     file->lock = std::move(*lock);
     const Begun begun{file->index.data_end(), written_to(path, *file)};
@@ -136,18 +142,47 @@ class FileLedger final : public pipeline::Ledger {
   Status finish_file(const std::string& path) override {
     std::unique_lock guard(mutex_);
     auto taken = open_.extract(path);
-    if (taken.empty() && path != left_open()) return {};
-    const bool first = finished_.insert(path).second;
+    if (taken.empty() && to_finish_.count(path) == 0) return {};
+    finished_.insert(path);
     guard.unlock();
-    if (!taken.empty()) return finish(path, taken.mapped());
-    return first ? finish_left_open(path) : Status();
+    Result<std::optional<Whole>> whole =
+        taken.empty() ? finish_left_open(path) : finish(path, taken.mapped());
+    guard.lock();
+    if (!whole.is_ok()) {
+      if (!taken.empty()) open_.insert(std::move(taken));
+      return whole.status();
+    }
+    to_finish_.erase(path);
+    if (*whole) to_announce_.emplace(path, std::move(**whole));
+    return {};
+  }
+
+  Status announce(const std::string& path) override {
+    std::unique_lock guard(mutex_);
+    auto taken = to_announce_.extract(path);
+    guard.unlock();
+    if (taken.empty()) return {};
+    Whole& whole = taken.mapped();
+    Status status = whole.is_new ? announce_new(path, whole.tried) : announce_what_lacks(path);
+    if (status.is_ok()) return {};
+    whole.tried = true;
+    guard.lock();
+    to_announce_.insert(std::move(taken));
+    return status;
   }
 
  private:
   struct OpenFile {
     std::shared_ptr<void> lock;
     IndexWriter index;
-    bool again = false;  // of the second pair
+    bool again = false;   // of the second pair
+    bool closed = false;  // no step will follow
+  };
+  /// A file that is finished and not announced.
+  struct Whole {
+    std::shared_ptr<void> lock;
+    bool is_new = false;  // nobody can have heard of it
+    bool tried = false;   // to announce it
   };
 
   [[nodiscard]] bool is_finished(const std::string& path) {
@@ -199,7 +234,7 @@ class FileLedger final : public pipeline::Ledger {
 
   static Result<OpenFile> opened(Result<IndexWriter> index, bool again) {
     TR_TRY(index.status());
-    return OpenFile{nullptr, std::move(*index), again};
+    return OpenFile{nullptr, std::move(*index), again, false};
   }
 
   /// The run that this one continues may have been killed between the creations of data and index.
@@ -353,61 +388,88 @@ class FileLedger final : public pipeline::Ledger {
   }
 
   /// No step comes to that file any more: whatever the run that was killed had not done yet is done.
-  Status finish_left_open(const std::string& path) {
+  Result<std::optional<Whole>> finish_left_open(const std::string& path) {
     const std::string parent = std::filesystem::path(path).parent_path().string();
     if (!parent.empty()) TR_TRY(target_->make_directories(parent));
     Result<std::shared_ptr<void>> lock = target_->lock(lock_path(path));
     TR_TRY(lock.status());
     TR_TRY(end_replacing(*target_, path));
-    Result<bool> taken = was_taken_away(*target_, *resuming_);
-    TR_TRY(taken.status());
-    if (*taken) return {};
+    Result<bool> skipped = path == resuming_->path ? was_taken_away(*target_, *resuming_) : is_settled(path);
+    TR_TRY(skipped.status());
+    if (*skipped) return std::optional<Whole>();
     Result<std::optional<Pair>> pair = find_left_open(path);
     TR_TRY(pair.status());
-    if (!pair->has_value()) return {};
+    if (!pair->has_value()) return std::optional<Whole>();
     if ((*pair)->again || !(*pair)->contents.closed) {
       Result<OpenFile> file = (*pair)->again
                                   ? opened(adopt_again(*target_, path, *resuming_->position.lead), true)
                                   : cut_back(path);
       TR_TRY(file.status());
+      file->lock = std::move(*lock);
       return finish(path, *file);
     }
     TR_TRY(discard_again(*target_, path));
     TR_TRY(make_index_durable(*target_, path));
-    return publish_what_lacks(path);
+    return whole(std::move(*lock), false);
+  }
+
+  /// For a file before the one of the last step: nobody misses it where it is gone, or another run's.
+  Result<bool> is_settled(const std::string& path) {
+    const Result<bool> indexed = target_->exists(index_path(path));
+    TR_TRY(indexed.status());
+    if (!*indexed) return true;
+    const Result<IndexContents> contents = load_index(*target_, index_path(path));
+    TR_TRY(contents.status());
+    return contents->header.run != header_.run;
   }
 
   // ---- finishing
 
-  Status finish(const std::string& path, OpenFile& file) {
-    if (file.index.steps() == 0) return remove_empty(path, file);
-    TR_TRY(storage::check_holds(*target_, written_to(path, file), file.index.data_end()));
-    TR_TRY(file.index.append_closed());
-    TR_TRY(file.index.sync());
-    TR_TRY(file.index.close());
-    if (file.again) return put_in_place(path);
-    if (wants_manifest()) TR_TRY(append_to_manifest(path, false).status());
-    if (!request_.options.ready_suffix.empty()) {
-      TR_TRY(create_ready_marker(*target_, path, request_.options.ready_suffix));
+  static std::optional<Whole> whole(std::shared_ptr<void> lock, bool is_new) {
+    return Whole{std::move(lock), is_new, false};
+  }
+
+  /// Nothing is left to announce of a file without steps.
+  Result<std::optional<Whole>> finish(const std::string& path, OpenFile& file) {
+    if (file.index.steps() == 0) {
+      TR_TRY(remove_empty(path, file));
+      return std::optional<Whole>();
     }
-    if (!request_.options.hook.empty()) run_hook(request_.options.hook, path);
-    return {};
+    if (!file.closed) {
+      TR_TRY(storage::check_holds(*target_, written_to(path, file), file.index.data_end()));
+      TR_TRY(file.index.append_closed());
+      TR_TRY(file.index.sync());
+      file.closed = true;
+      TR_TRY(file.index.close());
+    }
+    if (file.again) TR_TRY(put_in_place(path));
+    return whole(std::move(file.lock), !file.again);
   }
 
   /// Equal bytes are the rule: then the published file stays, also with steps to which this run has not come,
   /// and so does what waits for it.
   Status put_in_place(const std::string& path) {
-    Result<bool> held = first_holds_again(*target_, path);
+    // An earlier try may have failed between the two renames.
+    TR_TRY(end_replacing(*target_, path));
+    const Result<bool> exists = pair_exists(*target_, again_path(path));
+    TR_TRY(exists.status());
+    Result<bool> held = !*exists;
+    if (*exists) held = first_holds_again(*target_, path);
     TR_TRY(held.status());
-    if (*held)
-      TR_TRY(discard_again(*target_, path));
-    else
-      TR_TRY(replace_by_again(*target_, path));
-    return publish_what_lacks(path);
+    return *held ? discard_again(*target_, path) : replace_by_again(*target_, path);
   }
 
-  /// A file that is whole: line, marker and hook where the run that was killed had not come to them.
-  Status publish_what_lacks(const std::string& path) {
+  /// `tried`: some of it may have been done.
+  Status announce_new(const std::string& path, bool tried) {
+    if (wants_manifest()) TR_TRY(append_to_manifest(path, tried).status());
+    if (!request_.options.ready_suffix.empty())
+      TR_TRY(create_ready_marker(*target_, path, request_.options.ready_suffix));
+    if (!request_.options.hook.empty()) run_hook(request_.options.hook, path);
+    return {};
+  }
+
+  /// Of a file that an earlier run may have announced: line, marker and hook where it had not come to them.
+  Status announce_what_lacks(const std::string& path) {
     bool told = false;
     bool news = false;
     if (wants_manifest()) {
@@ -463,11 +525,13 @@ class FileLedger final : public pipeline::Ledger {
   }
 
   Status remove_empty(const std::string& path, OpenFile& file) {
-    TR_TRY(file.index.close());
+    if (!std::exchange(file.closed, true)) TR_TRY(file.index.close());
     // What was published stays.
     if (file.again) return discard_again(*target_, path);
     TR_TRY(remove_index(*target_, path));
-    TR_TRY(target_->remove(path));
+    const Result<bool> exists = target_->exists(path);
+    TR_TRY(exists.status());
+    if (*exists) TR_TRY(target_->remove(path));
     return target_->sync_directory_of(path);
   }
 
@@ -479,6 +543,9 @@ class FileLedger final : public pipeline::Ledger {
   std::mutex mutex_;  // for the two below
   std::map<std::string, OpenFile> open_;
   std::set<std::string> finished_;
+  std::vector<std::string> left_open_;
+  std::set<std::string> to_finish_;  // of left_open_
+  std::map<std::string, Whole> to_announce_;
 };
 
 /// The text up to the next line's end, which is passed.

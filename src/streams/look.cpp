@@ -108,7 +108,11 @@ Result<Resuming> resuming_from(Position position, const StreamRequest& request) 
   const bool lost = std::any_of(from.failed.begin(), from.failed.end(),
                                 [&](const FailedStep& step) { return step.lead == *from.put_lead; });
   Result<std::string> put_path = request.pattern.expand(*from.put_lead, request.context());
-  if (!lost && put_path.is_ok() && *put_path == *path) resuming.needs = from.put_lead;
+  if (lost || !put_path.is_ok()) return resuming;
+  if (*put_path == *path)
+    resuming.needs = from.put_lead;
+  else
+    resuming.before = *put_path;
   return resuming;
 }
 

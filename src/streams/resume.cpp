@@ -39,13 +39,6 @@ Status check_position(const Position& position) {
   return {};
 }
 
-Result<bool> pair_exists(Target& target, const std::string& data_path) {
-  const Result<bool> data = target.exists(data_path);
-  TR_TRY(data.status());
-  if (!*data) return false;
-  return target.exists(index_path(data_path));
-}
-
 Status remove_if_there(Target& target, const std::string& path, bool& removed) {
   const Result<bool> exists = target.exists(path);
   TR_TRY(exists.status());
@@ -105,6 +98,13 @@ Result<bool> is_same_step(File& one, const IndexStep& first, File& other, const 
 }
 
 }  // namespace
+
+Result<bool> pair_exists(Target& target, const std::string& data_path) {
+  const Result<bool> data = target.exists(data_path);
+  TR_TRY(data.status());
+  if (!*data) return false;
+  return target.exists(index_path(data_path));
+}
 
 // ---- positions
 // --------------------------------------------------------------------------------------------------------

@@ -49,6 +49,7 @@ struct Resuming {
   Position position;
   std::string path;                   // the file of the last step that was ended; "" = there was none
   std::optional<std::int64_t> needs;  // this lead must be in that file: it was durable
+  std::string before;                 // the last file in which a step did not fail, if that is another one
 
   [[nodiscard]] bool has_passed(std::int64_t lead) const { return position.lead && lead <= *position.lead; }
 };
@@ -58,6 +59,9 @@ struct Pair {
   IndexContents contents;
   bool again = false;  // the second one
 };
+
+/// Whether a data file and its index are there.
+Result<bool> pair_exists(storage::Target& target, const std::string& data_path);
 
 /// Code::state if an index is another run's, unless `any_run`, or tells of other fields than `now`, naming
 /// the first difference.

@@ -2,7 +2,6 @@
 #include "fault/forecast.hpp"
 
 #include "storage/posix.hpp"
-#include "streams/index.hpp"
 
 namespace tailrace::fault {
 
@@ -95,9 +94,18 @@ bool Forecast::agreed() const {
   return same_text(compute_, all);
 }
 
-std::vector<std::int64_t> Forecast::steps_in_index() const {
+Result<streams::IndexContents> Forecast::index() const {
   const Result<std::shared_ptr<storage::Target>> target = storage::make_target("posix");
-  const Result<streams::IndexContents> index = streams::load_index(**target, streams::index_path(path_));
+  return streams::load_index(**target, streams::index_path(path_));
+}
+
+bool Forecast::is_finished() const {
+  const Result<streams::IndexContents> found = index();
+  return found.is_ok() && found->closed;
+}
+
+std::vector<std::int64_t> Forecast::steps_in_index() const {
+  const Result<streams::IndexContents> index = this->index();
   std::vector<std::int64_t> leads;
   if (!index.is_ok()) return leads;
   for (const streams::IndexStep& step : index->steps) leads.push_back(step.lead);

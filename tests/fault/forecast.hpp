@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "mpi/scene.hpp"
+#include "streams/index.hpp"
 
 namespace tailrace::fault {
 
@@ -57,9 +58,12 @@ class Forecast {
   /// Collective: whether the index tells these steps and the file has exactly their bytes.
   [[nodiscard]] bool holds_steps(const std::vector<std::int64_t>& leads) const;
   [[nodiscard]] std::vector<std::int64_t> steps_in_index() const;
+  /// Whether the index says that no step will follow.
+  [[nodiscard]] bool is_finished() const;
 
  private:
   void keep(int code);
+  [[nodiscard]] Result<streams::IndexContents> index() const;
 
   MPI_Comm compute_;
   std::string path_;

@@ -74,7 +74,10 @@ class GribStream {
     return ledger_->commit(entry);
   }
   Status put(std::int64_t lead) { return put(lead, messages(lead)); }
-  Status finish() { return ledger_->finish_file(kPath); }
+  Status finish() {
+    TR_TRY(ledger_->finish_file(kPath));
+    return ledger_->announce(kPath);
+  }
 
  private:
   void add(const std::string& name, const std::string& level_type, std::vector<double> levels) {

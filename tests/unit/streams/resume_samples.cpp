@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "base/text.hpp"
 #include "index_samples.hpp"
 #include "streams/manifest.hpp"
@@ -36,16 +38,20 @@ class Root {
       : target_(std::move(target)),
         run_(run),
         ledger_(make_sample_ledger(target_, run.from, run.field, run.options)) {
-    current_ = ledger_->left_open();
+    before_ = ledger_->left_open();
+    if (before_.empty()) return;
+    current_ = before_.back();
+    before_.pop_back();
   }
 
   Status put(int step) {
+    TR_TRY(finish_before());
     const std::int64_t lead = lead_of(step, run_.per_day);
     const Result<std::string> path = ledger_->path_of(lead);
     TR_TRY(path.status());
     const bool rolls = *path != current_;
     const bool left_open = !current_.empty() && begun_.path.empty();
-    if (rolls && !current_.empty() && (left_open || !run_.ahead)) TR_TRY(ledger_->finish_file(current_));
+    if (rolls && !current_.empty() && (left_open || !run_.ahead)) TR_TRY(finish_file(current_));
     if (rolls || begun_.path.empty()) {
       const Result<pipeline::Begun> begun = ledger_->begin_file(*path, lead, 1);
       TR_TRY(begun.status());
@@ -55,7 +61,7 @@ class Root {
         run_.others.empty() ? step >= run_.differs_from : run_.others[static_cast<std::size_t>(step)];
     const ByteVector& bytes = bytes_of(step, other);
     TR_TRY(write(bytes));
-    if (rolls && !current_.empty() && !left_open && run_.ahead) TR_TRY(ledger_->finish_file(current_));
+    if (rolls && !current_.empty() && !left_open && run_.ahead) TR_TRY(finish_file(current_));
     current_ = *path;
     pipeline::StepEntry entry;
     entry.step = step;
@@ -69,9 +75,22 @@ class Root {
     return {};
   }
 
-  Status finish() { return current_.empty() ? Status() : ledger_->finish_file(current_); }
+  Status finish() {
+    TR_TRY(finish_before());
+    return current_.empty() ? Status() : finish_file(current_);
+  }
 
  private:
+  Status finish_before() {
+    for (const std::string& path : std::exchange(before_, {})) TR_TRY(finish_file(path));
+    return {};
+  }
+
+  Status finish_file(const std::string& path) {
+    TR_TRY(ledger_->finish_file(path));
+    return ledger_->announce(path);
+  }
+
   Status write(const ByteVector& bytes) {
     Result<std::unique_ptr<storage::File>> file = target_->open(begun_.path, storage::OpenMode::existing);
     TR_TRY(file.status());
@@ -83,6 +102,7 @@ class Root {
   std::shared_ptr<storage::Target> target_;
   const Plan& run_;
   std::unique_ptr<pipeline::Ledger> ledger_;
+  std::vector<std::string> before_;
   std::string current_;
   pipeline::Begun begun_;
 };

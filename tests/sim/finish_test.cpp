@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
+// Files that cannot be finished when their last step is durable: they are tried again, and no step of a later
+// file counts as durable before they are whole.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "base/text.hpp"
+#include "scenario.hpp"
+
+namespace tailrace::sim {
+namespace {
+
+constexpr std::int64_t half_day = 43200;
+constexpr std::int64_t all_steps = 6;  // in three files
+const std::string first_file = "fc_20260301.raw";
+
+std::shared_ptr<const StreamPlan> make_plan(int ranks) {
+  const Result<std::shared_ptr<const StreamPlan>> plan =
+      StreamPlan::make("fc_{valid:%Y%m%d}.raw", "format=raw base=2026-03-01 ready=.ready manifest=off",
+                       {{"t", *layout::Layout::block({5, 7}, ranks), "levels=hybrid:1-2"}});
+  EXPECT_TRUE(plan.is_ok()) << plan.status().text();
+  return *plan;
+}
+
+std::string path_of(std::int64_t step) { return cat("fc_2026030", 1 + step / 2, ".raw"); }
+
+/// The answers of rank 0.
+struct Heard {
+  Told told;
+  streams::Position position;
+  bool fired = false;  // the fault
+};
+
+/// Rank 0 calls `between` before each step, when all steps before are durable or have failed.
+Heard run(const Job& job, const std::shared_ptr<const StreamPlan>& plan, std::int64_t end,
+          const std::function<void(std::int64_t)>& between, const storage::FaultPlan& fault = {}) {
+  SessionWorld world(job);
+  if (fault.nth > 0) world.storage_of(0).restart(fault);
+  std::vector<Arrays> arrays(static_cast<std::size_t>(world.ranks()));
+  Heard heard;
+  const Texts stuck = world.run([&](SessionRank& rank) {
+    PlannedStream stream(rank, plan);
+    const Status created = stream.create();
+    EXPECT_TRUE(created.is_ok()) << created.text();
+    if (!created.is_ok()) return;
+    for (std::int64_t step = plan->resume ? plan->resume->steps : 0; step < end; ++step) {
+      if (rank.rank() == 0) between(step);
+      stream.begin(step * half_day);
+      std::vector<float>& array = arrays[static_cast<std::size_t>(rank.rank())][{step, 0}];
+      array = array_of(*plan, rank.rank(), 0, step);
+      stream.put(0, reinterpret_cast<const std::byte*>(array.data()));
+      stream.end();
+      stream.wait(true);
+    }
+    const Status closed = stream.close();
+    if (rank.rank() != 0) return;
+    heard.told.closed = closed;
+    heard.told.failures = stream.failures();
+    heard.position = stream.position();
+  });
+  EXPECT_TRUE(stuck.empty()) << text_of(stuck);
+  heard.fired = fault.nth > 0 && world.storage_of(0).fired();
+  return heard;
+}
+
+/// Expects that files hold the steps that did not fail, say that they are whole, and were announced.
+void expect_finished(storage::Target& target, const StreamPlan& plan,
+                     const std::map<std::int64_t, std::string>& failures, const std::string& where) {
+  std::map<std::string, ByteVector> expected;
+  for (std::int64_t step = 0; step < all_steps; ++step) {
+    if (failures.count(step) != 0) continue;
+    const ByteVector bytes = bytes_of_step(plan, step);
+    expected[path_of(step)].insert(expected[path_of(step)].end(), bytes.begin(), bytes.end());
+  }
+  for (const auto& [path, bytes] : expected) {
+    const Result<streams::IndexContents> index = streams::load_index(target, streams::index_path(path));
+    ASSERT_TRUE(index.is_ok()) << where << ": " << index.status().text();
+    EXPECT_TRUE(index->closed) << where << ": " << path;
+    EXPECT_TRUE(read_file(target, path) == bytes) << where << ": " << path;
+    EXPECT_TRUE(*target.exists(path + ".ready")) << where << ": " << path;
+    EXPECT_FALSE(*target.exists(path + ".again")) << where << ": " << path;
+  }
+}
+
+Job job_of(std::uint64_t seed, int ranks) {
+  Scheduler dice(seed * 6151);
+  Job job;
+  job.nodes = random_nodes(dice, ranks, 1);
+  job.seed = seed;
+  job.storage = storage::memory_target();
+  return job;
+}
+
+TEST(sim_finish, one_call_that_fails_leaves_no_file_unfinished) {
+  const auto plan = make_plan(2);
+  int healed = 0;
+  bool fired = true;
+  for (std::int64_t nth = 1; fired && !testing::Test::HasFailure(); ++nth) {
+    const Job job = job_of(static_cast<std::uint64_t>(nth), 2);
+    // It stops within a file, in whose place the second one puts another.
+    const Heard first = run(job, plan, 3, [](std::int64_t) {});
+    auto resumed = std::make_shared<StreamPlan>(*plan);
+    resumed->resume = first.position;
+    const storage::FaultPlan fault{nth, storage::Fault::io_error, storage::all_calls, false};
+    const Heard second = run(
+        job, resumed, all_steps, [](std::int64_t) {}, fault);
+    expect_finished(*job.storage, *plan, second.told.failures, cat("call ", nth));
+    fired = second.fired;
+    healed += fired && second.told.failures.empty() && second.told.closed.is_ok();
+  }
+  EXPECT_GT(healed, 40);
+}
+
+/// Cuts a file, and puts it back.
+class Damage {
+ public:
+  Damage(storage::Target& target, std::string path) : target_(target), path_(std::move(path)) {}
+  void cut() {
+    whole_ = read_file(target_, path_);
+    write(ByteVector(whole_.begin(), whole_.begin() + 10));
+  }
+  void mend() { write(whole_); }
+
+ private:
+  void write(const ByteVector& bytes) {
+    auto file = target_.open(path_, storage::OpenMode::create);
+    ASSERT_TRUE(file.is_ok()) << file.status().text();
+    EXPECT_TRUE((*file)->write(bytes, 0).is_ok());
+    EXPECT_TRUE((*file)->close().is_ok());
+  }
+
+  storage::Target& target_;
+  const std::string path_;
+  ByteVector whole_;
+};
+
+TEST(sim_finish, steps_fail_as_long_as_the_file_before_theirs_is_not_whole) {
+  const Job job = job_of(1, 3);
+  const auto plan = make_plan(3);
+  Damage damage(*job.storage, first_file);
+  const Heard heard = run(job, plan, all_steps, [&](std::int64_t step) {
+    if (step == 2) damage.cut();
+    if (step == 4) damage.mend();
+  });
+  ASSERT_EQ(heard.told.failures.size(), 2U);
+  EXPECT_NE(heard.told.failures.at(2).find(first_file), std::string::npos) << heard.told.failures.at(2);
+  EXPECT_EQ(heard.told.failures.count(3), 1U);
+  expect_finished(*job.storage, *plan, heard.told.failures, "mended");
+}
+
+TEST(sim_finish, a_file_that_never_was_finished_is_by_the_run_that_goes_on) {
+  const Job job = job_of(2, 3);
+  const auto plan = make_plan(3);
+  Damage damage(*job.storage, first_file);
+  const Heard first = run(job, plan, 4, [&](std::int64_t step) {
+    if (step == 2) damage.cut();
+  });
+  EXPECT_EQ(first.told.failures.size(), 2U);
+  EXPECT_FALSE(first.told.closed.is_ok());
+  EXPECT_EQ(first.position.put_lead, half_day);
+  damage.mend();
+  auto resumed = std::make_shared<StreamPlan>(*plan);
+  resumed->resume = first.position;
+  const Heard second = run(job, resumed, all_steps, [](std::int64_t) {});
+  EXPECT_TRUE(second.told.closed.is_ok()) << second.told.closed.text();
+  expect_finished(*job.storage, *plan, first.told.failures, "gone on");
+}
+
+TEST(sim_finish, what_cannot_be_announced_fails_no_step_and_is_told_when_the_stream_is_closed) {
+  const Job job = job_of(3, 2);
+  const auto plan = make_plan(2);
+  const Heard heard = run(job, plan, all_steps, [&](std::int64_t step) {
+    if (step == 1) EXPECT_TRUE(job.storage->make_directories(first_file + ".ready").is_ok());
+  });
+  EXPECT_TRUE(heard.told.failures.empty());
+  EXPECT_NE(heard.told.closed.text().find(first_file + ".ready"), std::string::npos)
+      << heard.told.closed.text();
+  expect_finished(*job.storage, *plan, {}, "announced by hand");
+}
+
+}  // namespace
+}  // namespace tailrace::sim

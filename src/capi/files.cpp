@@ -9,7 +9,7 @@
 #include "base/text.hpp"
 #include "capi/outputs.hpp"
 #include "capi/state.hpp"
-#include "files/channel.hpp"
+#include "exchange/channel.hpp"
 
 namespace tailrace::capi {
 
@@ -47,7 +47,7 @@ Status make_async_memory(files::Group& group) {
         return value.name == "io_buffer" && value.origin != "default";
       }))
     return {};
-  const Result<files::Channel*> channel = group.channel("tr_init");
+  const Result<exchange::Channel*> channel = group.channel("tr_init");
   TR_TRY(channel.status());
   const Status made = (*channel)->ring(true).status();
   // A program that writes no array asynchronously needs no such memory. In others the first array call fails.

@@ -13,7 +13,7 @@
 #include "capi/files.hpp"
 #include "capi/state.hpp"
 #include "comm/end_job.hpp"
-#include "files/channel.hpp"
+#include "exchange/channel.hpp"
 #include "files/local_name.hpp"
 
 using namespace tailrace;
@@ -222,26 +222,26 @@ Status move_to_memory(Group& group, const Array& array, std::byte* whole, Direct
                       const Status& mine) {
   const std::string call =
       cat("a formatted ", direction == Direction::write ? "write" : "read", "(", array.text(), ")");
-  const Result<files::Channel*> channel = group.channel(call);
+  const Result<exchange::Channel*> channel = group.channel(call);
   TR_TRY(channel.status());
-  const Result<files::Ring*> ring = (*channel)->ring(false);
+  const Result<exchange::Ring*> ring = (*channel)->ring(false);
   TR_TRY(ring.status());
   const auto plan = guarded([&] { return arrays::make_plan(array, group.rank(), direction); });
   const Status planned = (mine.is_ok() ? plan.status() : mine).in(call).at({-1, -1, group.rank()});
   TR_TRY(group.agree({planned, call, {}}).status);
   return comm::committed(call, [&]() -> Status {
     const auto key = group.service().threads().new_key();
-    const auto tally = std::make_shared<files::Tally>();
-    files::Transfer transfer(**channel, *(*ring)->pool, *plan,
-                             (*channel)->deal_out(**ring, 0, (*plan)->bytes(), false), key);
+    const auto tally = std::make_shared<exchange::Tally>();
+    exchange::Transfer transfer(**channel, *(*ring)->pool, *plan,
+                                (*channel)->deal_out(**ring, 0, (*plan)->bytes(), false), key);
     if (direction == Direction::write) {
-      const files::Sink sink = [whole](std::span<const std::byte> bytes, Bytes at) {
+      const exchange::Sink sink = [whole](std::span<const std::byte> bytes, Bytes at) {
         std::memcpy(whole + at, bytes.data(), bytes.size());
         return Status();
       };
       transfer.write(array.data, sink, tally);
     } else {
-      const files::Source source = [whole](std::span<std::byte> bytes, Bytes at) -> Result<Bytes> {
+      const exchange::Source source = [whole](std::span<std::byte> bytes, Bytes at) -> Result<Bytes> {
         std::memcpy(bytes.data(), whole + at, bytes.size());
         return static_cast<Bytes>(bytes.size());
       };

@@ -4,7 +4,7 @@
 #include <cerrno>
 
 #include "base/text.hpp"
-#include "files/channel.hpp"
+#include "exchange/channel.hpp"
 
 namespace tailrace::files {
 
@@ -32,7 +32,7 @@ Result<std::unique_ptr<File>> File::open(Place place, const std::string& path, c
   std::unique_ptr<File> file(new File(std::move(place), path, mode));
   int aggregators = 1;
   if (mode.parallel) {
-    const Result<Channel*> channel = file->place_.group->channel(cat("tr_fopen(\"", path, "\")"));
+    const Result<exchange::Channel*> channel = file->place_.group->channel(cat("tr_fopen(\"", path, "\")"));
     TR_TRY(channel.status());
     aggregators = (*channel)->aggregators();
   }
@@ -59,7 +59,7 @@ Result<std::unique_ptr<File>> File::open(Place place, const std::string& path, c
 
 /// The other aggregators open the file that the I/O rank has made.
 Status File::open_shared() {
-  const Channel& channel = **place_.group->channel("tr_fopen");
+  const exchange::Channel& channel = **place_.group->channel("tr_fopen");
   Status mine;
   if (!holds_stream() && channel.own(channel.aggregators())) {
     const storage::OpenMode how = mode_.writes() ? storage::OpenMode::existing : storage::OpenMode::read;
@@ -120,7 +120,7 @@ void File::wait_for_tasks(const std::string& call) {
 /// What asynchronous array calls read is where it belongs.
 void File::wait_for_deliveries(const std::string& call) {
   if (place_.group == nullptr || !place_.group->has_channel()) return;
-  const Channel& channel = **place_.group->channel("tr_fopen");
+  const exchange::Channel& channel = **place_.group->channel("tr_fopen");
   if (channel.is_idle()) return;
   place_.group->wait([&] { return channel.is_idle(); }, cat("what ", call, " reads"));
 }

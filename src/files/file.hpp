@@ -10,14 +10,18 @@
 #include <string>
 
 #include "arrays/array.hpp"
+#include "exchange/transfer.hpp"
 #include "files/cookie.hpp"
 #include "files/framing.hpp"
 #include "files/group.hpp"
 #include "files/outcome.hpp"
 #include "files/sidecar.hpp"
-#include "files/transfer.hpp"
 
 namespace tailrace::files {
+
+using arrays::Array;
+using arrays::ArrayPlan;
+using arrays::Direction;
 
 /// Where a file lives: the group that opened it, or, for files of the local mode, one rank alone.
 struct Place {
@@ -118,7 +122,7 @@ class File {
   struct Moving {
     std::byte* data = nullptr;
     std::shared_ptr<const ArrayPlan> plan;
-    std::shared_ptr<Tally> tally;
+    std::shared_ptr<exchange::Tally> tally;
   };
   using Moved = std::vector<Moving>;
   /// Where a call of aggregators begins in the file, and where the file ends for it.
@@ -163,21 +167,22 @@ class File {
   void begin_write_back() const;
   [[nodiscard]] Status complete(Bytes got, Bytes wanted) const;
   void stop_stream_short(const Status& status, Bytes begin);
-  [[nodiscard]] Sink sink(bool parallel);
-  [[nodiscard]] Source source(bool parallel);
+  [[nodiscard]] exchange::Sink sink(bool parallel);
+  [[nodiscard]] exchange::Source source(bool parallel);
   Status begin_arrays(const std::string& call, const Status& planned, std::optional<Bytes> parallel,
                       Direction direction, Reach& reach);
-  void commit_arrays(Channel& channel, Ring& ring, const Moved& moved, Direction direction,
-                     const std::shared_ptr<const Framing>& framing, bool parallel, const Reach& reach);
+  void commit_arrays(exchange::Channel& channel, exchange::Ring& ring, const Moved& moved,
+                     Direction direction, const std::shared_ptr<const Framing>& framing, bool parallel,
+                     const Reach& reach);
   ArrayOutcome finish_arrays(const std::string& call, const Moved& moved, bool parallel, const Reach& reach);
   ArrayOutcome leave_to_tasks(const Moved& moved, bool parallel, const Reach& reach);
   ArrayOutcome move_local(const std::string& name, std::span<const Array> arrays, Direction direction,
                           const Status& mine, const std::shared_ptr<const Framing>& framing);
   bool stands_at_end();
   Status check_local(const Array& array, Direction direction, Bytes bytes, const Framing* framing);
-  Bytes write_local(const std::byte* base, const ArrayPlan& plan, const Sink& sink, Status& status);
-  Bytes read_local(std::byte* base, const ArrayPlan& plan, const Source& source, Status& status);
-  void write_local_later(const std::byte* base, const ArrayPlan& plan, const Sink& sink);
+  Bytes write_local(const std::byte* base, const ArrayPlan& plan, const exchange::Sink& sink, Status& status);
+  Bytes read_local(std::byte* base, const ArrayPlan& plan, const exchange::Source& source, Status& status);
+  void write_local_later(const std::byte* base, const ArrayPlan& plan, const exchange::Sink& sink);
 
   Place place_;
   std::string path_;

@@ -30,7 +30,7 @@ Result<File::Moved> File::plan_all(std::span<const Array> arrays, int rank, int 
     }
     Result<std::shared_ptr<const ArrayPlan>> plan = make_plan(arrays[i], rank, direction);
     TR_TRY(plan.status().in(which));
-    moved.push_back({arrays[i].data, std::move(*plan), std::make_shared<Tally>()});
+    moved.push_back({arrays[i].data, std::move(*plan), std::make_shared<exchange::Tally>()});
   }
   return moved;
 }
@@ -144,7 +144,7 @@ void File::begin_write_back() const {
     stream_.file->begin_write_back();
 }
 
-Sink File::sink(bool parallel) {
+exchange::Sink File::sink(bool parallel) {
   if (parallel) {
     return [this](std::span<const std::byte> bytes, Bytes offset) {
       const Status written = shared_->write(bytes, offset);
@@ -162,7 +162,7 @@ Sink File::sink(bool parallel) {
   };
 }
 
-Source File::source(bool parallel) {
+exchange::Source File::source(bool parallel) {
   if (parallel) {
     return [this](std::span<std::byte> bytes, Bytes offset) { return shared_->read(bytes, offset); };
   }
@@ -183,9 +183,9 @@ ArrayOutcome File::move_arrays(const std::string& name, std::span<const Array> a
   std::string call = cat(name, "(", path_, ", file ", epoch_);
   for (const Array& array : arrays) call += cat(", ", array.text());
   call += ")";
-  const Result<Channel*> channel = group.channel(call);
+  const Result<exchange::Channel*> channel = group.channel(call);
   if (!channel.is_ok()) return {0, channel.status().in(call)};
-  const Result<Ring*> ring = (*channel)->ring(mode_.async);
+  const Result<exchange::Ring*> ring = (*channel)->ring(mode_.async);
   if (!ring.is_ok()) return {0, ring.status().in(call)};
 
   // Prepare: everything that may fail on one rank alone comes before any rank moves a byte.
@@ -211,17 +211,18 @@ ArrayOutcome File::move_arrays(const std::string& name, std::span<const Array> a
   });
 }
 
-void File::commit_arrays(Channel& channel, Ring& ring, const Moved& moved, Direction direction,
-                         const std::shared_ptr<const Framing>& framing, bool parallel, const Reach& reach) {
-  Held held;
+void File::commit_arrays(exchange::Channel& channel, exchange::Ring& ring, const Moved& moved,
+                         Direction direction, const std::shared_ptr<const Framing>& framing, bool parallel,
+                         const Reach& reach) {
+  exchange::Held held;
   if (mode_.async && direction == Direction::write) held.emplace(place_.service->threads());
   queue_cut();
   Bytes at = reach.begin;
   for (const Moving& each : moved) {
     // Windows of a framed array end at multiples of its elements.
     const Bytes cut_from = framing ? 0 : at;
-    Transfer transfer(channel, *ring.pool, each.plan,
-                      channel.deal_out(ring, cut_from, each.plan->bytes(), parallel), key_);
+    exchange::Transfer transfer(channel, *ring.pool, each.plan,
+                                channel.deal_out(ring, cut_from, each.plan->bytes(), parallel), key_);
     if (direction == Direction::write)
       transfer.write(each.data, framed(sink(parallel), framing, at), each.tally,
                      mode_.async ? &held : nullptr);

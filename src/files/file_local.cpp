@@ -20,8 +20,8 @@ std::string call_text(const std::string& name, const std::string& path) { return
 ArrayOutcome File::move_local(const std::string& name, std::span<const Array> arrays, Direction direction,
                               const Status& mine, const std::shared_ptr<const Framing>& framing) {
   ArrayOutcome outcome;
-  const Sink sink = framed(this->sink(false), framing, 0);
-  const Source source = framed(this->source(false), framing, 0);
+  const exchange::Sink sink = framed(this->sink(false), framing, 0);
+  const exchange::Source source = framed(this->source(false), framing, 0);
   outcome.status = mine.is_ok() ? check_direction(direction) : mine;
   for (const Array& array : arrays) {
     if (!outcome.status.is_ok()) break;
@@ -80,7 +80,8 @@ Status File::check_local(const Array& array, Direction direction, Bytes bytes, c
   return {};
 }
 
-Bytes File::write_local(const std::byte* base, const ArrayPlan& plan, const Sink& sink, Status& status) {
+Bytes File::write_local(const std::byte* base, const ArrayPlan& plan, const exchange::Sink& sink,
+                        Status& status) {
   Bytes reached = plan.bytes();
   ByteVector buffer = place_.service->take_buffer(std::min(portion, plan.bytes()));
   for (Bytes at = 0; status.is_ok() && at < plan.bytes(); at += portion) {
@@ -93,7 +94,8 @@ Bytes File::write_local(const std::byte* base, const ArrayPlan& plan, const Sink
   return reached;
 }
 
-Bytes File::read_local(std::byte* base, const ArrayPlan& plan, const Source& source, Status& status) {
+Bytes File::read_local(std::byte* base, const ArrayPlan& plan, const exchange::Source& source,
+                       Status& status) {
   ByteVector buffer = place_.service->take_buffer(std::min(portion, plan.bytes()));
   Bytes reached = 0;
   for (Bytes at = 0; reached == at && at < plan.bytes(); at += portion) {
@@ -109,9 +111,9 @@ Bytes File::read_local(std::byte* base, const ArrayPlan& plan, const Source& sou
 }
 
 /// Captures portion by portion; waits while as much as TAILRACE_IO_BUFFER is captured and not written.
-void File::write_local_later(const std::byte* base, const ArrayPlan& plan, const Sink& sink) {
+void File::write_local_later(const std::byte* base, const ArrayPlan& plan, const exchange::Sink& sink) {
   const Bytes most = place_.service->settings().io_buffer;
-  Held held(place_.service->threads());
+  exchange::Held held(place_.service->threads());
   for (Bytes at = 0; at < plan.bytes(); at += portion) {
     const Bytes end = std::min(at + portion, plan.bytes());
     if (captured_bytes_ > 0 && captured_bytes_ + end - at > most) {

@@ -29,7 +29,8 @@ void Framing::for_each(Bytes begin, Bytes end, const Inner& inner, const Outer& 
   if (at < end) inner(at, end, ahead);
 }
 
-Status Framing::write(std::span<const std::byte> bytes, Bytes at, const Sink& sink, Bytes position) const {
+Status Framing::write(std::span<const std::byte> bytes, Bytes at, const exchange::Sink& sink,
+                      Bytes position) const {
   ByteVector turned;
   if (unit_ > 1) {
     turned.assign(bytes.begin(), bytes.end());
@@ -52,7 +53,7 @@ Status Framing::write(std::span<const std::byte> bytes, Bytes at, const Sink& si
   return status;
 }
 
-Result<Bytes> Framing::read(std::span<std::byte> bytes, Bytes at, const Source& source,
+Result<Bytes> Framing::read(std::span<std::byte> bytes, Bytes at, const exchange::Source& source,
                             Bytes position) const {
   Status status;
   Bytes got = 0;
@@ -79,14 +80,14 @@ Result<Bytes> Framing::read(std::span<std::byte> bytes, Bytes at, const Source& 
   return got;
 }
 
-Sink framed(Sink sink, std::shared_ptr<const Framing> framing, Bytes position) {
+exchange::Sink framed(exchange::Sink sink, std::shared_ptr<const Framing> framing, Bytes position) {
   if (framing == nullptr) return sink;
   return
       [sink = std::move(sink), framing = std::move(framing), position](
           std::span<const std::byte> bytes, Bytes at) { return framing->write(bytes, at, sink, position); };
 }
 
-Source framed(Source source, std::shared_ptr<const Framing> framing, Bytes position) {
+exchange::Source framed(exchange::Source source, std::shared_ptr<const Framing> framing, Bytes position) {
   if (framing == nullptr) return source;
   return [source = std::move(source), framing = std::move(framing), position](
              std::span<std::byte> bytes, Bytes at) { return framing->read(bytes, at, source, position); };

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "files/transfer.hpp"
+#include "exchange/transfer.hpp"
 
 namespace tailrace::files {
 
@@ -28,9 +28,10 @@ class Framing {
 
   /// Bytes [at, at + size) of the array, and what is inserted there, to a file where the array's frame begins
   /// at `position`.
-  Status write(std::span<const std::byte> bytes, Bytes at, const Sink& sink, Bytes position) const;
+  Status write(std::span<const std::byte> bytes, Bytes at, const exchange::Sink& sink, Bytes position) const;
   /// The reverse; the number of the array's bytes that there were.
-  Result<Bytes> read(std::span<std::byte> bytes, Bytes at, const Source& source, Bytes position) const;
+  Result<Bytes> read(std::span<std::byte> bytes, Bytes at, const exchange::Source& source,
+                     Bytes position) const;
 
  private:
   struct Insert {
@@ -49,8 +50,8 @@ class Framing {
 };
 
 /// The way to, or from, a file through `framing`; offsets then count the array's bytes. nullptr: unchanged.
-Sink framed(Sink sink, std::shared_ptr<const Framing> framing, Bytes position);
-Source framed(Source source, std::shared_ptr<const Framing> framing, Bytes position);
+exchange::Sink framed(exchange::Sink sink, std::shared_ptr<const Framing> framing, Bytes position);
+exchange::Source framed(exchange::Source source, std::shared_ptr<const Framing> framing, Bytes position);
 
 /// Turns the byte order of each whole unit.
 void swap_units(std::span<std::byte> bytes, Bytes unit);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "files/portions.hpp"
+#include "exchange/portions.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 using namespace tailrace;
-using files::Portions;
-using files::Window;
+using exchange::Portions;
+using exchange::Window;
 
 namespace {
 

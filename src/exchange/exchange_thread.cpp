@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "files/exchange_thread.hpp"
+#include "exchange/exchange_thread.hpp"
 
 #include <chrono>
 
 #include "base/thread.hpp"
 
-namespace tailrace::files {
+namespace tailrace::exchange {
 
 Status ExchangeThread::start() {
   Result<std::thread> started = start_thread([this] { run(); });
@@ -52,4 +52,4 @@ void ExchangeThread::run() {
   }
 }
 
-}  // namespace tailrace::files
+}  // namespace tailrace::exchange

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "files/far_exchange.hpp"
+#include "exchange/far_exchange.hpp"
 
-namespace tailrace::files {
+namespace tailrace::exchange {
 
 FarExchange::FarExchange(Channel& channel, comm::WindowPool& pool, std::shared_ptr<const ArrayPlan> plan,
                          Portions portions, comm::WindowPool::Lane lane, Direction direction, std::byte* base)
@@ -179,4 +179,4 @@ bool FarExchange::receive_next(comm::Line& line) {
   return true;
 }
 
-}  // namespace tailrace::files
+}  // namespace tailrace::exchange

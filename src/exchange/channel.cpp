@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "files/channel.hpp"
+#include "exchange/channel.hpp"
 
 #include <algorithm>
 #include <map>
 
 #include "base/text.hpp"
 #include "comm/mpi_process.hpp"
-#include "files/exchange_thread.hpp"
+#include "exchange/exchange_thread.hpp"
 
-namespace tailrace::files {
+namespace tailrace::exchange {
 
 namespace {
 
@@ -22,17 +22,17 @@ constexpr Bytes cached_bytes = fewest_slots * largest_window;
 
 }  // namespace
 
-Channel::Channel(Group& group) : group_(group), key_(group.service().threads().new_key()) {}
+Channel::Channel(Group& group) : group_(group), key_(group.threads().new_key()) {}
 
 Channel::~Channel() = default;
 
 bool Channel::is_idle() const {
-  return group_.service().threads().is_idle(key_) && (thread_ == nullptr || thread_->is_idle());
+  return group_.threads().is_idle(key_) && (thread_ == nullptr || thread_->is_idle());
 }
 
 Result<std::unique_ptr<Channel>> Channel::create(Group& group) {
   std::unique_ptr<Channel> channel(new Channel(group));
-  channel->choose_aggregators(std::max(group.service().settings().aggregators, 1));
+  channel->choose_aggregators(std::max(group.settings().aggregators, 1));
   TR_TRY(channel->ring(false).status());
   TR_TRY(channel->start_thread());
   return channel;
@@ -41,7 +41,7 @@ Result<std::unique_ptr<Channel>> Channel::create(Group& group) {
 Result<Ring*> Channel::ring(bool async) {
   Ring& ring = rings_[async ? 1 : 0];
   if (ring.pool != nullptr) return &ring;
-  const Settings& settings = group_.service().settings();
+  const Settings& settings = group_.settings();
   const Bytes cached = std::min(cached_bytes, settings.io_buffer / 2);
   const Bytes window = cached / fewest_slots;
   const Bytes bytes = async ? settings.io_buffer : cached;
@@ -61,7 +61,7 @@ Result<Ring*> Channel::ring(bool async) {
 Status Channel::start_thread() {
   const std::vector<int>& nodes = group_.nodes();
   if (std::all_of(nodes.begin(), nodes.end(), [&](int node) { return node == nodes.front(); })) return {};
-  const bool threaded = group_.service().settings().io_threads > 0 && comm::threads_may_call_mpi();
+  const bool threaded = group_.settings().io_threads > 0 && comm::threads_may_call_mpi();
   if (group_.is_io_rank()) {
     log(LogLevel::info,
         cat("files: arrays are exchanged between nodes by ",
@@ -109,4 +109,4 @@ Portions Channel::deal_out(Ring& ring, Bytes position, Bytes bytes, bool paralle
   return Portions(position, bytes, ring.pool->window(), ring.numbers, parallel ? aggregators() : 1);
 }
 
-}  // namespace tailrace::files
+}  // namespace tailrace::exchange

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "arrays/array.hpp"
-#include "files/channel.hpp"
+#include "exchange/channel.hpp"
 
-namespace tailrace::files {
+namespace tailrace::exchange {
 
 using arrays::Array;
 using arrays::ArrayPlan;
@@ -93,4 +93,4 @@ class FarExchange {
   std::atomic<bool> done_{false};
 };
 
-}  // namespace tailrace::files
+}  // namespace tailrace::exchange

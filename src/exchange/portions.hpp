@@ -6,7 +6,7 @@
 
 #include "base/types.hpp"
 
-namespace tailrace::files {
+namespace tailrace::exchange {
 
 /// A part of an array's bytes in the file that goes through one window of one aggregator. Bytes count from
 /// the array's first byte in the file.
@@ -47,4 +47,4 @@ class Portions {
   std::vector<std::uint64_t> numbers_;
 };
 
-}  // namespace tailrace::files
+}  // namespace tailrace::exchange

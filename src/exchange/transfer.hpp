@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "arrays/array.hpp"
-#include "files/far_exchange.hpp"
+#include "exchange/far_exchange.hpp"
 
-namespace tailrace::files {
+namespace tailrace::exchange {
 
 /// How far one array call got on one aggregator. Filled in by its tasks.
 class Tally {
@@ -76,4 +76,4 @@ class Transfer {
   std::shared_ptr<FarExchange> far_;  // nullptr: all ranks are on one node
 };
 
-}  // namespace tailrace::files
+}  // namespace tailrace::exchange

@@ -7,9 +7,9 @@
 #include <mutex>
 #include <thread>
 
-#include "files/far_exchange.hpp"
+#include "exchange/far_exchange.hpp"
 
-namespace tailrace::files {
+namespace tailrace::exchange {
 
 /// Drives what travels between nodes, call after call, so that the program need not be inside a call
 /// meanwhile. Where MPI provides MPI_THREAD_MULTIPLE only (MPI 3.1, 12.4.3).
@@ -36,4 +36,4 @@ class ExchangeThread {
   std::thread thread_;
 };
 
-}  // namespace tailrace::files
+}  // namespace tailrace::exchange

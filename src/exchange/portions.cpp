@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "files/portions.hpp"
+#include "exchange/portions.hpp"
 
 #include <algorithm>
 
-namespace tailrace::files {
+namespace tailrace::exchange {
 
 Portions::Portions(Bytes position, Bytes bytes, Bytes window, std::vector<std::uint64_t>& numbers,
                    int aggregators)
@@ -32,4 +32,4 @@ Window Portions::window(int aggregator, std::int64_t round) const {
   return window;
 }
 
-}  // namespace tailrace::files
+}  // namespace tailrace::exchange

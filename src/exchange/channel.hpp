@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "comm/window_pool.hpp"
-#include "files/group.hpp"
-#include "files/portions.hpp"
+#include "exchange/group.hpp"
+#include "exchange/portions.hpp"
 
-namespace tailrace::files {
+namespace tailrace::exchange {
 
 class ExchangeThread;
 
@@ -72,4 +72,4 @@ class Channel {
   std::vector<int> far_ranks_;
 };
 
-}  // namespace tailrace::files
+}  // namespace tailrace::exchange

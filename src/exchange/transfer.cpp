@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "files/transfer.hpp"
+#include "exchange/transfer.hpp"
 
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "files/exchange_thread.hpp"
+#include "exchange/exchange_thread.hpp"
 
-namespace tailrace::files {
+namespace tailrace::exchange {
 
 using Lane = comm::WindowPool::Lane;
 
@@ -135,8 +135,7 @@ void Transfer::pack(const std::byte* base, const Window& window, Held* held) {
 void Transfer::capture_far(const std::byte* base, const Window& window, Held* held) {
   far_->capture(base, window);
   // As much as TAILRACE_IO_BUFFER where a thread sends it, little where the caller does.
-  const Bytes most =
-      channel_.thread() == nullptr ? pool_.window() : channel_.group().service().settings().io_buffer;
+  const Bytes most = channel_.thread() == nullptr ? pool_.window() : channel_.group().settings().io_buffer;
   if (far_->captured() <= most) return;
   let_go(held);
   settle([&] { return far_->captured() <= most; }, "other nodes to take parts of an array");
@@ -148,9 +147,9 @@ void Transfer::queue_write(const Window& window, const Sink& sink, const std::sh
     return pool.all_passed(seat, Lane::now, number);
   };
   // Without a thread this is the caller, who also has to serve the others.
-  if (channel_.group().service().threads().waiting_threads() == 0)
+  if (channel_.group().threads().waiting_threads() == 0)
     wait(window.aggregator, is_full, "the parts of an array");
-  channel_.group().service().threads().submit(
+  channel_.group().threads().submit(
       key_, [&pool = pool_, seat, is_full, window, sink, tally, position = portions_.position()] {
         pool.wait(seat, is_full);
         // What comes behind a failure is not written: the file ends where it was still right.
@@ -171,7 +170,7 @@ void Transfer::read(std::byte* base, const Source& source, const std::shared_ptr
   later = later && (channel_.far_ranks().empty() || channel_.thread() != nullptr);
   lane_ = later ? Lane::later : Lane::now;
   begin_far(Direction::read, base);
-  executor::Threads& threads = channel_.group().service().threads();
+  executor::Threads& threads = channel_.group().threads();
   // Threads read ahead as far as there are windows; without them the caller loads each when it comes to it.
   const auto ahead = threads.waiting_threads() == 0 ? 1 : std::int64_t{pool_.slots()};
   std::int64_t queued = 0;
@@ -192,10 +191,10 @@ void Transfer::read(std::byte* base, const Source& source, const std::shared_ptr
 void Transfer::queue_load(const Window& window, const Source& source, const std::shared_ptr<Tally>& tally) {
   const int seat = channel_.seat(window.aggregator);
   const auto is_open = [&pool = pool_, seat, number = window.number] { return pool.is_open(seat, number); };
-  if (channel_.group().service().threads().waiting_threads() == 0)
+  if (channel_.group().threads().waiting_threads() == 0)
     wait(window.aggregator, is_open, "the other ranks to take their parts of an array");
-  channel_.group().service().threads().submit(key_, [&pool = pool_, seat, is_open, window, source, tally,
-                                                     position = portions_.position(), lane = lane_] {
+  channel_.group().threads().submit(key_, [&pool = pool_, seat, is_open, window, source, tally,
+                                           position = portions_.position(), lane = lane_] {
     pool.wait(seat, is_open);
     Bytes got = 0;
     const Bytes wanted = window.end - window.begin;
@@ -222,7 +221,7 @@ void Transfer::take(std::byte* base, const Window& window) {
     }
     pool.pass(seat, lane, pool.me(), window.number);
   };
-  executor::Threads& threads = channel_.group().service().threads();
+  executor::Threads& threads = channel_.group().threads();
   const bool later = lane_ == Lane::later;
   // Without a thread this is the caller, who also has to serve the others.
   if (meets && (!later || threads.waiting_threads() == 0))
@@ -234,4 +233,4 @@ void Transfer::take(std::byte* base, const Window& window) {
   });
 }
 
-}  // namespace tailrace::files
+}  // namespace tailrace::exchange

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/settings.hpp"
+#include "comm/line.hpp"
+#include "comm/switchboard.hpp"
+#include "executor/threads.hpp"
+
+namespace tailrace::exchange {
+
+class Channel;
+
+/// Ranks that move arrays between their memory and files together: those of one communicator of the program.
+class Group {
+ public:
+  /// The rank that opens files of the serial mode, and whose arguments of formatted output count.
+  static constexpr int io_rank = 0;
+
+  /// `node_of`: by rank of the transport. What is given stays longer than the group.
+  Group(std::unique_ptr<comm::Line> line, const std::function<int(int)>& node_of, executor::Threads& threads,
+        const Settings& settings);
+  ~Group();
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+
+  [[nodiscard]] int rank() const { return line_->rank(); }
+  [[nodiscard]] int size() const { return line_->size(); }
+  [[nodiscard]] bool is_io_rank() const { return rank() == io_rank; }
+  [[nodiscard]] comm::Line& line() { return *line_; }
+  /// The node of each rank, named by the lowest of its ranks.
+  [[nodiscard]] const std::vector<int>& nodes() const { return nodes_; }
+  /// The ranks of the caller's node.
+  [[nodiscard]] comm::Line& node() { return *node_; }
+  [[nodiscard]] executor::Threads& threads() { return threads_; }
+  [[nodiscard]] const Settings& settings() const { return settings_; }
+
+  /// Collective when it is called for the first time: the way of this group's arrays. `call` is for the
+  /// watchdog.
+  Result<Channel*> channel(const std::string& call);
+  [[nodiscard]] bool has_channel() const { return channel_ != nullptr; }
+
+  /// Collective: everybody's vote, and the verdict. Blocks until all have voted.
+  comm::Verdict agree(comm::Vote vote) { return line_->agree(std::move(vote)); }
+  /// Blocks until `done` while moving everything else on. `what` is for the watchdog.
+  void wait(const std::function<bool()>& done, const std::string& what) { line_->board().wait(done, what); }
+
+ private:
+  void find_nodes(const std::function<int(int)>& node_of);
+
+  std::unique_ptr<comm::Line> line_;
+  std::unique_ptr<comm::Line> node_;
+  std::vector<int> nodes_;
+  executor::Threads& threads_;
+  const Settings& settings_;
+  std::unique_ptr<Channel> channel_;
+};
+
+}  // namespace tailrace::exchange

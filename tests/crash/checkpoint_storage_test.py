@@ -94,7 +94,7 @@ class FileSystem:
                     length = self.write(ballast, length)
                 ballast.flush()
                 os.fsync(ballast.fileno())
-        return os.statvfs(self.place).f_bavail * os.statvfs(self.place).f_frsize
+        return self.free()
 
     @staticmethod
     def write(ballast, length):
@@ -104,8 +104,18 @@ class FileSystem:
         except OSError:
             return 0
 
+    def free(self):
+        state = os.statvfs(self.place)
+        return state.f_bavail * state.f_frsize
+
     def empty(self):
+        wanted = self.free() + os.path.getsize(f"{self.place}/ballast") * 9 // 10
         os.remove(f"{self.place}/ballast")
+        # XFS gives the blocks of a file back behind the program, and only once its journal is written.
+        command("sync", "-f", self.place)
+        until = time.monotonic() + 30
+        while self.free() < wanted and time.monotonic() < until:
+            time.sleep(0.02)
 
     def lose_power(self, flag):
         directory = os.open(self.place, os.O_RDONLY | os.O_DIRECTORY)

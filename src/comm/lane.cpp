@@ -54,7 +54,8 @@ void LaneProducer::publish(Descriptor descriptor) {
 }
 
 bool LaneProducer::may_wait(Descriptor::Kind kind) const {
-  if (kind != Descriptor::Kind::begin && kind != Descriptor::Kind::piece) return false;
+  using Kind = Descriptor::Kind;
+  if (kind != Kind::begin && kind != Kind::piece && kind != Kind::define) return false;
   return 2 * (position_ - announced_to_) < static_cast<std::uint64_t>(memory_.data_bytes()) &&
          2 * (head_ - announced_) < memory_.descriptors();
 }

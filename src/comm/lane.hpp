@@ -16,13 +16,22 @@ namespace tailrace::comm {
 /// What a compute rank tells its servers, in the order of its calls.
 struct Descriptor {
   /// A fence belongs to no stream: the rank came to an agreement of all ranks.
-  enum class Kind : std::uint32_t { begin = 1, piece = 2, end = 3, close = 4, farewell = 5, fence = 6 };
+  enum class Kind : std::uint32_t {
+    begin = 1,
+    piece = 2,
+    end = 3,
+    close = 4,
+    farewell = 5,
+    fence = 6,
+    define = 7  // bytes: what a stream is
+  };
   Kind kind = Kind::begin;
   std::uint32_t stream = 0;
-  std::int64_t step = 0;       // begin, piece, end; fence: its number, from 1
-  std::int64_t lead = 0;       // begin
-  std::int32_t field = 0;      // piece
-  std::int32_t level = 0;      // piece
+  std::int64_t step = 0;   // begin, piece, end; fence: its number, from 1
+  std::int64_t lead = 0;   // begin
+  std::int32_t field = 0;  // piece; begin, end, close: how many fields the stream has
+  std::int32_t level =
+      0;  // piece; begin, end, close: the stream's reference; define: 1 if more of it follows
   std::uint64_t position = 0;  // where its bytes lie: ring position (counted on for ever), or a view's number
   std::int64_t bytes = 0;      // piece: packed elements; end: a packed Status, empty if all went well
   std::int64_t stamp = 0;      // clock of the rank's node when it was published
@@ -121,9 +130,9 @@ class Haste {
   NodeBells& bells_;
 };
 
-/// When a producer announces what it has written. A patient one leaves beginnings of steps and pieces until
-/// anything else comes, half of the lane is waiting, or somebody is in haste: where ranks share cores, a
-/// server that is woken in the middle of a step takes the core of the rank that captures it.
+/// When a producer announces what it has written. A patient one leaves definitions, beginnings of steps and
+/// pieces until anything else comes, half of the lane is waiting, or somebody is in haste: where ranks share
+/// cores, a server that is woken in the middle of a step takes the core of the rank that captures it.
 enum class Announcing { at_once, patient };
 
 /// Writes into a lane. Never blocks: what does not fit is refused and tried again by the caller.

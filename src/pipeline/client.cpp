@@ -12,10 +12,6 @@ using comm::Descriptor;
 Client::Client(comm::Line& session, comm::Line& computes, const exchange::Roster& roster)
     : session_(session), computes_(computes), roster_(roster) {
   session_.on(static_cast<std::uint32_t>(Message::verdict), [this](int, Unpacker& in) { on_verdict(in); });
-  session_.on(static_cast<std::uint32_t>(Message::wanted), [this](int, Unpacker& in) {
-    if (const auto found = streams_.find(in.get<std::uint32_t>()); found != streams_.end())
-      found->second->want();
-  });
 }
 
 void Client::grant_to(Outlet& outlet) {
@@ -78,15 +74,6 @@ std::uint64_t Client::vote_steps() {
   return computes_.agreements().post({{}, "the number of steps", packed.take()});
 }
 
-std::optional<comm::Verdict> Client::take(std::uint64_t number) {
-  std::optional<comm::Verdict> verdict = computes_.agreements().take(number);
-  // All that came before this agreement is done on this rank: it never began what others have.
-  if (!verdict) {
-    for (const auto& [id, stream] : streams_) stream->open_if_wanted();
-  }
-  return verdict;
-}
-
 Status Client::difference(const std::string& name, const std::vector<StepCount>& counts) {
   const StepCount& first = counts.front();
   for (std::size_t rank = 1; rank < counts.size(); ++rank) {
@@ -121,15 +108,10 @@ Client::Counts Client::counts_of(const comm::Verdict& verdict) {
   return counts;
 }
 
-/// Adds to `told`. Compute rank 0 opens the stream before, if others alone have begun it.
 void Client::put_out_of_step(StreamClient& stream, const Status& why, const std::vector<StepCount>& of_ranks,
                              std::vector<Told>& told) {
   const bool begun =
       std::any_of(of_ranks.begin(), of_ranks.end(), [](const StepCount& each) { return each.steps > 0; });
-  if (begun) {
-    stream.want();
-    stream.open_if_wanted();
-  }
   std::vector<Told> more = stream.put_out_of_step(why, begun);
   told.insert(told.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }

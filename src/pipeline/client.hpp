@@ -33,8 +33,10 @@ class Client {
   [[nodiscard]] comm::Descriptor fence();
   [[nodiscard]] std::uint64_t vote(comm::Vote vote);
   [[nodiscard]] std::uint64_t vote_steps();
-  /// The verdict of agreement `number`, once. While it is open, streams that others have begun are opened.
-  [[nodiscard]] std::optional<comm::Verdict> take(std::uint64_t number);
+  /// The verdict of agreement `number`, once.
+  [[nodiscard]] std::optional<comm::Verdict> take(std::uint64_t number) {
+    return computes_.agreements().take(number);
+  }
   /// Puts streams of which ranks have begun different numbers of steps, or which not all of them close, out
   /// of step: on every rank the same ones, with the same status.
   [[nodiscard]] std::vector<Told> compare_steps(const comm::Verdict& verdict);

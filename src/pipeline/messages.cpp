@@ -5,50 +5,78 @@
 
 namespace tailrace::pipeline {
 
+namespace {
+constexpr const char* kIncomplete = "a stream's definition arrived incomplete";
+}  // namespace
+
 void Opening::pack(Packer& out) const {
-  out.put(stream).put(reference).put(policy).put(previous_lead).put_text(ledger);
-  definition.pack(out);
+  out.put(reference);
+  pack_head(out);
   out.put(static_cast<std::int64_t>(fields.size()));
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    fields[i].pack(out);
-    out.put_bytes(prepared[i]).put(layout_of[i]);
-  }
+  for (std::size_t i = 0; i < fields.size(); ++i) pack_field(out, i);
   out.put(static_cast<std::int64_t>(layouts.size()));
-  for (std::size_t i = 0; i < layouts.size(); ++i) out.put_bytes(layouts[i]).put(in_parts[i]);
+  for (std::size_t i = 0; i < layouts.size(); ++i) pack_layout(out, i);
 }
 
 Result<Opening> Opening::unpack(Unpacker& in) {
+  const int reference = in.get<int>();
+  Result<Opening> opening = unpack_head(in);
+  TR_TRY(opening.status());
+  opening->reference = reference;
+  const auto fields = in.get<std::int64_t>();
+  for (std::int64_t i = 0; i < fields; ++i) TR_TRY(opening->add_field(in));
+  const auto layouts = in.get<std::int64_t>();
+  for (std::int64_t i = 0; i < layouts && in.ok(); ++i) opening->add_layout(in);
+  const auto has_layout = [&](int i) {
+    return i >= 0 && static_cast<std::size_t>(i) < opening->layouts.size();
+  };
+  if (!in.ok() || !std::all_of(opening->layout_of.begin(), opening->layout_of.end(), has_layout)) {
+    return Status(Code::corrupt, kIncomplete);
+  }
+  return opening;
+}
+
+void Opening::pack_head(Packer& out) const {
+  out.put(stream).put(policy).put(previous_lead).put_text(ledger);
+  definition.pack(out);
+}
+
+Result<Opening> Opening::unpack_head(Unpacker& in) {
   Opening opening;
   opening.stream = in.get<std::uint32_t>();
-  opening.reference = in.get<int>();
   opening.policy = in.get<Policy>();
   opening.previous_lead = in.get<std::int64_t>();
   opening.ledger = in.get_text();
   Result<codec::StreamDefinition> definition = codec::StreamDefinition::unpack(in);
   TR_TRY(definition.status());
+  if (!in.ok()) return Status(Code::corrupt, kIncomplete);
   opening.definition = std::move(*definition);
-  const auto fields = in.get<std::int64_t>();
-  for (std::int64_t i = 0; i < fields; ++i) {
-    Result<codec::FieldDefinition> field = codec::FieldDefinition::unpack(in);
-    TR_TRY(field.status());
-    opening.fields.push_back(std::move(*field));
-    const auto prepared = in.get_bytes();
-    opening.prepared.emplace_back(prepared.begin(), prepared.end());
-    opening.layout_of.push_back(in.get<int>());
-  }
-  const auto layouts = in.get<std::int64_t>();
-  for (std::int64_t i = 0; i < layouts && in.ok(); ++i) {
-    const auto bytes = in.get_bytes();
-    opening.layouts.emplace_back(bytes.begin(), bytes.end());
-    opening.in_parts.push_back(in.get<char>());
-  }
-  const auto has_layout = [&](int i) {
-    return i >= 0 && static_cast<std::size_t>(i) < opening.layouts.size();
-  };
-  if (!in.ok() || !std::all_of(opening.layout_of.begin(), opening.layout_of.end(), has_layout)) {
-    return Status(Code::corrupt, "a stream's definition arrived incomplete");
-  }
   return opening;
+}
+
+void Opening::pack_field(Packer& out, std::size_t field) const {
+  fields[field].pack(out);
+  out.put_bytes(prepared[field]).put(layout_of[field]);
+}
+
+Status Opening::add_field(Unpacker& in) {
+  Result<codec::FieldDefinition> field = codec::FieldDefinition::unpack(in);
+  TR_TRY(field.status());
+  fields.push_back(std::move(*field));
+  const auto bytes = in.get_bytes();
+  prepared.emplace_back(bytes.begin(), bytes.end());
+  layout_of.push_back(in.get<int>());
+  return {};
+}
+
+void Opening::pack_layout(Packer& out, std::size_t layout) const {
+  out.put_bytes(layouts[layout]).put(in_parts[layout]);
+}
+
+void Opening::add_layout(Unpacker& in) {
+  const auto bytes = in.get_bytes();
+  layouts.emplace_back(bytes.begin(), bytes.end());
+  in_parts.push_back(in.get<char>());
 }
 
 Result<std::unique_ptr<codec::Codec>> Opening::codec() const {

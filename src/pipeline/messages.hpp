@@ -13,7 +13,7 @@ namespace tailrace::pipeline {
 
 /// First word of every control message; 1 to 8 belong to comm.
 enum class Message : std::uint32_t {
-  open = 10,         // compute rank 0 -> servers: a stream and all its definitions
+  open = 10,         // home of compute rank 0 -> servers: a stream and all its definitions
   sequence = 11,     // root -> servers: put order
   ended = 12,        // server -> root: its compute ranks ended a step
   encoded = 13,      // owner -> root: a chunk's size
@@ -29,9 +29,10 @@ enum class Message : std::uint32_t {
   finish = 22,       // server 0 -> servers: all ranks have left; how many streams there were
   statistics = 23,   // everyone -> server 0: counters of the report
   so_far = 26,       // server -> server 0: the counters of its ranks while the run goes on
-  layout_part = 24,  // compute rank -> servers: its indices of an indexed layout
-  begun = 27,        // server -> home of compute rank 0: a stream is begun in a lane, or open, here; once
-  wanted = 28,       // home of compute rank 0 -> it: servers lack a stream's definitions
+  layout_part = 24,  // home -> servers: indices that one of its compute ranks has of an indexed layout
+  forgotten = 29,    // home -> servers: the stream is closed and was never begun; its parts are not needed
+  wanted = 27,       // server -> home of compute rank 0: a lane has come to a stream that is not open here
+  opened = 28,       // server -> root: the stream is open here
 };
 
 /// Data messages: what they carry is told apart by their first word too.
@@ -44,6 +45,15 @@ enum class VerdictKind : std::uint32_t {
   accepted = 1,  // every rank ended the step; nothing disagreed and nothing had failed up to then
   durable = 2,   // on storage and committed, or failed
   finished = 3,  // the stream is closed
+};
+
+/// First word of an entry in a lane that tells what a stream is (comm::Descriptor::Kind::define).
+enum class Definition : std::uint32_t {
+  stream = 1,  // compute rank 0: the stream
+  layout = 2,  // compute rank 0: the next of its layouts
+  field = 3,   // compute rank 0: the next of its fields
+  part = 4,    // each compute rank: the indices that it owns of a layout
+  forget = 5,  // each compute rank: the stream is closed and was never begun; whether there were parts
 };
 
 /// One entry of the put order, as the root announces it.
@@ -65,7 +75,7 @@ struct Policy {
   std::int64_t deadline_seconds = 0;        // 0: none
 };
 
-/// A stream with all its definitions, sent to every server before the first step.
+/// A stream with all its definitions. Every server has it before the first step.
 struct Opening {
   std::uint32_t stream = 0;
   int reference = 0;  // the compute rank whose puts are the put order
@@ -77,10 +87,17 @@ struct Opening {
   std::vector<ByteVector> prepared;            // per field: codec::Codec::prepared
   std::vector<int> layout_of;                  // per field: index into layouts
   std::vector<ByteVector> layouts;             // packed; of those in parts the shape alone
-  std::vector<char> in_parts;  // 1: every compute rank sends its own indices (Message::layout_part)
+  std::vector<char> in_parts;  // 1: every compute rank tells its own indices (Definition::part)
 
   void pack(Packer& out) const;
   static Result<Opening> unpack(Unpacker& in);
+  /// All but the fields, the layouts and the reference.
+  void pack_head(Packer& out) const;
+  static Result<Opening> unpack_head(Unpacker& in);
+  void pack_field(Packer& out, std::size_t field) const;
+  Status add_field(Unpacker& in);
+  void pack_layout(Packer& out, std::size_t layout) const;
+  void add_layout(Unpacker& in);
   /// A codec that knows the fields.
   [[nodiscard]] Result<std::unique_ptr<codec::Codec>> codec() const;
 };

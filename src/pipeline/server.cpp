@@ -19,6 +19,9 @@ Server::Server(comm::Line& line, const exchange::Roster& roster, executor::Execu
       mirrors_(std::move(setup.mirrors)),
       on_statistics_(std::move(setup.on_statistics)),
       give_up_(std::move(setup.give_up)),
+      definitions_(
+          context_, [this](Opening opening) { open(std::move(opening)); },
+          [this](const Status& why) { give_up(why); }),
       reporting_(setup.reporting) {
   context_.quotas = std::move(setup.quotas);
   context_.staging_for = std::move(setup.staging_for);
@@ -35,8 +38,7 @@ void Server::take_messages() {
   const auto on = [this](Message kind, comm::Line::Receiver receiver) {
     context_.line.on(static_cast<std::uint32_t>(kind), std::move(receiver));
   };
-  on(Message::open, [this](int, Unpacker& in) { on_open(in); });
-  on(Message::layout_part, [this](int, Unpacker& in) { on_layout_part(in); });
+  on(Message::opened, [this](int, Unpacker& in) { on_opened(in.get<std::uint32_t>()); });
   on(Message::sequence, [this](int, Unpacker& in) { on_sequence(in); });
   for (const Message kind : {Message::ended, Message::encoded, Message::place, Message::written,
                              Message::sync, Message::synced, Message::closed}) {
@@ -45,7 +47,6 @@ void Server::take_messages() {
   on(Message::decided, [this](int, Unpacker& in) { on_decided(in); });
   on(Message::statistics, [this](int source, Unpacker& in) { gathered_[source] = Statistics::unpack(in); });
   on(Message::so_far, [this](int, Unpacker& in) { on_so_far(in); });
-  on(Message::begun, [this](int, Unpacker& in) { on_begun(in.get<std::uint32_t>()); });
   on(Message::farewell, [this](int, Unpacker& in) {
     ++homes_left_;
     streams_in_all_ = in.get<std::int64_t>();
@@ -54,58 +55,6 @@ void Server::take_messages() {
     finishing_ = true;
     streams_in_all_ = in.get<std::int64_t>();
   });
-}
-
-void Server::on_open(Unpacker& in) {
-  Result<Opening> opening = Opening::unpack(in);
-  if (!opening.is_ok()) return give_up(opening.status());
-  if (opening->reference < 0 || opening->reference >= roster_.computes()) {
-    return give_up({Code::corrupt, "a stream's definition arrived with a rank that is none"});
-  }
-  const std::uint32_t id = opening->stream;
-  pending_[id] = std::move(*opening);
-  open_if_complete(id);
-}
-
-void Server::on_layout_part(Unpacker& in) {
-  const auto id = in.get<std::uint32_t>();
-  const int layout = in.get<int>();
-  const int rank = in.get<int>();
-  parts_[id][{layout, rank}] = in.get_list<Index>();
-  open_if_complete(id);
-}
-
-void Server::open_if_complete(std::uint32_t id) {
-  const auto pending = pending_.find(id);
-  if (pending == pending_.end()) return;
-  const auto& flags = pending->second.in_parts;
-  const auto needed = std::count(flags.begin(), flags.end(), 1) * roster_.computes();
-  if (static_cast<std::ptrdiff_t>(parts_[id].size()) < needed) return;
-  Opening opening = std::move(pending->second);
-  pending_.erase(pending);
-  const Status joined = guarded([&] { return join_parts(opening); });
-  parts_.erase(id);
-  if (!joined.is_ok()) return give_up(joined);
-  open(std::move(opening));
-}
-
-/// Layouts of which each rank knew its own part become whole here, where whole records are assembled.
-Status Server::join_parts(Opening& opening) {
-  for (std::size_t i = 0; i < opening.layouts.size(); ++i) {
-    if (opening.in_parts[i] == 0) continue;
-    Unpacker in(opening.layouts[i]);
-    std::vector<Index> shape = in.get_list<Index>();
-    std::vector<std::vector<Index>> lists;
-    for (int c = 0; c < roster_.computes(); ++c) {
-      lists.push_back(std::move(parts_[opening.stream][{static_cast<int>(i), c}]));
-    }
-    Result<layout::Layout> layout = layout::Layout::indexed(std::move(shape), std::move(lists));
-    TR_TRY(layout.status());
-    Packer packed;
-    layout->pack(packed);
-    opening.layouts[i] = packed.take();
-  }
-  return {};
 }
 
 /// A stream that one server does not know has no verdict, and its ranks would wait for ever.
@@ -132,55 +81,33 @@ void Server::open(Opening opening) {
     fence.step = fences_[stream.server->opening().reference];
     on_reference(stream, fence);
   }
-  say_begun(id);
-  if (const auto early = early_.find(id); early != early_.end()) {
-    const auto messages = std::move(early->second);
-    early_.erase(early);
-    for (const auto& [kind, bytes] : messages) {
-      Unpacker message(bytes);
-      if (kind == Message::sequence)
-        on_sequence(message);
-      else
-        on_decided(message);
-    }
-  }
-  if (const auto early = early_pieces_.find(id); early != early_pieces_.end()) {
-    const auto pieces = std::move(early->second);
-    early_pieces_.erase(early);
-    for (const auto& [record, messages] : pieces) {
-      for (const ByteVector& bytes : messages) {
-        Unpacker message(bytes);
-        stream.server->on_pieces(record, message);
-      }
-    }
-  }
+  Packer out;
+  out.put(Message::opened).put(id);
+  context_.send_to_server(roster_.home[static_cast<std::size_t>(stream.server->opening().reference)], out);
+}
+
+/// The root announces nothing before every server has the stream: nobody hears of a stream that it lacks.
+void Server::on_opened(std::uint32_t id) {
+  if (++opened_[id] < roster_.servers()) return;
+  opened_.erase(id);
+  Stream& stream = streams_.at(id);
+  stream.started = true;
+  stream.server->on_sequence(stream.fresh);
+  send_sequence(id, stream);
 }
 
 void Server::on_sequence(Unpacker& in) {
-  const auto rest = in.rest();
-  const auto id = in.get<std::uint32_t>();
-  const auto stream = streams_.find(id);
-  if (stream == streams_.end()) {
-    early_[id].emplace_back(Message::sequence, ByteVector(rest.begin(), rest.end()));
-    return;
-  }
+  Stream& stream = streams_.at(in.get<std::uint32_t>());
+  stream.started = true;
   const std::vector<SequenceEntry> entries = in.get_list<SequenceEntry>();
-  stream->second.server->on_sequence(entries);
+  stream.server->on_sequence(entries);
 }
 
-/// A server without ranks of its own may hear a verdict before it hears of the stream: they come from
-/// different ranks.
 void Server::on_decided(Unpacker& in) {
-  const auto rest = in.rest();
-  const auto id = in.get<std::uint32_t>();
-  const auto stream = streams_.find(id);
-  if (stream == streams_.end()) {
-    early_[id].emplace_back(Message::decided, ByteVector(rest.begin(), rest.end()));
-    return;
-  }
+  Stream& stream = streams_.at(in.get<std::uint32_t>());
   const auto verdict = in.get<VerdictKind>();
   const auto step = in.get<std::int64_t>();
-  stream->second.server->on_verdict(verdict, step, Status::unpack(in));
+  stream.server->on_verdict(verdict, step, Status::unpack(in));
 }
 
 void Server::on_stream_message(Message kind, int source, Unpacker& in) {
@@ -220,17 +147,17 @@ void Server::on_stream_message(Message kind, int source, Unpacker& in) {
 bool Server::advance() {
   bool moved = context_.executor.poll();
   moved = scan_lanes() || moved;
-  send_sequences();
+  for (auto& [id, stream] : streams_) {
+    if (stream.started && !stream.fresh.empty()) send_sequence(id, stream);
+  }
   moved = poll_data() || moved;
   for (auto stream = streams_.begin(); stream != streams_.end();) {
     moved = stream->second.server->advance() || moved;
     if (stream->second.root) moved = stream->second.root->advance() || moved;
-    if (!is_over(stream->first, stream->second)) {
+    if (!stream->second.server->is_closed()) {
       ++stream;
       continue;
     }
-    said_begun_.erase(stream->first);
-    begun_.erase(stream->first);
     stream = streams_.erase(stream);
     --context_.streams;
     ++streams_done_;
@@ -271,11 +198,18 @@ bool Server::scan_lane(int c, LaneCursor& lane) {
     lane.finish(lane.number() - 1);
     return true;
   }
-  const auto found = streams_.find(descriptor->stream);
-  if (found == streams_.end()) {
-    say_begun(descriptor->stream);
-    return false;
+  if (descriptor->kind == Descriptor::Kind::define) {
+    if (roster_.home[static_cast<std::size_t>(c)] == context_.me) {
+      ByteVector scratch;
+      definitions_.on_entry(c, *descriptor, lane.reader().bytes(lane.number(), scratch));
+    }
+    lane.pass();
+    lane.finish(lane.number() - 1);
+    return true;
   }
+  const auto found = streams_.find(descriptor->stream);
+  if (found == streams_.end()) definitions_.want(*descriptor);
+  if (found == streams_.end() || !found->second.started) return false;
   Stream& stream = found->second;
   if (stream.root && c == stream.server->opening().reference && lane.number() >= stream.reference_at) {
     on_reference(stream, *descriptor);
@@ -287,7 +221,7 @@ bool Server::scan_lane(int c, LaneCursor& lane) {
 void Server::on_reference(Stream& stream, const Descriptor& descriptor) {
   std::vector<SequenceEntry> fresh;
   stream.root->on_reference(descriptor, fresh);
-  stream.server->on_sequence(fresh);
+  if (stream.started) stream.server->on_sequence(fresh);
   stream.fresh.insert(stream.fresh.end(), fresh.begin(), fresh.end());
 }
 
@@ -304,38 +238,13 @@ void Server::on_fence(int c, std::int64_t number) {
   }
 }
 
-/// Compute rank 0 tells the servers of a stream when it begins it. Where it never does, its home must ask,
-/// and must know that some rank has begun. Every server tells so exactly once: no message comes too late.
-void Server::say_begun(std::uint32_t id) {
-  if (!said_begun_.insert(id).second) return;
+void Server::send_sequence(std::uint32_t id, Stream& stream) {
   Packer out;
-  out.put(Message::begun).put(id);
-  context_.send_to_server(roster_.home[0], out);
-}
-
-void Server::on_begun(std::uint32_t id) {
-  if (++begun_[id] > 1 || streams_.count(id) != 0 || pending_.count(id) != 0) return;
-  // Rank 0 hears of the stream's end from here too, and cannot have left before it takes this message.
-  Packer out;
-  out.put(Message::wanted).put(id);
-  context_.line.send(roster_.compute_transport[0], out.take());
-}
-
-bool Server::is_over(std::uint32_t id, const Stream& stream) const {
-  if (!stream.server->is_closed()) return false;
-  return !has_rank_0() || begun_.at(id) == roster_.servers();
-}
-
-void Server::send_sequences() {
-  for (auto& [id, stream] : streams_) {
-    if (stream.fresh.empty()) continue;
-    Packer out;
-    out.put(Message::sequence).put(id).put_list(std::span<const SequenceEntry>(stream.fresh));
-    for (int server = 0; server < roster_.servers(); ++server) {
-      if (server != context_.me) context_.send_to_server(server, out);
-    }
-    stream.fresh.clear();
+  out.put(Message::sequence).put(id).put_list(std::span<const SequenceEntry>(stream.fresh));
+  for (int server = 0; server < roster_.servers(); ++server) {
+    if (server != context_.me) context_.send_to_server(server, out);
   }
+  stream.fresh.clear();
 }
 
 bool Server::poll_data() {
@@ -367,12 +276,9 @@ bool Server::take_data(int source, const std::function<bool()>& wanted) {
     }
     const auto id = in.get<std::uint32_t>();
     const auto record = in.get<std::uint64_t>();
-    const auto stream = streams_.find(id);
-    if (stream != streams_.end()) {
+    // Pieces of a record that has failed may come when the stream is over.
+    if (const auto stream = streams_.find(id); stream != streams_.end())
       stream->second.server->on_pieces(record, in);
-    } else {
-      early_pieces_[id][record].emplace_back(in.rest().begin(), in.rest().end());
-    }
   }
   return moved;
 }

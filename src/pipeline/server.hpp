@@ -6,6 +6,7 @@
 #include <set>
 
 #include "comm/remote_lane.hpp"
+#include "pipeline/definitions.hpp"
 #include "pipeline/stream_root.hpp"
 #include "pipeline/stream_server.hpp"
 
@@ -48,6 +49,8 @@ class Server {
   struct Stream {
     std::unique_ptr<StreamServer> server;
     std::unique_ptr<StreamRoot> root;
+    /// It is open on every server. Nobody sends anything about it before.
+    bool started = false;
     /// Descriptors of the reference's lane before this one are in the put order, though the lane itself may
     /// still wait before one of them.
     std::uint64_t reference_at = 0;
@@ -55,12 +58,9 @@ class Server {
   };
 
   void take_messages();
-  void on_open(Unpacker& in);
-  void on_layout_part(Unpacker& in);
-  void open_if_complete(std::uint32_t id);
-  Status join_parts(Opening& opening);
   void give_up(const Status& why);
   void open(Opening opening);
+  void on_opened(std::uint32_t id);
   void on_sequence(Unpacker& in);
   void on_decided(Unpacker& in);
   void on_stream_message(Message kind, int source, Unpacker& in);
@@ -68,13 +68,9 @@ class Server {
   bool scan_lane(int c, LaneCursor& lane);
   void on_reference(Stream& stream, const comm::Descriptor& descriptor);
   void on_fence(int c, std::int64_t number);
-  void say_begun(std::uint32_t id);
-  void on_begun(std::uint32_t id);
-  [[nodiscard]] bool is_over(std::uint32_t id, const Stream& stream) const;
-  [[nodiscard]] bool has_rank_0() const { return roster_.home[0] == context_.me; }
   bool take_data(int source, const std::function<bool()>& wanted);
   bool poll_data();
-  void send_sequences();
+  void send_sequence(std::uint32_t id, Stream& stream);
   bool leave();
   bool report_so_far();
   void on_so_far(Unpacker& in);
@@ -85,15 +81,10 @@ class Server {
   std::function<void(const std::map<int, Statistics>&)> on_statistics_;
   std::function<void(const Status&)> give_up_;
   std::map<std::uint32_t, Stream> streams_;
-  std::map<std::uint32_t, Opening> pending_;  // parts of their layouts are still to come
-  std::map<std::uint32_t, std::map<std::pair<int, int>, std::vector<Index>>>
-      parts_;  // stream -> (layout, rank) -> indices
-  std::map<std::uint32_t, std::vector<std::pair<Message, ByteVector>>>
-      early_;  // sequences of streams not opened here yet
-  std::map<std::uint32_t, std::map<std::uint64_t, std::vector<ByteVector>>> early_pieces_;
+  Definitions definitions_;
+  std::map<std::uint32_t, int>
+      opened_;  // streams whose root this is, before they start: servers that have them
   std::map<int, std::int64_t> fences_;  // by lane: the agreements that its rank has come to
-  std::set<std::uint32_t> said_begun_;  // streams of which this server has told rank 0's home
-  std::map<std::uint32_t, int> begun_;  // at rank 0's home: how many servers have
   int homed_ = 0;
   int left_ = 0;  // homed ranks that said farewell
   bool said_farewell_ = false;

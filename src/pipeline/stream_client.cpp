@@ -12,64 +12,81 @@ using comm::Descriptor;
 // ---- definition
 // -----------------------------------------------------------------------------------------------------------
 
-void StreamClient::send_part(int layout, std::span<const Index> indices) {
-  Packer part;
-  part.put(Message::layout_part).put(id_).put(layout).put(me_);
-  part.put_list(indices);
-  for (const int server : roster_.server_transport) {
-    line_.send(server, part.bytes());
+Told StreamClient::entry(Packer& packed) const {
+  Descriptor descriptor;
+  descriptor.kind = Descriptor::Kind::define;
+  descriptor.stream = id_;
+  return {descriptor, packed.take()};
+}
+
+std::vector<Told> StreamClient::define(Opening head) const {
+  if (me_ != 0) return {};
+  head.stream = id_;
+  Packer packed;
+  packed.put(Definition::stream);
+  head.pack_head(packed);
+  return {entry(packed)};
+}
+
+std::vector<Told> StreamClient::define(const Field& field) {
+  std::vector<Told> told;
+  const auto same = std::find_if(layouts_.begin(), layouts_.end(),
+                                 [&](const auto& each) { return each.first == field.layout_id; });
+  const auto number = static_cast<int>(same - layouts_.begin());
+  if (same == layouts_.end()) add_layout(field, told);
+  ++fields_;
+  if (me_ != 0) return told;
+  Opening opening;
+  opening.fields.push_back(*field.definition);
+  opening.prepared.push_back(field.prepared);
+  opening.layout_of.push_back(number);
+  Packer packed;
+  packed.put(Definition::field);
+  opening.pack_field(packed, 0);
+  told.push_back(entry(packed));
+  return told;
+}
+
+void StreamClient::add_layout(const Field& field, std::vector<Told>& told) {
+  const auto number = static_cast<int>(layouts_.size());
+  layouts_.emplace_back(field.layout_id, field.layout);
+  choose_reference();
+  if (field.in_parts) {
+    has_parts_ = true;
+    Packer part;
+    part.put(Definition::part).put(number).put_list(field.own_indices);
+    told.push_back(entry(part));
   }
+  if (me_ != 0) return;
+  Packer layout;
+  if (field.in_parts)
+    layout.put_list(std::span<const Index>(field.layout->shape()));
+  else
+    field.layout->pack(layout);
+  Opening opening;
+  opening.layouts.push_back(layout.take());
+  opening.in_parts.push_back(field.in_parts ? 1 : 0);
+  Packer packed;
+  packed.put(Definition::layout);
+  opening.pack_layout(packed, 0);
+  told.push_back(entry(packed));
 }
 
-void StreamClient::open_if_wanted() {
-  if (wanted_ && !opened_) open_();
-}
-
-/// The put order is that of one rank: the first that has a share in every field.
-void StreamClient::choose_reference(std::span<const layout::Layout* const> layouts) {
+void StreamClient::choose_reference() {
   for (int rank = 0; rank < roster_.computes(); ++rank) {
-    const bool in_all = std::all_of(layouts.begin(), layouts.end(),
-                                    [&](const layout::Layout* each) { return each->count(rank) > 0; });
+    const bool in_all = std::all_of(layouts_.begin(), layouts_.end(),
+                                    [&](const auto& each) { return each.second->count(rank) > 0; });
     if (!in_all) continue;
     reference_ = rank;
     return;
   }
+  reference_ = 0;
 }
 
-void StreamClient::open(Opening opening, std::span<Field> fields) {
-  opened_ = true;
-  std::vector<const layout::Layout*> layouts;
-  std::vector<std::int64_t> ids;
-  for (const Field& field : fields) {
-    const auto same = std::find(ids.begin(), ids.end(), field.layout_id);
-    opening.layout_of.push_back(static_cast<int>(same - ids.begin()));
-    if (same != ids.end()) continue;
-    ids.push_back(field.layout_id);
-    layouts.push_back(field.layout);
-    opening.in_parts.push_back(field.in_parts ? 1 : 0);
-  }
-  choose_reference(layouts);
-  if (me_ != 0) return;
-  opening.stream = id_;
-  opening.reference = reference_;
-  for (Field& field : fields) {
-    opening.fields.push_back(*field.definition);
-    opening.prepared.push_back(std::move(field.prepared));
-  }
-  for (std::size_t i = 0; i < layouts.size(); ++i) {
-    Packer packed;
-    if (opening.in_parts[i] == 0)
-      layouts[i]->pack(packed);
-    else
-      packed.put_list(std::span<const Index>(layouts[i]->shape()));
-    opening.layouts.push_back(packed.take());
-  }
-  Packer out;
-  out.put(Message::open);
-  opening.pack(out);
-  for (const int server : roster_.server_transport) {
-    line_.send(server, out.bytes());
-  }
+Told StreamClient::forget() const {
+  Packer packed;
+  packed.put(Definition::forget).put(has_parts_);
+  return entry(packed);
 }
 
 // ---- steps
@@ -109,6 +126,8 @@ Descriptor StreamClient::descriptor(Descriptor::Kind kind) const {
   descriptor.stream = id_;
   descriptor.step = step_;
   descriptor.lead = lead_;
+  descriptor.field = fields_;
+  descriptor.level = reference_;
   descriptor.stamp = line_.now();
   return descriptor;
 }

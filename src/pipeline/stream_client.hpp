@@ -32,13 +32,14 @@ class StreamClient {
   /// One field as the servers must know it; `layout_id` is the same for fields on the same layout.
   struct Field {
     const codec::FieldDefinition* definition = nullptr;
-    ByteVector prepared;  // codec::Codec::prepared; needed on compute rank 0 alone
-    const layout::Layout* layout = nullptr;
+    ByteVector prepared;                     // codec::Codec::prepared; needed on compute rank 0 alone
+    const layout::Layout* layout = nullptr;  // lasts as long as the stream
     std::int64_t layout_id = 0;
-    bool in_parts = false;  // each rank knows its own indices alone
+    bool in_parts = false;               // each rank knows its own indices alone
+    std::span<const Index> own_indices;  // where the layout is in parts
   };
 
-  StreamClient(comm::Line& line, const exchange::Roster& roster, int me, std::string name)
+  StreamClient(const comm::Line& line, const exchange::Roster& roster, int me, std::string name)
       : line_(line), roster_(roster), me_(me), name_(std::move(name)) {}
 
   [[nodiscard]] const std::string& name() const { return name_; }
@@ -46,18 +47,13 @@ class StreamClient {
   void set_id(std::uint32_t id) { id_ = id; }
 
   // ---- definition
-  /// Tells all servers this rank's indices of the stream's layout number `layout`.
-  void send_part(int layout, std::span<const Index> indices);
-  /// The stream is told to the servers when it is first begun, or when `open` is called because another rank
-  /// has begun it where this one did not.
-  void on_wanted(std::function<void()> open) { open_ = std::move(open); }
-  /// A server needs the definitions now.
-  void want() { wanted_ = true; }
-  void open_if_wanted();
-  [[nodiscard]] bool is_open() const { return opened_; }
-  /// Chooses the reference; compute rank 0 tells all servers. `opening` has the parts that are not the
-  /// fields'.
-  void open(Opening opening, std::span<Field> fields);
+  /// What tells the servers of the stream. `head` lacks its number, and what the fields add.
+  [[nodiscard]] std::vector<Told> define(Opening head) const;
+  /// What tells them of its next field, which all ranks have agreed on.
+  [[nodiscard]] std::vector<Told> define(const Field& field);
+  /// What tells them that the stream ends and was never begun.
+  [[nodiscard]] Told forget() const;
+  /// The compute rank whose puts are the put order: the first that has a share in every field.
   [[nodiscard]] int reference() const { return reference_; }
   /// The stream continues: no step may lie at `lead` or before.
   void continue_behind(std::int64_t lead) { behind_ = last_lead_ = lead; }
@@ -122,18 +118,20 @@ class StreamClient {
   [[nodiscard]] const std::map<std::int64_t, Status>& failures() const { return durable_; }
 
  private:
-  void choose_reference(std::span<const layout::Layout* const> layouts);
+  [[nodiscard]] Told entry(Packer& packed) const;
+  void add_layout(const Field& field, std::vector<Told>& told);
+  void choose_reference();
   Status report(const Status& status);
   Status first_unreported(std::int64_t through);
 
-  comm::Line& line_;
+  const comm::Line& line_;
   const exchange::Roster& roster_;
   int me_;
   std::string name_;
   std::uint32_t id_ = 0;
-  std::function<void()> open_;
-  bool wanted_ = false;
-  bool opened_ = false;
+  std::vector<std::pair<std::int64_t, const layout::Layout*>> layouts_;  // with their layout_ids
+  bool has_parts_ = false;
+  int fields_ = 0;
   int reference_ = 0;
   bool in_step_ = false;
   std::int64_t step_ = -1;  // number of the current or last step

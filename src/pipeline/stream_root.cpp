@@ -71,6 +71,7 @@ void StreamRoot::on_reference(const Descriptor& descriptor, std::vector<Sequence
     }
     case Descriptor::Kind::close:
     case Descriptor::Kind::farewell:
+    case Descriptor::Kind::define:
       break;
   }
 }

@@ -23,6 +23,7 @@ bool StreamServer::on_descriptor(int c, const Descriptor& descriptor) {
       return on_close(c, lane);
     case Descriptor::Kind::fence:
     case Descriptor::Kind::farewell:
+    case Descriptor::Kind::define:
       break;
   }
   return pass(c);

@@ -62,7 +62,7 @@ Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const 
   stream->run_ = Unpacker(verdict.contributions[0]).get<Uuid>();
   if (resume) stream->continue_from(*resume);
   session.add_stream(stream->client_);
-  stream->client_.on_wanted([raw = stream.get()] { raw->open(); });
+  stream->tell_definitions(stream->client_.define(stream->head()));
   return stream;
 }
 
@@ -88,7 +88,7 @@ Status Stream::define(const std::string& field, const PlacedLayout* layout, int 
       cat("tr_stream_define(\"", name(), "\", \"", field, "\", type ", type, ", \"", options, "\")");
   Status mine;
   ByteVector vertical;
-  if (client_.is_open()) {
+  if (client_.steps() > 0) {
     mine = Status(Code::state, "fields are defined before the first step");
   } else if (layout == nullptr) {
     mine = Status(Code::argument, "no layout was given");
@@ -199,18 +199,19 @@ Status Stream::check_staging(const Field& field, int number) const {
   return {Code::memory, cat(worst.text, ": set ", session_.staging_for(worst.needed, worst.share))};
 }
 
-/// Servers hear of indices as soon as they are agreed: a rank may be told to open the stream by others.
+/// Servers hear of a field as soon as it is agreed: any rank may be the first that begins the stream.
 void Stream::add_field(const std::string& name, Field field) {
   numbers_[name] = static_cast<int>(fields_.size());
   fields_.push_back(std::move(field));
   const std::shared_ptr<const PlacedLayout>& layout = fields_.back().layout;
-  const auto number = static_cast<int>(layouts_.size());
-  const bool is_new = layouts_.emplace(layout->id, layout).second;
-  if (is_new && layout->in_parts) client_.send_part(number, layout->own_indices);
+  layouts_.emplace(layout->id, layout);
+  ByteVector prepared;
+  if (session_.rank() == 0) prepared = codec_->prepared(static_cast<int>(fields_.size()) - 1);
+  tell_definitions(client_.define({&fields_.back().definition, std::move(prepared), &layout->layout,
+                                   layout->id, layout->in_parts, layout->own_indices}));
 }
 
-/// Tells all servers of the stream, before the first step. Local: definitions were agreed one by one.
-void Stream::open() {
+pipeline::Opening Stream::head() const {
   pipeline::Opening opening;
   opening.definition = request_.definition;
   opening.policy.wait_for_space_seconds = request_.options.full_wait_seconds.value_or(0);
@@ -220,14 +221,7 @@ void Stream::open() {
     opening.ledger =
         pack_ledger(name(), options_, run_, continues_ ? std::optional<Position>(from_) : std::nullopt);
   }
-  std::vector<pipeline::StreamClient::Field> fields;
-  for (const Field& field : fields_) {
-    ByteVector prepared;
-    if (session_.rank() == 0) prepared = codec_->prepared(static_cast<int>(fields.size()));
-    fields.push_back({&field.definition, std::move(prepared), &field.layout->layout, field.layout->id,
-                      field.layout->in_parts});
-  }
-  client_.open(std::move(opening), fields);
+  return opening;
 }
 
 // ---- steps
@@ -240,11 +234,27 @@ void Stream::tell(const pipeline::Told& told) {
   counters().staging_full_count += waited > 0;
 }
 
+/// What does not fit into the lane goes in pieces.
+void Stream::tell_definitions(const std::vector<pipeline::Told>& all) {
+  constexpr Bytes usual = Bytes{64} << 10;
+  const Bytes most = session_.outlet().largest_piece();
+  const auto piece = static_cast<std::size_t>(most == 0 ? usual : std::clamp<Bytes>(most / 2, 64, usual));
+  for (const pipeline::Told& told : all) {
+    std::span<const std::byte> rest = told.bytes;
+    Descriptor descriptor = told.descriptor;
+    do {
+      const auto bytes = rest.first(std::min(piece, rest.size()));
+      rest = rest.subspan(bytes.size());
+      descriptor.level = rest.empty() ? 0 : 1;
+      session_.publish([&] { return session_.outlet().tell(descriptor, bytes); });
+    } while (!rest.empty());
+  }
+}
+
 void Stream::begin(std::int64_t lead) {
   const std::int64_t entered = session_.line().now();
   stop_if_broken();
   if (!client_.begin(lead)) return;
-  if (!client_.is_open()) open();
   put_.clear();
   has_put_ = false;
   if (lead != put_lead_) put_steps_.clear();
@@ -477,14 +487,17 @@ Status Stream::close() {
     if (verdict.ended) client_.stop(verdict.status);
     // The last file of the run that this one continues may lack its end, and no step comes to it any more.
     if (continues_ && client_.steps() == 0 && !client_.out_of_step()) {
-      if (!client_.is_open()) open();
       client_.finish_without_steps();
     }
     if (client_.must_finish() && !client_.out_of_step()) {
       tell({client_.descriptor(Descriptor::Kind::close), {}});
     }
   }
-  if (!client_.must_finish() || client_.is_unsettled()) return misuse;
+  if (client_.is_unsettled()) return misuse;
+  if (!client_.must_finish()) {
+    tell_definitions({client_.forget()});
+    return misuse;
+  }
   session_.wait([&] { return client_.is_finished(); }, cat("durable steps of ", name()));
   counters().blocked += session_.line().now() - entered;
   session_.statistics().add_span("tr_stream_close", 0, entered, session_.line().now());

@@ -93,13 +93,14 @@ class Stream final {
   /// Whether the staging memory takes the field that the codec knows by `number`.
   [[nodiscard]] Status check_staging(const Field& field, int number) const;
   void add_field(const std::string& name, Field field);
-  void open();
+  [[nodiscard]] pipeline::Opening head() const;
   void continue_from(const Position& position);
   Result<std::shared_ptr<const layout::MemoryMap>> map_of(Field& field, const ArrayShape* shape);
   Status capture(Field& field, int number, const std::byte* data,
                  const std::shared_ptr<const layout::MemoryMap>& map, bool may_lend);
   [[nodiscard]] Status check_put_again(int number);
   void tell(const pipeline::Told& told);
+  void tell_definitions(const std::vector<pipeline::Told>& all);
   void stop_if_broken();
   pipeline::Counters& counters() { return session_.statistics().streams[name()]; }
 

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "pipeline/definitions.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+
+namespace tailrace::pipeline {
+
+Definitions::Definitions(Context& context, std::function<void(Opening)> open,
+                         std::function<void(const Status&)> give_up)
+    : context_(context), open_(std::move(open)), give_up_(std::move(give_up)) {
+  const auto on = [this](Message kind, std::function<void(Unpacker&)> receive) {
+    context_.line.on(static_cast<std::uint32_t>(kind),
+                     [receive = std::move(receive)](int, Unpacker& in) { receive(in); });
+  };
+  on(Message::wanted, [this](Unpacker& in) { on_wanted(in.get<Wanted>()); });
+  on(Message::open, [this](Unpacker& in) { on_open(in); });
+  on(Message::layout_part, [this](Unpacker& in) { on_part(in); });
+  on(Message::forgotten, [this](Unpacker& in) { on_forgotten(in); });
+}
+
+void Definitions::on_entry(int c, const comm::Descriptor& descriptor, std::span<const std::byte> bytes) {
+  ByteVector& beginning = beginnings_[c];
+  const bool is_whole = descriptor.level == 0;
+  if (is_whole && beginning.empty()) {
+    Unpacker in(bytes);
+    return take_entry(c, descriptor.stream, in);
+  }
+  beginning.insert(beginning.end(), bytes.begin(), bytes.end());
+  if (!is_whole) return;
+  const ByteVector whole = std::exchange(beginning, {});
+  Unpacker in(whole);
+  take_entry(c, descriptor.stream, in);
+}
+
+void Definitions::take_entry(int c, std::uint32_t stream, Unpacker& in) {
+  const auto kind = in.get<Definition>();
+  if (kind == Definition::part) return pass_on(Message::layout_part, stream, c, in.rest());
+  if (kind == Definition::forget && in.get<bool>()) pass_on(Message::forgotten, stream, c, {});
+  if (c != 0) return;
+  const Status status = guarded([&] { return collect(stream, kind, in); });
+  if (!status.is_ok()) return give_up_(status);
+  tell_if_complete(stream);
+}
+
+Status Definitions::collect(std::uint32_t stream, Definition kind, Unpacker& in) {
+  switch (kind) {
+    case Definition::stream: {
+      Result<Opening> head = Opening::unpack_head(in);
+      TR_TRY(head.status());
+      newest_ = stream;
+      collected_[stream] = std::move(*head);
+      return {};
+    }
+    case Definition::layout:
+      collected_.at(stream).add_layout(in);
+      return {};
+    case Definition::field:
+      return collected_.at(stream).add_field(in);
+    case Definition::forget:
+      collected_.erase(stream);
+      return {};
+    case Definition::part:
+      return {};
+  }
+  return {};
+}
+
+void Definitions::pass_on(Message message, std::uint32_t stream, int c, std::span<const std::byte> bytes) {
+  Packer out;
+  out.put(message).put(stream).put(c).put_bytes(bytes);
+  for (int server = 0; server < context_.roster.servers(); ++server) context_.send_to_server(server, out);
+}
+
+void Definitions::want(const comm::Descriptor& begun) {
+  if (!asked_.insert(begun.stream).second) return;
+  Packer out;
+  out.put(Message::wanted).put(Wanted{begun.stream, begun.field, begun.level});
+  context_.send_to_server(context_.roster.home[0], out);
+}
+
+/// Most servers ask after another one has asked: the stream was told to all of them then.
+void Definitions::on_wanted(const Wanted& wanted) {
+  if (wanted.stream <= newest_ && collected_.count(wanted.stream) == 0) return;
+  wanted_[wanted.stream] = wanted;
+  tell_if_complete(wanted.stream);
+}
+
+/// Other ranks may begin a stream before the lane of compute rank 0 has brought its last field here.
+void Definitions::tell_if_complete(std::uint32_t stream) {
+  const auto wanted = wanted_.find(stream);
+  const auto collected = collected_.find(stream);
+  if (wanted == wanted_.end() || collected == collected_.end()) return;
+  Opening& opening = collected->second;
+  if (static_cast<std::int32_t>(opening.fields.size()) < wanted->second.fields) return;
+  opening.reference = wanted->second.reference;
+  Packer out;
+  out.put(Message::open);
+  opening.pack(out);
+  for (int server = 0; server < context_.roster.servers(); ++server) context_.send_to_server(server, out);
+  collected_.erase(collected);
+  wanted_.erase(wanted);
+}
+
+void Definitions::on_open(Unpacker& in) {
+  Result<Opening> opening = Opening::unpack(in);
+  if (!opening.is_ok()) return give_up_(opening.status());
+  if (opening->reference < 0 || opening->reference >= context_.roster.computes()) {
+    return give_up_({Code::corrupt, "a stream's definition arrived with a rank that is none"});
+  }
+  const std::uint32_t stream = opening->stream;
+  told_[stream] = std::move(*opening);
+  open_if_whole(stream);
+}
+
+void Definitions::on_part(Unpacker& in) {
+  const auto stream = in.get<std::uint32_t>();
+  const int c = in.get<int>();
+  Unpacker part(in.get_bytes());
+  const int layout = part.get<int>();
+  parts_[stream][{layout, c}] = part.get_list<Index>();
+  open_if_whole(stream);
+}
+
+void Definitions::on_forgotten(Unpacker& in) {
+  const auto stream = in.get<std::uint32_t>();
+  const int c = in.get<int>();
+  const auto parts = parts_.find(stream);
+  if (parts == parts_.end()) return;
+  std::erase_if(parts->second, [c](const auto& part) { return part.first.second == c; });
+  if (parts->second.empty()) parts_.erase(parts);
+}
+
+void Definitions::open_if_whole(std::uint32_t stream) {
+  const auto told = told_.find(stream);
+  if (told == told_.end()) return;
+  const auto& flags = told->second.in_parts;
+  const auto needed = std::count(flags.begin(), flags.end(), 1) * context_.roster.computes();
+  if (static_cast<std::ptrdiff_t>(parts_[stream].size()) < needed) return;
+  Opening opening = std::move(told->second);
+  told_.erase(told);
+  const Status joined = guarded([&] { return join_parts(opening); });
+  parts_.erase(stream);
+  asked_.erase(stream);
+  if (!joined.is_ok()) return give_up_(joined);
+  open_(std::move(opening));
+}
+
+/// Layouts of which each rank knew its own part become whole here, where whole records are assembled.
+Status Definitions::join_parts(Opening& opening) {
+  for (std::size_t i = 0; i < opening.layouts.size(); ++i) {
+    if (opening.in_parts[i] == 0) continue;
+    Unpacker in(opening.layouts[i]);
+    std::vector<Index> shape = in.get_list<Index>();
+    std::vector<std::vector<Index>> lists;
+    for (int c = 0; c < context_.roster.computes(); ++c) {
+      lists.push_back(std::move(parts_[opening.stream][{static_cast<int>(i), c}]));
+    }
+    Result<layout::Layout> layout = layout::Layout::indexed(std::move(shape), std::move(lists));
+    TR_TRY(layout.status());
+    Packer packed;
+    layout->pack(packed);
+    opening.layouts[i] = packed.take();
+  }
+  return {};
+}
+
+}  // namespace tailrace::pipeline

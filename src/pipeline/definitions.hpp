@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "pipeline/context.hpp"
+
+namespace tailrace::pipeline {
+
+/// Streams that are not open on this server yet. Each server collects what the lanes of its own ranks tell of
+/// streams and passes it on: the indices of each rank at once, the rest when a lane anywhere has come to the
+/// stream. A stream is opened once all its definitions are here.
+class Definitions {
+ public:
+  /// `open` gets each stream whose definitions are all here, `give_up` an error that leaves ranks waiting.
+  /// Takes messages of the context's line.
+  Definitions(Context& context, std::function<void(Opening)> open,
+              std::function<void(const Status&)> give_up);
+
+  /// The next entry of compute rank `c`, whose home this server is.
+  void on_entry(int c, const comm::Descriptor& descriptor, std::span<const std::byte> bytes);
+  /// The lane of a rank has come to a stream that is not open here: to `begun`, its beginning or its end,
+  /// which tells how many fields the stream has, and its reference.
+  void want(const comm::Descriptor& begun);
+  /// Of how many streams it keeps anything.
+  [[nodiscard]] std::size_t streams() const {
+    return collected_.size() + wanted_.size() + asked_.size() + told_.size() + parts_.size();
+  }
+
+ private:
+  struct Wanted {
+    std::uint32_t stream = 0;
+    std::int32_t fields = 0;
+    std::int32_t reference = 0;
+  };
+  using Parts = std::map<std::pair<int, int>, std::vector<Index>>;  // by layout and compute rank
+
+  void take_entry(int c, std::uint32_t stream, Unpacker& in);
+  Status collect(std::uint32_t stream, Definition kind, Unpacker& in);
+  void pass_on(Message message, std::uint32_t stream, int c, std::span<const std::byte> bytes);
+  void on_wanted(const Wanted& wanted);
+  void tell_if_complete(std::uint32_t stream);
+  void on_open(Unpacker& in);
+  void on_part(Unpacker& in);
+  void on_forgotten(Unpacker& in);
+  void open_if_whole(std::uint32_t stream);
+  Status join_parts(Opening& opening);
+
+  Context& context_;
+  std::function<void(Opening)> open_;
+  std::function<void(const Status&)> give_up_;
+  std::map<int, ByteVector> beginnings_;  // by compute rank: of an entry whose end is still to come
+  // At the home of compute rank 0:
+  std::map<std::uint32_t, Opening> collected_;
+  std::map<std::uint32_t, Wanted> wanted_;  // streams that servers have asked for
+  std::uint32_t newest_ = 0;                // stream that rank 0 has told of
+  // On every server:
+  std::set<std::uint32_t> asked_;
+  std::map<std::uint32_t, Opening> told_;  // parts of their layouts are still to come
+  std::map<std::uint32_t, Parts> parts_;
+};
+
+}  // namespace tailrace::pipeline

@@ -3,28 +3,43 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
+
 namespace tailrace::comm {
 
+Status LaneHeader::check(int expected) const {
+  if (magic != magic_of_lanes) return {Code::corrupt, "the memory of a lane holds something else"};
+  if (version != newest_version) {
+    return {Code::corrupt,
+            cat("a lane has version ", version, ", this library knows version ", newest_version)};
+  }
+  if (owner != expected)
+    return {Code::corrupt, cat("the lane of compute rank ", expected, " names rank ", owner, " as its own")};
+  return {};
+}
+
 void LaneProducer::reclaim() {
-  std::uint64_t tail = head_;
+  ProducerState& made = state();
+  std::uint64_t tail = made.head;
   for (int reader = 0; reader < header_->readers; ++reader) {
     tail = std::min(tail, header_->tail[reader].load(std::memory_order_acquire));
   }
-  for (; reclaimed_ < tail; ++reclaimed_) {
-    freed_ = ends_.front();
-    ends_.pop_front();
-  }
+  if (tail == made.reclaimed) return;
+  const Descriptor& last = memory_.descriptor(tail - 1);
+  made.freed = last.position + static_cast<std::uint64_t>(room_in_lane(last.bytes));
+  made.reclaimed = tail;
 }
 
 std::byte* LaneProducer::reserve(Bytes bytes) {
+  ProducerState& made = state();
   const auto size = static_cast<std::uint64_t>(room_in_lane(bytes));
   const auto capacity = static_cast<std::uint64_t>(memory_.data_bytes());
-  std::uint64_t start = position_;
+  std::uint64_t start = made.position;
   if (start % capacity + size > capacity) start += capacity - start % capacity;  // pieces do not wrap
   const auto fits = [&] {
     // An empty ring may be used from its beginning whatever was skipped at its end.
-    if (ends_.empty()) freed_ = start;
-    return start + size - freed_ <= capacity && head_ - reclaimed_ < memory_.descriptors();
+    if (made.reclaimed == made.head) made.freed = start;
+    return start + size - made.freed <= capacity && made.head - made.reclaimed < memory_.descriptors();
   };
   if (!fits()) {
     reclaim();
@@ -34,20 +49,20 @@ std::byte* LaneProducer::reserve(Bytes bytes) {
     }
   }
   hurry(false);
-  reserved_ = start;
-  position_ = start + size;
+  made.reserved = start;
+  made.position = start + size;
   return memory_.data(start);
 }
 
 void LaneProducer::publish(Descriptor descriptor) {
-  descriptor.position = reserved_;
-  memory_.descriptor(head_) = descriptor;
-  ends_.push_back(position_);
-  ++head_;
+  ProducerState& made = state();
+  descriptor.position = made.reserved;
+  memory_.descriptor(made.head) = descriptor;
+  ++made.head;
   if (announcing_ == Announcing::patient) {
     // A rank in haste raises its flag and then reads `written`; this rank stores `written` and then reads the
     // flag. One of the two sees the other.
-    header_->written.store(head_, std::memory_order_seq_cst);
+    header_->written.store(made.head, std::memory_order_seq_cst);
     if (may_wait(descriptor.kind) && bells_->in_haste.load(std::memory_order_seq_cst) == 0) return;
   }
   announce();
@@ -56,15 +71,17 @@ void LaneProducer::publish(Descriptor descriptor) {
 bool LaneProducer::may_wait(Descriptor::Kind kind) const {
   using Kind = Descriptor::Kind;
   if (kind != Kind::begin && kind != Kind::piece && kind != Kind::define) return false;
-  return 2 * (position_ - announced_to_) < static_cast<std::uint64_t>(memory_.data_bytes()) &&
-         2 * (head_ - announced_) < memory_.descriptors();
+  const ProducerState& made = header_->made;
+  return 2 * (made.position - made.announced_to) < static_cast<std::uint64_t>(memory_.data_bytes()) &&
+         2 * (made.head - made.announced) < memory_.descriptors();
 }
 
 void LaneProducer::announce() {
-  if (announced_ == head_) return;
-  announced_ = head_;
-  announced_to_ = position_;
-  header_->head.store(head_, std::memory_order_release);
+  ProducerState& made = state();
+  if (made.announced == made.head) return;
+  made.announced = made.head;
+  made.announced_to = made.position;
+  header_->head.store(made.head, std::memory_order_release);
   ring();
 }
 
@@ -88,7 +105,7 @@ void LaneProducer::ring() {
 
 bool LaneProducer::is_drained() const {
   for (int reader = 0; reader < header_->readers; ++reader) {
-    if (header_->tail[reader].load(std::memory_order_acquire) != head_) return false;
+    if (header_->tail[reader].load(std::memory_order_acquire) != header_->made.head) return false;
   }
   return true;
 }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <deque>
 #include <span>
 #include <vector>
 
@@ -37,16 +36,38 @@ struct Descriptor {
   std::int64_t stamp = 0;      // clock of the rank's node when it was published
 };
 
+/// Where the producer of a lane stands. Positions in the ring are counted on for ever.
+struct ProducerState {
+  std::uint64_t head = 0;          // descriptors published
+  std::uint64_t announced = 0;     // descriptors before this were announced
+  std::uint64_t announced_to = 0;  // bytes before this were announced
+  std::uint64_t position = 0;      // next free byte
+  std::uint64_t reserved = 0;      // where the last reservation begins
+  std::uint64_t freed = 0;         // bytes before this were released by all readers
+  std::uint64_t reclaimed = 0;     // descriptors before this were released
+};
+
 /// The shared part of a lane: one producer (a compute rank), up to `most_readers` consumers (the servers of
-/// its node).
+/// its node). It tells all that a server has to know that maps the lane later: what it is, whose it is, and
+/// where its producer stands.
 struct LaneHeader {
   static constexpr int most_readers = 32;
+  static constexpr std::uint64_t magic_of_lanes =
+      0x454e'414c'5254'9102;  // "TRLANE" behind a byte that is no text
+  static constexpr std::uint32_t newest_version = 1;
+  std::uint64_t magic = magic_of_lanes;
+  std::uint32_t version = newest_version;
+  std::int32_t owner = -1;                         // the compute rank that writes
+  alignas(64) ProducerState made;                  // written by the producer alone
   alignas(64) std::atomic<std::uint64_t> head{0};  // descriptors announced to readers
   std::atomic<std::uint64_t> written{0};  // of a patient producer: descriptors there, for readers in haste
   alignas(64) std::atomic<std::uint64_t> tail[most_readers]{};  // descriptors that reader r is done with
   alignas(64) Doorbell space;                                   // rung by readers
   std::int64_t capacity = 0;  // bytes behind the header: descriptors, then data
   std::int32_t readers = 1;
+
+  /// Code::corrupt if this is not the lane of compute rank `expected`.
+  [[nodiscard]] Status check(int expected) const;
 };
 
 /// Divides the bytes behind a lane's header: an eighth holds descriptors, at most `most_descriptors` of them,
@@ -160,19 +181,12 @@ class LaneProducer {
   [[nodiscard]] bool may_wait(Descriptor::Kind kind) const;
   void hurry(bool in_haste);
   void ring();
+  [[nodiscard]] ProducerState& state() { return header_->made; }
   LaneHeader* header_;
   LaneMemory memory_;
   NodeBells* bells_;
   Announcing announcing_;
   bool in_haste_ = false;
-  std::uint64_t head_ = 0;
-  std::uint64_t announced_ = 0;     // descriptors before this were announced
-  std::uint64_t announced_to_ = 0;  // bytes before this were announced
-  std::uint64_t position_ = 0;      // next free byte, counted on for ever
-  std::uint64_t reserved_ = 0;      // where the last reservation begins
-  std::uint64_t freed_ = 0;         // bytes before this were released by all readers
-  std::uint64_t reclaimed_ = 0;     // descriptors before this were released
-  std::deque<std::uint64_t> ends_;  // end position of each unreleased descriptor
 };
 
 /// What one server reads of a lane.

@@ -235,6 +235,7 @@ void Session::make_outlet() {
     auto* header = new (place) comm::LaneHeader();
     header->capacity = capacity;
     header->readers = servers_on(my_node());
+    header->owner = me_;
     outlet_ = std::make_unique<pipeline::RingOutlet>(
         comm::LaneProducer(header, place + sizeof(comm::LaneHeader), bells_,
                            is_crowded() ? comm::Announcing::patient : comm::Announcing::at_once));
@@ -322,11 +323,12 @@ Status Session::find_lanes(pipeline::Server::Setup& setup) {
     ++node_rank;
     const auto found = std::find(computes.begin(), computes.end(), static_cast<int>(rank));
     if (found == computes.end()) continue;
+    const auto c = static_cast<int>(found - computes.begin());
     std::byte* const place = lane_of(node_rank);
-    setup.lanes.emplace(static_cast<int>(found - computes.begin()),
-                        std::make_unique<comm::SharedLaneReader>(reinterpret_cast<comm::LaneHeader*>(place),
-                                                                 place + sizeof(comm::LaneHeader), reader_,
-                                                                 is_crowded() ? bells_ : nullptr));
+    TR_TRY(reinterpret_cast<const comm::LaneHeader*>(place)->check(c));
+    setup.lanes.emplace(c, std::make_unique<comm::SharedLaneReader>(
+                               reinterpret_cast<comm::LaneHeader*>(place), place + sizeof(comm::LaneHeader),
+                               reader_, is_crowded() ? bells_ : nullptr));
   }
   for (int c = 0; c < roster_.computes(); ++c) {
     const auto i = static_cast<std::size_t>(c);

@@ -11,9 +11,9 @@
 
 namespace tailrace::pipeline {
 
-/// Streams that are not open on this server yet. Each server collects what the lanes of its own ranks tell of
-/// streams and passes it on: the indices of each rank at once, the rest when a lane anywhere has come to the
-/// stream. A stream is opened once all its definitions are here.
+/// What this server knows of streams that are not open here yet. Each server collects what the lanes of its
+/// own ranks tell of a stream, and passes it on to all servers: the indices of each rank at once, the rest
+/// when a lane anywhere has come to the stream. A stream is opened once all its definitions are here.
 class Definitions {
  public:
   /// `open` gets each stream whose definitions are all here, `give_up` an error that leaves ranks waiting.
@@ -26,8 +26,8 @@ class Definitions {
   /// The lane of a rank has come to a stream that is not open here: to `begun`, its beginning or its end,
   /// which tells how many fields the stream has, and its reference.
   void want(const comm::Descriptor& begun);
-  /// Of how many streams it keeps anything.
-  [[nodiscard]] std::size_t streams() const {
+  /// Counts what is kept: 0 when every stream is open or forgotten.
+  [[nodiscard]] std::size_t kept() const {
     return collected_.size() + wanted_.size() + asked_.size() + told_.size() + parts_.size();
   }
 

@@ -47,11 +47,12 @@ class StreamClient {
   void set_id(std::uint32_t id) { id_ = id; }
 
   // ---- definition
-  /// What tells the servers of the stream. `head` lacks its number, and what the fields add.
+  /// Returns the entries that tell the servers of the stream; none but on compute rank 0. `head` lacks the
+  /// stream's number and what its fields add.
   [[nodiscard]] std::vector<Told> define(Opening head) const;
-  /// What tells them of its next field, which all ranks have agreed on.
+  /// Returns the entries that tell them of its next field, which all ranks have agreed on.
   [[nodiscard]] std::vector<Told> define(const Field& field);
-  /// What tells them that the stream ends and was never begun.
+  /// Returns the entry that tells them that the stream ends and was never begun.
   [[nodiscard]] Told forget() const;
   /// The compute rank whose puts are the put order: the first that has a share in every field.
   [[nodiscard]] int reference() const { return reference_; }

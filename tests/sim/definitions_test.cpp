@@ -113,7 +113,7 @@ class Reader {
         "all streams");
   }
 
-  [[nodiscard]] std::size_t kept() const { return definitions_.streams(); }
+  [[nodiscard]] std::size_t kept() const { return definitions_.kept(); }
 
  private:
   static std::shared_ptr<const comm::Members> members() {

@@ -55,6 +55,30 @@ struct Node {
   }
 };
 
+TEST(Lane, is_refused_where_memory_holds_something_else_or_the_lane_of_another_rank) {
+  LaneHeader header;
+  header.owner = 3;
+  EXPECT_TRUE(header.check(3).is_ok());
+  EXPECT_EQ(header.check(2).code(), Code::corrupt);
+  header.version = LaneHeader::newest_version + 1;
+  EXPECT_EQ(header.check(3).code(), Code::corrupt);
+  header.version = LaneHeader::newest_version;
+  header.magic = 0;
+  EXPECT_EQ(header.check(3).code(), Code::corrupt);
+}
+
+/// A server that maps the lane later finds its producer where it stands.
+TEST(Lane, keeps_its_producer_s_state_in_its_own_memory) {
+  Node node(Announcing::at_once);
+  for (int piece = 0; piece < 5; ++piece) ASSERT_TRUE(node.one.publish(Kind::piece, Node::line));
+  node.one.release(3);
+  node.one.producer = std::make_unique<LaneProducer>(&node.one.header, node.one.memory.get(), &node.bells);
+  int more = 0;
+  while (node.one.publish(Kind::piece, Node::line)) ++more;
+  EXPECT_EQ(more, Node::pieces - 2);
+  EXPECT_EQ(node.one.reader->head(), 5U + static_cast<unsigned>(more));
+}
+
 TEST(Lane, that_announces_at_once_rings_for_each_descriptor) {
   Node node(Announcing::at_once);
   for (std::uint32_t n = 1; n <= 3; ++n) {

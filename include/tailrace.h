@@ -73,8 +73,7 @@ TR_API const char* tr_error(void);
 /* Local. "0.1.0". */
 TR_API const char* tr_version(void);
 
-/* ---- session
- * -------------------------------------------------------------------------------------------------- */
+/* Session. */
 
 /* Collective over `world`; MPI must be initialized (MPI_THREAD_SINGLE suffices). Splits the ranks as
  * TAILRACE_SERVERS says. On compute ranks: returns at once with their communicator in *compute (order kept;
@@ -111,8 +110,7 @@ TR_API int tr_progress(void);
  * further collective call is possible; 0 without a session. */
 TR_API int tr_should_stop(void);
 
-/* ---- layouts: who owns which elements of a global array
- * ------------------------------------------------------- */
+/* Layouts: who owns which elements of a global array. */
 /* Shapes and indices are in C order (slowest first) and start at 0. Layouts are validated: every element
  * owned once. A layout may be freed as soon as the streams that use it are defined. */
 
@@ -160,8 +158,7 @@ TR_API int tr_layout_georeference(tr_layout* layout, const char* options);
 /* Local. *layout becomes NULL. */
 TR_API int tr_layout_free(tr_layout** layout);
 
-/* ---- streams: time-ordered fields in a standard format
- * --------------------------------------------------------- */
+/* Streams: time-ordered fields in a standard format. */
 
 /* Collective. `pattern`: file name with {base:%Y%m%d%H} {valid:%Y%m%d%H} {lead:03h} {lead:05m} {member:02}.
  * Options: base=TIME (required), format=grib2|raw, packing=simple|ccsds, calendar=, member=, members=,

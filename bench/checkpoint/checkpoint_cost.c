@@ -70,8 +70,6 @@ static double peak_memory(void) {
   return kibibytes * 1024;
 }
 
-/* ---- saving */
-
 static tr_checkpoint* open_checkpoint(const struct options* o, const char* more) {
   char text[256];
   tr_checkpoint* checkpoint;
@@ -145,8 +143,6 @@ static void measure_async(const struct options* o, const struct field* f) {
   print_json(f, 0, 0);
 }
 
-/* ---- saving while the program writes on */
-
 static void begin_save(tr_checkpoint* checkpoint, const struct field* f) {
   check(tr_checkpoint_begin(checkpoint, TR_SAVE, NULL));
   tr_checkpoint_item(checkpoint, "t", f->data, TR_F64, f->layout);
@@ -209,8 +205,6 @@ static void measure_rewritten(const struct options* o, const struct field* f) {
   print_json(f, 0, extra);
 }
 
-/* ---- a file that is written over */
-
 /* The array, or a number that changes, over what the file holds. */
 static double write_over(tr_file* file, const struct field* f, int all_of_it) {
   const size_t count = f->bytes / sizeof(double);
@@ -257,8 +251,6 @@ static void measure_journal(const struct options* o, const struct field* f) {
   free(room);
   print_json(f, 0, 0);
 }
-
-/* ---- loading */
 
 static void load(tr_checkpoint* checkpoint, struct field* f) {
   int64_t step = 0;

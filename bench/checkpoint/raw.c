@@ -88,8 +88,6 @@ double raw_keep(const char* from, const char* to, size_t bytes, char* room) {
   return MPI_Wtime() - begin;
 }
 
-/* ---- reading */
-
 static off_t size_of(const char* path) {
   struct stat about;
   must(stat(path, &about) == 0, "stat");

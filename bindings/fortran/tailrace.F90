@@ -199,7 +199,7 @@ module tailrace
 
 contains
 
-  ! ---- errors --------------------------------------------------------------------------------------------
+  ! Errors.
 
   !> Local. The text of the last error; '' if there was none.
   function tr_error() result(text)
@@ -257,7 +257,7 @@ contains
     call c_exit(1_c_int)
   end subroutine
 
-  ! ---- session -------------------------------------------------------------------------------------------
+  ! Session.
 
 #ifndef TAILRACE_NO_MPI_F08
   subroutine init_f08(world, compute, options, ierr)
@@ -306,11 +306,11 @@ contains
     text = from_c(c_version())
   end function
 
-  ! ---- layouts -------------------------------------------------------------------------------------------
+  ! Layouts.
 
 #include "parts/layouts.inc"
 
-  ! ---- streams -------------------------------------------------------------------------------------------
+  ! Streams.
 
   subroutine stream_create(self, pattern, base, packing, keys, format, member, members, calendar, existing, &
                            on_full, deadline, ready, hook, options, ierr, manifest, same_lead, empty_step)
@@ -484,16 +484,16 @@ contains
 #define TR_BYTES 16_int64
 #include "parts/put_kind.inc"
 
-  ! ---- files ---------------------------------------------------------------------------------------------
+  ! Files.
 
 #include "parts/files.inc"
 #include "parts/text_files.inc"
 
-  ! ---- checkpoints -----------------------------------------------------------------------------------------
+  ! Checkpoints.
 
 #include "parts/checkpoints.inc"
 
-  ! ---- levels --------------------------------------------------------------------------------------------
+  ! Levels.
 
   function levels_plain(type) result(levels)
     character(*), intent(in) :: type
@@ -537,7 +537,7 @@ contains
     end if
   end function
 
-  ! ---- the same text for each kind -----------------------------------------------------------------------
+  ! The same text for each kind.
 
 #define TR_I i4
 #define TR_IK int32
@@ -555,7 +555,7 @@ contains
 #define TR_DIGITS 16
 #include "parts/real_kind.inc"
 
-  ! ---- texts ---------------------------------------------------------------------------------------------
+  ! Texts.
 
   function to_c(text) result(terminated)
     character(*), intent(in) :: text

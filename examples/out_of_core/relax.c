@@ -38,8 +38,6 @@ static const char help[] =
     "Files: relax_a.dat and relax_b.dat, float64, row after row; removed at the end.\n"
     "Exit status: 0 done, 1 failed (the reason is printed), 2 a wrong option.\n";
 
-/* ---- the array in portions */
-
 struct relaxation {
   struct options options;
   MPI_Comm comm;
@@ -130,8 +128,6 @@ static void sweep(struct relaxation* r, int from) {
   close_window(r, &after);
 }
 
-/* ---- the same in memory */
-
 /* Numbers of the file that differ from what one loop over the whole array gives, or -1. */
 static long count_wrong(const struct relaxation* r) {
   const tr_index rows = r->shape[0], count = r->shape[1];
@@ -155,8 +151,6 @@ static long count_wrong(const struct relaxation* r) {
   free(arrays[1]);
   return wrong;
 }
-
-/* ---- the program */
 
 /* A line of /proc/self/status in MiB, 0 where there is none: VmRSS, what the process holds, or VmHWM, the
  * most it has held. */

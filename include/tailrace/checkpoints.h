@@ -104,7 +104,7 @@ TR_API int64_t tr_checkpoint_generation(tr_checkpoint* checkpoint);
  * bracket that is open without saving. */
 TR_API int tr_checkpoint_close(tr_checkpoint** checkpoint);
 
-/* ---- the older form: registered variables and explicit file names */
+/* The older form: registered variables and explicit file names. */
 
 typedef struct tr_variable {
   const char* name;
@@ -125,7 +125,7 @@ TR_API int tr_checkpoint_save(tr_checkpoint* checkpoint, int async);
 /* Collective. Loads the registered variables; *found (or NULL) as tr_checkpoint_begin says. */
 TR_API int tr_checkpoint_load(tr_checkpoint* checkpoint, int* found);
 
-/* ---- when to save, when to stop */
+/* When to save, when to stop. */
 
 /* Local. Seconds between saves that lose least time: `save` is what a save costs the program and `failures`
  * the mean time between failures, both in seconds. Daly's higher-order estimate (J. T. Daly, Future

@@ -57,8 +57,7 @@ TR_API tr_file* tr_standard_stream(int number);
 /* Collective over `comm` when it is first asked for. The same of another communicator's I/O rank. */
 TR_API tr_file* tr_standard_stream_comm(MPI_Comm comm, int number);
 
-/* ---- opening and closing
- * ------------------------------------------------------------------------------------------------------ */
+/* Opening and closing. */
 
 /* Collective over the compute ranks (mode letter l: local); blocks. ISO C99 7.19.5.3, with the letters p, l
  * (or i) and s beside C's own, in any order. NULL with errno: what the I/O rank's open failed with, EINVAL
@@ -100,8 +99,7 @@ TR_API void tr_setbuf(tr_file* file, char* buffer);
 /* Collective. 0, or non-zero for a mode that is none. */
 TR_API int tr_setvbuf(tr_file* file, char* buffer, int mode, size_t size);
 
-/* ---- files without opening them
- * ------------------------------------------------------------------------------------------------------ */
+/* Files without opening them. */
 
 /* Collective. ISO C99 7.19.4.1, 7.19.4.2: the I/O rank removes a file or an empty directory, or renames it,
  * replacing what had the name. 0, or -1 with errno. */
@@ -123,8 +121,7 @@ TR_API tr_file* tr_tmpfile_comm(MPI_Comm comm);
 TR_API char* tr_tmpnam(char* name);
 TR_API char* tr_tmpnam_comm(MPI_Comm comm, char* name);
 
-/* ---- formatted output and input
- * ------------------------------------------------------------------------------------------------------ */
+/* Formatted output and input. */
 
 /* Collective. ISO C99 7.19.6.1, .3, .8, .10: the I/O rank's format and arguments count (and %n stores there
  * alone). The number of bytes written, or a negative value with errno. */
@@ -146,8 +143,7 @@ TR_API int tr_vfscanf(tr_file* file, const char* format, va_list arguments) TR_F
 TR_API int tr_scanf(const char* format, ...) TR_FORMAT(scanf, 1, 2);
 TR_API int tr_vscanf(const char* format, va_list arguments) TR_FORMAT(scanf, 1, 0);
 
-/* ---- characters, lines and blocks
- * ------------------------------------------------------------------------------------------------------ */
+/* Characters, lines and blocks. */
 
 /* Collective. ISO C99 7.19.7.1, .5, .6: the next character, or EOF. */
 TR_API int tr_fgetc(tr_file* file);
@@ -189,8 +185,7 @@ char* tr_gets(char* text)
 #endif
 #endif
 
-/* ---- positions, ends and errors
- * ------------------------------------------------------------------------------------------------------ */
+/* Positions, ends and errors. */
 
 /* Collective. ISO C99 7.19.9.1, .3. 0, or non-zero with errno. */
 TR_API int tr_fgetpos(tr_file* file, tr_fpos* position);

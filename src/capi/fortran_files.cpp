@@ -42,8 +42,6 @@ int on_records(tr_file* handle, const char* call, const Operation& operation) {
   return file->has_ended() ? TR_END_F : code;
 }
 
-// ---- items
-
 Index count_of(const tr_item_f& item) {
   Index count = 1;
   for (int d = 0; d < item.ndims; ++d) count *= item.extents[d];
@@ -157,8 +155,6 @@ Status move_replicated(RecordFile& file, Direction direction, const tr_item_f& i
   return {};
 }
 
-// ---- opening
-
 bool is_local(std::string_view letters) { return letters.find_first_of("lLiI") != std::string_view::npos; }
 
 tr_file* open_existing(const char* path, std::string_view action, const std::string& letters) {
@@ -215,8 +211,6 @@ Bytes size_of_file(files::File& file) {
       .value;
 }
 
-// ---- the I/O rank's memory
-
 /// One way of an array between the ranks and the I/O rank's memory, which takes the place of a file.
 Status move_to_memory(Group& group, const Array& array, std::byte* whole, Direction direction,
                       const Status& mine) {
@@ -267,8 +261,6 @@ void copy_replicated(Group& group, const tr_item_f& item, std::byte* whole, bool
 }
 
 }  // namespace
-
-// ---- calls
 
 int tr_open_f(const char* path, const char* status, const char* action, const char* letters, int sequential,
               int swapped, int at_end, tr_file** handle) {

@@ -146,8 +146,6 @@ int flush(tr_file* handle, const char* call, bool durable) {
   return file == nullptr ? EOF : flush_one(*file, durable);
 }
 
-// ---- without opening
-
 Outcome outcome_of_status(const Status& status) {
   return status.is_ok() ? Outcome() : refused(-1, number_of(status), status.text());
 }

@@ -92,8 +92,6 @@ void CaptureMemory::shrink(Bytes size) {
   touched_ = std::min<Bytes>(touched_, size);
 }
 
-// ---- before the first save
-
 void CaptureMemory::prepare(Bytes bytes, const std::function<Bytes()>& share) {
   const Bytes size = in_huge_pages(bytes);
   if (is_reserved_ || bytes < least_prepared || size <= size_) return;
@@ -128,8 +126,6 @@ void CaptureMemory::end_thread() {
   stop_ = true;
   await_prepared();
 }
-
-// ---- saves
 
 Status CaptureMemory::reserve(Bytes bytes) {
   end_thread();

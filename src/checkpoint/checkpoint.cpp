@@ -84,8 +84,6 @@ std::vector<ByteVector> standings_of(const comm::Verdict& verdict) {
 
 }  // namespace
 
-// ---- the beginning and the end
-
 Result<std::unique_ptr<Checkpoint>> Checkpoint::create(Service& service, Outputs& outputs,
                                                        const std::string& name, const std::string& how,
                                                        Result<Options> options,
@@ -304,8 +302,6 @@ Status Checkpoint::take_failure() {
   failure_told_ = true;
   return failure_;
 }
-
-// ---- saving
 
 Result<std::vector<SaveItem>> Checkpoint::save_items(const std::vector<NamedItem>& items) const {
   TR_TRY(latched_);

@@ -137,7 +137,7 @@ class Checkpoint {
   Status tell_recorded(Packer& told) const;
   void keep_recorded(Unpacker& told);
 
-  // ---- saving
+  // Saving.
   Status begin_save();
   Status end_save(bool async);
   [[nodiscard]] Result<std::vector<SaveItem>> save_items(const std::vector<NamedItem>& items) const;
@@ -155,7 +155,7 @@ class Checkpoint {
   void wait_behind(const char* call);
   Status take_failure();
 
-  // ---- loading
+  // Loading.
   Status begin_load(bool* found);
   Status end_load();
   using Plan = std::shared_ptr<const arrays::ArrayPlan>;
@@ -197,7 +197,7 @@ class Checkpoint {
   std::int64_t generation_ = 0;
 
   std::optional<Copy> copy_;  // that the bracket loads
-  // ---- of the first rank
+  // Only the first rank uses these.
   std::optional<Slots> slots_;
   std::shared_ptr<void> lock_;
   std::vector<Found> candidates_;  // copies that may still be loaded, the newest first

@@ -277,8 +277,6 @@ Result<Copy> unpack_copy(std::span<const std::byte> bytes) {
   return copy;
 }
 
-// ---- reader
-
 Result<storage::File*> CopyReader::file_of(int part) {
   const std::string path = part_path(copy_.path, copy_.header.mode, part);
   FileHandle& held = files_[path];

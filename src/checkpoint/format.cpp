@@ -83,8 +83,6 @@ bool are_rows(const std::vector<layout::Rows>& rows) {
 
 }  // namespace
 
-// ---- header
-
 ByteVector encode(const Header& header) {
   Packer out;
   out.put(header_magic);
@@ -115,8 +113,6 @@ Result<Header> decode_header(std::span<const std::byte> bytes) {
                       counted(directory.bytes, "byte"), ", which no checkpoint has"));
   return header;
 }
-
-// ---- directory
 
 std::string ItemInfo::text() const {
   std::string text(name_of(type));
@@ -182,8 +178,6 @@ Result<Directory> decode_directory(std::span<const std::byte> bytes) {
   directory.outputs.assign(outputs.begin(), outputs.end());
   return directory;
 }
-
-// ---- table
 
 ByteVector encode(const Table& table) {
   Packer out;
@@ -257,8 +251,6 @@ Result<Table> decode_table(std::span<const std::byte> bytes, Bytes part_bytes) {
   if (!good || !in.ok()) return broken("a table of a part that contradicts itself");
   return table;
 }
-
-// ---- footer
 
 ByteVector encode(const Footer& footer) {
   Packer out;

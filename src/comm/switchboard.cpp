@@ -30,8 +30,6 @@ Switchboard::~Switchboard() {
     log(LogLevel::info, cat(counted(messages, "message"), " came for lines that this rank never opened"));
 }
 
-// ---- lines
-
 void Switchboard::open(Line& line) {
   lines_[line.number()] = &line;
   opened_.push_back(line.number());
@@ -106,8 +104,6 @@ std::vector<std::uint64_t> Switchboard::free_tags() const {
   return free;
 }
 
-// ---- the transport
-
 void Switchboard::send(int destination, LineNumber line, Channel channel, ByteVector bytes) {
   const std::lock_guard lock(transport_mutex_);
   transport_->send(destination, line, channel, std::move(bytes));
@@ -138,8 +134,6 @@ std::optional<Envelope> Switchboard::receive() {
   const std::lock_guard lock(transport_mutex_);
   return transport_->receive();
 }
-
-// ---- the loop
 
 int Switchboard::add_work(std::function<bool()> advance) {
   work_[next_work_] = std::move(advance);
@@ -194,8 +188,6 @@ void Switchboard::deliver_early() {
     for (Envelope& envelope : envelopes) deliver(std::move(envelope));
   }
 }
-
-// ---- waiting
 
 /// The clock of MpiTransport is the one that is used before there is a transport.
 std::int64_t Switchboard::now() const { return transport_ != nullptr ? transport_->now() : steady_now(); }

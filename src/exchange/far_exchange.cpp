@@ -68,8 +68,6 @@ void FarExchange::capture(const std::byte* base, const Window& window) {
   outgoing_.push_back({channel_.rank_of(window.aggregator), std::move(piece), bytes});
 }
 
-// ---- driven
-
 bool FarExchange::advance(comm::Line& line) {
   if (done_) return false;
   bool moved = line.progress();

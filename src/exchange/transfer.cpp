@@ -18,8 +18,6 @@ void let_go(Held* held) {
 
 }  // namespace
 
-// ---- tally
-
 void Tally::stop_at(Bytes end, const Status& why) {
   const std::lock_guard lock(mutex_);
   end_ = std::min(end_, end);
@@ -35,8 +33,6 @@ Status Tally::status() const {
   const std::lock_guard lock(mutex_);
   return status_;
 }
-
-// ---- both ways
 
 Transfer::Transfer(Channel& channel, comm::WindowPool& pool, std::shared_ptr<const ArrayPlan> plan,
                    Portions portions, executor::Key key)
@@ -88,8 +84,6 @@ void Transfer::for_each_window(const std::function<void(const Window&)>& body, s
     if (round < portions_.count(a)) body(portions_.window(a, round));
   }
 }
-
-// ---- writing
 
 /// Whether the window is free, and that which lies `more` behind it. Windows are not freed in their order.
 bool Transfer::may_pack(const Window& window, int more) const {
@@ -162,8 +156,6 @@ void Transfer::queue_write(const Window& window, const Sink& sink, const std::sh
         pool.free(seat, window.number);
       });
 }
-
-// ---- reading
 
 void Transfer::read(std::byte* base, const Source& source, const std::shared_ptr<Tally>& tally, bool later) {
   // What another node sends comes with a call of MPI, which only a thread can make later.

@@ -54,8 +54,6 @@ Threads::~Threads() {
   for (std::thread& thread : waiting_) thread.join();
 }
 
-// ---- submitting
-
 Threads::Work Threads::with_end(Job job, Done done) {
   return [this, job = std::move(job), done = std::move(done)](int worker) mutable {
     Status status = guarded([&]() -> Status { return job(worker); });
@@ -108,8 +106,6 @@ bool Threads::poll() {
   for (auto& [done, status] : finished) done(std::move(status));
   return !finished.empty();
 }
-
-// ---- threads
 
 int Threads::waiting_threads() {
   const std::lock_guard lock(mutex_);

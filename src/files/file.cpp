@@ -96,8 +96,6 @@ Status File::agree_on_tasks(const std::string& call, const Status& mine) {
   return verdict.status;
 }
 
-// ---- operations on the stream
-
 /// What has to be done before anything else with a file that was opened uncut.
 void File::queue_cut() {
   if (!std::exchange(stream_.is_uncut, false)) return;
@@ -197,8 +195,6 @@ Status File::take_failure() {
   const std::lock_guard lock(failure_mutex_);
   return std::exchange(failure_, Status());
 }
-
-// ---- the end
 
 Status File::flush_stream(bool durable) {
   if (stream_.stream == nullptr) return {};

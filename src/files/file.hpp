@@ -96,7 +96,7 @@ class File {
   /// Collective (local files: local). flush(), and the end of the file, whatever is returned.
   Status close();
 
-  // ---- for checkpoints
+  // What checkpoints call.
   /// Whether it has a place to go on from: not a pipe, a terminal, or what is only read. Of the rank that
   /// holds the stream.
   [[nodiscard]] bool has_position() const { return stream_.growth != nullptr; }

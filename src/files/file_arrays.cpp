@@ -18,8 +18,6 @@ void find_end(std::FILE* stream) {
 
 }  // namespace
 
-// ---- what a call moves
-
 Result<File::Moved> File::plan_all(std::span<const Array> arrays, int rank, int ranks, Direction direction) {
   Moved moved;
   for (std::size_t i = 0; i < arrays.size(); ++i) {
@@ -64,8 +62,6 @@ ArrayOutcome File::reached_by_all(const Moved& moved, const comm::Verdict& verdi
   }
   return outcome;
 }
-
-// ---- the stream and the aggregators beside it
 
 Status File::check_direction(Direction direction) const {
   if (direction == Direction::write && !mode_.writes())
@@ -173,8 +169,6 @@ exchange::Source File::source(bool parallel) {
     return static_cast<Bytes>(got);
   };
 }
-
-// ---- a call
 
 ArrayOutcome File::move_arrays(const std::string& name, std::span<const Array> arrays, Direction direction,
                                const Status& mine, const std::shared_ptr<const Framing>& framing) {

@@ -125,8 +125,6 @@ Status Journal::keep_sidecar(const std::string& path, const std::string& text) {
   return status;
 }
 
-// ---- of a session
-
 Journal& Journals::of(storage::Target& target, const std::string& name) {
   const std::lock_guard lock(mutex_);
   std::shared_ptr<Journal>& journal = journals_[name];

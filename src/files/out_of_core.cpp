@@ -70,8 +70,6 @@ Bytes OutOfCore::Definition::file_bytes() const {
   return offset + layout::product(tiling.shape()) * element();
 }
 
-// ---- opening
-
 OutOfCore::OutOfCore(std::shared_ptr<Group> group, std::uint64_t epoch, const Definition& what)
     : group_(std::move(group)), what_(what), epoch_(epoch) {
   const Index count = what_.tiling.count();
@@ -160,8 +158,6 @@ Result<std::unique_ptr<OutOfCore>> OutOfCore::open(const std::shared_ptr<Group>&
   made->read_ahead();
   return made;
 }
-
-// ---- from portion to portion
 
 std::optional<Index> OutOfCore::current() const {
   return is_current_ ? std::optional(number_of(turn_)) : std::nullopt;
@@ -271,8 +267,6 @@ Status OutOfCore::failure() const {
   const std::lock_guard lock(failure_mutex_);
   return failure_;
 }
-
-// ---- the end
 
 Status OutOfCore::close() {
   const std::string call = cat("tr_window_close(", what_.path, ")");

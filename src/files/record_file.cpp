@@ -51,8 +51,6 @@ RecordFile::RecordFile(File& file, const Form& form, Bytes size, const std::opti
   after_end_ = from->behind_end;
 }
 
-// ---- records
-
 Status RecordFile::check(Direction direction) const {
   if (after_end_)
     return {Code::state,
@@ -198,8 +196,6 @@ Result<Bytes> RecordFile::array_bytes(const Array& array) const {
   return elements * size_of(array.type);
 }
 
-// ---- writing
-
 ByteVector RecordFile::marker(Bytes length) const {
   const auto value = static_cast<std::int32_t>(length);
   ByteVector bytes(sizeof value);
@@ -343,8 +339,6 @@ Status RecordFile::move_out(const Array& array, Bytes bytes, const Status& mine)
   return file_.move_arrays(call, {&array, 1}, Direction::write, mine, framing).status;
 }
 
-// ---- reading
-
 Bytes RecordFile::total() const {
   Bytes sum = 0;
   for (const Bytes part : record_->parts) sum += part;
@@ -422,8 +416,6 @@ Status RecordFile::move_in(const Array& array, Bytes bytes, const Status& mine) 
   stream_at_ = -1;
   return ended("within an array");
 }
-
-// ---- what the I/O rank does
 
 Result<Outcome> RecordFile::ask(const char* what, const File::Operation& operation) {
   const std::string call = cat(what, " of ", file_.path());
@@ -514,8 +506,6 @@ Outcome RecordFile::load(std::FILE* stream, Bytes from, Bytes bytes) const {
   }
   return outcome;
 }
-
-// ---- positions
 
 /// A sequential file ends behind the record that was written last.
 Status RecordFile::cut() {

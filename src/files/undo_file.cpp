@@ -46,8 +46,6 @@ bool take_number(std::string_view& text, std::string_view end, int base, Number&
 
 }  // namespace
 
-// ---- names
-
 std::uint64_t undo_key(const std::string& path) {
   const std::string tidy = storage::tidy_path(path);
   return checksum(std::as_bytes(std::span(tidy)));
@@ -93,8 +91,6 @@ std::vector<UndoName> undo_files_of(const Position& file, std::int64_t generatio
   return found;
 }
 
-// ---- heads and tails
-
 /// What stands before the bytes of a record, and, once it is sealed, behind them.
 struct UndoHead {
   std::int64_t generation = 0;
@@ -137,8 +133,6 @@ struct UndoHead {
     return head;
   }
 };
-
-// ---- writing
 
 Result<std::unique_ptr<UndoWriter>> UndoWriter::create(storage::Target& target, const std::string& name,
                                                        std::int64_t generation, const std::string& path) {
@@ -189,8 +183,6 @@ void UndoWriter::take_back() {
   else
     (void)file_->truncate(sealed_).is_ok();
 }
-
-// ---- reading
 
 Result<UndoReader> UndoReader::open(storage::Target& target, const UndoName& name) {
   Result<std::unique_ptr<storage::File>> file = target.open(name.path, storage::OpenMode::read);
@@ -275,8 +267,6 @@ Result<std::optional<UndoRecord>> UndoReader::next() {
   ++records_;
   return record;
 }
-
-// ---- what they are for
 
 namespace {
 

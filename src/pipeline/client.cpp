@@ -31,9 +31,6 @@ void Client::add(StreamClient& stream) {
   streams_[stream.id()] = &stream;
 }
 
-// ---- agreements
-// -----------------------------------------------------------------------------------------------------------
-
 Descriptor Client::fence() {
   Descriptor descriptor;
   descriptor.kind = Descriptor::Kind::fence;
@@ -154,9 +151,6 @@ bool Client::has_ended(std::uint32_t stream, std::uint64_t step) const {
   if (found == streams_.end()) return stream < next_stream_;
   return found->second->ended() > static_cast<std::int64_t>(step);
 }
-
-// ---- leaving
-// ---------------------------------------------------------------------------------------------------------------
 
 void Client::tell_statistics(const Statistics& statistics) {
   if (roster_.self_served) return;

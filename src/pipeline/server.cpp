@@ -31,9 +31,6 @@ Server::Server(comm::Line& line, const exchange::Roster& roster, executor::Execu
   take_messages();
 }
 
-// ---- messages
-// ----------------------------------------------------------------------------------------------------------
-
 void Server::take_messages() {
   const auto on = [this](Message kind, comm::Line::Receiver receiver) {
     context_.line.on(static_cast<std::uint32_t>(kind), std::move(receiver));
@@ -140,9 +137,6 @@ void Server::on_stream_message(Message kind, int source, Unpacker& in) {
       break;
   }
 }
-
-// ---- one pass
-// ------------------------------------------------------------------------------------------------------------
 
 bool Server::advance() {
   bool moved = context_.executor.poll();

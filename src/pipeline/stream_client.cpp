@@ -89,9 +89,6 @@ Told StreamClient::forget() const {
   return entry(packed);
 }
 
-// ---- steps
-// ----------------------------------------------------------------------------------------------------------------
-
 void StreamClient::latch(const Status& status) {
   if (status.is_ok()) return;
   latched_ = first_cause(latched_, status.at({step_, operation_, me_}));
@@ -212,9 +209,6 @@ void StreamClient::on_verdict(VerdictKind kind, std::int64_t step, const Status&
       break;
   }
 }
-
-// ---- the end of the stream
-// ----------------------------------------------------------------------------------------------------
 
 Status StreamClient::closing_vote() {
   closing_ = true;

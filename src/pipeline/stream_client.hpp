@@ -59,7 +59,7 @@ class StreamClient {
   /// The stream continues: no step may lie at `lead` or before.
   void continue_behind(std::int64_t lead) { behind_ = last_lead_ = lead; }
 
-  // ---- steps
+  // Steps.
   /// Keeps an error for the end of the step.
   void latch(const Status& status);
   /// True if the step's beginning is to be told.
@@ -85,7 +85,7 @@ class StreamClient {
   [[nodiscard]] Status wait_verdict(bool durable);
   void on_verdict(VerdictKind kind, std::int64_t step, const Status& status);
 
-  // ---- the end of the stream
+  // The end of the stream.
   /// The vote with which the stream is closed.
   [[nodiscard]] Status closing_vote();
   [[nodiscard]] bool is_closing() const { return closing_; }
@@ -97,7 +97,7 @@ class StreamClient {
   /// What closing returns: `misuse` if there was any, or the first failure not told yet.
   [[nodiscard]] Status close_verdict(const Status& misuse);
 
-  // ---- ranks that differ in whole steps
+  // Ranks whose numbers of steps differ.
   [[nodiscard]] std::int64_t steps() const { return step_ + 1; }
   /// Steps that this rank has ended.
   [[nodiscard]] std::int64_t ended() const { return in_step_ ? step_ : steps(); }

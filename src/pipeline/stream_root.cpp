@@ -39,9 +39,6 @@ std::string StreamRoot::step_text(const Step& step) const {
   return cat("stream ", stream_name(opening_), ", step at lead ", step.entry.lead, " s");
 }
 
-// ---- put order
-// ------------------------------------------------------------------------------------------------------
-
 void StreamRoot::on_reference(const Descriptor& descriptor, std::vector<SequenceEntry>& fresh) {
   switch (descriptor.kind) {
     case Descriptor::Kind::begin:
@@ -152,9 +149,6 @@ void StreamRoot::close_chunk(std::vector<SequenceEntry>& fresh) {
   fresh.push_back(entry);
 }
 
-// ---- what servers report
-// ----------------------------------------------------------------------------------------------
-
 void StreamRoot::on_ended(int source, Unpacker& in) {
   const auto number = in.get<std::int64_t>();
   Step& step = steps_.at(number);
@@ -213,9 +207,6 @@ void StreamRoot::on_synced(Unpacker& in) {
 }
 
 void StreamRoot::on_closed() { ++closed_; }
-
-// ---- placing, settling, committing
-// --------------------------------------------------------------------------------------
 
 bool StreamRoot::advance() {
   bool moved = place();

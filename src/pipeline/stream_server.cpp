@@ -60,9 +60,6 @@ std::string StreamServer::call_text(int c, int field, int level) const {
   return cat("rank ", c, " puts '", definition.name, "' (level ", level, ")");
 }
 
-// ---- the put order
-// ------------------------------------------------------------------------------------------------
-
 void StreamServer::on_sequence(std::span<const SequenceEntry> entries) {
   for (const SequenceEntry& entry : entries) {
     switch (entry.kind) {
@@ -197,9 +194,6 @@ void StreamServer::check_staging(const Step& step) {
             beyond ? std::string() : cat("; set ", context_.staging_for(puts.needed, puts.share))));
   }
 }
-
-// ---- gathering and encoding
-// -----------------------------------------------------------------------------------------
 
 void StreamServer::on_pieces(std::uint64_t number, Unpacker& in) {
   if (number >= end_record()) {

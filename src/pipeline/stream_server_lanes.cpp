@@ -200,9 +200,6 @@ void StreamServer::tell_both(int c, std::int64_t step, const Status& status) {
   tell(c, VerdictKind::durable, step, status);
 }
 
-// ---- fences
-// ---------------------------------------------------------------------------------------------------------------
-
 void StreamServer::on_fence(int c, std::int64_t number) {
   Lane& lane = lanes_[c];
   if (lane.closed) return;
@@ -244,9 +241,6 @@ bool StreamServer::catch_up(int c) {
     return true;
   }
 }
-
-// ---- records of a lane
-// ----------------------------------------------------------------------------------------------------
 
 void StreamServer::match(int c, Record& record, std::uint64_t number) {
   --record.unmatched;

@@ -23,8 +23,6 @@ const streams::Stream* stream_of(const std::vector<const streams::Stream*>& open
   return nullptr;
 }
 
-// ---- files
-
 /// True for an output that a checkpoint may record. A pipe, which might have nobody who reads, is none; who
 /// does not hold the stream does not know that of it, and has nothing to write.
 bool may_be_recorded(const OpenFile& each) {

@@ -388,8 +388,6 @@ Bytes Session::smallest_workspace() const {
   return *std::min_element(budget_.workspace.begin(), budget_.workspace.end());
 }
 
-// ---- moving on
-
 void Session::progress() {
   if (outlet_) outlet_->announce();
   pump();

@@ -77,8 +77,6 @@ std::shared_ptr<storage::Target> on_disk(std::shared_ptr<storage::Target> below,
   return std::make_shared<DiskTarget>(std::move(below), std::move(disk));
 }
 
-// ---- threads
-
 void SimThreads::compute(Job job, Done done) {
   computing_.emplace_back(std::move(job), std::move(done));
   begin_computing();

@@ -88,9 +88,6 @@ std::optional<ByteVector> Port::receive_from(int source, comm::LineNumber line, 
   return std::nullopt;
 }
 
-// ---- the network
-// ---------------------------------------------------------------------------------------------------------------
-
 Network::Network(Scheduler& scheduler, int size) : scheduler_(scheduler) {
   for (int rank = 0; rank < size; ++rank) ports_.push_back(std::make_unique<Port>(*this, rank));
 }

@@ -55,9 +55,6 @@ bool Scheduler::run_one() {
   return true;
 }
 
-// ---- actors
-// ------------------------------------------------------------------------------------------------------------------
-
 void Actor::start(Task<> body) {
   body_ = std::move(body);
   where_ = body_.handle();

@@ -203,8 +203,6 @@ class FileLedger final : public pipeline::Ledger {
 
   [[nodiscard]] bool goes_on_with_others() const { return request_.options.existing == Existing::resume; }
 
-  // ---- beginning
-
   /// Data file and index, empty or continued; the directory entries are durable.
   Result<OpenFile> open_file(const std::string& path, std::int64_t lead) {
     Result<bool> exists = target_->exists(path);
@@ -355,8 +353,6 @@ class FileLedger final : public pipeline::Ledger {
     return IndexWriter::open_existing(*target_, index_path(path));
   }
 
-  // ---- going on with the file of the last step that the checkpoint knows
-
   /// The pair to go on with, which must fit to the stream; none if no step ever came to that file.
   Result<std::optional<Pair>> find_left_open(const std::string& path) {
     Result<std::optional<Pair>> pair =
@@ -422,8 +418,6 @@ class FileLedger final : public pipeline::Ledger {
     TR_TRY(contents.status());
     return contents->header.run != header_.run;
   }
-
-  // ---- finishing
 
   static std::optional<Whole> whole(std::shared_ptr<void> lock, bool is_new) {
     return Whole{std::move(lock), is_new, false};

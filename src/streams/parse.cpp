@@ -46,9 +46,6 @@ Status take_keys(const std::string& text, codec::Keys& keys) {
   return {};
 }
 
-// ---- tr_stream_create
-// ------------------------------------------------------------------------------------------
-
 Status take_member(const std::string& text, std::optional<int>& member, std::int64_t least) {
   const Result<std::int64_t> value = parse_integer(text, least, kMostInt);
   TR_TRY(value.status());
@@ -169,9 +166,6 @@ constexpr std::array<KeyRow<StreamRequest>, 15> kStreamKeys{{
     {"empty_step",
      [](StreamRequest& r, const std::string& t) { return take_keep(t, r.options.keeps_empty_steps); }},
 }};
-
-// ---- tr_stream_define
-// ------------------------------------------------------------------------------------------
 
 struct LevelAlias {
   std::string_view alias;
@@ -333,9 +327,6 @@ constexpr std::array<KeyRow<GeoreferenceRequest>, 2> kGeoreferenceKeys{{
      }},
     {"keys", [](GeoreferenceRequest& r, const std::string& t) { return take_keys(t, r.keys); }},
 }};
-
-// ---- keys that are not reserved
-// --------------------------------------------------------------------------------
 
 template <typename Rows>
 std::vector<std::string_view> names_of(const Rows& rows) {

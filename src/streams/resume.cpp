@@ -106,9 +106,6 @@ Result<bool> pair_exists(Target& target, const std::string& data_path) {
   return target.exists(index_path(data_path));
 }
 
-// ---- positions
-// --------------------------------------------------------------------------------------------------------
-
 ByteVector Position::pack() const {
   Packer out;
   out.put(kPositionVersion).put_text(pattern).put(run).put(steps);
@@ -150,9 +147,6 @@ std::string text_of(const Position& position) {
   if (!position.lead) return "the beginning";
   return cat("lead ", *position.lead, " s (", position.steps, position.steps == 1 ? " step)" : " steps)");
 }
-
-// ---- what must be there
-// ------------------------------------------------------------------------------------------------
 
 std::size_t steps_up_to(const IndexContents& contents, std::int64_t lead) {
   const auto beyond = std::find_if(contents.steps.begin(), contents.steps.end(),
@@ -298,9 +292,6 @@ Status check_first_pair(Target& target, const std::string& data_path, const Resu
   if (contents.is_ok() && is_left_over(contents->header, resuming)) return {};
   return check_has_recorded(target, data_path, contents, resuming);
 }
-
-// ---- the second pair
-// ---------------------------------------------------------------------------------------------------
 
 std::string again_path(const std::string& data_path) { return data_path + ".again"; }
 

@@ -81,7 +81,7 @@ Result<std::optional<Pair>> recorded_pair(storage::Target& target, const std::st
 /// checkpoint has recorded.
 Status check_first_pair(storage::Target& target, const std::string& data_path, const Resuming& resuming);
 
-// ---- the second pair
+// The second pair.
 //
 // A file that was published is never written to again, and its name never shows anything but a whole file.
 // Its steps are written once more under AGAIN_PATH, with an index of its own, and put in its place when that

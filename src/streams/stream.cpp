@@ -79,9 +79,6 @@ Stream::~Stream() {
   if (client_.id() != 0) session_.remove_stream(client_.id());
 }
 
-// ---- definition
-// -----------------------------------------------------------------------------------------------------------
-
 Status Stream::define(const std::string& field, const PlacedLayout* layout, int type,
                       const std::string& options) {
   const std::string call =
@@ -223,9 +220,6 @@ pipeline::Opening Stream::head() const {
   }
   return opening;
 }
-
-// ---- steps
-// ----------------------------------------------------------------------------------------------------------------
 
 void Stream::tell(const pipeline::Told& told) {
   const std::int64_t waited =
@@ -437,9 +431,6 @@ Status Stream::wait(bool durable) {
   if (client_.out_of_step()) return *client_.out_of_step();
   return client_.wait_verdict(durable);
 }
-
-// ---- where it stands
-// ----------------------------------------------------------------------------------------------------------
 
 Position Stream::position() const {
   Position position;

@@ -122,8 +122,6 @@ MPI_TEST(continued_files, several_aggregators_and_no_threads_go_on) {
   }
 }
 
-// ---- what cutting cannot bring back
-
 namespace {
 
 /// A save that is refused with this file's name, on every rank alike, and of which nothing is left; what is
@@ -257,8 +255,6 @@ MPI_TEST(continued_files, what_a_checkpoint_has_recorded_and_is_written_over_is_
   remove_directory(directory);
 }
 
-// ---- opening what was recorded
-
 namespace {
 
 /// A run that saves while `names` are open with ten bytes each.
@@ -371,8 +367,6 @@ MPI_TEST(continued_files, files_of_some_ranks_and_of_freopen_go_on_and_temporary
   for (const std::string& path : {part, again}) CHECK_EQ(contents(path), "run 0\nrun 1\nbehind\n");
   remove_directory(directory);
 }
-
-// ---- durability
 
 MPI_TEST(continued_files, a_failed_sync_fails_the_save_by_name) {
   const std::string directory = fresh_directory("checkpoint-files-sync");

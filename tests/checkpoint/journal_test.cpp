@@ -262,8 +262,6 @@ MPI_TEST(journal, each_of_two_checkpoints_brings_back_its_own_state) {
   }
 }
 
-// ---- what the copy that was loaded does not tell of
-
 namespace {
 
 /// A run of `body` between the load, which has to find `step`, and the end.
@@ -396,8 +394,6 @@ MPI_TEST(journal, a_file_that_two_ranks_have_open_each_for_itself_is_refused) {
   });
   remove_directory(directory);
 }
-
-// ---- failures
 
 MPI_TEST(journal, bytes_that_cannot_be_kept_are_not_written_over) {
   const std::string directory = fresh_directory("checkpoint-journal-full");

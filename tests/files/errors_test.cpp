@@ -177,8 +177,6 @@ MPI_TEST(errors, files_left_open_are_closed_and_their_failure_is_told) {
   remove_directory(directory);
 }
 
-// ---- injected failures
-
 namespace {
 
 /// A life of a file. True if a call told a failure.

@@ -60,8 +60,6 @@ std::string shown(const void* data, std::size_t size) {
   return std::string(static_cast<const char*>(data), size);
 }
 
-// ---- writing
-
 template <typename Api>
 std::string print(Api& api, Dice& dice) {
   const int number = dice.below(2'000'000) - 1'000'000;
@@ -140,8 +138,6 @@ void write_without_result(Api& api, Dice& dice) {
       return api.fprintf_nr("%s %d %g\n", text.c_str(), character, character / 8.0);
   }
 }
-
-// ---- reading
 
 /// Room for what a scan stores, zero before it, so that what was not assigned is seen as well.
 struct Room {
@@ -265,8 +261,6 @@ std::string read_something(Api& api, Dice& dice, Course& course) {
   return told(result, result == EOF);
 }
 
-// ---- positions and flags
-
 template <typename Api>
 std::string move(Api& api, Dice& dice, Course& course) {
   const long offset = dice.below(400) - 100;
@@ -355,8 +349,6 @@ std::string step(Api& api, Dice& dice, Course& course) {
   }
   return "flush " + told(api.flush(), false);
 }
-
-// ---- whole sequences
 
 constexpr const char* modes[] = {"r",  "w",   "a",   "r+",  "w+",  "a+",  "rb", "wb",
                                  "ab", "r+b", "rb+", "w+b", "wb+", "a+b", "ab+"};

@@ -334,8 +334,6 @@ MPI_TEST(window, goes_on_while_a_portion_is_written) {
   remove_directory(directory);
 }
 
-// ---- errors
-
 namespace {
 
 /// A call that every rank makes, with arguments that are wrong in one point.

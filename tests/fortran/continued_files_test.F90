@@ -41,7 +41,7 @@ contains
     saved = ierr
   end function
 
-  ! ---- unformatted --------------------------------------------------------------------------------------
+  ! Unformatted.
 
   ! Records of which the marker in front is written before the record has ended, and others.
   subroutine put_records(f, grid, from, to, shift)
@@ -149,7 +149,7 @@ contains
     call forget_checkpoint()
   end subroutine
 
-  ! ---- formatted ----------------------------------------------------------------------------------------
+  ! Formatted.
 
   subroutine put_lines(f, grid, from, to, text)
     type(tr_file), intent(in) :: f
@@ -349,7 +349,7 @@ contains
     call forget_checkpoint()
   end subroutine
 
-  ! ---- written over -------------------------------------------------------------------------------------
+  ! Written over.
 
   ! Unformatted: a record in the middle, behind which a sequential file ends, or an item of a stream file.
   subroutine put_over(f, grid, access, step, shift)
@@ -446,7 +446,7 @@ contains
     call forget_checkpoint()
   end subroutine
 
-  ! ---- files --------------------------------------------------------------------------------------------
+  ! Files.
 
   ! Collective. Both have the same bytes; they are removed.
   subroutine same_files(a, b)

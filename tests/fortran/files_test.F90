@@ -7,7 +7,7 @@ module file_cases
 
 contains
 
-  ! ---- what the compiler writes and reads ---------------------------------------------------------------
+  ! What the compiler writes and reads.
 
   ! The records of the first cases, by the compiler.
   subroutine write_theirs(case, access, convert)
@@ -166,7 +166,7 @@ contains
     call grid%free()
   end subroutine
 
-  ! ---- records ------------------------------------------------------------------------------------------
+  ! Records.
 
   ! A read that wants less skips the rest; one that wants more is an error, and the next record is read.
   subroutine lengths_may_differ()
@@ -358,7 +358,7 @@ contains
     call check_same('pos')
   end subroutine
 
-  ! ---- arrays -------------------------------------------------------------------------------------------
+  ! Arrays.
 
   ! Layouts of all sorts, memory with and without halo, wider memory, and other ranks than 2.
   subroutine layouts_are_written()
@@ -594,7 +594,7 @@ contains
     call f%close(status='delete')
   end subroutine
 
-  ! ---- errors -------------------------------------------------------------------------------------------
+  ! Errors.
 
   ! An error is the same on every rank, and what was written before it is there.
   subroutine errors_are_everybodys()

@@ -161,9 +161,6 @@ TEST(sim_errors, a_mistake_of_any_rank_fails_its_step_alike_everywhere_and_no_ot
   }
 }
 
-// ---- storage
-// ----------------------------------------------------------------------------------------------------------------------
-
 using Program = void (*)(SessionRank&, const Scenario&, Arrays&, Told&);
 
 /// Fails the n-th storage call of server `victim`; false once there was no such call.
@@ -275,9 +272,6 @@ TEST(sim_errors, what_the_next_step_wrote_while_one_failed_is_cut_off) {
 }
 
 TEST(sim_errors, so_it_does_without_servers) { fail_every_call({{3, 0}}, forecast); }
-
-// ---- many files
-// -------------------------------------------------------------------------------------------------------------------
 
 /// Like a file of NFS whose server is out of space: what no sync() covered is lost when it is closed, and
 /// only close() tells.
@@ -420,8 +414,6 @@ TEST(sim_errors, files_are_used_side_by_side_while_the_oldest_are_closed) {
   for (int i = 0; i < 8 * rounds; ++i) expected.push_back(static_cast<std::byte>(i / 8));
   for (int i = 0; i < files; ++i) EXPECT_TRUE(read_file(*memory, cat(i)) == expected) << i;
 }
-
-// ---- files that something else has harmed
 
 /// What is done to the file, by somebody who is no part of the run.
 enum class Harm { cut_to_one_byte, cut_by_one_byte, removed };

@@ -120,8 +120,6 @@ FileCall call_of(FileCall::Kind kind, int file) {
 
 }  // namespace
 
-// ---- making one up
-
 FileProgram::FileProgram(Scheduler& dice, const Size& size) : size_(size) {
   std::vector<int> all(static_cast<std::size_t>(size.ranks));
   std::iota(all.begin(), all.end(), 0);
@@ -252,8 +250,6 @@ std::map<int, FileModel> FileProgram::models(int call) const {
   }
   return files;
 }
-
-// ---- running it
 
 void FileProgram::run(SessionRank& rank, Scheduler& dice, Heard& heard, std::vector<std::string>& wrong,
                       int last) const {

@@ -51,8 +51,6 @@ void run_to_the_end(FibreWorld& world, const std::function<void(FibreRank&)>& pr
   }
 }
 
-// ---- members and numbers
-
 TEST(sim_line, ranks_count_from_0_in_the_order_of_the_members) {
   const std::vector<std::vector<int>> lists = {{0, 1, 2, 3, 4}, {0, 1, 2}, {4, 3, 2, 1, 0}, {3}, {4, 0, 2}};
   for (const std::vector<int>& list : lists) {
@@ -120,8 +118,6 @@ TEST(sim_line, lines_without_data_take_no_tag_and_count_for_themselves) {
   for (LineNumber tag = 0; tag < number::tags; ++tag)
     ASSERT_EQ(is_free(board, tag), tag >= number::first_free);
 }
-
-// ---- lines that are not open yet
 
 constexpr int words = 6;  // of each rank to each
 constexpr LineNumber some_line = number::first_free | LineNumber{1} << number::tag_bits;
@@ -245,8 +241,6 @@ TEST(sim_line, a_message_of_a_kind_that_nobody_takes_is_counted_and_told_and_los
             std::string::npos)
       << told;
 }
-
-// ---- many lines
 
 /// In place of two calls of MPI_Allreduce: the members of a line agree on its number as Communicators does.
 class Meeting {
@@ -501,8 +495,6 @@ TEST(sim_line, large_data_of_two_lines_of_the_same_ranks_does_not_mix) {
     talk(world, plan);
   }
 }
-
-// ---- calls that block
 
 TEST(sim_line, rank_0_of_a_broadcast_waits_while_more_than_32_mib_of_it_are_not_taken) {
   FibreWorld world(2, 1);

@@ -27,8 +27,6 @@ Result<std::shared_ptr<files::Group>> SessionRank::group(const std::vector<int>&
   return group = std::make_shared<files::Group>(service_, std::move(*line));
 }
 
-// ---- building
-
 namespace {
 
 int size_of(const Job& job) {
@@ -115,8 +113,6 @@ session::Facts SessionWorld::facts_of(int rank) {
   };
   return facts;
 }
-
-// ---- running
 
 void SessionWorld::run_rank(FibreRank& fibre, const std::function<void(SessionRank&)>& program) {
   Result<std::unique_ptr<session::Session>> made =

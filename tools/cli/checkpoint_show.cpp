@@ -19,8 +19,6 @@ using checkpoint::Found;
 using checkpoint::ItemInfo;
 using restart::Recorded;
 
-// ---- ls
-
 /// One line of the table.
 struct Row {
   Found found;
@@ -125,8 +123,6 @@ int list(const std::vector<std::string>& names, bool json) {
   if (!all.empty()) print_text(all);
   return answer;
 }
-
-// ---- show
 
 struct ShowArguments {
   std::string name;

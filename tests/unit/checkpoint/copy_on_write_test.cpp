@@ -122,8 +122,6 @@ class Discarding {
   std::thread thread_;
 };
 
-// ---- writes -----------------------------------------------------------------------------------------------
-
 TEST_F(CopyOnWriteTest, StoresBehindAndBeforeTheCopier) {
   for (const bool backwards : {false, true}) {
     program_.fill(1);
@@ -242,8 +240,6 @@ TEST_F(CopyOnWriteTest, NothingToCopy) {
   EXPECT_TRUE(capture_->wait().is_ok());
 }
 
-// ---- memory that goes away --------------------------------------------------------------------------------
-
 TEST_F(CopyOnWriteTest, MemoryUnmappedTooEarlyIsTold) {
   Memory gone(4);
   gone.fill(1);
@@ -316,8 +312,6 @@ TEST_F(CopyOnWriteTest, MemoryDiscardedAfterItsCopyIsNoMatter) {
   EXPECT_EQ(program_.at(2)[0], std::byte(0));
 }
 
-// ---- memory that cannot be protected ----------------------------------------------------------------------
-
 class MemoryKindTest : public testing::Test {
  protected:
   static Status check(const std::byte* begin, Bytes bytes) {
@@ -387,8 +381,6 @@ TEST(UserfaultTest, WithoutPrivilegesItIsRefused) {
   ::waitpid(child, &ended, 0);
   EXPECT_EQ(ended, 0);
 }
-
-// ---- items ------------------------------------------------------------------------------------------------
 
 class MirrorTest : public CopyOnWriteTest {
  protected:

@@ -212,8 +212,6 @@ TEST(files_crash, undo_files_do_not_pile_up) {
   }
 }
 
-// ---- storage that fails while bytes are kept
-
 /// What replaces recorded bytes; errno, 0 if it went well.
 struct Replacing {
   const char* name;

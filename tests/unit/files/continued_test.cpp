@@ -16,8 +16,6 @@ using files::Position;
 
 namespace {
 
-// ---- growth
-
 TEST(growth, appending_in_any_pieces_is_no_overwriting) {
   Growth growth("log", 100, 0);
   for (const Bytes bytes : {1, 0, 50, 7}) growth.wrote(growth.end(), bytes);
@@ -68,8 +66,6 @@ TEST(growth, what_was_recorded_is_not_forgotten) {
   EXPECT_FALSE(growth.overwritten_at());
 }
 
-// ---- lasting files
-
 std::shared_ptr<LastingFile> lasting(storage::Target& target) {
   auto file = target.open("log", storage::OpenMode::create);
   EXPECT_TRUE(file.is_ok());
@@ -110,8 +106,6 @@ TEST(lasting_file, a_failed_sync_is_remembered_for_all_who_hold_it) {
   EXPECT_EQ(file->hold()->sync().code(), Code::io);
   EXPECT_EQ(file->sync().code(), Code::io);
 }
-
-// ---- positions
 
 TEST(positions, come_back_and_damaged_ones_do_not) {
   const std::vector<Position> some = {

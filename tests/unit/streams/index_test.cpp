@@ -246,9 +246,6 @@ TEST_F(IndexFile, removing_it_takes_everything_in_it_back) {
   EXPECT_FALSE(*target_->exists(kIndex));
 }
 
-// ---- names
-// -----------------------------------------------------------------------------------------------------
-
 const std::string kOldIndex = old_index_path(kData);
 constexpr std::string_view kInventory = "1:0:d=2026030100:TMP:2 m above ground:6 hour fcst:\n";
 
@@ -299,9 +296,6 @@ TEST_F(IndexFile, two_indexes_of_one_file_are_refused_and_stay) {
   EXPECT_EQ(get_bytes(*target_, kIndex), bytes);
   EXPECT_EQ(get_bytes(*target_, kOldIndex), bytes);
 }
-
-// ---- faults
-// ----------------------------------------------------------------------------------------------------
 
 // Creates, appends and syncs three steps; the number of steps whose sync succeeded.
 struct Written {
@@ -385,9 +379,6 @@ TEST_F(IndexFile, recovery_that_fails_at_any_call_can_be_repeated) {
     if (recovered) break;
   }
 }
-
-// ---- loss of power
-// ---------------------------------------------------------------------------------------------
 
 // Data synced before its index record, as the stream does it.
 Written write_like_a_stream(Target& target) {

@@ -57,8 +57,6 @@ TEST(position, of_other_bytes_is_refused) {
   }
 }
 
-// ---- a run that is not disturbed
-
 TEST(resume, a_run_that_continues_without_a_loss_ends_like_one_that_never_stopped) {
   for (int stop = 0; stop <= kSteps; ++stop) {
     const auto disk = make_disk();
@@ -81,8 +79,6 @@ TEST(resume, a_whole_run_is_done_once_more_behind_any_position) {
     EXPECT_EQ(read_manifest(*disk, "out/manifest.jsonl")->size(), lines);
   }
 }
-
-// ---- what is refused
 
 TEST(resume, steps_that_the_checkpoint_has_are_refused) {
   const auto disk = make_disk();

@@ -15,11 +15,11 @@ using Make = Result<std::unique_ptr<Codec>> (*)(const StreamDefinition&);
 
 struct Format {
   std::string_view name;
-  Make make;             // null where this build cannot
-  std::string_view why;  // why it cannot
+  Make make;             // null if this build lacks the format
+  std::string_view why;  // the reason why `make` is null
 };
 
-// The registry: one line a format.
+// The registry of formats has one line for each format.
 constexpr std::array<Format, 2> formats{{
     {"raw", make_raw, ""},
 #ifdef TAILRACE_HAVE_GRIB

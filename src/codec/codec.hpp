@@ -11,7 +11,7 @@ namespace tailrace::codec {
 
 enum class CommitUnit { step, object, file };
 
-/// What a format's library can promise: promises 1, 5 and 6 of the design hold as these say.
+/// What a format's library can promise. Promises 1, 5 and 6 of the design hold as far as these flags say.
 struct Traits {
   CommitUnit commit_unit = CommitUnit::step;
   bool can_truncate = true;
@@ -20,7 +20,8 @@ struct Traits {
   bool offset_known = true;
 };
 
-/// Which record of a stream, and when it is valid. Leads are seconds after the stream's base time.
+/// Says which record of a stream is meant, and when it is valid. Leads are seconds after the stream's base
+/// time.
 struct RecordKey {
   int field = 0;    // index of definition
   Index level = 0;  // index into Levels::values
@@ -28,39 +29,40 @@ struct RecordKey {
   std::int64_t interval_start = 0;  // statistics only: lead at which the interval began
 };
 
-/// Turns assembled records into bytes. One per thread; not shared.
+/// Turns assembled records into bytes. Each thread has an encoder of its own.
 class Encoder {
  public:
   virtual ~Encoder() = default;
-  /// Appends the encoded record to `out`. `values`: the whole record in C order of the field's shape, of the
-  /// codec's assembled_type; may be overwritten. NaN and Inf without a missing value: Code::data naming
-  /// field, level value and the global index in the record (the caller adds the rank). The bytes depend on
-  /// the arguments alone, never on what was encoded before. An `out` that comes empty leaves with little room
-  /// that is not used.
+  /// Appends the encoded record to `out`. `values` holds the whole record in C order of the field's shape, as
+  /// the codec's assembled_type; the encoder may overwrite it. NaN and Inf without a missing value give
+  /// Code::data, naming field, level value and the global index in the record (the caller adds the rank). The
+  /// bytes depend on the arguments alone, never on what was encoded before. An `out` that comes empty leaves
+  /// with little unused room.
   virtual Status encode(const RecordKey& key, std::byte* values, Index count, ByteVector& out) = 0;
-  /// After encode() failed with Code::data: the global index in the record of the first offending value;
-  /// otherwise -1.
+  /// Returns the global index in the record of the first offending value after encode() has failed with
+  /// Code::data, otherwise -1.
   [[nodiscard]] virtual Index offending() const { return -1; }
 };
 
-/// Fills the span with the bytes of a file from the offset on; how many there were.
+/// Fills the span with the bytes of a file from the offset on. Returns how many there were.
 using ReadBytes = std::function<Result<Bytes>(std::span<std::byte>, Bytes offset)>;
 
-/// What lies at a place of a file.
+/// What a finder found at a place of a file.
 struct FoundRecord {
   enum class State { whole, torn /* begun as a record and not finished */, none };
   State state = State::none;
-  RecordKey key;  // unless there is none, or too little of it to tell
+  RecordKey key;  // set unless there is no record, or too little of it to tell
   bool has_key = false;
-  Bytes length = 0;  // as the record says it, or up to the end of the file
+  Bytes length = 0;  // the length that the record states, or up to the end of the file
 };
 
-/// Finds the records of a codec's own definitions by their bytes. Local; shared by nobody.
+/// Finds the records of a codec's own definitions by their bytes. Local. Each user has a finder of its own.
 class Finder {
  public:
   virtual ~Finder() = default;
-  /// What begins at `offset` of a file of `size` bytes. A record counts as the codec's own only if all of its
-  /// bytes that depend on the definitions are those that the codec would write. An error is that of `read`.
+  /// Tells what begins at `offset` of a file of `size` bytes. A record counts as the codec's own only if all
+  /// of its bytes that depend on the definitions are those that the codec would write. An error is that of
+  /// `read`.
   virtual Result<FoundRecord> find(const ReadBytes& read, Bytes offset, Bytes size) const = 0;
 };
 
@@ -83,20 +85,24 @@ class Codec {
   /// holds).
   virtual Status check_lead(const RecordKey& key) const = 0;
   [[nodiscard]] virtual std::unique_ptr<Encoder> encoder() const = 0;
-  /// Finds records of the fields defined so far. Null where records cannot be told from other bytes.
+  /// Returns a finder for records of the fields defined so far. Returns null if records cannot be told from
+  /// other bytes.
   [[nodiscard]] virtual std::unique_ptr<Finder> finder() const { return nullptr; }
   [[nodiscard]] virtual Traits traits() const = 0;
-  /// The type into which a record of `field` is assembled: its own, or float64 if the codec needs that.
+  /// Returns the type into which a record of `field` is assembled: the field's own, or float64 if the codec
+  /// needs it.
   [[nodiscard]] virtual ElementType assembled_type(int field) const = 0;
-  /// Predicted cost of encoding one record, in arbitrary but consistent units (about nanoseconds).
+  /// Returns the predicted cost of encoding one record, in arbitrary but consistent units (about
+  /// nanoseconds).
   [[nodiscard]] virtual double cost(int field) const = 0;
-  /// Upper bound of one encoded record's size, and of the memory encode() needs beside its input and output.
+  /// Upper bounds of one encoded record's size, and of the memory that encode() needs beside its input and
+  /// output.
   [[nodiscard]] virtual Bytes encoded_bound(int field) const = 0;
   [[nodiscard]] virtual Bytes working_bytes(int field) const = 0;
 };
 
-/// "raw" or "grib2"; Code::unsupported if this build lacks ecCodes, Code::settings with the nearest name
-/// otherwise.
+/// `format` is "raw" or "grib2". Returns Code::unsupported if this build lacks ecCodes, and Code::settings
+/// with the nearest name for another format.
 Result<std::unique_ptr<Codec>> make_codec(const StreamDefinition& stream);
 
 }  // namespace tailrace::codec

@@ -114,7 +114,7 @@ Result<FieldDefinition> FieldDefinition::unpack(Unpacker& in) {
 
 void StreamDefinition::pack(Packer& out) const {
   out.put_text(format);
-  // Member by member: padding would make equal definitions differ in bytes.
+  // Each member is packed by itself: padding would make equal definitions differ in bytes.
   out.put(base.year).put(base.month).put(base.day).put(base.hour).put(base.minute).put(base.second);
   out.put(calendar);
   put_optional(out, member);

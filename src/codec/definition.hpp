@@ -15,7 +15,7 @@ namespace tailrace::codec {
 
 using Keys = std::vector<std::pair<std::string, std::string>>;  // in the order given
 
-/// The grid that records lie on, from a sample message or from keys or both (keys win).
+/// The grid of the records, given by a sample message, by keys or by both (keys win).
 struct Georeference {
   ByteVector sample;  // a whole GRIB message, already read from its file; empty = none
   Keys keys;          // e.g. {"gridType","rotated_ll"}, {"Ni","468"}, ...
@@ -38,21 +38,21 @@ struct Statistic {
   bool write_at_zero = true;  // at lead 0: written as an empty interval, or omitted
 };
 
-/// Everything that fixes the header of a field's records but the step and the level.
+/// Everything that fixes the header of a field's records, except the step and the level.
 struct FieldDefinition {
   std::string name;  // shortName, or a raw field's name
   ElementType type = ElementType::f32;
-  std::vector<Index> shape;  // of one record, slowest first
+  std::vector<Index> shape;  // of one record, slowest dimension first
   Georeference georeference;
   Levels levels;
   Statistic statistic;
   std::optional<double> accuracy;           // absolute: |decoded - given| <= accuracy
-  std::optional<double> relative_accuracy;  // of the record's largest magnitude
-  std::optional<int> bits;        // bits per value; exactly one of the three, or none for the default of 16
+  std::optional<double> relative_accuracy;  // as a share of the record's largest magnitude
+  std::optional<int> bits;        // bits per value; at most one of the three is given, the default is 16 bits
   std::optional<double> missing;  // the value that means "no value"
   Keys keys;                      // extra keys, set last and read back
 
-  [[nodiscard]] Index elements() const;  // of one record
+  [[nodiscard]] Index elements() const;  // Returns the number of elements of one record.
   void pack(Packer& out) const;
   static Result<FieldDefinition> unpack(Unpacker& in);
 };

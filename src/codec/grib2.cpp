@@ -38,7 +38,8 @@ struct OwnPackings {
   }
 };
 
-/// Floats stay what they are, but that ecCodes takes doubles alone.
+/// Returns the type in which records are assembled. It is the field's own where our packing takes floats;
+/// ecCodes takes doubles alone.
 ElementType assembled(const Field& field, const OwnPackings& own) {
   return field.definition.type == ElementType::f32 && own.have(field) ? ElementType::f32 : ElementType::f64;
 }
@@ -62,7 +63,7 @@ struct Choice {
   bool constant = false;
 };
 
-/// Room for `more` octets: no more than that behind a head alone, which is small.
+/// Makes room for `more` octets. Behind a head alone, which is small, it reserves no more than needed.
 void make_room(Bytes more, ByteVector& out) {
   const std::size_t needed = out.size() + static_cast<std::size_t>(more);
   if (needed > out.capacity()) out.reserve(std::max(needed, 2 * out.capacity()));
@@ -112,7 +113,7 @@ std::string place(const Field& field, Index level) {
   return cat(levels.type, " level ", levels.values[static_cast<std::size_t>(level)]);
 }
 
-// Only after the fast pass found that there is one: which value is not finite.
+// Finds the value that is not finite. Runs only after the fast pass has found that there is one.
 template <typename Value>
 Status not_finite(const Field& field, Index level, const Value* values, Index count, Index& offending) {
   const auto absent = [&](Value x) {
@@ -138,13 +139,14 @@ Status too_long(const Field& field, Index level, Bytes length) {
                             " octets of values; a GRIB2 section holds at most ", largest_section)};
 }
 
-// A constant is kept as its reference value alone, a float32: by far most constants are one.
+// Returns the scaling of a constant, which is kept as its reference value alone, a float32. Most constants
+// are exactly a float32.
 std::optional<Scaling> constant_scaling(const Field& field, const Range& range, double accuracy) {
   const Scaling alone{grib2::reference_below(range.least), 0, 0, 0};
   const double off = range.least - alone.reference;
   if (accuracy <= 0 || off <= accuracy) return alone;
   if (field.ccsds) return std::nullopt;
-  // Codes that are all equal carry the rest.
+  // Codes that are all equal carry what the reference value leaves over.
   int binary = std::ilogb(accuracy) + 1;
   Scaling rest{alone.reference, std::max(binary, -127), 0, 0};
   rest.bits = std::max(1, std::ilogb(std::ldexp(off, -rest.binary) + 0.5) + 1);
@@ -180,7 +182,8 @@ Status Grib2Encoder::append_values(const Field& field, const RecordKey& key, Val
   bitmap_.clear();
   Index coded = count;
   if (definition.missing) {
-    // An infinity, or a NaN that is not the missing value, must be named by its place before values move.
+    // The error must name the place of an infinity, or of a NaN that is not the missing value. The place is
+    // known only before values move.
     const Range before = grib2::range_of(values, count);
     if (!before.finite) TR_TRY(not_finite(field, key.level, values, count, offending_));
     coded = grib2::compact(values, count, *definition.missing, bitmap_);
@@ -228,7 +231,7 @@ Result<Choice> Grib2Encoder::choose(const Field& field, Index level, const Value
   return Choice{*scaling, constant};
 }
 
-/// Sections 5, 6 and 7 in a packing of ours.
+/// Appends sections 5, 6 and 7 in a packing of ours.
 template <typename Value>
 Status Grib2Encoder::append_own(const Field& field, Index level, const Value* values, Index coded,
                                 const Scaling& scaling, ByteVector& out) {
@@ -288,7 +291,7 @@ class Grib2Codec final : public Codec {
   ElementType assembled_type(int field) const override { return assembled(at(field), own_); }
 
   double cost(int field) const override {
-    // Nanoseconds per point, measured at 16 bits: docs/design/004-grib-keys.md.
+    // The costs are nanoseconds per point, measured at 16 bits: docs/design/004-grib-keys.md.
     const Field& defined = at(field);
     const double per_point = !own_.have(defined) ? 9.0 : defined.ccsds ? 6.0 : 1.2;
     return 2000.0 + per_point * static_cast<double>(defined.points) +
@@ -307,13 +310,13 @@ class Grib2Codec final : public Codec {
     const Bytes bound = data_bound(defined, own_, defined.points, bits);
     const Bytes always = small + bitmap_length(defined);
     if (own_.have(defined) && !defined.ccsds) return always;
-    // Beside the portions, the copy of a record that compressed to less than its bound.
+    // The bound counts the portions and the copy of a record that compressed to less than its bound.
     if (own_.have(defined))
       return always + bound / 5 * 4 +
              grib2::CcsdsPacking::working_bytes(grib2::ccsds_parameters(defined.parts.representation),
                                                 defined.points, bits);
-    // ecCodes holds the codes in whole octets, libaec's output, the message of this record and that of the
-    // one before.
+    // ecCodes holds the codes in whole octets, libaec's output, the message of this record and the message of
+    // the one before.
     const Bytes octets = (bits + 7) / 8 * defined.points;
     return always + 2 * (octets + eccodes_margin) + 2 * bound;
   }

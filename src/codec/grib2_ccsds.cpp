@@ -17,9 +17,10 @@ namespace {
 
 constexpr std::size_t representation_length = 25;  // template 5.42
 constexpr std::uint64_t ccsds_template = 42;
-// Codes that are handed to libaec at once. After each portion it takes the next interval code by code.
+// The number of codes handed to libaec at once. After each portion libaec takes the next interval code by
+// code.
 constexpr Index portion = 65536;
-// More than libaec needs to write a block straight to where it belongs (CDSLEN), and the last octet.
+// More room than libaec needs to write a block straight into the output (CDSLEN), and the last octet.
 constexpr Bytes room_of_a_block = 1024;
 constexpr Bytes state_of_libaec = 4096;
 
@@ -34,7 +35,7 @@ Index portion_of(const CcsdsParameters& parameters) {
 
 #ifdef TAILRACE_HAVE_AEC
 
-// How codes lie in memory, which the compressed octets do not show. ecCodes lays them out so whatever the
+// How codes lie in memory; the compressed octets do not show it. ecCodes lays them out this way whatever the
 // template says.
 constexpr unsigned layout_flags = AEC_DATA_3BYTE | AEC_DATA_MSB;
 
@@ -43,7 +44,7 @@ Status not_compressed(int error) {
   return {Code::data, cat("libaec does not compress the values: its error ", error)};
 }
 
-/// libaec's stream, which frees its memory.
+/// libaec's stream. The destructor frees its memory.
 class Compression {
  public:
   Compression(const CcsdsParameters& parameters, int bits) {
@@ -61,7 +62,7 @@ class Compression {
   }
   [[nodiscard]] int error() const { return error_; }
 
-  /// How many octets came out; -1 if there was not enough room.
+  /// Returns how many octets came out, or -1 if there was not enough room.
   Bytes compress(std::span<const std::byte> codes, std::span<std::byte> room, bool last) {
     stream_.next_in = reinterpret_cast<const unsigned char*>(codes.data());
     stream_.avail_in = codes.size();
@@ -90,8 +91,8 @@ CcsdsParameters ccsds_parameters(const ByteVector& representation) {
 }
 
 Bytes ccsds_bound(const CcsdsParameters& parameters, Index count, int bits) {
-  // A block that does not compress keeps its codes behind an identification of at most 5 bits, the last one
-  // filled up.
+  // A block that does not compress keeps its codes behind an identification of at most 5 bits. The last block
+  // is filled up.
   const Index block = std::max<Index>(parameters.block, 8);
   const Index blocks = (count + block - 1) / block;
   return packed_length(blocks * block, bits) + (blocks * 5 + 7) / 8 + 1;

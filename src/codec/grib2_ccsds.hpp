@@ -4,14 +4,15 @@
 #include "codec/grib2_packing.hpp"
 
 // CCSDS packing (templates 5.42 and 7.42), octet for octet as ecCodes does it: our codes, compressed by the
-// libaec that ecCodes uses. Ours because ecCodes needs the values as doubles and holds the codes, the
-// compressed data and the message of the whole record at once, where a portion of the codes is enough.
+// libaec that ecCodes uses. We pack ourselves because ecCodes needs the values as doubles and holds the
+// codes, the compressed data and the message of the whole record at once. Our packing needs only a portion of
+// the codes at a time.
 namespace tailrace::codec::grib2 {
 
 /// The parameters of libaec in a template 5.42.
 struct CcsdsParameters {
   unsigned flags = 0;
-  unsigned block = 0;     // codes that are compressed as one
+  unsigned block = 0;     // codes that are compressed together
   unsigned interval = 0;  // blocks from one reference to the next
 
   /// Returns true for the usual parameters: ecCodes passes them to libaec unchanged. A build without libaec
@@ -21,10 +22,10 @@ struct CcsdsParameters {
 /// Reads the parameters from a prepared section 5. Returns zeros if the section has another template.
 CcsdsParameters ccsds_parameters(const ByteVector& representation);
 
-/// The most octets that `count` codes of `bits` are compressed to.
+/// Returns the largest number of octets to which `count` codes of `bits` are compressed.
 Bytes ccsds_bound(const CcsdsParameters& parameters, Index count, int bits);
 
-/// Compresses in portions, whose memory it keeps. One per thread.
+/// Compresses in portions and keeps their memory. Each thread has one of its own.
 class CcsdsPacking {
  public:
   /// Appends the compressed codes of all values.
@@ -32,7 +33,7 @@ class CcsdsPacking {
   Status append(const CcsdsParameters& parameters, const Value* values, Index count, const Scaling& scaling,
                 ByteVector& out);
 
-  /// The memory that this and libaec need for records of `count` codes of at most `bits`.
+  /// Returns the memory that this class and libaec need for records of `count` codes of at most `bits`.
   static Bytes working_bytes(const CcsdsParameters& parameters, Index count, int bits);
 
  private:

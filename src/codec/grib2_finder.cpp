@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// Headers are prepared at definition, and records patch a few octets of them: a message is ours if its
-// sections 0 to 4 are a prepared header but for the total length and the octets of its time, and if those are
-// what we would write for the time that they tell.
+// Headers are prepared at definition, and records patch a few octets of them. A message is ours if two things
+// hold. Its sections 0 to 4 equal a prepared header, except for the total length and the octets of its time.
+// And its octets of time are those that we would write for the time they tell.
 #include "codec/grib2_finder.hpp"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ std::int64_t seconds_of_unit(std::uint64_t code) {
   return code == 13 ? 1 : 0;
 }
 
-/// The interval that a message's octets tell; ending before the base time if they tell none.
+/// Returns the interval that a message's octets tell. It ends before the base time if they tell none.
 Interval read_time(const std::byte* head, const TimeOffsets& offsets) {
   const std::int64_t unit = seconds_of_unit(get_number(head + offsets.unit, 1));
   const auto start = static_cast<std::int64_t>(get_number(head + offsets.forecast_time, 4));
@@ -35,12 +35,14 @@ Interval read_time(const std::byte* head, const TimeOffsets& offsets) {
   return {start * unit, (start + length) * unit};
 }
 
-/// The heads of one length whose octets of time lie at the same places.
+/// The heads that have one length and the same places for the octets of time.
 struct Shape {
   std::size_t length = 0;
   TimeOffsets time;
-  std::vector<std::pair<std::size_t, std::size_t>> open;  // offset and length of octets that any record sets
-  std::map<std::string, std::pair<int, Index>> heads;     // those octets zero -> field and level
+  std::vector<std::pair<std::size_t, std::size_t>> open;  // offset and length of the octets that every record
+                                                          // sets
+  std::map<std::string, std::pair<int, Index>> heads;     // head with those octets set to zero -> field and
+                                                          // level
 
   [[nodiscard]] bool fits(const Field& field) const {
     const TimeOffsets& other = field.time;
@@ -53,7 +55,7 @@ struct Shape {
     for (const auto& [at, count] : open) std::memset(&text[at], 0, count);
     return text;
   }
-  /// Whether the bytes, fewer than a head, are the beginning of one.
+  /// Returns true if the bytes, fewer than a head, are the beginning of one.
   [[nodiscard]] bool may_begin(const ByteVector& bytes) const {
     ByteVector whole(length);
     std::copy(bytes.begin(), bytes.end(), whole.begin());
@@ -104,7 +106,7 @@ class Grib2Finder final : public Finder {
       const Result<bool> whole = is_whole(read, offset, size, static_cast<Bytes>(shape.length), found.length);
       TR_TRY(whole.status());
       found.state = *whole ? FoundRecord::State::whole : FoundRecord::State::torn;
-      // The length of a message that was torn may be wrong, too.
+      // The length in a torn message may be wrong, too.
       if (!*whole && (found.length < static_cast<Bytes>(shape.length) || found.length > size - offset))
         found.length = size - offset;
       return found;
@@ -127,7 +129,7 @@ class Grib2Finder final : public Finder {
     }
   }
 
-  /// Whether the head is one of ours, and which.
+  /// Returns true if the head is one of ours, and sets `key` to the record it belongs to.
   bool tell(const Shape& shape, const ByteVector& head, RecordKey& key) const {
     const auto found = shape.heads.find(shape.closed(head.data()));
     if (found == shape.heads.end()) return false;
@@ -141,7 +143,7 @@ class Grib2Finder final : public Finder {
     return true;
   }
 
-  /// Whether sections 5 to 8 follow the head and end where the message says.
+  /// Returns true if sections 5 to 8 follow the head and end where the message says.
   static Result<bool> is_whole(const ReadBytes& read, Bytes begin, Bytes size, Bytes head, Bytes length) {
     if (length < head + end_length || length > size - begin) return false;
     const Bytes end = begin + length - end_length;

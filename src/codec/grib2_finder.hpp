@@ -9,7 +9,7 @@
 
 namespace tailrace::codec::grib2 {
 
-/// Finds messages whose sections 0 to 4 are those that the fields' records have, for any level and lead.
+/// Makes a finder of messages whose sections 0 to 4 are those of the fields' records, for any level and lead.
 std::unique_ptr<Finder> make_finder(const std::deque<Field>& fields);
 
 }  // namespace tailrace::codec::grib2

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// The grid of a field from a sample message and keys: section 3.
+// Section 3: the grid of a field from a sample message and keys.
 #include <eccodes.h>
 
 #include <algorithm>
@@ -19,8 +19,8 @@ bool given(const Keys& keys, std::string_view prefix) {
                      [&](const auto& key) { return key.first.starts_with(prefix); });
 }
 
-// The order in which ecCodes takes grid keys: the type decides which keys exist, numbers of points decide how
-// long pl may be.
+// Returns the turn at which ecCodes takes a grid key: the type decides which keys exist, and the numbers of
+// points decide how long pl may be.
 int turn(const std::string& key) {
   static constexpr std::array<std::string_view, 2> first{"gridDefinitionTemplateNumber", "gridType"};
   static constexpr std::array<std::string_view, 5> second{"N", "Ni", "Nj", "Nx", "Ny"};
@@ -49,8 +49,8 @@ const std::vector<Needs>& needs() {
   return table;
 }
 
-// ecCodes keeps the numbers of its sample where a key is missing, so that a grid half described would be a
-// wrong grid.
+// ecCodes keeps the numbers of its sample where a key is missing. A grid that is only half described would
+// become a wrong grid.
 Status check_complete(const Keys& keys, const std::string& grid_type) {
   for (const Needs& entry : needs()) {
     if (entry.grid_type != grid_type) continue;
@@ -70,7 +70,7 @@ std::vector<Index> without_ones(const std::vector<Index>& shape) {
   return extents;
 }
 
-/// Sets keys that follow from others, and wants them back like those that were given.
+/// Sets keys that follow from others. They are then read back like the keys that were given.
 class Completion {
  public:
   Completion(Handle& handle, const FieldDefinition& field, Keys& keys)
@@ -120,8 +120,8 @@ class Completion {
     return axis("longitude", "i", "Ni", last_longitude, number("iScansNegatively") > 0 ? -1 : 1);
   }
 
-  // First, last, increment and number of points: of last and increment either follows from the other; both
-  // must agree.
+  // Sets one axis: first, last, increment and number of points. Last and increment follow from each other; if
+  // both are given they must agree.
   Status axis(const std::string& name, const std::string& letter, const std::string& points, bool last_given,
               int sign) {
     const std::string first_key = name + "OfFirstGridPointInDegrees",
@@ -193,7 +193,8 @@ class Completion {
   Keys& keys_;
 };
 
-// Points of the grid as section 3 describes it; 0 if it does not say (unstructured grids).
+// Returns the number of points of the grid as section 3 describes it, or 0 if section 3 does not say
+// (unstructured grids).
 Index described_points(const Handle& handle) {
   if (handle.integer("PLPresent").value_or(0) != 0) {
     Index sum = 0;

@@ -64,7 +64,7 @@ bool is_absent(int error);
 
 std::optional<long> as_integer(const std::string& text);
 std::optional<double> as_number(const std::string& text);
-/// "1,2,3"; empty if the text is no list of at least two numbers.
+/// Parses "1,2,3". Returns an empty list if the text is no list of at least two numbers.
 std::vector<double> as_list(const std::string& text);
 
 }  // namespace tailrace::codec::grib2

@@ -20,7 +20,7 @@ struct Governed {
   std::string_view instead;
 };
 
-// Keys that records are given by definition or by lead: a second source would win or lose silently.
+// Keys that a record gets from its definition or its lead. A second source would win or lose silently.
 constexpr std::array<Governed, 36> governed{{
     {"edition", "leave it out: it is 2"},
     {"bitsPerValue", "use bits="},
@@ -74,13 +74,13 @@ Status fail(int error, std::string_view key, std::string_view value, std::string
   return {Code::format, cat("key '", key, "' = ", value, ": ", reason(error), "; ", hint)};
 }
 
-// A number, and who has given it.
+// A number, and the name of the key that gave it.
 struct Given {
   std::optional<long> value;
   std::string by;
 };
 
-// Takes an ensemble key out of the others, where it would come too late for the choice of template.
+// Takes an ensemble key out of the other keys: among them it would come too late for the choice of template.
 Status take(Keys& keys, std::initializer_list<std::string_view> names, Given& typed) {
   for (auto key = keys.begin(); key != keys.end();) {
     if (std::find(names.begin(), names.end(), key->first) == names.end()) {
@@ -143,9 +143,9 @@ Status check_levels(const Request& request) {
   return {};
 }
 
-// One head with section 3 of another: a sample is asked for its grid. Where it comes from, which tables it
-// uses and what it says about its product (template, level, statistic, member) may be true of the sample
-// alone, and ecCodes refuses to go from some templates to others.
+// Returns a head with section 3 of another head. A sample is asked only for its grid: what it says about its
+// origin, tables and product (template, level, statistic, member) may be true of the sample alone, and
+// ecCodes refuses to go from some templates to others.
 ByteVector with_grid_of(const ByteVector& head, const ByteVector& sample) {
   const auto part = [](const ByteVector& bytes, std::size_t from, std::size_t to) {
     return std::span(bytes).subspan(from, to - from);
@@ -183,8 +183,8 @@ bool names_alone(const Keys& keys) {
   });
 }
 
-/// Returns true if the field sets the three numbers of its parameter and one surface, and nothing else: it
-/// overwrites what another such field has left in a handle.
+/// Returns true if the field sets the three numbers of its parameter and one surface, and nothing else. Such
+/// a field overwrites what an earlier one of its kind has left in a handle.
 bool sets_numbers_alone(const Request& request, bool has_coefficients) {
   const Keys& keys = request.field_keys;
   const auto is_set = [&](std::string_view name) {
@@ -194,16 +194,16 @@ bool sets_numbers_alone(const Request& request, bool has_coefficients) {
          is_set("parameterNumber") && request.field->levels.bottoms.empty() && !has_coefficients;
 }
 
-/// Builds the header on one handle, in the only order that keeps what was asked.
+/// Builds the header on one handle, in the only order in which ecCodes keeps what was asked for.
 class Builder {
  public:
   explicit Builder(const Request& request)
       : request_(request), stream_(*request.stream), field_(*request.field) {}
 
   Result<Field> build();
-  /// The second half alone, where another field was prepared with the same first half.
+  /// Builds the second half only. Another field was prepared with the same first half.
   Result<Field> build_on(Base& base);
-  /// The first half, once the whole was built.
+  /// Returns the first half after the whole was built.
   [[nodiscard]] Base take_base() { return std::move(base_); }
 
  private:
@@ -243,8 +243,8 @@ Status Builder::set(const std::string& key, long value, std::string_view hint) {
   return {};
 }
 
-// ecCodes' sample says that ECMWF made it, as an operational analysis. Whoever made this forecast says so by
-// keys.
+// ecCodes' sample says that ECMWF made it, as an operational analysis. The user's keys say who made this
+// forecast.
 Status Builder::origin(Handle& own) const {
   constexpr long forecast = 2, ensemble_forecast = 4;  // code table 4.3
   const std::array<std::pair<const char*, long>, 5> keys{
@@ -261,8 +261,8 @@ Status Builder::origin(Handle& own) const {
   return {};
 }
 
-// The packing comes from ecCodes' own small sample: on the sample of the grid ecCodes would unpack and repack
-// all values.
+// The packing comes from ecCodes' own small sample. On the sample of the grid, ecCodes would unpack and
+// repack all values.
 Status Builder::begin() {
   Result<Handle> own = Handle::from_sample("GRIB2");
   if (!own.is_ok()) return own.status();
@@ -288,8 +288,8 @@ Status Builder::begin() {
   return {};
 }
 
-// Centre and table versions come first: names and tables are looked up by them. Keys that do not exist yet
-// come again later.
+// Centre and table versions come first because ecCodes looks up names and tables by them. Keys that do not
+// exist yet are set again later.
 Status Builder::early_keys() {
   for (const auto& [key, value] : request_.stream_keys) {
     if (const int error = handle_->set_text(key, value); error != 0 && !is_absent(error))
@@ -352,7 +352,7 @@ Status Builder::level_type() {
           cat(part, which, "FixedSurface"));  // what the sample had; absent in some templates
   }
   const int error = handle_->set("typeOfLevel", request_.level_type);
-  // Unknown types are accepted in silence and leave the old one.
+  // ecCodes accepts unknown types silently and keeps the old one.
   if (error == 0 && handle_->text("typeOfLevel") == request_.level_type) return {};
   if (error != 0)
     return fail(error, "typeOfLevel", request_.level_type, "ecCodes does not know this type of level");
@@ -366,7 +366,7 @@ Status Builder::parameter() {
   if (request_.named_by_keys) return {};
   const int error = handle_->set("shortName", field_.name);
   if (error == 0) {
-    // Names may bring a level of their own (2t: 2 m above ground) and override the one that was asked for.
+    // A name may bring a level of its own (2t: 2 m above ground) and override the one that was asked for.
     const std::string type = handle_->text("typeOfLevel").value_or("unknown"),
                       at = handle_->text("level").value_or("0");
     if (!handle_->has("typeOfFirstFixedSurface") || same_level_type(request_.level_type, type)) return {};
@@ -418,7 +418,7 @@ Status Builder::surface(const std::string& which, double value) {
                            "choose another type of level");
 }
 
-// After the name, which sets a level of its own (2t: 2 m above ground).
+// Runs after the name, which sets a level of its own (2t: 2 m above ground).
 Status Builder::level(std::size_t index) {
   if (!handle_->has("scaledValueOfFirstFixedSurface")) return {};
   TR_TRY(surface("First", field_.levels.values[index]));
@@ -449,7 +449,7 @@ Status Builder::late_keys(const Keys& keys) {
   return {};
 }
 
-// Sets a key to two values whose octets all differ: where the messages differ is where the key is kept.
+// Finds where a key is kept: sets it to two values whose octets all differ and compares the messages.
 Result<Bytes> Builder::locate(const std::string& key, int width, long one, long other) {
   ByteVector messages[2];
   const std::array<long, 2> values{one, other};
@@ -611,8 +611,8 @@ Result<Field> Builder::build_on(Base& base) {
 
 }  // namespace
 
-// Of all surfaces only these have a number; 0 on others (surface, mean sea level, tropopause) means that
-// there is none.
+// Only these surfaces have a number. For others (surface, mean sea level, tropopause) 0 means that there is
+// none.
 Result<Surface> surface_of(const std::string& level_type, long type_of_surface, double value) {
   const bool numbered = type_of_surface == 20 ||
                         (type_of_surface >= 100 && type_of_surface != 101 && type_of_surface <= 161) ||
@@ -687,8 +687,9 @@ Result<Field> Headers::prepare(const FieldDefinition& field) {
   return prepare_on_base(*request);
 }
 
-/// What fails on the base of other fields is tried from the beginning, where it says what is wrong: messages
-/// that were opened anew may have forgotten what a key of the user's did to the handle.
+/// A field that fails on the base of other fields is prepared once more from the beginning, where the error
+/// says what is wrong. A message that was opened anew may have forgotten what a key of the user's did to the
+/// handle.
 Result<Field> Headers::prepare_on_base(const Request& request) {
   constexpr std::size_t most_bases = 16;
   const auto base =

@@ -18,14 +18,14 @@ constexpr Index block =
     2048;  // values packed at a time; a multiple of 8, so that each block ends on a whole octet
 
 double power_of_ten(int exponent) {
-  // By repeated multiplication, as ecCodes does: pow() rounds otherwise.
+  // Powers come from repeated multiplication, as in ecCodes: pow() rounds otherwise.
   double power = 1;
   for (; exponent > 0; --exponent) power *= 10;
   for (; exponent < 0; ++exponent) power /= 10;
   return power;
 }
 
-// The smallest E whose largest code still fits `bits`.
+// Returns the smallest E whose largest code still fits `bits`.
 std::optional<int> binary_scale(double range, int bits) {
   const double largest_code = std::ldexp(1.0, bits) - 1;
   const auto fits = [&](int scale) { return std::floor(std::ldexp(range, -scale) + 0.5) <= largest_code; };
@@ -36,7 +36,7 @@ std::optional<int> binary_scale(double range, int bits) {
   return scale;
 }
 
-// Codes as ecCodes computes them; its order of operations decides how they round.
+// Computes codes in ecCodes' order of operations, which decides how they round.
 template <typename Code, typename Value>
 void compute_codes(const Value* values, Index count, double factor, double reference, double divisor,
                    Code* codes) {
@@ -70,7 +70,7 @@ void store_big_endian(std::byte* to, std::uint32_t value) {
 
 void store_codes(const std::uint32_t* codes, Index count, int bits, std::byte* to) {
   if (bits == 24) {
-    // Four octets at a time, the last of which the next code overwrites: `to` has room for one more.
+    // Stores four octets at a time; the next code overwrites the last one. `to` has room for one more octet.
     for (Index i = 0; i < count; ++i, to += 3) store_big_endian(to, codes[i] << 8);
     return;
   }
@@ -96,7 +96,7 @@ void store_codes(const std::uint32_t* codes, Index count, int bits, std::byte* t
 
 template <typename Value>
 Range range_of(const Value* values, Index count) {
-  // Independent lanes, so that the compiler may use vectors; x - x is 0 for finite x and NaN for others.
+  // Independent lanes let the compiler use vectors. x - x is 0 for finite x and NaN for others.
   std::array<Value, lanes> least, most, zero{};
   least.fill(std::numeric_limits<Value>::max());
   most.fill(std::numeric_limits<Value>::lowest());
@@ -180,7 +180,8 @@ double error_of(const Scaling& scaling, const Range& range) {
 }
 
 std::optional<Scaling> scaling_within(const Range& range, double accuracy) {
-  // The range in steps of twice the accuracy says how many bits cannot do; from there on each count is tried.
+  // The range in steps of twice the accuracy gives a number of bits that is surely too small. From there on
+  // each count is tried.
   const double steps = (range.most - range.least) / 2 / accuracy;
   int bits = steps > 1 ? std::min(std::ilogb(steps), most_bits) : 1;
   for (bits = std::max(bits, 1); bits <= most_bits; ++bits) {

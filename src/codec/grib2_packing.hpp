@@ -5,14 +5,14 @@
 
 #include "codec/grib2_sections.hpp"
 
-// Simple packing (templates 5.0 and 7.0), octet for octet as ecCodes does it, and the choice of scales that
-// it shares with CCSDS. Ours because ecCodes needs 5 passes and, for widths that are no whole octets, 20
+// Simple packing (templates 5.0 and 7.0), octet for octet as ecCodes does it, and the choice of scales, which
+// CCSDS shares. We pack ourselves because ecCodes needs 5 passes and, for widths that are no whole octets, 20
 // times the time.
 namespace tailrace::codec::grib2 {
 
 inline constexpr int most_bits = 32;  // the widest code that ecCodes writes in both packings
 
-/// The smallest and the largest value, and whether all are finite (if not, the others mean nothing).
+/// The smallest and the largest value, and whether all are finite (if not, the two values mean nothing).
 struct Range {
   double least = 0;
   double most = 0;
@@ -28,27 +28,29 @@ Range range_of(const Value* values, Index count);
 template <typename Value>
 Index compact(Value* values, Index count, double missing, ByteVector& bitmap);
 
-/// The largest float32 that is no denormal and not above `value`: what a reference value can be.
+/// Returns the largest float32 that is no denormal and not above `value`: the nearest possible reference
+/// value.
 double reference_below(double value);
 
-/// R, E and D for values from `least` to `most` in codes of `bits`, as ecCodes chooses them; none if it
-/// cannot.
+/// Returns R, E and D for values from `least` to `most` in codes of `bits`, as ecCodes chooses them, or
+/// nothing if it cannot.
 std::optional<Scaling> scaling_for(const Range& range, int bits);
 
-/// The worst difference between a value and its decoded code, rounding of the decoder included.
+/// Returns the worst difference between a value and its decoded code, including the rounding of the decoder.
 double error_of(const Scaling& scaling, const Range& range);
 
-/// The fewest bits (1 to `most_bits`) whose error is at most `accuracy`; none if even the most do not do.
+/// Returns a scaling with the fewest bits (1 to `most_bits`) whose error is at most `accuracy`, or nothing if
+/// no number of bits suffices.
 std::optional<Scaling> scaling_within(const Range& range, double accuracy);
 
-/// Octets of `count` codes of `bits`.
+/// Returns the octets of `count` codes of `bits`.
 Bytes packed_length(Index count, int bits);
 
 /// Appends the codes of all values.
 template <typename Value>
 void append_packed(const Value* values, Index count, const Scaling& scaling, ByteVector& out);
 
-/// Octets of a code of `bits` as libaec takes it: 1, 2 or 4.
+/// Returns the octets of a code of `bits` as libaec takes it: 1, 2 or 4.
 constexpr int width_of_code(int bits) { return bits <= 8 ? 1 : bits <= 16 ? 2 : 4; }
 /// Writes the codes as numbers of width_of_code() octets in this machine's byte order.
 template <typename Value>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// Prepared headers on their way from the rank that has them to others: nothing is asked of ecCodes there.
+// Prepared headers on their way from the rank that has them to others. The other ranks ask nothing of
+// ecCodes.
 #include <algorithm>
 
 #include "base/text.hpp"

@@ -8,8 +8,8 @@
 #include "base/status.hpp"
 #include "base/types.hpp"
 
-// The octets of a GRIB2 message (WMO Manual on Codes, FM 92 GRIB edition 2), without any library: sections 0
-// to 4 say what and where a field is, 5 to 7 hold its values, 8 ends it.
+// The octets of a GRIB2 message (WMO Manual on Codes, FM 92 GRIB edition 2), without any library. Sections 0
+// to 4 say what and where a field is, sections 5 to 7 hold its values, section 8 ends it.
 namespace tailrace::codec::grib2 {
 
 /// An unsigned number of `width` octets, most significant first.
@@ -24,7 +24,7 @@ struct Parts {
   ByteVector representation;  // section 5 with number of values, R, E, D and bits set to zero
 };
 
-/// Cuts a message after its first field. Code::corrupt if it is no whole GRIB2 message.
+/// Cuts a message after its first field. Returns Code::corrupt if it is no whole GRIB2 message.
 Result<Parts> cut(std::span<const std::byte> message);
 
 /// Returns the offset of section `number` (1 to 4) in a head or a message, or its size if the section is not
@@ -43,17 +43,17 @@ inline constexpr Bytes end_length = 4;     // section 8
 inline constexpr Bytes data_header = 5;    // before the values in section 7
 inline constexpr Bytes bitmap_header = 6;  // before the bits in section 6
 
-/// Appends section 5, its values filled in.
+/// Appends section 5 with its values filled in.
 void append_representation(const ByteVector& prepared, std::uint64_t coded_values, const Scaling& scaling,
                            ByteVector& out);
-/// Appends section 6: `bits` packed most significant first, or "no bitmap" if empty.
+/// Appends section 6: `bits` packed most significant first, or "no bitmap" if `bits` is empty.
 void append_bitmap(std::span<const std::byte> bits, ByteVector& out);
 /// Appends the header of a section 7 with `length` octets of data to follow.
 void append_data_header(Bytes length, ByteVector& out);
 /// Appends section 8 and writes the total length into the message that began at `start`.
 void finish(std::size_t start, ByteVector& out);
 
-/// A whole message of `points` equal values zero: what definitions are verified with.
+/// Returns a whole message of `points` equal values zero. Definitions are verified with it.
 ByteVector constant_message(const Parts& parts, std::uint64_t points);
 
 }  // namespace tailrace::codec::grib2

@@ -14,7 +14,7 @@ constexpr TimeUnit hour{1, 3600, "h"};
 constexpr TimeUnit minute{0, 60, "m"};
 constexpr TimeUnit second{13, 1, "s"};
 
-// Forecast times are signed 32-bit numbers, and ecCodes wraps what does not fit without a word.
+// Forecast times are signed 32-bit numbers, and ecCodes silently wraps what does not fit.
 constexpr std::int64_t largest_time = std::numeric_limits<std::int32_t>::max();
 // 65,535 means "missing".
 constexpr std::int64_t largest_year = 65534;

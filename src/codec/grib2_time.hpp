@@ -18,20 +18,21 @@ struct TimeUnit {
   std::string_view letter = "h";
 };
 
-/// The largest of hour, minute and second that divides both ends: it depends on nothing else, so that a
+/// Returns the largest of hour, minute and second that divides both ends. It depends on nothing else, so a
 /// record's bytes do not depend on other records.
 TimeUnit unit_of(std::int64_t start, std::int64_t end);
 
-/// Which lead and, for statistics, since when.
+/// The lead of a record and, for statistics, the lead at which its interval began.
 struct Interval {
   std::int64_t start = 0;
   std::int64_t end = 0;
 };
 
-/// Code::argument for an interval that is none, Code::format for one that GRIB2's octets cannot hold.
+/// Returns Code::argument for an interval that is none, and Code::format for one that GRIB2's octets cannot
+/// hold.
 Status check_interval(const Interval& interval, bool statistic, const DateTime& base);
 
-/// Where the octets that depend on the lead lie in sections 0 to 4; -1 where the template has none.
+/// The offsets in sections 0 to 4 of the octets that depend on the lead; -1 where the template has none.
 struct TimeOffsets {
   Bytes unit = -1;
   Bytes forecast_time = -1;

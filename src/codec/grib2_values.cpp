@@ -11,7 +11,7 @@ namespace tailrace::codec::grib2 {
 
 namespace {
 
-// Sections 5, 6 and 7 of a message that ecCodes made, without what lies around them.
+// Sections 5, 6 and 7 of a message that ecCodes made, without the other sections.
 struct Encoded {
   std::span<const std::byte> representation;
   std::span<const std::byte> data;
@@ -59,8 +59,8 @@ Status EccodesPacking::begin(const ByteVector& representation) {
 Status EccodesPacking::append(const ByteVector& representation, const double* values, Index count, int bits,
                               std::span<const std::byte> bitmap, ByteVector& out) {
   if (!handle_ || representation_ != representation) TR_TRY(begin(representation));
-  // What the record before left behind would choose another way of packing: bits after a constant, D after a
-  // tiny range.
+  // Keys that the record before left behind would choose another way of packing: bits after a constant, D
+  // after a tiny range.
   if (const int error = handle_->set("bitsPerValue", static_cast<long>(bits)); error != 0)
     return failed("bitsPerValue", error);
   if (const int error = handle_->set("decimalScaleFactor", 0L); error != 0)
@@ -82,7 +82,7 @@ Status EccodesPacking::append(const ByteVector& representation, const double* va
 
 namespace {
 
-// What we write for values that are not all equal: sections 5, 6 and 7.
+// Appends what we write for values that are not all equal: sections 5, 6 and 7.
 Status append_own(const ByteVector& representation, const std::vector<double>& values, int bits,
                   ByteVector& out) {
   const auto count = static_cast<Index>(values.size());

@@ -8,12 +8,12 @@
 
 namespace tailrace::codec::grib2 {
 
-/// Lets ecCodes encode sections 5 and 7. One handle on a grid of no shape is kept and reused: what a message
-/// says about place, time and parameter does not change how its values are packed, so that all fields of a
-/// packing share it. One per thread.
+/// Lets ecCodes encode sections 5 and 7. It keeps and reuses one handle on a grid of no shape: place, time
+/// and parameter in a message do not change how its values are packed, so all fields of a packing share the
+/// handle. Each thread has one of its own.
 class EccodesPacking {
  public:
-  /// Appends sections 5, `bitmap` as section 6, and 7. The values are finite and not all equal.
+  /// Appends section 5, `bitmap` as section 6, and section 7. The values are finite and not all equal.
   Status append(const ByteVector& representation, const double* values, Index count, int bits,
                 std::span<const std::byte> bitmap, ByteVector& out);
 
@@ -21,11 +21,11 @@ class EccodesPacking {
   Status begin(const ByteVector& representation);
 
   std::optional<Handle> handle_;
-  ByteVector representation_;  // that the handle was made with
+  ByteVector representation_;  // with which the handle was made
 };
 
-/// Whether our packing gives the octets of this ecCodes: asked once a process, of probes in all widths. A
-/// packing that does not (another version, another rounding) is left to ecCodes.
+/// Returns true if our packing gives the octets of this ecCodes. It is tried once a process, on probes in all
+/// widths. A packing that does not agree (another version, another rounding) is left to ecCodes.
 bool simple_packing_agrees();
 bool ccsds_packing_agrees();
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// The proof that a definition became what it asks for: ecCodes drops and overrides keys silently, depending
-// on their order, so every key is read back from the octets that records will have.
+// The proof that a definition became what it asks for. ecCodes drops and overrides keys silently, depending
+// on their order. Therefore every key is read back from the octets that records will have.
 #include <algorithm>
 #include <cmath>
 
@@ -26,7 +26,7 @@ bool same_list(const std::vector<double>& wanted, const std::vector<double>& got
                                                    [](double a, double b) { return same_number("", a, b); });
 }
 
-// Keys that make ecCodes do something and hold nothing themselves.
+// These keys make ecCodes do something and hold nothing themselves.
 bool is_action(const std::string& key) {
   for (const std::string_view verb : {"set", "delete"}) {
     if (key.starts_with(verb) && key.size() > verb.size() &&
@@ -77,7 +77,7 @@ Status check_surface(const Handle& handle, const std::string& which, const Surfa
   return differs(handle, {which == "First" ? "level" : "bottomLevel", cat(value)}, hint_for(handle, "level"));
 }
 
-// Levels that a key of the user's fixes are judged by that key.
+// Returns true if a key of the user's fixes the levels; that key then judges them.
 bool levels_by_keys(const Request& request) {
   for (const auto& [key, value] : request.field_keys) {
     if (key.find("FixedSurface") != std::string::npos || key == "level" || key.ends_with("Level"))
@@ -86,7 +86,8 @@ bool levels_by_keys(const Request& request) {
   return false;
 }
 
-// Whether ecCodes calls the type of level otherwise at this value alone: 0 below the sea is its oceanSurface.
+// Returns true if ecCodes gives the type of level another name at this value alone: 0 below the sea is its
+// oceanSurface.
 bool type_hangs_on_value(const Handle& handle, const Request& request) {
   constexpr const char* key = "scaledValueOfFirstFixedSurface";
   Result<Handle> other = Handle::from_message(handle.message());
@@ -101,8 +102,8 @@ Result<Surface> surface_on(const Handle& handle, const Request& request, const s
                     value);
 }
 
-/// Gives a handle the parameter of `message`. In every template the first octets behind its number are the
-/// category and the number of the parameter, but for a few whose octets then differ.
+/// Gives a handle the parameter of `message`. In almost every template the first octets behind its number are
+/// the category and the number of the parameter; where they are not, the octets differ afterwards.
 bool name_as(Handle& handle, std::span<const std::byte> message) {
   constexpr std::size_t discipline = 6, category = 9, number = 10;
   const auto set = [&](const char* key, std::size_t at) {
@@ -115,9 +116,9 @@ bool name_as(Handle& handle, std::span<const std::byte> message) {
          set("parameterNumber", section + number);
 }
 
-/// Brings a handle of one level or parameter to another one: opening a message anew costs three times what is
-/// read here. False if the handle does not have the octets of `message` then: keys of the user's may have
-/// moved more.
+/// Moves a handle from one level or parameter to another. Opening a message anew costs three times the
+/// reading done here. Returns false if the handle does not have the octets of `message` afterwards: keys of
+/// the user's may have moved more.
 bool move_to(Handle& handle, const Field& field, const Request& request, std::size_t level,
              const ByteVector& message) {
   if (!name_as(handle, message)) return false;
@@ -164,14 +165,14 @@ Status check_time(Handle& handle, const Field& field, const Interval& interval) 
   Keys wanted{{"indicatorOfUnitOfTimeRange", cat(unit.code)},
               {"startStep", cat(start / unit.seconds)},
               {"endStep", cat(interval.end / unit.seconds)}};
-  // Unless it is told the unit, ecCodes answers in hours, rounded.
+  // ecCodes answers in hours, rounded, unless it is told the unit.
   if (handle.set("stepUnits", std::string(unit.letter)) != 0)
     return {Code::format, cat("ecCodes does not know steps in ", unit.letter)};
   wanted.emplace_back(
       "stepRange", start == interval.end ? wanted[1].second : cat(wanted[1].second, "-", wanted[2].second));
   const DateTime valid = from_seconds(to_seconds(field.base, Calendar::proleptic_gregorian) + interval.end,
                                       Calendar::proleptic_gregorian);
-  // ecCodes computes these in fractions of days and may lose a minute where seconds are involved.
+  // ecCodes computes these keys in fractions of days and may lose a minute where seconds are involved.
   if (field.base.second == 0 && valid.second == 0) {
     wanted.emplace_back("validityDate", cat(valid.year * 10000 + valid.month * 100 + valid.day));
     wanted.emplace_back("validityTime", cat(valid.hour * 100 + valid.minute));
@@ -208,7 +209,7 @@ Status differs(const Handle& handle, const Wanted& wanted, std::string_view hint
 }
 
 bool same_level_type(const std::string& wanted, const std::string& got) {
-  // A file keeps pressures in Pa; ecCodes calls the levels after whether they are whole hPa.
+  // A file keeps pressures in Pa. ecCodes names the type of level by whether they are whole hPa.
   const auto is_pressure = [](const std::string& type) {
     return type == "isobaricInPa" || type == "isobaricInhPa";
   };
@@ -218,8 +219,8 @@ bool same_level_type(const std::string& wanted, const std::string& got) {
 Status verify(const Field& field, const Request& request, const Keys& wanted, bool time_is_known,
               std::optional<Handle>& handle) {
   constexpr std::int64_t quarter = 900, hour = 3600;
-  // Some names belong to one length of interval (mx2t6): judged with the length of the definition, else with
-  // one without names.
+  // Some names belong to one length of interval (mx2t6). They are judged with the definition's length, and
+  // without it with a length that has no names.
   const Statistic& statistic = field.definition.statistic;
   const std::int64_t length =
       statistic.since == Statistic::Since::duration ? statistic.duration_seconds : 7 * hour;
@@ -234,7 +235,7 @@ Status verify(const Field& field, const Request& request, const Keys& wanted, bo
     if (level == 0) TR_TRY(check_all(*handle, wanted));
   }
   if (time_is_known) return check_time(*handle, field, {0, length});
-  // Every unit, an empty interval, and one that does not begin at the base time.
+  // The leads cover every unit, an empty interval, and one that does not begin at the base time.
   for (const Interval& interval : {Interval{0, 0},
                                    {0, quarter},
                                    {0, 6 * hour},

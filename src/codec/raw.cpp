@@ -9,7 +9,7 @@ namespace tailrace::codec {
 
 namespace {
 
-// What is swapped on a big-endian machine: the parts of a complex number, not the number.
+// On a big-endian machine the two parts of a complex number are swapped each, not the number as a whole.
 Bytes scalar_size(ElementType type) {
   switch (type) {
     case ElementType::c64:
@@ -45,7 +45,7 @@ class RawEncoder final : public Encoder {
   const std::vector<FieldDefinition>& fields_;
 };
 
-/// Records are their elements, little-endian, with nothing around them.
+/// A record is its elements, little-endian, with nothing around them.
 class RawCodec final : public Codec {
  public:
   Status define(const FieldDefinition& field) override {

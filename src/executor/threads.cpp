@@ -12,8 +12,8 @@ namespace tailrace::executor {
 namespace {
 
 /// Sets the calling thread's floating-point environment to the default (traps masked, no flush-to-zero, round
-/// to nearest) and back. That of x86-64 holds MXCSR, and so the flush-to-zero that start-up code of -Ofast
-/// sets.
+/// to nearest) and back. The environment of x86-64 includes MXCSR, and so the flush-to-zero that start-up
+/// code of -Ofast sets.
 class DefaultArithmetic {
  public:
   DefaultArithmetic() {
@@ -57,7 +57,7 @@ Threads::~Threads() {
 Threads::Work Threads::with_end(Job job, Done done) {
   return [this, job = std::move(job), done = std::move(done)](int worker) mutable {
     Status status = guarded([&]() -> Status { return job(worker); });
-    job = nullptr;  // what it captured is freed before anybody hears that it is done
+    job = nullptr;  // frees what the job captured before anybody hears that it is done
     const std::lock_guard lock(mutex_);
     finished_.emplace_back(std::move(done), std::move(status));
     if (wake_) wake_();
@@ -124,10 +124,10 @@ void Threads::release() {
   work_.notify_all();
 }
 
-/// True if a thread for jobs that wait runs already, or could be started now.
+/// Returns true if a thread for jobs that wait runs already, or could be started now.
 bool Threads::is_able() { return limits_.wait > 0 && (!waiting_.empty() || start_waiting_thread()); }
 
-/// Where the system gives no further thread, the running ones do the work, or the caller does.
+/// Starts one more thread. If the system gives none, the running threads do the work, or the caller does.
 bool Threads::start_waiting_thread() {
   const int worker = count() + static_cast<int>(waiting_.size());
   const Status started = guarded([&]() -> Status {
@@ -135,7 +135,7 @@ bool Threads::start_waiting_thread() {
     Result<std::thread> thread = start_thread([this, worker] { run_waiting(worker); });
     TR_TRY(thread.status());
     waiting_.push_back(std::move(*thread));
-    ++idle_;  // it will be: nobody starts another one for the same job
+    ++idle_;  // the new thread counts as idle at once, so that nobody starts another one for the same job
     return {};
   });
   if (!started.is_ok() && !std::exchange(warned_, true))
@@ -144,7 +144,7 @@ bool Threads::start_waiting_thread() {
   return started.is_ok();
 }
 
-/// Counts the jobs that could begin now if there were threads enough.
+/// Counts the jobs that could begin now if there were enough threads.
 int Threads::runnable() const {
   int own = 0;
   int limited = 0;
@@ -196,7 +196,7 @@ void Threads::run_waiting(int worker) {
   for (;;) {
     auto lane = first_runnable();
     while (lane == lanes_.end()) {
-      // A lane whose job still runs, or which the limit keeps back, has the thread that ends a job.
+      // A lane whose job still runs, or which the limit keeps back, gets the thread that ends a job.
       if (stopping_) return;
       ++idle_;
       work_.wait(lock);
@@ -210,7 +210,7 @@ void Threads::run_waiting(int worker) {
     limited_ += limited;
     lock.unlock();
     work(worker);
-    work = nullptr;  // what it captured is freed before anybody hears that it is done
+    work = nullptr;  // frees what the job captured before anybody hears that it is done
     lock.lock();
     limited_ -= limited;
     lane->second.running = false;

@@ -15,26 +15,27 @@
 
 namespace tailrace::executor {
 
-/// The threads of a process, or, where it may have none, the caller with default floating-point state. Those
-/// that compute are started at once. Those that wait are started when they are first needed, and one of them
-/// that is free takes the job that was submitted first among those that may run: so a job may wait for
-/// what earlier ones (of any key, on any rank) will do.
+/// The threads of a process, or the caller with default floating-point state if the process may have no
+/// threads. Threads that compute are started at once. Threads that wait are started when they are first
+/// needed; a free one takes the runnable job that was submitted first. Therefore a job may wait for what
+/// earlier jobs (of any key, on any rank) will do.
 class Threads final : public Executor {
  public:
   struct Limits {
     int compute = 0;  // 0: jobs that compute run inside compute()
-    int wait = 0;     // keys of which a job runs at a time, but for own ones; 0: they run inside the call
+    int wait = 0;     // limit of keys that run a job at a time, own keys not counted; 0: jobs run inside the
+                      // call
   };
-  /// `wake` is called after each job with a `done`, by the thread that ran it.
+  /// The thread that ran a job calls `wake` after each job with a `done`.
   static Result<std::unique_ptr<Threads>> create(Limits limits, std::function<void()> wake = {});
   /// Blocks until all submitted jobs are done.
   ~Threads() override;
   Threads(const Threads&) = delete;
   Threads& operator=(const Threads&) = delete;
 
-  /// While one exists no job begins that waits; those that run go on. For a thread that submits jobs, has
-  /// something short to do before others can go on, and would lose its core to those jobs. It must not wait
-  /// for a job meanwhile.
+  /// While a Hold exists, no job that waits begins; those that run go on. It is for a thread that submits
+  /// jobs, has something short to do before others can go on, and would lose its core to those jobs. That
+  /// thread must not wait for a job meanwhile.
   class Hold {
    public:
     explicit Hold(Threads& threads) : threads_(threads) { threads_.hold(); }
@@ -50,16 +51,16 @@ class Threads final : public Executor {
   void compute(Job job, Done done) override;
   void wait(Key key, Job job, Done done) override { enqueue(key, with_end(std::move(job), std::move(done))); }
   bool poll() override;
-  /// Queues a job that waits and of whose end nobody is told. It never throws.
+  /// Queues a job that waits and whose end nobody is told. It never throws.
   void submit(Key key, std::function<void()> job);
-  /// A key for one more file.
+  /// Returns a key for one more file.
   Key new_key() { return next_key_++; }
-  /// A key whose jobs run on a thread beyond the limit.
+  /// Returns a key whose jobs run on a thread beyond the limit.
   Key new_own_key() { return next_key_++ | own_bit; }
-  /// The limit of keys with jobs that wait; 0 also where no thread could be started: jobs run inside submit()
-  /// then.
+  /// Returns the limit of keys with jobs that wait. Returns 0 also if no thread could be started: jobs then
+  /// run inside submit().
   [[nodiscard]] int waiting_threads();
-  /// No job of `key` is queued or running.
+  /// Returns true if no job of `key` is queued or running.
   [[nodiscard]] bool is_idle(Key key) const;
   /// Blocks until no job of `key`, or of any, is queued or running.
   void drain(std::optional<Key> key = {});
@@ -94,11 +95,11 @@ class Threads final : public Executor {
   std::deque<std::pair<Done, Status>> finished_;
   std::uint64_t submitted_ = 0;
   Key next_key_ = 0;
-  int limited_ = 0;  // running, of keys that count against the limit
+  int limited_ = 0;  // running jobs whose keys count against the limit
   int idle_ = 0;
   int holds_ = 0;
   bool stopping_ = false;
-  bool warned_ = false;  // that no thread could be started
+  bool warned_ = false;  // the warning that no thread could be started was logged
   std::vector<std::thread> computing_;
   std::vector<std::thread> waiting_;
 };

@@ -9,9 +9,10 @@
 
 namespace tailrace::placement {
 
-/// The exclusive scan of encoded sizes, as a stream: runs of records (chunks) are announced in put order,
-/// their sizes become known in any order, and offsets are given out in put order as soon as all sizes before
-/// are known. The offset of a chunk depends on the sizes before it alone, never on who encoded them or when.
+/// The exclusive scan of encoded sizes, taken as they become known. Runs of records (chunks) are announced in
+/// put order, and their sizes become known in any order. A chunk gets its offset, in put order, as soon as
+/// all sizes before it are known. The offset depends on the sizes before it alone, never on who encoded them
+/// or when.
 class Scan {
  public:
   struct Placed {
@@ -25,19 +26,19 @@ class Scan {
     return first_ + sizes_.size() - 1;
   }
   void set_size(std::uint64_t chunk, Bytes size) { sizes_[chunk - first_] = size; }
-  /// The chunk that gets the next offset, if its size is known.
+  /// Returns the chunk that gets the next offset, if its size is known.
   [[nodiscard]] std::optional<Placed> next() const {
     if (sizes_.empty() || !sizes_.front()) return std::nullopt;
     return Placed{first_, *sizes_.front(), offset_};
   }
-  /// Takes next(): the following chunk goes behind it, or to its place if it is dropped.
+  /// Takes next(). The following chunk goes behind it, or to its place if it is dropped.
   void take(bool dropped) {
     if (!dropped) offset_ += *sizes_.front();
     sizes_.pop_front();
     ++first_;
   }
   [[nodiscard]] Bytes offset() const { return offset_; }
-  /// The next chunk begins here: another file, or the place where a failed step began.
+  /// Makes the next chunk begin at `offset`: in another file, or where a failed step began.
   void restart_at(Bytes offset) { offset_ = offset; }
 
  private:

@@ -7,9 +7,9 @@
 
 namespace tailrace::storage {
 
-/// Local. Code::corrupt, saying what became of the file, if fewer than `end` bytes lie under its name:
-/// something else has cut or removed it. The name is looked up anew, because a descriptor stays good for a
-/// file that was removed, and a network file system tells the size anew when a file is opened.
+/// Local. Returns Code::corrupt, saying what became of the file, if fewer than `end` bytes lie under its
+/// name: something else has cut or removed it. The name is looked up anew because a descriptor stays good for
+/// a removed file, and because a network file system asks for the size anew when a file is opened.
 Status check_holds(Target& target, const std::string& path, Bytes end);
 
 }  // namespace tailrace::storage

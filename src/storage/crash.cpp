@@ -16,7 +16,7 @@ constexpr Bytes sector_bytes = 512;
 
 bool coin(Random& random) { return random() % 2 == 0; }
 
-/// What becomes of the piece of an unsynced write that lies in one sector.
+/// Applies the policy to the piece of an unsynced write that lies in one sector.
 void lay_piece(SparseBytes& disk, std::span<const std::byte> piece, Bytes offset, Writes policy,
                Random& random) {
   const auto fate = random() % (policy == Writes::garbage ? 3 : 2);
@@ -73,7 +73,7 @@ std::shared_ptr<CrashTarget> CrashTarget::crash(CrashPolicy policy, std::uint64_
   const auto left = std::make_shared<CrashTarget>();
   const std::lock_guard guard(mutex_);
   left->directories_ = directories_;
-  // By name, so that the dice fall the same way in every run; a file with two names survives once.
+  // Keyed by name, so that the dice fall the same way in every run. A file with two names survives once.
   std::map<const MemoryInode*, std::shared_ptr<MemoryInode>> survivors;
   for (const auto& [path, inode] : surviving_entries(durable_files_, unsynced_, policy.entries, random)) {
     auto& survivor = survivors[inode.get()];

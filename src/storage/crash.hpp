@@ -6,25 +6,23 @@
 
 #include "storage/memory.hpp"
 
-// The fault model of a power loss. A CrashTarget is a tree of files in memory that knows what is durable;
+// The fault model of a power loss. A CrashTarget is a tree of files in memory that knows what is durable.
 // crash() gives the tree that the next boot finds.
 //
-//  - Durable, and never harmed by any policy: the contents that a successful sync() of the file covered, and
-//  the
-//    entries (creation, rename, removal) that a successful sync_directory_of() of their directory covered.
-//    Directories themselves are durable once made, as make_directories() promises.
-//  - Contents and entries are independent: a synced file without a synced entry is gone; a synced entry of an
-//    unsynced file is there with whatever of it survived.
-//  - Each unsynced write survives as Writes says, piece by piece and in no order. A piece is what the write
-//  covers of
-//    one 512-byte sector; the bytes of that sector outside of the write never change (power-safe overwrite).
-//    The size may grow without the data, which then reads as zeros. An unsynced truncation happened or did
-//    not.
+//  - Durable, and never harmed by any policy: the contents that a successful sync() of the file covered,
+//    and the entries (creation, rename, removal) that a successful sync_directory_of() of their directory
+//    covered. Directories themselves are durable once made, as make_directories() promises.
+//  - Contents and entries are independent. A synced file without a synced entry is gone. A synced entry of
+//    an unsynced file is there, with the part of the file that survived.
+//  - Each unsynced write survives as Writes says, piece by piece and in no order. A piece is the part of a
+//    write that lies in one 512-byte sector; the other bytes of that sector never change (power-safe
+//    overwrite). The size may grow without the data, which then reads as zeros. An unsynced truncation
+//    happened or did not.
 //  - Each unsynced entry change survives as Entries says. A rename is one change: both names or neither.
-//  - Locks are gone. What the running program still does with the old target changes nothing in the new one.
+//  - Locks are gone. Later calls of the running program on the old target change nothing in the new one.
 //  - Not modelled: storage that lies about fsync; damage to bytes that were synced.
 //
-// To lose power in the middle of a run, let a FaultyTarget above fail every call from the n-th on, then
+// To lose power in the middle of a run, let a FaultyTarget above fail every call from the n-th on, then call
 // crash().
 
 namespace tailrace::storage {
@@ -48,8 +46,8 @@ struct CrashPolicy {
 class CrashTarget final : public MemoryTarget {
  public:
   CrashTarget() : MemoryTarget(true) {}
-  /// The tree after power was lost now. The same policy, seed and history always give the same tree. This
-  /// target is unchanged, so that one run can be crashed in many ways.
+  /// Returns the tree as if power were lost now. The same policy, seed and history always give the same tree.
+  /// This target is unchanged, so that one run can be crashed in many ways.
   [[nodiscard]] std::shared_ptr<CrashTarget> crash(CrashPolicy policy, std::uint64_t seed) const;
 };
 

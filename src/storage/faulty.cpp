@@ -9,8 +9,8 @@ namespace tailrace::storage {
 
 namespace {
 
-/// Plays one call of `kind` through `clock`: fails it as planned or lets `below` do it. An interrupted call
-/// is repeated as a target must, so only the counter shows it.
+/// Plays one call of `kind` through `clock`: fails it as planned or lets `below` do it. Repeats an
+/// interrupted call, as a target must, so that only the counter shows the interruption.
 template <typename Below>
 auto play(FaultClock& clock, Call kind, std::string_view operation, std::string_view path, Below&& below)
     -> decltype(below()) {
@@ -29,7 +29,7 @@ Bytes bytes_in(Parts parts) {
   return total;
 }
 
-/// Takes the first `count` bytes away from `parts` and returns them.
+/// Cuts the first `count` bytes off `parts` and returns them.
 PartList take_first(PartList& parts, Bytes count) {
   PartList taken, rest;
   for (const auto& part : parts) {
@@ -80,7 +80,7 @@ class FaultyFile final : public File {
       reached = true;
       return below_->sync();
     });
-    // What fails below keeps its own memory of it, and a closed file is no failed sync.
+    // A file below remembers its own failures, and a sync of a closed file is no failed sync.
     if (!reached) sync_failure_ = status;
     return status;
   }

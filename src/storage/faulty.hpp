@@ -11,17 +11,15 @@
 
 // The fault model: what FaultyTarget does to the target below it. (Loss of power is in crash.hpp.)
 //
-//  - Calls are counted from 1 in the order in which they arrive, over all files of the target, and only those
-//  whose
-//    kind is in FaultPlan::calls. A call fails before anything else of it happens, except:
-//  - a write that fails leaves the first half of its bytes in the file;
-//  - a sync that fails makes nothing durable and stays failed for that file, whatever the plan says later;
-//  - a close that fails has closed the file all the same;
+//  - Calls are counted from 1 in the order in which they arrive, over all files of the target. Only calls
+//    whose kind is in FaultPlan::calls count.
+//  - A call fails before it has any effect, with three exceptions. A write that fails leaves the first half
+//    of its bytes in the file. A sync that fails makes nothing durable and stays failed for that file,
+//    whatever the plan says later. A close that fails has closed the file all the same.
 //  - `interrupted` and `short_write` are what a system call does and a target must hide: the wrapper plays
-//  the call
-//    in steps, each of which counts, and the caller sees success. `short_write` strikes writes only. Struck
-//    for good, every second step is interrupted and every write halved until one byte is left, so that they
-//    end.
+//    the call in steps, each of which counts, and the caller sees success. `short_write` strikes writes
+//    only. If they strike for good, every second step is interrupted and every write is halved until one
+//    byte is left, so that calls end.
 //  - Not modelled: a failed rename or removal that took place all the same; bytes that change by themselves.
 
 namespace tailrace::storage {
@@ -50,7 +48,7 @@ constexpr CallSet set_of(Call call, More... more) {
   return static_cast<CallSet>(call) | set_of(more...);
 }
 
-/// The calls that change storage: those that a plan counts unless it says otherwise.
+/// The calls that change storage. A plan counts them unless it names others.
 inline constexpr CallSet changing_calls = 511;
 inline constexpr CallSet all_calls = 32767;
 
@@ -63,26 +61,26 @@ enum class Fault {
   stopped /* EIO; the process is gone, so that a write leaves nothing: for good */
 };
 
-/// The errno that a fault becomes; 0 for short_write.
+/// Returns the errno of a fault; 0 for short_write.
 int error_number_of(Fault fault);
 
 struct FaultPlan {
   std::int64_t nth = 0;  // the counted call that fails; 0: none
   Fault fault = Fault::io_error;
   CallSet calls = changing_calls;
-  bool for_good = false;  // also every later one
+  bool for_good = false;  // every later call fails, too
 };
 
 /// Counts calls and says which fail. Thread-safe.
 class FaultClock {
  public:
   explicit FaultClock(FaultPlan plan) : plan_(plan) {}
-  /// Counts one call: whether it is to fail.
+  /// Counts one call. Returns true if it is to fail.
   bool strikes(Call call);
   [[nodiscard]] FaultPlan plan() const;
-  /// Another plan, counted from 1 again: heals what failed for good.
+  /// Sets another plan and counts from 1 again. Calls that failed for good work again.
   void restart(FaultPlan plan);
-  /// Whether any call has failed since the plan was given, and how many were counted.
+  /// fired() is true if any call has failed since the plan was given; calls() is how many were counted.
   [[nodiscard]] bool fired() const;
   [[nodiscard]] std::int64_t calls() const;
 
@@ -119,7 +117,8 @@ class FaultyTarget final : public Target {
 std::shared_ptr<FaultyTarget> faulty_target(std::shared_ptr<Target> below, FaultPlan plan);
 
 /// "nth=3", "nth=3 fault=enospc calls=write,sync for=good" -> FaultPlan. Faults: eio, enospc, edquot, eintr,
-/// short. Calls: the names of Call, or "all" or "changing". Code::settings with the nearest name otherwise.
+/// short. Calls: the names of Call, or "all" or "changing". Anything else gives Code::settings with the
+/// nearest name.
 Result<FaultPlan> parse_fault(std::string_view text);
 
 }  // namespace tailrace::storage

@@ -14,8 +14,8 @@ namespace tailrace::storage {
 /// No system call of ours moves more than this: Linux cuts at 2 GiB - 4 KiB, and other systems fail above.
 inline constexpr Bytes largest_call = Bytes{1} << 30;
 
-/// Walks byte ranges that lie apart in memory and follow one another in a file, in steps that one call can
-/// take.
+/// Walks byte ranges that lie apart in memory and follow one another in a file. Each step is what one call
+/// can take.
 class Gather {
  public:
   explicit Gather(std::span<const std::span<const std::byte>> parts) : parts_(parts) {
@@ -24,7 +24,7 @@ class Gather {
 
   [[nodiscard]] Bytes left() const { return left_; }
 
-  /// The ranges that come next, as many as fit `room` and `largest_call`. Empty ranges are left out.
+  /// Returns the ranges that come next, as many as fit `room` and `largest_call`. Empty ranges are left out.
   std::span<const iovec> next(std::span<iovec> room) const {
     std::size_t used = 0, skip = done_;
     Bytes budget = largest_call;
@@ -32,7 +32,8 @@ class Gather {
       const auto rest = parts_[i].subspan(skip);
       if (rest.empty()) continue;
       const std::size_t size = std::min(rest.size(), static_cast<std::size_t>(budget));
-      // The kernel only reads through an iovec that is written from; its type is shared with readv.
+      // The kernel only reads through an iovec of a write. The cast is needed because readv uses the same
+      // type.
       room[used++] = {const_cast<std::byte*>(rest.data()), size};
       budget -= static_cast<Bytes>(size);
     }
@@ -56,7 +57,7 @@ class Gather {
  private:
   std::span<const std::span<const std::byte>> parts_;
   std::size_t part_ = 0;  // the first range that is not wholly written
-  std::size_t done_ = 0;  // bytes of it that are
+  std::size_t done_ = 0;  // bytes of that range that are written
   Bytes left_ = 0;
 };
 

@@ -5,12 +5,12 @@
 
 namespace tailrace::storage {
 
-/// A call that was interrupted so often in a row will not get through: signals do not come that fast, but
+/// A call that was interrupted so often in a row will not get through. Signals do not come that fast, but
 /// file systems in user space have been seen to answer EINTR for good.
 constexpr int most_interruptions = 10'000;
 
-/// Repeats `call`, which returns a negative errno when it fails, while a signal interrupts it. In the end
-/// -EINTR is a failure like any other.
+/// Repeats `call`, which returns a negative errno when it fails, while a signal interrupts it. After too many
+/// interruptions -EINTR is a failure like any other.
 template <typename Call>
 auto uninterrupted(Call&& call) {
   auto result = call();

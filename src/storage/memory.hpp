@@ -24,7 +24,7 @@ struct ContentChange {
 struct MemoryInode {
   std::mutex mutex;
   SparseBytes now;
-  // The rest only where changes are kept for a power loss.
+  // The members below are used only where changes are kept for a power loss.
   bool journalled = false;
   SparseBytes durable;
   std::vector<ContentChange> unsynced;
@@ -32,7 +32,7 @@ struct MemoryInode {
 
 using MemoryFiles = std::map<std::string, std::shared_ptr<MemoryInode>>;  // by tidy path
 
-/// One change of a directory since its last sync: `erased` goes and `set` comes, together or not at all.
+/// One change of a directory since its last sync: `erased` goes and `set` comes, both or neither.
 struct EntryChange {
   std::string directory;
   std::string erased;
@@ -40,7 +40,8 @@ struct EntryChange {
   std::shared_ptr<MemoryInode> inode;  // of `set`
 };
 
-/// A tree of files in memory. With `journalled` it also keeps what is not durable yet, for CrashTarget.
+/// A tree of files in memory. With `journalled` it also keeps the changes that are not durable yet, for
+/// CrashTarget.
 class MemoryTarget : public Target {
  public:
   explicit MemoryTarget(bool journalled);

@@ -11,7 +11,7 @@ namespace tailrace::storage {
 
 namespace {
 
-// Lossless ones: a container that holds decoded values has nothing to do for them.
+// These filters are lossless: a container that holds decoded values has nothing to do for them.
 constexpr std::array<std::string_view, 4> known_filters{"shuffle", "deflate", "zstd", "fletcher32"};
 
 std::string text_of(const std::vector<Index>& extents) {
@@ -20,7 +20,7 @@ std::string text_of(const std::vector<Index>& extents) {
   return text + "]";
 }
 
-/// The product, or -1 if it does not fit 63 bits or a factor is negative.
+/// Returns the product, or -1 if it does not fit 63 bits or a factor is negative.
 Index product(const std::vector<Index>& extents, Index factor) {
   for (const Index extent : extents) {
     if (extent < 0 || (extent > 0 && factor > std::numeric_limits<Index>::max() / extent)) return -1;
@@ -155,7 +155,7 @@ class MemoryContainer final : public ContainerSink {
     shape = std::move(grown);
   }
 
-  /// Copies the box row by row, a row being what is contiguous in the last dimension.
+  /// Copies the box row by row. A row is contiguous in the last dimension.
   static void copy(MemoryVariable& variable, const Hyperslab& box, std::span<const std::byte> values) {
     if (values.empty()) return;
     const auto& shape = variable.definition.shape;

@@ -13,8 +13,7 @@ namespace {
 
 constexpr std::string_view temporary_suffix = ".tailrace-tmp";
 
-/// A key is a relative path of plain names, so that it can never lead out of its root nor meet a temporary
-/// file.
+/// A key is a relative path of plain names. It can never lead out of its root nor name a temporary file.
 Status check_key(const std::string& key) {
   std::string_view rest = key;
   for (bool more = true; more;) {
@@ -32,7 +31,7 @@ Status check_key(const std::string& key) {
   return {};
 }
 
-/// The order of a commit, the same for every kind of storage.
+/// The order of a commit. It is the same for every kind of storage.
 class OrderedObjects : public ObjectSink {
  public:
   Status put(const std::string& key, std::span<const std::byte> bytes) final {
@@ -60,7 +59,8 @@ class OrderedObjects : public ObjectSink {
     }
     TR_TRY(failure);
     TR_TRY(settle());
-    // One by one: two renames made durable together may survive a loss of power in either order.
+    // Each object is made durable before the next: two renames made durable together may survive a loss of
+    // power in either order.
     for (const auto& [key, bytes] : metadata) {
       TR_TRY(store(key, bytes));
       TR_TRY(settle());
@@ -69,7 +69,7 @@ class OrderedObjects : public ObjectSink {
   }
 
  private:
-  /// Replaces the object: durable contents, visible atomically.
+  /// Replaces the object. Its contents are durable, and readers see the old or the new ones.
   virtual Status store(const std::string& key, std::span<const std::byte> bytes) = 0;
   /// Makes the names of everything stored durable.
   virtual Status settle() = 0;
@@ -103,7 +103,7 @@ class MemoryObjects final : public OrderedObjects {
     objects_[key].assign(bytes.begin(), bytes.end());
     return {};
   }
-  /// As in a file system, no name is an object and holds objects at once.
+  /// As in a file system, a name cannot be an object and the directory of other objects at once.
   Status check_place(const std::string& key) const {
     const std::string below = key + "/";
     const auto next = objects_.lower_bound(below);
@@ -159,7 +159,7 @@ class TargetObjects final : public OrderedObjects {
       unsettled_.insert(parent_of(path));
       return {};
     }
-    // The first error is what counts; a temporary file that stays is overwritten by the next put.
+    // Only the first error counts. A temporary file that stays is overwritten by the next put.
     (void)target_->remove(temporary);
     return status.in(cat("object \"", key, "\""));
   }
@@ -219,7 +219,7 @@ class TargetObjects final : public OrderedObjects {
   const std::string root_;
   std::mutex mutex_;
   std::set<std::string> prepared_;
-  std::set<std::string> unsettled_;  // directories with renames that are not durable
+  std::set<std::string> unsettled_;  // directories in which renames are not durable yet
 };
 
 }  // namespace

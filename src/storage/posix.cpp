@@ -51,8 +51,8 @@ bool is_directory(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/// Opening a pipe waits for its other end, or gives a waiting writer a reader that goes at once: only a
-/// regular file is opened. O_NONBLOCK is for what takes its place after that look.
+/// Opens only a regular file: opening a pipe waits for its other end, or gives a waiting writer a reader that
+/// goes at once. O_NONBLOCK guards against what may take the file's place after it was looked at.
 int open_regular(System& system, const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return -errno;
@@ -62,7 +62,8 @@ int open_regular(System& system, const std::string& path) {
   };
   const int flags = flags_of(OpenMode::read_regular);
   int descriptor = open(flags);
-  // Another process has a lease of the file (fcntl(2)), which only regular files have: wait until it ends.
+  // Another process has a lease of the file (fcntl(2)); only regular files have leases. The second call waits
+  // until it ends.
   if (descriptor == -EWOULDBLOCK) descriptor = open(flags & ~O_NONBLOCK);
   if (descriptor < 0 || (::fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode))) return descriptor;
   system.close(descriptor);
@@ -93,7 +94,7 @@ Status PosixFile::write_gathered(Parts parts, Bytes offset) {
     const auto batch = gather.next(room);
     const std::int64_t written = uninterrupted(
         [&] { return system_->pwritev(descriptor_, batch.data(), static_cast<int>(batch.size()), offset); });
-    // A write of nothing without an error would otherwise be repeated for ever.
+    // A write that moves nothing and returns no error would otherwise be repeated for ever.
     if (written <= 0) {
       const int error = written == 0 ? EIO : static_cast<int>(-written);
       return io_error(cat("write of ", gather.left(), " bytes at offset ", offset, " of"), path_, error);
@@ -140,7 +141,7 @@ void PosixFile::begin_write_back() {
   if (descriptor_ >= 0) ::sync_file_range(descriptor_, 0, 0, SYNC_FILE_RANGE_WRITE);  // 0: to the end
 }
 
-/// No other call uses the position that this moves.
+/// lseek moves the descriptor's position. No other call uses it.
 Bytes PosixFile::next_data(Bytes offset) {
   const std::shared_lock guard(open_);
   if (descriptor_ < 0) return offset;
@@ -170,8 +171,7 @@ Status PosixFile::close() {
   TR_TRY(check_open("close"));
   const int result = system_->close(descriptor_);
   descriptor_ = -1;
-  // Linux has released the descriptor even when close is interrupted; closing it again could hit another
-  // file.
+  // Linux has released the descriptor even if close was interrupted. Closing it again could hit another file.
   return result < 0 && result != -EINTR ? io_error("close", path_, -result) : Status();
 }
 
@@ -193,7 +193,7 @@ Result<std::unique_ptr<File>> PosixTarget::open(const std::string& path, OpenMod
     return makes ? with_missing_directory(status, path) : status;
   }
   auto file = std::make_unique<PosixFile>(*carrier, descriptor, path);
-  // Reading is the one mode in which the system opens a directory as a file.
+  // In the other modes the system refuses to open a directory as a file.
   struct stat info {};
   if (::fstat(descriptor, &info) == 0 && S_ISDIR(info.st_mode)) return io_error(verb_of(mode), path, EISDIR);
   return std::unique_ptr<File>(std::move(file));
@@ -217,10 +217,10 @@ Result<bool> PosixTarget::exists(const std::string& path) {
   return io_error("look up", path, errno);
 }
 
-/// Told of the whole path: which of its directories was missing first, its user may not know.
+/// Errors name the whole path: the user may not know which of its directories was missing first.
 Status PosixTarget::make_directories(const std::string& path) {
   const std::string tidy = tidy_path(path);
-  // Whoever finds a directory may count on its entry: it is synchronised before anybody else looks.
+  // Every finder of a directory may count on its entry: it is synchronised before another thread looks.
   std::unique_lock one(directories_mutex_);
   const Status made = make_each_directory(tidy);
   one.unlock();
@@ -275,7 +275,7 @@ Result<Space> PosixTarget::space(const std::string& path) {
     place = parent;
   }
   const auto block = static_cast<Bytes>(info.f_bsize);
-  // Storage of 0 blocks in all does not tell its size (some FUSE file systems): unknown is not full.
+  // Some FUSE file systems report 0 blocks in all and so do not tell their size. Unknown does not mean full.
   if (info.f_blocks == 0) return Space{std::numeric_limits<Bytes>::max(), block};
   return Space{static_cast<Bytes>(info.f_bavail) * static_cast<Bytes>(info.f_frsize), block};
 }

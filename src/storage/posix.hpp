@@ -11,7 +11,7 @@
 
 namespace tailrace::storage {
 
-/// A file descriptor with the loops that POSIX asks for around it. What carries the bytes is `system`.
+/// A file descriptor with the loops that POSIX asks for around it. `system` carries the bytes.
 class PosixFile final : public File {
  public:
   PosixFile(std::shared_ptr<System> system, int descriptor, std::string path);
@@ -33,8 +33,8 @@ class PosixFile final : public File {
 
   const std::shared_ptr<System> system_;
   const std::string path_;
-  // Held shared by every call and exclusively by close(): a descriptor closed under a running write could by
-  // then belong to another file.
+  // Every call holds it shared, and close() holds it exclusively: a descriptor closed under a running write
+  // could by then belong to another file.
   std::shared_mutex open_;
   int descriptor_;
   std::mutex sync_mutex_;
@@ -43,7 +43,8 @@ class PosixFile final : public File {
 
 class PosixTarget final : public Target {
  public:
-  /// `system` carries names and directories; `per_file` makes what carries one file's data, or says why not.
+  /// `system` carries names and directories. `per_file` makes the system that carries one file's data, or
+  /// says why it cannot.
   using PerFile = std::function<Result<std::shared_ptr<System>>()>;
   explicit PosixTarget(std::shared_ptr<System> system);
   PosixTarget(std::shared_ptr<System> system, PerFile per_file);
@@ -67,7 +68,7 @@ class PosixTarget final : public Target {
   std::mutex directories_mutex_;
 };
 
-/// The lock behind PosixTarget::lock.
+/// Takes the lock behind PosixTarget::lock.
 Result<std::shared_ptr<void>> lock_file(const std::shared_ptr<System>& system, const std::string& path);
 
 }  // namespace tailrace::storage

@@ -15,8 +15,8 @@ namespace tailrace::storage {
 
 namespace {
 
-// flock and not a file whose existence is the lock: the kernel drops it with the last descriptor, so kill -9
-// leaves at most a stale file, which locks nobody out. And not POSIX record locks: those vanish when the
+// The lock is a flock, not the existence of a file: the kernel drops it with the last descriptor, so kill -9
+// leaves at most a stale file, which locks nobody out. It is no POSIX record lock, which vanishes when the
 // process closes any other descriptor of the same file.
 constexpr std::string_view signature = "tailrace lock: ";
 
@@ -26,7 +26,7 @@ std::string own_name() {
   return cat("host ", std::string_view(host.data()), " pid ", static_cast<std::int64_t>(::getpid()));
 }
 
-/// An open lock file; releases in its destructor.
+/// An open lock file. The destructor releases it.
 class Lock {
  public:
   Lock(std::shared_ptr<System> system, int descriptor, std::string path)
@@ -34,15 +34,16 @@ class Lock {
   Lock(const Lock&) = delete;
   Lock& operator=(const Lock&) = delete;
   ~Lock() {
-    // A forked child shares the descriptor: the name is still its parent's, and so is the lock until both let
-    // go.
+    // A forked child shares the descriptor. The name still belongs to its parent, and the lock lasts until
+    // both let go.
     if (owner_ == ::getpid()) uninterrupted([&] { return system_->unlink(path_.c_str()); });
     ::close(descriptor_);
   }
 
-  /// Code::state if another holds it. False if the name has moved on to another file since it was opened.
+  /// Returns Code::state if another process holds it. Returns false if the name has moved on to another file
+  /// since it was opened.
   Result<bool> take();
-  /// Puts our name into the file, if there is room for it. From then on the file is removed with the lock.
+  /// Writes our name into the file, if there is room for it. From then on the file is removed with the lock.
   Status sign();
 
  private:
@@ -57,8 +58,8 @@ class Lock {
   pid_t owner_ = -1;
 };
 
-/// What of the text is the signature and a name. A loss of power may leave the size of a file without its
-/// bytes, or without the last of them: zeros at the end count as if they were not there.
+/// Returns the part of the text that is the signature and a name. A loss of power may leave the size of a
+/// file without its bytes, or without the last of them; therefore zeros at the end are left out.
 std::string_view signed_part(std::string_view text) {
   return text.substr(0, text.find_last_not_of('\0') + 1);
 }
@@ -86,14 +87,14 @@ Result<bool> Lock::take() {
     if (locked != -EWOULDBLOCK) return io_error("lock", path_, -locked);
     const auto text = contents();
     if (!text.is_ok()) return text.status();
-    // Between its flock and its signature a holder has no name yet.
+    // A holder has no name yet between its flock and its signature.
     const std::string holder = text->size() > signature.size()
                                    ? text->substr(signature.size(), text->find('\n') - signature.size())
                                    : "a process that has just started";
     return Status(Code::state, cat("lock ", path_, ": held by ", holder,
                                    "; wait until it ends or stop it (the lock vanishes with its process)"));
   }
-  // The last holder removed the name after we opened it: this lock is on a file that nobody else will find.
+  // The last holder removed the name after we opened it. This lock is on a file that nobody else will find.
   struct stat named {
   }, opened{};
   if (::fstat(descriptor_, &opened) != 0) return io_error("lock", path_, errno);
@@ -112,7 +113,7 @@ Status Lock::sign() {
   const ssize_t written = uninterrupted([&] { return system_->pwritev(descriptor_, &part, 1, 0); });
   if (written == static_cast<ssize_t>(text.size())) return {};
   const int failure = written < 0 ? static_cast<int>(-written) : ENOSPC;
-  // The name only tells others who it is. On a full disk a checkpoint must still be loaded.
+  // The name only tells others who the holder is. On a full disk a checkpoint must still be loaded.
   if ((failure == ENOSPC || failure == EDQUOT) && truncate() == 0) return {};
   return io_error("sign lock", path_, failure);
 }

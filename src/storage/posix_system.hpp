@@ -8,9 +8,9 @@
 
 namespace tailrace::storage {
 
-/// The system calls under a POSIX file, one method each. Here they are the real ones; io_uring replaces those
-/// that carry data, tests replace them by ones that are interrupted, write short or fail. Every method
-/// returns what the call returns, or the negative errno; none retries, because the loops above are what has
+/// The system calls under a POSIX file, one method each. This class makes the real ones. io_uring replaces
+/// those that carry data; tests replace them by ones that are interrupted, write short or fail. Every method
+/// returns what the call returns, or the negative errno. None retries, because the loops above are what has
 /// to be right.
 class System {
  public:

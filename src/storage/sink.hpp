@@ -15,36 +15,37 @@
 
 namespace tailrace::storage {
 
-// What takes data after assembly. The three differ in who decides where bytes lie, and so in what a commit
-// is:
+// A sink takes data after assembly. The three kinds differ in who decides where bytes lie, and so in what a
+// commit is:
 //   ByteSink       we do, by offset; committed when it is synced and the stream's index record is durable
 //   ObjectSink     a key does; each object is replaced atomically, committed by its metadata, last
 //   ContainerSink  a format's library does; committed when its file gets its final name
 
-/// Bytes at offsets: raw, GRIB, Fortran records, classic NetCDF written by us. An open file is one.
+/// Bytes at offsets: raw, GRIB, Fortran records, classic NetCDF written by us. An open file is a byte sink.
 using ByteSink = File;
 
-/// Objects under keys like "t/c/0/1": Zarr. Thread-safe; a key has one writer at a time. No key is another's
-/// directory: beside "t/c" there can be no "t".
+/// Objects under keys like "t/c/0/1": Zarr. Thread-safe; a key has one writer at a time. No key is the
+/// directory of another: beside "t/c" there can be no "t".
 class ObjectSink {
  public:
   virtual ~ObjectSink() = default;
-  /// Replaces one object: a reader sees the old bytes or the new, whole. Durable with the next commit.
+  /// Replaces one object. A reader sees the old bytes or all of the new ones. The object is durable with the
+  /// next commit.
   virtual Status put(const std::string& key, std::span<const std::byte> bytes) = 0;
-  /// An object that makes others visible. Kept back until commit, which puts them in this order.
+  /// Keeps back an object that makes others visible. commit() puts these objects in the order of the calls.
   virtual Status put_metadata(const std::string& key, std::span<const std::byte> bytes) = 0;
-  /// Makes every put durable, then puts the metadata and makes that durable. If any put since the last commit
-  /// failed, this returns the first failure, drops the metadata kept back and leaves the old metadata as it
-  /// was.
+  /// Makes every put durable, then puts the metadata and makes it durable. If any put since the last commit
+  /// failed, commit() returns the first failure, drops the metadata kept back and leaves the old metadata as
+  /// it was.
   virtual Status commit() = 0;
-  /// The object's bytes; ENOENT if there is none.
+  /// Returns the object's bytes, or ENOENT if there is none.
   virtual Result<ByteVector> get(const std::string& key) = 0;
-  /// All keys, sorted.
+  /// Returns all keys, sorted.
   virtual Result<std::vector<std::string>> keys() = 0;
 };
 
 std::unique_ptr<ObjectSink> memory_objects();
-/// Objects as files below `root`: temporary name, fsync, rename, directory fsync.
+/// Keeps objects as files below `root`: temporary name, fsync, rename, directory fsync.
 std::unique_ptr<ObjectSink> target_objects(std::shared_ptr<Target> target, std::string root);
 
 /// A filter of a container's variable, by the name and parameters that the format's library knows.
@@ -55,13 +56,13 @@ struct Filter {
 };
 using Filters = std::vector<Filter>;
 
-/// First extent of a variable that grows with what is applied.
+/// The first extent of a variable that grows as it is written to.
 inline constexpr Index unlimited = -1;
 
 struct Variable {
   std::string name;
   ElementType type = ElementType::f64;
-  std::vector<Index> shape;  // slowest first; the first may be `unlimited`
+  std::vector<Index> shape;  // slowest dimension first; the first may be `unlimited`
 };
 
 /// A box of a variable: `count` elements of each dimension from `start` on.
@@ -79,25 +80,26 @@ struct TypedView {
 class ContainerSink {
  public:
   virtual ~ContainerSink() = default;
-  /// Adds a variable; its number, from 0. Before the first apply(): many formats fix their header then.
+  /// Adds a variable and returns its number, counted from 0. Call it before the first apply(): many formats
+  /// fix their header then.
   virtual Result<int> define(const Variable& variable) = 0;
-  /// Writes the box. The filters of a variable are fixed by its first apply(), others later are
-  /// Code::argument, and one that the library lacks is Code::unsupported. Elements never written read as
+  /// Writes the box. The first apply() of a variable fixes its filters. Other filters later are
+  /// Code::argument, and a filter that the library lacks is Code::unsupported. Elements never written read as
   /// zero.
   virtual Status apply(int variable, const Hyperslab& box, TypedView values, const Filters& filters) = 0;
-  /// Makes the file durable and gives it its final name. Afterwards every call is Code::state. Without it
-  /// nothing becomes visible, and a file that had the name stays.
+  /// Makes the file durable and gives it its final name. Afterwards every call is Code::state. Without
+  /// commit() nothing becomes visible, and an older file of that name stays.
   virtual Status commit() = 0;
 };
 
 /// What a container in memory holds, variable by variable in C order.
 struct MemoryVariable {
-  Variable definition;  // an unlimited extent as it has grown
+  Variable definition;  // an unlimited extent has the size to which it has grown
   Filters filters;
   ByteVector bytes;
 };
 
-/// Where containers in memory become visible: a directory, as it were. Thread-safe.
+/// The place where containers in memory become visible, like a directory. Thread-safe.
 class MemoryShelf {
  public:
   void publish(const std::string& name, std::vector<MemoryVariable> contents);
@@ -113,7 +115,7 @@ std::unique_ptr<ContainerSink> memory_container(std::shared_ptr<MemoryShelf> she
 using Sink =
     std::variant<std::unique_ptr<ByteSink>, std::unique_ptr<ObjectSink>, std::unique_ptr<ContainerSink>>;
 
-/// Makes durable what was given to the sink so far, each in its way (see above).
+/// Makes everything given to the sink so far durable, in the sink's own way (see above).
 Status commit(Sink& sink);
 
 }  // namespace tailrace::storage

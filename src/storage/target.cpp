@@ -24,7 +24,7 @@ struct Entry {
   Result<std::shared_ptr<Target>> (*make)();
 };
 
-/// Every target that a name can choose. A new backend adds its line here and one to the conformance suite.
+/// Every target that a name can choose. A new target adds its line here and one to the conformance suite.
 constexpr std::array registry{
     Entry{"posix", make_posix},
     Entry{"uring", make_uring},

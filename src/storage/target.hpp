@@ -19,38 +19,41 @@ enum class OpenMode {
   read_regular /* as read; ENOENT, at once, if what has the name is a pipe, a device or a directory */,
   create /* new or truncated, read-write */,
   keep /* new or as it is, read-write */,
-  existing /* read-write, must exist */
+  existing /* read-write; the file must exist */
 };
 
-/// One open file that accepts bytes at offsets. Methods may be called from several threads at once.
-/// Outlives its target. After close() every method is Code::state.
+/// One open file that accepts bytes at offsets. Methods may be called from several threads at once. A file
+/// outlives its target. After close() every method is Code::state.
 class File {
  public:
   virtual ~File() = default;
   /// Writes all of `data` at `offset`, or fails. Loops on short writes and EINTR. A failed write may have
   /// left any part of `data` in the file.
   virtual Status write(std::span<const std::byte> data, Bytes offset);
-  /// The parts one after another from `offset` on: one call where the system has one.
+  /// Writes the parts one after another from `offset` on, in one call if the system has one.
   virtual Status write_gathered(Parts parts, Bytes offset) = 0;
-  /// Fills `data` from `offset`; the number of bytes read, less than asked only at the end of the file.
+  /// Fills `data` from `offset`. Returns the number of bytes read, less than asked only at the end of the
+  /// file.
   virtual Result<Bytes> read(std::span<std::byte> data, Bytes offset) = 0;
-  /// fsync. A failure is final for this file: it is remembered and returned by every later sync().
+  /// Calls fsync. A failure is final for this file: it is remembered and returned by every later sync().
   virtual Status sync() = 0;
-  /// A hint that the system may begin to write to the device what was written so far. Never fails, and does
+  /// Hints that the system may begin to write to the device what was written so far. Never fails, and does
   /// not wait for the device.
   virtual void begin_write_back() {}
-  /// Where from `offset` on bytes may lie that are not zeros of a hole; behind the end of the file if there
-  /// are none. `offset` itself where storage does not tell.
+  /// Returns the first place from `offset` on where bytes may lie that are not zeros of a hole, or the end of
+  /// the file or more if there are none. Returns `offset` itself if storage does not tell.
   virtual Bytes next_data(Bytes offset) { return offset; }
   /// Cuts the file, or extends it with zeros.
   virtual Status truncate(Bytes size) = 0;
   virtual Result<Bytes> size() = 0;
-  /// Checked close; further calls are Code::state. The destructor closes without a check.
+  /// Closes the file and checks the result. Further calls are Code::state. The destructor closes without a
+  /// check.
   virtual Status close() = 0;
 };
 
 struct Space {
-  Bytes free = 0;   // bytes that this user may still write (a quota is not seen); the most where unknown
+  Bytes free = 0;   // bytes that this user may still write (a quota is not seen); the largest number if
+                    // unknown
   Bytes block = 0;  // preferred size of one write
 };
 
@@ -60,37 +63,39 @@ class Target {
  public:
   virtual ~Target() = default;
   virtual Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) = 0;
-  /// Atomically gives the file `from` the name `to`, replacing what had it. Both in one directory:
-  /// Code::argument otherwise, because no system makes a move between two directories durable as one.
+  /// Atomically gives the file `from` the name `to`, replacing the file that had it. Both lie in one
+  /// directory; otherwise it returns Code::argument, because no system makes a move between two directories
+  /// durable as one.
   virtual Status rename(const std::string& from, const std::string& to) = 0;
-  /// Removes a file.
   virtual Status remove(const std::string& path) = 0;
   virtual Result<bool> exists(const std::string& path) = 0;
-  /// The directory and those above it that are missing. Durable on success.
+  /// Makes the directory and those above it that are missing. They are durable on success.
   virtual Status make_directories(const std::string& path) = 0;
-  /// fsync of the directory that holds `path`: makes its entries durable, removed and renamed ones too.
+  /// Calls fsync on the directory that holds `path`. Its entries are then durable, removed and renamed ones
+  /// too.
   virtual Status sync_directory_of(const std::string& path) = 0;
-  /// Of the storage that holds `path`, which need not exist yet.
+  /// Returns the space of the storage that holds `path`. `path` need not exist yet.
   virtual Result<Space> space(const std::string& path) = 0;
-  /// Names (not paths) in a directory, sorted.
+  /// Returns the names (not paths) in a directory, sorted.
   virtual Result<std::vector<std::string>> list(const std::string& directory) = 0;
-  /// Exclusive advisory lock held until the returned object dies, or its process. Does not wait: Code::state
-  /// naming the holder if it is taken. `path` is a lock file of its own, made here and removed with the lock;
-  /// a file with other contents is refused, never overwritten.
+  /// Takes an exclusive advisory lock, held until the returned object or its process dies. Does not wait:
+  /// returns Code::state naming the holder if the lock is taken. `path` is a lock file of its own, made here
+  /// and removed with the lock. A file with other contents is refused, never overwritten.
   virtual Result<std::shared_ptr<void>> lock(const std::string& path) = 0;
 };
 
 std::unique_ptr<Target> posix_target();
 
-/// Writes through io_uring where the kernel grants it; Code::unsupported with the reason otherwise, also when
-/// built without liburing.
+/// Writes through io_uring if the kernel grants it. Otherwise, or in a build without liburing, returns
+/// Code::unsupported with the reason.
 Result<std::unique_ptr<Target>> uring_target();
 
-/// Everything in memory of this process: unit tests and the simulated world. Each call makes a new, empty
-/// one.
+/// Keeps everything in memory of this process, for unit tests and the simulated world. Each call makes a new,
+/// empty target.
 std::shared_ptr<Target> memory_target();
 
-/// The target of that name: "posix", "uring" or "memory". Code::settings with the nearest name otherwise.
+/// Returns the target called "posix", "uring" or "memory". Any other name gives Code::settings with the
+/// nearest one.
 Result<std::shared_ptr<Target>> make_target(std::string_view name);
 std::vector<std::string_view> target_names();
 

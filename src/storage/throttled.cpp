@@ -23,18 +23,19 @@ Nanoseconds now() {
   return Nanoseconds{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-/// An absolute time, so that a signal neither shortens the sleep nor makes repeated ones add up to a longer.
+/// Sleeps until an absolute time. A signal neither shortens the sleep nor makes repeated sleeps add up to a
+/// longer one.
 void sleep_until(Nanoseconds time) {
   const timespec until{static_cast<time_t>(time / 1'000'000'000), static_cast<long>(time % 1'000'000'000)};
   while (::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) continue;
 }
 
-/// One disk: it serves bytes in the order in which they come, one after another.
+/// One disk. It serves bytes in the order in which they come, one after another.
 class Disk {
  public:
   explicit Disk(Throttle throttle) : throttle_(throttle) {}
 
-  /// Books `bytes` and returns when they are served. Does not wait.
+  /// Books `bytes` and returns the time when they will have been served. Does not wait.
   Nanoseconds book(Bytes bytes) {
     const auto latency = static_cast<Nanoseconds>(throttle_.latency_seconds * per_second);
     const Nanoseconds arrival = now();
@@ -46,8 +47,8 @@ class Disk {
     return static_cast<Nanoseconds>(free_at_) + latency;
   }
 
-  /// Waits until then. Waking up late is this machine's doing and not the disk's: the next booking may begin
-  /// when it would have begun, or many small writes would fall far below the stated rate.
+  /// Waits until that time. This machine wakes up late, not the disk: the next booking may begin as if it had
+  /// woken in time, or many small writes would fall far below the stated rate.
   void wait_until(Nanoseconds served) {
     sleep_until(served);
     const Nanoseconds woken = now();
@@ -58,7 +59,7 @@ class Disk {
  private:
   const Throttle throttle_;
   std::mutex mutex_;
-  double free_at_ = 0;  // nanoseconds, with the fraction that many small writes would lose
+  double free_at_ = 0;  // in nanoseconds; the fraction keeps what many small writes would lose by rounding
   Nanoseconds late_ = 0;
 };
 
@@ -67,8 +68,7 @@ class ThrottledFile final : public File {
   ThrottledFile(std::unique_ptr<File> below, std::shared_ptr<Disk> disk)
       : below_(std::move(below)), disk_(std::move(disk)) {}
 
-  // The write below runs inside the booked time: the stated rate is the whole, and not added to what is
-  // below.
+  // The write below runs inside the booked time. The stated rate covers it and is not added to it.
   Status write_gathered(Parts parts, Bytes offset) override {
     Bytes total = 0;
     for (const auto& part : parts) total += static_cast<Bytes>(part.size());
@@ -156,7 +156,7 @@ std::shared_ptr<Target> throttled_target(std::shared_ptr<Target> below, Throttle
 Result<Throttle> parse_throttle(std::string_view text) {
   Throttle throttle;
   const std::size_t comma = text.find(',');
-  // A rate of nothing would sleep for ever; no throttle is said by not asking for one.
+  // A rate of 0 would sleep for ever. To have no throttle, leave the setting out.
   if (!parse_quantity(text.substr(0, comma), rate_units, throttle.bytes_per_second) ||
       throttle.bytes_per_second <= 0) {
     return bad_throttle(text);

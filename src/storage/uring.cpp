@@ -31,8 +31,8 @@ namespace tailrace::storage {
 
 namespace {
 
-/// One file's data calls through a ring of its own. The loops over short and interrupted writes are those of
-/// PosixFile: a completion says what the call would have returned.
+/// Makes one file's data calls through a ring of its own. The loops over short and interrupted writes are
+/// those of PosixFile: a completion says what the call would have returned.
 class Ring final : public System {
  public:
   static Result<std::shared_ptr<Ring>> make() {
@@ -56,7 +56,7 @@ class Ring final : public System {
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
 
-  /// Code::unsupported if the kernel lacks one of the operations used here.
+  /// Returns Code::unsupported if the kernel lacks one of the operations used here.
   Status probe() {
     const std::unique_ptr<io_uring_probe, void (*)(io_uring_probe*)> known(io_uring_get_probe_ring(&ring_),
                                                                            io_uring_free_probe);
@@ -90,8 +90,8 @@ class Ring final : public System {
 
   Ring() = default;
 
-  /// Submits one operation and waits until it is complete, because the caller's memory is in the kernel's
-  /// hands until then.
+  /// Submits one operation and waits until it is complete: until then the caller's memory is in the kernel's
+  /// hands.
   template <typename Prepare>
   ssize_t run(Prepare&& prepare) {
     const std::lock_guard one(mutex_);
@@ -102,13 +102,14 @@ class Ring final : public System {
     int result = submit();
     if (result < 0) return broken_ = result;
     io_uring_cqe* completion = nullptr;
-    // However often this is interrupted: until it returns, the caller's memory is the kernel's.
+    // The wait goes on however often it is interrupted: until it returns, the caller's memory is the
+    // kernel's.
     do result = io_uring_wait_cqe(&ring_, &completion);
     while (result == -EINTR || result == -EAGAIN);
     if (result < 0) return broken_ = result;
     const ssize_t done = completion->res;
     io_uring_cqe_seen(&ring_, completion);
-    // A completion with EAGAIN has moved nothing: for the loops above that is an interrupted call.
+    // A completion with EAGAIN has moved nothing. The loops above treat it as an interrupted call.
     return done == -EAGAIN ? -EINTR : done;
   }
 
@@ -126,7 +127,7 @@ class Ring final : public System {
   io_uring ring_{};
   bool granted_ = false;
   ssize_t broken_ =
-      0;  // an entry may be left in the ring: the next completion would be taken for another call's
+      0;  // an entry may be left in the ring; the next completion would be taken for another call's
 };
 
 }  // namespace

@@ -15,8 +15,8 @@ namespace tailrace {
 
 using ByteVector = std::vector<std::byte>;
 
-/// Appends values to a byte vector: the writing half of every message and definition that travels.
-/// Native byte order: both ends are ranks of one job.
+/// Appends values to a byte vector: the writing half of every message and definition that travels. It uses
+/// native byte order, since both ends are ranks of one job.
 class Packer {
  public:
   template <typename T>
@@ -44,8 +44,8 @@ class Packer {
   ByteVector bytes_;
 };
 
-/// Reads back what a Packer wrote. Never reads past the end: after the first value that does not fit,
-/// `ok()` is false and every further value is zero or empty.
+/// Reads back what a Packer wrote. Never reads past the end: after the first value that does not fit, `ok()`
+/// is false and every further value is zero or empty.
 class Unpacker {
  public:
   explicit Unpacker(std::span<const std::byte> bytes) : rest_(bytes) {}

@@ -11,7 +11,7 @@ namespace tailrace {
 namespace {
 
 constexpr std::int64_t kSecondsPerDay = 86400;
-// The years over which second counts stay far inside of 64 bits.
+// For years up to this one, second counts stay far inside of 64 bits.
 constexpr std::int64_t kYearLimit = 1'000'000'000;
 constexpr std::array<int, 12> kMonthDays{31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
 
@@ -25,8 +25,8 @@ int days_in_month(std::int64_t year, int month, Calendar calendar) {
   return kMonthDays[static_cast<std::size_t>(month - 1)] + (leap_day ? 1 : 0);
 }
 
-// Days since 1970-01-01. The Gregorian years begin in March here, so that the leap day is a year's last
-// (H. Hinnant, "chrono-compatible low-level date algorithms").
+// Returns days since 1970-01-01. The Gregorian years begin in March here, so that the leap day is the last of
+// its year (H. Hinnant, "chrono-compatible low-level date algorithms").
 std::int64_t gregorian_days(std::int64_t year, int month, int day) {
   const std::int64_t y = month <= 2 ? year - 1 : year;
   const std::int64_t era = floor_divide(y, 400);
@@ -49,7 +49,7 @@ void gregorian_date(std::int64_t days, DateTime& out) {
   out.year = year_of_era + era * 400 + (out.month <= 2 ? 1 : 0);
 }
 
-// Years of one fixed length: what is left of Calendar once the Gregorian one is dealt with.
+// Returns days in calendars whose years have one fixed length: all but the Gregorian one.
 std::int64_t regular_days(const DateTime& time, Calendar calendar) {
   std::int64_t days = (time.year - 1970) * (calendar == Calendar::day_360 ? 360 : 365) + time.day - 1;
   for (int month = 1; month < time.month; ++month) days += days_in_month(time.year, month, calendar);
@@ -104,8 +104,8 @@ class TimeScanner {
   std::string_view rest_;
 };
 
-// "2026-03-01", "20260301", and with a sign years of other than four digits: "-0044-03-15", "+12026-03-01".
-// `compact` tells the form, because the time of day follows it.
+// Scans "2026-03-01", "20260301", and with a sign years of other than four digits: "-0044-03-15",
+// "+12026-03-01". `compact` tells the form, because the form of the time of day follows it.
 bool scan_date(TimeScanner& scanner, DateTime& time, bool& compact) {
   const bool negative = scanner.take('-');
   const bool expanded = negative || scanner.take('+');
@@ -119,7 +119,7 @@ bool scan_date(TimeScanner& scanner, DateTime& time, bool& compact) {
          scanner.take_digits(2, time.day);
 }
 
-// Hours, then minutes, then seconds, each optional. Behind a compact date the 'T' and the colons may be
+// Scans hours, then minutes, then seconds, each optional. Behind a compact date the 'T' and the colons may be
 // missing.
 bool scan_clock(TimeScanner& scanner, DateTime& time, bool compact) {
   const bool separated = scanner.take('T') || scanner.take('t') || scanner.take(' ');
@@ -148,14 +148,14 @@ Status not_a_duration(std::string_view text, std::string_view reason) {
           cat("\"", text, "\" is no duration: ", reason, "; give one as 15m, 6h, 90s, 2d, 1h30m or 00:15")};
 }
 
-// Adds number * seconds to total; false if that does not fit.
+// Adds number * seconds to total. Returns false if the sum does not fit.
 bool accumulate(std::int64_t& total, std::int64_t number, std::int64_t seconds) {
   std::int64_t product = 0;
   return !__builtin_mul_overflow(number, seconds, &product) &&
          !__builtin_add_overflow(total, product, &total);
 }
 
-// "00:15" or "00:15:30": hours, minutes, seconds.
+// Reads "00:15" or "00:15:30": hours, minutes, seconds.
 Result<std::int64_t> clock_duration(std::string_view text) {
   std::int64_t total = 0;
   std::int64_t unit = 3600;
@@ -190,7 +190,7 @@ std::int64_t to_seconds(const DateTime& time, Calendar calendar) {
 DateTime from_seconds(std::int64_t seconds, Calendar calendar) {
   DateTime time;
   const std::int64_t days = floor_divide(seconds, kSecondsPerDay);
-  // Not seconds - days * 86400: that product does not fit for the most negative times.
+  // The product in seconds - days * 86400 would not fit for the most negative times.
   const std::int64_t remainder = seconds % kSecondsPerDay;
   const int second_of_day = static_cast<int>(remainder < 0 ? remainder + kSecondsPerDay : remainder);
   if (calendar == Calendar::proleptic_gregorian) {

@@ -19,7 +19,7 @@ struct DateTime {
   friend auto operator<=>(const DateTime&, const DateTime&) = default;
 };
 
-/// Seconds since 1970-01-01T00:00:00 of the same calendar; and back. Exact for |year| < 10^9.
+/// Seconds since 1970-01-01T00:00:00 of the same calendar, and back. Exact for |year| < 10^9.
 std::int64_t to_seconds(const DateTime& time, Calendar calendar);
 DateTime from_seconds(std::int64_t seconds, Calendar calendar);
 bool is_valid(const DateTime& time, Calendar calendar);

@@ -9,7 +9,7 @@
 
 namespace tailrace {
 
-/// XXH3-64 of `bytes`: the same value on every machine. Detects accidents, not attackers.
+/// XXH3-64 of `bytes`: the same value on every machine. It detects accidents, not attackers.
 std::uint64_t checksum(std::span<const std::byte> bytes, std::uint64_t seed = 0);
 
 /// XXH3-128 of bytes that come in pieces.
@@ -20,7 +20,8 @@ class Digest {
   Digest(Digest&&) noexcept;
   Digest& operator=(Digest&&) noexcept;
   void add(std::span<const std::byte> bytes);
-  /// 32 hexadecimal digits, most significant first, as `xxhsum -H2` prints them. More bytes may follow.
+  /// Returns 32 hexadecimal digits, most significant first, as `xxhsum -H2` prints them. More bytes may
+  /// follow.
   [[nodiscard]] std::string hex() const;
 
  private:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
-/* Compiled for processors with AVX2: C, since what C++ shares between sources must not get instructions that
- * other processors lack. */
+/* Compiled for processors with AVX2. It is C because sources share C++ inline code, which must not get
+ * instructions that other processors lack. */
 #include "base/checksum_avx2.h"
 
 #define XXH_INLINE_ALL

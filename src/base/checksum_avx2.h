@@ -9,8 +9,8 @@
 extern "C" {
 #endif
 
-/* The value of tailrace::checksum, on a processor with AVX2 alone: twice as fast as what every x86-64 has,
- * which matters where bytes come out of the page cache. */
+/* Returns the value of tailrace::checksum. Only for a processor with AVX2: twice as fast as the code for
+ * every x86-64, which matters where bytes come out of the page cache. */
 uint64_t tailrace_checksum_avx2(const void* data, size_t bytes, uint64_t seed);
 
 #ifdef __cplusplus

@@ -10,7 +10,7 @@ enum class LogLevel { error, warn, info, debug };
 /// Lines above this level are not printed.
 void set_log_level(LogLevel level);
 [[nodiscard]] bool logs(LogLevel level);
-/// One line on standard error, written with one call so that ranks do not mix within a line. Thread-safe.
+/// Prints one line on standard error, with one call so that ranks do not mix within a line. Thread-safe.
 void log(LogLevel level, std::string_view message);
 
 }  // namespace tailrace

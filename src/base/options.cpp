@@ -150,7 +150,7 @@ Status append_range(std::string_view entry, std::size_t most, std::vector<double
     if (!parsed.is_ok() || *parsed != std::floor(*parsed) || first != std::floor(first)) return bad();
     last = *parsed;
   }
-  // The negated form also refuses the infinities and every range too long for a count.
+  // The negated comparison also refuses the infinities and every range too long for a count.
   if (!(std::abs(last - first) < static_cast<double>(most)) ||
       out.size() + static_cast<std::size_t>(std::abs(last - first)) >= most) {
     return {Code::settings, cat("\"", entry, "\" makes the list longer than ", most, " numbers")};

@@ -126,7 +126,7 @@ struct Row {
   Setter set;
 };
 
-// The one table of settings: reading, `tailrace settings` and docs/settings.md all come from here.
+// The one table of settings. Reading, `tailrace settings` and docs/settings.md all use it.
 constexpr std::array<Row, 21> kTable{{
     {{"servers", "0", "servers", "",
       "which ranks become I/O servers: `n` (that many, spread over the nodes), `node:k` (k on each node), "
@@ -275,7 +275,7 @@ Status apply_environment(Settings& settings, std::span<const std::string> enviro
     const std::string name =
         changed_case(std::string_view(variable).substr(kPrefix.size()), 'A', 'Z', 'a' - 'A');
     const Row* row = find_row(name);
-    // A variable in other than capitals would be set in one shell and not seen in the next program.
+    // A variable in lower case would be set in one shell and not seen in the next program.
     if (!row || environment_name(name) != variable) {
       return {Code::settings,
               cat("unknown environment variable ", variable, "; did you mean ",
@@ -362,7 +362,7 @@ Result<TimeLimit> parse_time_limit(std::string_view text) {
   if (text == "auto") return TimeLimit{Kind::automatic, 0};
   if (text == "off") return TimeLimit{Kind::none, 0};
   constexpr std::string_view others = ", a time in UTC as 2026-11-22T12:00Z, auto or off";
-  // Between a date and a time of day stands a T, which is in no duration.
+  // A T stands between a date and a time of day. No duration has one.
   if (text.find('T') != std::string_view::npos) {
     const Result<DateTime> time = parse_time(text, Calendar::proleptic_gregorian);
     if (!time.is_ok()) {

@@ -15,7 +15,7 @@ namespace tailrace {
 
 enum class TargetKind { posix, uring };
 
-/// Which ranks become servers.
+/// The choice of the ranks that become servers.
 struct ServerChoice {
   enum class Kind {
     count,     // n: that many servers, spread over the nodes
@@ -34,10 +34,10 @@ struct ServerChoice {
 };
 Result<ServerChoice> parse_servers(std::string_view text);
 
-/// When the program is to end, as tr_should_stop() looks at it.
+/// When the program is to end, for tr_should_stop().
 struct TimeLimit {
   enum class Kind {
-    automatic,  // auto: Slurm's end of job, where there is one
+    automatic,  // auto: Slurm's end of job, if there is one
     none,       // off
     duration,   // seconds from tr_init
     time,       // seconds since 1970-01-01T00:00Z
@@ -47,13 +47,13 @@ struct TimeLimit {
 };
 Result<TimeLimit> parse_time_limit(std::string_view text);
 
-/// A signal by which the program may be asked to stop: without "SIG", and its number here.
+/// A signal that asks the program to stop: its name without "SIG", and its number here.
 struct Signal {
   std::string_view name;
   int number = 0;
   friend bool operator==(const Signal&, const Signal&) = default;
 };
-/// "TERM,SIGUSR1", in any case, or "none".
+/// Parses "TERM,SIGUSR1", in any case, or "none".
 Result<std::vector<Signal>> parse_signals(std::string_view text);
 
 /// One row of the table of settings.
@@ -66,14 +66,14 @@ struct SettingInfo {
   std::string_view meaning;
 };
 
-/// Where a value came from and how it was written: what the printed plan shows.
+/// A value as the printed plan shows it: where it came from and how it was written.
 struct SettingValue {
   std::string name;
   std::string value;
   std::string origin;  // "default", "options" or "environment"
 };
 
-/// What a session was told. The defaults stand in the table in settings.cpp and nowhere else.
+/// The settings of a session. The defaults stand in the table in settings.cpp and nowhere else.
 struct Settings {
   ServerChoice servers;
   std::optional<Bytes> staging;  // per node; none = chosen from the node's memory
@@ -83,8 +83,8 @@ struct Settings {
   LogLevel log = LogLevel::warn;
   std::optional<std::int64_t> timeout_seconds;   // none = never give up
   std::optional<std::int64_t> watchdog_seconds;  // none = silent
-  std::string throttle;                          // as storage::parse_throttle takes it; "" = none
-  std::string fault;                             // "rank=N" and what storage::parse_fault takes; "" = none
+  std::string throttle;                          // in the form of storage::parse_throttle; "" = none
+  std::string fault;                             // "rank=N" and the form of storage::parse_fault; "" = none
   TargetKind target = TargetKind::posix;
   int progress_sleep_us = 0;
   bool huge_pages = false;
@@ -98,14 +98,15 @@ struct Settings {
   std::string halt_file;             // path; "" = none
   std::vector<SettingValue> values;  // every setting, in the order of the table
 
-  /// `options` over the defaults and `environment` ("NAME=value" entries; others than TAILRACE_* are passed
-  /// over) over both. An unknown key or TAILRACE_* variable and a bad value are Code::settings with the
-  /// nearest valid one.
+  /// Puts `options` over the defaults, and `environment` over both. `environment` has "NAME=value" entries;
+  /// those not named TAILRACE_* are passed over. An unknown key or TAILRACE_* variable and a bad value are
+  /// Code::settings with the nearest valid one.
   static Result<Settings> read(std::string_view options, std::span<const std::string> environment);
 
-  /// The settings that all ranks need alike: ranks that differ in one would wait for each other in vain.
+  /// Returns the settings that must be the same on all ranks: ranks that differ in one would wait for each
+  /// other in vain.
   [[nodiscard]] std::vector<SettingValue> common() const;
-  /// Takes such a setting as another rank has it.
+  /// Takes such a setting with another rank's value.
   Status take(const SettingValue& value);
 };
 

@@ -8,8 +8,9 @@
 
 namespace tailrace {
 
-/// The order of shapes and indices in this process's texts. C's: the slowest dimension first, from 0; the
-/// library keeps shapes so. Fortran's: the fastest dimension first, from 1.
+/// The order of shapes and indices in this process's texts. C's order has the slowest dimension first and
+/// counts from 0; the library keeps shapes so. Fortran's order has the fastest dimension first and counts
+/// from 1.
 enum class Order { c, fortran };
 /// Local. Later texts use `order`. Before the first call they use C's.
 void tell_in(Order order);

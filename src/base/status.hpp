@@ -12,7 +12,7 @@
 
 namespace tailrace {
 
-/// What kind of thing went wrong. The values are the TR_ERR_* codes of the C face: append only.
+/// The kind of an error. The values are the TR_ERR_* codes of the C face: append only.
 enum class Code : std::int32_t {
   ok = 0,
   argument = 1,      // a value that the call does not take
@@ -20,18 +20,18 @@ enum class Code : std::int32_t {
   state = 3,         // a call that makes no sense now (put outside a step, use after close)
   order = 4,         // ranks that called different things, or in different order
   layout = 5,        // gaps, overlaps, indices out of range, an array of the wrong shape
-  format = 6,        // the file format cannot hold what was asked, or a key reads back differently
+  format = 6,        // the file format cannot hold what was asked for, or a key reads back differently
   data = 7,          // NaN, Inf, values outside of what the packing holds
   io = 8,            // storage failed; error_number() is the errno
   space = 9,         // storage or a quota is full
   memory = 10,       // the budget or the node's memory is too small
   mpi = 11,          // MPI itself failed
-  timeout = 12,      // a wait that was given a limit
+  timeout = 12,      // a wait reached its limit
   unsupported = 13,  // not in this build, or not on this system
   corrupt = 14,      // a file whose bytes contradict themselves
 };
 
-/// Where an error began. The verdict that all ranks return is the error with the lowest cause.
+/// The place where an error began. The verdict that all ranks return is the error with the lowest cause.
 struct Cause {
   std::int64_t step = -1;
   std::int64_t operation = -1;
@@ -47,15 +47,15 @@ class [[nodiscard]] Status {
 
   [[nodiscard]] bool is_ok() const { return body_ == nullptr; }
   [[nodiscard]] Code code() const { return body_ ? body_->code : Code::ok; }
-  /// The whole message, fit for a user: what failed, on what, and what to do next.
+  /// Returns the whole message, fit for a user: what failed, on what, and what to do next.
   [[nodiscard]] const std::string& text() const;
   [[nodiscard]] int error_number() const { return body_ ? body_->error_number : 0; }
   [[nodiscard]] Cause cause() const { return body_ ? body_->cause : Cause{}; }
   [[nodiscard]] std::int32_t rank() const { return cause().rank; }
 
-  /// The same error, begun at `cause`; success stays success.
+  /// Returns the same error, begun at `cause`. Success stays success.
   [[nodiscard]] Status at(Cause cause) const;
-  /// The same error with `context` and ": " before its text; success stays success.
+  /// Returns the same error with `context` and ": " before its text. Success stays success.
   [[nodiscard]] Status in(std::string_view context) const;
 
   void pack(Packer& out) const;
@@ -72,13 +72,13 @@ class [[nodiscard]] Status {
   std::shared_ptr<const Body> body_;
 };
 
-/// An I/O error from `errno`: "OPERATION PATH: strerror"; ENOSPC and EDQUOT become Code::space.
+/// Returns an I/O error from `errno`: "OPERATION PATH: strerror". ENOSPC and EDQUOT become Code::space.
 Status io_error(std::string_view operation, std::string_view path, int error_number);
 
-/// Of two verdicts the one that counts: an error before success, then the lower cause.
+/// Returns the verdict that counts: an error before success, then the lower cause.
 const Status& first_cause(const Status& a, const Status& b);
 
-/// A value, or why there is none.
+/// A value, or the status that says why there is none.
 template <typename T>
 class [[nodiscard]] Result {
  public:

@@ -15,8 +15,8 @@ requires(!std::same_as<T, char>) void append(std::string& out, T part) { out += 
 void append(std::string& out, double part);
 }  // namespace text_detail
 
-/// The parts one after another as text: strings as they are, integers in decimal, doubles in the
-/// shortest form that reads back to the same value.
+/// Joins the parts as text: strings as they are, integers in decimal, doubles in the shortest form that reads
+/// back to the same value.
 template <typename... Parts>
 std::string cat(const Parts&... parts) {
   std::string out;
@@ -24,15 +24,15 @@ std::string cat(const Parts&... parts) {
   return out;
 }
 
-/// "1 step", "2 steps"; `many` where the plural is more than an s: "2 processes".
+/// "1 step", "2 steps". Pass `many` if the plural is more than an s: "2 processes".
 template <std::integral T>
 std::string counted(T count, std::string_view one, std::string_view many = {}) {
   if (count == 1) return cat(count, " ", one);
   return many.empty() ? cat(count, " ", one, "s") : cat(count, " ", many);
 }
 
-/// The entry of `known` with the smallest edit distance to `word`: what a misspelt key was meant to be.
-/// Empty if `known` is empty.
+/// Returns the entry of `known` with the smallest edit distance to `word`: the key probably meant by a
+/// misspelt one. Returns nothing if `known` is empty.
 template <typename Range>
 std::string nearest(std::string_view word, const Range& known);
 std::size_t edit_distance(std::string_view a, std::string_view b);

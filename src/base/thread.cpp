@@ -15,7 +15,7 @@ Result<std::thread> start_thread(std::function<void()> body) {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // the thread inherits it
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // the thread inherits this mask
   Result<std::thread> started = guarded([&]() -> Result<std::thread> {
     try {
       return std::thread([body = std::move(body)] {

@@ -8,9 +8,9 @@
 
 namespace tailrace {
 
-/// Starts a thread of the library's own. It has default floating-point state and all signals blocked: a
-/// thread inherits the program's traps and flush-to-zero, and signals belong to the program. Code::memory,
-/// with errno, if there is none to be had.
+/// Starts a thread of the library's own, with default floating-point state and all signals blocked: a thread
+/// would inherit the program's traps and flush-to-zero, and signals belong to the program. Returns
+/// Code::memory, with errno, if the system gives no thread.
 Result<std::thread> start_thread(std::function<void()> body);
 
 }  // namespace tailrace

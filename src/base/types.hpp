@@ -12,7 +12,7 @@ using Index = std::int64_t;
 /// A count of, or a position among, bytes (file offsets included).
 using Bytes = std::int64_t;
 
-/// What one element of an array is. The values are part of the file formats: append only.
+/// The type of an array's elements. The values are part of the file formats: append only.
 enum class ElementType : std::int32_t {
   i8 = 1,
   i16 = 2,
@@ -25,7 +25,7 @@ enum class ElementType : std::int32_t {
   byte = 9,
 };
 
-/// Size of one element in bytes; 0 for a value that is no element type.
+/// Returns the size of one element in bytes, or 0 for a value that is no element type.
 constexpr Bytes size_of(ElementType type) noexcept {
   switch (type) {
     case ElementType::i8:

@@ -20,7 +20,7 @@ int hex_digit(char c) {
 }  // namespace
 
 Uuid Uuid::random() {
-  // The system's generator and not a seeded one: two jobs started in the same instant must differ.
+  // The system's generator makes it, not a seeded one: two jobs started in the same instant must differ.
   std::random_device device;
   Uuid uuid;
   for (std::size_t i = 0; i < 16; i += 4) {

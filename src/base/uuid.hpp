@@ -14,7 +14,7 @@ namespace tailrace {
 struct Uuid {
   std::array<std::uint8_t, 16> bytes{};
 
-  /// A fresh random one (RFC 4122, version 4).
+  /// Returns a fresh random one (RFC 4122, version 4).
   static Uuid random();
   static Result<Uuid> parse(std::string_view text);
   [[nodiscard]] std::string text() const;  // "6f1c0d2e-....", 36 characters

@@ -12,12 +12,13 @@ namespace tailrace::exchange {
 
 namespace {
 
-/// Large enough for storage.
+/// A window of this size is large enough for storage.
 constexpr Bytes largest_window = Bytes{4} << 20;
-/// Fewer and the ranks would wait for every single write.
+/// With fewer slots the ranks would wait for every single write.
 constexpr int fewest_slots = 4;
-/// So much stays in a cache between the ranks that pack it and the aggregator that writes it: a ring of 100
-/// MiB was measured to lose 8 % of the rate of writing, and 10 % of that of reading, to memory.
+/// This many bytes stay in a cache between the ranks that pack them and the aggregator that writes them. A
+/// ring of 100 MiB was measured to lose 8 % of the rate of writing, and 10 % of the rate of reading, to
+/// memory.
 constexpr Bytes cached_bytes = fewest_slots * largest_window;
 
 }  // namespace
@@ -57,7 +58,7 @@ Result<Ring*> Channel::ring(bool async) {
   return &ring;
 }
 
-/// Between nodes a thread exchanges where MPI allows it, so that asynchronous calls wait for no other rank.
+/// A thread exchanges between nodes if MPI allows it, so that asynchronous calls wait for no other rank.
 Status Channel::start_thread() {
   const std::vector<int>& nodes = group_.nodes();
   if (std::all_of(nodes.begin(), nodes.end(), [&](int node) { return node == nodes.front(); })) return {};
@@ -68,7 +69,8 @@ Status Channel::start_thread() {
             threaded ? "a thread of each rank"
                      : "the array calls themselves (MPI_THREAD_MULTIPLE lets a thread do it)"));
   }
-  // The same on every rank of a well-formed program; a rank that differs must not leave the others waiting.
+  // In a well-formed program the value is the same on every rank. A rank that differs must not leave the
+  // others waiting.
   const comm::Verdict verdict =
       group_.agree({{}, cat("the exchange between nodes ", threaded ? "by threads" : "by callers"), {}});
   TR_TRY(verdict.status);
@@ -80,7 +82,7 @@ Status Channel::start_thread() {
   return {};
 }
 
-/// The first ranks of each node, node by node, so that a few aggregators are on different nodes.
+/// Takes the first ranks of each node, node by node, so that a few aggregators are on different nodes.
 void Channel::choose_aggregators(int per_node) {
   const std::vector<int>& nodes = group_.nodes();
   std::vector<int> seat(nodes.size(), 0);  // each rank's number on its node

@@ -14,18 +14,18 @@ namespace tailrace::exchange {
 
 class ExchangeThread;
 
-/// The windows through which array calls go, of each aggregator.
+/// The windows of each aggregator through which array calls go.
 struct Ring {
   std::unique_ptr<comm::WindowPool> pool;
   std::vector<std::uint64_t> numbers;  // of the next window
 };
 
-/// The way of a group's arrays to its files and back: which ranks are aggregators, and the windows of those
-/// on the caller's node. Aggregator 0 is the I/O rank. Array calls take window numbers in the order of the
-/// program, which is the same on every rank.
+/// The way of a group's arrays to its files and back. It knows which ranks are aggregators, and has the
+/// windows of the aggregators on the caller's node. Aggregator 0 is the I/O rank. Array calls take window
+/// numbers in the order of the program, which is the same on every rank.
 class Channel {
  public:
-  /// Collective over the group. The same Status on every rank.
+  /// Collective over the group. Returns the same Status on every rank.
   static Result<std::unique_ptr<Channel>> create(Group& group);
   ~Channel();
   Channel(const Channel&) = delete;
@@ -33,27 +33,29 @@ class Channel {
 
   [[nodiscard]] Group& group() { return group_; }
   /// Collective when it is first called with that value. Calls that wait for storage have a few windows,
-  /// which stay in a cache; asynchronous ones as many as TAILRACE_IO_BUFFER holds.
+  /// which stay in a cache. Asynchronous calls have as many windows as TAILRACE_IO_BUFFER holds.
   Result<Ring*> ring(bool async);
   [[nodiscard]] int aggregators() const { return static_cast<int>(ranks_.size()); }
   [[nodiscard]] int rank_of(int aggregator) const { return ranks_[static_cast<std::size_t>(aggregator)]; }
-  /// The caller's number among the first `count` of them, if it is one.
+  /// Returns the caller's number among the first `count` aggregators, if it is one of them.
   [[nodiscard]] std::optional<int> own(int count) const;
   [[nodiscard]] bool is_near(int aggregator) const { return node_of(rank_of(aggregator)) == my_node(); }
-  /// The aggregator's number on its node, by which the pool knows it.
+  /// Returns the aggregator's number on its node; the pool uses this number.
   [[nodiscard]] int seat(int aggregator) const { return seats_[static_cast<std::size_t>(aggregator)]; }
-  /// Ranks of other nodes than the caller's.
+  /// Returns the ranks of all nodes but the caller's.
   [[nodiscard]] const std::vector<int>& far_ranks() const { return far_ranks_; }
 
-  /// What drives the exchange between nodes; nullptr: the callers of array calls do, or there is none.
+  /// Returns the thread that drives the exchange between nodes, or nullptr if the callers of array calls do,
+  /// or if there is one node only.
   [[nodiscard]] ExchangeThread* thread() const { return thread_.get(); }
-  /// Everything that array calls read is where it belongs, and nothing travels.
+  /// Returns true if nothing travels and all bytes that array calls read are where they belong.
   [[nodiscard]] bool is_idle() const;
 
-  /// Of the tasks that deliver what was read: they pass windows in order, whatever file these are of.
+  /// Returns the key of the tasks that deliver what was read. They pass windows in order, whatever their
+  /// file.
   [[nodiscard]] executor::Key key() const { return key_; }
 
-  /// The windows of the next array call: through all aggregators, or through the I/O rank alone.
+  /// Returns the windows of the next array call: through all aggregators, or through the I/O rank alone.
   [[nodiscard]] Portions deal_out(Ring& ring, Bytes position, Bytes bytes, bool parallel) const;
 
  private:

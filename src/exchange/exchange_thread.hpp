@@ -12,7 +12,7 @@
 namespace tailrace::exchange {
 
 /// Drives what travels between nodes, call after call, so that the program need not be inside a call
-/// meanwhile. Where MPI provides MPI_THREAD_MULTIPLE only (MPI 3.1, 12.4.3).
+/// meanwhile. It exists only if MPI provides MPI_THREAD_MULTIPLE (MPI 3.1, 12.4.3).
 class ExchangeThread {
  public:
   explicit ExchangeThread(comm::Line& line) : line_(line) {}
@@ -20,7 +20,7 @@ class ExchangeThread {
   ExchangeThread(const ExchangeThread&) = delete;
   ExchangeThread& operator=(const ExchangeThread&) = delete;
 
-  /// Local. To be called once, before anything else.
+  /// Local. Call it once, before anything else.
   Status start();
   void submit(std::shared_ptr<FarExchange> exchange);
   [[nodiscard]] bool is_idle() const;
@@ -31,7 +31,7 @@ class ExchangeThread {
   comm::Line& line_;
   mutable std::mutex mutex_;
   std::condition_variable work_;
-  std::deque<std::shared_ptr<FarExchange>> queue_;  // the first is being driven
+  std::deque<std::shared_ptr<FarExchange>> queue_;  // the thread drives the first one
   bool stopping_ = false;
   std::thread thread_;
 };

@@ -29,7 +29,7 @@ FarExchange::FarExchange(Channel& channel, comm::WindowPool& pool, std::shared_p
   }
 }
 
-/// What every rank knows of any other: exactly where it owns a box, otherwise the whole array.
+/// Returns what every rank knows of `rank`: its exact bytes if it owns a box, otherwise the whole array.
 Reach FarExchange::reach_of(int rank) const {
   if (plan_->in_parts) return {0, portions_.bytes()};
   const layout::Layout& layout = plan_->layout;
@@ -46,7 +46,7 @@ Reach FarExchange::reach_of(int rank) const {
   return {first * plan_->element, (last + 1) * plan_->element};
 }
 
-/// What no rank but this one knows goes to the aggregators of other nodes.
+/// Sends the aggregators of other nodes the rows that only this rank knows.
 void FarExchange::tell_rows(const std::vector<layout::Rows>& rows) {
   for (int a = 0; a < portions_.aggregators(); ++a) {
     if (channel_.is_near(a)) continue;
@@ -98,8 +98,8 @@ bool FarExchange::send_next(comm::Line& line) {
   return true;
 }
 
-/// True once an aggregator knows what each rank of other nodes owns. Where a rank has to say that itself, it
-/// does so before anything else.
+/// Returns true once an aggregator knows what each rank of other nodes owns. A rank that must tell it does so
+/// before it sends anything else.
 bool FarExchange::learn_peers(comm::Line& line) {
   const std::vector<int>& ranks = channel_.far_ranks();
   while (peers_.size() < ranks.size()) {
@@ -118,7 +118,7 @@ bool FarExchange::learn_peers(comm::Line& line) {
   return true;
 }
 
-/// One peer's piece of the next own window: taken from it, or given to it.
+/// Takes one peer's piece of the next own window from it, or gives it to it.
 bool FarExchange::serve(comm::Line& line) {
   if (is_served() || !learn_peers(line) || is_served()) return false;
   const int seat = channel_.seat(*own_);
@@ -147,7 +147,7 @@ bool FarExchange::take_from(const Peer& peer, const Window& window, comm::Line& 
 }
 
 bool FarExchange::give_to(const Peer& peer, const Window& window, comm::Line& line) {
-  // What the caller owns goes first: the other end takes it for that.
+  // The caller's own pieces go first: the other end would take this message for one of them.
   if (!outgoing_.empty() || line.unsent_data() > 2 * pool_.window()) return false;
   const int seat = channel_.seat(window.aggregator);
   const Bytes bytes = pool_.loaded_bytes(seat, window.number);
@@ -162,7 +162,7 @@ bool FarExchange::give_to(const Peer& peer, const Window& window, comm::Line& li
   return true;
 }
 
-/// The caller's piece of a window that an aggregator of another node has read.
+/// Receives the caller's piece of a window that an aggregator of another node has read.
 bool FarExchange::receive_next(comm::Line& line) {
   if (expected_.empty() || !knows_peers()) return false;
   const Window& window = expected_.front();

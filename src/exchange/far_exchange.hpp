@@ -17,7 +17,7 @@ using arrays::Array;
 using arrays::ArrayPlan;
 using arrays::Direction;
 
-/// Bytes of an array among which one rank's lie.
+/// The range of an array's bytes in which all bytes of one rank lie.
 struct Reach {
   Bytes begin = 0;
   Bytes end = 0;
@@ -25,29 +25,29 @@ struct Reach {
 };
 
 /// The part of an array call that travels between nodes: the caller's pieces of windows whose aggregators are
-/// elsewhere, and, on an aggregator, everybody's of its windows. A state machine without a wait in it, driven
-/// by whoever may call MPI: the caller of the array call, or the group's thread. Messages of one pair of
-/// ranks are in the order of windows, and calls follow one another.
+/// elsewhere and, on an aggregator, everybody's pieces of its windows. It is a state machine that never
+/// waits. The caller of the array call drives it, or the group's thread: one that may call MPI. Messages of
+/// one pair of ranks are in the order of windows, and calls follow one another.
 class FarExchange {
  public:
-  /// `base` is where what is read belongs; not used when writing.
+  /// What is read is put at `base`; writing does not use it.
   FarExchange(Channel& channel, comm::WindowPool& pool, std::shared_ptr<const ArrayPlan> plan,
               Portions portions, comm::WindowPool::Lane lane, Direction direction, std::byte* base);
 
-  /// Writing: captures the caller's piece of a window of another node. The array may change afterwards.
+  /// For writing: captures the caller's piece of a window of another node. The array may change afterwards.
   void capture(const std::byte* base, const Window& window);
-  /// Bytes captured and not handed to MPI yet.
+  /// Returns the bytes captured and not handed to MPI yet.
   [[nodiscard]] Bytes captured() const { return captured_; }
-  /// No capture() comes any more.
+  /// Says that no capture() follows.
   void close() { closed_ = true; }
 
-  /// One step, by the thread that drives it; true if something moved.
+  /// Takes one step, on the thread that drives it. Returns true if something moved.
   bool advance(comm::Line& line);
-  /// Everything was sent, received and passed. Any thread.
+  /// Returns true if everything was sent, received and passed. Any thread may call it.
   [[nodiscard]] bool is_done() const { return done_; }
 
  private:
-  /// A rank of another node, for an aggregator.
+  /// A rank of another node, as an aggregator sees it.
   struct Peer {
     int rank = 0;
     Reach reach;
@@ -77,7 +77,7 @@ class FarExchange {
   comm::WindowPool::Lane lane_;
   Direction direction_;
   std::byte* base_;
-  Reach told_;                // the caller's, as other nodes know it
+  Reach told_;                // the caller's reach, as other nodes know it
   layout::TransferMap mine_;  // the caller's piece in a message
   std::optional<int> own_;    // the caller's aggregator number
   std::vector<Peer> peers_;

@@ -18,10 +18,10 @@ class Channel;
 /// Ranks that move arrays between their memory and files together: those of one communicator of the program.
 class Group {
  public:
-  /// The rank that opens files of the serial mode, and whose arguments of formatted output count.
+  /// The rank that opens files of the serial mode. Its arguments of formatted output count.
   static constexpr int io_rank = 0;
 
-  /// `node_of`: by rank of the transport. What is given stays longer than the group.
+  /// `node_of` takes a rank of the transport. The arguments must outlive the group.
   Group(std::unique_ptr<comm::Line> line, const std::function<int(int)>& node_of, executor::Threads& threads,
         const Settings& settings);
   ~Group();
@@ -32,21 +32,21 @@ class Group {
   [[nodiscard]] int size() const { return line_->size(); }
   [[nodiscard]] bool is_io_rank() const { return rank() == io_rank; }
   [[nodiscard]] comm::Line& line() { return *line_; }
-  /// The node of each rank, named by the lowest of its ranks.
+  /// Returns the node of each rank, named by the lowest of its ranks.
   [[nodiscard]] const std::vector<int>& nodes() const { return nodes_; }
-  /// The ranks of the caller's node.
+  /// Returns the line of the ranks of the caller's node.
   [[nodiscard]] comm::Line& node() { return *node_; }
   [[nodiscard]] executor::Threads& threads() { return threads_; }
   [[nodiscard]] const Settings& settings() const { return settings_; }
 
-  /// Collective when it is called for the first time: the way of this group's arrays. `call` is for the
-  /// watchdog.
+  /// Collective when it is called for the first time. Returns the way of this group's arrays. `call` is for
+  /// the watchdog.
   Result<Channel*> channel(const std::string& call);
   [[nodiscard]] bool has_channel() const { return channel_ != nullptr; }
 
-  /// Collective: everybody's vote, and the verdict. Blocks until all have voted.
+  /// Collective. Hands in the caller's vote and returns the verdict. Blocks until all have voted.
   comm::Verdict agree(comm::Vote vote) { return line_->agree(std::move(vote)); }
-  /// Blocks until `done` while moving everything else on. `what` is for the watchdog.
+  /// Moves everything on until `done` returns true. `what` is for the watchdog.
   void wait(const std::function<bool()>& done, const std::string& what) { line_->board().wait(done, what); }
 
  private:

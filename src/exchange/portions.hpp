@@ -17,25 +17,27 @@ struct Window {
   Bytes end = 0;
 };
 
-/// How `bytes` bytes from `position` of a file on are cut into windows and dealt out: each aggregator has
-/// one contiguous share. Windows end at multiples of their size in the file, so that storage sees whole
-/// blocks. Every rank computes the same.
+/// Cuts `bytes` bytes from `position` of a file on into windows and deals them out: each aggregator has one
+/// contiguous share. Windows end at multiples of their size in the file, so that storage sees whole blocks.
+/// Every rank computes the same.
 class Portions {
  public:
-  /// `numbers[a]`: the next window number of aggregator a, which goes up by the windows it gets.
+  /// `numbers[a]` is the next window number of aggregator a. It goes up by the number of windows that the
+  /// aggregator gets.
   Portions(Bytes position, Bytes bytes, Bytes window, std::vector<std::uint64_t>& numbers, int aggregators);
 
   [[nodiscard]] Bytes position() const { return position_; }
   [[nodiscard]] Bytes bytes() const { return bytes_; }
-  /// The most windows that an aggregator has.
+  /// Returns the largest number of windows of any aggregator.
   [[nodiscard]] std::int64_t rounds() const;
-  /// Windows of an aggregator, and each of them.
+  /// Return the number of an aggregator's windows, and one of them.
   [[nodiscard]] std::int64_t count(int aggregator) const { return first(aggregator + 1) - first(aggregator); }
   [[nodiscard]] Window window(int aggregator, std::int64_t round) const;
   [[nodiscard]] int aggregators() const { return static_cast<int>(numbers_.size()); }
 
  private:
-  /// Rounded up: the array's first window is always the first aggregator's, which is the I/O rank.
+  /// The result is rounded up, so that the array's first window always belongs to the first aggregator, the
+  /// I/O rank.
   [[nodiscard]] std::int64_t first(int aggregator) const {
     return (windows_ * aggregator + aggregators() - 1) / aggregators();
   }

@@ -10,8 +10,8 @@
 
 namespace tailrace::exchange {
 
-/// How the pieces of one layout come together as whole records on a server: the fixed schedule from the
-/// compute ranks' layout to "all of it here". Immutable once built; shared by all fields of the layout.
+/// The fixed schedule by which the pieces of one layout come together as whole records on a server. Immutable
+/// once built; all fields of the layout share it.
 class RecordPlan {
  public:
   RecordPlan(layout::Layout layout, const Roster& roster, int me);
@@ -19,11 +19,11 @@ class RecordPlan {
   [[nodiscard]] const layout::Layout& layout() const { return layout_; }
   [[nodiscard]] Index count(int c) const { return counts_[static_cast<std::size_t>(c)]; }
   [[nodiscard]] std::span<const layout::Rows> rows(int c) const { return rows_[static_cast<std::size_t>(c)]; }
-  /// Compute ranks with a share whose lanes this server reads when it owns the record.
+  /// Returns the compute ranks with a share whose lanes this server reads when it owns the record.
   [[nodiscard]] const std::vector<int>& read_here() const { return read_here_; }
-  /// Servers that send this one the pieces of lanes that it does not see.
+  /// Returns the servers that send this one the pieces of lanes that it does not see.
   [[nodiscard]] const std::vector<int>& senders() const { return senders_; }
-  /// Compute ranks whose pieces this server sends to `owner`.
+  /// Returns the compute ranks whose pieces this server sends to `owner`.
   [[nodiscard]] const std::vector<int>& sent_to(int owner) const {
     return sent_to_[static_cast<std::size_t>(owner)];
   }

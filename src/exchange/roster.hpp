@@ -5,8 +5,8 @@
 
 namespace tailrace::exchange {
 
-/// Who is who in a session. Compute ranks and servers are numbered from 0 each; with 0 server ranks every
-/// compute rank is its own server (`self_served`).
+/// The compute ranks and servers of a session, each numbered from 0. With 0 server ranks every compute rank
+/// is its own server (`self_served`).
 struct Roster {
   std::vector<int> compute_transport;  // transport rank of compute rank c
   std::vector<int> server_transport;   // transport rank of server s
@@ -18,13 +18,13 @@ struct Roster {
 
   [[nodiscard]] int computes() const { return static_cast<int>(compute_transport.size()); }
   [[nodiscard]] int servers() const { return static_cast<int>(server_transport.size()); }
-  /// Whether `server` reads the lane of compute rank `c` in place.
+  /// Returns true if `server` reads the lane of compute rank `c` in place.
   [[nodiscard]] bool sees(int server, int c) const {
     const auto i = static_cast<std::size_t>(c);
     if (shares_node[i] != 0) return server_node[static_cast<std::size_t>(server)] == compute_node[i];
     return home[i] == server;
   }
-  /// Compute ranks whose home is `server`.
+  /// Returns the compute ranks whose home is `server`.
   [[nodiscard]] std::vector<int> homed(int server) const {
     std::vector<int> list;
     for (int c = 0; c < computes(); ++c) {
@@ -34,8 +34,8 @@ struct Roster {
   }
 };
 
-/// Homes for all compute ranks: a server of the same node, round-robin; where the node has none, any server
-/// (such ranks send their data as messages).
+/// Gives every compute rank a home: a server of the same node, round-robin, or any server if the node has
+/// none (these ranks send their data as messages).
 void assign_homes(Roster& roster);
 
 }  // namespace tailrace::exchange

@@ -51,7 +51,7 @@ void Transfer::begin_far(Direction direction, std::byte* base) {
   if (channel_.thread() != nullptr) channel_.thread()->submit(far_);
 }
 
-/// Without a thread what travels between nodes has to be over before the call returns.
+/// Without a thread, everything that travels between nodes must have arrived before the call returns.
 void Transfer::end_far(bool later) {
   if (far_ == nullptr) return;
   far_->close();
@@ -66,7 +66,7 @@ void Transfer::wait(int aggregator, const Ready& ready, const char* what) {
   settle([&] { return pool_.sleep_unless(seat, ready); }, what);
 }
 
-/// Waits while the messages of other nodes are moved on, which may bring what is waited for.
+/// Waits until `done`, and moves the messages of other nodes on meanwhile: they may bring what is waited for.
 void Transfer::settle(const std::function<bool()>& done, const char* what) {
   Group& group = channel_.group();
   const bool drives = far_ != nullptr && channel_.thread() == nullptr;
@@ -85,7 +85,8 @@ void Transfer::for_each_window(const std::function<void(const Window&)>& body, s
   }
 }
 
-/// Whether the window is free, and that which lies `more` behind it. Windows are not freed in their order.
+/// Returns true if the window is free, and also the window `more` places behind it. Windows are not freed in
+/// their order.
 bool Transfer::may_pack(const Window& window, int more) const {
   const int seat = channel_.seat(window.aggregator);
   return pool_.is_open(seat, window.number) &&
@@ -116,7 +117,7 @@ void Transfer::pack(const std::byte* base, const Window& window, Held* held) {
   if (mine_.meets(window)) {
     if (!may_pack(window, 0)) {
       let_go(held);
-      // One sleep for several windows.
+      // One sleep waits for several windows.
       wait(
           window.aggregator, [&] { return may_pack(window, pool_.slots() / 4); },
           "free memory for arrays (TAILRACE_IO_BUFFER): storage is slower than the program's output");
@@ -128,7 +129,7 @@ void Transfer::pack(const std::byte* base, const Window& window, Held* held) {
 
 void Transfer::capture_far(const std::byte* base, const Window& window, Held* held) {
   far_->capture(base, window);
-  // As much as TAILRACE_IO_BUFFER where a thread sends it, little where the caller does.
+  // As many bytes as TAILRACE_IO_BUFFER may be captured if a thread sends them, few if the caller does.
   const Bytes most = channel_.thread() == nullptr ? pool_.window() : channel_.group().settings().io_buffer;
   if (far_->captured() <= most) return;
   let_go(held);
@@ -140,13 +141,13 @@ void Transfer::queue_write(const Window& window, const Sink& sink, const std::sh
   const auto is_full = [&pool = pool_, seat, number = window.number] {
     return pool.all_passed(seat, Lane::now, number);
   };
-  // Without a thread this is the caller, who also has to serve the others.
+  // Without a thread the caller runs the job, and the caller also has to serve the others.
   if (channel_.group().threads().waiting_threads() == 0)
     wait(window.aggregator, is_full, "the parts of an array");
   channel_.group().threads().submit(
       key_, [&pool = pool_, seat, is_full, window, sink, tally, position = portions_.position()] {
         pool.wait(seat, is_full);
-        // What comes behind a failure is not written: the file ends where it was still right.
+        // Bytes behind a failure are not written: the file ends where it was still right.
         if (tally->status().is_ok()) {
           const std::span<const std::byte> bytes(pool.data(seat, window.number),
                                                  static_cast<std::size_t>(window.end - window.begin));
@@ -158,12 +159,13 @@ void Transfer::queue_write(const Window& window, const Sink& sink, const std::sh
 }
 
 void Transfer::read(std::byte* base, const Source& source, const std::shared_ptr<Tally>& tally, bool later) {
-  // What another node sends comes with a call of MPI, which only a thread can make later.
+  // Bytes from another node come with a call of MPI, which only a thread can make later.
   later = later && (channel_.far_ranks().empty() || channel_.thread() != nullptr);
   lane_ = later ? Lane::later : Lane::now;
   begin_far(Direction::read, base);
   executor::Threads& threads = channel_.group().threads();
-  // Threads read ahead as far as there are windows; without them the caller loads each when it comes to it.
+  // Threads read ahead as far as there are windows. Without threads the caller loads each window when it
+  // comes to it.
   const auto ahead = threads.waiting_threads() == 0 ? 1 : std::int64_t{pool_.slots()};
   std::int64_t queued = 0;
   for (std::int64_t round = 0; round < portions_.rounds(); ++round) {
@@ -215,7 +217,7 @@ void Transfer::take(std::byte* base, const Window& window) {
   };
   executor::Threads& threads = channel_.group().threads();
   const bool later = lane_ == Lane::later;
-  // Without a thread this is the caller, who also has to serve the others.
+  // Without a thread the caller runs the job, and the caller also has to serve the others.
   if (meets && (!later || threads.waiting_threads() == 0))
     wait(window.aggregator, is_loaded, "storage to read an array");
   if (!later) return deliver();

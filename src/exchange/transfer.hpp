@@ -13,10 +13,10 @@
 
 namespace tailrace::exchange {
 
-/// How far one array call got on one aggregator. Filled in by its tasks.
+/// How far one array call got on one aggregator. The call's tasks fill it in.
 class Tally {
  public:
-  /// Storage took or gave only the bytes before `end` (counted from the array's first).
+  /// Notes that storage took or gave only the bytes before `end` (counted from the array's first).
   void stop_at(Bytes end, const Status& why);
   [[nodiscard]] Bytes end() const;
   [[nodiscard]] Status status() const;
@@ -27,27 +27,28 @@ class Tally {
   Status status_;
 };
 
-/// What an aggregator does with a window: bytes and their place in the file.
+/// What an aggregator does with a window: it gets the bytes and their place in the file.
 using Sink = std::function<Status(std::span<const std::byte>, Bytes offset)>;
 using Source = std::function<Result<Bytes>(std::span<std::byte>, Bytes offset)>;
 
-/// What keeps the tasks of a capture from taking the cores that it runs on.
+/// While it is held, the tasks of a capture do not take the cores on which the capture runs.
 using Held = std::optional<executor::Threads::Hold>;
 
-/// One array on its way between the ranks' memory and a file. Every rank of the group makes the same one and
-/// goes through its windows in the same order; nobody skips a window, whatever failed.
+/// One array on its way between the ranks' memory and a file. Every rank of the group makes the same transfer
+/// and goes through its windows in the same order. Nobody skips a window, whatever failed.
 class Transfer {
  public:
-  /// `key`: that of the tasks which read and write the file.
+  /// `key` is the key of the tasks that read and write the file.
   Transfer(Channel& channel, comm::WindowPool& pool, std::shared_ptr<const ArrayPlan> plan, Portions portions,
            executor::Key key);
 
-  /// Captures the array at `base`; on aggregators, tasks that hand it to `sink` are queued. With `held`,
-  /// which is let go before anything is waited for, what other nodes take may be sent later, if a thread can.
+  /// Captures the array at `base`. Aggregators queue tasks that hand it to `sink`. With `held`, pieces for
+  /// other nodes may be sent later, if a thread can send them; `held` is let go before anything is waited
+  /// for.
   void write(const std::byte* base, const Sink& sink, const std::shared_ptr<Tally>& tally,
              Held* held = nullptr);
-  /// Delivers into the array at `base` what `source` has. With `later` by tasks, where no call of MPI is
-  /// needed for it.
+  /// Delivers the bytes from `source` into the array at `base`. With `later`, tasks deliver them where no
+  /// call of MPI is needed.
   void read(std::byte* base, const Source& source, const std::shared_ptr<Tally>& tally, bool later);
 
  private:

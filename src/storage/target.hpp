@@ -40,8 +40,8 @@ class File {
   /// Hints that the system may begin to write to the device what was written so far. Never fails, and does
   /// not wait for the device.
   virtual void begin_write_back() {}
-  /// Returns the first place from `offset` on where bytes may lie that are not zeros of a hole, or the end of
-  /// the file or more if there are none. Returns `offset` itself if storage does not tell.
+  /// Returns the first place from `offset` on where bytes may lie that are not zeros of a hole, or one behind
+  /// the end of the file if there are none. Returns `offset` itself if storage does not tell.
   virtual Bytes next_data(Bytes offset) { return offset; }
   /// Cuts the file, or extends it with zeros.
   virtual Status truncate(Bytes size) = 0;

@@ -36,7 +36,7 @@ Result<Part> part_of(const Array& array, int rank) {
   return Part{std::move(*layout), std::move(*memory)};
 }
 
-/// The whole array with all of its levels: `rows` and `memory` are those of the first.
+/// Extends the maps to the whole array with all of its levels. `rows` and `memory` come with the first level.
 void add_levels(const Array& array, std::vector<layout::Rows>& rows, layout::MemoryMap& memory) {
   const std::size_t first_rows = rows.size();
   const std::size_t first_nests = memory.nests.size();

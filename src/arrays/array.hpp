@@ -11,47 +11,48 @@
 
 namespace tailrace::arrays {
 
-/// A distributed array, or a section of it, as an argument of a call. What it points to lives on in the
-/// caller.
+/// A distributed array, or a section of it, as an argument of a call. The caller keeps the memory it points
+/// to.
 struct Array {
-  std::byte* data = nullptr;  // only read when it is written to a file
+  std::byte* data = nullptr;  // a call that writes a file only reads it
   ElementType type = ElementType::f64;
   const layout::Layout* layout = nullptr;
-  std::int64_t layout_number = 0;  // the same number is the same layout, on every rank
+  std::int64_t layout_number = 0;  // the same number means the same layout, on every rank
   const std::vector<Index>* halo = nullptr;
   bool in_parts = false;  // each rank knows its own elements only
-  Index levels = 0;       // > 0: so many arrays of the layout, one after another (a slowest dimension more)
-  std::vector<Bytes> strides;  // of the memory, in C order, that of the levels first; empty: contiguous
+  Index levels = 0;       // > 0: this many arrays of the layout, one after another (one slowest dimension
+                          // more)
+  std::vector<Bytes> strides;  // of the memory, in C order, the stride of the levels first; empty: contiguous
   std::optional<layout::Section> section;
 
-  /// The same text on every rank that passes the same array.
+  /// Returns a text that is the same on every rank that passes the same array.
   [[nodiscard]] std::string text() const;
-  /// Extents of what it names: the layout's, or the section's, behind the number of levels if it has such.
+  /// Returns the extents of the layout or the section, behind the number of levels if there are levels.
   [[nodiscard]] Result<std::vector<Index>> shape() const;
-  /// Its shape, and the section.
+  /// Returns the shape and the section as text.
   [[nodiscard]] std::string extents_text() const;
 };
 
-/// What moving an array takes to know of it. The same array or section, moved again and again, has one plan.
-/// Immutable.
+/// Everything that is needed to move an array. An array or section that is moved again and again has one
+/// plan. Immutable.
 struct ArrayPlan {
   layout::Layout layout;  // of the section, if it is one
   Bytes element = 0;
   layout::TransferMap mine;
-  bool everywhere = false;  // every rank has the whole: replicated arrays
-  bool in_parts = false;    // a rank's part is known to that rank alone
+  bool everywhere = false;  // every rank has the whole array (replicated arrays)
+  bool in_parts = false;    // each rank alone knows its own part
 
   [[nodiscard]] Bytes bytes() const { return layout.elements() * element; }
 };
 
 enum class Direction { write, read };
 
-/// The plan of `array` for `rank` in a global file. Errors: Code::argument, Code::layout.
+/// Returns the plan of `array` for `rank` in a global file. Errors: Code::argument, Code::layout.
 Result<std::shared_ptr<const ArrayPlan>> make_plan(const Array& array, int rank, Direction direction);
-/// The same for a file of the rank's own, which holds the rank's elements one after another.
+/// Returns the plan for a file of the rank's own, which holds the rank's elements one after another.
 Result<std::shared_ptr<const ArrayPlan>> make_local_plan(const Array& array, int rank);
 
-/// What one rank owns of an array or section: which elements, and where they lie in its memory.
+/// The elements of an array or section that one rank owns, and their places in its memory.
 struct Owned {
   std::vector<Index> shape;        // of the array or section
   std::vector<layout::Rows> rows;  // in packed order
@@ -60,7 +61,7 @@ struct Owned {
 
   [[nodiscard]] Bytes bytes() const { return packed.end(); }
 };
-/// What `rank` owns; of a replicated array rank 0 owns the whole. Errors: as make_plan.
+/// Returns what `rank` owns. Of a replicated array rank 0 owns the whole. Errors: as make_plan.
 Result<Owned> find_owned(const Array& array, int rank);
 
 }  // namespace tailrace::arrays

@@ -14,7 +14,7 @@ namespace {
 
 using streams::Position;
 
-/// The open stream that a position is of; nullptr once it is closed, when all of it is durable or told as
+/// Returns the open stream of a position, or nullptr if it was closed: all of it is then durable or told as
 /// failed.
 const streams::Stream* stream_of(const std::vector<const streams::Stream*>& open, const Position& position) {
   for (const streams::Stream* stream : open) {
@@ -23,8 +23,8 @@ const streams::Stream* stream_of(const std::vector<const streams::Stream*>& open
   return nullptr;
 }
 
-/// True for an output that a checkpoint may record. A pipe, which might have nobody who reads, is none; who
-/// does not hold the stream does not know that of it, and has nothing to write.
+/// Returns true for an output that a checkpoint may record. A pipe is none, since nobody might read it. A
+/// rank that does not hold the stream cannot see that it is a pipe, and has nothing to write.
 bool may_be_recorded(const OpenFile& each) {
   const files::File& file = *each.file;
   if (file.is_adopted() || !file.mode().writes()) return false;
@@ -37,10 +37,10 @@ bool is_recorded(const OpenFile& each) {
 
 Status rest(const OpenFile& each) { return each.records ? each.records->rest() : each.file->rest(); }
 
-/// All that a rank has written to, held until it is durable.
+/// Everything that a rank has written to, held until it is durable.
 struct Written {
   std::vector<std::shared_ptr<storage::File>> files;
-  std::set<std::string> names;     // whose directories have to be durable: one for each directory
+  std::set<std::string> names;     // names in the directories that have to be durable: one for each directory
   std::set<std::string> sidecars;  // of local files
   files::ClosedFiles::Due closed;
 
@@ -76,14 +76,14 @@ Result<files::Position> Outputs::position_of(const OpenFile& each, files::Overwr
   Result<files::Position> position =
       each.records ? each.records->recorded_position(overwritten) : each.file->position(overwritten);
   TR_TRY(position.status());
-  if (overwritten == files::Overwritten::journal) return position;  // nothing is lost that it would warn of
+  if (overwritten == files::Overwritten::journal) return position;  // no loss to warn of
   each.file->note_recorded(position->size);
   files_.note(*position);
   return position;
 }
 
-/// Every file is brought to rest, whatever has failed before: ranks that left one out would have another idea
-/// than the others of what it still has to write.
+/// Brings every file to rest, whatever has failed before. Ranks that left one out would have another idea
+/// than the others of what the file still has to write.
 Result<Outputs::Standing> Outputs::stand(files::Overwritten overwritten) {
   Status first;
   const auto count = [&first](const Status& status) {
@@ -130,7 +130,7 @@ void Outputs::note_closing(const files::File& file) {
   if (file.place().group == nullptr) note_closed(files::sidecar_path(file.path()));
 }
 
-/// A journal belongs to a rank: what another one writes to the same file it does not see.
+/// A journal belongs to a rank: it does not see what another rank writes to the same file.
 Status Outputs::check(const std::vector<ByteVector>& told, files::Overwritten overwritten) const {
   if (overwritten == files::Overwritten::refuse) return {};
   std::map<std::string, std::size_t> ranks;
@@ -189,7 +189,7 @@ ByteVector Outputs::with_failures(const ByteVector& positions) const {
 void Outputs::keep_since(const std::string& checkpoint, std::int64_t generation,
                          const ByteVector& positions) {
   const Result<Recorded> recorded = Recorded::unpack(positions);
-  if (!recorded.is_ok()) return;  // made or checked by who asks
+  if (!recorded.is_ok()) return;  // the caller makes or checks it
   service_.journals().of(service_.target(), checkpoint).begin(generation, recorded->files);
 }
 

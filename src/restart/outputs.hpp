@@ -22,17 +22,17 @@ namespace tailrace::restart {
 struct OpenFile {
   files::File* file = nullptr;
   files::RecordFile* records = nullptr;  // of an unformatted Fortran file
-  bool temporary = false;                // it is gone once it is closed
+  bool temporary = false;                // closing removes it
 };
 
-/// A formatted Fortran file that may be written: the first rank's Fortran has it open.
+/// A formatted Fortran file that may be written. The first rank's Fortran has it open.
 struct OpenText {
   std::string path;
-  /// Of the first rank. Where it stands, with all of it in the system's hands; nothing for one that was not
-  /// written to.
-  /// Code::state if it is refused because it could not be brought back there.
+  /// First rank only. Returns where the file stands, with all of its bytes handed to the system, or nothing
+  /// if it was not written to. Returns Code::state if it is refused because the file could not be brought
+  /// back there.
   std::function<Result<std::optional<files::Position>>(files::Overwritten)> position;
-  /// Of the first rank. Keeps it open until it is durable; nullptr before position() was asked.
+  /// First rank only. Keeps the file open until it is durable. Returns nullptr before position() was called.
   std::function<std::shared_ptr<storage::File>()> hold;
 };
 
@@ -43,11 +43,11 @@ struct Open {
   std::vector<OpenText> texts;
 };
 
-/// The outputs of a session as its checkpoints see them: those that are open, and those that a checkpoint has
-/// told of and that the program has not opened yet.
+/// The outputs of a session as its checkpoints see them: the open ones, and those that a checkpoint has told
+/// of and the program has not opened yet.
 class Outputs final : public checkpoint::Outputs {
  public:
-  /// `open` tells what is open at the moment.
+  /// `open` returns the outputs that are open at the moment.
   Outputs(files::Service& service, std::function<Open()> open) : service_(service), open_(std::move(open)) {}
 
   Result<Standing> stand(files::Overwritten overwritten) override;
@@ -64,17 +64,17 @@ class Outputs final : public checkpoint::Outputs {
   }
   Status resume(const checkpoint::Copy& copy) override;
 
-  /// Where a stream of this pattern goes on that is not created yet; nothing: it begins anew.
+  /// Returns where a stream of this pattern goes on that is not created yet, or nothing if it begins anew.
   [[nodiscard]] std::optional<streams::Position> stream(const std::string& pattern) const;
-  /// It goes on there now.
+  /// Says that the stream goes on there now.
   void take_stream(const std::string& pattern) { streams_.erase(pattern); }
   [[nodiscard]] RecordedFiles& files() { return files_; }
 
-  /// The program is about to close the file, of which this rank may have written some. It is durable once the
-  /// next save is committed.
+  /// Says that the program is about to close the file, of which this rank may have written some. The file is
+  /// durable once the next save is committed.
   void note_closing(const files::File& file);
   void note_closed(const std::string& path) { closed_.note(service_.target(), path); }
-  /// The program has renamed a file.
+  /// Says that the program has renamed a file.
   void note_renamed(const std::string& from, const std::string& to) {
     closed_.note_renamed(service_.target(), from, to);
   }
@@ -85,8 +85,8 @@ class Outputs final : public checkpoint::Outputs {
 
   files::Service& service_;
   const std::function<Open()> open_;
-  /// By pattern, as a checkpoint that was loaded has it. The same on every rank, but for put_lead, of which
-  /// rank 0's counts.
+  /// By pattern, as the loaded checkpoint has it. The same on every rank, except for put_lead: rank 0's
+  /// counts.
   std::map<std::string, streams::Position> streams_;
   RecordedFiles files_;
   files::ClosedFiles closed_;

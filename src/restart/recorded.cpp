@@ -39,7 +39,7 @@ std::int64_t oldest_undo(std::span<const std::byte> bytes, std::int64_t generati
 }
 
 Status find_undo_files(storage::Target& target, const checkpoint::Copy& copy, Recorded& recorded) {
-  // The name of its checkpoint: "state" of "state.0" and of "state.g12".
+  // The name of the copy's checkpoint: "state" for "state.0" and for "state.g12".
   const std::string name = copy.path.substr(0, copy.path.rfind('.'));
   const Result<std::vector<files::UndoName>> all = files::find_undo_files(target, name);
   TR_TRY(all.status());

@@ -12,23 +12,24 @@
 
 namespace tailrace::restart {
 
-/// Where a copy says that the outputs of its program stood (docs/formats/checkpoint.md).
+/// Where the outputs of a program stood, as a copy says (docs/formats/checkpoint.md).
 struct Recorded {
   std::vector<streams::Position> streams;
   std::vector<files::Position> files;
 
-  /// Empty bytes if there is none.
+  /// Returns empty bytes if there is no output.
   [[nodiscard]] ByteVector pack() const;
-  /// Code::corrupt for bytes that are none, Code::unsupported for those of a later version.
+  /// Returns Code::corrupt for bytes that are none, and Code::unsupported for those of a later version.
   static Result<Recorded> unpack(std::span<const std::byte> bytes);
 };
 
-/// How far back a copy needs undo files; 0, and so all of them, if it does not tell.
+/// Returns the oldest generation whose undo files a copy needs, or 0, and so all of them, if it does not
+/// tell.
 std::int64_t oldest_undo(std::span<const std::byte> recorded, std::int64_t generation);
 inline std::int64_t oldest_undo(const checkpoint::Copy& copy) {
   return oldest_undo(copy.directory.outputs, copy.generation());
 }
-/// Notes for each file which of those beside the copy bring it back.
+/// Notes for each file which of the undo files beside the copy bring it back.
 Status find_undo_files(storage::Target& target, const checkpoint::Copy& copy, Recorded& recorded);
 
 }  // namespace tailrace::restart

@@ -13,24 +13,24 @@ namespace tailrace::restart {
 /// What checkpoints have recorded of files.
 class RecordedFiles {
  public:
-  /// What was loaded, of that generation, takes the place of all that was known. `undo`: what may bring the
-  /// files back, the newest first.
+  /// Replaces everything that was known by what was loaded, of that generation. `undo` may bring the files
+  /// back, the newest first.
   void load(std::vector<files::Position> positions, std::int64_t generation,
             const std::vector<files::UndoName>& undo);
 
-  /// Where a file of this name that is opened for writing goes on; nullptr: nowhere.
+  /// Returns where a file of this name that is opened for writing goes on, or nullptr if it begins anew.
   [[nodiscard]] const files::Position* find(const std::string& path) const;
-  /// It goes on there now: whoever opens it next begins it anew.
+  /// Says that the file goes on there now. The next open of the file begins it anew.
   void take(const std::string& path);
-  /// The numbers of those that were taken on this rank, and to hear those of others.
+  /// Return the numbers of the files taken on this rank, and take those of other ranks.
   [[nodiscard]] std::vector<std::int64_t> taken() const;
   void take(const std::vector<std::int64_t>& numbers);
-  /// Those that nobody has taken yet, and that the next save records once more.
+  /// Returns the files that nobody has taken yet. The next save records them once more.
   [[nodiscard]] std::vector<files::Position> left() const;
 
-  /// A save of this run has recorded the file with so many bytes.
+  /// Says that a save of this run has recorded the file with this many bytes.
   void note(const files::Position& position);
-  /// The file is emptied: warns, once, where a save has recorded what it held.
+  /// Says that the file is emptied. Warns, once, if a save has recorded what it held.
   void emptied(const std::string& path);
 
  private:

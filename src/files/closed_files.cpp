@@ -15,17 +15,17 @@ namespace tailrace::files {
 
 namespace {
 
-/// The program may remove its files while a save goes on behind it.
+/// Turns "no such file" into success: the program may remove its files while a save goes on behind it.
 Status unless_gone(const Status& status) {
   const bool gone = status.error_number() == ENOENT || status.error_number() == ENOTDIR;
   return gone ? Status() : status;
 }
 
-/// A name in each directory that holds one of the files.
+/// One name in each directory that holds one of the files.
 class Directories {
  public:
   void add_that_of(const std::string& path) { names_.insert(storage::parent_of(path) + "/file"); }
-  /// The first error, and all are tried.
+  /// Tries all directories and returns the first error.
   [[nodiscard]] Status sync(storage::Target& target) const {
     Status first;
     for (const std::string& name : names_) {
@@ -77,14 +77,14 @@ void ClosedFiles::note(storage::Target& target, const std::string& path) {
 }
 
 void ClosedFiles::note_renamed(storage::Target& target, const std::string& from, const std::string& to) {
-  // A file that was dropped is durable under its old name alone: whatever is renamed may be one.
+  // A file that was dropped is durable under its old name alone, and any renamed file may be such a one.
   if (files_.erase(storage::tidy_path(from)) == 0 && !has_dropped_) return;
   // Another node may not see the new name yet.
   std::error_code ignored;
   if (is_regular(to) || !std::filesystem::exists(to, ignored)) note(target, to);
 }
 
-/// Several at a time, so that they share the synchronisation of their directories.
+/// Files are synchronised several at a time, so that they share the synchronisation of their directories.
 void ClosedFiles::make_room(storage::Target& target) {
   std::vector<std::pair<std::int64_t, std::string>> oldest;
   for (const auto& [path, entry] : files_) oldest.emplace_back(entry.number, path);
@@ -104,7 +104,7 @@ void ClosedFiles::make_room(storage::Target& target) {
   has_dropped_ = true;
 }
 
-/// A failure that is told already, or that a save may be telling now, is left as it is.
+/// A failure that was told already, or that a save may be telling now, is left as it is.
 void ClosedFiles::remember(const Status& failure) {
   if (failure.is_ok()) return;
   auto now = std::make_shared<Failure>();

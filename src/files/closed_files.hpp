@@ -11,24 +11,24 @@
 
 namespace tailrace::files {
 
-/// Files that the program has closed since the last save, on this rank: the next save makes them durable. At
-/// most `most` of them wait for it: behind that many the oldest are synchronised at once, and what fails then
-/// fails the next save.
+/// Files that the program has closed since the last save, on this rank. The next save makes them durable. At
+/// most `most` of them wait for it. If there are more, the oldest are synchronised at once, and a failure
+/// there fails the next save.
 class ClosedFiles {
   struct Failure {
     Status status;
-    std::int64_t others = 0;  // files that failed too
+    std::int64_t others = 0;  // other files that failed
     std::atomic<bool> told{false};
   };
   using IsDurable = std::shared_ptr<std::atomic<bool>>;
 
  public:
-  /// The files that one save makes durable. A save may use it on another thread while the program closes
-  /// more.
+  /// The files that one save makes durable. A save may use it on another thread while the program closes more
+  /// files.
   class Due {
    public:
     [[nodiscard]] bool is_empty() const { return files_.empty() && failure_ == nullptr; }
-    /// Blocks on storage. The first error, also of what was synchronised before.
+    /// Blocks on storage. Returns the first error, also of files synchronised before.
     [[nodiscard]] Status sync(storage::Target& target) const;
 
    private:
@@ -39,12 +39,12 @@ class ClosedFiles {
 
   explicit ClosedFiles(std::size_t most = 1024) : most_(most) {}
 
-  /// The program has closed this file, or is about to. Blocks on storage if too many wait.
+  /// Notes that the program has closed this file, or is about to. Blocks on storage if too many wait.
   void note(storage::Target& target, const std::string& path);
-  /// The file has another name now. If `from` was noted, the next save makes `to` durable instead, also when
-  /// a save that is still on its way has synchronised `from`.
+  /// Notes that the file has another name now. If `from` was noted, the next save makes `to` durable instead,
+  /// even if a save that is still on its way has synchronised `from`.
   void note_renamed(storage::Target& target, const std::string& from, const std::string& to);
-  /// Returns all files that no earlier save has made durable, and forgets those that are.
+  /// Returns all files that no earlier save has made durable, and forgets the durable ones.
   [[nodiscard]] Due due();
   [[nodiscard]] std::size_t count() const { return files_.size(); }
 
@@ -59,14 +59,14 @@ class ClosedFiles {
   std::size_t most_;
   std::int64_t noted_ = 0;
   std::map<std::string, Entry> files_;  // by path
-  std::shared_ptr<Failure> failure_;    // which no save has told yet
+  std::shared_ptr<Failure> failure_;    // not told by any save yet
   bool has_dropped_ = false;
 };
 
 /// Returns true if `path` is a regular file.
 [[nodiscard]] bool is_regular(const std::string& path);
 
-/// Makes a file's bytes durable. Without an error if the program has removed the file meanwhile, or put
+/// Makes a file's bytes durable. Returns no error if the program has removed the file meanwhile, or put
 /// something else in its place.
 [[nodiscard]] Status sync_if_there(storage::Target& target, const std::string& path);
 

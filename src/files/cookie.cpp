@@ -14,16 +14,16 @@ namespace tailrace::files {
 
 namespace {
 
-/// Large enough that storage sees large blocks.
+/// The buffer is so large that storage sees large blocks.
 constexpr std::size_t stream_buffer = std::size_t{1} << 20;
 
 struct Cookie {
   std::string path;
   Journals& journals;
   std::shared_ptr<LastingFile> file;
-  std::shared_ptr<Growth> growth;  // nullptr: it is only read
+  std::shared_ptr<Growth> growth;  // nullptr if the file is only read
   Bytes position = 0;
-  std::shared_ptr<std::atomic<Bytes>> least_end;  // nullptr: it does not append
+  std::shared_ptr<std::atomic<Bytes>> least_end;  // nullptr if the stream does not append
   // The C library takes a size only together with a buffer.
   std::unique_ptr<char[]> buffer{new char[stream_buffer]};
 };
@@ -91,14 +91,14 @@ int close_cookie(void* held) {
   return EOF;
 }
 
-/// Whether fopen(3) has to open it: it exists and is no regular file.
+/// Returns true if fopen(3) has to open the file: it exists and is no regular file.
 bool is_special(const std::string& path) {
   struct stat about {};
   return ::stat(path.c_str(), &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
 }
 
 storage::OpenMode how_to_open(const Mode& mode, bool cuts_later, const std::optional<Position>& from) {
-  // Nothing is missing of a file of which nothing was recorded.
+  // A file of which nothing was recorded misses nothing.
   if (from) return from->size > 0 ? storage::OpenMode::existing : storage::OpenMode::keep;
   if (mode.access == Mode::Access::read)
     return mode.update ? storage::OpenMode::existing : storage::OpenMode::read;
@@ -106,7 +106,7 @@ storage::OpenMode how_to_open(const Mode& mode, bool cuts_later, const std::opti
   return cuts ? storage::OpenMode::create : storage::OpenMode::keep;
 }
 
-/// What knows of the writes to come.
+/// Makes the Growth that watches the writes to come.
 Result<std::shared_ptr<Growth>> watch(storage::File& file, const std::string& path, const Mode& mode,
                                       const std::optional<Position>& from, const Journals& journals) {
   if (from) return std::make_shared<Growth>(path, from->size, journals.has(path) ? 0 : from->size);

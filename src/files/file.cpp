@@ -10,7 +10,7 @@ namespace tailrace::files {
 
 namespace {
 
-/// Small calls of an asynchronous file are gathered up to here before they become a task.
+/// Small calls of an asynchronous file are gathered up to this size before they become a task.
 constexpr std::size_t pending_bytes = std::size_t{64} << 10;
 
 }  // namespace
@@ -38,7 +38,7 @@ Result<std::unique_ptr<File>> File::open(Place place, const std::string& path, c
   }
   Status mine;
   if (file->holds_stream()) {
-    // The tasks of other aggregators know nothing of those here.
+    // The tasks of other aggregators know nothing of the tasks here.
     Result<CStream> stream = guarded([&] {
       return open_stream(file->place_.service->target(), path, mode, mode.async && aggregators == 1, from,
                          file->place_.service->journals());
@@ -83,7 +83,7 @@ Status File::agree(const std::string& call, Status mine) {
   return place_.group->agree({mine.at({-1, -1, place_.rank}), cat(call, " of file ", epoch_), {}}).status;
 }
 
-/// After the tasks of array calls: the rank that holds the stream hears whether any of them failed.
+/// Runs after the tasks of array calls: the rank that holds the stream hears whether any of them failed.
 Status File::agree_on_tasks(const std::string& call, const Status& mine) {
   if (place_.group == nullptr) return mine;
   Packer told;
@@ -96,7 +96,7 @@ Status File::agree_on_tasks(const std::string& call, const Status& mine) {
   return verdict.status;
 }
 
-/// What has to be done before anything else with a file that was opened uncut.
+/// Queues the cut of a file that was opened uncut. It has to come before any other task.
 void File::queue_cut() {
   if (!std::exchange(stream_.is_uncut, false)) return;
   cutting_ = true;
@@ -115,7 +115,7 @@ void File::wait_for_tasks(const std::string& call) {
                                  cat("the asynchronous operations on ", path_, " in ", call));
 }
 
-/// What asynchronous array calls read is where it belongs.
+/// Waits until all bytes that asynchronous array calls read are where they belong.
 void File::wait_for_deliveries(const std::string& call) {
   if (place_.group == nullptr || !place_.group->has_channel()) return;
   const exchange::Channel& channel = **place_.group->channel("tr_fopen");
@@ -123,7 +123,7 @@ void File::wait_for_deliveries(const std::string& call) {
   place_.group->wait([&] { return channel.is_idle(); }, cat("what ", call, " reads"));
 }
 
-/// Collective: nobody goes on before the aggregators have done what array calls left to them.
+/// Collective. Nobody goes on before the aggregators have done what array calls left to them.
 Status File::drain(const std::string& call) {
   wait_for_tasks(call);
   outstanding_ = false;
@@ -184,7 +184,7 @@ void File::note(const Status& status) {
   failure_ = first_cause(failure_, status.at({-1, -1, place_.rank}));
 }
 
-/// After a failure that nobody was told of, what is written behind would lie in the wrong place.
+/// Returns a failure that nobody was told of. Bytes written behind it would lie in the wrong place.
 Status File::unheard_failure() {
   if (!mode_.async) return {};
   const std::lock_guard lock(failure_mutex_);
@@ -207,13 +207,15 @@ Status File::flush_stream(bool durable) {
 
 Status File::close_stream() {
   if (stream_.stream == nullptr) return {};
-  if (adopted_) return mode_.writes() ? flush_stream(false) : Status();  // the program goes on with it
+  if (adopted_)
+    return mode_.writes() ? flush_stream(false) : Status();  // the program goes on with the
+                                                             // stream
   errno = 0;
   const int code = std::fclose(std::exchange(stream_.stream, nullptr));
   return code == 0 ? Status() : io_error("close", path_, errno);
 }
 
-/// What the calls without result left behind, and `end` after it: the first failure counts.
+/// Ends what the calls without result left behind, then does `end`. The first failure counts.
 Status File::finish(const std::string& call, const std::function<Status()>& end) {
   wait_for_tasks(call);
   wait_for_deliveries(call);

@@ -11,7 +11,7 @@ namespace tailrace::files {
 
 namespace {
 
-/// feof() of a stream that stands at the end of its file, or behind it, is true from now on.
+/// From now on feof() is true for a stream that stands at the end of its file, or behind it.
 void find_end(std::FILE* stream) {
   if (const int found = std::fgetc(stream); found != EOF) std::ungetc(found, stream);
 }
@@ -44,7 +44,7 @@ ByteVector File::ends_of(const Moved& moved, Status& status) {
   return out.take();
 }
 
-/// How far each aggregator got is known to it alone: the lowest counts.
+/// Each aggregator alone knows how far it got. The lowest counts.
 ArrayOutcome File::reached_by_all(const Moved& moved, const comm::Verdict& verdict) {
   ArrayOutcome outcome;
   outcome.status = verdict.status;
@@ -71,7 +71,8 @@ Status File::check_direction(Direction direction) const {
   return {};
 }
 
-/// Where the stream stands. Its buffer is written, or forgotten: others read and write the file beside it.
+/// Returns where the stream stands. Its buffer is written, or forgotten: others read and write the file
+/// beside it.
 Result<Bytes> File::position_of_stream(Direction direction) {
   if (stream_.file == nullptr)
     return Status(Code::argument, cat(path_, " has no positions: open it without p, in the serial mode"));
@@ -95,8 +96,8 @@ Status File::tell_position(const std::string& call, Direction direction, Packer&
   return {};
 }
 
-/// Of a stream that has nothing left to write: where the file ends once the tasks of all aggregators are
-/// done.
+/// Returns where the file ends once the tasks of all aggregators are done. The stream has nothing left to
+/// write.
 Result<Bytes> File::end_to_read() const {
   const Bytes written = stream_.growth ? stream_.growth->end() : 0;
   if (stream_.is_uncut || cutting_) return written;
@@ -105,9 +106,9 @@ Result<Bytes> File::end_to_read() const {
   return std::max(*size, written);
 }
 
-/// What appends writes somewhere else than it reads.
+/// A stream that appends writes somewhere else than it reads.
 Status File::find_position(const std::string& call, Direction direction) {
-  send_pending();  // which moves it
+  send_pending();  // this moves the position
   if (position_ && (!stream_.least_end || position_for_ == direction)) return {};
   wait_for_tasks(call);
   const Result<Bytes> position = position_of_stream(direction);
@@ -117,7 +118,7 @@ Status File::find_position(const std::string& call, Direction direction) {
   return {};
 }
 
-/// `is_end`: what was to be read ended there early, which C's stream shows.
+/// `is_end`: the bytes to be read ended there early, and C's stream shows it.
 void File::move_stream_to(Bytes position, Direction direction, bool is_end) {
   position_ = position;
   position_for_ = direction;
@@ -130,8 +131,8 @@ void File::move_stream_to(Bytes position, Direction direction, bool is_end) {
   });
 }
 
-/// The device gets its work now, while nobody waits for it: when a file is closed that had been cut, ext4
-/// would begin it, and the program would wait for that (auto_da_alloc in ext4(5)).
+/// Gives the device its work now, while nobody waits for it. Otherwise, when a file is closed that had been
+/// cut, ext4 would begin the work and the program would wait for it (auto_da_alloc in ext4(5)).
 void File::begin_write_back() const {
   if (!mode_.async) return;
   if (shared_ != nullptr)
@@ -199,7 +200,7 @@ ArrayOutcome File::move_arrays(const std::string& name, std::span<const Array> a
     commit_arrays(**channel, **ring, *moved, direction, framing, parallel, reach);
     if (mode_.async) return leave_to_tasks(*moved, parallel, reach);
     ArrayOutcome outcome = finish_arrays(call, *moved, parallel, reach);
-    // What a failed call has left may be written again.
+    // Bytes that a failed call has left may be written again.
     if (parallel && !outcome.status.is_ok() && stream_.growth) stream_.growth->forget(reach.begin);
     return outcome;
   });
@@ -227,14 +228,14 @@ void File::commit_arrays(exchange::Channel& channel, exchange::Ring& ring, const
   if (!parallel || !holds_stream()) return;
   const Bytes moves = at - reach.begin;
   if (direction == Direction::write) stream_.growth->wrote(reach.begin, moves);
-  // As with C's fread, what is read ends where the file does, and the stream stays where it was behind that.
+  // As with C's fread, reading ends where the file does, and a stream behind the end stays where it was.
   const Bytes available = reach.available(moves);
   move_stream_to(reach.begin + available, direction, available < moves);
 }
 
-/// The ranks' vote on the call; `reach` becomes that of the file, where aggregators need it. `parallel`: the
-/// bytes that these move. The I/O rank alone keeps what they write over, before any of them does: so
-/// there is one order of what was kept of a file.
+/// Runs the ranks' vote on the call. `reach` becomes that of the file, where aggregators need it. `parallel`
+/// is the number of bytes that aggregators move. The I/O rank alone keeps the bytes that they write over,
+/// before any of them writes. So everything kept of a file has one order.
 Status File::begin_arrays(const std::string& call, const Status& planned, std::optional<Bytes> parallel,
                           Direction direction, Reach& reach) {
   Status mine = planned;
@@ -290,14 +291,14 @@ ArrayOutcome File::leave_to_tasks(const Moved& moved, bool parallel, const Reach
   return outcome;
 }
 
-/// An asynchronous read that ended early has nobody left to tell by a count.
+/// Fails an asynchronous read that ended early: no count can tell the caller any more.
 Status File::complete(Bytes got, Bytes wanted) const {
   if (got >= wanted) return {};
   return {Code::io, cat(path_, " ended after ", got, " of the ", counted(wanted, "byte"), " of an array")};
 }
 
-/// What C's stream shows after a read that ended early: it stands at the end of the file, or has failed.
-/// `begin`: where the read began; where the file ends before that, C's fread leaves the stream there.
+/// Sets what C's stream shows after a read that ended early: it stands at the end of the file, or has failed.
+/// The read began at `begin`. If the file ends before it, C's fread leaves the stream at `begin`.
 void File::stop_stream_short(const Status& status, Bytes begin) {
   if (status.is_ok()) {
     flush_before_seek(stream_.stream);
@@ -306,7 +307,7 @@ void File::stop_stream_short(const Status& status, Bytes begin) {
     find_end(stream_.stream);
   } else {
     failed_beside_ = true;
-    if (stream_.least_end) *stream_.least_end = 0;  // the file ends where it ends
+    if (stream_.least_end) *stream_.least_end = 0;  // the file's own end counts
   }
   position_.reset();
 }

@@ -16,7 +16,7 @@ std::string call_text(const std::string& name, const std::string& path) { return
 
 }  // namespace
 
-/// Local: every array of the call goes to, or comes from, the stream of this rank alone.
+/// Local. Every array of the call goes to, or comes from, the stream of this rank alone.
 ArrayOutcome File::move_local(const std::string& name, std::span<const Array> arrays, Direction direction,
                               const Status& mine, const std::shared_ptr<const Framing>& framing) {
   ArrayOutcome outcome;
@@ -29,7 +29,7 @@ ArrayOutcome File::move_local(const std::string& name, std::span<const Array> ar
         guarded([&] { return make_local_plan(array, place_.rank); });
     outcome.status = plan.status();
     if (plan.is_ok() && direction == Direction::read && (*plan)->bytes() > 0 && stands_at_end()) {
-      stop_stream_short({}, *position_);  // as a read of nothing does
+      stop_stream_short({}, *position_);  // as if nothing was read
       break;
     }
     if (plan.is_ok()) outcome.status = check_local(array, direction, (*plan)->bytes(), framing.get());
@@ -60,7 +60,8 @@ ArrayOutcome File::move_local(const std::string& name, std::span<const Array> ar
   return outcome;
 }
 
-/// Of a local file that is read: no array was written there, because nothing was.
+/// Returns true if a local file that is read stands at its end: no array was written there, because nothing
+/// was.
 bool File::stands_at_end() {
   if (stream_.file == nullptr || !find_position("an array call", Direction::read).is_ok()) return false;
   const Result<Bytes> size = stream_.file->size();
@@ -110,7 +111,7 @@ Bytes File::read_local(std::byte* base, const ArrayPlan& plan, const exchange::S
   return reached;
 }
 
-/// Captures portion by portion; waits while as much as TAILRACE_IO_BUFFER is captured and not written.
+/// Captures portion by portion. Waits while as many bytes as TAILRACE_IO_BUFFER are captured and not written.
 void File::write_local_later(const std::byte* base, const ArrayPlan& plan, const exchange::Sink& sink) {
   const Bytes most = place_.service->settings().io_buffer;
   exchange::Held held(place_.service->threads());

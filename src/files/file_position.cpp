@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// What a file does for checkpoints.
+// The functions of a file that are for checkpoints.
 #include <algorithm>
 #include <cerrno>
 #include <limits>
@@ -15,7 +15,7 @@ Status File::rest() {
   wait_for_deliveries(call);
   Status mine = take_failure();
   errno = 0;
-  // No fflush of a stream that is being read: that would take back what ungetc has given.
+  // A stream that is being read is not flushed: fflush would take back what ungetc has given.
   if (mine.is_ok() && stream_.stream != nullptr && flush_before_seek(stream_.stream) != 0)
     mine = io_error("write", path_, errno);
   if (mine.is_ok()) mine = store_sidecar();
@@ -36,7 +36,7 @@ Result<Position> File::position(Overwritten overwritten) {
             "they were. Save with overwritten=journal, close it before the save, or write what changes to "
             "a file that is made anew"));
   }
-  // What other aggregators have written may not be seen here yet.
+  // This rank may not see yet what other aggregators have written.
   return Position{path_, position, std::max(*size, stream_.growth->end()), false};
 }
 

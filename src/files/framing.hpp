@@ -8,28 +8,28 @@
 
 namespace tailrace::files {
 
-/// What stands in a file in front of, between and behind the bytes of one array: markers of Fortran's records
+/// The bytes in a file in front of, between and behind the bytes of one array: markers of Fortran's records
 /// and small items. Bytes of the array itself are counted from its first.
 class Framing {
  public:
-  /// `unit` > 1: numbers of so many bytes lie in the file in the other byte order.
+  /// `unit` > 1: numbers of this many bytes lie in the file in the other byte order.
   explicit Framing(Bytes array_bytes, Bytes unit = 1) : array_bytes_(array_bytes), unit_(unit) {}
 
-  /// `bytes` come before byte `before` of the array, or behind its last. Called in ascending order. Of what
-  /// is read only their number counts.
+  /// Inserts `bytes` in front of byte `before` of the array, or behind its last. Calls come in ascending
+  /// order. When reading, only the number of bytes counts.
   void insert(Bytes before, ByteVector bytes);
   [[nodiscard]] Bytes inserted() const { return inserted_; }
-  /// What comes before the array's first byte.
+  /// Returns the number of bytes in front of the array's first byte.
   [[nodiscard]] Bytes ahead() const {
     return inserts_.empty() || inserts_.front().before > 0
                ? 0
                : static_cast<Bytes>(inserts_.front().bytes.size());
   }
 
-  /// Bytes [at, at + size) of the array, and what is inserted there, to a file where the array's frame begins
-  /// at `position`.
+  /// Writes bytes [at, at + size) of the array, and the bytes inserted there, to a file in which the array's
+  /// frame begins at `position`.
   Status write(std::span<const std::byte> bytes, Bytes at, const exchange::Sink& sink, Bytes position) const;
-  /// The reverse; the number of the array's bytes that there were.
+  /// Reads the same. Returns how many of the array's bytes there were.
   Result<Bytes> read(std::span<std::byte> bytes, Bytes at, const exchange::Source& source,
                      Bytes position) const;
 
@@ -38,8 +38,8 @@ class Framing {
     Bytes before = 0;
     ByteVector bytes;
   };
-  /// Calls `inner` for each run of the array's bytes and `outer` for what is inserted, in the file's order,
-  /// with the bytes of the frame that come before, until one says false.
+  /// Calls `inner` for each run of the array's bytes and `outer` for the inserted bytes, in the file's order,
+  /// with the bytes of the frame that come before, until one returns false.
   template <typename Inner, typename Outer>
   void for_each(Bytes begin, Bytes end, const Inner& inner, const Outer& outer) const;
 
@@ -49,7 +49,8 @@ class Framing {
   std::vector<Insert> inserts_;
 };
 
-/// The way to, or from, a file through `framing`; offsets then count the array's bytes. nullptr: unchanged.
+/// Returns the way to, or from, a file through `framing`; offsets then count the array's bytes. If `framing`
+/// is nullptr the way is unchanged.
 exchange::Sink framed(exchange::Sink sink, std::shared_ptr<const Framing> framing, Bytes position);
 exchange::Source framed(exchange::Source source, std::shared_ptr<const Framing> framing, Bytes position);
 

@@ -17,9 +17,9 @@ Result<ByteVector> Group::broadcast(ByteVector bytes, const std::string& call) {
   return line().broadcast(std::move(bytes), call, cat("the I/O rank in ", call));
 }
 
-/// With the call's name, since a rank that makes another one would take the result for its own.
+/// The result carries the call's name: a rank that makes another call would take it for its own.
 Outcome Group::share(Outcome mine, const std::string& call) {
-  // Nothing was done for a call on a line that has ended.
+  // On a line that has ended, nothing was done for the call.
   if (is_io_rank() && line().ended()) return {-1, EINVAL, {}, line().ended()->why.text()};
   if (size() == 1) return mine;
   if (!is_io_rank()) {

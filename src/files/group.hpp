@@ -10,8 +10,8 @@
 
 namespace tailrace::files {
 
-/// The ranks that open files together. The files are told apart by an epoch, so that thousands of them share
-/// one line.
+/// The ranks that open files together. An epoch tells the files apart, so that thousands of them share one
+/// line.
 class Group final : public exchange::Group {
  public:
   Group(Service& service, std::unique_ptr<comm::Line> line);
@@ -19,9 +19,9 @@ class Group final : public exchange::Group {
   [[nodiscard]] Service& service() { return service_; }
   std::uint64_t new_epoch() { return next_epoch_++; }
 
-  /// Collective: what the I/O rank says, on every rank. Blocks until it has said it.
+  /// Collective. Returns the I/O rank's bytes on every rank. Blocks until it has sent them.
   Result<ByteVector> broadcast(ByteVector bytes, const std::string& call);
-  /// Collective: the I/O rank's outcome, on every rank.
+  /// Collective. Returns the I/O rank's outcome on every rank.
   Outcome share(Outcome mine, const std::string& call);
 
  private:

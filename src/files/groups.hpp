@@ -10,12 +10,12 @@ namespace tailrace::files {
 /// the program frees its communicator; its files keep it alive.
 class Groups {
  public:
-  /// `compute`: the communicator of the compute ranks.
+  /// `compute` is the communicator of the compute ranks.
   Groups(Service& service, MPI_Comm compute)
       : service_(service), communicators_(compute, service.session().computes()) {}
 
   /// Collective over `comm` when it is asked for the first time: it then blocks until all ranks of `comm`
-  /// have asked. The same Status on every rank. `call` is the program's, for the watchdog.
+  /// have asked. Returns the same Status on every rank. `call` is the program's call, for the watchdog.
   Result<std::shared_ptr<Group>> of(MPI_Comm comm, const std::string& call);
 
  private:

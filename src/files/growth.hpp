@@ -10,30 +10,30 @@
 
 namespace tailrace::files {
 
-/// How far a file that is written reaches, and whether bytes of it were written over: what a checkpoint
-/// records can be restored by cutting only where a file does nothing but grow. On the rank that holds the
-/// stream, which knows the place of every write; any thread.
+/// Knows how far a file that is written reaches, and whether bytes of it were written over: cutting can
+/// restore what a checkpoint recorded only if the file does nothing but grow. It is on the rank that holds
+/// the stream, which knows the place of every write. Any thread may use it.
 class Growth {
  public:
-  /// `end`: of what the file holds when it is opened; `recorded`: of what a checkpoint has of it.
+  /// `end` is the file's size when it is opened, `recorded` the size that a checkpoint has of it.
   Growth(std::string path, Bytes end, Bytes recorded)
       : path_(std::move(path)), end_(end), recorded_(recorded) {}
 
   void wrote(Bytes offset, Bytes bytes);
-  /// Of C's stream, which does not know what its bytes are for.
+  /// Notes a write of C's stream, which does not know what its bytes are for.
   void stream_wrote(Bytes offset, Bytes bytes);
-  /// The file ends at `size` from now on.
+  /// Notes that the file ends at `size` from now on.
   void cut(Bytes size);
-  /// What lies behind `from` counts for nothing, unless a checkpoint has it: it may be written again.
+  /// Says that bytes behind `from` may be written again, unless a checkpoint has them.
   void forget(Bytes from);
-  /// A checkpoint records that the file has `size` bytes.
+  /// Notes that a checkpoint records that the file has `size` bytes.
   void record(Bytes size);
 
   [[nodiscard]] Bytes end() const;
-  /// Where bytes were written over for the first time.
+  /// Returns where bytes were written over for the first time.
   [[nodiscard]] std::optional<Bytes> overwritten_at() const;
 
-  /// What the stream writes meanwhile completes a record that has not ended.
+  /// While it exists, writes of the stream complete a record that has not ended.
   class Completing {
    public:
     explicit Completing(Growth& growth) : growth_(growth) { growth_.completing_ = true; }

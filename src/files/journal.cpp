@@ -11,10 +11,10 @@ namespace tailrace::files {
 
 namespace {
 
-/// One record has as many bytes at most, which are held in memory.
+/// The largest record. Its bytes are held in memory.
 constexpr Bytes kept_at_once = Bytes{4} << 20;
-/// More is kept than is asked for, as much as was kept already: a file that is written anew from its begin
-/// costs few synchronisations, one of which a number is changed now and then little room.
+/// More is kept than is asked for, as much as was kept already. A file that is written anew from its begin
+/// then costs few synchronisations, and a file in which a number is changed now and then costs little room.
 constexpr Bytes least_ahead = Bytes{64} << 10;
 constexpr Bytes most_ahead = Bytes{16} << 20;
 
@@ -73,12 +73,12 @@ Status Journal::keep_range(Kept& kept, const std::string& path, storage::File& f
     if (*got > 0)
       TR_TRY(add(kept, path, UndoRecord::What::bytes, at,
                  std::span(buffer).first(static_cast<std::size_t>(*got))));
-    if (*got < wanted) break;  // it was cut before, and the rest is kept since
+    if (*got < wanted) break;  // the file was cut before, and the rest has been kept since
   }
   return {};
 }
 
-/// What comes next goes to a file of its own, behind no torn record.
+/// The next record goes to a file of its own, not behind a torn record.
 void Journal::give_up(Kept& kept) {
   if (kept.writer != nullptr) kept.writer->take_back();
   kept.writer.reset();
@@ -115,7 +115,7 @@ Status Journal::keep_sidecar(const std::string& path, const std::string& text) {
   if (found == nullptr) return {};
   Kept& kept = *found;
   const std::lock_guard lock(kept.mutex);
-  if (kept.ranges.empty() || kept.sidecar) return {};  // of a file that grows, what is there stays
+  if (kept.ranges.empty() || kept.sidecar) return {};  // in a file that only grows, the old bytes stay
   const Status status = guarded([&]() -> Status {
     TR_TRY(add(kept, path, UndoRecord::What::sidecar, 0, std::as_bytes(std::span(text))));
     return kept.writer->seal();

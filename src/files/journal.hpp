@@ -14,32 +14,32 @@
 
 namespace tailrace::files {
 
-/// Keeps what one checkpoint has recorded of files and what is written over since, so that they can be
-/// brought back. Of one rank; any thread. Bytes count as written over only where the last generation, or one
-/// before it, has recorded them.
+/// Keeps what one checkpoint has recorded of files and what is written over since, so that the files can be
+/// brought back. It belongs to one rank; any thread may use it. Bytes count as written over only if the last
+/// generation, or one before it, has recorded them.
 class Journal {
  public:
   Journal(storage::Target& target, std::string name) : target_(target), name_(std::move(name)) {}
 
-  /// What is kept from now on belongs to `generation`, the last one that was begun; `positions` were recorded
-  /// by it or by one before it. To be called while none of these files is written.
+  /// From now on bytes are kept for `generation`, the last one that was begun. It or an earlier one recorded
+  /// `positions`. Call it while none of these files is written.
   void begin(std::int64_t generation, std::span<const Position> positions);
   [[nodiscard]] bool has(const std::string& path) const;
-  /// To be called before these bytes of the file at `path` are written over or cut off. They are durable
-  /// elsewhere once it returns; after a failure they must stay.
+  /// Call it before these bytes of the file at `path` are written over or cut off. They are durable elsewhere
+  /// once it returns. After a failure they must stay.
   Status keep(const std::string& path, storage::File& file, Bytes offset, Bytes bytes);
-  /// The same for the sidecar of a local file that was written over, which is replaced as a whole.
+  /// As keep(), for the sidecar of a local file that was written over. A sidecar is replaced as a whole.
   Status keep_sidecar(const std::string& path, const std::string& text);
 
  private:
-  /// Of one file.
+  /// What is kept of one file.
   struct Kept {
     std::mutex mutex;
     std::int64_t generation = 0;
-    Bytes size = 0;        // recorded by any generation
-    Ranges ranges = {};    // what was kept for the last one
-    Bytes bytes = 0;       // in them
-    bool sidecar = false;  // was kept
+    Bytes size = 0;        // as any generation recorded it
+    Ranges ranges = {};    // kept for the last generation
+    Bytes bytes = 0;       // in the ranges
+    bool sidecar = false;  // the sidecar was kept
     std::unique_ptr<UndoWriter> writer = nullptr;
   };
   [[nodiscard]] std::shared_ptr<Kept> find(const std::string& path) const;
@@ -58,7 +58,7 @@ class Journal {
 /// The journals of all checkpoints of a session.
 class Journals {
  public:
-  /// That of the checkpoint of this name, which is made when it is first asked for.
+  /// Returns the journal of the checkpoint of this name. The first call makes it.
   Journal& of(storage::Target& target, const std::string& name);
   [[nodiscard]] bool has(const std::string& path) const;
   Status keep(const std::string& path, storage::File& file, Bytes offset, Bytes bytes);

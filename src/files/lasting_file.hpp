@@ -8,14 +8,14 @@
 
 namespace tailrace::files {
 
-/// A file of storage that stays open as long as anybody holds it, also when the program has closed it: a save
-/// makes it durable behind the program. The same open file, and no second one: a sync that has failed once
-/// has to fail for ever.
+/// A file of storage that stays open as long as anybody holds it, even after the program has closed it: a
+/// save makes it durable behind the program. It must be the same open file and no second one, since a sync
+/// that has failed once has to fail for ever.
 class LastingFile final : public storage::File, public std::enable_shared_from_this<LastingFile> {
  public:
   explicit LastingFile(std::unique_ptr<storage::File> below) : below_(std::move(below)) {}
 
-  /// What is below, until the last copy of this pointer dies.
+  /// Returns the file below. It stays open until the last copy of this pointer dies.
   [[nodiscard]] std::shared_ptr<storage::File> hold();
 
   Status write_gathered(storage::Parts parts, Bytes offset) override;
@@ -25,8 +25,8 @@ class LastingFile final : public storage::File, public std::enable_shared_from_t
   Bytes next_data(Bytes offset) override { return below_->next_data(offset); }
   Status truncate(Bytes size) override { return below_->truncate(size); }
   Result<Bytes> size() override { return below_->size(); }
-  /// While somebody holds the file it is left open, and closed by whoever lets it go last: a failure of that
-  /// is told in the log.
+  /// Leaves the file open while somebody holds it. The last holder closes it, and a failure then is told in
+  /// the log.
   Status close() override;
 
  private:

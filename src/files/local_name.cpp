@@ -13,7 +13,7 @@ namespace tailrace::files {
 
 namespace {
 
-/// A pattern taken apart: text, rank, text.
+/// A pattern, taken apart into text, rank, text.
 struct Parts {
   std::string before;
   std::string after;
@@ -35,7 +35,7 @@ Status refuse(std::string_view pattern, std::string_view why) {
   return {Code::argument, cat("the name \"", pattern, "\" of local files ", why), EINVAL};
 }
 
-/// Reads the conversion that begins at pattern[at], which is behind the percent sign.
+/// Reads the conversion that begins at pattern[at], just behind the percent sign.
 Status read_conversion(std::string_view pattern, std::size_t& at, Parts& parts) {
   const std::size_t begin = at;
   parts.zeros = at < pattern.size() && pattern[at] == '0';
@@ -69,7 +69,7 @@ Result<Parts> take_apart(std::string_view pattern) {
   return parts;
 }
 
-/// The rank that gives `name` by the pattern.
+/// Returns the rank for which the pattern gives `name`.
 std::optional<std::int64_t> rank_of(const std::string& name, const Parts& parts) {
   if (name.size() <= parts.before.size() + parts.after.size()) return std::nullopt;
   const char* const begin = name.data() + parts.before.size();

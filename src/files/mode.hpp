@@ -8,8 +8,8 @@
 
 namespace tailrace::files {
 
-/// What the letters of an open mode say: C's own (ISO C99 7.19.5.3) first, then, in any order, `b` and `+`
-/// and ours: `p` or `P` parallel, `l`, `L`, `i` or `I` local, `s` or `S` asynchronous.
+/// An open mode, read from its letters: C's own (ISO C99 7.19.5.3) first, then, in any order, `b` and `+` and
+/// ours: `p` or `P` parallel, `l`, `L`, `i` or `I` local, `s` or `S` asynchronous.
 struct Mode {
   enum class Access { read, write, append };
   Access access = Access::read;
@@ -21,11 +21,11 @@ struct Mode {
 
   [[nodiscard]] bool reads() const { return access == Access::read || update; }
   [[nodiscard]] bool writes() const { return access != Access::read || update; }
-  /// C's own letters: what fopen(3) takes.
+  /// Returns C's own letters, for fopen(3).
   [[nodiscard]] std::string for_libc() const;
 };
 
-/// Code::argument saying which letter or combination makes no sense, and why.
+/// Returns Code::argument saying which letter or combination makes no sense, and why.
 Result<Mode> parse_mode(std::string_view text);
 
 }  // namespace tailrace::files

@@ -25,26 +25,28 @@ std::vector<Index> extents_of(const layout::Box& box) {
   return extents;
 }
 
-/// nullptr if the system has not so much. Mapped and not taken from the heap, so that all of it is given back
-/// at the end; prefaulted, since a first touch costs several times a copy.
+/// Returns nullptr if the system has not enough memory. The memory is mapped and not taken from the heap, so
+/// that all of it is given back at the end. It is prefaulted, since a first touch costs several times a copy.
 Mapped map_memory(std::size_t length, bool huge_pages) {
   void* const mapped = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) return nullptr;
-  if (huge_pages) ::madvise(mapped, length, MADV_HUGEPAGE);  // a kernel without them says no: nothing is lost
+  if (huge_pages)
+    ::madvise(mapped, length, MADV_HUGEPAGE);  // a kernel without huge pages refuses: nothing
+                                               // is lost
   std::memset(mapped, 0, length);
   return {static_cast<std::byte*>(mapped), Unmap{length}};
 }
 
-/// Calls body(first, place, count) for each run of consecutive elements of `box`, which is part of `held`:
-/// the global index of its first element, and the place of that in memory that has `held` in C order. Takes
-/// no memory for each run, of which there may be as many as elements. Ends with the first error.
+/// Calls body(first, place, count) for each run of consecutive elements of `box`, which is part of `held`.
+/// `first` is the global index of the run's first element, `place` its place in memory that has `held` in C
+/// order. Takes no memory for the runs, of which there may be as many as elements. Ends with the first error.
 template <typename Body>
 Status for_each_run(const std::vector<Index>& shape, const layout::Box& held, const layout::Box& box,
                     const Body& body) {
   const std::vector<Index> strides = layout::strides_of(shape);
   const std::vector<Index> places = layout::strides_of(extents_of(held));
   std::vector<Index> outer = extents_of(box);
-  // A dimension that the box has whole joins with the one before: in the file, and so in `held`.
+  // A dimension that the box has whole joins with the one before it: in the file, and so in `held`.
   Index count = outer.back();
   outer.pop_back();
   for (; !outer.empty() && count == strides[outer.size() - 1]; outer.pop_back()) count *= outer.back();
@@ -73,12 +75,12 @@ Bytes OutOfCore::Definition::file_bytes() const {
 OutOfCore::OutOfCore(std::shared_ptr<Group> group, std::uint64_t epoch, const Definition& what)
     : group_(std::move(group)), what_(what), epoch_(epoch) {
   const Index count = what_.tiling.count();
-  const Index behind = count - group_->rank();  // portions that are not lower ranks' in the first round
+  const Index behind = count - group_->rank();  // portions that no lower rank has in the first round
   turns_ = behind <= 0 ? 0 : (behind - 1) / group_->size() + 1;
 }
 
-/// The slots: one for the current portion, `depth` for those ahead, and one that is written from while both
-/// are in use.
+/// Allocates the slots: one for the current portion, `depth` for those ahead, and one that is written from
+/// while both are in use.
 Status OutOfCore::allocate() {
   const Index wanted = what_.depth + (what_.access == Access::update ? 2 : 1);
   const Index slots = std::min(wanted, turns_);
@@ -105,7 +107,7 @@ Status OutOfCore::open_file(storage::OpenMode mode) {
   return {};
 }
 
-/// The I/O rank's part of opening: afterwards there is a file that the array fits in.
+/// Does the I/O rank's part of opening. Afterwards there is a file in which the array fits.
 Status OutOfCore::make_or_check() {
   Journals& journals = group_->service().journals();
   const bool is_kept = what_.access != Access::read && journals.has(what_.path);
@@ -120,7 +122,7 @@ Status OutOfCore::make_or_check() {
   TR_TRY(open_file(what_.access == Access::read ? storage::OpenMode::read : storage::OpenMode::existing));
   const Result<Bytes> size = file_->size();
   TR_TRY(size.status());
-  // Portions are written by all ranks, in any order.
+  // All ranks write portions, in any order.
   if (*size >= what_.file_bytes())
     return is_kept ? journals.keep(what_.path, *file_, what_.offset, what_.file_bytes() - what_.offset)
                    : Status();
@@ -136,7 +138,7 @@ Status OutOfCore::vote(const std::string& call, const Status& mine) {
 Result<std::unique_ptr<OutOfCore>> OutOfCore::open(const std::shared_ptr<Group>& group,
                                                    const std::string& call, const Result<Definition>& given) {
   const Cause cause{-1, -1, group->rank()};
-  const std::uint64_t epoch = group->new_epoch();  // also where this rank has nothing to open
+  const std::uint64_t epoch = group->new_epoch();  // also if this rank has nothing to open
   std::unique_ptr<OutOfCore> made;
   Status mine = given.status();
   if (mine.is_ok()) {
@@ -145,7 +147,7 @@ Result<std::unique_ptr<OutOfCore>> OutOfCore::open(const std::shared_ptr<Group>&
       return made->allocate();
     });
   }
-  // Nobody creates, and so truncates, a file before all ranks have said that they mean the same.
+  // Nobody creates, and so truncates, a file before all ranks have said that they mean the same one.
   TR_TRY(group->agree({mine.in(call).at(cause), call, {}}).status);
   if (group->is_io_rank()) mine = guarded([&] { return made->make_or_check(); });
   TR_TRY(made->vote(call, mine.in(call).at(cause)));
@@ -196,7 +198,7 @@ void OutOfCore::leave_current() {
   note(number, queued);
 }
 
-/// Begins to read as many portions as may be held. After a failure nothing is read any more.
+/// Begins to read as many portions as may be held. After a failure nothing more is read.
 void OutOfCore::read_ahead() {
   if (what_.access == Access::write) return;
   const Index end = std::min(turns_, turn_ + 1 + what_.depth);
@@ -213,7 +215,8 @@ void OutOfCore::read_ahead() {
   }
 }
 
-/// The memory of the portion at `turn_`, once it is read and what was there before is written.
+/// Returns the memory of the portion at `turn_`, once the portion is read and the one before it in the slot
+/// is written.
 Result<std::byte*> OutOfCore::enter() {
   if (turn_ < turns_ && failure().is_ok()) {
     const Index number = number_of(turn_);

@@ -16,11 +16,11 @@ struct Unmap {
   std::size_t length = 0;
   void operator()(std::byte* memory) const;
 };
-/// Memory that is given back to the system at its end.
+/// Memory that is given back to the system when the pointer dies.
 using Mapped = std::unique_ptr<std::byte, Unmap>;
 
-/// An array in a file, larger than memory, that is worked on in portions: those that come next are read, and
-/// those of before are written, while the caller computes on the current one. Portion p is rank p % size's.
+/// An array in a file, larger than memory, that is worked on in portions. While the caller computes on the
+/// current portion, later ones are read and earlier ones are written. Portion p is rank p % size's.
 ///
 /// A rank holds a ring of slots, and each of its portions has the next one. The tasks of a slot have a key of
 /// their own: a portion is read into a slot after the one before has been written from there, and nothing
@@ -35,14 +35,14 @@ class OutOfCore {
     ElementType type = ElementType::f64;
     Tiling tiling;
     Bytes offset = 0;  // of the array's first byte in the file
-    Index depth = 1;   // portions that are held ahead of the current one
+    Index depth = 1;   // portions held ahead of the current one
 
     [[nodiscard]] Bytes element() const { return size_of(type); }
-    [[nodiscard]] Bytes file_bytes() const;  // up to the array's end
+    [[nodiscard]] Bytes file_bytes() const;  // Returns the size of a file that ends with the array.
   };
 
   /// Collective over the group; blocks. `call` names the call and its arguments, `given` is what the caller
-  /// made of them. The same Status on every rank.
+  /// made of them. Returns the same Status on every rank.
   static Result<std::unique_ptr<OutOfCore>> open(const std::shared_ptr<Group>& group, const std::string& call,
                                                  const Result<Definition>& given);
   OutOfCore(const OutOfCore&) = delete;
@@ -50,26 +50,28 @@ class OutOfCore {
 
   [[nodiscard]] const Definition& definition() const { return what_; }
 
-  /// Local. Leaves the current portion, which is written back if it has to be, and goes to the caller's next
-  /// one; waits until that is read. Its memory, or nullptr after the last one. After an error there is no
-  /// current portion, and every further call returns the error again.
+  /// Local. Leaves the current portion, which is written back if it was marked, and goes to the caller's next
+  /// one. Waits until that is read. Returns its memory, or nullptr after the last one. After an error there
+  /// is no current portion, and every further call returns the error again.
   Result<std::byte*> next();
-  /// Local. The number of the current portion; nothing before the first and after the last one.
+  /// Local. Returns the number of the current portion, or nothing before the first and after the last one.
   [[nodiscard]] std::optional<Index> current() const;
-  /// Local. The current portion, there must be one, is to be written back. Code::state if nothing is written.
+  /// Local. Marks the current portion, which must exist, to be written back. Returns Code::state if nothing
+  /// is written.
   Status mark_dirty();
-  /// Local. How long next() has taken so far.
+  /// Local. Returns how long next() has taken so far.
   [[nodiscard]] double seconds_waited() const { return waited_; }
 
-  /// Collective; blocks until everything is written. The first portion that failed, on whatever rank.
+  /// Collective; blocks until everything is written. Returns the failure of the first portion that failed, on
+  /// whatever rank.
   Status close();
 
  private:
   struct Slot {
     executor::Key key = 0;
     std::byte* memory = nullptr;
-    Status
-        read;  // of the last portion read into it; the key's tasks write it, and who waited for them reads it
+    Status read;  // of the last portion read into it; the key's tasks write it, and those who waited for them
+                  // read it
   };
 
   OutOfCore(std::shared_ptr<Group> group, std::uint64_t epoch, const Definition& what);
@@ -95,8 +97,8 @@ class OutOfCore {
   std::unique_ptr<storage::File> file_;
   Mapped memory_;  // of all slots
   std::vector<Slot> slots_;
-  Index turns_ = 0;  // portions that are the caller's
-  Index turn_ = -1;  // the current one of them
+  Index turns_ = 0;  // number of the caller's portions
+  Index turn_ = -1;  // the current one of them; -1 before the first
   Index begun_ = 0;  // how many of them are read or being read
   bool is_current_ = false;
   bool dirty_ = false;

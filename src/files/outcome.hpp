@@ -9,15 +9,16 @@
 
 namespace tailrace::files {
 
-/// What a call of C's stdio gave: the same on every rank.
+/// The outcome of a call of C's stdio: the same on every rank.
 struct Outcome {
   std::int64_t value = 0;
   int error = 0;          // errno if the call failed, else 0
-  ByteVector data;        // what was read, also by a call that failed then
-  std::string text = {};  // of the error, where errno alone says too little
+  ByteVector data;        // the bytes read, even if the call failed afterwards
+  std::string text = {};  // of the error, if errno alone says too little
 };
 
-/// What `body` says; ENOMEM in place of std::bad_alloc, so that no rank waits for an outcome in vain.
+/// Returns what `body` returns, or ENOMEM in place of std::bad_alloc, so that no rank waits for an outcome in
+/// vain.
 template <typename Body>
 Outcome attempted(const Body& body) {
   try {

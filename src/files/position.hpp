@@ -11,8 +11,8 @@
 
 namespace tailrace::files {
 
-/// A file NAME.u7.0123456789abcdef.0 beside the copies of checkpoint NAME: what another file held before it
-/// was written over, since generation 7 has recorded it (undo_file.hpp).
+/// The parts of a name NAME.u7.0123456789abcdef.0 beside the copies of checkpoint NAME. That file keeps what
+/// another file held before it was written over, since generation 7 has recorded it (undo_file.hpp).
 struct UndoName {
   std::string path;
   std::int64_t generation = 0;
@@ -21,33 +21,35 @@ struct UndoName {
   friend bool operator==(const UndoName&, const UndoName&) = default;
 };
 
-/// What a save does where a file was written over, so that cutting cannot bring it back: it refuses, or
-/// relies on undo files.
+/// What a save does if a file was written over, so that cutting cannot bring it back: it refuses, or relies
+/// on undo files.
 enum class Overwritten { refuse, journal };
 
-/// Where a file stands, as a checkpoint records it: what it holds is [0, size).
+/// Where a file stands, as a checkpoint records it: the file holds [0, size).
 struct Position {
-  std::string path;  // as it was opened; of a local file that of its rank
+  std::string path;  // as it was opened; for a local file the name of this rank's file
   Bytes position = 0;
   Bytes size = 0;
   bool behind_end = false;  // a sequential Fortran file after ENDFILE, or after its end was read
-  /// The generation of the checkpoint since which its bytes are kept where they are written over; 0: that
-  /// which records it. An earlier one where nobody has opened the file since that was loaded.
+  /// The first generation of the checkpoint for which overwritten bytes of the file are kept; 0 means the
+  /// generation that records it. An earlier one is possible if nobody has opened the file since that
+  /// generation was loaded.
   std::int64_t since = 0;
-  /// Of one that was loaded: the undo files that bring it back, the newest generation first.
+  /// In a loaded position: the undo files that bring the file back, the newest generation first.
   std::vector<UndoName> undo = {};
   friend bool operator==(const Position&, const Position&) = default;
 };
 
-/// The oldest generation whose undo files it takes to bring them back to what `generation` has recorded.
+/// Returns the oldest generation whose undo files are needed to bring the files back to what `generation` has
+/// recorded.
 std::int64_t oldest_undo(std::span<const Position> positions, std::int64_t generation);
 
-/// docs/formats/checkpoint.md has the bytes.
+/// The bytes are described in docs/formats/checkpoint.md.
 void put_positions(Packer& out, std::span<const Position> positions);
-/// Code::corrupt for bytes that are none.
+/// Returns Code::corrupt for bytes that are no positions.
 Result<std::vector<Position>> get_positions(Unpacker& in);
 
-/// Whether two names mean one file as far as names tell: "log" and "./log" do.
+/// Returns true if two names mean one file as far as names tell: "log" and "./log" do.
 bool is_same_path(const std::string& a, const std::string& b);
 
 }  // namespace tailrace::files

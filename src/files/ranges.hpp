@@ -11,10 +11,10 @@
 
 namespace tailrace::files {
 
-/// Bytes of a file: begins and ends of ranges of which no two touch.
+/// Ranges of a file's bytes, as begins and ends. No two ranges touch.
 class Ranges {
  public:
-  /// What of [begin, end) lies in none.
+  /// Returns the parts of [begin, end) that lie in no range.
   [[nodiscard]] std::vector<std::pair<Bytes, Bytes>> gaps(Bytes begin, Bytes end) const {
     std::vector<std::pair<Bytes, Bytes>> found;
     auto next = ends_.upper_bound(begin);

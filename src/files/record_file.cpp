@@ -12,12 +12,12 @@ namespace tailrace::files {
 namespace {
 
 constexpr Bytes marker_bytes = 4;
-/// What is carried at most before it is handed to the stream.
+/// The most bytes that are carried before they are handed to the stream.
 constexpr Bytes carry_most = Bytes{1} << 16;
 
 Outcome corrupt(const std::string& text) { return {-1, EILSEQ, {}, text}; }
 
-/// A marker at `at`; the bytes that were there.
+/// Reads a marker at `at`. Returns how many bytes were there.
 std::size_t read_marker(std::FILE* stream, Bytes at, bool swapped, std::int32_t& value) {
   ByteVector bytes(marker_bytes);
   if (flush_before_seek(stream) != 0 || ::fseeko(stream, at, SEEK_SET) != 0) return 0;
@@ -29,7 +29,7 @@ std::size_t read_marker(std::FILE* stream, Bytes at, bool swapped, std::int32_t&
 
 Bytes length_of(std::int32_t value) { return value < 0 ? -Bytes{value} : Bytes{value}; }
 
-/// What of an element lies in the other byte order as one: the parts of a complex number each.
+/// Returns the size of the part of an element that is byte-swapped as one: a complex number has two parts.
 Bytes unit_of(ElementType type) {
   const bool is_complex = type == ElementType::c64 || type == ElementType::c128;
   return is_complex ? size_of(type) / 2 : size_of(type);
@@ -75,7 +75,8 @@ Status RecordFile::begin(Direction direction) {
   record.direction = direction;
   record.begin = position_;
   if (direction == Direction::write) {
-    // A sequential file that is written from its begin is made anew: it will end behind what is written.
+    // A sequential file that is written from its begin is made anew: it will end behind the last record
+    // written.
     if (form_.sequential && position_ == 0 && extent_ > 0) file_.forget(0);
     if (carry_.count > 0 && carry_.end() != position_) send_carry();
     if (carry_.count == 0) carry_.at = position_;
@@ -105,7 +106,7 @@ Status RecordFile::begin(Direction direction) {
   return {};
 }
 
-/// ISO C99 7.19.5.3: between reading and writing a stream is positioned.
+/// ISO C99 7.19.5.3: a stream must be positioned between reading and writing.
 void RecordFile::turn_to(Direction direction) {
   if (std::exchange(last_, direction) != direction) stream_at_ = -1;
 }
@@ -128,7 +129,7 @@ Status RecordFile::end() {
   return failure;
 }
 
-/// An item of the wrong direction makes an error of the record that it stands in.
+/// An item of the wrong direction makes the record fail in which it stands.
 Status RecordFile::misplaced(Direction direction) {
   const char* const verb = direction == Direction::write ? "write" : "read";
   const Status why(Code::state,
@@ -138,13 +139,12 @@ Status RecordFile::misplaced(Direction direction) {
   return why;
 }
 
-/// What a failed record has left in the file is written over by the next one, or cut off.
+/// The next record writes over the bytes that a failed record has left in the file, or they are cut off.
 void RecordFile::abandon_record(const Status& why) {
   Record& record = *record_;
   record.failure = why;
   if (record.direction == Direction::read) return;
-  // What takes its place may go through other aggregators. A verdict against this comes again with the next
-  // vote.
+  // The next record may go through other aggregators. A verdict against this comes again with the next vote.
   (void)file_.before_move("a failed record");
   if (carry_.at <= record.begin) {
     carry_.count = record.begin - carry_.at;
@@ -170,7 +170,7 @@ Status RecordFile::move(const Array& array, Direction direction, Status mine) {
   const Status status =
       direction == Direction::write ? move_out(array, count, mine) : move_in(array, count, mine);
   if (status.is_ok()) return {};
-  // Of it, and of the records that it carried along, nothing or any part may be in the file.
+  // The file may hold nothing, or any part, of the failed record and of the records that it carried along.
   carry_ = before;
   extent_ = extent;
   torn_ = direction == Direction::write;
@@ -178,7 +178,7 @@ Status RecordFile::move(const Array& array, Direction direction, Status mine) {
   return status;
 }
 
-/// The bytes that an array has in the file.
+/// Returns the number of bytes that an array has in the file.
 Result<Bytes> RecordFile::array_bytes(const Array& array) const {
   if (array.layout == nullptr) return Status(Code::argument, "the layout was not made, or is freed");
   if (file_.place().group == nullptr) {
@@ -216,7 +216,8 @@ void RecordFile::open_part() {
   append(marker(0));
 }
 
-/// The marker in front has its sign set if another subrecord follows, the one behind if one came before.
+/// The marker in front has its sign set if another subrecord follows. The marker behind has it set if one
+/// came before.
 void RecordFile::close_part(bool continues) {
   Record& record = *record_;
   set_head(continues ? -record.filled : record.filled);
@@ -224,7 +225,7 @@ void RecordFile::close_part(bool continues) {
   record.parts.push_back(record.filled);
 }
 
-/// In the carry, or, where an array has taken the marker along, in the file.
+/// Sets the marker in the carry, or in the file if an array has taken the marker along.
 void RecordFile::set_head(Bytes length) {
   Record& record = *record_;
   if (record.head == length && record.head_at < carry_.at) return;
@@ -235,8 +236,8 @@ void RecordFile::set_head(Bytes length) {
       std::memcpy(carry_.bytes.data() + (record.head_at - carry_.at), bytes.data(), bytes.size());
     return;
   }
-  // Behind 2 GiB any aggregator may have taken it along, and has to have written it; before, the I/O rank
-  // has. A verdict against this comes again with the next vote.
+  // Behind 2 GiB any aggregator may have taken the marker along and has to have written it; before that only
+  // the I/O rank can have. A verdict against this comes again with the next vote.
   if (!record.parts.empty()) (void)file_.before_move("the marker of a subrecord");
   file_.write_over(record.head_at, bytes);
   stream_at_ = record.head_at + marker_bytes;
@@ -288,7 +289,7 @@ Status RecordFile::put(std::span<const std::byte> item, Bytes unit) {
   return {};
 }
 
-/// The frame of the next array of a record, carry included. Markers get the lengths that are known by now.
+/// Returns the frame of the next array of a record, carry included. Markers get the lengths known by now.
 std::shared_ptr<Framing> RecordFile::frame_out(Bytes bytes, Bytes unit) {
   Record& record = *record_;
   auto framing = std::make_shared<Framing>(bytes, form_.swapped ? unit : 1);
@@ -325,7 +326,7 @@ std::shared_ptr<Framing> RecordFile::frame_out(Bytes bytes, Bytes unit) {
 
 Status RecordFile::move_out(const Array& array, Bytes bytes, const Status& mine) {
   const std::string call = "write";
-  // Here, where ranks with a bad argument come by as well.
+  // It stands here because ranks with a bad argument come by as well.
   if (!record_->parts.empty()) TR_TRY(file_.before_move(call));
   if (!mine.is_ok() || bytes == 0) return file_.move_arrays(call, {&array, 1}, Direction::write, mine).status;
   const std::shared_ptr<Framing> framing = frame_out(bytes, unit_of(array.type));
@@ -345,7 +346,7 @@ Bytes RecordFile::total() const {
   return sum;
 }
 
-/// Where byte `done` of the record's items lies in the file.
+/// Returns the place in the file of byte `done` of the record's items.
 Bytes RecordFile::offset_of(Bytes done) const {
   if (!form_.sequential) return record_->begin + done;
   Bytes offset = record_->begin + marker_bytes + done;
@@ -383,7 +384,7 @@ Status RecordFile::get(std::span<std::byte> item, Bytes unit) {
   return {};
 }
 
-/// The frame of the next array of a record that is read: the markers within it.
+/// Returns the frame of the next array of a record that is read: the markers within it.
 std::shared_ptr<Framing> RecordFile::frame_in(Bytes bytes, Bytes unit) const {
   auto framing = std::make_shared<Framing>(bytes, form_.swapped ? unit : 1);
   Bytes end = 0;
@@ -429,7 +430,8 @@ Result<Outcome> RecordFile::ask(const char* what, const File::Operation& operati
   return io_error(cat("find ", what, " of"), file_.path(), outcome.error);
 }
 
-/// The lengths of the subrecords of the record at `at`, none at the end of the file, and small contents.
+/// Returns the lengths of the subrecords of the record at `at` (none at the end of the file), and small
+/// contents.
 Outcome RecordFile::scan(std::FILE* stream, Bytes at) const {
   std::vector<Bytes> parts;
   std::vector<Bytes> begins;
@@ -469,7 +471,7 @@ Outcome RecordFile::scan(std::FILE* stream, Bytes at) const {
   return {0, 0, out.take()};
 }
 
-/// Where the record that ends before `at` begins.
+/// Returns the begin of the record that ends before `at`.
 Outcome RecordFile::scan_back(std::FILE* stream, Bytes at) const {
   for (bool first = false; !first;) {
     std::int32_t tail = 0;
@@ -507,7 +509,7 @@ Outcome RecordFile::load(std::FILE* stream, Bytes from, Bytes bytes) const {
   return outcome;
 }
 
-/// A sequential file ends behind the record that was written last.
+/// Cuts a sequential file behind the record that was written last.
 Status RecordFile::cut() {
   if (!wrote_ || !form_.sequential) return {};
   send_carry();
@@ -593,7 +595,7 @@ Status RecordFile::rest() {
   return file_.rest();
 }
 
-/// What cut() would do is left to it, or to the run that goes on here.
+/// Leaves the cut to cut(), or to the run that goes on here.
 Result<files::Position> RecordFile::recorded_position(Overwritten overwritten) {
   Result<files::Position> at = file_.position(overwritten);
   TR_TRY(at.status());

@@ -13,9 +13,9 @@
 
 namespace tailrace::files {
 
-/// Fortran's unformatted files: a collective file whose bytes are those that gfortran writes. A sequential
-/// file consists of records between markers of 4 bytes; a record longer than a subrecord holds is continued
-/// in further ones (docs/fortran-files.md). A stream file is its items one after another.
+/// Fortran's unformatted files: a collective file with the bytes that gfortran writes. A sequential file
+/// consists of records between markers of 4 bytes. A record longer than a subrecord holds is continued in
+/// further ones (docs/fortran-files.md). A stream file is its items one after another.
 ///
 /// Every rank knows where the file stands, so that most calls send nothing. Markers and small items wait on
 /// the I/O rank until an array carries them along, or there are many.
@@ -26,49 +26,52 @@ class RecordFile {
     bool swapped = false;  // the file's byte order is not this machine's
     bool reads = true;
     bool writes = true;
-    bool at_end = false;  // it is opened behind its last byte
+    bool at_end = false;  // opened behind its last byte
     Bytes subrecord = 2147483639;
   };
-  /// `file` has `size` bytes, and its stream stands at the first of them. `from`: it goes on where a
+  /// `file` has `size` bytes, and its stream stands at the first of them. With `from` it goes on where a
   /// checkpoint has recorded it.
   RecordFile(File& file, const Form& form, Bytes size, const std::optional<Position>& from = {});
 
-  /// Whether the last call failed because the file had ended.
+  /// Returns true if the last call failed because the file had ended.
   [[nodiscard]] bool has_ended() const { return has_ended_; }
   [[nodiscard]] const File& file() const { return file_; }
   [[nodiscard]] File& file() { return file_; }
   [[nodiscard]] const Form& form() const { return form_; }
-  /// For tests, which cannot write 2 GiB.
+  /// Only for tests, which cannot write 2 GiB.
   void set_subrecord(Bytes bytes) { form_.subrecord = bytes; }
-  /// Of the next byte of a stream file, or the next record; both count from 0.
+  /// Returns the position of the next byte of a stream file, or of the next record. Both count from 0.
   [[nodiscard]] Bytes position() const { return position_; }
   [[nodiscard]] Bytes size() const { return std::max(extent_, carry_.end()); }
 
   [[nodiscard]] bool in_record() const { return record_.has_value(); }
-  /// Begins a record. Reading: collective, finds its length; one broadcast. Writing: local.
+  /// Begins a record. For reading it is collective and finds the record's length with one broadcast. For
+  /// writing it is local.
   Status begin(Direction direction);
-  /// One item of the record. Collective, as File::move_arrays.
+  /// Moves one item of the record. Collective, as File::move_arrays.
   Status move(const Array& array, Direction direction, Status mine);
-  /// A replicated item: written by the I/O rank, no message. `unit`: bytes of its numbers.
+  /// Writes a replicated item. The I/O rank writes it, without a message. Its numbers have `unit` bytes.
   Status put(std::span<const std::byte> item, Bytes unit);
-  /// Read into every rank. Collective, but for records of at most 4 KiB, whose items came with begin().
+  /// Reads an item into every rank. Collective, except for records of at most 4 KiB, whose items came with
+  /// begin().
   Status get(std::span<std::byte> item, Bytes unit);
-  /// Ends the record; what was not read of it is skipped. Local.
+  /// Ends the record and skips the rest of it that was not read. Local.
   Status end();
 
   Status rewind();
-  /// To before the last record, or before the end of the file where that was read or written. Collective.
+  /// Goes to before the last record, or to before the end of the file if the end was read or written.
+  /// Collective.
   Status backspace();
   /// Makes the file end here. Collective.
   Status endfile();
-  /// Stream files: the next item is at `position`.
+  /// For stream files: sets the position of the next item.
   Status seek(Bytes position);
   Status wait();
   Status flush();
-  /// For checkpoints, as those of File; not within a record.
+  /// For checkpoints, as in File. Not within a record.
   Status rest();
   Result<files::Position> recorded_position(Overwritten overwritten);
-  /// All that comes before the file is closed; close() does both.
+  /// Does everything that comes before the file is closed. close() does both.
   Status finish();
   Status close();
 
@@ -76,13 +79,13 @@ class RecordFile {
   /// The record being read or written.
   struct Record {
     Direction direction = Direction::write;
-    std::vector<Bytes> parts;           // lengths of its subrecords; writing: of those that are complete
+    std::vector<Bytes> parts;           // lengths of its subrecords; when writing, of the complete ones
     Bytes begin = 0;                    // in the file
     Bytes done = 0;                     // bytes of items
-    Bytes head_at = 0;                  // writing: the marker of the subrecord being filled, in the file,
-    Bytes head = 0;                     // what stands there,
-    Bytes filled = 0;                   // and how full the subrecord is
-    std::optional<ByteVector> content;  // reading: all of a small record
+    Bytes head_at = 0;                  // writing: where the current subrecord's marker lies in the file
+    Bytes head = 0;                     // writing: what that marker holds in the file
+    Bytes filled = 0;                   // writing: bytes in the current subrecord
+    std::optional<ByteVector> content;  // reading: all bytes of a small record
     Status failure;
   };
   struct Carry {
@@ -125,13 +128,14 @@ class RecordFile {
   Form form_;
   Bytes position_ = 0;
   Bytes extent_ = 0;        // the file's size, without the carry
-  bool torn_ = false;       // a failed item may have left bytes behind that
-  Bytes stream_at_ = 0;     // where C's stream stands; -1: not known
+  bool torn_ = false;       // a failed item may have left bytes behind `extent_`
+  Bytes stream_at_ = 0;     // position of C's stream; -1: not known
   bool wrote_ = false;      // the last record was written: a sequential file ends behind it
-  bool after_end_ = false;  // behind the end of a sequential file, which then has to be left first
+  bool after_end_ = false;  // behind the end of a sequential file, which must be left before the next
+                            // operation
   bool has_ended_ = false;
   Direction last_ = Direction::read;
-  Carry carry_;  // written, but not handed to the stream
+  Carry carry_;  // bytes written, but not handed to the stream
   std::optional<Record> record_;
 };
 

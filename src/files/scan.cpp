@@ -10,7 +10,7 @@ namespace {
 
 using Stores = ScanPiece::Stores;
 
-/// Of what a piece has stored at `place`, having read `count` characters.
+/// Returns the bytes that a piece has stored at `place`, having read `count` characters.
 std::size_t stored_bytes(const ScanPiece& piece, const void* place, int count) {
   const bool wide = piece.size != sizeof(char);
   if (piece.stores == Stores::characters)
@@ -20,7 +20,7 @@ std::size_t stored_bytes(const ScanPiece& piece, const void* place, int count) {
               : static_cast<std::size_t>(count) + 1;
 }
 
-/// The lower bytes of `number`, as an assignment to the shorter type would give.
+/// Stores the lower bytes of `number`, as an assignment to the shorter type would.
 void store_number(std::int64_t number, std::size_t size, void* place) {
   const auto narrow = [&]<typename T>(T) {
     const T value = static_cast<T>(number);
@@ -42,7 +42,7 @@ Outcome scan(std::FILE* stream, std::span<const ScanPiece> pieces, std::va_list 
     void* const place = piece.stores == Stores::nothing ? nullptr : va_arg(arguments, void*);
     if (piece.stores != Stores::nothing && place == nullptr) return {EOF, EFAULT, {}};
     const std::string format = piece.text + "%n";
-    int count = -1;  // unless the piece was completed
+    int count = -1;  // stays -1 unless the piece was completed
     errno = 0;
     const bool assigns = place != nullptr && piece.stores != Stores::position;
     const int code = assigns ? std::fscanf(stream, format.c_str(), place, &count)
@@ -50,7 +50,7 @@ Outcome scan(std::FILE* stream, std::span<const ScanPiece> pieces, std::va_list 
     if (code > 0) ++outcome.value;
     if (count < 0) {
       if (code == EOF && outcome.value == 0) outcome.value = EOF;
-      // A read that a signal interrupted was repeated.
+      // A read that a signal interrupted was repeated, so its errno means nothing.
       if (code == EOF && (std::ferror(stream) != 0 || errno != EINTR)) outcome.error = errno;
       break;
     }

@@ -10,11 +10,11 @@
 
 namespace tailrace::files {
 
-/// vfscanf in pieces: stores through the pointers in `arguments` and returns the number of items, with what
-/// was stored, pointer by pointer, as data.
+/// Does vfscanf in pieces: stores through the pointers in `arguments` and returns the number of items. The
+/// stored bytes come as data, pointer by pointer.
 Outcome scan(std::FILE* stream, std::span<const ScanPiece> pieces, std::va_list arguments);
 
-/// Another rank's end of it: the same through the caller's pointers. False if one of them is null.
+/// Stores the same on another rank, through the caller's pointers. Returns false if one of them is null.
 [[nodiscard]] bool store_scanned(const ByteVector& data, std::va_list arguments);
 
 }  // namespace tailrace::files

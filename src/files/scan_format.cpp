@@ -28,7 +28,7 @@ class Parser {
       if (at_ == format_.size()) break;
       ScanPiece piece;
       TR_TRY(read_conversion(piece));
-      // What %s skips is read by itself, so that the length of what it stores is known.
+      // The blanks that %s skips are read by themselves, so that the length of what it stores is known.
       if (piece.text.ends_with('s')) list.push_back({" "});
       list.push_back(std::move(piece));
     }
@@ -36,7 +36,7 @@ class Parser {
   }
 
  private:
-  /// Up to a conversion: "%%" is text as well, a per cent sign to be read.
+  /// Skips text up to a conversion. "%%" is text as well, a per cent sign to be read.
   void skip_text() {
     while (at_ < format_.size() && (format_[at_] != '%' || next() == '%')) at_ += format_[at_] == '%' ? 2 : 1;
     at_ = std::min(at_, format_.size());
@@ -65,7 +65,7 @@ class Parser {
     if (!describe(letter, length, piece)) return refuse(conversion);
     if (piece.stores == Stores::characters && has_width) piece.count = width;
     if (suppressed) piece.stores = Stores::nothing;
-    if (letter != 'n') piece.text = conversion;  // the caller counts: a piece is one of many
+    if (letter != 'n') piece.text = conversion;  // the caller counts, since a piece is one of many
     return {};
   }
 

@@ -11,7 +11,7 @@
 namespace tailrace::files {
 
 /// A part of a scanf format (ISO C99 7.19.6.2) that is scanned by itself: text, or one conversion. Scanning
-/// the pieces one after another, as long as each is completed, gives what scanning the whole gives; and it
+/// the pieces one after another, as long as each is completed, gives the same as scanning the whole. It also
 /// tells which conversions were reached, and how much each has stored.
 struct ScanPiece {
   enum class Stores {
@@ -19,7 +19,7 @@ struct ScanPiece {
     value,       // `size` bytes
     characters,  // at most `count` elements of `size` bytes, without an end (%c)
     string,      // elements of `size` bytes up to one that is zero (%s, %[)
-    position     // how many characters were read so far, in `size` bytes (%n)
+    position     // the number of characters read so far, in `size` bytes (%n)
   };
   std::string text;  // a format of its own; empty for %n
   Stores stores = Stores::nothing;
@@ -27,7 +27,7 @@ struct ScanPiece {
   std::size_t count = 1;
 };
 
-/// Code::argument naming the conversion that ISO C99 does not have.
+/// Returns Code::argument naming a conversion that ISO C99 does not have.
 Result<std::vector<ScanPiece>> parse_scan_format(std::string_view format);
 
 }  // namespace tailrace::files

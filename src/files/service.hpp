@@ -10,7 +10,7 @@
 
 namespace tailrace::files {
 
-/// What all collective files of one process share.
+/// The things that all collective files of one process share.
 class Service {
  public:
   explicit Service(session::Session& session) : session_(session) {}
@@ -23,10 +23,10 @@ class Service {
   [[nodiscard]] const Settings& settings() const { return session_.settings(); }
   [[nodiscard]] storage::Target& target() { return session_.target(); }
   [[nodiscard]] executor::Threads& threads() { return session_.threads(); }
-  /// What is written over goes there first.
+  /// Bytes that are written over go to these journals first.
   [[nodiscard]] Journals& journals() { return journals_; }
 
-  /// Memory that is used again and again: fresh memory costs several times a copy. Any thread.
+  /// Memory that is used again and again: fresh memory costs several times a copy. Any thread may call it.
   ByteVector take_buffer(Bytes bytes);
   void give_back(ByteVector buffer);
 

@@ -15,14 +15,14 @@ namespace {
 
 constexpr std::string_view first_line = "tailrace local file 1";
 
-/// Behind all arrays at an offset of which the rank owns nothing.
+/// This key sorts behind all arrays at an offset where the rank owns nothing.
 constexpr std::uint64_t key_of_bytes = std::numeric_limits<std::uint64_t>::max();
 
 Sidecar::Key key_of(Bytes offset, const Sidecar::Entry& entry) {
   return {offset, entry.bytes > 0 ? key_of_bytes : entry.digest};
 }
 
-/// What a sidecar is called until it is whole.
+/// Returns the name of a sidecar until it is whole.
 std::string unfinished(const std::string& name) { return name + ".new"; }
 
 Result<std::string> whole_text(storage::Target& target, const std::string& path) {
@@ -46,7 +46,7 @@ Status replace_text(storage::Target& target, const std::string& name, const std:
   const std::string temporary = unfinished(name);
   Status replaced = write_whole(target, temporary, text);
   if (replaced.is_ok()) replaced = target.rename(temporary, name);
-  // What a full disk has cut short is of no use, and takes up room.
+  // A file that a full disk has cut short is of no use and takes up room.
   if (!replaced.is_ok()) (void)target.remove(temporary).is_ok();
   return replaced;
 }
@@ -148,7 +148,7 @@ Status write_sidecar(storage::Target& target, const std::string& path, const Sid
     lines << std::dec << key.first << ' ' << entry.bytes << ' ' << std::hex << entry.digest << ' '
           << entry.array << '\n';
   const std::string text = lines.str();
-  // What is written again and again with the same layout costs no second file each time.
+  // A sidecar that is written again and again with the same layout costs no second file each time.
   const Result<std::string> old = whole_text(target, name);
   if (old.is_ok() && *old == text) return {};
   return replace_text(target, name, text);

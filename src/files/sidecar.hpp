@@ -18,7 +18,7 @@ using arrays::Array;
 using arrays::ArrayPlan;
 using arrays::Direction;
 
-/// What a rank wrote of distributed arrays into its local file, beside it in FILE.layout
+/// What a rank wrote of distributed arrays into its local file. It lies beside it in FILE.layout
 /// (docs/formats/local-sidecar.md), so that a reader with another layout is refused and never gets wrong
 /// numbers.
 struct Sidecar {
@@ -27,36 +27,36 @@ struct Sidecar {
     std::string array;  // type, layout, section, rank and ranks, as a text
     std::uint64_t digest = 0;
   };
-  /// By offset in the file. Bytes are of one array; but where a rank owns nothing of an array, more of them
-  /// lie at one offset, and these are told apart by their digests.
+  /// Ordered by offset in the file. An offset has the bytes of one array. But if a rank owns nothing of an
+  /// array, more of them lie at one offset, and their digests tell them apart.
   using Key = std::pair<Bytes, std::uint64_t>;
-  bool exists = false;  // a file without one was not written by us: nothing is known of it
+  bool exists = false;  // we did not write a file without one, and know nothing of it
   std::map<Key, Entry> entries;
 
-  /// What was written at `offset`, in place of the array that was there.
+  /// Notes the array written at `offset`, in place of the one that was there.
   void note(Bytes offset, const Entry& entry);
-  /// The bytes at `offset` are of no array any more.
+  /// Says that the bytes at `offset` belong to no array any more.
   void forget(Bytes offset);
-  /// What was written at `offset` like `wanted`, otherwise something else that was, or nullptr.
+  /// Returns the entry at `offset` that is like `wanted`, otherwise another one there, or nullptr.
   [[nodiscard]] const Entry* find(Bytes offset, const Entry& wanted) const;
 };
 
 std::string sidecar_path(const std::string& path);
-/// What lies beside `path`; empty if nothing does.
+/// Returns the text of the sidecar of `path`, empty if there is none.
 Result<std::string> sidecar_text(storage::Target& target, const std::string& path);
-/// Brings back what lay beside a file that goes on, if it was replaced since a checkpoint recorded it.
+/// Brings back the sidecar of a file that goes on, if it was replaced since a checkpoint recorded it.
 Status bring_back_sidecar(storage::Target& target, const Position& from);
-/// The entry of an array that `rank` writes or reads.
+/// Returns the entry of an array that `rank` writes or reads.
 Sidecar::Entry sidecar_entry(const Array& array, int rank, Bytes bytes);
-/// Code::layout telling what was written at `offset` if that is not what is to be read now.
+/// Returns Code::layout telling what was written at `offset` if the array to be read now is another one.
 Status check_sidecar(const Sidecar& sidecar, Bytes offset, const Sidecar::Entry& wanted);
-/// What lies beside `path`; nothing for a file that is begun anew, or where it cannot be read. `from`: of a
-/// file that goes on there, what a checkpoint has recorded.
+/// Returns the sidecar of `path`, or nothing for a file that is begun anew, or if it cannot be read. `from`
+/// is what a checkpoint has recorded of a file that goes on there.
 Sidecar read_sidecar(storage::Target& target, const std::string& path, const Mode& mode,
                      const std::optional<Position>& from = {});
-/// Of a file that holds no arrays any more; also of what a process that was killed has left of one.
+/// Removes the sidecar of a file that holds no arrays any more, and what a killed process has left of one.
 Status remove_sidecar(storage::Target& target, const std::string& path);
-/// Writes the sidecar of `path` as a whole, or leaves the old one; without entries there is none.
+/// Writes the sidecar of `path` as a whole, or leaves the old one. Without entries there is no sidecar.
 Status write_sidecar(storage::Target& target, const std::string& path, const Sidecar& sidecar);
 
 }  // namespace tailrace::files

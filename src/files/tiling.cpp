@@ -22,7 +22,7 @@ Result<Tiling> Tiling::make(std::vector<Index> shape, std::vector<Index> portion
 
 std::vector<Index> Tiling::counts() const {
   std::vector<Index> counts(shape_.size());
-  // Extents may be near the largest number: nothing may be added to them before they are divided.
+  // Extents may be near the largest number: they must be divided before anything is added to them.
   for (std::size_t d = 0; d < counts.size(); ++d)
     counts[d] = shape_[d] / portion_[d] + (shape_[d] % portion_[d] != 0);
   return counts;

@@ -9,21 +9,22 @@
 
 namespace tailrace::files {
 
-/// How a global array is cut into portions: boxes of one shape, numbered in C order, those at the upper edges
-/// smaller.
+/// The cut of a global array into portions: boxes of one shape, numbered in C order. Those at the upper edges
+/// are smaller.
 class Tiling {
  public:
-  /// Code::layout or Code::argument naming what does not fit. `halo`: elements on each side, or empty.
+  /// `halo` is the number of elements on each side, or empty. Returns Code::layout or Code::argument naming
+  /// what does not fit.
   static Result<Tiling> make(std::vector<Index> shape, std::vector<Index> portion, std::vector<Index> halo);
 
   [[nodiscard]] const std::vector<Index>& shape() const { return shape_; }
-  /// Number of portions; 0 for an array without elements.
+  /// Returns the number of portions; 0 for an array without elements.
   [[nodiscard]] Index count() const;
-  /// The elements of a portion.
+  /// Returns the elements of a portion.
   [[nodiscard]] layout::Box own(Index number) const;
-  /// The same and its halo, as far as it lies inside of the array.
+  /// Returns the same with the halo, as far as it lies inside of the array.
   [[nodiscard]] layout::Box held(Index number) const;
-  /// No portion has more elements, halo included.
+  /// Returns a number of elements that no portion exceeds, halo included.
   [[nodiscard]] Index most_held() const;
   /// "portion 7 of 12, from (0, 64) to below (32, 96)"
   [[nodiscard]] std::string text(Index number) const;

@@ -18,14 +18,14 @@ namespace tailrace::files {
 
 namespace {
 
-/// What a device writes as one: a head or a tail that is written anew harms no other.
+/// A device writes a sector as one: a head or a tail that is written anew harms no other.
 constexpr Bytes sector = 512;
 /// A head has a path in it, which is no longer than 4096 bytes (PATH_MAX).
 constexpr Bytes longest_head = 16 * sector;
 constexpr std::string_view head_magic = "TRUNDOH1";
 constexpr std::string_view tail_magic = "TRUNDOT1";
 
-/// Longer ones are not written. What a damaged or foreign head asks for must not be taken for memory to be
+/// Longer records are not written. The size in a damaged or foreign head must not be taken for memory to be
 /// had.
 constexpr Bytes longest_record = Bytes{1} << 30;
 
@@ -33,7 +33,7 @@ constexpr Bytes padded(Bytes bytes) { return (bytes + sector - 1) / sector * sec
 
 Status lost(const std::string& text) { return {Code::corrupt, text, EIO}; }
 
-/// The number that `text` begins with up to `end`, which is taken off with it.
+/// Reads the number with which `text` begins up to `end`, and cuts both off.
 template <typename Number>
 bool take_number(std::string_view& text, std::string_view end, int base, Number& number) {
   const std::size_t length = end.empty() ? text.size() : text.find(end);
@@ -91,7 +91,7 @@ std::vector<UndoName> undo_files_of(const Position& file, std::int64_t generatio
   return found;
 }
 
-/// What stands before the bytes of a record, and, once it is sealed, behind them.
+/// What stands in front of the bytes of a record and, once it is sealed, behind them.
 struct UndoHead {
   std::int64_t generation = 0;
   std::int64_t number = 0;
@@ -137,7 +137,7 @@ struct UndoHead {
 Result<std::unique_ptr<UndoWriter>> UndoWriter::create(storage::Target& target, const std::string& name,
                                                        std::int64_t generation, const std::string& path) {
   UndoName own{"", generation, undo_key(path), 0};
-  // An earlier run that went on from the same generation may have left some, which count as well.
+  // An earlier run that went on from the same generation may have left undo files; they count as well.
   for (bool exists = true; exists; own.number += exists ? 1 : 0) {
     own.path = undo_path(name, generation, own.key, own.number);
     const Result<bool> there = target.exists(own.path);
@@ -170,7 +170,8 @@ Status UndoWriter::seal() {
   TR_TRY(file_->sync());
   if (!has_name_) TR_TRY(target_.sync_directory_of(name_.path));
   has_name_ = true;
-  // These need not be durable: they tell damage from what a loss of power has torn before it counted.
+  // The tails need not be durable: they tell damage from a record that a loss of power has torn before it
+  // counted.
   for (const Tail& tail : tails_) TR_TRY(file_->write(tail.bytes, tail.offset));
   tails_.clear();
   sealed_ = end_;
@@ -206,8 +207,8 @@ Result<std::optional<UndoHead>> UndoReader::head_at(Bytes at, bool tail) {
   return head;
 }
 
-/// The first tail of this record, or of a later one, wherever it lies. Holes are passed over and the rest is
-/// read in large pieces: a file may be a thousand times as long as what is in it.
+/// Finds the first tail of this record, or of a later one, wherever it lies. Holes are passed over and the
+/// rest is read in large pieces: a file may be a thousand times as long as its contents.
 Result<std::optional<UndoHead>> UndoReader::find_tail() {
   ByteVector piece(static_cast<std::size_t>(std::clamp(size_ - at_, Bytes{0}, Bytes{1} << 20)));
   for (Bytes at = at_; at < size_;) {
@@ -231,7 +232,7 @@ Result<std::optional<UndoHead>> UndoReader::find_tail() {
   return std::optional<UndoHead>();
 }
 
-/// The bytes of a record; nothing if they are not those that its head tells of.
+/// Returns the bytes of a record, or nothing if they are not those that its head tells of.
 Result<std::optional<UndoRecord>> UndoReader::read(const UndoHead& head) {
   const Bytes begin = at_ + head.size();
   if (head.length > size_ - begin) return std::optional<UndoRecord>();
@@ -247,7 +248,7 @@ Result<std::optional<UndoRecord>> UndoReader::next() {
   TR_TRY(head.status());
   const bool has_head = head->has_value();
   if (!has_head) {
-    // Either the file ends here, or this one is damaged: a record that counts has a tail.
+    // Either the file ends here, or this record is damaged: a record that counts has a tail.
     head = find_tail();
     TR_TRY(head.status());
     if (!*head) return std::optional<UndoRecord>();
@@ -287,7 +288,7 @@ Status for_each_record(storage::Target& target, const Position& from, UndoRecord
   return {};
 }
 
-/// A record far behind the end of a file makes that as long as it has to be, and leaves a hole.
+/// A record far behind the end of a file makes the file as long as it has to be, and leaves a hole.
 Status check_end(storage::Target& target, storage::File& file, const Position& from) {
   const Result<Bytes> size = file.size();
   TR_TRY(size.status());
@@ -302,8 +303,8 @@ Status check_end(storage::Target& target, storage::File& file, const Position& f
                   ", the checkpoint that was loaded has recorded ", from.size, ": it cannot go on there"));
 }
 
-/// Who was killed may have left some that were never synchronised. Now that they are put back, what they hold
-/// must not be lost with the file.
+/// A process that was killed may have left undo files that were never synchronised. Now that their bytes are
+/// put back, the bytes must not be lost with the undo file.
 Status make_durable(storage::Target& target, const Position& from) {
   for (const UndoName& name : from.undo) {
     const Result<std::unique_ptr<storage::File>> file = target.open(name.path, storage::OpenMode::read);
@@ -316,7 +317,7 @@ Status make_durable(storage::Target& target, const Position& from) {
 
 }  // namespace
 
-/// Of each byte the oldest record counts, which comes last.
+/// The oldest record of each byte counts. It comes last.
 Status bring_back(storage::Target& target, storage::File& file, const Position& from) {
   const std::string what = cat(from.path, " cannot be brought back to what the checkpoint has recorded");
   TR_TRY(check_end(target, file, from).in(what));

@@ -14,17 +14,17 @@ namespace tailrace::files {
 
 // docs/formats/undo-files.md
 
-/// No checkpoint is saved so often, not within a human life. What tells of a higher generation is not ours:
+/// No checkpoint is saved so often in a human life. A file of a higher generation is not ours: if it were
 /// believed, one stray file would leave no number for any save to come.
 constexpr std::int64_t most_generation = std::int64_t{1} << 40;
 
-/// Of a file, by its name.
+/// Returns the key of a file, made from its name.
 std::uint64_t undo_key(const std::string& path);
 std::string undo_path(const std::string& name, std::int64_t generation, std::uint64_t key,
                       std::int64_t number);
-/// Local. Those of the checkpoint `name`, what was kept last first.
+/// Local. Returns the undo files of the checkpoint `name`, the one kept last first.
 Result<std::vector<UndoName>> find_undo_files(storage::Target& target, const std::string& name);
-/// Those of `all` that bring a file back to what `generation` has recorded of it, in the same order.
+/// Returns those of `all` that bring a file back to what `generation` has recorded of it, in the same order.
 std::vector<UndoName> undo_files_of(const Position& file, std::int64_t generation,
                                     const std::vector<UndoName>& all);
 
@@ -37,16 +37,16 @@ struct UndoRecord {
   ByteVector bytes;
 };
 
-/// Writes an undo file. What is added counts once it is sealed: only then may the file be written over.
+/// Writes an undo file. An added record counts once it is sealed: only then may the file be written over.
 class UndoWriter {
  public:
   /// Makes the first NAME.uGENERATION.KEY.N that is not there yet.
   static Result<std::unique_ptr<UndoWriter>> create(storage::Target& target, const std::string& name,
                                                     std::int64_t generation, const std::string& path);
   Status add(UndoRecord::What what, Bytes offset, std::span<const std::byte> bytes);
-  /// Makes durable what was added.
+  /// Makes the added records durable.
   Status seal();
-  /// Gives the room back that records take which cannot be sealed. The last call.
+  /// Gives back the room of records that cannot be sealed. It is the last call.
   void take_back();
 
  private:
@@ -61,7 +61,7 @@ class UndoWriter {
   const UndoName name_;
   const std::string path_;  // of the file that is kept
   const std::unique_ptr<storage::File> file_;
-  std::vector<Tail> tails_;  // of what is not sealed
+  std::vector<Tail> tails_;  // of the records that are not sealed
   Bytes end_ = 0;
   Bytes sealed_ = 0;
   std::int64_t records_ = 0;
@@ -74,8 +74,8 @@ struct UndoHead;
 class UndoReader {
  public:
   static Result<UndoReader> open(storage::Target& target, const UndoName& name);
-  /// The next record; nothing at the end, where one that was never sealed counts for nothing. Code::corrupt
-  /// if one that was is damaged.
+  /// Returns the next record, or nothing at the end; a record at the end that was never sealed counts for
+  /// nothing. Returns Code::corrupt if a sealed record is damaged.
   Result<std::optional<UndoRecord>> next();
 
  private:
@@ -93,11 +93,11 @@ class UndoReader {
   std::int64_t records_ = 0;
 };
 
-/// Brings a file back to what a checkpoint has recorded of it: what was written over is put back from its
-/// undo files, what lies behind is cut off. Code::corrupt, with EIO, if it holds less, or if one of those is
-/// damaged.
+/// Brings a file back to what a checkpoint has recorded of it: bytes that were written over are put back from
+/// its undo files, bytes behind are cut off. Returns Code::corrupt, with EIO, if the file holds less, or if
+/// an undo file is damaged.
 Status bring_back(storage::Target& target, storage::File& file, const Position& from);
-/// The text that lay beside a local file then, if it was replaced since.
+/// Returns the text that lay beside a local file then, if it was replaced since.
 Result<std::optional<std::string>> recorded_sidecar(storage::Target& target, const Position& from);
 
 }  // namespace tailrace::files

@@ -7,14 +7,14 @@
 #include "base/text.hpp"
 #include "layout/shape.hpp"
 
-/// Arguments of C calls as the core takes them; each may be a null pointer.
+/// The arguments of C calls as the core takes them. Each may be a null pointer.
 namespace tailrace::capi {
 
 inline constexpr int most_dimensions = static_cast<int>(layout::max_dimensions);
 
 inline std::string text_of(const char* text) { return text == nullptr ? "" : text; }
 
-/// For texts of errors.
+/// Only for texts of errors.
 inline std::string quoted(const char* text) { return text == nullptr ? "NULL" : cat("\"", text, "\""); }
 
 template <typename T>

@@ -9,21 +9,22 @@
 
 namespace tailrace::capi {
 
-/// Local. What a caller's description of an array means; without a layout its `layout` is nullptr.
+/// Local. Turns a caller's description of an array into an Array; without a layout its `layout` is nullptr.
 arrays::Array array_of(const tr_array& given);
 
-/// The array calls, whatever face they came from. Elements moved; errno and tr_error() after a failure.
-/// `mine`: what the caller found wrong with its arguments, which then is the verdict on every rank.
+/// The array calls of all faces. Return the number of elements moved, and set errno and tr_error() after a
+/// failure. `mine` is an error that the caller found in its arguments; it then is the verdict on every rank.
 std::size_t move_arrays(const char* call, const tr_array* arrays, int count, tr_file* handle,
                         arrays::Direction direction, const Status& mine = {});
 
-/// What tr_fwrite and tr_fread do where `data` is an array registered by tr_distribute: the number of items
-/// moved. Nothing if it is none.
+/// Does the work of tr_fwrite and tr_fread if `data` is an array registered by tr_distribute. Returns the
+/// number of items moved, or nothing if it is not registered.
 std::optional<std::size_t> move_distributed(const char* call, const void* data, std::size_t size,
                                             std::size_t items, tr_file* handle, arrays::Direction direction);
 
-/// Local. Whether the address lies in the memory of an array that tr_distribute has registered, behind its
-/// beginning: a serial program's loop over rows would write one rank's part as if it were the whole.
+/// Local. Returns true if the address lies in the memory of an array that tr_distribute has registered,
+/// behind its beginning: a serial program's loop over rows would write one rank's part as if it were the
+/// whole.
 bool is_within_distributed(const void* data);
 
 }  // namespace tailrace::capi

@@ -53,8 +53,8 @@ checkpoint::NamedItem item_of(const char* name, const tr_array& array) {
 
 void name_item(Checkpoint& open, const char* name, const tr_array& array) { open.item(item_of(name, array)); }
 
-/// How the caller's array of these extents lies in memory: the layout's dimensions, with or without halo,
-/// behind any number of further ones, which are levels.
+/// Finds how the caller's array of these extents lies in memory: the layout's dimensions, with or without
+/// halo, behind any number of further ones, which are levels.
 Status fit_shape(checkpoint::NamedItem& item, const tr_layout& layout, std::vector<Index> extents,
                  const tr_index* strides) {
   const layout::Layout& placed = layout.placed.layout;
@@ -64,7 +64,7 @@ Status fit_shape(checkpoint::NamedItem& item, const tr_layout& layout, std::vect
   const std::size_t more = extents.size() - own;
   std::vector<Bytes> bytes(extents.size());
   if (strides != nullptr) bytes.assign(strides, strides + extents.size());
-  // Several further dimensions are one if they lie without gaps.
+  // Several further dimensions count as one if they lie without gaps.
   while (extents.size() > own + 1) {
     if (strides != nullptr && extents[1] > 1 && extents[0] > 1 && bytes[0] != bytes[1] * extents[1])
       return {Code::layout,
@@ -88,7 +88,7 @@ Status fit_shape(checkpoint::NamedItem& item, const tr_layout& layout, std::vect
   return {};
 }
 
-/// The letters of the older form: those of files.
+/// The letters of the older form mean what they mean for files.
 Result<checkpoint::Options> options_of_mode(const char* mode) {
   checkpoint::Options options;
   bool parallel = false;
@@ -132,7 +132,7 @@ void expect_arrays() {
 
 void count_layout(const layout::Layout& layout, int times) {
   State& held = state();
-  // A layout of an earlier session, with other ranks, may be freed in this one.
+  // A layout of an earlier session, with another number of ranks, may be freed in this one.
   if (layout.ranks() != held.session->ranks()) return;
   held.layout_bytes += times * layout.count(held.session->rank()) * size_of(ElementType::f64);
   held.layout_bytes = std::max<Bytes>(0, held.layout_bytes);
@@ -283,7 +283,7 @@ int tr_checkpoint_save(tr_checkpoint* given, int async) {
   tr_checkpoint* const handle = handle_of(given, "tr_checkpoint_save");
   if (handle == nullptr) return TR_ERR_STATE;
   const bool nested = handle->checkpoint->in_bracket();
-  // What the save before has come to is told once this one is on its way.
+  // The result of the save before is told once this one is on its way.
   const Status before = handle->checkpoint->begin(Checkpoint::Direction::save, nullptr);
   if (nested || !handle->checkpoint->in_bracket()) return fail(before);
   name_variables(*handle);

@@ -13,7 +13,8 @@ namespace tailrace::capi {
 
 namespace {
 
-/// The global array that a call names by `size` and `items`, or how these differ from it.
+/// Compares the global array that a call names by `size` and `items` with the registered one. Returns how
+/// they differ.
 Status check_extent(const Distributed& array, std::size_t size, std::size_t items) {
   const Bytes element = size_of(static_cast<ElementType>(array.type));
   const Bytes whole = array.layout.placed.layout.elements() * element;
@@ -26,7 +27,7 @@ Status check_extent(const Distributed& array, std::size_t size, std::size_t item
               " items of ", size, " bytes: name the global array, or use tr_fwrite_arrays for sections")};
 }
 
-/// From the beginning of a rank's memory to the end of the last element that it owns.
+/// Returns the bytes from the beginning of a rank's memory to the end of the last element that it owns.
 Bytes extent_of(const tr_layout& layout, int type, int rank) {
   const streams::PlacedLayout& placed = layout.placed;
   layout::Allocation allocation;
@@ -86,7 +87,9 @@ void* tr_distribute(void* data, int type, const tr_layout* layout) {
                   cat("the array is a null pointer on rank ", session->rank(), ", which owns a part of it"));
   else if (data != nullptr && state().distributed.count(data) != 0)
     mine = Status(Code::state, "the array is registered already: tr_undistribute comes first");
-  if (mine.is_ok() && data == nullptr) own = std::make_unique<char[]>(1);  // an address that nobody else has
+  if (mine.is_ok() && data == nullptr)
+    own = std::make_unique<char[]>(1);  // gives an address that nobody
+                                        // else has
   const std::string call =
       cat("tr_distribute(type ", type, ", layout ", layout == nullptr ? -1 : layout->placed.id, ")");
   const Status status = session->agree({mine.in(call).at({-1, -1, session->rank()}), call, {}}).status;

@@ -29,7 +29,7 @@ tr_file* adopt_standard(const std::shared_ptr<files::Group>& group, int number) 
   return handle;
 }
 
-/// errno and tr_error() as the outcome says; `before`: what errno was.
+/// Sets errno and tr_error() as the outcome says. `before` is the value that errno had.
 void take_away(const files::Outcome& outcome, const std::string& call, int before) {
   errno = before;
   if (outcome.error == 0) return;
@@ -50,7 +50,8 @@ Status make_async_memory(files::Group& group) {
   const Result<exchange::Channel*> channel = group.channel("tr_init");
   TR_TRY(channel.status());
   const Status made = (*channel)->ring(true).status();
-  // A program that writes no array asynchronously needs no such memory. In others the first array call fails.
+  // A program that writes no array asynchronously needs no such memory. In other programs the first array
+  // call fails.
   if (!made.is_ok()) log(LogLevel::info, cat("tr_init: ", made.text()));
   return {};
 }

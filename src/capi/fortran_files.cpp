@@ -31,7 +31,7 @@ RecordFile* records_of(tr_file* handle, const char* call) {
   return handle->records.get();
 }
 
-/// Does `operation` on an open file; Fortran tells the end of a file from an error.
+/// Does `operation` on an open file. Fortran tells the end of a file from an error.
 template <typename Operation>
 int on_records(tr_file* handle, const char* call, const Operation& operation) {
   RecordFile* const file = records_of(handle, call);
@@ -57,7 +57,7 @@ bool is_contiguous(const tr_item_f& item) {
   return true;
 }
 
-/// A replicated item's elements, one after another, to or from its memory.
+/// Copies a replicated item's elements, one after another, to or from its memory.
 void copy_elements(const tr_item_f& item, int dim, std::byte* at, std::byte*& packed, bool back) {
   if (dim == item.ndims) {
     const auto bytes = static_cast<std::size_t>(item.element);
@@ -87,7 +87,7 @@ std::optional<layout::Section> section_of(const tr_item_f& item) {
   return layout::Section{list_of(item.start, dims), list_of(item.stop, dims), list_of(item.stride, dims)};
 }
 
-/// A distributed item; `halo` lives as long as the array.
+/// A distributed item. `halo` lives as long as the array.
 struct DistributedItem {
   Array array;
   std::vector<Index> halo;
@@ -164,7 +164,7 @@ tr_file* open_existing(const char* path, std::string_view action, const std::str
   return file != nullptr || !may_read ? file : tr_fopen(path, ("rb" + letters).c_str());
 }
 
-/// Fortran's status= (Fortran 2008, 9.5.6.18) by C's modes.
+/// Opens a file by Fortran's status= (Fortran 2008, 9.5.6.18), in terms of C's modes.
 tr_file* open_by_status(const char* path, std::string_view status, std::string_view action,
                         const std::string& letters, bool& is_new) {
   errno = 0;
@@ -186,7 +186,8 @@ tr_file* open_by_status(const char* path, std::string_view status, std::string_v
   return tr_fopen(path, ("w+b" + letters).c_str());
 }
 
-/// Where a file that is opened for writing goes on, whatever its status=; nothing: nowhere.
+/// Returns where a file that is opened for writing goes on, whatever its status=, or nothing if it begins
+/// anew.
 std::optional<files::Position> recorded_position(const char* path, std::string_view action,
                                                  const char* letters) {
   if (action == "read") return std::nullopt;
@@ -199,7 +200,7 @@ std::optional<files::Position> recorded_position(const char* path, std::string_v
 
 Status agree_on(const std::string& call) { return state().session->agree({Status(), call, {}}).status; }
 
-/// Collective. The size of the file as it was opened; -1 for what has no positions.
+/// Collective. Returns the size of the file as it was opened, or -1 if it has no positions.
 Bytes size_of_file(files::File& file) {
   return ask(file, "size",
              [](std::FILE* stream) {
@@ -211,7 +212,7 @@ Bytes size_of_file(files::File& file) {
       .value;
 }
 
-/// One way of an array between the ranks and the I/O rank's memory, which takes the place of a file.
+/// Moves an array between the ranks and the I/O rank's memory, which takes the place of a file.
 Status move_to_memory(Group& group, const Array& array, std::byte* whole, Direction direction,
                       const Status& mine) {
   const std::string call =
@@ -246,7 +247,8 @@ Status move_to_memory(Group& group, const Array& array, std::byte* whole, Direct
   });
 }
 
-/// A replicated item: the I/O rank's values to its memory, or what is there to every rank.
+/// Copies a replicated item: the I/O rank's values to its memory, or with `back` the values there to every
+/// rank.
 void copy_replicated(Group& group, const tr_item_f& item, std::byte* whole, bool back) {
   if (!back) {
     if (!group.is_io_rank()) return;

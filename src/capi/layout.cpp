@@ -15,7 +15,7 @@ using layout::Layout;
 
 namespace {
 
-/// One entry for each dimension, in the caller's order.
+/// A text with one entry for each dimension, in the caller's order.
 template <typename T>
 std::string list_text(const T* values, int count) {
   if (values == nullptr) return "none";
@@ -25,7 +25,7 @@ std::string list_text(const T* values, int count) {
   return text;
 }
 
-/// As many weights for each dimension as `grid` says, in the caller's order of dimensions.
+/// A text with as many weights for each dimension as `grid` says, in the caller's order of dimensions.
 std::string weights_text(int ndims, const int* grid, const double* const* weights) {
   std::string text;
   if (grid == nullptr || weights == nullptr) return text;
@@ -48,7 +48,8 @@ Status check_arguments(int ndims, const tr_index* shape, const tr_index* halo, t
   return {};
 }
 
-/// The end of every creation: all ranks made the same layout, and it is a valid one; or none is made.
+/// The end of every creation: the layout is made if all ranks made the same one and it is valid, or on no
+/// rank.
 int finish(session::Session& session, const std::string& call, Result<Layout> made, std::vector<Index> halo,
            tr_layout** out) {
   Status mine = made.status();
@@ -84,8 +85,8 @@ std::vector<Index> indices_in(const ByteVector& bytes) {
   return values;
 }
 
-/// Each rank knows its own indices: who has how many is gathered, and that every element is owned once is
-/// checked where the element's watcher is, so that no rank holds more than its share.
+/// Each rank knows its own indices. Who has how many is gathered. The rank that watches an element checks
+/// that it is owned once, so that no rank holds more than its share.
 int make_indexed(session::Session& session, const std::string& call, std::vector<Index> shape,
                  Result<std::vector<Index>> given, tr_layout** out) {
   Index elements = 1;
@@ -125,8 +126,8 @@ int make_indexed(session::Session& session, const std::string& call, std::vector
 
 }  // namespace
 
-/// A rank that was a server in an earlier session has made none of its layouts, and those of other ranks may
-/// be there still.
+/// A rank that was a server in an earlier session has made none of its layouts. Those of other ranks may be
+/// there still.
 Status tailrace::capi::begin_numbers() {
   State& held = state();
   comm::Vote vote{{}, "tr_init", {}};
@@ -138,7 +139,7 @@ Status tailrace::capi::begin_numbers() {
   const comm::Verdict verdict = held.session->computes().agree(std::move(vote));
   TR_TRY(verdict.status);
   for (const ByteVector& each : verdict.contributions) {
-    Unpacker in(each);  // zeros of a rank that has made none
+    Unpacker in(each);  // 0 on a rank that has made none
     held.layouts_made = std::max(held.layouts_made, in.get<std::int64_t>());
     held.arrays_registered = std::max(held.arrays_registered, in.get<std::int64_t>());
   }
@@ -208,7 +209,7 @@ int tr_layout_boxes(int ndims, const tr_index* shape, const tr_index* halo, cons
   }
   const std::string call =
       cat("tr_layout_boxes(", list_text(shape, shown), ", halo ", list_text(halo, shown), ")");
-  // A rank whose arguments are bad votes all the same: the others wait for it here.
+  // A rank with bad arguments votes all the same: the others wait for it here.
   comm::Vote vote{status.in(call), call, {}};
   if (status.is_ok()) {
     std::vector<Index> mine = list_of(lower, ndims);

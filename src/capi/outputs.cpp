@@ -20,7 +20,7 @@ restart::Open what_is_open() {
 
 namespace {
 
-/// Null if no checkpoint is open: closed files are synchronised only on behalf of a checkpoint.
+/// Returns null if no checkpoint is open: closed files are synchronised only on behalf of a checkpoint.
 restart::Outputs* outputs_of_checkpoints() {
   return state().checkpoints.empty() ? nullptr : state().outputs.get();
 }

@@ -7,14 +7,14 @@
 
 namespace tailrace::capi {
 
-/// Local. The program's open outputs.
+/// Local. Returns the program's open outputs.
 restart::Open what_is_open();
 
-/// Local. The program is about to close the file, of which this rank may have written some.
+/// Local. Says that the program is about to close the file, of which this rank may have written some.
 void note_closing(const files::File& file);
-/// Local. A formatted file of the first rank.
+/// Local. Says the same of a formatted file of the first rank.
 void note_closing_text(const std::string& path);
-/// Local. A file has another name now.
+/// Local. Says that a file has another name now.
 void note_renamed(const std::string& from, const std::string& to);
 
 }  // namespace tailrace::capi

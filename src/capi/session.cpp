@@ -29,7 +29,7 @@ Status close_everything() {
   State& held = state();
   while (!held.streams.empty()) {
     tr_stream* const stream = held.streams.front();
-    // Still in the list meanwhile: a save may wait for what the stream has not made durable yet.
+    // The stream stays in the list meanwhile: a save may wait for what it has not made durable yet.
     const Status status = stream->stream->close();
     held.streams.erase(held.streams.begin());
     if (first.is_ok()) first = status;
@@ -41,8 +41,9 @@ Status close_everything() {
   return first;
 }
 
-/// Collective over all ranks. Holds the session and begins what compute ranks need in it: all or nothing, and
-/// the same on every rank. Servers take part before they serve, when they can still return an error.
+/// Collective over all ranks. Holds the session and begins the services that compute ranks need in it: all or
+/// none, and the same on every rank. Servers take part before they serve, when they can still return an
+/// error.
 Status begin_services(std::unique_ptr<session::Session> session) {
   state().session = std::move(session);
   Status begun;
@@ -52,7 +53,7 @@ Status begin_services(std::unique_ptr<session::Session> session) {
     if (!begun.is_ok()) break;
   }
   if (begun.is_ok()) return {};
-  // They hold nothing yet: that they end adds nothing to why they could not begin.
+  // The services hold nothing yet: their end adds nothing to the reason why they could not begin.
   for (const Status& ended : {end_checkpoints(), end_files()}) {
     if (!ended.is_ok()) log(LogLevel::error, ended.text());
   }
@@ -61,7 +62,7 @@ Status begin_services(std::unique_ptr<session::Session> session) {
   return begun;
 }
 
-/// `order`: the program's, in which texts tell shapes. A call that is refused changes nothing of it.
+/// `order` is the program's order, in which texts tell shapes. A refused call does not change it.
 int begin_session(MPI_Comm world, MPI_Comm* compute, const char* options, Order order) {
   if (compute == nullptr) return fail(Status(Code::argument, "tr_init: `compute` is a null pointer"));
   *compute = MPI_COMM_NULL;
@@ -70,7 +71,7 @@ int begin_session(MPI_Comm world, MPI_Comm* compute, const char* options, Order 
   }
   state().world_rank = comm::rank_in_world();
   if (state().session != nullptr) return fail(Status(Code::state, "tr_init: the session is open already"));
-  // The compute ranks may be in the session still: then this rank would wait for them in vain.
+  // The compute ranks may still be in the session: then this rank would wait for them in vain.
   if (state().served) {
     return fail(
         Status(Code::state, "tr_init: this rank was a server; tr_finalize comes before another tr_init"));
@@ -129,7 +130,7 @@ int tr_init(MPI_Comm world, MPI_Comm* compute, const char* options) {
 }
 
 int tr_init_f(MPI_Fint world, MPI_Fint* compute, const char* options) {
-  // Only while MPI runs are handles converted: what tr_init says otherwise must reach the program.
+  // Handles are converted only while MPI runs. Other errors of tr_init must reach the program, too.
   const bool running = comm::mpi_is_running();
   MPI_Comm comm = MPI_COMM_NULL;
   const int code =
@@ -155,7 +156,7 @@ int tr_finalize(void) {
 }
 
 void tr_log(const char* message) {
-  // tr_init itself may have failed, or tr_finalize be over; before MPI_Init no rank is known.
+  // tr_init itself may have failed, or tr_finalize may be over. Before MPI_Init no rank is known.
   State& held = state();
   if (held.session == nullptr && comm::mpi_is_running()) held.world_rank = comm::rank_in_world();
   if ((held.session != nullptr ? held.session->rank() : held.world_rank) > 0) return;

@@ -28,11 +28,13 @@ struct tr_stream {
 };
 struct tr_file {
   std::unique_ptr<tailrace::files::File> file;
-  int standard = -1;                                               // number of the standard stream that it is
-  std::string name = {};                                           // as it was given, with %d in local ones
-  int ranks = 1;                                                   // that opened it
-  bool temporary = false;                                          // it is gone once it is closed
-  std::unique_ptr<tailrace::files::RecordFile> records = nullptr;  // of an unformatted Fortran file
+  int standard = -1;                                               // number of the standard stream, if it is
+                                                                   // one
+  std::string name = {};                                           // as it was given, with %d in the name of
+                                                                   // local files
+  int ranks = 1;                                                   // number of ranks that opened it
+  bool temporary = false;                                          // closing removes it
+  std::unique_ptr<tailrace::files::RecordFile> records = nullptr;  // set for an unformatted Fortran file
 };
 struct tr_window {
   std::unique_ptr<tailrace::files::OutOfCore> array;
@@ -40,7 +42,7 @@ struct tr_window {
 struct tr_checkpoint {
   std::unique_ptr<tailrace::checkpoint::Checkpoint> checkpoint = nullptr;
   std::vector<tr_variable> variables = {};  // of the older form
-  std::vector<std::string> names = {};      // theirs
+  std::vector<std::string> names = {};      // names of `variables`
 };
 
 namespace tailrace::capi {
@@ -49,56 +51,58 @@ namespace tailrace::capi {
 struct Distributed {
   int type = 0;
   tr_layout layout;
-  std::unique_ptr<char[]> own;  // the address of a rank that owns nothing
+  std::unique_ptr<char[]> own;  // gives an address to a rank that owns nothing
   std::int64_t number = 0;      // the same on every rank
   Bytes bytes = 0;              // of this rank's memory
 };
 
-/// What the library holds in this process: one session at a time.
+/// Everything that the library holds in this process: one session at a time.
 struct State {
-  std::unique_ptr<session::Bootstrap> bootstrap;  // the session's: made before it, and gone after it
+  std::unique_ptr<session::Bootstrap> bootstrap;  // the session's; made before it and gone after it
   std::unique_ptr<session::Session> session;
-  std::vector<tr_stream*> streams;   // open ones, in the order of creation (the same on every rank)
-  std::vector<TextFile> text_files;  // open ones, in the order of creation: the same on every rank
+  std::vector<tr_stream*> streams;   // open streams, in the order of creation (the same on every rank)
+  std::vector<TextFile> text_files;  // open files, in the order of creation: the same on every rank
   std::unique_ptr<files::Service> file_service;
   std::unique_ptr<restart::Outputs> outputs;
   std::unique_ptr<files::Groups> groups;
-  std::vector<tr_window*> windows;  // open ones, in the order of creation
-  std::vector<tr_file*> files;      // open ones, in the order of creation, those of the local mode among them
+  std::vector<tr_window*> windows;  // open windows, in the order of creation
+  std::vector<tr_file*> files;      // open files, in the order of creation, also those of the local mode
   std::unique_ptr<checkpoint::Service> checkpoint_service;
-  std::vector<tr_checkpoint*> checkpoints;                          // open ones, in the order of creation
+  std::vector<tr_checkpoint*> checkpoints;                          // open checkpoints, in the order of
+                                                                    // creation
   std::map<const void*, std::unique_ptr<Distributed>> distributed;  // by the caller's address
   std::int64_t arrays_registered = 0;
   std::int64_t layouts_made = 0;
-  Bytes layout_bytes = 0;  // of this rank, in an array of 8-byte elements for each layout made so far
+  Bytes layout_bytes = 0;  // bytes of this rank in an array of 8-byte elements for each layout made so far
   bool served = false;     // a server rank that has returned from its work
-  int world_rank = -1;     // as MPI told it last; -1: it was not asked yet
+  int world_rank = -1;     // as MPI told it last; -1 before it was asked
 };
 State& state();
 
 /// Keeps the text for tr_error() and returns the code.
 int fail(const Status& status);
 inline int result(const Status& status) { return status.is_ok() ? TR_OK : fail(status); }
-/// The session, if this rank computes in one; otherwise TR_ERR_STATE is kept under the name of `call`.
+/// Returns the session if this rank computes in one. Otherwise keeps TR_ERR_STATE under the name of `call`.
 session::Session* session_for(const char* call);
 
-/// Collective. What collective files need as long as the session lasts, and the standard streams.
+/// Collective. Makes what collective files need as long as the session lasts, and the standard streams.
 Status begin_files();
-/// Collective. Closes what is open, in the order of creation; the first failure.
+/// Collective. Closes the open files, in the order of creation. Returns the first failure.
 Status end_files();
 /// Local. Makes the service that checkpoints need as long as the session lasts.
 Status begin_checkpoints();
-/// Collective over the compute ranks: the next layout and the next registered array have the same numbers on
-/// all of them, and numbers that none of them has used.
+/// Collective over the compute ranks. Gives the next layout and the next registered array the same numbers on
+/// all ranks, numbers that none of them has used.
 Status begin_numbers();
-/// Local. The only open checkpoint expects one array of each layout in its first save: the program has not
-/// named its arrays yet. Does nothing if several checkpoints are open.
+/// Local. Makes the only open checkpoint expect one array of each layout in its first save: the program has
+/// not named its arrays yet. Does nothing if several checkpoints are open.
 void expect_arrays();
 /// Local. Counts a layout that the program made (`times` is 1) or freed (-1).
 void count_layout(const layout::Layout& layout, int times);
-/// Collective. The same for checkpoints; after streams, whose steps they may wait for.
+/// Collective. Closes the open checkpoints. Runs after the streams end, because checkpoints may wait for
+/// their steps.
 Status end_checkpoints();
-/// Collective. The same for out-of-core arrays; before files end.
+/// Collective. Closes the open out-of-core arrays. Runs before files end.
 Status end_windows();
 
 }  // namespace tailrace::capi

@@ -25,7 +25,7 @@ int ask_for_int(tr_file* handle, const char* call, const File::Operation& operat
   return file == nullptr ? EOF : static_cast<int>(ask(*file, call, operation).value);
 }
 
-/// Of elements; what failed as a whole has moved none.
+/// Returns the number of elements. A call that failed as a whole has moved none.
 std::size_t count_of(const Outcome& outcome) {
   return static_cast<std::size_t>(std::max<std::int64_t>(outcome.value, 0));
 }
@@ -49,7 +49,8 @@ Outcome put_text(const char* text, bool ends_line, std::FILE* stream) {
   return outcome_of(code, code == EOF);
 }
 
-/// Without a result: what the caller may change at once is copied where it is written later.
+/// Writes without a result. The bytes are copied if they are written later, since the caller may change them
+/// at once.
 void tell_bytes(File& file, const void* data, std::size_t size) {
   if (!file.holds_stream()) return;
   if (file.mode().async) {
@@ -79,7 +80,7 @@ void tell_character(tr_file* handle, const char* call, int character) {
   if (file != nullptr) tell_bytes(*file, &byte, 1);
 }
 
-/// fgets, which does not tell how much it has read where that holds zeros.
+/// Does fgets and finds how much it has read: fgets does not tell that where the line holds zeros.
 Outcome get_line(char* text, int size, bool shared, std::FILE* stream) {
   if (text == nullptr) return refused(0, EFAULT, null_text);
   if (size <= 0) return Outcome();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// Opening, flushing and closing (ISO C99 7.19.5), and files without opening them (7.19.4).
+// Opening, flushing and closing (ISO C99 7.19.5), and calls on files that are not open (7.19.4).
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,14 +23,14 @@ using files::Place;
 
 namespace {
 
-/// A call that succeeds leaves errno as it was (what lies below sets it to 0 in between).
+/// A successful call leaves errno as it was (the code below sets it to 0 in between).
 class KeptErrno {
  public:
   KeptErrno() = default;
   ~KeptErrno() { errno = number_; }
   KeptErrno(const KeptErrno&) = delete;
   KeptErrno& operator=(const KeptErrno&) = delete;
-  /// What the caller is to find instead. Keeps the text for tr_error().
+  /// Sets the errno that the caller is to find instead. Keeps the text for tr_error().
   void fail_with(const Status& status) {
     fail_with_errno(status);
     number_ = errno;
@@ -46,7 +46,7 @@ Result<Mode> read_arguments(const char* path, const char* letters) {
   return files::parse_mode(letters);
 }
 
-/// "No such file" alone does not tell which rank has looked, nor where.
+/// "No such file" alone does not tell which rank has looked, nor in which directory.
 Status tell_where(const Status& status, const std::string& path) {
   if (status.error_number() != ENOENT || path.starts_with("/")) return status;
   return {status.code(),
@@ -56,8 +56,8 @@ Status tell_where(const Status& status, const std::string& path) {
           ENOENT};
 }
 
-/// Collective over the group of `place`, but for files of the local mode, which `ranks` ranks have opened.
-/// Nobody opens, and so truncates, anything before all ranks have said that they mean the same.
+/// Collective over the group of `place`, except for files of the local mode, which `ranks` ranks have opened.
+/// Nobody opens, and so truncates, anything before all ranks have said that they mean the same file.
 Result<std::unique_ptr<File>> open_file(Place place, int ranks, const std::string& call, const char* path,
                                         const Result<Mode>& mode) {
   const bool local = place.group == nullptr || (mode.is_ok() && mode->local);
@@ -88,7 +88,7 @@ tr_file* open_handle(MPI_Comm comm, const char* path, const char* letters) {
                                                  group->size(), call, path, read_arguments(path, letters));
   if (file.is_ok()) {
     tr_file* const handle = keep(std::move(*file));
-    handle->name = path;  // of a local file the pattern
+    handle->name = path;  // the pattern of a local file
     handle->ranks = group->size();
     return handle;
   }
@@ -157,7 +157,7 @@ Outcome outcome_of_libc(int code, const char* operation, const std::string& path
 Outcome remove_there(storage::Target& target, const char* path) {
   if (path == nullptr) return refused(-1, EINVAL, "`path` is a null pointer");
   struct stat about {};
-  // A target knows files; C's remove takes empty directories too.
+  // A target knows files only. C's remove takes empty directories too.
   if (::lstat(path, &about) == 0 && S_ISDIR(about.st_mode))
     return outcome_of_libc(std::remove(path), "remove", path);
   return outcome_of_status(target.remove(path));
@@ -166,12 +166,12 @@ Outcome remove_there(storage::Target& target, const char* path) {
 Outcome rename_there(storage::Target& target, const char* from, const char* to) {
   if (from == nullptr || to == nullptr) return refused(-1, EINVAL, "a name is a null pointer");
   const Status status = target.rename(from, to);
-  // A target moves files only within a directory; C's rename wherever the system does.
+  // A target moves files only within a directory. C's rename moves them wherever the system does.
   if (status.code() != Code::argument) return outcome_of_status(status);
   return outcome_of_libc(std::rename(from, to), "rename", cat(from, " to ", to));
 }
 
-/// The name of a file that was not there, and now is there and empty.
+/// Makes a file that was not there before, empty, and returns its name.
 Outcome make_temporary() {
   char name[] = P_tmpdir "/trXXXXXX";
   static_assert(sizeof name <= L_tmpnam);
@@ -214,7 +214,7 @@ tr_file* tr_freopen(const char* path, const char* mode, tr_file* handle) {
   KeptErrno number;
   const std::string call = cat("tr_freopen(", quoted(path), ", ", quoted(mode), ", ", before->path(), ")");
   const Result<Mode> read = mode_to_reopen(*handle, path, mode);
-  // ISO C99 7.19.5.4: failure to close is ignored, and the file is closed whatever comes then.
+  // ISO C99 7.19.5.4: failure to close is ignored, and the file is closed whatever follows.
   if (!handle->temporary) note_closing(*handle->file);
   static_cast<void>(handle->file->close());
   Result<std::unique_ptr<File>> file =
@@ -281,7 +281,8 @@ int tr_remove_local(const char* pattern) {
   const std::shared_ptr<Group> group = group_of(session_comm(), "tr_remove_local");
   if (group == nullptr) return -1;
   const std::string call = cat("tr_remove_local(", quoted(pattern), ")");
-  // Calls on local files wait for nobody: without this the I/O rank would remove what others still write.
+  // Calls on local files wait for nobody. Without this vote the I/O rank would remove files that others still
+  // write.
   if (const Status ready = group->agree({{}, call, {}}).status; !ready.is_ok()) {
     fail_with_errno(ready);
     return -1;
@@ -317,7 +318,7 @@ tr_file* tr_tmpfile_comm(MPI_Comm comm) {
   Result<std::unique_ptr<File>> file =
       open_file({state().file_service.get(), group, group->rank()}, group->size(), "tr_tmpfile",
                 text_in(made), files::parse_mode("w+b"));
-  if (group->is_io_rank()) ::unlink(text_in(made));  // open, it lasts until it is closed
+  if (group->is_io_rank()) ::unlink(text_in(made));  // while it is open it lasts
   if (file.is_ok()) {
     tr_file* const handle = keep(std::move(*file));
     handle->temporary = true;

@@ -12,7 +12,7 @@ using namespace tailrace::capi;
 
 namespace {
 
-/// The stream behind a handle, if it is one that is open; otherwise TR_ERR_STATE is kept.
+/// Returns the stream behind a handle if it is open. Otherwise keeps TR_ERR_STATE.
 streams::Stream* stream_of(tr_stream* handle, const char* call) {
   if (session_for(call) == nullptr) return nullptr;
   const auto& open = state().streams;

@@ -22,7 +22,7 @@ namespace {
 
 Status refused(const TextFile& text, const char* why) { return {Code::state, cat(text.path, " ", why)}; }
 
-/// The I/O rank cuts off what came behind the checkpoint; Fortran then goes on at the end.
+/// The I/O rank cuts off the bytes behind the checkpoint. Fortran then goes on at the end.
 Status cut_back(const files::Position& from) {
   if (from.position != from.size) {
     return {Code::state,
@@ -73,7 +73,7 @@ Result<std::optional<files::Position>> position_of(TextFile& text, files::Overwr
 
 }  // namespace tailrace::capi
 
-/// All of it: nobody knows where Fortran is going to write.
+/// The whole file is kept: nobody knows where Fortran is going to write.
 int tr_text_overwrites_f(const char* path) {
   if (session_for("write") == nullptr) return TR_ERR_STATE;
   files::Journals& journals = state().file_service->journals();

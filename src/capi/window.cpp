@@ -14,7 +14,7 @@ using files::OutOfCore;
 
 namespace {
 
-/// The arguments of tr_window_open, as they came.
+/// The arguments of tr_window_open, as the caller gave them.
 struct Arguments {
   const char* path;
   const char* mode;
@@ -29,12 +29,12 @@ struct Arguments {
   [[nodiscard]] std::string text() const;
 };
 
-/// Empty where the number of dimensions is not one that arrays have: it is looked at later.
+/// Returns an empty list if arrays do not have that number of dimensions; the number is checked later.
 std::vector<Index> checked_list_of(const tr_index* values, int count) {
   return count < 1 || count > most_dimensions ? std::vector<Index>() : list_of(values, count);
 }
 
-/// The same on every rank that passes the same.
+/// Returns a text that is the same on every rank that passes the same arguments.
 std::string Arguments::text() const {
   const auto list = [this](const tr_index* values) {
     return values == nullptr ? "none" : layout::extents(checked_list_of(values, ndims));
@@ -51,7 +51,7 @@ Result<OutOfCore::Access> read_mode(const std::string& mode) {
   return Status(Code::argument, cat("the mode is one of \"r\", \"r+\" and \"w\", not \"", mode, "\""));
 }
 
-/// The one option that there is: where in the file the array begins.
+/// Reads the one option that there is: where in the file the array begins.
 Result<Bytes> read_offset(const char* text) {
   const Result<Options> options = Options::parse(text == nullptr ? "" : text);
   TR_TRY(options.status());
@@ -113,7 +113,7 @@ Result<OutOfCore::Definition> define(const Arguments& given, tr_window** window)
   return what;
 }
 
-/// The array behind a handle, or nullptr with tr_error().
+/// Returns the array behind a handle, or nullptr with tr_error().
 OutOfCore* array_of(const tr_window* window, const char* call) {
   if (session_for(call) == nullptr) return nullptr;
   const auto& open = state().windows;

@@ -21,9 +21,10 @@ namespace tailrace::checkpoint {
 namespace {
 
 constexpr Bytes huge_page = Bytes{2} << 20;
-/// Below, making memory costs less than a thread is worth.
+/// For less memory than this a thread costs more than making the memory.
 constexpr Bytes least_prepared = 4 * huge_page;
-/// A huge page takes 0.1 ms where the machine has it at hand, 3 to 5 ms where its host has taken it back.
+/// The pages on which the speed is tried. A huge page takes 0.1 ms if the machine has it at hand, 3 to 5 ms
+/// if its host has taken it back.
 constexpr int tried_pages = 4;
 constexpr int pages_between_looks = 32;  // 64 MiB
 constexpr auto slow_page = std::chrono::milliseconds(1);
@@ -42,7 +43,8 @@ void touch_all(std::byte* data, Bytes bytes) {
   if (!populate(data, bytes)) write_all(data, bytes);
 }
 
-/// At a multiple of the size of huge pages, of which `size` is one; nullptr if it is not to be had.
+/// Maps memory at a multiple of the size of huge pages, of which `size` is one. Returns nullptr if it is not
+/// to be had.
 std::byte* map_aligned(Bytes size) {
   const auto room = static_cast<std::size_t>(size + huge_page);
   void* const mapped =
@@ -102,16 +104,16 @@ void CaptureMemory::prepare(Bytes bytes, const std::function<Bytes()>& share) {
   share_ = share;
   stop_ = false;
   Result<std::thread> started = start_thread([this] { run(); });
-  if (started.is_ok()) thread_ = std::move(*started);  // else touch() does it
+  if (started.is_ok()) thread_ = std::move(*started);  // otherwise touch() makes the memory
 }
 
-/// Page by page: the program's own calls that change its mappings wait for each. The program takes memory
-/// too: what it leaves is looked at again and again.
+/// Makes page by page, because the program's own calls that change its mappings wait for each. Looks again
+/// and again at the memory that is left, because the program takes memory too.
 void CaptureMemory::run() {
   for (int page = 1; !stop_ && touched_ < size_; ++page) {
     if (page % pages_between_looks == 0 && size_ - touched_ > share_()) return;
     if (!populate(data_ + touched_, huge_page)) {
-      if (errno != EINVAL) return;             // no memory: the save's vote is to tell
+      if (errno != EINVAL) return;             // no memory: the save's vote tells it
       write_all(data_ + touched_, huge_page);  // an older kernel
     }
     touched_ += huge_page;
@@ -130,7 +132,7 @@ void CaptureMemory::end_thread() {
 Status CaptureMemory::reserve(Bytes bytes) {
   end_thread();
   const Bytes size = in_huge_pages(bytes);
-  // The first save tells how much it is that prepare() was only told to expect.
+  // The first save tells how much it really takes; prepare() was told an estimate.
   if (!std::exchange(is_reserved_, true) && size < size_) shrink(size);
   if (bytes <= touched_) return {};
   const bool is_there = size <= size_ || grow(size, size);
@@ -142,10 +144,10 @@ Status CaptureMemory::reserve(Bytes bytes) {
               available_, " are to be had on its node: async=off saves without a capture")};
 }
 
-/// The program waits. Where huge pages are slow to come the rest is made of small ones, of which the machine
-/// has more at hand: 512 MiB were measured to take 0.13 s in place of 1.2.
+/// Makes the rest of the memory while the program waits. If huge pages are slow to come, small ones take
+/// their place, of which the machine has more at hand: 512 MiB were measured to take 0.13 s in place of 1.2.
 void CaptureMemory::touch() {
-  auto fastest = std::chrono::steady_clock::duration::max();  // others may have waited for a core
+  auto fastest = std::chrono::steady_clock::duration::max();  // the others may have waited for a core
   for (int tried = 0; tried < tried_pages && touched_ < size_; ++tried, touched_ += huge_page) {
     const auto began = std::chrono::steady_clock::now();
     touch_all(data_ + touched_, huge_page);

@@ -13,9 +13,9 @@
 
 namespace tailrace::checkpoint {
 
-/// Memory into which saves are captured: kept from save to save, since fresh memory costs several times a
-/// copy, and many times where a virtual machine's host has to find the pages. So it is made before the first
-/// save, behind the program, as far as it is known how much that will take.
+/// Memory into which saves are captured. It is kept from save to save, since fresh memory costs several times
+/// a copy, and many times if a virtual machine's host has to find the pages. Therefore it is made before the
+/// first save, behind the program, as far as the size of that save is known.
 class CaptureMemory {
  public:
   CaptureMemory() = default;
@@ -23,7 +23,7 @@ class CaptureMemory {
   CaptureMemory(const CaptureMemory&) = delete;
   CaptureMemory& operator=(const CaptureMemory&) = delete;
 
-  /// Starts a thread that makes memory for a save of `bytes`. Does nothing after a captured save, or if so
+  /// Starts a thread that makes memory for a save of `bytes`. Does nothing after a captured save, or if that
   /// much is made already. The thread calls `share` again and again, and stops when the rest exceeds it.
   /// touch() makes the rest after the ranks' vote on memory.
   void prepare(Bytes bytes, const std::function<Bytes()>& share);
@@ -32,17 +32,17 @@ class CaptureMemory {
   void give_back(bool all) {
     if (all || !is_reserved_) release();
   }
-  /// Blocks until the thread has made all that prepare() has asked for.
+  /// Blocks until the thread has made all memory that prepare() has asked for.
   void await_prepared();
 
-  /// Addresses of at least `bytes`, before a vote; ends the thread. Code::memory if they cannot be had:
-  /// nothing is held then.
+  /// Reserves addresses of at least `bytes`, before a vote, and ends the thread. Returns Code::memory if they
+  /// cannot be had: nothing is held then.
   Status reserve(Bytes bytes);
-  /// What touch() will take of this node.
+  /// Returns the memory that touch() will take of this node.
   [[nodiscard]] comm::MemoryNeed need(std::int32_t node) const {
     return {node, size_ - touched_, available_};
   }
-  /// Makes the memory be there, after the vote.
+  /// Makes the memory be there. It runs after the vote.
   void touch();
   [[nodiscard]] std::byte* data() const { return data_; }
   [[nodiscard]] Bytes size() const { return size_; }
@@ -58,7 +58,7 @@ class CaptureMemory {
   Bytes size_ = 0;
   Bytes mapped_ = 0;  // addresses; more than `size_` while it may still grow
   std::atomic<Bytes> touched_{0};
-  Bytes available_ = 0;       // when it was last asked for
+  Bytes available_ = 0;       // `share` when it was last called
   bool is_reserved_ = false;  // a save has said how much it takes
   std::atomic<bool> stop_{false};
   std::function<Bytes()> share_;

@@ -29,7 +29,7 @@ constexpr std::int64_t longest_delay = 100'000'000;  // nanoseconds
 
 double seconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
 
-/// One alone would be lost while it is written.
+/// A single file is refused: its copy would be lost while the next is written.
 Status check_files(const std::vector<std::string>& files) {
   std::set<std::filesystem::path> different;
   for (const std::string& file : files) different.insert(std::filesystem::path(file).lexically_normal());
@@ -39,12 +39,12 @@ Status check_files(const std::vector<std::string>& files) {
       "a checkpoint needs two files or more, each of another name: one alone is lost while it is written"};
 }
 
-/// What a rank brings to the vote of a save.
+/// What a rank brings to the vote on a save.
 struct Brought {
   comm::MemoryNeed memory;
   Bytes part_bytes = 0;
-  ByteVector standing;  // of the session's outputs
-  // The first rank's decisions.
+  ByteVector standing;  // the standing of the session's outputs
+  // The first rank's decisions follow.
   std::int64_t generation = 0;
   std::int64_t saved_at = 0;
   std::string path;
@@ -88,7 +88,8 @@ Result<std::unique_ptr<Checkpoint>> Checkpoint::create(Service& service, Outputs
                                                        const std::string& name, const std::string& how,
                                                        Result<Options> options,
                                                        std::vector<std::string> files) {
-  // Also where this rank fails below: the next checkpoint's number is the same on all ranks.
+  // The number is taken even if this rank fails below, so that the next checkpoint's number is the same on
+  // all ranks.
   const comm::LineNumber number = service.session().board().next_without_data();
   std::string call = cat("tr_checkpoint_create(", name, ", \"", how, "\"");
   for (const std::string& file : files) call += cat(", ", file);
@@ -132,7 +133,7 @@ Checkpoint::~Checkpoint() {
   line_.board().remove_work(work_);
 }
 
-/// Each rank for itself: how a save was captured cannot be seen in it.
+/// Each rank decides for itself: a save does not show how it was captured.
 void Checkpoint::open_copy_on_write() {
   if (options_.capture != Options::Capture::copy_on_write) return;
   Result<std::unique_ptr<CopyOnWrite>> made = CopyOnWrite::create();
@@ -156,7 +157,7 @@ Status Checkpoint::open_slots(std::vector<std::string> files) {
   if (const auto parent = std::filesystem::path(name_).parent_path(); !parent.empty())
     TR_TRY(target.make_directories(parent.string()));
   Result<std::shared_ptr<void>> lock = target.lock(cat(name_, ".lock"));
-  // A full disk must not keep a program from what it has to load.
+  // A full disk must not keep a program from loading.
   if (lock.status().code() == Code::space)
     log(LogLevel::warn, cat("checkpoint ", name_, ": no other program is kept out: ", lock.status().text()));
   else if (!lock.is_ok())
@@ -168,7 +169,7 @@ Status Checkpoint::open_slots(std::vector<std::string> files) {
   return slots_->look(target);
 }
 
-/// First rank: the last generation that was begun, and what each copy has recorded of outputs.
+/// On the first rank: tells the last generation that was begun, and what each copy has recorded of outputs.
 Status Checkpoint::tell_recorded(Packer& told) const {
   if (options_.overwritten != files::Overwritten::journal) return {};
   const Result<std::vector<std::string>> paths = slots_->candidates(service_.target());
@@ -182,7 +183,8 @@ Status Checkpoint::tell_recorded(Packer& told) const {
   return {};
 }
 
-/// Whichever of them is loaded, or none: the program may write over what the others have recorded.
+/// Keeps what every copy has recorded: whichever copy is loaded, or none, the program may write over what the
+/// others have recorded.
 void Checkpoint::keep_recorded(Unpacker& told) {
   if (options_.overwritten != files::Overwritten::journal) return;
   const auto generation = told.get<std::int64_t>();
@@ -198,8 +200,8 @@ Status Checkpoint::close() {
   const bool open = bracket_.has_value();
   bracket_.reset();
   const comm::Verdict verdict = service_.session().agree({{}, call, {}});
-  // A save may wait for steps of streams, and they for tr_finalize. It is given up, and the destructor waits
-  // for what is being written before it lets go of the lock.
+  // A save may wait for steps of streams, and the steps for tr_finalize. This save is given up. The
+  // destructor waits for running writes before it lets go of the lock.
   if (verdict.ended) return verdict.status.in(call);
   wait_behind("tr_checkpoint_close");
   lock_.reset();
@@ -218,7 +220,7 @@ Status Checkpoint::begin(Direction direction, bool* found) {
   Status mine;
   if (bracket_)
     mine = state_error("the bracket before has not ended (tr_checkpoint_end)");
-  else if (!latched_.is_ok())  // by an item that belongs to no bracket
+  else if (!latched_.is_ok())  // latched by an item that belongs to no bracket
     mine = state_error(std::exchange(latched_, Status()).text());
   const bool saves = direction == Direction::save;
   const std::string call = cat("tr_checkpoint_begin(", name_, saves ? ", TR_SAVE)" : ", TR_LOAD)");
@@ -234,7 +236,7 @@ Status Checkpoint::begin(Direction direction, bool* found) {
     Unpacker in(each);
     busy = in.get<bool>() || busy;
   }
-  // What was saved last is what is to be loaded.
+  // A load must find what was saved last.
   const auto policy = saves ? options_.busy : Options::Busy::wait;
   if (busy && policy == Options::Busy::drop) {
     dropped_ = true;
@@ -333,7 +335,7 @@ Status Checkpoint::end_save(bool async) {
   plan.id = {run_, 1};
   plan.compression = options_.compression;
   Brought told;
-  // On every rank, whatever its items are like.
+  // Every rank does this, whatever its items are like.
   Result<Outputs::Standing> standing = guarded([&] { return outputs_.stand(options_.overwritten); });
   Status mine = items.is_ok() ? standing.status() : items.status();
   std::unique_ptr<Saving> saving;
@@ -361,7 +363,7 @@ Status Checkpoint::end_save(bool async) {
   if (agreed.is_ok()) agreed = outputs_.check(standings_of(verdict), options_.overwritten);
   if (!async || !agreed.is_ok()) memory_.give_back(!agreed.is_ok());
   if (!agreed.is_ok()) {
-    // Nothing was touched, but what was to be saved is not.
+    // No copy was touched, but the items are not saved.
     left_out_ = false;
     progress_ = Progress::failed;
     failure_ = agreed;
@@ -374,7 +376,7 @@ Status Checkpoint::end_save(bool async) {
   return take_failure();
 }
 
-/// From here on the save goes on behind the program. What fails here is told by the vote of all parts.
+/// From here on the save goes on behind the program. The vote of all parts tells of later failures.
 void Checkpoint::start(std::unique_ptr<Saving> saving, const comm::Verdict& verdict, bool async) {
   left_out_ = false;
   behind_.emplace();
@@ -391,13 +393,14 @@ void Checkpoint::start(std::unique_ptr<Saving> saving, const comm::Verdict& verd
     return;
   }
   behind_->worked = service_.now() - behind_->began;
-  // The other ranks of the node capture at the same time, or, where they share its cores, after each other:
-  // writing must not take a core from them meanwhile.
+  // The other ranks of the node capture at the same time, or one after another if they share its cores.
+  // Writing must not take a core from them meanwhile.
   const bool alone = service_.size() == 1 || service_.threads().waiting_threads() == 0;
   const bool at_once = async && copy_on_write_ == nullptr;
   const std::int64_t all = behind_->worked * service_.session().ranks_of_a_core();
   const std::int64_t delay = at_once && !alone ? std::min(all, longest_delay) : 0;
-  // The copy counts once the first rank's part is sealed: not before what the outputs hold is durable.
+  // The copy counts once the first rank's part is sealed. That must not be before the contents of the outputs
+  // are durable.
   const bool must_wait = service_.rank() == 0 && !outputs_.are_settled(behind_->outputs);
   behind_->stage = must_wait ? Behind::Stage::writing : Behind::Stage::sealing;
   if (must_wait) {
@@ -416,13 +419,13 @@ Bytes Checkpoint::capture_bytes(Saving& saving) const {
   return copy_on_write_ != nullptr ? saving.mirror_bytes() : saving.data_bytes();
 }
 
-/// With room for small items, and for what a mirror leaves free before the first large one.
+/// The estimate has room for small items, and for what a mirror leaves free before the first large one.
 void Checkpoint::expect(Bytes bytes) {
   if (bytes > 0 && !knows_items_) prepare(bytes + 2 * CopyOnWrite::unit);
 }
 
-/// Half of what the ranks of the node have in common is left to what the program does before its first save.
-/// Without threads everything is done where it is called for.
+/// Half of the memory that the ranks of the node have in common is left to the program until its first save.
+/// Without threads, memory is made where it is needed.
 void Checkpoint::prepare(Bytes bytes) {
   if (!options_.async || service_.threads().waiting_threads() == 0) return;
   const Status prepared = guarded([&]() -> Status {
@@ -442,7 +445,7 @@ void Checkpoint::expect(const std::vector<NamedItem>& items) {
     prepare(capture_bytes(saving));
     return {};
   });
-  // A save of these items would tell.
+  // A save of these items would tell the error.
   if (!expected.is_ok()) log(LogLevel::debug, cat("checkpoint ", name_, ": ", expected.text()));
 }
 
@@ -456,7 +459,8 @@ void Checkpoint::capture(Saving& saving) {
   if (!behind.is_ok()) tell_fallback(behind);
 }
 
-/// What the ranks have brought to the vote: the sizes of their parts, and the first one's decisions.
+/// Evaluates what the ranks have brought to the vote: the sizes of their parts, and the first rank's
+/// decisions.
 Status Checkpoint::place_parts(const comm::Verdict& verdict) {
   std::vector<Bytes> part_bytes;
   SavePlan plan = behind_->saving->plan();
@@ -479,7 +483,7 @@ Status Checkpoint::place_parts(const comm::Verdict& verdict) {
   return {};
 }
 
-/// What no copy needs any more goes once this one is committed.
+/// Files that no copy needs any more are removed once this copy is committed.
 void Checkpoint::clean_up_undo_files(Saving& saving) {
   const auto oldest = [this](const Copy& copy) {
     return outputs_.oldest_undo(copy.directory.outputs, copy.generation());
@@ -512,7 +516,7 @@ void Checkpoint::submit(Status (*body)(Saving&), std::int64_t delay) {
 bool Checkpoint::advance() {
   using Stage = Behind::Stage;
   if (!behind_) return false;
-  // Now, since the streams that know of failures may be closed before the data is written.
+  // The failures are taken now, since the streams that know of them may be closed before the data is written.
   const bool outputs_open = behind_->stage == Stage::writing || behind_->stage == Stage::waiting_for_outputs;
   if (outputs_open) behind_->outputs = outputs_.with_failures(behind_->outputs);
   if (behind_->task != nullptr) {
@@ -570,9 +574,9 @@ void Checkpoint::end_behind(const Status& status) {
   const double took = seconds(service_.now() - behind_->began);
   if (!status.is_ok()) behind_->saving->abandon();
   const Status closed = behind_->saving->close();
-  // A place that no other save will take.
+  // No other save will take this place.
   if (!status.is_ok() && slots_ && !slots_->has(plan.path)) behind_->saving->remove();
-  if (!closed.is_ok()) log(LogLevel::info, closed.text());  // all that counts was synchronised before
+  if (!closed.is_ok()) log(LogLevel::info, closed.text());  // everything that counts was synchronised before
   if (status.is_ok()) {
     service_.session().note_save_seconds(seconds(behind_->worked));
     progress_ = Progress::committed;
@@ -585,7 +589,7 @@ void Checkpoint::end_behind(const Status& status) {
                               plan.path, " after ", took, " s"));
     }
   } else if (is_given_up(status)) {
-    // The verdict tells, and not this rank's cancelling: where the save failed otherwise some ranks may have
+    // The verdict decides, and not this rank's cancelling. If the save failed otherwise, some ranks may have
     // known of it before they cancelled, and all must return the same.
     progress_ = Progress::dropped;
   } else {

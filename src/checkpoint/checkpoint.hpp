@@ -15,41 +15,43 @@
 
 namespace tailrace::checkpoint {
 
-/// What else of the session a checkpoint keeps: how far its outputs had come. Local calls, on every rank.
+/// What a checkpoint keeps of the session besides items: how far its outputs had come. The calls are local,
+/// on every rank.
 class Outputs {
  public:
   /// What a rank brings to the vote on a save.
   struct Standing {
-    ByteVector told;  // what the other ranks do not know
+    ByteVector told;  // told to the other ranks, which do not know it
     std::function<Status()>
-        make_durable;  // any thread; its part counts only after that. Empty: nothing to do
+        make_durable;  // runs on any thread; the rank's part counts only after it. Empty: nothing to do
   };
   virtual ~Outputs() = default;
-  /// Blocks until the system has what this rank had to write so far. Fails where that failed, and where an
-  /// output is one that the checkpoint cannot record.
+  /// Blocks until the system has everything that this rank had to write so far. Fails if a write failed, and
+  /// if the checkpoint cannot record one of the outputs.
   virtual Result<Standing> stand(files::Overwritten overwritten) = 0;
-  /// Whether what the ranks have told can be recorded together.
+  /// Returns success if what the ranks have told can be recorded together.
   [[nodiscard]] virtual Status check(const std::vector<ByteVector>& told,
                                      files::Overwritten overwritten) const = 0;
-  /// How far they are now; of each rank what it has told.
+  /// Returns how far the outputs are now. `told` has what each rank has told.
   virtual ByteVector positions(const std::vector<ByteVector>& told) = 0;
-  /// Whether storage holds them as far as `positions` says.
+  /// Returns true if storage holds the outputs as far as `positions` says.
   [[nodiscard]] virtual bool are_settled(const ByteVector& positions) const = 0;
-  /// `positions`, and what of them has failed, as far as is known by now.
+  /// Returns `positions` with the failures among them that are known by now.
   [[nodiscard]] virtual ByteVector with_failures(const ByteVector& positions) const = 0;
-  /// What is written over of `positions` from now on is kept first, for as long as the session lasts, so
-  /// that who loads this generation of the checkpoint, or one before it that has recorded them, finds it.
+  /// From now on, for as long as the session lasts, bytes of `positions` are kept before they are written
+  /// over. A program that loads this generation of the checkpoint, or one before it that has recorded them,
+  /// finds them.
   virtual void keep_since(const std::string& checkpoint, std::int64_t generation,
                           const ByteVector& positions) = 0;
-  /// Any thread. The oldest generation since which that must be there to go on from `positions` of a
-  /// generation.
+  /// Any thread. Returns the oldest generation whose undo files are needed to go on from `positions` of a
+  /// generation; all later ones are needed, too.
   [[nodiscard]] virtual std::int64_t oldest_undo(const ByteVector& positions,
                                                  std::int64_t generation) const = 0;
-  /// They are to go on from what the copy has recorded.
+  /// Makes the outputs go on from what the copy has recorded.
   virtual Status resume(const Copy& copy) = 0;
 };
 
-/// What an options string says.
+/// The options of a checkpoint, read from an options string.
 struct Options {
   enum class Busy { wait, drop, replace };
   enum class Capture { copy, copy_on_write };
@@ -62,16 +64,16 @@ struct Options {
   files::Overwritten overwritten = files::Overwritten::refuse;
   Compression compression;
 };
-/// Code::settings with the nearest valid key or value.
+/// Returns Code::settings with the nearest valid key or value.
 Result<Options> parse_options(const std::string& text);
 
-/// Where a save is, as one rank knows.
+/// How far a save has come, as one rank knows.
 enum class Progress { committed = 0, none = 1, captured = 2, written = 3, failed = 4, dropped = 5 };
 
 /// An item as the program names it.
 struct NamedItem {
   std::string name;
-  arrays::Array array;  // whose layout lives in `scalar` where there is no other
+  arrays::Array array;  // its layout lives in `scalar` if there is no other
   std::shared_ptr<const layout::Layout> scalar;
   std::vector<Index> halo;
 };
@@ -79,7 +81,7 @@ struct NamedItem {
 /// A save on its way behind the program.
 struct Behind {
   enum class Stage { writing, waiting_for_outputs, sealing, agreeing, committing, confirming };
-  /// What the writing thread says of the task it was given last.
+  /// What the writing thread says of the last task that it was given.
   struct Task {
     std::atomic<bool> done{false};
     Status status;
@@ -90,9 +92,8 @@ struct Behind {
   Stage stage = Stage::writing;
   std::shared_ptr<Task> task;
   std::uint64_t vote = 0;
-  std::int64_t began = 0;  // nanoseconds of the session's clock
-  std::int64_t worked =
-      0;  // of this rank's capture and tasks: what a save costs if nothing else is waited for
+  std::int64_t began = 0;   // nanoseconds of the session's clock
+  std::int64_t worked = 0;  // time of this rank's capture and tasks: the cost of a save, waits left out
 };
 
 /// A checkpoint on one rank. See include/tailrace/checkpoints.h for the contract of each call.
@@ -100,8 +101,8 @@ class Checkpoint {
  public:
   enum class Direction { save, load };
 
-  /// `files`: explicit names of the copies; otherwise NAME.0, NAME.1, ... `how`: the options as they were
-  /// given; all ranks must give the same.
+  /// `files` are explicit names of the copies; without them they are NAME.0, NAME.1, ... `how` has the
+  /// options as they were given; all ranks must give the same.
   static Result<std::unique_ptr<Checkpoint>> create(Service& service, Outputs& outputs,
                                                     const std::string& name, const std::string& how,
                                                     Result<Options> options,
@@ -114,12 +115,13 @@ class Checkpoint {
   void item(NamedItem item);
   /// Keeps an error for end().
   void latch(const Status& status);
-  /// Local. The first save will probably have so many bytes of this rank: a thread makes memory for it.
+  /// Local. Says that the first save will probably have this many bytes of this rank: a thread makes memory
+  /// for it.
   void expect(Bytes bytes);
-  /// Local. The first save will probably have these items.
+  /// Local. Says that the first save will probably have these items.
   void expect(const std::vector<NamedItem>& items);
   Status end();
-  /// The same as if the option async= said so, for this save.
+  /// As end(), but `async` takes the place of the option async= for this save.
   Status end(bool async);
   [[nodiscard]] bool in_bracket() const { return bracket_.has_value(); }
   Status wait();
@@ -166,7 +168,7 @@ class Checkpoint {
   [[nodiscard]] Status none_whole() const;
   Status take_copy(const comm::Verdict& verdict);
   [[nodiscard]] Status check_items(const Copy& copy) const;
-  /// Of each item, in their order.
+  /// Makes the plan of each item, in their order.
   Status make_plans(std::vector<Plan>& plans) const;
   Status read_items(const Copy& copy, const std::vector<Plan>& plans);
   Status loaded(const Copy& copy);
@@ -179,30 +181,30 @@ class Checkpoint {
   const executor::Key key_;
   int work_ = 0;
   CaptureMemory memory_;
-  bool knows_items_ = false;                    // what the next save will hold was told, or loaded
+  bool knows_items_ = false;                    // the contents of the next save were told, or loaded
   std::unique_ptr<CopyOnWrite> copy_on_write_;  // nullptr: captures are made at once
   bool fallback_told_ = false;
   Uuid run_;
 
   std::optional<Direction> bracket_;
-  bool dropped_ = false;  // what the bracket saves
+  bool dropped_ = false;  // the save of this bracket was dropped
   std::vector<NamedItem> items_;
   Status latched_;
 
   std::optional<Behind> behind_;
   Progress progress_ = Progress::none;  // of the last save that was begun
-  bool left_out_ = false;               // one that came after it was
+  bool left_out_ = false;               // a save that came after it was left out
   Status failure_;                      // of the last save
   bool failure_told_ = true;
   std::int64_t generation_ = 0;
 
-  std::optional<Copy> copy_;  // that the bracket loads
+  std::optional<Copy> copy_;  // the copy that the bracket loads
   // Only the first rank uses these.
   std::optional<Slots> slots_;
   std::shared_ptr<void> lock_;
   std::vector<Found> candidates_;  // copies that may still be loaded, the newest first
-  std::string broken_;             // those that cannot, and why
-  Status not_given_;               // why storage did not give one of these
+  std::string broken_;             // copies that cannot be loaded, and why
+  Status not_given_;               // why storage did not give one of the copies
 };
 
 }  // namespace tailrace::checkpoint

@@ -16,7 +16,7 @@ namespace tailrace::checkpoint {
 namespace {
 
 constexpr int default_level =
-    1;  // faster than most storage; higher ones gain little on floating-point numbers
+    1;  // faster than most storage; higher levels gain little on floating-point numbers
 
 #ifdef TAILRACE_HAVE_ZSTD
 constexpr bool have_zstd = true;
@@ -93,7 +93,7 @@ std::span<const std::byte> Compressor::compress(std::span<const std::byte> raw, 
   if (compression_.coding == Coding::zstd) {
     size = ZSTD_compressCCtx(zstd_->context, out_.data(), out_.size(), grouped_.data(), grouped_.size(),
                              compression_.level);
-    if (ZSTD_isError(size) != 0) size = 0;  // no room: it is no smaller
+    if (ZSTD_isError(size) != 0) size = 0;  // no room means that it would be no smaller
   }
 #endif
 #ifdef TAILRACE_HAVE_LZ4

@@ -9,21 +9,21 @@
 
 namespace tailrace::checkpoint {
 
-/// What the option compress= says: "none", "lz4", "zstd" or "zstd:LEVEL".
+/// The option compress=: "none", "lz4", "zstd" or "zstd:LEVEL".
 struct Compression {
   Coding coding = Coding::raw;
   int level = 0;  // of zstd
 };
-/// Code::settings for what is no such word, Code::unsupported for what this build has not.
+/// Returns Code::settings for any other word, and Code::unsupported for one that this build lacks.
 Result<Compression> parse_compression(std::string_view text);
 
-/// Makes blocks smaller. Before that the bytes of the elements are grouped by significance, as neighbouring
+/// Makes blocks smaller. It first groups the bytes of the elements by significance, because neighbouring
 /// values differ in the low ones. One thread at a time.
 class Compressor {
  public:
   explicit Compressor(Compression compression);
   ~Compressor();
-  /// The block, smaller, valid until the next call; empty if it would not be smaller.
+  /// Returns the compressed block, valid until the next call, or nothing if it would not be smaller.
   std::span<const std::byte> compress(std::span<const std::byte> raw, Bytes element);
 
  private:
@@ -34,8 +34,8 @@ class Compressor {
   ByteVector out_;
 };
 
-/// The way back: fills `raw`, whose size is the block's. `scratch` is reused. Code::corrupt if the bytes are
-/// no such block.
+/// Undoes compress(): fills `raw`, whose size is the block's. `scratch` is reused. Returns Code::corrupt if
+/// the bytes are no such block.
 Status decompress(Coding coding, std::span<const std::byte> stored, Bytes element, std::span<std::byte> raw,
                   ByteVector& scratch);
 

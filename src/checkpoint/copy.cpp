@@ -20,7 +20,7 @@ Status corrupt(const std::string& path, std::string_view what) {
   return {Code::corrupt, cat(path, ": ", what)};
 }
 
-/// The bytes of a range, all of them.
+/// Reads a range. Returns an error unless all of its bytes are there.
 Status read_whole(storage::File& file, const std::string& path, std::span<std::byte> out, Bytes offset,
                   std::string_view what) {
   const Result<Bytes> got = file.read(out, offset);
@@ -31,7 +31,7 @@ Status read_whole(storage::File& file, const std::string& path, std::span<std::b
 
 Result<ByteVector> read_extent(storage::File& file, const std::string& path, const Extent& extent, Bytes at,
                                std::string_view what) {
-  // A damaged size must not be taken for memory to be had.
+  // The size in a damaged file must not be taken for memory to be had.
   const Result<Bytes> size = file.size();
   TR_TRY(size.status());
   if (extent.bytes < 0 || extent.offset < 0 || extent.bytes > *size ||
@@ -80,7 +80,7 @@ Result<Table> read_table(storage::File& file, const std::string& path, const Cop
   return table;
 }
 
-/// The elements that a map names, and whether all of them are below `most`.
+/// Counts the elements that a map names. Returns -1 unless all of them are below `most`.
 Index count_of(const std::vector<layout::Rows>& rows, Index most) {
   Index count = 0;
   for (const layout::Rows& each : rows) {
@@ -91,7 +91,7 @@ Index count_of(const std::vector<layout::Rows>& rows, Index most) {
   return count;
 }
 
-/// No part has elements that the item has not, and all parts together have as many.
+/// Checks that no part has elements that the item has not, and that all parts together have as many.
 Status count_shares(const Copy& copy) {
   const auto& items = copy.directory.items;
   std::vector<Index> left;
@@ -116,7 +116,7 @@ Status count_shares(const Copy& copy) {
   return {};
 }
 
-/// Which map says for an item what each part has of it. Items of one layout have the same.
+/// For an item: which map says what each part has of it. Items of one layout have the same maps.
 using Share = std::pair<std::size_t, std::int32_t>;
 
 std::vector<std::vector<Share>> shares_of_items(const Copy& copy) {
@@ -128,10 +128,10 @@ std::vector<std::vector<Share>> shares_of_items(const Copy& copy) {
   return shares;
 }
 
-/// Every element of every item is in one part, once.
+/// Checks that every element of every item is in exactly one part.
 Status check_shares(const Copy& copy) {
   TR_TRY(count_shares(copy));
-  // Far more than the groups of any layout interleave; a file that is none must not take for ever.
+  // The groups of any layout interleave far less often. A file that is no checkpoint must not take for ever.
   std::int64_t runs = std::int64_t{1} << 25;
   for (const Table& table : copy.tables) {
     for (const auto& map : table.maps) runs += 4 * static_cast<std::int64_t>(map.size());
@@ -283,7 +283,7 @@ Result<storage::File*> CopyReader::file_of(int part) {
   if (held == nullptr) {
     Result<FileHandle> file = target_.open(path, storage::OpenMode::read);
     TR_TRY(file.status());
-    // A part in the local mode has a file of its own: keeping all of them open may be too many.
+    // In the local mode each part has a file of its own: they may be too many to keep open.
     if (copy_.header.mode == Mode::local && files_.size() > 8) {
       files_.clear();
       files_[path] = std::move(*file);
@@ -299,7 +299,7 @@ std::string CopyReader::name_of_block(const Table& table, const PartItem& item, 
              copy_.directory.items[static_cast<std::size_t>(item.item)].name, " in part ", table.part);
 }
 
-/// `raw` may be the caller's own memory: what comes out is right or an error.
+/// `raw` may be the caller's own memory: the result is right, or an error.
 Status CopyReader::read_block(const Table& table, const PartItem& item, std::size_t block,
                               std::span<std::byte> raw) {
   const Result<storage::File*> file = file_of(table.part);

@@ -13,35 +13,36 @@
 
 namespace tailrace::checkpoint {
 
-/// One saved generation, as its files tell of it: all but the elements themselves.
+/// One saved generation as its files describe it: everything but the elements.
 struct Copy {
   std::string path;
   Header header;
   Directory directory;
   std::vector<Table> tables;  // by part
-  /// What brings the files back that it records: those of its generation, or of the oldest that one of these
-  /// files needs, and newer ones. The newest first; for who loads it.
+  /// For a program that loads the copy: the undo files that bring the recorded files back. They are those of
+  /// its generation, or of the oldest one that a file needs, and newer ones; the newest first.
   std::vector<files::UndoName> undo = {};
 
   [[nodiscard]] std::int64_t generation() const { return header.id.generation; }
-  /// Number of the item of that name, or -1.
+  /// Returns the number of the item of that name, or -1.
   [[nodiscard]] int find(std::string_view name) const;
 };
 
-/// The file of a part: "run.0", or "run.0.r00003" in the local mode.
+/// Returns the file of a part: "run.0", or "run.0.r00003" in the local mode.
 std::string part_path(const std::string& path, Mode mode, int part);
 
-/// Local. The header of the copy at `path`. Code::io if there is no file, Code::corrupt if it is no
-/// checkpoint.
+/// Local. Returns the header of the copy at `path`. Returns Code::io if there is no file, and Code::corrupt
+/// if it is no checkpoint.
 Result<Header> read_header(storage::Target& target, const std::string& path);
-/// Local. Header and directory, checked; no tables.
+/// Local. Reads and checks header and directory, but no tables.
 Result<Copy> read_directory(storage::Target& target, const std::string& path);
-/// Local. Everything but the elements, checked: every part is there, of this save, and whole; every element
-/// is in some part. Otherwise Code::corrupt or Code::io, with what is wrong with which file.
+/// Local. Reads and checks everything but the elements: every part is there, belongs to this save, and is
+/// whole; every element is in some part. Otherwise returns Code::corrupt or Code::io, saying what is wrong
+/// with which file.
 Result<Copy> read_copy(storage::Target& target, const std::string& path);
 
-/// Local. Makes a copy that is whole, but was not committed by the run that saved it, durable, and says so in
-/// its header. Only once all of its elements were read: those may be lost where the machine was.
+/// Local. Makes durable a copy that is whole but was not committed by the run that saved it, and says so in
+/// its header. Call it only once all of its elements were read: they may be lost if the machine lost power.
 Status commit_copy(storage::Target& target, Copy& copy);
 
 ByteVector pack(const Copy& copy);
@@ -52,9 +53,9 @@ class CopyReader {
  public:
   CopyReader(storage::Target& target, const Copy& copy) : target_(target), copy_(copy) {}
 
-  /// Fills what `wanted` names of an item: its "file" is the item's bytes in the order of the global array,
-  /// its memory starts at `base`. Every block that is touched is checked; Code::corrupt or Code::io
-  /// otherwise.
+  /// Fills the elements of an item that `wanted` names. The "file" in `wanted` is the item's bytes in the
+  /// order of the global array, its memory starts at `base`. Checks every block that it touches; returns
+  /// Code::corrupt or Code::io otherwise.
   Status read(int item, const layout::TransferMap& wanted, std::byte* base);
   /// Reads all of one part and checks it.
   Status check(int part);

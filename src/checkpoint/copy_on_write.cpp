@@ -14,7 +14,7 @@ namespace tailrace::checkpoint {
 
 namespace {
 
-/// As memcpy, but memory that is not there is told and does not end the process.
+/// Does memcpy, but returns false if the memory is not there, where memcpy would end the process.
 bool copy_if_there(std::byte* to, const std::byte* from, std::size_t bytes) {
   const iovec here{to, bytes};
   const iovec there{const_cast<std::byte*>(from), bytes};
@@ -60,12 +60,12 @@ Status CopyOnWrite::begin(std::vector<CopiedRange> ranges) {
   return protect();
 }
 
-/// The copier serves from before the first range is protected: what this thread, or another, writes
-/// meanwhile may lie in the same unit as an array.
+/// The copier serves from before the first range is protected on: this thread, or another, may write
+/// meanwhile to a unit in which an array lies.
 Status CopyOnWrite::protect() {
   state_ = State::protecting;
-  // With its signals blocked: a handler that runs on the copier and writes to protected memory would wait for
-  // itself.
+  // The thread has its signals blocked: a handler that runs on the copier and writes to protected memory
+  // would wait for itself.
   Result<std::thread> started = start_thread([this] { run(); });
   if (!started.is_ok()) {
     state_ = State::idle;
@@ -93,7 +93,7 @@ Status CopyOnWrite::wait() {
           "stay until the save is written (tr_checkpoint_status, tr_checkpoint_wait)"};
 }
 
-/// Takes no lock and allocates nothing: who holds one may be waiting for this thread.
+/// Takes no lock and allocates nothing: the holder of a lock may be waiting for this thread.
 void CopyOnWrite::run() {
   bool is_whole = true;
   while (state_ == State::protecting) {
@@ -107,7 +107,7 @@ void CopyOnWrite::run() {
     is_whole = copy(cursor_);
   }
   for (const CopiedRange& range : ranges_) faults_.release(range.begin, range.bytes);
-  // Who was about to discard some of it waits until that has been heard.
+  // A thread that is about to discard some of the memory waits until the copier has heard of it.
   while (faults_.lift(ranges_.front().begin, unit) == Userfault::Lifted::busy) {
     const std::optional<Userfault::Event> event = faults_.next();
     if (event && event->kind == Userfault::Event::Kind::discard && left_ > 0)
@@ -119,7 +119,7 @@ void CopyOnWrite::run() {
   state_.notify_all();
 }
 
-/// Copies the units that somebody waits for. False: memory is gone.
+/// Copies the units that somebody waits for. Returns false if memory is gone.
 bool CopyOnWrite::serve() {
   bool is_whole = true;
   while (const std::optional<Userfault::Event> event = faults_.next()) {
@@ -130,7 +130,7 @@ bool CopyOnWrite::serve() {
   return is_whole;
 }
 
-/// False: what was to be copied is going.
+/// Returns false if memory that was to be copied is about to go.
 bool CopyOnWrite::note(const Userfault::Event& event) {
   for (std::size_t i = 0; i < ranges_.size(); ++i) {
     const CopiedRange& range = ranges_[i];
@@ -139,7 +139,7 @@ bool CopyOnWrite::note(const Userfault::Event& event) {
     if (begin >= end) continue;
     const std::size_t first = first_units_[i] + static_cast<std::size_t>((begin - range.begin) / unit);
     const std::size_t last = first_units_[i] + static_cast<std::size_t>((end - 1 - range.begin) / unit);
-    if (event.kind == Userfault::Event::Kind::write) cursor_ = first;  // who writes there goes on behind it
+    if (event.kind == Userfault::Event::Kind::write) cursor_ = first;  // the writer goes on behind it
     for (std::size_t u = first; event.kind == Userfault::Event::Kind::discard && u <= last; ++u) {
       if (is_copied_[u] == 0) return false;
     }
@@ -160,7 +160,7 @@ bool CopyOnWrite::copy(std::size_t number) {
   for (;;) {
     const Userfault::Lifted lifted = faults_.lift(from, unit);
     if (lifted != Userfault::Lifted::busy) return lifted == Userfault::Lifted::yes;
-    // Who waits for another unit meanwhile gets it next, or when its turn comes.
+    // A thread that waits for another unit meanwhile gets it next, or when its turn comes.
     const std::optional<Userfault::Event> event = faults_.next();
     if (event && !note(*event)) return false;
     if (!event) ::sched_yield();

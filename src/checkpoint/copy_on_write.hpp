@@ -13,31 +13,32 @@
 
 namespace tailrace::checkpoint {
 
-/// Memory of the program, and where its copy goes.
+/// Memory of the program, and the place to which it is copied.
 struct CopiedRange {
   const std::byte* begin = nullptr;  // both multiples of CopyOnWrite::unit
   Bytes bytes = 0;
   std::byte* copy = nullptr;
 };
 
-/// Copies memory behind the program's back, as it was at one moment: a thread copies unit by unit, and
-/// whoever writes to a unit that it has not come to waits until that one, taken next, is copied.
+/// Copies memory behind the program's back, as it was at one moment. A thread copies unit by unit. A program
+/// thread that writes to a unit not copied yet waits until the copier has taken it next and copied it.
 ///
-/// The memory must stay mapped until wait() has returned: otherwise that says so, and nothing is taken for
-/// good.
+/// The memory must stay mapped until wait() has returned. Otherwise wait() returns an error, and the copy
+/// does not count.
 class CopyOnWrite {
  public:
-  /// Smaller ones cost a fault each: 100 times more where all is rewritten. A huge page stays whole.
+  /// Smaller units cost a fault each: 100 times more faults if everything is rewritten. A unit of this size
+  /// leaves a huge page whole.
   static constexpr Bytes unit = Bytes{2} << 20;
 
-  /// Code::unsupported, with what is missing.
+  /// Returns Code::unsupported, saying what is missing.
   static Result<std::unique_ptr<CopyOnWrite>> create();
   ~CopyOnWrite();
   CopyOnWrite(const CopyOnWrite&) = delete;
   CopyOnWrite& operator=(const CopyOnWrite&) = delete;
 
-  /// Code::unsupported if memory of this kind cannot be protected, or a device might write to it: nothing is
-  /// protected then. Not before the last wait() has returned.
+  /// Returns Code::unsupported if memory of this kind cannot be protected, or a device might write to it:
+  /// nothing is protected then. Call it only after the last wait() has returned.
   Status begin(std::vector<CopiedRange> ranges);
   /// Blocks until everything is copied. Any thread.
   Status wait();

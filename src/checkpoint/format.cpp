@@ -39,7 +39,7 @@ Extent get_extent(Unpacker& in) {
   return extent;
 }
 
-/// With zeros up to `size` and the checksum of all before it in the last 8 bytes.
+/// Fills with zeros up to `size` and puts the checksum of all bytes before it into the last 8 bytes.
 ByteVector closed(Packer& packer, Bytes size) {
   ByteVector bytes = packer.take();
   bytes.resize(static_cast<std::size_t>(size) - sizeof(std::uint64_t));
@@ -58,7 +58,7 @@ bool is_closed(std::span<const std::byte> bytes, Bytes size) {
 
 Status broken(std::string_view what) { return {Code::corrupt, std::string(what)}; }
 
-/// A list's length, if so many entries of `least` bytes can be there.
+/// Reads a list's length. `good` becomes false unless that many entries of `least` bytes can be there.
 std::size_t get_count(Unpacker& in, std::size_t least, bool& good) {
   const auto count = in.get<std::int64_t>();
   good = good && in.ok() && count >= 0 && static_cast<std::size_t>(count) <= in.rest().size() / least;
@@ -196,7 +196,7 @@ ByteVector encode(const Table& table) {
 
 namespace {
 
-/// An item's entry; whether all of it is within its bounds.
+/// Reads an item's entry. Returns true if all of it is within its bounds.
 bool get_item(Unpacker& in, const Table& table, Bytes part_bytes, PartItem& item) {
   item.item = in.get<std::int32_t>();
   item.map = in.get<std::int32_t>();

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//
-// What the files of a checkpoint hold: docs/formats/checkpoint.md. Bytes in, bytes out; nothing here touches
+// The contents of a checkpoint's files: docs/formats/checkpoint.md. Bytes in, bytes out; nothing here touches
 // storage.
 #pragma once
 
@@ -15,13 +14,13 @@
 
 namespace tailrace::checkpoint {
 
-/// Where the parts of the ranks lie.
+/// The place of the ranks' parts.
 enum class Mode : std::int32_t {
   parallel = 0,  // one after another in the copy's file
-  local = 1,     // in a file each, beside the copy's
+  local = 1,     // each in a file of its own, beside the copy's file
 };
 
-/// Names one save of one run: everything that belongs to it says so.
+/// Names one save of one run. Everything that belongs to the save carries it.
 struct SaveId {
   Uuid run;
   std::int64_t generation = 0;
@@ -35,12 +34,13 @@ struct Extent {
   std::uint64_t checksum = 0;
 };
 
-/// The beginning of a copy's file. Written twice: with `committed` false beside the parts, and true once all
-/// of them are durable: the commit record.
+/// The beginning of a copy's file. It is written twice: with `committed` false beside the parts, and with
+/// true once all of them are durable. The second is the commit record.
 struct Header {
   static constexpr Bytes size = 4096;   // parts begin behind it
-  static constexpr Bytes record = 128;  // of which this much says something: within one sector, never torn
-  // Far beyond what anybody saves: so much is believed of a file that may be anybody's.
+  static constexpr Bytes record = 128;  // the bytes of it that say something: within one sector, so never
+                                        // torn
+  // Far beyond any real save. A higher number is not believed, since the file may be anybody's.
   static constexpr std::int64_t most_generation = std::int64_t{1} << 48;
   static constexpr Bytes most_directory = Bytes{1} << 30;
 
@@ -52,7 +52,7 @@ struct Header {
   Extent directory;           // in this file
 };
 ByteVector encode(const Header& header);
-/// Code::corrupt if the bytes are no header.
+/// Returns Code::corrupt if the bytes are no header.
 Result<Header> decode_header(std::span<const std::byte> bytes);
 
 struct ItemInfo {
@@ -65,13 +65,13 @@ struct ItemInfo {
   friend bool operator==(const ItemInfo&, const ItemInfo&) = default;
 };
 
-/// Where a part lies: in the copy's file, or, in the local mode, in a file of its own.
+/// The place of a part: in the copy's file or, in the local mode, in a file of its own.
 struct PartPlace {
   Bytes offset = 0;
   Bytes bytes = 0;
 };
 
-/// What is known of a whole copy, written by the first rank behind its part.
+/// What a whole copy has. The first rank writes it behind its part.
 struct Directory {
   SaveId id;
   std::vector<ItemInfo> items;
@@ -81,40 +81,40 @@ struct Directory {
 ByteVector encode(const Directory& directory);
 Result<Directory> decode_directory(std::span<const std::byte> bytes);
 
-/// How a block lies in its file.
+/// The coding of a block in its file.
 enum class Coding : std::int32_t { raw = 0, lz4 = 1, zstd = 2 };
 
 /// At most `block_bytes` of an item's packed elements. A compressed block lies where the raw one would.
 struct Block {
-  std::uint64_t checksum = 0;  // of the bytes as they are stored
+  std::uint64_t checksum = 0;  // of the bytes as stored
   Bytes stored = 0;
 };
 
 /// One rank's elements of one item.
 struct PartItem {
-  std::int32_t item = 0;  // number in the directory
-  std::int32_t map = 0;   // number in the table: which elements
-  Bytes offset = 0;       // of its first block, from the part's beginning
+  std::int32_t item = 0;  // its number in the directory
+  std::int32_t map = 0;   // number in the table of the map that names its elements
+  Bytes offset = 0;       // of its first block, counted from the part's beginning
   Bytes bytes = 0;        // of its elements
   std::vector<Block> blocks;
 };
 
-/// What a part holds, at its end.
+/// The contents of a part, written at its end.
 struct Table {
   SaveId id;
   std::int32_t part = 0;
   std::int32_t parts = 0;
   Coding coding = Coding::raw;
   Bytes block_bytes = 0;
-  std::vector<std::vector<layout::Rows>> maps;  // packed order; items that lie alike share one
+  std::vector<std::vector<layout::Rows>> maps;  // in packed order; items that lie alike share one
   std::vector<PartItem> items;
 };
 ByteVector encode(const Table& table);
-/// Code::corrupt if anything in it cannot be: every number of the result is within its bounds, given the
-/// part's size.
+/// Returns Code::corrupt if anything in the table is impossible. Every number of the result is within its
+/// bounds, given the part's size.
 Result<Table> decode_table(std::span<const std::byte> bytes, Bytes part_bytes);
 
-/// The last bytes of a part: it is whole if this is there and what it names is.
+/// The last bytes of a part. The part is whole if the footer is there, and the table that it names.
 struct Footer {
   static constexpr Bytes size = 96;
   SaveId id;
@@ -125,12 +125,12 @@ struct Footer {
 ByteVector encode(const Footer& footer);
 Result<Footer> decode_footer(std::span<const std::byte> bytes);
 
-/// The checksum of a block says also where it belongs, so that no other block passes for it.
+/// The checksum of a block also covers the block's place, so that no other block passes for it.
 std::uint64_t block_checksum(std::span<const std::byte> stored, const SaveId& id, std::int32_t part,
                              std::int32_t item, std::int64_t block);
 
-/// Whether bytes with this checksum are what was written. A fuzzer would hardly ever guess one: its build
-/// lets all of them pass, so that what is behind them meets any bytes.
+/// Returns true if bytes with this checksum are those that were written. A fuzzer would hardly ever guess
+/// one: its build lets all checksums pass, so that the code behind them meets any bytes.
 constexpr bool checksums_match([[maybe_unused]] std::uint64_t found, [[maybe_unused]] std::uint64_t written) {
 #ifdef TAILRACE_FUZZING
   return true;

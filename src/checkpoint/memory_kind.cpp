@@ -38,7 +38,8 @@ struct Mapping {
   }
 };
 
-/// Those that lie in [lowest, end). Some processes have thousands: the others are not looked at.
+/// Returns the mappings that lie in [lowest, end). Some processes have thousands: the others are not looked
+/// at.
 std::vector<Mapping> read_mappings(std::uintptr_t lowest, std::uintptr_t end) {
   std::vector<Mapping> mappings;
   const std::unique_ptr<std::FILE, Closing> file(std::fopen("/proc/self/maps", "re"));
@@ -48,7 +49,7 @@ std::vector<Mapping> read_mappings(std::uintptr_t lowest, std::uintptr_t end) {
     char* rest = line;
     mapping.begin = std::strtoull(line, &rest, 16);
     mapping.end = *rest == '-' ? std::strtoull(rest + 1, &rest, 16) : 0;
-    if (mapping.begin >= end) break;  // they are told in order
+    if (mapping.begin >= end) break;  // the kernel lists them in order
     int name = 0;
     if (mapping.end <= lowest ||
         std::sscanf(rest, "%4s %*s %*s %" SCNu64 " %n", mapping.permissions, &mapping.inode, &name) < 2)

@@ -14,12 +14,14 @@ struct MemoryRange {
   Bytes bytes = 0;
 };
 
-/// Whether nobody but this process's own instructions and system calls can write to any of it: memory of no
-/// file, shared with no process, and neither a stack. Code::unsupported, with what it is otherwise.
+/// Returns success if nothing but this process's own instructions and system calls can write to any of the
+/// memory: it belongs to no file, is shared with no process, and is no stack. Otherwise returns
+/// Code::unsupported, saying what it is.
 Status check_private(std::span<const MemoryRange> ranges);
 
-/// Whether no device has memory of this process registered (RDMA): it would write past any protection. The
-/// kernel tells how much is, not what. Code::unsupported.
+/// Returns success if no device has memory of this process registered (RDMA): a device would write past any
+/// protection. The kernel tells how much memory is registered, not which. Otherwise returns
+/// Code::unsupported.
 Status check_not_registered();
 
 }  // namespace tailrace::checkpoint

@@ -10,12 +10,12 @@ namespace tailrace::checkpoint {
 namespace {
 
 constexpr Bytes least_bytes = 4 * CopyOnWrite::unit;
-/// A mirror copies gaps as well.
+/// A mirror copies gaps as well, so wide gaps are not worth it.
 bool is_dense(Bytes extent, Bytes bytes) { return extent <= bytes + bytes / 4; }
 
 std::uintptr_t number_of(const std::byte* address) { return reinterpret_cast<std::uintptr_t>(address); }
 
-/// A copy of a region leaves its bytes where they are within a unit: huge pages stay aligned to each other.
+/// The copy of a region keeps each byte's place within its unit: huge pages stay aligned to each other.
 Bytes place_for(Bytes at, const std::byte* begin) {
   const auto within = static_cast<Bytes>(number_of(begin) % static_cast<std::uintptr_t>(CopyOnWrite::unit));
   return align(at, CopyOnWrite::unit) + within;
@@ -50,7 +50,7 @@ Mirror::Mirror(const std::vector<SaveItem>& items) {
   }
 }
 
-/// What of a region can be protected: the rest shares its units with other memory.
+/// Returns the part of a region that can be protected. The rest shares its units with other memory.
 Mirror::Region Mirror::whole_units(const Region& region) {
   const auto unit = static_cast<std::uintptr_t>(CopyOnWrite::unit);
   const auto head = static_cast<Bytes>((unit - number_of(region.begin) % unit) % unit);

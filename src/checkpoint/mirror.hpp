@@ -8,26 +8,26 @@
 
 namespace tailrace::checkpoint {
 
-/// How a save is captured while the program goes on: large items by a mirror of the memory that they lie in,
-/// gaps and all, which can be copied unit by unit in any order. Small ones, and those with wide gaps, are
-/// packed at once.
+/// The capture of a save while the program goes on. Large items are captured by a mirror of the memory in
+/// which they lie, gaps and all, which can be copied unit by unit in any order. Small ones, and those with
+/// wide gaps, are packed at once.
 class Mirror {
  public:
   explicit Mirror(const std::vector<SaveItem>& items);
 
-  /// Of memory that the capture takes.
+  /// Returns the bytes of memory that the capture takes.
   [[nodiscard]] Bytes bytes() const { return bytes_; }
-  /// Captures into `memory`, and makes the items name it in place of the caller's arrays. What can be copied
-  /// behind is left to `behind`, whose wait() has to return before an item is read. Otherwise, all is copied
-  /// when this returns, which says why.
+  /// Captures into `memory`, and makes the items name it in place of the caller's arrays. Leaves the rest to
+  /// `behind`, whose wait() has to return before an item is read. If nothing can be left to it, copies
+  /// everything before it returns, and says why.
   Status take(std::vector<SaveItem>& items, std::byte* memory, CopyOnWrite& behind) const;
 
  private:
-  /// Memory that items lie in: items may share it.
+  /// Memory in which items lie. Several items may share a region.
   struct Region {
     const std::byte* begin = nullptr;
     const std::byte* end = nullptr;
-    Bytes place = 0;  // in the memory of the capture
+    Bytes place = 0;  // in the capture's memory
   };
   static Region whole_units(const Region& region);
   void redirect(SaveItem& item, Bytes packed_place, std::byte* memory) const;

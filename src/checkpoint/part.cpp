@@ -10,7 +10,7 @@
 
 namespace tailrace::checkpoint {
 
-// One rank may give a save up while another has failed already. The failure is the verdict then, because its
+// One rank may give a save up while another has failed already. Then the failure is the verdict, because its
 // cause is lower than this one.
 Status given_up() {
   constexpr std::int64_t last = std::numeric_limits<std::int64_t>::max();
@@ -23,23 +23,24 @@ bool is_given_up(const Status& status) {
 
 namespace {
 
-/// Large enough for storage, small enough to stay in a cache between gathering, checksum and write.
+/// A write of this size is large enough for storage, and small enough to stay in a cache between gathering,
+/// checksum and write.
 constexpr Bytes write_bytes = Bytes{4} << 20;
-/// After so many bytes storage is asked to begin, so that the fsync at the end finds less to do.
+/// After this many bytes storage is asked to begin, so that the fsync at the end finds less to do.
 constexpr Bytes write_back_bytes = Bytes{32} << 20;
 
-/// Blocks on their way to a file: what lies together is written together. The bytes come from an image of the
-/// whole part, or are put into a buffer of `write_bytes`.
+/// Blocks on their way to a file. Blocks that lie together are written together. The bytes come from an image
+/// of the whole part, or are put into a buffer of `write_bytes`.
 class Writer {
  public:
-  /// `most`: bytes that will be written at all.
+  /// `most`: all bytes that will be written.
   Writer(storage::File& file, Bytes at, const std::byte* image, Bytes most,
          const std::atomic<bool>& cancelled)
       : file_(file), at_(at), image_(image), cancelled_(cancelled) {
     if (image_ == nullptr) buffer_.resize(static_cast<std::size_t>(std::min(most, write_bytes)));
   }
 
-  /// Where the block at `offset` lies in memory; room for it, to be filled, without an image.
+  /// Returns where the block at `offset` lies in memory. Without an image the caller fills that room.
   Result<std::byte*> place(Bytes offset, Bytes bytes) {
     if (begin_ != end_ && (offset + bytes - begin_ > write_bytes || offset - end_ >= item_alignment))
       TR_TRY(flush());
@@ -50,9 +51,9 @@ class Writer {
     std::memset(buffer_.data() + before, 0, static_cast<std::size_t>(offset - begin_ - before));
     return buffer_.data() + (offset - begin_);
   }
-  /// The block placed last is not to be written as it is.
+  /// Drops the block placed last: it is not to be written as it is.
   void drop(Bytes bytes) { end_ -= bytes; }
-  /// Bytes of the caller's own in place of a block's.
+  /// Writes bytes of the caller's own in place of a block's.
   Status write(std::span<const std::byte> bytes, Bytes offset) {
     TR_TRY(flush());
     begin_ = end_ = offset + static_cast<Bytes>(bytes.size());
@@ -84,7 +85,7 @@ class Writer {
   const std::byte* const image_;
   const std::atomic<bool>& cancelled_;
   ByteVector buffer_;
-  Bytes begin_ = 0;  // what is to be written: [begin_, end_) of the part
+  Bytes begin_ = 0;  // [begin_, end_) of the part is to be written
   Bytes end_ = 0;
   Bytes unsent_ = 0;
 };

@@ -19,37 +19,37 @@ struct SaveItem {
   const std::byte* data = nullptr;  // the caller's array
 };
 
-/// The status of a save that was given up for a newer one. No other failure has it: is_given_up() tells them
-/// apart even where the codes are equal.
+/// Returns the status of a save that was given up for a newer one. No other failure has it: is_given_up()
+/// tells them apart even if the codes are equal.
 Status given_up();
 bool is_given_up(const Status& status);
 
-/// One rank's part of a save: which bytes lie where. Sizes depend on the items alone, so that every rank's
-/// place is known before anything is written.
+/// One rank's part of a save, and the place of its bytes. Sizes depend on the items alone, so that every
+/// rank's place is known before anything is written.
 class Part {
  public:
   Part(const SaveId& id, int part, int parts, const std::vector<SaveItem>& items, Compression compression);
 
-  /// Another generation, before anything is written.
+  /// Names another generation, before anything is written.
   void name(const SaveId& id) { table_.id = id; }
-  /// Of the packed elements: what a capture takes.
+  /// Returns the bytes of the packed elements, which a capture takes.
   [[nodiscard]] Bytes data_bytes() const { return data_bytes_; }
   [[nodiscard]] Bytes bytes() const { return data_bytes_ + table_bytes_ + Footer::size; }
   [[nodiscard]] const Table& table() const { return table_; }
 
   /// Copies the elements of all items to their offsets in `image`, of data_bytes().
   void capture(const std::vector<SaveItem>& items, std::byte* image) const;
-  /// Writes the elements, from `image` or, where that is nullptr, from the caller's arrays, to the part's
-  /// place `at`. Ends early with given_up() once `cancelled`.
+  /// Writes the elements, from `image` or, if that is nullptr, from the caller's arrays, to the part's place
+  /// `at`. Ends early with given_up() once `cancelled`.
   Status write_data(storage::File& file, Bytes at, const std::vector<SaveItem>& items, const std::byte* image,
                     const std::atomic<bool>& cancelled);
-  /// Writes what makes the part whole. Only once write_data() has succeeded.
+  /// Writes the table and footer that make the part whole. Call it only after write_data() has succeeded.
   Status write_table(storage::File& file, Bytes at) const;
 
  private:
   Compression compression_;
   Table table_;
-  std::vector<std::size_t> sources_;  // which of the caller's items each of the table's is
+  std::vector<std::size_t> sources_;  // for each of the table's items, its number among the caller's items
   Bytes data_bytes_ = 0;
   Bytes table_bytes_ = 0;
 };

@@ -85,7 +85,7 @@ Status Saving::write() {
                           cancelled_);
 }
 
-/// What a larger copy has left behind the end. Nobody writes there.
+/// Cuts off what a larger copy has left behind the end. Nobody writes there.
 Status Saving::cut(storage::File& file, Bytes end) {
   const Result<Bytes> size = file.size();
   TR_TRY(size.status());
@@ -93,7 +93,7 @@ Status Saving::cut(storage::File& file, Bytes end) {
 }
 
 Status Saving::seal() {
-  // What the copy says of the outputs holds from here on.
+  // From here on the copy's word on the outputs is true.
   if (make_durable_) TR_TRY(std::exchange(make_durable_, nullptr)());
   const PartPlace& place = directory_.parts[static_cast<std::size_t>(rank_)];
   TR_TRY(part_.write_table(*own_, place.offset));
@@ -124,7 +124,7 @@ Status Saving::commit() {
   return {};
 }
 
-/// Files that count for nothing: a failure is no failure of the save.
+/// The files count for nothing: a failure here does not fail the save.
 void Saving::remove_parts(int from) {
   const Result<std::vector<int>> parts = local_parts(target_, plan_.path);
   if (!parts.is_ok()) return;
@@ -146,7 +146,7 @@ void Saving::remove() {
   remove_parts(0);
 }
 
-/// Best effort: storage has failed already.
+/// Nothing more can be done if this fails: storage has failed already.
 void Saving::make_void(storage::File& file, Bytes offset, Bytes bytes) {
   const Status written = file.write(ByteVector(static_cast<std::size_t>(bytes)), offset);
   if (!written.is_ok()) log(LogLevel::info, written.text());

@@ -22,11 +22,11 @@ struct SavePlan {
   std::int64_t saved_at = 0;
 };
 
-/// One rank's share of one save: what is written, in which order. Knows nothing of other ranks but their
-/// parts' sizes; its owner makes them vote between the steps:
+/// One rank's share of one save: which bytes are written, in which order. It knows nothing of other ranks but
+/// their parts' sizes. Its owner makes the ranks vote between the steps:
 ///
-///   place -> [capture] -> write -> seal -> (all ranks voted) -> commit, on the first rank alone -> (all
-///   ranks voted)
+///   place -> [capture] -> write -> seal -> (all ranks voted) -> commit, on the first rank alone
+///         -> (all ranks voted)
 ///
 /// write, seal and commit touch storage and may run on any one thread.
 class Saving {
@@ -36,36 +36,37 @@ class Saving {
   [[nodiscard]] const SavePlan& plan() const { return plan_; }
   [[nodiscard]] Bytes part_bytes() const { return part_.bytes(); }
   [[nodiscard]] Bytes data_bytes() const { return part_.data_bytes(); }
-  /// What the first rank has decided: path, generation and time. Part sizes do not depend on them.
+  /// Takes what the first rank has decided: path, generation and time. Part sizes do not depend on them.
   void know(const SavePlan& plan);
-  /// `part_bytes`: of every rank.
+  /// `part_bytes` has the size of every rank's part.
   void place(const std::vector<Bytes>& part_bytes);
-  /// What the first rank is to keep of the session's streams; while no seal() runs.
+  /// Sets what the first rank is to keep of the session's streams. Call it while no seal() runs.
   void set_outputs(ByteVector outputs) { directory_.outputs = std::move(outputs); }
-  /// What this rank has to make durable before its part may count: seal() does it first.
+  /// seal() first calls `make_durable`: this rank's part may count only after that.
   void set_make_durable(std::function<Status()> make_durable) { make_durable_ = std::move(make_durable); }
-  /// What is to be done once the copy is committed, on the first rank: commit() does it last.
+  /// On the first rank commit() calls `clean_up` last, once the copy is committed.
   void set_clean_up(std::function<void()> clean_up) { clean_up_ = std::move(clean_up); }
-  /// Copies all elements into `image`, of data_bytes(), which must live until write() is over; without it
-  /// they are read from the caller's arrays then.
+  /// Copies all elements into `image`, of data_bytes(), which must live until write() is over. Without a
+  /// capture, write() reads them from the caller's arrays.
   void capture(std::byte* image);
-  /// Of memory that the next takes.
+  /// Returns the bytes of memory that capture_behind() takes.
   [[nodiscard]] Bytes mirror_bytes();
-  /// The same, but what can be copied behind the caller is: into `memory`, of mirror_bytes(). write() waits
-  /// for `behind`, whoever destroys this before has to. Returns why nothing could be left to it.
+  /// As capture(), into `memory` of mirror_bytes(), but leaves to `behind` what can be copied behind the
+  /// caller. write() waits for `behind`. The destructor must not run before `behind` was waited for. Returns
+  /// why nothing could be left to it.
   Status capture_behind(std::byte* memory, CopyOnWrite& behind);
 
   Status write();
-  /// What makes this rank's part whole, and the part durable. On the first rank also the directory and the
-  /// header: from then on the copy counts, if all other parts are whole.
+  /// Makes this rank's part whole and durable. On the first rank it also writes the directory and the header:
+  /// from then on the copy counts, if all other parts are whole.
   Status seal();
-  /// First rank, once all ranks have sealed: makes the names durable and says so in the header. Then takes
-  /// away what an earlier save with more parts has left.
+  /// First rank, once all ranks have sealed. Makes the names durable and says so in the header. Then removes
+  /// what an earlier save with more parts has left.
   Status commit();
-  /// First rank, after a failure: the copy must not count. What storage has lost may still be seen in memory,
-  /// and would be taken for good by a later run.
+  /// First rank, after a failure. Makes the copy not count: bytes that storage has lost may still be seen in
+  /// memory, and a later run would take them for good.
   void abandon();
-  /// First rank, after abandon() and close() of all ranks: takes the files away.
+  /// First rank, after abandon() and close() of all ranks. Removes the files.
   void remove();
   Status close();
   void cancel() { cancelled_ = true; }
@@ -88,11 +89,12 @@ class Saving {
   Extent directory_place_;
   const std::byte* image_ = nullptr;
   std::optional<Mirror> mirror_;
-  CopyOnWrite* behind_ = nullptr;  // what still captures
+  CopyOnWrite* behind_ = nullptr;  // it still captures
   std::function<Status()> make_durable_;
   std::function<void()> clean_up_;
-  std::unique_ptr<storage::File> own_;   // where this rank's part goes
-  std::unique_ptr<storage::File> copy_;  // the first rank's in the local mode, where that is another file
+  std::unique_ptr<storage::File> own_;   // the file of this rank's part
+  std::unique_ptr<storage::File> copy_;  // the first rank's copy file in the local mode, where it is another
+                                         // one
   std::atomic<bool> cancelled_{false};
 };
 

@@ -24,7 +24,7 @@ Named split_path(const std::string& path) {
   return {slash == 0 ? "/" : path.substr(0, slash), path.substr(slash + 1)};
 }
 
-/// The number that all of `text` is; -1 if it is none.
+/// Returns the number that the whole of `text` is, or -1 if it is none.
 std::int64_t number_of(std::string_view text) {
   std::int64_t number = -1;
   if (text.empty() || text.front() < '0' || text.front() > '9') return -1;
@@ -32,7 +32,8 @@ std::int64_t number_of(std::string_view text) {
   return error == std::errc{} && end == text.data() + text.size() ? number : -1;
 }
 
-/// Names in the directory of `path` that begin with its last component and `suffix`, without that beginning.
+/// Returns the names in the directory of `path` that begin with its last component and `suffix`, without that
+/// beginning.
 Result<std::vector<std::string>> endings(storage::Target& target, const std::string& path,
                                          std::string_view suffix) {
   const Named named = split_path(path);
@@ -47,7 +48,8 @@ Result<std::vector<std::string>> endings(storage::Target& target, const std::str
   return found;
 }
 
-/// Whether the file says itself that its save never was committed: it has no header yet, or one that says so.
+/// Returns true if the file itself says that its save never was committed: it has no header yet, or one that
+/// says so.
 bool is_unfinished(storage::Target& target, const std::string& path) {
   Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::read);
   ByteVector bytes(static_cast<std::size_t>(Header::record));
@@ -61,7 +63,7 @@ bool is_unfinished(storage::Target& target, const std::string& path) {
   return header.is_ok() && !header->committed;
 }
 
-/// A commit record that is seen may be in memory alone: who wrote it may have been killed before its fsync.
+/// The commit record may be in memory alone: the process that wrote it may have been killed before its fsync.
 Status make_record_durable(storage::Target& target, const std::string& path) {
   Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::existing);
   TR_TRY(file.status());
@@ -74,7 +76,7 @@ Status make_record_durable(storage::Target& target, const std::string& path) {
 bool is_damage(const Status& status) {
   if (status.code() == Code::corrupt) return true;
   const int number = status.error_number();
-  // A directory of such a name is somebody else's.
+  // A directory of such a name belongs to somebody else.
   return status.code() == Code::io && (number == ENOENT || number == ENOTDIR || number == EISDIR);
 }
 
@@ -93,7 +95,7 @@ std::vector<Found> look_at(storage::Target& target, const std::vector<std::strin
     found.missing = exists.is_ok() && !*exists;
     if (!header && !found.missing) {
       const Result<Header> alone = read_header(target, path);
-      // A directory of such a name is somebody else's.
+      // A directory of such a name belongs to somebody else.
       found.unreadable = alone.status().code() == Code::io && alone.status().error_number() != EISDIR;
       if (alone.is_ok()) header = *alone;
     }
@@ -150,7 +152,7 @@ Result<std::vector<std::string>> Slots::candidates(storage::Target& target) cons
 Status Slots::look(storage::Target& target) {
   const Result<std::vector<std::string>> paths = candidates(target);
   TR_TRY(paths.status());
-  // What they hold belongs to generations that were begun, if never committed.
+  // Undo files belong to generations that were begun, even if never committed.
   const Result<std::vector<files::UndoName>> undo = files::find_undo_files(target, name_);
   TR_TRY(undo.status());
   for (const files::UndoName& each : *undo) highest_ = std::max(highest_, each.generation);
@@ -158,7 +160,7 @@ Status Slots::look(storage::Target& target) {
     // A copy that is not whole is believed no more than a name is: it may be anybody's.
     if (found.status.is_ok() || found.generation <= files::most_generation)
       highest_ = std::max(highest_, found.generation);
-    // The next generation would be no higher than this one: what is saved then would never be loaded.
+    // The next generation would be no higher than this one, and its save would never be loaded.
     if (found.unreadable)
       return found.status.in(cat(found.path, " cannot be read, so that its generation is not known"));
     const bool good = found.status.is_ok() && found.committed;

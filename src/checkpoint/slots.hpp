@@ -10,26 +10,26 @@
 
 namespace tailrace::checkpoint {
 
-/// What was found where a copy may be.
+/// What was found in a place where a copy may be.
 struct Found {
   std::string path;
-  std::int64_t generation = 0;  // as its header tells; 0 if that cannot be read
+  std::int64_t generation = 0;  // as its header tells; 0 if the header cannot be read
   Status status;                // why it is not whole, if it is not
   bool committed = false;
   bool missing = false;     // there is no file
-  bool unfinished = false;  // a save that never came to its end has left it: no copy, and no damage
-  bool unreadable = false;  // storage failed: what the header tells is not known
+  bool unfinished = false;  // left by a save that never came to its end: no copy, and no damage
+  bool unreadable = false;  // storage failed: what the header tells is unknown
 };
 
-/// Whether this is why a copy is not whole, wherever it is read: damage, or a file that is not there.
-/// Otherwise storage did not give it, and it may be whole.
+/// Returns true if the status means that a copy is not whole, wherever it is read: damage, or a missing file.
+/// Otherwise storage did not give the copy, and it may be whole.
 bool is_damage(const Status& status);
 
-/// Local. Looks at the copies at `paths`, all but the elements; the newest first.
+/// Local. Looks at the copies at `paths`, without the elements. Returns the newest first.
 std::vector<Found> look_at(storage::Target& target, const std::vector<std::string>& paths);
-/// Local. The copies that may be there of a checkpoint: "NAME.0", "NAME.1", ... and "NAME.g12".
+/// Local. Returns the copies of a checkpoint that may be there: "NAME.0", "NAME.1", ... and "NAME.g12".
 Result<std::vector<std::string>> find_copies(storage::Target& target, const std::string& name);
-/// Local. The parts that have files of their own beside the copy at `path`.
+/// Local. Returns the parts that have files of their own beside the copy at `path`.
 Result<std::vector<int>> local_parts(storage::Target& target, const std::string& path);
 
 /// The places among which saves alternate.
@@ -42,23 +42,23 @@ class Slots {
   }
   static std::vector<std::string> paths(const std::string& name, int keep);
 
-  /// Local. Learns what is there. Fails if storage does not tell the generation of a copy; one that is
-  /// damaged is no failure.
+  /// Local. Looks at the copies that are there. Fails if storage does not tell the generation of a copy. A
+  /// damaged copy is no failure.
   Status look(storage::Target& target);
-  /// The next save's generation: one more than any ever begun.
+  /// Returns the next save's generation: one more than any ever begun.
   [[nodiscard]] std::int64_t next_generation() const { return highest_ + 1; }
-  /// Code::corrupt if no copy of that generation could be loaded.
+  /// Returns Code::corrupt if no copy of that generation could be loaded.
   [[nodiscard]] Status check_next_generation() const;
-  /// Where it goes: the place of a copy that is broken or was never committed if there is one, else of the
-  /// oldest.
+  /// Returns the place for that generation: one with a copy that is broken or was never committed if there is
+  /// one, otherwise the oldest one's.
   [[nodiscard]] std::string place_for(std::int64_t generation) const;
-  /// Whether saves alternate over this place.
+  /// Returns true if saves alternate over this place.
   [[nodiscard]] bool has(const std::string& path) const;
   void begun(std::int64_t generation, const std::string& path);
   void committed(std::int64_t generation, const std::string& path) { set(path, generation); }
-  /// It turned out not to be whole.
+  /// Notes that the copy there turned out not to be whole.
   void broken(const std::string& path) { set(path, 0); }
-  /// All places where a copy may be.
+  /// Returns all places where a copy may be.
   Result<std::vector<std::string>> candidates(storage::Target& target) const;
 
  private:

@@ -14,8 +14,8 @@ struct BeginsLater {
   bool operator()(const Rows& a, const Rows& b) const { return a.global > b.global; }
 };
 
-/// Merges the runs of all groups in the order of their elements. `at_`: all elements before it were met once.
-/// What is left of a group of which runs were met is a group again.
+/// Merges the runs of all groups in the order of their elements. All elements before `at_` were met once. The
+/// rest of a group whose first runs were met is a group again.
 class Merge {
  public:
   Merge(std::vector<Rows> groups, Index elements) : groups_(std::move(groups)), elements_(elements) {
@@ -38,7 +38,7 @@ class Merge {
   }
 
  private:
-  /// The group whose next run begins first: of those not begun yet, of those begun, or of the chain.
+  /// Returns the group whose next run begins first: of those not begun yet, of those begun, or of the chain.
   const Rows* first() {
     const Rows* next = fresh_ < groups_.size() ? &groups_[fresh_] : nullptr;
     if (!begun_.empty() && (next == nullptr || begun_.top().global < next->global)) next = &begun_.top();
@@ -46,7 +46,7 @@ class Merge {
     return next;
   }
 
-  /// The same, taken out; not from the chain.
+  /// Takes that group out, unless it is in the chain.
   Rows take() {
     const bool is_fresh =
         fresh_ < groups_.size() && (begun_.empty() || groups_[fresh_].global <= begun_.top().global);
@@ -66,8 +66,8 @@ class Merge {
     chain_.push_back(next);
   }
 
-  /// The chain has met all elements of one stride, and meets those of the next ones too, until one of its
-  /// groups ends. A group that begins before is found to lie twice when it is next.
+  /// The chain has met all elements of one stride, and meets those of the next strides too, until one of its
+  /// groups ends. A group that begins earlier is found to lie twice when its turn comes.
   void skip_strides() {
     Index strides = chain_.front().rows;
     for (const Rows& each : chain_) strides = std::min(strides, each.rows);
@@ -88,9 +88,9 @@ class Merge {
   }
 
   std::vector<Rows> groups_;  // by their beginning
-  std::size_t fresh_ = 0;     // the first of them that has not begun
+  std::size_t fresh_ = 0;     // the first group that has not begun
   std::priority_queue<Rows, std::vector<Rows>, BeginsLater> begun_;
-  /// Groups of one stride of which the last runs that were met lie side by side.
+  /// Groups of one stride whose last met runs lie side by side.
   std::vector<Rows> chain_;
   Index at_ = 0;
   Index elements_;

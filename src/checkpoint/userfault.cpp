@@ -13,7 +13,8 @@
 
 #include "base/text.hpp"
 
-// Headers of Linux 5.7 have what is needed; newer kernels are asked for what newer headers would name.
+// Headers of Linux 5.7 have what is needed. For features of newer kernels the names in newer headers are
+// spelt out here.
 #if __has_include(<linux/userfaultfd.h>)
 #include <linux/userfaultfd.h>
 #endif
@@ -43,8 +44,8 @@ uffdio_range range_of(const std::byte* begin, Bytes bytes) {
   return {kernel_number(begin), static_cast<std::uint64_t>(bytes)};
 }
 
-/// One that handles what the kernel writes as well: a process without privileges may be given one that does
-/// not, under which read(2) into protected memory would fail with EFAULT.
+/// Asks for a descriptor that handles the kernel's writes as well. A process without privileges may be given
+/// one that does not, under which read(2) into protected memory would fail with EFAULT.
 int open_descriptor() {
   const long made = ::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
   if (made >= 0) return static_cast<int>(made);
@@ -64,7 +65,7 @@ int open_descriptor() {
 }  // namespace
 
 Result<Userfault> Userfault::open() {
-  // Features are agreed once for each descriptor.
+  // Features can be agreed only once for each descriptor.
   for (const bool marks_untouched : {true, false}) {
     const int descriptor = open_descriptor();
     if (descriptor < 0) {
@@ -121,14 +122,14 @@ Userfault::Lifted Userfault::lift(const std::byte* begin, Bytes bytes) {
 void Userfault::release(const std::byte* begin, Bytes bytes) {
   uffdio_range range = range_of(begin, bytes);
   if (::ioctl(descriptor_, UFFDIO_UNREGISTER, &range) != 0) {
-    // The program has mapped something else in between: what is left of the range is still protected.
+    // The program has mapped something else in between. The rest of the range is still protected.
     const Bytes page = ::sysconf(_SC_PAGESIZE);
     for (Bytes at = 0; at < bytes; at += page) {
       uffdio_range one = range_of(begin + at, page);
       ::ioctl(descriptor_, UFFDIO_UNREGISTER, &one);
     }
   }
-  // That alone lets nobody on who waits already.
+  // Lifting the protection alone does not wake the threads that wait already.
   ::ioctl(descriptor_, UFFDIO_WAKE, &range);
 }
 

@@ -10,37 +10,38 @@
 namespace tailrace::checkpoint {
 
 /// Memory of this process whose writers wait until they are let on: userfaultfd(2) in write-protect mode.
-/// Stores, and what the kernel writes for a system call (read(2), a message from another process), wait
-/// alike; devices do not.
+/// Stores wait, and so do the kernel's writes for a system call (read(2), a message from another process).
+/// Devices do not wait.
 ///
-/// While memory is protected, whoever lets the writers on must take no lock that one of them may hold: that
-/// of malloc, above all. The calls that they need, next() and lift(), allocate nothing.
+/// While memory is protected, the thread that lets the writers on must take no lock that one of them may
+/// hold, above all not that of malloc. The calls that it needs, next() and lift(), allocate nothing.
 class Userfault {
  public:
-  /// Code::unsupported, with what is missing.
+  /// Returns Code::unsupported, saying what is missing.
   static Result<Userfault> open();
   ~Userfault();
   Userfault(Userfault&& other) noexcept;
   Userfault& operator=(Userfault&&) = delete;
 
-  /// From here on a write to the range, of whole pages, waits for lift(). Code::unsupported if the kernel
-  /// does not do that for this memory.
+  /// From here on a write to the range, of whole pages, waits for lift(). Returns Code::unsupported if the
+  /// kernel does not do that for this memory.
   Status protect(const std::byte* begin, Bytes bytes);
-  /// Lets the writers on. no: the range is not protected any more, since the program has unmapped it. busy:
-  /// an event has to be taken first.
+  /// The result of letting the writers on. no: the range is not protected any more, since the program has
+  /// unmapped it. busy: an event has to be taken first.
   enum class Lifted { yes, no, busy };
   [[nodiscard]] Lifted lift(const std::byte* begin, Bytes bytes);
-  /// The range is as if it had never been protected, and nobody waits.
+  /// Makes the range as if it had never been protected: nobody waits any more.
   void release(const std::byte* begin, Bytes bytes);
 
   struct Event {
     enum class Kind { write, discard };
     Kind kind = Kind::write;
-    const std::byte* begin = nullptr;  // where somebody waits to write; or what is about to be discarded
+    const std::byte* begin = nullptr;  // where somebody waits to write, or the begin of what is about to be
+                                       // discarded
     const std::byte* end = nullptr;
   };
-  /// What has happened since the last call; never waits. The content of what is discarded may change as
-  /// soon as this has returned.
+  /// Returns what has happened since the last call; never waits. The contents of discarded memory may change
+  /// as soon as this has returned.
   std::optional<Event> next();
 
  private:

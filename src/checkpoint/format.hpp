@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
 // The contents of a checkpoint's files: docs/formats/checkpoint.md. Bytes in, bytes out; nothing here touches
 // storage.
 #pragma once

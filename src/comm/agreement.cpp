@@ -10,7 +10,7 @@ namespace tailrace::comm {
 
 namespace {
 
-/// Parent in the binomial tree rooted at 0: the lowest set bit cleared.
+/// Returns the parent in the binomial tree rooted at 0: the rank with its lowest set bit cleared.
 int parent_of(int rank) { return rank & (rank - 1); }
 
 void pack_contributions(Packer& out, const std::vector<std::pair<int, ByteVector>>& list) {
@@ -71,7 +71,7 @@ void Agreements::merge(Ballot& ballot, const Status& status, std::string call, i
     ballot.call = std::move(call);
     ballot.call_rank = call_rank;
   } else if (call != ballot.call) {
-    // The text is the same whichever of the two came first.
+    // The text must be the same whichever of the two came first.
     const bool mine_first = ballot.call_rank < call_rank;
     const std::string& first = mine_first ? ballot.call : call;
     const std::string& second = mine_first ? call : ballot.call;
@@ -112,7 +112,7 @@ void Agreements::advance(std::uint64_t number, Ballot& ballot) {
 }
 
 void Agreements::decide(std::uint64_t number, Ballot& ballot, Verdict verdict) {
-  decided_ = number + 1;  // ranks post, and so pass up, in the order of the numbers
+  decided_ = number + 1;  // ranks post their votes, and so pass them up, in the order of the numbers
   std::vector<std::pair<int, ByteVector>> list;
   for (std::size_t rank = 0; rank < verdict.contributions.size(); ++rank) {
     if (!verdict.contributions[rank].empty())

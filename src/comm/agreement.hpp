@@ -21,16 +21,16 @@ struct Vote {
   ByteVector contribution;  // handed to all ranks with the verdict
 };
 
-/// What all ranks take away: the same on each.
+/// What all ranks take away from an agreement: the same on each.
 struct Verdict {
   Status status;  // OK if all passed, else the error with the lowest cause; Code::order if calls differ
   std::vector<ByteVector> contributions;  // by rank
   bool ended = false;                     // the line has ended (Line::end): no further agreement is possible
 };
 
-/// Agreements among the ranks of a line: votes travel up a binomial tree, the verdict down again. A state
-/// machine without a wait in it: `post` votes, and `take` returns the verdict once it has arrived. Every rank
-/// must post in the same order; a rank that has an error posts it: nobody skips a vote.
+/// Agreements among the ranks of a line: votes travel up a binomial tree, the verdict travels down again. It
+/// is a state machine that never waits: `post` votes, and `take` returns the verdict once it has arrived.
+/// Every rank must post in the same order. A rank that has an error posts it: nobody skips a vote.
 class Agreements {
  public:
   static constexpr std::uint32_t vote_message = 1;
@@ -40,26 +40,26 @@ class Agreements {
 
   /// Local. Starts the next agreement and returns its number.
   std::uint64_t post(Vote vote);
-  /// The verdict of agreement `number`, once; nothing while it is still open.
+  /// Returns the verdict of agreement `number`, once, or nothing while it is still open.
   std::optional<Verdict> take(std::uint64_t number);
   [[nodiscard]] bool has_posted(std::uint64_t number) const { return number < next_; }
-  /// On rank 0: agreements with smaller numbers were decided, and no other.
+  /// On rank 0: agreements with smaller numbers were decided, and no others.
   [[nodiscard]] std::uint64_t decided() const { return decided_; }
-  /// Ranks (direct children in the tree, with all below them) whose votes are still missing here: for the
-  /// watchdog.
+  /// For the watchdog: returns the ranks whose votes are still missing here (direct children in the tree,
+  /// each with all ranks below it).
   [[nodiscard]] std::vector<int> missing(std::uint64_t number) const;
-  /// " nothing from compute rank 3 or those behind it;", or nothing.
+  /// Returns " nothing from compute rank 3 or those behind it;", or nothing.
   [[nodiscard]] std::string missing_text(std::uint64_t number) const;
-  /// The ranks next to this one in the tree, away from rank 0.
+  /// Returns the ranks next to this one in the tree, away from rank 0.
   [[nodiscard]] std::vector<int> children() const;
-  /// All ranks next to this one in the tree.
+  /// Returns all ranks next to this one in the tree.
   [[nodiscard]] std::vector<int> neighbours() const;
 
  private:
   struct Ballot {
     bool posted = false;
     bool passed_up = false;
-    std::vector<int> heard;  // children
+    std::vector<int> heard;  // children whose votes have come
     Status status;
     std::string call;
     int call_rank = -1;

@@ -8,13 +8,14 @@
 
 namespace tailrace::comm {
 
-/// Bytes that this node can still give: the smallest of MemAvailable (proc(5)) and what the memory limits of
-/// this process's control groups leave.
+/// Returns the bytes that this node can still give: the smaller of MemAvailable (proc(5)) and what the memory
+/// limits of this process's control groups leave.
 Bytes available_memory();
 
-/// What the memory limits leave that hold for the control groups in `own` (the text of /proc/self/cgroup):
+/// Returns what the memory limits leave for the control groups in `own` (the text of /proc/self/cgroup):
 /// their own limits and those of every group above them. Slurm limits the job and the step, above the task.
-/// `mounted`: where the system shows the groups, /sys/fs/cgroup. The most where there is no limit.
+/// `mounted` is the directory in which the system shows the groups, /sys/fs/cgroup. Returns the largest
+/// number if there is no limit.
 Bytes left_by_cgroups(std::istream& own, const std::string& mounted);
 
 }  // namespace tailrace::comm

@@ -19,7 +19,7 @@ std::uint64_t Broadcasts::post(ByteVector bytes) {
 }
 
 void Broadcasts::pass_on(std::uint64_t number, const ByteVector& bytes) {
-  // Rank r hears from r without its lowest set bit, and tells r + 2^k for every 2^k below that bit.
+  // Rank r hears from the rank without r's lowest set bit, and tells r + 2^k for every 2^k below that bit.
   const int me = line_.rank();
   const int lowest = me == 0 ? line_.size() : me & -me;
   int step = 1;

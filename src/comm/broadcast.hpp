@@ -11,30 +11,31 @@ namespace tailrace::comm {
 
 class Line;
 
-/// Broadcasts from rank 0 of a line to all its ranks, down a binomial tree. A state machine without a wait in
-/// it, like Agreements. Every rank posts broadcasts and takes them in the same order; rank 0 need not wait
+/// Broadcasts from rank 0 of a line to all its ranks, down a binomial tree. It is a state machine that never
+/// waits, like Agreements. Every rank posts broadcasts and takes them in the same order; rank 0 need not wait
 /// for any. A rank only announces a large broadcast, and keeps its bytes until the receiver takes them.
 class Broadcasts {
  public:
   static constexpr std::uint32_t broadcast_message = 3;
-  /// Bytes that travel with their announcement.
+  /// A broadcast of at most this many bytes travels with its announcement.
   static constexpr std::size_t most_announced = 16384;
 
   explicit Broadcasts(Line& line);
 
-  /// Local. The number of the next broadcast; rank 0 sends `bytes` with it, which the others leave empty.
+  /// Local. Returns the number of the next broadcast. Rank 0 sends `bytes` with it; the others leave them
+  /// empty.
   std::uint64_t post(ByteVector bytes);
-  /// What rank 0 said in broadcast `number`, once; nothing while it has not arrived.
+  /// Returns what rank 0 said in broadcast `number`, once, or nothing while it has not arrived.
   std::optional<ByteVector> take(std::uint64_t number);
   [[nodiscard]] bool has_posted(std::uint64_t number) const { return number < next_; }
-  /// Rank 0 has said it, and its bytes are here or on their way.
+  /// Returns true if rank 0 has said it, and its bytes are here or on their way.
   [[nodiscard]] bool is_coming(std::uint64_t number) const { return arrived_.count(number) != 0; }
 
   /// Forgets a broadcast that this rank never takes, once its bytes have come.
   void leave_out(std::uint64_t number) { arrived_.erase(number); }
-  /// The message says that its sender holds a large broadcast.
+  /// Returns true if the message says that its sender holds a large broadcast.
   static bool announces(const ByteVector& message);
-  /// The ranks that hold broadcasts which this rank has not taken, one for each.
+  /// Returns the ranks that hold broadcasts which this rank has not taken, one for each broadcast.
   [[nodiscard]] std::vector<int> holders() const;
 
  private:

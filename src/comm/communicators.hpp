@@ -11,27 +11,28 @@
 
 namespace tailrace::comm {
 
-/// Collective over `comm`. Blocks until every rank has come here, before MPI calls that would wait in
-/// silence for those that never do. `what` is for the watchdog.
+/// Collective over `comm`. Blocks until every rank has come here. Call it before MPI calls that would wait in
+/// silence for ranks that never come. `what` is for the watchdog.
 void await_everybody(Switchboard& board, MPI_Comm comm, const std::string& what);
 
-/// The program's communicators in which the library works. What is kept for one is an attribute of it, and
-/// goes when the program frees it.
+/// The program's communicators in which the library works. Objects kept for a communicator are attributes of
+/// it, and go when the program frees it.
 class Communicators {
  public:
-  /// `compute`: the communicator of the compute ranks, whose line is `computes`.
+  /// `compute` is the communicator of the compute ranks, and `computes` their line.
   Communicators(MPI_Comm compute, Line& computes) : compute_(compute), computes_(computes) {}
-  /// Local. Lets go of all that is kept, in the order in which that came.
+  /// Local. Lets go of all objects kept, in the order in which they came.
   ~Communicators();
   Communicators(const Communicators&) = delete;
   Communicators& operator=(const Communicators&) = delete;
 
-  /// Local. What is kept for `comm`; nullptr: nothing.
+  /// Local. Returns what is kept for `comm`, or nullptr.
   [[nodiscard]] std::shared_ptr<void> find(MPI_Comm comm) const;
   /// Local. Keeps `what` as long as `comm` lasts.
   void keep(MPI_Comm comm, std::shared_ptr<void> what);
   /// Collective over `comm`. Blocks until all its ranks have called it. Opens a line among them; no
-  /// communicator is made. The same Status on every rank. `call` is the program's, for the watchdog.
+  /// communicator is made. Returns the same Status on every rank. `call` is the program's call, for the
+  /// watchdog.
   Result<std::unique_ptr<Line>> open_line(MPI_Comm comm, const std::string& call);
 
  private:

@@ -7,21 +7,21 @@
 
 namespace tailrace::comm {
 
-/// Wakes a sleeper in another process (or thread): an event count in shared memory on a futex.
-/// The sleeper takes a ticket, looks once more whether there is work, and only then parks on the
-/// ticket; a ring between ticket and park makes the park return at once, so no wake-up is lost.
+/// Wakes a sleeper in another process (or thread): an event count in shared memory on a futex. The sleeper
+/// takes a ticket, looks once more whether there is work, and only then parks on the ticket. If the bell
+/// rings between ticket and park, park returns at once, so no wake-up is lost.
 class Doorbell {
  public:
-  /// What happened up to now; park() returns at once if anything was rung since.
+  /// Returns a ticket for now: park() returns at once if the bell was rung since.
   [[nodiscard]] std::uint32_t ticket() noexcept {
     sleepers_.fetch_add(1, std::memory_order_seq_cst);
     return rings_.load(std::memory_order_seq_cst);
   }
   /// Gives a ticket back without sleeping.
   void cancel() noexcept { sleepers_.fetch_sub(1, std::memory_order_relaxed); }
-  /// Sleeps until rung after `ticket` or `limit` has passed; gives the ticket back.
+  /// Sleeps until the bell is rung after `ticket` or `limit` has passed. Gives the ticket back.
   void park(std::uint32_t ticket, std::chrono::nanoseconds limit) noexcept;
-  /// Local; a system call only if somebody sleeps.
+  /// Local. Costs a system call only if somebody sleeps.
   void ring() noexcept;
   [[nodiscard]] bool rung_since(std::uint32_t ticket) const noexcept {
     return rings_.load(std::memory_order_seq_cst) != ticket;
@@ -34,14 +34,14 @@ class Doorbell {
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
 /// The order in which a rank goes to sleep. Each step is one call, so that the simulated world can let other
-/// ranks run between any two of them; a real rank takes the steps back to back.
+/// ranks run between any two of them. A real rank takes the steps back to back.
 ///   look -> (nothing to do) -> take a ticket -> look again -> (still nothing) -> park
 class GoingToSleep {
  public:
   enum class Next { look, take_ticket, look_again, park };
   [[nodiscard]] Next next() const { return next_; }
   [[nodiscard]] std::uint32_t ticket() const { return ticket_; }
-  /// The result of a look (either kind): with work there is no reason to sleep.
+  /// Takes the result of a look (either kind). With work there is no reason to sleep.
   void looked(bool moved, Doorbell& bell) {
     if (moved && next_ == Next::look_again) bell.cancel();
     if (moved)

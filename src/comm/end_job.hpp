@@ -7,11 +7,12 @@
 
 namespace tailrace::comm {
 
-/// Prints `why` on standard error and ends the whole job, where there is no other way. Does not return.
+/// Prints `why` on standard error and ends the whole job. Only for cases in which nothing else is possible.
+/// Does not return.
 [[noreturn]] void end_job(std::string_view why);
 
-/// Runs what other ranks count on already: without memory for it the job ends, instead of leaving them
-/// waiting.
+/// Runs something that other ranks count on already. Without memory for it the job ends, since the others
+/// would wait for ever.
 template <typename Body>
 auto committed(std::string_view call, const Body& body) -> decltype(body()) {
   try {

@@ -11,7 +11,8 @@ namespace tailrace::comm {
 
 namespace {
 
-/// The first address of "7f00c0000000-7f00c0400000 rw-s ..."; fields begin with a capital letter instead.
+/// Reads the first address of "7f00c0000000-7f00c0400000 rw-s ...". The lines of a mapping's fields begin
+/// with a capital letter instead.
 bool begins_mapping(const std::string& line, std::uintptr_t& address) {
   const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), address, 16);
   return error == std::errc{} && end != line.data() + line.size() && *end == '-';
@@ -35,7 +36,7 @@ std::string huge_page_setting() {
   std::ifstream file("/sys/kernel/mm/transparent_hugepage/shmem_enabled");
   std::string line;
   std::getline(file, line);
-  // The word in brackets is the one that holds: "always [never]".
+  // The word in brackets is the current setting: "always [never]".
   const std::size_t open = line.find('[');
   const std::size_t close = line.find(']');
   if (open == std::string::npos || close == std::string::npos) return "not there";

@@ -9,15 +9,16 @@
 
 namespace tailrace::comm {
 
-/// Bytes of shared memory that a process has mapped in huge pages, in mappings that begin in [from, to).
-/// `smaps` is the text of /proc/PID/smaps (proc(5), ShmemPmdMapped); 0 where the kernel does not tell.
+/// Returns the bytes of shared memory that a process has mapped in huge pages, in mappings that begin in
+/// [from, to). `smaps` is the text of /proc/PID/smaps (proc(5), ShmemPmdMapped). Returns 0 if the kernel does
+/// not tell.
 Bytes huge_bytes_in(std::istream& smaps, std::uintptr_t from, std::uintptr_t to);
 
-/// What the kernel grants shared memory ("never", "advise", ...), as
+/// Returns what the kernel grants shared memory ("never", "advise", ...), as
 /// /sys/kernel/mm/transparent_hugepage/shmem_enabled has it; "not there" without that file.
 std::string huge_page_setting();
 
-/// How many of the bytes that asked for huge pages have them and, where not all, what `setting` has to do
+/// Says how many of the bytes that asked for huge pages have them and, if not all, what `setting` has to do
 /// with it.
 std::string huge_page_text(Bytes granted, Bytes asked, const std::string& setting);
 

@@ -5,16 +5,17 @@
 
 namespace tailrace::comm {
 
-/// A waiting rank gives its core away between two looks, first by yielding, then by sleeping. A
-/// rank that sleeps comes 0.1 ms late, and then the others wait for it: ranks that call one after the other
-/// should meet before anybody sleeps. Where ranks share a core the one that is waited for may need it.
+/// A waiting rank gives its core away between two looks, first by yielding, then by sleeping. A rank that
+/// sleeps comes 0.1 ms late, and then the others wait for it: ranks that call one after the other should meet
+/// before anybody sleeps. If ranks share a core, the awaited rank may need it.
 class Idling {
  public:
   explicit Idling(bool has_own_core) : yielding_(has_own_core ? longest_yielding : 0) {}
 
-  /// Something moved on: what is waited for may be near.
+  /// Notes that something moved on: the awaited event may be near.
   void moved() { looks_ = sleeps_ = 0; }
-  /// After a look in vain at `now`: the nanoseconds to sleep before the next look; 0 to yield.
+  /// Call it after a look in vain at `now`. Returns the nanoseconds to sleep before the next look, or 0 to
+  /// yield.
   std::int64_t next(std::int64_t now) {
     if (looks_ == 0) since_ = now;
     if (looks_ < yields || now - since_ < yielding_) {

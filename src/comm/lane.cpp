@@ -85,7 +85,7 @@ void LaneProducer::announce() {
   ring();
 }
 
-/// Only readers make room, and they may need what other ranks have written.
+/// Only readers make room, and they may need pieces that other ranks have written.
 void LaneProducer::hurry(bool in_haste) {
   if (announcing_ == Announcing::at_once || in_haste_ == in_haste) return;
   in_haste_ = in_haste;

@@ -12,7 +12,7 @@
 
 namespace tailrace::comm {
 
-/// What a compute rank tells its servers, in the order of its calls.
+/// A message of a compute rank to its servers. Descriptors are in the order of its calls.
 struct Descriptor {
   /// A fence belongs to no stream: the rank came to an agreement of all ranks.
   enum class Kind : std::uint32_t {
@@ -60,7 +60,7 @@ struct LaneHeader {
   std::int32_t owner = -1;                         // the compute rank that writes
   alignas(64) ProducerState made;                  // written by the producer alone
   alignas(64) std::atomic<std::uint64_t> head{0};  // descriptors announced to readers
-  std::atomic<std::uint64_t> written{0};  // of a patient producer: descriptors there, for readers in haste
+  std::atomic<std::uint64_t> written{0};  // of a patient producer: descriptors written, for readers in haste
   alignas(64) std::atomic<std::uint64_t> tail[most_readers]{};  // descriptors that reader r is done with
   alignas(64) Doorbell space;                                   // rung by readers
   std::int64_t capacity = 0;  // bytes behind the header: descriptors, then data
@@ -87,7 +87,7 @@ constexpr Bytes descriptor_bytes(std::uint64_t count) {
   return room_in_lane(static_cast<Bytes>(count * sizeof(Descriptor)));
 }
 
-/// The smallest lane: too little for data, enough to say farewell.
+/// The smallest lane: too small for data, enough to say farewell.
 constexpr Bytes least_lane = descriptor_bytes(LaneCut::least_descriptors) + 64;
 
 constexpr LaneCut cut_lane(Bytes capacity) {
@@ -100,19 +100,19 @@ constexpr LaneCut cut_lane(Bytes capacity) {
   return cut;
 }
 
-/// Bytes of memory that a lane of `capacity` takes, header included.
+/// Returns the bytes of memory that a lane of `capacity` takes, header included.
 constexpr Bytes lane_bytes(Bytes capacity) {
   return static_cast<Bytes>(sizeof(LaneHeader)) + std::max(capacity, least_lane);
 }
 
-/// The lane, header included, whose ring has room for `data` bytes at least.
+/// Returns the size of a lane, header included, whose ring has room for `data` bytes at least.
 constexpr Bytes lane_for(Bytes data) {
   Bytes capacity = std::max(data, least_lane);
   while (cut_lane(capacity).data < data) capacity += 64;
   return capacity;
 }
 
-/// Descriptors and data of a lane, whose header is made.
+/// Descriptors and data of a lane whose header is made.
 class LaneMemory {
  public:
   LaneMemory(const LaneHeader* header, std::byte* memory)
@@ -132,14 +132,14 @@ class LaneMemory {
   std::byte* memory_;
 };
 
-/// The bells of a node's servers: rung by producers, one per reader number.
+/// The bells of a node's servers. Producers ring them, one for each reader number.
 struct NodeBells {
   Doorbell reader[LaneHeader::most_readers];
-  /// Number of those that cannot wait until patient producers announce what they have written.
+  /// Number of readers that cannot wait until patient producers announce what they have written.
   alignas(64) std::atomic<std::uint32_t> in_haste{0};
 };
 
-/// As long as it lives, readers see what patient producers have written, and these announce at once.
+/// While it lives, readers see what patient producers have written, and those producers announce at once.
 class Haste {
  public:
   explicit Haste(NodeBells& bells) : bells_(bells) { bells_.in_haste.fetch_add(1); }
@@ -156,24 +156,24 @@ class Haste {
 /// cores, a server that is woken in the middle of a step takes the core of the rank that captures it.
 enum class Announcing { at_once, patient };
 
-/// Writes into a lane. Never blocks: what does not fit is refused and tried again by the caller.
+/// Writes into a lane. Never blocks: a piece that does not fit is refused, and the caller tries again.
 class LaneProducer {
  public:
   /// `memory` lies behind the header. A patient producer has bells.
   LaneProducer(LaneHeader* header, std::byte* memory, NodeBells* bells,
                Announcing announcing = Announcing::at_once)
       : header_(header), memory_(header, memory), bells_(bells), announcing_(announcing) {}
-  /// Room for `bytes` contiguous bytes and one descriptor; nullptr if readers must release some first. They
-  /// are in haste then until there is room.
+  /// Returns room for `bytes` contiguous bytes and one descriptor, or nullptr if readers must release some
+  /// first. The readers are in haste then until there is room.
   [[nodiscard]] std::byte* reserve(Bytes bytes);
   /// Makes the reserved bytes and their descriptor visible, and wakes the readers or leaves that for later.
   void publish(Descriptor descriptor);
   /// Wakes the readers for all that was published. A rank announces before it waits for anything.
   void announce();
   [[nodiscard]] Doorbell& space() { return header_->space; }
-  /// The largest piece that ever fits: pieces begin on cache lines.
+  /// Returns the largest piece that ever fits: pieces begin on cache lines.
   [[nodiscard]] Bytes capacity() const { return memory_.data_bytes() / 64 * 64; }
-  /// True once every reader has released everything.
+  /// Returns true once every reader has released everything.
   [[nodiscard]] bool is_drained() const;
 
  private:
@@ -189,27 +189,27 @@ class LaneProducer {
   bool in_haste_ = false;
 };
 
-/// What one server reads of a lane.
+/// One server's view of a lane.
 class LaneReader {
  public:
   virtual ~LaneReader() = default;
-  /// Descriptors published so far; numbers go on for ever.
+  /// Returns the number of descriptors published so far. Numbers go on for ever.
   [[nodiscard]] virtual std::uint64_t head() const = 0;
   [[nodiscard]] virtual const Descriptor& at(std::uint64_t number) const = 0;
-  /// The packed bytes of a descriptor. `scratch` is used where they must be packed first. Called by worker
-  /// threads.
+  /// Returns the packed bytes of a descriptor. Uses `scratch` if they must be packed first. Worker threads
+  /// call it.
   [[nodiscard]] virtual std::span<const std::byte> bytes(std::uint64_t number, ByteVector& scratch) const = 0;
-  /// Everything before `number` is no longer needed by this reader.
+  /// Says that this reader needs nothing before `number` any more.
   virtual void release(std::uint64_t number) = 0;
 };
 
 /// A lane in memory that both sides map.
 class SharedLaneReader final : public LaneReader {
  public:
-  /// `bells`: of the node, where producers are patient.
+  /// `bells` are the node's, if producers are patient.
   SharedLaneReader(LaneHeader* header, std::byte* memory, int reader, const NodeBells* bells = nullptr)
       : header_(header), memory_(header, memory), reader_(reader), bells_(bells) {}
-  /// Goes back to what was announced when nobody is in haste any more.
+  /// The result goes back to what was announced when nobody is in haste any more.
   [[nodiscard]] std::uint64_t head() const override;
   [[nodiscard]] const Descriptor& at(std::uint64_t number) const override {
     return memory_.descriptor(number);

@@ -32,8 +32,8 @@ bool has(const Tags& free, LineNumber tag) {
   return tag == line_number::tags || (free[tag / 64] >> tag % 64 & 1) != 0;
 }
 
-/// Collective over the meeting: rank 0 proposes a candidate. True if no rank objects. Ranks that object tell
-/// which tags are free there: `free` keeps those that are not known to be taken.
+/// Collective over the meeting: rank 0 proposes a candidate. Returns true if no rank objects. Ranks that
+/// object tell which tags are free there: `free` keeps those that are not known to be taken.
 Result<bool> try_candidate(Line& meeting, Tags& free, Candidate& candidate, const std::string& call) {
   Switchboard& board = meeting.board();
   Packer proposal;
@@ -100,7 +100,7 @@ Result<std::unique_ptr<Line>> Line::open_among(Switchboard& board,
   Line meeting(board, board.next_meeting(*members), members);
   Tags free = board.free_tags();
   Candidate candidate{lowest(free), board.count() + 1};
-  // Ranks that have the same lines open think of the same number.
+  // Ranks that have the same lines open choose the same number.
   const std::uint64_t number =
       meeting.agreements().post({{}, cat(call, " on line ", candidate.tag, " ", candidate.count), {}});
   const Verdict same = meeting.verdict_of(number, call, [&] { return meeting.agreements().take(number); });
@@ -138,8 +138,8 @@ std::optional<ByteVector> Line::receive_data(int source) {
   return board_.receive_from(members_->transport_rank(source), number_, Channel::data);
 }
 
-/// Ends with what it is, as control messages do: a rank that has left out a call must not take another
-/// call's.
+/// The message ends with its kind and number, as control messages do: a rank that has left out a call must
+/// not take another call's bytes.
 void Line::send_large(int destination, std::uint64_t broadcast, ByteVector bytes) {
   for (const std::uint64_t number : {number_, broadcast}) {
     const auto text = std::as_bytes(std::span(&number, 1));
@@ -196,7 +196,7 @@ Verdict Line::verdict_of(std::uint64_t number, const std::string& call,
 }
 
 /// The first rank of a meeting may never come to it, and so never end it. What the ranks meet for begins with
-/// an agreement on the line that they open, which this rank does not come to either.
+/// an agreement on the line that they open. That rank does not come to that agreement either.
 bool Line::is_off() const {
   return line_number::tag_of(number_) == line_number::meeting && board_.order().broken();
 }
@@ -204,8 +204,8 @@ bool Line::is_off() const {
 Result<ByteVector> Line::broadcast(ByteVector bytes, const std::string& call, const std::string& what) {
   if (me_ == 0 && ended_) return ended_->why;
   const std::uint64_t number = broadcasts_.post(std::move(bytes));
-  if (me_ == 0) board_.pump();  // rank 0 waits for nobody: what it has sent is to leave all the same
-  // The rank above asks its own, as long as it waits in this call too.
+  if (me_ == 0) board_.pump();  // rank 0 waits for nobody, but its messages must leave all the same
+  // The rank above asks its own parent, as long as it waits in this call too.
   OrderedWait wait{{number_, Entry::Kind::broadcast, 0, number}, call, {me_ & (me_ - 1)}};
   std::optional<ByteVector> said;
   const auto is_over = [&] {
@@ -214,7 +214,7 @@ Result<ByteVector> Line::broadcast(ByteVector bytes, const std::string& call, co
   };
   board_.wait(is_over, what, wait);
   if (!said) return ended_ ? ended_->why : *board_.order().broken();
-  // The others may be far behind: messages that they have not taken are memory here.
+  // The others may be far behind: messages that they have not taken use memory here.
   const auto most_is_taken = [&] {
     return board_.unsent(number_, Channel::broadcast) + board_.unsent(number_, Channel::control) <=
                most_untaken ||

@@ -15,7 +15,7 @@ namespace tailrace::comm {
 
 class Switchboard;
 
-/// A line's number is the same on all its ranks, and no two lines that are open on a rank have the same.
+/// A line's number is the same on all its ranks. No two lines that are open on a rank have the same number.
 ///
 ///   bits 0 .. 12   the tag: data messages of two lines with the same tag would be taken for each other's
 ///   bits 13 .. 62  counts lines, so that a number is used once
@@ -30,9 +30,9 @@ inline constexpr LineNumber node_bit = LineNumber{1} << 63;
 inline constexpr LineNumber session = 0;       // all ranks
 inline constexpr LineNumber computes = 1;      // the compute ranks
 inline constexpr LineNumber without_data = 2;  // the tag of lines that carry no data messages
-inline constexpr LineNumber meeting = 3;       // the tag of lines on which ranks choose the number of another
+inline constexpr LineNumber meeting = 3;       // the tag of lines on which ranks choose another line's number
 inline constexpr LineNumber settlement = 4;    // the compute ranks, after their order of calls was broken
-inline constexpr LineNumber first_free = 5;    // tags from here on are chosen by those who open lines
+inline constexpr LineNumber first_free = 5;    // ranks that open lines choose tags from here on
 
 constexpr LineNumber tag_of(LineNumber number) { return number % tags; }
 constexpr std::uint64_t count_of(LineNumber number) { return (number & ~node_bit) >> tag_bits; }
@@ -45,32 +45,32 @@ class Members {
   explicit Members(std::vector<int> transport_ranks);
   [[nodiscard]] int size() const { return static_cast<int>(ranks_.size()); }
   [[nodiscard]] int transport_rank(int rank) const { return ranks_[static_cast<std::size_t>(rank)]; }
-  /// The number of a transport's rank among the members; -1 if it is none of them.
+  /// Returns the number of a transport's rank among the members, or -1 if it is none of them.
   [[nodiscard]] int find(int transport_rank) const;
 
  private:
   std::vector<int> ranks_;
-  std::vector<std::pair<int, int>> sorted_;  // transport rank, number; empty where they are the same
+  std::vector<std::pair<int, int>> sorted_;  // transport rank, number; empty if they are the same
 };
 
-/// Rank 0 of a line has ended its agreements and broadcasts.
+/// Says that rank 0 of a line has ended its agreements and broadcasts.
 struct Ended {
   Status why;
-  std::uint64_t agreements = 0;  // those from this number on
+  std::uint64_t agreements = 0;  // from this number on
 };
 
 /// A line carries messages, agreements and broadcasts among a group of ranks, which it counts from 0. The
-/// session has lines, each group of ranks with files has one, and each checkpoint. All lines of a process
+/// session has lines, and so has each group of ranks with files, and each checkpoint. All lines of a process
 /// share one Switchboard, which moves them on.
 class Line {
  public:
   using Receiver = std::function<void(int source, Unpacker& in)>;
 
-  /// Local. All ranks of the line open it with the same number and members, each when it comes to that:
-  /// what arrives earlier is kept.
+  /// Local. All ranks of the line open it with the same number and members, each in its own time. Messages
+  /// that arrive earlier are kept.
   Line(Switchboard& board, LineNumber number, std::shared_ptr<const Members> members);
   /// Collective over `members`: opens a line with a tag that is free on all of them, and a count that none
-  /// has used. Blocks until all have called it. The same Status on every rank.
+  /// has used. Blocks until all have called it. Returns the same Status on every rank.
   static Result<std::unique_ptr<Line>> open_among(Switchboard& board,
                                                   const std::shared_ptr<const Members>& members,
                                                   const std::string& call);
@@ -83,21 +83,21 @@ class Line {
   [[nodiscard]] LineNumber number() const { return number_; }
   [[nodiscard]] Switchboard& board() { return board_; }
   [[nodiscard]] const Members& members() const { return *members_; }
-  /// For another line of the same ranks.
+  /// Only for another line of the same ranks.
   [[nodiscard]] const std::shared_ptr<const Members>& shared_members() const { return members_; }
 
-  /// `receiver` takes the control messages whose first word is `kind`; the word was taken from `in` already.
+  /// `receiver` takes the control messages whose first word is `kind`; that word was taken from `in` already.
   /// It must not wait.
   void on(std::uint32_t kind, Receiver receiver);
-  /// A control message; its first word is its kind.
+  /// Sends a control message. Its first word is its kind.
   void send(int destination, ByteVector bytes);
-  /// A data message. Any thread, as receive_data, unsent_data and progress.
+  /// Sends a data message. Any thread may call it, and receive_data, unsent_data and progress.
   void send_data(int destination, ByteVector bytes);
-  /// The next data message of `source`, if it has arrived whole; asking allows it to arrive.
+  /// Returns the next data message of `source` if it has arrived whole. Asking allows it to arrive.
   std::optional<ByteVector> receive_data(int source);
-  /// Bytes of data messages that have not left this process yet.
+  /// Returns the bytes of data messages that have not left this process yet.
   [[nodiscard]] Bytes unsent_data() const;
-  /// Moves messages of all lines on their way, and delivers none; true if something completed.
+  /// Moves messages of all lines on their way, and delivers none. Returns true if something completed.
   bool progress();
   [[nodiscard]] std::int64_t now() const;
 
@@ -106,20 +106,20 @@ class Line {
   /// The watchdog calls ranks of this line by these names.
   void name_ranks(std::function<std::string(int rank)> name) { name_ = std::move(name); }
   [[nodiscard]] std::string name_of(int rank) const;
-  /// Collective: everybody's vote, and the verdict. Blocks until all have voted.
+  /// Collective. Hands in the caller's vote and returns the verdict. Blocks until all have voted.
   Verdict agree(Vote vote);
-  /// The second half of agree(), for who has posted the vote: `take` is asked for the verdict.
+  /// The second half of agree(), for a caller that has posted the vote. It asks `take` for the verdict.
   Verdict verdict_of(std::uint64_t number, const std::string& call,
                      const std::function<std::optional<Verdict>()>& take);
-  /// Collective: what rank 0 says, on every rank. Blocks until rank 0 has said it, and where the ranks behind
-  /// this one have more than 32 MiB to take from it. `what` is for the watchdog.
+  /// Collective. Returns what rank 0 says on every rank. Blocks until rank 0 has said it, and also while the
+  /// ranks behind this one have more than 32 MiB to take from it. `what` is for the watchdog.
   Result<ByteVector> broadcast(ByteVector bytes, const std::string& call, const std::string& what);
 
-  /// Local, on rank 0 alone; nothing on others. Agreements that are not decided yet, and broadcasts that rank
-  /// 0 has not said yet, return `why` on all ranks, as do all later ones.
+  /// Local, on rank 0 alone; it does nothing on other ranks. Agreements that are not decided yet, and
+  /// broadcasts that rank 0 has not said yet, return `why` on all ranks. All later ones return it, too.
   void end(const Status& why);
   [[nodiscard]] const std::optional<Ended>& ended() const { return ended_; }
-  /// Agreements return this on a line that has ended.
+  /// Returns what agreements return on a line that has ended.
   [[nodiscard]] Verdict ended_verdict() const;
 
  private:
@@ -127,7 +127,7 @@ class Line {
   friend class Switchboard;
   void send_large(int destination, std::uint64_t broadcast, ByteVector bytes);
   std::optional<ByteVector> receive_large(int source, std::uint64_t broadcast);
-  /// False where nobody has registered for the message's kind.
+  /// Returns false if nobody has registered for the message's kind.
   bool deliver(int transport_source, const ByteVector& bytes);
   void on_ended(Ended ended);
   [[nodiscard]] bool is_off() const;

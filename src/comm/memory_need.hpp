@@ -10,15 +10,15 @@
 
 namespace tailrace::comm {
 
-/// A rank votes on memory with this.
+/// A rank's vote on memory.
 struct MemoryNeed {
   std::int32_t node = 0;
-  Bytes bytes = 0;      // that it will touch
-  Bytes available = 0;  // on its node, before anybody touches anything
+  Bytes bytes = 0;      // that the rank will touch
+  Bytes available = 0;  // on its node, before any rank touches anything
 };
 /// Local. Compares the sum of each node's needs with the memory available there, and returns the same Status
-/// on every rank that passes the same needs. A node that lacks memory is Code::memory. The text begins with
-/// `who`, as "an asynchronous save captures", and ends with `way_out`: the setting that helps.
+/// on every rank that passes the same needs. A node that lacks memory gives Code::memory. The text begins
+/// with `who`, as "an asynchronous save captures", and ends with `way_out`: the setting that helps.
 Status check_nodes(std::span<const MemoryNeed> needs, std::string_view who, std::string_view way_out);
 
 }  // namespace tailrace::comm

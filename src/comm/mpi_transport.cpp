@@ -14,7 +14,7 @@ namespace tailrace::comm {
 namespace {
 
 constexpr int control_tag = 0;
-/// One MPI message; counts are int, and some transports cut at 2 GiB.
+/// The largest single MPI message. Counts are int, and some transports cut at 2 GiB.
 constexpr Bytes largest_part = Bytes{1} << 30;
 
 int tag_of(LineNumber line, Channel channel) {
@@ -54,7 +54,7 @@ MpiTransport::MpiTransport(MPI_Comm comm) : comm_(comm) {
 MpiTransport::~MpiTransport() = default;
 
 void MpiTransport::free() {
-  // A verdict may have told this rank to give up before the same verdict has left for others.
+  // A verdict may have told this rank to give up before that verdict has left for other ranks.
   while (!all_sent()) progress();
   if (comm_ != MPI_COMM_NULL) MPI_Comm_free(&comm_);
 }
@@ -78,7 +78,7 @@ void MpiTransport::send(int destination, LineNumber line, Channel channel, ByteV
     const auto number = std::as_bytes(std::span(&line, 1));
     bytes.insert(bytes.end(), number.begin(), number.end());
   }
-  // A part of the largest size announces another one, so that no message needs a header (and no copy for it).
+  // A part of the largest size announces another one, so no message needs a header (and a copy for it).
   auto whole = std::make_shared<ByteVector>(std::move(bytes));
   const auto length = static_cast<Bytes>(whole->size());
   for (Bytes at = 0; at <= length; at += largest_part) {
@@ -117,7 +117,7 @@ bool MpiTransport::progress() {
 }
 
 bool MpiTransport::probe(int source, int tag, std::list<Incoming>& into) {
-  // While a part is on its way into a message that goes on, its buffer must not grow.
+  // The buffer of a message must not grow while a part is on its way into it.
   for (const Incoming& open : into) {
     if (open.request != MPI_REQUEST_NULL && open.continues) return false;
   }

@@ -33,7 +33,7 @@ class MpiTransport final : public Transport {
   [[nodiscard]] Bytes unsent(LineNumber line, Channel channel) const override;
   [[nodiscard]] bool all_sent() const override { return outgoing_.empty(); }
   [[nodiscard]] std::int64_t now() const override;
-  /// Collective: blocks until all that was sent has left, and frees the communicator.
+  /// Collective. Blocks until everything sent has left, and frees the communicator.
   void free();
 
  private:
@@ -57,10 +57,10 @@ class MpiTransport final : public Transport {
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0;
   int size_ = 1;
-  std::map<Way, Bytes> unsent_;  // of those that have any
+  std::map<Way, Bytes> unsent_;  // bytes of the ways that have any
   std::list<Outgoing> outgoing_;
   std::list<Incoming> control_;
-  std::map<std::pair<int, int>, std::list<Incoming>> data_;  // by source and tag; those that have any
+  std::map<std::pair<int, int>, std::list<Incoming>> data_;  // by source and tag; only those that have any
   std::deque<Envelope> own_control_;
   std::map<Way, std::deque<ByteVector>> own_data_;
 };

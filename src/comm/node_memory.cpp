@@ -25,9 +25,9 @@ namespace tailrace::comm {
 namespace {
 
 constexpr Bytes huge_page = Bytes{2} << 20;
-constexpr Bytes small_page = 65536;  // a multiple of the page of every processor there is
+constexpr Bytes small_page = 65536;  // a multiple of the page size of every processor
 
-/// An address in the abstract namespace: it is no file and vanishes with its socket (unix(7)).
+/// Makes an address in the abstract namespace: it is no file and vanishes with its socket (unix(7)).
 socklen_t abstract_address(std::uint64_t token, sockaddr_un& address) {
   address = {};
   address.sun_family = AF_UNIX;
@@ -58,7 +58,7 @@ Status send_descriptor(int socket, int descriptor) {
 
 using Clock = std::chrono::steady_clock;
 
-/// The longest that a rank waits for another one while the memory is handed round.
+/// The longest time for which a rank waits for another one while the memory is handed round.
 constexpr std::chrono::seconds handover_limit{60};
 
 /// Waits until there is something to take from `socket`.
@@ -91,7 +91,7 @@ Result<int> receive_descriptor(int socket) {
   }
   const cmsghdr* header = CMSG_FIRSTHDR(&message);
   if (header == nullptr || header->cmsg_type != SCM_RIGHTS) {
-    // The kernel leaves a descriptor out for which the process has no room (MSG_CTRUNC in recvmsg(2)).
+    // The kernel leaves out a descriptor if the process has no room for it (MSG_CTRUNC in recvmsg(2)).
     return (message.msg_flags & MSG_CTRUNC) != 0
                ? io_error("take the descriptor of", memory_name, EMFILE)
                : Status(Code::memory, cat("no descriptor of ", memory_name, " arrived"));
@@ -101,8 +101,8 @@ Result<int> receive_descriptor(int socket) {
   return descriptor;
 }
 
-/// The next process that has connected; -1 if there is none now. The leader's socket accepts only processes
-/// of its own user: abstract addresses have no permissions.
+/// Returns the next process that has connected, or -1 if there is none now. The first rank's socket accepts
+/// only processes of its own user: abstract addresses have no permissions.
 Result<int> accept_own(int listener) {
   for (;;) {
     const int peer = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
@@ -132,7 +132,7 @@ struct Handover {
     if (descriptor >= 0) ::close(descriptor);
   }
 
-  /// Whoever still waits for this rank learns that nothing comes.
+  /// Every rank that still waits for this one learns that nothing comes.
   void hang_up() {
     if (listener >= 0) ::close(std::exchange(listener, -1));
     if (socket >= 0) ::close(std::exchange(socket, -1));
@@ -155,7 +155,7 @@ struct Handover {
     return {};
   }
 
-  /// Waits only where more ranks than the system queues (somaxconn) have connected and not been answered yet.
+  /// Waits only if more ranks have connected, and not been answered yet, than the system queues (somaxconn).
   Status connect() {
     sockaddr_un address;
     const socklen_t length = abstract_address(token, address);
@@ -163,7 +163,7 @@ struct Handover {
     const timeval limit{handover_limit.count(), 0};
     if (socket < 0 || ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0)
       return io_error("connect", memory_name, errno);
-    // With a limit of time a signal interrupts it even where SA_RESTART is set (signal(7)).
+    // With a limit of time, a signal interrupts connect(2) even if SA_RESTART is set (signal(7)).
     for (int interrupted = 0; interrupted < 10'000; ++interrupted) {
       if (::connect(socket, reinterpret_cast<sockaddr*>(&address), length) == 0) return {};
       if (errno != EINTR) break;
@@ -171,7 +171,7 @@ struct Handover {
     return io_error("connect", memory_name, errno);
   }
 
-  /// Gives the descriptor to those that have connected, after waiting until `deadline` for the first.
+  /// Gives the descriptor to the ranks that have connected, after waiting until `deadline` for the first.
   Status answer(Clock::time_point deadline) {
     TR_TRY(wait_for_input(listener, deadline));
     for (;;) {
@@ -185,7 +185,7 @@ struct Handover {
     }
   }
 
-  /// All of them have connected.
+  /// Call it when all of them have connected.
   Status give(int peers) {
     const Clock::time_point deadline = Clock::now() + handover_limit;
     while (given < peers) TR_TRY(answer(deadline));
@@ -212,9 +212,9 @@ struct Handover {
 
 constexpr const char* memory_call = "the start of memory that a node's ranks share";
 
-/// Whether every rank of the node has connected. The first rank answers meanwhile: a queue of connections may
-/// be shorter than the node has ranks. A rank that cannot go on says so here, and nobody waits for it.
-/// `answering`: why the first rank stopped to answer, which may be a rank that hung up.
+/// Returns success if every rank of the node has connected. The first rank answers meanwhile: a queue of
+/// connections may be shorter than the node has ranks. A rank that cannot go on says so here, and nobody
+/// waits for it. `answering` is the reason why the first rank stopped answering; a rank may have hung up.
 Status all_connect(Line& node, Handover& handover, const Status& mine, Status& answering) {
   const std::uint64_t vote = node.agreements().post({mine, memory_call, {}});
   std::optional<Verdict> verdict;
@@ -233,7 +233,8 @@ Status all_connect(Line& node, Handover& handover, const Status& mine, Status& a
   return verdict->status;
 }
 
-/// At a multiple of the size of huge pages: elsewhere the kernel would map each of them as 512 small ones.
+/// Maps at a multiple of the size of huge pages: elsewhere the kernel would map each of them as 512 small
+/// ones.
 void* map_aligned(int descriptor, std::size_t length) {
   const std::size_t room = length + huge_page;
   void* const reserved = ::mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -283,7 +284,7 @@ Status NodeMemory::open(Line& node, std::span<const Bytes> bytes, Bytes at_once)
   Status mine = rank == 0 ? Status() : handover.connect();
   Status answering;
   const bool all = all_connect(node, handover, mine, answering).is_ok();
-  // Where a rank has a cause of its own, it is the first. Peers that hung up tell theirs themselves.
+  // If a rank has a cause of its own, it is the first cause. Peers that hung up tell theirs themselves.
   const bool hung_up = answering.error_number() == EPIPE || answering.error_number() == ECONNRESET;
   if (rank == 0 && (all || !hung_up)) mine = answering;
   if (all && mine.is_ok())
@@ -299,14 +300,14 @@ Bytes NodeMemory::whole_pages(Bytes bytes) const {
   return (bytes + page - 1) / page * page;
 }
 
-/// Maps the whole and allocates the first of this rank's part of it.
+/// Maps the whole, and allocates the first bytes of this rank's part.
 Status NodeMemory::map(int rank, Bytes at_once) {
   const auto length = static_cast<std::size_t>(size());
   void* const mapped = map_aligned(descriptor_, length);
   if (mapped == MAP_FAILED) return io_error("mmap", memory_name, errno);
   base_ = static_cast<std::byte*>(mapped);
   if (huge_pages_)
-    ::madvise(mapped, length, MADV_HUGEPAGE);  // a kernel without them says no: nothing is lost
+    ::madvise(mapped, length, MADV_HUGEPAGE);  // a kernel without huge pages refuses: nothing is lost
   const Bytes part = offsets_[static_cast<std::size_t>(rank)];
   end_ = offsets_[static_cast<std::size_t>(rank) + 1];
   begin_ = at_once >= end_ - part ? end_ : part + whole_pages(at_once);
@@ -326,14 +327,14 @@ Status NodeMemory::allocate() {
 Status NodeMemory::allocate(Bytes from, Bytes to) {
   const Bytes bytes = to - from;
   if (bytes == 0) return {};
-  // Page tables too: a first touch inside a capture would cost as much as the capture itself.
+  // Page tables are made too: a first touch inside a capture would cost as much as the capture itself.
   const auto populate = [&] {
     return ::madvise(base_ + from, static_cast<std::size_t>(bytes), MADV_POPULATE_WRITE) == 0;
   };
   // fallocate does not know of the advice and would take small pages (shmem_is_huge in Linux' mm/shmem.c).
   if (huge_pages_ && populate()) return {};
   if (const int error = ::posix_fallocate(descriptor_, from, bytes); error != 0) {
-    // posix_fallocate leaves the pages that it got before the memory ran out: nobody would use them.
+    // posix_fallocate keeps the pages that it got before the memory ran out, and nobody would use them.
     ::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, bytes);
     return Status(Code::memory,
                   cat("staging memory of ", bytes, " bytes is not to be had on this node (",

@@ -12,16 +12,16 @@
 
 namespace tailrace::comm {
 
-/// Memory that the ranks of one node share: one sealed memfd, handed round over a socket (SCM_RIGHTS,
-/// unix(7)), so that it has no name and nothing is left behind when processes are killed. Its pages exist
-/// before it is used (fallocate(2)): a full memory is an error here and never a SIGBUS later.
+/// Memory that the ranks of one node share. It is one sealed memfd, handed round over a socket (SCM_RIGHTS,
+/// unix(7)): it has no name, and nothing is left behind when processes are killed. Its pages exist before it
+/// is used (fallocate(2)): a full memory is an error here and never a SIGBUS later.
 class NodeMemory {
  public:
   static constexpr Bytes everything = std::numeric_limits<Bytes>::max();
 
   /// Collective over `node`, a line of ranks of one node. Rank i gets `bytes[i]` bytes. It allocates and
-  /// prefaults the first `at_once` of them itself; nobody may touch the others before allocate() has
-  /// returned on that rank. The same Status on every rank.
+  /// prefaults the first `at_once` of them itself. Nobody may touch the others before allocate() has returned
+  /// on that rank. Returns the same Status on every rank.
   static Result<std::unique_ptr<NodeMemory>> create(Line& node, std::span<const Bytes> bytes, bool huge_pages,
                                                     Bytes at_once = everything);
   ~NodeMemory();
@@ -31,15 +31,16 @@ class NodeMemory {
   [[nodiscard]] std::byte* part(int node_rank) const {
     return base_ + offsets_[static_cast<std::size_t>(node_rank)];
   }
-  /// Local. Bytes of this rank's part that are not allocated yet.
+  /// Local. Returns the bytes of this rank's part that are not allocated yet.
   [[nodiscard]] Bytes left() const { return end_ - begin_; }
-  /// Local. Allocates and prefaults them. Code::memory if they cannot be had: the part is as before then,
-  /// and this may be called again.
+  /// Local. Allocates and prefaults those bytes. Returns Code::memory if they cannot be had: the part is as
+  /// before then, and the caller may try again.
   Status allocate();
-  /// Local. Maps the parts of all ranks, which these have allocated: a first access would take long.
+  /// Local. Maps the parts of all ranks, once they have allocated them: a first access would take long.
   void map_all();
   [[nodiscard]] Bytes size() const { return offsets_.back(); }
-  /// Of it, what this process has mapped in huge pages: those of its own part that the kernel granted. Slow.
+  /// Returns the bytes that this process has mapped in huge pages: those of its own part that the kernel
+  /// granted. Slow.
   [[nodiscard]] Bytes huge_bytes() const;
 
  private:
@@ -52,7 +53,7 @@ class NodeMemory {
   std::vector<Bytes> offsets_;
   bool huge_pages_ = false;
   int descriptor_ = -1;  // while something is to be allocated
-  Bytes begin_ = 0;      // of what is not allocated yet of this rank's part
+  Bytes begin_ = 0;      // the bytes of this rank's part that are not allocated yet
   Bytes end_ = 0;
 };
 

@@ -12,7 +12,8 @@ namespace tailrace::comm {
 
 namespace {
 
-/// Longer than the ranks of a working program usually wait for each other, shorter than people look on.
+/// Longer than the ranks of a working program usually wait for each other, shorter than users wait before
+/// they worry.
 constexpr std::int64_t asks_after_nanoseconds = 1'000'000'000;
 
 }  // namespace
@@ -64,7 +65,7 @@ void Order::ask() {
   }
 }
 
-/// Only a rank that must make this rank's call too can have made the two in another order.
+/// Only a rank that must make this rank's call too can have made the two calls in another order.
 void Order::answer(int source, Question& question) {
   question.answered = waits_;
   const Members& members = board_.find(wait_->entry.line)->members();
@@ -74,8 +75,8 @@ void Order::answer(int source, Question& question) {
   computes_->send(source, out.take());
 }
 
-/// The other rank was in its call, and had not come to this rank's, after this rank had come to its own. If
-/// this rank has not come to the other's call even now, the two make the calls in different order.
+/// The other rank was in its call, and had not come to this rank's call, after this rank had come to its own.
+/// If this rank has not come to the other's call even now, the two make the calls in different order.
 void Order::on_answer(int source, Unpacker& in) {
   const auto asking = in.get<std::uint64_t>();
   const auto theirs = in.get<Entry>();

@@ -16,12 +16,12 @@ namespace tailrace::comm {
 class Line;
 class Switchboard;
 
-/// A collective call's place among the calls of its line.
+/// The place of a collective call among the calls of its line.
 struct Entry {
   enum class Kind : std::uint32_t { agreement, broadcast, step };
   LineNumber line = 0;
   Kind kind = Kind::agreement;
-  std::uint32_t stream = 0;  // of a step
+  std::uint32_t stream = 0;  // the stream of a step
   std::uint64_t number = 0;
   friend bool operator==(const Entry&, const Entry&) = default;
 };
@@ -59,12 +59,12 @@ class Order {
   /// `has_come` tells that this rank has come to the end of a step. The lines tell it of other entries.
   void on_step(std::function<bool(const Entry& entry)> has_come) { has_come_to_step_ = std::move(has_come); }
 
-  /// This rank begins to wait; nullptr: it waits no more. Waits are not nested.
+  /// Says that this rank begins to wait, or with nullptr that it waits no more. Waits are not nested.
   void enter(const OrderedWait* wait);
-  /// Called while this rank waits: asks and answers, once it has waited long enough.
+  /// Called while this rank waits. Asks and answers once the rank has waited long enough.
   void look(std::int64_t waited_nanoseconds);
 
-  /// Which calls broke the order; nothing while it holds.
+  /// Returns the calls that broke the order, or nothing while it holds.
   [[nodiscard]] const std::optional<Status>& broken() const { return broken_; }
 
  private:
@@ -88,9 +88,11 @@ class Order {
   Line* computes_ = nullptr;
   std::function<bool(const Entry&)> has_come_to_step_;
   const OrderedWait* wait_ = nullptr;
-  std::uint64_t waits_ = 0;            // so far: tells this wait from an earlier one for the same entry
+  std::uint64_t waits_ = 0;            // number of waits so far: tells this wait from an earlier one for the
+                                       // same entry
   bool has_asked_ = false;             // in this wait
-  std::map<int, Question> questions_;  // the last of each compute rank, until this rank has come to its entry
+  std::map<int, Question> questions_;  // the last question of each compute rank, until this rank has come to
+                                       // its entry
   std::optional<Status> broken_;
 };
 

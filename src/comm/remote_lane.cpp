@@ -31,7 +31,8 @@ void LaneMirror::take(Unpacker& in) {
   const auto bytes = in.get_bytes();
   const LaneMemory memory = lane_.memory();
   if (!bytes.empty()) std::memcpy(memory.data(descriptor.position), bytes.data(), bytes.size());
-  descriptor.stamp = line_.now();  // clocks of two nodes cannot be compared: time to durable counts from here
+  descriptor.stamp = line_.now();  // clocks of two nodes cannot be compared: the time until durable counts
+                                   // from here
   if (descriptor.kind == Descriptor::Kind::farewell) farewell_ = head_;
   memory.descriptor(head_) = descriptor;
   lane_.header()->head.store(++head_, std::memory_order_release);

@@ -13,7 +13,7 @@ class PrivateLane {
  public:
   explicit PrivateLane(Bytes capacity);
   [[nodiscard]] LaneHeader* header() const { return header_.get(); }
-  /// The bytes that follow the header in a lane that ranks share: descriptors, then data.
+  /// Returns the bytes that follow the header in a lane that ranks share: descriptors, then data.
   [[nodiscard]] std::byte* data() const { return memory_.get(); }
   [[nodiscard]] LaneMemory memory() const { return {header_.get(), memory_.get()}; }
 
@@ -22,15 +22,15 @@ class PrivateLane {
   std::unique_ptr<std::byte[]> memory_;
 };
 
-/// The rank's end of a lane to a server on another node: sends what was published as data messages, and
+/// The rank's end of a lane to a server on another node. It sends published descriptors as data messages, and
 /// takes back the room that the server grants.
 class LaneSender {
  public:
   LaneSender(const PrivateLane& lane, Line& line, int server, std::uint32_t kind)
       : lane_(lane), line_(line), server_(server), kind_(kind) {}
-  /// Sends on while little is under way; true if something was sent.
+  /// Sends on while little is under way. Returns true if something was sent.
   bool advance();
-  /// The server is done with all descriptors before `number`.
+  /// Notes that the server is done with all descriptors before `number`.
   void credit(std::uint64_t number) { lane_.header()->tail[0].store(number, std::memory_order_release); }
 
  private:
@@ -42,14 +42,14 @@ class LaneSender {
   std::uint64_t sent_ = 0;
 };
 
-/// The server's end: a ring of the same size, in which each piece lies at the same position. The rank never
-/// sends what would not fit, so that a message always has its place.
+/// The server's end of the lane: a ring of the same size, in which each piece lies at the same position. The
+/// rank never sends a piece that would not fit, so that a message always has its place.
 class LaneMirror {
  public:
   LaneMirror(const PrivateLane& lane, Line& line, int rank) : lane_(lane), line_(line), rank_(rank) {}
   /// Takes in one descriptor message (its kind was already taken from `in`).
   void take(Unpacker& in);
-  /// The credit message to send, if room was freed since the last one.
+  /// Returns the credit message to send if room was freed since the last one.
   [[nodiscard]] std::optional<std::uint64_t> fresh_credit();
   [[nodiscard]] int rank() const { return rank_; }
 

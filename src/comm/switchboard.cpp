@@ -153,7 +153,7 @@ bool Switchboard::move_on() {
   });
   while (std::optional<Envelope> envelope = receive()) {
     deliver(std::move(*envelope));
-    deliver_early();  // a receiver may have opened a line: what follows on it must not overtake
+    deliver_early();  // a receiver may have opened a line, and later messages on it must not overtake
     moved = true;
   }
   for (const auto& [number, advance] : work_) moved = advance() || moved;
@@ -189,7 +189,7 @@ void Switchboard::deliver_early() {
   }
 }
 
-/// The clock of MpiTransport is the one that is used before there is a transport.
+/// Before there is a transport, the clock is that of MpiTransport.
 std::int64_t Switchboard::now() const { return transport_ != nullptr ? transport_->now() : steady_now(); }
 
 void Switchboard::idle(std::int64_t nanoseconds, const std::string& what) const {
@@ -199,7 +199,7 @@ void Switchboard::idle(std::int64_t nanoseconds, const std::string& what) const 
     give_core_away(nanoseconds);
 }
 
-/// Leaves "in tr_finalize" out where `what` names the call already.
+/// Leaves "in tr_finalize" out if `what` names the call already.
 std::string Switchboard::waiting(std::int64_t nanoseconds, const std::string& what) const {
   const bool tell_call = !watch_.call.empty() && what.find(watch_.call) == std::string::npos;
   return cat(nanoseconds / 1'000'000'000, " s ", tell_call ? cat("in ", watch_.call, " ") : "", "for ", what);

@@ -16,7 +16,7 @@ namespace tailrace::comm {
 class Line;
 class Members;
 
-/// All lines of one process over one Transport, and the one loop that moves them on: whichever call of the
+/// All lines of one process over one Transport, and the one loop that moves them on. Whichever call of the
 /// library waits, everything else goes on meanwhile.
 class Switchboard {
  public:
@@ -24,12 +24,13 @@ class Switchboard {
   /// the job.
   struct Watch {
     std::string who;            // "compute rank 3"
-    std::string call;           // of the program, where its name is not in what is waited for
-    bool has_own_core = false;  // no other rank's work is kept from it where this rank yields in vain
+    std::string call;           // the program's call, if its name is not in the text of what is waited for
+    bool has_own_core = false;  // if this rank yields in vain, no other rank needs its core
     std::optional<std::int64_t> warn_seconds;
     std::optional<std::int64_t> give_up_seconds;
     std::function<void()> before_each_look = [] {};  // lets go of what is kept back until this rank waits
-    std::function<std::string()> missing;            // whom it waits for besides those of the wait itself
+    std::function<std::string()> missing;            // the ranks that it waits for besides those of the wait
+                                                     // itself
   };
 
   Switchboard() = default;
@@ -37,48 +38,49 @@ class Switchboard {
   Switchboard(const Switchboard&) = delete;
   Switchboard& operator=(const Switchboard&) = delete;
 
-  /// Before this there are no lines, and wait() moves nothing on.
+  /// Before this call there are no lines, and wait() moves nothing on.
   void connect(Transport& transport) { transport_ = &transport; }
   [[nodiscard]] Transport& transport() { return *transport_; }
   Watch& watch() { return watch_; }
   [[nodiscard]] Order& order() { return order_; }
   [[nodiscard]] const Order& order() const { return order_; }
-  /// The line that is open here; nullptr: none.
+  /// Returns the line that is open here, or nullptr.
   [[nodiscard]] Line* find(LineNumber line) const;
-  /// This rank has opened the line, and may have closed it.
+  /// Returns true if this rank has opened the line, even if it has closed it since.
   [[nodiscard]] bool was_opened(LineNumber line) const;
-  /// The order is broken: ends all lines, those that are opened later included, but not the one on which the
-  /// ranks settle that, and not those of saves that go on behind the program.
+  /// Ends all lines, also those that are opened later, because the order is broken. Two kinds stay: the line
+  /// on which the ranks settle the break, and the lines of saves that go on behind the program.
   void end_lines();
 
-  /// One pass over everything that may have become possible; true if something moved. Never blocks.
+  /// Makes one pass over everything that may have become possible. Returns true if something moved. Never
+  /// blocks.
   bool pump();
-  /// Blocks until `done` while moving everything on. For the watchdog: `what`, and whom this rank has not
-  /// heard from: sentences, each with a space before it.
+  /// Blocks until `done` while moving everything on. The rest is for the watchdog: `what`, and the ranks that
+  /// this rank has not heard from, as sentences with a space before each.
   void wait(const std::function<bool()>& done, const std::string& what,
             const std::function<std::string()>& missing = {});
-  /// The same in a collective call.
+  /// Does the same in a collective call.
   void wait(const std::function<bool()>& done, const std::string& what, const OrderedWait& ordered,
             const std::function<std::string()>& missing = {});
-  /// Every pass calls `advance` too, until remove_work(). It returns true if something moved, and must not
-  /// wait.
+  /// Makes every pass call `advance` too, until remove_work(). `advance` returns true if something moved, and
+  /// must not wait.
   int add_work(std::function<bool()> advance);
   void remove_work(int number) { work_.erase(number); }
 
-  /// The number of the line on which these ranks meet to open another one: the same on all of them, as they
-  /// meet in the same order.
+  /// Returns the number of the line on which these ranks meet to open another one. It is the same on all of
+  /// them, as they meet in the same order.
   LineNumber next_meeting(const Members& members);
-  /// The number of the next line without data messages. Its ranks open such lines in the same order.
+  /// Returns the number of the next line without data messages. Its ranks open such lines in the same order.
   LineNumber next_without_data();
-  /// For who opens a line among ranks that have no line yet: the ranks agree on a tag that is free on all of
+  /// For opening a line among ranks that have no line yet: the ranks agree on a tag that is free on all of
   /// them, and on a count that none has used.
   [[nodiscard]] std::vector<std::uint64_t> free_tags() const;  // a bit for each tag
   [[nodiscard]] std::uint64_t count() const { return count_; }
 
-  /// All that any line, open or closed, has sent has left this process, and no other rank holds a large
-  /// broadcast for a line that has closed here.
+  /// Returns true if everything that any line, open or closed, has sent has left this process, and no other
+  /// rank holds a large broadcast for a line that has closed here.
   [[nodiscard]] bool all_sent() const;
-  /// Control messages that no line took.
+  /// Returns the number of control messages that no line took.
   [[nodiscard]] std::int64_t strays() const { return strays_; }
 
  private:
@@ -89,7 +91,7 @@ class Switchboard {
   void close(Line& line);
   void end_if_broken(Line& line);
   [[nodiscard]] bool is_closed(LineNumber line) const;
-  /// The passes take a large broadcast of a line that has closed, and drop it: its sender waits for that.
+  /// Makes the passes take and drop a large broadcast of a line that has closed: its sender waits for that.
   void abandon(int source, LineNumber line) { abandoned_.emplace_back(source, line); }
   void send(int destination, LineNumber line, Channel channel, ByteVector bytes);
   std::optional<ByteVector> receive_from(int source, LineNumber line, Channel channel);
@@ -109,7 +111,7 @@ class Switchboard {
   Order order_{*this};
   std::map<LineNumber, Line*> lines_;
   std::map<LineNumber, std::deque<Envelope>> early_;  // for lines that are not open here yet
-  std::vector<LineNumber> opened_;                    // since early messages were delivered last
+  std::vector<LineNumber> opened_;                    // opened since early messages were delivered last
   std::vector<std::pair<int, LineNumber>> abandoned_;
   std::uint64_t count_ = 0;
   std::uint64_t without_data_ = 0;

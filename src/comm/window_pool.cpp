@@ -26,7 +26,7 @@ Result<std::unique_ptr<WindowPool>> WindowPool::create(Line& node, int aggregato
   pool->slots_ = slots;
   pool->batch_ = std::max(1, slots / 16);
   pool->passing_ = pool->ranks_ + (proxies ? 1 : 0);
-  // All ranks make an equal part of it: fresh memory takes seconds for each ten gigabytes.
+  // All ranks make an equal part of the memory: fresh memory takes seconds for each ten gigabytes.
   const Bytes whole = aggregators * pool->ring_bytes();
   const std::vector<Bytes> parts(static_cast<std::size_t>(pool->ranks_),
                                  (whole + pool->ranks_ - 1) / pool->ranks_);
@@ -43,7 +43,7 @@ Result<std::unique_ptr<WindowPool>> WindowPool::create(Line& node, int aggregato
     }
     for (int r = 0; r < pool->passing_; ++r) new (&pool->passed(pool->me_, r)) Passed();
   }
-  // Nobody looks at a board before its rank has made it.
+  // Nobody may look at a board before its rank has made it.
   TR_TRY(node.agree({{}, "the windows of a node's ranks", {}}).status);
   return pool;
 }
@@ -77,9 +77,8 @@ std::byte* WindowPool::data(int aggregator, std::uint64_t number) const {
 
 bool WindowPool::is_open(int aggregator, std::uint64_t number) const {
   if (slot(aggregator, number).turn.load() != number) return false;
-  // Another process may have freed the window after a thread of this one had passed it. What orders the two
-  // is a chain through that process; the loads make it one inside of this process, where a thread sanitizer
-  // looks.
+  // Another process may have freed the window after a thread of this one had passed it. A chain through that
+  // process orders the two. The loads make a chain inside of this process, where a thread sanitizer looks.
   for (const auto& before : passed(aggregator, me_).before) (void)before.load();
   return true;
 }
@@ -111,14 +110,14 @@ void WindowPool::pass(int aggregator, Lane lane, int rank, std::uint64_t number)
   const auto slots = static_cast<std::uint64_t>(slots_);
   for (std::uint64_t n = std::max(first, number + 1 - std::min(slots, number + 1)); n <= number; ++n)
     free_if_taken(aggregator, n);
-  // The aggregator waits for the last rank: the others need not wake it.
+  // The aggregator waits for the last rank, so the others need not wake it.
   if (all_passed(aggregator, lane, number)) board(aggregator).bell.ring();
 }
 
 void WindowPool::free(int aggregator, std::uint64_t number) {
   slot(aggregator, number).turn.store(number + static_cast<std::uint64_t>(slots_));
-  // Ranks that wait for memory wake up for several windows at a time, or would take the core from the thread
-  // that writes. Who waits for just this one finds it a moment later by itself.
+  // Ranks that wait for memory wake up for several windows at a time, or they would take the core from the
+  // thread that writes. A rank that waits for just this one finds it a moment later by itself.
   if (number % static_cast<std::uint64_t>(batch_) == 0) board(aggregator).bell.ring();
 }
 
@@ -131,9 +130,9 @@ void WindowPool::set_loaded(int aggregator, Lane lane, std::uint64_t number, Byt
   board(aggregator).bell.ring();
 }
 
-/// Whoever comes last, a rank that passes or the aggregator that has loaded what nobody wanted, frees the
-/// window: both store first and look at the other afterwards (sequentially consistent), so that one of them
-/// sees all. If both do, they store the same.
+/// The last to come frees the window: a rank that passes, or the aggregator that has loaded what nobody
+/// wanted. Each stores first and looks at the others afterwards (sequentially consistent), so that one of
+/// them sees all. If two do, they store the same.
 void WindowPool::free_if_taken(int aggregator, std::uint64_t number) {
   if (!is_loaded(aggregator, number)) return;
   if (!all_passed(aggregator, slot(aggregator, number).lane, number)) return;

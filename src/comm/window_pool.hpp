@@ -19,43 +19,46 @@ namespace tailrace::comm {
 ///   writing:  opened -> every rank packs its part and passes -> the aggregator writes, frees
 ///   reading:  opened -> the aggregator loads -> every rank takes its part and passes, the last one frees
 ///
-/// A rank without a part in a window passes it without waiting. Methods may be called by any thread of a
-/// process. What a rank takes by itself and what a thread takes for it later are two lanes: it passes the
-/// windows of each lane in their order, and every rank knows the lane of each window.
+/// A rank without a part in a window passes it without waiting. Any thread of a process may call the methods.
+/// There are two lanes: for parts that a rank takes by itself, and for parts that a thread takes for it
+/// later. A rank passes the windows of each lane in their order, and every rank knows the lane of each
+/// window.
 class WindowPool {
  public:
   enum class Lane { now, later };
 
-  /// Collective over `node`. The first `aggregators` ranks get `slots` windows of `window` bytes each.
-  /// `proxies`: ranks of other nodes take part too; the aggregator passes for all of them as rank ranks().
+  /// Collective over `node`. The first `aggregators` ranks get `slots` windows of `window` bytes each. With
+  /// `proxies` ranks of other nodes take part too; the aggregator passes for all of them as rank ranks().
   static Result<std::unique_ptr<WindowPool>> create(Line& node, int aggregators, Bytes window, int slots,
                                                     bool proxies, bool huge_pages);
 
   [[nodiscard]] Bytes window() const { return window_; }
   [[nodiscard]] int slots() const { return slots_; }
-  /// The caller's number on its node, and that of the proxy.
+  /// Return the caller's number on its node, and that of the proxy.
   [[nodiscard]] int me() const { return me_; }
   [[nodiscard]] int proxy() const { return ranks_; }
 
   [[nodiscard]] std::byte* data(int aggregator, std::uint64_t number) const;
-  /// Window `number` may be packed, or loaded.
+  /// Returns true if window `number` may be packed, or loaded.
   [[nodiscard]] bool is_open(int aggregator, std::uint64_t number) const;
-  /// The aggregator has done with window `number`: what comes after it in the ring may be packed, or loaded.
+  /// Returns true if the aggregator has done with window `number`: the next window in its place may be
+  /// packed, or loaded.
   [[nodiscard]] bool is_over(int aggregator, std::uint64_t number) const;
   [[nodiscard]] bool is_loaded(int aggregator, std::uint64_t number) const;
-  /// Of a loaded window: the bytes that the file had, counted from the window's first.
+  /// Returns the bytes of a loaded window that the file had, counted from the window's first.
   [[nodiscard]] Bytes loaded_bytes(int aggregator, std::uint64_t number) const;
   [[nodiscard]] bool all_passed(int aggregator, Lane lane, std::uint64_t number) const;
 
-  /// `rank` has packed or taken its part of window `number` and of all before it in the lane.
+  /// Says that `rank` has packed or taken its part of window `number` and of all windows before it in the
+  /// lane.
   void pass(int aggregator, Lane lane, int rank, std::uint64_t number);
-  /// The aggregator has written the window.
+  /// Says that the aggregator has written the window.
   void free(int aggregator, std::uint64_t number);
-  /// The aggregator has read `bytes` into the window; it frees itself once all have passed.
+  /// Says that the aggregator has read `bytes` into the window. The window frees itself once all have passed.
   void set_loaded(int aggregator, Lane lane, std::uint64_t number, Bytes bytes);
 
-  /// Sleeps until something happened to a window of `aggregator` after `ready` was found false, or a little
-  /// while has passed. Returns what `ready` says then.
+  /// Sleeps until something happened to a window of `aggregator` after `ready` returned false, or a little
+  /// while has passed. Returns what `ready` returns then.
   template <typename Ready>
   bool sleep_unless(int aggregator, const Ready& ready) const {
     Doorbell& bell = board(aggregator).bell;
@@ -67,7 +70,7 @@ class WindowPool {
     transport_->park(bell, ticket, std::chrono::milliseconds(1));
     return ready();
   }
-  /// For threads that have nothing else to move on: blocks until `ready`.
+  /// For threads that have nothing else to move on. Blocks until `ready` returns true.
   template <typename Ready>
   void wait(int aggregator, const Ready& ready) const {
     while (!ready() && !sleep_unless(aggregator, ready)) {
@@ -78,11 +81,11 @@ class WindowPool {
   struct alignas(64) Slot {
     std::atomic<std::uint64_t> turn{0};    // the window that may lie here now
     std::atomic<std::uint64_t> loaded{0};  // the last window that was read, plus one
-    std::atomic<Bytes> bytes{0};           // valid once `loaded`, as is the lane
+    std::atomic<Bytes> bytes{0};           // valid once `loaded` is set, like the lane
     std::atomic<Lane> lane{Lane::now};
   };
   struct alignas(64) Passed {
-    std::atomic<std::uint64_t> before[2] = {};  // by lane: windows before this one
+    std::atomic<std::uint64_t> before[2] = {};  // by lane: the rank has passed windows before this one
   };
   struct Board {
     alignas(64) Doorbell bell;
@@ -103,7 +106,7 @@ class WindowPool {
   int slots_ = 0;
   int ranks_ = 0;
   int me_ = 0;
-  int passing_ = 0;  // ranks and proxy
+  int passing_ = 0;  // number of ranks, and the proxy
   int batch_ = 1;    // windows that become free between two rings
   Transport* transport_ = nullptr;
 };

@@ -48,7 +48,7 @@ Status check_tail(const std::string& path, const IndexContents& contents) {
               " whole steps stand before them, and `tailrace repair --force` keeps just those")};
 }
 
-// How many steps stay, and drops the others from `contents`.
+// Keeps the first `count` steps and drops the others from `contents`. Returns how many stay.
 std::size_t keep_steps(IndexContents& contents, std::size_t count) {
   const std::size_t cut = contents.steps.size() - count;
   contents.steps.resize(count);
@@ -62,7 +62,7 @@ std::size_t steps_through(const IndexContents& contents, const std::optional<std
   return count;
 }
 
-// Cuts the file to `size` durably; the number of bytes that went.
+// Cuts the file to `size` durably. Returns the number of bytes that went.
 Result<Bytes> cut(File& file, Bytes size) {
   const Result<Bytes> before = file.size();
   TR_TRY(before.status());
@@ -72,15 +72,15 @@ Result<Bytes> cut(File& file, Bytes size) {
   return *before - size;
 }
 
-// What a writer that goes on will find: no tail.
+// Removes what a writer that goes on will not find: the tail.
 void without_tail(IndexContents& contents) {
   contents.tail = IndexTail::none;
   contents.tail_bytes = 0;
   contents.tail_text.clear();
 }
 
-// How many steps lie whole in a data file of `size` bytes. Fewer than the index has is an error unless
-// forced.
+// Returns how many steps lie whole in a data file of `size` bytes. Fewer than the index has is an error
+// unless forced.
 Result<std::size_t> steps_within(const IndexContents& contents, const std::string& data_path, Bytes size,
                                  bool force) {
   std::size_t count = contents.steps.size();
@@ -117,7 +117,8 @@ Result<std::string> find_index(Target& target, const std::string& data_path) {
   TR_TRY(exists.status());
   const Result<bool> old_is_index = is_index(target, old_path);
   const int error = old_is_index.status().error_number();
-  // Beside an index under today's name, a directory or what we may not read is somebody else's.
+  // If there is an index under today's name, a directory under the old name, or a file that we may not read,
+  // belongs to somebody else.
   if (*exists && (error == EACCES || error == EISDIR)) return path;
   TR_TRY(old_is_index.status());
   if (!*old_is_index) return path;
@@ -179,11 +180,12 @@ Result<Recovered> recover(Target& target, const std::string& data_path, const Re
   Recovered recovered;
   const std::size_t kept = std::min(*whole, steps_through(*contents, options.through_lead));
   recovered.steps_cut = keep_steps(*contents, kept);
-  // A file that was closed and keeps all its steps is still whole: whoever waits for it must not wait for
+  // A closed file that keeps all its steps is still whole: a program that waits for it must not wait for
   // ever.
   contents->closed = contents->closed && recovered.steps_cut == 0;
   const Bytes index_end = contents->marks.back().position + (contents->closed ? kClosedBytes : 0);
-  // The index first: were the data cut first, a crash in between would leave steps without their bytes.
+  // The index is cut first. If the data were cut first, a crash in between would leave steps without their
+  // bytes.
   const Result<Bytes> index_cut = cut(**index, index_end);
   TR_TRY(index_cut.status());
   recovered.index_bytes_cut = *index_cut;
@@ -236,9 +238,8 @@ Result<IndexWriter> IndexWriter::open_existing(Target& target, const std::string
   return writer;
 }
 
-// A writer that lost its lock (a file system that forgot it, a job that was thought dead) must not write into
-// a newer run's index. The path is opened anew, because our descriptor may belong to a file that was
-// replaced.
+// A writer that lost its lock (a file system forgot it, a job was thought dead) must not write into a newer
+// run's index. The path is opened anew, because our descriptor may belong to a file that was replaced.
 Status IndexWriter::check_owner() {
   Result<std::unique_ptr<File>> now = target_->open(path_, OpenMode::read);
   TR_TRY(now.status());
@@ -265,7 +266,7 @@ Status IndexWriter::write(const ByteVector& record) {
     dirty_tail_ = !file_->truncate(mark_.position).is_ok();
     return written;
   }
-  // A shorter record over a longer failed one would otherwise leave the rest of that one behind it.
+  // Otherwise a shorter record over a longer failed one would leave the rest of that one behind it.
   if (dirty_tail_) TR_TRY(file_->truncate(mark_.position + static_cast<Bytes>(record.size())));
   dirty_tail_ = false;
   mark_ = {mark_.position + static_cast<Bytes>(record.size()), next_chain(mark_.chain, record)};
@@ -300,7 +301,8 @@ Status IndexWriter::sync() {
   return synced;
 }
 
-/// A failed fsync proves nothing about the descriptor's later ones: the way back goes through a new one.
+/// After a failed fsync, later ones of the same descriptor prove nothing. Therefore a new descriptor is used
+/// to take the records back.
 Status IndexWriter::take_back() {
   Result<std::unique_ptr<File>> fresh = target_->open(path_, OpenMode::existing);
   TR_TRY(fresh.status());

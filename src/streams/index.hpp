@@ -10,80 +10,81 @@
 
 namespace tailrace::streams {
 
-/// "fc+006.grib2.trx", the index beside a data file.
+/// Returns "fc+006.grib2.trx", the index beside a data file.
 std::string index_path(const std::string& data_path);
-/// "fc+006.grib2.idx", as the index was named before. Other programs keep inventories under this name.
+/// Returns "fc+006.grib2.idx", the old name of the index. Other programs keep inventories under this name.
 std::string old_index_path(const std::string& data_path);
-/// "fc+006.grib2.lock": whoever writes or repairs the pair holds Target::lock of this.
+/// Returns "fc+006.grib2.lock". A process that writes or repairs the pair holds Target::lock of this file.
 std::string lock_path(const std::string& data_path);
 
-/// Local. Whether the file is there and begins as an index does, whatever follows.
+/// Local. Returns true if the file is there and begins as an index does, whatever follows.
 Result<bool> is_index(storage::Target& target, const std::string& path);
 
-/// Local. Where the index of a data file lies: under today's name, or under the old one if only that is there
-/// and begins as an index does. Today's name if there is none. Code::state if both are indexes.
+/// Local. Returns where the index of a data file lies: under today's name, or under the old one if only that
+/// is there and begins as an index does. Returns today's name if there is none. Returns Code::state if both
+/// are indexes.
 Result<std::string> find_index(storage::Target& target, const std::string& data_path);
 
-/// Local; the caller holds the lock, and afterwards finds the index, if there is any, at index_path. Whatever
-/// else has the old name is left alone. Code::state if both are indexes.
+/// Local; the caller holds the lock. Afterwards the index, if there is any, is at index_path. Any other file
+/// with the old name is left alone. Returns Code::state if both are indexes.
 Status rename_old_index(storage::Target& target, const std::string& data_path);
 
-/// Local. Reads and validates an index. Code::io if there is none, and the errors of decode_index, with the
-/// path.
+/// Local. Reads and validates an index. Returns Code::io if there is none, and the errors of decode_index,
+/// with the path.
 Result<IndexContents> load_index(storage::Target& target, const std::string& path);
 
 struct Reopen {
-  std::optional<Uuid> run;  // refuse the index of another run
-  std::optional<std::int64_t>
-      through_lead;    // keep only the steps up to this lead: a restart goes on from there
-  bool force = false;  // give up committed steps that are damaged; otherwise they are an error
+  std::optional<Uuid> run;                   // refuse the index of another run
+  std::optional<std::int64_t> through_lead;  // keep only the steps up to this lead: a restart goes on from it
+  bool force = false;  // give up committed steps that are damaged; without it they are an error
 };
 
 struct Recovered {
   IndexContents contents;     // what was kept
-  std::size_t steps_cut = 0;  // whole steps that are gone: behind through_lead, or by force
+  std::size_t steps_cut = 0;  // whole steps that were dropped: behind through_lead, or by force
   Bytes index_bytes_cut = 0;
   Bytes data_bytes_cut = 0;
 };
 
 /// Local; the caller holds the lock. Cuts index and data back to the last committed step (and to
 /// `options.through_lead`), the index first, and fsyncs both. Afterwards the data file ends where its last
-/// step ends. The index is closed if it was and no step was cut. Code::corrupt, with nothing changed, if
-/// committed steps are damaged or the data file is shorter than they say and force is off; Code::state for
-/// another run's index.
+/// step ends. The index is closed if it was closed before and no step was cut. Returns Code::corrupt, with
+/// nothing changed, if committed steps are damaged or the data file is shorter than they say and force is
+/// off. Returns Code::state for another run's index.
 Result<Recovered> recover(storage::Target& target, const std::string& data_path, const Reopen& options = {});
 
-/// Local. Takes away an old index before its data file is replaced: from then on nothing in it counts as
+/// Local. Removes an old index before its data file is replaced: from then on nothing in the file counts as
 /// committed.
 Status remove_index(storage::Target& target, const std::string& data_path);
 
 /// The writing end of one index. Local and not thread-safe; the caller holds the lock. The data of a step
-/// must be fsync'd before the step is appended, and the step is durable once sync() has returned success.
+/// must be fsync'd before the step is appended. The step is durable once sync() has returned success.
 class IndexWriter {
  public:
-  /// A new index, durable on return: written under another name and renamed, so that an index exists whole or
-  /// not at all.
+  /// Makes a new index, durable on return. It is written under another name and renamed, so that an index
+  /// exists whole or not at all.
   static Result<IndexWriter> create(storage::Target& target, const std::string& path,
                                     const IndexHeader& header);
-  /// Validates, cuts a torn tail (or what lies behind options.through_lead) and a closing record off, and
-  /// continues. The index alone: recover() cuts the data too and comes first.
+  /// Validates the index, cuts off a torn tail (or what lies behind options.through_lead) and a closing
+  /// record, and continues. It treats the index alone: recover() cuts the data too and comes first.
   static Result<IndexWriter> open_existing(storage::Target& target, const std::string& path,
                                            const Reopen& options = {});
 
-  /// One write. Code::argument if the step cannot follow; Code::state if the file at the path has become
-  /// another run's or was changed by another writer. After a failed write the same or another step may be
-  /// appended in its place.
+  /// Writes the step with one write. Returns Code::argument if the step cannot follow, and Code::state if the
+  /// file at the path has become another run's or was changed by another writer. After a failed write the
+  /// same or another step may be appended in its place.
   Status append(const IndexStep& step);
   /// Says that no step follows: the file was rolled over or the stream closed.
   Status append_closed();
-  /// After a failed sync everything since the last good one is taken back, so that no step is told that
-  /// failed; if even that fails, lost() says why, and nothing may be appended or cut any more.
+  /// Makes the records durable. After a failed sync everything since the last good one is taken back, so that
+  /// the index never tells a step that failed. If that fails too, lost() says why, and nothing may be
+  /// appended or cut any more.
   Status sync();
   Status close();
   [[nodiscard]] const Status& lost() const { return lost_; }
 
   [[nodiscard]] const IndexHeader& header() const { return header_; }
-  /// The last step appended or found, without its records; none yet: nullptr.
+  /// Returns the last step appended or found, without its records, or nullptr if there is none yet.
   [[nodiscard]] const IndexStep* last() const { return last_ ? &*last_ : nullptr; }
   [[nodiscard]] Bytes data_end() const { return last_ ? last_->end : header_.data_begin; }
   [[nodiscard]] std::int64_t steps() const { return steps_; }

@@ -60,7 +60,8 @@ class LittleEndianPacker {
   ByteVector bytes_;
 };
 
-/// Reads them back; after the first value that does not fit, `ok()` is false and all further ones are zero.
+/// Reads little-endian values back. After the first value that does not fit, `ok()` is false and all further
+/// ones are zero.
 class LittleEndianUnpacker {
  public:
   explicit LittleEndianUnpacker(std::span<const std::byte> bytes) : rest_(bytes) {}
@@ -84,8 +85,8 @@ class LittleEndianUnpacker {
     const auto size = get<std::uint32_t>();
     return get_raw(size);
   }
-  /// A count of things of which each takes at least `bytes` more: refused before anything is allocated for
-  /// them.
+  /// Reads a count of things that take at least `bytes` more each. A count that is too large is refused
+  /// before anything is allocated.
   std::size_t get_count(std::size_t bytes) {
     const auto count = get<std::uint32_t>();
     return fits(std::size_t{count} * bytes) ? count : 0;
@@ -112,7 +113,8 @@ bool starts_with(std::span<const std::byte> bytes, std::string_view mark) {
   return bytes.size() >= mark.size() && std::memcmp(bytes.data(), mark.data(), mark.size()) == 0;
 }
 
-// The bytes of the record that begins `bytes`, if its length and checksum are right; empty otherwise.
+// Returns the bytes of the record with which `bytes` begin if its length and checksum are right, otherwise
+// nothing.
 std::span<const std::byte> whole_record(std::span<const std::byte> bytes, std::uint64_t file) {
   if (bytes.size() < kClosedLength || (!starts_with(bytes, kStepMark) && !starts_with(bytes, kClosedMark)))
     return {};
@@ -124,7 +126,7 @@ std::span<const std::byte> whole_record(std::span<const std::byte> bytes, std::u
              : std::span<const std::byte>();
 }
 
-// True if a whole record of this file begins anywhere in `tail`.
+// Returns true if a whole record of this file begins anywhere in `tail`.
 bool holds_record(std::span<const std::byte> tail, std::uint64_t file) {
   for (std::size_t at = 0; at + kClosedLength <= tail.size(); ++at) {
     if (!whole_record(tail.subspan(at), file).empty()) return true;
@@ -174,7 +176,7 @@ IndexStep decode_step(std::span<const std::byte> record) {
   const auto count = in.get<std::uint32_t>();
   in.get<std::uint32_t>();
   if (record.size() != kStepFixed + std::size_t{count} * kEntryBytes + kChecksumBytes) {
-    step.step = -1;  // refused by check_step
+    step.step = -1;  // check_step will refuse it
     return step;
   }
   step.records.resize(count);
@@ -215,7 +217,7 @@ Status take_record(std::span<const std::byte> record, IndexContents& contents, I
 void judge_tail(std::span<const std::byte> tail, std::uint64_t file, IndexContents& contents) {
   if (tail.empty()) return;
   contents.tail_bytes = static_cast<Bytes>(tail.size());
-  // Each record is fsync'd before the next is begun, so a crash can only leave the last one in pieces.
+  // Each record is fsync'd before the next is begun, so a crash can leave only the last one in pieces.
   const bool more = contents.closed || holds_record(tail, file);
   contents.tail = more ? IndexTail::damaged : IndexTail::torn;
   contents.tail_text =
@@ -293,7 +295,7 @@ Status check_step(const IndexHeader& header, const IndexStep* before, const Inde
       return bad(cat(where, " has level ", record.level, " of field \"", field.name, "\", which has ",
                      field.levels.size()));
     }
-    // In this order, because offset + length may not fit into 64 bits.
+    // The order of the tests matters, because offset + length may not fit into 64 bits.
     if (record.length < 0 || record.offset < step.begin || record.offset > step.end ||
         record.length > step.end - record.offset) {
       return bad(cat(where, " has a record at ", record.offset, " of ", counted(record.length, "byte"),

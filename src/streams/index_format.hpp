@@ -17,17 +17,17 @@
 // The bytes of an index file, as docs/formats/index.md defines them. Nothing here touches a file.
 namespace tailrace::streams {
 
-/// What a reader must know of a field to make sense of its records.
+/// What a reader must know of a field to understand its records.
 struct IndexField {
   std::string name;
   ElementType type = ElementType::f32;
-  std::vector<Index> shape;  // of one record, slowest first
+  std::vector<Index> shape;  // of one record, slowest dimension first
   std::string level_type = "surface";
   std::vector<double> levels{0};
   friend bool operator==(const IndexField&, const IndexField&) = default;
 };
 
-/// What holds for the whole data file.
+/// What is true of the whole data file.
 struct IndexHeader {
   Uuid run;
   std::string format = "grib2";
@@ -39,7 +39,7 @@ struct IndexHeader {
   friend bool operator==(const IndexHeader&, const IndexHeader&) = default;
 };
 
-/// Where one record lies in the data file.
+/// The place of one record in the data file.
 struct IndexRecord {
   std::int32_t field = 0;  // index into IndexHeader::fields
   std::int32_t level = 0;  // index into IndexField::levels
@@ -58,11 +58,11 @@ struct IndexStep {
   friend bool operator==(const IndexStep&, const IndexStep&) = default;
 };
 
-/// Binds a record to all before it.
+/// Binds a record to all records before it.
 struct IndexChain {
-  std::uint64_t file = 0;      // checksum of the header: the seed of every record's
+  std::uint64_t file = 0;      // checksum of the header: the seed of every record's checksum
   std::uint64_t previous = 0;  // checksum of the record before, or of the header
-  std::int64_t sequence = 0;   // number of the record in this index
+  std::int64_t sequence = 0;   // number of the next record in this index
 };
 
 /// A position behind a whole record, and the chain as it stands there.
@@ -73,11 +73,12 @@ struct IndexMark {
 
 enum class IndexTail {
   none,     // every byte belongs to a whole record
-  torn,     // a last record was begun and not finished: it was never committed, and is cut off on opening
-  damaged,  // a whole record follows bytes that are none: committed steps were harmed after they were written
+  torn,     // a last record was begun and not finished; it was never committed, and opening the index cuts it
+            // off
+  damaged,  // a whole record follows bytes that are none; committed steps were harmed after they were written
 };
 
-/// The longest prefix of whole steps.
+/// The longest prefix of whole steps in an index.
 struct IndexContents {
   IndexHeader header;
   std::vector<IndexStep> steps;
@@ -85,36 +86,37 @@ struct IndexContents {
   bool closed = false;           // the stream said that no step follows
   IndexTail tail = IndexTail::none;
   Bytes tail_bytes = 0;
-  std::string tail_text;  // what is wrong with it, for people
+  std::string tail_text;  // what is wrong with the tail, for people
 
-  /// End of the last committed step in the data file.
+  /// Returns the end of the last committed step in the data file.
   [[nodiscard]] Bytes data_end() const { return steps.empty() ? header.data_begin : steps.back().end; }
 };
 
-/// Code::argument naming what a reader would refuse.
+/// Returns Code::argument naming what a reader would refuse.
 Status check_header(const IndexHeader& header);
-/// Whether `step` may follow `before` (nullptr: none). Code::argument likewise.
+/// Returns success if `step` may follow `before` (nullptr: none), and Code::argument likewise.
 Status check_step(const IndexHeader& header, const IndexStep* before, const IndexStep& step);
 
 ByteVector encode_header(const IndexHeader& header);
 ByteVector encode_step(const IndexStep& step, const IndexChain& chain);
-/// The record that closes an index whose steps end at `data_end`, of kClosedBytes bytes.
+/// Makes the record that closes an index whose steps end at `data_end`, of kClosedBytes bytes.
 ByteVector encode_closed(Bytes data_end, const IndexChain& chain);
-/// The chain behind `record`, which an encode_... above has made.
+/// Returns the chain behind `record`, which an encode_... above has made.
 IndexChain next_chain(const IndexChain& before, std::span<const std::byte> record);
-/// The chain behind a header.
+/// Returns the chain behind a header.
 IndexChain first_chain(std::span<const std::byte> header);
 
-/// Never reads out of bounds and never allocates more than a few times the given bytes, whatever they are.
-/// Errors: Code::corrupt if the header is not whole, or if a whole record contradicts the ones before;
-/// Code::unsupported for another version.
+/// Decodes an index. Never reads out of bounds and never allocates more than a few times the given bytes,
+/// whatever they are. Errors: Code::corrupt if the header is not whole, or if a whole record contradicts the
+/// ones before; Code::unsupported for another version.
 Result<IndexContents> decode_index(std::span<const std::byte> bytes);
 
-/// What every index begins with, in all versions.
+/// Every index of every version begins with it.
 constexpr std::string_view kIndexMark = "TRLINDEX";
 bool begins_as_index(std::span<const std::byte> bytes);
 
-/// The run that an index belongs to, from its first 32 bytes alone. Code::corrupt if they are no index's.
+/// Returns the run to which an index belongs, from its first 32 bytes alone. Returns Code::corrupt if the
+/// bytes are no index's.
 Result<Uuid> decode_run(std::span<const std::byte> bytes);
 constexpr Bytes kIndexPrefix = 32;
 constexpr Bytes kClosedBytes = 40;

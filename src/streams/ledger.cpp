@@ -33,7 +33,7 @@ using pipeline::Begun;
 using pipeline::Opening;
 using pipeline::StepEntry;
 
-/// Runs `command` in a shell with the file as $1; a failing hook is reported and changes nothing else.
+/// Runs `command` in a shell with the file as $1. A failing hook is reported and changes nothing else.
 void run_hook(const std::string& command, const std::string& path) {
   const char* arguments[] = {"sh", "-c", command.c_str(), "tailrace-hook", path.c_str(), nullptr};
   pid_t child = 0;
@@ -116,24 +116,24 @@ class FileLedger final : public pipeline::Ledger {
     OpenFile& file = *find_open(entry.path);
     TR_TRY(storage::check_holds(*target_, written_to(entry.path, file), entry.end));
     IndexWriter& index = file.index;
-    step.step = index.steps();  // a stream that goes on with a file numbers its steps on
+    step.step = index.steps();  // a stream that continues a file continues its numbers of steps
     TR_TRY(index.append(step));
     return index.sync();
   }
 
   Status cut(const std::string& path, Bytes size) override {
     OpenFile* const open = find_open(path);
-    // Never what the index still tells.
+    // Data that the index still tells of are never cut.
     if (open != nullptr) TR_TRY(open->index.lost());
     Result<std::unique_ptr<storage::File>> file =
         target_->open(open != nullptr ? written_to(path, *open) : path, storage::OpenMode::existing);
     TR_TRY(file.status());
     const Result<Bytes> found = (*file)->size();
     TR_TRY(found.status());
-    // Zeros in place of what something else has cut off would hide that it is gone.
+    // Something else has cut the file. Zeros in place of the lost bytes would hide the loss.
     if (*found > size) {
       TR_TRY((*file)->truncate(size));
-      // The file may be complete without a further step, and its index closed: nothing cuts it again then.
+      // The file may be complete without a further step, and its index closed. Then nothing cuts it again.
       TR_TRY((*file)->sync());
     }
     return (*file)->close();
@@ -175,14 +175,14 @@ class FileLedger final : public pipeline::Ledger {
   struct OpenFile {
     std::shared_ptr<void> lock;
     IndexWriter index;
-    bool again = false;   // of the second pair
+    bool again = false;   // the file is that of the second pair
     bool closed = false;  // no step will follow
   };
   /// A file that is finished and not announced.
   struct Whole {
     std::shared_ptr<void> lock;
-    bool is_new = false;  // nobody can have heard of it
-    bool tried = false;   // to announce it
+    bool is_new = false;  // nobody can have heard of the file
+    bool tried = false;   // an earlier try to announce it may have done a part
   };
 
   [[nodiscard]] bool is_finished(const std::string& path) {
@@ -190,7 +190,7 @@ class FileLedger final : public pipeline::Ledger {
     return finished_.count(path) != 0;
   }
 
-  /// Only jobs of the file itself touch the entry that this returns.
+  /// Returns the entry of an open file. Only jobs of the file itself touch it.
   [[nodiscard]] OpenFile* find_open(const std::string& path) {
     const std::lock_guard guard(mutex_);
     const auto found = open_.find(path);
@@ -203,7 +203,7 @@ class FileLedger final : public pipeline::Ledger {
 
   [[nodiscard]] bool goes_on_with_others() const { return request_.options.existing == Existing::resume; }
 
-  /// Data file and index, empty or continued; the directory entries are durable.
+  /// Opens data file and index, empty or continued. Their directory entries are durable.
   Result<OpenFile> open_file(const std::string& path, std::int64_t lead) {
     Result<bool> exists = target_->exists(path);
     TR_TRY(exists.status());
@@ -235,7 +235,8 @@ class FileLedger final : public pipeline::Ledger {
     return OpenFile{nullptr, std::move(*index), again, false};
   }
 
-  /// The run that this one continues may have been killed between the creations of data and index.
+  /// Returns true for an empty file without an index: the run that this one continues may have been killed
+  /// between the creations of data and index.
   Result<bool> is_left_behind(const std::string& path, bool indexed) {
     if (!resuming_ || indexed) return false;
     Result<std::unique_ptr<storage::File>> file = target_->open(path, storage::OpenMode::read);
@@ -245,7 +246,7 @@ class FileLedger final : public pipeline::Ledger {
     return *size == 0;
   }
 
-  /// The steps of a file that has lost its index. The definitions know them by their bytes.
+  /// Returns the steps of a file that has lost its index. The definitions know them by their bytes.
   Result<FoundSteps> find_own_steps(const std::string& path) {
     const Result<std::unique_ptr<codec::Codec>> codec = opening_.codec();
     TR_TRY(codec.status());
@@ -263,12 +264,14 @@ class FileLedger final : public pipeline::Ledger {
     return found;
   }
 
-  /// existing=continue without an index: a new one of the whole steps. False if there is nothing to tell of.
+  /// For existing=continue without an index: makes a new one of the whole steps. Returns false if there is
+  /// nothing to tell of.
   Result<bool> index_again(const std::string& path) {
     Result<bool> nothing = is_empty_or_indexed(*target_, path);
     TR_TRY(nothing.status());
     if (*nothing) return false;
-    // A new index would be of another run than the second pair, whose steps nobody would go on with then.
+    // A new index would name another run than the second pair does, and nobody would go on with the second
+    // pair's steps then.
     const Result<bool> again = target_->exists(again_path(path));
     TR_TRY(again.status());
     if (*again) {
@@ -286,7 +289,7 @@ class FileLedger final : public pipeline::Ledger {
     return true;
   }
 
-  /// Nothing is emptied that this library has not written.
+  /// Refuses to empty a file that this library has not written.
   Status check_ours(const std::string& path) {
     if (request_.options.existing == Existing::overwrite) return {};
     Result<bool> known = is_empty_or_indexed(*target_, path);
@@ -302,7 +305,7 @@ class FileLedger final : public pipeline::Ledger {
     TR_TRY(discard_again(*target_, path));
     Result<bool> exists = target_->exists(path);
     TR_TRY(exists.status());
-    // Old data lose their index to the new one in one rename: without any they would be nobody's.
+    // Old data lose their index to the new one in one rename. Without any index they would be nobody's.
     if (*exists) {
       Result<IndexWriter> index = IndexWriter::create(*target_, index_path(path), header_);
       TR_TRY(index.status());
@@ -321,11 +324,12 @@ class FileLedger final : public pipeline::Ledger {
     return target_->sync_directory_of(path);
   }
 
-  /// existing=continue: the file of an earlier run, or of this one where a stream comes back to it.
+  /// For existing=continue: continues the file of an earlier run, or of this one if a stream comes back to
+  /// it.
   Result<IndexWriter> continue_index(const std::string& path, std::int64_t lead) {
     const Result<Pair> before = pair_without_checkpoint(*target_, path);
     TR_TRY(before.status());
-    // Its index has room for one set of fields: readers would take steps of others for steps of these.
+    // The index has room for one set of fields: readers would take steps of other fields for steps of these.
     if (!header_.fields.empty()) {
       const Status same = check_same_stream(path, before->contents.header, header_, true);
       if (!same.is_ok() && resuming_) return same;
@@ -346,19 +350,20 @@ class FileLedger final : public pipeline::Ledger {
     }
     TR_TRY(settle_again(*target_, path, before->again));
     Reopen reopen;
-    // Behind a checkpoint's position it is the run that was killed that has put them.
+    // The killed run has written the steps behind a checkpoint's position.
     if (resuming_) reopen.through_lead = lead - 1;
     TR_TRY(recover(*target_, path, reopen).status());
     TR_TRY(make_index_durable(*target_, path));
     return IndexWriter::open_existing(*target_, index_path(path));
   }
 
-  /// The pair to go on with, which must fit to the stream; none if no step ever came to that file.
+  /// Finds the pair to go on with, which must fit to the stream. Returns none if no step ever came to that
+  /// file.
   Result<std::optional<Pair>> find_left_open(const std::string& path) {
     Result<std::optional<Pair>> pair =
         recorded_pair(*target_, path, header_, *resuming_, goes_on_with_others());
     TR_TRY(pair.status());
-    // A stream that is closed at once may have no fields: then it has nothing to put either.
+    // A stream that is closed at once may have no fields: then it has no steps to put either.
     if (pair->has_value() && header_.fields.empty()) header_.fields = (*pair)->contents.header.fields;
     return pair;
   }
@@ -383,7 +388,7 @@ class FileLedger final : public pipeline::Ledger {
     return opened(IndexWriter::open_existing(*target_, index_path(path)), false);
   }
 
-  /// No step comes to that file any more: whatever the run that was killed had not done yet is done.
+  /// No step comes to that file any more. Does everything that the killed run had not done yet.
   Result<std::optional<Whole>> finish_left_open(const std::string& path) {
     const std::string parent = std::filesystem::path(path).parent_path().string();
     if (!parent.empty()) TR_TRY(target_->make_directories(parent));
@@ -409,7 +414,8 @@ class FileLedger final : public pipeline::Ledger {
     return whole(std::move(*lock), false);
   }
 
-  /// For a file before the one of the last step: nobody misses it where it is gone, or another run's.
+  /// For a file before the one of the last step. Returns true also if the file is gone, or another run's:
+  /// nobody misses it.
   Result<bool> is_settled(const std::string& path) {
     const Result<bool> indexed = target_->exists(index_path(path));
     TR_TRY(indexed.status());
@@ -423,7 +429,7 @@ class FileLedger final : public pipeline::Ledger {
     return Whole{std::move(lock), is_new, false};
   }
 
-  /// Nothing is left to announce of a file without steps.
+  /// A file without steps has nothing left to announce.
   Result<std::optional<Whole>> finish(const std::string& path, OpenFile& file) {
     if (file.index.steps() == 0) {
       TR_TRY(remove_empty(path, file));
@@ -440,7 +446,7 @@ class FileLedger final : public pipeline::Ledger {
     return whole(std::move(file.lock), !file.again);
   }
 
-  /// Equal bytes are the rule: then the published file stays, also with steps to which this run has not come,
+  /// Equal bytes are the rule. Then the published file stays, even with steps to which this run has not come,
   /// and so does what waits for it.
   Status put_in_place(const std::string& path) {
     // An earlier try may have failed between the two renames.
@@ -453,7 +459,7 @@ class FileLedger final : public pipeline::Ledger {
     return *held ? discard_again(*target_, path) : replace_by_again(*target_, path);
   }
 
-  /// `tried`: some of it may have been done.
+  /// `tried`: an earlier try may have done a part.
   Status announce_new(const std::string& path, bool tried) {
     if (wants_manifest()) TR_TRY(append_to_manifest(path, tried).status());
     if (!request_.options.ready_suffix.empty())
@@ -462,7 +468,8 @@ class FileLedger final : public pipeline::Ledger {
     return {};
   }
 
-  /// Of a file that an earlier run may have announced: line, marker and hook where it had not come to them.
+  /// Announces a file that an earlier run may have announced: adds line, marker and hook if that run had not
+  /// come to them.
   Status announce_what_lacks(const std::string& path) {
     bool told = false;
     bool news = false;
@@ -479,7 +486,7 @@ class FileLedger final : public pipeline::Ledger {
       told = true;
       news = news || !*marked;
     }
-    // Where nothing tells whether it has run, once more does less harm than never.
+    // If nothing tells whether the hook has run, one more run does less harm than none.
     if (!request_.options.hook.empty() && (news || !told)) run_hook(request_.options.hook, path);
     return {};
   }
@@ -501,8 +508,8 @@ class FileLedger final : public pipeline::Ledger {
     }
   }
 
-  /// `once`: only if the manifest's last line about the file does not say the same. True if it has a new
-  /// line.
+  /// With `once` it adds a line only if the manifest's last line about the file does not say the same.
+  /// Returns true if the manifest has a new line.
   Result<bool> append_to_manifest(const std::string& path, bool once) {
     Result<Manifest> manifest = Manifest::open(*target_, manifest_path(path));
     if (manifest.status().code() == Code::unsupported && !request_.options.manifest) return false;
@@ -520,7 +527,7 @@ class FileLedger final : public pipeline::Ledger {
 
   Status remove_empty(const std::string& path, OpenFile& file) {
     if (!std::exchange(file.closed, true)) TR_TRY(file.index.close());
-    // What was published stays.
+    // The published file stays.
     if (file.again) return discard_again(*target_, path);
     TR_TRY(remove_index(*target_, path));
     const Result<bool> exists = target_->exists(path);
@@ -534,7 +541,7 @@ class FileLedger final : public pipeline::Ledger {
   std::optional<Resuming> resuming_;
   std::shared_ptr<storage::Target> target_;
   IndexHeader header_;
-  std::mutex mutex_;  // for the two below
+  std::mutex mutex_;  // for the two members below
   std::map<std::string, OpenFile> open_;
   std::set<std::string> finished_;
   std::vector<std::string> left_open_;
@@ -542,7 +549,7 @@ class FileLedger final : public pipeline::Ledger {
   std::map<std::string, Whole> to_announce_;
 };
 
-/// The text up to the next line's end, which is passed.
+/// Returns the text up to the next line's end, and passes it.
 std::string_view take_line(std::string_view& text) {
   const std::size_t end = std::min(text.find('\n'), text.size());
   const std::string_view line = text.substr(0, end);

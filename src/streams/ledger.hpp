@@ -12,13 +12,13 @@
 
 namespace tailrace::streams {
 
-/// What Opening::ledger holds: the pattern and the options as the user wrote them, the run, and where it
-/// continues.
+/// Packs the contents of Opening::ledger: the pattern and the options as the user wrote them, the run, and
+/// where it continues.
 std::string pack_ledger(const std::string& pattern, const std::string& options, const Uuid& run,
                         const std::optional<Position>& resume = {});
 
-/// The files of a stream: each with its index and lock, and for streams that roll over a manifest, ready
-/// markers and a hook. `opening` must outlive the ledger.
+/// Makes the ledger for the files of a stream: each with its index and lock, and for streams that roll over a
+/// manifest, ready markers and a hook. `opening` must outlive the ledger.
 Result<std::unique_ptr<pipeline::Ledger>> make_ledger(const pipeline::Opening& opening,
                                                       std::shared_ptr<storage::Target> target);
 

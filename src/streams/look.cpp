@@ -13,8 +13,8 @@ namespace {
 
 using storage::Target;
 
-/// A directory that no lead changes, with its slash, and the rest of the name. Leads stand in it as the
-/// pattern writes them.
+/// A directory that no lead changes, with its slash, and the rest of the name. In the rest, leads stand as
+/// the pattern writes them.
 struct NameOfAll {
   std::string directory;
   std::string rest;
@@ -27,7 +27,7 @@ NameOfAll name_of_all(const StreamRequest& request) {
   return {split.fixed.substr(0, length), split.fixed.substr(length) + split.rest};
 }
 
-/// existing=fail is about all files of the stream: which leads will come, nobody knows yet.
+/// existing=fail is about all files of the stream: nobody knows yet which leads will come.
 Status look_for_files(Target& target, const StreamRequest& request) {
   if (!request.pattern.depends_on_lead()) {
     const Result<std::string> path = request.pattern.expand(0, request.context());
@@ -51,7 +51,7 @@ Status look_for_files(Target& target, const StreamRequest& request) {
 Status look_for_lost(Target& target, const Resuming& resuming) {
   const std::string& path = resuming.path;
   if (path.empty()) return {};
-  // Of two pairs the ledger finds out which has the steps.
+  // The ledger finds out which of two pairs has the steps.
   const Result<std::string> second = find_index(target, again_path(path));
   TR_TRY(second.status());
   for (const std::string& each : {again_path(path), *second}) {
@@ -101,7 +101,7 @@ Result<Resuming> resuming_from(Position position, const StreamRequest& request) 
   const Position& from = resuming.position;
   if (!from.lead) return resuming;
   Result<std::string> path = request.pattern.expand(*from.lead, request.context());
-  // A lead that has no name failed its step, and there is no file of it.
+  // A lead that has no name failed its step, so there is no file of it.
   if (!path.is_ok()) return resuming;
   resuming.path = *path;
   if (!from.put_lead) return resuming;

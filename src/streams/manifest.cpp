@@ -23,8 +23,8 @@ using storage::OpenMode;
 using storage::Target;
 
 constexpr Bytes kPiece = Bytes{4} << 20;
-// No file has so many steps. What has no end of a line for so long is no manifest, and may be far larger than
-// memory.
+// No file has so many steps. A file without an end of a line for so long is no manifest, and may be far
+// larger than memory.
 constexpr Bytes kLongestLine = Bytes{64} << 20;
 
 Status no_manifest(const std::string& path, Bytes at) {
@@ -46,7 +46,7 @@ Result<std::string> line_of(const ManifestEntry& entry) {
   json["base"] = entry.base;
   json["leads"] = entry.leads;
   json["records"] = entry.records;
-  // A file name need not be UTF-8; what is not becomes U+FFFD, because JSON has no other way.
+  // A file name need not be UTF-8. Other bytes become U+FFFD, because JSON has no other way.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -84,8 +84,8 @@ Result<ManifestEntry> entry_of(std::string_view) { return json_available(); }
 
 #endif
 
-// One thread of this process at a time appends to a manifest. They take turns without a limit of time: each
-// may wait for storage.
+// One thread of this process at a time appends to a manifest. The threads take turns without a limit of time:
+// each may wait for storage.
 class Turn {
  public:
   explicit Turn(const std::string& path) : mutex_(of(path)), lock_(*mutex_) {}
@@ -115,9 +115,9 @@ Result<std::shared_ptr<void>> lock_patiently(Target& target, const std::string& 
   }
 }
 
-// A loss of power may leave any part of the bytes that were being appended, and anything in place of the
-// others: lines that are no JSON, with or without an end. A line of another kind of JSON was written by
-// somebody.
+// Returns true for what a loss of power may leave: any part of the bytes that were being appended, and
+// anything in place of the others. Such lines are no JSON, with or without an end. A line of another kind of
+// JSON was written by somebody.
 bool is_torn(std::string_view line) {
 #if TAILRACE_HAVE_JSON
   return !Json::accept(line);
@@ -126,7 +126,7 @@ bool is_torn(std::string_view line) {
 #endif
 }
 
-// Where the last line ends that ends within the first `size` bytes; 0: there is none.
+// Returns the end of the last line that ends within the first `size` bytes, or 0 if there is none.
 Result<Bytes> end_of_line(File& file, const std::string& path, Bytes size) {
   ByteVector piece(64 << 10);
   for (Bytes end = size; end > 0;) {
@@ -143,7 +143,7 @@ Result<Bytes> end_of_line(File& file, const std::string& path, Bytes size) {
   return Bytes{0};
 }
 
-// Where the last line ends that is none of a crash's remains.
+// Returns the end of the last line that a crash has not torn.
 Result<Bytes> end_of_lines(File& file, const std::string& path) {
   const Result<Bytes> size = file.size();
   TR_TRY(size.status());
@@ -160,17 +160,17 @@ Result<Bytes> end_of_lines(File& file, const std::string& path) {
   return end;
 }
 
-// The lines of the first `end` bytes, which end with one; without their ends.
+// Takes the lines of the first `end` bytes, which end with a line, without their ends.
 template <typename Take>
 Status for_each_line(File& file, const std::string& path, Bytes end, const Take& take) {
-  std::string text;  // what has no end of a line yet
+  std::string text;  // the text behind the last end of a line
   for (Bytes at = 0; at < end;) {
     const std::size_t before = text.size();
     if (static_cast<Bytes>(before) >= kLongestLine) return no_manifest(path, at - kLongestLine);
     text.resize(before + static_cast<std::size_t>(std::min(kPiece, end - at)));
     const Result<Bytes> got = file.read(std::as_writable_bytes(std::span(text).subspan(before)), at);
     TR_TRY(got.status());
-    if (*got == 0) break;  // it was cut meanwhile
+    if (*got == 0) break;  // the file was cut meanwhile
     text.resize(before + static_cast<std::size_t>(*got));
     at += *got;
     std::size_t first = 0;
@@ -194,17 +194,18 @@ Status append_line(Target& target, const std::string& path, const std::string& l
   TR_TRY((*file)->truncate(*end));
   const Status written = (*file)->write(std::as_bytes(std::span(line)), *end);
   if (!written.is_ok()) {
-    // Half a line would only be cut off by the next append; a reader would see it until then.
+    // The next append would only cut half a line off, but a reader would see it until then.
     static_cast<void>((*file)->truncate(*end).is_ok());
     return written;
   }
   TR_TRY((*file)->sync());
-  // Also where it existed: who made it may have been killed before this.
+  // The directory is synchronised even if the file existed: the process that made it may have been killed
+  // before this.
   TR_TRY(target.sync_directory_of(path));
   return (*file)->close();
 }
 
-/// What was read may not be on storage yet: who wrote it may have been killed before its fsync.
+/// What was read may not be on storage yet: the process that wrote it may have been killed before its fsync.
 Status make_durable(Target& target, const std::string& path) {
   Result<std::unique_ptr<File>> file = target.open(path, OpenMode::existing);
   TR_TRY(file.status());
@@ -273,7 +274,7 @@ Result<bool> Manifest::ensure(const ManifestEntry& entry) {
   TR_TRY(exists.status());
   if (*exists) {
     const Result<std::vector<ManifestEntry>> told = read_manifest(*target_, path_);
-    // Damage to older lines is for their readers; it must not keep a file from being told.
+    // Damage to older lines is for their readers. It must not keep a file from being announced.
     if (told.status().code() == Code::corrupt) {
       TR_TRY(append(entry));
       return true;
@@ -281,13 +282,14 @@ Result<bool> Manifest::ensure(const ManifestEntry& entry) {
     TR_TRY(told.status());
     const Result<std::string> line = line_of(entry);
     TR_TRY(line.status());
-    // As it reads back: a name need not be UTF-8.
+    // The comparison uses the entry as it reads back, because a name need not be UTF-8.
     const Result<ManifestEntry> wanted = entry_of(*line);
     TR_TRY(wanted.status());
     const auto last = std::find_if(told->rbegin(), told->rend(),
                                    [&](const ManifestEntry& each) { return each.path == wanted->path; });
     if (last != told->rend() && *last == *wanted) {
-      // Who wrote the line may have been killed with the lock in its hands: that goes with ours.
+      // The process that wrote the line may have been killed while it held the lock. Its lock file goes with
+      // ours.
       const Turn turn(path_);
       const Result<std::shared_ptr<void>> lock = lock_patiently(*target_, path_ + ".lock");
       TR_TRY(lock.status());

@@ -22,26 +22,27 @@ struct ManifestEntry {
   friend bool operator==(const ManifestEntry&, const ManifestEntry&) = default;
 };
 
-/// "out/manifest.jsonl" for "out/fc+006.grib2".
+/// Returns "out/manifest.jsonl" for "out/fc+006.grib2".
 std::string manifest_path(const std::string& data_path);
 
-/// What an index tells about its file; the digest is left to digest_file.
+/// Returns what an index tells about its file. digest_file fills in the digest.
 ManifestEntry manifest_entry(const std::string& data_path, const IndexContents& contents);
 
 /// Local. Reads the whole file in pieces of 4 MiB.
 Result<std::string> digest_file(storage::Target& target, const std::string& path);
 
-/// The manifest of one directory; several streams and runs may append to the same one. Local; may be used by
-/// one thread at a time.
+/// The manifest of one directory. Several streams and runs may append to the same one. Local; one thread at a
+/// time.
 class Manifest {
  public:
-  /// Code::unsupported if this build has no JSON library. Creates no file.
+  /// Returns Code::unsupported if this build has no JSON library. Creates no file.
   static Result<Manifest> open(storage::Target& target, const std::string& path);
-  /// One line, durable on return. Holds the lock PATH.lock meanwhile and waits up to 10 s for another that
-  /// holds it (then Code::timeout). What a crash left of a last line is cut off first.
+  /// Appends one line, durable on return. Holds the lock PATH.lock meanwhile, and waits up to 10 s for
+  /// another process that holds it (then returns Code::timeout). Cuts the remains of a crash off the end
+  /// first.
   Status append(const ManifestEntry& entry);
-  /// append(), unless the file's last line says just this already; durable on return. True if a line was
-  /// added.
+  /// Does append(), unless the file's last line says just this already. Durable on return. Returns true if a
+  /// line was added.
   Result<bool> ensure(const ManifestEntry& entry);
 
  private:
@@ -50,13 +51,14 @@ class Manifest {
   std::string path_;
 };
 
-/// All whole lines, in their order; a later line about the same path replaces an earlier one for its reader.
-/// What a crash left of a last line is passed over; any other bad line is Code::corrupt with its number.
+/// Returns all whole lines, in their order. For a reader, a later line about the same path replaces an
+/// earlier one. The remains of a crash at the end are passed over. Any other bad line is Code::corrupt with
+/// its number.
 Result<std::vector<ManifestEntry>> read_manifest(storage::Target& target, const std::string& path);
 
-/// Creates DATA+SUFFIX, empty, durable on return. Only once the data and their index are durable.
+/// Creates DATA+SUFFIX, empty, durable on return. Call it only once the data and their index are durable.
 Status create_ready_marker(storage::Target& target, const std::string& data_path, const std::string& suffix);
-/// Takes an old marker away, durably, before its file is written to again. None there is success.
+/// Removes an old marker, durably, before its file is written to again. A missing marker is success.
 Status remove_ready_marker(storage::Target& target, const std::string& data_path, const std::string& suffix);
 
 }  // namespace tailrace::streams

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kMostLevels = 100'000;
 constexpr std::int64_t kMostInt = std::numeric_limits<int>::max();
 
-/// How one reserved key of an options string is taken.
+/// One reserved key of an options string, and the function that takes it.
 template <typename Target>
 struct KeyRow {
   std::string_view key;
@@ -81,8 +81,8 @@ Status take_packing(StreamRequest& request, const std::string& text) {
   return {};
 }
 
-/// Formats that streams are asked for and do not have, with what tells them in an option and in a file's
-/// name.
+/// Formats that users ask for and that do not exist here, with the words for them in an option and in a
+/// file's name.
 struct AbsentFormat {
   std::string_view name;
   std::vector<std::string_view> options, endings;
@@ -144,7 +144,7 @@ Status take_keep(const std::string& text, bool& keep) {
   return {};
 }
 
-// In the order of taking: the base time depends on the calendar.
+// Keys are taken in this order: the base time depends on the calendar.
 constexpr std::array<KeyRow<StreamRequest>, 15> kStreamKeys{{
     {"format", take_format},
     {"calendar", take_calendar},
@@ -175,7 +175,7 @@ constexpr std::array<LevelAlias, 4> kLevelAliases{{{"pressure", "isobaricInhPa"}
                                                    {"height", "heightAboveGround"},
                                                    {"model", "hybrid"},
                                                    {"msl", "meanSea"}}};
-// These mean nothing without the values of their levels.
+// These types mean nothing without the values of their levels.
 constexpr std::array<std::string_view, 6> kTypesWithValues{
     "hybrid", "isobaricInhPa", "isobaricInPa", "heightAboveGround", "heightAboveSea", "theta"};
 
@@ -299,7 +299,7 @@ Status take_nproma(FieldRequest& request, const std::string& text) {
   return {};
 }
 
-// In the order of taking: an interval needs its statistic.
+// Keys are taken in this order: an interval needs its statistic.
 constexpr std::array<KeyRow<FieldRequest>, 13> kFieldKeys{{
     {"levels", take_levels},
     {"coefficients", take_coefficients},
@@ -339,7 +339,7 @@ bool contains(const std::vector<std::string_view>& names, std::string_view key) 
   return std::find(names.begin(), names.end(), key) != names.end();
 }
 
-// Short words are near to too many others for two letters of difference to mean anything.
+// Short words are near to too many others: a difference of two letters means nothing.
 bool is_slip_of(std::string_view key, std::string_view reserved) {
   const std::size_t distance = edit_distance(key, reserved);
   return distance >= 1 && distance <= (reserved.size() <= 4 ? 1U : 2U);
@@ -351,7 +351,7 @@ bool is_grib_name(std::string_view key) {
   });
 }
 
-// An unreserved key: a GRIB key, or what the user meant instead.
+// Checks an unreserved key: it is a GRIB key, or the error tells what the user probably meant.
 Status check_extra(std::string_view key, std::string_view value, bool grib,
                    const std::vector<std::string_view>& own, const std::vector<std::string_view>& other,
                    std::string_view other_call) {
@@ -394,7 +394,8 @@ Status add_key(codec::Keys& keys, const Option& option) {
   return take_keys(cat(option.key, "=", quote_option(option.value)), keys);
 }
 
-/// The name promises a format to whoever opens the file; another one in it is meant only if it is asked for.
+/// The ending of a file's name promises a format to its readers. Another format is taken as meant only if it
+/// is asked for.
 Status check_ending(std::string_view pattern) {
   const std::string name = lower_case(std::string(pattern));
   for (const AbsentFormat& absent : kAbsentFormats) {
@@ -425,7 +426,7 @@ Status check_stream(const StreamRequest& request, std::string_view pattern, std:
   if (stream.members && *stream.member > *stream.members) {
     return settings_error(cat("member=", *stream.member, " of members=", *stream.members, " does not exist"));
   }
-  // Finds {member} without a member, and leaves leads to the steps.
+  // Finds {member} without a member. Leads are left to the steps.
   if (request.pattern.uses_member() && !stream.member)
     return request.pattern.expand(0, request.context()).status();
   return {};
@@ -438,7 +439,7 @@ Status check_coefficients(const codec::Levels& levels) {
   }
   const double top = *std::max_element(levels.values.begin(), levels.values.end());
   const std::size_t count = levels.coefficients.size();
-  // a and b at the half levels 0 to n: n levels need n + 1 of each.
+  // The coefficients are a and b at the half levels 0 to n: n levels need n + 1 of each.
   if (count % 2 == 0 && static_cast<double>(count / 2) >= top + 1) return {};
   return settings_error(cat("there are ", count, " vertical coordinate coefficients; levels up to ", top,
                             " need a and b at their half levels, so at least ",
@@ -480,7 +481,7 @@ std::string_view next_line(std::string_view& rest) {
   return trim(line.substr(0, line.find('#')));
 }
 
-// The numbers of one line; blanks, tabs or commas between them.
+// Reads the numbers of one line, with blanks, tabs or commas between them.
 Result<std::vector<double>> numbers_of(std::string_view line) {
   std::vector<double> numbers;
   std::string text(line);

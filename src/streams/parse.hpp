@@ -10,15 +10,15 @@
 #include "layout/memory.hpp"
 #include "streams/pattern.hpp"
 
-// The options strings of include/tailrace.h turned into the types of the core. Everything here is local,
-// reads no file and gives the same result on every rank that passes the same text. Errors are Code::settings
-// unless said otherwise.
+// Turns the options strings of include/tailrace.h into the types of the core. Every function is local, reads
+// no file and gives the same result on every rank that passes the same text. Errors are Code::settings unless
+// said otherwise.
 namespace tailrace::streams {
 
 /// "continue" in an options string is resume. Only overwrite empties a file that is not known to be ours.
 enum class Existing { replace, resume, fail, overwrite };
 
-/// What a stream is told beside what its files contain.
+/// What a stream is told besides what its files contain.
 struct StreamOptions {
   Existing existing = Existing::replace;
   std::optional<std::int64_t> full_wait_seconds;  // on_full=wait:DURATION; none = fail at once
@@ -26,32 +26,33 @@ struct StreamOptions {
   std::string ready_suffix;                       // "" = no ready marker
   std::string hook;                               // command run when a file is finished; "" = none
   std::optional<bool> manifest;                   // none = where the build can
-  bool keeps_same_lead = false;                   // a field may be put again at a lead that it has
-  bool keeps_empty_steps = false;                 // a step without a put is meant
+  bool keeps_same_lead = false;                   // a field may be put again at a lead where it was put
+                                                  // before
+  bool keeps_empty_steps = false;                 // a step without a put is intended
 };
 
 struct StreamRequest {
   Pattern pattern;
   codec::StreamDefinition definition;
   StreamOptions options;
-  /// What Pattern::expand and match need.
+  /// Returns the context for Pattern::expand and match.
   [[nodiscard]] PatternContext context() const {
     return {definition.base, definition.calendar, definition.member};
   }
 };
 
-/// Options of tr_stream_create. A key that is not reserved is a GRIB key if the format is grib2, unless it is
-/// nearly a reserved one.
+/// Parses the options of tr_stream_create. A key that is not reserved is a GRIB key if the format is grib2,
+/// unless it is nearly a reserved one.
 Result<StreamRequest> parse_stream(std::string_view pattern, std::string_view options);
 
 struct FieldRequest {
-  codec::FieldDefinition definition;  // without georeference, which belongs to the layout
-  layout::Allocation allocation;      // without halo, likewise
-  std::string vertical_file;          // to be read by one rank and given to set_vertical; "" = none
+  codec::FieldDefinition definition;  // without the georeference, which belongs to the layout
+  layout::Allocation allocation;      // without the halo, which belongs to the layout, too
+  std::string vertical_file;          // one rank reads it and calls set_vertical; "" = none
 };
 
-/// Options of tr_stream_define, for a stream of `format`. `shape` is the layout's. One level means an array
-/// without a level dimension, unless level_axis= says otherwise.
+/// Parses the options of tr_stream_define, for a stream of `format`. `shape` is the layout's. One level means
+/// an array without a level dimension, unless level_axis= says otherwise.
 Result<FieldRequest> parse_field(std::string_view name, int element_type, const std::vector<Index>& shape,
                                  std::string_view options, std::string_view format);
 
@@ -60,11 +61,11 @@ Result<FieldRequest> parse_field(std::string_view name, int element_type, const 
 Status set_vertical(codec::FieldDefinition& definition, std::string_view text, std::string_view path);
 
 struct GeoreferenceRequest {
-  std::string sample_file;  // to be read by one rank; "" = none
+  std::string sample_file;  // one rank reads it; "" = none
   codec::Keys keys;
 };
 
-/// Options of tr_layout_georeference.
+/// Parses the options of tr_layout_georeference.
 Result<GeoreferenceRequest> parse_georeference(std::string_view options);
 
 }  // namespace tailrace::streams

@@ -69,7 +69,7 @@ std::string format(std::string_view form, const DateTime& time, Calendar calenda
   return out;
 }
 
-// The fields that a time format names: "Ymd" for "%Y-%m-%d".
+// Returns the fields that a time format names: "Ymd" for "%Y-%m-%d".
 std::string letters_of(std::string_view form) {
   std::string letters;
   for (std::size_t i = 0; i + 1 < form.size(); ++i) {
@@ -167,7 +167,7 @@ class PatternScanner {
     return width(form.substr(0, form.size() - 1), position, part);
   }
 
-  // "" or "03". A width without the zero would pad with blanks, which no file name should hold.
+  // Reads "" or "03". A width without the zero would pad with blanks, which no file name should hold.
   Status width(std::string_view form, std::size_t position, Part& part) const {
     if (form.empty()) return {};
     const char* last = form.data() + form.size();
@@ -183,7 +183,7 @@ class PatternScanner {
   std::size_t at_ = 0;
 };
 
-/// What a file name says about its lead. Fields of the valid time that it does not name stay at -1.
+/// What a file name says about its lead. Fields of the valid time that the name leaves out stay at -1.
 struct Found {
   std::int64_t lead = -1;
   std::int64_t year = -1;
@@ -249,7 +249,8 @@ bool take_literal(std::string_view& rest, std::string_view literal) {
   return true;
 }
 
-// The least lead at which the valid time has the fields found; the caller checks by expanding again.
+// Returns the least lead at which the valid time has the fields found. The caller checks it by expanding
+// again.
 std::optional<std::int64_t> earliest_lead(const Found& found, const PatternContext& context) {
   if (found.lead >= 0) return found.lead;
   DateTime valid{found.year, 1, 1, 0, 0, 0};
@@ -274,7 +275,7 @@ std::optional<std::int64_t> earliest_lead(const Found& found, const PatternConte
   return std::max<std::int64_t>(lead, 0);
 }
 
-/// Reads a file name back against the parts of a pattern; a lead's digits may end at several places.
+/// Reads a file name back against the parts of a pattern. A lead's digits may end at several places.
 class NameScanner {
  public:
   NameScanner(const Pattern& pattern, const std::vector<Part>& parts, std::string_view name,
@@ -414,7 +415,7 @@ bool Pattern::names_recur() const {
     if (part.kind == Kind::valid) letters += letters_of(part.text);
   }
   const auto has = [&](char letter) { return letters.find(letter) != std::string::npos; };
-  // A unit names a time for good only together with all longer ones.
+  // A unit names a time uniquely only together with all longer ones.
   const bool date = has('j') || (has('d') && has('m'));
   if (has('S') && !has('M')) return true;
   if (has('M') && !has('H')) return true;

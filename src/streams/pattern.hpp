@@ -11,7 +11,7 @@
 
 namespace tailrace::streams {
 
-/// What fixes a file's name beside its lead.
+/// What fixes a file's name besides its lead.
 struct PatternContext {
   DateTime base;
   Calendar calendar = Calendar::proleptic_gregorian;
@@ -29,30 +29,31 @@ struct PatternContext {
 /// The unit of a lead is not written: {lead:03h}h gives 006h.
 class Pattern {
  public:
-  /// Code::settings naming the position and the forms that are valid there.
+  /// Returns Code::settings naming the position and the forms that are valid there.
   static Result<Pattern> parse(std::string_view text);
 
-  /// The name of the file that holds `lead`. Code::format if the lead cannot be named exactly (90 minutes
-  /// under {lead:03h}; below zero), Code::settings if {member} is asked for and there is none.
+  /// Returns the name of the file that holds `lead`. Returns Code::format if the lead cannot be named exactly
+  /// (90 minutes under {lead:03h}; below zero), and Code::settings if {member} is asked for and there is
+  /// none.
   [[nodiscard]] Result<std::string> expand(std::int64_t lead, const PatternContext& context) const;
-  /// The least lead >= 0 of the file called `name`; none if the pattern does not give that name, or names a
-  /// unit of time without the longer ones ({valid:%d%H}), so that the lead cannot be told.
+  /// Returns the least lead >= 0 of the file called `name`. Returns none if the pattern does not give that
+  /// name, or names a unit of time without the longer ones ({valid:%d%H}), so that the lead cannot be told.
   [[nodiscard]] std::optional<std::int64_t> match(std::string_view name, const PatternContext& context) const;
 
-  /// A name cut before its first part that the lead changes. In the rest such parts stand as the pattern
-  /// writes them, in braces.
+  /// A name, cut before the first part that the lead changes. In the rest, parts that the lead changes stand
+  /// as the pattern writes them, in braces.
   struct Split {
     std::string fixed;
     std::string rest;
   };
   [[nodiscard]] Split split(const PatternContext& context) const;
 
-  /// True if different leads may have different names: the stream then rolls over.
+  /// Returns true if different leads may have different names: the stream then rolls over.
   [[nodiscard]] bool depends_on_lead() const;
-  /// True if a name may come back after another one, as with {valid:%H} on the second day.
+  /// Returns true if a name may come back after another one, as with {valid:%H} on the second day.
   [[nodiscard]] bool names_recur() const;
   [[nodiscard]] bool uses_member() const;
-  /// True if a base or valid time stands in it.
+  /// Returns true if the pattern has a base or valid time.
   [[nodiscard]] bool uses_time() const;
   [[nodiscard]] const std::string& text() const { return text_; }
 

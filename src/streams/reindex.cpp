@@ -23,7 +23,7 @@ Status not_ours(const std::string& path, const std::string& why) {
                            "back, move it away, or lose it with existing=overwrite")};
 }
 
-/// Where the zeros that begin at `at` end. A process that was killed leaves them where it had not written
+/// Returns where the zeros that begin at `at` end. A killed process leaves zeros where it had not written
 /// yet.
 Result<Bytes> end_of_zeros(File& file, Bytes at, Bytes size) {
   ByteVector piece(64 << 10);
@@ -69,7 +69,7 @@ bool is_beginning_of(const RecordNames& part, const RecordNames& whole) {
   return part.size() < whole.size() && std::equal(part.begin(), part.end(), whole.begin());
 }
 
-/// A put writes all levels of its field, in their order.
+/// Returns true if the step has whole fields: a put writes all levels of its field, in their order.
 bool has_whole_fields(const IndexStep& step, const std::vector<IndexField>& fields) {
   for (std::size_t i = 0; i < step.records.size();) {
     const std::int32_t field = step.records[i].field;
@@ -103,7 +103,7 @@ LastStep judge_last(const FoundSteps& found, const std::vector<IndexField>& fiel
     less_than_one = less_than_one || is_beginning_of(names, other);
   }
   if (like_one && !less_than_one && !found.torn) return LastStep::whole;
-  // Whole fields may be all that was put at that lead: nothing of them is cut off.
+  // Whole fields may be everything that was put at that lead: none of them is cut off.
   if (!like_one && !has_whole_fields(last, fields)) return LastStep::unfinished;
   return LastStep::unknown;
 }
@@ -152,7 +152,7 @@ Result<FoundSteps> find_steps(Target& target, const std::string& path, const std
     at += record->length;
   }
   if (!torn_lead) return found;
-  // What is torn belongs to the step that had begun: those before it were finished.
+  // A torn record belongs to the step that had begun: the steps before it were finished.
   found.last_is_whole = true;
   if (!found.steps.empty() && found.steps.back().lead == *torn_lead &&
       !has_all_fields(found.steps.back(), fields))

@@ -72,7 +72,7 @@ Status copy_bytes(Target& target, const std::string& from, Bytes size, File& to)
   return to.sync();
 }
 
-/// Whether two files hold the same step, wherever in them.
+/// Returns true if two files hold the same step, wherever in them.
 Result<bool> is_same_step(File& one, const IndexStep& first, File& other, const IndexStep& second) {
   const Bytes size = first.end - first.begin;
   const auto same_record = [&](const IndexRecord& a, const IndexRecord& b) {
@@ -156,7 +156,7 @@ std::size_t steps_up_to(const IndexContents& contents, std::int64_t lead) {
 
 namespace {
 
-/// Code::corrupt, saying what is missing, if the step that the checkpoint relies on is not among those of the
+/// Returns Code::corrupt, saying what is missing, if the step on which the checkpoint relies is not in the
 /// index.
 Status check_has_step(const std::string& path, const IndexContents& contents, const Resuming& resuming) {
   if (!resuming.needs) return {};
@@ -171,7 +171,7 @@ Status check_has_step(const std::string& path, const IndexContents& contents, co
                              "checkpoint")};
 }
 
-/// Code::corrupt if the data file lacks bytes of the steps up to the position.
+/// Returns Code::corrupt if the data file lacks bytes of the steps up to the position.
 Status check_has_data(Target& target, const std::string& path, const IndexContents& contents,
                       const Resuming& resuming) {
   const std::size_t steps = steps_up_to(contents, *resuming.position.lead);
@@ -179,13 +179,13 @@ Status check_has_data(Target& target, const std::string& path, const IndexConten
   return end == 0 ? Status() : storage::check_holds(target, path, end);
 }
 
-/// True for the file of a run that nobody goes on with: the run of the checkpoint was to replace it, and
-/// every step that it put there failed.
+/// Returns true for the file of a run that nobody goes on with: the run of the checkpoint was to replace it,
+/// and every step that it put there failed.
 bool is_left_over(const IndexHeader& found, const Resuming& resuming) {
   return found.run != resuming.position.run && !resuming.needs;
 }
 
-/// What the checkpoint tells of, as far as it is there: steps that it records as failed do not count.
+/// Returns how many of the checkpoint's steps are there. Steps that it records as failed do not count.
 std::size_t recorded_steps(const IndexContents& contents, const Resuming& resuming) {
   const std::vector<FailedStep>& failed = resuming.position.failed;
   return static_cast<std::size_t>(
@@ -196,7 +196,7 @@ std::size_t recorded_steps(const IndexContents& contents, const Resuming& resumi
       }));
 }
 
-/// Whether the checkpoint's steps are in a pair, whole.
+/// Checks that the checkpoint's steps are in a pair, whole.
 Status check_has_recorded(Target& target, const std::string& path, const Result<IndexContents>& contents,
                           const Resuming& resuming) {
   TR_TRY(contents.status());
@@ -204,8 +204,8 @@ Status check_has_recorded(Target& target, const std::string& path, const Result<
   return check_has_data(target, path, *contents, resuming);
 }
 
-/// The second pair, if there is one with the steps: a file of `first`'s run, or of a run that fits where
-/// there is no first pair. What is not sound counts as none: the first pair is still whole then.
+/// Returns the second pair if it exists and has the steps: a file of `first`'s run, or of a run that fits if
+/// there is no first pair. An unsound one counts as none: the first pair is still whole then.
 Result<std::optional<IndexContents>> second_pair(Target& target, const std::string& data_path,
                                                  const IndexHeader& wanted, const Resuming& resuming,
                                                  bool any_run) {
@@ -268,7 +268,7 @@ Result<std::optional<Pair>> recorded_pair(Target& target, const std::string& dat
                                    : check_has_step(data_path, {}, resuming);
   if (recorded.code() == Code::io) return recorded;
 
-  // As long as there is a second pair nothing is written to the first one: the second is the younger.
+  // While there is a second pair nothing is written to the first one: the second is the younger.
   Result<std::optional<IndexContents>> second =
       second_pair(target, data_path, known ? first->header : now, resuming, !known && any_run);
   TR_TRY(second.status());
@@ -282,7 +282,7 @@ Result<std::optional<Pair>> recorded_pair(Target& target, const std::string& dat
 }
 
 Status check_first_pair(Target& target, const std::string& data_path, const Resuming& resuming) {
-  // It may still have its old name: only who writes to the file gives it today's.
+  // The index may still have its old name: only a process that writes to the file gives it today's.
   const Result<std::string> index = find_index(target, data_path);
   TR_TRY(index.status());
   const Result<bool> indexed = target.exists(*index);
@@ -312,16 +312,16 @@ Status end_replacing(Target& target, const std::string& data_path) {
   TR_TRY(data.status());
   const Result<bool> index = target.exists(index_path(again));
   TR_TRY(index.status());
-  // The data are made before the index and removed after it: only replacing leaves the index alone.
+  // The data are made before the index and removed after it. Only a replacement leaves the index alone.
   if (*data || !*index) return {};
   // Somebody may have removed the data by hand. Then the index tells of bytes that are not there, and the
-  // first pair keeps its own.
+  // first pair keeps its own index.
   const Result<IndexContents> moved = load_index(target, index_path(again));
   const Status fits =
       moved.is_ok() ? storage::check_holds(target, data_path, moved->data_end()) : moved.status();
   if (fits.code() == Code::corrupt) return {};
   TR_TRY(fits);
-  // The data's rename must not be lost once the index has its new name.
+  // The rename of the data must not be lost once the index has its new name.
   TR_TRY(target.sync_directory_of(data_path));
   TR_TRY(target.rename(index_path(again), index_path(data_path)));
   return target.sync_directory_of(data_path);
@@ -334,8 +334,9 @@ Status discard_again(Target& target, const std::string& data_path) {
   TR_TRY(remove_if_there(target, index_path(again) + ".new", any));
   const Result<bool> data = target.exists(again);
   TR_TRY(data.status());
-  // Durable before the data go: the index alone would be taken for a replacement on its way. Also where it
-  // was gone already, by the hand of a process that may have been killed before this.
+  // The removal of the index is made durable before the data go: an index alone would be taken for a
+  // replacement on its way. This is done even if the index was gone already, since a process that removed it
+  // may have been killed before this.
   if (any || *data) TR_TRY(target.sync_directory_of(data_path));
   if (!*data) return {};
   TR_TRY(target.remove(again));

@@ -42,7 +42,7 @@ Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const 
     stream->codec_ = std::move(*codec);
     stream->options_ = options;
     if (session.rank() != 0) return {};
-    // Rather now than with the first step, which may be hours away.
+    // The files are looked at now: the first step may be hours away.
     Result<std::shared_ptr<void>> lock = lock_stream(session.target(), stream->request_);
     TR_TRY(lock.status());
     stream->lock_ = std::move(*lock);
@@ -123,8 +123,8 @@ Status Stream::define(const std::string& field, const PlacedLayout* layout, int 
     return {};
   }
   if (had_codec) {
-    // This codec may hold a field that this or another rank refused afterwards. A new codec takes the agreed
-    // ones.
+    // This codec may hold a field that this or another rank refused afterwards. A new codec takes the fields
+    // that all agreed on.
     Result<std::unique_ptr<codec::Codec>> codec = codec::make_codec(request_.definition);
     TR_TRY(codec.status());
     for (std::size_t i = 0; i < fields_.size(); ++i)
@@ -146,7 +146,7 @@ Status Stream::prepare_field(const std::string& field, const PlacedLayout* layou
   }
   out.definition = std::move(request->definition);
   out.definition.georeference = layout->georeference;
-  // Indices of a layout may take more memory than its fields: they are kept once.
+  // The indices of a layout may take more memory than its fields, so they are kept once.
   const auto known = layouts_.find(layout->id);
   out.layout = known != layouts_.end() ? known->second : std::make_shared<const PlacedLayout>(*layout);
   out.allocation = std::move(request->allocation);
@@ -158,20 +158,20 @@ Status Stream::prepare_field(const std::string& field, const PlacedLayout* layou
   out.map = std::make_shared<const layout::MemoryMap>(std::move(*map));
 
   TR_TRY(codec_->define(out.definition));
-  out.definition.georeference = {};  // the codec has what it needs of it
+  out.definition.georeference = {};  // the codec has taken what it needs
   return check_staging(out, static_cast<int>(fields_.size()));
 }
 
 Status Stream::check_staging(const Field& field, int number) const {
   struct Part {
     Bytes needed;
-    Bytes share;  // of the staging memory; 0: there is none
+    Bytes share;  // of the staging memory; 0: the rank has none
     std::string text;
   };
   const Bytes most = session_.outlet().largest_piece();
   const Bytes workspace = session_.smallest_workspace();
   const Bytes piece = field.count * size_of(field.definition.type);
-  // The end of a step takes its error with it: one that never fitted would be waited for without end.
+  // The end of a step carries the step's error. If that never fitted, the rank would wait for room for ever.
   constexpr Bytes least = Bytes{16} << 10;
   const Bytes record = codec_->encoded_bound(number) + codec_->working_bytes(number) +
                        field.definition.elements() * size_of(codec_->assembled_type(number));
@@ -186,7 +186,7 @@ Status Stream::check_staging(const Field& field, int number) const {
                          cat("gathering and encoding one record takes ", counted(record, "byte"), ", ",
                              session_.roster().self_served ? "each rank" : "a server", " has ",
                              counted(workspace, "byte"), " of the staging memory for it")}};
-  // Told is the part that lacks most: what suffices for it suffices for all.
+  // The error tells the part that lacks most: what suffices for it suffices for all.
   const auto lack = [](const Part& part) {
     return part.share > 0 ? static_cast<double>(part.needed) / static_cast<double>(part.share) : 0;
   };
@@ -315,7 +315,7 @@ void Stream::put(const std::string& name, const void* data, const ArrayShape* sh
   } else {
     Result<std::shared_ptr<const layout::MemoryMap>> map = map_of(field, shape);
     status = map.status();
-    // An array that comes with its shape may be a compiler's temporary, gone after the call: it is never
+    // An array that comes with its shape may be a compiler's temporary, gone after the call. It is never
     // lent.
     const bool may_lend = shape == nullptr;
     if (map.is_ok())
@@ -326,7 +326,7 @@ void Stream::put(const std::string& name, const void* data, const ArrayShape* sh
   counters().blocked += session_.line().now() - entered;
 }
 
-/// Two messages of one field, level and lead are one too many for whoever reads the file. A step that failed
+/// Two messages of one field, level and lead are one too many for a reader of the file. A step that failed
 /// has left none.
 Status Stream::check_put_again(int number) {
   const std::int64_t step = client_.steps() - 1;
@@ -373,12 +373,11 @@ Status Stream::capture(Field& field, int number, const std::byte* data,
 Status Stream::end() {
   const std::int64_t entered = session_.line().now();
   if (!client_.in_step()) {
-    // A step of its own carries the error, so that this rank's verdict is everybody's and nobody waits for
-    // ever.
+    // A step of its own carries the error. Its verdict is then everybody's, and nobody waits for ever.
     latch(Status(Code::state, "tr_stream_end without tr_stream_begin"));
     begin(client_.lead());
   } else if (put_.empty() && session_.rank() == client_.reference() && !request_.options.keeps_empty_steps) {
-    // Other ranks may leave out puts of fields that they own nothing of.
+    // Other ranks may leave out puts of fields of which they own nothing.
     latch(Status(Code::state, cat("the step at lead ", client_.lead(),
                                   " s has no field: put one, leave the step out, or create the stream with "
                                   "empty_step=keep if it is meant")));
@@ -416,7 +415,7 @@ Status Stream::wait(bool durable) {
   stop_if_broken();
   if (client_.out_of_step()) return *client_.out_of_step();
   if (client_.in_step()) {
-    // The others may be elsewhere: they hear of it with the step's verdict.
+    // The other ranks may be elsewhere. They hear of the misuse with the step's verdict.
     const Status misuse(Code::state,
                         cat("tr_stream_wait(\"", name(), "\") inside of a step: tr_stream_end comes first"));
     latch(misuse);
@@ -472,7 +471,7 @@ Status Stream::close() {
       latch(Status(Code::state, "tr_stream_close inside of a step: the step is dropped"));
       misuse = end();
     }
-    // What a rank did wrong since its last step would otherwise be known to it alone.
+    // Without the vote, only this rank would know of its errors since its last step.
     const comm::Verdict verdict = session_.agree({client_.closing_vote().in(call), call, {}});
     if (misuse.is_ok()) misuse = verdict.status;
     if (verdict.ended) client_.stop(verdict.status);

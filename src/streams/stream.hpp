@@ -15,29 +15,29 @@
 
 namespace tailrace::streams {
 
-/// A layout as the faces hold it: who owns what, how arrays are allocated, and where on the globe it lies.
+/// A layout as the faces hold it: the owners of elements, the arrays' allocation, and the place on the globe.
 struct PlacedLayout {
   layout::Layout layout;
-  std::int64_t id = 0;  // layouts are made collectively: the same number is the same layout on every rank
+  std::int64_t id = 0;  // layouts are made collectively: the same number means the same layout on every rank
   std::vector<Index> halo;
   codec::Georeference georeference;
-  std::vector<Index> own_indices;  // layouts known in parts: what this rank owns, sent to the servers
+  std::vector<Index> own_indices;  // for layouts known in parts: what this rank owns, sent to the servers
   bool in_parts = false;
 };
 
-/// What the caller knows of the array it hands over.
+/// What the caller knows of the array that it hands over.
 struct ArrayShape {
   ElementType type = ElementType::f32;
   std::vector<Index> extents;  // C order, level axis included
   std::vector<Bytes> strides;  // empty = contiguous
 };
 
-/// An output stream on a compute rank: captures, and hears verdicts. See include/tailrace.h for the contract
+/// An output stream on a compute rank: it captures, and hears verdicts. include/tailrace.h has the contract
 /// of each call.
 class Stream final {
  public:
-  /// With `resume` the stream goes on behind that position: its next step has a greater lead, and the files
-  /// end up with the bytes that they would have if the run had never stopped there.
+  /// With `resume` the stream goes on behind that position. Its next step has a greater lead, and in the end
+  /// the files have the bytes that they would have if the run had never stopped there.
   static Result<std::unique_ptr<Stream>> create(session::Session& session, const std::string& pattern,
                                                 const std::string& options,
                                                 const std::optional<Position>& resume = {});
@@ -51,20 +51,22 @@ class Stream final {
   Status end();
   Status wait(bool durable);
   Status close();
-  /// The order of collective calls is broken: close() has more to do once the ranks have settled.
+  /// Returns true if the order of collective calls is broken: close() has more to do once the ranks have
+  /// settled.
   [[nodiscard]] bool is_unsettled() const { return client_.is_unsettled(); }
-  /// Keeps an error for end(), as those of begin() and put() are.
+  /// Keeps an error for end(), like the errors of begin() and put().
   void latch(const Status& status) { client_.latch(status); }
   [[nodiscard]] const std::string& name() const { return client_.name(); }
 
-  /// Local. Where the stream stands: behind the last step that was ended. The same on every rank, but for
-  /// put_lead where a rank leaves out puts of fields that it owns nothing of, and for failures that it has
-  /// not heard of.
+  /// Local. Returns where the stream stands: behind the last step that was ended. It is the same on every
+  /// rank with two exceptions: put_lead if a rank leaves out puts of fields of which it owns nothing, and
+  /// failures that a rank has not heard of.
   [[nodiscard]] Position position() const;
-  /// Local. Whether this rank has heard that each step up to `position` is durable, or that it failed.
+  /// Local. Returns true if this rank has heard for each step up to `position` that it is durable or has
+  /// failed.
   [[nodiscard]] bool is_settled_through(const Position& position) const;
-  /// Local. `position` with all failures up to there that this rank has heard of by now, and the last step
-  /// that is not among them.
+  /// Local. Returns `position` with all failures up to there that this rank has heard of by now, and with the
+  /// last step that is not among them.
   [[nodiscard]] Position with_failures(Position position) const;
 
  private:
@@ -90,7 +92,7 @@ class Stream final {
         client_(session.line(), session.roster(), session.rank(), pattern) {}
   Status prepare_field(const std::string& field, const PlacedLayout* layout, int type,
                        const std::string& options, const ByteVector& vertical, Field& out);
-  /// Whether the staging memory takes the field that the codec knows by `number`.
+  /// Returns success if the staging memory takes the field that the codec knows by `number`.
   [[nodiscard]] Status check_staging(const Field& field, int number) const;
   void add_field(const std::string& name, Field field);
   [[nodiscard]] pipeline::Opening head() const;
@@ -105,7 +107,7 @@ class Stream final {
   pipeline::Counters& counters() { return session_.statistics().streams[name()]; }
 
   session::Session& session_;
-  std::shared_ptr<void> lock_;  // on rank 0: of all files that the stream may have
+  std::shared_ptr<void> lock_;  // on rank 0: the lock of all files that the stream may have
   StreamRequest request_;
   pipeline::StreamClient client_;
   std::string options_;
@@ -115,11 +117,12 @@ class Stream final {
   std::map<std::int64_t, std::shared_ptr<const PlacedLayout>> layouts_;  // of the fields, by their ids
   std::set<int> put_;                                                    // fields put in this step
   std::int64_t put_lead_ = 0;
-  std::map<int, std::int64_t> put_steps_;  // at put_lead_: by field, the last step that has it
+  std::map<int, std::int64_t> put_steps_;  // at put_lead_: for each field, the last step that has it
   Uuid run_;                               // the same on all ranks
-  Position from_;                          // where the stream continues; without steps: at the beginning
+  Position from_;                          // the position from which the stream continues; without steps: the
+                                           // beginning
   bool continues_ = false;
-  bool has_put_ = false;  // something in this step
+  bool has_put_ = false;  // the program has put something in this step
   std::vector<EndedStep> ended_;
   std::optional<std::int64_t> last_lead_;
 };

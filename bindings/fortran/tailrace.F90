@@ -35,7 +35,7 @@ module tailrace
   implicit none
   private
 
-  ! Codes: see tailrace.h.
+  ! Codes, documented in tailrace.h.
   integer, parameter, public :: TR_OK = 0, TR_ERR_ARGUMENT = 1, TR_ERR_SETTINGS = 2, TR_ERR_STATE = 3, &
     TR_ERR_ORDER = 4, TR_ERR_LAYOUT = 5, TR_ERR_FORMAT = 6, TR_ERR_DATA = 7, TR_ERR_IO = 8, &
     TR_ERR_SPACE = 9, TR_ERR_MEMORY = 10, TR_ERR_MPI = 11, TR_ERR_TIMEOUT = 12, TR_ERR_UNSUPPORTED = 13, &
@@ -46,7 +46,7 @@ module tailrace
   integer, parameter, public :: TR_REAL = merge(TR_F32, TR_F64, kind(1.0) == real32)
   ! Events of wait.
   integer, parameter, public :: TR_CAPTURED = 1, TR_DURABLE = 2
-  ! What a checkpoint's begin does, and where the last save is.
+  ! What a checkpoint's begin does, and how far the last save is.
   integer, parameter, public :: TR_SAVE = 1, TR_LOAD = 2
   integer, parameter, public :: TR_SAVE_COMMITTED = 0, TR_SAVE_NONE = 1, TR_SAVE_CAPTURED = 2, &
     TR_SAVE_WRITTEN = 3, TR_SAVE_FAILED = 4, TR_SAVE_DROPPED = 5
@@ -66,10 +66,11 @@ module tailrace
   public :: tr_checkpoint, tr_checkpoint_interval
   public :: tr_hybrid, tr_pressure, tr_height, tr_surface
 
-  !> Who owns which elements of a global array. A plain value; copies mean the same layout; `free` ends all.
-  !> `weights` of `weighted` is flat: the grid(1) weights of the first dimension, then the grid(2) of the second, and
-  !> so on. `lower` and `upper` are the bounds of this rank's array, halo included; `own_lower` and `own_upper` those of
-  !> what it owns. `array_dims`: dimensions of a rank's array without levels, 1 where it is a list of elements.
+  !> The owners of the elements of a global array. A plain value; copies mean the same layout; `free` ends
+  !> all. `weights` of `weighted` is flat: the grid(1) weights of the first dimension, then the grid(2) of the
+  !> second, and so on. `lower` and `upper` are the bounds of this rank's array, halo included; `own_lower`
+  !> and `own_upper` are the bounds of its own elements. `array_dims`: dimensions of a rank's array without
+  !> levels, 1 if it is a list of elements.
   type :: tr_layout
     type(c_ptr) :: handle = c_null_ptr
     integer :: ndims = 0
@@ -201,7 +202,7 @@ contains
 
   ! Errors.
 
-  !> Local. The text of the last error; '' if there was none.
+  !> Local. Returns the text of the last error, '' if there was none.
   function tr_error() result(text)
     character(:), allocatable :: text
     if (allocated(last_complaint)) then
@@ -228,7 +229,7 @@ contains
     if (present(ierr)) ierr = int(code)
   end subroutine
 
-  ! A verdict that is the same on every rank: all stop, or none.
+  ! Ends a call with a verdict that is the same on every rank: all stop, or none.
   subroutine settle(code, ierr)
     integer(c_int), intent(in) :: code
     integer, intent(out), optional :: ierr
@@ -236,12 +237,13 @@ contains
     call keep(code, ierr)
     if (code == 0 .or. present(ierr)) return
     call c_log(to_c(tr_error()))
-    ! The launcher kills a job as soon as one of its ranks has left: leave rank 0 the time to print.
+    ! The launcher kills a job as soon as one of its ranks has left. The others leave rank 0 the time to
+    ! print.
     ignored = c_usleep(300000_c_int)
     call stop_quietly()
   end subroutine
 
-  ! A verdict of this rank alone, outside of a bracket.
+  ! Ends a call with a verdict of this rank alone, outside of a bracket.
   subroutine settle_alone(code, ierr)
     integer(c_int), intent(in) :: code
     integer, intent(out), optional :: ierr
@@ -252,7 +254,7 @@ contains
     call stop_quietly()
   end subroutine
 
-  ! As error stop 1, but the text just printed is not buried under a backtrace from every rank.
+  ! Stops like error stop 1, without a backtrace from every rank that would bury the printed text.
   subroutine stop_quietly()
     call c_exit(1_c_int)
   end subroutine
@@ -296,7 +298,7 @@ contains
     call settle_alone(c_progress(), ierr)
   end subroutine
 
-  !> Collective: true, on every rank, once the program should save and stop.
+  !> Collective. Returns true, on every rank, once the program should save and stop.
   logical function tr_should_stop()
     tr_should_stop = c_should_stop() /= 0_c_int
   end function
@@ -342,8 +344,9 @@ contains
     call settle(c_create(to_c(pattern), to_c(all), self%handle), ierr)
   end subroutine
 
-  !> `level_dim`: which dimension of the array counts the levels, from 1 (absent: the last). `type`: absent
-  !> means TR_REAL. Numbers may be of any kind; default reals keep their decimal value (0.01 means 0.01).
+  !> `level_dim` is the dimension of the array that counts the levels, from 1 (absent: the last). `type`:
+  !> absent means TR_REAL. Numbers may be of any kind; default reals keep their decimal value (0.01 means
+  !> 0.01).
   subroutine stream_define(self, name, grid, levels, type, accuracy, relative_accuracy, bits, missing, &
                            statistic, since, at_zero, level_dim, nproma, keys, options, ierr)
     class(tr_stream), intent(in) :: self
@@ -406,7 +409,7 @@ contains
     call settle(c_close(self%handle), ierr)
   end subroutine
 
-  !> Local. As put, for an array of which only the address is known, allocated as layout and definition say.
+  !> Local. As put, for an array known only by its address, allocated as layout and definition say.
   subroutine stream_put_address(self, name, base, ierr)
     class(tr_stream), intent(in) :: self
     character(*), intent(in) :: name
@@ -525,7 +528,7 @@ contains
     levels = levels_one('height', value)
   end function
 
-  ! Model levels 1 to nlev; `levels` names the ones that the array holds, if not all.
+  ! Model levels 1 to nlev. `levels` names the ones that the array holds, if not all.
   function hybrid_plain(nlev, levels) result(made)
     class(*), intent(in) :: nlev
     integer, intent(in), optional :: levels(:)
@@ -579,7 +582,7 @@ contains
     end do
   end function
 
-  ! Appends key=value to an options string; nothing if the value is absent.
+  ! Appends key=value to an options string, or nothing if the value is absent.
   subroutine add(all, key, value)
     character(:), allocatable, intent(inout) :: all
     character(*), intent(in) :: key
@@ -587,7 +590,7 @@ contains
     if (present(value)) call append(all, key//'='//quoted(trim(value)))
   end subroutine
 
-  ! As the library's options strings quote: within quotes the quote itself is doubled.
+  ! Quotes as the library's options strings do: within quotes the quote itself is doubled.
   function quoted(value) result(text)
     character(*), intent(in) :: value
     character(:), allocatable :: text
@@ -619,7 +622,7 @@ contains
     all = all//trim(options)
   end subroutine
 
-  ! What is no number becomes a text that the library refuses on all ranks, naming the key.
+  ! A value that is no number becomes a text that the library refuses on all ranks, naming the key.
   function number_text(value) result(text)
     class(*), intent(in) :: value
     character(:), allocatable :: text

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// What the commands below `tailrace checkpoint` share.
+// The parts that the commands below `tailrace checkpoint` share.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -15,42 +15,44 @@
 
 namespace tailrace::cli {
 
-/// What these commands tell their shell, as diff and cmp do. Documented in --help and docs/cli.md.
+/// The answers of these commands to their shell, as diff and cmp give them. Documented in --help and
+/// docs/cli.md.
 enum Answer : int {
   fine = 0,
   differs = 1,  // damaged, or not the same
   trouble = 2,  // the command line makes no sense, or a file cannot be read or written
 };
 
-/// Prints the error of `command` to standard error; the answer that fits it.
+/// Prints the error of `command` to standard error. Returns the answer that fits it.
 int report_checkpoint(const char* command, const Status& status);
-/// Runs `body`, whose return value is an answer; what is thrown is reported.
+/// Runs `body`, which returns an answer. Reports an exception.
 int answer_of(const char* command, const std::function<int()>& body);
 
-/// The copies that `text` means: those of the checkpoint of that name, or the one at that path.
+/// Returns the copies that `text` means: those of the checkpoint of that name, or the one at that path.
 Result<std::vector<std::string>> copies_named(storage::Target& target, const std::string& text);
-/// Of those the newest that is whole. Code::corrupt if there is none.
+/// Returns the newest of those copies that is whole, or Code::corrupt if there is none.
 Result<checkpoint::Copy> newest_copy(storage::Target& target, const std::string& text);
-/// Whether it is the bytes of a copy that are wrong, and not storage that does not give them.
+/// Returns true if the bytes of a copy are wrong, false if storage does not give them.
 bool is_damage(storage::Target& target, const checkpoint::Found& found);
 
-/// Of all files of the copy at `path`.
+/// Returns the bytes of all files of the copy at `path`.
 Bytes bytes_of_files(storage::Target& target, const std::string& path);
 /// "2026-03-01T00:00:00Z"
 std::string saved_text(std::int64_t saved_at);
 std::string_view mode_text(checkpoint::Mode mode);
 
-/// Elements [begin, begin + count) of an item, in the order of the global array, into `out`.
+/// Reads elements [begin, begin + count) of an item, in the order of the global array, into `out`.
 Status read_elements(checkpoint::CopyReader& reader, const checkpoint::Copy& copy, int item, Index begin,
                      Index count, std::byte* out);
-/// As many elements as fit into the memory that a command takes.
+/// Returns how many elements fit into the memory that a command takes.
 Index elements_at_once(ElementType type);
-/// One element as text.
+/// Returns one element as text.
 std::string value_text(ElementType type, const std::byte* value);
-/// The index of each dimension of an element: "(1, 0, 7)".
+/// Returns the index of each dimension of an element: "(1, 0, 7)".
 std::string index_text(const std::vector<Index>& shape, Index element);
 
-/// An item's elements as NetCDF at `path`, new. Code::unsupported in a build without it.
+/// Writes an item's elements as NetCDF to `path`, a new file. Returns Code::unsupported in a build without
+/// NetCDF.
 Status write_netcdf(checkpoint::CopyReader& reader, const checkpoint::Copy& copy, int item,
                     const std::string& path);
 

@@ -20,10 +20,10 @@ using checkpoint::Copy;
 using checkpoint::CopyReader;
 using checkpoint::ItemInfo;
 
-/// How one item differs.
+/// The difference of one item between two copies.
 struct Difference {
   std::string item;
-  std::string text;  // what is not the same, if the elements cannot be compared
+  std::string text;  // the reason, if the elements cannot be compared
   Index elements = 0;
   Index differing = 0;
   Index first = -1;
@@ -54,7 +54,7 @@ std::optional<double> distance(ElementType type, const std::byte* a, const std::
   }
 }
 
-/// Elements are the same if their bytes are, so that a NaN equals itself and 0 is not -0.
+/// Elements are the same if their bytes are. So a NaN equals itself, and 0 is not -0.
 void compare(ElementType type, Index begin, const ByteVector& a, const ByteVector& b, Difference& found) {
   const auto element = static_cast<std::size_t>(size_of(type));
   if (std::memcmp(a.data(), b.data(), a.size()) == 0) return;

@@ -60,18 +60,18 @@ Status extract(storage::Target& target, const ExtractArguments& arguments) {
   const Result<int> item = item_of(*copy, arguments.item);
   TR_TRY(item.status());
   CopyReader reader(target, *copy);
-  // Nobody finds half an array under the name that was asked for.
+  // The array goes to a temporary file first: nobody finds half an array under the name that was asked for.
   const Result<storage::Temporary> temporary = storage::make_temporary(arguments.out);
   TR_TRY(temporary.status());
   Status status = *netcdf ? write_netcdf(reader, *copy, *item, temporary->opened).in(temporary->name)
                           : write_raw(reader, *copy, *item, *temporary->file);
-  // Its contents are there before its name is.
+  // The contents are durable before the file gets its name.
   if (status.is_ok()) status = temporary->file->sync();
   if (status.is_ok()) status = temporary->file->close();
   if (status.is_ok()) status = target.rename(temporary->name, arguments.out);
   if (!status.is_ok()) {
     const Result<bool> left = target.exists(temporary->name);
-    // The first error is the one to tell.
+    // The first error is the one that is told.
     if (left.is_ok() && *left) (void)target.remove(temporary->name);
     return status;
   }

@@ -17,7 +17,7 @@ namespace {
 using checkpoint::Copy;
 using checkpoint::ItemInfo;
 
-/// A NetCDF file that is being written; closed with it.
+/// A NetCDF file that is being written. The destructor closes it.
 class NetcdfFile {
  public:
   explicit NetcdfFile(std::string path) : path_(std::move(path)) {}
@@ -83,7 +83,7 @@ std::string netcdf_name(const std::string& name) {
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
     out += plain || (!out.empty() && (c == '-' || c == '+' || c == '.' || c == '@')) ? c : '_';
   }
-  constexpr std::size_t longest = 200;  // leaves room for what stands before it in a dimension's name
+  constexpr std::size_t longest = 200;  // leaves room for the text in front of it in a dimension's name
   return out.empty() ? "item" : out.substr(0, longest);
 }
 
@@ -92,7 +92,7 @@ Status NetcdfFile::define(const Copy& copy, const ItemInfo& item) {
   std::vector<int> dims;
   const auto add = [&](const std::string& dim, std::size_t extent) {
     dims.push_back(-1);
-    // An extent of 0 would be an unlimited dimension: that is what it becomes, without records.
+    // NetCDF takes an extent of 0 for an unlimited dimension. It becomes one, without records.
     return of(nc_def_dim(id_, dim.c_str(), extent, &dims.back()), "define");
   };
   for (std::size_t d = 0; d < item.shape.size(); ++d)
@@ -110,10 +110,10 @@ Status NetcdfFile::define(const Copy& copy, const ItemInfo& item) {
   return put_text(NC_GLOBAL, "saved_at", saved_text(copy.header.saved_at));
 }
 
-/// Boxes of consecutive elements, each as large as fits, that together are the array: dimensions before
+/// Boxes of consecutive elements, each as large as fits, which together are the array. Dimensions before
 /// `cut` are fixed, `cut` is cut, those behind it are whole.
 struct Slabs {
-  bool whole = false;  // one is enough
+  bool whole = false;  // one box is enough
   std::size_t cut = 0;
   Index inner = 1;  // elements behind `cut`
   Index along = 1;  // extents of `cut` at once

@@ -22,13 +22,13 @@ struct PruneArguments {
   bool dry_run = false;
 };
 
-/// What is to be removed, in this order.
+/// A file that is to be removed. Files are removed in the order of the list.
 struct Removal {
   std::string path;
   std::string why;
 };
 
-/// A part in a file of its own, by its name: "state.0.r00003".
+/// A part in a file of its own, known by its name: "state.0.r00003".
 struct PartFile {
   std::string path;
   std::string copy;
@@ -39,7 +39,7 @@ bool is_number(std::string_view text) {
   return !text.empty() && text.size() <= 18 && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-/// All part files of the checkpoint, also those whose copy is gone.
+/// Returns all part files of the checkpoint, also those whose copy is gone.
 Result<std::vector<PartFile>> part_files(storage::Target& target, const std::string& name) {
   const std::string tidy = storage::tidy_path(name);
   const std::size_t slash = name.rfind('/');
@@ -64,7 +64,7 @@ Result<std::vector<PartFile>> part_files(storage::Target& target, const std::str
   return found;
 }
 
-/// The copies to be removed: broken ones, and whole ones behind the newest `keep`.
+/// Returns the copies to be removed: broken ones, and whole ones behind the newest `keep`.
 Result<std::vector<Removal>> copies_to_remove(storage::Target& target, const std::vector<Found>& all,
                                               const PruneArguments& arguments) {
   std::vector<Removal> removals;
@@ -85,7 +85,7 @@ Result<std::vector<Removal>> copies_to_remove(storage::Target& target, const std
                                    "was removed"));
 }
 
-/// Parts that no copy counts any longer.
+/// Returns the parts that no copy counts any longer.
 std::vector<Removal> parts_to_remove(storage::Target& target, const std::vector<PartFile>& parts,
                                      const std::set<std::string>& removed) {
   std::vector<Removal> removals;
@@ -102,7 +102,7 @@ std::vector<Removal> parts_to_remove(storage::Target& target, const std::vector<
   return removals;
 }
 
-/// What no copy that stays needs to bring files back.
+/// Returns the undo files that no remaining copy needs to bring files back.
 Result<std::vector<Removal>> undo_files_to_remove(storage::Target& target, const std::string& name,
                                                   std::vector<std::string> copies,
                                                   const std::set<std::string>& removed) {
@@ -125,7 +125,7 @@ Status remove_all(storage::Target& target, const std::vector<Removal>& removals,
 }
 
 Status prune(storage::Target& target, const PruneArguments& arguments) {
-  // Held to the end: no program saves meanwhile.
+  // The lock is held to the end: no program saves meanwhile.
   const Result<std::shared_ptr<void>> lock = target.lock(cat(arguments.name, ".lock"));
   TR_TRY(lock.status());
   const Result<std::vector<std::string>> paths = checkpoint::find_copies(target, arguments.name);
@@ -143,8 +143,8 @@ Status prune(storage::Target& target, const PruneArguments& arguments) {
   const std::vector<Removal> parts = parts_to_remove(target, *files, removed);
   const Result<std::vector<Removal>> undo = undo_files_to_remove(target, arguments.name, *paths, removed);
   TR_TRY(undo.status());
-  // The file with the header first, durably: whatever ends this program, no half of a copy counts, and what
-  // is left of it are orphaned parts and undo files, which the next prune finds.
+  // The file with the header goes first, durably. Whatever ends this program, no half of a copy counts: the
+  // rest are orphaned parts and undo files, which the next prune finds.
   TR_TRY(remove_all(target, *copies, arguments.dry_run));
   TR_TRY(remove_all(target, parts, arguments.dry_run));
   TR_TRY(remove_all(target, *undo, arguments.dry_run));

@@ -150,7 +150,7 @@ Stored stored_of(const Copy& copy, std::size_t item) {
   return stored;
 }
 
-/// Parts may differ in it only if somebody has put a copy together by hand.
+/// Parts differ in their coding only if somebody has put a copy together by hand.
 std::string_view coding_text(const Copy& copy) {
   if (copy.tables.empty()) return "none";
   switch (copy.tables.front().coding) {
@@ -195,7 +195,7 @@ Status show_items(const Copy& copy, CopyReader& reader, Index values) {
   return {};
 }
 
-/// What goes on where the copy has it.
+/// Shows the outputs that go on where the copy has them.
 void show_outputs(const Recorded& outputs) {
   if (!outputs.streams.empty() || !outputs.files.empty()) std::puts("outputs that go on");
   for (const streams::Position& stream : outputs.streams)
@@ -208,7 +208,7 @@ void show_outputs(const Recorded& outputs) {
   }
 }
 
-/// A copy is as good without them.
+/// A copy is as good without outputs.
 Result<Recorded> outputs_of(storage::Target& target, const Copy& copy) {
   Result<Recorded> outputs = Recorded::unpack(copy.directory.outputs);
   TR_TRY(outputs.status());

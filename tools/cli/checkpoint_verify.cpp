@@ -17,17 +17,17 @@
 namespace tailrace::cli {
 namespace {
 
-/// What was found out about one copy, or one undo file.
+/// The findings on one copy, or one undo file.
 struct Verdict {
   std::string path;
   bool undo = false;
   std::int64_t generation = 0;
-  Bytes bytes = 0;                    // read
-  std::vector<std::string> problems;  // none: it is whole
+  Bytes bytes = 0;                    // bytes that were read
+  std::vector<std::string> problems;  // none if it is whole
   bool unreadable = false;
 };
 
-/// One line on a terminal that says how far a long reading is; nothing elsewhere.
+/// One line on a terminal that says how far a long reading is. Elsewhere nothing is printed.
 class Progress {
  public:
   Progress(std::string path, Bytes total) : path_(std::move(path)), total_(total) {}
@@ -68,7 +68,7 @@ void check_elements(storage::Target& target, const checkpoint::Copy& copy, Verdi
     progress.show(verdict.bytes);
     const Status status = reader.check(static_cast<int>(part));
     if (!status.is_ok()) verdict.problems.push_back(status.text());
-    // What this build cannot decompress may be as whole as can be.
+    // A copy that this build cannot decompress may be whole.
     if (status.code() == Code::unsupported) verdict.unreadable = true;
     verdict.bytes += copy.directory.parts[part].bytes;
   }
@@ -88,7 +88,7 @@ Verdict verify(storage::Target& target, const checkpoint::Found& found) {
   return verdict;
 }
 
-/// Nothing of what was never sealed is missed.
+/// Records that were never sealed are not missed.
 Status read_records(storage::Target& target, const files::UndoName& name, Bytes& bytes) {
   Result<files::UndoReader> reader = files::UndoReader::open(target, name);
   TR_TRY(reader.status());
@@ -100,7 +100,7 @@ Status read_records(storage::Target& target, const files::UndoName& name, Bytes&
   }
 }
 
-/// Those of all copies of the checkpoint.
+/// Verifies the undo files of all copies of the checkpoint.
 Result<std::vector<Verdict>> verify_undo_files(storage::Target& target, const std::string& name) {
   const Result<std::vector<files::UndoName>> all = files::find_undo_files(target, name);
   TR_TRY(all.status());
@@ -108,7 +108,7 @@ Result<std::vector<Verdict>> verify_undo_files(storage::Target& target, const st
   for (const files::UndoName& undo : *all) {
     Verdict verdict{undo.path, true, undo.generation, 0, {}, false};
     const Status status = guarded([&] { return read_records(target, undo, verdict.bytes); });
-    if (status.error_number() == ENOENT) continue;  // a program that saves has removed it
+    if (status.error_number() == ENOENT) continue;  // a program that saves has removed the file
     if (!status.is_ok()) verdict.problems.push_back(status.text());
     verdict.unreadable = !status.is_ok() && status.code() != Code::corrupt;
     verdicts.push_back(std::move(verdict));

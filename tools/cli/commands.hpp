@@ -7,7 +7,7 @@
 
 namespace tailrace::cli {
 
-/// What the command tells its shell. Documented in --help and docs/cli.md: append only.
+/// The exit codes of the command for its shell. Documented in --help and docs/cli.md: append only.
 enum Exit : int {
   done = 0,       // for wait: the step is durable
   failed = 1,     // storage failed, or the file is locked
@@ -17,7 +17,8 @@ enum Exit : int {
   ended = 5,      // wait: the file was closed, and the step is not in it
 };
 
-// Each adds one subcommand to `app`. When it was chosen, its callback leaves the exit code in `exit`.
+// Each function adds one subcommand to `app`. If that was chosen, its callback leaves the exit code in
+// `exit`.
 void add_checkpoint(CLI::App& app, int& exit);  // answers as checkpoint.hpp says
 void add_wait(CLI::App& app, int& exit);
 void add_index(CLI::App& app, int& exit);
@@ -26,12 +27,12 @@ void add_repair(CLI::App& app, int& exit);
 void add_settings(CLI::App& app, int& exit);
 void add_verify(CLI::App& app, int& exit);
 
-/// Prints the error of `command` to standard error; the exit code that fits it.
+/// Prints the error of `command` to standard error. Returns the exit code that fits it.
 int report(const char* command, const Status& status);
 
 /// "6h", "1h30m", "0s".
 std::string duration_text(std::int64_t seconds);
-/// The data file that is meant, if `path` names its index.
+/// Returns the data file that is meant if `path` names its index.
 std::string data_path_of(const std::string& path);
 
 }  // namespace tailrace::cli

@@ -119,7 +119,7 @@ int print_json(const std::string&, const IndexContents&) {
 
 #endif
 
-/// The index that is named, or that of the data file that is named.
+/// Returns the index that `file` names, or that of the data file that it names.
 Result<std::string> index_of(storage::Target& target, const std::string& file) {
   const std::string data_path = data_path_of(file);
   if (data_path != file) {

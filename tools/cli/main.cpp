@@ -9,7 +9,7 @@
 
 namespace {
 
-/// What CLI11 calls an unexpected argument is mostly a misspelt command.
+/// What CLI11 calls an unexpected argument is usually a misspelt command.
 int check_command(const CLI::App& app, int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-') return tailrace::cli::Exit::done;
   std::vector<std::string> names;
@@ -44,7 +44,7 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    // CLI11 has codes of its own above 100; a shell script should have to know one for all of them.
+    // CLI11 has codes of its own above 100. A shell script should have to know one for all of them.
     return app.exit(error) == 0 ? cli::Exit::done : cli::Exit::usage;
   }
   return exit;

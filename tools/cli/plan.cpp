@@ -36,7 +36,7 @@ Status print_plan(const PlanRequest& request) {
   const Result<std::vector<char>> servers = session::select_servers(settings->servers, world);
   TR_TRY(servers.status());
   const exchange::Roster roster = session::make_roster(world, *servers);
-  // What a session takes where nothing is said, on a node with enough memory.
+  // A session takes this if nothing is said, on a node with enough memory.
   const Bytes staging = settings->staging.value_or(
       session::default_staging(std::numeric_limits<Bytes>::max(), request.ranks / request.nodes));
   const session::Budget budget = session::cut_budget(roster, staging);

@@ -36,7 +36,8 @@ int run_repair(const RepairArguments& arguments) {
       path.ends_with(again_suffix) ? path.substr(0, path.size() - again_suffix.size()) : path;
   const Result<std::shared_ptr<void>> lock = target->lock(streams::lock_path(file));
   if (!lock.is_ok()) return report("repair", lock.status());
-  // Killed between two renames a run leaves new data beside the old index, by which they would be cut.
+  // A run that was killed between two renames leaves new data beside the old index, and the repair would cut
+  // them by it.
   if (const Status ended = streams::end_replacing(*target, file); !ended.is_ok())
     return report("repair", ended);
   const Result<streams::Recovered> recovered = streams::recover(*target, path, options);

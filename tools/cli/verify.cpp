@@ -18,7 +18,8 @@ namespace {
 using streams::IndexContents;
 using streams::ManifestEntry;
 
-/// What the manifest beside the file tells of it: the last line about it, if that is of the index's run.
+/// Returns what the manifest beside the file tells of it: the last line about it, if it belongs to the
+/// index's run.
 Result<std::optional<ManifestEntry>> listed(storage::Target& target, const std::string& path,
                                             const IndexContents& contents) {
   const std::string manifest = streams::manifest_path(path);
@@ -34,7 +35,7 @@ Result<std::optional<ManifestEntry>> listed(storage::Target& target, const std::
   return std::optional<ManifestEntry>(*last);
 }
 
-/// What was found to be right, for people.
+/// Returns what was found to be right, for people.
 Result<std::string> verify(storage::Target& target, const std::string& path) {
   const Result<std::string> index = streams::find_index(target, path);
   TR_TRY(index.status());

@@ -34,7 +34,7 @@ struct WaitArguments {
   bool quiet = false;
 };
 
-/// What to wait for, as the core's types.
+/// What the command waits for, as the core's types.
 struct Wanted {
   std::string path;
   std::int64_t lead = 0;
@@ -91,7 +91,7 @@ Result<Wanted> wanted_by(const WaitArguments& arguments) {
   return wanted;
 }
 
-/// Looks at one index again and again, reading it only when it has changed its size.
+/// Looks at one index again and again. It reads the index only when the size has changed.
 class Watch {
  public:
   Watch(Target& target, const Wanted& wanted) : target_(target), wanted_(wanted) {}
@@ -107,8 +107,8 @@ class Watch {
     }
     const Result<Bytes> size = (*file)->size();
     TR_TRY(size.status());
-    // An equal size may hide other contents, cut back and written anew: every now and then it is read in any
-    // case.
+    // An equal size may hide other contents, cut back and written anew. Therefore every 16th look reads the
+    // index in any case.
     if (*size == size_seen_ && ++looks_ % 16 != 0) return Seen::nothing;
     const Result<streams::IndexContents> contents = streams::load_index(target_, path);
     TR_TRY(contents.status());
@@ -128,7 +128,7 @@ class Watch {
     return contents.closed ? Seen::ended : Seen::nothing;
   }
 
-  // The record may have been read between the writer's write and its fsync; our own fsync makes "durable"
+  // The record may have been read between the writer's write and its fsync. Our own fsync makes "durable"
   // true in any case.
   Result<Seen> confirm(File& index, const streams::IndexStep& step) {
     TR_TRY(index.sync());

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
-/* Tailrace: a simulation's data to and from storage, without the simulation waiting for it.
+/* Tailrace moves a simulation's data to and from storage, and the simulation does not wait for it.
  *
  * Every function says first whether it is Collective (all compute ranks of the session call it, in the same
  * order) or Local (no communication, returns without waiting for other ranks), and then whether it blocks.
@@ -39,13 +39,13 @@ enum {
   TR_ERR_STATE = 3,        /* a call that makes no sense now */
   TR_ERR_ORDER = 4,        /* ranks that called different things, or in different order */
   TR_ERR_LAYOUT = 5,       /* gaps, overlaps, indices out of range, an array of the wrong shape */
-  TR_ERR_FORMAT = 6,       /* the file format cannot hold what was asked */
+  TR_ERR_FORMAT = 6,       /* the file format cannot hold what was asked for */
   TR_ERR_DATA = 7,         /* NaN, Inf, or values outside of what the packing holds */
   TR_ERR_IO = 8,           /* storage failed */
   TR_ERR_SPACE = 9,        /* storage or a quota is full */
   TR_ERR_MEMORY = 10,      /* the budget or the node's memory is too small */
   TR_ERR_MPI = 11,         /* MPI itself failed */
-  TR_ERR_TIMEOUT = 12,     /* a wait that was given a limit */
+  TR_ERR_TIMEOUT = 12,     /* a wait reached its limit */
   TR_ERR_UNSUPPORTED = 13, /* not in this build, or not on this system */
   TR_ERR_CORRUPT = 14      /* a file whose bytes contradict themselves */
 };
@@ -66,11 +66,11 @@ enum {
 /* Events of tr_stream_wait. */
 enum { TR_CAPTURED = 1, TR_DURABLE = 2 };
 
-/* Local. Text of the calling thread's last error; "" if there was none. Owned by the library, valid until the
- * thread's next failing call. */
+/* Local. Returns the text of the calling thread's last error; "" if there was none. The library owns it; it
+ * is valid until the thread's next failing call. */
 TR_API const char* tr_error(void);
 
-/* Local. "0.1.0". */
+/* Local. Returns "0.1.0". */
 TR_API const char* tr_version(void);
 
 /* Session. */
@@ -80,74 +80,75 @@ TR_API const char* tr_version(void);
  * freed by tr_finalize). On servers: works until the compute ranks have called tr_finalize, then returns with
  * *compute = MPI_COMM_NULL. `options` are settings ("servers=1 staging=512MiB"); the environment
  * (TAILRACE_SERVERS=1) wins. A report or trace file that cannot be written is an error here. After an error,
- * the same on every rank, no session is open and *compute is MPI_COMM_NULL. Where a rank does not come, the
- * others say so after TAILRACE_WATCHDOG and end the job after TAILRACE_TIMEOUT. One session at a time:
- * another one may begin once every rank, servers too, has called tr_finalize.
- * In a session all ranks make the collective calls of all faces in the same order. Ranks that wait in
- * different calls get TR_ERR_ORDER and the names of both calls within seconds, on every rank; so does each
- * later collective call, until tr_finalize. What was durable stays. */
+ * which is the same on every rank, no session is open and *compute is MPI_COMM_NULL. If a rank does not come,
+ * the others say so after TAILRACE_WATCHDOG and end the job after TAILRACE_TIMEOUT. One session at a time:
+ * another one may begin once every rank, servers too, has called tr_finalize. In a session all ranks make the
+ * collective calls of all faces in the same order. Ranks that wait in different calls get TR_ERR_ORDER and
+ * the names of both calls within seconds, on every rank. Each later collective call gets the same, until
+ * tr_finalize. Durable data stays. */
 TR_API int tr_init(MPI_Comm world, MPI_Comm* compute, const char* options);
 /* The same with Fortran integer handles, for bindings. */
 TR_API int tr_init_f(MPI_Fint world, MPI_Fint* compute, const char* options);
 
 /* Collective over compute ranks (servers: local, returns the session's last verdict). Blocks until all of
- * them have called it and everything put is durable. Closes what is still open. Reports errors not yet
+ * them have called it and everything put is durable. Closes whatever is still open. Reports errors not yet
  * returned by another call. */
 TR_API int tr_finalize(void);
 
-/* Local. Prints `message` to standard error on compute rank 0 only, without a session on rank 0 of
+/* Local. Prints `message` to standard error on compute rank 0 only; without a session on rank 0 of
  * MPI_COMM_WORLD. May be called at any time; before MPI_Init no rank is known, and every process prints. */
 TR_API void tr_log(const char* message);
 
-/* Local, does not block. Lets the library move data where no server shares the node (progress=caller). */
+/* Local, does not block. Lets the library move data if no server shares the node (progress=caller). */
 TR_API int tr_progress(void);
 
-/* Collective. Blocks until all ranks have called it. 1 once the program should save and stop: the same answer
- * on every rank, and 1 for ever after. It should when on any rank the time limit (TAILRACE_TIME_LIMIT, or
- * Slurm's) is near, one of TAILRACE_STOP_SIGNALS has come since tr_init, or TAILRACE_HALT_FILE exists;
- * compute rank 0 prints which, once. Call it at the end of each step: docs/stopping.md. The answer is that of
- * the last call, and tr_error() says why, where ranks call different things (TR_ERR_ORDER), and 1 once no
- * further collective call is possible; 0 without a session. */
+/* Collective. Blocks until all ranks have called it. Returns 1 once the program should save and stop: the
+ * same answer on every rank, and 1 for ever after. The reason is, on any rank: the time limit
+ * (TAILRACE_TIME_LIMIT, or Slurm's) is near, one of TAILRACE_STOP_SIGNALS has come since tr_init, or
+ * TAILRACE_HALT_FILE exists. Compute rank 0 prints it, once. Call it at the end of each step:
+ * docs/stopping.md. If ranks call different things (TR_ERR_ORDER) it returns the last call's answer, and
+ * tr_error() says why. It returns 1 once no further collective call is possible, and 0 without a session. */
 TR_API int tr_should_stop(void);
 
 /* Layouts: who owns which elements of a global array. */
-/* Shapes and indices are in C order (slowest first) and start at 0. Layouts are validated: every element
- * owned once. A layout may be freed as soon as the streams that use it are defined. */
+/* Shapes and indices are in C order (slowest first) and start at 0. Layouts are validated: every element has
+ * one owner. A layout may be freed as soon as the streams that use it are defined. */
 
 /* Collective. Blocks as long as agreement takes. `halo`: elements on each side per dimension, or NULL. The
- * processor grid is chosen (as square as possible). */
+ * library chooses the processor grid (as square as possible). */
 TR_API int tr_layout_block(int ndims, const tr_index* shape, const tr_index* halo, tr_layout** layout);
-/* Collective. The same with a given processor grid (product = number of compute ranks; entries 0 are chosen).
- */
+/* Collective. The same with a given processor grid (product = number of compute ranks; the library chooses
+ * entries that are 0). */
 TR_API int tr_layout_block_grid(int ndims, const tr_index* shape, const tr_index* halo, const int* grid,
                                 tr_layout** layout);
-/* Collective. Blocks of block[d] elements dealt out round-robin along each dimension of `grid` (NULL:
+/* Collective. Blocks of block[d] elements are dealt out round-robin along each dimension of `grid` (NULL:
  * chosen). */
 TR_API int tr_layout_block_cyclic(int ndims, const tr_index* shape, const tr_index* block, const int* grid,
                                   tr_layout** layout);
 /* Collective. Dimension d is cut over grid[d] coordinates proportionally to weights[d][0..grid[d]-1]. */
 TR_API int tr_layout_weighted(int ndims, const tr_index* shape, const tr_index* halo, const int* grid,
                               const double* const* weights, tr_layout** layout);
-/* Collective. Each rank owns lower[d] <= i[d] < upper[d]; all ranks together every element once. */
+/* Collective. Each rank owns lower[d] <= i[d] < upper[d]. All ranks together own every element once. */
 TR_API int tr_layout_boxes(int ndims, const tr_index* shape, const tr_index* halo, const tr_index* lower,
                            const tr_index* upper, tr_layout** layout);
 /* Collective. Each rank owns `count` elements with the given global indices (unstructured grids); `base` is 0
  * or 1. */
 TR_API int tr_layout_indexed(int ndims, const tr_index* shape, tr_index count, const tr_index* indices,
                              int base, tr_layout** layout);
-/* Collective. Every rank holds the whole array; the first compute rank's copy is written. */
+/* Collective. Every rank holds the whole array. The first compute rank's copy is written. */
 TR_API int tr_layout_replicated(int ndims, const tr_index* shape, tr_layout** layout);
-/* Collective. `owner(index, context)` tells the owning compute rank of the element with global index tuple
- * `index`; it is called during definition for every element, on every rank. A rank's elements are numbered in
+/* Collective. `owner(index, context)` returns the owning compute rank of the element with global index tuple
+ * `index`. During definition it is called for every element, on every rank. A rank's elements are numbered in
  * C order. */
 TR_API int tr_layout_callback(int ndims, const tr_index* shape,
                               int (*owner)(const tr_index* index, void* context), void* context,
                               tr_layout** layout);
 
-/* Local. First and one-past-last global index of the caller's own box per dimension, without and with halo
- * (with_halo != 0: lower - halo, upper + halo, not clipped). TR_ERR_STATE for layouts that are no boxes. */
+/* Local. Returns the first and one-past-last global index of the caller's own box per dimension, without and
+ * with halo (with_halo != 0: lower - halo, upper + halo, not clipped). TR_ERR_STATE for layouts that are no
+ * boxes. */
 TR_API int tr_layout_bounds(const tr_layout* layout, int with_halo, tr_index* lower, tr_index* upper);
-/* Local. Number of elements that the caller owns. */
+/* Local. Returns the number of elements that the caller owns. */
 TR_API int tr_layout_count(const tr_layout* layout, tr_index* count);
 
 /* Collective. Says where on the globe the elements lie: "sample=FILE" takes the grid of the first GRIB
@@ -165,28 +166,28 @@ TR_API int tr_layout_free(tr_layout** layout);
  * keys="...", existing=replace|continue|fail|overwrite, on_full=fail|wait:DURATION, deadline=DURATION,
  * manifest=on|off, ready=SUFFIX, hook=COMMAND (run by the shell with the finished file as $1),
  * same_lead=fail|keep, empty_step=fail|keep, and any GRIB key.
- * existing: what becomes of files that are there already. replace (default): they are begun anew. continue:
- * steps are added behind theirs; a GRIB file whose index is gone is indexed again first. fail: TR_ERR_STATE
- * here if any file of the pattern exists (where directories change with the lead: with the first step of the
+ * existing: what happens to files that are there already. replace (default): they are begun anew. continue:
+ * steps are added behind theirs; a GRIB file without its index is indexed again first. fail: TR_ERR_STATE
+ * here if any file of the pattern exists (if directories change with the lead: with the first step of the
  * file). A file that is not known to be Tailrace's is TR_ERR_STATE and left as it is; only overwrite empties
  * it (docs/formats/index.md).
- * GRIB messages tell of their origin what keys say, as centre=98 generatingProcessIdentifier=1
- * typeOfProcessedData=an; without: no centre, no process, a forecast. Names of fields are the centre's,
- * without one those of WMO. A pattern that ends in .nc or the like needs format=. same_lead: a field that an
- * earlier step at the same lead has is TR_ERR_STATE, unless the step failed. empty_step: so is a step without
- * any put. keep says that it is meant. Compute rank 0 looks before it returns whether the directory, which it
- * makes, can be written to, and whether a stream that continues from a checkpoint has its files. Until the
- * stream is closed it holds the lock NAME.stream.lock, NAME being the pattern with its leads in braces:
- * another stream or job with this pattern gets TR_ERR_STATE. No other file is created before the first step.
- * With servers the first call allocates the staging memory: TR_ERR_MEMORY if a node lacks it by now.
- */
+ * Keys give the origin in GRIB messages, as centre=98 generatingProcessIdentifier=1 typeOfProcessedData=an;
+ * without: no centre, no process, a forecast. Names of fields are the centre's, without one those of WMO. A
+ * pattern that ends in .nc or the like needs format=.
+ * same_lead: with fail a field that an earlier step at the same lead has is TR_ERR_STATE, unless the step
+ * failed. empty_step: with fail a step without any put is TR_ERR_STATE. keep says that it is intended.
+ * Before it returns, compute rank 0 makes the directory and checks that files can be written there, and that
+ * the files of a stream that continues from a checkpoint are there. Until the stream is closed it holds the
+ * lock NAME.stream.lock, NAME being the pattern with its leads in braces: another stream or job with this
+ * pattern gets TR_ERR_STATE. No other file is created before the first step. With servers the first call
+ * allocates the staging memory: TR_ERR_MEMORY if a node lacks it by now. */
 TR_API int tr_stream_create(const char* pattern, const char* options, tr_stream** stream);
 
 /* Collective. Before the first step. Options: levels=TYPE[:LIST] (hybrid:1-40, pressure:1000,850,500,
  * height:2, surface), vertical=FILE or coefficients=LIST, accuracy=, relative_accuracy=, bits=, missing=,
  * statistic=instant|accum|average|maximum|minimum, since=start|last|DURATION, at_zero=write|omit,
- * level_axis=N, nproma=N, keys="...", and any GRIB key. At definition one header is encoded and every
- * requested key is read back; a difference is TR_ERR_FORMAT. */
+ * level_axis=N, nproma=N, keys="...", and any GRIB key. The definition encodes one header and reads every
+ * requested key back; a difference is TR_ERR_FORMAT. */
 TR_API int tr_stream_define(tr_stream* stream, const char* field, const tr_layout* layout, int type,
                             const char* options);
 
@@ -199,28 +200,28 @@ TR_API int tr_stream_begin(tr_stream* stream, int64_t lead);
  * rank that owns nothing of the field may omit the call. Errors are kept for tr_stream_end. */
 TR_API int tr_stream_put(tr_stream* stream, const char* field, const void* data);
 
-/* Local, as tr_stream_put, for an array whose shape the caller knows: `extents` in C order, level axis
- * included, are the owned extents or owned + 2*halo; `strides` in bytes, or NULL for a contiguous array.
- * `type` must be the defined one. The array may change as soon as the call returns, also without a server: it
- * is copied then, which takes memory of its size until the step ends. */
+/* Local, as tr_stream_put, for an array whose shape the caller knows. `extents` in C order, level axis
+ * included, are the owned extents or owned + 2*halo. `strides` are in bytes, or NULL for a contiguous array.
+ * `type` must be the defined one. The array may change as soon as the call returns, even without a server: it
+ * is then copied, which takes memory of its size until the step ends. */
 TR_API int tr_stream_put_array(tr_stream* stream, const char* field, const void* data, int type, int ndims,
                                const tr_index* extents, const tr_index* strides);
 
-/* Collective. Closes the step, in which something must have been put. On return it is captured. With servers
- * the result is the agreed verdict of the step before (and of any earlier step whose failure became known);
- * without servers it is this step's. A failed step is dropped as a whole; the program may go on. */
+/* Collective. Closes the step, in which something must have been put. The step is captured on return. With
+ * servers the result is the agreed verdict of the step before (and of any earlier step whose failure became
+ * known); without servers it is this step's. A failed step is dropped as a whole; the program may go on. */
 TR_API int tr_stream_end(tr_stream* stream);
 
 /* Collective. TR_CAPTURED: blocks until all ranks' last step is captured and its verdict agreed. TR_DURABLE:
- * until all steps ended are on storage. Inside of a step it does not wait: the error is returned, and fails
- * the step on every rank. */
+ * blocks until all ended steps are on storage. Inside of a step it does not wait: it returns an error, which
+ * fails the step on every rank. */
 TR_API int tr_stream_wait(tr_stream* stream, int event);
 
-/* Collective. Blocks until all steps are durable or have failed; returns the first failure not yet returned.
+/* Collective. Blocks until all steps are durable or have failed. Returns the first failure not yet returned.
  * Ranks that have begun different numbers of steps get TR_ERR_ORDER here, or from another collective call of
- * the session: nothing more is written to that stream then, and its tr_stream_end, _wait and _close return
- * TR_ERR_ORDER on every rank. *stream becomes NULL, whatever is returned: tr_finalize then closes a stream
- * that could not be closed because the ranks were in different calls. */
+ * the session. Then nothing more is written to that stream, and its tr_stream_end, _wait and _close return
+ * TR_ERR_ORDER on every rank. *stream becomes NULL, whatever is returned: tr_finalize closes a stream that
+ * could not be closed because the ranks were in different calls. */
 TR_API int tr_stream_close(tr_stream** stream);
 
 #ifdef __cplusplus

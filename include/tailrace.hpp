@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// The C++17 face of tailrace.h, verb by verb: see there for what each call does, and whether it is
-// collective. Nothing throws but std::bad_alloc. Handles are values that can be moved; destroying one neither
+// The C++17 face of tailrace.h, verb by verb. tailrace.h says what each call does, and whether it is
+// collective. Nothing throws but std::bad_alloc. Handles are values that can be moved. Destroying one neither
 // communicates nor ends what it names: call Stream::close(), Checkpoint::close() and Layout::free(), or leave
 // it to tr::finalize().
 #ifndef TAILRACE_HPP
@@ -74,12 +74,12 @@ class [[nodiscard]] Status {
   std::string text_;
 };
 
-/// What calls inside of a bracket return. It may be dropped: the error is kept for Stream::end.
+/// The result of calls inside of a bracket. It may be dropped: the error is kept for Stream::end.
 struct Kept : Status {
   using Status::Status;
 };
 
-/// A value, or why there is none.
+/// A value, or the status that says why there is none.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -121,9 +121,9 @@ class Options {
   Options(const char* text) : text_(text ? text : "") {}
   Options(std::string text) : text_(std::move(text)) {}
 
-  /// Quoted where needed.
+  /// Sets a key. The value is quoted if needed.
   Options& set(std::string_view key, std::string_view value);
-  /// The shortest decimal that reads back to the same number.
+  /// Sets a key to the shortest decimal that reads back to the same number.
   template <typename N, typename = std::enable_if_t<std::is_arithmetic_v<N> && !std::is_same_v<N, bool>>>
   Options& set(std::string_view key, N value) {
     return set(key, std::string_view(decimal(value)));
@@ -142,7 +142,7 @@ class Options {
 [[nodiscard]] inline Status finalize() { return Status(tr_finalize()); }
 inline void log(const std::string& message) { tr_log(message.c_str()); }
 [[nodiscard]] inline Status progress() { return Status(tr_progress()); }
-/// Collective; the same on every rank. True once the program should save and stop.
+/// Collective; the same on every rank. Returns true once the program should save and stop.
 [[nodiscard]] inline bool should_stop() { return tr_should_stop() != 0; }
 [[nodiscard]] inline std::string version() { return tr_version(); }
 
@@ -151,7 +151,7 @@ struct Bounds {
   Indices upper;  // one past the last
 };
 
-/// Who owns which elements of a global array. Shapes are in C order, slowest first; indices from 0.
+/// The owners of the elements of a global array. Shapes are in C order, slowest first; indices count from 0.
 class Layout {
  public:
   using Owner = std::function<int(const Index*)>;
@@ -188,7 +188,8 @@ class Layout {
   [[nodiscard]] tr_layout* c_handle() const { return handle_; }
 
  private:
-  /// The number of dimensions, or 0, which every rank is refused for, if an array does not match the shape.
+  /// The number of dimensions. It is 0 if an array does not match the shape, and the library then refuses it
+  /// on every rank.
   struct Dims {
     explicit Dims(const Indices& shape) : count(static_cast<int>(shape.size())), entries(shape.size()) {}
     Dims& match(const char* what, std::size_t given, bool optional = false);
@@ -228,11 +229,12 @@ class Stream {
   }
 
   Kept begin(std::int64_t lead_seconds) { return Kept(tr_stream_begin(handle_, lead_seconds)); }
-  /// An array allocated as layout and definition say.
+  /// Puts an array allocated as layout and definition say.
   Kept put(const std::string& field, const void* data) {
     return Kept(tr_stream_put(handle_, field.c_str(), data));
   }
-  /// An array of this type and shape (C order, level axis included); `strides` in bytes, none if contiguous.
+  /// Puts an array of this type and shape (C order, level axis included). `strides` are in bytes; none if
+  /// contiguous.
   template <typename T>
   Kept put(const std::string& field, const T* data, const Indices& extents, const Indices& strides = {});
   [[nodiscard]] Status end() { return Status(tr_stream_end(handle_)); }

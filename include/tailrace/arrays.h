@@ -7,10 +7,10 @@
  *
  * All calls are collective over the ranks that opened the file (files of the local mode: local, each rank
  * reads and writes what it owns, in the order of its own elements). They block until the data is where
- * fwrite(3) or fread(3) would have it; files of the asynchronous mode return as soon as the array is captured
- * (writing) or at once (reading: the array is whole after the next tr_fwait, and must not be touched before).
- * Where ranks pass different arguments every rank gets no elements, errno EINVAL and the same tr_error(), and
- * nothing is written. */
+ * fwrite(3) or fread(3) would have it; in files of the asynchronous mode they return as soon as the array is
+ * captured (writing) or at once (reading: the array is whole after the next tr_fwait, and must not be touched
+ * before). If ranks pass different arguments every rank gets no elements, errno EINVAL and the same
+ * tr_error(), and nothing is written. */
 #ifndef TAILRACE_ARRAYS_H
 #define TAILRACE_ARRAYS_H
 
@@ -33,25 +33,25 @@ typedef struct tr_array {
   const tr_index* stride;
 } tr_array;
 
-/* Collective. Writes the array at the file's position. Returns the number of elements written, as fwrite
- * does: those of the global array, or fewer with errno set and tr_error() telling why; the same on every
- * rank. */
+/* Collective. Writes the array at the file's position. Returns the number of elements of the global array
+ * that were written, as fwrite does, or fewer with errno set and tr_error() saying why. The number is the
+ * same on every rank. */
 TR_API size_t tr_fwrite_array(const void* data, int type, const tr_layout* layout, tr_file* file);
-/* Collective. Reads the array from the file's position. Returns the number of elements read: fewer than those
- * of the global array at the end of the file (feof) or after an error (ferror). */
+/* Collective. Reads the array from the file's position. Returns the number of elements read. It is less than
+ * the global array's at the end of the file (feof) or after an error (ferror). */
 TR_API size_t tr_fread_array(void* data, int type, const tr_layout* layout, tr_file* file);
-/* Collective. Several arrays or sections, one after another in the file. */
+/* Collective. Moves several arrays or sections, one after another in the file. */
 TR_API size_t tr_fwrite_arrays(const tr_array* arrays, int count, tr_file* file);
 TR_API size_t tr_fread_arrays(const tr_array* arrays, int count, tr_file* file);
 
-/* Collective (local files: local). Blocks until all asynchronous operations on the file are done. 0, or EOF
- * with errno and tr_error() of the first that failed, or found the end of the file, and was not reported yet.
- */
+/* Collective (local files: local). Blocks until all asynchronous operations on the file are done. Returns 0,
+ * or EOF with errno and tr_error() of the first one, not reported yet, that failed or found the end of the
+ * file. */
 TR_API int tr_fwait(tr_file* file);
 
 /* Collective. Registers the caller's part of an array and returns the address by which <tailrace/stdio.h> and
- * tr_undistribute know it: `data`, or, where that is NULL (a rank that owns nothing), one of the library's
- * own. NULL with tr_error() if the ranks disagree. The layout may be freed afterwards. */
+ * tr_undistribute know it: `data`, or, if that is NULL (a rank that owns nothing), one of the library's own.
+ * Returns NULL with tr_error() if the ranks disagree. The layout may be freed afterwards. */
 TR_API void* tr_distribute(void* data, int type, const tr_layout* layout);
 /* Collective. Forgets a registered array. */
 TR_API int tr_undistribute(void* data);

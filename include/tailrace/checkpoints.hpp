@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// The C++ face of tailrace/checkpoints.h: see there for what each call does. Included by tailrace.hpp;
-// include that one.
+// The C++ face of tailrace/checkpoints.h, which says what each call does. Included by tailrace.hpp; include
+// that one.
 #ifndef TAILRACE_CHECKPOINTS_HPP
 #define TAILRACE_CHECKPOINTS_HPP
 
@@ -9,7 +9,7 @@
 namespace tr {
 
 enum class Direction : int { save = TR_SAVE, load = TR_LOAD };
-/// Where the last save is.
+/// How far the last save is.
 enum class SaveStatus : int {
   committed = TR_SAVE_COMMITTED,
   none = TR_SAVE_NONE,
@@ -43,7 +43,7 @@ struct Variable {
   const tr_layout* layout;  // nullptr: a scalar
 };
 
-/// Named data that survives the run. What item() names is read or filled in end(), and must be there until
+/// Named data that survives the run. Data named by item() is read or filled in end(), and must be there until
 /// then.
 class Checkpoint {
  public:
@@ -65,9 +65,9 @@ class Checkpoint {
                                               const std::vector<std::string>& files = {},
                                               const std::string& mode = "");
 
-  /// Loading: whether there is something to load. Saving: false.
+  /// Loading: returns true if there is something to load. Saving: returns false.
   Result<bool> begin(Direction direction);
-  /// A scalar: the first rank's value is saved, every rank gets it.
+  /// Names a scalar: the first rank's value is saved, every rank gets it.
   template <typename T>
   void item(const std::string& name, T& value) {
     tr_checkpoint_item(handle_, name.c_str(), address(&value), code<T>(name), nullptr);
@@ -75,16 +75,17 @@ class Checkpoint {
   /// A temporary would be gone before end().
   template <typename T>
   void item(const std::string& name, const T&& value) = delete;
-  /// The caller's part of an array, allocated as its layout says. Const data can be saved, but not loaded.
+  /// Names the caller's part of an array, allocated as its layout says. Const data can be saved, but not
+  /// loaded.
   template <typename T>
   void item(const std::string& name, T* data, const Layout& layout) {
     tr_checkpoint_item(handle_, name.c_str(), address(data), code<T>(name), layout.c_handle());
   }
-  /// An array of this shape (C order); `strides` in bytes, none if contiguous.
+  /// Names an array of this shape (C order). `strides` are in bytes; none if contiguous.
   template <typename T>
   void item(const std::string& name, T* data, const Layout& layout, const Indices& extents,
             const Indices& strides = {});
-  /// A section of an array that is allocated as its layout says.
+  /// Names a section of an array that is allocated as its layout says.
   template <typename T>
   void item(const std::string& name, T* data, const Layout& layout, const Section& section);
   [[nodiscard]] Status end() { return told(tr_checkpoint_end(handle_)); }
@@ -104,7 +105,7 @@ class Checkpoint {
   static void* address(T* data) {
     return const_cast<std::remove_const_t<T>*>(data);
   }
-  /// The type, or 0, which the library refuses in end(), where T cannot be filled.
+  /// The type, or 0 if T cannot be filled; the library refuses 0 in end().
   template <typename T>
   int code(const std::string& name) {
     constexpr Type type = type_of<std::remove_const_t<T>>();
@@ -122,7 +123,7 @@ class Checkpoint {
   std::string remark_;
 };
 
-/// Seconds between saves that lose least time; both arguments in seconds.
+/// Returns the seconds between saves that lose least time. Both arguments are in seconds.
 [[nodiscard]] inline double checkpoint_interval(double save, double failures) {
   return tr_checkpoint_interval(save, failures);
 }
@@ -176,7 +177,8 @@ void Checkpoint::item(const std::string& name, T* data, const Layout& layout, co
   const auto ndims = static_cast<std::size_t>(layout.ndims());
   const bool matched = section.start.size() == ndims && section.stop.size() == ndims &&
                        (section.stride.empty() || section.stride.size() == ndims);
-  // What does not match must not be read: the whole array, of a type that the library refuses.
+  // An array that does not match must not be read: it goes as a whole array of a type that the library
+  // refuses.
   tr_array array = {address(data), 0, layout.c_handle(), nullptr, nullptr, nullptr};
   if (matched) {
     array.type = code<T>(name);

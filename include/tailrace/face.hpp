@@ -29,7 +29,7 @@ std::string Options::decimal(N value) {
   if constexpr (std::is_integral_v<N>) {
     return std::to_string(value);
   } else {
-    // The classic locale: a decimal comma would end up in the options string otherwise.
+    // The classic locale is needed: otherwise a decimal comma would end up in the options string.
     std::string text;
     for (int digits = 1; digits <= std::numeric_limits<N>::max_digits10; ++digits) {
       std::ostringstream out;
@@ -154,7 +154,8 @@ inline Result<Stream> Stream::create(const std::string& pattern, const Options& 
 
 template <typename T>
 Kept Stream::put(const std::string& field, const T* data, const Indices& extents, const Indices& strides) {
-  // Strides of another number than the extents cannot be read: -1 dimensions, which the library refuses.
+  // If there are more or fewer strides than extents, they cannot be read: -1 dimensions, which the library
+  // refuses.
   const bool matched = strides.empty() || strides.size() == extents.size();
   const int code = tr_stream_put_array(handle_, field.c_str(), data, static_cast<int>(type_of<T>()),
                                        matched ? static_cast<int>(extents.size()) : -1, extents.data(),

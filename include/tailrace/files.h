@@ -2,15 +2,15 @@
 /* Collective files: C's standard input and output for all ranks together. Included by tailrace.h.
  *
  * A file belongs to the communicator that opened it: the session's, or that of a _comm form. One of its
- * ranks, the I/O rank (rank 0), opens the file and works on it with the stdio of its C library, whose rules
- * therefore hold: ISO C99 7.19, cited below. All ranks call the same functions in the same order. Four kinds
- * of calls:
+ * ranks, the I/O rank (rank 0), opens the file and works on it with the stdio of its C library. Therefore the
+ * rules of that library hold: ISO C99 7.19, cited below. All ranks call the same functions in the same order.
+ * There are four kinds of calls:
  *
  *   with a result      Collective. Every rank returns what the I/O rank's call returned, with the same errno
  *                      after a failure, the same data in its arguments and the same tr_error(). Costs one
- *                      broadcast. The I/O rank goes on at once, until 32 MiB of results were not taken by
- *                      the others, which wait for it; in files opened with p and s every rank waits for all
- *                      after an array call.
+ *                      broadcast. The other ranks wait for the I/O rank. It goes on at once until they
+ *                      have 32 MiB of results still to take. In files opened with p and s every rank waits
+ *                      for all others after an array call.
  *
  *   without (_nr,      Local: no message, no waiting; only the I/O rank does something. A failure is kept for
  *   and C's own void)  the file's next tr_fwait, tr_fflush, tr_fclose or tr_finalize.
@@ -20,9 +20,9 @@
  *
  *   on local files     Local (mode letter l): each rank has a stream of its own and nothing is common.
  *
- * What is written counts on the I/O rank only: the others' data and arguments are not looked at, but they
- * have to make the call. Data that is read, and every other result, arrives on all ranks, which give room for
- * it. C's names for constants are used as they are: EOF, SEEK_SET, _IOFBF, BUFSIZ, L_tmpnam.
+ * For writing, only the I/O rank's data and arguments count. The others' are not looked at, but they have to
+ * make the call. Data that is read, and every other result, arrives on all ranks, which give room for it. C's
+ * names for constants are used as they are: EOF, SEEK_SET, _IOFBF, BUFSIZ, L_tmpnam.
  *
  * A null pointer or a file that is not open gives the failure value of the call with errno EBADF (file),
  * EFAULT (memory) or EINVAL (text and values), and tr_error() says which argument it was. */
@@ -43,52 +43,55 @@ extern "C" {
 #endif
 
 typedef struct tr_file tr_file;
-/* A position that tr_fgetpos has told; the same on every rank. */
+/* A position returned by tr_fgetpos; the same on every rank. */
 typedef fpos_t tr_fpos;
 
-/* The session's standard streams: those of its I/O rank. Output is the I/O rank's alone, input is read there
- * and arrives everywhere. Open from tr_init to tr_finalize; tr_fclose flushes them and leaves the program's
- * own stdin, stdout and stderr open. */
+/* The session's standard streams: those of its I/O rank. Only the I/O rank's output is printed. Input is read
+ * there and arrives everywhere. They are open from tr_init to tr_finalize. tr_fclose flushes them and leaves
+ * the program's own stdin, stdout and stderr open. */
 #define tr_stdin tr_standard_stream(0)
 #define tr_stdout tr_standard_stream(1)
 #define tr_stderr tr_standard_stream(2)
-/* Local. 0, 1, 2: standard input, output, error of the session; NULL outside of one or if it was closed. */
+/* Local. 0, 1, 2: standard input, output, error of the session. Returns NULL outside of a session or if the
+ * stream was closed. */
 TR_API tr_file* tr_standard_stream(int number);
-/* Collective over `comm` when it is first asked for. The same of another communicator's I/O rank. */
+/* Collective over `comm` when it is first asked for. Returns a standard stream of that communicator's I/O
+ * rank. */
 TR_API tr_file* tr_standard_stream_comm(MPI_Comm comm, int number);
 
 /* Opening and closing. */
 
 /* Collective over the compute ranks (mode letter l: local); blocks. ISO C99 7.19.5.3, with the letters p, l
- * (or i) and s beside C's own, in any order. NULL with errno: what the I/O rank's open failed with, EINVAL
+ * (or i) and s beside C's own, in any order. Returns NULL with the errno of the I/O rank's open, or EINVAL
  * for a mode that makes no sense. Different arguments on different ranks are an error before anything is
- * opened or truncated. Relative names are looked up in the I/O rank's working directory. A file that is there
- * and opened with w and s is emptied by its first operation, at the latest by the next tr_fwait, tr_fflush or
- * tr_fclose, which also tell if that failed.
+ * opened or truncated. Relative names are looked up in the I/O rank's working directory. The first operation
+ * on a file that exists and is opened with w and s empties it, at the latest the next tr_fwait, tr_fflush or
+ * tr_fclose. They also tell if that failed.
  *
- * A file that is opened for writing under a name that the checkpoint which was loaded last has recorded goes
- * on, whatever the mode: what it holds beyond the recorded bytes is cut off, nothing else is, and it stands
- * where it stood. EIO, and TR_ERR_CORRUPT's text, if it holds less. So once; the next open is like any other.
- */
+ * A file goes on if it is opened for writing under a name that the checkpoint loaded last has recorded,
+ * whatever the mode: the bytes beyond the recorded ones are cut off, nothing else is, and it stands where it
+ * stood. EIO, and TR_ERR_CORRUPT's text, if it holds less. This happens once; the next open is like any
+ * other. */
 TR_API tr_file* tr_fopen(const char* path, const char* mode);
 /* Collective over `comm`, whose ranks are compute ranks of the session: its rank 0 is the I/O rank. Blocks
  * until all of them have called it. No communicator is made for it. `comm` may be freed before its files are
  * closed. */
 TR_API tr_file* tr_fopen_comm(MPI_Comm comm, const char* path, const char* mode);
-/* Collective over the file's ranks; blocks. ISO C99 7.19.5.4: closes the file, whatever comes of that, and
- * opens `path` (NULL: the same file) in the same handle, for the same communicator. NULL with errno if that
- * fails: the handle is gone then. Opening a standard stream anew leaves the program's own stdin, stdout,
- * stderr as they are. A file of the local mode stays one, others cannot become one (EINVAL). A failure of
- * earlier calls without result is not told. */
+/* Collective over the file's ranks; blocks. ISO C99 7.19.5.4: closes the file, even if that fails, and opens
+ * `path` (NULL: the same file) in the same handle, for the same communicator. Returns NULL with errno if
+ * opening fails: the handle is gone then. Opening a standard stream anew leaves the program's own stdin,
+ * stdout, stderr as they are. A file of the local mode stays one; others cannot become one (EINVAL). A
+ * failure of earlier calls without result is not told. */
 TR_API tr_file* tr_freopen(const char* path, const char* mode, tr_file* file);
-/* Collective over the file's ranks; blocks until other programs see all that was written. ISO C99 7.19.5.1.
- * 0, or EOF with errno if that, or an earlier call without result, failed. The handle is gone, whatever is
- * returned. */
+/* Collective over the file's ranks; blocks until other programs see everything that was written. ISO C99
+ * 7.19.5.1. Returns 0, or EOF with errno if this call, or an earlier one without result, failed. The handle
+ * is gone, whatever is returned. */
 TR_API int tr_fclose(tr_file* file);
-/* Collective over the file's ranks (NULL: those of all open files); blocks until other programs see all that
- * was written. ISO C99 7.19.5.2. 0, or EOF with errno if that, or an earlier call without result, failed. */
+/* Collective over the file's ranks (NULL: those of all open files); blocks until other programs see
+ * everything that was written. ISO C99 7.19.5.2. Returns 0, or EOF with errno if this call, or an earlier one
+ * without result, failed. */
 TR_API int tr_fflush(tr_file* file);
-/* The same, and the data and the file's name survive a loss of power (fsync). */
+/* As tr_fflush. On return the data and the file's name also survive a loss of power (fsync). */
 TR_API int tr_fflush_durable(tr_file* file);
 /* Local. Without result: the I/O rank hands its buffer to the system. */
 TR_API void tr_fflush_nr(tr_file* file);
@@ -96,35 +99,35 @@ TR_API void tr_fflush_nr(tr_file* file);
 /* Local; after opening and before anything else. ISO C99 7.19.5.5, 7.19.5.6. `buffer` is the I/O rank's and
  * must outlive the file; the other ranks' is not used. A new file has a buffer of 1 MiB. */
 TR_API void tr_setbuf(tr_file* file, char* buffer);
-/* Collective. 0, or non-zero for a mode that is none. */
+/* Collective. Returns 0, or non-zero for a mode that is none. */
 TR_API int tr_setvbuf(tr_file* file, char* buffer, int mode, size_t size);
 
 /* Files without opening them. */
 
 /* Collective. ISO C99 7.19.4.1, 7.19.4.2: the I/O rank removes a file or an empty directory, or renames it,
- * replacing what had the name. 0, or -1 with errno. */
+ * replacing the file that had the name. Returns 0, or -1 with errno. */
 TR_API int tr_remove(const char* path);
 TR_API int tr_remove_comm(MPI_Comm comm, const char* path);
 /* Collective; blocks until all ranks have called it. Removes the files of the local mode that ranks have by
- * `pattern` ("out.%04d"), of however many ranks they are, and the .layout files beside them: the I/O rank
- * removes what it finds in the directory. 0, or -1 with errno (ENOENT: there was none). */
+ * `pattern` ("out.%04d"), whatever the number of ranks, and the .layout files beside them. The I/O rank
+ * removes those that it finds in the directory. Returns 0, or -1 with errno (ENOENT: there was none). */
 TR_API int tr_remove_local(const char* pattern);
 TR_API int tr_rename(const char* from, const char* to);
 TR_API int tr_rename_comm(MPI_Comm comm, const char* from, const char* to);
-/* Collective; blocks. ISO C99 7.19.4.3: a file without a name, in mode w+b, gone when it is closed. NULL with
- * errno. */
+/* Collective; blocks. ISO C99 7.19.4.3: opens a file without a name, in mode w+b, gone when it is closed.
+ * Returns NULL with errno if that fails. */
 TR_API tr_file* tr_tmpfile(void);
 TR_API tr_file* tr_tmpfile_comm(MPI_Comm comm);
-/* Collective. ISO C99 7.19.4.4: a name that no file of the I/O rank's system has, the same on every rank, in
- * `name` (room for L_tmpnam) or, with NULL, in memory that the next call overwrites. NULL with errno if there
- * is none. */
+/* Collective. ISO C99 7.19.4.4: returns a name that no file of the I/O rank's system has, the same on every
+ * rank, in `name` (room for L_tmpnam) or, with NULL, in memory that the next call overwrites. Returns NULL
+ * with errno if there is none. */
 TR_API char* tr_tmpnam(char* name);
 TR_API char* tr_tmpnam_comm(MPI_Comm comm, char* name);
 
 /* Formatted output and input. */
 
 /* Collective. ISO C99 7.19.6.1, .3, .8, .10: the I/O rank's format and arguments count (and %n stores there
- * alone). The number of bytes written, or a negative value with errno. */
+ * alone). Returns the number of bytes written, or a negative value with errno. */
 TR_API int tr_fprintf(tr_file* file, const char* format, ...) TR_FORMAT(printf, 2, 3);
 TR_API int tr_vfprintf(tr_file* file, const char* format, va_list arguments) TR_FORMAT(printf, 2, 0);
 TR_API int tr_printf(const char* format, ...) TR_FORMAT(printf, 1, 2);
@@ -135,9 +138,9 @@ TR_API void tr_vfprintf_nr(tr_file* file, const char* format, va_list arguments)
 TR_API void tr_printf_nr(const char* format, ...) TR_FORMAT(printf, 1, 2);
 TR_API void tr_vprintf_nr(const char* format, va_list arguments) TR_FORMAT(printf, 1, 0);
 
-/* Collective. ISO C99 7.19.6.2, .4, .9, .11: the I/O rank's stream is read in the I/O rank's format; what was
- * assigned there is stored through every rank's pointers. The number of items assigned, or EOF. Conversions
- * that ISO C99 does not have are refused (-1 with EINVAL). */
+/* Collective. ISO C99 7.19.6.2, .4, .9, .11: the I/O rank's stream is read in the I/O rank's format. The
+ * values assigned there are stored through every rank's pointers. Returns the number of items assigned, or
+ * EOF. Conversions that ISO C99 does not have are refused (-1 with EINVAL). */
 TR_API int tr_fscanf(tr_file* file, const char* format, ...) TR_FORMAT(scanf, 2, 3);
 TR_API int tr_vfscanf(tr_file* file, const char* format, va_list arguments) TR_FORMAT(scanf, 2, 0);
 TR_API int tr_scanf(const char* format, ...) TR_FORMAT(scanf, 1, 2);
@@ -145,24 +148,24 @@ TR_API int tr_vscanf(const char* format, va_list arguments) TR_FORMAT(scanf, 1, 
 
 /* Characters, lines and blocks. */
 
-/* Collective. ISO C99 7.19.7.1, .5, .6: the next character, or EOF. */
+/* Collective. ISO C99 7.19.7.1, .5, .6: returns the next character, or EOF. */
 TR_API int tr_fgetc(tr_file* file);
 TR_API int tr_getc(tr_file* file);
 TR_API int tr_getchar(void);
-/* Collective. ISO C99 7.19.7.2: at most size - 1 characters up to and with a newline. `text`, or NULL at the
- * end of the file or after an error. */
+/* Collective. ISO C99 7.19.7.2: reads at most size - 1 characters up to and with a newline. Returns `text`,
+ * or NULL at the end of the file or after an error. */
 TR_API char* tr_fgets(char* text, int size, tr_file* file);
-/* Collective. ISO C99 7.19.7.11. The character pushed back, or EOF. */
+/* Collective. ISO C99 7.19.7.11. Returns the character pushed back, or EOF. */
 TR_API int tr_ungetc(int character, tr_file* file);
-/* Collective. ISO C99 7.19.7.3, .8, .9: the character written, or EOF with errno. */
+/* Collective. ISO C99 7.19.7.3, .8, .9: returns the character written, or EOF with errno. */
 TR_API int tr_fputc(int character, tr_file* file);
 TR_API int tr_putc(int character, tr_file* file);
 TR_API int tr_putchar(int character);
-/* Collective. ISO C99 7.19.7.4, .10: a non-negative value, or EOF with errno. */
+/* Collective. ISO C99 7.19.7.4, .10: returns a non-negative value, or EOF with errno. */
 TR_API int tr_fputs(const char* text, tr_file* file);
 TR_API int tr_puts(const char* text);
-/* Collective. ISO C99 7.19.8.1, .2: the number of whole elements read or written; fewer than `count` at the
- * end of the file, or after an error with errno. */
+/* Collective. ISO C99 7.19.8.1, .2: returns the number of whole elements read or written; fewer than `count`
+ * at the end of the file, or after an error with errno. */
 TR_API size_t tr_fread(void* data, size_t size, size_t count, tr_file* file);
 TR_API size_t tr_fwrite(const void* data, size_t size, size_t count, tr_file* file);
 /* Local. Without result. */
@@ -173,8 +176,8 @@ TR_API void tr_fputs_nr(const char* text, tr_file* file);
 TR_API void tr_puts_nr(const char* text);
 TR_API void tr_fwrite_nr(const void* data, size_t size, size_t count, tr_file* file);
 
-/* There is no tr_gets: what gets(3) writes has no bound (removed from C in ISO C11). A use does not compile,
- * or, where the compiler cannot say so, does not link. */
+/* There is no tr_gets: gets(3) writes without a bound (removed from C in ISO C11). A use does not compile or,
+ * with a compiler that cannot refuse it, does not link. */
 #if defined(__has_attribute)
 #if __has_attribute(unavailable)
 char* tr_gets(char* text)
@@ -187,25 +190,26 @@ char* tr_gets(char* text)
 
 /* Positions, ends and errors. */
 
-/* Collective. ISO C99 7.19.9.1, .3. 0, or non-zero with errno. */
+/* Collective. ISO C99 7.19.9.1, .3. Returns 0, or non-zero with errno. */
 TR_API int tr_fgetpos(tr_file* file, tr_fpos* position);
 TR_API int tr_fsetpos(tr_file* file, const tr_fpos* position);
-/* Collective. ISO C99 7.19.9.2, .4. 0 or the position; -1 with errno, which is ESPIPE for what has none. */
+/* Collective. ISO C99 7.19.9.2, .4. Returns 0 or the position; -1 with errno, which is ESPIPE for a file
+ * without positions. */
 TR_API int tr_fseek(tr_file* file, long offset, int whence);
 TR_API long tr_ftell(tr_file* file);
-/* Local. ISO C99 7.19.9.5, and tr_fseek without result. Collective after an array call on a file opened with
- * p and s, until tr_fwait, tr_fflush or a call with a result: they wait until that array is written, which
- * what comes next must not be overtaken by. */
+/* Local. ISO C99 7.19.9.5, and tr_fseek without result. After an array call on a file opened with p and s
+ * they are collective, until tr_fwait, tr_fflush or a call with a result: they wait until that array is
+ * written, because the next operation must not overtake it. */
 TR_API void tr_rewind(tr_file* file);
 TR_API void tr_fseek_nr(tr_file* file, long offset, int whence);
 
 /* Local. ISO C99 7.19.10.1. */
 TR_API void tr_clearerr(tr_file* file);
-/* Collective. ISO C99 7.19.10.2, .3. Non-zero at the end of the file, or after an error. */
+/* Collective. ISO C99 7.19.10.2, .3. Return non-zero at the end of the file, or after an error. */
 TR_API int tr_feof(tr_file* file);
 TR_API int tr_ferror(tr_file* file);
-/* Local. ISO C99 7.19.10.4: `text` (may be NULL) and what errno means, on the standard error of the session's
- * I/O rank alone. */
+/* Local. ISO C99 7.19.10.4: prints `text` (may be NULL) and the meaning of errno, on the standard error of
+ * the session's I/O rank alone. */
 TR_API void tr_perror(const char* text);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
 /* C's own names for the calls of tailrace/files.h: include this instead of <stdio.h>, and serial code works
- * on collective files. Where a call's array was registered by tr_distribute, fwrite(B, sizeof(double), n, f)
- * and fread(B, sizeof(double), n, f) with n of the global array move the distributed one; a size that does
+ * on collective files. If a call's array was registered by tr_distribute, fwrite(B, sizeof(double), n, f)
+ * and fread(B, sizeof(double), n, f) with n of the global array move the distributed one. A size that does
  * not match is an error on every rank. Everything else is done once, on the I/O rank, with the result on all.
  *
  * Code that has a stream of its own on each rank, on purpose, includes <stdio.h>. C only: in C++ these names

@@ -115,7 +115,7 @@ void SimThreads::begin(int worker, std::pair<Job, Done> job, std::function<void(
   const auto mine = std::make_shared<std::pair<Job, Done>>(std::move(job));
   after(scheduler_.step_delay(), [this, worker, mine, next = std::move(next)] {
     auto status = std::make_shared<Status>(guarded([&]() -> Status { return mine->first(worker); }));
-    mine->first = nullptr;  // what it captured is freed before anybody hears that it is done
+    mine->first = nullptr;  // frees what the job captured before anybody hears that it is done
     const Nanoseconds spent = disk_ != nullptr ? disk_->take_spent() : 0;
     after(spent + scheduler_.step_delay(), [this, mine, status, next] {
       finished_.emplace_back(std::move(mine->second), *status);

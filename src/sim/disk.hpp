@@ -13,15 +13,15 @@
 
 namespace tailrace::sim {
 
-/// One disk for the whole world, in simulated time: bytes queue up for it at its rate, and each call that
-/// reaches it takes its latency. What a call costs is added to `spent`, which whoever made the call waits for
+/// One disk for the whole world, in simulated time. Bytes queue up for it at its rate, and each call that
+/// reaches it takes its latency. The cost of a call is added to `spent`; the caller waits for that time
 /// afterwards.
 class Disk {
  public:
   Disk(Scheduler& scheduler, double bytes_per_second, Nanoseconds latency)
       : scheduler_(scheduler), bytes_per_second_(bytes_per_second), latency_(latency) {}
   void charge(Bytes bytes);
-  /// What the calls since the last time have cost.
+  /// Returns the cost of the calls since the last time.
   Nanoseconds take_spent();
 
  private:
@@ -32,21 +32,21 @@ class Disk {
   Nanoseconds spent_ = 0;
 };
 
-/// `below` with its writes and syncs charged to `disk`.
+/// Returns `below` with its writes and syncs charged to `disk`.
 std::shared_ptr<storage::Target> on_disk(std::shared_ptr<storage::Target> below, std::shared_ptr<Disk> disk);
 
-/// Threads in simulated time. A job runs as a whole at some moment after it began; its `done` is to be had
-/// when it and what it asked of the disk are over. Jobs that compute, and those of one key, begin in the
-/// order of submission; with several workers, or keys, they end in any.
+/// Threads in simulated time. A job runs as a whole at some moment after it began. Its `done` is to be had
+/// when the job, and what it asked of the disk, are over. Jobs that compute, and those of one key, begin in
+/// the order of submission. With several workers, or keys, they end in any order.
 class SimThreads final : public executor::Executor {
  public:
-  /// `disk`: nullptr where it takes no time.
+  /// `disk` is nullptr if it takes no time.
   SimThreads(Scheduler& scheduler, int count, std::shared_ptr<Disk> disk, std::function<void()> wake)
       : scheduler_(scheduler),
         disk_(std::move(disk)),
         wake_(std::move(wake)),
         idle_(static_cast<std::size_t>(count), char{1}) {}
-  /// What has not ended never does: the rank is gone.
+  /// Jobs that have not ended never do: the rank is gone.
   ~SimThreads() override { *is_there_ = false; }
   SimThreads(const SimThreads&) = delete;
   SimThreads& operator=(const SimThreads&) = delete;
@@ -67,7 +67,7 @@ class SimThreads final : public executor::Executor {
   std::function<void()> wake_;
   std::shared_ptr<bool> is_there_ = std::make_shared<bool>(true);  // for events that come later
   std::vector<char> idle_;                                         // workers that compute
-  Queue computing_;                                                // what has not begun
+  Queue computing_;                                                // jobs that have not begun
   std::map<executor::Key, Queue> waiting_;                         // the first of each has begun
   std::deque<std::pair<Done, Status>> finished_;
 };

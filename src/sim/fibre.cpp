@@ -37,7 +37,7 @@ namespace tailrace::sim {
 
 namespace {
 
-/// Thrown where a program pauses, to end it. No std::exception: nobody shall take it for an error.
+/// Thrown where a program pauses, to end it. It is no std::exception, so that nobody takes it for an error.
 struct EndsEarly {};
 
 thread_local Fibre* entering = nullptr;
@@ -86,7 +86,7 @@ void Fibre::make_stack() {
 void Fibre::free_stack() {
   const auto guard = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 #ifdef TAILRACE_ADDRESS_SANITIZER
-  // The next mapping at this address must not find what enter() has left, which never returns.
+  // The next mapping at this address must not find the shadow that enter(), which never returns, has left.
   __asan_unpoison_memory_region(stack_, guard + stack_bytes);
 #endif
 #ifdef TAILRACE_THREAD_SANITIZER

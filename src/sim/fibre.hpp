@@ -9,7 +9,7 @@
 
 namespace tailrace::sim {
 
-/// A program on a stack of its own, in the thread of its owner: it may stop anywhere, also deep inside the
+/// A program on a stack of its own, in the thread of its owner. It may stop anywhere, also deep inside the
 /// library's blocking calls, and go on later. It takes memory for as much of its stack as it uses.
 class Fibre {
  public:
@@ -29,8 +29,8 @@ class Fibre {
   static constexpr std::size_t stack_bytes = std::size_t{256} << 10;
 
  private:
-  /// The C++ runtime keeps the exceptions that are being handled for each thread (__cxa_eh_globals
-  /// of the Itanium C++ ABI), and a program may pause while it handles an exception.
+  /// The C++ runtime keeps the exceptions that are being handled for each thread (__cxa_eh_globals of the
+  /// Itanium C++ ABI). A program may pause while it handles an exception.
   struct Exceptions {
     void* caught = nullptr;
     unsigned int uncaught = 0;

@@ -92,7 +92,7 @@ Network::Network(Scheduler& scheduler, int size) : scheduler_(scheduler) {
   for (int rank = 0; rank < size; ++rank) ports_.push_back(std::make_unique<Port>(*this, rank));
 }
 
-/// Never before what the same pair sent earlier on the same channel.
+/// A message never arrives before what the same pair sent earlier on the same channel.
 Nanoseconds Network::arrival_delay(int source, int destination, Channel channel) {
   Nanoseconds& last = last_arrival_[{source, destination, channel}];
   last = std::max(last + 1, scheduler_.now() + scheduler_.message_delay());

@@ -15,7 +15,7 @@ namespace tailrace::sim {
 
 class Network;
 
-/// The program of a rank, which lets the others run wherever a real one may lose its core.
+/// The program of a rank. It lets the others run wherever a real one may lose its core.
 class Waiter {
  public:
   virtual ~Waiter() = default;
@@ -43,7 +43,7 @@ class Port final : public comm::Transport {
   [[nodiscard]] Bytes unsent(comm::LineNumber line, comm::Channel channel) const override;
   [[nodiscard]] bool all_sent() const override { return leaving_ == 0; }
   [[nodiscard]] std::int64_t now() const override;
-  /// Its node's clock is ahead by so much.
+  /// Sets its node's clock ahead by `offset`.
   void set_clock(Nanoseconds offset) { clock_offset_ = offset; }
 
   void idle(Nanoseconds nanoseconds, const std::string& what) override { waiter_->idle(nanoseconds, what); }
@@ -52,7 +52,7 @@ class Port final : public comm::Transport {
   }
   void let_others_run() override { waiter_->let_others_run(); }
   void connect(Waiter& waiter) { waiter_ = &waiter; }
-  /// Something arrived or left since the last progress().
+  /// Returns true if something arrived or left since the last progress().
   [[nodiscard]] bool has_news() const { return news_; }
   /// Called at each arrival and departure.
   void on_news(std::function<void()> hook) { on_news_ = std::move(hook); }
@@ -80,7 +80,7 @@ class Port final : public comm::Transport {
   bool news_ = false;
   bool departed_ = false;  // a send completed since the last progress()
   std::deque<comm::Envelope> control_;
-  // By source, tag and channel: as with MPI, lines of the same tag are not told apart.
+  // By source, tag and channel. As with MPI, lines of the same tag are not told apart.
   std::map<std::tuple<int, comm::LineNumber, comm::Channel>, std::deque<std::shared_ptr<Incoming>>> data_;
   std::function<void()> on_news_;
   Waiter* waiter_ = nullptr;

@@ -20,7 +20,7 @@ Scheduler::Scheduler(std::uint64_t seed) : random_(seed) {
 }
 
 std::int64_t Scheduler::random(std::int64_t low, std::int64_t high) {
-  // The distributions of the standard library differ between implementations; a seed should mean the same
+  // The distributions of the standard library differ between implementations. A seed should mean the same
   // everywhere.
   return low + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(high - low + 1));
 }

@@ -15,24 +15,24 @@ namespace tailrace::sim {
 /// Simulated time.
 using Nanoseconds = std::int64_t;
 
-/// Events in simulated time, in one thread. Everything that happens, and in which order, follows from the
-/// seed.
+/// Events in simulated time, in one thread. The seed decides everything that happens, and its order.
 class Scheduler {
  public:
   explicit Scheduler(std::uint64_t seed);
 
   [[nodiscard]] Nanoseconds now() const { return now_; }
-  /// Runs `event` after `delay`; events of the same instant run in random order.
+  /// Runs `event` after `delay`. Events of the same instant run in random order.
   void after(Nanoseconds delay, std::function<void()> event);
-  /// Runs the earliest event; false if nothing can happen any more.
+  /// Runs the earliest event. Returns false if nothing can happen any more.
   bool run_one();
 
-  /// A whole number in low .. high.
+  /// Returns a whole number in low .. high.
   std::int64_t random(std::int64_t low, std::int64_t high);
-  /// True in one of `times` cases.
+  /// Returns true in one of `times` cases.
   bool once_in(std::int64_t times) { return random(1, times) == 1; }
-  /// How long a step of a rank, a message or a task takes: mostly short, now and then long, since a process
-  /// may lose its core or a message its way at any moment. How wild it gets is part of the seed.
+  /// Returns how long a step of a rank, a message or a task takes: mostly short, now and then long, since a
+  /// process may lose its core or a message its way at any moment. The seed also decides how wild the delays
+  /// get.
   Nanoseconds step_delay();
   Nanoseconds message_delay();
 
@@ -51,7 +51,7 @@ class Scheduler {
   std::vector<Event> events_;  // a heap, the earliest on top
 };
 
-/// Something that runs in steps of its own: a rank. Between two steps anybody else may run.
+/// Something that runs in steps of its own: a rank. Between two steps any other actor may run.
 class Actor {
  public:
   Actor(Scheduler& scheduler, std::string name) : scheduler_(scheduler), name_(std::move(name)) {}
@@ -59,7 +59,7 @@ class Actor {
   Actor& operator=(const Actor&) = delete;
 
   void start(Task<> body);
-  /// Called after each of its steps.
+  /// Sets a function that is called after each of its steps.
   void on_step(std::function<void()> hook) { on_step_ = std::move(hook); }
 
   struct Pause {
@@ -81,22 +81,23 @@ class Actor {
     void await_suspend(std::coroutine_handle<> where);
     void await_resume() const noexcept {}
   };
-  /// Sleeps until `awake`, which is asked when it begins and whenever poke() is called. `what` it waits for
-  /// is told when the simulation is stuck. With a limit above 0 a timer wakes it too.
+  /// Sleeps until `awake` returns true. It is called when the sleep begins and whenever poke() is called.
+  /// `what` says what the actor waits for, for a simulation that is stuck. With a limit above 0 a timer wakes
+  /// it too.
   Sleep sleep(std::function<bool()> awake, std::string what, Nanoseconds limit = 0) {
     return {*this, std::move(awake), std::move(what), limit};
   }
-  /// Something happened that may concern it.
+  /// Says that something happened that may concern it.
   void poke();
-  /// It is gone: killed, or its node lost power. It never takes another step.
+  /// Marks it as gone: killed, or its node lost power. It never takes another step.
   void lose() { state_ = State::lost; }
-  /// Ends its program wherever that stands: before what it refers to is gone.
+  /// Ends its program wherever it stands. To be called before the things that it refers to are gone.
   void abandon() { body_ = {}; }
 
   [[nodiscard]] bool is_done() const { return state_ == State::done; }
   [[nodiscard]] bool is_lost() const { return state_ == State::lost; }
   [[nodiscard]] const std::string& name() const { return name_; }
-  /// What it sleeps on; "" if it does not sleep.
+  /// Returns what it sleeps on, or "" if it does not sleep.
   [[nodiscard]] std::string waits_for() const { return state_ == State::asleep ? what_ : ""; }
 
  private:

@@ -12,7 +12,7 @@ class Task;
 
 namespace detail {
 
-/// What both kinds of promise share: a task begins when it is awaited and then goes back to who awaits it.
+/// Both kinds of promise share this: a task begins when it is awaited and then goes back to its awaiter.
 struct PromiseBase {
   std::coroutine_handle<> continuation = std::noop_coroutine();
   std::suspend_always initial_suspend() noexcept { return {}; }
@@ -25,7 +25,7 @@ struct PromiseBase {
     void await_resume() noexcept {}
   };
   Final final_suspend() noexcept { return {}; }
-  // Leaves through the scheduler, so that a test sees what was thrown in the code under test.
+  // Leaves through the scheduler, so that a test sees an exception of the code under test.
   void unhandled_exception() { throw; }
 };
 

@@ -9,7 +9,7 @@ namespace tailrace::session {
 
 namespace {
 
-/// "0-3,8": as taskset(1) and the files of the kernel write it.
+/// Returns "0-3,8", as taskset(1) and the files of the kernel write it.
 std::string list_of(const cpu_set_t& cpus) {
   std::string text;
   for (int first = 0; first < CPU_SETSIZE; ++first) {

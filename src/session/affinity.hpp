@@ -8,29 +8,29 @@
 
 namespace tailrace::session {
 
-/// What one rank of a node runs, and where it may run it.
+/// What one rank of a node runs, and on which CPUs it may run it.
 struct RankCpus {
   int rank = 0;  // of the world
   bool serves = false;
-  int threads = 1;      // its main thread and those of the library
+  int threads = 1;      // its main thread and the library's threads
   cpu_set_t cpus = {};  // empty if the system does not tell
   int encoding = 0;     // threads that encode
 };
 
-/// The CPUs on which the calling thread may run: what the launcher, the batch system or the cgroup left it
-/// (sched_getaffinity(2)).
+/// Returns the CPUs on which the calling thread may run: those that the launcher, the batch system or the
+/// cgroup left it (sched_getaffinity(2)).
 cpu_set_t own_cpus();
 
-/// How many threads encode on a server that is not told: the node's CPUs that no rank needs, shared by its
-/// servers, and no more than the server may use beside its main thread; 1 to 4. `node_cpus`: those on which
-/// any rank of the node may run; `own_cpus`: those of the server, 0 if the system does not tell.
+/// Returns how many threads encode on a server if no setting says so: the node's CPUs that no rank needs,
+/// shared by its servers, and no more than the server may use beside its main thread; 1 to 4. `node_cpus`
+/// counts the CPUs on which any rank of the node may run, `own_cpus` those of the server, 0 if the system
+/// does not tell.
 int spare_threads(int node_cpus, int ranks, int servers, int own_cpus);
 
-/// One line about the ranks of a node: how many CPUs they have, how many threads encode beside them, and, for
-/// each rank that has fewer CPUs than threads, what to do about it. The library itself binds no thread. Where
-/// a process may use more CPUs than it has busy threads, the kernel moves its workers to the idle ones, and
-/// it knows better than we which those are: the model's own threads, other jobs and SMT siblings are out of
-/// our sight.
+/// Returns one line about the ranks of a node: how many CPUs they have, how many threads encode beside them,
+/// and what to do about each rank that has fewer CPUs than threads. The library itself binds no thread. If a
+/// process may use more CPUs than it has busy threads, the kernel moves its workers to the idle ones. It
+/// knows them better than the library, which cannot see the model's own threads, other jobs and SMT siblings.
 std::string affinity_text(const std::string& host, const std::vector<RankCpus>& node);
 
 }  // namespace tailrace::session

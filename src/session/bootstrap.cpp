@@ -20,8 +20,8 @@ namespace tailrace::session {
 
 namespace {
 
-/// CPUs on which any rank of the node may run: the batch system may have left this job a part of them, and
-/// the launcher each rank a part of those. At least 1.
+/// Counts the CPUs on which any rank of the node may run: the batch system may have left this job a part of
+/// them, and the launcher each rank a part of those. At least 1.
 int cpus_of_node(MPI_Comm node) {
   cpu_set_t cpus = own_cpus();
   int unknown = CPU_COUNT(&cpus) == 0 ? 1 : 0;
@@ -37,7 +37,7 @@ std::string host_name() {
   return name;
 }
 
-/// The file name of the executable.
+/// Returns the file name of the executable.
 std::string program_name() {
   std::string program = "/proc/self/exe";
   char path[4096];
@@ -65,7 +65,8 @@ Bootstrap::~Bootstrap() {
 
 Status Bootstrap::start(const char* options) {
   const Status read = read_settings(options);
-  // Before anybody waits for anybody: from here on these signals end neither compute ranks nor servers.
+  // This comes before any rank waits for another: from here on these signals end neither compute ranks nor
+  // servers.
   facts_.stops = std::make_unique<Stops>(facts_.settings);
   await_everybody();
   TR_TRY(same_everywhere(read));
@@ -97,7 +98,7 @@ void Bootstrap::await_everybody() const {
       "such line have not called it, or not again after tr_finalize");
 }
 
-/// Collective: what every rank has packed, by rank.
+/// Collective. Returns what every rank has packed, by rank.
 std::vector<ByteVector> Bootstrap::gather(const ByteVector& mine) const {
   int size = 0;
   MPI_Comm_size(world_, &size);
@@ -120,7 +121,8 @@ std::vector<ByteVector> Bootstrap::gather(const ByteVector& mine) const {
   return parts;
 }
 
-/// Collective: the first failing rank's status, on all ranks. For the time before there is a line.
+/// Collective. Returns the first failing rank's status on all ranks. It is for the time before there is a
+/// line.
 Status Bootstrap::same_everywhere(const Status& mine) const {
   Packer packer;
   mine.pack(packer);
@@ -132,8 +134,8 @@ Status Bootstrap::same_everywhere(const Status& mine) const {
   return {};
 }
 
-/// Collective. Each rank has an environment of its own, which not every launcher passes on to other nodes.
-/// Rank 0's counts for what all ranks need alike.
+/// Collective. Each rank has an environment of its own, and not every launcher passes it on to other nodes.
+/// Rank 0's counts for settings that must be the same on all ranks.
 Status Bootstrap::take_common_settings() {
   Status taken;
   for (const SettingValue& each : facts_.settings.common()) {
@@ -156,7 +158,7 @@ Status Bootstrap::take_common_settings() {
   return taken;
 }
 
-/// Collective: what each rank says of itself.
+/// Collective. Returns what each rank says of itself.
 std::vector<RankFacts> Bootstrap::gather_facts() const {
   MPI_Comm node = MPI_COMM_NULL;
   MPI_Comm_split_type(world_, MPI_COMM_TYPE_SHARED, facts_.rank, MPI_INFO_NULL, &node);
@@ -180,8 +182,8 @@ std::vector<RankFacts> Bootstrap::gather_facts() const {
   return facts;
 }
 
-/// Collective: makes the transport, and the communicator of those that do not serve. The same Status on
-/// every rank.
+/// Collective. Makes the transport, and the communicator of the ranks that do not serve. Returns the same
+/// Status on every rank.
 Status Bootstrap::connect(bool serves) {
   MPI_Comm_split(world_, serves ? MPI_UNDEFINED : 0, facts_.rank, &compute_);
   Result<std::unique_ptr<comm::MpiTransport>> transport = comm::MpiTransport::create(world_);

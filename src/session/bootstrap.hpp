@@ -9,22 +9,22 @@
 
 namespace tailrace::session {
 
-/// Gets from MPI all that a session needs: the facts, a transport, and the communicator that the compute
-/// ranks get.
+/// Gets from MPI everything that a session needs: the facts, a transport, and the communicator for the
+/// compute ranks.
 class Bootstrap {
  public:
   /// Collective over `world`, the communicator that tr_init was given. Blocks until every rank has called it.
-  /// The same Status on every rank.
+  /// Returns the same Status on every rank.
   static Result<std::unique_ptr<Bootstrap>> create(MPI_Comm world, const char* options);
-  /// Collective: frees what create() has made. Nothing may be on its way.
+  /// Collective. Frees what create() has made. No message may be on its way.
   ~Bootstrap();
   Bootstrap(const Bootstrap&) = delete;
   Bootstrap& operator=(const Bootstrap&) = delete;
 
-  /// Once: the session's.
+  /// Returns the session's facts. Call it once.
   [[nodiscard]] Facts take_facts() { return std::move(facts_); }
   [[nodiscard]] comm::Transport& transport() { return *transport_; }
-  /// MPI_COMM_NULL on servers.
+  /// Returns MPI_COMM_NULL on servers.
   [[nodiscard]] MPI_Comm compute() const { return compute_; }
 
  private:

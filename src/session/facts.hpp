@@ -13,16 +13,16 @@
 
 namespace tailrace::session {
 
-/// A rank knows this before its session begins: Bootstrap finds it out by MPI.
+/// What a rank knows before its session begins. Bootstrap finds it out by MPI.
 struct Facts {
   int rank = 0;  // of the caller, in the transport
   Settings settings;
   std::vector<RankFacts> ranks;
-  std::vector<char> serves;                  // by rank: whether it is a server
-  std::shared_ptr<storage::Target> storage;  // nullptr: what the settings name
+  std::vector<char> serves;                  // by rank: 1 if it is a server
+  std::shared_ptr<storage::Target> storage;  // nullptr: the storage that the settings name
   std::unique_ptr<Stops> stops;              // takes signals from before the ranks first wait for each other
-  /// Makes what runs the jobs of a server, `computing` of those that compute at a time. `wake` is to be
-  /// called behind each. Empty: threads.
+  /// Makes the executor for the jobs of a server, with `computing` workers that compute. It calls `wake`
+  /// behind each job. If the function is empty, threads run the jobs.
   std::function<std::unique_ptr<executor::Executor>(int computing, std::function<void()> wake)> make_executor;
 };
 

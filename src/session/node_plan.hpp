@@ -8,7 +8,7 @@
 
 namespace tailrace::session {
 
-/// Collective over `node`, the ranks of one node; its first rank prints where they run, if it logs at this
+/// Collective over `node`, the ranks of one node. Its first rank prints where they run, if it logs at this
 /// level. Blocks until all have told theirs.
 void print_node_plan(comm::Line& node, const std::string& host, const RankCpus& mine);
 

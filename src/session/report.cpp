@@ -26,7 +26,7 @@ using nlohmann::ordered_json;
 using pipeline::Counters;
 using pipeline::Statistics;
 
-/// The value at fraction `q` of the sorted list (nearest rank).
+/// Returns the value at fraction `q` of the sorted list (nearest rank).
 double quantile(const std::vector<double>& sorted, double q) {
   if (sorted.empty()) return 0;
   const auto position = static_cast<std::size_t>(std::ceil(q * static_cast<double>(sorted.size())));
@@ -44,7 +44,7 @@ ordered_json spread(std::vector<double> values) {
           {"count", values.size()}};
 }
 
-/// One counter of time over the given ranks, in seconds.
+/// Summarises one counter of time over the given ranks, in seconds.
 ordered_json seconds(const std::vector<Counters>& ranks, std::int64_t Counters::*member) {
   std::vector<double> values;
   for (const Counters& counters : ranks) values.push_back(static_cast<double>(counters.*member) * 1e-9);
@@ -137,14 +137,14 @@ Status replace_file(const std::string& path, const std::string& text) {
   if (status.is_ok()) status = temporary->file->close();
   if (status.is_ok() && std::rename(temporary->name.c_str(), path.c_str()) != 0)
     status = io_error("rename", path, errno);
-  if (!status.is_ok()) std::remove(temporary->name.c_str());  // the first error is the one to tell
+  if (!status.is_ok()) std::remove(temporary->name.c_str());  // the first error is the one that is told
   return status;
 }
 
-/// What replace_file will do, without the file.
+/// Tests what replace_file will do, without the file.
 Status check_file(const std::string& path) {
   if (path.empty()) return {};
-  std::error_code unknown;  // opening a file beside it tells why
+  std::error_code unknown;  // opening a file beside it gives the reason
   if (std::filesystem::is_directory(path, unknown)) return io_error("write", path, EISDIR);
   const Result<storage::Temporary> temporary = storage::make_temporary(path);
   TR_TRY(temporary.status());

@@ -9,12 +9,13 @@
 
 namespace tailrace::session {
 
-/// Whether the files that TAILRACE_REPORT and TAILRACE_TRACE name can be written; leaves nothing behind.
+/// Returns success if the files that TAILRACE_REPORT and TAILRACE_TRACE name can be written. Leaves nothing
+/// behind.
 Status check_report(const Settings& settings);
 
-/// Writes what TAILRACE_REPORT and TAILRACE_TRACE ask for from what every rank told, by transport rank. Files
-/// are replaced atomically. Success if neither is asked for; Code::unsupported if this build has no JSON
-/// library.
+/// Writes the files of TAILRACE_REPORT and TAILRACE_TRACE from what every rank told, by transport rank. Files
+/// are replaced atomically. Returns success if neither is asked for, and Code::unsupported if this build has
+/// no JSON library.
 Status write_report(const Settings& settings, const exchange::Roster& roster,
                     const std::map<int, pipeline::Statistics>& all);
 

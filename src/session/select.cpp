@@ -13,7 +13,7 @@ namespace {
 
 using Kind = ServerChoice::Kind;
 
-/// Ranks of each node, nodes in the order of their first rank.
+/// Returns the ranks of each node, nodes in the order of their first rank.
 std::vector<std::vector<int>> ranks_by_node(const std::vector<RankFacts>& world) {
   std::vector<std::vector<int>> nodes;
   std::map<int, std::size_t> position;
@@ -56,7 +56,7 @@ bool names_host(const std::string& name, const std::string& host) {
   return host == name || host.substr(0, host.find('.')) == name;
 }
 
-/// Both are needed, and where a number was asked for, that many servers.
+/// There must be both kinds of ranks and, if a number was asked for, that many servers.
 Status check_chosen(const ServerChoice& choice, const std::string& asked, Index servers, Index ranks) {
   const bool short_of = choice.kind == Kind::count && servers < choice.count;
   if (servers > 0 && servers < ranks && !short_of) return {};
@@ -148,7 +148,7 @@ Bytes default_staging(Bytes available, int ranks) {
 }
 
 Budget cut_budget(const exchange::Roster& roster, Bytes staging) {
-  std::map<int, Index> lanes;  // per node: quotas that lie there
+  std::map<int, Index> lanes;  // per node: number of quotas that lie there
   std::map<int, Index> servers;
   for (int s = 0; s < roster.servers(); ++s) ++servers[roster.server_node[static_cast<std::size_t>(s)]];
   Budget budget;

@@ -20,11 +20,11 @@ namespace tailrace::session {
 namespace {
 
 constexpr Bytes mebibyte = Bytes{1} << 20;
-/// So many files of a server may hang (in a hook, on a full disk, on storage that does not answer) before
+/// This many files of a server may hang (in a hook, on a full disk, on storage that does not answer) before
 /// other files wait for them. A thread that waits costs its stack.
 constexpr int most_files_at_once = 64;
 
-/// SIGTERM goes to every process of a job: a server must outlive it until the compute ranks have left, and
+/// SIGTERM goes to every process of a job. A server must outlive it until the compute ranks have left, and
 /// drain what they put.
 class KeepServing {
  public:
@@ -41,7 +41,8 @@ class KeepServing {
   struct sigaction before_ = {};
 };
 
-/// "rank=2 nth=3": which rank of the world the plan is for (-1: all), and the rest, which is the storage's.
+/// "rank=2 nth=3": takes off the rank of the world for which the plan is (-1: all). The rest is the storage's
+/// plan.
 Result<int> take_fault_rank(std::string& plan) {
   std::string rest;
   int rank = -1;
@@ -159,7 +160,7 @@ Status Session::make_storage() {
   return {};
 }
 
-/// Every rank computes every quota, so the smallest node's budget holds everywhere.
+/// Every rank computes every quota, so the smallest node's budget is valid everywhere.
 Result<Bytes> Session::smallest_staging() {
   Packer mine;
   mine.put(settings_.staging ? *settings_.staging
@@ -192,11 +193,11 @@ Status Session::make_staging() {
   }
   TR_TRY(share_node_memory());
   if (!is_server()) make_outlet();
-  // No server looks at a lane before the rank that writes into it has made its header.
+  // No server may look at a lane before the rank that writes into it has made its header.
   return node_line_->agree({{}, "tr_init", {}}).status;
 }
 
-/// Memory for the lanes of a node that has a server: each compute rank's part holds its lane, the first
+/// Makes memory for the lanes of a node that has a server. Each compute rank's part holds its lane, the first
 /// rank's also the bells. open_staging() allocates the rings of data.
 Status Session::share_node_memory() {
   std::vector<Bytes> parts;
@@ -209,7 +210,7 @@ Status Session::share_node_memory() {
   }
   if (servers_on(my_node()) == 0) return same_everywhere({});
   parts[0] += static_cast<Bytes>(sizeof(comm::NodeBells));
-  // Agreements publish descriptors without data, also in programs that create no stream.
+  // Agreements publish descriptors without data, even in programs that create no stream.
   constexpr Bytes at_once = static_cast<Bytes>(sizeof(comm::NodeBells) + sizeof(comm::LaneHeader)) +
                             comm::descriptor_bytes(comm::LaneCut::most_descriptors);
   Result<std::unique_ptr<comm::NodeMemory>> memory =
@@ -259,7 +260,7 @@ Status Session::make_server(LedgerFactory make_ledger, const Facts& facts) {
     threads_ = std::move(*threads);
   }
   if (!is_server() && !roster_.self_served) return {};
-  // The first server writes them, when all is done: too late to hear that it cannot.
+  // The first server writes them when everything is done. That is too late to hear that it cannot.
   if (me_ == 0) TR_TRY(check_report(settings_));
   pipeline::Server::Setup setup;
   setup.me = me_;
@@ -309,8 +310,8 @@ Status Session::make_executor(const Facts& facts) {
   return {};
 }
 
-/// The lanes that this server reads: those of its node in place, and mirrors of those whose ranks have no
-/// server on theirs.
+/// Finds the lanes that this server reads: those of its node in place, and mirrors of the lanes of ranks
+/// without a server on their node.
 Status Session::find_lanes(pipeline::Server::Setup& setup) {
   for (int s = 0; s < me_; ++s) reader_ += roster_.server_node[static_cast<std::size_t>(s)] == my_node();
   if (reader_ >= comm::LaneHeader::most_readers) {
@@ -350,7 +351,7 @@ int Session::ranks_of_a_core() const {
   return (ranks_on(my_node()) + cores - 1) / cores;
 }
 
-/// Of the server that has this rank in the world.
+/// Returns the encoding threads of the server that has this rank in the world.
 int Session::encoder_threads(int world_rank) const {
   if (settings_.threads > 0) return settings_.threads;
   const RankFacts& server = facts_[static_cast<std::size_t>(world_rank)];
@@ -369,12 +370,12 @@ void Session::print_plan(Bytes staging) const {
 RankCpus Session::cpus() const {
   RankCpus mine{world_rank_, is_server(), 1, own_cpus()};
   if (is_server()) mine.encoding = executor_->count();
-  if (is_server()) mine.threads = 2 + mine.encoding;  // those that wait for storage need little of a CPU
+  if (is_server()) mine.threads = 2 + mine.encoding;  // threads that wait for storage need little of a CPU
   return mine;
 }
 
 std::string Session::staging_for(Bytes needed, Bytes share) const {
-  // Shares grow with the whole; a little more, because each is rounded down.
+  // Shares grow with the whole. A little more is needed, because each is rounded down.
   const double grown = static_cast<double>(staging_) / static_cast<double>(std::max<Bytes>(share, 1)) *
                        static_cast<double>(needed) * 1.001;
   const auto text = [](Bytes bytes) {
@@ -456,7 +457,7 @@ void Session::serve() {
 }
 
 comm::Verdict Session::agree(comm::Vote vote) {
-  // No fence may follow: those that nobody else comes to would fill the lane.
+  // No fence may follow: fences to which no other rank comes would fill the lane.
   if (computes_->ended()) return computes_->ended_verdict();
   const std::string call = vote.call;
   const comm::Descriptor fence = client_->fence();

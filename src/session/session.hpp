@@ -26,8 +26,8 @@ class Session {
   using LedgerFactory = std::function<Result<std::unique_ptr<pipeline::Ledger>>(
       const pipeline::Opening&, const std::shared_ptr<storage::Target>&)>;
 
-  /// Collective over all ranks of `transport`, which lasts longer; the same Status on every rank. On servers,
-  /// serve() is then to be called.
+  /// Collective over all ranks of `transport`, which must outlive the session. Returns the same Status on
+  /// every rank. On servers, the caller then calls serve().
   static Result<std::unique_ptr<Session>> create(comm::Transport& transport, Facts facts,
                                                  LedgerFactory make_ledger);
   ~Session();
@@ -37,7 +37,7 @@ class Session {
   [[nodiscard]] int ranks() const { return roster_.computes(); }
   [[nodiscard]] const exchange::Roster& roster() const { return roster_; }
   [[nodiscard]] const Settings& settings() const { return settings_; }
-  /// The line of all ranks, and that of the compute ranks.
+  /// Return the line of all ranks, and that of the compute ranks.
   [[nodiscard]] comm::Line& line() { return *line_; }
   [[nodiscard]] comm::Line& computes() { return *computes_; }
   [[nodiscard]] comm::Switchboard& board() { return board_; }
@@ -46,63 +46,63 @@ class Session {
   [[nodiscard]] pipeline::Outlet& outlet() { return *outlet_; }
   [[nodiscard]] pipeline::Statistics& statistics() { return statistics_; }
   [[nodiscard]] Bytes smallest_workspace() const;
-  /// The setting with which a `share` of the staging memory becomes `needed` bytes, for error texts.
+  /// Returns the setting with which a `share` of the staging memory becomes `needed` bytes, for error texts.
   [[nodiscard]] std::string staging_for(Bytes needed, Bytes share) const;
 
-  /// All ranks, collective: the first failing rank's status, on all of them. For tr_init.
+  /// Collective over all ranks. Returns the first failing rank's status on all of them. Only for tr_init.
   Status same_everywhere(const Status& mine);
-  /// Servers: works until all compute ranks have left.
+  /// On servers: works until all compute ranks have left.
   void serve();
-  /// Compute ranks, collective: everybody's vote, and the verdict. Blocks until all have voted. Streams of
-  /// which the ranks have begun different numbers of steps are out of step afterwards.
+  /// Collective over compute ranks. Hands in the caller's vote and returns the verdict. Blocks until all have
+  /// voted. Streams of which the ranks have begun different numbers of steps are out of step afterwards.
   comm::Verdict agree(comm::Vote vote);
-  /// Compute ranks, collective: lists[i] goes to rank i; what came from each rank.
+  /// Collective over compute ranks. Sends lists[i] to rank i. Returns what came from each rank.
   std::vector<ByteVector> all_to_all(std::vector<ByteVector> lists);
-  /// Compute ranks, collective: whether the program is to save and stop. Blocks until all have asked. Rank 0
-  /// logs why, once.
+  /// Collective over compute ranks. Returns true if the program is to save and stop. Blocks until all have
+  /// asked. Rank 0 logs the reason, once.
   Result<bool> should_stop();
-  /// The same answer once more, without asking: false before the first.
+  /// Returns the last answer of should_stop() without asking; false before the first.
   [[nodiscard]] bool is_stopping() const { return stops_->is_stopping(); }
-  /// Local, on the thread that makes the calls: how long a save has taken, for the margin before a time
+  /// Local, on the thread that makes the calls. Notes how long a save has taken, for the margin before a time
   /// limit.
   void note_save_seconds(double seconds) { stops_->note_save_seconds(seconds); }
-  /// The node of a rank of the session's line.
+  /// Returns the node of a rank of the session's line.
   [[nodiscard]] int node_of(int transport_rank) const {
     return facts_[static_cast<std::size_t>(transport_rank)].node;
   }
-  /// The node of this rank: the same number on all its ranks, and on no other's.
+  /// Returns the node of this rank: the same number on all ranks of the node, and on no others.
   [[nodiscard]] int my_node() const { return facts_[static_cast<std::size_t>(world_rank_)].node; }
-  /// How many of the node's ranks have to take turns on a core; 1 where each has its own.
+  /// Returns how many of the node's ranks have to take turns on a core; 1 if each has its own.
   [[nodiscard]] int ranks_of_a_core() const;
   [[nodiscard]] bool is_crowded() const { return ranks_of_a_core() > 1; }
   [[nodiscard]] int ranks_of_my_node() const { return ranks_on(my_node()); }
   /// Blocks until `done` while moving everything else on. `what` is for the watchdog.
   void wait(const std::function<bool()>& done, const std::string& what) { board_.wait(done, what); }
-  /// Collective: blocks until `done`, which is known once all ranks have ended step `step` of `stream`. False
-  /// if they turn out to be in different calls, and it is not `done`.
+  /// Collective. Blocks until `done`, which is known once all ranks have ended step `step` of `stream`.
+  /// Returns false if the ranks turn out to be in different calls, and it is not `done`.
   bool wait_for_step(const pipeline::StreamClient& stream, std::int64_t step, std::string_view call,
                      const std::function<bool()>& done, const std::string& what);
-  /// Set where ranks turned out to be in different collective calls: what all of them return from now on.
+  /// Set if ranks turned out to be in different collective calls. All of them return it from now on.
   [[nodiscard]] const std::optional<Status>& broken() const { return board_.order().broken(); }
-  /// Collective, where the order of calls is broken. Blocks until all compute ranks have come to it: closes
+  /// Collective, once the order of calls is broken. Blocks until all compute ranks have come to it. Closes
   /// all streams towards the servers.
   void settle(const Status& why);
   /// Local. From here on the watchdog says that this rank is in `call`, whatever it waits for there.
   void enter(std::string call) { board_.watch().call = std::move(call); }
-  /// One pass over everything that may have become possible; true if something moved.
+  /// Makes one pass over everything that may have become possible. Returns true if something moved.
   bool pump() { return board_.pump(); }
-  /// For a program that calls nothing else for a while: also announces what it has put.
+  /// For a program that calls nothing else for a while. Also announces what the program has put.
   void progress();
   /// Publishes in the outlet; waits while it is full. Returns the nanoseconds waited.
   std::int64_t publish(const std::function<bool()>& attempt);
-  /// Compute ranks, collective: allocates the memory into which streams capture, once. Blocks until all have.
-  /// To be called before anything is put. Code::memory on every rank if a node lacks it. `call` is the
-  /// program's.
+  /// Collective over compute ranks. Allocates the memory into which streams capture, once. Blocks until all
+  /// have. Call it before anything is put. Returns Code::memory on every rank if a node lacks it. `call` is
+  /// the program's call.
   Status open_staging(const std::string& call);
-  /// Compute ranks, collective. Blocks until all of them have come here. Ranks that are in other calls
-  /// meanwhile get an error there, and may come here next. The first thing that went wrong with that.
+  /// Collective over compute ranks. Blocks until all of them have come here. Ranks that are in other calls
+  /// meanwhile get an error there, and may come here next. Returns the first error on the way.
   Status meet_in_finalize();
-  /// Compute ranks, collective: nothing is open any more.
+  /// Collective over compute ranks. Says that nothing is open any more.
   void leave();
 
   void add_stream(pipeline::StreamClient& stream) { client_->add(stream); }
@@ -138,7 +138,7 @@ class Session {
   std::vector<RankFacts> facts_;
   exchange::Roster roster_;
   Budget budget_;
-  Bytes staging_ = 0;  // of each node
+  Bytes staging_ = 0;  // the staging memory of each node
   comm::Switchboard board_;
   std::unique_ptr<comm::Line> line_;
   std::unique_ptr<comm::Line> node_line_;
@@ -147,11 +147,11 @@ class Session {
   std::unique_ptr<comm::NodeMemory> memory_;
   bool staging_is_open_ = false;
   comm::NodeBells* bells_ = nullptr;
-  comm::NodeBells own_bells_;  // where no memory is shared
+  comm::NodeBells own_bells_;  // used if no memory is shared
   int reader_ = 0;             // this server's number on its node
   std::map<int, std::unique_ptr<comm::PrivateLane>> mirrored_;
   std::shared_ptr<storage::Target> target_;
-  std::shared_ptr<storage::FaultyTarget> faulty_;  // where TAILRACE_FAULT asks for failures
+  std::shared_ptr<storage::FaultyTarget> faulty_;  // set if TAILRACE_FAULT asks for failures
   std::unique_ptr<pipeline::OpenFiles> files_;
   std::unique_ptr<executor::Threads> threads_;    // compute ranks: of files and checkpoints
   std::unique_ptr<executor::Executor> executor_;  // servers, and ranks that serve themselves: of streams

@@ -12,11 +12,11 @@ namespace tailrace::session {
 
 namespace {
 
-/// A rank tells the others this of the memory that its node shares.
+/// What a rank tells the others of the memory that its node shares.
 struct StagingShare {
   std::int32_t node = 0;
   Bytes staging = 0;     // of the whole node; 0 if it shares none
-  Bytes huge_pages = 0;  // of it, mapped by this rank in huge pages
+  Bytes huge_pages = 0;  // bytes of it that this rank has mapped in huge pages
 };
 
 template <typename T>
@@ -36,7 +36,7 @@ std::vector<T> unpacked(const std::vector<ByteVector>& contributions) {
 
 Status Session::open_staging(const std::string& call) {
   if (staging_is_open_ || roster_.self_served) return {};
-  // All ranks look before any of them allocates: afterwards each would miss what the others have taken.
+  // All ranks look before any of them allocates. Afterwards each would miss what the others have taken.
   const comm::MemoryNeed mine{my_node(), memory_ == nullptr ? 0 : memory_->left(), comm::available_memory()};
   const comm::Verdict asked = agree({{}, cat(call, " asking for staging memory"), packed(mine)});
   TR_TRY(asked.status);
@@ -45,7 +45,7 @@ Status Session::open_staging(const std::string& call) {
              .in(call));
   const Status allocated = guarded([&] { return memory_ == nullptr ? Status() : memory_->allocate(); });
   StagingShare share{my_node()};
-  // Looked up only where somebody may print it: the kernel walks all page tables to tell of huge pages.
+  // Looked up only if somebody may print it: the kernel walks all page tables to tell about huge pages.
   if (memory_ != nullptr && settings_.huge_pages && logs(LogLevel::info))
     share = {my_node(), memory_->size(), memory_->huge_bytes()};
   const comm::Verdict made = agree({allocated.in(call), cat(call, " making staging memory"), packed(share)});

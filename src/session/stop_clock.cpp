@@ -11,7 +11,7 @@ namespace tailrace::session {
 
 namespace {
 
-/// For a reader: tenths are enough.
+/// Tenths are enough for a reader.
 std::string shown(double seconds) { return cat(std::round(seconds * 10) / 10, " s"); }
 
 }  // namespace

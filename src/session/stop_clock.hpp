@@ -9,14 +9,14 @@
 
 namespace tailrace::session {
 
-/// When a program whose time is limited is to stop. Arithmetic alone: every time is given, in seconds from
-/// tr_init, so that a step of the machine's clock during the run moves nothing.
+/// Decides when a program whose time is limited is to stop. It only computes: every time is given, in seconds
+/// from tr_init, so that a step of the machine's clock during the run moves nothing.
 class StopClock {
  public:
-  /// What the measured margin holds besides steps and saves.
+  /// The part of the measured margin that is neither for steps nor for saves.
   static constexpr double spare_seconds = 5;
 
-  /// When the time is over, and who said so.
+  /// When the time is over, and which setting says so.
   struct End {
     double seconds = 0;
     std::string origin;
@@ -25,15 +25,15 @@ class StopClock {
   StopClock(std::optional<End> end, std::optional<double> margin_seconds)
       : end_(std::move(end)), given_margin_(margin_seconds) {}
 
-  /// The program has come to the end of a step.
+  /// Notes that the program has come to the end of a step.
   void step_ended(double now);
-  /// A save has taken so long.
+  /// Notes that a save has taken this long.
   void saved(double seconds);
 
-  /// How long before the end the program must hear of it: time for one more step, because the next question
-  /// comes only after it, and for a save that takes twice as long as any before.
+  /// Returns how long before the end the program must hear of it: time for one more step, because the next
+  /// question comes only after it, and for a save that takes twice as long as any before.
   [[nodiscard]] double margin() const;
-  /// Why the program must stop now; "" if it need not.
+  /// Returns why the program must stop now, or "" if it need not.
   [[nodiscard]] std::string why(double now) const;
   [[nodiscard]] double longest_save() const { return longest_save_; }
 
@@ -45,9 +45,9 @@ class StopClock {
   double longest_save_ = 0;
 };
 
-/// The end that `limit` asks for. `unix_time`: of tr_init, in seconds since 1970. `slurm_end`: the value of
-/// SLURM_JOB_END_TIME, "" if it is not set; what is no positive number is passed over, as it is not ours to
-/// refuse.
+/// Returns the end that `limit` asks for. `unix_time` is the time of tr_init, in seconds since 1970.
+/// `slurm_end` is the value of SLURM_JOB_END_TIME, "" if it is not set. A value that is no positive number is
+/// passed over, as it is not ours to refuse.
 std::optional<StopClock::End> end_of(const TimeLimit& limit, double unix_time, std::string_view slurm_end);
 
 }  // namespace tailrace::session

@@ -13,13 +13,12 @@ namespace tailrace::session {
 
 namespace {
 
-// A handler may run on any thread, so that volatile is not enough; only lock-free atomics may be touched in
-// one.
+// A handler may run on any thread, so volatile is not enough. A handler may touch only lock-free atomics.
 using Flag = std::atomic<std::sig_atomic_t>;
 static_assert(Flag::is_always_lock_free);
 
 std::array<Flag, NSIG> came;
-// Written before our handler is there that reads it, and not again while it is.
+// Written before our handler, which reads it, is installed, and not again while it is.
 std::array<struct sigaction, NSIG> before;
 
 bool is_default(const struct sigaction& action) {
@@ -29,8 +28,8 @@ bool is_ignored(const struct sigaction& action) {
   return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_IGN;
 }
 
-/// Somebody who sends one of these twice wants the program to end now. The others may come again and again:
-/// the kernel repeats XCPU every second, and batch systems USR1.
+/// A user who sends one of these signals twice wants the program to end now. The others may come again and
+/// again: the kernel repeats XCPU every second, and batch systems USR1.
 bool insists(int number) { return number == SIGTERM || number == SIGINT || number == SIGHUP; }
 
 extern "C" void on_stop_signal(int number, siginfo_t* info, void* context) {
@@ -54,14 +53,14 @@ bool is_ours(const struct sigaction& action) {
   return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == on_stop_signal;
 }
 
-/// The file from which the code at `address` was loaded: what tells MPI's code from the program's.
+/// Returns the file from which the code at `address` was loaded. It tells MPI's code from the program's.
 const void* object_of(void* address) {
   Dl_info info = {};
   return address != nullptr && ::dladdr(address, &info) != 0 ? info.dli_fbase : nullptr;
 }
 
-/// MPI as a shared library, and a handler that lies in it. Linked statically it cannot be told from the
-/// program, and counts as that.
+/// Returns true if MPI is a shared library and the handler lies in it. An MPI linked statically cannot be
+/// told from the program, and counts as the program.
 bool is_of_mpi(const struct sigaction& action) {
   const bool more = (action.sa_flags & SA_SIGINFO) != 0;
   void* const handler =
@@ -86,7 +85,7 @@ StopSignals::StopSignals(const std::vector<Signal>& wanted) {
     before[place] = theirs;
     struct sigaction ours = {};
     ours.sa_sigaction = on_stop_signal;
-    ours.sa_flags = SA_SIGINFO | SA_RESTART;  // nobody's read or write comes back with EINTR because of us
+    ours.sa_flags = SA_SIGINFO | SA_RESTART;  // no read or write fails with EINTR because of us
     ::sigaction(signal.number, &ours, nullptr);
     taken_.push_back(signal);
   }
@@ -105,7 +104,7 @@ StopSignals::~StopSignals() {
 void StopSignals::ignore() {
   ignoring_ = true;
   for (const Signal& signal : taken_) {
-    // MPI's own handlers are to hear of theirs, and end nobody.
+    // MPI's own handlers are to hear of their signals, and end no process.
     if (is_default(before[static_cast<std::size_t>(signal.number)])) std::signal(signal.number, SIG_IGN);
   }
 }

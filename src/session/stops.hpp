@@ -12,23 +12,24 @@
 
 namespace tailrace::session {
 
-/// What makes the program save and stop: signals, which any rank may receive alone, and the clock and the
-/// halt file, at which rank 0 alone looks. Each rank votes with its reason, and all conclude the same.
+/// The reasons for which the program saves and stops: signals, which any rank may receive alone, and the
+/// clock and the halt file, at which rank 0 alone looks. Each rank votes with its reason, and all conclude
+/// the same.
 class Stops {
  public:
-  /// From here on the signals of the settings end this process no more.
+  /// From here on the signals of the settings no longer end this process.
   explicit Stops(const Settings& settings);
 
-  /// On servers: they stop when the compute ranks have left.
+  /// For servers: they stop when the compute ranks have left.
   void ignore_signals() { signals_.ignore(); }
   /// Logs which signals cannot stop the program.
   void tell_left_alone() const;
-  /// How long a save has taken on this rank.
+  /// Notes how long a save has taken on this rank.
   void note_save_seconds(double seconds) { clock_.saved(seconds); }
 
-  /// What compute rank `me` brings to the vote at the end of a step.
+  /// Returns what compute rank `me` brings to the vote at the end of a step.
   ByteVector vote(int me);
-  /// What follows from the votes of all ranks, by rank: the same on each.
+  /// Concludes from the votes of all ranks, by rank. The result is the same on each.
   bool conclude(const std::vector<ByteVector>& votes, int me);
   [[nodiscard]] bool is_stopping() const { return stopping_; }
 

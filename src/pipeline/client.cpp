@@ -38,7 +38,7 @@ Descriptor Client::fence() {
   return descriptor;
 }
 
-/// Part of the call's text: ranks that have begun different numbers of steps disagree.
+/// The steps are part of the call's text: ranks that have begun different numbers of steps disagree.
 std::string Client::steps_text() const {
   std::string text;
   for (const auto& [id, stream] : streams_) {
@@ -55,7 +55,7 @@ std::uint64_t Client::vote(comm::Vote vote) {
   return computes_.agreements().post(std::move(vote));
 }
 
-/// Counts the steps of streams that are in step, and, if asked for, of those that are to be settled.
+/// Counts the steps of streams that are in step and, if asked for, of those that are to be settled.
 std::vector<Client::StepCount> Client::own_counts(bool unsettled) const {
   std::vector<StepCount> counts;
   for (const auto& [id, stream] : streams_) {
@@ -130,7 +130,7 @@ comm::Vote Client::settling_vote() const {
   return {{}, "tr_finalize", packed.take()};
 }
 
-/// Servers hold back what comes behind a fence until the reference rank has come to it too.
+/// Servers hold back everything behind a fence until the reference rank has come to it too.
 Descriptor Client::last_fence(const comm::Verdict& verdict) {
   for (const ByteVector& each : verdict.contributions)
     fences_ = std::max(fences_, Unpacker(each).get<std::int64_t>());

@@ -16,20 +16,22 @@ namespace tailrace::pipeline {
 /// A compute rank's end of the session: its votes, its streams, and the messages that come for them. It never
 /// waits: session::Session does.
 ///
-/// An agreement is: publish fence(); vote(), and wait until take() has the verdict. If that is not OK, as it
-/// is where ranks have begun different numbers of steps: vote_steps(), wait for that verdict too, and publish
-/// what compare_steps() returns.
+/// An agreement is: publish fence(); vote(), and wait until take() has the verdict. If that is not OK, for
+/// example because ranks have begun different numbers of steps: vote_steps(), wait for that verdict too, and
+/// publish what compare_steps() returns.
 class Client {
  public:
-  /// `session`: the line of all ranks; `computes`: that of the compute ranks. Takes their messages.
+  /// `session` is the line of all ranks, `computes` that of the compute ranks. The client takes their
+  /// messages.
   Client(comm::Line& session, comm::Line& computes, const exchange::Roster& roster);
 
-  /// Room that a server on another node grants goes to `outlet`.
+  /// Gives `outlet` the room that a server on another node grants.
   void grant_to(Outlet& outlet);
   void add(StreamClient& stream);
   void remove(std::uint32_t id) { streams_.erase(id); }
 
-  /// What every lane gets where its rank comes to an agreement: steps lie before or behind it.
+  /// Returns the descriptor for every lane when its rank comes to an agreement: steps lie before or behind
+  /// it.
   [[nodiscard]] comm::Descriptor fence();
   [[nodiscard]] std::uint64_t vote(comm::Vote vote);
   [[nodiscard]] std::uint64_t vote_steps();
@@ -41,16 +43,16 @@ class Client {
   /// of step: on every rank the same ones, with the same status.
   [[nodiscard]] std::vector<Told> compare_steps(const comm::Verdict& verdict);
 
-  /// The ranks settle once the order of calls is broken: they agree on settling_vote(), then publish
-  /// last_fence() of the verdict and all that settle() returns. settle() closes every stream that any rank
-  /// has begun.
+  /// The ranks settle once the order of calls is broken. They agree on settling_vote(), then publish
+  /// last_fence() of the verdict and everything that settle() returns. settle() closes every stream that any
+  /// rank has begun.
   [[nodiscard]] comm::Vote settling_vote() const;
   [[nodiscard]] comm::Descriptor last_fence(const comm::Verdict& verdict);
   [[nodiscard]] std::vector<Told> settle(const comm::Verdict& verdict, const Status& why);
-  /// This rank has come to the end of a step. A stream that it has closed counts.
+  /// Returns true if this rank has come to the end of a step. A stream that it has closed counts.
   [[nodiscard]] bool has_ended(std::uint32_t stream, std::uint64_t step) const;
 
-  /// Counters for the report, unless the rank's own server tells them.
+  /// Sends the counters for the report, unless the rank's own server tells them.
   void tell_statistics(const Statistics& statistics);
   [[nodiscard]] static comm::Descriptor farewell();
 

@@ -5,8 +5,8 @@
 
 namespace tailrace::pipeline {
 
-/// One job at a time uses a file. Another file's job may be closing this one, because too many are open: this
-/// waits for that.
+/// One job at a time uses a file. Another file's job may be closing this one, because too many are open:
+/// take() waits for that.
 OpenFiles::Entry& OpenFiles::take(const std::string& path) {
   std::unique_lock lock(mutex_);
   given_back_.wait(lock, [&] {
@@ -49,7 +49,7 @@ Status OpenFiles::open(Entry& entry) {
   return {};
 }
 
-/// Files roll over: the oldest has mostly been synced, so that closing it can lose nothing. A system tells a
+/// Files roll over. The oldest has mostly been synced, so that closing it can lose nothing. A system tells a
 /// failed write-back to the descriptors that were open meanwhile, and some tell it at close only (NFS;
 /// close(2)): the next descriptor of the file would not hear of it.
 void OpenFiles::make_room() {
@@ -97,7 +97,7 @@ Status OpenFiles::sync(const std::string& path) {
     open.unsynced = false;
     return {};
   });
-  // A descriptor whose fsync failed stays failed; what is written next goes through a new one.
+  // A descriptor whose fsync failed stays failed. Later writes go through a new one.
   if (!status.is_ok()) forget(path);
   return status;
 }

@@ -20,21 +20,21 @@
 namespace tailrace::pipeline {
 
 /// Files open for writing in this process. Only jobs of a path's own key call its methods, which wait for
-/// storage. Where too many files are open, a method closes the oldest one, and so may wait for that one's
+/// storage. If too many files are open, a method closes the oldest one, and so may wait for that one's
 /// storage too.
 class OpenFiles {
  public:
-  /// So many stay open; more only where the oldest hold bytes that no sync has covered.
+  /// The number of files that stay open. More stay only if the oldest hold bytes that no sync has covered.
   static constexpr std::size_t most_open = 16;
   static constexpr std::size_t most_unsynced = 128;
 
   explicit OpenFiles(std::shared_ptr<storage::Target> target) : target_(std::move(target)) {}
-  /// The next sync() of the path answers for what is written, also if the file was closed in between because
-  /// too many were open.
+  /// The next sync() of the path answers for these bytes, even if the file was closed in between because too
+  /// many were open.
   Status write(const std::string& path, storage::Parts parts, Bytes offset);
-  /// Synchronises what was written to the path. After a failure the next write() opens the file anew.
+  /// Synchronises the bytes written to the path. After a failure the next write() opens the file anew.
   Status sync(const std::string& path);
-  /// The next write() opens the file anew.
+  /// Makes the next write() open the file anew.
   void forget(const std::string& path);
   [[nodiscard]] storage::Target& target() const { return *target_; }
 
@@ -42,7 +42,7 @@ class OpenFiles {
   struct Open {
     std::unique_ptr<storage::File> file;
     bool unsynced = false;
-    bool used = false;  // by a job, which alone touches the others meanwhile
+    bool used = false;  // in use by a job, which alone touches the other members meanwhile
   };
   using Entry = std::pair<const std::string, Open>;
   Status with(const std::string& path, const std::function<Status(Open&)>& body);
@@ -64,7 +64,7 @@ class LaneCursor {
  public:
   explicit LaneCursor(std::unique_ptr<comm::LaneReader> reader) : reader_(std::move(reader)) {}
   [[nodiscard]] comm::LaneReader& reader() const { return *reader_; }
-  /// The first descriptor not looked at yet; nullptr if there is none.
+  /// Returns the first descriptor not looked at yet, or nullptr if there is none.
   [[nodiscard]] const comm::Descriptor* front() const {
     return scanned_ < reader_->head() ? &reader_->at(scanned_) : nullptr;
   }
@@ -73,7 +73,7 @@ class LaneCursor {
     ++scanned_;
     needed_.push_back(1);
   }
-  /// Descriptor `number` was used up: once all before it are, the lane's memory is free again.
+  /// Says that descriptor `number` was used up. Once all before it are, the lane's memory is free again.
   void finish(std::uint64_t number);
 
  private:
@@ -83,23 +83,24 @@ class LaneCursor {
   std::deque<char> needed_;  // released_ .. scanned_-1
 };
 
-/// What the parts of one server share.
+/// Everything that the parts of one server share.
 struct Context {
-  comm::Line& line;  // of all ranks of the session
+  comm::Line& line;  // the line of all ranks of the session
   const exchange::Roster& roster;
   int me = 0;  // server number
   executor::Executor& executor;
   OpenFiles& files;
   std::map<int, LaneCursor> lanes;  // by compute rank: the lanes that this server sees
   Bytes workspace = 0;              // bytes for assembly, encoders and messages
-  int streams = 0;                  // open ones, which share the workspace
+  int streams = 0;                  // open streams, which share the workspace
   Statistics& statistics;
   std::function<Result<std::unique_ptr<Ledger>>(const Opening&)> make_ledger;
   std::map<int, std::map<std::string, Counters>>
       said{};                   // by homed compute rank and stream: with their last end of step
   bool news = false;            // a step became durable since the last report
-  std::vector<Bytes> quotas{};  // per compute rank: its share of the staging memory; empty where ranks lend
-  /// Which setting gives a rank so much where its share is that.
+  std::vector<Bytes> quotas{};  // per compute rank: its share of the staging memory; empty if ranks lend
+                                // their arrays
+  /// Returns the setting that gives a rank the `needed` bytes if its share is `share` now.
   std::function<std::string(Bytes needed, Bytes share)> staging_for{};
 
   [[nodiscard]] Bytes workspace_per_stream() const { return workspace / (streams > 0 ? streams : 1); }

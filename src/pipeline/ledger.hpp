@@ -26,35 +26,36 @@ struct StepEntry {
   std::vector<RecordEntry> records;
 };
 
-/// A file as it is begun.
+/// A file that was begun.
 struct Begun {
   Bytes end = 0;     // offset at which its first step goes
-  std::string path;  // where it is written to, which need not have its name yet
+  std::string path;  // where it is written to; it need not have its final name yet
 };
 
-/// The files of one stream as its root keeps them: which file a step goes to, what is committed in it, and
-/// what happens when a file is complete. Except path_of and left_open, methods touch storage: they run as
-/// jobs, those of one file one after another, those of different files also side by side.
+/// The files of one stream as its root keeps them: the file of each step, what is committed in it, and what
+/// happens when a file is complete. Except path_of and left_open, methods touch storage: they run as jobs,
+/// those of one file one after another, those of different files also side by side.
 class Ledger {
  public:
   virtual ~Ledger() = default;
-  /// Local and quick: the file of the step with this lead.
+  /// Local and quick. Returns the file of the step with this lead.
   virtual Result<std::string> path_of(std::int64_t lead) = 0;
-  /// Local and quick: files that the run which this one continues may not have finished. They are finished
-  /// like those that were begun, also if no step comes to them. In the last of them the stream may go on.
+  /// Local and quick. Returns files that the run which this one continues may not have finished. They are
+  /// finished like files that were begun, even if no step comes to them. In the last of them the stream may
+  /// go on.
   [[nodiscard]] virtual std::vector<std::string> left_open() const = 0;
   /// Creates the file and its index (directory entry durable), after checking that `expected` bytes have
   /// room.
   virtual Result<Begun> begin_file(const std::string& path, std::int64_t lead, Bytes expected) = 0;
-  /// The step's bytes are on storage: writes its index record and makes it durable.
+  /// Called once the step's bytes are on storage. Writes its index record and makes it durable.
   virtual Status commit(const StepEntry& step) = 0;
   /// Takes back what a failed step left behind: the file ends at `size` again, or vanishes if nothing was
   /// ever committed in it.
   virtual Status cut(const std::string& path, Bytes size) = 0;
-  /// No step will follow in this file: it has its name, and its index says that it is whole. What has failed
-  /// may be tried again, as with announce.
+  /// Called once no step will follow in this file. Gives it its name, and its index says that it is whole. A
+  /// failed call may be tried again, as with announce.
   virtual Status finish_file(const std::string& path) = 0;
-  /// Tells others of a file that is finished: manifest, ready marker, hook.
+  /// Tells others of a finished file: manifest, ready marker, hook.
   virtual Status announce(const std::string& path) = 0;
 };
 

@@ -15,9 +15,9 @@ namespace tailrace::pipeline {
 enum class Message : std::uint32_t {
   open = 10,         // home of compute rank 0 -> servers: a stream and all its definitions
   sequence = 11,     // root -> servers: put order
-  ended = 12,        // server -> root: its compute ranks ended a step
+  ended = 12,        // server -> root: its compute ranks have ended a step
   encoded = 13,      // owner -> root: a chunk's size
-  place = 14,        // root -> owner: where a chunk goes
+  place = 14,        // root -> owner: the place of a chunk
   written = 15,      // owner -> root
   sync = 16,         // root -> owners: fsync a file
   synced = 17,       // owner -> root
@@ -25,9 +25,9 @@ enum class Message : std::uint32_t {
   verdict = 25,      // server -> its compute ranks
   closed = 19,       // server -> root: its compute ranks closed the stream
   credit = 20,       // server -> compute rank without a server on its node: descriptors it is done with
-  farewell = 21,     // server with compute ranks -> server 0: they have left; how many streams they had
-  finish = 22,       // server 0 -> servers: all ranks have left; how many streams there were
-  statistics = 23,   // everyone -> server 0: counters of the report
+  farewell = 21,     // server with compute ranks -> server 0: they have left, and the number of their streams
+  finish = 22,       // server 0 -> servers: all ranks have left, and the number of streams
+  statistics = 23,   // every rank -> server 0: counters of the report
   so_far = 26,       // server -> server 0: the counters of its ranks while the run goes on
   layout_part = 24,  // home -> servers: indices that one of its compute ranks has of an indexed layout
   forgotten = 29,    // home -> servers: the stream is closed and was never begun; its parts are not needed
@@ -35,14 +35,14 @@ enum class Message : std::uint32_t {
   opened = 28,       // server -> root: the stream is open here
 };
 
-/// Data messages: what they carry is told apart by their first word too.
+/// Data messages. Their first word, too, tells their contents apart.
 enum class DataMessage : std::uint32_t {
   pieces = 1,      // server -> owner: pieces of one record
   descriptor = 2,  // compute rank -> its server: one descriptor with its bytes
 };
 
 enum class VerdictKind : std::uint32_t {
-  accepted = 1,  // every rank ended the step; nothing disagreed and nothing had failed up to then
+  accepted = 1,  // every rank ended the step; no disagreement and no failure up to then
   durable = 2,   // on storage and committed, or failed
   finished = 3,  // the stream is closed
 };
@@ -69,7 +69,7 @@ struct SequenceEntry {
   std::int64_t interval_start = 0;
 };
 
-/// What to do when storage is full, and what to say when a step is late.
+/// What a stream does when storage is full, and when a step is late.
 struct Policy {
   std::int64_t wait_for_space_seconds = 0;  // 0: fail at once
   std::int64_t deadline_seconds = 0;        // 0: none
@@ -82,8 +82,8 @@ struct Opening {
   codec::StreamDefinition definition;
   Policy policy;
   std::int64_t previous_lead = 0;              // of the step before the first one put
-  std::string ledger;                          // what the streams face needs to keep the files, packed by it
-  std::vector<codec::FieldDefinition> fields;  // without their georeferences, which the prepared headers have
+  std::string ledger;                          // what the ledger needs to keep the files; streams packs it
+  std::vector<codec::FieldDefinition> fields;  // without georeferences, which the prepared headers have
   std::vector<ByteVector> prepared;            // per field: codec::Codec::prepared
   std::vector<int> layout_of;                  // per field: index into layouts
   std::vector<ByteVector> layouts;             // packed; of those in parts the shape alone

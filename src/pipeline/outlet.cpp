@@ -8,7 +8,7 @@ bool RingOutlet::put(comm::Descriptor descriptor, const std::shared_ptr<const la
   descriptor.bytes = map->count() * map->element;
   std::byte* const room = producer_.reserve(descriptor.bytes);
   if (room == nullptr) return false;
-  // This rank reads a piece at once that it sends on to another node.
+  // This rank itself reads the piece, at once, and sends it on to another node.
   if (sender_)
     layout::pack(*map, base, descriptor.level, room);
   else

@@ -11,35 +11,35 @@
 
 namespace tailrace::pipeline {
 
-/// Where a compute rank's calls go in: capture. Nothing here blocks; what finds no room is refused and tried
-/// again.
+/// The place where a compute rank's calls go in: capture. No call blocks; a piece that finds no room is
+/// refused, and the caller tries again.
 class Outlet {
  public:
   virtual ~Outlet() = default;
   /// Captures one level of a field from the array at `base`. `descriptor` has stream, step, field and level.
-  /// With `may_lend` the array stays as it is until the end of the step, and need not be copied where the
-  /// caller itself will encode it.
+  /// With `may_lend` the array stays as it is until the end of the step, and need not be copied if the caller
+  /// itself will encode it.
   virtual bool put(comm::Descriptor descriptor, const std::shared_ptr<const layout::MemoryMap>& map,
                    const std::byte* base, bool may_lend) = 0;
   /// Publishes a descriptor with bytes of its own (begin, end, close, farewell).
   virtual bool tell(comm::Descriptor descriptor, std::span<const std::byte> bytes) = 0;
-  /// Local. Wakes the servers for what was captured; until a step ends that may be left for later.
+  /// Local. Wakes the servers for what was captured. Until a step ends the outlet may leave that for later.
   virtual void announce() {}
-  /// Moves on what must travel to another node; true if something moved.
+  /// Moves on what must travel to another node. Returns true if something moved.
   virtual bool advance() { return false; }
-  /// Copies what is lent: its arrays may change or go from here on.
+  /// Copies the lent arrays: they may change or go from here on.
   virtual void take_in() {}
-  /// The largest piece that ever fits; 0 if there is no limit.
+  /// Returns the largest piece that ever fits; 0 if there is no limit.
   [[nodiscard]] virtual Bytes largest_piece() const { return 0; }
-  /// Everything published was used up.
+  /// Returns true if everything published was used up.
   [[nodiscard]] virtual bool is_drained() const { return true; }
-  /// Rung when room was freed; nullptr if nothing rings.
+  /// Returns the bell that rings when room was freed, or nullptr if nothing rings.
   [[nodiscard]] virtual comm::Doorbell* space() { return nullptr; }
   virtual void credit(std::uint64_t) {}
 };
 
-/// Packs into the ring of a lane: in memory shared with the node's servers, or, with a sender, on its way to
-/// another node.
+/// Packs into the ring of a lane. The lane is in memory shared with the node's servers or, with a sender, on
+/// its way to another node.
 class RingOutlet final : public Outlet {
  public:
   explicit RingOutlet(comm::LaneProducer producer) : producer_(producer) {}
@@ -64,8 +64,8 @@ class RingOutlet final : public Outlet {
   std::unique_ptr<comm::LaneSender> sender_;
 };
 
-/// Lends instead of copying: with 0 servers the caller's memory stays as it is until the end of the step, and
-/// pieces are packed when they are sent or assembled.
+/// Lends and does not copy: with 0 servers the caller's memory stays as it is until the end of the step.
+/// Pieces are packed when they are sent or assembled.
 class LentLane {
  public:
   struct Entry {

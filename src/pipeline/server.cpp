@@ -64,7 +64,8 @@ void Server::open(Opening opening) {
   const bool is_root = roster_.home[static_cast<std::size_t>(opening.reference)] == context_.me;
   ++context_.streams;
   Result<std::unique_ptr<StreamServer>> server = StreamServer::create(context_, std::move(opening), fences_);
-  // The same definitions passed on a compute rank: it is memory that fails here, or the way of the message.
+  // The same definitions passed on a compute rank. The failure is of memory here, or of the message on its
+  // way.
   if (!server.is_ok()) return give_up(server.status());
   Stream& stream = streams_[id];
   stream.server = std::move(*server);
@@ -219,7 +220,7 @@ void Server::on_reference(Stream& stream, const Descriptor& descriptor) {
   stream.fresh.insert(stream.fresh.end(), fresh.begin(), fresh.end());
 }
 
-/// A fence holds for all streams, also for those that open later; none of them holds it up for the others.
+/// A fence is for all streams, also for those that open later. No stream holds it up for the others.
 void Server::on_fence(int c, std::int64_t number) {
   fences_[c] = number;
   Descriptor fence;
@@ -306,7 +307,7 @@ void Server::on_so_far(Unpacker& in) {
     const int rank = in.get<int>();
     so_far_[rank] = Statistics::unpack(in);
   }
-  // What everybody told at the end is not overwritten by what was on its way then.
+  // The final counters must not be overwritten by counters that were on their way then.
   if (on_statistics_ && !over_) on_statistics_(so_far_);
 }
 

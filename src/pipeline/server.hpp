@@ -12,9 +12,9 @@
 
 namespace tailrace::pipeline {
 
-/// One server of a session: reads its lanes, and drives every stream. A state machine without a wait in it;
-/// the same class runs on a server rank, inside a compute rank's own calls (0 servers), and in the simulated
-/// world.
+/// One server of a session. It reads its lanes and drives every stream. It is a state machine that never
+/// waits. The same class runs on a server rank, inside a compute rank's own calls (0 servers), and in the
+/// simulated world.
 class Server {
  public:
   struct Setup {
@@ -23,26 +23,26 @@ class Server {
     std::map<int, std::unique_ptr<comm::LaneMirror>> mirrors;  // by compute rank: lanes from other nodes
     Bytes workspace = 0;
     std::function<Result<std::unique_ptr<Ledger>>(const Opening&)> make_ledger;
-    /// Whether counters travel to server 0 during the run.
+    /// True if counters travel to server 0 during the run.
     bool reporting = false;
-    /// On server 0 only: what everybody had to tell so far (after commits, at most once a second), and when
-    /// all have left.
+    /// On server 0 only. Called with the counters of all ranks so far (after commits, at most once a second),
+    /// and when all have left.
     std::function<void(const std::map<int, Statistics>&)> on_statistics;
-    /// Each compute rank's share of the staging memory, and which setting gives it the `needed` bytes; none
-    /// where ranks lend their arrays.
+    /// Each compute rank's share of the staging memory, and the setting that gives it the `needed` bytes.
+    /// There are none if ranks lend their arrays.
     std::vector<Bytes> quotas;
     std::function<std::string(Bytes needed, Bytes share)> staging_for;
-    /// Ends the job, where a rank that stayed would leave others waiting.
+    /// Ends the job if other ranks would wait for one that gave up.
     std::function<void(const Status&)> give_up;
   };
   Server(comm::Line& line, const exchange::Roster& roster, executor::Executor& executor, OpenFiles& files,
          Statistics& statistics, Setup setup);
 
-  /// One pass over everything that may have become possible; true if something moved.
+  /// Makes one pass over everything that may have become possible. Returns true if something moved.
   bool advance();
-  /// All compute ranks have left and everybody knows.
+  /// Returns true if all compute ranks have left and every server knows.
   [[nodiscard]] bool is_over() const { return over_; }
-  /// For the watchdog: which compute ranks have not ended a step that others have.
+  /// For the watchdog. Names the compute ranks that have not ended a step which others have.
   [[nodiscard]] std::string waiting_for() const;
 
  private:
@@ -89,10 +89,10 @@ class Server {
   int left_ = 0;  // homed ranks that said farewell
   bool said_farewell_ = false;
   int homes_ = 0;       // servers with compute ranks of their own
-  int homes_left_ = 0;  // on server 0
+  int homes_left_ = 0;  // on server 0: how many of them have left
   std::int64_t streams_done_ = 0;
   std::int64_t streams_in_all_ = 0;
-  bool finishing_ = false;              // server 0 said so
+  bool finishing_ = false;              // server 0 has said that all ranks have left
   bool told_ = false;                   // statistics sent
   std::map<int, Statistics> gathered_;  // by transport rank
   bool reporting_ = false;

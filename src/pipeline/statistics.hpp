@@ -14,12 +14,12 @@ namespace tailrace::pipeline {
 struct Counters {
   std::int64_t steps = 0;
   std::int64_t records = 0;
-  std::int64_t captured_bytes = 0;  // compute: what puts copied or lent
+  std::int64_t captured_bytes = 0;  // compute: bytes that puts copied or lent
   std::int64_t blocked = 0;         // compute: all time inside our calls
-  std::int64_t capture = 0;         // compute: of which packing
-  std::int64_t staging_full = 0;    // compute: of which waiting for free staging
+  std::int64_t capture = 0;         // compute: part of `blocked` spent packing
+  std::int64_t staging_full = 0;    // compute: part spent waiting for free staging
   std::int64_t staging_full_count = 0;
-  std::int64_t verdict_wait = 0;  // compute: of which waiting for the verdict of the step before (skew)
+  std::int64_t verdict_wait = 0;  // compute: part spent waiting for the verdict of the step before (skew)
   std::int64_t encode = 0;        // servers, summed over worker threads
   std::int64_t assemble = 0;
   std::int64_t write = 0;
@@ -27,7 +27,7 @@ struct Counters {
   std::int64_t encoded_bytes = 0;
   std::int64_t sent_bytes = 0;      // servers: pieces sent between nodes
   std::int64_t workspace_peak = 0;  // servers: most bytes encoded and not yet written
-  std::int64_t space_waits = 0;     // times that a full disk was waited for
+  std::int64_t space_waits = 0;     // number of times that the stream waited for space on a full disk
 };
 
 /// A span of time on one thread, for the trace.
@@ -38,8 +38,8 @@ struct Span {
   std::int64_t end = 0;
 };
 
-/// All that one rank has to tell for the report and the trace. Used by the rank's own thread; workers hand
-/// their figures over with their results.
+/// Everything that one rank has to tell for the report and the trace. The rank's own thread uses it; workers
+/// hand their figures over with their results.
 struct Statistics {
   std::map<std::string, Counters> streams;  // by file pattern
   std::map<std::string, std::vector<double>>

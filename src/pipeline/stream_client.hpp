@@ -25,11 +25,11 @@ struct Told {
 };
 
 /// A compute rank's end of one stream: the number of each step, the errors kept for its end, the verdicts
-/// that came, and what each call returns. It never waits: its owner publishes what is to be told, and waits
-/// until what a call needs is known: streams::Stream does.
+/// that came, and what each call returns. It never waits. Its owner, streams::Stream, publishes what is to be
+/// told, and waits until what a call needs is known.
 class StreamClient {
  public:
-  /// One field as the servers must know it; `layout_id` is the same for fields on the same layout.
+  /// One field as the servers must know it. Fields on the same layout have the same `layout_id`.
   struct Field {
     const codec::FieldDefinition* definition = nullptr;
     ByteVector prepared;                     // codec::Codec::prepared; needed on compute rank 0 alone
@@ -56,66 +56,70 @@ class StreamClient {
   [[nodiscard]] Told forget() const;
   /// The compute rank whose puts are the put order: the first that has a share in every field.
   [[nodiscard]] int reference() const { return reference_; }
-  /// The stream continues: no step may lie at `lead` or before.
+  /// Says that the stream continues: no step may lie at `lead` or before.
   void continue_behind(std::int64_t lead) { behind_ = last_lead_ = lead; }
 
   // Steps.
   /// Keeps an error for the end of the step.
   void latch(const Status& status);
-  /// True if the step's beginning is to be told.
+  /// Returns true if the step's beginning is to be told.
   [[nodiscard]] bool begin(std::int64_t lead);
   [[nodiscard]] bool in_step() const { return in_step_; }
   [[nodiscard]] std::int64_t lead() const { return lead_; }
   [[nodiscard]] comm::Descriptor descriptor(comm::Descriptor::Kind kind) const;
-  /// One level of a field; counts as the next operation once it was `put`.
+  /// Returns the descriptor for one level of a field. It counts as the next operation once was_put() is
+  /// called.
   [[nodiscard]] comm::Descriptor piece(int field, Index level) const;
   void was_put() { ++operation_; }
-  /// Closes the step; what its end tells the servers.
+  /// Closes the step. Returns what its end tells the servers.
   [[nodiscard]] Told end(const Counters& counters);
-  /// Whether the verdict that the end of the step returns has come, and which.
+  /// end_is_known() is true if the verdict that the end of the step returns has come; end_verdict() returns
+  /// it.
   [[nodiscard]] bool end_is_known() const;
   [[nodiscard]] Status end_verdict();
-  /// Whether the program was told that the step failed, or may be told so.
+  /// Returns true if the program was told that the step failed, or may be told so.
   [[nodiscard]] bool has_failed(std::int64_t step) const {
     return durable_.count(step) != 0 || reported_.count(step) != 0;
   }
-  /// The step whose verdict end() waits for, for the watchdog.
+  /// Returns the step whose verdict end() waits for, for the watchdog.
   [[nodiscard]] std::int64_t awaited_step() const { return roster_.self_served ? step_ : step_ - 1; }
   [[nodiscard]] bool wait_is_known(bool durable) const;
   [[nodiscard]] Status wait_verdict(bool durable);
   void on_verdict(VerdictKind kind, std::int64_t step, const Status& status);
 
   // The end of the stream.
-  /// The vote with which the stream is closed.
+  /// Returns the vote with which the stream is closed.
   [[nodiscard]] Status closing_vote();
   [[nodiscard]] bool is_closing() const { return closing_; }
-  /// The servers are told of the stream though it never was begun: they have something to finish.
+  /// Makes the end of the stream known to the servers though it never was begun: they have something to
+  /// finish.
   void finish_without_steps() { told_closed_ = true; }
-  /// Whether servers know of the stream, so that its end is to be told and waited for.
+  /// Returns true if servers know of the stream, so that its end is to be told and waited for.
   [[nodiscard]] bool must_finish() const { return steps() > 0 || told_closed_; }
   [[nodiscard]] bool is_finished() const { return finished_.has_value(); }
-  /// What closing returns: `misuse` if there was any, or the first failure not told yet.
+  /// Returns the result of closing: `misuse` if there was any, or the first failure not told yet.
   [[nodiscard]] Status close_verdict(const Status& misuse);
 
   // Ranks whose numbers of steps differ.
   [[nodiscard]] std::int64_t steps() const { return step_ + 1; }
-  /// Steps that this rank has ended.
+  /// Returns the number of steps that this rank has ended.
   [[nodiscard]] std::int64_t ended() const { return in_step_ ? step_ : steps(); }
-  /// The ranks' calls differ, and nothing more is written: this is what every call returns from now on.
+  /// Set if the ranks' calls differ: nothing more is written, and every call returns this from now on.
   [[nodiscard]] const std::optional<Status>& out_of_step() const { return out_of_step_; }
-  /// Puts the stream out of step, and closes it towards the servers if they know it; what is to be told them.
+  /// Puts the stream out of step, and closes it towards the servers if they know it. Returns what is to be
+  /// told them.
   [[nodiscard]] std::vector<Told> put_out_of_step(const Status& why, bool servers_know);
-  /// Between steps: puts the stream out of step, but leaves it open towards the servers until the ranks have
-  /// settled what they began.
+  /// Called between steps. Puts the stream out of step, but leaves it open towards the servers until the
+  /// ranks have settled what they began.
   void stop(const Status& why) {
     out_of_step_ = why;
     unsettled_ = true;
   }
-  /// stop() was called, and put_out_of_step() not yet.
+  /// Returns true if stop() was called, and put_out_of_step() not yet.
   [[nodiscard]] bool is_unsettled() const { return unsettled_; }
 
   [[nodiscard]] std::int64_t durable_through() const { return durable_through_; }
-  /// The steps that failed, by number.
+  /// Returns the steps that failed, by number.
   [[nodiscard]] const std::map<std::int64_t, Status>& failures() const { return durable_; }
 
  private:
@@ -143,7 +147,7 @@ class StreamClient {
   Status latched_;
   std::map<std::int64_t, Status> accepted_;
   std::map<std::int64_t, Status> durable_;  // failures only
-  std::set<std::int64_t> settled_;          // durable or failed, where an earlier step is not yet
+  std::set<std::int64_t> settled_;          // durable or failed, while an earlier step is not yet
   std::int64_t durable_through_ = -1;
   std::set<std::int64_t> reported_;  // steps whose failure was returned
   std::optional<Status> finished_;

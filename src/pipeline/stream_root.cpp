@@ -26,7 +26,7 @@ StreamRoot::StreamRoot(Context& context, const Opening& opening, const codec::Co
     const auto levels = static_cast<double>(opening.fields[i].levels.values.size());
     step_cost_ += codec.cost(static_cast<int>(i)) * levels;
   }
-  // Several runs a step and server, so that the first is written while the next is encoded.
+  // A server gets several runs of records a step, so that the first is written while the next is encoded.
   chunk_cost_ = step_cost_ / (4.0 * context.roster.servers());
   if (!ledger_) return;
   for (const std::string& path : ledger_->left_open()) {
@@ -82,7 +82,7 @@ void StreamRoot::begin_step(const Descriptor& descriptor, std::vector<SequenceEn
   if (step.status.is_ok()) {
     Result<std::string> path = ledger_->path_of(descriptor.lead);
     step.status = path.status().at({current_step_, -1, opening_.reference});
-    // A step that has no file says nothing about the one before: that is not over.
+    // A step that has no file does not end the file of the one before.
     if (path.is_ok()) current_path_ = step.entry.path = *path;
   }
   ++files_[step.entry.path].steps;
@@ -216,14 +216,15 @@ bool StreamRoot::advance() {
   return moved;
 }
 
-/// A file that waits for space or for its hook keeps none of the others.
+/// A file that waits for space or for its hook does not hold up the others.
 void StreamRoot::run_on_ledger(const std::string& path, std::function<Status(Ledger&)> job,
                                std::function<void(const Status&)> done) {
   context_.executor.wait(
       executor::key_of(path), [this, job = std::move(job)](int) { return job(*ledger_); }, std::move(done));
 }
 
-/// Whether the step's file exists; begins it if not. A file that cannot be begun fails the step.
+/// Returns true if the step's file exists, and begins it if it does not. A file that cannot be begun fails
+/// the step.
 bool StreamRoot::file_is_ready(Step& step) {
   File& file = files_[step.entry.path];
   if (file.cutting) return false;
@@ -253,7 +254,7 @@ bool StreamRoot::file_is_ready(Step& step) {
         begun.begun = status.is_ok();
         begun.end = begun.committed = start->end;
         begun.written_to = start->path;
-        // It may have failed meanwhile for another reason, and be forgotten.
+        // The step may have failed meanwhile for another reason, and be forgotten.
         const auto first = steps_.find(number);
         if (first == steps_.end()) return;
         first->second.status = first_cause(first->second.status, status.at({number, 999'999, -1}));
@@ -265,7 +266,7 @@ bool StreamRoot::place() {
   bool moved = false;
   while (const auto next = scan_.next()) {
     Chunk& chunk = chunks_.at(next->chunk);
-    // A step may still fail as a whole: the one behind it goes to a place only when that is certain.
+    // A step may still fail as a whole. The step behind it gets a place only when that is certain.
     if (chunk.step != settled_before_) break;
     Step& step = steps_.at(chunk.step);
     step.status = first_cause(step.status, files_[step.entry.path].broken.at({chunk.step, 999'999, -1}));
@@ -332,8 +333,8 @@ bool StreamRoot::commit() {
   const std::int64_t number = steps_.begin()->first;
   Step& step = steps_.begin()->second;
   warn_if_late(number, step);
-  // Whoever continues behind a step looks at no file before that step's: all of them must be whole before the
-  // step can count as durable, or as failed.
+  // A run that continues behind a step looks at no file before that step's. Therefore all of them must be
+  // whole before the step can count as durable, or as failed.
   if (finishes_files()) return false;
   switch (step.state) {
     case Step::State::settled:
@@ -344,7 +345,7 @@ bool StreamRoot::commit() {
         if (step.status.is_ok())
           start_sync(number, step);
         else
-          start_commit(number, step);  // which takes back what was written
+          start_commit(number, step);  // takes back the written bytes
       }
       return true;
     case Step::State::synced:
@@ -355,8 +356,8 @@ bool StreamRoot::commit() {
   }
 }
 
-/// Tries files once more that are not whole, if that was not done yet for this step. False if there is
-/// nothing to try.
+/// Tries the files that are not whole once more, if that was not done yet for this step. Returns false if
+/// there is nothing to try.
 bool StreamRoot::try_unfinished(std::int64_t number) {
   if (tried_for_ == number) return false;
   tried_for_ = number;
@@ -391,7 +392,7 @@ void StreamRoot::start_commit(std::int64_t number, Step& step) {
       [entry = step.entry, synced = step.status, committed, cut](Ledger& ledger) -> Status {
         Status status = synced;
         if (status.is_ok()) status = ledger.commit(entry);
-        // What the index does not name must not stay in the file; that it could not be cut adds nothing to
+        // Bytes that the index does not name must not stay in the file. A failure to cut them adds nothing to
         // the verdict.
         if (!status.is_ok()) *cut = ledger.cut(entry.path, committed);
         return status;
@@ -420,8 +421,8 @@ void StreamRoot::take_back(std::int64_t number, const std::string& path, const S
                                                                   path, " failed: ", why.text()))
                                                .at({later, -1, -1}));
   }
-  // A step that settles is cut then. One that has settled may have been written while, or after, the failed
-  // one was cut.
+  // A step that settles later is cut then. A step that has settled may have been written while, or after, the
+  // failed one was cut.
   if (!settled) return;
   file.cutting = true;
   run_on_ledger(
@@ -441,12 +442,12 @@ void StreamRoot::decide(std::int64_t number, Step& step) {
   send_verdict(VerdictKind::durable, number, status);
 }
 
-/// Whether no step can come to the file any more, and none in it waits for its verdict.
+/// Returns true if no step can come to the file any more, and none in it waits for its verdict.
 bool StreamRoot::is_complete(const std::string& path, const File& file) const {
   return file.steps == 0 && (is_closing() || path != current_path_);
 }
 
-/// Whether a file is being finished, or is to be.
+/// Returns true if a file is being finished, or is to be.
 bool StreamRoot::finishes_files() const {
   if (finishing_) return true;
   return std::any_of(unfinished_.begin(), unfinished_.end(),
@@ -509,15 +510,15 @@ void StreamRoot::on_finished(const std::string& path, bool begun, bool is_whole,
   }
   const auto [each, is_first] = unfinished_.try_emplace(path);
   each->second = {status, is_whole, each->second.try_now};
-  // The stream's end tells it, and a run that is killed never comes there.
+  // The stream's end tells the failure too, but a killed run never comes there.
   const std::string name = stream_name(opening_);
   const bool names_it = status.text().starts_with(name + ":");
   if (is_first) log(LogLevel::error, names_it ? status.text() : status.in(name).text());
-  // What will not be otherwise the next time.
+  // An error that is not of storage will be the same the next time.
   if (!begun && !is_whole && status.code() != Code::io) break_stream(status);
 }
 
-/// What the stream is to go on from is not as it was left: nothing can follow it.
+/// The data from which the stream is to go on is not as it was left: nothing can follow it.
 void StreamRoot::break_stream(const Status& why) {
   broken_ = why;
   for (auto& [number, step] : steps_) step.status = first_cause(step.status, why.at({number, -1, -1}));

@@ -11,15 +11,15 @@
 
 namespace tailrace::pipeline {
 
-/// What only one server does for a stream, the home of its reference rank: it turns that rank's puts into the
-/// put order, deals records out to owners, gives offsets, decides about each step and commits it. A state
-/// machine like StreamServer.
+/// The part of a stream that only one server does, the home of its reference rank. It turns that rank's puts
+/// into the put order, deals records out to owners, gives offsets, decides about each step and commits it. A
+/// state machine like StreamServer.
 class StreamRoot {
  public:
   StreamRoot(Context& context, const Opening& opening, const codec::Codec& codec,
              std::unique_ptr<Ledger> ledger, Status broken);
 
-  /// The next descriptor of the reference rank, or a fence of it: what it adds to the put order is appended
+  /// Takes the next descriptor of the reference rank, or a fence of it. Appends what it adds to the put order
   /// to `fresh`.
   void on_reference(const comm::Descriptor& descriptor, std::vector<SequenceEntry>& fresh);
   void on_ended(int source, Unpacker& in);
@@ -28,8 +28,8 @@ class StreamRoot {
   void on_synced(Unpacker& in);
   void on_closed();
   bool advance();
-  /// For the watchdog where ranks serve themselves, which cannot tell of their own lateness: those that have
-  /// not ended a step which the reference has.
+  /// For the watchdog if ranks serve themselves, which cannot tell of their own lateness. Names the ranks
+  /// that have not ended a step which the reference has.
   [[nodiscard]] std::string waiting_for() const;
 
  private:
@@ -46,7 +46,7 @@ class StreamRoot {
     State state = State::open;
     bool complete = false;  // its end is in the put order
     int chunks = 0;         // announced and not yet written or dropped
-    std::set<int> ended;    // transport ranks of servers all of whose ranks ended it
+    std::set<int> ended;    // transport ranks of servers all of whose ranks have ended it
     bool accepted = false;
     bool reported = false;  // its failure went out with its own accepted verdict
     bool poisoned = false;
@@ -60,20 +60,20 @@ class StreamRoot {
   struct File {
     bool begun = false;
     bool beginning = false;
-    bool left_open = false;  // by the run that this one continues: to be finished, begun or not
-    std::string written_to;  // where writers put its bytes; once begun
+    bool left_open = false;  // the run that this one continues has left it: to be finished, begun or not
+    std::string written_to;  // where writers put its bytes; set once it is begun
     bool cutting = false;    // nothing is placed meanwhile
     Bytes end = 0;           // behind the last step that was not dropped
     Bytes committed = 0;     // behind the last step in the index
-    int steps = 0;           // without a verdict yet
+    int steps = 0;           // number of steps without a verdict yet
     Status broken;           // why nothing may be written into it any more
   };
 
-  /// A file that failed when it was finished. It is tried again: before each step that follows where the file
-  /// is not whole, otherwise with the next file and when the stream is closed.
+  /// A file that failed when it was finished. It is tried again: before each step that follows if the file is
+  /// not whole, otherwise with the next file and when the stream is closed.
   struct Unfinished {
     Status why;
-    bool is_whole = false;  // it was not announced
+    bool is_whole = false;  // true: it only was not announced
     bool try_now = false;
   };
 
@@ -122,14 +122,14 @@ class StreamRoot {
   std::int64_t previous_lead_ = 0;
   placement::Scan scan_;
   std::map<std::uint64_t, Chunk> chunks_;
-  std::map<std::int64_t, Step> steps_;  // from the oldest one without a verdict
-  std::int64_t settled_before_ = 0;     // steps below are settled: later ones may be placed
+  std::map<std::int64_t, Step> steps_;  // all steps from the oldest one without a verdict on
+  std::int64_t settled_before_ = 0;     // all steps below it are settled: later ones may be placed
   std::map<std::string, File> files_;
   std::string current_path_;
   std::deque<Status> unreported_;  // failures that no accepted verdict has carried yet
-  bool finishing_ = false;         // a file, on the ledger
+  bool finishing_ = false;         // a file is being finished, on the ledger
   std::map<std::string, Unfinished> unfinished_;
-  std::int64_t tried_for_ = -1;  // the last step before which they were tried again
+  std::int64_t tried_for_ = -1;  // the last step before which files were tried again
   int closed_ = 0;
   bool tried_last_ = false;
   bool finished_ = false;

@@ -158,29 +158,29 @@ constexpr const char* kWaits = ": in such steps it waits for the servers to make
 
 }  // namespace
 
-/// Ranks whose share of the staging memory is less than a step wait for the servers inside of their calls,
-/// step by step: one server tells of the one that lacks most, once for the stream.
+/// Ranks whose share of the staging memory is less than a step needs wait for the servers inside of their
+/// calls, step by step. One server names the rank that lacks most, once for the stream.
 void StreamServer::check_staging(const Step& step) {
   const int root = context_.roster.home[static_cast<std::size_t>(opening_.reference)];
   if (told_of_staging_ || context_.quotas.empty() || root != context_.me) return;
   Lack data, puts;
   for (int c = 0; c < context_.roster.computes(); ++c) {
     Bytes needed = 0, largest = 0;
-    std::int64_t descriptors = 2;  // of begin and end
+    std::int64_t descriptors = 2;  // two for begin and end
     for (const auto& [kind, records] : step_records_) {
       const Bytes piece = plans_[static_cast<std::size_t>(kind.first)]->count(c) * kind.second;
       needed += records * comm::room_in_lane(piece);
       largest = std::max(largest, piece);
       if (piece > 0) descriptors += records;
     }
-    needed += largest;  // what may stay empty at the end of the ring
+    needed += largest;  // room that may stay empty at the end of the ring
     const comm::LaneCut lane = comm::cut_lane(context_.quotas[static_cast<std::size_t>(c)]);
     data.consider({c, needed, lane.data});
     puts.consider({c, descriptors, static_cast<std::int64_t>(lane.descriptors)});
   }
   told_of_staging_ = data.rank >= 0 || puts.rank >= 0;
-  // No setting gives a rank more than the most; otherwise what suffices for the greater lack suffices for
-  // both.
+  // No setting gives a rank more descriptors than the most. Otherwise what suffices for the greater lack
+  // suffices for both.
   const bool beyond = puts.needed > static_cast<std::int64_t>(comm::LaneCut::most_descriptors);
   if (data.rank >= 0 && (beyond || data.ratio() >= puts.ratio())) {
     log(LogLevel::warn, cat(step_text(step.lead), ": rank ", data.rank, " puts ", size_text(data.needed),
@@ -215,7 +215,7 @@ void StreamServer::on_pieces(std::uint64_t number, Unpacker& in) {
 }
 
 std::set<int> StreamServer::waits_for() const {
-  // Only the records at the front: data for later ones stays with its sender, which bounds the memory.
+  // Only records at the front get data. Data for later ones stays with its sender, which bounds the memory.
   std::set<int> servers;
   int looked = 0;
   for (std::uint64_t number = next_work_; number < end_record() && looked < 2; ++number) {
@@ -257,7 +257,7 @@ bool StreamServer::start_work() {
   return moved;
 }
 
-/// False if the transport has enough to carry for now.
+/// Returns false if the transport has enough to carry for now.
 bool StreamServer::send_pieces(std::uint64_t number) {
   Record& record = this->record(number);
   const auto& ranks = plan(record.entry.field).sent_to(record.entry.owner);
@@ -306,8 +306,7 @@ void StreamServer::encode(std::uint64_t number) {
   auto spent = std::make_shared<Counters>();
   const auto began = std::make_shared<std::int64_t>(0);
   const auto worker_of = std::make_shared<int>(0);
-  // The record stays where it is in the deque until it is done, and only this task reads its pieces
-  // meanwhile.
+  // The record stays where it is in the deque until it is done. Only this task reads its pieces meanwhile.
   context_.executor.compute(
       [this, &record, encoded, spent, began, worker_of](int worker) -> Status {
         *began = context_.line.now();
@@ -385,7 +384,7 @@ void StreamServer::on_encoded(std::uint64_t number, const std::shared_ptr<Encode
 void StreamServer::report(std::uint64_t number, Chunk& chunk) {
   if (chunk.reported || !chunk.closed || chunk.open > 0) return;
   chunk.reported = true;
-  // Workers finish in any order; the file has put order.
+  // Workers finish in any order, but the file has put order.
   std::sort(chunk.records.begin(), chunk.records.end(),
             [](const auto& a, const auto& b) { return a->record < b->record; });
   say(Message::encoded, [&](Packer& out) {
@@ -401,7 +400,7 @@ void StreamServer::report(std::uint64_t number, Chunk& chunk) {
 std::string StreamServer::waiting_for() const {
   std::string text;
   for (const auto& [number, step] : steps_) {
-    // Its end is in the put order: one rank at least has ended it.
+    // The step's end is in the put order: one rank at least has ended it.
     if (!step.complete || step.stamps.size() == homed_.size()) continue;
     text += cat(" ", opening_name_, " step at lead ", step.lead, " s: not ended by compute rank");
     for (const int c : homed_) {
@@ -409,7 +408,7 @@ std::string StreamServer::waiting_for() const {
     }
     text += ";";
   }
-  // What stays in front of a lane waits for the put order, which one rank makes.
+  // A descriptor that stays in front of a lane waits for the put order, which one rank makes.
   const bool behind = std::any_of(lanes_.begin(), lanes_.end(), [this](const auto& lane) {
     const Descriptor* front = context_.lanes.at(lane.first).front();
     return front != nullptr && front->stream == opening_.stream && front->kind != Descriptor::Kind::farewell;

@@ -11,12 +11,12 @@
 
 namespace tailrace::pipeline {
 
-/// One stream on one server: matches what the lanes bring with the announced put order, gathers the records
-/// that this server owns, encodes them on the workers and writes them where the root says. A state machine:
-/// every method returns at once, `advance` moves on what has become possible.
+/// One stream on one server. It matches what the lanes bring with the announced put order, gathers the
+/// records that this server owns, encodes them on the workers and writes them where the root says. It is a
+/// state machine: every method returns at once, and `advance` moves on what has become possible.
 class StreamServer {
  public:
-  /// `fences`: the agreements that each compute rank whose lane is read here has come to so far.
+  /// `fences` are the agreements to which each compute rank whose lane is read here has come so far.
   static Result<std::unique_ptr<StreamServer>> create(Context& context, Opening opening,
                                                       const std::map<int, std::int64_t>& fences);
 
@@ -25,28 +25,29 @@ class StreamServer {
   [[nodiscard]] const exchange::RecordPlan& plan(int field) const {
     return *plans_[static_cast<std::size_t>(opening_.layout_of[static_cast<std::size_t>(field)])];
   }
-  /// The next descriptor of compute rank `c`; false if the put order is not known that far yet.
+  /// Takes the next descriptor of compute rank `c`. Returns false if the put order is not known that far yet.
   bool on_descriptor(int c, const comm::Descriptor& descriptor);
-  /// Compute rank `c` came to agreement `number`: the steps that the put order has before it are begun by
-  /// now, or never.
+  /// Notes that compute rank `c` has come to agreement `number`. It has begun the steps that the put order
+  /// has before the agreement, or never will.
   void on_fence(int c, std::int64_t number);
-  /// Whether the lane of `c` has passed the stream's end.
+  /// Returns true if the lane of `c` has passed the stream's end.
   [[nodiscard]] bool has_closed(int c) const { return lanes_.at(c).closed; }
   void on_sequence(std::span<const SequenceEntry> entries);
-  /// Pieces of one record from a server that sees lanes which this one does not.
+  /// Takes pieces of one record from a server that sees lanes which this one does not.
   void on_pieces(std::uint64_t record, Unpacker& in);
-  /// The servers whose data is waited for by records that could be encoded with it.
+  /// Returns the servers whose data is awaited by records that could be encoded with it.
   [[nodiscard]] std::set<int> waits_for() const;
   void on_place(Unpacker& in);
   void on_sync(Unpacker& in);
   void on_verdict(VerdictKind kind, std::int64_t step, const Status& status);
   bool advance();
-  /// Nothing comes any more: the verdict is known, and every lane that is read here has passed the stream's
-  /// end.
+  /// Returns true if nothing comes any more: the verdict is known, and every lane that is read here has
+  /// passed the stream's end.
   [[nodiscard]] bool is_closed() const {
     return finished_ && ended_lanes_ == static_cast<int>(lanes_.size());
   }
-  /// For the watchdog: compute ranks seen here that have not ended a step which others have; "" if none.
+  /// For the watchdog. Names the compute ranks seen here that have not ended a step which others have; "" if
+  /// none.
   [[nodiscard]] std::string waiting_for() const;
 
  private:
@@ -56,30 +57,30 @@ class StreamServer {
     std::uint64_t first_record = 0;
     std::uint64_t end_record = 0;  // valid once `complete`
     bool complete = false;
-    std::int64_t fences_at_begin = 0;  // that the put order had before it
+    std::int64_t fences_at_begin = 0;  // number of fences that the put order had before it
     std::int64_t fences_at_end = 0;    // valid once `complete`
-    Status status;                     // of the compute ranks homed here
+    Status status;                     // first error of the compute ranks homed here
     int ended = 0;
-    int lanes_ended = 0;                 // of all lanes that are read here
+    int lanes_ended = 0;                 // number of lanes read here that have ended it
     bool durable = false;                // its last verdict is known
     std::map<int, std::int64_t> stamps;  // when each homed rank ended it
   };
   struct Lane {
     enum class State {
-      outside,  // of any step
+      outside,  // outside of any step
       inside,
-      absent,  // from a step that the rank skipped as a whole
-      extra    // in a step that the reference rank never began
+      absent,  // inside of a step that the rank skipped as a whole
+      extra    // inside of a step that the reference rank never began
     };
     State state = State::outside;
     std::int64_t step = -1;
     std::int64_t next = 0;    // the next step of the put order
     std::int64_t lead = 0;    // of an extra step
-    std::int64_t fences = 0;  // agreements that the rank has come to
+    std::int64_t fences = 0;  // number of agreements that the rank has come to
     bool told = false;        // the rank alone was told the step's verdict
     bool closed = false;
     std::uint64_t cursor = 0;  // the next record to match
-    bool skipping = false;     // after an error: what follows in this step is not used
+    bool skipping = false;     // after an error: later descriptors of this step are not used
     Status status;
   };
   struct Piece {
@@ -91,8 +92,8 @@ class StreamServer {
   struct Record {
     SequenceEntry entry;
     std::int64_t operation = 0;  // number within its step
-    int unmatched = 0;           // visible lanes with a share that have not come to it
-    int missing = 0;             // pieces still to come before it can be encoded or sent
+    int unmatched = 0;           // visible lanes with a share whose ranks have not come to it
+    int missing = 0;             // pieces that must still come before it can be encoded or sent
     std::set<int> senders;       // servers whose pieces are still to come
     std::vector<Piece> pieces;
     bool poisoned = false;
@@ -169,7 +170,7 @@ class StreamServer {
   std::map<std::pair<int, Bytes>, Index>
       step_records_;  // of the step announced last: by layout and element size
   bool told_of_staging_ = false;
-  std::int64_t fences_ = 0;  // agreements that the put order has come to
+  std::int64_t fences_ = 0;  // number of agreements in the put order
   std::set<int> fenced_;     // ranks that may be further than the put order: their lanes wait
   std::map<std::int64_t, Step> steps_;
   std::deque<Record> records_;
@@ -179,16 +180,16 @@ class StreamServer {
   std::map<std::uint64_t, std::vector<ByteVector>>
       early_;  // pieces that came before their record was announced
   std::map<std::string, std::int64_t>
-      written_;  // files that were opened here: the last step that found its own whole
+      written_;  // for each file opened here: the last step that found its own bytes whole
   Bytes held_ = 0;
   int encoding_ = 0;
   int closed_lanes_ = 0;  // of the ranks at home here
-  int ended_lanes_ = 0;   // of all that are read here
+  int ended_lanes_ = 0;   // of all lanes that are read here
   bool finished_ = false;
 };
 
-/// The name by which reports and messages know a stream: its file pattern, the first line of the packed
-/// ledger.
+/// Returns the name by which reports and messages know a stream: its file pattern, the first line of the
+/// packed ledger.
 std::string stream_name(const Opening& opening);
 
 }  // namespace tailrace::pipeline

@@ -9,7 +9,7 @@ namespace tailrace::pipeline {
 using comm::Descriptor;
 
 bool StreamServer::on_descriptor(int c, const Descriptor& descriptor) {
-  // What comes behind a fence is judged once the put order is known up to there.
+  // Descriptors behind a fence are judged once the put order is known up to there.
   if (fenced_.count(c) != 0) return false;
   Lane& lane = lanes_[c];
   switch (descriptor.kind) {
@@ -29,7 +29,7 @@ bool StreamServer::on_descriptor(int c, const Descriptor& descriptor) {
   return pass(c);
 }
 
-/// The lane's next descriptor is used up at once.
+/// Uses the lane's next descriptor up at once.
 bool StreamServer::pass(int c) {
   LaneCursor& cursor = context_.lanes.at(c);
   cursor.pass();
@@ -77,14 +77,14 @@ bool StreamServer::on_begin(int c, Lane& lane, const Descriptor& descriptor) {
 
 /// Moves the lane's cursor to the next record before `end` in which rank `c` has a share.
 bool StreamServer::seek_own_record(int c, Lane& lane, std::uint64_t end) {
-  // Records that every rank with a share has come to may be gone before a rank without one passes them.
+  // Records to which every rank with a share has come may be gone before a rank without one passes them.
   lane.cursor = std::max(lane.cursor, std::min(first_record_, end));
   while (lane.cursor < end && plan(record(lane.cursor).entry.field).count(c) == 0) ++lane.cursor;
   return lane.cursor < end;
 }
 
 bool StreamServer::on_piece(int c, Lane& lane, const Descriptor& descriptor) {
-  // The reference rank announces records that it has no share in; nobody reads anything from them.
+  // The reference rank announces records in which it has no share. Nobody reads anything from them.
   if (lane.state != Lane::State::inside || lane.skipping || plan(descriptor.field).count(c) == 0) {
     return pass(c);
   }
@@ -128,7 +128,7 @@ bool StreamServer::on_end(int c, Lane& lane, const Descriptor& descriptor) {
     lane.state = Lane::State::outside;
     return pass(c);
   }
-  // Its end was counted when the rank came to an agreement inside of the step.
+  // The step's end was counted when the rank came to an agreement inside of the step.
   if (lane.state == Lane::State::outside) return pass(c);
   Step& step = steps_[lane.step];
   const std::uint64_t end = step.complete ? step.end_record : end_record();
@@ -147,15 +147,16 @@ bool StreamServer::on_end(int c, Lane& lane, const Descriptor& descriptor) {
     Unpacker in(cursor.reader().bytes(cursor.number(), scratch));
     const Status own = Status::unpack(in);
     context_.said[c][opening_name_] = in.get<Counters>();
-    // What the rank itself met explains what its lane lacks; that it outran the reference, what it was told.
+    // The rank's own error explains what its lane lacks. If the rank outran the reference, the verdict that
+    // it was told counts.
     status = lane.told || own.is_ok() ? lane.status : own;
   }
   leave_step(c, lane, status, descriptor.stamp);
   return pass(c);
 }
 
-/// Rank `c` puts more in a step, or ends it, where the reference rank had come to an agreement. That waits
-/// for this rank, which may wait for the step's verdict: it is told at once.
+/// Rank `c` puts more in a step, or ends it, where the reference rank had come to an agreement. The agreement
+/// waits for rank `c`, which may wait for the step's verdict. Therefore it is told the verdict at once.
 void StreamServer::outrun(int c, Lane& lane) {
   if (lane.told) return;
   lane.told = true;
@@ -168,7 +169,7 @@ void StreamServer::outrun(int c, Lane& lane) {
   if (!step.complete) tell_both(c, lane.step, lane.status.in(step_text(step.lead)));
 }
 
-/// Rank `c` has come to the end of its step, or past it.
+/// Notes that rank `c` has come to the end of its step, or past it.
 void StreamServer::leave_step(int c, Lane& lane, const Status& status, std::int64_t stamp) {
   const std::int64_t number = lane.step;
   Step& step = steps_[number];
@@ -208,8 +209,8 @@ void StreamServer::on_fence(int c, std::int64_t number) {
   catch_up(c);
 }
 
-/// Brings rank `c`, which has come to a fence, up to there in the put order: steps on the way that it has not
-/// begun it never begins. True if something moved.
+/// Brings rank `c`, which has come to a fence, up to there in the put order. Steps on the way that it has not
+/// begun it never begins. Returns true if something moved.
 bool StreamServer::catch_up(int c) {
   Lane& lane = lanes_[c];
   for (bool moved = false;; moved = true) {

@@ -47,8 +47,8 @@ void StreamServer::on_place(Unpacker& in) {
     done({});
     return;
   }
-  // A write behind the end of a file that something else has cut would fill the gap with zeros, and nothing
-  // would show any more what is lost. Each server looks before its first write of a step.
+  // A write behind the end of a file that something else has cut would fill the gap with zeros, and hide the
+  // loss for good. Each server looks before its first write of a step.
   const std::int64_t step = chunk.step;
   const bool looks = written_.try_emplace(path, -1).first->second < step;
   auto spent = std::make_shared<Spent>();

@@ -16,12 +16,11 @@ struct grib_handle;
 
 namespace tailrace::codec::grib2 {
 
-/// An ecCodes handle that frees itself. Setters return ecCodes' own error number, 0 for success: which errors
-/// matter is for the caller to say, because many keys are refused for reasons that the read-back judges
-/// better.
+/// An ecCodes handle that frees itself. Setters return ecCodes' own error number, 0 for success. The caller
+/// decides which errors matter, because many keys are refused for reasons that the read-back judges better.
 class Handle {
  public:
-  /// One of the messages that ecCodes is installed with.
+  /// Opens one of the messages that ecCodes is installed with.
   static Result<Handle> from_sample(const std::string& name);
   static Result<Handle> from_message(std::span<const std::byte> message);
 
@@ -31,7 +30,8 @@ class Handle {
   [[nodiscard]] int set(const std::string& key, std::span<const long> values);
   [[nodiscard]] int set(const std::string& key, std::span<const double> values);
   [[nodiscard]] int set_missing(const std::string& key);
-  /// From text as users write it: an integer, a number, "missing", a list of numbers with commas, or a word.
+  /// Sets a key from text as users write it: an integer, a number, "missing", a list of numbers with commas,
+  /// or a word.
   [[nodiscard]] int set_text(const std::string& key, const std::string& value);
 
   [[nodiscard]] bool has(const std::string& key) const;
@@ -40,9 +40,9 @@ class Handle {
   [[nodiscard]] std::optional<double> number(const std::string& key) const;
   [[nodiscard]] std::optional<std::string> text(const std::string& key) const;
   [[nodiscard]] std::vector<double> numbers(const std::string& key) const;
-  /// How many messages this process has opened so far: nearly all that definitions cost.
+  /// Returns how many messages this process has opened so far: nearly all the cost of definitions.
   [[nodiscard]] static std::int64_t opened();
-  /// The whole message; valid until the handle is changed.
+  /// Returns the whole message; valid until the handle is changed.
   [[nodiscard]] std::span<const std::byte> message() const;
 
  private:
@@ -53,13 +53,13 @@ class Handle {
   std::unique_ptr<grib_handle, Free> handle_;
 };
 
-/// To be held where definitions are asked for: ecCodes 2.28 reads them when a handle first needs them, file
-/// by file, and loses memory where two threads need the same one at once.
+/// Returns a lock to be held while definitions are asked for. ecCodes 2.28 reads them when a handle first
+/// needs them, file by file, and loses memory if two threads need the same one at once.
 std::unique_lock<std::mutex> lock_definitions();
 
-/// What ecCodes says about one of its error numbers.
+/// Returns what ecCodes says about one of its error numbers.
 std::string reason(int error);
-/// Whether the error says that the key does not exist in this template.
+/// Returns true if the error says that the key does not exist in this template.
 bool is_absent(int error);
 
 std::optional<long> as_integer(const std::string& text);

@@ -23,7 +23,7 @@ struct LayoutFree {
 };
 using Layout = std::unique_ptr<tr_layout, LayoutFree>;
 
-/// Layouts over one shape, by number; the halo is that of boxes.
+/// Makes a layout over one shape, by number. The halo is that of boxes.
 constexpr int kinds = 5;
 Layout layout_of(int kind, const std::vector<tr_index>& shape, const std::vector<tr_index>& halo) {
   tr_layout* made = nullptr;
@@ -36,7 +36,7 @@ Layout layout_of(int kind, const std::vector<tr_index>& shape, const std::vector
   }
   if (kind == 2) code = tr_layout_replicated(dims, shape.data(), &made);
   if (kind == 3) {
-    // Elements dealt out one by one, from the last on.
+    // Elements are dealt out one by one, from the last on.
     tr_index all = 1;
     for (const tr_index extent : shape) all *= extent;
     std::vector<tr_index> mine;
@@ -46,7 +46,7 @@ Layout layout_of(int kind, const std::vector<tr_index>& shape, const std::vector
     code = tr_layout_indexed(dims, shape.data(), static_cast<tr_index>(mine.size()), mine.data(), 0, &made);
   }
   if (kind == 4) {
-    // The last rank has all.
+    // The last rank has all elements.
     std::vector<tr_index> lower(shape.size(), 0), upper = shape;
     if (rank() != size() - 1) upper = lower;
     code = tr_layout_boxes(dims, shape.data(), halo.data(), lower.data(), upper.data(), &made);
@@ -55,7 +55,7 @@ Layout layout_of(int kind, const std::vector<tr_index>& shape, const std::vector
   return Layout(made);
 }
 
-/// An array of the caller's part, with halo, and which global element each of its elements is (-1: halo).
+/// An array of the caller's part, with halo, and the global element of each of its elements (-1: halo).
 struct Field {
   Layout layout;
   std::vector<tr_index> global;
@@ -77,7 +77,7 @@ struct Field {
     } else {
       tr_index count = 0;
       tr_layout_count(layout.get(), &count);
-      global.assign(static_cast<std::size_t>(count), -2);  // not known here: values tell
+      global.assign(static_cast<std::size_t>(count), -2);  // not known here: the values tell
     }
     values.resize(global.size());
   }
@@ -135,7 +135,7 @@ int save(tr_checkpoint* cp, std::int64_t step, Field& field) {
   return begun != TR_OK ? begun : ended;
 }
 
-/// The step loaded; 0: nothing found, -1: an error.
+/// Returns the step loaded; 0: nothing found, -1: an error.
 std::int64_t load(tr_checkpoint* cp, Field& field) {
   std::int64_t step = -1;
   int found = 0;
@@ -151,7 +151,8 @@ std::int64_t load(tr_checkpoint* cp, Field& field) {
   return ended != TR_OK ? -1 : found != 0 ? step : 0;
 }
 
-/// Loads naming what `name_items` does, which must be refused with this text, the same on every rank.
+/// Loads with the names that `name_items` gives. The load must be refused with this text, the same on every
+/// rank.
 template <typename NameItems>
 void refused_load(tr_checkpoint* cp, const NameItems& name_items, const std::string& expected) {
   int found = 0;
@@ -167,7 +168,7 @@ void name_field(tr_checkpoint* cp, Field& field) {
   tr_checkpoint_item(cp, "t", field.values.data(), TR_F64, field.layout.get());
 }
 
-/// The last rank's is not there.
+/// Names a field that is missing on the last rank.
 void name_lost_field(tr_checkpoint* cp, Field& field) {
   double* const values = rank() == size() - 1 ? nullptr : field.values.data();
   tr_checkpoint_item(cp, "t", values, TR_F64, field.layout.get());
@@ -262,7 +263,7 @@ MPI_TEST(checkpoint, damage_of_the_newest_leads_to_the_one_before) {
     }
     CHECK_EQ(tr_checkpoint_wait(cp), TR_OK);
     if (rank() == 0) {
-      // A byte of the last rank's elements: found only when they are read.
+      // The changed byte is one of the last rank's elements: it is found only when they are read.
       const std::string path = directory + "/run" + options + ".1" + (options.empty() ? "" : ".r00000");
       std::string bytes = contents(path);
       bytes[(options.empty() ? 4096 : 0) + 100] ^= 4;
@@ -272,7 +273,7 @@ MPI_TEST(checkpoint, damage_of_the_newest_leads_to_the_one_before) {
     field.clear();
     CHECK_EQ(load(cp, field), 1);
     CHECK(field.holds(1));
-    // The broken one is written next, and never the good one.
+    // The next save overwrites the broken copy, never the good one.
     field.fill(3);
     CHECK_EQ(save(cp, 3, field), TR_OK);
     CHECK_EQ(tr_checkpoint_wait(cp), TR_OK);
@@ -301,7 +302,7 @@ MPI_TEST(checkpoint, a_first_save_that_never_ended_is_nothing_to_load) {
     MPI_Barrier(state().comm);
   }
   {
-    const Session session;  // what is no checkpoint at all is not taken for one that never ended
+    const Session session;  // a file that is no checkpoint at all is not taken for one that never ended
     if (rank() == 0) write_file(directory + "/run.0", std::string(9000, 'x'));
     tr_checkpoint* cp = create(directory + "/run");
     Field field(0, {12, 12}, 0);
@@ -360,7 +361,7 @@ MPI_TEST(checkpoint, an_array_that_one_rank_lacks_is_named_on_every_rank) {
       name_lost_field(cp, field);
     };
     refused_load(cp, name_items, expected);
-    // Nothing is filled on the others either.
+    // Nothing is filled on the other ranks either.
     CHECK_EQ(step, 0);
     CHECK(std::count(field.values.begin(), field.values.end(), -99) ==
           static_cast<std::ptrdiff_t>(field.values.size()));
@@ -375,7 +376,7 @@ MPI_TEST(checkpoint, an_array_that_one_rank_lacks_is_named_on_every_rank) {
   remove_directory(directory);
 }
 
-/// One rank names an item where there is no bracket: the next begin tells all of them, once.
+/// One rank names an item outside of a bracket. The next begin tells all ranks, once.
 MPI_TEST(checkpoint, an_item_outside_of_a_bracket_is_told_by_the_next_begin) {
   const std::string directory = fresh_directory("checkpoint-stray-item");
   {
@@ -393,7 +394,8 @@ MPI_TEST(checkpoint, an_item_outside_of_a_bracket_is_told_by_the_next_begin) {
         if (!CHECK(mentions(tr_error(), "item stray stands outside")))
           std::fprintf(stderr, "  %s\n", tr_error());
         CHECK(mentions(tr_error(), "on rank " + std::to_string(victim)));
-        // No bracket has begun, and ending none is told as that: the items in between need no begin to tell.
+        // No bracket has begun, so ending one is an error. It tells of the items in between, which need no
+        // begin.
         name_field(cp, field);
         CHECK_EQ(tr_checkpoint_end(cp), TR_ERR_STATE);
         CHECK_EQ(load(cp, field), 1);
@@ -476,7 +478,7 @@ MPI_TEST(checkpoint, a_program_with_rotated_levels_saves_while_it_computes) {
       Field& now = levels[static_cast<std::size_t>(step % 3)];
       now.fill(step);
       CHECK_EQ(save(cp, step, now), TR_OK);
-      levels[static_cast<std::size_t>((step + 1) % 3)].fill(-step);  // what comes next overwrites the oldest
+      levels[static_cast<std::size_t>((step + 1) % 3)].fill(-step);  // later saves overwrite the oldest copy
     }
     CHECK_EQ(tr_checkpoint_wait(cp), TR_OK);
     Field back(0, {90, 80}, 1);
@@ -493,7 +495,7 @@ MPI_TEST(checkpoint, a_program_with_rotated_levels_saves_while_it_computes) {
 
 namespace {
 
-/// One asynchronous save of the field; the status that is told of it at once.
+/// Saves the field once, asynchronously. Returns the status right afterwards.
 int status_of_saving(tr_checkpoint* cp, Field& field) {
   CHECK_EQ(tr_checkpoint_begin(cp, TR_SAVE, nullptr), TR_OK);
   tr_checkpoint_item(cp, "t", field.values.data(), TR_F64, field.layout.get());
@@ -513,7 +515,7 @@ MPI_TEST(checkpoint, a_save_that_is_left_out_is_told_and_is_no_generation) {
     Field field(0, {500, 40}, 0);
     field.fill(1);
     int dropped = 0, saved = 0;
-    // The first save is still on its way when the next ones begin, if not each time.
+    // The first save is usually still on its way when the next ones begin.
     for (; dropped < 2 && saved < 100; ++saved)
       dropped += status_of_saving(cp, field) == TR_SAVE_DROPPED ? 1 : 0;
     CHECK_EQ(dropped, 2);
@@ -568,7 +570,7 @@ MPI_TEST(checkpoint, a_failed_save_that_is_replaced_is_told_alike_on_every_rank)
       MPI_Allreduce(&begun, &least, 1, MPI_INT, MPI_MIN, state().comm);
       MPI_Allreduce(&begun, &most, 1, MPI_INT, MPI_MAX, state().comm);
       other_codes += least != most ? 1 : 0;
-      // Ranks come to the next save with the last one in other stages.
+      // Ranks come to the next save while they see the last one in different stages.
       for (int look = 0; look < step * (rank() + 3) % 17; ++look) tr_checkpoint_status(cp);
     }
     CHECK_EQ(other_codes, 0);
@@ -617,7 +619,7 @@ MPI_TEST(checkpoint, the_older_form_saves_registered_variables_in_named_files) {
 
 constexpr std::int64_t expected_part = std::int64_t{32} << 20;
 
-/// 32 MiB of each rank, of which nobody touches anything.
+/// Makes a layout of 32 MiB for each rank. Nobody touches the memory.
 Layout large_layout() {
   tr_layout* made = nullptr;
   const tr_index shape = expected_part / 8 * size();
@@ -625,18 +627,18 @@ Layout large_layout() {
   return Layout(made);
 }
 
-/// What this process has of memory that is no file's, wherever the kernel keeps it.
+/// Returns the memory of this process that belongs to no file, wherever the kernel keeps it.
 std::int64_t anonymous_memory() { return process_memory("RssAnon") + process_memory("VmSwap"); }
 
-/// Collective. Whether every rank can be given twice what these cases make: where memory is short the kernel
-/// takes some of it back, and nothing can be told from what is left.
+/// Collective. Returns true if every rank can get twice the memory that these cases make. If memory is short
+/// the kernel takes some of it back, and the rest tells nothing.
 bool has_memory() {
   const std::int64_t needed = 2 * 4 * expected_part * size();
   return !any_rank(available_memory() < needed);
 }
 
-/// Whether memory for a save appears behind the program, which only waits: three quarters of it at least, as
-/// the program's own memory may shrink meanwhile.
+/// Returns true if memory for a save appears behind the program, which only waits. Three quarters of it
+/// suffice, because the program's own memory may shrink meanwhile.
 bool grows_from(std::int64_t before, std::int64_t bytes = expected_part) {
   for (int tenths = 0; tenths < 300; ++tenths) {
     if (anonymous_memory() - before >= bytes / 4 * 3) return true;
@@ -741,7 +743,7 @@ MPI_TEST(checkpoint, sections_are_items) {
 }
 
 MPI_TEST(checkpoint, interval_is_dalys) {
-  // Worked by hand from eq. 37.
+  // The values were worked out by hand from eq. 37.
   CHECK(std::abs(tr_checkpoint_interval(60, 86400) - 3180.0621) < 1e-3);
   CHECK(std::abs(tr_checkpoint_interval(5, 3600) - 186.41797) < 1e-4);
   CHECK_EQ(tr_checkpoint_interval(100, 50), 50.0);

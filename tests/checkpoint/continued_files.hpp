@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// What tests of files that go on from checkpoints share: sessions of some of the ranks, a grid, and calls
-// that say why they failed.
+// The parts that tests of files that go on from checkpoints share: sessions of some of the ranks, a grid, and
+// calls that say why they failed.
 #pragma once
 
 #include <algorithm>
@@ -58,7 +58,7 @@ inline void on_ranks(int ranks, const std::function<void()>& body, const std::st
     if (!CHECK_EQ(tr_finalize(), TR_OK)) std::fprintf(stderr, "  %s\n", tr_error());
   }
   MPI_Comm_free(&part);
-  // Layouts are told apart by numbers, which have to be the same on all ranks of the sessions to come.
+  // Layouts have numbers, which have to be the same on all ranks of later sessions.
   int made = Grid::made - before;
   MPI_Bcast(&made, 1, MPI_INT, 0, state().comm);
   if (rank() >= ranks) {
@@ -84,7 +84,7 @@ inline int save(tr_checkpoint* cp, std::int64_t step) {
   return begun != TR_OK ? begun : ended;
 }
 
-/// The step that was loaded; -1: nothing was there; the code, negative, after an error.
+/// Returns the step that was loaded; -1: nothing was there; the code, negative, after an error.
 inline std::int64_t load(tr_checkpoint* cp) {
   std::int64_t step = -1;
   int found = 0;
@@ -103,7 +103,7 @@ inline tr_file* open_file(const std::string& path, const std::string& mode) {
 
 inline bool is_local(const std::string& mode) { return mode.find('l') != std::string::npos; }
 
-/// The bytes of all files that a pattern stands for, and of what lies beside them.
+/// Returns the bytes of all files that a pattern stands for, and of the files beside them.
 inline std::string all_contents(const std::string& pattern, bool local) {
   if (!local) return contents(pattern);
   std::string all;
@@ -115,7 +115,7 @@ inline std::string all_contents(const std::string& pattern, bool local) {
   return all;
 }
 
-/// Collective. The byte of a file is another one from here on, whatever it is.
+/// Collective. Changes a byte of the file to another one, whatever it is.
 inline void flip_byte(const std::string& path, std::int64_t at) {
   MPI_Barrier(state().comm);
   if (rank() == 0) {

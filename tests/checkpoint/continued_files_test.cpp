@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// Collective files go on where a checkpoint has recorded them: what was written behind it is gone, and the
-// files end up with the bytes of a run that was never stopped. Files that cutting cannot bring back are
-// refused.
+// Collective files go on where a checkpoint has recorded them: bytes written behind the record are gone, and
+// in the end the files have the bytes of a run that was never stopped. Files that cutting cannot bring back
+// are refused.
 #include "checkpoint/continued_files.hpp"
 
 #include <sys/stat.h>
@@ -13,7 +13,7 @@ using namespace tailrace::files_test;
 
 namespace {
 
-/// The program: a line and two arrays for each step. `salt` makes other bytes of what is to be lost.
+/// The program: writes a line and two arrays for each step. `salt` changes the bytes that are to be lost.
 void write_steps(tr_file* file, std::int64_t from, std::int64_t to, int salt = 0, bool local = false) {
   Grid grid;
   const tr_index count = local ? grid.own() : rows * columns;
@@ -28,8 +28,7 @@ void write_steps(tr_file* file, std::int64_t from, std::int64_t to, int salt = 0
   }
 }
 
-/// A run of steps [0, 9), which saves at 4, and is stopped at 7 as by a kill: what it did behind 4 is not
-/// saved.
+/// A run of steps [0, 9), which saves at 4, and is stopped at 7 as by a kill: steps behind 4 are not saved.
 void stopped_run(const std::string& path, const std::string& mode, const std::string& name,
                  const std::string& how, bool closes) {
   tr_checkpoint* cp = create(name, how);
@@ -124,8 +123,8 @@ MPI_TEST(continued_files, several_aggregators_and_no_threads_go_on) {
 
 namespace {
 
-/// A save that is refused with this file's name, on every rank alike, and of which nothing is left; what is
-/// loaded afterwards is step `before` (-1: nothing).
+/// Expects a save to be refused with this file's name, on every rank alike, and to leave nothing behind. A
+/// load then gives step `before` (-1: nothing).
 void check_refused(const std::string& directory, tr_checkpoint* cp, const std::string& path,
                    std::int64_t before) {
   CHECK_EQ(save(cp, 77), TR_ERR_STATE);
@@ -162,7 +161,7 @@ MPI_TEST(continued_files, files_that_were_written_over_are_refused_by_name) {
       CHECK(tr_fputs("a new head", file) >= 0);
     CHECK_EQ(tr_fseek(file, 0, SEEK_END), 0);
     check_refused(directory, cp, local ? directory + "/log.0" : path, -1);
-    // The program goes on, and so do its saves without that file.
+    // The program goes on, and its saves too, without that file.
     CHECK_EQ(tr_fclose(file), 0);
     CHECK_EQ(save(cp, 5), TR_OK);
     CHECK_EQ(tr_checkpoint_wait(cp), TR_OK);
@@ -194,7 +193,7 @@ MPI_TEST(continued_files, seeking_and_appending_to_what_was_there_are_not_refuse
     CHECK_EQ(tr_fread(head, 1, 4, file), 4);
     CHECK_EQ(tr_fseek(file, 0, SEEK_END), 0);
     CHECK(tr_fputs("first\n", file) >= 0);
-    CHECK_EQ(tr_fseek(file, 5, SEEK_SET), 0);  // where it stands while it is saved
+    CHECK_EQ(tr_fseek(file, 5, SEEK_SET), 0);  // the position while it is saved
     CHECK_EQ(save(cp, 1), TR_OK);
     CHECK_EQ(tr_ftell(file), 5);
     CHECK_EQ(tr_fseek(file, 0, SEEK_END), 0);
@@ -383,7 +382,7 @@ MPI_TEST(continued_files, a_failed_sync_fails_the_save_by_name) {
     CHECK(same_on_all_ranks(tr_error()));
     CHECK(mentions(tr_error(), directory + "/log"));
     CHECK_EQ(tr_checkpoint_status(cp), TR_SAVE_FAILED);
-    // What storage has lost once it does not get back: no later save may count on it.
+    // Data that storage has lost once does not come back: no later save may count on it.
     code = save(cp, 2);
     if (code == TR_OK) code = tr_checkpoint_wait(cp);
     CHECK_EQ(code, TR_ERR_IO);
@@ -424,7 +423,7 @@ MPI_TEST(continued_files, a_file_is_made_durable_behind_a_program_that_has_close
     tr_file* file = open_file(directory + "/log", "w");
     tr_fputs("0123456789", file);
     CHECK_EQ(tr_fflush(file), 0);
-    // Until it is released storage takes nothing, and yet the program goes on.
+    // Storage takes nothing until it is released, and yet the program goes on.
     storage.hold();
     CHECK_EQ(save(cp, 1), TR_OK);
     CHECK_EQ(tr_checkpoint_status(cp), TR_SAVE_CAPTURED);
@@ -439,7 +438,7 @@ MPI_TEST(continued_files, a_file_is_made_durable_behind_a_program_that_has_close
   remove_directory(directory);
 }
 
-/// The first synchronisation of a save is that of what the program has closed before.
+/// A save first synchronises the files that the program has closed before.
 MPI_TEST(continued_files, files_that_were_closed_since_the_last_save_are_durable_once_the_next_is_committed) {
   const std::string directory = fresh_directory("checkpoint-files-closed");
   for (const char* mode : {"w", "wp", "wl"}) {
@@ -454,7 +453,7 @@ MPI_TEST(continued_files, files_that_were_closed_since_the_last_save_are_durable
     CHECK(mentions(tr_error(), directory + "/closed"));
     CHECK(same_on_all_ranks(tr_error()));
     CHECK_EQ(save(cp, 2), TR_OK);
-    // One that is not there any more keeps nobody from saving.
+    // A file that was removed keeps nobody from saving.
     file = open_file(path, mode);
     CHECK_EQ(tr_fclose(file), 0);
     MPI_Barrier(session.compute());
@@ -467,8 +466,8 @@ MPI_TEST(continued_files, files_that_were_closed_since_the_last_save_are_durable
   remove_directory(directory);
 }
 
-/// So many, with their sidecars, that the oldest cannot wait for the save. Later names come first in their
-/// order.
+/// There are so many files, with their sidecars, that the oldest cannot wait for the save. Later names come
+/// first in their order.
 MPI_TEST(continued_files, very_many_closed_files_are_synchronised_before_the_save_which_tells_what_failed) {
   const std::string directory = fresh_directory("checkpoint-files-many");
   const auto name = [&](int number) { return directory + "/f" + std::to_string(9999 - number); };
@@ -490,7 +489,7 @@ MPI_TEST(continued_files, very_many_closed_files_are_synchronised_before_the_sav
   remove_directory(directory);
 }
 
-/// What is written under a name of its own and then renamed is the usual way to replace a file.
+/// Programs usually replace a file by writing another one and renaming it.
 MPI_TEST(continued_files, a_file_that_was_renamed_since_it_was_closed_is_durable_under_its_new_name) {
   const std::string directory = fresh_directory("checkpoint-files-renamed");
   const CapturedStderr captured;
@@ -524,7 +523,7 @@ MPI_TEST(continued_files, what_is_renamed_and_no_file_keeps_nobody_from_saving) 
   remove_directory(directory);
 }
 
-/// Opening a pipe would wait for somebody who writes into it.
+/// Opening a pipe would wait for a writer.
 MPI_TEST(continued_files, a_pipe_or_a_directory_in_the_place_of_a_closed_file_keeps_nobody_from_saving) {
   const std::string directory = fresh_directory("checkpoint-files-replaced");
   Session session;

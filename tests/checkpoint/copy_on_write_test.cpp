@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// Saves that are captured while the program goes on (capture=copy_on_write): whatever it writes, and by
-// whichever way, the copy has the values of the moment of the save. Where the system gives no such capture,
-// the same holds for the copy that is made instead.
+// Saves that are captured while the program goes on (capture=copy_on_write): whatever the program writes, and
+// by whichever way, the copy has the values of the moment of the save. If the system gives no such capture,
+// the same is true of the copy that is made instead.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ namespace {
 constexpr tr_index columns = 1024;
 constexpr tr_index halo = 2;
 
-/// A rank's block of rows, 10 MiB, with halo: mapped, since what is freed shall be gone.
+/// A rank's block of rows, 10 MiB, with halo. It is mapped, so that freed memory is really gone.
 class Field {
  public:
   Field() {
@@ -93,7 +93,7 @@ void by_the_kernel(const Field& field) {
   CHECK_EQ(read(zeros, field.values(), Field::bytes()), static_cast<ssize_t>(Field::bytes()));
   close(zeros);
 }
-/// In one message, which MPI copies from process to process where it can, and in many small ones.
+/// Writes by one message, which MPI copies from process to process if it can, and by many small ones.
 void by_messages(const Field& field) {
   const std::vector<double> sent(Field::count(), 3);
   const int to = (rank() + 1) % size(), from = (rank() + size() - 1) % size();
@@ -143,7 +143,7 @@ MPI_TEST(copy_on_write, levels_that_rotate_are_saved_again_and_again) {
       std::rotate(levels.begin(), levels.begin() + 1, levels.end());
       levels[2]->fill(100 * step);
       CHECK_EQ(transfer(cp, TR_SAVE, levels), TR_OK);
-      // Memory that is being captured cannot be protected once more: this one is copied.
+      // Memory that is being captured cannot be protected once more: this array is copied.
       if (step == 8) CHECK_EQ(transfer(beside, TR_SAVE, levels), TR_OK);
     }
     for (const Field* level : levels) level->fill(-1);
@@ -157,8 +157,7 @@ MPI_TEST(copy_on_write, levels_that_rotate_are_saved_again_and_again) {
   remove_directory(directory);
 }
 
-/// One rank unmaps its array while it is captured. Either that came too late to matter, or every rank is
-/// told.
+/// One rank unmaps its array while it is captured. Either it comes too late to matter, or every rank is told.
 MPI_TEST(copy_on_write, an_array_that_goes_too_early_fails_the_save_alike_on_all_ranks) {
   const std::string directory = fresh_directory("copy-on-write-gone");
   {
@@ -185,7 +184,7 @@ MPI_TEST(copy_on_write, an_array_that_goes_too_early_fails_the_save_alike_on_all
   remove_directory(directory);
 }
 
-/// Which way was taken cannot be seen in a copy: the reason for falling back tells that the other was tried.
+/// A copy does not show how it was captured. The reason for falling back shows that copy-on-write was tried.
 MPI_TEST(copy_on_write, shared_memory_is_copied_at_once_with_one_warning) {
   const std::string directory = fresh_directory("copy-on-write-shared");
   for (const std::string capture : {"copy", "copy_on_write"}) {
@@ -224,7 +223,8 @@ MPI_TEST(copy_on_write, shared_memory_is_copied_at_once_with_one_warning) {
   remove_directory(directory);
 }
 
-/// Memory that the node has for each rank alone, and not for all of them. Nothing of it is ever touched.
+/// Memory that the node has for each rank alone, and not for all of them together. None of it is ever
+/// touched.
 MPI_TEST(capture, what_a_node_has_not_for_all_its_ranks_is_refused_before_anything_is_touched) {
   const std::string directory = fresh_directory("capture-memory");
   {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// One rank's n-th storage call fails during a save, for n = 1, 2, ... until none does: every rank is told the
-// same, what is loaded afterwards is the save that was reported committed, and the next save succeeds.
+// One rank's n-th storage call fails during a save, for n = 1, 2, ... until none does. Every rank is told the
+// same, a load gives the save that was reported committed, and the next save succeeds.
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -18,8 +18,8 @@ constexpr tr_index rows = 20;
 constexpr tr_index columns = 9;
 constexpr tr_index points = 101;
 
-/// Collective. Returns true as soon as an attempt has been good on every rank. For what a rank that a busy
-/// machine holds up may miss, but not `most` times in a row.
+/// Collective. Returns true as soon as an attempt has been good on every rank. A rank that a busy machine
+/// holds up may miss it, but not `most` times in a row.
 template <typename Attempt>
 bool one_of(int most, Attempt attempt) {
   for (int i = 0; i < most; ++i) {
@@ -28,7 +28,7 @@ bool one_of(int most, Attempt attempt) {
   return false;
 }
 
-/// A block with halo and elements that are dealt out; all values follow from the generation.
+/// A block with halo, and elements that are dealt out. The generation decides all values.
 class Model {
  public:
   Model() {
@@ -52,7 +52,7 @@ class Model {
     step_ = generation;
     each([&](double& value, double expected) { value = expected; });
   }
-  /// Whether all of it is what fill() would have made.
+  /// Returns true if all of it is what fill() would have made.
   [[nodiscard]] bool holds(std::int64_t generation) {
     bool right = step_ == generation;
     step_ = generation;
@@ -65,7 +65,8 @@ class Model {
     const int ended = tr_checkpoint_end(cp);
     return begun != TR_OK ? begun : ended;
   }
-  /// The generation that was loaded, the same on every rank; 0: nothing, -1: an error, -2: other values.
+  /// Returns the generation that was loaded, the same on every rank; 0: nothing, -1: an error, -2: other
+  /// values.
   std::int64_t load(tr_checkpoint* cp) {
     int found = 0;
     fill(-5);
@@ -83,7 +84,7 @@ class Model {
     return any_rank(!holds(loaded)) ? -2 : loaded;
   }
 
-  /// What the last load returned.
+  /// Returns the code of the last load.
   [[nodiscard]] int load_code() const { return load_code_; }
 
  private:
@@ -121,7 +122,7 @@ tr_checkpoint* create(const std::string& name, const std::string& options) {
   return cp;
 }
 
-/// A session without faults that saves this generation.
+/// Saves this generation in a session without faults.
 void save_alone(const std::string& name, const std::string& options, std::int64_t generation) {
   const Session session;
   tr_checkpoint* cp = create(name, options);
@@ -142,7 +143,7 @@ std::int64_t load_alone(const std::string& name, const std::string& options) {
 
 struct Outcome {
   bool struck = false;
-  int code = TR_OK;  // what the program was told
+  int code = TR_OK;  // the code that the program got
   std::string text;
 };
 
@@ -174,7 +175,7 @@ Outcome save_with(const std::string& fault, const std::string& name, const std::
   return outcome;
 }
 
-/// All n for one victim, until none strikes.
+/// Tries all n for one victim, until none strikes.
 void every_call(const std::string& directory, const std::string& options, int victim, const std::string& kind,
                 int code) {
   for (int n = 1;; ++n) {
@@ -185,7 +186,8 @@ void every_call(const std::string& directory, const std::string& options, int vi
     save_alone(name, options, 1);
     const Outcome outcome = save_with(fault, name, options);
     CHECK_EQ(outcome.code == TR_OK, outcome.text.empty());
-    // Struck calls that no data depends on need not fail a save; a save that none has struck must not fail.
+    // A struck call on which no data depends need not fail a save. A save without a struck call must not
+    // fail.
     if (!outcome.struck) CHECK_EQ(outcome.code, TR_OK);
     if (outcome.code != TR_OK) CHECK_EQ(outcome.code, code);
     CHECK_EQ(load_alone(name, options), outcome.code == TR_OK ? 2 : 1);
@@ -236,8 +238,8 @@ Loading load_with(const std::string& fault, const std::string& name, const std::
   return loading;
 }
 
-/// All reads of one victim, until none is struck, where generations 1 and 2 are whole. A rank that can read
-/// nothing any more loads nothing; one that fails once may load the copy before.
+/// Tries all reads of one victim, until none is struck, while generations 1 and 2 are whole. A rank that can
+/// read nothing any more loads nothing; one that fails once may load the copy before.
 void every_read(const std::string& name, const std::string& options, int victim, bool for_good) {
   for (int n = 1;; ++n) {
     const std::string fault = "rank=" + std::to_string(victim) + " nth=" + std::to_string(n) +
@@ -259,7 +261,7 @@ void every_read(const std::string& name, const std::string& options, int victim,
   }
 }
 
-/// A session in which the second save fails without anybody waiting for it; `after` gets the checkpoint.
+/// Runs a session in which the second save fails while nobody waits for it; `after` gets the checkpoint.
 template <typename After>
 void fail_unheard(const std::string& name, const After& after) {
   save_alone(name, "", 1);
@@ -333,7 +335,7 @@ MPI_TEST(checkpoint_fault, copies_are_told_to_be_damaged_only_where_all_are) {
   save_alone(name, "", 1);
   save_alone(name, "", 2);
   cut(".1");
-  // The other one is whole, and nobody can read it.
+  // The other copy is whole, and nobody can read it.
   const std::string victim = std::to_string(size() - 1);
   const Loading one = load_with("rank=" + victim + " nth=1 fault=eio calls=read for=good", name, "");
   CHECK_EQ(one.outcome.code, TR_ERR_IO);
@@ -363,7 +365,7 @@ MPI_TEST(checkpoint_fault, nobody_waited_and_the_next_save_tells) {
   const std::string directory = fresh_directory("fault-begin");
   fail_unheard(directory + "/run", [](Session& session, tr_checkpoint* cp, Model& model) {
     model.fill(3);
-    told_of_full_disk(model.save(cp));  // by its begin: the save itself has begun all the same
+    told_of_full_disk(model.save(cp));  // by its begin: the new save has begun all the same
     CHECK_EQ(tr_checkpoint_wait(cp), TR_OK);
     CHECK_EQ(model.load(cp), 3);
     CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
@@ -411,7 +413,7 @@ MPI_TEST(checkpoint_fault, a_save_that_has_failed_on_one_rank_keeps_no_checkpoin
       CHECK_EQ(model.save(first), TR_OK);
       model.fill(10 * generation);
       CHECK_EQ(model.save(second), TR_OK);
-      // Refused on all, and known by one number less on none.
+      // If it is refused, it is refused on all ranks, and no rank's numbers differ afterwards.
       tr_checkpoint* refused = nullptr;
       CHECK(tr_checkpoint_create(place.c_str(), rank() == victim ? "copies=none" : "", &refused) != TR_OK);
       CHECK(same_on_all_ranks(tr_error()));
@@ -437,7 +439,7 @@ MPI_TEST(checkpoint_fault, a_save_that_has_failed_on_one_rank_keeps_no_checkpoin
 
 namespace {
 
-/// The statuses of a save of these values that this rank sees, from tr_checkpoint_end on.
+/// Returns the statuses of a save of these values that this rank sees, from tr_checkpoint_end on.
 std::vector<int> statuses_of_a_save(tr_checkpoint* cp, std::vector<double>& values, const tr_layout* layout) {
   CHECK_EQ(tr_checkpoint_begin(cp, TR_SAVE, nullptr), TR_OK);
   tr_checkpoint_item(cp, "a", values.data(), TR_F64, layout);
@@ -458,7 +460,7 @@ std::vector<int> statuses_of_a_save(tr_checkpoint* cp, std::vector<double>& valu
 MPI_TEST(checkpoint_fault, slow_storage_does_not_hold_up_an_asynchronous_save) {
   const std::string directory = fresh_directory("fault-slow");
   for (const char* options : {"mode=parallel", "mode=local"}) {
-    // The last rank has nearly all, 400 kB: the others have written long before it has.
+    // The last rank has nearly everything, 400 kB: the others finish writing long before it does.
     const Session session("throttle=500kB/s");
     const tr_index shape = 50'000 + size() - 1, none = 0;
     const bool last = rank() == size() - 1;

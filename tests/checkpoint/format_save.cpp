@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
 // Saves three generations of known values under the name of the first argument, with the options of the
-// second. format_test.py reads the files. Element e of each array is e, in each generation g more by 1000 *
-// g. A file beside them has ten bytes more in each generation, and stands at byte 5 in the second.
+// second. format_test.py reads the files. Element e of each array is e, plus 1000 * g in generation g. A file
+// beside them has ten bytes more in each generation, and stands at byte 5 in the second.
 #include <tailrace.h>
 
 #include <cstdint>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
 // Files that are written over and go on from checkpoints with overwritten=journal: they are brought back to
-// what they held when the loaded copy was saved, and end up with the bytes of a run that was never stopped.
+// their contents at the save of the loaded copy, and in the end have the bytes of a run that was never
+// stopped.
 #include <cstring>
 
 #include "checkpoint/continued_files.hpp"
@@ -10,11 +11,11 @@ using namespace tailrace::files_test;
 
 namespace {
 
-constexpr long table = 64;  // of the array that each step writes over, behind a line
+constexpr long table = 64;  // bytes of the array that each step writes over, behind a line
 const std::string journal = "overwritten=journal ";
 
-/// The program: a head and an array that are written over in each step, and a line and an array that are
-/// added. `salt` makes other bytes, and another type in local files, of what is to be lost.
+/// The program: each step writes over a head and an array, and adds a line and an array. `salt` changes the
+/// bytes, and in local files the type, that are to be lost.
 void write_steps(tr_file* file, std::int64_t from, std::int64_t to, int salt, bool local) {
   Grid grid;
   const tr_index count = local ? grid.own() : rows * columns;
@@ -32,7 +33,7 @@ void write_steps(tr_file* file, std::int64_t from, std::int64_t to, int salt, bo
   }
 }
 
-/// What step `step` has written over is there.
+/// Expects the head and array that step `step` has written over.
 void check_table(tr_file* file, std::int64_t step, bool local) {
   Grid grid, expected;
   expected.fill(static_cast<double>(step));
@@ -56,7 +57,7 @@ std::vector<std::string> undo_files(const std::string& directory) {
   return names;
 }
 
-/// Steps [0, 8): saved before 3 and before 5, stopped at 8 as by a kill.
+/// A run of steps [0, 8): saved before 3 and before 5, stopped at 8 as by a kill.
 void stopped_run(const std::string& path, const std::string& mode, const std::string& name,
                  const std::string& how) {
   const bool local = is_local(mode);
@@ -72,7 +73,7 @@ void stopped_run(const std::string& path, const std::string& mode, const std::st
   CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
 }
 
-/// Steps `from` to 9, with a save and a stop of its own before the last.
+/// Steps `from` to 9, in runs that each save and stop before the last.
 void continued_runs(const std::string& path, const std::string& mode, const std::string& name,
                     std::int64_t from, const std::string& how) {
   const bool local = is_local(mode);
@@ -161,7 +162,7 @@ MPI_TEST(journal, undo_files_go_with_the_copies_that_need_them) {
       CHECK_EQ(save(cp, step), TR_OK);
       MPI_Barrier(session.compute());
       const std::vector<std::string> names = undo_files(directory);
-      // What was kept since generation n - 1 is needed as long as that, the older copy, is there.
+      // Bytes kept since generation n - 1 are needed as long as that copy, the older one, is there.
       CHECK_EQ(names.size(), step == 1 ? 0u : 1u);
       if (!names.empty()) CHECK(names[0].starts_with("cp.u" + std::to_string(step - 1) + "."));
       MPI_Barrier(session.compute());
@@ -219,7 +220,7 @@ MPI_TEST(journal, what_is_not_opened_again_is_brought_back_by_a_later_run) {
       CHECK(tr_fputs("WRITTEN OVER, and longer", file) >= 0);
       CHECK_EQ(tr_fclose(file), 0);
     }
-    // More saves than there are copies: the undo file stays, as the file needs it.
+    // There are more saves than copies. The undo file stays, as the file needs it.
     for (int each = 0; run == 1 && each < 3; ++each) CHECK_EQ(save(cp, 20), TR_OK);
     if (run == 2) {
       tr_file* file = open_file(directory + "/log", "a");
@@ -264,7 +265,7 @@ MPI_TEST(journal, each_of_two_checkpoints_brings_back_its_own_state) {
 
 namespace {
 
-/// A run of `body` between the load, which has to find `step`, and the end.
+/// Runs `body` between the load, which has to find `step`, and the end.
 void run_from(const std::string& directory, std::int64_t step,
               const std::function<void(tr_checkpoint*)>& body) {
   const Session session;
@@ -282,7 +283,7 @@ void put_at(const std::string& path, const char* mode, long at, const char* text
   CHECK_EQ(tr_fclose(file), 0);
 }
 
-/// Saves while the file is open, which holds `text`.
+/// Saves while the file, which holds `text`, is open.
 void save_text(tr_checkpoint* cp, std::int64_t step, const std::string& path, const char* text) {
   tr_file* const file = open_file(path, "w");
   CHECK(tr_fputs(text, file) >= 0);
@@ -413,7 +414,7 @@ MPI_TEST(journal, bytes_that_cannot_be_kept_are_not_written_over) {
     }
     const std::string before = contents(path);
     {
-      // The first write after the load is that of what is kept.
+      // The first write after the load is that of the kept bytes.
       Session session("parallel_threshold=1KiB fault=\"rank=0 nth=1 fault=enospc calls=write\"");
       tr_checkpoint* cp = create(directory + "/cp-" + mode, journal + "async=off");
       CHECK_EQ(load(cp), 1);
@@ -434,7 +435,7 @@ MPI_TEST(journal, bytes_that_cannot_be_kept_are_not_written_over) {
       MPI_Barrier(session.compute());
       CHECK(contents(path) == before);
       MPI_Barrier(session.compute());
-      // The program goes on once storage does.
+      // The program goes on once storage works.
       tr_clearerr(file);
       CHECK_EQ(tr_fseek(file, 0, SEEK_SET), 0);
       CHECK_EQ(tr_fwrite_array(grid.values.data(), TR_F64, grid.layout, file), rows * columns);

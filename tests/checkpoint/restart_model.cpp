@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// A model with history: each value follows from the one before, so that a restart that is not exact shows in
-// all that comes later. It writes a step each quarter of an hour, to a stream and to the files log.txt and
-// log.bin, which are opened in mode LOG_MODE, and over state.bin, and saves every third step. Where it is
+// A model with history: each value follows from the one before, so that an inexact restart shows in
+// everything that comes later. It writes a step each quarter of an hour, to a stream and to the files log.txt
+// and log.bin, which are opened in mode LOG_MODE, and over state.bin, and saves every third step. When it is
 // told to stop it saves once more and ends in good order.
 //   restart_model PATTERN OPTIONS CHECKPOINT CHECKPOINT_OPTIONS STEPS PAUSE_MS LOG_MODE
 // Rank 0 prints "begun", "none whole", "loaded GENERATION STEP", "committed GENERATION STEP" and "complete"
@@ -35,7 +35,7 @@ void must(int code, const char* what) {
   std::_Exit(3);
 }
 
-/// The next value of one element, below 2^31: exact in 64 bits of either kind.
+/// Returns the next value of one element, below 2^31: exact in 64 bits of either kind.
 std::int64_t next(std::int64_t value, std::int64_t element, std::int64_t step) {
   return (value * 1103515 + element * 7919 + step * 104729 + 12345) % 2147483647;
 }
@@ -95,7 +95,7 @@ struct Model {
   }
 };
 
-/// Tells of commits, each once.
+/// Prints each commit once.
 class Commits {
  public:
   void saved(std::int64_t step) { step_ = step; }
@@ -108,14 +108,14 @@ class Commits {
   }
 
  private:
-  std::int64_t step_ = 0;  // of the save on its way; 0: none
+  std::int64_t step_ = 0;  // step of the save on its way; 0: none
 };
 
-/// What the program writes with C's calls: lines that are told and lines that are not, and arrays.
+/// The program's writes with C's calls: lines with and without results, and arrays.
 class Logs {
  public:
   Logs(const std::string& mode, bool fresh) {
-    // Appending would go on with what a run has left that was killed before it had saved anything.
+    // Appending would go on with the files of a run that was killed before it had saved anything.
     for (const char* name : {"log.txt", "log.bin"}) {
       if (fresh && mode.front() == 'a') tr_remove(name);
     }
@@ -133,7 +133,7 @@ class Logs {
     must(tr_fputs("written\n", text_) >= 0 ? TR_OK : TR_ERR_IO, "line");
     write_over(model);
   }
-  /// A head, an array, and a line somewhere: over what is there, or behind it.
+  /// Writes a head, an array, and a line somewhere: over the old contents, or behind them.
   void write_over(Model& model) {
     const auto step = static_cast<long long>(model.step);
     tr_rewind(state_);
@@ -155,7 +155,7 @@ class Logs {
   tr_file* state_ = nullptr;
 };
 
-/// Whether it came to its end, and was not told to stop before.
+/// Returns true if the model came to its end, and was not told to stop before.
 bool steps(Model& model, tr_stream* stream, Logs& logs, tr_checkpoint* cp, char** arguments) {
   Commits commits;
   while (model.step < std::atoll(arguments[5])) {
@@ -200,7 +200,7 @@ void run(MPI_Comm compute, char** arguments) {
   logs.close();
   must(tr_stream_close(&stream), "close");
   must(tr_checkpoint_close(&cp), "close of the checkpoint");
-  // Before tr_finalize: from there on a signal ends the program as any other.
+  // Printed before tr_finalize: from there on a signal ends the program as any other.
   if (rank == 0) std::printf(complete ? "complete\n" : "stopped\n");
 }
 

@@ -132,7 +132,7 @@ INSTANTIATE_TEST_SUITE_P(every_object_sink, ObjectSinkConformance,
                                                    }}),
                          [](const auto& instance) { return instance.param.name; });
 
-// What follows is promised by objects on a target alone.
+// Only objects on a target promise the following.
 
 /// Puts two objects and the metadata that makes them one version.
 Status save(ObjectSink& sink, const std::string& version) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// What the C++ face does with checkpoints, over the recorder's checkpoint in memory: it reads and fills the
-// items in end().
+// Tests the C++ face of checkpoints over the recorder's checkpoint in memory, which reads and fills the items
+// in end().
 #include <gtest/gtest.h>
 
 #include <cstdlib>

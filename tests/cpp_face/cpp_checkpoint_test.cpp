@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// What was saved through the C++ face is there after a load: in another run of the program, over another
-// layout, and section by section. Mistakes are told with the name of the item.
+// Data saved through the C++ face is there after a load: in another run of the program, over another layout,
+// and section by section. Mistakes are told with the name of the item.
 #include <cstdio>
 #include <filesystem>
 #include <tailrace.hpp>
@@ -106,7 +106,7 @@ void what_is_saved_is_loaded(const std::string& name) {
   check_ok(saved.grid.free(), "the layout");
 }
 
-// Another number of elements in each rank's memory, another halo, and a longer array around it.
+// The memory of each rank has another number of elements, another halo, and a longer array around it.
 void another_layout_loads_it(const std::string& name) {
   Field halo({0, 1}, 1);
   halo.values.assign(halo.values.size(), 7);

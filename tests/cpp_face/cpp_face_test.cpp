@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// What the C++ face hands to the library, seen by the recorder in the library's place.
+// Tests what the C++ face hands to the library. The recorder sees it in the library's place.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

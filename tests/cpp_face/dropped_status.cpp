@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// With DROP_STATUS or DROP_SAVE this must not compile under -Werror=unused-result, with TEMPORARY_ITEM not at
-// all; without, it must.
+// With DROP_STATUS or DROP_SAVE this must not compile under -Werror=unused-result, and with TEMPORARY_ITEM
+// not at all. Without them it must compile.
 #include <tailrace.hpp>
 
 namespace {

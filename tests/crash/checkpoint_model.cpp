@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// A model whose every value follows from its step and its place: saves each step until it is killed.
+// A model with values that follow from its step and its place. It saves each step until it is killed.
 //   checkpoint_model NAME OPTIONS STEPS PAUSE_MS [POINTS [held]]
-// Ends by itself after so many steps; with 0 it only loads. Rank 0 prints "begun", "none whole" (the copies
-// that are there), "loaded STEP" (0: nothing), "BAD ..." where what was loaded is not that step's, "committed
-// STEP" and "complete". Each process leaves a file named after its process id in the directory `pids`.
-// POINTS is the length of the second array. With "held" the save of each step waits for the file go.STEP and
-// is waited for; where it fails rank 0 prints "no space STEP" or "BAD ...", what is there is loaded, and the
-// program goes on.
+// It ends by itself after that many steps; with 0 it only loads. Rank 0 prints "begun", "none whole" (of the
+// copies that are there), "loaded STEP" (0: nothing), "BAD ..." if the loaded data is not that step's,
+// "committed STEP" and "complete". Each process leaves a file named after its process id in the directory
+// `pids`. POINTS is the length of the second array. With "held" the save of each step waits for the file
+// go.STEP and is waited for. If it fails rank 0 prints "no space STEP" or "BAD ...", the existing copy is
+// loaded, and the program goes on.
 #include <tailrace.h>
 #include <unistd.h>
 
@@ -72,7 +72,7 @@ class Model {
     each([](double& here, double expected) { here = expected; });
     for (std::size_t i = 0; i < b_.size(); ++i) b_[i] = number(step, element_of(i));
   }
-  /// Collective. Whether all that was loaded is this step's, and the halo as it was.
+  /// Collective. Returns true if all loaded data is this step's, and the halo is as it was.
   bool is_right() {
     std::size_t others = a_.size();
     bool right = true;
@@ -137,7 +137,7 @@ void load(Model& model, tr_checkpoint* cp) {
   tell("loaded", model.step);
 }
 
-/// Collective. Whether all ranks were told this code, and by the same words.
+/// Collective. Returns true if all ranks were told this code, and in the same words.
 bool is_told_alike(MPI_Comm compute, int code) {
   const auto words = static_cast<std::int64_t>(std::hash<std::string_view>{}(tr_error()) >> 2U);
   const std::int64_t mine[] = {code, -code, words, -words};
@@ -146,7 +146,7 @@ bool is_told_alike(MPI_Comm compute, int code) {
   return most[0] == -most[1] && most[2] == -most[3];
 }
 
-/// One step's save, when it is let go. Failures are told, and the program goes on.
+/// Saves one step, once it is let go. A failure is printed, and the program goes on.
 void save_when_let(MPI_Comm compute, Model& model, tr_checkpoint* cp) {
   const std::int64_t step = model.step;
   while (::access(("go." + std::to_string(step)).c_str(), F_OK) != 0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// A small forecast of two fields that keeps every verdict it is given.
+// A small forecast of two fields that keeps every verdict it gets.
 #pragma once
 
 #include <functional>
@@ -14,21 +14,21 @@
 
 namespace tailrace::fault {
 
-/// Where the files of this program go.
+/// Returns the directory for the files of this program.
 const std::string& directory();
 
-/// `body(compute, label)` on the compute ranks of two sessions over the world: three ranks without servers
-/// (the others pass by), and three with two servers. `options` are settings added to each.
+/// Runs `body(compute, label)` on the compute ranks of two sessions over the world: three ranks without
+/// servers (the others pass by), and three with two servers. `options` are settings added to each.
 void in_sessions(const std::function<void(MPI_Comm, const std::string&)>& body,
                  const std::string& options = "");
 
-/// One such session with any number of servers.
+/// Runs one session of this kind with any number of servers.
 void session(int servers, const std::string& options,
              const std::function<void(MPI_Comm, const std::string&)>& body);
 
 class Forecast {
  public:
-  /// Collective: a stream NAME.raw of fields t and u in directory(), or of another format.
+  /// Collective. Makes a stream NAME.raw of fields t and u in directory(), or of another format.
   Forecast(MPI_Comm compute, const std::string& name, const std::string& format = "format=raw",
            const std::string& precision = "");
   ~Forecast() { close(); }
@@ -42,7 +42,7 @@ class Forecast {
   [[nodiscard]] const void* data(const std::string& field) { return array(field).data(); }
   void fill(std::int64_t lead);
   void put(const std::string& field);
-  /// A step in which nothing is wrong. Its verdict is kept.
+  /// Writes a step without mistakes. Its verdict is kept.
   void good_step(std::int64_t lead);
   void end();
   void wait(int event);
@@ -53,12 +53,12 @@ class Forecast {
   [[nodiscard]] int last_code() const { return codes_.empty() ? TR_OK : codes_.back(); }
   [[nodiscard]] std::string first_text() const { return texts_.empty() ? "" : texts_.front(); }
   [[nodiscard]] const std::vector<std::string>& texts() const { return texts_; }
-  /// Collective: whether all compute ranks have the same verdicts.
+  /// Collective. Returns true if all compute ranks have the same verdicts.
   [[nodiscard]] bool agreed() const;
-  /// Collective: whether the index tells these steps and the file has exactly their bytes.
+  /// Collective. Returns true if the index tells these steps and the file has exactly their bytes.
   [[nodiscard]] bool holds_steps(const std::vector<std::int64_t>& leads) const;
   [[nodiscard]] std::vector<std::int64_t> steps_in_index() const;
-  /// Whether the index says that no step will follow.
+  /// Returns true if the index says that no step will follow.
   [[nodiscard]] bool is_finished() const;
 
  private:

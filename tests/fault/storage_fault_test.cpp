@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// One rank's n-th storage call fails, for n = 1, 2, ... until none does: every rank is told the same, the
-// file holds whole steps and those alone that its index tells, and the next session is as good as new.
+// One rank's n-th storage call fails, for n = 1, 2, ... until none does. Every rank is told the same, the
+// file holds exactly the whole steps that its index tells, and the next session is as good as new.
 #include <algorithm>
 
 #include "fault/forecast.hpp"
@@ -24,7 +24,7 @@ struct Outcome {
   bool finished = false;
 };
 
-/// Three steps with this fault plan. Collective over the world; told to all ranks is whether it struck.
+/// Writes three steps with this fault plan. Collective over the world. All ranks are told whether it struck.
 Outcome forecast_with(int servers, const std::string& name, const std::string& fault) {
   Outcome outcome;
   const std::int64_t failures = state().failures;
@@ -42,7 +42,7 @@ Outcome forecast_with(int servers, const std::string& name, const std::string& f
         outcome.committed = run.steps_in_index();
         outcome.finished = run.is_finished();
         if (fault.find("for=good") == std::string::npos) CHECK(run.holds_steps(outcome.committed));
-        // A step is told as failed or it is there; never neither.
+        // Each step is either told as failed or is there, never neither.
         for (const std::int64_t lead : leads) {
           const bool there = std::count(outcome.committed.begin(), outcome.committed.end(), lead) > 0;
           CHECK(there || outcome.verdicts > 0);
@@ -54,7 +54,7 @@ Outcome forecast_with(int servers, const std::string& name, const std::string& f
   return outcome;
 }
 
-/// All n for one victim, until none strikes.
+/// Tries all n for one victim, until none strikes.
 void every_call(int servers, int victim, const std::string& kind, int code) {
   for (int n = 1;; ++n) {
     const std::string fault = "rank=" + std::to_string(victim) + " nth=" + std::to_string(n) + " " + kind;
@@ -67,7 +67,7 @@ void every_call(int servers, int victim, const std::string& kind, int code) {
     if (!CHECK(n < 200)) return;
     const bool computes = rank() < 3;
     const bool told = outcome.verdicts > 0 && outcome.code == code;
-    // What failed while the file was finished is done when it is tried again.
+    // A failure to finish the file is mended when it is tried again.
     const bool healed = outcome.verdicts == 0 && outcome.committed == leads && outcome.finished &&
                         kind.find("for=good") == std::string::npos;
     const bool right = !computes || told || healed;

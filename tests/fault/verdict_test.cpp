@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// Promise 4: whatever goes wrong, every rank gets the same verdict, within seconds, what was committed stays
+// Promise 4: whatever goes wrong, every rank gets the same verdict, within seconds. Committed data stays
 // readable, and the program goes on. Each case is tried without servers and with two, some also with one.
 #include "fault/forecast.hpp"
 
@@ -23,8 +23,8 @@ bool has(const std::string& text, const std::string& part) {
   return false;
 }
 
-/// A good step, the step that `spoil` makes, another good one: exactly one verdict, agreed, of this code and
-/// with these words; and the file has the two good steps. `spoil` is called between begin and end.
+/// A good step, the step that `spoil` makes, another good one: there is exactly one verdict, agreed, of this
+/// code and with these words, and the file has the two good steps. `spoil` is called between begin and end.
 template <typename Spoil>
 void spoiled_step(const std::string& name, int code, const std::vector<std::string>& words, Spoil spoil) {
   in_sessions([&](MPI_Comm compute, const std::string& label) {
@@ -232,9 +232,9 @@ namespace {
 
 constexpr std::int64_t hour = 3600;
 
-/// Four steps in which `odd` ranks leave out those that `skipped` names. Afterwards all wait and close: the
-/// last verdict is the same order error everywhere, the file has the steps before the first difference, and a
-/// further stream is right. With no server, one and two.
+/// Four steps, of which the `odd` ranks leave out those that `skipped` names. Afterwards all wait and close:
+/// the last verdict is the same order error everywhere, the file has the steps before the first difference,
+/// and a further stream is right. With no server, one and two.
 void steps_that_differ(const std::string& name, const std::vector<int>& odd,
                        const std::vector<int>& skipped) {
   const auto contains = [](const std::vector<int>& list, int value) {
@@ -297,7 +297,7 @@ MPI_TEST(verdict, an_open_stream_out_of_step_says_so_in_every_call_and_others_go
       run.good_step(0);
       other.good_step(0);
       if (run.rank() != 1) run.good_step(hour);
-      // Any vote finds the difference: here that of a layout.
+      // Any vote finds the difference; here it is that of a layout.
       const tr_index shape[] = {6, 4};
       tr_layout* layout = nullptr;
       CHECK_EQ(tr_layout_block(2, shape, nullptr, &layout), TR_ERR_ORDER);
@@ -486,7 +486,7 @@ MPI_TEST(verdict, two_ranks_that_disagree_about_a_field_are_named) {
     for (const char* word : {"ranks disagree", "rank 0", "rank 1", "pressure:1000", "pressure:850"}) {
       CHECK(has(tr_error(), word));
     }
-    // A field that one rank alone cannot have is an error on all, and leaves the stream as it was.
+    // A field that only one rank cannot have is an error on all ranks, and leaves the stream as it was.
     const int type = run.rank() == 2 ? 99 : TR_F64;
     CHECK(tr_stream_define(run.stream(), "w", another.layout(), type, "") != TR_OK);
     CHECK(same_text(compute, tr_error()));
@@ -560,7 +560,7 @@ MPI_TEST(verdict, a_directory_that_cannot_be_written_is_named) {
     const std::string plain_file = tailrace::fault::directory() + "/" + label + "-plain";
     if (rank_of(compute) == 0) std::fclose(std::fopen(plain_file.c_str(), "w"));
     MPI_Barrier(compute);
-    // Below a plain file nothing can be made, not even by root: that is told before the first step.
+    // Nothing can be made below a plain file, not even by root. The error comes before the first step.
     const std::string below = plain_file + "/below.raw";
     tr_stream* stream = nullptr;
     CHECK_EQ(tr_stream_create(below.c_str(), "format=raw base=2026-03-01T00:00Z", &stream), TR_ERR_IO);
@@ -604,7 +604,7 @@ MPI_TEST(verdict, bad_settings_are_the_same_error_on_every_rank) {
     CHECK(same_text(state().comm, tr_error()));
     CHECK(has(tr_error(), options.substr(0, 4)));
   }
-  // What would fail when all is done fails at once.
+  // What would fail at the end fails at once.
   for (const std::string what : {"report", "trace"}) {
     MPI_Comm compute = MPI_COMM_NULL;
     const std::string options = what + "=no/such/directory/file.json";
@@ -613,7 +613,7 @@ MPI_TEST(verdict, bad_settings_are_the_same_error_on_every_rank) {
     CHECK(same_text(state().comm, tr_error()));
     CHECK(has(tr_error(), what == "report" ? "TAILRACE_REPORT" : "TAILRACE_TRACE"));
   }
-  // One rank alone with other options than the rest.
+  // One rank has other options than the rest.
   MPI_Comm compute = MPI_COMM_NULL;
   CHECK_EQ(tr_init(state().comm, &compute, rank() == 2 ? "logg=info" : ""), TR_ERR_SETTINGS);
   CHECK(same_text(state().comm, tr_error()));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// One rank's n-th storage call fails, for n = 1, 2, ... until none does: whatever the mode, every rank hears
-// the same of every call, somebody is told, nobody hangs, and the next session is as good as new.
+// One rank's n-th storage call fails, for n = 1, 2, ... until none does. In every mode every rank hears the
+// same of every call, somebody is told, nobody hangs, and the next session is as good as new.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -21,11 +21,11 @@ namespace {
 
 constexpr Index side = 200;
 
-/// What one run of the program told this rank, call by call.
+/// The results of one run of the program on this rank, call by call.
 struct Heard {
   std::string all;
   int failures = 0;
-  bool right = false;  // what was read back is what was written
+  bool right = false;  // the bytes read back are the bytes written
 
   void add(const Status& status) {
     all += status.text() + "\n";
@@ -33,7 +33,7 @@ struct Heard {
   }
 };
 
-/// Two arrays and a line of text written, flushed and read back, whatever fails.
+/// Writes two arrays and a line of text, flushes and reads them back, whatever fails.
 Heard run_program(World& world, const std::string& path, const std::string& mode) {
   Heard heard;
   Result<std::unique_ptr<File>> file = world.try_to_open(path, "w+" + mode);
@@ -87,7 +87,7 @@ void every_call(const std::string& mode, int victim, const std::string& kind) {
       CHECK_EQ(heard.failures, 0);
       break;
     }
-    // The C library reads ahead where it seeks, and does without where that fails.
+    // The C library reads ahead when it seeks, and does without if that fails.
     const bool harmless = kind == "calls=read";
     if (!CHECK(heard.failures > 0 || harmless) && rank() == 0)
       std::fprintf(stderr, "mode \"%s\" %s: nobody was told\n", mode.c_str(), fault.c_str());
@@ -99,7 +99,7 @@ void every_call(const std::string& mode, int victim, const std::string& kind) {
   CHECK(afterwards.right);
 }
 
-/// This process may open `more` descriptors, as long as the object lives.
+/// While it lives, this process may open `more` descriptors.
 class FewDescriptors {
  public:
   explicit FewDescriptors(rlim_t more) {
@@ -170,7 +170,7 @@ Outcome failed(File& file) {
   return file.ask("ferror", [&](std::FILE*) { return Outcome{file.has_failed() ? 1 : 0, 0, {}}; });
 }
 
-/// An array that meets a full disk on one rank, and one that ends behind the file, which is no error.
+/// An array meets a full disk on one rank, and another one ends behind the file, which is no error.
 void look_at_ferror(const std::string& path, const std::string& mode, int victim, bool waits) {
   World world("parallel_threshold=0 io_buffer=64KiB aggregators=2 fault=\"rank=" + std::to_string(victim) +
               " nth=1 fault=enospc calls=write\"");

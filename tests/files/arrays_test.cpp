@@ -17,7 +17,7 @@ using tailrace::layout::test::NaiveArray;
 
 namespace {
 
-/// One random array, the same on every rank, and what it looks like in a file.
+/// One random array, the same on every rank, and its bytes in a file.
 struct Sample {
   Generator generator;
   layout::Layout layout;
@@ -47,7 +47,7 @@ struct Sample {
     array.section = section;
     return array;
   }
-  /// The caller's memory with nothing in it.
+  /// Returns the caller's memory with nothing in it.
   [[nodiscard]] NaiveArray blank() {
     NaiveArray empty = memory;
     std::fill(empty.buffer.begin(), empty.buffer.end(), std::byte{0xEE});
@@ -62,7 +62,7 @@ struct Sample {
     }
     return true;
   }
-  /// What reading the file gives.
+  /// Returns the bytes that reading the file gives.
   [[nodiscard]] std::vector<std::byte> read_back() {
     NaiveArray expected = blank();
     for (std::size_t i = 0; i < expected.owned.size(); ++i) {
@@ -199,7 +199,7 @@ MPI_TEST(arrays, of_many_windows_go_round_the_ring) {
       CHECK_EQ(file->move_arrays("read", {&target, 1}, Direction::read).elements, 300 * 401);
       target.data = reinterpret_cast<std::byte*>(second.data());
       CHECK_EQ(file->move_arrays("read", {&target, 1}, Direction::read).elements, 300 * 401);
-      // Written again before the reads were waited for.
+      // The array is written again before the reads were waited for.
       file->tell([offset](std::FILE* s) { return Outcome{0, std::fseek(s, offset, SEEK_SET), {}}; });
       CHECK_EQ(file->move_arrays("write", {&array, 1}, Direction::write).elements, 300 * 401);
       CHECK(file->wait().is_ok());
@@ -272,7 +272,8 @@ MPI_TEST(arrays, stop_at_the_end_of_the_file) {
 
 namespace {
 
-/// Reads ten numbers from byte `begin` of a file of 37 bytes, and writes a letter where that has left it.
+/// Reads ten numbers from byte `begin` of a file of 37 bytes, and writes a letter where the read has left the
+/// file.
 void read_to_the_end(World& world, const std::string& path, const std::string& mode, long begin) {
   const layout::Layout layout = *layout::Layout::block({10}, size());
   std::vector<double> values(static_cast<std::size_t>(layout.count(rank())), -1);
@@ -287,7 +288,7 @@ void read_to_the_end(World& world, const std::string& path, const std::string& m
   });
   const ArrayOutcome read = file->move_arrays("read", {&array, 1}, Direction::read);
   CHECK(read.status.is_ok());
-  // Alone, asynchronous reads cannot tell at once.
+  // Asynchronous reads alone cannot tell at once.
   if (mode != "s") CHECK_EQ(read.elements, begin < 37 ? (37 - begin) / 8 : 0);
   CHECK_EQ(file->wait().is_ok(), mode.find('s') == std::string::npos || mode.find('l') != std::string::npos);
   const long expected = std::max(begin, 37L);
@@ -470,10 +471,10 @@ void write_and_read_at_once(const std::vector<GroupFile*>& files) {
 
 }  // namespace
 
-// Between nodes each group has a thread of its own that exchanges, at the same time as the others'.
+// Between nodes each group has a thread of its own that exchanges, at the same time as the others.
 MPI_TEST(arrays, of_groups_of_the_same_ranks_are_exchanged_at_once) {
   World world("parallel_threshold=0");
-  // The same ranks work for the first two groups, and others for the third.
+  // The first two groups have the same ranks at work, the third has others.
   MPI_Comm same = MPI_COMM_NULL, reversed = MPI_COMM_NULL;
   MPI_Comm_dup(state().comm, &same);
   MPI_Comm_split(state().comm, 0, -rank(), &reversed);

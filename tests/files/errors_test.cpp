@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// What goes wrong with a collective file, on whichever rank, is told to all alike: the same value, the same
-// errno and the same text, and nobody waits for ever.
+// An error of a collective file, on any rank, is told to all ranks alike: the same value, the same errno and
+// the same text. Nobody waits for ever.
 #include <sys/stat.h>
 
 #include <functional>
@@ -12,7 +12,7 @@ using namespace tailrace::files_test;
 
 namespace {
 
-/// Opening fails with this errno and a text that says so, on every rank.
+/// Expects opening to fail with this errno and a text that says so, on every rank.
 void cannot_open(const char* path, const char* mode, int error, const std::string& part) {
   errno = 0;
   tr_file* const file = tr_fopen(path, mode);
@@ -24,7 +24,7 @@ void cannot_open(const char* path, const char* mode, int error, const std::strin
   if (file != nullptr) tr_fclose(file);
 }
 
-/// A call fails with this errno on every rank.
+/// Expects a call to fail with this errno on every rank.
 void fails(const std::string& what, long failure, int error, const std::function<long()>& call) {
   errno = 0;
   const long value = call();
@@ -103,7 +103,7 @@ MPI_TEST(errors, of_calls_are_the_same_on_every_rank) {
   CHECK(mentions(tr_error(), "\"%m\" is no conversion of ISO C99"));
   fails("fread", 0, EFAULT, [&] { return static_cast<long>(tr_fread(nullptr, 1, 4, reads)); });
   tr_clearerr(reads);
-  tr_fputs_nr("lost", reads);  // told by the next call that may
+  tr_fputs_nr("lost", reads);  // told by the next call that may fail
   fails("fclose", EOF, EBADF, [&] { return tr_fclose(reads); });
   fails("closed", EOF, EBADF, [&] { return tr_fclose(reads); });
   fails("null", EOF, EBADF, [&] { return tr_fgetc(nullptr); });
@@ -179,7 +179,7 @@ MPI_TEST(errors, files_left_open_are_closed_and_their_failure_is_told) {
 
 namespace {
 
-/// A life of a file. True if a call told a failure.
+/// Writes or reads a file from opening to closing. Returns true if a call told a failure.
 bool live(const std::string& path, const char* letters, std::string& verdict) {
   bool failed = false;
   const auto note = [&](bool bad) {
@@ -210,7 +210,7 @@ bool live(const std::string& path, const char* letters, std::string& verdict) {
   return failed;
 }
 
-/// The n-th storage call of the victim fails, for all n; told alike on every rank each time.
+/// The n-th storage call of the victim fails, for all n. Every rank is told alike each time.
 void every_fault(int victim, const char* letters, const std::string& kind) {
   const std::string directory = fresh_directory("fault");
   int quiet = 0;  // runs in a row in which nothing failed: there was no n-th call any more
@@ -224,7 +224,7 @@ void every_fault(int victim, const char* letters, const std::string& kind) {
       failed = live(directory + "/file", letters, verdict);
     }
     if (!CHECK(same_on_all_ranks(verdict))) std::fprintf(stderr, "  %s:%s\n", plan.c_str(), verdict.c_str());
-    if (n == 1) CHECK_EQ(failed, victim == 0);  // the plan strikes at all, and nobody else
+    if (n == 1) CHECK_EQ(failed, victim == 0);  // the plan strikes at all, and on no other rank
     if (!CHECK(!failed || quiet == 0)) std::fprintf(stderr, "  before %s: nobody was told\n", plan.c_str());
     quiet = failed ? 0 : quiet + 1;
   }
@@ -269,7 +269,7 @@ MPI_TEST(errors, what_was_read_before_a_failure_arrives_everywhere) {
 
 namespace {
 
-/// A session in which all ranks read a file of sixteen digits.
+/// Runs `body` in a session in which all ranks read a file of sixteen digits.
 void with_digits(const std::function<void(tr_file*)>& body) {
   const std::string directory = fresh_directory("digits");
   const std::string path = directory + "/file";

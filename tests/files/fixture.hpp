@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// What the tests of collective files share: sessions of all ranks and a place for their files.
+// The parts that tests of collective files share: sessions of all ranks and a place for their files.
 #pragma once
 
 #include <tailrace.h>
@@ -41,7 +41,7 @@ class Session {
   bool finished_ = false;
 };
 
-/// Collective. A directory of this program's own below the current one, new and empty.
+/// Collective. Makes a directory of this program's own below the current one, new and empty.
 inline std::string fresh_directory(const std::string& name) {
   const std::string path = "files-" + name + "-n" + std::to_string(size());
   if (rank() == 0) {
@@ -52,7 +52,7 @@ inline std::string fresh_directory(const std::string& name) {
   return path;
 }
 
-/// Collective. The end of it, once nobody looks at it any more.
+/// Collective. Removes it, once nobody looks at it any more.
 inline void remove_directory(const std::string& path) {
   MPI_Barrier(state().comm);
   if (rank() == 0) std::filesystem::remove_all(path);
@@ -73,7 +73,7 @@ inline bool mentions(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-/// Collective. What a call returned, errno and tr_error() are the same on all ranks.
+/// Collective. Returns true if the result of a call, errno and tr_error() are the same on all ranks.
 inline bool agreed(long value, int error) {
   return same_on_all_ranks(std::to_string(value) + " " + std::to_string(error) + " " + tr_error());
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
-/* With USE_GETS this must not compile; without, it must, as C99. */
+/* With USE_GETS this must not compile. Without it, it must compile as C99. */
 #include <tailrace.h>
 
 int main(void) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// Many files, several communicators, and files that are no regular ones.
+// Many files, several communicators, and files that are not regular.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -39,7 +39,7 @@ MPI_TEST(groups, have_the_memory_of_asynchronous_calls_from_the_start_where_its_
 
 namespace {
 
-/// Whether this rank reads back what it has written, in each mode.
+/// Returns true if this rank reads back what it has written, in each mode.
 void arrays_come_back(const std::string& path) {
   constexpr tr_index rows = 3000, columns = 1000;
   const tr_index shape[] = {rows, columns};
@@ -167,7 +167,7 @@ MPI_TEST(groups, communicators_come_and_go_without_a_trace) {
   const std::string directory = fresh_directory("come");
   {
     const Session session;
-    // More than MPICH has contexts for, were one of them kept each time.
+    // If one context were kept each time, MPICH would not have enough.
     for (int i = 0; i < 1500; ++i) {
       MPI_Comm part = MPI_COMM_NULL;
       MPI_Comm_dup(session.compute(), &part);
@@ -185,7 +185,7 @@ MPI_TEST(groups, five_thousand_files_on_a_thousand_communicators_need_none_of_th
   const std::string directory = fresh_directory("thousand");
   {
     const Session session;
-    // MPICH has 2,046 in all: one more for each of these would be too many.
+    // MPICH has 2,046 contexts in all: one more for each of these would be too many.
     std::vector<MPI_Comm> parts(1100, MPI_COMM_NULL);
     for (std::size_t i = 0; i < parts.size(); ++i)
       MPI_Comm_split(session.compute(), (rank() + static_cast<int>(i)) % 2, rank(), &parts[i]);
@@ -274,7 +274,7 @@ MPI_TEST(groups, a_communicator_that_is_made_again_works_anew) {
       CHECK_EQ(tr_fclose(file), 0);
     };
     for (int i = 0; i < 60; ++i) {
-      // Its handle may have the value of one that was freed, and its ranks are others.
+      // A handle may have the value of one that was freed, while its ranks are others.
       const int color = i % 3 == 0 ? 0 : i % 3 == 1 ? rank() % 2 : rank() / 2 % 2;
       MPI_Comm part = MPI_COMM_NULL;
       MPI_Comm_split(session.compute(), color, i % 2 == 0 ? rank() : -rank(), &part);
@@ -298,7 +298,7 @@ MPI_TEST(groups, a_communicator_that_is_made_again_works_anew) {
 
 namespace {
 
-/// A communicator of the session's ranks with a file, into which its first rank's words go.
+/// A communicator of the session's ranks with a file. Its first rank's words go into the file.
 struct Writer {
   MPI_Comm comm = MPI_COMM_NULL;
   tr_file* file = nullptr;
@@ -348,7 +348,7 @@ MPI_TEST(groups, files_of_overlapping_communicators_are_used_in_turn) {
     }
     for (int round = 0; round < 30; ++round) {
       for (std::size_t i = 0; i < writers.size(); ++i) {
-        // The same order on all ranks, but some come to it late.
+        // The order is the same on all ranks, but some ranks come to it late.
         writers[(i + static_cast<std::size_t>(round)) % writers.size()].write(round);
         if ((rank() + round) % 3 == 0) tr_progress();
       }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
 // Below the public face: lines of overlapping communicators over MPI. All ranks of a line know it by the same
-// number, and what is sent on one is heard on no other.
+// number, and a message sent on one is heard on no other.
 #include <algorithm>
 #include <random>
 #include <set>
@@ -84,7 +84,7 @@ class Part {
   MPI_Comm comm_ = MPI_COMM_NULL;
 };
 
-/// The same message nowhere else: `salt` tells lines apart.
+/// No other message has this content: `salt` tells lines apart.
 ByteVector data_of(int salt, int source, int destination, std::size_t size) {
   ByteVector bytes(size, std::byte(salt * 64 + source * 8 + destination + 1));
   return bytes;
@@ -104,7 +104,8 @@ MPI_TEST(lines, of_overlapping_communicators_have_one_number_on_all_their_ranks_
     const bool both = same() % 3 == 0;
     const int color = static_cast<int>(colors >> rank() & 1);
     const Part part(color, reversed);
-    // Mostly one of the two parts alone: then ranks have different tags taken, and different counts.
+    // Mostly only one of the two parts takes part: then ranks have different tags taken, and different
+    // counts.
     if (color == 0 || both) {
       auto line = process.open(part.comm());
       if (!CHECK(line != nullptr)) break;
@@ -120,7 +121,7 @@ MPI_TEST(lines, of_overlapping_communicators_have_one_number_on_all_their_ranks_
       CHECK_EQ(line->members().transport_rank(place), rank());
       open.push_back(std::move(line));
     }
-    // Each rank closes its own choice: nothing is on its way.
+    // Each rank closes its own choice: no message is on its way.
     if (own() % 2 == 0 && !open.empty())
       open.erase(open.begin() + static_cast<std::ptrdiff_t>(own() % open.size()));
   }
@@ -141,7 +142,7 @@ MPI_TEST(lines, of_communicators_with_the_same_ranks_do_not_mix_their_data) {
   for (const std::size_t bytes : sizes) {
     for (int to = 0; to < size(); ++to) first->send_data(to, data_of(1, first->rank(), to, bytes));
     for (int to = 0; to < size(); ++to) second->send_data(to, data_of(2, second->rank(), to, bytes));
-    // Against the order in which they were sent.
+    // They are received against the order in which they were sent.
     for (int source = size() - 1; source >= 0; --source) expect(*second, 2, source, bytes);
     for (int source = 0; source < size(); ++source) expect(*first, 1, source, bytes);
   }
@@ -156,13 +157,13 @@ MPI_TEST(lines, of_several_communicators_agree_and_broadcast_at_once) {
   std::vector<std::unique_ptr<Line>> lines;
   for (const Part& part : parts) lines.push_back(process.open(part.comm()));
   const auto name = [](std::size_t line, int round) {
-    // Broadcasts of both kinds: those that come with their announcement, and those that are fetched.
+    // Broadcasts are of both kinds: those that come with their announcement, and those that are fetched.
     return data_of(static_cast<int>(line), round, 0, round % 2 == 0 ? 40000 : 4000);
   };
   constexpr int rounds = 5;
   std::vector<std::vector<std::uint64_t>> votes(lines.size()), words(lines.size());
   for (int round = 0; round < rounds; ++round) {
-    // Each rank in an order of its own.
+    // Each rank has an order of its own.
     for (std::size_t turn = 0; turn < lines.size(); ++turn) {
       const std::size_t i = (turn + static_cast<std::size_t>(rank() + round)) % lines.size();
       votes[i].push_back(lines[i]->agreements().post({{}, "round " + std::to_string(round), name(i, round)}));
@@ -198,7 +199,7 @@ MPI_TEST(lines, a_rank_0_that_only_broadcasts_lets_go_of_what_it_has_sent) {
   CHECK(is_gone);
 }
 
-/// Its last rank leaves calls out that the others make.
+/// The last rank leaves out calls that the others make.
 MPI_TEST(lines, a_large_broadcast_that_a_rank_leaves_out_is_taken_for_no_other_and_holds_nobody_up) {
   Process process;
   std::unique_ptr<Line> line = process.open(state().comm);
@@ -233,7 +234,7 @@ MPI_TEST(lines, are_heard_from_the_beginning_by_a_rank_that_opens_them_late) {
     Packer out;
     out.put(word_message).put(word);
     for (int to = 0; to < size(); ++to) line.send(to, out.bytes());
-    // Behind half of the words on its way to the same rank.
+    // It comes behind half of the words on their way to the same rank.
     if (word == 20 && rank() != late) process.computes().send(late, out.bytes());
   }
   process.wait([&] {

@@ -29,7 +29,7 @@ class Session {
   MPI_Comm compute_ = MPI_COMM_NULL;
 };
 
-/// A name of this test run, the same on all ranks.
+/// Returns a name of this test run, the same on all ranks.
 std::string name(const std::string& pattern) {
   int id = ::getpid();
   MPI_Bcast(&id, 1, MPI_INT, 0, state().comm);
@@ -154,7 +154,7 @@ MPI_TEST(local, files_are_refused_to_another_layout) {
 
 namespace {
 
-/// Sections that rank 0 alone owns something of, of one shape and of another, and then the whole array.
+/// Sections of which rank 0 alone owns something, of one shape and of another, and then the whole array.
 struct Sections {
   explicit Sections(tr_layout* layout, std::vector<double>& values)
       : arrays{{values.data(), TR_F64, layout, start, stop, nullptr},
@@ -191,13 +191,12 @@ MPI_TEST(local, arrays_that_a_rank_owns_nothing_of_are_read_back_with_those_behi
       if (!CHECK_EQ(tr_fread_arrays(sections.arrays, 3, file), all))
         std::fprintf(stderr, "  mode %s: %s\n", mode, tr_error());
       CHECK(values == expected);
-      // Writing over an array leaves those of which there is nothing to be written over.
+      // Writing over an array keeps the entries of which nothing can be written over.
       CHECK_EQ(tr_fseek(file, rank() == 0 ? 12 * 8 : 0, SEEK_SET), 0);
       CHECK_EQ(tr_fwrite_array(values.data(), TR_F64, layout, file), values.size());
     }
     CHECK_EQ(tr_fclose(file), 0);
-    // Another section is refused even where there is nothing of it, and what it would have brought is not
-    // lost.
+    // Another section is refused even if the rank has nothing of it, and the data stays readable.
     file = tr_fopen(pattern.c_str(), "rl");
     if (!CHECK(file != nullptr)) return;
     Sections others(layout, values);
@@ -241,7 +240,7 @@ MPI_TEST(local, calls_do_not_wait_for_other_ranks) {
   const Session session;
   const std::string pattern = name("%02d");
   tr_layout* layout = block(20, 20);
-  // Ranks one after another, each with its whole file: a call that communicated would hang here.
+  // Ranks come one after another, each with its whole file: a call that communicated would hang here.
   for (int turn = 0; turn < size(); ++turn) {
     MPI_Barrier(state().comm);
     if (turn != rank()) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// What the calls cost in messages, counted where they leave: between the library and MPI.
+// The cost of the calls in messages, counted where they leave: between the library and MPI.
 #include <chrono>
 #include <thread>
 #include <vector>
@@ -15,8 +15,9 @@ std::int64_t sent = 0;
 
 }  // namespace
 
-// The library sends its messages by this call alone; collectives are counted too, in case that changes.
-// Hidden, as the build makes what not every mpi.h declares visible, they would not stand before MPI's.
+// The library sends its messages by this call alone; collectives are counted too, in case that changes. The
+// build hides symbols that not every mpi.h declares visible. If these were hidden, they would not stand
+// before MPI's.
 extern "C" __attribute__((visibility("default"))) int MPI_Isend(const void* data, int count,
                                                                 MPI_Datatype type, int destination, int tag,
                                                                 MPI_Comm comm, MPI_Request* request) {
@@ -32,7 +33,7 @@ extern "C" __attribute__((visibility("default"))) int MPI_Bcast(void* data, int 
 
 namespace {
 
-/// How many messages all ranks together have sent since the counter was set to 0.
+/// Returns how many messages all ranks together have sent since the counter was set to 0.
 std::int64_t sent_by_all() {
   std::int64_t total = 0;
   MPI_Allreduce(&sent, &total, 1, MPI_INT64_T, MPI_SUM, state().comm);
@@ -77,7 +78,7 @@ MPI_TEST(messages, a_result_costs_one_broadcast) {
       tr_ftell(file);
       tr_feof(file);
     }
-    // A broadcast down a tree is a message to each of the others.
+    // A broadcast down a tree costs one message to each of the others.
     CHECK_EQ(sent_by_all(), std::int64_t{5} * rounds * (size() - 1));
     CHECK_EQ(tr_fclose(file), 0);
   }
@@ -100,7 +101,7 @@ MPI_TEST(messages, that_nobody_takes_do_not_pile_up) {
       CHECK_EQ(tr_fread(block.data(), 1, block.size(), file), block.size());
       tr_rewind(file);
     }
-    // The I/O rank has gone on at most 32 MiB, and then waited.
+    // The I/O rank has gone on for at most 32 MiB, and then waited.
     CHECK(size() == 1 || MPI_Wtime() - begin > 0.4);
     CHECK_EQ(tr_fclose(file), 0);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
 // Seeded random sequences of operations on a collective file and, on every rank by itself, on a twin with the
-// C library: every rank sees the same results, arguments, positions, errno and flags, and the bytes are equal
+// C library. Every rank sees the same results, arguments, positions, errno and flags, and the bytes are equal
 // in the end.
 #include "files/model.hpp"
 
@@ -27,7 +27,7 @@ class Dice {
   std::mt19937 engine_;
 };
 
-/// What a sequence may do next without leaving what ISO C99 defines.
+/// What a sequence may do next within the rules of ISO C99.
 struct Course {
   bool reads = true;
   bool writes = true;
@@ -37,7 +37,7 @@ struct Course {
   std::fpos_t position{};
 };
 
-/// A result, and errno if the call has failed.
+/// Returns a result, and errno if the call has failed.
 std::string told(long value, bool failed) {
   std::string text = std::to_string(value);
   if (failed && errno != 0) text += " errno " + std::to_string(errno);
@@ -89,7 +89,7 @@ std::string print(Api& api, Dice& dice) {
     default:
       result = api.fprintf("%d %lf %s\n", number, real, "word");
   }
-  // What %n stores is stored on the I/O rank: the others' arguments are not looked at.
+  // %n stores on the I/O rank: the others' arguments are not looked at.
   return told(result, result < 0) + (rank() == 0 ? " counted " + std::to_string(counted) : "");
 }
 
@@ -139,7 +139,7 @@ void write_without_result(Api& api, Dice& dice) {
   }
 }
 
-/// Room for what a scan stores, zero before it, so that what was not assigned is seen as well.
+/// Room for the values of a scan, zero before it, so that values that were not assigned are seen as well.
 struct Room {
   signed char tiny = 0;
   short small = 0;
@@ -187,7 +187,7 @@ int scan_numbers(Api& api, Dice& dice, Room& room) {
   }
 }
 
-/// Bytes that are no characters end the conversion, and leave indeterminate what it was to store.
+/// Bytes that are no characters end the conversion, and make what it was to store indeterminate.
 template <typename Api>
 int scan_wide(Api& api, Room& room) {
   const int items = api.fscanf("%20ls%3lc", room.letters, room.letters + 40);
@@ -317,7 +317,7 @@ std::string turn(Api& api, Course& course, Course::Last next) {
   const bool needed = course.last != Course::Last::neither && course.last != next;
   course.last = next;
   if (!needed) return "";
-  // Where a character was pushed back at the beginning, the position is indeterminate (ISO C99 7.19.7.11).
+  // If a character was pushed back at the beginning, the position is indeterminate (ISO C99 7.19.7.11).
   const int result = api.fseek(0, course.pushed_back ? SEEK_SET : SEEK_CUR);
   course.pushed_back = false;
   return "turned " + told(result, result != 0) + " ";
@@ -386,10 +386,10 @@ struct Side {
   std::string path;
 };
 
-/// What a sequence has done so far, for the text of a failure.
+/// The calls of a sequence so far, for the text of a failure.
 std::string history;
 
-/// Both sides do the same with the same draws. False at the first difference.
+/// Makes both sides do the same with the same draws. Returns false at the first difference.
 template <typename Action>
 bool both(Side<LibcApi>& libc, Side<OurApi>& ours, Dice& dice, const std::string& where, Action action,
           bool tells = true) {
@@ -431,7 +431,7 @@ bool play(const std::string& directory, std::uint32_t seed, const std::string& l
       libc.course = ours.course = course_of(mode);
     }
     const auto one = [](auto& side, Dice& draws) { return step(side.api, draws, side.course); };
-    // All ranks make the same calls whatever one of them has found; the first difference is told.
+    // All ranks make the same calls whatever one of them has found. The first difference is printed.
     good = both(libc, ours, dice, where, one, good) && good;
   }
   CHECK_EQ(libc.api.close(), ours.api.close());

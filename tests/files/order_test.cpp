@@ -11,8 +11,8 @@ using namespace tailrace::files_test;
 
 namespace {
 
-/// Two aggregators with a window of each array, the storage of the second one so slow that it has only begun
-/// when the I/O rank comes to what follows.
+/// Two aggregators have a window of each array. The storage of the second one is so slow that it has only
+/// begun when the I/O rank comes to the next call.
 std::string options() {
   return std::string("parallel_threshold=0 io_buffer=64KiB aggregators=2") +
          (rank() == 1 ? " throttle=1GB/s,60ms" : "");
@@ -20,13 +20,13 @@ std::string options() {
 constexpr tr_index elements = 2048;
 constexpr std::size_t bytes = 3 * elements * sizeof(double);
 
-/// What the file holds after `bytes` zeros in three arrays, whatever `more` does to it, and the end.
+/// Returns the contents of the file after `bytes` zeros in three arrays, then `more`, and the end.
 std::string written(const std::string& mode,
                     const std::function<void(tr_file*, const double*, tr_layout*)>& more) {
   const Session session(options());
   const std::string directory = fresh_directory("order");
   const std::string path = directory + "/file";
-  write_file(path, std::string(2 * bytes, 'o'));  // what was there before must go
+  write_file(path, std::string(2 * bytes, 'o'));  // the old contents must go
   MPI_Barrier(state().comm);
   tr_layout* layout = nullptr;
   CHECK_EQ(tr_layout_block(1, &elements, nullptr, &layout), TR_OK);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// What standard_streams_test.py launches: reads numbers and a line from standard input on every rank, and
-// prints what each rank has got. Exit code 1 where the ranks differ.
+// standard_streams_test.py launches this: it reads numbers and a line from standard input on every rank, and
+// prints what each rank has got. The exit code is 1 if the ranks differ.
 #include <tailrace.h>
 
 #include <cerrno>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
-/* A serial program's lines as they stand: only the include differs, and arrays are registered. */
+/* A serial program's lines, unchanged: only the include differs, and arrays are registered. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static void check(int holds, const char* what) {
   printf("FAILED: %s (%s)\n", what, tr_error());
 }
 
-/* What one rank alone writes. */
+/* Writes what one rank alone writes. */
 static void serial_lines(const char* name, double* B, int step) {
   FILE* f = fopen(name, "w");
   check(f != NULL, "fopen");
@@ -39,13 +39,13 @@ static void serial_lines_back(const char* name, double* B, int expected) {
   fclose(f);
 }
 
-/* Of the i-th element that a rank owns, row by row. */
+/* Returns the global index of the i-th element that a rank owns, row by row. */
 static double global_index(tr_index i, const tr_index* lower, const tr_index* upper) {
   const tr_index columns = upper[1] - lower[1];
   return (double)((lower[0] + i / columns) * COLUMNS + lower[1] + i % columns);
 }
 
-/* Past the library: the bytes are those of a serial program. */
+/* Reads past the library: the bytes are those of a serial program. */
 static void compare_with_serial(const char* name, int rank) {
   enum { MOST = ROWS * COLUMNS * sizeof(double) + 64 };
   static char expected[MOST], held[MOST];

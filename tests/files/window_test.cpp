@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
 // Out-of-core arrays: whatever the shape, the portions, the halo, the depth, the ranks and the threads, every
-// element is visited once, with the values of the file, and the file then holds what one loop over the whole
-// array leaves there; and whatever fails, every rank hears the same of it.
+// element is visited once, with the values of the file. The file then holds what one loop over the whole
+// array leaves there. Whatever fails, every rank hears the same of it.
 #include <unistd.h>
 
 #include <algorithm>
@@ -70,7 +70,7 @@ struct Sample {
     for (const tr_index extent : shape) all *= static_cast<std::size_t>(extent);
     return all;
   }
-  /// Where an element's bytes begin in memory that holds `box`.
+  /// Returns where an element's bytes begin in memory that holds `box`.
   [[nodiscard]] std::size_t place(const Box& box, const Tuple& at) const {
     tr_index place = 0;
     for (std::size_t d = 0; d < at.size(); ++d)
@@ -116,7 +116,7 @@ struct Sample {
   }
 };
 
-/// Goes through the caller's portions: they come in order, where they should be, and none is left out.
+/// Goes through the caller's portions. They come in order, where they should be, and none is left out.
 template <typename Body>
 void for_each_portion(const Sample& sample, tr_window* window, const Body& body) {
   const std::vector<Box> all = sample.portions();
@@ -162,7 +162,8 @@ void in_sessions(const std::string& name, const Body& body) {
   remove_directory(directory);
 }
 
-/// On the first rank, while the others wait: nobody looks before, nobody changes anything behind it.
+/// Runs `body` on the first rank, while the others wait: nobody looks before, and nobody changes anything
+/// afterwards.
 template <typename Body>
 void on_first_rank(const Body& body) {
   MPI_Barrier(state().comm);
@@ -324,7 +325,7 @@ MPI_TEST(window, goes_on_while_a_portion_is_written) {
     storage.hold(own_wait);
     for (int i = 0; i < 2; ++i) CHECK_EQ(tr_window_next(window, &data, nullptr, nullptr), TR_OK);
     CHECK_EQ(storage.own_calls(), threads ? 0 : 1);
-    if (threads) storage.wait_for_a_call();  // of the first portion, which is not written yet
+    if (threads) storage.wait_for_a_call();  // waits for the first portion, which is not written yet
     double waited = -1;
     CHECK_EQ(tr_window_waited(window, &waited), TR_OK);
     CHECK(waited >= (threads ? 0 : std::chrono::duration<double>(own_wait).count()));
@@ -336,7 +337,7 @@ MPI_TEST(window, goes_on_while_a_portion_is_written) {
 
 namespace {
 
-/// A call that every rank makes, with arguments that are wrong in one point.
+/// A call that every rank makes, with one wrong argument.
 struct Call {
   std::string path, mode = "r";
   int type = TR_F64;
@@ -387,7 +388,7 @@ MPI_TEST(window, refuses_what_makes_no_sense_on_every_rank) {
     refused(with([&](Call& c) { c.halo[0] = last ? -1 : 0; }), TR_ERR_ARGUMENT, "halo[0] is -1");
     refused(with([&](Call& c) { c.shape[0] = last ? -4 : 4; }), TR_ERR_LAYOUT, "-4");
     const tr_index huge = tr_index{1} << 58;
-    // Refused before anything is done to the file.
+    // It is refused before anything is done to the file.
     refused(with([&](Call& c) {
               c.mode = "w", c.shape = {huge, 1}, c.portion = {huge, 1};
             }),
@@ -458,7 +459,7 @@ MPI_TEST(window, of_a_file_that_is_cut_short_fails_on_every_rank) {
 
 namespace {
 
-/// What a run told this rank.
+/// The results of a run on this rank.
 struct Heard {
   std::string agreed;  // by the collective calls
   int collective = TR_OK;
@@ -485,7 +486,7 @@ Heard run_program(const std::string& path, const char* mode) {
   return heard;
 }
 
-/// Fails each of one rank's storage calls in turn; the number of calls that were struck.
+/// Fails each of one rank's storage calls in turn. Returns the number of calls that were struck.
 int fail_every_call(const std::string& path, const char* mode, int victim, const std::string& options) {
   for (int n = 1;; ++n) {
     on_first_rank([&] { write_file(path, std::string(static_cast<std::size_t>(200 * size()), 'a')); });
@@ -513,7 +514,8 @@ MPI_TEST(window, storage_error_reaches_every_rank) {
   const std::string directory = fresh_directory("fault");
   for (const char* options : {"log=error io_threads=5", "log=error io_threads=0"}) {
     for (int victim = 0; victim < size(); ++victim) {
-      // Opening, 4 reads, 4 writes and closing; the first rank also looks at the size, or sets it.
+      // The calls are opening, 4 reads, 4 writes and closing. The first rank also looks at the size, or sets
+      // it.
       const int more = victim == 0 ? 1 : 0;
       CHECK_EQ(fail_every_call(directory + "/array", "r+", victim, options), 10 + more);
       CHECK_EQ(fail_every_call(directory + "/array", "w", victim, options), 6 + more);
@@ -529,9 +531,9 @@ MPI_TEST(window, verdict_names_the_first_portion_that_failed) {
     const char* options;
     int portion;
   } cases[] = {
-      // Two threads may write a rank's portions in either order: all writes of all ranks fail.
+      // Two threads may write a rank's portions in either order, so all writes of all ranks fail.
       {"io_threads=5 fault=\"nth=1 calls=write fault=enospc for=good\"", 0},
-      // One after another: the second of each rank fails.
+      // One after another: the second write of each rank fails.
       {"io_threads=0 fault=\"nth=2 calls=write fault=enospc\"", size()},
   };
   for (const auto& each : cases) {

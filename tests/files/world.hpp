@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// What tests of collective files below the public face share: a session with its own settings, and a file
-// name.
+// The parts that tests of collective files below the public face share: a session with its own settings, and
+// a file name.
 #pragma once
 
 #include <unistd.h>
@@ -43,13 +43,13 @@ class World {
   [[nodiscard]] Group& group() { return *group_; }
   /// Collective over `comm`.
   std::shared_ptr<Group> group_of(MPI_Comm comm) { return *groups_->of(comm, "World"); }
-  /// Whether the session's fault plan has struck on this rank.
+  /// Returns true if the session's fault plan has struck on this rank.
   [[nodiscard]] bool struck() {
     auto* const faulty = dynamic_cast<storage::FaultyTarget*>(&session_->target());
     return faulty != nullptr && faulty->fired();
   }
 
-  /// nullptr if it could not be opened, which is a failure of the test.
+  /// Returns nullptr if the file could not be opened, which is a failure of the test.
   std::unique_ptr<File> open(const std::string& path, const std::string& mode) {
     return open_in(group_, path, mode);
   }
@@ -81,7 +81,7 @@ inline std::string contents(const std::string& path) {
   return text.str();
 }
 
-/// A file name of this test run, the same on every rank; removed by the I/O rank at the end.
+/// A file name of this test run, the same on every rank. The I/O rank removes the file at the end.
 class Scratch {
  public:
   Scratch() {
@@ -95,7 +95,7 @@ class Scratch {
     MPI_Barrier(state().comm);
   }
   [[nodiscard]] const std::string& path() const { return path_; }
-  /// On every rank, once nobody writes any more.
+  /// Returns the bytes on every rank. Call it once nobody writes any more.
   [[nodiscard]] std::string bytes() const {
     MPI_Barrier(state().comm);
     std::string held = contents(path_);

@@ -1,6 +1,6 @@
 ! SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-! What a Fortran program saved is there when it loads, in memory of another shape, over another layout, and
-! whatever the kind; where a rank owns nothing, too. Default kinds may be promoted.
+! The data that a Fortran program saved is there when it loads: in memory of another shape, over another
+! layout, for every kind, and on ranks that own nothing. Default kinds may be promoted.
 module checkpoint_run
   use mpi_f08
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
@@ -75,8 +75,8 @@ contains
     call check(whole, what)
   end subroutine
 
-  ! Saved with a halo over one layout; loaded over another, into memory with a halo, without one, and with
-  ! strides. The halo and what lies between are left alone.
+  ! Arrays are saved with a halo over one layout. They are loaded over another one, into memory with a halo,
+  ! without one, and with strides. The halo and the gaps are left alone.
   subroutine memory_and_layout_do_not_matter()
     type(tr_checkpoint) :: cp
     type(tr_layout) :: rows, columns

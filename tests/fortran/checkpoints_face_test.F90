@@ -1,6 +1,6 @@
 ! SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-! What the Fortran face does with checkpoints, over recorder_checkpoints.c: a checkpoint in memory that reads
-! and fills the items in `end`. face_test.F90 runs the cases.
+! Tests the Fortran face of checkpoints over recorder_checkpoints.c: a checkpoint in memory that reads and
+! fills the items in `end`. face_test.F90 runs the cases.
 module checkpoint_cases
   use, intrinsic :: iso_c_binding
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
@@ -89,7 +89,7 @@ contains
     call check(.not. c_associated(cp%handle), 'close empties the handle')
   end subroutine
 
-  ! Shape and strides arrive in C order; interior, halo and levels are the library's to tell apart.
+  ! Shape and strides arrive in C order. The library tells interior, halo and levels apart.
   subroutine items_are_not_copied()
     real(real64), target :: field(0:9, 0:7, 3)
     integer(int32), target :: numbers(0, 3)
@@ -164,7 +164,7 @@ contains
     call cp%close()
   end subroutine
 
-  ! What the face cannot hand over is refused by the library, so by all ranks; the text says what was wrong here.
+  ! The library refuses what the face cannot hand over, so all ranks do. The text says what was wrong here.
   subroutine wrong_items_end_in_errors()
     real(real32), target :: field(6, 8), interior(4, 4)
     integer :: ierr

@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-! What a test found, and who it is.
+! The failures of a test, and the test's name and rank.
 module checks
   use, intrinsic :: iso_fortran_env, only: error_unit
   implicit none

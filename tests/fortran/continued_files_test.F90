@@ -1,6 +1,6 @@
 ! SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-! Files that go on where a checkpoint has recorded them have the bytes of files that were never left. In every mode,
-! see CMakeLists.txt.
+! Files that go on where a checkpoint has recorded them have the bytes of files that were never left.
+! CMakeLists.txt runs it in every mode.
 module continued_cases
   use file_fixture
   implicit none
@@ -12,7 +12,7 @@ contains
     name = trim(run)//'_dir/cp'
   end function
 
-  ! The step that was loaded; 0: none.
+  ! Returns the step that was loaded; 0: none.
   integer function loaded(cp, options)
     type(tr_checkpoint), intent(inout) :: cp
     character(*), intent(in), optional :: options
@@ -26,7 +26,7 @@ contains
     loaded = step
   end function
 
-  ! The code of a save; what the message says of it.
+  ! Returns the code of a save, and checks the message.
   integer function saved(cp, step, message)
     type(tr_checkpoint), intent(inout) :: cp
     integer, intent(in) :: step
@@ -43,7 +43,7 @@ contains
 
   ! Unformatted.
 
-  ! Records of which the marker in front is written before the record has ended, and others.
+  ! Writes records with the marker in front written before the record has ended, and others.
   subroutine put_records(f, grid, from, to, shift)
     type(tr_file), intent(in) :: f
     type(tr_layout), intent(in) :: grid
@@ -98,7 +98,7 @@ contains
     call forget_checkpoint()
   end subroutine
 
-  ! What lies behind the first step of a sequential file, and what is written into the middle of one.
+  ! Records behind the first step of a sequential file, and writes into the middle of one, keep their places.
   subroutine places_in_a_file_are_kept(grid)
     type(tr_layout), intent(in) :: grid
     type(tr_file) :: f
@@ -121,7 +121,7 @@ contains
     end do
     call f%read(step)
     call check(step == 2, 'places: the record behind the place is read')
-    ! Over what was there.
+    ! It goes over the old contents.
     call f%write(step)
     call check(saved(cp, 2, message) == TR_ERR_STATE .and. index(message, 'was written over') > 0, &
                'a record in place of others is refused: '//trim(message))
@@ -197,7 +197,7 @@ contains
     call forget_checkpoint()
   end subroutine
 
-  ! Neither a formatted file that goes on nor one that was left is written where its records cannot be kept.
+  ! A formatted file, whether it goes on or was left, is not written over if its records cannot be kept.
   subroutine formatted_files_are_written_over_once_their_records_are_kept(grid, rewinds)
     type(tr_layout), intent(in) :: grid
     logical, intent(in) :: rewinds
@@ -211,7 +211,7 @@ contains
     call f%open(ours('kept'), form='formatted', status='replace')
     call put_lines(f, grid, 1, 3, 'step')
     call check(saved(cp, 3) == 0, 'kept: saved')
-    ! The save writes behind the program, into the directory that is going to be moved away.
+    ! The save writes behind the program, into the directory that is about to be moved away.
     call cp%wait(ierr)
     call check(ierr == 0, 'kept: committed')
     if (rewinds) then
@@ -243,7 +243,7 @@ contains
     call barrier()
   end subroutine
 
-  ! Where a save cannot say where the file ends it must not cut it there.
+  ! If a save cannot say where the file ends it must not cut it there.
   subroutine formatted_files_that_stand_elsewhere_keep_their_records(grid)
     type(tr_layout), intent(in) :: grid
     type(tr_file) :: f
@@ -276,7 +276,7 @@ contains
     call forget_checkpoint()
   end subroutine
 
-  ! What a full disk did not take is not recorded, also once there is room again.
+  ! Records that a full disk did not take are not recorded, even once there is room again.
   subroutine formatted_files_that_have_lost_records_are_refused(grid)
     type(tr_layout), intent(in) :: grid
     type(tr_file) :: f
@@ -351,7 +351,8 @@ contains
 
   ! Written over.
 
-  ! Unformatted: a record in the middle, behind which a sequential file ends, or an item of a stream file.
+  ! Unformatted: writes over a record in the middle, behind which a sequential file ends, or over an item of a
+  ! stream file.
   subroutine put_over(f, grid, access, step, shift)
     type(tr_file), intent(in) :: f
     type(tr_layout), intent(in) :: grid
@@ -408,7 +409,7 @@ contains
     call forget_checkpoint()
   end subroutine
 
-  ! Formatted: the last line, again and again; and the whole file.
+  ! Formatted: writes over the last line, again and again, and over the whole file.
   subroutine formatted_files_that_are_written_over_go_on(grid, again)
     type(tr_layout), intent(in) :: grid
     character(*), intent(in) :: again
@@ -448,7 +449,7 @@ contains
 
   ! Files.
 
-  ! Collective. Both have the same bytes; they are removed.
+  ! Collective. Expects both files to have the same bytes, and removes them.
   subroutine same_files(a, b)
     character(*), intent(in) :: a, b
     integer(int8), allocatable :: in_a(:), in_b(:)

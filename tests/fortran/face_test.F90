@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-! What the Fortran face hands to the library, seen by recorder.c. `face_test CASE` runs one case, also
+! Tests what the Fortran face hands to the library; recorder.c sees it. `face_test CASE` runs one case, also
 ! of checkpoints_face_test.F90.
 module face_cases
   use, intrinsic :: iso_c_binding
@@ -12,7 +12,7 @@ module face_cases
 
 contains
 
-  ! The last array put has these extents (C order) and these elements.
+  ! Expects the last array put to have these extents (C order) and these elements.
   subroutine arrived(what, type, extents, elements)
     character(*), intent(in) :: what
     integer, intent(in) :: type, extents(:)
@@ -139,7 +139,7 @@ contains
     call expect('tr_layout_georeference [sample="climate file.grib2" keys="a=1, b=2" Ni=3]')
   end subroutine
 
-  ! Bounds fill arrays of either integer kind; what does not fit is an error, not a wrong number.
+  ! Bounds fill arrays of either integer kind. A bound that does not fit is an error, not a wrong number.
   subroutine bounds_fit()
     type(tr_layout) :: grid
     integer(int32) :: lower4(2), upper4(2)
@@ -156,7 +156,7 @@ contains
     call refused(ierr, TR_ERR_ARGUMENT, '1 entries')
   end subroutine
 
-  ! Arrays that do not match are refused by the library, so by all ranks; the text says what was wrong here.
+  ! The library refuses arrays that do not match, so all ranks do. The text says what was wrong here.
   subroutine mismatches_are_errors()
     type(tr_layout) :: grid
     integer :: ierr
@@ -170,7 +170,7 @@ contains
     call refused(ierr, TR_ERR_ARGUMENT, '1 to 7 dimensions, not 0')
   end subroutine
 
-  ! Options arrive as the options strings of tailrace.h, quoted where they must be.
+  ! Options arrive as the options strings of tailrace.h, quoted where needed.
   subroutine options_are_written()
     character(20) :: padded
     padded = 'ccsds'
@@ -245,7 +245,7 @@ contains
     end subroutine
   end subroutine
 
-  ! Every number is written with digits enough to read back to itself.
+  ! Every number is written with enough digits to read back to itself.
   subroutine numbers_keep_their_value()
     type(tr_layout) :: grid
     real(real64) :: x, again

@@ -1,6 +1,6 @@
 ! SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-! What the tests of collective Fortran files share. MPI's integers have their own kind here, because the default
-! one may be promoted. SUBRECORD: the length of subrecords, which then is gfortran's too
+! The parts that tests of collective Fortran files share. MPI's integers have their own kind here, because the
+! default one may be promoted. SUBRECORD: the length of subrecords, which then is gfortran's too
 ! (-fmax-subrecord-length).
 module file_fixture
   use mpi_f08
@@ -43,7 +43,7 @@ module file_fixture
 
 contains
 
-  ! Collective. Files of the I/O rank take so many bytes from now on (-1: any number), as on a full disk.
+  ! Collective. From now on files of the I/O rank take this many bytes (-1: any number), as on a full disk.
   subroutine limit_files(bytes)
     integer(int64), intent(in) :: bytes
     integer(c_int), parameter :: rlimit_fsize = 1, sigxfsz = 25
@@ -129,7 +129,7 @@ contains
     name = trim(run)//'_'//case//'.theirs'
   end function
 
-  ! The value of the global array at an index.
+  ! Returns the value of the global array at an index.
   elemental real(real64) function value(i, j)
     integer, intent(in) :: i, j
     value = i + 100 * j + 0.25_real64
@@ -145,7 +145,7 @@ contains
     end do
   end function
 
-  ! This rank's part of the global array, with halo (which gets another value).
+  ! Fills this rank's part of the global array, with halo (which gets another value).
   subroutine fill(grid, field)
     type(tr_layout), intent(in) :: grid
     real(real64), allocatable, intent(out) :: field(:,:)
@@ -163,7 +163,7 @@ contains
     end do
   end subroutine
 
-  ! Whether this rank's own elements are those of `expected`, and the halo is untouched.
+  ! Returns true if this rank's own elements are those of `expected`, and the halo is untouched.
   logical function arrived(grid, field, expected)
     type(tr_layout), intent(in) :: grid
     real(real64), allocatable, intent(in) :: field(:,:)
@@ -183,7 +183,7 @@ contains
     end do
   end function
 
-  ! Collective. Both files have the same bytes; they are removed.
+  ! Collective. Expects both files to have the same bytes, and removes them.
   subroutine check_same(case)
     character(*), intent(in) :: case
     integer(int8), allocatable :: a(:), b(:)

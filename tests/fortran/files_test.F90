@@ -1,6 +1,6 @@
 ! SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-! Unformatted collective files: the bytes are those that this compiler writes, and what it writes is read. The
-! same cases in every mode, see CMakeLists.txt.
+! Unformatted collective files: the bytes are those that this compiler writes, and the compiler's files can be
+! read. CMakeLists.txt runs the same cases in every mode.
 module file_cases
   use file_fixture
   implicit none
@@ -9,7 +9,7 @@ contains
 
   ! What the compiler writes and reads.
 
-  ! The records of the first cases, by the compiler.
+  ! Writes the records of the first cases, by the compiler.
   subroutine write_theirs(case, access, convert)
     character(*), intent(in) :: case, access, convert
     integer :: u
@@ -168,7 +168,7 @@ contains
 
   ! Records.
 
-  ! A read that wants less skips the rest; one that wants more is an error, and the next record is read.
+  ! A read of fewer items skips the rest. A read of more is an error, and the next record is read.
   subroutine lengths_may_differ()
     type(tr_layout) :: grid
     type(tr_file) :: f
@@ -481,8 +481,8 @@ contains
     call check_same('replicated')
   end subroutine
 
-  ! More than one window and more than one message: an array of 6 MB at an odd place. Of small
-  ! subrecords it has too many.
+  ! Writes more than one window and more than one message: an array of 6 MB at an odd place. With small
+  ! subrecords there are too many of them.
   subroutine large_arrays_are_written()
 #ifdef SUBRECORD
     integer, parameter :: n = 40
@@ -534,7 +534,7 @@ contains
     call check_same('large')
   end subroutine
 
-  ! The second array of the second record, and what follows it.
+  ! Checks the second array of the second record, and the records behind it.
   subroutine check_large(f, grid, a)
     type(tr_file), intent(in) :: f
     type(tr_layout), intent(in) :: grid
@@ -596,7 +596,7 @@ contains
 
   ! Errors.
 
-  ! An error is the same on every rank, and what was written before it is there.
+  ! An error is the same on every rank, and everything written before it is there.
   subroutine errors_are_everybodys()
     type(tr_layout) :: grid, none
     type(tr_file) :: f

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// Stands where the library stands and keeps what the Fortran face passed: the last call as one line of text,
-// and of the last array put its elements, packed in C order. RECORDER_REFUSE=tr_stream_end makes that
+// Stands in the library's place and keeps what the Fortran face passed: the last call as one line of text,
+// and the elements of the last array put, packed in C order. RECORDER_REFUSE=tr_stream_end makes that
 // function fail.
 #include "recorder.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// What the parts of the recorder share.
+// The parts of the recorder share this.
 #ifndef TAILRACE_TESTS_RECORDER_H
 #define TAILRACE_TESTS_RECORDER_H
 

@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-! What recorder.c has kept, against what a test expects.
+! Compares what recorder.c has kept with what a test expects.
 module recorder_checks
   use, intrinsic :: iso_c_binding
   use, intrinsic :: iso_fortran_env, only: int8

@@ -15,7 +15,7 @@ module stream_cases
 
 contains
 
-  ! The value of the field at a global index: different everywhere, exact in every kind but int8.
+  ! Returns the value of the field at a global index: different everywhere, exact in every kind but int8.
   elemental integer function value(i, j, k)
     integer, intent(in) :: i, j, k
     value = i + nx*(j - 1) + nx*ny*(k - 1)
@@ -44,7 +44,7 @@ contains
     call stream%create(file_of(case), base=base, format='raw', existing='replace')
   end subroutine
 
-  ! Collective. The file holds exactly these bytes; it is then removed.
+  ! Collective. Expects the file to hold exactly these bytes, and removes it.
   subroutine check_file(case, expected)
     character(*), intent(in) :: case
     integer(int8), intent(in) :: expected(:)
@@ -161,7 +161,8 @@ contains
                               transfer(cmplx(all, -all, real32), byte), &
                               transfer(cmplx(all, -all, real64), byte)])
   contains
-    ! Variables, not expressions: without a server they are read at end, so they outlive this procedure.
+    ! They are variables, not expressions: without a server they are read at end, so they outlive this
+    ! procedure.
     subroutine put_kinds(own)
       integer, intent(in) :: own(:,:)
       integer(int8), allocatable, save :: i1(:,:)
@@ -257,7 +258,7 @@ contains
     call check_file(case, [transfer(whole(), byte), transfer(whole(), byte)])
   end subroutine
 
-  ! What is wrong with a layout is told as the program has written it.
+  ! An error in a layout is told as the program has written it.
   subroutine layouts_are_told_in_fortrans_order()
     type(tr_layout) :: grid
     integer :: ierr
@@ -310,7 +311,7 @@ contains
     call write_box('weighted', grid)
     call grid%replicated([nx, ny])
     call write_box('replicated', grid)
-    ! Dealt out like cards, each rank's share backwards.
+    ! The elements are dealt out like cards, each rank's share backwards.
     rows = [(i, i = nx*ny - rank, 1, -ranks)]
     call grid%indexed([nx, ny], rows)
     call write_indices('indexed', grid, rows)
@@ -402,7 +403,7 @@ contains
     call check_file('wrong', transfer(spread(7.0_real32, 1, nx*ny), byte))
   end subroutine
 
-  ! The verdict is an error, the same on all ranks, and its text contains `part`.
+  ! Expects the verdict to be an error, the same on all ranks, with `part` in its text.
   subroutine agreed(ierr, part)
     integer, intent(in) :: ierr
     character(*), intent(in) :: part

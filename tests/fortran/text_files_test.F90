@@ -1,6 +1,6 @@
 ! SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-! Formatted collective files: the bytes are those that this compiler writes for the same list and format, and what
-! it writes is read.
+! Formatted collective files: the bytes are those that this compiler writes for the same list and format, and
+! the compiler's files can be read.
 module text_cases
   use file_fixture
   implicit none
@@ -140,7 +140,7 @@ contains
     call check(stat > 0, 'a mode for a formatted file')
   end subroutine
 
-  ! What a disk does not take is told: at once where much is written, otherwise by flush, and by close.
+  ! A full disk is told: at once if much is written, otherwise by flush, and by close.
   subroutine a_full_disk_is_told(by)
     character(*), intent(in) :: by
     type(tr_file) :: f

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//
-// libFuzzer over what reads checkpoints: ./dev fuzz.
+// libFuzzer over the readers of checkpoints: ./dev fuzz.
 #include <cstdint>
 
 #include "copy_input.hpp"

@@ -7,7 +7,8 @@
 namespace tailrace::fuzz {
 
 /// Reads `bytes` as each thing that the files of checkpoints hold, and as a whole copy with all its elements.
-/// Whether they are a whole copy. Returns, whatever they are; aborts where what was read contradicts itself.
+/// Returns true if they are a whole copy. It returns, whatever they are, and aborts if the result contradicts
+/// itself.
 bool read_input(std::span<const std::byte> bytes);
 
 }  // namespace tailrace::fuzz

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// Writes the small copies that fuzzing begins with: make_corpus DIRECTORY. They are the same each time.
+// Writes the small copies with which fuzzing begins: make_corpus DIRECTORY. They are the same each time.
 #include <complex>
 #include <cstdio>
 #include <cstdlib>
@@ -85,7 +85,7 @@ void save(storage::Target& target, const std::string& path, Compression compress
   for (const auto& each : all) must(each->close());
 }
 
-/// Blocks of 64 bytes, as no save of so little has them.
+/// Writes blocks of 64 bytes; no real save of so little data has them.
 void save_small_blocks(storage::Target& target, const std::string& path) {
   Table table{id_of(1), 0, 1, Coding::raw, 64, {{{0, 40, 0, 1}}, {{0, 3, 5, 4}, {3, 2, 5, 4}}}, {}};
   const std::vector<ItemInfo> items = {{"x", ElementType::f64, {40}}, {"y", ElementType::c128, {4, 5}}};
@@ -116,7 +116,7 @@ void save_small_blocks(storage::Target& target, const std::string& path) {
   }
 }
 
-/// The entries of a copy by themselves.
+/// Writes the entries of a copy by themselves.
 void cut_out(storage::Target& target, const std::string& path, const std::string& directory) {
   const Copy copy = must(read_copy(target, path));
   const auto put = [&](const char* name, const ByteVector& bytes) {
@@ -128,7 +128,7 @@ void cut_out(storage::Target& target, const std::string& path, const std::string
   put("footer", encode(Footer{copy.header.id, 1, 2, {192, 300, 5}}));
 }
 
-/// A copy whose last part has its table as far away as numbers go.
+/// Makes a copy whose last part has its table as far away as numbers go.
 void misplace_table(storage::Target& target, const std::string& from, const std::string& path) {
   const Copy copy = must(read_copy(target, from));
   const auto source = must(target.open(from, storage::OpenMode::read));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// The corpus, and seeded changes of it, through the function that the fuzzer calls. Built twice: as the
+// Puts the corpus, and seeded changes of it, through the function that the fuzzer calls. Built twice: as the
 // library is, where checksums stop nearly all of it, and with checksums that always match.
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@
 #define REPLAY CheckpointReplay
 #endif
 
-// An input of a few kB that makes the reader ask for this much has fooled it. Asked by the sanitizer, where
+// An input of a few kB that makes the reader ask for this much memory has fooled it. The sanitizer tells, if
 // there is one.
 extern "C" const char* __asan_default_options();
 extern "C" const char* __asan_default_options() { return "max_allocation_size_mb=64"; }
@@ -47,7 +47,7 @@ std::vector<ByteVector> corpus() {
   return inputs;
 }
 
-/// Changes inputs where they say something: most of a small copy are zeros that nobody looks at.
+/// Changes inputs where the bytes mean something: most of a small copy are zeros that nobody looks at.
 class Mutator {
  public:
   explicit Mutator(std::vector<ByteVector> inputs) : inputs_(std::move(inputs)) {}
@@ -97,7 +97,7 @@ class Mutator {
   static void put(ByteVector& input, std::size_t at, T value) {
     if (at + sizeof value <= input.size()) std::memcpy(input.data() + at, &value, sizeof value);
   }
-  /// Some bytes of another input in place of its own.
+  /// Puts some bytes of another input in place of its own.
   void splice(ByteVector& input, std::size_t at) {
     const ByteVector& other = inputs_[below(inputs_.size())];
     if (at >= other.size()) return;
@@ -122,7 +122,7 @@ TEST(REPLAY, changed_copies_are_read_or_refused_and_never_crash) {
   Mutator mutator(corpus());
   int whole = 0;
   for (int i = 0; i < mutations; ++i) whole += read_input(mutator.next()) ? 1 : 0;
-  // Changed elements and block checksums leave a copy whole: so many have come to the elements.
+  // Changed elements and block checksums leave a copy whole: this many have come to the elements.
   EXPECT_GT(whole, mutations / 20);
   EXPECT_LT(whole, mutations);
   std::printf("%d of %d are whole copies\n", whole, mutations);

@@ -25,7 +25,7 @@ std::string path_of(const char* name) {
 
 signed char value_of(tr_index global) { return static_cast<signed char>((global * 2654435761LL) >> 16); }
 
-/// The C interface's verdict, with its text where it is an error.
+/// Returns true for success. Prints the text of an error of the C interface.
 bool passed(int code) {
   if (code != TR_OK) std::fprintf(stderr, "rank %d: %s\n", state().rank, tr_error());
   return code == TR_OK;
@@ -48,7 +48,7 @@ struct Large {
   int steps;
 };
 
-/// Collective: the field's elements have the values of value_of(), as elements of type T.
+/// Collective. Checks that the field's elements have the values of value_of(), as elements of type T.
 template <typename T>
 void write(const std::string& path, const Large& large, int type) {
   const Session session;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// How much memory a record needs on its way: what the codec says of it, and what it really takes.
+// The memory that a record needs on its way: what the codec says, and what it really takes.
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr Index rows = 1801, columns = 3600;  // a tenth of a degree
 
-/// The peak counts from now on; false where the kernel does not let us.
+/// Makes the peak count from now on. Returns false if the kernel refuses.
 bool forget_peak() {
   std::ofstream clear("/proc/self/clear_refs");
   clear << "5" << std::flush;
@@ -29,7 +29,7 @@ struct Asked {
   bool missing;
 };
 
-/// The name of a case: its octets hold an address.
+/// Prints the name of a case: its octets hold an address.
 void PrintTo(const Asked& asked, std::ostream* out) {
   *out << asked.packing << ' ' << name_of(asked.type) << (asked.accurate ? " accuracy" : " bits=24")
        << (asked.missing ? " missing" : "");
@@ -67,7 +67,7 @@ TEST_P(RecordMemory, a_record_needs_at_most_three_times_its_size) {
   EXPECT_LE(assembled() + codec_->encoded_bound(0) + codec_->working_bytes(0), 3 * record());
 }
 
-/// Values that need 32 bits for an accuracy of 1e-7; so many tenths of them compress well.
+/// Values that need 32 bits for an accuracy of 1e-7. A number of tenths of them compress well.
 template <typename Value>
 void fill(std::vector<std::byte>& bytes, int tenths) {
   std::mt19937 random(43);
@@ -83,7 +83,7 @@ TEST_P(RecordMemory, encoding_takes_no_more_than_the_codec_said) {
   GTEST_SKIP() << "sanitizers keep freed memory";
 #endif
   std::vector<std::byte> values(static_cast<std::size_t>(assembled()));
-  constexpr int some = 3;  // what is kept is a copy then, nearly as large as the buffer
+  constexpr int some = 3;  // the kept record is then a copy, nearly as large as the buffer
   for (const int tenths : {0, some, 10}) {
     if (codec_->assembled_type(0) == ElementType::f32) {
       fill<float>(values, tenths);

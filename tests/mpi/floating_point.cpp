@@ -33,7 +33,7 @@ void expect(int code) {
   std::fprintf(stderr, "%s\n", tr_error());
 }
 
-/// The model's floating-point state: the library must leave it as it was.
+/// Returns the model's floating-point state: the library must leave it as it was.
 unsigned state() {
 #if defined(__x86_64__)
   return _mm_getcsr() & ~0x3FU;  // without the sticky flags
@@ -42,7 +42,7 @@ unsigned state() {
 #endif
 }
 
-/// What gfortran's -ffpe-trap=invalid,zero,overflow,underflow,denormal does.
+/// Does what gfortran's -ffpe-trap=invalid,zero,overflow,underflow,denormal does.
 void trap_everything() {
   feenableexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW);
 #if defined(__x86_64__)

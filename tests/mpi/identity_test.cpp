@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
 // Promise 1: a file has the bytes that a one-rank run writes, whatever the number of ranks and servers, the
-// layout, and the way in which the caller's array is allocated. Raw bytes are known beforehand; GRIB2 is
-// compared with a one-rank run in which every field has the plain block layout, and that one's decoded values
-// with the model's.
+// layout, and the way in which the caller's array is allocated. Raw bytes are known beforehand. GRIB2 is
+// compared with a one-rank run in which every field has the plain block layout, and the decoded values of
+// that run with the model's.
 #include "mpi/scene.hpp"
 
 #include <algorithm>
@@ -88,7 +88,7 @@ class Output {
   std::vector<std::unique_ptr<Array>> arrays_;
 };
 
-/// All files at once by the first `ranks + servers` ranks of the world; the others pass by.
+/// Writes all files at once by the first `ranks + servers` ranks of the world; the others pass by.
 void write_files(int ranks, int servers, const std::string& directory, bool plain) {
   MPI_Comm part = MPI_COMM_NULL;
   MPI_Comm_split(state().comm, rank() < ranks + servers ? 0 : MPI_UNDEFINED, rank(), &part);

@@ -13,7 +13,7 @@ using tailrace::Variable;
 
 namespace {
 
-/// tr_init with these options on this rank must fail on all.
+/// Expects tr_init with these options on this rank to fail on all.
 void fails(const std::string& mine, const std::string& what) {
   MPI_Comm compute = MPI_COMM_SELF;
   const CapturedStderr captured;  // warnings
@@ -25,7 +25,7 @@ void fails(const std::string& mine, const std::string& what) {
   CHECK_EQ(tr_finalize(), TR_ERR_STATE);
 }
 
-/// An array in a file, written and read between ranks.
+/// Writes and reads an array in a file between ranks.
 void array_works(const std::string& path) {
   const tr_index all = tr_index{100} * size();
   tr_layout* layout = nullptr;
@@ -41,7 +41,7 @@ void array_works(const std::string& path) {
   tr_layout_free(&layout);
 }
 
-/// A session that writes and reads files, and saves a checkpoint.
+/// Runs a session that writes and reads files, and saves a checkpoint.
 void works(const std::string& servers, const std::string& directory) {
   const Session session("parallel_threshold=0 " + servers);
   if (session.compute() == MPI_COMM_NULL) return;
@@ -94,7 +94,7 @@ MPI_TEST(init_errors, a_bad_variable_of_one_rank) {
   });
 }
 
-// Known once the lines are open: the session that has begun ends on every rank.
+// The error is known once the lines are open: the session that has begun ends on every rank.
 MPI_TEST(init_errors, bad_storage_of_one_rank) {
   with_and_without_servers("init-storage", [](const std::string& servers, const std::string& directory) {
     for (int victim = 0; victim < size(); ++victim) {
@@ -106,8 +106,8 @@ MPI_TEST(init_errors, bad_storage_of_one_rank) {
   });
 }
 
-// The first server looks whether it can be written, in the end: rank 0 without servers, and the last with
-// one.
+// The first server looks at the end if it can write the report: rank 0 without servers, and the last rank
+// with one.
 MPI_TEST(init_errors, a_report_that_its_rank_cannot_write) {
   with_and_without_servers("init-report", [](const std::string& servers, const std::string&) {
     const int victim = servers == "servers=1" ? size() - 1 : 0;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//
-// tr_init and tr_log where they do not belong, a tr_init that MPI fails in, and collective calls that some
-// ranks do not make. One case per first argument; each rank prints what it was told.
+// tr_init and tr_log where they do not belong, a tr_init in which MPI fails, and collective calls that some
+// ranks do not make. The first argument names the case. Each rank prints what it was told.
 #include <tailrace.h>
 
 #include <atomic>
@@ -26,7 +25,7 @@ int init(const char* options = nullptr) {
 
 void finalize() { std::printf("rank %d: tr_finalize returned %d\n", me, tr_finalize()); }
 
-/// The n-th duplication fails, for each n until none is left: no session may be open then.
+/// The n-th duplication fails, for each n until none is left. No session may be open then.
 void fail_each_duplication(const char* options) {
   for (int on = -1; on < 2; ++on) {
     for (int n = 0, failed = 1; failed != 0 && n < 20; ++n) {
@@ -52,7 +51,7 @@ void fail_each_duplication(const char* options) {
   }
 }
 
-/// Rank 0 makes a call in which the others, which are in tr_finalize, never join.
+/// Rank 0 makes a call that the others, which are in tr_finalize, never join.
 void alone_in(const std::string& call) {
   MPI_Comm compute = MPI_COMM_NULL;
   if (tr_init(MPI_COMM_WORLD, &compute, nullptr) != TR_OK) return;
@@ -88,8 +87,8 @@ void differ_in_the_first_array() {
 
 }  // namespace
 
-/// Stands before the library's: MPI 3.1, 14.2.1. Names of tests are hidden, unless a header says otherwise as
-/// Open MPI's does.
+/// This function stands before the library's: MPI 3.1, 14.2.1. Names of tests are hidden, unless a header
+/// says otherwise as Open MPI's does.
 extern "C" __attribute__((visibility("default"))) int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* copy) {
   const int code = PMPI_Comm_dup(comm, copy);
   const int left = calls_left < 0 ? -1 : calls_left--;

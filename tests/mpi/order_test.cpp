@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
 // Ranks in different collective calls: each rank hears of it, with both calls, and so does each later call
-// until tr_finalize. What was durable before stays. Ranks that are only late hear of nothing.
+// until tr_finalize. Data that was durable before stays. Ranks that are only late hear of nothing.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -22,7 +22,7 @@ constexpr tr_index side = 8;
 constexpr const char* written = "before\n";
 constexpr std::uintmax_t step_bytes = side * side * sizeof(double);
 
-/// A session with what the calls need. Each call returns its code.
+/// A session with everything that the calls need. Each call returns its code.
 struct Calls {
   std::string directory;
   MPI_Comm compute = MPI_COMM_NULL;
@@ -77,7 +77,8 @@ struct Calls {
 
 using Call = int (Calls::*)();
 
-/// `with_file`: the first file of the compute ranks is open before, so that no line is left to be opened.
+/// With `with_file`, the first file of the compute ranks is open before, so that no line is left to be
+/// opened.
 void begin(Calls& here, const std::string& name, const std::string& servers, bool with_file) {
   here.directory = fresh_directory(name);
   CHECK_EQ(tr_init(state().comm, &here.compute, servers.c_str()), TR_OK);
@@ -106,8 +107,8 @@ void check_told(int code, const std::string& one, const std::string& other) {
   if (!both) fail(__FILE__, __LINE__, one + " and " + other + " are not both in: " + told);
 }
 
-/// The odd rank makes one call, the others another one: no rank waits for ever, each is told of both calls,
-/// and what was durable is there.
+/// The odd rank makes one call, the others another one. No rank waits for ever, each is told of both calls,
+/// and the durable data is there.
 void check_broken(const std::string& servers, int odd, std::pair<Call, std::string> its,
                   std::pair<Call, std::string> others, bool with_file = true) {
   Calls here;
@@ -116,7 +117,7 @@ void check_broken(const std::string& servers, int odd, std::pair<Call, std::stri
     const auto entered = std::chrono::steady_clock::now();
     const bool is_odd = here.me() == odd;
     const int code = (here.*(is_odd ? its : others).first)();
-    // A server may have found out first, and know of steps alone.
+    // A server may have found out first, and know only of steps.
     CHECK(std::chrono::steady_clock::now() - entered < std::chrono::seconds(10));
     const bool from_server =
         code == TR_ERR_ORDER && std::string(tr_error()).find("ranks disagree") == std::string::npos;
@@ -186,7 +187,7 @@ MPI_TEST(order, the_end_of_a_stream_and_checkpoints_against_a_file_call) {
   check_broken("servers=0", 1, save, flush);
 }
 
-/// Without servers an array is lent until tr_stream_end returns, whatever that returns.
+/// Without servers an array is lent until tr_stream_end returns, whatever the result is.
 MPI_TEST(order, an_array_may_go_once_the_end_of_its_step_has_failed) {
   Calls here;
   begin(here, "lent", "servers=0", true);
@@ -303,7 +304,7 @@ MPI_TEST(order, tr_finalize_waits_for_a_rank_that_makes_a_layout) {
   quiet_barrier();
 }
 
-/// Long beyond the time after which ranks ask each other.
+/// The ranks are late for far longer than the time after which ranks ask each other.
 MPI_TEST(order, ranks_that_are_late_get_no_error) {
   for (const std::string servers : {"servers=0", "servers=1"}) {
     Calls here;

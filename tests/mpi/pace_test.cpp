@@ -30,8 +30,8 @@ void wait_for_file(const std::filesystem::path& path) {
   while (!std::filesystem::exists(path)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-/// Storage of the file "slow/fc.raw" does not answer before "slow/go" exists; "slow/waits" tells that
-/// somebody waits.
+/// Storage of the file "slow/fc.raw" does not answer before "slow/go" exists. "slow/waits" says that somebody
+/// waits.
 void enter_storage(int descriptor) {
   const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
   char name[4096];
@@ -89,7 +89,7 @@ void in_a_session(const std::function<void(MPI_Comm)>& body) {
   quiet_barrier();
 }
 
-/// A whole stream, each step of which becomes durable before the next begins.
+/// Writes a whole stream. Each step becomes durable before the next begins.
 void write_briskly(MPI_Comm compute, const std::string& path) {
   Output brisk(compute, path, "");
   for (int step = 0; step < steps; ++step) {
@@ -100,8 +100,8 @@ void write_briskly(MPI_Comm compute, const std::string& path) {
   CHECK(contents(path) == bytes_of(0, steps));
 }
 
-/// The stream at `path` waits from its second step at the latest, which the file `waits` tells, until there
-/// is `go`.
+/// The stream at `path` waits from its second step at the latest, until there is the file `go`. The file
+/// `waits` tells that it waits.
 void write_beside(MPI_Comm compute, const std::string& path, const std::string& options,
                   const std::string& other, const std::filesystem::path& waits,
                   const std::filesystem::path& go) {
@@ -117,7 +117,7 @@ void write_beside(MPI_Comm compute, const std::string& path, const std::string& 
   slow.close();
 }
 
-/// A small file system that the calling process has for itself. Needs root; others see it below /proc.
+/// A small file system that the calling process has for itself. It needs root; others see it below /proc.
 class SmallDisk {
  public:
   static constexpr std::size_t bytes = 256 << 10;
@@ -139,7 +139,7 @@ class SmallDisk {
   bool is_there_ = false;
 };
 
-/// As many bytes as there is room for.
+/// Writes as many bytes as there is room for.
 void fill_disk(const std::string& path) {
   std::ofstream filler(path);
   const std::vector<char> page(4096, 'x');

@@ -129,7 +129,7 @@ void Array::make_box(const std::string& kind, int rank, int ranks) {
     keep(tr_layout_weighted(2, shape, halo, grid, weights, &layout_));
     if (layout_ != nullptr) own_box(halo, 0);
   } else if (kind == "boxes") {
-    // Columns from right to left, the middle rank without any.
+    // Columns go from right to left, the middle rank without any.
     const int parts = ranks < 3 ? ranks : ranks - 1;
     const int part = ranks < 3 || rank < ranks / 2 ? rank : rank - 1;
     const bool empty = ranks >= 3 && rank == ranks / 2;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// What the tests on several ranks share: a field whose every value follows from its place, arrays that hold
-// it in every layout and allocation, and the bytes that a file of it must have.
+// The parts that tests on several ranks share: a field whose every value follows from its place, arrays that
+// hold it in every layout and allocation, and the bytes that a file of it must have.
 #pragma once
 
 #include <tailrace.h>
@@ -19,17 +19,17 @@ constexpr tr_index ny = 11;
 constexpr tr_index nx = 13;
 constexpr tr_index levels = 3;
 
-/// The value of one element: smooth, different everywhere, of both signs, between -1000 and 1000.
+/// Returns the value of one element: smooth, different everywhere, of both signs, between -1000 and 1000.
 double value(int field, std::int64_t lead, tr_index level, tr_index element);
 
-/// `number` as an element of `type`, appended in this machine's byte order.
+/// Appends `number` as an element of `type`, in this machine's byte order.
 void append(int type, double number, std::vector<std::byte>& out);
 tr_index element_bytes(int type);
 
-/// One record of a raw file.
+/// Appends one record of a raw file.
 void append_record(int field, int type, std::int64_t lead, tr_index level, std::vector<std::byte>& out);
 
-/// The ways of owning and allocating that are tried.
+/// The layouts and allocations that are tried.
 inline const std::vector<std::string> kinds = {"block",   "halo",       "ikj",      "fastest",
                                                "nproma",  "cyclic",     "weighted", "boxes",
                                                "indexed", "replicated", "callback", "nproma_indexed"};
@@ -44,13 +44,14 @@ class Array {
   Array& operator=(const Array&) = delete;
 
   [[nodiscard]] tr_layout* layout() const { return layout_; }
-  /// What tr_stream_define has to be told of the allocation.
+  /// Returns the options that tell tr_stream_define the allocation.
   [[nodiscard]] const std::string& options() const { return options_; }
   [[nodiscard]] const void* data() const { return bytes_.data(); }
   [[nodiscard]] void* data() { return bytes_.data(); }
   [[nodiscard]] const std::string& error() const { return error_; }
   [[nodiscard]] tr_index owned() const { return static_cast<tr_index>(elements_.size()); }
-  /// Sets what is owned; everything else (halo, padding, a replica that is not written) is NaN or nonsense.
+  /// Sets the owned elements. Everything else (halo, padding, a replica that is not written) is NaN or
+  /// nonsense.
   void fill(int field, std::int64_t lead);
   /// Sets one owned element of one level.
   void set(tr_index owned, tr_index level, double number);
@@ -66,8 +67,8 @@ class Array {
   tr_layout* layout_ = nullptr;
   std::string options_;
   std::string error_;
-  std::vector<tr_index> elements_;  // global numbers of what is owned, in packed order
-  std::vector<tr_index> offsets_;   // of the same in the first level, in elements
+  std::vector<tr_index> elements_;  // global numbers of the owned elements, in packed order
+  std::vector<tr_index> offsets_;   // their offsets in the first level, in elements
   tr_index level_stride_ = 0;
   tr_index nproma_ = 0;
   tr_index size_ = 0;  // elements of the array
@@ -81,12 +82,12 @@ int size_of(MPI_Comm comm);
 
 /// Collective over the world. Waits asleep: ranks that take no part in a case leave the cores to the others.
 void quiet_barrier();
-/// The whole file; empty if there is none.
+/// Returns the whole file, empty if there is none.
 std::vector<std::byte> contents(const std::string& path);
-/// A directory of this program's own below the current one, emptied by rank 0 of the world. Collective over
-/// the world.
+/// Makes a directory of this program's own below the current one; rank 0 of the world empties it. Collective
+/// over the world.
 std::string fresh_directory(const std::string& name);
-/// Collective over `comm`: whether all ranks have the same text.
+/// Collective over `comm`. Returns true if all ranks have the same text.
 bool same_text(MPI_Comm comm, const std::string& text);
 /// Georeference of the scene's grid.
 extern const char* const grid_keys;

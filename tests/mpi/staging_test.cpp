@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// Staging that holds a few records of a step of a thousand: ranks that run ahead wait, that is counted and
-// reported, and the bytes are right.
+// Staging memory that holds a few records of a step of a thousand: ranks that run ahead wait, the wait is
+// counted and reported, and the bytes are right.
 #include <sched.h>
 #include <sys/mount.h>
 #include <unistd.h>
@@ -33,7 +33,7 @@ std::string text_of(const std::string& path) {
   return text.str();
 }
 
-/// The number behind `"key": ` in a report; -1 if there is none.
+/// Returns the number behind `"key": ` in a report, or -1 if there is none.
 double number_in(const std::string& report, const std::string& key) {
   const std::size_t found = report.find("\"" + key + "\":");
   return found == std::string::npos ? -1 : std::atof(report.c_str() + found + key.size() + 3);
@@ -109,7 +109,8 @@ MPI_TEST(staging, of_a_few_records_holds_a_rank_that_is_1000_puts_ahead) {
   }
 }
 
-/// What tr_stream_define says of a field of this shape under these settings; empty if it is taken.
+/// Returns what tr_stream_define says of a field of this shape under these settings, or nothing if it is
+/// taken.
 std::string told_of(tr_index rows, tr_index columns, const std::string& settings, const std::string& format) {
   MPI_Comm compute = MPI_COMM_NULL;
   std::string told;
@@ -149,14 +150,14 @@ void names_the_value_that_suffices(const std::string& format) {
   }
 }
 
-/// How often `text` says `word`.
+/// Returns how often `text` says `word`.
 int times(const std::string& text, const std::string& word) {
   int count = 0;
   for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++count;
   return count;
 }
 
-/// Two streams of two steps each under these settings; what this rank's stderr has heard.
+/// Runs two streams of two steps each under these settings. Returns what this rank's stderr has heard.
 std::string heard_under(const std::string& settings) {
   const std::string directory = fresh_directory("warned");
   CapturedStderr captured;
@@ -173,7 +174,7 @@ std::string heard_under(const std::string& settings) {
 }
 
 MPI_TEST(staging, that_a_step_does_not_fit_is_said_once_for_each_stream) {
-  const int server = state().size - 1;  // of 64 rows its third compute rank has 22, the others 21
+  const int server = state().size - 1;  // its third compute rank has 22 of the 64 rows, the others 21
   const std::string heard = heard_under("servers=1 staging=8MiB");
   const std::string said = "its share of the staging memory is 2 MiB";
   int sufficient = 0;
@@ -195,7 +196,7 @@ MPI_TEST(staging, that_a_step_does_not_fit_is_said_once_for_each_stream) {
   CHECK_EQ(heard_under("staging=8MiB"), std::string());  // without servers nothing is staged
 }
 
-/// A step of `levels` levels of one element a rank; what this rank's stderr has heard of it.
+/// Writes a step of `levels` levels of one element a rank. Returns what this rank's stderr has heard of it.
 std::string heard_of_levels(tr_index levels, const std::string& settings) {
   const std::string directory = fresh_directory("levels");
   CapturedStderr captured;
@@ -252,7 +253,7 @@ MPI_TEST(staging, of_fewer_levels_than_a_step_has_is_waited_for_and_said) {
 }
 
 #if TAILRACE_HAVE_GRIB
-/// What the file holds that two fields of these sizes were defined for, of which the first may be refused.
+/// Returns the bytes of a file for which two fields of these sizes were defined. The first may be refused.
 std::vector<std::byte> bytes_behind(const std::string& path, tr_index refused_side) {
   MPI_Comm compute = MPI_COMM_NULL;
   CHECK_EQ(tr_init(state().comm, &compute, "servers=1 staging=8MiB"), TR_OK);
@@ -307,7 +308,7 @@ MPI_TEST(staging, that_is_too_small_names_the_value_that_suffices) {
 }
 
 #if TAILRACE_HAVE_GRIB
-// A tenth of a degree: 26 MB, of which a server gathers and encodes one in three times as much.
+// A tenth of a degree: a record of 26 MB. A server gathers and encodes one in three times as much.
 MPI_TEST(staging, of_a_server_holds_a_record_of_grib2_in_three_times_its_size) {
   constexpr tr_index rows = 1801, columns = 3600;
   constexpr tr_index four_for_the_servers_quarter = 4;
@@ -318,7 +319,7 @@ MPI_TEST(staging, of_a_server_holds_a_record_of_grib2_in_three_times_its_size) {
 }
 #endif
 
-/// Creates a stream, closes it and returns what tr_stream_create has told of it.
+/// Creates a stream and closes it. Returns the code of tr_stream_create.
 int created(const std::string& name) {
   tr_stream* stream = nullptr;
   const int code = tr_stream_create(name.c_str(), "format=raw base=2026-03-01T00:00Z", &stream);
@@ -343,7 +344,7 @@ MPI_TEST(staging, is_taken_from_the_node_only_once_there_is_a_stream) {
   CHECK_EQ(tr_finalize(), TR_OK);
 }
 
-/// In its life the calling process sees a node that has 1 MiB to give. Needs root.
+/// While it lives, the calling process sees a node that has 1 MiB to give. Needs root.
 class LittleMemory {
  public:
   LittleMemory() {
@@ -385,7 +386,7 @@ MPI_TEST(staging, that_one_rank_cannot_have_is_refused_on_all_and_may_be_asked_f
   CHECK_EQ(tr_finalize(), TR_OK);
 }
 
-/// In its life the calling process runs on one CPU: with the same one on all ranks they share a core.
+/// While it lives, the calling process runs on one CPU. With the same CPU on all ranks they share a core.
 class OneCpu {
  public:
   OneCpu() {
@@ -407,7 +408,7 @@ class OneCpu {
 };
 
 /// Compute rank 0, which owns little, puts its second field when the others have put all of theirs. Their
-/// staging does not hold the first one.
+/// staging memory does not hold the first one.
 void put_in_lockstep(MPI_Comm compute, tr_stream* stream, const std::vector<double>& values) {
   CHECK_EQ(tr_stream_begin(stream, 0), TR_OK);
   CHECK_EQ(tr_stream_put(stream, "t", values.data()), TR_OK);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-//
-// tr_should_stop: whatever asks the program to stop, and on whichever rank, all ranks get the same answer;
-// and what the process did with signals before is left as it was.
+// tr_should_stop: whatever asks the program to stop, and on whichever rank, all ranks get the same answer.
+// The process's earlier handling of signals is left as it was.
 #include <sys/wait.h>
 #include <tailrace.h>
 #include <unistd.h>
@@ -26,7 +25,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A session of all ranks, in which nothing but the case itself asks to stop.
+/// A session of all ranks, in which only the case itself asks to stop.
 class Session {
  public:
   explicit Session(const std::string& options) {
@@ -50,14 +49,14 @@ double seconds_since(Clock::time_point begin) {
 
 void pause_5_ms() { std::this_thread::sleep_for(std::chrono::milliseconds(5)); }
 
-/// Collective. What tr_should_stop answers, which must be the same everywhere.
+/// Collective. Returns the answer of tr_should_stop, which must be the same everywhere.
 int ask() {
   const int answer = tr_should_stop();
   CHECK(same_on_all_ranks(std::to_string(answer)));
   return answer;
 }
 
-/// Collective. Asks until the answer is 1, which must come within 20 s, and is 1 then for ever.
+/// Collective. Asks until the answer is 1, which must come within 20 s and stay for ever.
 bool stops() {
   const Clock::time_point begin = Clock::now();
   int answer = ask();
@@ -106,7 +105,7 @@ int times(const std::string& text, const std::string& part) {
   return count;
 }
 
-/// Collective. All ranks stop, and rank 0, no other, says once why.
+/// Collective. Expects all ranks to stop, and rank 0, and no other, to say the reason once.
 void expect_stop(const std::string& reason) {
   CapturedStderr captured;
   const bool stopped = stops();
@@ -117,7 +116,7 @@ void expect_stop(const std::string& reason) {
     std::fprintf(stderr, "  expected: %s\n  printed: %s\n", reason.c_str(), printed.c_str());
 }
 
-/// How a process ends that a child of this one is sent `number` in twice.
+/// Returns how a child process ends that is sent `number` twice.
 int twice(int number) {
   const ::pid_t child = ::fork();
   if (child == 0) {
@@ -332,6 +331,6 @@ MPI_TEST(errors, without_a_session_nobody_stops) {
 }
 
 int main(int argc, char** argv) {
-  ::unsetenv("SLURM_JOB_END_TIME");  // of a job in which the test itself may run
+  ::unsetenv("SLURM_JOB_END_TIME");  // they are set in a job in which the test itself may run
   return run(argc, argv, MPI_THREAD_FUNNELED);
 }

@@ -34,7 +34,7 @@ class Assembly {
   }
   ~Assembly() { actors_.clear(); }
 
-  /// Everybody posts what `votes` gives for (rank, round), round after round, and waits for each verdict.
+  /// Each rank posts what `votes` gives for (rank, round), round after round, and waits for each verdict.
   void run(int rounds, const std::function<Vote(int, int)>& votes) {
     for (std::size_t rank = 0; rank < actors_.size(); ++rank) {
       actors_[rank]->start(member(static_cast<int>(rank), rounds, votes));
@@ -165,7 +165,7 @@ TEST(sim_agreement, ranks_that_call_different_things_are_told_so_alike) {
   }
 }
 
-/// Who calls what differs must not depend on which message came first.
+/// The text names ranks and calls, and must not depend on which message came first.
 TEST(sim_agreement, the_text_of_a_disagreement_does_not_depend_on_timing) {
   for (const int size : {3, 9, 40}) {
     std::string text;
@@ -186,7 +186,7 @@ TEST(sim_agreement, a_lost_rank_is_missing_where_its_vote_should_arrive) {
       Assembly assembly(size, static_cast<std::uint64_t>(size + lost));
       assembly.actor(lost).lose();
       assembly.run(1, [](int, int) { return Vote{{}, "tr_stream_create", {}}; });
-      // From the root down, the missing lead to the lost rank.
+      // Each missing text leads from the root down to the lost rank.
       int where = 0;
       while (where != lost) {
         const std::vector<int> missing = assembly.agreements(where).missing(0);

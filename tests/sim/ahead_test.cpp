@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::int64_t puts = 1000;
 
-/// One step of a thousand puts in which rank `ahead` comes `head_start` before the others, which trickle in.
+/// Runs one step of a thousand puts in which rank `ahead` comes `head_start` before the others, which trickle
+/// in.
 void run_ahead(Job job, int ranks, int ahead, bool is_squeezed, std::int64_t& times_full) {
   Scenario scenario;
   scenario.steps = 1;
@@ -44,7 +45,7 @@ void run_ahead(Job job, int ranks, int ahead, bool is_squeezed, std::int64_t& ti
 }
 
 TEST(sim_ahead, a_rank_far_ahead_waits_for_staging_of_one_record_and_the_bytes_are_right) {
-  for (const int ahead : {0, 2}) {  // the rank whose puts are the put order, and another one
+  for (const int ahead : {0, 2}) {  // the rank whose puts are the put order, and another rank
     for (const int servers : {1, 2}) {
       Job job;
       job.nodes = {{3, servers}};

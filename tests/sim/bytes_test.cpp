@@ -24,7 +24,7 @@ TEST(sim_bytes, one_rank_alone_writes_the_records_in_put_order) {
   expect_right_bytes(job, scenario, "inline");
 }
 
-/// A forecast and a machine at random for each seed; `set` changes the machine before it runs.
+/// Runs a random forecast on a random machine for each seed. `set` changes the machine before it runs.
 void expect_right_bytes_at_random(std::uint64_t factor, Index longest,
                                   void (*set)(Job& job, const Scenario& scenario, Scheduler& dice)) {
   for (std::uint64_t seed = 1; seed <= seeds(100); ++seed) {
@@ -54,7 +54,7 @@ TEST(sim_bytes, are_the_same_with_staging_and_workspace_of_one_record) {
       3571, 60, [](Job& job, const Scenario& scenario, Scheduler&) { squeeze(job, *scenario.plan); });
 }
 
-/// Both streams' fields in turn, so that their records mix in the lanes.
+/// Puts both streams' fields in turn, so that their records mix in the lanes.
 void put_both(SessionRank& rank, PlannedStream& a, const StreamPlan& first, PlannedStream& b,
               const StreamPlan& second, std::int64_t step, Arrays& arrays) {
   for (std::size_t i = 0; i < std::max(first.fields.size(), second.fields.size()); ++i) {

@@ -42,8 +42,8 @@ class NoOutputs final : public checkpoint::Outputs {
 enum class End {
   closed,
   killed,      // at some call of storage, which keeps what it was given
-  power_lost,  // the same, and what was not durable may be gone
-  failing,     // it does not, but a call of one rank's storage fails
+  power_lost,  // the same, and data that was not durable may be gone
+  failing,     // the job goes on, but a call of one rank's storage fails
   rank_lost    // the others wait, until somebody kills the job
 };
 
@@ -63,11 +63,11 @@ struct Life {
 
 /// The answers that the ranks of a chain's jobs got.
 struct Told {
-  std::int64_t committed = -1;  // the last step whose save was told to be committed
+  std::int64_t committed = -1;  // the last step whose save was reported committed
   std::int64_t begun = -1;      // the last step that was saved, or may have been
-  int loads = 0;                // that gave a copy
+  int loads = 0;                // loads that gave a copy
   int failures = 0;
-  std::map<int, std::map<int, Code>> heard;  // of one job: by call, by rank
+  std::map<int, std::map<int, Code>> heard;  // answers in one job: by call, by rank
   Texts wrong;
 };
 
@@ -112,7 +112,7 @@ class Model {
   }
 
  private:
-  /// True if a collective call succeeded; it did on all ranks or on none.
+  /// Returns true if a collective call succeeded; it did on all ranks or on none.
   bool hear(const Status& status) {
     told_.heard[calls_++][rank_.rank()] = status.code();
     if (!status.is_ok()) ++told_.failures;
@@ -135,7 +135,7 @@ class Model {
     checkpoint_->item(field);
   }
 
-  /// False where the job cannot go on.
+  /// Returns false if the job cannot go on.
   bool load() {
     bool found = false;
     if (!hear(checkpoint_->begin(Checkpoint::Direction::load, &found))) return false;
@@ -146,7 +146,7 @@ class Model {
       return true;
     }
     ++told_.loads;
-    // Where storage does not give the newest copy, the one before it is taken.
+    // If storage does not give the newest copy, the one before it is taken.
     if (life_.end == End::failing) told_.committed = std::min(told_.committed, step_);
     if (step_ < told_.committed || step_ > told_.begun) wrong(cat("step ", step_, " was loaded"));
     const layout::Box box = layout_.box(rank_.rank());
@@ -221,7 +221,7 @@ Life random_life(Scheduler& dice, End end) {
   return life;
 }
 
-/// Runs one job; the storage that the next one finds.
+/// Runs one job. Returns the storage that the next one finds.
 std::shared_ptr<storage::CrashTarget> live(const Life& life,
                                            const std::shared_ptr<storage::CrashTarget>& disk,
                                            std::uint64_t seed, Told& told) {
@@ -237,7 +237,7 @@ std::shared_ptr<storage::CrashTarget> live(const Life& life,
         cat("fault=\"nth=", dice.random(1, 20), dice.once_in(2) ? " calls=all" : "", "\"");
   SessionWorld world(job);
   constexpr Nanoseconds limit = 300 * FibreWorld::second;
-  // What is unwound then must not reach storage any more.
+  // Programs that are unwound then must not reach storage any more.
   if (life.end == End::rank_lost) {
     world.world().scheduler().after(limit - 1, [&] {
       power->restart({1, storage::Fault::stopped, storage::all_calls, true});

@@ -9,7 +9,7 @@ namespace tailrace::sim {
 
 namespace {
 
-/// In any order.
+/// Returns random members, in any order.
 std::vector<int> random_members(Scheduler& dice, int ranks) {
   std::vector<int> members(static_cast<std::size_t>(ranks));
   std::iota(members.begin(), members.end(), 0);
@@ -20,7 +20,7 @@ std::vector<int> random_members(Scheduler& dice, int ranks) {
   return members;
 }
 
-/// Like that of no other rank in no other call.
+/// Returns bytes like those of no other rank in no other call.
 ByteVector content(const CollectiveCall& call, int rank) {
   ByteVector bytes(call.bytes);
   const auto salt = static_cast<std::size_t>(call.number * 257 + rank * 31 + 1);
@@ -28,7 +28,7 @@ ByteVector content(const CollectiveCall& call, int rank) {
   return bytes;
 }
 
-/// Mostly none or short; now and then as long as a time step's computing.
+/// Mostly no stall or a short one; now and then as long as a time step's computing.
 Nanoseconds random_stall(Scheduler& dice) {
   if (dice.once_in(2)) return 0;
   return dice.random(0, dice.once_in(10) ? 5 * FibreWorld::second : 1'000'000);

@@ -17,12 +17,12 @@ struct CollectiveCall {
   int number = 0;  // in the program
   int line = 0;
   bool is_broadcast = false;
-  std::size_t bytes = 0;  // that rank 0 of the line says, or each rank contributes
+  std::size_t bytes = 0;  // bytes that rank 0 of the line says, or each rank contributes
   [[nodiscard]] std::string name() const;
 };
 
 /// A correct parallel program: one sequence of collective calls on lines of overlapping groups of ranks. Each
-/// rank makes those calls, in this order, whose line it belongs to.
+/// rank makes the calls of its own lines, in this order.
 class CollectiveProgram {
  public:
   struct Size {
@@ -30,17 +30,17 @@ class CollectiveProgram {
     int lines = 0;
     int calls = 0;
   };
-  /// A random one.
+  /// Makes a random program.
   CollectiveProgram(Scheduler& dice, const Size& size);
 
-  /// The calls that `rank` makes.
+  /// Returns the calls that `rank` makes.
   [[nodiscard]] std::vector<CollectiveCall> calls_of(int rank) const;
   using Lines = std::map<int, std::unique_ptr<comm::Line>>;  // each opened by its first call
-  /// Runs on a rank: makes `calls`, with stalls in between, and checks what each returns. Adds to `wrong` a
-  /// text for each that returns something else than it has to.
+  /// Runs on a rank: makes `calls`, with stalls in between, and checks each result. Adds a text to `wrong`
+  /// for each wrong result.
   void run(FibreRank& rank, const std::vector<CollectiveCall>& calls, Scheduler& dice, Lines& lines,
            std::vector<std::string>& wrong) const;
-  /// Closes the lines, and waits until all that the rank has sent has left.
+  /// Closes the lines, and waits until everything that the rank has sent has left.
   static void leave(FibreRank& rank, Lines& lines);
 
  private:

@@ -13,7 +13,7 @@
 namespace tailrace::sim {
 namespace {
 
-/// What one rank does wrong in one step.
+/// The mistake of one rank in one step.
 enum class Mistake {
   skips_a_put,
   swaps_two_puts,
@@ -47,8 +47,8 @@ std::vector<int> puts_of(Mistake mistake, bool wrong) {
 
 constexpr std::int64_t bad_step = 1;
 
-/// The error of the step. The culprit itself sees some of the mistakes; that a step has no field is seen by
-/// rank 0, whose puts are the order.
+/// Returns the error of the step. The culprit itself sees some of the mistakes. Rank 0, whose puts are the
+/// order, sees that a step has no field.
 Code code_of(Mistake mistake, int culprit) {
   if (mistake == Mistake::has_an_error) return Code::argument;
   if (mistake == Mistake::puts_too_much) return Code::state;
@@ -67,7 +67,7 @@ void err(SessionRank& rank, const Scenario& scenario, Mistake mistake, bool culp
     stream.begin(lead);
     for (const int field : puts_of(mistake, wrong)) {
       std::vector<float>& array = arrays[{step, field}];
-      // A field put twice is the same array: what was lent stays where it is.
+      // A field put twice is the same array: the lent one stays where it is.
       if (array.empty()) array = array_of(*scenario.plan, rank.rank(), field, step);
       if (wrong && mistake == Mistake::has_an_error && field == 1) {
         stream.latch(Status(Code::argument, "the array is a null pointer"));
@@ -85,10 +85,10 @@ void err(SessionRank& rank, const Scenario& scenario, Mistake mistake, bool culp
 
 struct Error {
   Status status;
-  std::size_t others = 0;  // later steps that its text says failed too
+  std::size_t others = 0;  // number of later steps that failed too, by its text
 };
 
-/// Every error that the ranks were told of, in order.
+/// Returns every error that the ranks were told of, in order.
 std::vector<Error> errors_in(const Told& told) {
   std::vector<Status> all = told.ends;
   all.push_back(told.waited);
@@ -127,7 +127,7 @@ void expect_one_verdict(const Job& job, int ranks, int culprit, Mistake mistake,
   ASSERT_TRUE(stuck.empty()) << where << text_of(stuck);
   for (const Told& each : told) expect_same(each, told[0], where);
   const std::vector<Error> errors = errors_in(told[0]);
-  // A single rank cannot differ from itself: what it leaves out is not missed.
+  // A single rank cannot differ from itself: a put that it leaves out is not missed.
   const Code code = code_of(mistake, culprit);
   const bool is_error = ranks > 1 || code != Code::order;
   if (!is_error) return;
@@ -163,7 +163,7 @@ TEST(sim_errors, a_mistake_of_any_rank_fails_its_step_alike_everywhere_and_no_ot
 
 using Program = void (*)(SessionRank&, const Scenario&, Arrays&, Told&);
 
-/// Fails the n-th storage call of server `victim`; false once there was no such call.
+/// Fails the n-th storage call of server `victim`. Returns false once there was no such call.
 bool fail_one_call(const Job& job, const Scenario& scenario, int victim, std::int64_t nth,
                    storage::Fault fault, Program program, const std::string& where) {
   SessionWorld world(job);
@@ -204,7 +204,7 @@ bool fail_one_call(const Job& job, const Scenario& scenario, int victim, std::in
   }
   EXPECT_EQ(told_of, failures.size()) << where;
   EXPECT_TRUE(failures.empty() || told_steps.count(failures.begin()->first) == 1) << where;
-  // One fault fails one step and those that were under way behind it; what comes later is written again.
+  // One fault fails one step and those that were under way behind it. Later steps are written again.
   if (!failures.empty()) {
     EXPECT_EQ(failures.rbegin()->first - failures.begin()->first + 1,
               static_cast<std::int64_t>(failures.size()))
@@ -262,8 +262,8 @@ TEST(sim_errors, so_it_does_while_many_later_steps_are_under_way_to_a_slow_disk)
     fail_every_call({{2, 1}, {2, 2}}, forecast, 1'000 + seed, 1e5);
 }
 
-/// The commit of a step failed while the step behind it was still being written: what that left behind the
-/// end stayed in the file.
+/// The commit of a step failed while the step behind it was still being written: bytes of that step behind
+/// the end stayed in the file.
 TEST(sim_errors, what_the_next_step_wrote_while_one_failed_is_cut_off) {
   Job job;
   job.nodes = {{2, 1}, {2, 2}};
@@ -273,8 +273,8 @@ TEST(sim_errors, what_the_next_step_wrote_while_one_failed_is_cut_off) {
 
 TEST(sim_errors, so_it_does_without_servers) { fail_every_call({{3, 0}}, forecast); }
 
-/// Like a file of NFS whose server is out of space: what no sync() covered is lost when it is closed, and
-/// only close() tells.
+/// Behaves like a file of NFS whose server is out of space: bytes that no sync() covered are lost when it is
+/// closed, and only close() tells.
 class LosingFile final : public storage::File {
  public:
   explicit LosingFile(std::unique_ptr<File> below) : below_(std::move(below)) {}
@@ -303,7 +303,7 @@ class LosingFile final : public storage::File {
   std::vector<std::pair<Bytes, ByteVector>> unsynced_;
 };
 
-/// Loses what is written to data files.
+/// Loses bytes written to data files.
 class LosingTarget final : public storage::MemoryTarget {
  public:
   LosingTarget() : MemoryTarget(false) {}
@@ -363,7 +363,8 @@ TEST(sim_errors, a_durable_step_is_on_storage_however_many_files_wait_for_their_
   }
 }
 
-/// The n-th sync fails, of more files than may be open: whoever asks for that file is told, and nobody else.
+/// The n-th sync fails, of more files than may be open. The sync of that file returns the error, and no
+/// other.
 TEST(sim_errors, a_file_that_was_closed_before_its_sync_is_not_forgotten_to_have_failed) {
   constexpr int files = 200;
   const auto memory = storage::memory_target();
@@ -387,7 +388,7 @@ TEST(sim_errors, a_file_that_was_closed_before_its_sync_is_not_forgotten_to_have
   }
 }
 
-/// Threads of many files at once, more than may be open: each finds its own file, whoever closes it
+/// Threads use many files at once, more than may be open: each finds its own file, whoever closes it
 /// meanwhile.
 TEST(sim_errors, files_are_used_side_by_side_while_the_oldest_are_closed) {
   constexpr int files = 150;
@@ -415,7 +416,7 @@ TEST(sim_errors, files_are_used_side_by_side_while_the_oldest_are_closed) {
   for (int i = 0; i < files; ++i) EXPECT_TRUE(read_file(*memory, cat(i)) == expected) << i;
 }
 
-/// What is done to the file, by somebody who is no part of the run.
+/// What an outsider does to the file.
 enum class Harm { cut_to_one_byte, cut_by_one_byte, removed };
 
 void harm(storage::Target& target, const std::string& path, Harm how) {
@@ -485,7 +486,7 @@ TEST(sim_errors, a_file_that_is_cut_or_removed_in_mid_run_fails_each_later_step_
     for (std::int64_t step = 0; step < scenario.steps; ++step) {
       EXPECT_EQ(told[0].failures.count(step) != 0, step >= good) << where << ", step " << step;
     }
-    // Nothing may look as if it were there again.
+    // The lost data must not seem to be there again.
     const Result<streams::IndexContents> index =
         streams::load_index(world.storage(), streams::index_path(scenario.pattern));
     ASSERT_TRUE(index.is_ok()) << where << ": " << index.status().text();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// Ranks whose steps differ as a whole: nobody hangs, all hear the same, and what comes afterwards is right.
+// Ranks whose steps differ as a whole: nobody hangs, all hear the same, and later calls are right.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -19,7 +19,7 @@ enum class Difference {
 
 struct Case {
   Difference difference = Difference::skips_one_step;
-  std::set<int> odd;  // the ranks that do so
+  std::set<int> odd;  // the ranks with this behaviour
   std::int64_t at = 0;
   bool creates = false;  // another stream, before all are closed
   bool waits = false;
@@ -108,7 +108,7 @@ void expect_same(const std::vector<Status>& a, const std::vector<Status>& b, con
   for (std::size_t i = 0; i < a.size(); ++i) sim::expect_same(a[i], b[i], where);
 }
 
-/// All ranks hear the same of every vote; those that took the same steps also of every step.
+/// All ranks hear the same of every vote. Those that took the same steps also hear the same of every step.
 void expect_agreed(const Case& test, const std::vector<Heard>& heard, const std::string& where) {
   for (std::size_t rank = 1; rank < heard.size(); ++rank) {
     expect_same(heard[rank].calls, heard[0].calls, where);
@@ -136,7 +136,7 @@ void expect_no_hang(const Job& job, const Case& test, const std::string& where) 
   });
   ASSERT_TRUE(stuck.empty()) << where << text_of(stuck);
   expect_agreed(test, heard, where);
-  // From the difference on every step failed, and nothing before it.
+  // Every step from the difference on has failed, and none before it.
   std::map<std::int64_t, std::string> failures;
   for (std::int64_t step = test.at; step < test.streams.front().steps; ++step) failures[step] = {};
   for (const Scenario& scenario : test.streams) {
@@ -184,7 +184,7 @@ Case random_case(Scheduler& dice, Difference difference, int ranks) {
   return test;
 }
 
-/// The least staging memory for the largest of the streams.
+/// Gives the least staging memory for the largest of the streams.
 void squeeze_all(Job& job, const Case& test) {
   squeeze(job, *test.after.plan);
   Bytes most = job.staging;

@@ -9,8 +9,8 @@ namespace tailrace::sim {
 
 namespace {
 
-/// A rank that hears nothing looks again after twice the time, at most after this: otherwise a wait of
-/// seconds would be 10,000 looks of each rank.
+/// A rank that hears nothing looks again after twice the time, at most after this: otherwise each rank would
+/// look 10,000 times in a wait of seconds.
 constexpr Nanoseconds longest_nap = FibreWorld::second;
 constexpr Nanoseconds shortest_nap = 1'000;
 
@@ -98,7 +98,7 @@ bool FibreWorld::all_have_ended() const {
 }
 
 std::vector<std::string> FibreWorld::run(const std::function<void(FibreRank&)>& program, Nanoseconds limit) {
-  // A program refers to what the caller owns: none outlives this call, whatever comes.
+  // A program refers to objects of the caller: none outlives this call, whatever comes.
   struct Unwinding {
     std::vector<std::unique_ptr<FibreRank>>& ranks;
     ~Unwinding() {

@@ -12,8 +12,8 @@
 
 namespace tailrace::sim {
 
-/// A simulated rank: its switchboard, and its program on a fibre. The program calls what blocks as a real one
-/// does: Switchboard::wait idles by letting the other ranks run.
+/// A simulated rank: its switchboard, and its program on a fibre. The program makes blocking calls as a real
+/// one does: Switchboard::wait idles by letting the other ranks run.
 class FibreRank final : private Waiter {
  public:
   FibreRank(Scheduler& scheduler, Port& port);
@@ -24,21 +24,23 @@ class FibreRank final : private Waiter {
   [[nodiscard]] Port& port() { return port_; }
   [[nodiscard]] comm::Switchboard& board() { return board_; }
 
-  /// Called by its program: computes for this long, and neither hears nor sends meanwhile.
+  /// Called by its program. Computes for this long, and neither hears nor sends meanwhile.
   void stall(Nanoseconds duration);
-  /// Something happened, besides messages, that the rank may wait for.
+  /// Says that something happened, besides messages, for which the rank may wait.
   void poke();
-  /// It is gone: its program goes no further.
+  /// Marks the rank as gone: its program goes no further.
   void lose() { actor_.lose(); }
-  /// Returns what the calls since the last time have cost, for which the program waits then.
+  /// Sets a function that returns the cost of the calls since the last time. The program then waits for that
+  /// time.
   void on_cost(std::function<Nanoseconds()> cost) { cost_ = std::move(cost); }
-  /// Called after each step of its program, in which it may have written to memory that it shares.
+  /// Sets a function that is called after each step of its program, in which it may have written to shared
+  /// memory.
   void on_step(std::function<void()> hook) { actor_.on_step(std::move(hook)); }
-  /// Memory that it shares was written to.
+  /// Says that shared memory was written to.
   void look() { actor_.poke(); }
-  /// Parks without the limits that heal a wake-up which was lost.
+  /// Parks without the limits that heal a lost wake-up.
   void park_without_limit() { limits_parks_ = false; }
-  /// A planted mistake: parks on a ticket of its own, which forgets what was rung since the caller's.
+  /// A planted mistake: parks on a ticket of its own, which forgets rings since the caller's ticket.
   void park_on_a_late_ticket() { parks_late_ = true; }
 
  private:
@@ -49,7 +51,7 @@ class FibreRank final : private Waiter {
   void park(comm::Doorbell& bell, std::uint32_t ticket, Nanoseconds limit) override;
   void let_others_run() override;
   void sleep(std::function<bool()> awake, std::string what, Nanoseconds limit);
-  /// "rank 3 waits for ..."; "" if its program has ended or it is lost.
+  /// Returns "rank 3 waits for ...", or "" if its program has ended or it is lost.
   [[nodiscard]] std::string unfinished() const;
 
   Port& port_;
@@ -61,11 +63,11 @@ class FibreRank final : private Waiter {
   Nanoseconds nap_ = 0;   // how long it idled last
   bool is_turn_ = false;  // it pauses for others, and waits for nothing
   bool is_poked_ = false;
-  // The program sleeps for these while it pauses.
+  // The pausing program sleeps until this returns true.
   std::function<bool()> awake_;
   std::string what_;
   Nanoseconds limit_ = 0;
-  std::unique_ptr<Fibre> fibre_;  // goes before what its program uses
+  std::unique_ptr<Fibre> fibre_;  // destroyed before the objects that its program uses
 };
 
 /// Ranks that run the library's blocking calls in simulated time, with a network between them.
@@ -83,9 +85,9 @@ class FibreWorld {
   /// program throws.
   [[nodiscard]] std::vector<std::string> run(const std::function<void(FibreRank&)>& program,
                                              Nanoseconds limit = hour);
-  /// Until nothing can happen any more.
+  /// Runs until nothing can happen any more.
   void settle();
-  /// Called at the end of run(), while programs that have not ended still wait.
+  /// Sets a function that is called at the end of run(), while programs that have not ended still wait.
   void before_unwinding(std::function<void()> hook) { before_unwinding_ = std::move(hook); }
 
   static constexpr Nanoseconds second = 1'000'000'000;

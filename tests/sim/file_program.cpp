@@ -31,7 +31,7 @@ Index count_of(const std::vector<Index>& shape) {
   return std::accumulate(shape.begin(), shape.end(), Index{1}, std::multiplies<>());
 }
 
-/// The bytes that a call writes.
+/// Returns the bytes that a call writes.
 std::string content(const FileCall& call) {
   if (call.kind == FileCall::Kind::text) return call.words;
   std::string bytes(static_cast<std::size_t>(count_of(call.shape) * element), '\0');
@@ -65,7 +65,7 @@ layout::Layout layout_of(const FileCall& call, int ranks) {
   }
 }
 
-/// The part that a rank holds in its memory, which is all of a replicated array.
+/// Returns the part that a rank holds in its memory, which is all of a replicated array.
 std::vector<Index> elements_of(const layout::Layout& layout, int rank) {
   std::vector<Index> elements;
   if (layout.kind() == "replicated") {
@@ -154,7 +154,7 @@ FileProgram::FileProgram(Scheduler& dice, const Size& size) : size_(size) {
     const bool reads = call.kind == FileCall::Kind::read;
     const bool writes = call.kind == FileCall::Kind::write || call.kind == FileCall::Kind::text;
     if ((reads && now.last == 'w') || (writes && now.last == 'r')) {
-      FileCall between = call_of(FileCall::Kind::seek, file);  // C wants it (7.19.5.3)
+      FileCall between = call_of(FileCall::Kind::seek, file);  // C demands it (7.19.5.3)
       between.position = now.position;
       add(std::move(between));
     }
@@ -339,7 +339,7 @@ void FileProgram::check(const Reading& reading, int rank, std::vector<std::strin
   for (std::size_t i = 0; i < reading.global.size(); ++i) {
     const auto e = static_cast<std::size_t>(reading.global[i]);
     const std::uint64_t wanted = e < reading.call.is.size() ? reading.call.is[e] : 0;
-    // Of an element that the file holds in part nothing is promised.
+    // Nothing is promised of an element that the file holds in part.
     if (e >= reading.call.is.size() || reading.memory[i] == wanted) continue;
     wrong.push_back(
         cat("rank ", rank, ", ", reading.call.name(), ": element ", e, " is ", reading.memory[i]));
@@ -379,8 +379,8 @@ std::vector<std::string> FileProgram::differences(storage::Target& disk) const {
   return found;
 }
 
-/// As far as any rank has come, and one call further: that one may have done a part of it. A flush counts if
-/// a rank was told that it is done.
+/// Returns the files as far as any rank has come, and one call further, since that one may have done a part
+/// of its work. A flush counts if a rank was told that it is done.
 std::map<int, FileModel> FileProgram::durable_models(const Heard& heard) const {
   std::map<int, FileModel> files;
   std::map<int, bool> is_over;

@@ -12,7 +12,7 @@
 
 namespace tailrace::sim {
 
-/// One collective call on a file, and what it has to do.
+/// One collective call on a file, and its expected effect.
 struct FileCall {
   enum class Kind { open, write, read, text, seek, flush, close };
   Kind kind = Kind::open;
@@ -23,14 +23,14 @@ struct FileCall {
   int layout = 0;                 // its kind
   std::string words;              // of text
   Bytes position = 0;             // of seek
-  Index elements = 0;             // that write or read has to move
-  std::vector<std::uint64_t> is;  // what read has to give, in the global order
-  bool gives_later = false;       // it is there only after the next flush
+  Index elements = 0;             // elements that write or read has to move
+  std::vector<std::uint64_t> is;  // the expected result of read, in the global order
+  bool gives_later = false;       // the result is there only after the next flush
 
   [[nodiscard]] std::string name() const;
 };
 
-/// A file as the calls so far have to leave it.
+/// A file as the calls so far must leave it.
 struct FileModel {
   std::string bytes;
   std::string dirty;   // of each byte: '1' if it was written since the last durable flush
@@ -45,7 +45,7 @@ struct FileModel {
 };
 
 /// A correct parallel program: one sequence of calls on files of overlapping groups of ranks. Each rank makes
-/// those calls, in this order, whose group it belongs to.
+/// the calls of its own groups, in this order.
 class FileProgram {
  public:
   struct Size {
@@ -55,7 +55,7 @@ class FileProgram {
     Index elements = 4000;   // of the largest array
     bool all_ranks = false;  // each file belongs to all of them
   };
-  /// A random one.
+  /// Makes a random program.
   FileProgram(Scheduler& dice, const Size& size);
 
   /// The outcome of a call on a rank.
@@ -65,11 +65,11 @@ class FileProgram {
     std::string text = {};  // of the error
     [[nodiscard]] bool is(std::int64_t wanted, Code as) const { return value == wanted && code == as; }
   };
-  /// By call: what each of its ranks was told.
+  /// For each call: the outcome on each of its ranks.
   using Heard = std::map<int, std::map<int, Said>>;
 
-  /// Runs on a rank: makes its calls up to `last` (-1: all), with stalls in between. Adds what they gave to
-  /// `heard`, and to `wrong` a text for each that gave something else than it has to.
+  /// Runs on a rank: makes its calls up to `last` (-1: all), with stalls in between. Adds the outcomes to
+  /// `heard`, and a text to `wrong` for each wrong one.
   void run(SessionRank& rank, Scheduler& dice, Heard& heard, std::vector<std::string>& wrong,
            int last = -1) const;
 
@@ -78,13 +78,13 @@ class FileProgram {
     return groups_[static_cast<std::size_t>(file)];
   }
   [[nodiscard]] static std::string path_of(int file) { return "file." + std::to_string(file); }
-  /// The files as the calls before `call` (-1: all) leave them.
+  /// Returns the files as the calls before `call` (-1: all) leave them.
   [[nodiscard]] std::map<int, FileModel> models(int call = -1) const;
-  /// Texts for files on `disk` that are not what all calls have to leave.
+  /// Returns texts for the files on `disk` that are not as all calls must leave them.
   [[nodiscard]] std::vector<std::string> differences(storage::Target& disk) const;
-  /// Texts for files on `disk`, found after a loss of power, that have not what a durable flush had covered
-  /// and no later call was going to write over. Adds to `looked_at` the bytes that were looked at. `heard`:
-  /// what the ranks were told before.
+  /// Returns texts for files on `disk`, found after a loss of power, that lack bytes which a durable flush
+  /// had covered and no later call was going to write over. Adds the number of checked bytes to `looked_at`.
+  /// `heard` has the outcomes before.
   [[nodiscard]] std::vector<std::string> lost(storage::Target& disk, const Heard& heard,
                                               Bytes& looked_at) const;
 

@@ -19,7 +19,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-/// Windows as small as they may be, so that calls have several of them.
+/// Windows are as small as possible, so that calls have several of them.
 std::string random_settings(Scheduler& dice) {
   return cat("io_buffer=64KiB aggregators=", dice.random(1, 3), " parallel_threshold=", dice.random(0, 200),
              "B");
@@ -63,7 +63,8 @@ TEST(sim_files, every_call_of_a_correct_program_does_what_it_has_to) {
   }
 }
 
-/// A rank without threads waited for what it reads later, and kept from others what they needed to read it.
+/// A rank without threads waited for its asynchronous read, and kept others from what they needed to do that
+/// read.
 TEST(sim_files, asynchronous_reads_without_threads_move_everything_on) {
   Scheduler dice(348 * 3571);
   const FileProgram::Size size = random_size(dice);
@@ -77,7 +78,7 @@ TEST(sim_files, so_it_is_with_many_ranks_of_which_64_share_a_node) {
   run_random_program(size, 64, 5);
 }
 
-/// Texts for calls of which the ranks were told different things.
+/// Returns texts for calls whose ranks were told different things.
 Texts disagreements(const FileProgram& program, const FileProgram::Heard& heard) {
   Texts found;
   for (const auto& [number, said] : heard) {
@@ -93,7 +94,7 @@ Texts disagreements(const FileProgram& program, const FileProgram::Heard& heard)
   return found;
 }
 
-/// The storage of one rank fails once, or from some call on: each call tells all of its ranks the same, and
+/// The storage of one rank fails once, or from some call on. Each call tells all of its ranks the same, and
 /// all come to the end.
 TEST(sim_files, where_storage_fails_on_one_rank_all_are_told_the_same) {
   int struck = 0;
@@ -125,7 +126,7 @@ TEST(sim_files, where_storage_fails_on_one_rank_all_are_told_the_same) {
   EXPECT_GT(struck, 20);
 }
 
-/// A rank is gone in the middle: what the others were told until they had to wait for it is right, and each
+/// A rank is lost in the middle. The others' answers until they had to wait for it are right, and each rank
 /// that waits says in which call.
 TEST(sim_files, what_was_told_before_a_rank_was_lost_is_right) {
   int waiting = 0;
@@ -156,8 +157,8 @@ TEST(sim_files, what_was_told_before_a_rank_was_lost_is_right) {
   EXPECT_GT(waiting, 20);
 }
 
-/// Power is lost somewhere in the middle, for all ranks at once: what a durable flush had covered, and
-/// nothing was going to write over, is there after the next boot.
+/// Power is lost somewhere in the middle, for all ranks at once. After the next boot the bytes are there that
+/// a durable flush had covered and no call was going to write over.
 TEST(sim_files, what_a_durable_flush_has_covered_survives_a_loss_of_power) {
   using Policy = storage::CrashPolicy;
   int struck = 0;

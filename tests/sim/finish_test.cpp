@@ -33,7 +33,7 @@ struct Heard {
   bool fired = false;  // the fault
 };
 
-/// Rank 0 calls `between` before each step, when all steps before are durable or have failed.
+/// Runs a stream. Rank 0 calls `between` before each step, when all steps before are durable or have failed.
 Heard run(const Job& job, const std::shared_ptr<const StreamPlan>& plan, std::int64_t end,
           const std::function<void(std::int64_t)>& between, const storage::FaultPlan& fault = {}) {
   SessionWorld world(job);
@@ -99,7 +99,7 @@ TEST(sim_finish, one_call_that_fails_leaves_no_file_unfinished) {
   bool fired = true;
   for (std::int64_t nth = 1; fired && !testing::Test::HasFailure(); ++nth) {
     const Job job = job_of(static_cast<std::uint64_t>(nth), 2);
-    // It stops within a file, in whose place the second one puts another.
+    // The run stops within a file. The second run puts another file in its place.
     const Heard first = run(job, plan, 3, [](std::int64_t) {});
     auto resumed = std::make_shared<StreamPlan>(*plan);
     resumed->resume = first.position;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// Headers of GRIB2 are prepared where fields are defined. Nobody prepares them again in the first step, which
-// would wait for it: servers and the other ranks have them from compute rank 0.
+// Headers of GRIB2 are prepared where fields are defined. No rank prepares them again in the first step,
+// which would wait for it: servers and the other ranks get them from compute rank 0.
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"
@@ -30,7 +30,7 @@ Scenario many_records(int ranks) {
   return scenario;
 }
 
-/// The file of a run, in which ecCodes must not be asked for anything.
+/// Returns the file of a run, in which ecCodes must not be asked for anything.
 ByteVector file_of(const std::vector<NodeShape>& nodes, int ranks) {
   const Scenario scenario = many_records(ranks);
   if (scenario.plan == nullptr) return {};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// Lines on a switchboard: each hears what was sent on it, whole and in order, however many are open, whoever
-// opens them first, and whatever the network does.
+// Lines on a switchboard: each hears the messages sent on it, whole and in order, however many lines are
+// open, whoever opens them first, and whatever the network does.
 #include "comm/line.hpp"
 
 #include <gtest/gtest.h>
@@ -131,10 +131,10 @@ TEST(sim_line, what_comes_before_a_line_is_open_is_delivered_in_order_and_before
     run_to_the_end(world, [&](FibreRank& rank) {
       const int me = rank.rank();
       Line session(rank.board(), number::session, all);
-      int ahead = 0;  // ranks half of whose words are on their way
+      int ahead = 0;  // ranks with half of their words on the way
       session.on(open_message, [&](int, Unpacker&) { ++ahead; });
       if (me == late) {
-        // Their words came before this, and lie here since.
+        // Their words came before this, and have been kept here.
         rank.board().wait([&] { return ahead == world.size() - 1; }, "half of the words of all others");
       } else {
         rank.stall(world.scheduler().random(0, 50'000));
@@ -224,7 +224,7 @@ TEST(sim_line, a_message_of_a_kind_that_nobody_takes_is_counted_and_told_and_los
   world.settle();
   testing::internal::CaptureStderr();
   world.board(1).pump();
-  EXPECT_EQ(world.board(1).strays(), 0);  // early: it may be known to whoever opens the line
+  EXPECT_EQ(world.board(1).strays(), 0);  // early: the rank that opens the line may know it
   Line line(world.board(1), some_line, both);
   line.on(word_message, [&](int, Unpacker&) { ++heard; });
   world.board(1).pump();
@@ -242,7 +242,8 @@ TEST(sim_line, a_message_of_a_kind_that_nobody_takes_is_counted_and_told_and_los
       << told;
 }
 
-/// In place of two calls of MPI_Allreduce: the members of a line agree on its number as Communicators does.
+/// Takes the place of two calls of MPI_Allreduce: the members of a line agree on its number as Communicators
+/// does.
 class Meeting {
  public:
   explicit Meeting(std::vector<int> its_members) : members(std::move(its_members)) {}
@@ -276,7 +277,7 @@ struct Talk {
   std::vector<std::size_t> data = {8, 4096, 0, 1500};  // bytes of the data messages of each pair
 };
 
-/// The same on sender and receiver, and like that of no other message.
+/// Returns the same bytes on sender and receiver, like those of no other message.
 ByteVector data_of(int line, int source, int destination, std::size_t number, std::size_t size) {
   const auto salt = static_cast<std::size_t>(line * 131 + source * 17 + destination * 5) + number;
   ByteVector bytes(size);
@@ -287,7 +288,7 @@ ByteVector data_of(int line, int source, int destination, std::size_t number, st
   return bytes;
 }
 
-/// One rank on one line: it says and hears what `Talk` tells.
+/// One rank on one line: it says and hears as `Talk` tells.
 class Talker {
  public:
   Talker(FibreRank& rank, const Meeting& meeting, int name, const Talk& talk)
@@ -301,7 +302,7 @@ class Talker {
     EXPECT_EQ(meeting.members[static_cast<std::size_t>(line_.rank())], rank.rank());
   }
 
-  /// The next thing that it says; false if all is said.
+  /// Says the next thing. Returns false if everything is said.
   bool say() {
     if (said_ < talk_.rounds) {
       agreements_.push_back(line_.agreements().post(vote(line_.rank(), said_)));
@@ -322,7 +323,7 @@ class Talker {
     return true;
   }
 
-  /// Takes what there is; true once that was all.
+  /// Takes what there is. Returns true once that was everything.
   bool hear() {
     while (verdicts_ < agreements_.size()) {
       const auto verdict = line_.agreements().take(agreements_[verdicts_]);
@@ -355,7 +356,7 @@ class Talker {
   [[nodiscard]] ByteVector speech(int round) const {
     return data_of(name_, 0, 1, 7, static_cast<std::size_t>(round) * 900 + 3);
   }
-  /// On every third line somebody has an error in the second round.
+  /// Returns true if the rank has an error: on every third line one rank, in the second round.
   [[nodiscard]] bool fails(int rank, int round) const {
     return name_ % 3 == 0 && round == 1 && rank == line_.size() / 2;
   }
@@ -381,8 +382,8 @@ class Talker {
   std::vector<std::size_t> data_;  // taken, by source
 };
 
-/// Batches of lines among ranks of a world. The ranks open those of a batch in its order, each as it comes to
-/// that, talk on all of them at once, and close each when all was heard.
+/// Batches of lines among ranks of a world. The ranks open the lines of a batch in its order, each in its own
+/// time. They talk on all of them at once, and close each when everything was heard.
 struct Plan {
   std::vector<std::vector<Meeting>> batches;
   Talk talk;
@@ -427,7 +428,7 @@ void talk_in_batches(FibreWorld& world, FibreRank& rank, Plan& plan, std::set<Li
   }
 }
 
-/// Some of the ranks, in any order.
+/// Returns some of the ranks, in any order.
 std::vector<int> any_members(Scheduler& dice, int size) {
   std::vector<int> all = count_up_to(size);
   for (std::size_t i = all.size(); i > 1; --i)
@@ -436,7 +437,7 @@ std::vector<int> any_members(Scheduler& dice, int size) {
   return all;
 }
 
-/// The numbers that each rank's lines had.
+/// Returns the numbers that each rank's lines had.
 std::vector<std::set<LineNumber>> talk(FibreWorld& world, Plan& plan) {
   std::vector<std::set<LineNumber>> numbers(static_cast<std::size_t>(world.size()));
   run_to_the_end(world, [&](FibreRank& rank) {

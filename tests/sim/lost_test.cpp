@@ -7,7 +7,7 @@
 namespace tailrace::sim {
 namespace {
 
-/// The servers among those who have not ended.
+/// Returns the servers among the ranks that have not ended.
 Texts servers_in(Texts stuck) {
   std::erase_if(stuck, [](const std::string& each) { return !each.starts_with("a server waits:"); });
   return stuck;
@@ -15,7 +15,7 @@ Texts servers_in(Texts stuck) {
 
 enum class When { before_begin, before_put, between_puts, before_end };
 
-/// Runs a forecast in which rank `lost` dies in its second step; what the watchdogs say then.
+/// Runs a forecast in which rank `lost` dies in its second step. Returns what the watchdogs say then.
 Texts lose_a_rank(std::vector<NodeShape> nodes, int ranks, int lost, When when, std::uint64_t seed) {
   Scenario scenario;
   scenario.variables = {{"t", *layout::Layout::block({6, 6}, ranks), "levels=hybrid:1-2"},
@@ -51,10 +51,10 @@ Texts lose_a_rank(std::vector<NodeShape> nodes, int ranks, int lost, When when, 
     status = stream.close();
   });
   EXPECT_FALSE(stuck.empty());
-  // What was committed before stays readable, and nothing else is in the index.
+  // Steps committed before stay readable, and nothing else is in the index.
   const Result<streams::IndexContents> index =
       streams::load_index(world.storage(), streams::index_path("fc.raw"));
-  // A rank without a server on its node takes with it what it has not sent yet.
+  // A rank without a server on its node takes data with it that it has not sent yet.
   EXPECT_TRUE(index.is_ok() || world.roster().shares_node[static_cast<std::size_t>(lost)] == 0);
   if (index.is_ok()) {
     EXPECT_LE(index->steps.size(), 1U);
@@ -121,8 +121,8 @@ TEST(sim_lost, one_that_is_lost_before_an_agreement_is_missing_in_it) {
   }
 }
 
-/// Sends the opening of a stream to the first server, without its last `cut` bytes. Returns those who do not
-/// come to the end then.
+/// Sends the opening of a stream to the first server, without its last `cut` bytes. Returns the ranks that
+/// then do not come to the end.
 Texts open_a_stream(const pipeline::Opening& opening, std::size_t cut) {
   Job job;
   job.nodes = {{2, 1}};

@@ -4,7 +4,7 @@
 #include "base/text.hpp"
 #include "scenario.hpp"
 
-// Ranks that announce late. Timers are off: who sleeps without being rung sleeps for ever.
+// Ranks that announce late. Timers are off: a sleeper whose bell is not rung sleeps for ever.
 namespace tailrace::sim {
 namespace {
 
@@ -41,7 +41,7 @@ TEST(sim_patience, ends_where_lanes_hold_a_piece_or_a_few) {
   });
 }
 
-/// Two ranks of one node, of which the second owns 31 times as much as the first.
+/// Two ranks of one node. The second owns 31 times as much as the first.
 Scenario uneven() {
   Scenario scenario;
   const std::vector<layout::Box> boxes{{{0, 0}, {1, 1024}}, {{1, 0}, {32, 1024}}};
@@ -51,8 +51,8 @@ Scenario uneven() {
   return scenario;
 }
 
-/// The model's own messages make the first rank wait, between its puts, until the second has put all. That
-/// one finds no room before the first one's piece, which waits in a lane nearly empty, was taken.
+/// The model's own messages make the first rank wait, between its puts, until the second has put everything.
+/// The second rank finds no room before the first one's piece, which waits in a nearly empty lane, was taken.
 void in_lockstep(SessionRank& rank, const Scenario& scenario, Arrays& arrays, bool& has_put) {
   PlannedStream stream(rank, scenario.plan);
   const Status created = stream.create();
@@ -78,8 +78,7 @@ TEST(sim_patience, of_one_rank_does_not_hold_up_another_that_has_no_room) {
     job.nodes = {{2, 1}};
     job.seed = seed;
     job.crowded = true;
-    job.staging =
-        Bytes{3400} << 10;  // a lane holds the second rank's pieces of one field, and not those of both
+    job.staging = Bytes{3400} << 10;  // a lane holds the second rank's pieces of one field, but not of both
     SessionWorld world(job);
     std::vector<Arrays> arrays(2);
     bool has_put = false;

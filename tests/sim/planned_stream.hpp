@@ -23,7 +23,7 @@ struct Variable {
   ElementType type = ElementType::f32;
 };
 
-/// A stream as all ranks create and define it.
+/// The definition of a stream, the same on all ranks.
 struct StreamPlan {
   struct Field {
     codec::FieldDefinition definition;
@@ -43,8 +43,8 @@ struct StreamPlan {
   [[nodiscard]] Index levels(int field) const {
     return static_cast<Index>(fields[static_cast<std::size_t>(field)].definition.levels.values.size());
   }
-  /// The largest piece of any rank, and what gathering and encoding one record takes: the least lane and
-  /// workspace.
+  /// Returns the largest piece of any rank, and the memory for gathering and encoding one record: the least
+  /// lane and workspace.
   [[nodiscard]] Bytes largest_piece() const;
   [[nodiscard]] Bytes largest_record() const;
 };
@@ -55,10 +55,10 @@ class PlannedStream {
   PlannedStream(SessionRank& rank, std::shared_ptr<const StreamPlan> plan)
       : rank_(rank), plan_(std::move(plan)) {}
 
-  /// Defines the fields too.
+  /// Also defines the fields.
   Status create();
   void begin(std::int64_t lead) { stream_->begin(lead); }
-  /// All levels of a field; `data` must stay as it is until end() where ranks serve themselves.
+  /// Puts all levels of a field. If ranks serve themselves, `data` must stay as it is until end().
   void put(int field, const std::byte* data) {
     stream_->put(plan_->fields[static_cast<std::size_t>(field)].definition.name, data, nullptr);
   }
@@ -68,7 +68,7 @@ class PlannedStream {
   void latch(const Status& status) { stream_->latch(status); }
   [[nodiscard]] const streams::Stream& stream() const { return *stream_; }
   [[nodiscard]] streams::Position position() const { return stream_->position(); }
-  /// The steps that failed, and why, by number.
+  /// Returns the steps that failed, with the reasons, by number.
   [[nodiscard]] std::map<std::int64_t, std::string> failures() const;
 
  private:

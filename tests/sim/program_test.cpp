@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
 // Correct parallel programs, with ranks that compute for seconds and a network that delays: every collective
-// call returns what it has to, on every rank, and the program ends.
+// call returns the right result on every rank, and the program ends.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class Session {
     computes_ = std::make_unique<comm::Line>(board_, comm::line_number::computes, members_);
     board_.order().connect(*computes_);
   }
-  /// As tr_finalize: waits until all ranks have come here, whatever they were in.
+  /// Does as tr_finalize: waits until all ranks have come here, whatever calls they were in.
   void finalize() {
     for (;;) {
       const comm::Verdict verdict = computes_->agree({{}, "finalize", {}});
@@ -83,7 +83,7 @@ TEST(sim_program, so_it_is_with_64_ranks) {
 }
 
 /// One rank makes a call of its own on the line of all ranks in the middle of its program, or goes to its end
-/// from there: nobody waits for ever, and where the order is broken all ranks are told the same.
+/// from there. No rank waits for ever, and if the order is broken all ranks are told the same.
 TEST(sim_program, ranks_in_different_calls_all_come_to_the_end) {
   int broken = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
@@ -125,8 +125,8 @@ TEST(sim_program, ranks_in_different_calls_all_come_to_the_end) {
   EXPECT_GT(broken, 20);
 }
 
-/// The program's checks themselves: ranks get an error where two agreements differ, and others wait for a
-/// vote that never comes.
+/// Checks the program's checks: ranks get an error if two agreements differ, and others wait for a vote that
+/// never comes.
 TEST(sim_program, a_rank_that_leaves_out_an_agreement_is_noticed) {
   constexpr int ranks = 5;
   int disagreements = 0;

@@ -26,9 +26,9 @@ constexpr std::int64_t all_steps = 12;
 
 /// Ways in which a job ends.
 enum class End {
-  stopped,     // it closes everything, wherever the files' steps are
+  stopped,     // the job closes everything, wherever the files' steps are
   killed,      // at some call of storage, which keeps what it was given
-  power_lost,  // the same, and what was not durable may be gone
+  power_lost,  // the same, and data that was not durable may be gone
   failing,     // as if stopped, but a call of one rank's storage fails
   rank_lost    // the others wait, until somebody kills the job
 };
@@ -55,13 +55,14 @@ struct Life {
 
 /// The answers that the ranks of a chain's jobs got.
 struct Answers {
-  std::int64_t committed = -1;               // the last step behind which a save was told to be committed
+  std::int64_t committed = -1;               // the last step behind which a save was reported committed
   std::int64_t begun = -1;                   // the last one behind which a save was begun
   int resumed = 0;                           // streams that went on
-  std::map<int, std::map<int, Code>> heard;  // of one job: by call, by rank
+  std::map<int, std::map<int, Code>> heard;  // answers in one job: by call, by rank
   streams::Position position;                // of the stream, when the last job ended
   std::map<std::int64_t, int> puts;          // by step: the jobs that put it
-  bool refused = false;                      // the only copy was never committed, and power loss has torn it
+  bool refused = false;                      // the only copy was never committed, and a loss of power has
+                                             // torn it
   Texts wrong;
 };
 
@@ -96,7 +97,7 @@ class Forecast {
   }
 
  private:
-  /// True if a collective call succeeded; it did on all ranks or on none.
+  /// Returns true if a collective call succeeded; it did on all ranks or on none.
   bool hear(const Status& status) {
     answers_.heard[calls_++][rank_.rank()] = status.code();
     if (!status.is_ok() && life_.end == End::stopped) wrong(status.text());
@@ -123,7 +124,7 @@ class Forecast {
     checkpoint_->item(step);
   }
 
-  /// False where the job cannot go on.
+  /// Returns false if the job cannot go on.
   bool load() {
     bool found = false;
     const Status begun = checkpoint_->begin(Checkpoint::Direction::load, &found);
@@ -132,7 +133,7 @@ class Forecast {
     if (!hear(begun)) return false;
     if (found) name_items();
     if (!hear(checkpoint_->end())) return false;
-    // Where storage does not give the newest copy, the one before it is taken.
+    // If storage does not give the newest copy, the one before it is taken.
     if (life_.end == End::failing) answers_.committed = std::min(answers_.committed, found ? step_ : -1);
     if (found ? step_ < answers_.committed || step_ > answers_.begun : answers_.committed >= 0)
       wrong(found ? cat("step ", step_, " was loaded") : "nothing was found");
@@ -150,7 +151,7 @@ class Forecast {
     return true;
   }
 
-  /// False where the job is to stop.
+  /// Returns false if the job is to stop.
   bool take_step(Scheduler& dice) {
     if (life_.end == End::rank_lost && step_ >= life_.loses_rank_at && rank_.rank() == rank_.ranks() - 1)
       rank_.fibre().lose();
@@ -240,7 +241,7 @@ Scenario scenario_of(const Life& life, const std::string& pattern) {
   return scenario;
 }
 
-/// Runs one job; the storage that the next one finds.
+/// Runs one job. Returns the storage that the next one finds.
 std::shared_ptr<storage::CrashTarget> live(const Life& life, const Scenario& scenario,
                                            const std::shared_ptr<storage::CrashTarget>& disk,
                                            std::uint64_t seed, Answers& answers) {
@@ -280,8 +281,9 @@ std::shared_ptr<storage::CrashTarget> live(const Life& life, const Scenario& sce
   return disk->crash(policies[static_cast<std::size_t>(dice.random(0, 2))], seed);
 }
 
-/// True for a step that the files may have although it is recorded as failed: an earlier job had put it too
-/// and may have published the file, or storage was so broken that the step could not be taken back.
+/// Returns true for a step that the files may have although it is recorded as failed. Either an earlier job
+/// had put it too and may have published the file, or storage was so broken that the step could not be taken
+/// back.
 bool may_be_there(const Answers& answers, std::int64_t step) {
   if (answers.puts.at(step) > 1) return true;
   return std::any_of(answers.position.failed.begin(), answers.position.failed.end(),
@@ -295,7 +297,7 @@ bool has_failed(const Answers& answers, std::int64_t step) {
                      [step](const streams::FailedStep& each) { return each.step == step; });
 }
 
-/// Expects that the files hold all steps, but for those that a checkpoint has recorded as failed.
+/// Expects that the files hold all steps, except those that a checkpoint has recorded as failed.
 void expect_whole(storage::Target& target, const Scenario& scenario, bool one_file, const Answers& answers) {
   std::map<std::string, std::vector<std::int64_t>> files;
   for (std::int64_t step = 0; step < all_steps; ++step)
@@ -332,7 +334,7 @@ void expect_whole(storage::Target& target, const Scenario& scenario, bool one_fi
     EXPECT_EQ(name.find(".again"), std::string::npos) << name << " was left";
 }
 
-/// Somebody does so who reads that no copy is whole.
+/// A user does so after reading that no copy is whole.
 void move_copies_away(storage::Target& target) {
   const Result<std::vector<std::string>> copies = checkpoint::find_copies(target, "cp");
   ASSERT_TRUE(copies.is_ok()) << copies.status().text();

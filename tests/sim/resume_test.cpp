@@ -6,7 +6,7 @@
 #include "base/text.hpp"
 #include "scenario.hpp"
 
-// Runs whose storage fails from some call on, and which another world continues.
+// Runs whose storage fails from some call on, each continued by another world.
 namespace tailrace::sim {
 namespace {
 
@@ -39,7 +39,7 @@ void half_days(SessionRank& rank, std::shared_ptr<const StreamPlan> plan, std::i
   told.failures = stream.failures();
 }
 
-/// The answers of rank 0. `nth` > 0: storage fails for good from that call of each server on.
+/// Returns the answers of rank 0. `nth` > 0: storage fails for good from that call of each server on.
 Heard run(const Job& job, const std::shared_ptr<const StreamPlan>& plan, std::int64_t first, std::int64_t end,
           std::int64_t nth) {
   SessionWorld world(job);

@@ -40,7 +40,7 @@ TEST(sim_scale, many_ranks_on_many_nodes_write_one_right_file) {
   EXPECT_TRUE(read_file(world.storage(), scenario.pattern) == expected);
 }
 
-/// One bad rank among hundreds: everybody hears of it, and the step after it is written.
+/// One of hundreds of ranks makes a mistake: every rank hears of it, and the step after it is written.
 TEST(sim_scale, an_error_of_one_of_many_ranks_reaches_all) {
   constexpr int ranks = 512;
   constexpr int bad = 377;

@@ -21,7 +21,7 @@ void Scenario::prepare() {
 void squeeze(Job& job, const StreamPlan& plan) {
   const SessionWorld world(job);
   const Bytes piece =
-      std::max(plan.largest_piece(), Bytes{16} << 10);  // what a stream asks for, for its messages
+      std::max(plan.largest_piece(), Bytes{16} << 10);  // a stream asks for this much, for its messages
   const Bytes record = plan.largest_record();
   const auto suffices = [&](Bytes staging) {
     const session::Budget budget = session::cut_budget(world.roster(), staging);
@@ -67,7 +67,7 @@ std::vector<float> array_of(const StreamPlan& plan, int c, int field, std::int64
       }
     }
   }
-  // An array of no elements has an address too.
+  // Even an array of no elements has an address.
   if (array.empty()) array.reserve(1);
   return array;
 }
@@ -169,7 +169,7 @@ void forecast_steps(SessionRank& rank, PlannedStream& stream, const Scenario& sc
       std::vector<float>& array = arrays[{step, field}];
       array = array_of(*scenario.plan, rank.rank(), field, step);
       stream.put(field, reinterpret_cast<const std::byte*>(array.data()));
-      // What was captured may be overwritten.
+      // Captured data may be overwritten.
       if (!rank.session().roster().self_served) std::fill(array.begin(), array.end(), -1.0F);
     }
     Status ended = stream.end();

@@ -13,7 +13,7 @@
 
 namespace tailrace::sim {
 
-/// A small forecast: what every rank defines and puts, and the bytes that must come out of it.
+/// A small forecast: the definitions and puts of every rank, and the bytes that must come out of it.
 struct Scenario {
   std::string pattern = "fc.raw";
   std::vector<Variable> variables;
@@ -29,35 +29,35 @@ struct Scenario {
 void squeeze(Job& job, const StreamPlan& plan);
 
 using Texts = std::vector<std::string>;
-/// Those who have not ended, for messages.
+/// Lists the ranks that have not ended, for messages.
 std::string text_of(const Texts& stuck);
 
-/// How many seeds a test tries: `usual`, or TAILRACE_SIM_SEEDS times as many, for a long search.
+/// Returns how many seeds a test tries: `usual`, or TAILRACE_SIM_SEEDS times as many, for a long search.
 std::uint64_t seeds(std::uint64_t usual);
 
-/// One value of the forecast.
+/// Returns one value of the forecast.
 float value_of(int field, Index level, std::int64_t step, Index element);
 
-/// What rank `c` hands over of one field at one step: (level, owned elements).
+/// Returns what rank `c` hands over of one field at one step: (level, owned elements).
 std::vector<float> array_of(const StreamPlan& plan, int c, int field, std::int64_t step);
 
-/// The records of one step, in put order, as one rank alone would write them.
+/// Returns the records of one step, in put order, as one rank alone would write them.
 ByteVector bytes_of_step(const StreamPlan& plan, std::int64_t step);
 
-/// The bytes of a file in simulated storage; empty if there is none.
+/// Returns the bytes of a file in simulated storage, empty if there is none.
 ByteVector read_file(storage::Target& target, const std::string& path);
 
-/// Layouts of all kinds for `ranks` ranks, some of which may own nothing. No extent is above `longest`.
+/// Makes layouts of all kinds for `ranks` ranks, some of which may own nothing. No extent is above `longest`.
 std::vector<Variable> random_variables(Scheduler& dice, int ranks, Index longest = 12);
 
-/// Nodes with `ranks` ranks and `servers` servers in all, dealt out at random; a node may have none of
+/// Makes nodes with `ranks` ranks and `servers` servers in all, dealt out at random. A node may have none of
 /// either.
 std::vector<NodeShape> random_nodes(Scheduler& dice, int ranks, int servers);
 
 /// The answers that a rank got.
 struct Told {
   Status created;
-  std::vector<Status> ends;  // by step: from end(), which may tell an earlier step's verdict
+  std::vector<Status> ends;  // by step: result of end(), which may be an earlier step's verdict
   std::map<std::int64_t, std::string> failures;  // by step: its own verdict
   Status waited;
   Status closed;
@@ -73,14 +73,14 @@ void expect_committed(storage::Target& target, const Scenario& scenario,
 /// The arrays of a rank; they live as long as the world.
 using Arrays = std::map<std::pair<std::int64_t, int>, std::vector<float>>;
 
-/// The whole program of a rank: define, all steps, wait, close.
+/// Runs the whole program of a rank: define, all steps, wait, close.
 void forecast(SessionRank& rank, const Scenario& scenario, Arrays& arrays, Told& told);
 
-/// The same behind create().
+/// Runs everything behind create().
 void forecast_steps(SessionRank& rank, PlannedStream& stream, const Scenario& scenario, Arrays& arrays,
                     Told& told, bool patient = false);
 
-/// The whole program, waiting for each step to be durable before the next.
+/// Runs the whole program and waits for each step to be durable before the next.
 void patient_forecast(SessionRank& rank, const Scenario& scenario, Arrays& arrays, Told& told);
 
 /// Runs the forecast on all ranks and expects the right bytes and an index that names all steps.

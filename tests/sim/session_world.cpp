@@ -46,8 +46,8 @@ SessionWorld::SessionWorld(Job job) : job_(std::move(job)), world_(size_of(job_)
   for (int rank = 0; rank < world_.size(); ++rank) seat(rank);
 }
 
-/// World ranks in the order of the nodes, servers last on each, as TAILRACE_SERVERS=node:k would choose them;
-/// or mixed.
+/// Numbers world ranks in the order of the nodes, servers last on each, as TAILRACE_SERVERS=node:k would
+/// choose them; or mixed.
 void SessionWorld::deal_out_ranks() {
   for (std::size_t node = 0; node < job_.nodes.size(); ++node) {
     const int all = job_.nodes[node].ranks + job_.nodes[node].servers;
@@ -92,7 +92,7 @@ session::Facts SessionWorld::facts_of(int rank) {
   session::Facts facts;
   facts.rank = rank;
   const auto more = job_.more_settings.find(rank);
-  // No threads on compute ranks: what a thread would do is done inside the call.
+  // Compute ranks have no threads: the work of a thread is done inside the call.
   const std::string settings =
       cat("io_threads=0 huge_pages=off stop_signals=none staging=", job_.staging, " threads=", job_.threads,
           " ", job_.settings, " ", more == job_.more_settings.end() ? "" : more->second);

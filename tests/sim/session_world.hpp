@@ -22,27 +22,27 @@ struct NodeShape {
   int servers = 0;
 };
 
-/// `ranks` ranks that serve themselves, `ranks_per_node` on each node.
+/// Returns nodes of `ranks` ranks that serve themselves, `ranks_per_node` on each node.
 std::vector<NodeShape> nodes_of(int ranks, int ranks_per_node);
 
 /// A job of the simulated world: its ranks, all on the same storage.
 struct Job {
-  std::vector<NodeShape> nodes;              // no servers at all: every rank serves itself
+  std::vector<NodeShape> nodes;              // if no node has a server, every rank serves itself
   std::string settings;                      // as tr_init takes them
-  std::map<int, std::string> more_settings;  // of single ranks
+  std::map<int, std::string> more_settings;  // further settings of single ranks
   std::shared_ptr<storage::Target> storage = storage::memory_target();
   std::uint64_t seed = 1;
   Bytes staging = Bytes{1} << 20;    // of each node
-  bool mixed = false;                // ranks dealt out to the nodes at random instead of node by node
+  bool mixed = false;                // ranks are dealt out to the nodes at random
   bool crowded = false;              // ranks share cores: they announce late what they put
   int threads = 1;                   // of each server, for jobs that compute
   double disk_bytes_per_second = 0;  // 0: storage takes no time
   Nanoseconds disk_latency = 100'000;
-  bool limits_parks = false;  // otherwise who misses a ring sleeps until a message comes
+  bool limits_parks = false;  // false: a rank that misses a ring sleeps until a message comes
   bool parks_late = false;    // a planted mistake: see FibreRank::park_on_a_late_ticket()
 };
 
-/// One compute rank between tr_init and tr_finalize: all that a program has there.
+/// One compute rank between tr_init and tr_finalize, with everything that a program has there.
 class SessionRank {
  public:
   SessionRank(FibreRank& fibre, session::Session& session)
@@ -55,7 +55,8 @@ class SessionRank {
   [[nodiscard]] files::Service& files() { return service_; }
   /// Computes for this long, and neither hears nor sends meanwhile.
   void compute(Nanoseconds duration) { fibre_.stall(duration); }
-  /// Collective over `ranks`, when they are named for the first time: as a communicator of the program.
+  /// Collective over `ranks`, when they are named for the first time. They stand for a communicator of the
+  /// program.
   Result<std::shared_ptr<files::Group>> group(const std::vector<int>& ranks);
 
  private:
@@ -75,18 +76,18 @@ class SessionWorld {
   [[nodiscard]] int ranks() const { return roster_.computes(); }
   [[nodiscard]] int servers() const { return roster_.servers(); }
   [[nodiscard]] storage::Target& storage() const { return *job_.storage; }
-  /// The storage as server `s` sees it: give it a fault plan.
+  /// Returns the storage as server `s` sees it: give it a fault plan.
   [[nodiscard]] storage::FaultyTarget& storage_of(int s) const;
-  /// Compute rank `c` goes no further.
+  /// Stops compute rank `c`: it goes no further.
   void lose(int c) { world_.rank(roster_.compute_transport[static_cast<std::size_t>(c)]).lose(); }
-  /// The session of compute rank `c`, while its program runs.
+  /// Returns the session of compute rank `c`, while its program runs.
   [[nodiscard]] session::Session& session_of(int c) const {
     return *sessions_[static_cast<std::size_t>(roster_.compute_transport[static_cast<std::size_t>(c)])];
   }
 
   /// Runs `program` between tr_init and tr_finalize of each compute rank, once. Returns what
-  /// FibreWorld::run() returns, and what its servers wait for if somebody has not ended. What tr_init or
-  /// tr_finalize returned, where it was an error, is in failures().
+  /// FibreWorld::run() returns, and what its servers wait for if some rank has not ended. failures() has the
+  /// errors of tr_init and tr_finalize.
   [[nodiscard]] std::vector<std::string> run(const std::function<void(SessionRank&)>& program,
                                              Nanoseconds limit = FibreWorld::hour);
   [[nodiscard]] const std::vector<Status>& failures() const { return failures_; }

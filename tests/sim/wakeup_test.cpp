@@ -4,7 +4,8 @@
 #include "base/text.hpp"
 #include "scenario.hpp"
 
-// Nothing limits the sleep here: who sleeps through its bell sleeps for ever, and the simulation says so.
+// Nothing limits the sleep here: a rank that sleeps through its bell sleeps for ever, and the simulation says
+// so.
 namespace tailrace::sim {
 namespace {
 
@@ -25,7 +26,7 @@ Job two_ranks_and_a_server(std::uint64_t seed, bool parks_late) {
   return job;
 }
 
-/// Those who do not come to the end of a short forecast.
+/// Returns the ranks that do not come to the end of a short forecast.
 Texts run(bool parks_late, std::uint64_t seed) {
   const Scenario scenario = short_forecast();
   SessionWorld world(two_ranks_and_a_server(seed, parks_late));
@@ -57,7 +58,7 @@ TEST(sim_wakeup, taking_the_ticket_after_the_second_look_is_caught_as_a_deadlock
   EXPECT_NE(first.find("rank 2 waits for its doorbell or a message"), std::string::npos) << first;
 }
 
-/// Real ranks limit their sleep for this: even a lost wake-up costs time only.
+/// Real ranks limit their sleep, so that a lost wake-up only costs time.
 TEST(sim_wakeup, a_limit_heals_a_lost_wake_up) {
   const Scenario scenario = short_forecast();
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {

@@ -14,8 +14,8 @@
 
 namespace tailrace::mpi_test {
 
-/// What this process prints on standard error, kept until asked for. All of it is printed after all once a
-/// check of the case has failed on any rank, or where the case hangs.
+/// Keeps what this process prints on standard error until a test asks for it. All of it is printed after all
+/// if a check of the case has failed on any rank, or if the case hangs.
 class CapturedStderr {
  public:
   CapturedStderr()
@@ -43,7 +43,7 @@ class CapturedStderr {
   }
 
  private:
-  /// A case may capture hundreds of times: the last of it tells most.
+  /// A case may capture hundreds of times. The last output tells most.
   static void keep(const std::string& text) {
     std::string& all = state().captured;
     all += text;
@@ -51,7 +51,7 @@ class CapturedStderr {
     constexpr std::size_t most = 64 << 10;
     if (all.size() > most) all.erase(0, all.size() - most);
   }
-  /// To `to`, from a thread of its own, while the capture goes on.
+  /// Prints to `to`, from a thread of its own, while the capture goes on.
   static void show(int to) {
     char buffer[4096];
     off_t at = 0;

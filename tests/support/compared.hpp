@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// How checks compare two values, and print them where they differ.
+// Compares two values for checks, and prints them if they differ.
 #pragma once
 
 #include <concepts>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
 // Storage that a test holds: writes and synchronisations of this process wait until it lets them go. The
-// program's own pwritev and fsync stand before those of the C library, also for the library under test.
-// Included by one source of a program.
+// program's own pwritev and fsync take the place of those of the C library, also for the library under test.
+// One source of a program includes it.
 #pragma once
 
 #include <dlfcn.h>
@@ -24,7 +24,8 @@ class HeldStorage {
     static HeldStorage one;
     return one;
   }
-  /// From now on calls wait, but those of the calling thread: they go on after `own_wait`, and are counted.
+  /// From now on calls wait, except those of the calling thread: they go on after `own_wait`, and are
+  /// counted.
   void hold(std::chrono::milliseconds own_wait = {}) {
     const std::lock_guard guard(mutex_);
     program_ = std::this_thread::get_id();
@@ -43,12 +44,12 @@ class HeldStorage {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return waiting_ > 0; });
   }
-  /// Calls of the thread that holds since it does.
+  /// Returns the number of calls of the holding thread since hold().
   [[nodiscard]] int own_calls() {
     const std::lock_guard guard(mutex_);
     return own_calls_;
   }
-  /// Whether a file was synchronised since hold().
+  /// Returns true if a file was synchronised since hold().
   [[nodiscard]] bool has_synced(const std::string& path) {
     struct stat info {};
     const std::lock_guard guard(mutex_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// Cases that pass, fail and hang on purpose; mpi_harness_test.sh looks at what comes of them.
+// Cases that pass, fail and hang on purpose. mpi_harness_test.sh looks at the outcome.
 #include <stdexcept>
 
 #include "support/captured_stderr.hpp"

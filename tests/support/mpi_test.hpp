@@ -53,11 +53,11 @@ struct State {
   int rank = 0;
   int size = 1;
   std::int64_t failures = 0;  // of this rank, in this case
-  std::string skipped = {};   // why this case has tried nothing
-  // What the harness itself says is never captured.
+  std::string skipped = {};   // the reason why this case has tried nothing
+  // Where the harness itself prints; it is never captured.
   int errors = STDERR_FILENO;
   std::string captured = {};                         // in this case
-  std::atomic<void (*)(int)> show_capture{nullptr};  // prints what the capture holds that has not ended
+  std::atomic<void (*)(int)> show_capture{nullptr};  // prints the contents of a capture that has not ended
 };
 
 inline State& state() {
@@ -68,14 +68,14 @@ inline State& state() {
 inline int rank() { return state().rank; }
 inline int size() { return state().size; }
 
-/// Collective. True if `mine` is true on any rank.
+/// Collective. Returns true if `mine` is true on any rank.
 inline bool any_rank(bool mine) {
   int value = mine ? 1 : 0;
   MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT, MPI_MAX, state().comm);
   return value != 0;
 }
 
-/// Collective. True if every rank passes the same bytes.
+/// Collective. Returns true if every rank passes the same bytes.
 inline bool same_on_all_ranks(std::string_view mine) {
   std::uint64_t length = mine.size();
   MPI_Bcast(&length, 1, MPI_UINT64_T, 0, state().comm);
@@ -91,7 +91,7 @@ inline bool fail(const char* file, int line, const std::string& what) {
   return false;
 }
 
-/// The case ends without having tried what it is about; the same on every rank.
+/// Ends the case without a trial; the same on every rank.
 inline void skip(const std::string& why) { state().skipped = why; }
 
 inline bool check(bool holds, const char* expression, const char* file, int line) {

@@ -7,7 +7,7 @@
 
 namespace tailrace {
 
-/// A line "KEY: N kB" of a file in /proc, in bytes; -1 if it is missing.
+/// Returns a line "KEY: N kB" of a file in /proc, in bytes; -1 if it is missing.
 inline std::int64_t memory_in(const std::string& file, const std::string& name) {
   std::ifstream lines(file);
   std::string key;
@@ -21,7 +21,7 @@ inline std::int64_t memory_in(const std::string& file, const std::string& name) 
 /// missing.
 inline std::int64_t process_memory(const std::string& name) { return memory_in("/proc/self/status", name); }
 
-/// What programs may still be given on this machine (MemAvailable of proc(5)).
+/// Returns the memory that programs may still get on this machine (MemAvailable of proc(5)).
 inline std::int64_t available_memory() { return memory_in("/proc/meminfo", "MemAvailable"); }
 
 }  // namespace tailrace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// Preloaded: as soon as a program has made a temporary file NAME.tmp-..., somebody who may write to the
-// directory has put a link to "victim" in its place. What the program writes must go into the file that it
-// has made.
+// Preloaded. As soon as a program has made a temporary file NAME.tmp-..., a link to "victim" takes its place,
+// as anybody who may write to the directory could make one. The program must write into the file that it has
+// made.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array kCalendars{Calendar::proleptic_gregorian, Calendar::day_360, Calendar::no_leap};
 
-// The day after, by the rules as a calendar on the wall has them: an implementation of its own, to check
+// Returns the day after, by the rules of a calendar on the wall: an implementation of its own, to check
 // against.
 DateTime next_day(DateTime time, Calendar calendar) {
   constexpr std::array days{31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
@@ -34,7 +34,7 @@ struct Known {
 };
 
 TEST(calendar, gregorian_times_have_the_unix_seconds_of_date) {
-  // From `date -u -d TIME +%s`.
+  // The seconds come from `date -u -d TIME +%s`.
   const std::array known{Known{{1970, 1, 1, 0, 0, 0}, 0},
                          Known{{1969, 12, 31, 23, 59, 59}, -1},
                          Known{{2000, 2, 29, 12, 0, 0}, 951825600},

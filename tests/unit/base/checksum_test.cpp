@@ -10,7 +10,7 @@
 #include "base/uuid.hpp"
 
 #define XXH_INLINE_ALL
-#define XXH_VECTOR 0  // what every processor has
+#define XXH_VECTOR 0  // for every processor
 #include "xxhash/xxhash.h"
 
 namespace tailrace {
@@ -19,13 +19,14 @@ namespace {
 std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
 
 TEST(checksum, is_xxh3_64_as_published) {
-  // From the test vectors of the XXH3 specification for the empty input, and `xxhsum -H3`.
+  // The values come from the test vectors of the XXH3 specification for the empty input, and from `xxhsum
+  // -H3`.
   EXPECT_EQ(checksum({}), 0x2D06800538D394C2ULL);
   EXPECT_EQ(checksum(bytes_of("abc")), 0x78AF5F94892F3950ULL);
   EXPECT_NE(checksum(bytes_of("abc"), 1), checksum(bytes_of("abc")));
 }
 
-/// Which instructions compute it depends on the processor.
+/// The processor decides which instructions compute it.
 TEST(checksum, is_the_same_with_any_instructions) {
   std::mt19937_64 random(2);
   ByteVector bytes(300'000);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// The older systems' names of settings mean ours.
+// The older systems' names of settings mean the same as ours.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

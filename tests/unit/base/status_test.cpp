@@ -76,7 +76,7 @@ TEST(result, holds_a_value_or_an_error) {
 
 TEST(unpacker, never_reads_past_the_end) {
   Packer out;
-  out.put(std::int64_t{1000}).put(std::int32_t{5});  // a text of 1000 bytes that is not there
+  out.put(std::int64_t{1000}).put(std::int32_t{5});  // announces a text of 1000 bytes that is not there
   Unpacker in(out.bytes());
   EXPECT_EQ(in.get_text(), "");
   EXPECT_FALSE(in.ok());

@@ -15,7 +15,7 @@ namespace {
 constexpr Bytes mib = Bytes{1} << 20;
 Bytes no_limit() { return std::numeric_limits<Bytes>::max(); }
 
-/// How much of [data, data + bytes) is there (mincore(2)), in bytes.
+/// Returns how much of [data, data + bytes) is resident (mincore(2)), in bytes.
 Bytes resident(const std::byte* data, Bytes bytes) {
   std::vector<unsigned char> pages(static_cast<std::size_t>((bytes + 4095) / 4096));
   if (::mincore(const_cast<std::byte*>(data), static_cast<std::size_t>(bytes), pages.data()) != 0) return -1;
@@ -66,7 +66,7 @@ TEST(CaptureMemoryTest, ASmallerSaveGivesBackWhatWasPreparedInVain) {
   EXPECT_EQ(memory.need(0).bytes, 0);
 }
 
-/// What one save took stays for the next large one.
+/// The memory of one save stays for the next large one.
 TEST(CaptureMemoryTest, LaterSavesKeepTheMemory) {
   CaptureMemory memory;
   ASSERT_TRUE(memory.reserve(24 * mib).is_ok());
@@ -81,12 +81,12 @@ TEST(CaptureMemoryTest, NothingIsTakenThatWouldBeTooMuch) {
   CaptureMemory memory;
   memory.prepare(24 * mib, [] { return 23 * mib; });
   EXPECT_EQ(memory.data(), nullptr);
-  memory.prepare(std::numeric_limits<Bytes>::max() / 4, no_limit);  // no such addresses
+  memory.prepare(std::numeric_limits<Bytes>::max() / 4, no_limit);  // there are no such addresses
   EXPECT_EQ(memory.data(), nullptr);
   EXPECT_TRUE(memory.reserve(24 * mib).is_ok());
 }
 
-/// The program takes memory while the thread makes some: the thread leaves off.
+/// The program takes memory while the thread makes some: the thread stops.
 TEST(CaptureMemoryTest, WhatTheProgramTakesMeanwhileIsLeftToIt) {
   CaptureMemory memory;
   int asked = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
 // Memory captured while it is written to: by stores, by system calls, by another process; memory that goes
-// away meanwhile; memory that cannot be protected. Where the system gives no protection, only that is tested.
+// away meanwhile; memory that cannot be protected. If the system gives no protection, only that is tested.
 #include "checkpoint/copy_on_write.hpp"
 
 #include <fcntl.h>
@@ -84,7 +84,7 @@ class Stopped {
   Stopped(const std::byte* place, Bytes bytes) : place_(place), bytes_(bytes), faults_(*Userfault::open()) {
     EXPECT_TRUE(faults_.protect(place, bytes).is_ok());
   }
-  /// Until the copier has come to where it stops.
+  /// Waits until the copier has come to the unit where it stops.
   void wait() {
     while (!faults_.next()) std::this_thread::yield();
   }
@@ -96,7 +96,7 @@ class Stopped {
   Userfault faults_;
 };
 
-/// madvise(MADV_DONTNEED) in a thread, which waits in there until it is heard.
+/// Calls madvise(MADV_DONTNEED) in a thread, which waits in there until the copier has heard of it.
 class Discarding {
  public:
   explicit Discarding(std::byte* at)
@@ -154,7 +154,7 @@ TEST_F(CopyOnWriteTest, AWriterWaitsForItsUnitAlone) {
   Stopped stopped(image_.at(5), unit);
   begin();
   stopped.wait();
-  // Units before are copied, and the copier stands at the sixth: none of these may wait.
+  // The units before are copied, and the copier stands at the sixth: no write to these may wait.
   std::memset(program_.at(0), 2, static_cast<std::size_t>(5 * unit));
   stopped.go_on();
   program_.at(5)[0] = std::byte(2);
@@ -180,7 +180,7 @@ TEST_F(CopyOnWriteTest, WritesOfAnotherProcess) {
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
   if (child == 0) {
-    // What the child itself writes is its own: nobody may keep it waiting.
+    // The child's own writes are its own: nobody may keep it waiting.
     program_.at(3)[0] = std::byte(9);
     static char bytes[4096] = {};
     bool done = true;
@@ -224,7 +224,8 @@ TEST_F(CopyOnWriteTest, AgainAndAgainOverSeveralRanges) {
 
 TEST_F(CopyOnWriteTest, WhenOneRangeIsRefusedNoneIsProtected) {
   Userfault other = *Userfault::open();
-  ASSERT_TRUE(other.protect(program_.at(8), unit).is_ok());  // as a debugger or another library would
+  ASSERT_TRUE(other.protect(program_.at(8), unit).is_ok());  // does what a debugger or another library would
+                                                             // do
   const Status status =
       capture_->begin({{program_.at(0), 4 * unit, image_.at(0)}, {program_.at(8), unit, image_.at(8)}});
   EXPECT_EQ(status.code(), Code::unsupported);
@@ -247,7 +248,7 @@ TEST_F(CopyOnWriteTest, MemoryUnmappedTooEarlyIsTold) {
   ASSERT_TRUE(capture_->begin({{gone.begin(), gone.bytes(), image_.begin()}}).is_ok());
   stopped.wait();
   ::munmap(gone.at(3), static_cast<std::size_t>(unit));
-  // The same address again: what lies there now is something else.
+  // The same address is mapped again, with other memory.
   ::mmap(gone.at(3), static_cast<std::size_t>(unit), PROT_READ | PROT_WRITE,
          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
   stopped.go_on();
@@ -255,7 +256,7 @@ TEST_F(CopyOnWriteTest, MemoryUnmappedTooEarlyIsTold) {
   EXPECT_EQ(status.code(), Code::argument);
   EXPECT_NE(status.text().find("must stay"), std::string::npos) << status.text();
   program_.fill(3);
-  begin();  // the next one is not concerned
+  begin();  // the next capture is not concerned
   EXPECT_TRUE(capture_->wait().is_ok());
   EXPECT_TRUE(image_.holds(3));
 }
@@ -295,7 +296,7 @@ TEST_F(CopyOnWriteTest, MemoryDiscardedTooEarlyIsTold) {
   stopped.wait();
   Discarding discarding(program_.at(12));
   stopped.go_on();
-  discarding.join();  // waits until it has been heard, and no longer
+  discarding.join();  // waits until the copier has heard of it, and no longer
   EXPECT_EQ(capture_->wait().code(), Code::argument);
 }
 
@@ -361,7 +362,7 @@ TEST_F(MemoryKindTest, MemoryRegisteredWithADevice) {
 }
 #endif
 
-/// Protection that lets the kernel's writes fail is not taken.
+/// Protection under which the kernel's writes fail is not taken.
 TEST(UserfaultTest, WithoutPrivilegesItIsRefused) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give up privileges";
   std::ifstream setting("/proc/sys/vm/unprivileged_userfaultfd");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// The invariants of docs/design/008-checkpoints.md, at every call that storage gets.
+// The invariants of docs/design/008-checkpoints.md, tested at every call that storage gets.
 #include <cstdlib>
 
 #include "checkpoint/ranks.hpp"
@@ -31,7 +31,7 @@ std::vector<std::shared_ptr<storage::Target>> for_all(const std::shared_ptr<stor
   return std::vector<std::shared_ptr<storage::Target>>(job_ranks, target);
 }
 
-/// Saves until storage fails; the generation that was reported as committed last.
+/// Saves until storage fails. Returns the generation that was last reported as committed.
 std::int64_t run_until_it_stops(const std::shared_ptr<storage::Target>& target, Way way,
                                 std::int64_t committed) {
   Job job(for_all(target), way.mode);
@@ -43,8 +43,8 @@ std::int64_t run_until_it_stops(const std::shared_ptr<storage::Target>& target, 
   return committed;
 }
 
-/// I1: what was reported as committed, or something newer, is loaded. I2: whatever is loaded is one
-/// generation (load checks that). I3: after the first commit something always is.
+/// I1: a save that was reported as committed, or a newer one, is loaded. I2: a load gives one generation
+/// (load checks that). I3: after the first commit a load always finds something.
 std::int64_t loads_at_least(std::int64_t committed, storage::Target& disk, std::uint64_t seed) {
   constexpr int sizes[] = {1, 3, 4, 7};
   const std::int64_t loaded = load(disk, sizes[seed % 4]);
@@ -63,8 +63,8 @@ void in_every_way_of_losing(const CrashTarget& disk, std::uint64_t seed, const B
   }
 }
 
-/// Ends a run with `fault` at its first call, its second, ... until it comes to its end. `look` is given what
-/// it has left, what it had committed, and a seed.
+/// Ends a run with `fault` at its first call, its second, ... until it comes to its end. Calls `look` with
+/// the run's storage, its last commit, and a seed.
 template <typename Look>
 void end_at_any_call(Fault fault, const Look& look) {
   for (const Way way : ways) {
@@ -94,7 +94,7 @@ TEST(checkpoint_crash, a_kill_at_any_call_leaves_what_was_committed) {
   });
 }
 
-/// What a killed run has left in the memory of the machine alone is no ground to give an older copy up,
+/// Data that a killed run has left only in the machine's memory is no reason to give an older copy up,
 /// whether the next run has loaded it or not.
 void kill_and_then_lose_power(Way way, std::int64_t call, std::int64_t second, bool loads) {
   SCOPED_TRACE(testing::Message() << "mode " << static_cast<int>(way.mode) << " calls " << call << ", "
@@ -104,7 +104,7 @@ void kill_and_then_lose_power(Way way, std::int64_t call, std::int64_t second, b
   std::int64_t committed = run_until_it_stops(faulty, way, 0);
   const auto seed = static_cast<std::uint64_t>(call);
   if (loads) {
-    // As a run does, which looks at what there is before it loads.
+    // A run does the same: it looks at the copies before it loads.
     EXPECT_TRUE(Slots("run", Slots::paths("run", 2), 0).look(*disk).is_ok());
     committed = loads_at_least(committed, *disk, seed);
   }
@@ -163,8 +163,8 @@ TEST(checkpoint_fault, a_failure_is_told_and_the_next_save_succeeds) {
   }
 }
 
-/// I7: corruption is never silent. Every byte that anything depends on, changed, or everything behind it cut
-/// off.
+/// I7: corruption is never silent. The test changes every byte on which anything depends, or cuts off
+/// everything behind it.
 TEST(checkpoint_damage, any_changed_byte_is_noticed) {
   for (const Mode mode : {Mode::parallel, Mode::local}) {
     for (const Coding coding : {Coding::raw, Coding::zstd}) {
@@ -183,7 +183,7 @@ TEST(checkpoint_damage, any_changed_byte_is_noticed) {
           const std::byte changed = before ^ std::byte{0x10};
           ASSERT_TRUE(file->write({&changed, 1}, at).is_ok());
           SCOPED_TRACE(testing::Message() << name << " byte " << at);
-          // Bytes between parts and after the header's record are nobody's: then the copy is as it was.
+          // Bytes between parts and after the header's record belong to nothing: then the copy is as it was.
           const std::int64_t loaded = load(*disk, 3);
           ASSERT_TRUE(loaded == 1 || loaded == 2);
           ASSERT_FALSE(testing::Test::HasFailure());
@@ -232,7 +232,7 @@ TEST(checkpoint_crash, a_copy_is_committed_by_its_commit_record_alone) {
   }
 }
 
-/// A file that is nothing but this header, of a save that was committed, and a hole up to `size`.
+/// Makes a file of nothing but this header, of a save that was committed, and a hole up to `size`.
 void put_header(storage::Target& target, const std::string& path, std::int64_t generation, Bytes directory,
                 Bytes size) {
   Header header{{Uuid::random(), generation}, Mode::parallel, true, 1, 0, {Header::size, directory, 0}};
@@ -275,7 +275,7 @@ TEST(checkpoint_slots, a_header_that_asks_for_a_directory_of_1_tib_hides_no_olde
   const auto disk = storage::crash_target();
   ASSERT_TRUE(Job(for_all(disk), Mode::parallel).save(1, false).is_ok());
   put_header(*disk, "run.1", 2, Bytes{1} << 40, Bytes{1} << 41);
-  // Whoever looks for what copies tell passes over damage, but not over a lack of memory.
+  // A search through copies passes over damage, but not over a lack of memory.
   EXPECT_TRUE(is_damage(read_directory(*disk, "run.1").status()));
   EXPECT_TRUE(is_damage(look_at(*disk, {"run.1"}).front().status));
   EXPECT_EQ(load(*disk, 3), 1);

@@ -32,7 +32,7 @@ constexpr CrashPolicy ways_of_losing[] = {
 
 CrashPolicy way_of_losing(std::uint64_t number) { return ways_of_losing[number % std::size(ways_of_losing)]; }
 
-/// What a run that only loads finds. The tree is changed as such a run changes it.
+/// Checks what a run that only loads finds. Changes the tree as that run does.
 std::int64_t check_recovery(const Disk& disk, History& history, const std::string& name = "run") {
   Life life(disk, history, {name}, 0);
   EXPECT_TRUE(life.is_alive());
@@ -41,8 +41,8 @@ std::int64_t check_recovery(const Disk& disk, History& history, const std::strin
   return life.loaded();
 }
 
-/// The newest copy is lost: the one before is loaded if there is one, and the files are brought back to that.
-/// Whether there was one.
+/// Loses the newest copy: the one before is loaded if there is one, and the files are brought back to it.
+/// Returns true if there was one.
 bool check_the_copy_before(const Disk& disk, History history) {
   std::string newest;
   std::int64_t lost = 0;
@@ -83,12 +83,12 @@ struct Script {
 };
 const Script scripts[] = {{1}, {2}, {3, 3, 150'000}};
 
-/// Runs a script until storage fails at that call; whether it came to its end.
+/// Runs a script until storage fails at that call. Returns true if it came to its end.
 bool run_until(const Disk& disk, History& history, const Script& script, FaultPlan plan) {
   const auto faulty = storage::faulty_target(disk, plan);
   Life life(faulty, history, script.checkpoints, script.seed, script.first_bytes);
   life.run(script.saves);
-  // What cannot be cleaned up fails nothing.
+  // Files that cannot be cleaned up fail nothing.
   EXPECT_TRUE(life.is_alive() || faulty->fired());
   return !faulty->fired();
 }
@@ -149,7 +149,7 @@ void live_twice(const Script& first, std::int64_t call, bool killed, std::int64_
   run_until(disk, history, first, for_good(call, killed ? Fault::stopped : Fault::io_error));
   if (!killed) disk = disk->crash(way_of_losing(seed), seed);
   if (second % 4 == 0 && history["run"].committed > 1) {
-    // It goes on from an older generation than files may have been brought back to already.
+    // It goes on from a generation older than the one to which files may have been brought back already.
     const Disk copy = disk->crash({Writes::kept, Entries::kept}, seed);
     if (check_the_copy_before(copy, history)) {
       history["run"].committed = 1;
@@ -212,7 +212,7 @@ TEST(files_crash, undo_files_do_not_pile_up) {
   }
 }
 
-/// What replaces recorded bytes; errno, 0 if it went well.
+/// A call that replaces recorded bytes. Returns errno, 0 if it went well.
 struct Replacing {
   const char* name;
   std::int64_t own_calls;  // those at the end that change the file itself
@@ -265,14 +265,14 @@ struct RecordedFile {
   RecordedFile(const RecordedFile&) = delete;
   RecordedFile& operator=(const RecordedFile&) = delete;
 
-  /// While storage does what it is told: the C library reads where it goes to.
+  /// Positions the stream while storage works: the C library reads there.
   void go_to(Bytes offset) {
     std::clearerr(file.stream);
     ASSERT_EQ(::fseeko(file.stream, offset, SEEK_SET), 0);
   }
   int replace(const Replacing& how) { return how.body(*faulty, file, journals); }
   [[nodiscard]] ByteVector now() const { return all_of(**disk->open("log", storage::OpenMode::read)); }
-  /// Whether a run that goes on from generation 1 finds what that has recorded.
+  /// Checks that a run that goes on from generation 1 finds the bytes that it has recorded.
   void check_brought_back(const Disk& left) const {
     files::Position from = position;
     from.undo = *files::find_undo_files(*left, "run");
@@ -303,7 +303,7 @@ void fail_once(const Replacing& how, FaultPlan plan, bool keeps) {
   // On a full disk the room counts.
   if (keeps && !plan.for_good) EXPECT_TRUE(files::find_undo_files(*file.disk, "run")->empty());
   file.check_brought_back(file.disk->crash({Writes::kept, Entries::kept}, 0));
-  // Later ones work, in the same place and in another.
+  // Later writes work, in the same place and in another.
   for (const Bytes offset : {600, 100}) {
     file.go_to(offset);
     ASSERT_EQ(file.replace(how), 0);

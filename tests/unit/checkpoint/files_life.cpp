@@ -76,7 +76,7 @@ void Life::run(int saves) {
   }
   if (alive_) open_all();
   work(3);
-  // What is left in a stream is no business of a test that ends the program anywhere.
+  // Buffered data in a stream does not matter to a test that ends the program anywhere.
   for (auto& [path, open] : open_) alive_ = alive_ && std::fflush(open.stream.stream) == 0;
 }
 
@@ -151,7 +151,8 @@ void Life::put(Open& file, Bytes offset, Bytes count) {
 
 void Life::write_anywhere(Open& file) {
   const std::size_t size = file.bytes.size();
-  // Behind the end, with a hole or without, or anywhere; then on from there, and back again.
+  // The place is behind the end, with a hole or without, or anywhere. Writing goes on from there, and back
+  // again.
   std::size_t at = below(4) == 0 && size < 12000 ? size + below(2) * below(700) : below(size + 1);
   for (std::size_t pieces = 1 + below(3); alive_ && pieces > 0; --pieces) {
     const std::size_t count = 1 + below(900);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// A program of one process that writes files at random places and saves checkpoints which keep what is
-// written over, all by the production classes; and what every file held at every generation.
+// A program of one process that writes files at random places and saves checkpoints which keep overwritten
+// bytes, all by the production classes. It also remembers what every file held at every generation.
 #pragma once
 
 #include <functional>
@@ -20,20 +20,20 @@
 
 namespace tailrace::checkpoint {
 
-/// What a file held, and where it stood, when a generation was captured.
+/// The contents and position of a file when a generation was captured.
 struct Held {
   ByteVector bytes;
   Bytes position = 0;
 };
 
-/// What happened to one checkpoint.
+/// The history of one checkpoint.
 struct Story {
   std::map<std::int64_t, std::map<std::string, Held>> captured;  // by generation and path
-  std::int64_t committed = 0;                                    // as was reported last
+  std::int64_t committed = 0;                                    // as reported last
 };
 using History = std::map<std::string, Story>;  // by checkpoint
 
-/// The newest copy that is whole, committed as a run does it, with what brings its files back.
+/// The newest copy that is whole, committed as a run does it, and the undo files that bring its files back.
 struct Loaded {
   std::int64_t generation = 0;
   std::string path;
@@ -58,41 +58,41 @@ class Life {
   Life& operator=(const Life&) = delete;
 
   [[nodiscard]] std::int64_t loaded() const { return loaded_.generation; }
-  /// Whether storage has done all that was asked for.
+  /// Returns true if storage has done everything that was asked for.
   [[nodiscard]] bool is_alive() const { return alive_; }
 
   /// Writes and saves. A file that was recorded may be opened late, so that saves record it once more.
   void run(int saves);
 
-  /// Every file that was loaded is what it was, in storage and through its stream.
+  /// Checks that every loaded file is what it was, in storage and through its stream.
   void check_files();
 
  private:
   struct Open {
     files::CStream stream;
-    ByteVector bytes;  // what it has to hold once it is flushed
+    ByteVector bytes;  // its contents once it is flushed
   };
   using Checkpoint = std::pair<std::string, Slots>;
 
   std::size_t below(std::size_t end) { return random_() % end; }
 
-  /// As Checkpoint::create() does.
+  /// Does what Checkpoint::create() does.
   void keep_recorded(const Checkpoint& checkpoint);
   void resume(const std::string& name);
   Status open(const std::string& path, const char* mode);
   void open_all();
   void put(Open& file, Bytes offset, Bytes count);
   void write_anywhere(Open& file);
-  /// As File::will_cut() and who calls it do.
+  /// Does what File::will_cut() and its callers do.
   void cut(const std::string& path, Open& file);
   void close(const std::string& path);
   void open_anew(const std::string& path, const char* mode);
   void work(std::size_t steps);
-  /// What the session's outputs do when a save is captured.
+  /// Does what the session's outputs do when a save is captured.
   std::vector<files::Position> stand(const std::string& name, std::int64_t generation);
   void clean_up(const Checkpoint& checkpoint);
   std::function<Status()> what_makes_durable();
-  /// As Checkpoint does, in whose saves the program goes on.
+  /// Saves as Checkpoint does; the program goes on during the save.
   void save(Checkpoint& checkpoint);
 
   const std::shared_ptr<storage::Target> target_;

@@ -22,7 +22,7 @@ inline double value_of(std::int64_t generation, Index element) {
   return static_cast<double>(generation) * 1e6 + static_cast<double>(element);
 }
 
-/// What every rank holds: a scalar, a field cut into blocks, and one cut into cyclic blocks.
+/// The data of every rank: a scalar, a field cut into blocks, and one cut into cyclic blocks.
 class RankData {
  public:
   static constexpr Index rows = 24, columns = 10;
@@ -99,7 +99,8 @@ class Job {
   [[nodiscard]] const Status& begun() const { return begun_; }
   [[nodiscard]] Slots& slots() { return slots_; }
 
-  /// One save; what all ranks are told of it. With `captured` the data changes before it is written.
+  /// Does one save. Returns what all ranks are told of it. With `captured` the data changes before it is
+  /// written.
   Status save(std::int64_t generation, bool captured) {
     SavePlan plan{slots_.place_for(generation), mode_, {run_, generation}, compression_, 1'700'000'000};
     slots_.begun(generation, plan.path);
@@ -132,7 +133,7 @@ class Job {
  private:
   Status write(std::vector<std::unique_ptr<Saving>>& ranks, std::int64_t generation) {
     Status verdict;
-    // No rank's order is the same each time, and the first one is neither the first nor the last.
+    // The order of the ranks differs each time, and the first rank is neither the first nor the last.
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       Saving& rank = *ranks[(i + static_cast<std::size_t>(generation)) % ranks.size()];
       Status mine = rank.write();
@@ -151,8 +152,8 @@ class Job {
   Status begun_;
 };
 
-/// Loads the newest copy that is whole into `ranks` ranks, committing it as a run does; its generation, or 0.
-/// A copy that gives other values than those of its generation fails the test.
+/// Loads the newest copy that is whole into `ranks` ranks, and commits it as a run does. Returns its
+/// generation, or 0. A copy that gives other values than those of its generation fails the test.
 inline std::int64_t load(storage::Target& target, int ranks) {
   const Result<std::vector<std::string>> paths = find_copies(target, "run");
   if (!paths.is_ok()) return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// Invariant 7 of docs/design/008-checkpoints.md where the maps of a copy are wrong: each element lies in one
-// part, once.
+// Invariant 7 of docs/design/008-checkpoints.md for wrong maps of a copy: each element lies in exactly one
+// part.
 #include "checkpoint/tiling.hpp"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ std::vector<Rows> all_rows(const Layout& layout) {
   return all;
 }
 
-/// As find_misplaced, by counting each element.
+/// Does what find_misplaced does, by counting each element.
 std::optional<Misplaced> count_all(const std::vector<Rows>& groups, Index elements) {
   std::vector<int> times(static_cast<std::size_t>(elements), 0);
   for (const Rows& each : groups) {
@@ -74,7 +74,7 @@ std::vector<Layout> some_layouts() {
           *Layout::replicated({3, 4}, 3)};
 }
 
-/// Rows of several strides, a group of which is moved, widened, left out or there twice.
+/// The rows have several strides. A group of them is moved, widened, left out or there twice.
 TEST(checkpoint_tiling, what_lies_twice_or_nowhere_is_found_wherever_it_is) {
   std::mt19937 random(7);
   for (const Layout& layout : some_layouts()) {
@@ -117,7 +117,7 @@ TEST(checkpoint_tiling, any_share_of_elements_is_right_and_none_of_it_can_be_ano
           .push_back(i);
     std::vector<Rows> groups = all_rows(*Layout::indexed({elements}, indices));
     ASSERT_NO_FATAL_FAILURE(expect_the_same(groups, elements)) << "trial " << trial;
-    // As many elements as there are, one of them another's.
+    // The number of elements is right, but one of them is another's.
     std::vector<Rows> wrong = groups;
     Rows& victim = wrong[random() % wrong.size()];
     victim.global += victim.global > 0 && (random() % 2 == 0 || end_of(victim) == elements) ? -1 : 1;
@@ -147,7 +147,7 @@ TEST(checkpoint_tiling, regular_layouts_cost_what_their_groups_do) {
 }
 
 TEST(checkpoint_tiling, no_more_runs_are_followed_than_allowed) {
-  // Every run begins in the stride of the other group: nothing can be left out.
+  // Every run begins in the stride of the other group: none can be left out.
   const Index far = Index{1} << 50;
   const std::vector<Rows> groups = {
       {0, 1, 2, far / 2}, {1, 1, 4, far / 4}, {3, 1, 4, far / 4 - 1}, {5, 1, 1, 1}};

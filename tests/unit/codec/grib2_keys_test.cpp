@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// Golden cases: what ecCodes accepts or drops in silence when its keys are set naively.
+// Golden cases: keys that ecCodes accepts or drops silently if they are set naively.
 #include <gtest/gtest.h>
 
 #include "grib_fixture.hpp"
@@ -250,7 +250,7 @@ TEST(grib2_keys, vertical_coefficients_must_suit_the_levels) {
   EXPECT_EQ(define(stream_of(), field).code(), Code::argument);
 }
 
-// What ecCodes' sample says of its origin is true of the sample alone.
+// ecCodes' sample says something of its origin that is true of the sample alone.
 TEST(grib2_keys, nothing_is_said_about_the_origin_but_that_it_is_a_forecast) {
   const Keys nobodys{{"centre", "65535"},
                      {"centreDescription", "Missing value"},

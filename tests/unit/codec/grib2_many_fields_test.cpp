@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// What fields and levels have in common is asked of ecCodes once, and nothing of a header depends on that.
+// The common parts of fields and levels are asked of ecCodes once, and nothing of a header depends on that.
 #include <gtest/gtest.h>
 
 #include "grib_fixture.hpp"
@@ -26,7 +26,7 @@ FieldDefinition accumulated(const std::string& name) {
   return field;
 }
 
-/// How many messages ecCodes opens for the field.
+/// Returns how many messages ecCodes opens for the field.
 std::int64_t opened_for(Codec& codec, const FieldDefinition& field) {
   const std::int64_t before = grib2::Handle::opened();
   const Status status = codec.define(field);
@@ -145,7 +145,7 @@ TEST(grib2_many_fields, a_name_that_a_later_level_changes_is_still_an_error) {
     const Status status = codec->define(field_of("u", "height", {50, 30, 10}));
     EXPECT_EQ(status.code(), Code::format);
     EXPECT_NE(status.text().find("10u"), std::string::npos) << status.text();
-    // What failed leaves nothing behind.
+    // A failed definition leaves nothing behind.
     EXPECT_TRUE(codec->define(field_of("u", "height", {50, 30})).is_ok());
   }
 }
@@ -191,7 +191,7 @@ TEST(grib2_many_fields, a_header_that_arrives_damaged_is_refused) {
     const ByteVector part(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length));
     EXPECT_EQ(codec->adopt(field, part).code(), Code::corrupt) << length;
   }
-  // Offsets of any value are refused or lie within the header: the sanitizers see to it.
+  // Offsets of any value are refused or lie within the header. The sanitizers check this.
   for (std::size_t at = 0; at < whole.size(); ++at) {
     ByteVector damaged = whole;
     damaged[at] ^= std::byte{0x7f};

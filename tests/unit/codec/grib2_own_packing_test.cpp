@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// Records of many sizes, kinds and widths, octet for octet beside those that ecCodes packs.
+// Records of many sizes, kinds and widths are compared, octet for octet, with those that ecCodes packs.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -44,8 +44,8 @@ FieldDefinition list_of(Index count, ElementType type, int bits) {
   return field;
 }
 
-/// From section 5 on, with what ecCodes makes of the values that are there; sections 5 and 6 of `record` say
-/// how and which.
+/// Returns the record from section 5 on, as ecCodes makes it of the values that are there. Sections 5 and 6
+/// of `record` say how, and which values.
 ByteVector packed_by_eccodes(const ByteVector& record, std::vector<float> values, int bits) {
   const auto parts = grib2::cut(record);
   EXPECT_TRUE(parts.is_ok()) << parts.status().text();
@@ -63,7 +63,7 @@ ByteVector packed_by_eccodes(const ByteVector& record, std::vector<float> values
 class OwnPacking : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(packing, OwnPacking, testing::Values("simple", "ccsds"));
 
-/// The encoded record of `values`, given as floats or as doubles.
+/// Returns the encoded record of `values`, given as floats or as doubles.
 template <typename Value>
 ByteVector encoded(Codec& codec, const std::vector<float>& values) {
   std::vector<Value> given(values.begin(), values.end());
@@ -115,7 +115,7 @@ struct Parameters {
   bool taken;  // by libaec
 };
 
-/// The record of these values in 13 bits; nothing if libaec refuses the parameters.
+/// Returns the record of these values in 13 bits, or nothing if libaec refuses the parameters.
 std::optional<ByteVector> encoded_with(const Parameters& parameters, const std::vector<float>& values,
                                        Bytes& bound) {
   StreamDefinition stream = stream_of("ccsds");

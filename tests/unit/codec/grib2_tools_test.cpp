@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// What others read: the tools of ecCodes and cdo, both required by the tests' packages.
+// What other programs read: the tools of ecCodes and cdo, both required by the tests' packages.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -183,8 +183,8 @@ TEST_P(EachPacking, bounds_hold_for_what_compresses_worst) {
   }
 }
 
-// What a careful program would do without this library: a new handle for each record, keys set in a working
-// order.
+// Makes a message as a careful program would without this library: a new handle for each record, keys set in
+// a working order.
 ByteVector fresh_message(const std::string& packing, bool statistic, long level, const RecordKey& key,
                          int bits, std::vector<double> values, std::optional<double> missing) {
   grib2::Handle handle = std::move(*grib2::Handle::from_sample("GRIB2"));

@@ -10,7 +10,7 @@
 #include "codec/codec.hpp"
 #include "codec/grib2_handle.hpp"
 
-// What tests of GRIB2 share: definitions to start from, encoding in one call, decoding by ecCodes.
+// The parts that tests of GRIB2 share: definitions to start from, encoding in one call, decoding by ecCodes.
 namespace tailrace::codec::test {
 
 inline constexpr std::int64_t hour = 3600;
@@ -24,10 +24,10 @@ std::unique_ptr<Codec> codec_of(const StreamDefinition& stream);
 /// Defines the one field of a stream and returns what `define` said.
 Status define(const StreamDefinition& stream, const FieldDefinition& field);
 
-/// One record of one field, encoded by a codec of its own.
+/// Encodes one record of one field, by a codec of its own.
 Result<ByteVector> encode(const StreamDefinition& stream, const FieldDefinition& field, const RecordKey& key,
                           std::vector<double> values);
-/// The same, with values that do not matter, opened by ecCodes.
+/// Opens a record with values that do not matter by ecCodes.
 grib2::Handle open_record(const StreamDefinition& stream, const FieldDefinition& field, const RecordKey& key);
 std::vector<double> decode(const ByteVector& message, double missing = 9999);
 std::vector<double> wave(Index count, double size = 1, double offset = 0);

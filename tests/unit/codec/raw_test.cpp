@@ -36,7 +36,7 @@ TEST(raw, a_record_is_its_elements_of_any_type) {
     ByteVector values(static_cast<std::size_t>(length));
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::byte>(i * 37 + 11);
     const ByteVector given = values;
-    ByteVector out{std::byte{42}};  // what is there stays
+    ByteVector out{std::byte{42}};  // the octets before it stay
     ASSERT_TRUE(codec->encoder()->encode({}, values.data(), 7, out).is_ok());
     ASSERT_EQ(out.size(), given.size() + 1);
     EXPECT_EQ(out[0], std::byte{42});

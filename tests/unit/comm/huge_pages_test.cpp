@@ -8,8 +8,8 @@
 namespace tailrace::comm {
 namespace {
 
-// As Linux writes it: a line with addresses, then fields; other fields begin with letters that hexadecimal
-// has.
+// The text as Linux writes it: a line with addresses, then fields. Other fields begin with letters that
+// hexadecimal has.
 constexpr const char* smaps =
     "5583c0000000-5583c0400000 rw-p 00000000 00:00 0                          [heap]\n"
     "Size:               4096 kB\n"

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t microsecond = 1000;
 
-/// How often a rank sleeps that waits for `waited` with looks of half a microsecond.
+/// Returns how often a rank sleeps that waits for `waited` with looks of half a microsecond.
 int sleeps_within(std::int64_t waited, bool has_own_core) {
   Idling idling(has_own_core);
   int sleeps = 0;

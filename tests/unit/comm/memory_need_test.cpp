@@ -27,7 +27,7 @@ TEST(MemoryNeedTest, TheLeastThatARankHasSeenCounts) {
   EXPECT_EQ(check({{0, 50, 200}, {0, 50, 99}}).code(), Code::memory);
 }
 
-/// Who has its memory already did not look.
+/// A rank that has its memory already did not look.
 TEST(MemoryNeedTest, RanksThatNeedNothingAreLeftOut) {
   EXPECT_TRUE(check({{0, 0, 0}, {0, 50, 60}, {0, 0, 5}}).is_ok());
 }

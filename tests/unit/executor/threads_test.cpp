@@ -23,7 +23,7 @@ std::unique_ptr<Threads> threads_of(int compute, int wait, std::function<void()>
   return std::move(*threads);
 }
 
-/// Picks up what has ended until `done` of them have told.
+/// Picks up finished jobs until `done` of them have told.
 template <typename Count>
 void poll_until(Threads& threads, const Count& done, int wanted) {
   while (done < wanted) {
@@ -275,7 +275,7 @@ TEST(threads, what_was_submitted_is_done_before_they_end) {
   std::binary_semaphore go(0);
   {
     const auto threads = threads_of(2, 3);
-    threads->submit(1, [&go] { go.acquire(); });  // the others of its key wait behind it
+    threads->submit(1, [&go] { go.acquire(); });  // the other jobs of its key wait behind it
     for (int i = 0; i < 500; ++i) {
       threads->submit(static_cast<Key>(i % 5), [&] { ++done; });
       threads->compute(

@@ -122,7 +122,7 @@ TEST(ClosedFiles, that_are_gone_or_replaced_by_directories_fail_nothing) {
   EXPECT_EQ(program.target->calls(), static_cast<int>(most_waiting) + 8);
 }
 
-/// A file that was synchronised early may be renamed all the same: its new name has to be durable, too.
+/// A file that was synchronised early may still be renamed. Its new name has to be durable, too.
 TEST(ClosedFiles, that_are_renamed_are_durable_under_their_new_names_whenever_they_were_synchronised) {
   constexpr int early = 3;  // of one more than the most_waiting
   for (const int renamed : {0, static_cast<int>(most_waiting)}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// What files need to go on from checkpoints: what they know of their growth, how long they stay open, and the
+// The needs of files that go on from checkpoints: knowledge of their growth, a file that stays open, and the
 // bytes of their positions.
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ TEST(growth, appending_in_any_pieces_is_no_overwriting) {
   for (const Bytes bytes : {1, 0, 50, 7}) growth.wrote(growth.end(), bytes);
   EXPECT_EQ(growth.end(), 158);
   growth.wrote(200, 10);  // behind a hole
-  growth.wrote(3, 0);     // nothing
+  growth.wrote(3, 0);     // no bytes
   EXPECT_EQ(growth.end(), 210);
   EXPECT_FALSE(growth.overwritten_at());
 }

@@ -33,7 +33,7 @@ TEST(portions, cover_an_array_once_in_contiguous_shares_that_begin_with_the_firs
           EXPECT_LE(portions.count(a), portions.rounds());
         }
         EXPECT_EQ(at, bytes);
-        // Markers in front of an array go with its first window, and are mended by the I/O rank.
+        // Markers in front of an array go with its first window. The I/O rank corrects them.
         if (bytes > 0)
           EXPECT_GT(portions.count(0), 0) << bytes << " bytes, " << aggregators << " aggregators";
       }

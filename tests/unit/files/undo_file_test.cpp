@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// Undo files: whatever is damaged in them, a file is brought back to what was recorded, or nobody is told
-// that it was. And what a journal keeps: each byte once, and enough of them.
+// Undo files: whatever is damaged in them, a file is either brought back to what was recorded, or nobody is
+// told that it was. A journal keeps each byte once, and enough of them.
 #include "files/undo_file.hpp"
 
 #include <gtest/gtest.h>
@@ -95,7 +95,8 @@ struct Sample {
     undo = get(*disk, name.path);
   }
 
-  /// What the other file and its sidecar hold once the first `count` records have been put back.
+  /// Returns the contents of the other file and its sidecar once the first `count` records have been put
+  /// back.
   [[nodiscard]] std::pair<ByteVector, std::optional<std::string>> after(std::size_t count) const {
     ByteVector bytes = piece(now, 0, std::ssize(recorded));
     std::optional<std::string> text;
@@ -108,8 +109,8 @@ struct Sample {
   }
 };
 
-/// How many records of the undo file count where it holds `undo`; nothing if it is found damaged. Whatever it
-/// is, the other file never gets bytes that it did not hold.
+/// Returns how many records of the undo file count if it holds `undo`, or nothing if it is found damaged. The
+/// other file never gets bytes that it did not hold, whatever `undo` is.
 Count counted(const Sample& sample, const ByteVector& undo, const UndoName& name) {
   const Disk disk = storage::crash_target();
   put(*disk, name.path, undo);
@@ -153,7 +154,7 @@ TEST(undo_file, any_changed_byte_is_harmless_or_noticed) {
   }
 }
 
-/// Where the file is cut, nothing tells that it was longer: a known limit. The records before it count.
+/// If the file is cut, nothing tells that it was longer: a known limit. The records before it count.
 TEST(undo_file, cut_anywhere_it_gives_the_first_records) {
   const Sample sample(some_kept);
   for (Bytes size = 0; size <= std::ssize(sample.undo) && !HasFailure(); ++size) {
@@ -163,7 +164,7 @@ TEST(undo_file, cut_anywhere_it_gives_the_first_records) {
   }
 }
 
-/// The rules for reading, for an undo file that has lost some sectors.
+/// Applies the rules for reading to an undo file that has lost some sectors.
 Count by_the_rules(const Sample& sample, const std::vector<bool>& lost) {
   const auto is_there = [&](Bytes begin, Bytes end) {
     return std::count(lost.begin() + begin / sector, lost.begin() + padded(end) / sector, true) == 0;
@@ -178,7 +179,7 @@ Count by_the_rules(const Sample& sample, const std::vector<bool>& lost) {
   return sample.places.size();
 }
 
-/// Loses each set of sectors from `begin` on; the outcomes that were seen.
+/// Loses each set of sectors from `begin` on. Returns the outcomes that were seen.
 std::set<Count> lose_sectors(const Sample& sample, Bytes begin = 0) {
   std::set<Count> outcomes;
   const Bytes size = std::ssize(sample.undo), first = begin / sector, sectors = padded(size) / sector;
@@ -238,7 +239,7 @@ TEST(undo_file, records_of_another_generation_or_out_of_their_order_are_noticed)
   EXPECT_EQ(counted(sample, moved, sample.name), Count());
 }
 
-/// How many records are read of `undo` and a hole up to 100 GiB, at the end of which `behind` lies; nothing
+/// Returns how many records are read of `undo` and a hole up to 100 GiB with `behind` at its end, or nothing
 /// if it is found damaged.
 Count counted_in_100_gib(const ByteVector& undo, std::span<const std::byte> behind = {}) {
   constexpr Bytes size = Bytes{100} << 30;
@@ -283,7 +284,7 @@ TEST(undo_file, of_another_file_with_the_same_key_is_passed_over) {
   EXPECT_TRUE(std::pair(get(*disk, "log"), *recorded_sidecar(*disk, from)) == sample.after(2));
 }
 
-/// What was recorded behind that size at another time is not put there.
+/// Bytes recorded behind that size at another time are not put there.
 TEST(undo_file, a_file_that_is_too_short_is_noticed) {
   const Sample sample({{What::bytes, 300, 700}});
   const Disk disk = storage::crash_target();
@@ -292,7 +293,7 @@ TEST(undo_file, a_file_that_is_too_short_is_noticed) {
   EXPECT_EQ(bring_back(*disk, {.path = "log", .size = 250, .undo = {sample.name}}).code(), Code::corrupt);
 }
 
-/// Empty files whose names end so; '@' is a key.
+/// Makes empty files whose names end so; '@' is a key.
 void put_names(storage::Target& target, const std::string& name, const std::string& ends) {
   std::istringstream in(ends);
   for (std::string end; in >> end;) {
@@ -333,7 +334,7 @@ class Program {
     file_ = *disk_->open("data", storage::OpenMode::existing);
   }
   void record() { begin(++newest_); }
-  /// Goes on from any generation, as another run does; those behind it are forgotten.
+  /// Goes on from any generation, as another run does. Later generations are forgotten.
   void restart() {
     const std::int64_t generation = std::next(recorded_.begin(), below(std::ssize(recorded_)))->first;
     ASSERT_TRUE(bring_back(*disk_, from(generation)).is_ok());
@@ -352,7 +353,8 @@ class Program {
       if (kind > 3) write(offset, below(kind == 4 ? 100'000 : 2000));
     }
   }
-  /// Each generation comes back, whatever followed. Each byte is kept once in the undo file of each begin.
+  /// Checks that each generation comes back, whatever followed. Each byte is kept once in the undo file of
+  /// each begin.
   void check() {
     for (const auto& [generation, bytes] : recorded_) {
       using Policy = storage::CrashPolicy;
@@ -411,7 +413,7 @@ class Program {
   std::unique_ptr<storage::File> file_;
   std::optional<Journal> journal_{std::in_place, *disk_, "run"};
   std::map<std::int64_t, ByteVector> recorded_;
-  std::map<std::int64_t, std::int64_t> begun_;  // how often
+  std::map<std::int64_t, std::int64_t> begun_;  // generation: number of begins
   std::int64_t newest_ = 0;
   Bytes largest_ = 0;
 };

@@ -10,8 +10,8 @@
 
 namespace tailrace::layout::test {
 
-/// A caller's array for one rank, addressed element by element from the definition of Allocation alone: what
-/// the library computes with loop nests, said in the plainest way.
+/// A caller's array for one rank, addressed element by element from the definition of Allocation alone: the
+/// plainest form of what the library computes with loop nests.
 struct NaiveArray {
   const Layout& layout;
   int rank;
@@ -30,7 +30,7 @@ struct NaiveArray {
   }
   std::byte* base() { return buffer.data() + before; }
 
-  /// Offset from the base of the element at packed position `position` on `level`.
+  /// Returns the offset from the base of the element at packed position `position` on `level`.
   Bytes offset(Index position, Index level) const {
     std::vector<Index> at;
     if (allocation.nproma > 0) {
@@ -77,7 +77,7 @@ struct NaiveArray {
     for (std::size_t d = 0; d < allocation.halo.size(); ++d) extents[d] -= 2 * allocation.halo[d];
     allocation.halo.clear();
   }
-  /// Contiguous, or the dimensions in any order in memory, with gaps and some backwards.
+  /// Makes the array contiguous, or puts the dimensions in any order in memory, with gaps and some backwards.
   void choose_strides(Generator& generator) {
     std::vector<std::size_t> order(extents.size());
     std::iota(order.rbegin(), order.rend(), 0U);  // fastest first
@@ -100,7 +100,7 @@ struct NaiveArray {
   }
 };
 
-/// The bytes of element `global` on `level`: different for neighbours, levels and bytes.
+/// Fills in the bytes of element `global` on `level`: different for neighbours, levels and bytes.
 inline void fill_value(std::byte* to, Bytes element, Index global, Index level) {
   for (Bytes b = 0; b < element; ++b)
     to[b] = static_cast<std::byte>((global * 131 + level * 31 + b * 7 + (global >> 5)) & 0x7F);

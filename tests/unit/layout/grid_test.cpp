@@ -44,7 +44,7 @@ TEST(Grid, no_other_grid_has_less_surface) {
   for (unsigned seed = 0; seed < 300; ++seed) {
     Generator generator(seed);
     const int ranks = static_cast<int>(generator.between(1, 200));
-    // Longer than there are ranks, so that only the surface decides.
+    // The extents are longer than there are ranks, so that only the surface decides.
     const std::vector<Index> shape{generator.between(200, 900), generator.between(200, 900),
                                    generator.between(200, 900)};
     const auto surface = [&](int a, int b, int c) {

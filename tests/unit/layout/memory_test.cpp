@@ -124,8 +124,8 @@ TEST(Pack, rows_of_every_length_arrive_whole) {
   }
 }
 
-/// A nest of up to four loops over memory without overlap, whose innermost is mostly contiguous; `offset` is
-/// moved behind it.
+/// Makes a nest of up to four loops over memory without overlap, whose innermost is mostly contiguous. Moves
+/// `offset` behind it.
 Nest any_nest(Generator& generator, Bytes element, Bytes& offset) {
   Nest nest{offset, {}};
   const Index longest =

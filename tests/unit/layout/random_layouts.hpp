@@ -39,7 +39,7 @@ class Generator {
   Layout weighted(const std::vector<Index>& shape) {
     std::vector<std::vector<double>> weights(shape.size());
     for (auto& list : weights) {
-      // Of a fixed number of ranks all lie along the first dimension.
+      // With a fixed number of ranks all lie along the first dimension.
       const bool first = &list == &weights.front();
       list.resize(static_cast<std::size_t>(fixed_ranks_ == 0 ? between(1, 3) : first ? fixed_ranks_ : 1));
       for (double& weight : list) weight = static_cast<double>(between(0, 3)) / 3;
@@ -47,7 +47,7 @@ class Generator {
     }
     return *Layout::weighted(shape, weights);
   }
-  /// A random tree of cuts, dealt to ranks in random order, with a few empty boxes.
+  /// Makes a random tree of cuts, dealt to ranks in random order, with a few empty boxes.
   Layout boxes(const std::vector<Index>& shape) {
     std::vector<Box> boxes{{std::vector<Index>(shape.size(), 0), shape}};
     for (Index cuts = fixed_ranks_ > 0 ? fixed_ranks_ - 1 : between(0, 10); cuts > 0; --cuts) {
@@ -67,7 +67,7 @@ class Generator {
     std::vector<Index> all(static_cast<std::size_t>(elements));
     std::iota(all.begin(), all.end(), 0);
     if (chance()) std::shuffle(all.begin(), all.end(), random_);
-    // Runs of neighbours, so that both contiguous and scattered elements occur.
+    // Neighbours form runs, so that both contiguous and scattered elements occur.
     for (std::size_t i = 0; i < all.size();) {
       auto& list = lists[static_cast<std::size_t>(between(0, static_cast<Index>(lists.size()) - 1))];
       for (Index run = between(1, 4); run > 0 && i < all.size(); --run) list.push_back(all[i++]);
@@ -105,7 +105,7 @@ class Generator {
   int fixed_ranks_ = 0;
 };
 
-/// The global elements that `rows` name, one by one.
+/// Returns the global elements that `rows` name, one by one.
 inline std::vector<Index> expand(const std::vector<Rows>& rows) {
   std::vector<Index> all;
   for (const Rows& entry : rows)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// A rank's array goes into the file's order of elements, and back, through windows of any size: the same
-// bytes as one element at a time.
+// A rank's array goes into the file's order of elements, and back, through windows of any size: the bytes are
+// the same as one element at a time.
 #include "layout/transfer_map.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 
 using namespace tailrace::layout::test;
 
-/// What one rank's array should look like in the file, and which of the file's bytes are the rank's.
+/// The expected bytes of one rank's array in the file, and which of the file's bytes are the rank's.
 struct Expected {
   std::vector<std::byte> file;
   std::vector<char> own;

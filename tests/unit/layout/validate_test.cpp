@@ -16,7 +16,7 @@ void expect_error(const Status& status, std::initializer_list<const char*> parts
     EXPECT_NE(status.text().find(part), std::string::npos) << part << " in: " << status.text();
 }
 
-/// How often each element is owned, counted one by one.
+/// Counts how often each element is owned, one by one.
 std::vector<int> holders_by_counting(const Layout& layout) {
   std::vector<int> count(static_cast<std::size_t>(layout.elements()), 0);
   for (int rank = 0; rank < layout.ranks(); ++rank)
@@ -24,7 +24,7 @@ std::vector<int> holders_by_counting(const Layout& layout) {
   return count;
 }
 
-/// What validate() must say of a layout, by the naive count: the first element that is not owned once.
+/// Expects validate() to report the first element that is not owned once, found by the naive count.
 void expect_first_offence(const Layout& layout) {
   const auto count = holders_by_counting(layout);
   const auto first = std::find_if(count.begin(), count.end(), [](int n) { return n != 1; });

@@ -43,7 +43,7 @@ TEST(Parking, on_a_shared_core_hurries_once_each_time_that_nothing_has_moved_for
   parking.moved(2000 + patience);
   EXPECT_FALSE(parking.is_to_hurry(1000 + 2 * patience));
   EXPECT_TRUE(parking.is_to_hurry(2000 + 2 * patience));
-  // Others may move all the time, and not what one rank waits for.
+  // Other things may move all the time, but not what one rank waits for.
   std::int64_t hurries = 0;
   for (std::int64_t now = 3 * patience; now < 23 * patience; now += patience / 10) {
     parking.moved(now);

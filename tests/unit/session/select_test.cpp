@@ -30,7 +30,7 @@ Result<std::vector<char>> select(const std::string& text, const std::vector<Rank
   return select_servers(*choice, world);
 }
 
-/// The servers as a list of ranks, or the text of the error.
+/// Returns the servers as a list of ranks, or the text of the error.
 std::string chosen(const std::string& text, const std::vector<RankFacts>& world) {
   const Result<std::vector<char>> servers = select(text, world);
   if (!servers.is_ok()) return servers.status().text();
@@ -82,7 +82,7 @@ TEST(SelectServers, rank_0_computes_unless_it_is_named) {
 TEST(SelectServers, a_count_for_each_node) {
   EXPECT_EQ(chosen("node:1", world_of({3, 3})), "2 5");
   EXPECT_EQ(chosen("node:2", world_of({3, 4})), "1 2 5 6");
-  // A node that has fewer ranks gives what it has.
+  // A node with fewer ranks gives all of them.
   EXPECT_EQ(chosen("node:2", world_of({3, 1})), "1 2 3");
 }
 
@@ -182,7 +182,7 @@ TEST(Budget, of_a_node_is_never_exceeded) {
   }
 }
 
-// 3600 x 1801 floats in CCSDS, the widest that their accuracy may need.
+// The field has 3600 x 1801 floats in CCSDS, the widest that their accuracy may need.
 TEST(budget, of_a_node_of_24_GiB_takes_a_field_of_a_tenth_of_a_degree) {
   constexpr Bytes gibibyte = Bytes{1} << 30, needed = 182873394;
   for (int ranks = 2; ranks <= 4; ++ranks) {

@@ -64,7 +64,7 @@ TEST(stop_clock, a_margin_of_nothing_stops_at_the_end) {
 TEST(stop_clock, measures_the_longest_step_and_twice_the_longest_save) {
   StopClock clock(StopClock::End{100, ""}, {});
   EXPECT_EQ(clock.margin(), 5);
-  clock.step_ended(30);  // what came before the first step is none
+  clock.step_ended(30);  // the time before the first step is no step
   EXPECT_EQ(clock.margin(), 5);
   clock.step_ended(42);
   clock.step_ended(45);

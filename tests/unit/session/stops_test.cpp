@@ -9,14 +9,14 @@
 namespace tailrace::session {
 namespace {
 
-/// Of several ranks in one process none may take signals.
+/// With several ranks in one process, none may take signals.
 Settings settings_of(const std::string& options) {
   const Result<Settings> settings = Settings::read("stop_signals=none " + options, {});
   EXPECT_TRUE(settings.is_ok()) << settings.status().text();
   return *settings;
 }
 
-/// Two ranks ask once; true if both conclude to stop.
+/// Two ranks ask once. Returns true if both conclude to stop.
 bool ask(Stops& first, Stops& second) {
   const std::vector<ByteVector> votes{first.vote(0), second.vote(1)};
   const bool stop = first.conclude(votes, 0);
@@ -45,7 +45,7 @@ TEST(stops, another_ranks_longer_save_widens_the_margin_of_the_first) {
   first.note_save_seconds(1);
   EXPECT_FALSE(ask(first, second));
   second.note_save_seconds(2000);
-  EXPECT_FALSE(ask(first, second));  // at the time of its vote the first rank knows nothing of it
+  EXPECT_FALSE(ask(first, second));  // the first rank does not know of it yet when it votes
   EXPECT_TRUE(ask(first, second));
 }
 

@@ -17,7 +17,7 @@ using Entries = CrashPolicy::Entries;
 constexpr Writes every_writes[] = {Writes::dropped, Writes::kept, Writes::torn, Writes::garbage};
 constexpr Entries every_entries[] = {Entries::lost, Entries::kept, Entries::some};
 
-/// Calls `check` on what `disk` looks like after a loss of power, in every way and for `seeds` seeds each.
+/// Calls `check` on the state of `disk` after a loss of power, in every way and for `seeds` seeds each.
 template <typename Check>
 void after_every_crash(const CrashTarget& disk, std::uint64_t seeds, Check&& check) {
   for (const Writes writes : every_writes) {
@@ -169,7 +169,8 @@ TEST(power_loss, is_the_same_for_the_same_seed) {
   EXPECT_NE(picture(3), picture(4));
 }
 
-/// A random program, and beside it what it may rely on: the bytes of "a" that no unsynced call has touched.
+/// Runs a random program, and beside it remembers the bytes on which it may rely: those of "a" that no
+/// unsynced call has touched.
 TEST(power_loss, never_harms_synced_bytes_of_random_programs) {
   for (std::uint64_t program = 0; program < 30; ++program) {
     std::mt19937_64 random(program);
@@ -216,7 +217,7 @@ Status replace(Target& target, const std::string& path, const std::string& text,
   return steps.sync_directory ? target.sync_directory_of(path) : Status();
 }
 
-/// Whether some loss of power after a successful replacement leaves anything but the new file.
+/// Returns true if some loss of power after a successful replacement leaves anything but the new file.
 bool is_caught(Steps steps) {
   const std::string old_text(1500, 'o'), new_text(1500, 'n');
   const auto disk = crash_target();

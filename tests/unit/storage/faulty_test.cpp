@@ -10,7 +10,7 @@
 namespace tailrace::storage {
 namespace {
 
-/// One call of each counted kind, in the order of the list below, then whether all is as it should be.
+/// Makes one call of each counted kind, in the order of the list below, and then checks the result.
 Status exercise(Target& target) {
   TR_TRY(target.make_directories("/d"));
   auto file = target.open("/d/tmp", OpenMode::create);

@@ -16,7 +16,7 @@
 namespace tailrace::storage {
 namespace {
 
-/// A child process that takes the lock, says whether it got it, and then waits to be killed.
+/// A child process that takes the lock, says if it got it, and then waits to be killed.
 class Holder {
  public:
   explicit Holder(const std::string& path) {
@@ -101,7 +101,7 @@ TEST(posix_lock, of_many_processes_at_once_one_holds_it) {
   }
 }
 
-/// Processes that take and release the lock as fast as they can, each time checking that they are alone.
+/// Processes take and release the lock as fast as they can, each time checking that they are alone.
 TEST(posix_lock, is_exclusive_while_others_take_and_release_it) {
   const ScratchDirectory scratch;
   const std::string path = scratch / "lock", inside = scratch / "inside";
@@ -154,7 +154,8 @@ TEST(posix_lock, a_stale_file_is_signed_anew) {
   EXPECT_NE(text.find("pid " + std::to_string(::getpid()) + "\n"), std::string::npos) << text;
 }
 
-/// What a loss of power may leave of a lock file: its size without its bytes, or without some of them.
+/// Returns what a loss of power may leave of a lock file: its size without its bytes, or without some of
+/// them.
 std::vector<std::string> torn_lock_files() {
   const std::string whole = "tailrace lock: host elsewhere pid 123456789\n";
   return {"",
@@ -203,7 +204,7 @@ TEST(posix_lock, what_no_lock_file_can_have_become_is_left_untouched) {
   }
 }
 
-/// What a child process makes of `body`, which ends it with a number; -1 if it dies otherwise.
+/// Returns the number with which a child process ends `body`, or -1 if it dies otherwise.
 template <typename Body>
 int in_a_child(const Body& body) {
   const pid_t child = ::fork();
@@ -215,7 +216,7 @@ int in_a_child(const Body& body) {
 
 enum : int { as_expected, refused, not_exclusive, has_a_name, left_behind, not_possible };
 
-/// The lock does its work where the name of its holder does not fit into the file.
+/// The lock works even if the name of its holder does not fit into the file.
 int lock_without_a_name(const std::string& path) {
   auto lock = posix_target()->lock(path);
   if (!lock.is_ok()) return refused;
@@ -225,7 +226,7 @@ int lock_without_a_name(const std::string& path) {
   return std::filesystem::exists(path) ? left_behind : as_expected;
 }
 
-/// Half a name must not be taken for one.
+/// Half a name must not be taken for a whole one.
 TEST(posix_lock, is_had_where_only_the_beginning_of_the_name_can_be_written) {
   const ScratchDirectory scratch;
   const int outcome = in_a_child([&]() -> int {
@@ -236,7 +237,8 @@ TEST(posix_lock, is_had_where_only_the_beginning_of_the_name_can_be_written) {
   EXPECT_EQ(outcome, as_expected);
 }
 
-/// Whether this process, which gets a mount namespace of its own, has a file system of one page there.
+/// Returns true if this process, which gets a mount namespace of its own, has a file system of one page
+/// there.
 bool mount_one_page(const std::string& path, const char* options) {
   if (::unshare(CLONE_NEWNS) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
   return ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&

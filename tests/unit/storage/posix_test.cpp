@@ -21,8 +21,8 @@
 namespace tailrace::storage {
 namespace {
 
-/// The real system calls, some of which are struck by a fault clock: what FaultyTarget does above a target,
-/// done below it, so that the loops in between are what is tested.
+/// Makes the real system calls, some of which a fault clock strikes. FaultyTarget does the same above a
+/// target; here it is done below it, so that the loops in between are tested.
 class FaultySystem final : public System {
  public:
   explicit FaultySystem(FaultPlan plan) : clock(plan) {}
@@ -36,7 +36,7 @@ class FaultySystem final : public System {
     if (interrupted_for_good & set_of(Call::write)) return -EINTR;
     if (!clock.strikes(Call::write)) return System::pwritev(descriptor, parts, count, offset);
     if (clock.plan().fault != Fault::short_write) return -error_number_of(clock.plan().fault);
-    // Short by all but half of the first part: the loop must go on inside of it.
+    // It writes only half of the first part: the loop must go on inside of it.
     const iovec half{parts[0].iov_base, (parts[0].iov_len + 1) / 2};
     return System::pwritev(descriptor, &half, 1, offset);
   }
@@ -109,8 +109,8 @@ class Emptiness {
   void* memory_;
 };
 
-/// Every kind of call: directories; a file written in parts, cut, synced, renamed and read back; another
-/// removed.
+/// Makes every kind of call: directories; a file written in parts, cut, synced, renamed and read back;
+/// another removed.
 Status exercise(Target& target, const std::string& root) {
   TR_TRY(target.make_directories(root + "/d/e"));
   auto file = target.open(root + "/d/e/tmp", OpenMode::create);
@@ -179,7 +179,7 @@ TEST(posix_directories, that_are_missing_are_told_with_the_way_to_make_them) {
       std::string::npos)
       << opened.text();
   EXPECT_EQ(target.open(path, OpenMode::read).status().text().find("mkdir"), std::string::npos);
-  // Nobody may make directories there, not even who may do everything.
+  // Nobody may make directories there, not even root.
   const Status made = target.make_directories("/proc/none/out");
   EXPECT_FALSE(made.is_ok());
   EXPECT_NE(made.text().find("directory /proc/none/out does not exist and cannot be made"), std::string::npos)
@@ -215,7 +215,7 @@ TEST(posix_open, a_pipe_and_a_device_are_no_regular_files_and_nobody_waits_for_t
     EXPECT_EQ(target->open(path, OpenMode::read_regular).status().error_number(), ENOENT) << path;
 }
 
-/// The file is replaced by a pipe between the look at it and its opening.
+/// A pipe takes the file's place between the look at the file and its opening.
 TEST(posix_open, a_pipe_that_takes_a_files_place_meanwhile_is_not_waited_for) {
   class Replacing final : public System {
    public:
@@ -239,7 +239,7 @@ TEST(posix_open, a_pipe_that_takes_a_files_place_meanwhile_is_not_waited_for) {
   EXPECT_EQ(system->closed, 1);
 }
 
-/// Somebody who shares the file has to be told before it is opened, as Samba does; fcntl(2), Leases.
+/// Another program that shares the file has to be told before it is opened, as Samba does; fcntl(2), Leases.
 TEST(posix_open, a_lease_is_waited_for) {
   class Leased final : public System {
    public:
@@ -422,7 +422,7 @@ TEST(posix_large, many_parts_beyond_2_gib_are_cut_by_bytes_and_by_number) {
   EXPECT_EQ(system->end, total);
 }
 
-/// The real calls of a target, on a device that takes any number of bytes and copies none.
+/// Makes the real calls of a target, on a device that takes any number of bytes and copies none.
 void write_3_gib_to_null(Target& target) {
   const Emptiness empty((Bytes{3} << 30) + 1);
   const auto file = target.open("/dev/null", OpenMode::existing);

@@ -41,7 +41,7 @@ inline std::string text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// A file's whole contents, or "error: ..." with the reason why not.
+/// Returns a file's whole contents, or "error: ..." with the reason.
 inline std::string contents_of(Target& target, const std::string& path) {
   auto file = target.open(path, OpenMode::read);
   if (!file.is_ok()) return "error: " + file.status().text();

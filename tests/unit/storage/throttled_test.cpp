@@ -20,8 +20,8 @@ double seconds(Body&& body) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Never faster than stated, which holds on any machine; slower by up to a tenth, which needs one that is not
-/// overloaded, so the best of three runs counts.
+/// The rate is never faster than stated, on any machine. It is slower by up to a tenth on a machine that is
+/// not overloaded, so the best of three runs counts.
 template <typename Body>
 void expect_seconds(double expected, Body&& body) {
   double best = 1e9;
@@ -43,7 +43,7 @@ TEST(throttle, one_file_is_written_at_the_stated_rate) {
 }
 
 TEST(throttle, small_writes_add_up_exactly) {
-  // Each wakes up a little late; the clock of the disk must not.
+  // Each thread wakes up a little late; the clock of the disk must not.
   expect_seconds(0.3, [&] {
     const auto target = throttled_target(memory_target(), {1e6, 0});
     const auto file = target->open("a", OpenMode::create);

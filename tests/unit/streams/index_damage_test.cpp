@@ -15,7 +15,7 @@ class IndexDamage : public ::testing::Test {
   const ByteVector open_ = encode_index(sample_header(), steps_);
   const ByteVector closed_ = encode_index(sample_header(), steps_, true);
 
-  // The number of steps read, -1 for a clear error.
+  // Returns the number of steps read, or -1 for a clear error.
   int check(std::span<const std::byte> bytes) const {
     const Result<IndexContents> contents = decode_index(bytes);
     if (!contents.is_ok()) {
@@ -36,7 +36,7 @@ TEST_F(IndexDamage, any_flipped_bit_leaves_the_steps_before_it) {
   for (const ByteVector& whole : {open_, closed_}) {
     const Result<IndexContents> sound = decode_index(whole);
     for (std::size_t at = 0; at < whole.size(); ++at) {
-      // What a reader must still find: all steps that end before the damage.
+      // The steps that a reader must still find: all that end before the damage.
       int expected = -1;
       for (const IndexMark& mark : sound->marks) expected += static_cast<Bytes>(at) >= mark.position ? 1 : 0;
       for (int bit = 0; bit < 8; ++bit) {
@@ -103,7 +103,7 @@ TEST_F(IndexDamage, random_bytes_are_no_index) {
   }
 }
 
-// Damage with a right checksum: what a program with a fault, or an attacker, would write.
+// The damage has a right checksum, as a program with a fault, or an attacker, would write it.
 TEST_F(IndexDamage, any_header_with_a_right_checksum_is_read_or_refused) {
   std::mt19937_64 random(4);
   const ByteVector head = encode_header(sample_header());

@@ -22,7 +22,7 @@ class IndexFile : public ::testing::Test {
  protected:
   IndexFile() { EXPECT_TRUE(target_->make_directories("out").is_ok()); }
 
-  // Data and index with `steps` committed steps, and `loose` bytes of data behind them.
+  // Makes data and index with `steps` committed steps, and `loose` bytes of data behind them.
   void make(int steps, Bytes loose = 0, bool closed = false) {
     Result<IndexWriter> writer = IndexWriter::create(*target_, kIndex, sample_header());
     ASSERT_TRUE(writer.is_ok()) << writer.status().text();
@@ -297,7 +297,7 @@ TEST_F(IndexFile, two_indexes_of_one_file_are_refused_and_stay) {
   EXPECT_EQ(get_bytes(*target_, kOldIndex), bytes);
 }
 
-// Creates, appends and syncs three steps; the number of steps whose sync succeeded.
+// Creates, appends and syncs three steps. Returns the number of steps whose sync succeeded.
 struct Written {
   Status status;
   int durable = 0;
@@ -380,7 +380,7 @@ TEST_F(IndexFile, recovery_that_fails_at_any_call_can_be_repeated) {
   }
 }
 
-// Data synced before its index record, as the stream does it.
+// The data is synced before its index record, as the stream does it.
 Written write_like_a_stream(Target& target) {
   Written run;
   const auto body = [&]() -> Status {

@@ -144,14 +144,14 @@ TEST(manifest, a_bad_line_in_the_middle_is_corrupt_with_its_number) {
   }
 }
 
-/// As a loss of power, or anybody, may leave it: sparse, and far larger than memory.
+/// A loss of power, or anybody, may leave the manifest sparse and far larger than memory.
 TEST(manifest, of_100_gib_without_lines_is_refused_at_once_and_left_as_it_is) {
   constexpr Bytes size = Bytes{100} << 30;
   const auto target = storage::memory_target();
   Result<Manifest> manifest = Manifest::open(*target, kPath);
   ASSERT_TRUE(manifest->append(sample_entry(1)).is_ok());
   const std::string line = text_of(*target, kPath);
-  // Zeros behind a line; before one; between one and two.
+  // Zeros stand behind a line; before one; between one and two.
   for (const std::vector<Bytes>& places :
        std::vector<std::vector<Bytes>>{{0}, {size}, {0, size, size + std::ssize(line)}}) {
     put_bytes(*target, kPath, {});
@@ -162,7 +162,7 @@ TEST(manifest, of_100_gib_without_lines_is_refused_at_once_and_left_as_it_is) {
     const Status read = read_manifest(*target, kPath).status();
     EXPECT_EQ(read.code(), Code::corrupt) << read.text();
     EXPECT_TRUE(mentions(read.text(), "move it away")) << read.text();
-    if (places.size() == 3) continue;  // there is a whole line to go on behind
+    if (places.size() == 3) continue;  // there is a whole line behind which to go on
     EXPECT_EQ(manifest->append(sample_entry(2)).code(), Code::corrupt);
     EXPECT_EQ(*file->size(), before);
   }

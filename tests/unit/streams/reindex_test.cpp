@@ -11,7 +11,7 @@
 #include "streams/ledger.hpp"
 #include "streams/parse.hpp"
 
-// A stream finds its own GRIB messages again where the index is gone, and empties nobody else's file.
+// A stream finds its own GRIB messages again if the index is gone, and empties nobody else's file.
 namespace tailrace::streams {
 namespace {
 
@@ -39,7 +39,7 @@ class GribStream {
     ledger_ = std::move(*make_ledger(opening_, target_));
   }
 
-  /// The messages of a step: all three, or those of one field.
+  /// Returns the messages of a step: all three, or those of one field.
   ByteVector messages(std::int64_t lead, int only = -1) const {
     ByteVector out;
     for (int field = 0; field < 2; ++field) {
@@ -112,7 +112,7 @@ ByteVector part_of(const ByteVector& bytes, std::size_t size) {
 
 class Reindex : public ::testing::Test {
  protected:
-  /// What a run of `steps` hourly steps leaves that has lost its index.
+  /// Leaves what a run of `steps` hourly steps leaves that has lost its index.
   void write(int steps) {
     GribStream stream(target_);
     for (int step = 0; step < steps; ++step) ASSERT_TRUE(stream.put(step * 3600).is_ok());
@@ -122,7 +122,7 @@ class Reindex : public ::testing::Test {
   ByteVector step(std::int64_t hour, int only = -1) const {
     return GribStream(storage::memory_target()).messages(hour * 3600, only);
   }
-  /// Continues with the step at `hour`, after which the file must hold `before` and that step.
+  /// Continues with the step at `hour`. Afterwards the file must hold `before` and that step.
   void expect_continued(const ByteVector& before, std::int64_t hour) {
     GribStream stream(target_, "existing=continue");
     const Status status = stream.put(hour * 3600);
@@ -130,7 +130,8 @@ class Reindex : public ::testing::Test {
     ASSERT_TRUE(stream.finish().is_ok());
     EXPECT_TRUE(get_bytes(*target_, kPath) == joined({before, step(hour)}));
   }
-  /// The file keeps its bytes, and the error names it and what would take it all the same.
+  /// Expects the file to keep its bytes, and the error to name it and the option that would take it all the
+  /// same.
   void expect_refused(const std::string& options, const std::string& why) {
     const ByteVector before = get_bytes(*target_, kPath);
     const Status status = GribStream(target_, options).put(9 * 3600);
@@ -163,7 +164,8 @@ TEST_F(Reindex, a_last_step_that_was_not_finished_is_cut_off) {
   const ByteVector two = joined({step(0), step(1)});
   const ByteVector third = step(2);
   const std::size_t message = step(2, 0).size();
-  // In the middle of a head, of values, between messages, and with what another server had written already.
+  // The file ends in the middle of a head, of values, between messages, and with messages that another server
+  // had written already.
   for (const std::size_t size : {std::size_t{3}, std::size_t{60}, message - 2, third.size() - 1}) {
     put_bytes(*target_, kPath, joined({two, part_of(third, size)}));
     ASSERT_TRUE(remove_index(*target_, kPath).is_ok());
@@ -178,10 +180,11 @@ TEST_F(Reindex, a_last_step_that_was_not_finished_is_cut_off) {
 }
 
 TEST_F(Reindex, a_step_that_may_be_whole_is_neither_cut_nor_kept) {
-  // Hourly 2t, and t every two hours: the last step may have been cut, or be one without t.
+  // 2t is hourly, and t every two hours: the last step may have been cut, or be one without t.
   put_bytes(*target_, kPath, joined({step(0), step(1, 0), step(2, 0)}));
   expect_refused("existing=continue", "lead 7200 s has 1 message, and nobody can tell");
-  // Always both, but at last: the program may have put 2t alone there, and its step was committed.
+  // Both are always there, except in the end: the program may have put 2t alone there, and its step was
+  // committed.
   put_bytes(*target_, kPath, joined({step(0), step(1), step(2, 0)}));
   expect_refused("existing=continue", "lead 7200 s has 1 message, and nobody can tell");
 }

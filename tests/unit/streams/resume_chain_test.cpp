@@ -8,8 +8,8 @@
 #include "resume_samples.hpp"
 #include "storage/faulty.hpp"
 
-// Chains of lives of one run: each begins behind a checkpoint, and is stopped in good order, killed, or loses
-// its power. Whatever the chain, the files are in the end those of a run that was never disturbed.
+// Chains of lives of one run. Each begins behind a checkpoint, and is stopped in good order, killed, or loses
+// its power. In the end the files are always those of a run that was never disturbed.
 namespace tailrace::streams {
 namespace {
 
@@ -41,7 +41,7 @@ class Chain {
     const auto undisturbed = make_disk();
     ASSERT_TRUE(
         forecast(undisturbed, {.until = steps_, .others = last.others, .per_day = per_day_}).status.is_ok());
-    // What is right must be on storage, and not only in the memory of the machine.
+    // The right bytes must be on storage, and not only in the memory of the machine.
     expect_files(*disk_->crash({}, 1), files_of(*undisturbed), story_);
   }
 
@@ -51,10 +51,10 @@ class Chain {
   }
   bool happens(int percent) { return pick(1, 100) <= percent; }
 
-  /// The plan of a life that goes on from the newest copy, or sometimes from an older one: the newer ones are
-  /// given up then, as the documentation says.
+  /// Makes the plan of a life that goes on from the newest copy, or sometimes from an older one: then the
+  /// newer ones are given up, as the documentation says.
   Plan begin() {
-    // With other bytes an older copy may stand on steps that were written once more since.
+    // If bytes differ, an older copy may rely on steps that were written once more since.
     while (same_bytes_ && copies_.size() > 1 && happens(15)) copies_.pop_back();
     const Copy& from = copies_.back();
     Plan plan{.from = from.position, .until = steps_, .ahead = happens(50), .per_day = per_day_};
@@ -82,7 +82,7 @@ class Chain {
     if (power || !faulty->fired()) note_published();
   }
 
-  /// Some of the saves that the life may have committed.
+  /// Keeps some of the saves that the life may have committed.
   void keep(const Outcome& outcome, const Plan& plan) {
     for (const Position& position : outcome.durable) {
       if (!happens(60)) continue;
@@ -103,7 +103,7 @@ class Chain {
     story_ += ", power lost";
   }
 
-  /// With the same bytes in each life no step goes away that was published.
+  /// Expects that no published step goes away if each life has the same bytes.
   void expect_no_loss() {
     for (const auto& [path, bytes] : published_) {
       ASSERT_TRUE(*disk_->exists(path)) << story_ << ": " << path;
@@ -147,7 +147,8 @@ TEST(resume_chain, what_holds_is_what_the_newest_life_has_put) {
     ASSERT_NO_FATAL_FAILURE(Chain(seed, false).play()) << "seed " << seed;
 }
 
-/// Stopped behind `closed` steps of a file of six, then continued to step `again`, and killed.
+/// Makes a run that stops behind `closed` steps of a file of six, then continues to step `again`, and is
+/// killed.
 std::shared_ptr<CrashTarget> stopped_and_killed(int closed, int again) {
   const auto disk = make_disk();
   EXPECT_TRUE(forecast(disk, {.until = closed, .per_day = kSteps}).status.is_ok());
@@ -181,7 +182,7 @@ TEST(resume_chain, a_checkpoint_behind_steps_that_only_the_second_pair_has_is_co
   }
 }
 
-// A step that failed is in no pair: the one with as many of the others holds what the checkpoint knows.
+// A failed step is in neither pair: the pair with as many of the others holds what the checkpoint knows.
 TEST(resume_chain, a_step_that_the_checkpoint_has_as_failed_does_not_speak_for_the_pair_that_has_it) {
   const auto disk = make_disk();
   ASSERT_TRUE(forecast(disk, {.until = 4, .per_day = kSteps}).status.is_ok());
@@ -213,7 +214,7 @@ TEST(resume_chain, existing_continue_goes_on_behind_the_steps_of_the_second_pair
   }
 }
 
-// Its new index would be of another run, by which nobody would know the second pair any more.
+// The new index would be of another run, and nobody would know the second pair any more.
 TEST(resume_chain, existing_continue_takes_no_second_pair_away_where_the_first_has_lost_its_index) {
   const auto disk = stopped_and_killed(3, kSteps - 1);
   const std::string path = path_of(0, kSteps);
@@ -226,7 +227,7 @@ TEST(resume_chain, existing_continue_takes_no_second_pair_away_where_the_first_h
   EXPECT_EQ(files_of(*disk), before);
 }
 
-// It has steps up to that lead already, if only in the second pair.
+// The file has steps up to that lead already, if only in the second pair.
 TEST(resume_chain, existing_continue_compares_leads_with_the_pair_that_came_further) {
   const auto disk = stopped_and_killed(3, kSteps - 1);
   const auto before = files_of(*disk);

@@ -9,8 +9,8 @@
 #include "resume_samples.hpp"
 #include "storage/faulty.hpp"
 
-// Power is lost at each storage call of a run, once more while it is continued, and each time the run goes on
-// from each position that a checkpoint can have recorded.
+// Power is lost at each storage call of a run, and once more while the run is continued. Each time the run
+// goes on from each position that a checkpoint can have recorded.
 namespace tailrace::streams {
 namespace {
 
@@ -18,13 +18,13 @@ using storage::CrashPolicy;
 using storage::CrashTarget;
 using storage::FaultPlan;
 
-/// How a run ends before its time.
+/// The way in which a run ends before its time.
 struct Ending {
   std::string name;
-  bool power = true;  // false: the process is killed; what it wrote stays, whether it is durable or not
+  bool power = true;  // false: the process is killed; its writes stay, whether they are durable or not
   CrashPolicy policy;
   std::uint64_t seed = 1;
-  bool power_second = true;  // how the run that continues ends
+  bool power_second = true;  // the same for the run that continues
 };
 
 std::vector<Ending> endings(std::uint64_t seed) {
@@ -42,9 +42,9 @@ std::vector<Ending> endings(std::uint64_t seed) {
 
 /// A run whose `nth` storage call fails, and every later one.
 struct Interrupted {
-  std::shared_ptr<CrashTarget> disk;  // what the next run finds
-  std::vector<Position> positions;    // that a checkpoint may have recorded in it
-  bool struck = false;                // it did come so far
+  std::shared_ptr<CrashTarget> disk;  // storage as the next run finds it
+  std::vector<Position> positions;    // positions that a checkpoint may have recorded in it
+  bool struck = false;                // the fault struck
 };
 
 Interrupted interrupted(const std::shared_ptr<CrashTarget>& disk, const Plan& run, std::int64_t nth,
@@ -56,8 +56,8 @@ Interrupted interrupted(const std::shared_ptr<CrashTarget>& disk, const Plan& ru
   return {power ? disk->crash(ending.policy, seed) : disk, outcome.durable, faulty->fired()};
 }
 
-/// Gives what was made again and again. After a loss of power all that is there is durable and can be copied;
-/// what only a process has left is made anew.
+/// Gives the same disk again and again. After a loss of power everything there is durable and can be copied;
+/// the remains of a killed process are made anew.
 class Maker {
  public:
   Maker(std::function<Interrupted()> make, bool power)
@@ -74,7 +74,7 @@ class Maker {
   bool power_;
 };
 
-/// What waits for the marker of a file must find the file.
+/// A program that waits for the marker of a file must find the file.
 void expect_published_is_whole(CrashTarget& disk, const std::string& what) {
   for (int step = 0; step < kSteps; step += 2) {
     if (!*disk.exists(path_of(step) + ".ready")) continue;
@@ -82,7 +82,7 @@ void expect_published_is_whole(CrashTarget& disk, const std::string& what) {
   }
 }
 
-/// Continues undisturbed; the truth must be on storage then, and not only in the memory of the machine.
+/// Continues undisturbed. Then the right bytes must be on storage, and not only in the memory of the machine.
 void expect_exact_end(const std::shared_ptr<CrashTarget>& disk, const Position& from, bool ahead,
                       const std::string& what) {
   const Status status = forecast(disk, {.from = from, .ahead = ahead}).status;
@@ -134,7 +134,7 @@ void expect_exact(Case each, const Plan& run, int step,
       const std::string what = cat(each.ending.name, " at call ", nth, ", continued behind ", from.steps);
       if (each.same_bytes) ASSERT_NO_FATAL_FAILURE(expect_published_is_whole(*left.disk(), what));
       ASSERT_NO_FATAL_FAILURE(expect_exact_end(left.disk(), from, each.ahead, what));
-      // Another offset for each: together they meet every call.
+      // Each case has another offset: together they meet every call.
       each.offset += 7;
       ASSERT_NO_FATAL_FAILURE(expect_exact_twice(each, left, from, what));
     }
@@ -162,7 +162,7 @@ TEST_P(ResumeAfter, any_interruption_and_a_second_one_the_files_are_those_of_an_
                [](const std::vector<Position>& known) { return with(position_behind(0), known); });
 }
 
-// What the first run has put behind the position is not what the second one puts there.
+// The bytes that the first run has put behind the position differ from those of the second.
 TEST_P(ResumeAfter, an_interruption_nothing_stays_of_what_lay_behind_the_position) {
   for (int behind = 0; behind < kSteps; ++behind) {
     const Case each = made_case(false, 47);

@@ -16,7 +16,7 @@ namespace {
 const std::string kPattern = "out/fc_{valid:%Y%m%d}.raw";
 const std::string kOptions = "format=raw base=2026-03-01 ready=.ready";
 
-/// Other lengths too, so that nothing falls on the place of what it replaces.
+/// The lengths differ too, so that nothing has the place of what it replaces.
 ByteVector random_bytes(int step, bool other) {
   ByteVector bytes(static_cast<std::size_t>(700 + 130 * step + (other ? 77 : 0)));
   std::mt19937_64 random(static_cast<std::uint64_t>(step * 2 + (other ? 1 : 0)));
@@ -31,7 +31,7 @@ const ByteVector& bytes_of(int step, bool other) {
   return bytes;
 }
 
-/// The part of pipeline::StreamRoot that is told here again: in which order a ledger's calls come.
+/// Repeats the part of pipeline::StreamRoot that decides in which order a ledger's calls come.
 class Root {
  public:
   Root(std::shared_ptr<storage::Target> target, const Plan& run)

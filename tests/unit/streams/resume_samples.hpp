@@ -22,7 +22,7 @@ struct Plan {
   bool stays_open = false;       // killed before the stream is closed
   bool finishes = false;         // with stays_open: the last file is finished all the same
   std::string field = "t";
-  std::vector<bool> others;  // by step: whether it has other bytes, in place of differs_from
+  std::vector<bool> others;  // by step: true if it has other bytes, in place of differs_from
   int per_day = 2;           // steps, and thus in one file
   int first = 0;             // step of a run that continues from no checkpoint
   std::string options;       // beside the usual ones
@@ -42,14 +42,14 @@ std::unique_ptr<pipeline::Ledger> make_sample_ledger(std::shared_ptr<storage::Ta
                                                      const std::string& field = "t",
                                                      const std::string& options = "");
 
-/// Runs until the first error, as after the loss of power.
+/// Runs until the first error, as after a loss of power.
 Outcome forecast(const std::shared_ptr<storage::Target>& target, const Plan& run);
 
-/// What is in the directory: every file but the manifest.
+/// Returns the files in the directory, all but the manifest.
 std::map<std::string, ByteVector> files_of(storage::Target& target);
-/// What an undisturbed run leaves.
+/// Returns the files of an undisturbed run.
 const std::map<std::string, ByteVector>& truth();
-/// Just those files, with the right bytes, and a manifest that tells of each.
+/// Expects exactly those files, with the right bytes, and a manifest that tells of each.
 void expect_truth(storage::Target& target, const std::string& what);
 void expect_files(storage::Target& target, const std::map<std::string, ByteVector>& expected,
                   const std::string& what);

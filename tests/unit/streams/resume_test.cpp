@@ -103,12 +103,13 @@ void do_harm(Target& target, const std::string& path, const std::string& harm, i
   }
 }
 
-// Killed, or stopped in good order; continued in the same file, in the next one, or with no step at all.
+// The run is killed, or stopped in good order. It is continued in the same file, in the next one, or with no
+// step at all.
 TEST(resume, what_was_durable_and_is_not_there_is_an_error_that_says_so) {
   for (const bool stopped : {false, true}) {
     for (const int behind : {3, 4, kSteps}) {
       for (const std::string harm : {"data", "index", "step", "bytes"}) {
-        // Whoever waits for finished files may move them.
+        // A program that waits for finished files may move them.
         if (stopped && harm == "data" && behind != 3) continue;
         const auto disk = make_disk();
         ASSERT_TRUE(forecast(disk, {.until = behind, .stays_open = !stopped}).status.is_ok());
@@ -124,7 +125,7 @@ TEST(resume, what_was_durable_and_is_not_there_is_an_error_that_says_so) {
   }
 }
 
-// Zeros in the gap would hide that something is gone.
+// Zeros in the gap would hide the loss.
 TEST(resume, taking_a_failed_step_back_never_makes_a_file_longer) {
   const auto disk = make_disk();
   const auto ledger = make_sample_ledger(disk, {});
@@ -161,7 +162,7 @@ TEST(resume, files_of_another_run_are_refused) {
   EXPECT_TRUE(mentions(status.text(), position.run.text())) << status.text();
 }
 
-// The run of the checkpoint began in place of a run that was killed, and could not write to that run's file.
+// The run of the checkpoint began in place of a killed run, and could not write to that run's file.
 TEST(resume, a_file_of_another_run_that_no_recorded_step_is_in_is_replaced) {
   const auto disk = make_disk();
   ASSERT_TRUE(forecast(disk, {.until = 4, .stays_open = true}).status.is_ok());
@@ -224,7 +225,8 @@ TEST(resume, a_published_file_is_whole_while_its_steps_are_put_once_more) {
   }
 }
 
-// Names under which an earlier Tailrace has left the files of `disk`, those of second pairs too.
+// Gives the files of `disk`, also those of second pairs, the names under which an earlier Tailrace has left
+// them.
 void give_old_names(storage::Target& disk) {
   const auto names = disk.list("out");
   for (const std::string& name : *names) {
@@ -248,7 +250,7 @@ TEST(resume, a_run_goes_on_with_indexes_under_their_old_names) {
         }
         give_old_names(*disk);
         const Position from = position_behind(behind);
-        // Before the first step, when nothing may be changed yet.
+        // Looks before the first step, when nothing may be changed yet.
         const Resuming resuming{from, path_of(behind - 1), from.lead};
         if (!*disk->exists(again_path(resuming.path)))
           EXPECT_TRUE(check_first_pair(*disk, resuming.path, resuming).is_ok());
@@ -285,7 +287,7 @@ TEST(resume, an_index_whose_data_somebody_has_removed_takes_no_other_ones_place)
   ASSERT_TRUE(forecast(disk, {.until = kSteps - 1}).status.is_ok());
   const std::string path = path_of(kSteps - 1);
   const ByteVector index = get_bytes(*disk, index_path(path));
-  put_bytes(*disk, index_path(again_path(path)), truth().at(index_path(path)));  // tells of a step more
+  put_bytes(*disk, index_path(again_path(path)), truth().at(index_path(path)));  // tells of one step more
   ASSERT_TRUE(end_replacing(*disk, path).is_ok());
   EXPECT_EQ(get_bytes(*disk, index_path(path)), index);
   EXPECT_TRUE(status_of_continuing(disk, kSteps - 1).is_ok());

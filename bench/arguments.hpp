@@ -7,7 +7,7 @@
 
 namespace bench {
 
-/// "--name value" and "--switch" of a command line. Only our own drivers write these: an unknown name is
+/// "--name value" and "--switch" of a command line. Only our own drivers write these, so an unknown name is
 /// simply never asked for.
 class Arguments {
  public:

@@ -3,12 +3,12 @@
 
 namespace bench {
 
-/// Seconds on a clock that all processes of this machine share.
+/// Returns the seconds on a clock that all processes of this machine share.
 double wall();
-/// Seconds that the calling thread has computed, in user and in kernel mode.
+/// Returns the seconds that the calling thread has computed, in user and in kernel mode.
 double thread_cpu();
 
-/// What a piece of work took.
+/// The time of a piece of work.
 struct Span {
   double wall = 0;
   double cpu = 0;
@@ -22,7 +22,7 @@ Span timed(Work&& work) {
 }
 
 /// Binds the calling thread, and the threads that it will start, to the n-th of the cores that this process
-/// may use (counted round). Returns false where the system does not allow it.
+/// may use (counted round). Returns false if the system does not allow it.
 bool pin_to_core(int n);
 
 }  // namespace bench

@@ -18,8 +18,8 @@ std::string grid_keys(std::int64_t columns, std::int64_t rows);
 /// values, get the encoded message, pwrite it. The peer of a server.
 class EccodesLoop {
  public:
-  /// A handle is cloned for each record, or kept for each field and level as CDI does: then the step alone
-  /// is set beside the values.
+  /// A handle is cloned for each record, or kept for each field and level as CDI does: then only the step is
+  /// set, besides the values.
   enum class Handles { cloned, kept };
 
   /// Ends the program with a message if ecCodes or the file system refuses.
@@ -32,7 +32,7 @@ class EccodesLoop {
   /// Encodes and writes one record behind the one before.
   void write(const std::vector<double>& values, std::int64_t level, std::int64_t hour);
   void sync() const;
-  /// The next record overwrites the file from its beginning, or begins an empty one.
+  /// Makes the next record overwrite the file from its beginning, or begin an empty one.
   void rewind(bool empty);
   [[nodiscard]] std::int64_t written() const { return offset_; }
 

@@ -51,8 +51,8 @@ std::string name_of(long field) {
   return number < names.size() ? names[number] : "local_" + std::to_string(field);
 }
 
-/// Categories and numbers from 192 on are each centre's own (code tables 4.1 and 4.2): names for none of
-/// them.
+/// Categories and numbers from 192 on are each centre's own (code tables 4.1 and 4.2): none of them has a
+/// name here.
 std::string parameter_of(long field) {
   const long number = field - static_cast<long>(names.size());
   if (number < 0) return "";
@@ -86,7 +86,7 @@ class Run {
   }
   [[nodiscard]] const std::vector<Step>& measured() const { return measured_; }
   [[nodiscard]] float checksum() const { return checksum_; }
-  /// Seconds from before the stream is created until all of its fields are defined.
+  /// Returns the seconds from before the stream is created until all of its fields are defined.
   [[nodiscard]] double definition() const { return definition_; }
 
  private:
@@ -152,7 +152,7 @@ void Run::output(const bench::SyntheticModel& model, long number) {
 void Run::compute(bench::SyntheticModel& model, long sweeps, Step& step) {
   const double begin = bench::wall();
   for (long i = 0; i < sweeps; ++i) model.sweep();
-  // As the halo exchange of a real model: ranks come to their output together.
+  // Ranks come to their output together, as after the halo exchange of a real model.
   MPI_Barrier(compute_);
   step.compute += bench::wall() - begin;
 }

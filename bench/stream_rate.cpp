@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-// Output as fast as it goes, one compute rank and one server, each on a core of its own, or on one rank alone
-// without a server; in turn with it, on the core that encodes, while the library has nothing to do, loops
-// over ecCodes that encode and write the same fields, with handles cloned and kept. All until fsync has
-// returned.
-//   --columns --rows --levels (records a step)  --steps N  --packing simple|ccsds  --type f32|f64  --file
-//   PATH
+// Output at full rate, with one compute rank and one server, each on a core of its own, or on one rank alone
+// without a server. In turn with it run loops over ecCodes that encode and write the same fields, with
+// handles cloned and kept, on the core that encodes, while the library has nothing to do. All end when fsync
+// has returned.
+//   --columns --rows --levels (records a step)  --steps N  --packing simple|ccsds  --type f32|f64
+//   --file PATH
 #include <mpi.h>
 #include <tailrace.h>
 #include <unistd.h>
@@ -44,7 +44,7 @@ std::vector<T> make_fields(long levels, long rows, long columns) {
 
 class Rates {
  public:
-  /// `core` is where this rank belongs.
+  /// `core` is the core of this rank.
   Rates(const bench::Arguments& given, int core)
       : core_(core),
         columns_(given.number("--columns", 1000)),
@@ -75,7 +75,7 @@ class Rates {
     check(tr_stream_define(stream_, "t", layout_, is_float_ ? TR_F32 : TR_F64, levels.c_str()));
   }
 
-  /// Seconds from the first put to durable.
+  /// Returns the seconds from the first put until the step is durable.
   double step(long number) {
     const double begin = bench::wall();
     check(tr_stream_begin(stream_, number * 3600));
@@ -96,7 +96,7 @@ class Rates {
   [[nodiscard]] double points() const { return static_cast<double>(columns_ * rows_ * levels_); }
 
  private:
-  /// Seconds of a loop over ecCodes, into a new file as the stream's.
+  /// Returns the seconds of a loop over ecCodes, into a new file like the stream's.
   double peer_step(bench::EccodesLoop& peer, long number) {
     bench::pin_to_core(encoding_core);
     peer.rewind(true);

@@ -7,12 +7,12 @@
 
 namespace bench {
 
-/// A value as weather has them: waves over the domain and some noise, about 15 bits of it in use.
+/// A value like those of weather: waves over the domain and some noise, about 15 bits of it in use.
 float weather_like(std::int64_t field, std::int64_t level, std::int64_t y, std::int64_t x);
 
 /// One rank's part of a model without physics: float32 arrays (level, y, x) with a halo, of realistic shape,
-/// and a stencil that moves through all of them. It exchanges no halos: only its appetite for memory and time
-/// is of interest.
+/// and a stencil that moves through all of them. It exchanges no halos: only its use of memory and time
+/// matters.
 class SyntheticModel {
  public:
   struct Shape {
@@ -26,15 +26,15 @@ class SyntheticModel {
   };
   explicit SyntheticModel(const Shape& shape);
 
-  /// One pass of the stencil over every field: each point becomes a mean of its neighbours and of a fixed
-  /// pattern, so that values stay as compressible as they were.
+  /// Makes one pass of the stencil over every field: each point becomes a mean of its neighbours and of a
+  /// fixed pattern, so that values stay as compressible as they were.
   void sweep();
   [[nodiscard]] const float* field(std::int64_t number) const {
     return arrays_[static_cast<std::size_t>(number)].data();
   }
-  /// Bytes that one output of all fields takes.
+  /// Returns the bytes of one output of all fields.
   [[nodiscard]] std::size_t owned_bytes() const;
-  /// What capture is compared with: the owned part of every field, row by row with memcpy, into memory that
+  /// The peer of a capture: copies the owned part of every field, row by row with memcpy, into memory that
   /// was touched before.
   void copy_owned();
   /// Keeps the compiler from dropping a copy that nobody reads.

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
-/* What saves and loads of one checkpoint take, in turn with what they are measured against, as one line of
- * JSON: seconds of each repetition, each the longest of all ranks.
- *   --bytes N --repeat N     the array in all; the first repetitions are cold and are the driver's to drop
+/* The time of saves and loads of one checkpoint, in turn with their peers, as one line of JSON: seconds of
+ * each repetition, each the longest of all ranks.
+ *   --bytes N --repeat N     the array in all; the first repetitions are cold, and the driver drops them
  *   --name PATH              of the checkpoint      --options TEXT  of it (mode=local)
- *   --load COPY --parts N    loads instead; COPY is the file of the newest copy, N its parts in the local
- * mode
- *   --saves async            asynchronous saves only, for what compression costs
- *   --saves rewritten        asynchronous saves while none, 5 % (in one piece) or all of the array is
- * rewritten
- *   --saves first            asynchronous saves with a second of computing before each: what the first costs
+ *   --load COPY --parts N    loads instead; COPY is the newest copy's file, N its parts in the local mode
+ *   --saves async            asynchronous saves only, for the cost of compression
+ *   --saves rewritten        asynchronous saves while none, 5 % (one piece) or all of the array is rewritten
+ *   --saves first            asynchronous saves with a second of computing before each: the first one's cost
  *   --saves journal          a file that holds the array is written over after each save, on one rank */
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +35,7 @@ static void add(const char* name, double seconds) {
   s->seconds[s->count++] = seconds;
 }
 
-/* As two series: NAME, and NAME_thread. */
+/* Adds the cost to two series: NAME, and NAME_thread. */
 static void add_cost(const char* name, const char* thread_name, struct cost cost) {
   add(name, cost.wall);
   add(thread_name, cost.thread);
@@ -60,7 +58,7 @@ static void print_json(const struct field* f, double extra_sync, double extra_as
 
 static void check(int code) { must(code == TR_OK, tr_error()); }
 
-/* Bytes of memory that this process has had at once. */
+/* Returns the most bytes of memory that this process has had at once. */
 static double peak_memory(void) {
   char line[256];
   double kibibytes = 0;
@@ -78,7 +76,7 @@ static tr_checkpoint* open_checkpoint(const struct options* o, const char* more)
   return checkpoint;
 }
 
-/* The time blocked; adds that and the time until it was committed. */
+/* Saves once. Adds the time blocked, and the time until the save was committed. */
 static void save(tr_checkpoint* checkpoint, const struct field* f, int is_async) {
   int64_t step = 1;
   MPI_Barrier(f->comm);
@@ -109,7 +107,7 @@ static void measure_saves(const struct options* o, const struct field* f) {
   const double at_first = peak_memory();
   save(waiting, f, 0);
   const double after_sync = peak_memory();
-  /* Not before: it begins to make its memory. */
+  /* It is opened only now, because it begins to make its memory at once. */
   tr_checkpoint* behind = open_checkpoint(o, "async=on");
   save(behind, f, 1);
   const double after_async = peak_memory();
@@ -117,7 +115,7 @@ static void measure_saves(const struct options* o, const struct field* f) {
   add_cost("copy", "copy_thread", raw_copy(f, room));
   add("raw", raw_write(f, raw_name, is_local));
   for (long i = 1; i < o->repeat; i++) {
-    /* Who comes first finds another state of caches and storage: they take turns. */
+    /* The first of the two finds another state of caches and storage: they take turns. */
     if (i % 2 == 0) save(behind, f, 1);
     add_cost("copy", "copy_thread", raw_copy(f, room));
     if (i % 2 == 1) save(behind, f, 1);
@@ -149,7 +147,7 @@ static void begin_save(tr_checkpoint* checkpoint, const struct field* f) {
   check(tr_checkpoint_end(checkpoint));
 }
 
-/* Seconds of a pass over the middle `share` of the rank's block. */
+/* Returns the seconds of a pass over the middle `share` of the rank's block. */
 static double rewrite(const struct field* f, double share) {
   const size_t count = f->bytes / sizeof(double), some = (size_t)(share * (double)count);
   double* const first = f->data + (count - some) / 2;
@@ -158,7 +156,7 @@ static double rewrite(const struct field* f, double share) {
   return MPI_Wtime() - begin;
 }
 
-/* What a save costs a program that goes on with such a pass: the time blocked, and how much longer the pass
+/* The cost of a save to a program that goes on with this pass: the time blocked, and how much longer the pass
  * takes than without a save. */
 static void save_and_rewrite(tr_checkpoint* checkpoint, const struct field* f, const char* name,
                              double share) {
@@ -172,7 +170,7 @@ static void save_and_rewrite(tr_checkpoint* checkpoint, const struct field* f, c
   add(name, longest(f, cost));
 }
 
-/* As a program does that computes a step before it saves. */
+/* Computes a step before it saves, as a program does. */
 static void compute_for(const struct field* f, double seconds) {
   const double begin = MPI_Wtime();
   while (MPI_Wtime() - begin < seconds) rewrite(f, 1);
@@ -190,7 +188,7 @@ static void measure_first(const struct options* o, const struct field* f) {
 
 static void measure_rewritten(const struct options* o, const struct field* f) {
   void* const room = warm_memory(f->bytes);
-  /* Read here, since the thread of a checkpoint touches its memory from the start. */
+  /* It is read here, since the thread of a checkpoint touches its memory from the start. */
   const double at_first = peak_memory();
   tr_checkpoint* checkpoint = open_checkpoint(o, "async=on");
   for (long i = 0; i < o->repeat; i++) {
@@ -205,7 +203,7 @@ static void measure_rewritten(const struct options* o, const struct field* f) {
   print_json(f, 0, extra);
 }
 
-/* The array, or a number that changes, over what the file holds. */
+/* Writes the array, or a number that changes, over what the file holds. */
 static double write_over(tr_file* file, const struct field* f, int all_of_it) {
   const size_t count = f->bytes / sizeof(double);
   const double begin = MPI_Wtime();
@@ -218,7 +216,7 @@ static double write_over(tr_file* file, const struct field* f, int all_of_it) {
   return MPI_Wtime() - begin;
 }
 
-/* The first write over what a save has recorded keeps that, the second finds it kept. */
+/* The first write over recorded bytes keeps them; the second finds them kept. */
 static void write_over_recorded(tr_checkpoint* checkpoint, const struct field* f, tr_file* file,
                                 int all_of_it, const char* first, const char* second) {
   int64_t step = 1;
@@ -272,7 +270,7 @@ static void measure_loads(const struct options* o, struct field* f) {
   tr_checkpoint* checkpoint = open_checkpoint(o, "");
   for (long i = 0; i < o->repeat; i++) {
     if (i % 2 == 0) load(checkpoint, f);
-    memset(room, 0, room_bytes); /* each finds its memory as the caches have it after this */
+    memset(room, 0, room_bytes); /* each finds its memory in the state in which this leaves the caches */
     add("raw", raw_read(f, o->load, (int)o->parts, room, room_bytes));
     if (i % 2 == 1) load(checkpoint, f);
   }

@@ -25,8 +25,8 @@ void* warm_memory(size_t bytes) {
   return memory;
 }
 
-/* A wave with all its digits, as fields of a model have them: the low bytes of neighbours have nothing in
- * common. */
+/* A wave with all its digits, like the fields of a model: the low bytes of neighbours have nothing in common.
+ * */
 static double value_at(tr_index row, tr_index column) {
   return 280 + 20 * sin(0.002 * (double)row) * cos(0.003 * (double)column);
 }

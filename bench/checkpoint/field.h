@@ -16,22 +16,22 @@ struct field {
 
 /* Ends all ranks with the text of what went wrong, unless `ok`. */
 void must(int ok, const char* what);
-/* Memory in huge pages where there are any, all of it touched. */
+/* Returns memory in huge pages if there are any, all of it touched. */
 void* warm_memory(size_t bytes);
-/* Collective. About `bytes` in all, smooth. */
+/* Collective. Makes an array of about `bytes` in all, smooth. */
 struct field field_create(MPI_Comm comm, size_t bytes);
-/* Local. Whether the block holds what field_create has put there. */
+/* Local. Returns true if the block holds the values of field_create. */
 int field_is_right(const struct field* field);
-/* Collective. The longest of all ranks. */
+/* Collective. Returns the longest of all ranks. */
 double longest(const struct field* field, double seconds);
 
-/* Seconds by the clock, and of the calling thread's own: what counts where ranks share cores. */
+/* Seconds by the clock, and seconds of the calling thread alone, which count if ranks share cores. */
 struct cost {
   double wall, thread;
 };
-/* Local. Since some moment. */
+/* Local. Returns the cost since some moment. */
 struct cost cost_now(void);
-/* Collective. From `begin` to `end`, each the longest of all ranks. */
+/* Collective. Returns the cost from `begin` to `end`, each the longest of all ranks. */
 struct cost longest_cost(const struct field* field, struct cost begin, struct cost end);
 
 #endif

@@ -108,7 +108,8 @@ size_t raw_share(const struct field* f, const char* path, int parts) {
   return (size_t)(size_of_all(path, parts) / f->ranks + 1);
 }
 
-/* What of [begin, end) of all files, one after another, lies in this one, which begins at `at`. */
+/* Reads the part of [begin, end) of all files, one after another, that lies in this one, which begins at
+ * `at`. */
 static char* read_some(const char* path, off_t at, off_t begin, off_t end, char* room) {
   const off_t from = begin > at ? begin - at : 0, size = size_of(path),
               to = end - at < size ? end - at : size;

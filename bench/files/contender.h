@@ -7,7 +7,7 @@
 #include <mpi.h>
 #include <stddef.h>
 
-/* The array of rows x columns, and the block of it that this rank holds: contiguous, row after row. */
+/* The array of rows x columns, and this rank's block of it: contiguous, row after row. */
 struct block {
   MPI_Comm comm;
   int rank, ranks;
@@ -17,15 +17,15 @@ struct block {
 
 struct contender {
   const char* name;
-  /* Non-zero: the file holds the array and nothing else, as this machine has it in memory. */
+  /* Non-zero if the file holds the array and nothing else, as this machine has it in memory. */
   int is_plain;
-  /* Collective: before and after everything that is timed. Either may be NULL. */
+  /* Collective. Called before and after everything that is timed. Either may be NULL. */
   void (*start)(const struct block* block);
   void (*stop)(void);
-  /* Collective, timed: a new file with the array `arrays` times, one after another, closed again; with `sync`
-   * on storage. */
+  /* Collective, timed. Makes a new file with the array `arrays` times, one after another, and closes it; with
+   * `sync` it is on storage. */
   void (*write)(const char* path, const struct block* block, int arrays, int sync);
-  /* The same file back into the block; NULL if this program only writes. */
+  /* Reads the same file back into the block; NULL if this program only writes. */
   void (*read)(const char* path, const struct block* block);
 };
 
@@ -33,17 +33,17 @@ extern const struct contender contender;
 
 /* Ends all ranks with the text of what went wrong, unless `ok`. */
 void must(int ok, const char* what);
-/* What a contender without a call of its own for it does after closing: rank 0's fsync. Collective. */
+/* Collective. Does rank 0's fsync after closing, for a contender without a call of its own for it. */
 void sync_file(const char* path, const struct block* block);
-/* Local. What BENCH_HINTS tells MPI-IO ("romio_cb_write=disable,striping_unit=1048576"), or MPI_INFO_NULL.
- * Lives as long as the program. */
+/* Local. Returns the hints of BENCH_HINTS for MPI-IO ("romio_cb_write=disable,striping_unit=1048576"), or
+ * MPI_INFO_NULL. Lives as long as the program. */
 MPI_Info hints(void);
-/* Local. The chunk in which each rank's block lies alone, where BENCH_LAYOUT is "chunks"; 0: the file is
+/* Local. Returns the chunk in which each rank's block lies alone, if BENCH_LAYOUT is "chunks"; 0: the file is
  * contiguous. */
 int chunk_of_blocks(const struct block* block, long chunk[2]);
-/* Local. Whether BENCH_TRANSFER asks for each rank's own writes, not for those of all together. */
+/* Local. Returns true if BENCH_TRANSFER asks for each rank's own writes, not for those of all together. */
 int is_independent(void);
-/* Local. The rank's part of the array as a datatype of the whole, for MPI. To be freed. */
+/* Local. Returns the rank's part of the array as a datatype of the whole, for MPI. The caller frees it. */
 MPI_Datatype part_of_whole(const struct block* block);
 
 #endif

@@ -59,7 +59,7 @@ int chunk_of_blocks(const struct block* block, long chunk[2]) {
   if (!says("BENCH_LAYOUT", "chunks")) return 0;
   long mine[2] = {block->count[0], block->count[1]};
   MPI_Allreduce(mine, chunk, 2, MPI_LONG, MPI_MAX, block->comm);
-  /* With a block that is cut elsewhere two ranks would share a chunk. */
+  /* If the block were cut elsewhere two ranks would share a chunk. */
   must(block->lower[0] % chunk[0] == 0 && block->lower[1] % chunk[1] == 0, "blocks of equal size for chunks");
   return 1;
 }
@@ -112,7 +112,7 @@ static struct block make_block(const struct options* o) {
   return b;
 }
 
-/* After reading: every element of every rank. */
+/* Checks every element of every rank after reading. */
 static void check_block(const struct block* b) {
   for (long i = 0; i < b->count[0]; i++)
     for (long j = 0; j < b->count[1]; j++)
@@ -120,7 +120,7 @@ static void check_block(const struct block* b) {
            "read wrong values");
 }
 
-/* After writing: some elements all over the file. */
+/* Checks some elements all over the file after writing. */
 static void check_file(const char* path, const struct block* b) {
   const int file = open(path, O_RDONLY);
   const long elements = b->shape[0] * b->shape[1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
-/* What programs do by hand: rank 0 gathers the array and calls fwrite. */
+/* Programs do this by hand: rank 0 gathers the array and calls fwrite. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
-/* MPI_File_write_all with a view. Which of Open MPI's I/O layers does it is said to the launcher. */
+/* MPI_File_write_all with a view. The launcher is told which of Open MPI's I/O layers does it. */
 #include "contender.h"
 
 static MPI_File open_file(const char* path, const struct block* b, int how, MPI_Datatype part) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
-/* What storage gives one process: pwrite and pread of 16 MiB. For one rank. */
+/* The rate of storage for one process: pwrite and pread of 16 MiB. For one rank. */
 #include <fcntl.h>
 #include <unistd.h>
 

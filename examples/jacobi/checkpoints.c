@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-/* Ends the program if a call failed: that is so on every rank. */
+/* Ends the program if a call failed. The call then failed on every rank. */
 static void check(const struct checkpoints* c, int code) {
   if (code == TR_OK) return;
   if (c->grid->rank != 0) MPI_Barrier(c->grid->comm); /* rank 0 ends it */
@@ -19,7 +19,8 @@ void checkpoints_open(struct checkpoints* c) {
   snprintf(first, sizeof first, "%s/jacobi_first.ckpt", o->out);
   snprintf(second, sizeof second, "%s/jacobi_second.ckpt", o->out);
   const char* files[] = {first, second};
-  /* Both iterates: the next change is the difference of them. The addresses are used at each save. */
+  /* Both iterates are saved: the next change is the difference of them. The addresses are used at each save.
+   * */
   const tr_variable variables[] = {{"iteration", &c->iteration, TR_I64, NULL},
                                    {"change", &c->change, TR_F64, NULL},
                                    {"a", c->grid->a, TR_F64, c->grid->layout},

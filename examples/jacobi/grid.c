@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The element of row i and column j of this rank's block; -1 and rows or columns are halo. */
+/* Returns the element of row i and column j of this rank's block; -1 and rows or columns are halo. */
 static tr_index at(const struct grid* g, tr_index i, tr_index j) { return (i + 1) * g->pitch + j + 1; }
 
-/* The points that change, in indices of the block: the rim of the whole grid stays. */
+/* Bounds of the points that change, in indices of the block: the rim of the whole grid stays. */
 static tr_index first(const struct grid* g, int d) { return g->lower[d] == 0 ? 1 : 0; }
 static tr_index last(const struct grid* g, int d) {
   const tr_index length = g->upper[d] - g->lower[d];
@@ -86,7 +86,7 @@ static double advance(struct grid* g) {
   return change;
 }
 
-/* b becomes the mean of the four neighbours. One expression of them: the same for any number of ranks. */
+/* b becomes the mean of the four neighbours. It is one expression, the same for any number of ranks. */
 static void relax(struct grid* g) {
   for (tr_index i = first(g, 0); i < last(g, 0); i++) {
     const double *above = &g->a[at(g, i - 1, 0)], *here = &g->a[at(g, i, 0)], *below = &g->a[at(g, i + 1, 0)];

@@ -18,7 +18,7 @@ struct grid {
 };
 
 /* Collective. Cuts size x size points into blocks, as square as the ranks allow, and sets the first iterate.
- * 0, or a text that says why not. */
+ * Returns 0, or a text that says why not. */
 const char* grid_create(struct grid* grid, MPI_Comm comm, tr_index size);
 void grid_free(struct grid* grid);
 /* Collective. One iteration; returns the largest change, the same on every rank. */

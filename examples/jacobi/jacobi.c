@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
-/* The Jacobi iteration, saving its array every few iterations: what computing takes, how long saving blocks
- * it, and what a plain copy of as many bytes takes. All that has to do with files stands in saves.c. */
+/* The Jacobi iteration, saving its array every few iterations: the time of computing, how long saving blocks
+ * it, and the time of a plain copy of as many bytes. Everything that has to do with files stands in saves.c.
+ * */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -28,7 +29,8 @@ static struct figures figures_create(const struct options* options) {
   return f;
 }
 
-/* What saving has to do at least: a copy into memory that was touched before. It is limited, as memory is. */
+/* Times the least that saving has to do: a copy into memory that was touched before. Its size is limited,
+ * because memory is. */
 static double time_copy(const struct grid* grid) {
   enum { most = 32 << 20 };
   static double* room;
@@ -62,7 +64,8 @@ static void run(const struct options* options, struct grid* grid, struct saves* 
     if (grid->rank == 0) progress_show(i, options->iterations);
     add_checkpoint(checkpoints, i, f);
     if (!every) continue;
-    /* Between two saves, so that neither finds what the other left in the processor's caches. */
+    /* The copy comes between two saves, so that neither finds what the other left in the processor's caches.
+     * */
     if (i % every == every / 2 && f->saves < options->iterations / every) f->copy[f->saves] = time_copy(grid);
     if (i % every != 0) continue;
     const double saving = MPI_Wtime();

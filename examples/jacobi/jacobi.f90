@@ -1,7 +1,7 @@
 ! SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-! The Jacobi iteration, saving its array every few iterations: what computing takes, how long saving blocks it, and what a
-! plain copy of as many bytes takes. All that has to do with files stands in jacobi_saves.f90 and
-! jacobi_checkpoints.f90.
+! The Jacobi iteration, saving its array every few iterations: the time of computing, how long saving blocks
+! it, and the time of a plain copy of as many bytes. Everything that has to do with files stands in
+! jacobi_saves.f90 and jacobi_checkpoints.f90.
 program jacobi
   use, intrinsic :: iso_c_binding, only: c_char, c_long, c_null_char
   use, intrinsic :: iso_fortran_env, only: error_unit
@@ -80,7 +80,7 @@ contains
     real(dp), allocatable :: room(:)
     real(dp) :: begin, start
     integer :: i
-    ! Touched before it is measured.
+    ! The memory is touched before it is measured.
     allocate(room(min(size(g%b), 2**25)), source=0.0_dp)
     call continue_saves(options, done)
     call MPI_Barrier(comm)
@@ -97,7 +97,7 @@ contains
         call save_array(options, g, i)
         blocked = blocked + MPI_Wtime() - start
       end if
-      ! Between two saves, so that neither finds what the other left in the processor's caches.
+      ! The copy comes between two saves, so that neither finds what the other left in the processor's caches.
       if (mod(i, options%save_every) /= options%save_every / 2) cycle
       start = MPI_Wtime()
       call grid_copy(g, room)

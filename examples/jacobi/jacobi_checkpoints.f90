@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-! What lets a run go on after it was stopped: the part to copy. Errors end the program and say why.
+! The part to copy for a run that goes on after it was stopped. Errors end the program and say why.
 module jacobi_checkpoints
   use, intrinsic :: iso_fortran_env, only: int64
   use tailrace, only: tr_checkpoint
@@ -11,13 +11,14 @@ module jacobi_checkpoints
 
   type(tr_checkpoint) :: checkpoint
   logical :: is_open = .false.                ! or this run neither saves nor loads one
-  ! Copies, since they are saved from here after the program has gone on, and with the kinds that the C program has.
+  ! They are copies, since they are saved from here after the program has gone on, and have the kinds of the C
+  ! program.
   integer(int64), target :: iteration = 0
   real(dp), target :: change = 0
 
 contains
 
-  ! Collective. The checkpoint of the grid, of the iteration and of the change.
+  ! Collective. Opens the checkpoint of the grid, of the iteration and of the change.
   subroutine open_checkpoint(options, g)
     type(options_type), intent(in) :: options
     type(grid_type), intent(inout), target :: g
@@ -25,7 +26,7 @@ contains
     if (options%checkpoint_every == 0 .and. .not. options%restart) return
     files(1) = options%out//'/jacobi_first.ckpt'
     files(2) = options%out//'/jacobi_second.ckpt'
-    ! Both iterates: the next change is the difference of them. The addresses are used at each save.
+    ! Both iterates are saved: the next change is the difference of them. The addresses are used at each save.
     call checkpoint%register('iteration', iteration)
     call checkpoint%register('change', change)
     call checkpoint%register('a', g%a, g%layout)
@@ -34,8 +35,8 @@ contains
     is_open = .true.
   end subroutine
 
-  ! Collective. With --restart: what was saved last, on however many ranks, if there is anything. `done` is the
-  ! iteration that the grid holds, 0 where a run begins.
+  ! Collective. With --restart: loads the last save, on however many ranks, if there is any. `done` is the
+  ! iteration that the grid holds, 0 if a run begins.
   subroutine load_checkpoint(options, g, done, change_then)
     type(options_type), intent(in) :: options
     type(grid_type), intent(in) :: g
@@ -63,7 +64,7 @@ contains
     call checkpoint%save(async=.not. options%sync)
   end subroutine
 
-  ! Collective. The last save is on storage.
+  ! Collective. Returns when the last save is on storage.
   subroutine close_checkpoint()
     if (is_open) call checkpoint%close()
     is_open = .false.

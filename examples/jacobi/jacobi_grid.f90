@@ -63,7 +63,7 @@ contains
     call MPI_Comm_free(cartesian)
   end subroutine
 
-  ! Collective. One iteration; the largest change, the same on every rank.
+  ! Collective. Does one iteration. Returns the largest change, the same on every rank.
   function grid_iterate(g) result(largest)
     type(grid_type), intent(inout) :: g
     real(dp) :: largest, change
@@ -76,7 +76,7 @@ contains
       end do
     end do
     call exchange(g)
-    ! One expression of the neighbours: the same for any number of ranks.
+    ! It is one expression of the neighbours, the same for any number of ranks.
     do j = g%first(2), g%last(2)
       do i = g%first(1), g%last(1)
         g%b(i, j) = (g%a(i, j-1) + g%a(i-1, j) + g%a(i+1, j) + g%a(i, j+1)) / 4
@@ -109,7 +109,8 @@ contains
     end subroutine
   end subroutine
 
-  ! Local. A plain copy of the block, with which saving is compared. It is limited, as memory is.
+  ! Local. Makes a plain copy of the block, with which saving is compared. Its size is limited, because memory
+  ! is.
   subroutine grid_copy(g, room)
     type(grid_type), intent(in) :: g
     real(dp), intent(inout) :: room(:)

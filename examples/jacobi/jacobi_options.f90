@@ -99,7 +99,7 @@ contains
     if (chosen%out == '') problem = '--out: a directory'
   end subroutine
 
-  ! Empty if there are not so many.
+  ! Returns an empty text if there are not so many.
   function argument(n) result(text)
     integer, intent(in) :: n
     character(:), allocatable :: text

@@ -15,7 +15,7 @@ module jacobi_saves
 
 contains
 
-  ! Local. The files take turns as in one run, where one before has computed so many iterations.
+  ! Local. Makes the files take turns as in one run, if an earlier run has computed that many iterations.
   subroutine continue_saves(options, done)
     type(options_type), intent(in) :: options
     integer, intent(in) :: done
@@ -42,7 +42,7 @@ contains
     saves = saves + 1
   end subroutine
 
-  ! Collective. All saves are complete.
+  ! Collective. Returns when all saves are complete.
   subroutine finish_saves()
     call close_file(mod(saves, 2) + 1)
     call close_file(mod(saves + 1, 2) + 1)
@@ -59,7 +59,7 @@ contains
     call f%close()
   end subroutine
 
-  ! Collective. Reads the result into the grid's a: how many points of all ranks differ from b.
+  ! Collective. Reads the result into the grid's a. Returns how many points of all ranks differ from b.
   function count_wrong(options, g) result(wrong)
     type(options_type), intent(in) :: options
     type(grid_type), intent(inout) :: g

@@ -83,7 +83,7 @@ static int is_progress(const char* text) {
          strcmp(text, "none") == 0;
 }
 
-/* Options without a value; 0 if `name` is none of them. */
+/* Reads an option without a value. Returns 0 if `name` is none of them. */
 static int read_switch(const char* name, struct options* chosen) {
   if (strcmp(name, "--keep") == 0) return chosen->keep = 1;
   if (strcmp(name, "--verify") == 0) return chosen->verify = 1;
@@ -95,7 +95,7 @@ static int read_switch(const char* name, struct options* chosen) {
   return 1;
 }
 
-/* An option with its value. Returns what was expected instead, or NULL if all is well. */
+/* Reads an option with its value. Returns what was expected instead, or NULL if all is well. */
 static const char* read_value(const char* name, const char* value, struct options* chosen) {
   const char* missing = "an option of this name; see --help";
   int ok = 0;

@@ -3,7 +3,7 @@
 #ifndef JACOBI_OPTIONS_H
 #define JACOBI_OPTIONS_H
 
-/* How the array is saved. */
+/* The way in which the array is saved. */
 struct mode {
   const char* name;
   const char* letters; /* beside w or r in the open call */

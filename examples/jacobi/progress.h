@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
-/* How far the iteration is: a bar that is redrawn on a terminal, a line for each tenth otherwise. */
+/* Shows how far the iteration is: a bar that is redrawn on a terminal, a line for each tenth otherwise. */
 #ifndef JACOBI_PROGRESS_H
 #define JACOBI_PROGRESS_H
 

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Ends the program if a call failed. That is so on every rank, except in the local modes, where each is
- * alone. */
+/* Ends the program if a call failed. The call then failed on every rank, except in the local modes, where
+ * each rank is alone. */
 static void check(const struct saves* s, int ok) {
   if (ok) return;
   if (!s->options->mode->is_local && s->grid->rank != 0) MPI_Barrier(s->grid->comm); /* rank 0 ends it */
@@ -23,7 +23,7 @@ static tr_file* open_file(const struct saves* s, const char* name, char access) 
   return file;
 }
 
-/* Elements that a call moves: those of all ranks, in the local modes this rank's. */
+/* Returns the elements that a call moves: those of all ranks, in the local modes this rank's. */
 static size_t elements(const struct saves* s) {
   const struct grid* g = s->grid;
   return (size_t)(s->options->mode->is_local ? g->rows * g->columns : g->size * g->size);
@@ -33,7 +33,7 @@ static void write_array(const struct saves* s, tr_file* file) {
   check(s, tr_fwrite_array(s->grid->b, TR_F64, s->grid->layout, file) == elements(s));
 }
 
-/* Waits for what is still being written to it. */
+/* Waits until everything is written to it. */
 static void close_file(const struct saves* s, tr_file** file) {
   if (*file) check(s, tr_fclose(*file) == 0);
   *file = NULL;

@@ -16,9 +16,9 @@ struct saves {
 /* Collective. Saves b after `iteration` iterations. In the asynchronous modes b may change when this returns,
  * and the file is complete two saves later, or after saves_finish. */
 void saves_add(struct saves* saves, long iteration);
-/* Collective. All saves are complete. */
+/* Collective. Returns when all saves are complete. */
 void saves_finish(struct saves* saves);
-/* Collective. Saves b once more as the result, and waits until that is on storage. */
+/* Collective. Saves b once more as the result, and waits until it is on storage. */
 void saves_result(struct saves* saves);
 /* Collective. Reads the result into the grid's a; returns how many points of all ranks differ from b. */
 long saves_verify(struct saves* saves);

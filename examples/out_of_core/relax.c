@@ -55,15 +55,15 @@ static void check(const struct relaxation* r, int code) {
   MPI_Abort(r->comm, 1);
 }
 
-/* The same in a call of this rank alone; the others would wait for it in the next collective call. */
+/* Does the same for a call of this rank alone. The others would wait for it in the next collective call. */
 static void check_alone(const struct relaxation* r, int code) {
   if (code == TR_OK) return;
   fprintf(stderr, "relax: rank %d: %s\n", r->rank, tr_error());
   MPI_Abort(r->comm, 1);
 }
 
-/* As many whole rows as the budget allows, where a window that reads and one that writes hold depth + 1
- * portions each, and the one that reads a row more on either side. */
+/* Returns as many whole rows as the budget allows. A window that reads and one that writes hold depth + 1
+ * portions each, and the one that reads has a row more on either side. */
 static tr_index rows_within(const struct options* o) {
   const long long rows = ((long long)o->budget << 20) / 8 / o->size / (o->depth + 1);
   return rows < 4 ? 0 : (rows - 2) / 2;
@@ -84,7 +84,7 @@ static void close_window(struct relaxation* r, tr_window** window) {
   check(r, tr_window_close(window));
 }
 
-/* The caller's next portion, or NULL. */
+/* Returns the caller's next portion, or NULL. */
 static double* next(const struct relaxation* r, tr_window* window, tr_index* lower, tr_index* upper) {
   void* data = NULL;
   check_alone(r, tr_window_next(window, &data, lower, upper));
@@ -95,7 +95,7 @@ static void fill_row(tr_index row, tr_index count, double* to) {
   for (tr_index j = 0; j < count; j++) to[j] = (double)((row * 31 + j * 17) % 101);
 }
 
-/* Row `row` of `rows`, at `from` between its neighbours; the edges of the array stay as they are. */
+/* Relaxes row `row` of `rows`, at `from` between its neighbours. The edges of the array stay as they are. */
 static void relax_row(tr_index row, tr_index rows, tr_index count, const double* from, double* to) {
   memcpy(to, from, (size_t)count * sizeof *to);
   if (row == 0 || row == rows - 1) return;
@@ -128,7 +128,7 @@ static void sweep(struct relaxation* r, int from) {
   close_window(r, &after);
 }
 
-/* Numbers of the file that differ from what one loop over the whole array gives, or -1. */
+/* Returns how many numbers of the file differ from those that one loop over the whole array gives, or -1. */
 static long count_wrong(const struct relaxation* r) {
   const tr_index rows = r->shape[0], count = r->shape[1];
   double* arrays[2];
@@ -152,8 +152,8 @@ static long count_wrong(const struct relaxation* r) {
   return wrong;
 }
 
-/* A line of /proc/self/status in MiB, 0 where there is none: VmRSS, what the process holds, or VmHWM, the
- * most it has held. */
+/* Returns a line of /proc/self/status in MiB, 0 if there is none: VmRSS, what the process holds, or VmHWM,
+ * the most it has held. */
 static double memory_in_use(const char* name) {
   char line[256];
   double kib = 0;
@@ -214,7 +214,7 @@ static int read_count(const char* text, long least, long* value) {
   return errno == 0 && end != text && end && *end == '\0' && *value >= least;
 }
 
-/* An option with its value; 0 if that is none. */
+/* Reads an option with its value. Returns 0 if it is none. */
 static int read_value(const char* name, const char* value, struct options* o) {
   if (strcmp(name, "--size") == 0) return read_count(value, 3, &o->size);
   if (strcmp(name, "--sweeps") == 0) return read_count(value, 1, &o->sweeps);
@@ -224,7 +224,7 @@ static int read_value(const char* name, const char* value, struct options* o) {
   return 0;
 }
 
-/* The program's exit status, or -1 to go on. */
+/* Returns the program's exit status, or -1 to go on. */
 static int read_options(int count, char** words, int talks, struct options* o) {
   for (int i = 1; i < count; i++) {
     if (strcmp(words[i], "--help") == 0 || strcmp(words[i], "-h") == 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
-/* A regional forecast that writes GRIB2: all that a model in C needs to say. What it computes stands in
+/* A regional forecast that writes GRIB2: everything that a model in C needs to say. Its computing stands in
  * model.c. */
 #include <stdio.h>
 #include <tailrace.h>

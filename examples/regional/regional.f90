@@ -1,5 +1,6 @@
 ! SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-! A regional forecast that writes GRIB2: all that a model in Fortran needs to say. What it computes stands in my_model.f90.
+! A regional forecast that writes GRIB2: everything that a model in Fortran needs to say. Its computing stands
+! in my_model.f90.
 program regional
   use mpi_f08
   use tailrace

@@ -1,7 +1,8 @@
 ! SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-! What stands over each cell: rain that gathers through the forecast, and temperature and wind on hybrid levels,
-! diagnosed from the shallow-water state and the ground below. A barotropic flow knows no vertical structure: it is
-! given that of an equivalent-barotropic atmosphere, with hydrostatic temperatures and a frictional layer.
+! The column over each cell: rain that gathers through the forecast, and temperature and wind on hybrid
+! levels, diagnosed from the shallow-water state and the ground below. A barotropic flow knows no vertical
+! structure: it gets that of an equivalent-barotropic atmosphere, with hydrostatic temperatures and a
+! frictional layer.
 module column
   use, intrinsic :: iso_fortran_env, only: real32
   use area,     only: dp, gravity, rotated_longitude, rotated_latitude, east_in_grid

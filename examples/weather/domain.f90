@@ -1,6 +1,6 @@
 ! SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-! Which part of the grid this rank computes, and the exchange of halos with its neighbours. The cut itself
-! is Tailrace's layout: the model asks for its bounds and only finds out who its neighbours are.
+! This rank's part of the grid, and the exchange of halos with its neighbours. The cut itself is Tailrace's
+! layout: the model asks for its bounds and only finds out its neighbours.
 module domain
   use mpi_f08
   use area, only: dp
@@ -28,7 +28,7 @@ module domain
 contains
 
   ! Collective. `lower` and `upper` are the bounds of the memory of this rank, halo included. ok is the same
-  ! on every rank: false where a rank has too few points for a halo.
+  ! on every rank: false if a rank has too few points for a halo.
   subroutine domain_setup(communicator, shape, lower, upper, ok)
     type(MPI_Comm), intent(in) :: communicator
     integer, intent(in)  :: shape(2), lower(2), upper(2)

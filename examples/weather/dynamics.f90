@@ -30,7 +30,7 @@ module dynamics
 
 contains
 
-  ! Collective. `ground` is set by the caller before.
+  ! Collective. The caller has set `ground` before.
   subroutine dynamics_setup()
     integer :: i, j
     real(dp) :: lon, lat, per_column
@@ -187,7 +187,7 @@ contains
     end do
   end subroutine
 
-  ! stage = state + dt * tendency, of what diagnose() was called for.
+  ! stage = state + dt * tendency, with the state for which diagnose() was called.
   subroutine step_forward(dt)
     real(dp), intent(in) :: dt
     integer :: i, j
@@ -212,7 +212,8 @@ contains
     end do
   end subroutine
 
-  ! How far a step pulls a cell to the boundary state: backward in time, so that it is stable however strong.
+  ! Sets how far a step pulls a cell to the boundary state: backward in time, so that it is stable however
+  ! strong.
   subroutine choose_pull()
     integer :: i, j
     real(dp) :: strength
@@ -236,7 +237,7 @@ contains
     end do
   end subroutine
 
-  ! Of the flow of the last exchanged halo, at the centre of an owned cell, 1/s.
+  ! Returns the vorticity of the flow at the last exchange of halos, at the centre of an owned cell, 1/s.
   real(dp) function vorticity(i, j)
     integer, intent(in) :: i, j
     vorticity = 0.25_dp * ((corner(i,j) + corner(i-1,j)) + (corner(i,j-1) + corner(i-1,j-1)))

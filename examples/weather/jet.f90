@@ -1,7 +1,7 @@
 ! SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-! The weather at the start: a westerly jet in balance with its height field (after Galewsky, Scott and Polvani,
-! Tellus 56A, 2004), and lows and highs in geostrophic balance laid into it. Everything is a function of the position
-! alone, so that any rank may evaluate it anywhere; the jet is also what the lateral boundary is held to.
+! The weather at the start: a westerly jet in balance with its height field (after Galewsky, Scott and
+! Polvani, Tellus 56A, 2004), and lows and highs in geostrophic balance laid into it. Everything is a function
+! of the position alone, so that any rank may evaluate it anywhere. The lateral boundary is held to the jet.
 module jet
   use area, only: dp, pi, gravity, earth_radius, earth_rotation, rotated_longitude, rotated_latitude, &
                   true_position, east_in_grid
@@ -69,7 +69,7 @@ contains
     jet_height = table(n) + (place - n) * (table(n+1) - table(n))
   end function
 
-  ! Along the axes of the grid.
+  ! The wind of the jet along the axes of the grid.
   subroutine jet_wind(x, y, u, v)
     real(dp), intent(in)  :: x, y
     real(dp), intent(out) :: u, v
@@ -97,7 +97,7 @@ contains
     end do
   end function
 
-  ! Geostrophic, along the axes of the grid, from differences over one cell.
+  ! The geostrophic wind along the axes of the grid, from differences over one cell.
   subroutine disturbance_wind(x, y, u, v)
     real(dp), intent(in)  :: x, y
     real(dp), intent(out) :: u, v

@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-! All that the model has to do with files. Nothing in here knows whether there are I/O servers.
+! Everything that the model has to do with files. Nothing in here knows whether there are I/O servers.
 module output
   use mpi_f08, only: MPI_Wtime
   use tailrace
@@ -32,7 +32,7 @@ contains
 
   ! Collective.
   subroutine output_open(directory, terrain, levels)
-    ! No centre runs this model, so that none is named: research products of its first version.
+    ! No centre runs this model, so none is named: these are research products of its first version.
     character(*), parameter :: origin = 'productionStatusOfProcessedData=2, generatingProcessIdentifier=1'
     character(*), intent(in) :: directory, terrain
     integer, intent(in) :: levels
@@ -55,8 +55,8 @@ contains
     output_seconds = output_seconds + (MPI_Wtime() - since)
   end subroutine
 
-  ! Collective, before output_open: then the streams go on where the checkpoint has them. With `load` the model's
-  ! state and `lead` become those of the newest checkpoint, if there is one; lead is 0 otherwise.
+  ! Collective, before output_open: the streams then go on where the checkpoint has them. With `load` the
+  ! model's state and `lead` become those of the newest checkpoint, if there is one; lead is 0 otherwise.
   subroutine checkpoint_open(directory, load, lead)
     character(*), intent(in) :: directory
     logical, intent(in) :: load
@@ -96,7 +96,7 @@ contains
     call restart%item('rain', rain, grid)
   end subroutine
 
-  ! Collective, as are those below. `lead`: seconds of forecast.
+  ! Collective, like those below. `lead`: seconds of forecast.
   subroutine output_all(lead)
     integer, intent(in) :: lead
     integer  :: ierr
@@ -137,7 +137,8 @@ contains
     call tr_log('the forecast goes on, but its output failed: '//tr_error())
   end subroutine
 
-  ! Returns once everything is on storage. `failed`, the same on every rank: something is missing there.
+  ! Returns once everything is on storage. `failed`, the same on every rank, says that something is missing
+  ! there.
   subroutine output_close(failed)
     logical, intent(out) :: failed
     integer  :: ierr

@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-! How far the forecast is: a bar that is redrawn on a terminal, a line for each tenth otherwise.
+! Shows how far the forecast is: a bar that is redrawn on a terminal, a line for each tenth otherwise.
 module progress
   use, intrinsic :: iso_c_binding, only: c_int
   use, intrinsic :: iso_fortran_env, only: output_unit
@@ -51,7 +51,7 @@ contains
     flush(output_unit)
   end subroutine
 
-  ! The library has printed what asked for it.
+  ! The library has printed the reason.
   subroutine progress_stop(lead)
     integer, intent(in) :: lead
     if (style == 'none') return

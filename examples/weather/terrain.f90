@@ -13,7 +13,7 @@ module terrain
 
 contains
 
-  ! Collective. `height`: metres over sea level, 0 at sea, allocated as the state. Where it fails, `problem` says
+  ! Collective. `height`: metres over sea level, 0 at sea, allocated as the state. If it fails, `problem` says
   ! why, the same on every rank; otherwise it is empty.
   subroutine terrain_read(file, height, problem)
     character(*), intent(in) :: file
@@ -78,7 +78,7 @@ contains
     same_corner = all(abs(off) < 1.0e-4_dp)
   end function
 
-  ! The sea is flat, and ridges one cell wide would only make noise: two passes of a 1-2-1 filter.
+  ! The sea is flat. Ridges one cell wide would only make noise: two passes of a 1-2-1 filter remove them.
   subroutine prepare(whole)
     real(dp), intent(inout) :: whole(:,:)
     integer :: pass, n, m

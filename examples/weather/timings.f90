@@ -1,5 +1,5 @@
 ! SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-! Where the time went, step by step, as JSON: the slowest rank of each step.
+! The time of each step, as JSON: the slowest rank of each step.
 module timings
   use mpi_f08
   use area,   only: dp
@@ -18,7 +18,7 @@ contains
     allocate(step_seconds(steps), blocked_seconds(steps), source=0.0_dp)
   end subroutine
 
-  ! `seconds`: of the whole step, of which `blocked` in output calls.
+  ! `seconds` is the time of the whole step, `blocked` the part of it in output calls.
   subroutine timings_step(step, seconds, blocked)
     integer, intent(in)  :: step
     real(dp), intent(in) :: seconds, blocked
@@ -27,8 +27,8 @@ contains
     last = step
   end subroutine
 
-  ! Collective. `total`: from the first step until the files are closed, `closing` of it to close them,
-  ! `forecast` up to the last step. `written`: output was not switched off.
+  ! Collective. `total` is the time from the first step until the files are closed, `closing` the part of it
+  ! to close them, `forecast` the time up to the last step. `written`: output was not switched off.
   subroutine timings_write(file, time_step, levels, written, forecast, closing, total)
     character(*), intent(in) :: file
     integer, intent(in)  :: time_step, levels

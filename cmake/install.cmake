@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-# What `cmake --install` leaves beside the tailrace command: the library (shared or static, as built), its headers, the Fortran
+# `cmake --install` leaves these beside the tailrace command: the library (shared or static, as built), its headers, the Fortran
 # module beside its source, a CMake package and a pkg-config file. The tree may be moved after installation.
 include(CMakePackageConfigHelpers)
 include(cmake/mpi_flavour.cmake)
@@ -17,7 +17,7 @@ set_target_properties(tailrace PROPERTIES INSTALL_RPATH "$ORIGIN" INSTALL_RPATH_
 target_compile_definitions(tailrace INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
 install(TARGETS tailrace EXPORT tailraceTargets)
 if(NOT BUILD_SHARED_LIBS)
-  # Who links the static library links what it needs, by name: our own interface targets stay in the build tree.
+  # A program that links the static library links what it needs, by name: our own interface targets stay in the build tree.
   if(TAILRACE_HAVE_GRIB)
     target_link_libraries(tailrace INTERFACE $<INSTALL_INTERFACE:${ECCODES_LIBRARY}>)
   endif()

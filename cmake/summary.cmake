@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-# What this configuration builds and leaves out, and which Debian package would add it.
+# Prints what this configuration builds and leaves out, and which Debian package would add it.
 include(cmake/mpi_flavour.cmake)
 
 function(tailrace_summary_part text wanted found package)

@@ -377,7 +377,7 @@ def regions(path, compressed):
         table, length = struct.unpack_from("<qq", contents(part["file"]), end - 96 + 40)
         found.append(("table", part["file"], part["offset"] + table, part["offset"] + table + length))
         for item in part["items"]:
-            # Of a compressed item only the beginning is sure to be stored.
+            # Only the beginning of a compressed item is sure to be stored.
             stored = min(item["bytes"], 8) if compressed else item["bytes"]
             found.append(("data", part["file"], item["offset"], item["offset"] + stored))
     return found

@@ -48,7 +48,7 @@ class Round:
         self.committed = (0, 0)  # generation and step
 
     def check(self, condition, what):
-        # What comes after a failure would only follow from it; the directory stays as it is.
+        # Later failures would only follow from this one; the directory stays as it is.
         if not check(condition, f"{'; '.join(self.story)}: {what}"):
             raise RoundFailed
 

@@ -39,7 +39,7 @@ class Line:
 
     def check(self, condition, what):
         if not check(condition, f"seed {given.seed}, {self.directory}: {'; '.join(self.story[-6:])}: {what}"):
-            # What is there is kept; what comes later would only follow from it.
+            # The files are kept as they are; later failures would only follow from this one.
             end_all()
             finish()
 

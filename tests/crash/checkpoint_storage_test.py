@@ -268,7 +268,7 @@ class Line:
         self.most = None
 
     def loses_power(self):
-        # What depends on the directory is at stake only while files are new, or come for good.
+        # Data that depends on the directory is at stake only while files are new, or come for good.
         if chance.random() < 0.3:
             self.begin_anew()
             self.story.append("anew")
@@ -295,7 +295,7 @@ class Line:
             self.story.append("while it loaded")
             self.check(not job.matches(r"committed \d+"), f"committed without power: {job.lines[:20]}")
         else:
-            # What was told after the loss counts too: nobody may be told what storage does not have.
+            # Answers after the loss count too: nobody may be told something that storage does not have.
             self.judge(job)
             if way == "told":
                 self.most = self.least + 2  # one was being written, and the next begun

@@ -17,7 +17,7 @@ running = set()
 
 
 def die_with_the_script():
-    # Where the script itself is killed, the launcher goes with it, and its ranks with the launcher.
+    # If the script itself is killed, the launcher goes with it, and its ranks with the launcher.
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
@@ -38,7 +38,7 @@ class Job:
         self.reader.start()
 
     def read(self):
-        # Where a rank is killed while it prints, the launcher's words may follow on the same line.
+        # If a rank is killed while it prints, the launcher's words may follow on the same line.
         for line in self.process.stdout:
             self.lines.append(line.rstrip("\n"))
 

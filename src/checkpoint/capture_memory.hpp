@@ -58,7 +58,7 @@ class CaptureMemory {
   Bytes size_ = 0;
   Bytes mapped_ = 0;  // addresses; more than `size_` while it may still grow
   std::atomic<Bytes> touched_{0};
-  Bytes available_ = 0;       // `share` when it was last called
+  Bytes available_ = 0;       // of the node, when it was last looked at
   bool is_reserved_ = false;  // a save has said how much it takes
   std::atomic<bool> stop_{false};
   std::function<Bytes()> share_;

@@ -21,7 +21,7 @@ class Group {
   /// The rank that opens files of the serial mode. Its arguments of formatted output count.
   static constexpr int io_rank = 0;
 
-  /// `node_of` takes a rank of the transport. The arguments must outlive the group.
+  /// `node_of` takes a rank of the transport. The other arguments must outlive the group.
   Group(std::unique_ptr<comm::Line> line, const std::function<int(int)>& node_of, executor::Threads& threads,
         const Settings& settings);
   ~Group();

@@ -16,7 +16,7 @@ class StopClock {
   /// The part of the measured margin that is neither for steps nor for saves.
   static constexpr double spare_seconds = 5;
 
-  /// When the time is over, and which setting says so.
+  /// When the time is over, and the setting or the batch system that says so.
   struct End {
     double seconds = 0;
     std::string origin;

@@ -165,7 +165,7 @@ Status Stream::prepare_field(const std::string& field, const PlacedLayout* layou
 Status Stream::check_staging(const Field& field, int number) const {
   struct Part {
     Bytes needed;
-    Bytes share;  // of the staging memory; 0: the rank has none
+    Bytes share;  // of the staging memory; 0: no limit
     std::string text;
   };
   const Bytes most = session_.outlet().largest_piece();

@@ -34,7 +34,7 @@ MEBIBYTE = 1 << 20
 # xfsprogs makes none that is smaller than 300 MiB.
 KINDS = {"ext4": (64 * MEBIBYTE, ["mkfs.ext4", "-q", "-F", "-m", "0"]), "xfs": (320 * MEBIBYTE, ["mkfs.xfs", "-q", "-f"])}
 SHUTDOWN = 0x8004587D  # FS_IOC_SHUTDOWN
-# Whether what the journal has in memory still comes to storage.
+# Two ways to lose power: the journal's records in memory still come to storage, or they do not.
 LOSSES = {"journal kept": 1, "journal lost": 2}
 BLKFLSBUF = 0x1261
 POINTS = 200000

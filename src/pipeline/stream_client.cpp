@@ -9,9 +9,6 @@ namespace tailrace::pipeline {
 
 using comm::Descriptor;
 
-// ---- definition
-// -----------------------------------------------------------------------------------------------------------
-
 Told StreamClient::entry(Packer& packed) const {
   Descriptor descriptor;
   descriptor.kind = Descriptor::Kind::define;

@@ -46,7 +46,7 @@ class StreamClient {
   [[nodiscard]] std::uint32_t id() const { return id_; }
   void set_id(std::uint32_t id) { id_ = id; }
 
-  // ---- definition
+  // Definition.
   /// Returns the entries that tell the servers of the stream; none but on compute rank 0. `head` lacks the
   /// stream's number and what its fields add.
   [[nodiscard]] std::vector<Told> define(Opening head) const;

@@ -12,6 +12,22 @@ namespace tailrace::pipeline {
 using comm::Descriptor;
 using Kind = SequenceEntry::Kind;
 
+namespace {
+
+/// What servers do for a step after the program's own operations, which count from 0. Where several fail, the
+/// first of all tells why.
+enum class Stage : std::int64_t {
+  finish_earlier_file = std::int64_t{1} << 40,
+  begin_file,
+  write,
+  sync,
+  commit
+};
+
+Cause cause_in(std::int64_t step, Stage stage) { return {step, static_cast<std::int64_t>(stage), -1}; }
+
+}  // namespace
+
 StreamRoot::StreamRoot(Context& context, const Opening& opening, const codec::Codec& codec,
                        std::unique_ptr<Ledger> ledger, Status broken)
     : context_(context),
@@ -195,14 +211,14 @@ void StreamRoot::on_written(Unpacker& in) {
   const auto number = in.get<std::int64_t>();
   Step& step = steps_.at(number);
   const Status status = Status::unpack(in);
-  step.status = first_cause(step.status, status.at({number, 1'000'000, -1}));
+  step.status = first_cause(step.status, status.at(cause_in(number, Stage::write)));
   --step.chunks;
 }
 
 void StreamRoot::on_synced(Unpacker& in) {
   const auto number = in.get<std::int64_t>();
   Step& step = steps_.at(number);
-  step.status = first_cause(step.status, Status::unpack(in).at({number, 1'000'001, -1}));
+  step.status = first_cause(step.status, Status::unpack(in).at(cause_in(number, Stage::sync)));
   if (--step.syncs == 0) step.state = Step::State::synced;
 }
 
@@ -257,7 +273,8 @@ bool StreamRoot::file_is_ready(Step& step) {
         // The step may have failed meanwhile for another reason, and be forgotten.
         const auto first = steps_.find(number);
         if (first == steps_.end()) return;
-        first->second.status = first_cause(first->second.status, status.at({number, 999'999, -1}));
+        first->second.status =
+            first_cause(first->second.status, status.at(cause_in(number, Stage::begin_file)));
       });
   return false;
 }
@@ -269,7 +286,8 @@ bool StreamRoot::place() {
     // A step may still fail as a whole. The step behind it gets a place only when that is certain.
     if (chunk.step != settled_before_) break;
     Step& step = steps_.at(chunk.step);
-    step.status = first_cause(step.status, files_[step.entry.path].broken.at({chunk.step, 999'999, -1}));
+    step.status =
+        first_cause(step.status, files_[step.entry.path].broken.at(cause_in(chunk.step, Stage::begin_file)));
     const bool drop = !step.status.is_ok() || step.poisoned || next->size == 0;
     if (!drop && !file_is_ready(step)) break;
     File& file = files_[step.entry.path];
@@ -341,7 +359,7 @@ bool StreamRoot::commit() {
       if (!step.status.is_ok() || !step.has_writes) {
         decide(number, step);
       } else if (!try_unfinished(number)) {
-        step.status = not_whole().at({number, 999'998, -1});
+        step.status = not_whole().at(cause_in(number, Stage::finish_earlier_file));
         if (step.status.is_ok())
           start_sync(number, step);
         else
@@ -400,7 +418,7 @@ void StreamRoot::start_commit(std::int64_t number, Step& step) {
       [this, number, path, cut](const Status& status) {
         Step& done = steps_.at(number);
         files_[path].broken = first_cause(files_[path].broken, *cut);
-        done.status = first_cause(done.status, status.at({number, 1'000'002, -1}));
+        done.status = first_cause(done.status, status.at(cause_in(number, Stage::commit)));
         if (done.status.is_ok())
           files_[path].committed = done.entry.end;
         else

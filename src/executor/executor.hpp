@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <string>
 
@@ -10,9 +11,11 @@
 namespace tailrace::executor {
 
 /// Jobs with the same key run one after another, in the order of submission. Jobs with different keys run
-/// side by side. Each file has a key.
+/// side by side. Each file has a key, whichever of `a` and `./a` names it.
 using Key = std::uint64_t;
-inline Key key_of(const std::string& path) { return std::hash<std::string>()(path) >> 1; }
+inline Key key_of(const std::string& path) {
+  return std::hash<std::string>()(std::filesystem::path(path).lexically_normal().string()) >> 1;
+}
 
 /// The executor runs the jobs of all stages. A job is a function that never calls MPI. `worker` is the number
 /// of the thread that runs it, and two jobs of one worker never overlap. The submitting thread picks up

@@ -108,6 +108,11 @@ TEST(threads, own_keys_do_not_use_the_limit_up) {
   threads->drain();
 }
 
+TEST(threads, a_file_has_one_key_however_its_path_is_written) {
+  EXPECT_EQ(key_of("./out//a"), key_of("out/b/../a"));
+  EXPECT_NE(key_of("out/a"), key_of("out/b"));
+}
+
 TEST(threads, a_job_that_hangs_keeps_no_other_key_and_no_computation) {
   const auto threads = threads_of(1, 4);
   std::binary_semaphore hook(0);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
@@ -33,12 +34,30 @@ using pipeline::Begun;
 using pipeline::Opening;
 using pipeline::StepEntry;
 
+/// Starts a shell with the signals of a program that a user starts: threads of the library block all of them,
+/// and servers ignore TERM.
+int spawn_shell(pid_t& child, const char* const* arguments) {
+  posix_spawnattr_t attributes;
+  if (const int error = posix_spawnattr_init(&attributes); error != 0) return error;
+  sigset_t none, all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  sigdelset(&all, SIGKILL);
+  sigdelset(&all, SIGSTOP);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  const int error =
+      posix_spawn(&child, "/bin/sh", nullptr, &attributes, const_cast<char* const*>(arguments), environ);
+  posix_spawnattr_destroy(&attributes);
+  return error;
+}
+
 /// Runs `command` in a shell with the file as $1. A failing hook is reported and changes nothing else.
 void run_hook(const std::string& command, const std::string& path) {
   const char* arguments[] = {"sh", "-c", command.c_str(), "tailrace-hook", path.c_str(), nullptr};
   pid_t child = 0;
-  const int error =
-      posix_spawn(&child, "/bin/sh", nullptr, nullptr, const_cast<char* const*>(arguments), environ);
+  const int error = spawn_shell(child, arguments);
   int status = 0;
   if (error == 0) ::waitpid(child, &status, 0);
   if (error == 0 && status == 0) return;

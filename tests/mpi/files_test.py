@@ -120,7 +120,7 @@ def rolled_over_files(servers):
 def a_hook_that_cannot_be_run_is_told(servers):
     directory = fresh(f"hook-s{servers}")
     for hook, why in (("tailrace-no-such-command", "exit status 127: command not found"), ("exit 3", "exit status 3"),
-                      ("kill -9 $$", "ended by signal 9")):
+                      ("kill -9 $$", "ended by signal 9"), ("kill -TERM $$; sleep 5", "ended by signal 15")):
         code, _, err = run(2 + servers, arguments(f"{directory}/fc.raw", f"format=raw existing=replace hook='{hook}'", 0),
                            TAILRACE_SERVERS=str(servers))
         check(code == 0 and f"hook '{hook}' failed for {directory}/fc.raw ({why})" in err,

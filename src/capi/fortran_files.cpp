@@ -188,13 +188,13 @@ tr_file* open_by_status(const char* path, std::string_view status, std::string_v
 
 /// Returns where a file that is opened for writing goes on, whatever its status=, or nothing if it begins
 /// anew.
-std::optional<files::Position> recorded_position(const char* path, std::string_view action,
-                                                 const char* letters) {
+std::optional<journal::Position> recorded_position(const char* path, std::string_view action,
+                                                   const char* letters) {
   if (action == "read") return std::nullopt;
   const session::Session& session = *state().session;
   Result<std::string> name = std::string(path);
   if (is_local(letters)) name = files::local_name(path, session.rank(), session.ranks());
-  const files::Position* const found = name.is_ok() ? state().outputs->files().find(*name) : nullptr;
+  const journal::Position* const found = name.is_ok() ? state().outputs->files().find(*name) : nullptr;
   return found != nullptr ? std::optional(*found) : std::nullopt;
 }
 
@@ -275,7 +275,7 @@ int tr_open_f(const char* path, const char* status, const char* action, const ch
     if (!agreed.is_ok()) return fail(agreed);
   }
   bool is_new = false;
-  const std::optional<files::Position> from = recorded_position(path, action, letters);
+  const std::optional<journal::Position> from = recorded_position(path, action, letters);
   tr_file* const file = from ? tr_fopen(path, (std::string("r+b") + letters).c_str())
                              : open_by_status(path, status, action, letters, is_new);
   if (file == nullptr) return errno == EINVAL ? TR_ERR_ARGUMENT : TR_ERR_IO;

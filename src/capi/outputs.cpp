@@ -11,7 +11,9 @@ restart::Open what_is_open() {
   for (const tr_file* handle : state().files)
     open.files.push_back({handle->file.get(), handle->records.get(), handle->temporary});
   for (TextFile& text : state().text_files) {
-    const auto position = [&text](files::Overwritten overwritten) { return position_of(text, overwritten); };
+    const auto position = [&text](journal::Overwritten overwritten) {
+      return position_of(text, overwritten);
+    };
     const auto hold = [&text] { return text.file != nullptr ? text.file->hold() : nullptr; };
     open.texts.push_back({text.path, position, hold});
   }
@@ -34,7 +36,7 @@ void note_closing(const files::File& file) {
 
 void note_closing_text(const std::string& path) {
   restart::Outputs* const outputs = outputs_of_checkpoints();
-  if (outputs != nullptr && state().session->rank() == 0 && files::is_regular(path))
+  if (outputs != nullptr && state().session->rank() == 0 && journal::is_regular(path))
     outputs->note_closed(path);
 }
 

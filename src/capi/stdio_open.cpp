@@ -67,8 +67,8 @@ Result<std::unique_ptr<File>> open_file(Place place, int ranks, const std::strin
   TR_TRY(name.status().in(call));
   if (local) place.group = nullptr;
   restart::RecordedFiles& recorded = state().outputs->files();
-  const files::Position* const found = mode->writes() ? recorded.find(*name) : nullptr;
-  const std::optional<files::Position> from = found != nullptr ? std::optional(*found) : std::nullopt;
+  const journal::Position* const found = mode->writes() ? recorded.find(*name) : nullptr;
+  const std::optional<journal::Position> from = found != nullptr ? std::optional(*found) : std::nullopt;
   const bool holds = local || place.group->is_io_rank();
   Result<std::unique_ptr<File>> file = File::open(std::move(place), *name, *mode, from);
   if (file.is_ok()) {

@@ -11,7 +11,7 @@
 #include "capi/fortran_files.hpp"
 #include "capi/outputs.hpp"
 #include "capi/state.hpp"
-#include "files/undo_file.hpp"
+#include "journal/undo_file.hpp"
 
 using namespace tailrace;
 using namespace tailrace::capi;
@@ -23,7 +23,7 @@ namespace {
 Status refused(const TextFile& text, const char* why) { return {Code::state, cat(text.path, " ", why)}; }
 
 /// The I/O rank cuts off the bytes behind the checkpoint. Fortran then goes on at the end.
-Status cut_back(const files::Position& from) {
+Status cut_back(const journal::Position& from) {
   if (from.position != from.size) {
     return {Code::state,
             cat(from.path, " stood at byte ", from.position, " of ", from.size,
@@ -32,17 +32,17 @@ Status cut_back(const files::Position& from) {
   Result<std::unique_ptr<storage::File>> file =
       state().session->target().open(from.path, storage::OpenMode::existing);
   TR_TRY(file.status());
-  TR_TRY(files::bring_back(state().session->target(), **file, from));
+  TR_TRY(journal::bring_back(state().session->target(), **file, from));
   return (*file)->close();
 }
 
 }  // namespace
 
-Result<std::optional<files::Position>> position_of(TextFile& text, files::Overwritten overwritten) {
+Result<std::optional<journal::Position>> position_of(TextFile& text, journal::Overwritten overwritten) {
   std::int64_t size = 0;
-  switch (text.stand(text.handle, overwritten == files::Overwritten::journal ? 1 : 0, &size)) {
+  switch (text.stand(text.handle, overwritten == journal::Overwritten::journal ? 1 : 0, &size)) {
     case TR_STANDS_UNWRITTEN:
-      return std::optional<files::Position>();
+      return std::optional<journal::Position>();
     case TR_STANDS_AT_END:
       break;
     case TR_STANDS_ELSEWHERE:
@@ -66,9 +66,9 @@ Result<std::optional<files::Position>> position_of(TextFile& text, files::Overwr
     Result<std::unique_ptr<storage::File>> file =
         state().session->target().open(text.path, storage::OpenMode::existing);
     TR_TRY(file.status());
-    text.file = std::make_shared<files::LastingFile>(std::move(*file));
+    text.file = std::make_shared<journal::LastingFile>(std::move(*file));
   }
-  return std::optional(files::Position{text.path, size, size, false});
+  return std::optional(journal::Position{text.path, size, size, false});
 }
 
 }  // namespace tailrace::capi
@@ -76,7 +76,7 @@ Result<std::optional<files::Position>> position_of(TextFile& text, files::Overwr
 /// The whole file is kept: nobody knows where Fortran is going to write.
 int tr_text_overwrites_f(const char* path) {
   if (session_for("write") == nullptr) return TR_ERR_STATE;
-  files::Journals& journals = state().file_service->journals();
+  journal::Journals& journals = state().file_service->journals();
   if (!journals.has(path)) return TR_OK;
   return result(guarded([&]() -> Status {
     storage::Target& target = state().session->target();
@@ -107,7 +107,7 @@ int tr_text_lost_f(const char* path, int descriptor, int64_t reached, int64_t ke
 int tr_text_continue_f(const char* path, int empties, int* continues) {
   *continues = 0;
   if (session_for("open") == nullptr) return TR_ERR_STATE;
-  const files::Position* const found = state().outputs->files().find(path);
+  const journal::Position* const found = state().outputs->files().find(path);
   if (found == nullptr) return empties != 0 && tr_formats_f() != 0 ? tr_text_overwrites_f(path) : TR_OK;
   *continues = 1;
   if (tr_formats_f() == 0) return TR_OK;

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "files/lasting_file.hpp"
-#include "files/position.hpp"
+#include "journal/lasting_file.hpp"
+#include "journal/position.hpp"
 
 namespace tailrace::capi {
 
@@ -18,13 +18,13 @@ struct TextFile {
   std::string path;
   Stand stand = nullptr;
   void* handle = nullptr;
-  std::shared_ptr<files::LastingFile> file = nullptr;  // the I/O rank's, made when a save had to make it
+  std::shared_ptr<journal::LastingFile> file = nullptr;  // the I/O rank's, made when a save had to make it
                                                        // durable
 };
 
 /// On the I/O rank. Returns where the file stands, with all of its bytes handed to the system, or nothing if
 /// it was not written to. Returns Code::state if it is refused because the file could not be brought back
 /// there.
-Result<std::optional<files::Position>> position_of(TextFile& text, files::Overwritten overwritten);
+Result<std::optional<journal::Position>> position_of(TextFile& text, journal::Overwritten overwritten);
 
 }  // namespace tailrace::capi

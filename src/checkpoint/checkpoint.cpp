@@ -171,7 +171,7 @@ Status Checkpoint::open_slots(std::vector<std::string> files) {
 
 /// On the first rank: tells the last generation that was begun, and what each copy has recorded of outputs.
 Status Checkpoint::tell_recorded(Packer& told) const {
-  if (options_.overwritten != files::Overwritten::journal) return {};
+  if (options_.overwritten != journal::Overwritten::journal) return {};
   const Result<std::vector<std::string>> paths = slots_->candidates(service_.target());
   TR_TRY(paths.status());
   told.put(slots_->next_generation() - 1);
@@ -186,7 +186,7 @@ Status Checkpoint::tell_recorded(Packer& told) const {
 /// Keeps what every copy has recorded: whichever copy is loaded, or none, the program may write over what the
 /// others have recorded.
 void Checkpoint::keep_recorded(Unpacker& told) {
-  if (options_.overwritten != files::Overwritten::journal) return;
+  if (options_.overwritten != journal::Overwritten::journal) return;
   const auto generation = told.get<std::int64_t>();
   outputs_.keep_since(name_, generation, {});
   while (!told.rest().empty() && told.ok()) {
@@ -475,7 +475,7 @@ Status Checkpoint::place_parts(const comm::Verdict& verdict) {
   behind_->saving->know(plan);
   if (slots_) slots_->begun(plan.id.generation, plan.path);
   behind_->outputs = outputs_.with_failures(outputs_.positions(standings_of(verdict)));
-  if (options_.overwritten == files::Overwritten::journal)
+  if (options_.overwritten == journal::Overwritten::journal)
     outputs_.keep_since(name_, plan.id.generation, behind_->outputs);
   if (slots_) clean_up_undo_files(*behind_->saving);
   behind_->saving->place(part_bytes);
@@ -492,10 +492,10 @@ void Checkpoint::clean_up_undo_files(Saving& saving) {
     const Status removed = guarded([&]() -> Status {
       const Result<std::vector<std::string>> paths = slots_->candidates(service_.target());
       TR_TRY(paths.status());
-      const Result<std::vector<files::UndoName>> useless =
+      const Result<std::vector<journal::UndoName>> useless =
           useless_undo_files(service_.target(), name_, *paths, oldest);
       TR_TRY(useless.status());
-      for (const files::UndoName& each : *useless) TR_TRY(service_.target().remove(each.path));
+      for (const journal::UndoName& each : *useless) TR_TRY(service_.target().remove(each.path));
       return {};
     });
     if (!removed.is_ok()) log(LogLevel::info, removed.text());

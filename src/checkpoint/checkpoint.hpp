@@ -28,10 +28,10 @@ class Outputs {
   virtual ~Outputs() = default;
   /// Blocks until the system has everything that this rank had to write so far. Fails if a write failed, and
   /// if the checkpoint cannot record one of the outputs.
-  virtual Result<Standing> stand(files::Overwritten overwritten) = 0;
+  virtual Result<Standing> stand(journal::Overwritten overwritten) = 0;
   /// Returns success if what the ranks have told can be recorded together.
   [[nodiscard]] virtual Status check(const std::vector<ByteVector>& told,
-                                     files::Overwritten overwritten) const = 0;
+                                     journal::Overwritten overwritten) const = 0;
   /// Returns how far the outputs are now. `told` has what each rank has told.
   virtual ByteVector positions(const std::vector<ByteVector>& told) = 0;
   /// Returns true if storage holds the outputs as far as `positions` says.
@@ -61,7 +61,7 @@ struct Options {
   bool async = true;
   Busy busy = Busy::wait;
   Capture capture = Capture::copy;
-  files::Overwritten overwritten = files::Overwritten::refuse;
+  journal::Overwritten overwritten = journal::Overwritten::refuse;
   Compression compression;
 };
 /// Returns Code::settings with the nearest valid key or value.

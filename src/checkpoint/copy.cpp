@@ -247,7 +247,7 @@ ByteVector pack(const Copy& copy) {
   Packer out;
   out.put_text(copy.path).put_bytes(encode(copy.header)).put_bytes(encode(copy.directory));
   for (const Table& table : copy.tables) out.put_bytes(encode(table));
-  for (const files::UndoName& undo : copy.undo)
+  for (const journal::UndoName& undo : copy.undo)
     out.put_text(undo.path).put(undo.generation).put(undo.key).put(undo.number);
   return out.take();
 }
@@ -268,7 +268,7 @@ Result<Copy> unpack_copy(std::span<const std::byte> bytes) {
     copy.tables.push_back(std::move(*table));
   }
   while (in.ok() && !in.rest().empty()) {
-    files::UndoName undo{in.get_text()};
+    journal::UndoName undo{in.get_text()};
     undo.generation = in.get<std::int64_t>();
     undo.key = in.get<std::uint64_t>();
     undo.number = in.get<std::int64_t>();

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "checkpoint/format.hpp"
-#include "files/position.hpp"
+#include "journal/position.hpp"
 #include "layout/transfer_map.hpp"
 #include "storage/target.hpp"
 
@@ -21,7 +21,7 @@ struct Copy {
   std::vector<Table> tables;  // by part
   /// For a program that loads the copy: the undo files that bring the recorded files back. They are those of
   /// its generation, or of the oldest one that a file needs, and newer ones; the newest first.
-  std::vector<files::UndoName> undo = {};
+  std::vector<journal::UndoName> undo = {};
 
   [[nodiscard]] std::int64_t generation() const { return header.id.generation; }
   /// Returns the number of the item of that name, or -1.

@@ -4,7 +4,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "checkpoint/checkpoint.hpp"
-#include "files/undo_file.hpp"
+#include "journal/undo_file.hpp"
 
 namespace tailrace::checkpoint {
 
@@ -34,10 +34,10 @@ ByteVector Checkpoint::next_whole() {
 
 /// What brings the files back that the copy records.
 Result<Copy> Checkpoint::with_undo_files(Copy copy) {
-  Result<std::vector<files::UndoName>> undo = files::find_undo_files(service_.target(), name_);
+  Result<std::vector<journal::UndoName>> undo = journal::find_undo_files(service_.target(), name_);
   TR_TRY(undo.status());
   const std::int64_t oldest = outputs_.oldest_undo(copy.directory.outputs, copy.generation());
-  for (files::UndoName& each : *undo) {
+  for (journal::UndoName& each : *undo) {
     if (each.generation >= oldest) copy.undo.push_back(std::move(each));
   }
   return copy;

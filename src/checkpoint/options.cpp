@@ -54,7 +54,7 @@ Status set(Options& options, const Option& option) {
     case 6: {
       const Result<std::size_t> overwritten = parse_choice(value, {"refuse", "journal"});
       TR_TRY(overwritten.status());
-      options.overwritten = static_cast<files::Overwritten>(*overwritten);
+      options.overwritten = static_cast<journal::Overwritten>(*overwritten);
       return {};
     }
     default: {

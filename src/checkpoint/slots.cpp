@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "base/text.hpp"
-#include "files/undo_file.hpp"
+#include "journal/undo_file.hpp"
 
 namespace tailrace::checkpoint {
 
@@ -153,12 +153,12 @@ Status Slots::look(storage::Target& target) {
   const Result<std::vector<std::string>> paths = candidates(target);
   TR_TRY(paths.status());
   // Undo files belong to generations that were begun, even if never committed.
-  const Result<std::vector<files::UndoName>> undo = files::find_undo_files(target, name_);
+  const Result<std::vector<journal::UndoName>> undo = journal::find_undo_files(target, name_);
   TR_TRY(undo.status());
-  for (const files::UndoName& each : *undo) highest_ = std::max(highest_, each.generation);
+  for (const journal::UndoName& each : *undo) highest_ = std::max(highest_, each.generation);
   for (const Found& found : look_at(target, *paths)) {
     // A copy that is not whole is believed no more than a name is: it may be anybody's.
-    if (found.status.is_ok() || found.generation <= files::most_generation)
+    if (found.status.is_ok() || found.generation <= journal::most_generation)
       highest_ = std::max(highest_, found.generation);
     // The next generation would be no higher than this one, and its save would never be loaded.
     if (found.unreadable)

@@ -19,9 +19,9 @@ constexpr std::size_t stream_buffer = std::size_t{1} << 20;
 
 struct Cookie {
   std::string path;
-  Journals& journals;
-  std::shared_ptr<LastingFile> file;
-  std::shared_ptr<Growth> growth;  // nullptr if the file is only read
+  journal::Journals& journals;
+  std::shared_ptr<journal::LastingFile> file;
+  std::shared_ptr<journal::Growth> growth;  // nullptr if the file is only read
   Bytes position = 0;
   std::shared_ptr<std::atomic<Bytes>> least_end;  // nullptr if the stream does not append
   // The C library takes a size only together with a buffer.
@@ -97,7 +97,8 @@ bool is_special(const std::string& path) {
   return ::stat(path.c_str(), &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
 }
 
-storage::OpenMode how_to_open(const Mode& mode, bool cuts_later, const std::optional<Position>& from) {
+storage::OpenMode how_to_open(const Mode& mode, bool cuts_later,
+                              const std::optional<journal::Position>& from) {
   // A file of which nothing was recorded misses nothing.
   if (from) return from->size > 0 ? storage::OpenMode::existing : storage::OpenMode::keep;
   if (mode.access == Mode::Access::read)
@@ -107,19 +108,21 @@ storage::OpenMode how_to_open(const Mode& mode, bool cuts_later, const std::opti
 }
 
 /// Makes the Growth that watches the writes to come.
-Result<std::shared_ptr<Growth>> watch(storage::File& file, const std::string& path, const Mode& mode,
-                                      const std::optional<Position>& from, const Journals& journals) {
-  if (from) return std::make_shared<Growth>(path, from->size, journals.has(path) ? 0 : from->size);
-  if (mode.access == Mode::Access::write) return std::make_shared<Growth>(path, 0, 0);
+Result<std::shared_ptr<journal::Growth>> watch(storage::File& file, const std::string& path, const Mode& mode,
+                                               const std::optional<journal::Position>& from,
+                                               const journal::Journals& journals) {
+  if (from) return std::make_shared<journal::Growth>(path, from->size, journals.has(path) ? 0 : from->size);
+  if (mode.access == Mode::Access::write) return std::make_shared<journal::Growth>(path, 0, 0);
   const Result<Bytes> size = file.size();
   TR_TRY(size.status());
-  return std::make_shared<Growth>(path, *size, 0);
+  return std::make_shared<journal::Growth>(path, *size, 0);
 }
 
 }  // namespace
 
 Result<CStream> open_stream(storage::Target& target, const std::string& path, const Mode& mode,
-                            bool may_be_uncut, const std::optional<Position>& from, Journals& journals) {
+                            bool may_be_uncut, const std::optional<journal::Position>& from,
+                            journal::Journals& journals) {
   CStream opened;
   if (is_special(path)) {
     opened.stream = std::fopen(path.c_str(), mode.for_libc().c_str());
@@ -131,15 +134,15 @@ Result<CStream> open_stream(storage::Target& target, const std::string& path, co
   Result<std::unique_ptr<storage::File>> file =
       target.open(path, how_to_open(mode, may_be_uncut || is_kept, from));
   TR_TRY(file.status());
-  if (from) TR_TRY(bring_back(target, **file, *from));
+  if (from) TR_TRY(journal::bring_back(target, **file, *from));
   if (is_kept) {
     TR_TRY(journals.keep(path, **file, 0, std::numeric_limits<Bytes>::max()));
     TR_TRY((*file)->truncate(0));
   }
-  opened.file = std::make_shared<LastingFile>(std::move(*file));
+  opened.file = std::make_shared<journal::LastingFile>(std::move(*file));
   opened.is_uncut = is_emptied && may_be_uncut && !is_kept;
   if (mode.writes()) {
-    Result<std::shared_ptr<Growth>> growth = watch(*opened.file, path, mode, from, journals);
+    Result<std::shared_ptr<journal::Growth>> growth = watch(*opened.file, path, mode, from, journals);
     TR_TRY(growth.status());
     opened.growth = std::move(*growth);
   }

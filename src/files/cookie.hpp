@@ -6,11 +6,11 @@
 #include <memory>
 #include <optional>
 
-#include "files/growth.hpp"
-#include "files/journal.hpp"
-#include "files/lasting_file.hpp"
 #include "files/mode.hpp"
-#include "files/position.hpp"
+#include "journal/growth.hpp"
+#include "journal/journal.hpp"
+#include "journal/lasting_file.hpp"
+#include "journal/position.hpp"
 #include "storage/target.hpp"
 
 namespace tailrace::files {
@@ -20,8 +20,8 @@ namespace tailrace::files {
 /// a terminal).
 struct CStream {
   std::FILE* stream = nullptr;
-  std::shared_ptr<LastingFile> file;  // nullptr: a stream that is not ours, without positions
-  std::shared_ptr<Growth> growth;     // set if the file is written
+  std::shared_ptr<journal::LastingFile> file;  // nullptr: a stream that is not ours, without positions
+  std::shared_ptr<journal::Growth> growth;     // set if the file is written
   /// The file ends here at least, for streams that append: others may be writing up to there.
   std::shared_ptr<std::atomic<Bytes>> least_end;
   /// The file still has its old contents. It has to be cut to nothing before anything is written.
@@ -33,8 +33,8 @@ struct CStream {
 /// recorded of the file; the file goes on there whatever the mode (bring_back() says how). Bytes that are
 /// written over are kept in `journals` first.
 [[nodiscard]] Result<CStream> open_stream(storage::Target& target, const std::string& path, const Mode& mode,
-                                          bool may_be_uncut, const std::optional<Position>& from,
-                                          Journals& journals);
+                                          bool may_be_uncut, const std::optional<journal::Position>& from,
+                                          journal::Journals& journals);
 
 /// Calls fflush on a stream that has something to write. Returns EOF and sets errno if that fails. Call it
 /// before any positioning: when glibc (2.36) flushes by itself there, it takes the position of a cookie

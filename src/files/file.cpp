@@ -28,7 +28,7 @@ File::~File() {
 }
 
 Result<std::unique_ptr<File>> File::open(Place place, const std::string& path, const Mode& mode,
-                                         const std::optional<Position>& from) {
+                                         const std::optional<journal::Position>& from) {
   std::unique_ptr<File> file(new File(std::move(place), path, mode));
   int aggregators = 1;
   if (mode.parallel) {
@@ -66,7 +66,7 @@ Status File::open_shared() {
     Result<std::unique_ptr<storage::File>> file =
         guarded([&] { return place_.service->target().open(path_, how); });
     mine = file.status();
-    if (file.is_ok()) shared_ = std::make_shared<LastingFile>(std::move(*file));
+    if (file.is_ok()) shared_ = std::make_shared<journal::LastingFile>(std::move(*file));
   }
   return agree(cat("tr_fopen(\"", path_, "\") on the aggregators"), mine);
 }

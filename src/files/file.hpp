@@ -45,7 +45,7 @@ class File {
   /// Collective over the group, or local. Returns the same Status on every rank of the group. With `from` the
   /// file goes on where a checkpoint has recorded it.
   static Result<std::unique_ptr<File>> open(Place place, const std::string& path, const Mode& mode,
-                                            const std::optional<Position>& from = {});
+                                            const std::optional<journal::Position>& from = {});
   /// Takes a standard stream of the I/O rank (stdin, stdout or stderr), which is never closed. `stream`
   /// counts on that rank only.
   static std::unique_ptr<File> adopt(Place place, const std::string& name, const Mode& mode,
@@ -108,7 +108,7 @@ class File {
   Status rest();
   /// Local, on the rank that holds the stream, after rest(): returns where the file stands. Returns
   /// Code::state if it is refused because cutting the file could not bring it back there.
-  Result<Position> position(Overwritten overwritten);
+  Result<journal::Position> position(journal::Overwritten overwritten);
   /// On the same rank: notes that a checkpoint records `size` bytes of the file.
   void note_recorded(Bytes size);
   /// Local, after rest(). Returns the files that this rank wrote to. They stay open as long as they are held.
@@ -194,7 +194,7 @@ class File {
   std::uint64_t epoch_ = 0;
   executor::Key key_ = 0;
   CStream stream_;
-  std::shared_ptr<LastingFile> shared_;       // on aggregators of a parallel file; on the I/O rank it is the
+  std::shared_ptr<journal::LastingFile> shared_;       // on aggregators of a parallel file; on the I/O rank it is the
                                               // stream's file
   std::optional<Bytes> position_;             // of the stream, known while nothing but array calls moved it
   Direction position_for_ = Direction::read;  // for a stream that appends: the direction for which the

@@ -22,13 +22,13 @@ Status File::rest() {
   return mine.in(path_).at({-1, -1, place_.rank});
 }
 
-Result<Position> File::position(Overwritten overwritten) {
+Result<journal::Position> File::position(journal::Overwritten overwritten) {
   const off_t position = ::ftello(stream_.stream);
   if (position < 0) return io_error("ftell", path_, errno);
   const Result<Bytes> size = stream_.file->size();
   TR_TRY(size.status());
   const std::optional<Bytes> at = stream_.growth->overwritten_at();
-  if (at && overwritten == Overwritten::refuse) {
+  if (at && overwritten == journal::Overwritten::refuse) {
     return Status(
         Code::state,
         cat(path_, " was written over at byte ", *at,
@@ -37,7 +37,7 @@ Result<Position> File::position(Overwritten overwritten) {
             "a file that is made anew"));
   }
   // This rank may not see yet what other aggregators have written.
-  return Position{path_, position, std::max(*size, stream_.growth->end()), false};
+  return journal::Position{path_, position, std::max(*size, stream_.growth->end()), false};
 }
 
 void File::note_recorded(Bytes size) { stream_.growth->record(size); }
@@ -55,7 +55,7 @@ void File::write_over(Bytes position, ByteVector bytes) {
     errno = 0;
     bool failed = flush_before_seek(stream) != 0 || ::fseeko(stream, position, SEEK_SET) != 0;
     if (!failed) {
-      std::optional<Growth::Completing> completing;
+      std::optional<journal::Growth::Completing> completing;
       if (stream_.growth) completing.emplace(*stream_.growth);
       failed = std::fwrite(bytes.data(), 1, bytes.size(), stream) < bytes.size() || std::fflush(stream) != 0;
     }

@@ -109,7 +109,7 @@ Status OutOfCore::open_file(storage::OpenMode mode) {
 
 /// Does the I/O rank's part of opening. Afterwards there is a file in which the array fits.
 Status OutOfCore::make_or_check() {
-  Journals& journals = group_->service().journals();
+  journal::Journals& journals = group_->service().journals();
   const bool is_kept = what_.access != Access::read && journals.has(what_.path);
   if (what_.access == Access::write) {
     TR_TRY(open_file(is_kept ? storage::OpenMode::keep : storage::OpenMode::create));

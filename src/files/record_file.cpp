@@ -44,7 +44,7 @@ Status truncate(storage::Target& target, const std::string& path, Bytes size) {
 
 }  // namespace
 
-RecordFile::RecordFile(File& file, const Form& form, Bytes size, const std::optional<Position>& from)
+RecordFile::RecordFile(File& file, const Form& form, Bytes size, const std::optional<journal::Position>& from)
     : file_(file), form_(form), position_(form.at_end ? size : 0), extent_(size) {
   if (!from) return;
   position_ = from->position;
@@ -596,8 +596,8 @@ Status RecordFile::rest() {
 }
 
 /// Leaves the cut to cut(), or to the run that goes on here.
-Result<files::Position> RecordFile::recorded_position(Overwritten overwritten) {
-  Result<files::Position> at = file_.position(overwritten);
+Result<journal::Position> RecordFile::recorded_position(journal::Overwritten overwritten) {
+  Result<journal::Position> at = file_.position(overwritten);
   TR_TRY(at.status());
   at->position = position_;
   at->behind_end = after_end_;

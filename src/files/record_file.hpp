@@ -31,7 +31,7 @@ class RecordFile {
   };
   /// `file` has `size` bytes, and its stream stands at the first of them. With `from` it goes on where a
   /// checkpoint has recorded it.
-  RecordFile(File& file, const Form& form, Bytes size, const std::optional<Position>& from = {});
+  RecordFile(File& file, const Form& form, Bytes size, const std::optional<journal::Position>& from = {});
 
   /// Returns true if the last call failed because the file had ended.
   [[nodiscard]] bool has_ended() const { return has_ended_; }
@@ -70,7 +70,7 @@ class RecordFile {
   Status flush();
   /// For checkpoints, as in File. Not within a record.
   Status rest();
-  Result<files::Position> recorded_position(Overwritten overwritten);
+  Result<journal::Position> recorded_position(journal::Overwritten overwritten);
   /// Does everything that comes before the file is closed. close() does both.
   Status finish();
   Status close();

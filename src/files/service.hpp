@@ -5,7 +5,7 @@
 #include <mutex>
 #include <vector>
 
-#include "files/journal.hpp"
+#include "journal/journal.hpp"
 #include "session/session.hpp"
 
 namespace tailrace::files {
@@ -24,7 +24,7 @@ class Service {
   [[nodiscard]] storage::Target& target() { return session_.target(); }
   [[nodiscard]] executor::Threads& threads() { return session_.threads(); }
   /// Bytes that are written over go to these journals first.
-  [[nodiscard]] Journals& journals() { return journals_; }
+  [[nodiscard]] journal::Journals& journals() { return journals_; }
 
   /// Memory that is used again and again: fresh memory costs several times a copy. Any thread may call it.
   ByteVector take_buffer(Bytes bytes);
@@ -32,7 +32,7 @@ class Service {
 
  private:
   session::Session& session_;
-  Journals journals_;
+  journal::Journals journals_;
   std::mutex mutex_;
   std::vector<ByteVector> buffers_;
 };

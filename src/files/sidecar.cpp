@@ -7,7 +7,7 @@
 
 #include "base/checksum.hpp"
 #include "base/text.hpp"
-#include "files/undo_file.hpp"
+#include "journal/undo_file.hpp"
 
 namespace tailrace::files {
 
@@ -73,8 +73,8 @@ Result<std::string> sidecar_text(storage::Target& target, const std::string& pat
   return *exists ? whole_text(target, sidecar_path(path)) : std::string();
 }
 
-Status bring_back_sidecar(storage::Target& target, const Position& from) {
-  const Result<std::optional<std::string>> text = recorded_sidecar(target, from);
+Status bring_back_sidecar(storage::Target& target, const journal::Position& from) {
+  const Result<std::optional<std::string>> text = journal::recorded_sidecar(target, from);
   TR_TRY(text.status());
   if (!*text) return {};
   return (*text)->empty() ? remove_sidecar(target, from.path)
@@ -106,7 +106,7 @@ Status check_sidecar(const Sidecar& sidecar, Bytes offset, const Sidecar::Entry&
 }
 
 Sidecar read_sidecar(storage::Target& target, const std::string& path, const Mode& mode,
-                     const std::optional<Position>& from) {
+                     const std::optional<journal::Position>& from) {
   Sidecar sidecar;
   sidecar.exists = mode.access == Mode::Access::write;
   if (sidecar.exists && !from) return sidecar;

@@ -9,7 +9,7 @@
 
 #include "arrays/array.hpp"
 #include "files/mode.hpp"
-#include "files/position.hpp"
+#include "journal/position.hpp"
 #include "storage/target.hpp"
 
 namespace tailrace::files {
@@ -45,7 +45,7 @@ std::string sidecar_path(const std::string& path);
 /// Returns the text of the sidecar of `path`, empty if there is none.
 Result<std::string> sidecar_text(storage::Target& target, const std::string& path);
 /// Brings back the sidecar of a file that goes on, if it was replaced since a checkpoint recorded it.
-Status bring_back_sidecar(storage::Target& target, const Position& from);
+Status bring_back_sidecar(storage::Target& target, const journal::Position& from);
 /// Returns the entry of an array that `rank` writes or reads.
 Sidecar::Entry sidecar_entry(const Array& array, int rank, Bytes bytes);
 /// Returns Code::layout telling what was written at `offset` if the array to be read now is another one.
@@ -53,7 +53,7 @@ Status check_sidecar(const Sidecar& sidecar, Bytes offset, const Sidecar::Entry&
 /// Returns the sidecar of `path`, or nothing for a file that is begun anew, or if it cannot be read. `from`
 /// is what a checkpoint has recorded of a file that goes on there.
 Sidecar read_sidecar(storage::Target& target, const std::string& path, const Mode& mode,
-                     const std::optional<Position>& from = {});
+                     const std::optional<journal::Position>& from = {});
 /// Removes the sidecar of a file that holds no arrays any more, and what a killed process has left of one.
 Status remove_sidecar(storage::Target& target, const std::string& path);
 /// Writes the sidecar of `path` as a whole, or leaves the old one. Without entries there is no sidecar.

@@ -42,7 +42,7 @@ struct Written {
   std::vector<std::shared_ptr<storage::File>> files;
   std::set<std::string> names;     // names in the directories that have to be durable: one for each directory
   std::set<std::string> sidecars;  // of local files
-  files::ClosedFiles::Due closed;
+  journal::ClosedFiles::Due closed;
 
   void add(const OpenText& text) {
     std::shared_ptr<storage::File> file = text.hold();
@@ -64,7 +64,7 @@ struct Written {
 
 Status Written::sync(storage::Target& target) {
   for (const std::shared_ptr<storage::File>& file : files) TR_TRY(file->sync());
-  for (const std::string& sidecar : sidecars) TR_TRY(files::sync_if_there(target, sidecar));
+  for (const std::string& sidecar : sidecars) TR_TRY(journal::sync_if_there(target, sidecar));
   for (const std::string& name : names) TR_TRY(target.sync_directory_of(name));
   files.clear();  // nobody needs them open any more
   return closed.sync(target);
@@ -72,11 +72,11 @@ Status Written::sync(storage::Target& target) {
 
 }  // namespace
 
-Result<files::Position> Outputs::position_of(const OpenFile& each, files::Overwritten overwritten) {
-  Result<files::Position> position =
+Result<journal::Position> Outputs::position_of(const OpenFile& each, journal::Overwritten overwritten) {
+  Result<journal::Position> position =
       each.records ? each.records->recorded_position(overwritten) : each.file->position(overwritten);
   TR_TRY(position.status());
-  if (overwritten == files::Overwritten::journal) return position;  // no loss to warn of
+  if (overwritten == journal::Overwritten::journal) return position;  // no loss to warn of
   each.file->note_recorded(position->size);
   files_.note(*position);
   return position;
@@ -84,12 +84,12 @@ Result<files::Position> Outputs::position_of(const OpenFile& each, files::Overwr
 
 /// Brings every file to rest, whatever has failed before. Ranks that left one out would have another idea
 /// than the others of what the file still has to write.
-Result<Outputs::Standing> Outputs::stand(files::Overwritten overwritten) {
+Result<Outputs::Standing> Outputs::stand(journal::Overwritten overwritten) {
   Status first;
   const auto count = [&first](const Status& status) {
     if (first.is_ok()) first = status;
   };
-  std::vector<files::Position> open;
+  std::vector<journal::Position> open;
   auto written = std::make_shared<Written>();
   const Open now = open_();
   for (const OpenFile& each : now.files) {
@@ -97,24 +97,24 @@ Result<Outputs::Standing> Outputs::stand(files::Overwritten overwritten) {
     count(rest(each));
     if (!each.temporary) written->add(*each.file);
     if (!first.is_ok() || !is_recorded(each)) continue;
-    Result<files::Position> position = position_of(each, overwritten);
+    Result<journal::Position> position = position_of(each, overwritten);
     count(position.status());
     if (position.is_ok()) open.push_back(std::move(*position));
   }
   for (const OpenText& text : now.texts) {
     if (service_.session().rank() != 0) break;
-    const Result<std::optional<files::Position>> position =
+    const Result<std::optional<journal::Position>> position =
         guarded([&] { return text.position(overwritten); });
     count(position.status());
     if (!position.is_ok() || !*position) continue;
-    if (overwritten == files::Overwritten::refuse) files_.note(**position);
+    if (overwritten == journal::Overwritten::refuse) files_.note(**position);
     open.push_back(**position);
     written->add(text);
   }
   written->closed = closed_.due();
   TR_TRY(first);
   Packer told;
-  files::put_positions(told, open);
+  journal::put_positions(told, open);
   const std::vector<std::int64_t> taken = files_.taken();
   told.put_list(std::span<const std::int64_t>(taken));
   Standing standing{told.take(), {}};
@@ -125,20 +125,20 @@ Result<Outputs::Standing> Outputs::stand(files::Overwritten overwritten) {
 
 void Outputs::note_closing(const files::File& file) {
   if (file.is_adopted() || !file.mode().writes() || file.hold().empty()) return;
-  if (!files::is_regular(file.path())) return;
+  if (!journal::is_regular(file.path())) return;
   note_closed(file.path());
   if (file.place().group == nullptr) note_closed(files::sidecar_path(file.path()));
 }
 
 /// A journal belongs to a rank: it does not see what another rank writes to the same file.
-Status Outputs::check(const std::vector<ByteVector>& told, files::Overwritten overwritten) const {
-  if (overwritten == files::Overwritten::refuse) return {};
+Status Outputs::check(const std::vector<ByteVector>& told, journal::Overwritten overwritten) const {
+  if (overwritten == journal::Overwritten::refuse) return {};
   std::map<std::string, std::size_t> ranks;
   for (std::size_t rank = 0; rank < told.size(); ++rank) {
     Unpacker in(told[rank]);
-    const Result<std::vector<files::Position>> open = files::get_positions(in);
+    const Result<std::vector<journal::Position>> open = journal::get_positions(in);
     TR_TRY(open.status());
-    for (const files::Position& each : *open) {
+    for (const journal::Position& each : *open) {
       const auto [other, is_new] = ranks.emplace(storage::tidy_path(each.path), rank);
       if (is_new || other->second == rank) continue;
       return {Code::state, cat(each.path, " is open on ranks ", other->second, " and ", rank,
@@ -155,11 +155,11 @@ ByteVector Outputs::positions(const std::vector<ByteVector>& told) {
   for (const auto& [pattern, position] : streams_) recorded.streams.push_back(position);
   for (const ByteVector& each : told) {
     Unpacker in(each);
-    const Result<std::vector<files::Position>> open = files::get_positions(in);
+    const Result<std::vector<journal::Position>> open = journal::get_positions(in);
     if (open.is_ok()) recorded.files.insert(recorded.files.end(), open->begin(), open->end());
     files_.take(in.get_list<std::int64_t>());
   }
-  const std::vector<files::Position> left = files_.left();
+  const std::vector<journal::Position> left = files_.left();
   recorded.files.insert(recorded.files.end(), left.begin(), left.end());
   return recorded.pack();
 }
@@ -220,12 +220,12 @@ Status Outputs::check_not_open(const Recorded& recorded) const {
   const auto is_open = [&](const std::string& path) {
     return std::any_of(now.files.begin(), now.files.end(),
                        [&](const OpenFile& each) {
-                         return each.file->mode().writes() && files::is_same_path(each.file->path(), path);
+                         return each.file->mode().writes() && journal::is_same_path(each.file->path(), path);
                        }) ||
            std::any_of(now.texts.begin(), now.texts.end(),
-                       [&](const OpenText& text) { return files::is_same_path(text.path, path); });
+                       [&](const OpenText& text) { return journal::is_same_path(text.path, path); });
   };
-  for (const files::Position& position : recorded.files) {
+  for (const journal::Position& position : recorded.files) {
     if (is_open(position.path)) {
       return {Code::state,
               cat("file ", position.path,

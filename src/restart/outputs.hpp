@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "checkpoint/checkpoint.hpp"
-#include "files/closed_files.hpp"
 #include "files/record_file.hpp"
 #include "files/service.hpp"
+#include "journal/closed_files.hpp"
 #include "restart/recorded.hpp"
 #include "restart/recorded_files.hpp"
 #include "streams/stream.hpp"
@@ -31,7 +31,7 @@ struct OpenText {
   /// First rank only. Returns where the file stands, with all of its bytes handed to the system, or nothing
   /// if it was not written to. Returns Code::state if it is refused because the file could not be brought
   /// back there.
-  std::function<Result<std::optional<files::Position>>(files::Overwritten)> position;
+  std::function<Result<std::optional<journal::Position>>(journal::Overwritten)> position;
   /// First rank only. Keeps the file open until it is durable. Returns nullptr before position() was called.
   std::function<std::shared_ptr<storage::File>()> hold;
 };
@@ -50,9 +50,9 @@ class Outputs final : public checkpoint::Outputs {
   /// `open` returns the outputs that are open at the moment.
   Outputs(files::Service& service, std::function<Open()> open) : service_(service), open_(std::move(open)) {}
 
-  Result<Standing> stand(files::Overwritten overwritten) override;
+  Result<Standing> stand(journal::Overwritten overwritten) override;
   [[nodiscard]] Status check(const std::vector<ByteVector>& told,
-                             files::Overwritten overwritten) const override;
+                             journal::Overwritten overwritten) const override;
   ByteVector positions(const std::vector<ByteVector>& told) override;
   [[nodiscard]] bool are_settled(const ByteVector& positions) const override;
   [[nodiscard]] ByteVector with_failures(const ByteVector& positions) const override;
@@ -80,7 +80,7 @@ class Outputs final : public checkpoint::Outputs {
   }
 
  private:
-  Result<files::Position> position_of(const OpenFile& each, files::Overwritten overwritten);
+  Result<journal::Position> position_of(const OpenFile& each, journal::Overwritten overwritten);
   [[nodiscard]] Status check_not_open(const Recorded& recorded) const;
 
   files::Service& service_;
@@ -89,7 +89,7 @@ class Outputs final : public checkpoint::Outputs {
   /// counts.
   std::map<std::string, streams::Position> streams_;
   RecordedFiles files_;
-  files::ClosedFiles closed_;
+  journal::ClosedFiles closed_;
 };
 
 }  // namespace tailrace::restart

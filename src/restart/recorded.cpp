@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "files/undo_file.hpp"
+#include "journal/undo_file.hpp"
 
 namespace tailrace::restart {
 
@@ -12,7 +12,7 @@ ByteVector Recorded::pack() const {
   Packer out;
   out.put(static_cast<std::int64_t>(streams.size()));
   for (const streams::Position& position : streams) out.put_bytes(position.pack());
-  files::put_positions(out, files);
+  journal::put_positions(out, files);
   return out.take();
 }
 
@@ -27,7 +27,7 @@ Result<Recorded> Recorded::unpack(std::span<const std::byte> bytes) {
     recorded.streams.push_back(std::move(*position));
   }
   if (!in.ok()) return Status(Code::corrupt, "the positions of the streams are damaged");
-  Result<std::vector<files::Position>> files = files::get_positions(in);
+  Result<std::vector<journal::Position>> files = journal::get_positions(in);
   TR_TRY(files.status());
   recorded.files = std::move(*files);
   return recorded;
@@ -35,16 +35,16 @@ Result<Recorded> Recorded::unpack(std::span<const std::byte> bytes) {
 
 std::int64_t oldest_undo(std::span<const std::byte> bytes, std::int64_t generation) {
   const Result<Recorded> recorded = Recorded::unpack(bytes);
-  return recorded.is_ok() ? files::oldest_undo(recorded->files, generation) : 0;
+  return recorded.is_ok() ? journal::oldest_undo(recorded->files, generation) : 0;
 }
 
 Status find_undo_files(storage::Target& target, const checkpoint::Copy& copy, Recorded& recorded) {
   // The name of the copy's checkpoint: "state" for "state.0" and for "state.g12".
   const std::string name = copy.path.substr(0, copy.path.rfind('.'));
-  const Result<std::vector<files::UndoName>> all = files::find_undo_files(target, name);
+  const Result<std::vector<journal::UndoName>> all = journal::find_undo_files(target, name);
   TR_TRY(all.status());
-  for (files::Position& file : recorded.files)
-    file.undo = files::undo_files_of(file, copy.generation(), *all);
+  for (journal::Position& file : recorded.files)
+    file.undo = journal::undo_files_of(file, copy.generation(), *all);
   return {};
 }
 

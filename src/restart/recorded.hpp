@@ -7,7 +7,7 @@
 #include "base/bytes.hpp"
 #include "base/status.hpp"
 #include "checkpoint/copy.hpp"
-#include "files/position.hpp"
+#include "journal/position.hpp"
 #include "streams/resume.hpp"
 
 namespace tailrace::restart {
@@ -15,7 +15,7 @@ namespace tailrace::restart {
 /// Where the outputs of a program stood, as a copy says (docs/formats/checkpoint.md).
 struct Recorded {
   std::vector<streams::Position> streams;
-  std::vector<files::Position> files;
+  std::vector<journal::Position> files;
 
   /// Returns empty bytes if there is no output.
   [[nodiscard]] ByteVector pack() const;

@@ -5,32 +5,32 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
-#include "files/undo_file.hpp"
+#include "journal/undo_file.hpp"
 #include "storage/paths.hpp"
 
 namespace tailrace::restart {
 
-void RecordedFiles::load(std::vector<files::Position> positions, std::int64_t generation,
-                         const std::vector<files::UndoName>& undo) {
+void RecordedFiles::load(std::vector<journal::Position> positions, std::int64_t generation,
+                         const std::vector<journal::UndoName>& undo) {
   loaded_.clear();
   recorded_.clear();
-  for (files::Position& each : positions) {
+  for (journal::Position& each : positions) {
     if (each.since == 0) each.since = generation;
-    each.undo = files::undo_files_of(each, generation, undo);
+    each.undo = journal::undo_files_of(each, generation, undo);
     loaded_.push_back({std::move(each), false});
   }
 }
 
-const files::Position* RecordedFiles::find(const std::string& path) const {
+const journal::Position* RecordedFiles::find(const std::string& path) const {
   for (const Entry& entry : loaded_) {
-    if (!entry.taken && files::is_same_path(entry.position.path, path)) return &entry.position;
+    if (!entry.taken && journal::is_same_path(entry.position.path, path)) return &entry.position;
   }
   return nullptr;
 }
 
 void RecordedFiles::take(const std::string& path) {
   for (Entry& entry : loaded_) {
-    if (entry.taken || !files::is_same_path(entry.position.path, path)) continue;
+    if (entry.taken || !journal::is_same_path(entry.position.path, path)) continue;
     entry.taken = true;
     return;
   }
@@ -50,15 +50,15 @@ void RecordedFiles::take(const std::vector<std::int64_t>& numbers) {
   }
 }
 
-std::vector<files::Position> RecordedFiles::left() const {
-  std::vector<files::Position> list;
+std::vector<journal::Position> RecordedFiles::left() const {
+  std::vector<journal::Position> list;
   for (const Entry& entry : loaded_) {
     if (!entry.taken) list.push_back(entry.position);
   }
   return list;
 }
 
-void RecordedFiles::note(const files::Position& position) {
+void RecordedFiles::note(const journal::Position& position) {
   Bytes& bytes = recorded_[storage::tidy_path(position.path)];
   bytes = std::max(bytes, position.size);
 }

@@ -107,11 +107,11 @@ Result<std::vector<Removal>> undo_files_to_remove(storage::Target& target, const
                                                   std::vector<std::string> copies,
                                                   const std::set<std::string>& removed) {
   std::erase_if(copies, [&](const std::string& path) { return removed.contains(path); });
-  const Result<std::vector<files::UndoName>> useless = checkpoint::useless_undo_files(
+  const Result<std::vector<journal::UndoName>> useless = checkpoint::useless_undo_files(
       target, name, copies, [](const checkpoint::Copy& copy) { return restart::oldest_undo(copy); });
   TR_TRY(useless.status());
   std::vector<Removal> removals;
-  for (const files::UndoName& undo : *useless) removals.push_back({undo.path, "of no copy any more"});
+  for (const journal::UndoName& undo : *useless) removals.push_back({undo.path, "of no copy any more"});
   return removals;
 }
 

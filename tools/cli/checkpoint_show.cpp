@@ -200,7 +200,7 @@ void show_outputs(const Recorded& outputs) {
   if (!outputs.streams.empty() || !outputs.files.empty()) std::puts("outputs that go on");
   for (const streams::Position& stream : outputs.streams)
     std::puts(cat("  stream ", stream.pattern, "  at ", streams::text_of(stream)).c_str());
-  for (const files::Position& file : outputs.files) {
+  for (const journal::Position& file : outputs.files) {
     std::string line = cat("  file ", file.path, "  at byte ", file.position, " of ", file.size);
     if (!file.undo.empty())
       line += cat(", ", file.undo.size(), file.undo.size() == 1 ? " undo file" : " undo files");
@@ -285,9 +285,9 @@ void add_outputs(Json& json, const Recorded& outputs) {
     json["streams"].push_back(std::move(added));
   }
   json["files"] = Json::array();
-  for (const files::Position& file : outputs.files) {
+  for (const journal::Position& file : outputs.files) {
     Json undo = Json::array();
-    for (const files::UndoName& each : file.undo) undo.push_back(each.path);
+    for (const journal::UndoName& each : file.undo) undo.push_back(each.path);
     json["files"].push_back({{"path", file.path},
                              {"position", file.position},
                              {"bytes", file.size},

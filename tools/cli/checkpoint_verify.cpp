@@ -8,7 +8,7 @@
 
 #include "base/text.hpp"
 #include "checkpoint.hpp"
-#include "files/undo_file.hpp"
+#include "journal/undo_file.hpp"
 
 #if TAILRACE_HAVE_JSON
 #include <nlohmann/json.hpp>
@@ -89,11 +89,11 @@ Verdict verify(storage::Target& target, const checkpoint::Found& found) {
 }
 
 /// Records that were never sealed are not missed.
-Status read_records(storage::Target& target, const files::UndoName& name, Bytes& bytes) {
-  Result<files::UndoReader> reader = files::UndoReader::open(target, name);
+Status read_records(storage::Target& target, const journal::UndoName& name, Bytes& bytes) {
+  Result<journal::UndoReader> reader = journal::UndoReader::open(target, name);
   TR_TRY(reader.status());
   while (true) {
-    const Result<std::optional<files::UndoRecord>> record = reader->next();
+    const Result<std::optional<journal::UndoRecord>> record = reader->next();
     TR_TRY(record.status());
     if (!*record) return {};
     bytes += static_cast<Bytes>((*record)->bytes.size());
@@ -102,10 +102,10 @@ Status read_records(storage::Target& target, const files::UndoName& name, Bytes&
 
 /// Verifies the undo files of all copies of the checkpoint.
 Result<std::vector<Verdict>> verify_undo_files(storage::Target& target, const std::string& name) {
-  const Result<std::vector<files::UndoName>> all = files::find_undo_files(target, name);
+  const Result<std::vector<journal::UndoName>> all = journal::find_undo_files(target, name);
   TR_TRY(all.status());
   std::vector<Verdict> verdicts;
-  for (const files::UndoName& undo : *all) {
+  for (const journal::UndoName& undo : *all) {
     Verdict verdict{undo.path, true, undo.generation, 0, {}, false};
     const Status status = guarded([&] { return read_records(target, undo, verdict.bytes); });
     if (status.error_number() == ENOENT) continue;  // a program that saves has removed the file

@@ -200,12 +200,12 @@ TEST(files_crash, undo_files_do_not_pile_up) {
       const auto copies = look_at(*disk, *find_copies(*disk, "run"));
       ASSERT_FALSE(copies.empty());
       ASSERT_EQ(copies.front().generation, last);
-      const Result<std::vector<files::UndoName>> undo = files::find_undo_files(*disk, "run");
+      const Result<std::vector<journal::UndoName>> undo = journal::find_undo_files(*disk, "run");
       ASSERT_TRUE(undo.is_ok());
       std::int64_t oldest = last;
       for (const Found& each : copies)
         oldest = std::min(oldest, oldest_undo_of(*read_copy(*disk, each.path)));
-      for (const files::UndoName& each : *undo) EXPECT_GE(each.generation, oldest);
+      for (const journal::UndoName& each : *undo) EXPECT_GE(each.generation, oldest);
       most = std::max(most, undo->size());
     }
     EXPECT_GT(most, 1U);
@@ -216,7 +216,7 @@ TEST(files_crash, undo_files_do_not_pile_up) {
 struct Replacing {
   const char* name;
   std::int64_t own_calls;  // those at the end that change the file itself
-  int (*body)(storage::Target&, files::CStream&, files::Journals&);
+  int (*body)(storage::Target&, files::CStream&, journal::Journals&);
 };
 
 int write_here(std::FILE* stream) {
@@ -227,16 +227,16 @@ int write_here(std::FILE* stream) {
   return good ? 0 : errno;
 }
 
-int write_over(storage::Target&, files::CStream& file, files::Journals&) { return write_here(file.stream); }
+int write_over(storage::Target&, files::CStream& file, journal::Journals&) { return write_here(file.stream); }
 
-int cut_off(storage::Target&, files::CStream& file, files::Journals& journals) {
+int cut_off(storage::Target&, files::CStream& file, journal::Journals& journals) {
   constexpr Bytes size = 600;
   Status status = journals.keep("log", *file.file, size, std::numeric_limits<Bytes>::max());
   if (status.is_ok()) status = file.file->truncate(size);
   return status.error_number();
 }
 
-int begin_anew(storage::Target& target, files::CStream&, files::Journals& journals) {
+int begin_anew(storage::Target& target, files::CStream&, journal::Journals& journals) {
   Result<files::CStream> file =
       files::open_stream(target, "log", *files::parse_mode("w"), false, {}, journals);
   if (!file.is_ok()) return file.status().error_number();
@@ -249,9 +249,9 @@ const Replacing replacings[] = {{"write", 1, write_over}, {"cut", 1, cut_off}, {
 struct RecordedFile {
   const Disk disk = storage::crash_target();
   const std::shared_ptr<storage::FaultyTarget> faulty = storage::faulty_target(disk, {});
-  files::Journals journals;
+  journal::Journals journals;
   ByteVector recorded{2000, std::byte{'o'}};
-  const files::Position position{"log", 0, 2000};
+  const journal::Position position{"log", 0, 2000};
   files::CStream file;
 
   RecordedFile() {
@@ -274,10 +274,10 @@ struct RecordedFile {
   [[nodiscard]] ByteVector now() const { return all_of(**disk->open("log", storage::OpenMode::read)); }
   /// Checks that a run that goes on from generation 1 finds the bytes that it has recorded.
   void check_brought_back(const Disk& left) const {
-    files::Position from = position;
-    from.undo = *files::find_undo_files(*left, "run");
+    journal::Position from = position;
+    from.undo = *journal::find_undo_files(*left, "run");
     const auto found = *left->open("log", storage::OpenMode::existing);
-    const Status status = files::bring_back(*left, *found, from);
+    const Status status = journal::bring_back(*left, *found, from);
     ASSERT_TRUE(status.is_ok()) << status.text();
     EXPECT_TRUE(all_of(*found) == recorded);
   }
@@ -301,7 +301,7 @@ void fail_once(const Replacing& how, FaultPlan plan, bool keeps) {
   file.faulty->restart({});
   if (keeps) ASSERT_TRUE(file.now() == file.recorded);
   // On a full disk the room counts.
-  if (keeps && !plan.for_good) EXPECT_TRUE(files::find_undo_files(*file.disk, "run")->empty());
+  if (keeps && !plan.for_good) EXPECT_TRUE(journal::find_undo_files(*file.disk, "run")->empty());
   file.check_brought_back(file.disk->crash({Writes::kept, Entries::kept}, 0));
   // Later writes work, in the same place and in another.
   for (const Bytes offset : {600, 100}) {
@@ -335,7 +335,7 @@ TEST(files_order, of_what_several_runs_have_kept_in_one_generation_the_first_cou
   constexpr std::size_t runs = 12;  // numbers are no letters: 10 comes behind 9
   RecordedFile file;
   for (std::size_t run = 0; run < runs; ++run) {
-    files::Journals journals;
+    journal::Journals journals;
     journals.of(*file.faulty, "run").begin(2, std::span(&file.position, 1));
     const files::CStream again =
         *files::open_stream(*file.faulty, "log", *files::parse_mode("r+"), false, {}, journals);
@@ -343,7 +343,7 @@ TEST(files_order, of_what_several_runs_have_kept_in_one_generation_the_first_cou
     ASSERT_EQ(write_here(again.stream), 0);
     ASSERT_EQ(std::fclose(again.stream), 0);
   }
-  ASSERT_EQ(files::find_undo_files(*file.disk, "run")->size(), runs);
+  ASSERT_EQ(journal::find_undo_files(*file.disk, "run")->size(), runs);
   file.check_brought_back(file.disk->crash({Writes::kept, Entries::kept}, 0));
 }
 

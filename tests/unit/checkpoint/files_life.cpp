@@ -12,15 +12,15 @@
 
 namespace tailrace::checkpoint {
 
-std::vector<files::Position> positions_of(const Copy& copy) {
+std::vector<journal::Position> positions_of(const Copy& copy) {
   Unpacker in(copy.directory.outputs);
-  const Result<std::vector<files::Position>> positions = files::get_positions(in);
+  const Result<std::vector<journal::Position>> positions = journal::get_positions(in);
   EXPECT_TRUE(positions.is_ok());
   return *positions;
 }
 
 std::int64_t oldest_undo_of(const Copy& copy) {
-  return files::oldest_undo(positions_of(copy), copy.generation());
+  return journal::oldest_undo(positions_of(copy), copy.generation());
 }
 
 bool is_good(storage::Target& target, const Copy& copy) {
@@ -36,10 +36,10 @@ Loaded load_newest(storage::Target& target, const std::string& name) {
     Result<Copy> copy = read_copy(target, found.path);
     if (!copy.is_ok() || !is_good(target, *copy)) continue;
     if (!copy->header.committed) (void)commit_copy(target, *copy).is_ok();
-    Result<std::vector<files::UndoName>> undo = files::find_undo_files(target, name);
+    Result<std::vector<journal::UndoName>> undo = journal::find_undo_files(target, name);
     EXPECT_TRUE(undo.is_ok());
     std::erase_if(*undo,
-                  [&](const files::UndoName& each) { return each.generation < oldest_undo_of(*copy); });
+                  [&](const journal::UndoName& each) { return each.generation < oldest_undo_of(*copy); });
     return {copy->generation(), found.path, positions_of(*copy), *undo};
   }
   return {};
@@ -98,7 +98,7 @@ void Life::check_files() {
 
 void Life::keep_recorded(const Checkpoint& checkpoint) {
   const auto& [name, slots] = checkpoint;
-  files::Journal& journal = journals_.of(*target_, name);
+  journal::Journal& journal = journals_.of(*target_, name);
   const std::int64_t generation = slots.next_generation() - 1;
   journal.begin(generation, {});
   const Result<std::vector<std::string>> paths = slots.candidates(*target_);
@@ -115,7 +115,7 @@ void Life::resume(const std::string& name) {
 }
 
 Status Life::open(const std::string& path, const char* mode) {
-  const files::Position* found = recorded_.find(path);
+  const journal::Position* found = recorded_.find(path);
   const auto from = found != nullptr ? std::optional(*found) : std::nullopt;
   Result<files::CStream> stream =
       files::open_stream(*target_, path, *files::parse_mode(mode), false, from, journals_);
@@ -211,8 +211,8 @@ void Life::work(std::size_t steps) {
   }
 }
 
-std::vector<files::Position> Life::stand(const std::string& name, std::int64_t generation) {
-  std::vector<files::Position> positions;
+std::vector<journal::Position> Life::stand(const std::string& name, std::int64_t generation) {
+  std::vector<journal::Position> positions;
   auto& captured = history_[name].captured[generation];
   captured.clear();
   for (auto& [path, file] : open_) {
@@ -223,7 +223,7 @@ std::vector<files::Position> Life::stand(const std::string& name, std::int64_t g
     positions.push_back({path, position, size});
     captured[path] = {file.bytes, position};
   }
-  for (const files::Position& left : recorded_.left()) {
+  for (const journal::Position& left : recorded_.left()) {
     positions.push_back(left);
     captured[left.path] = history_[slots_.front().first].captured[loaded()][left.path];
   }
@@ -253,7 +253,7 @@ std::function<Status()> Life::what_makes_durable() {
 void Life::save(Checkpoint& checkpoint) {
   auto& [name, slots] = checkpoint;
   const std::int64_t generation = slots.next_generation();
-  const std::vector<files::Position> positions = stand(name, generation);
+  const std::vector<journal::Position> positions = stand(name, generation);
   if (!alive_) return;
   const SavePlan plan{slots.place_for(generation), Mode::parallel, {run_, generation}, {}, 1'700'000'000};
   slots.begun(generation, plan.path);
@@ -264,7 +264,7 @@ void Life::save(Checkpoint& checkpoint) {
   saving.set_clean_up([&] { clean_up(checkpoint); });
   saving.place({saving.part_bytes()});
   Packer outputs;
-  files::put_positions(outputs, positions);
+  journal::put_positions(outputs, positions);
   saving.set_outputs(outputs.take());
   ByteVector image(static_cast<std::size_t>(saving.data_bytes()));
   saving.capture(image.data());

@@ -15,7 +15,7 @@
 #include "checkpoint/ranks.hpp"
 #include "checkpoint/slots.hpp"
 #include "files/cookie.hpp"
-#include "files/journal.hpp"
+#include "journal/journal.hpp"
 #include "restart/recorded_files.hpp"
 
 namespace tailrace::checkpoint {
@@ -37,11 +37,11 @@ using History = std::map<std::string, Story>;  // by checkpoint
 struct Loaded {
   std::int64_t generation = 0;
   std::string path;
-  std::vector<files::Position> positions;
-  std::vector<files::UndoName> undo;
+  std::vector<journal::Position> positions;
+  std::vector<journal::UndoName> undo;
 };
 
-std::vector<files::Position> positions_of(const Copy& copy);
+std::vector<journal::Position> positions_of(const Copy& copy);
 std::int64_t oldest_undo_of(const Copy& copy);
 bool is_good(storage::Target& target, const Copy& copy);
 Loaded load_newest(storage::Target& target, const std::string& name);
@@ -89,7 +89,7 @@ class Life {
   void open_anew(const std::string& path, const char* mode);
   void work(std::size_t steps);
   /// Does what the session's outputs do when a save is captured.
-  std::vector<files::Position> stand(const std::string& name, std::int64_t generation);
+  std::vector<journal::Position> stand(const std::string& name, std::int64_t generation);
   void clean_up(const Checkpoint& checkpoint);
   std::function<Status()> what_makes_durable();
   /// Saves as Checkpoint does; the program goes on during the save.
@@ -102,7 +102,7 @@ class Life {
   const Uuid run_ = Uuid::random();
   RankData data_{0, 1};
   std::vector<Checkpoint> slots_;
-  files::Journals journals_;
+  journal::Journals journals_;
   restart::RecordedFiles recorded_;
   Loaded loaded_;
   std::map<std::string, Open> open_;

@@ -9,7 +9,7 @@
 
 #include "base/types.hpp"
 
-namespace tailrace::files {
+namespace tailrace::journal {
 
 /// Ranges of a file's bytes, as begins and ends. No two ranges touch.
 class Ranges {
@@ -44,4 +44,4 @@ class Ranges {
   std::map<Bytes, Bytes> ends_;  // by their begins
 };
 
-}  // namespace tailrace::files
+}  // namespace tailrace::journal

@@ -4,15 +4,15 @@
 // bytes of their positions.
 #include <gtest/gtest.h>
 
-#include "files/growth.hpp"
-#include "files/lasting_file.hpp"
-#include "files/position.hpp"
+#include "journal/growth.hpp"
+#include "journal/lasting_file.hpp"
+#include "journal/position.hpp"
 #include "storage/faulty.hpp"
 
 using namespace tailrace;
-using files::Growth;
-using files::LastingFile;
-using files::Position;
+using journal::Growth;
+using journal::LastingFile;
+using journal::Position;
 
 namespace {
 
@@ -111,16 +111,16 @@ TEST(positions, come_back_and_damaged_ones_do_not) {
   const std::vector<Position> some = {
       {"log.txt", 7, 10, false}, {"dir/other", 0, 0, true, 3}, {"log.txt", 12, 10, false}};
   Packer out;
-  files::put_positions(out, some);
+  journal::put_positions(out, some);
   const ByteVector bytes = out.take();
   EXPECT_EQ(bytes.size(), 8 + 3 * (8 + 8 + 8 + 4 + 8) + 7 + 9 + 7);
   Unpacker in(bytes);
-  const auto back = files::get_positions(in);
+  const auto back = journal::get_positions(in);
   ASSERT_TRUE(back.is_ok());
   EXPECT_EQ(*back, some);
   for (std::size_t length = 0; length < bytes.size(); ++length) {
     Unpacker cut(std::span<const std::byte>(bytes).first(length));
-    EXPECT_EQ(files::get_positions(cut).status().code(), Code::corrupt) << length;
+    EXPECT_EQ(journal::get_positions(cut).status().code(), Code::corrupt) << length;
   }
   // The count of files, the first path's length, the signs of the first position and of its generation.
   for (const std::size_t at :
@@ -128,15 +128,15 @@ TEST(positions, come_back_and_damaged_ones_do_not) {
     ByteVector changed = bytes;
     changed[at] = at == 8 ? std::byte{0} : std::byte{0xff};
     Unpacker wrong(changed);
-    EXPECT_EQ(files::get_positions(wrong).status().code(), Code::corrupt) << at;
+    EXPECT_EQ(journal::get_positions(wrong).status().code(), Code::corrupt) << at;
   }
 }
 
 TEST(positions, names_that_differ_in_dots_alone_mean_one_file) {
-  EXPECT_TRUE(files::is_same_path("log", "./log"));
-  EXPECT_TRUE(files::is_same_path("a//b/../log", "a/log"));
-  EXPECT_FALSE(files::is_same_path("log", "/log"));
-  EXPECT_FALSE(files::is_same_path("log", "log2"));
+  EXPECT_TRUE(journal::is_same_path("log", "./log"));
+  EXPECT_TRUE(journal::is_same_path("a//b/../log", "a/log"));
+  EXPECT_FALSE(journal::is_same_path("log", "/log"));
+  EXPECT_FALSE(journal::is_same_path("log", "log2"));
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 #include "storage/target.hpp"
 
-namespace tailrace::files {
+namespace tailrace::journal {
 
 /// Files that the program has closed since the last save, on this rank. The next save makes them durable. At
 /// most `most` of them wait for it. If there are more, the oldest are synchronised at once, and a failure
@@ -70,4 +70,4 @@ class ClosedFiles {
 /// something else in its place.
 [[nodiscard]] Status sync_if_there(storage::Target& target, const std::string& path);
 
-}  // namespace tailrace::files
+}  // namespace tailrace::journal

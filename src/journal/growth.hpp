@@ -8,7 +8,7 @@
 
 #include "base/types.hpp"
 
-namespace tailrace::files {
+namespace tailrace::journal {
 
 /// Knows how far a file that is written reaches, and whether bytes of it were written over: cutting can
 /// restore what a checkpoint recorded only if the file does nothing but grow. It is on the rank that holds
@@ -57,4 +57,4 @@ class Growth {
   std::atomic<bool> completing_{false};
 };
 
-}  // namespace tailrace::files
+}  // namespace tailrace::journal

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "files/ranges.hpp"
-#include "files/undo_file.hpp"
+#include "journal/ranges.hpp"
+#include "journal/undo_file.hpp"
 
-namespace tailrace::files {
+namespace tailrace::journal {
 
 /// Keeps what one checkpoint has recorded of files and what is written over since, so that the files can be
 /// brought back. It belongs to one rank; any thread may use it. Bytes count as written over only if the last
@@ -72,4 +72,4 @@ class Journals {
   std::map<std::string, std::shared_ptr<Journal>> journals_;
 };
 
-}  // namespace tailrace::files
+}  // namespace tailrace::journal

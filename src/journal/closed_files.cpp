@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "files/closed_files.hpp"
+#include "journal/closed_files.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -11,7 +11,7 @@
 #include "base/text.hpp"
 #include "storage/paths.hpp"
 
-namespace tailrace::files {
+namespace tailrace::journal {
 
 namespace {
 
@@ -123,4 +123,4 @@ ClosedFiles::Due ClosedFiles::due() {
   return due;
 }
 
-}  // namespace tailrace::files
+}  // namespace tailrace::journal

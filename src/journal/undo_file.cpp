@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "files/undo_file.hpp"
+#include "journal/undo_file.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -11,10 +11,10 @@
 
 #include "base/checksum.hpp"
 #include "base/text.hpp"
-#include "files/ranges.hpp"
+#include "journal/ranges.hpp"
 #include "storage/paths.hpp"
 
-namespace tailrace::files {
+namespace tailrace::journal {
 
 namespace {
 
@@ -343,4 +343,4 @@ Result<std::optional<std::string>> recorded_sidecar(storage::Target& target, con
   return text;
 }
 
-}  // namespace tailrace::files
+}  // namespace tailrace::journal

@@ -2,7 +2,7 @@
 //
 // Undo files: whatever is damaged in them, a file is either brought back to what was recorded, or nobody is
 // told that it was. A journal keeps each byte once, and enough of them.
-#include "files/undo_file.hpp"
+#include "journal/undo_file.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,11 +13,11 @@
 #include <sstream>
 
 #include "base/checksum.hpp"
-#include "files/journal.hpp"
+#include "journal/journal.hpp"
 #include "storage/crash.hpp"
 #include "storage/scratch.hpp"
 
-namespace tailrace::files {
+namespace tailrace::journal {
 namespace {
 
 using What = UndoRecord::What;
@@ -432,4 +432,4 @@ TEST(journal, any_generation_comes_back_whatever_was_written_since) {
 }
 
 }  // namespace
-}  // namespace tailrace::files
+}  // namespace tailrace::journal

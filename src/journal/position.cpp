@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "files/position.hpp"
+#include "journal/position.hpp"
 
 #include <algorithm>
 #include <cstdint>
 
 #include "storage/paths.hpp"
 
-namespace tailrace::files {
+namespace tailrace::journal {
 
 std::int64_t oldest_undo(std::span<const Position> positions, std::int64_t generation) {
   for (const Position& each : positions) {
@@ -45,4 +45,4 @@ bool is_same_path(const std::string& a, const std::string& b) {
   return a == b || storage::tidy_path(a) == storage::tidy_path(b);
 }
 
-}  // namespace tailrace::files
+}  // namespace tailrace::journal

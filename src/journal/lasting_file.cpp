@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "files/lasting_file.hpp"
+#include "journal/lasting_file.hpp"
 
 #include "base/log.hpp"
 
-namespace tailrace::files {
+namespace tailrace::journal {
 
 std::shared_ptr<storage::File> LastingFile::hold() {
   const std::lock_guard lock(mutex_);
@@ -33,4 +33,4 @@ Status LastingFile::close() {
   return holders_ > 0 ? Status() : below_->close();
 }
 
-}  // namespace tailrace::files
+}  // namespace tailrace::journal

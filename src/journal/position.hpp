@@ -9,7 +9,7 @@
 #include "base/bytes.hpp"
 #include "base/status.hpp"
 
-namespace tailrace::files {
+namespace tailrace::journal {
 
 /// The parts of a name NAME.u7.0123456789abcdef.0 beside the copies of checkpoint NAME. That file keeps what
 /// another file held before it was written over, since generation 7 has recorded it (undo_file.hpp).
@@ -52,4 +52,4 @@ Result<std::vector<Position>> get_positions(Unpacker& in);
 /// Returns true if two names mean one file as far as names tell: "log" and "./log" do.
 bool is_same_path(const std::string& a, const std::string& b);
 
-}  // namespace tailrace::files
+}  // namespace tailrace::journal

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "files/journal.hpp"
+#include "journal/journal.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -7,7 +7,7 @@
 #include "base/text.hpp"
 #include "storage/paths.hpp"
 
-namespace tailrace::files {
+namespace tailrace::journal {
 
 namespace {
 
@@ -156,4 +156,4 @@ Status Journals::keep_sidecar(const std::string& path, const std::string& text) 
   return {};
 }
 
-}  // namespace tailrace::files
+}  // namespace tailrace::journal

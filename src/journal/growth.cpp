@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "files/growth.hpp"
+#include "journal/growth.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -7,7 +7,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 
-namespace tailrace::files {
+namespace tailrace::journal {
 
 void Growth::wrote(Bytes offset, Bytes bytes) {
   if (bytes == 0) return;
@@ -56,4 +56,4 @@ void Growth::replace(Bytes offset) {
                           " as they were: a run that goes on from there will not find them"));
 }
 
-}  // namespace tailrace::files
+}  // namespace tailrace::journal

@@ -6,7 +6,7 @@
 
 #include "storage/target.hpp"
 
-namespace tailrace::files {
+namespace tailrace::journal {
 
 /// A file of storage that stays open as long as anybody holds it, even after the program has closed it: a
 /// save makes it durable behind the program. It must be the same open file and no second one, since a sync
@@ -38,4 +38,4 @@ class LastingFile final : public storage::File, public std::enable_shared_from_t
   bool closed_ = false;
 };
 
-}  // namespace tailrace::files
+}  // namespace tailrace::journal

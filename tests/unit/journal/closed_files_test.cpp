@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "files/closed_files.hpp"
+#include "journal/closed_files.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include "storage/faulty.hpp"
 #include "storage/scratch.hpp"
 
-namespace tailrace::files {
+namespace tailrace::journal {
 namespace {
 
 using storage::Call;
@@ -137,4 +137,4 @@ TEST(ClosedFiles, that_are_renamed_are_durable_under_their_new_names_whenever_th
 }
 
 }  // namespace
-}  // namespace tailrace::files
+}  // namespace tailrace::journal

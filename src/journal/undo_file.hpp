@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "files/position.hpp"
+#include "journal/position.hpp"
 #include "storage/target.hpp"
 
-namespace tailrace::files {
+namespace tailrace::journal {
 
 // docs/formats/undo-files.md
 
@@ -100,4 +100,4 @@ Status bring_back(storage::Target& target, storage::File& file, const Position& 
 /// Returns the text that lay beside a local file then, if it was replaced since.
 Result<std::optional<std::string>> recorded_sidecar(storage::Target& target, const Position& from);
 
-}  // namespace tailrace::files
+}  // namespace tailrace::journal

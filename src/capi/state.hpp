@@ -11,8 +11,8 @@
 #include "checkpoint/checkpoint.hpp"
 #include "files/file.hpp"
 #include "files/groups.hpp"
-#include "files/out_of_core.hpp"
 #include "files/record_file.hpp"
+#include "outofcore/out_of_core.hpp"
 #include "restart/outputs.hpp"
 #include "session/bootstrap.hpp"
 #include "session/session.hpp"
@@ -37,7 +37,7 @@ struct tr_file {
   std::unique_ptr<tailrace::files::RecordFile> records = nullptr;  // set for an unformatted Fortran file
 };
 struct tr_window {
-  std::unique_ptr<tailrace::files::OutOfCore> array;
+  std::unique_ptr<tailrace::outofcore::OutOfCore> array;
 };
 struct tr_checkpoint {
   std::unique_ptr<tailrace::checkpoint::Checkpoint> checkpoint = nullptr;

@@ -10,7 +10,7 @@
 
 using namespace tailrace;
 using namespace tailrace::capi;
-using files::OutOfCore;
+using outofcore::OutOfCore;
 
 namespace {
 
@@ -102,8 +102,8 @@ Result<OutOfCore::Definition> define(const Arguments& given, tr_window** window)
   if (*access == OutOfCore::Access::write && has_halo) {
     return Status(Code::argument, "nothing is read in mode \"w\", so there is no halo: pass NULL");
   }
-  Result<files::Tiling> tiling = files::Tiling::make(checked_list_of(given.shape, given.ndims),
-                                                     checked_list_of(given.portion, given.ndims), halo);
+  Result<outofcore::Tiling> tiling = outofcore::Tiling::make(
+      checked_list_of(given.shape, given.ndims), checked_list_of(given.portion, given.ndims), halo);
   TR_TRY(tiling.status());
   const Result<Bytes> offset = read_offset(given.options);
   TR_TRY(offset.status());
@@ -195,7 +195,7 @@ int tr_window_bounds(const tr_window* window, int with_halo, tr_index* lower, tr
   if (array == nullptr) return TR_ERR_STATE;
   const std::optional<Index> number = array->current();
   if (!number) return no_portion("tr_window_bounds", *array);
-  const files::Tiling& tiling = array->definition().tiling;
+  const outofcore::Tiling& tiling = array->definition().tiling;
   tell(with_halo != 0 ? tiling.held(*number) : tiling.own(*number), lower, upper);
   return TR_OK;
 }

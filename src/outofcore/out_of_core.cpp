@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "files/out_of_core.hpp"
+#include "outofcore/out_of_core.hpp"
 
 #include <sys/mman.h>
 
@@ -13,7 +13,7 @@
 #include "layout/rows.hpp"
 #include "layout/shape.hpp"
 
-namespace tailrace::files {
+namespace tailrace::outofcore {
 
 namespace {
 
@@ -72,7 +72,7 @@ Bytes OutOfCore::Definition::file_bytes() const {
   return offset + layout::product(tiling.shape()) * element();
 }
 
-OutOfCore::OutOfCore(std::shared_ptr<Group> group, std::uint64_t epoch, const Definition& what)
+OutOfCore::OutOfCore(std::shared_ptr<files::Group> group, std::uint64_t epoch, const Definition& what)
     : group_(std::move(group)), what_(what), epoch_(epoch) {
   const Index count = what_.tiling.count();
   const Index behind = count - group_->rank();  // portions that no lower rank has in the first round
@@ -135,7 +135,7 @@ Status OutOfCore::vote(const std::string& call, const Status& mine) {
   return group_->agree({mine, cat(call, " of file ", epoch_), {}}).status;
 }
 
-Result<std::unique_ptr<OutOfCore>> OutOfCore::open(const std::shared_ptr<Group>& group,
+Result<std::unique_ptr<OutOfCore>> OutOfCore::open(const std::shared_ptr<files::Group>& group,
                                                    const std::string& call, const Result<Definition>& given) {
   const Cause cause{-1, -1, group->rank()};
   const std::uint64_t epoch = group->new_epoch();  // also if this rank has nothing to open
@@ -283,4 +283,4 @@ Status OutOfCore::close() {
   return vote(call, mine.in(call));
 }
 
-}  // namespace tailrace::files
+}  // namespace tailrace::outofcore

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "files/group.hpp"
-#include "files/tiling.hpp"
+#include "outofcore/tiling.hpp"
 
-namespace tailrace::files {
+namespace tailrace::outofcore {
 
 struct Unmap {
   std::size_t length = 0;
@@ -43,8 +43,8 @@ class OutOfCore {
 
   /// Collective over the group; blocks. `call` names the call and its arguments, `given` is what the caller
   /// made of them. Returns the same Status on every rank.
-  static Result<std::unique_ptr<OutOfCore>> open(const std::shared_ptr<Group>& group, const std::string& call,
-                                                 const Result<Definition>& given);
+  static Result<std::unique_ptr<OutOfCore>> open(const std::shared_ptr<files::Group>& group,
+                                                 const std::string& call, const Result<Definition>& given);
   OutOfCore(const OutOfCore&) = delete;
   OutOfCore& operator=(const OutOfCore&) = delete;
 
@@ -74,7 +74,7 @@ class OutOfCore {
                   // read it
   };
 
-  OutOfCore(std::shared_ptr<Group> group, std::uint64_t epoch, const Definition& what);
+  OutOfCore(std::shared_ptr<files::Group> group, std::uint64_t epoch, const Definition& what);
   Status allocate();
   Status open_file(storage::OpenMode mode);
   Status make_or_check();
@@ -91,7 +91,7 @@ class OutOfCore {
   void note(Index number, const Status& status);
   [[nodiscard]] Status failure() const;
 
-  const std::shared_ptr<Group> group_;
+  const std::shared_ptr<files::Group> group_;
   const Definition what_;
   const std::uint64_t epoch_;
   std::unique_ptr<storage::File> file_;
@@ -107,4 +107,4 @@ class OutOfCore {
   Status failure_;  // of the lowest portion that failed
 };
 
-}  // namespace tailrace::files
+}  // namespace tailrace::outofcore

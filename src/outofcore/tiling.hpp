@@ -7,7 +7,7 @@
 #include "base/status.hpp"
 #include "layout/layout.hpp"
 
-namespace tailrace::files {
+namespace tailrace::outofcore {
 
 /// The cut of a global array into portions: boxes of one shape, numbered in C order. Those at the upper edges
 /// are smaller.
@@ -39,4 +39,4 @@ class Tiling {
   std::vector<Index> halo_;     // not above the extent of the array
 };
 
-}  // namespace tailrace::files
+}  // namespace tailrace::outofcore

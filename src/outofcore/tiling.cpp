@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "files/tiling.hpp"
+#include "outofcore/tiling.hpp"
 
 #include <algorithm>
 
 #include "base/text.hpp"
 #include "layout/shape.hpp"
 
-namespace tailrace::files {
+namespace tailrace::outofcore {
 
 Result<Tiling> Tiling::make(std::vector<Index> shape, std::vector<Index> portion, std::vector<Index> halo) {
   TR_TRY(layout::check_shape(shape));
@@ -64,4 +64,4 @@ std::string Tiling::text(Index number) const {
              layout::tuple(box.upper));
 }
 
-}  // namespace tailrace::files
+}  // namespace tailrace::outofcore

@@ -21,7 +21,7 @@ using namespace tailrace::capi;
 using arrays::Array;
 using arrays::Direction;
 using files::Group;
-using files::RecordFile;
+using unformatted::RecordFile;
 
 namespace {
 

@@ -11,13 +11,13 @@
 #include "checkpoint/checkpoint.hpp"
 #include "files/file.hpp"
 #include "files/groups.hpp"
-#include "files/record_file.hpp"
 #include "outofcore/out_of_core.hpp"
 #include "restart/outputs.hpp"
 #include "session/bootstrap.hpp"
 #include "session/session.hpp"
 #include "streams/stream.hpp"
 #include "tailrace.h"
+#include "unformatted/record_file.hpp"
 
 /// The handles of the C face.
 struct tr_layout {
@@ -28,13 +28,13 @@ struct tr_stream {
 };
 struct tr_file {
   std::unique_ptr<tailrace::files::File> file;
-  int standard = -1;                                               // number of the standard stream, if it is
+  int standard = -1;       // number of the standard stream, if it is
                                                                    // one
-  std::string name = {};                                           // as it was given, with %d in the name of
+  std::string name = {};   // as it was given, with %d in the name of
                                                                    // local files
-  int ranks = 1;                                                   // number of ranks that opened it
-  bool temporary = false;                                          // closing removes it
-  std::unique_ptr<tailrace::files::RecordFile> records = nullptr;  // set for an unformatted Fortran file
+  int ranks = 1;           // number of ranks that opened it
+  bool temporary = false;  // closing removes it
+  std::unique_ptr<tailrace::unformatted::RecordFile> records = nullptr;  // set for an unformatted Fortran file
 };
 struct tr_window {
   std::unique_ptr<tailrace::outofcore::OutOfCore> array;

@@ -9,20 +9,20 @@
 #include <vector>
 
 #include "checkpoint/checkpoint.hpp"
-#include "files/record_file.hpp"
 #include "files/service.hpp"
 #include "journal/closed_files.hpp"
 #include "restart/recorded.hpp"
 #include "restart/recorded_files.hpp"
 #include "streams/stream.hpp"
+#include "unformatted/record_file.hpp"
 
 namespace tailrace::restart {
 
 /// A collective file that is open.
 struct OpenFile {
   files::File* file = nullptr;
-  files::RecordFile* records = nullptr;  // of an unformatted Fortran file
-  bool temporary = false;                // closing removes it
+  unformatted::RecordFile* records = nullptr;  // of an unformatted Fortran file
+  bool temporary = false;                      // closing removes it
 };
 
 /// A formatted Fortran file that may be written. The first rank's Fortran has it open.

@@ -11,7 +11,11 @@
 #include "files/file.hpp"
 #include "files/framing.hpp"
 
-namespace tailrace::files {
+namespace tailrace::unformatted {
+
+using arrays::Array;
+using arrays::ArrayPlan;
+using arrays::Direction;
 
 /// Fortran's unformatted files: a collective file with the bytes that gfortran writes. A sequential file
 /// consists of records between markers of 4 bytes. A record longer than a subrecord holds is continued in
@@ -31,12 +35,13 @@ class RecordFile {
   };
   /// `file` has `size` bytes, and its stream stands at the first of them. With `from` it goes on where a
   /// checkpoint has recorded it.
-  RecordFile(File& file, const Form& form, Bytes size, const std::optional<journal::Position>& from = {});
+  RecordFile(files::File& file, const Form& form, Bytes size,
+             const std::optional<journal::Position>& from = {});
 
   /// Returns true if the last call failed because the file had ended.
   [[nodiscard]] bool has_ended() const { return has_ended_; }
-  [[nodiscard]] const File& file() const { return file_; }
-  [[nodiscard]] File& file() { return file_; }
+  [[nodiscard]] const files::File& file() const { return file_; }
+  [[nodiscard]] files::File& file() { return file_; }
   [[nodiscard]] const Form& form() const { return form_; }
   /// Only for tests, which cannot write 2 GiB.
   void set_subrecord(Bytes bytes) { form_.subrecord = bytes; }
@@ -102,8 +107,8 @@ class RecordFile {
 
   Status move_out(const Array& array, Bytes bytes, const Status& mine);
   Status move_in(const Array& array, Bytes bytes, const Status& mine);
-  [[nodiscard]] std::shared_ptr<Framing> frame_out(Bytes bytes, Bytes unit);
-  [[nodiscard]] std::shared_ptr<Framing> frame_in(Bytes bytes, Bytes unit) const;
+  [[nodiscard]] std::shared_ptr<files::Framing> frame_out(Bytes bytes, Bytes unit);
+  [[nodiscard]] std::shared_ptr<files::Framing> frame_in(Bytes bytes, Bytes unit) const;
 
   void append(std::span<const std::byte> bytes);
   void open_part();
@@ -115,16 +120,16 @@ class RecordFile {
   void abandon_record(const Status& why);
   void turn_to(Direction direction);
 
-  Outcome scan(std::FILE* stream, Bytes at) const;
-  Outcome scan_back(std::FILE* stream, Bytes at) const;
-  Outcome load(std::FILE* stream, Bytes from, Bytes bytes) const;
+  files::Outcome scan(std::FILE* stream, Bytes at) const;
+  files::Outcome scan_back(std::FILE* stream, Bytes at) const;
+  files::Outcome load(std::FILE* stream, Bytes from, Bytes bytes) const;
   [[nodiscard]] Bytes offset_of(Bytes done) const;
   [[nodiscard]] Bytes total() const;
-  Result<Outcome> ask(const char* what, const File::Operation& operation);
+  Result<files::Outcome> ask(const char* what, const files::File::Operation& operation);
   Status cut();
   Status cut_here();
 
-  File& file_;
+  files::File& file_;
   Form form_;
   Bytes position_ = 0;
   Bytes extent_ = 0;        // the file's size, without the carry
@@ -139,4 +144,4 @@ class RecordFile {
   std::optional<Record> record_;
 };
 
-}  // namespace tailrace::files
+}  // namespace tailrace::unformatted

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "files/record_file.hpp"
+#include "unformatted/record_file.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -7,7 +7,7 @@
 
 #include "base/text.hpp"
 
-namespace tailrace::files {
+namespace tailrace::unformatted {
 
 namespace {
 
@@ -15,14 +15,14 @@ constexpr Bytes marker_bytes = 4;
 /// The most bytes that are carried before they are handed to the stream.
 constexpr Bytes carry_most = Bytes{1} << 16;
 
-Outcome corrupt(const std::string& text) { return {-1, EILSEQ, {}, text}; }
+files::Outcome corrupt(const std::string& text) { return {-1, EILSEQ, {}, text}; }
 
 /// Reads a marker at `at`. Returns how many bytes were there.
 std::size_t read_marker(std::FILE* stream, Bytes at, bool swapped, std::int32_t& value) {
   ByteVector bytes(marker_bytes);
-  if (flush_before_seek(stream) != 0 || ::fseeko(stream, at, SEEK_SET) != 0) return 0;
+  if (files::flush_before_seek(stream) != 0 || ::fseeko(stream, at, SEEK_SET) != 0) return 0;
   const std::size_t got = std::fread(bytes.data(), 1, bytes.size(), stream);
-  if (swapped) swap_units(bytes, marker_bytes);
+  if (swapped) files::swap_units(bytes, marker_bytes);
   std::memcpy(&value, bytes.data(), sizeof value);
   return got;
 }
@@ -44,7 +44,8 @@ Status truncate(storage::Target& target, const std::string& path, Bytes size) {
 
 }  // namespace
 
-RecordFile::RecordFile(File& file, const Form& form, Bytes size, const std::optional<journal::Position>& from)
+RecordFile::RecordFile(files::File& file, const Form& form, Bytes size,
+                       const std::optional<journal::Position>& from)
     : file_(file), form_(form), position_(form.at_end ? size : 0), extent_(size) {
   if (!from) return;
   position_ = from->position;
@@ -91,7 +92,7 @@ Status RecordFile::begin(Direction direction) {
     record_ = std::move(record);
     return {};
   }
-  const Result<Outcome> outcome =
+  const Result<files::Outcome> outcome =
       ask("the markers of a record", [this](std::FILE* stream) { return scan(stream, position_); });
   TR_TRY(outcome.status());
   Unpacker in(outcome->data);
@@ -200,7 +201,7 @@ ByteVector RecordFile::marker(Bytes length) const {
   const auto value = static_cast<std::int32_t>(length);
   ByteVector bytes(sizeof value);
   std::memcpy(bytes.data(), &value, sizeof value);
-  if (form_.swapped) swap_units(bytes, marker_bytes);
+  if (form_.swapped) files::swap_units(bytes, marker_bytes);
   return bytes;
 }
 
@@ -258,8 +259,8 @@ void RecordFile::move_stream(Bytes position) {
   stream_at_ = position;
   file_.tell([position](std::FILE* stream) {
     errno = 0;
-    const bool failed = flush_before_seek(stream) != 0 || ::fseeko(stream, position, SEEK_SET) != 0;
-    return Outcome{0, failed ? errno : 0, {}};
+    const bool failed = files::flush_before_seek(stream) != 0 || ::fseeko(stream, position, SEEK_SET) != 0;
+    return files::Outcome{0, failed ? errno : 0, {}};
   });
 }
 
@@ -269,7 +270,7 @@ Status RecordFile::put(std::span<const std::byte> item, Bytes unit) {
   ByteVector turned;
   if (form_.swapped && unit > 1) {
     turned.assign(item.begin(), item.end());
-    swap_units(turned, unit);
+    files::swap_units(turned, unit);
     item = turned;
   }
   while (!item.empty()) {
@@ -290,9 +291,9 @@ Status RecordFile::put(std::span<const std::byte> item, Bytes unit) {
 }
 
 /// Returns the frame of the next array of a record, carry included. Markers get the lengths known by now.
-std::shared_ptr<Framing> RecordFile::frame_out(Bytes bytes, Bytes unit) {
+std::shared_ptr<files::Framing> RecordFile::frame_out(Bytes bytes, Bytes unit) {
   Record& record = *record_;
-  auto framing = std::make_shared<Framing>(bytes, form_.swapped ? unit : 1);
+  auto framing = std::make_shared<files::Framing>(bytes, form_.swapped ? unit : 1);
   Bytes at = 0;
   Bytes markers = 0;
   if (form_.sequential) {
@@ -329,7 +330,7 @@ Status RecordFile::move_out(const Array& array, Bytes bytes, const Status& mine)
   // It stands here because ranks with a bad argument come by as well.
   if (!record_->parts.empty()) TR_TRY(file_.before_move(call));
   if (!mine.is_ok() || bytes == 0) return file_.move_arrays(call, {&array, 1}, Direction::write, mine).status;
-  const std::shared_ptr<Framing> framing = frame_out(bytes, unit_of(array.type));
+  const std::shared_ptr<files::Framing> framing = frame_out(bytes, unit_of(array.type));
   move_stream(carry_.at);
   carry_.bytes.clear();
   carry_.at += bytes + framing->inserted();
@@ -372,21 +373,21 @@ Status RecordFile::get(std::span<std::byte> item, Bytes unit) {
   if (record.content) {
     std::memcpy(item.data(), record.content->data() + record.done, item.size());
   } else {
-    const Result<Outcome> outcome =
+    const Result<files::Outcome> outcome =
         ask("an item of a record", [&](std::FILE* stream) { return load(stream, record.done, bytes); });
     record.failure = outcome.status();
     if (outcome.is_ok() && outcome->value < bytes) record.failure = ended("within an item");
     if (!record.failure.is_ok()) return record.failure;
     std::memcpy(item.data(), outcome->data.data(), item.size());
   }
-  if (form_.swapped) swap_units(item, unit);
+  if (form_.swapped) files::swap_units(item, unit);
   record.done += bytes;
   return {};
 }
 
 /// Returns the frame of the next array of a record that is read: the markers within it.
-std::shared_ptr<Framing> RecordFile::frame_in(Bytes bytes, Bytes unit) const {
-  auto framing = std::make_shared<Framing>(bytes, form_.swapped ? unit : 1);
+std::shared_ptr<files::Framing> RecordFile::frame_in(Bytes bytes, Bytes unit) const {
+  auto framing = std::make_shared<files::Framing>(bytes, form_.swapped ? unit : 1);
   Bytes end = 0;
   for (const Bytes part : record_->parts) {
     end += part;
@@ -406,10 +407,10 @@ Status RecordFile::move_in(const Array& array, Bytes bytes, const Status& mine) 
   }
   if (!refusal.is_ok() || bytes == 0)
     return file_.move_arrays(call, {&array, 1}, Direction::read, refusal).status;
-  const std::shared_ptr<Framing> framing = frame_in(bytes, unit_of(array.type));
+  const std::shared_ptr<files::Framing> framing = frame_in(bytes, unit_of(array.type));
   move_stream(offset_of(record.done));
   stream_at_ += bytes + framing->inserted();
-  const ArrayOutcome outcome = file_.move_arrays(call, {&array, 1}, Direction::read, refusal, framing);
+  const files::ArrayOutcome outcome = file_.move_arrays(call, {&array, 1}, Direction::read, refusal, framing);
   TR_TRY(outcome.status);
   record.done += bytes;
   const Bytes element = size_of(array.type);
@@ -418,10 +419,10 @@ Status RecordFile::move_in(const Array& array, Bytes bytes, const Status& mine) 
   return ended("within an array");
 }
 
-Result<Outcome> RecordFile::ask(const char* what, const File::Operation& operation) {
+Result<files::Outcome> RecordFile::ask(const char* what, const files::File::Operation& operation) {
   const std::string call = cat(what, " of ", file_.path());
   stream_at_ = -1;
-  Outcome outcome = file_.ask(call, [&](std::FILE* stream) {
+  files::Outcome outcome = file_.ask(call, [&](std::FILE* stream) {
     errno = 0;
     return operation(stream);
   });
@@ -432,7 +433,7 @@ Result<Outcome> RecordFile::ask(const char* what, const File::Operation& operati
 
 /// Returns the lengths of the subrecords of the record at `at` (none at the end of the file), and small
 /// contents.
-Outcome RecordFile::scan(std::FILE* stream, Bytes at) const {
+files::Outcome RecordFile::scan(std::FILE* stream, Bytes at) const {
   std::vector<Bytes> parts;
   std::vector<Bytes> begins;
   Bytes sum = 0;
@@ -472,7 +473,7 @@ Outcome RecordFile::scan(std::FILE* stream, Bytes at) const {
 }
 
 /// Returns the begin of the record that ends before `at`.
-Outcome RecordFile::scan_back(std::FILE* stream, Bytes at) const {
+files::Outcome RecordFile::scan_back(std::FILE* stream, Bytes at) const {
   for (bool first = false; !first;) {
     std::int32_t tail = 0;
     std::int32_t head = 0;
@@ -487,8 +488,8 @@ Outcome RecordFile::scan_back(std::FILE* stream, Bytes at) const {
   return {at, 0, {}};
 }
 
-Outcome RecordFile::load(std::FILE* stream, Bytes from, Bytes bytes) const {
-  Outcome outcome;
+files::Outcome RecordFile::load(std::FILE* stream, Bytes from, Bytes bytes) const {
+  files::Outcome outcome;
   outcome.data.resize(static_cast<std::size_t>(bytes));
   Bytes part_end = 0;
   std::size_t part = 0;
@@ -498,7 +499,7 @@ Outcome RecordFile::load(std::FILE* stream, Bytes from, Bytes bytes) const {
       while (part_end <= from + got) part_end += record_->parts[part++];
       now = std::min(now, part_end - from - got);
     }
-    if (flush_before_seek(stream) != 0 || ::fseeko(stream, offset_of(from + got), SEEK_SET) != 0)
+    if (files::flush_before_seek(stream) != 0 || ::fseeko(stream, offset_of(from + got), SEEK_SET) != 0)
       return {-1, errno, {}};
     const std::size_t read = std::fread(outcome.data.data() + got, 1, static_cast<std::size_t>(now), stream);
     if (std::ferror(stream) != 0) return {-1, errno, {}};
@@ -519,12 +520,12 @@ Status RecordFile::cut() {
 
 Status RecordFile::cut_here() {
   send_carry();
-  const Result<Outcome> outcome = ask("the end", [this](std::FILE* stream) {
-    if (std::fflush(stream) != 0) return Outcome{-1, errno, {}};
+  const Result<files::Outcome> outcome = ask("the end", [this](std::FILE* stream) {
+    if (std::fflush(stream) != 0) return files::Outcome{-1, errno, {}};
     Status status = file_.will_cut(position_);
     if (status.is_ok()) status = truncate(file_.place().service->target(), file_.path(), position_);
-    if (status.is_ok()) return Outcome();
-    return Outcome{-1, status.error_number() != 0 ? status.error_number() : EIO, {}};
+    if (status.is_ok()) return files::Outcome();
+    return files::Outcome{-1, status.error_number() != 0 ? status.error_number() : EIO, {}};
   });
   TR_TRY(outcome.status());
   extent_ = position_;
@@ -551,7 +552,7 @@ Status RecordFile::backspace() {
   send_carry();
   TR_TRY(cut());
   if (std::exchange(after_end_, false) || position_ == 0) return {};
-  const Result<Outcome> outcome =
+  const Result<files::Outcome> outcome =
       ask("the markers of a record", [this](std::FILE* stream) { return scan_back(stream, position_); });
   TR_TRY(outcome.status());
   position_ = outcome->value;
@@ -617,4 +618,4 @@ Status RecordFile::close() {
   return finished.is_ok() ? closed : finished;
 }
 
-}  // namespace tailrace::files
+}  // namespace tailrace::unformatted

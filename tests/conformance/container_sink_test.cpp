@@ -4,10 +4,10 @@
 #include <numeric>
 #include <random>
 
+#include "sinks/sink.hpp"
 #include "storage/memory.hpp"
-#include "storage/sink.hpp"
 
-namespace tailrace::storage {
+namespace tailrace::sinks {
 namespace {
 
 /// Makes containers of one kind and reads committed ones back.
@@ -199,8 +199,8 @@ INSTANTIATE_TEST_SUITE_P(every_container_sink, ContainerSinkConformance,
 
 TEST(sinks, every_kind_is_committed_through_the_sum) {
   auto shelf = std::make_shared<MemoryShelf>();
-  const auto disk = memory_target();
-  Sink bytes = *disk->open("a", OpenMode::create), objects = memory_objects(),
+  const auto disk = storage::memory_target();
+  Sink bytes = *disk->open("a", storage::OpenMode::create), objects = memory_objects(),
        container = memory_container(shelf, "c");
   ASSERT_TRUE(std::get<std::unique_ptr<ObjectSink>>(objects)->put_metadata("m", {}).is_ok());
   for (Sink* sink : {&bytes, &objects, &container}) EXPECT_TRUE(commit(*sink).is_ok());
@@ -209,4 +209,4 @@ TEST(sinks, every_kind_is_committed_through_the_sum) {
 }
 
 }  // namespace
-}  // namespace tailrace::storage
+}  // namespace tailrace::sinks

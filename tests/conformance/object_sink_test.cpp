@@ -4,13 +4,25 @@
 #include <cerrno>
 #include <thread>
 
+#include "sinks/sink.hpp"
 #include "storage/crash.hpp"
 #include "storage/faulty.hpp"
 #include "storage/scratch.hpp"
-#include "storage/sink.hpp"
 
-namespace tailrace::storage {
+namespace tailrace::sinks {
 namespace {
+
+using storage::bytes_of;
+using storage::changing_calls;
+using storage::crash_target;
+using storage::CrashPolicy;
+using storage::Fault;
+using storage::faulty_target;
+using storage::memory_target;
+using storage::posix_target;
+using storage::ScratchDirectory;
+using storage::Target;
+using storage::text_of;
 
 struct Candidate {
   std::string name;
@@ -194,4 +206,4 @@ TEST(objects_on_a_target, temporary_files_of_a_killed_run_are_no_objects) {
 }
 
 }  // namespace
-}  // namespace tailrace::storage
+}  // namespace tailrace::sinks

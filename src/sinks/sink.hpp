@@ -13,7 +13,7 @@
 #include "base/status.hpp"
 #include "storage/target.hpp"
 
-namespace tailrace::storage {
+namespace tailrace::sinks {
 
 // A sink takes data after assembly. The three kinds differ in who decides where bytes lie, and so in what a
 // commit is:
@@ -22,7 +22,7 @@ namespace tailrace::storage {
 //   ContainerSink  a format's library does; committed when its file gets its final name
 
 /// Bytes at offsets: raw, GRIB, Fortran records, classic NetCDF written by us. An open file is a byte sink.
-using ByteSink = File;
+using ByteSink = storage::File;
 
 /// Objects under keys like "t/c/0/1": Zarr. Thread-safe; a key has one writer at a time. No key is the
 /// directory of another: beside "t/c" there can be no "t".
@@ -46,7 +46,7 @@ class ObjectSink {
 
 std::unique_ptr<ObjectSink> memory_objects();
 /// Keeps objects as files below `root`: temporary name, fsync, rename, directory fsync.
-std::unique_ptr<ObjectSink> target_objects(std::shared_ptr<Target> target, std::string root);
+std::unique_ptr<ObjectSink> target_objects(std::shared_ptr<storage::Target> target, std::string root);
 
 /// A filter of a container's variable, by the name and parameters that the format's library knows.
 struct Filter {
@@ -118,4 +118,4 @@ using Sink =
 /// Makes everything given to the sink so far durable, in the sink's own way (see above).
 Status commit(Sink& sink);
 
-}  // namespace tailrace::storage
+}  // namespace tailrace::sinks

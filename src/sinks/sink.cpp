@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "storage/sink.hpp"
+#include "sinks/sink.hpp"
 
-namespace tailrace::storage {
+namespace tailrace::sinks {
 
 namespace {
 
@@ -15,4 +15,4 @@ Status commit(Sink& sink) {
   return std::visit([](auto& held) { return commit_one(*held); }, sink);
 }
 
-}  // namespace tailrace::storage
+}  // namespace tailrace::sinks

@@ -4,10 +4,10 @@
 #include <set>
 
 #include "base/text.hpp"
+#include "sinks/sink.hpp"
 #include "storage/paths.hpp"
-#include "storage/sink.hpp"
 
-namespace tailrace::storage {
+namespace tailrace::sinks {
 
 namespace {
 
@@ -121,12 +121,12 @@ class MemoryObjects final : public OrderedObjects {
 
 class TargetObjects final : public OrderedObjects {
  public:
-  TargetObjects(std::shared_ptr<Target> target, std::string root)
+  TargetObjects(std::shared_ptr<storage::Target> target, std::string root)
       : target_(std::move(target)), root_(std::move(root)) {}
 
   Result<ByteVector> get(const std::string& key) override {
     TR_TRY(check_key(key));
-    auto file = target_->open(path_of(key), OpenMode::read);
+    auto file = target_->open(path_of(key), storage::OpenMode::read);
     if (!file.is_ok()) return file.status();
     const auto size = (*file)->size();
     if (!size.is_ok()) return size.status();
@@ -151,12 +151,12 @@ class TargetObjects final : public OrderedObjects {
 
   Status store(const std::string& key, std::span<const std::byte> bytes) override {
     const std::string path = path_of(key), temporary = path + std::string(temporary_suffix);
-    TR_TRY(prepare_directory(parent_of(path)));
+    TR_TRY(prepare_directory(storage::parent_of(path)));
     Status status = write_file(temporary, bytes);
     if (status.is_ok()) status = target_->rename(temporary, path);
     if (status.is_ok()) {
       const std::lock_guard guard(mutex_);
-      unsettled_.insert(parent_of(path));
+      unsettled_.insert(storage::parent_of(path));
       return {};
     }
     // Only the first error counts. A temporary file that stays is overwritten by the next put.
@@ -192,7 +192,7 @@ class TargetObjects final : public OrderedObjects {
   }
 
   Status write_file(const std::string& path, std::span<const std::byte> bytes) {
-    auto file = target_->open(path, OpenMode::create);
+    auto file = target_->open(path, storage::OpenMode::create);
     if (!file.is_ok()) return file.status();
     TR_TRY((*file)->write(bytes, 0));
     TR_TRY((*file)->sync());
@@ -215,7 +215,7 @@ class TargetObjects final : public OrderedObjects {
     return {};
   }
 
-  const std::shared_ptr<Target> target_;
+  const std::shared_ptr<storage::Target> target_;
   const std::string root_;
   std::mutex mutex_;
   std::set<std::string> prepared_;
@@ -226,8 +226,8 @@ class TargetObjects final : public OrderedObjects {
 
 std::unique_ptr<ObjectSink> memory_objects() { return std::make_unique<MemoryObjects>(); }
 
-std::unique_ptr<ObjectSink> target_objects(std::shared_ptr<Target> target, std::string root) {
-  return std::make_unique<TargetObjects>(std::move(target), tidy_path(root));
+std::unique_ptr<ObjectSink> target_objects(std::shared_ptr<storage::Target> target, std::string root) {
+  return std::make_unique<TargetObjects>(std::move(target), storage::tidy_path(root));
 }
 
-}  // namespace tailrace::storage
+}  // namespace tailrace::sinks

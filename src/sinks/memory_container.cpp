@@ -5,9 +5,9 @@
 #include <limits>
 
 #include "base/text.hpp"
-#include "storage/sink.hpp"
+#include "sinks/sink.hpp"
 
-namespace tailrace::storage {
+namespace tailrace::sinks {
 
 namespace {
 
@@ -198,4 +198,4 @@ std::unique_ptr<ContainerSink> memory_container(std::shared_ptr<MemoryShelf> she
   return std::make_unique<MemoryContainer>(std::move(shelf), std::move(name));
 }
 
-}  // namespace tailrace::storage
+}  // namespace tailrace::sinks

@@ -29,12 +29,13 @@ struct tr_stream {
 struct tr_file {
   std::unique_ptr<tailrace::files::File> file;
   int standard = -1;       // number of the standard stream, if it is
-                                                                   // one
+                           // one
   std::string name = {};   // as it was given, with %d in the name of
-                                                                   // local files
+                           // local files
   int ranks = 1;           // number of ranks that opened it
   bool temporary = false;  // closing removes it
-  std::unique_ptr<tailrace::unformatted::RecordFile> records = nullptr;  // set for an unformatted Fortran file
+  std::unique_ptr<tailrace::unformatted::RecordFile> records =
+      nullptr;  // set for an unformatted Fortran file
 };
 struct tr_window {
   std::unique_ptr<tailrace::outofcore::OutOfCore> array;

@@ -19,7 +19,7 @@ struct TextFile {
   Stand stand = nullptr;
   void* handle = nullptr;
   std::shared_ptr<journal::LastingFile> file = nullptr;  // the I/O rank's, made when a save had to make it
-                                                       // durable
+                                                         // durable
 };
 
 /// On the I/O rank. Returns where the file stands, with all of its bytes handed to the system, or nothing if

@@ -10,7 +10,7 @@
 
 #include "base/text.hpp"
 #include "base/thread.hpp"
-#include "comm/available_memory.hpp"
+#include "node/available_memory.hpp"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23  // Linux 5.14
@@ -136,7 +136,7 @@ Status CaptureMemory::reserve(Bytes bytes) {
   if (!std::exchange(is_reserved_, true) && size < size_) shrink(size);
   if (bytes <= touched_) return {};
   const bool is_there = size <= size_ || grow(size, size);
-  available_ = comm::available_memory();
+  available_ = node::available_memory();
   if (is_there && size_ - touched_ <= available_) return {};
   release();
   return {Code::memory,

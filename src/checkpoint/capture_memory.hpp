@@ -9,7 +9,7 @@
 
 #include "base/status.hpp"
 #include "base/types.hpp"
-#include "comm/memory_need.hpp"
+#include "node/memory_need.hpp"
 
 namespace tailrace::checkpoint {
 
@@ -39,7 +39,7 @@ class CaptureMemory {
   /// cannot be had: nothing is held then.
   Status reserve(Bytes bytes);
   /// Returns the memory that touch() will take of this node.
-  [[nodiscard]] comm::MemoryNeed need(std::int32_t node) const {
+  [[nodiscard]] node::MemoryNeed need(std::int32_t node) const {
     return {node, size_ - touched_, available_};
   }
   /// Makes the memory be there. It runs after the vote.

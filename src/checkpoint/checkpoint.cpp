@@ -13,7 +13,7 @@
 #include "base/options.hpp"
 #include "base/text.hpp"
 #include "checkpoint/undo.hpp"
-#include "comm/available_memory.hpp"
+#include "node/available_memory.hpp"
 
 namespace tailrace::checkpoint {
 
@@ -41,7 +41,7 @@ Status check_files(const std::vector<std::string>& files) {
 
 /// What a rank brings to the vote on a save.
 struct Brought {
-  comm::MemoryNeed memory;
+  node::MemoryNeed memory;
   Bytes part_bytes = 0;
   ByteVector standing;  // the standing of the session's outputs
   // The first rank's decisions follow.
@@ -71,9 +71,9 @@ struct Brought {
 };
 
 Status check_memory(const comm::Verdict& verdict) {
-  std::vector<comm::MemoryNeed> needs;
+  std::vector<node::MemoryNeed> needs;
   for (const ByteVector& each : verdict.contributions) needs.push_back(Brought::unpack(each).memory);
-  return comm::check_nodes(needs, "an asynchronous save captures", "async=off saves without a capture");
+  return node::check_nodes(needs, "an asynchronous save captures", "async=off saves without a capture");
 }
 
 std::vector<ByteVector> standings_of(const comm::Verdict& verdict) {
@@ -430,7 +430,7 @@ void Checkpoint::prepare(Bytes bytes) {
   if (!options_.async || service_.threads().waiting_threads() == 0) return;
   const Status prepared = guarded([&]() -> Status {
     const int ranks = service_.session().ranks_of_my_node();
-    memory_.prepare(bytes, [ranks] { return comm::available_memory() / (2 * ranks); });
+    memory_.prepare(bytes, [ranks] { return node::available_memory() / (2 * ranks); });
     return {};
   });
   if (!prepared.is_ok()) log(LogLevel::debug, cat("checkpoint ", name_, ": ", prepared.text()));

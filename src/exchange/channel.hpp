@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
-#include "comm/window_pool.hpp"
 #include "exchange/group.hpp"
 #include "exchange/portions.hpp"
+#include "node/window_pool.hpp"
 
 namespace tailrace::exchange {
 
@@ -16,7 +16,7 @@ class ExchangeThread;
 
 /// The windows of each aggregator through which array calls go.
 struct Ring {
-  std::unique_ptr<comm::WindowPool> pool;
+  std::unique_ptr<node::WindowPool> pool;
   std::vector<std::uint64_t> numbers;  // of the next window
 };
 

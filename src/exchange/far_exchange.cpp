@@ -3,8 +3,8 @@
 
 namespace tailrace::exchange {
 
-FarExchange::FarExchange(Channel& channel, comm::WindowPool& pool, std::shared_ptr<const ArrayPlan> plan,
-                         Portions portions, comm::WindowPool::Lane lane, Direction direction, std::byte* base)
+FarExchange::FarExchange(Channel& channel, node::WindowPool& pool, std::shared_ptr<const ArrayPlan> plan,
+                         Portions portions, node::WindowPool::Lane lane, Direction direction, std::byte* base)
     : channel_(channel),
       pool_(pool),
       plan_(std::move(plan)),

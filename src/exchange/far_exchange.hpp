@@ -31,8 +31,8 @@ struct Reach {
 class FarExchange {
  public:
   /// What is read is put at `base`; writing does not use it.
-  FarExchange(Channel& channel, comm::WindowPool& pool, std::shared_ptr<const ArrayPlan> plan,
-              Portions portions, comm::WindowPool::Lane lane, Direction direction, std::byte* base);
+  FarExchange(Channel& channel, node::WindowPool& pool, std::shared_ptr<const ArrayPlan> plan,
+              Portions portions, node::WindowPool::Lane lane, Direction direction, std::byte* base);
 
   /// For writing: captures the caller's piece of a window of another node. The array may change afterwards.
   void capture(const std::byte* base, const Window& window);
@@ -71,10 +71,10 @@ class FarExchange {
   [[nodiscard]] bool is_served() const;
 
   Channel& channel_;
-  comm::WindowPool& pool_;
+  node::WindowPool& pool_;
   std::shared_ptr<const ArrayPlan> plan_;
   Portions portions_;
-  comm::WindowPool::Lane lane_;
+  node::WindowPool::Lane lane_;
   Direction direction_;
   std::byte* base_;
   Reach told_;                // the caller's reach, as other nodes know it

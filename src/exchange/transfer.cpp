@@ -8,7 +8,7 @@
 
 namespace tailrace::exchange {
 
-using Lane = comm::WindowPool::Lane;
+using Lane = node::WindowPool::Lane;
 
 namespace {
 
@@ -34,7 +34,7 @@ Status Tally::status() const {
   return status_;
 }
 
-Transfer::Transfer(Channel& channel, comm::WindowPool& pool, std::shared_ptr<const ArrayPlan> plan,
+Transfer::Transfer(Channel& channel, node::WindowPool& pool, std::shared_ptr<const ArrayPlan> plan,
                    Portions portions, executor::Key key)
     : channel_(channel),
       pool_(pool),

@@ -39,7 +39,7 @@ using Held = std::optional<executor::Threads::Hold>;
 class Transfer {
  public:
   /// `key` is the key of the tasks that read and write the file.
-  Transfer(Channel& channel, comm::WindowPool& pool, std::shared_ptr<const ArrayPlan> plan, Portions portions,
+  Transfer(Channel& channel, node::WindowPool& pool, std::shared_ptr<const ArrayPlan> plan, Portions portions,
            executor::Key key);
 
   /// Captures the array at `base`. Aggregators queue tasks that hand it to `sink`. With `held`, pieces for
@@ -67,11 +67,11 @@ class Transfer {
   void take(std::byte* base, const Window& window);
 
   Channel& channel_;
-  comm::WindowPool& pool_;
+  node::WindowPool& pool_;
   std::shared_ptr<const ArrayPlan> plan_;
   Portions portions_;
   executor::Key key_;
-  comm::WindowPool::Lane lane_ = comm::WindowPool::Lane::now;
+  node::WindowPool::Lane lane_ = node::WindowPool::Lane::now;
   Reach mine_;
   std::optional<int> own_;            // the caller's aggregator number
   std::shared_ptr<FarExchange> far_;  // nullptr: all ranks are on one node

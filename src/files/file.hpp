@@ -194,8 +194,8 @@ class File {
   std::uint64_t epoch_ = 0;
   executor::Key key_ = 0;
   CStream stream_;
-  std::shared_ptr<journal::LastingFile> shared_;       // on aggregators of a parallel file; on the I/O rank it is the
-                                              // stream's file
+  std::shared_ptr<journal::LastingFile> shared_;  // on aggregators of a parallel file; on the I/O rank it is
+                                                  // the stream's file
   std::optional<Bytes> position_;             // of the stream, known while nothing but array calls moved it
   Direction position_for_ = Direction::read;  // for a stream that appends: the direction for which the
                                               // position is good

@@ -7,7 +7,7 @@
 
 namespace tailrace::pipeline {
 
-using comm::Descriptor;
+using node::Descriptor;
 
 Client::Client(comm::Line& session, comm::Line& computes, const exchange::Roster& roster)
     : session_(session), computes_(computes), roster_(roster) {

@@ -32,7 +32,7 @@ class Client {
 
   /// Returns the descriptor for every lane when its rank comes to an agreement: steps lie before or behind
   /// it.
-  [[nodiscard]] comm::Descriptor fence();
+  [[nodiscard]] node::Descriptor fence();
   [[nodiscard]] std::uint64_t vote(comm::Vote vote);
   [[nodiscard]] std::uint64_t vote_steps();
   /// The verdict of agreement `number`, once.
@@ -47,14 +47,14 @@ class Client {
   /// last_fence() of the verdict and everything that settle() returns. settle() closes every stream that any
   /// rank has begun.
   [[nodiscard]] comm::Vote settling_vote() const;
-  [[nodiscard]] comm::Descriptor last_fence(const comm::Verdict& verdict);
+  [[nodiscard]] node::Descriptor last_fence(const comm::Verdict& verdict);
   [[nodiscard]] std::vector<Told> settle(const comm::Verdict& verdict, const Status& why);
   /// Returns true if this rank has come to the end of a step. A stream that it has closed counts.
   [[nodiscard]] bool has_ended(std::uint32_t stream, std::uint64_t step) const;
 
   /// Sends the counters for the report, unless the rank's own server tells them.
   void tell_statistics(const Statistics& statistics);
-  [[nodiscard]] static comm::Descriptor farewell();
+  [[nodiscard]] static node::Descriptor farewell();
 
  private:
   struct StepCount {

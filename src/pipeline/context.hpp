@@ -8,10 +8,10 @@
 #include <memory>
 #include <mutex>
 
-#include "comm/lane.hpp"
 #include "comm/line.hpp"
 #include "exchange/record_plan.hpp"
 #include "executor/executor.hpp"
+#include "node/lane.hpp"
 #include "pipeline/ledger.hpp"
 #include "pipeline/messages.hpp"
 #include "pipeline/statistics.hpp"
@@ -62,10 +62,10 @@ class OpenFiles {
 /// One lane as a server reads it: how far it has looked, and which descriptors it still needs.
 class LaneCursor {
  public:
-  explicit LaneCursor(std::unique_ptr<comm::LaneReader> reader) : reader_(std::move(reader)) {}
-  [[nodiscard]] comm::LaneReader& reader() const { return *reader_; }
+  explicit LaneCursor(std::unique_ptr<node::LaneReader> reader) : reader_(std::move(reader)) {}
+  [[nodiscard]] node::LaneReader& reader() const { return *reader_; }
   /// Returns the first descriptor not looked at yet, or nullptr if there is none.
-  [[nodiscard]] const comm::Descriptor* front() const {
+  [[nodiscard]] const node::Descriptor* front() const {
     return scanned_ < reader_->head() ? &reader_->at(scanned_) : nullptr;
   }
   [[nodiscard]] std::uint64_t number() const { return scanned_; }
@@ -77,7 +77,7 @@ class LaneCursor {
   void finish(std::uint64_t number);
 
  private:
-  std::unique_ptr<comm::LaneReader> reader_;
+  std::unique_ptr<node::LaneReader> reader_;
   std::uint64_t scanned_ = 0;
   std::uint64_t released_ = 0;
   std::deque<char> needed_;  // released_ .. scanned_-1

@@ -20,7 +20,7 @@ Definitions::Definitions(Context& context, std::function<void(Opening)> open,
   on(Message::forgotten, [this](Unpacker& in) { on_forgotten(in); });
 }
 
-void Definitions::on_entry(int c, const comm::Descriptor& descriptor, std::span<const std::byte> bytes) {
+void Definitions::on_entry(int c, const node::Descriptor& descriptor, std::span<const std::byte> bytes) {
   ByteVector& beginning = beginnings_[c];
   const bool is_whole = descriptor.level == 0;
   if (is_whole && beginning.empty()) {
@@ -73,7 +73,7 @@ void Definitions::pass_on(Message message, std::uint32_t stream, int c, std::spa
   for (int server = 0; server < context_.roster.servers(); ++server) context_.send_to_server(server, out);
 }
 
-void Definitions::want(const comm::Descriptor& begun) {
+void Definitions::want(const node::Descriptor& begun) {
   if (!asked_.insert(begun.stream).second) return;
   Packer out;
   out.put(Message::wanted).put(Wanted{begun.stream, begun.field, begun.level});

@@ -22,10 +22,10 @@ class Definitions {
               std::function<void(const Status&)> give_up);
 
   /// The next entry of compute rank `c`, whose home this server is.
-  void on_entry(int c, const comm::Descriptor& descriptor, std::span<const std::byte> bytes);
+  void on_entry(int c, const node::Descriptor& descriptor, std::span<const std::byte> bytes);
   /// The lane of a rank has come to a stream that is not open here: to `begun`, its beginning or its end,
   /// which tells how many fields the stream has, and its reference.
-  void want(const comm::Descriptor& begun);
+  void want(const node::Descriptor& begun);
   /// Counts what is kept: 0 when every stream is open or forgotten.
   [[nodiscard]] std::size_t kept() const {
     return collected_.size() + wanted_.size() + asked_.size() + told_.size() + parts_.size();

@@ -47,7 +47,7 @@ enum class VerdictKind : std::uint32_t {
   finished = 3,  // the stream is closed
 };
 
-/// First word of an entry in a lane that tells what a stream is (comm::Descriptor::Kind::define).
+/// First word of an entry in a lane that tells what a stream is (node::Descriptor::Kind::define).
 enum class Definition : std::uint32_t {
   stream = 1,  // compute rank 0: the stream
   layout = 2,  // compute rank 0: the next of its layouts

@@ -3,7 +3,7 @@
 
 namespace tailrace::pipeline {
 
-bool RingOutlet::put(comm::Descriptor descriptor, const std::shared_ptr<const layout::MemoryMap>& map,
+bool RingOutlet::put(node::Descriptor descriptor, const std::shared_ptr<const layout::MemoryMap>& map,
                      const std::byte* base, bool) {
   descriptor.bytes = map->count() * map->element;
   std::byte* const room = producer_.reserve(descriptor.bytes);
@@ -17,7 +17,7 @@ bool RingOutlet::put(comm::Descriptor descriptor, const std::shared_ptr<const la
   return true;
 }
 
-bool RingOutlet::tell(comm::Descriptor descriptor, std::span<const std::byte> bytes) {
+bool RingOutlet::tell(node::Descriptor descriptor, std::span<const std::byte> bytes) {
   descriptor.bytes = static_cast<Bytes>(bytes.size());
   std::byte* const room = producer_.reserve(descriptor.bytes);
   if (room == nullptr) return false;
@@ -26,7 +26,7 @@ bool RingOutlet::tell(comm::Descriptor descriptor, std::span<const std::byte> by
   return true;
 }
 
-bool LendingOutlet::put(comm::Descriptor descriptor, const std::shared_ptr<const layout::MemoryMap>& map,
+bool LendingOutlet::put(node::Descriptor descriptor, const std::shared_ptr<const layout::MemoryMap>& map,
                         const std::byte* base, bool may_lend) {
   descriptor.bytes = map->count() * map->element;
   if (may_lend) {
@@ -39,7 +39,7 @@ bool LendingOutlet::put(comm::Descriptor descriptor, const std::shared_ptr<const
   return true;
 }
 
-bool LendingOutlet::tell(comm::Descriptor descriptor, std::span<const std::byte> bytes) {
+bool LendingOutlet::tell(node::Descriptor descriptor, std::span<const std::byte> bytes) {
   descriptor.bytes = static_cast<Bytes>(bytes.size());
   lane_->entries.push_back({descriptor, nullptr, nullptr, ByteVector(bytes.begin(), bytes.end())});
   return true;

@@ -5,9 +5,9 @@
 #include <memory>
 #include <mutex>
 
-#include "comm/lane.hpp"
-#include "comm/remote_lane.hpp"
 #include "layout/memory.hpp"
+#include "node/lane.hpp"
+#include "node/remote_lane.hpp"
 
 namespace tailrace::pipeline {
 
@@ -19,10 +19,10 @@ class Outlet {
   /// Captures one level of a field from the array at `base`. `descriptor` has stream, step, field and level.
   /// With `may_lend` the array stays as it is until the end of the step, and need not be copied if the caller
   /// itself will encode it.
-  virtual bool put(comm::Descriptor descriptor, const std::shared_ptr<const layout::MemoryMap>& map,
+  virtual bool put(node::Descriptor descriptor, const std::shared_ptr<const layout::MemoryMap>& map,
                    const std::byte* base, bool may_lend) = 0;
   /// Publishes a descriptor with bytes of its own (begin, end, close, farewell).
-  virtual bool tell(comm::Descriptor descriptor, std::span<const std::byte> bytes) = 0;
+  virtual bool tell(node::Descriptor descriptor, std::span<const std::byte> bytes) = 0;
   /// Local. Wakes the servers for what was captured. Until a step ends the outlet may leave that for later.
   virtual void announce() {}
   /// Moves on what must travel to another node. Returns true if something moved.
@@ -42,13 +42,13 @@ class Outlet {
 /// its way to another node.
 class RingOutlet final : public Outlet {
  public:
-  explicit RingOutlet(comm::LaneProducer producer) : producer_(producer) {}
-  RingOutlet(comm::LaneProducer producer, std::unique_ptr<comm::PrivateLane> lane,
-             std::unique_ptr<comm::LaneSender> sender)
+  explicit RingOutlet(node::LaneProducer producer) : producer_(producer) {}
+  RingOutlet(node::LaneProducer producer, std::unique_ptr<node::PrivateLane> lane,
+             std::unique_ptr<node::LaneSender> sender)
       : producer_(producer), lane_(std::move(lane)), sender_(std::move(sender)) {}
-  bool put(comm::Descriptor descriptor, const std::shared_ptr<const layout::MemoryMap>& map,
+  bool put(node::Descriptor descriptor, const std::shared_ptr<const layout::MemoryMap>& map,
            const std::byte* base, bool may_lend) override;
-  bool tell(comm::Descriptor descriptor, std::span<const std::byte> bytes) override;
+  bool tell(node::Descriptor descriptor, std::span<const std::byte> bytes) override;
   void announce() override { producer_.announce(); }
   bool advance() override { return sender_ != nullptr && sender_->advance(); }
   [[nodiscard]] Bytes largest_piece() const override { return producer_.capacity(); }
@@ -59,9 +59,9 @@ class RingOutlet final : public Outlet {
   }
 
  private:
-  comm::LaneProducer producer_;
-  std::unique_ptr<comm::PrivateLane> lane_;
-  std::unique_ptr<comm::LaneSender> sender_;
+  node::LaneProducer producer_;
+  std::unique_ptr<node::PrivateLane> lane_;
+  std::unique_ptr<node::LaneSender> sender_;
 };
 
 /// Lends and does not copy: with 0 servers the caller's memory stays as it is until the end of the step.
@@ -69,7 +69,7 @@ class RingOutlet final : public Outlet {
 class LentLane {
  public:
   struct Entry {
-    comm::Descriptor descriptor;
+    node::Descriptor descriptor;
     std::shared_ptr<const layout::MemoryMap> map;
     const std::byte* base = nullptr;
     ByteVector bytes;
@@ -81,9 +81,9 @@ class LentLane {
 class LendingOutlet final : public Outlet {
  public:
   explicit LendingOutlet(std::shared_ptr<LentLane> lane) : lane_(std::move(lane)) {}
-  bool put(comm::Descriptor descriptor, const std::shared_ptr<const layout::MemoryMap>& map,
+  bool put(node::Descriptor descriptor, const std::shared_ptr<const layout::MemoryMap>& map,
            const std::byte* base, bool may_lend) override;
-  bool tell(comm::Descriptor descriptor, std::span<const std::byte> bytes) override;
+  bool tell(node::Descriptor descriptor, std::span<const std::byte> bytes) override;
   void take_in() override;
   [[nodiscard]] bool is_drained() const override { return lane_->entries.empty(); }
 
@@ -91,11 +91,11 @@ class LendingOutlet final : public Outlet {
   std::shared_ptr<LentLane> lane_;
 };
 
-class LentLaneReader final : public comm::LaneReader {
+class LentLaneReader final : public node::LaneReader {
  public:
   explicit LentLaneReader(std::shared_ptr<LentLane> lane) : lane_(std::move(lane)) {}
   [[nodiscard]] std::uint64_t head() const override { return lane_->first + lane_->entries.size(); }
-  [[nodiscard]] const comm::Descriptor& at(std::uint64_t number) const override {
+  [[nodiscard]] const node::Descriptor& at(std::uint64_t number) const override {
     return lane_->entries[static_cast<std::size_t>(number - lane_->first)].descriptor;
   }
   [[nodiscard]] std::span<const std::byte> bytes(std::uint64_t number, ByteVector& scratch) const override;

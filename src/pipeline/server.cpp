@@ -9,7 +9,7 @@
 
 namespace tailrace::pipeline {
 
-using comm::Descriptor;
+using node::Descriptor;
 
 Server::Server(comm::Line& line, const exchange::Roster& roster, executor::Executor& executor,
                OpenFiles& files, Statistics& statistics, Setup setup)

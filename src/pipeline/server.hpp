@@ -5,7 +5,7 @@
 #include <memory>
 #include <set>
 
-#include "comm/remote_lane.hpp"
+#include "node/remote_lane.hpp"
 #include "pipeline/definitions.hpp"
 #include "pipeline/stream_root.hpp"
 #include "pipeline/stream_server.hpp"
@@ -19,8 +19,8 @@ class Server {
  public:
   struct Setup {
     int me = 0;
-    std::map<int, std::unique_ptr<comm::LaneReader>> lanes;    // by compute rank
-    std::map<int, std::unique_ptr<comm::LaneMirror>> mirrors;  // by compute rank: lanes from other nodes
+    std::map<int, std::unique_ptr<node::LaneReader>> lanes;    // by compute rank
+    std::map<int, std::unique_ptr<node::LaneMirror>> mirrors;  // by compute rank: lanes from other nodes
     Bytes workspace = 0;
     std::function<Result<std::unique_ptr<Ledger>>(const Opening&)> make_ledger;
     /// True if counters travel to server 0 during the run.
@@ -66,7 +66,7 @@ class Server {
   void on_stream_message(Message kind, int source, Unpacker& in);
   bool scan_lanes();
   bool scan_lane(int c, LaneCursor& lane);
-  void on_reference(Stream& stream, const comm::Descriptor& descriptor);
+  void on_reference(Stream& stream, const node::Descriptor& descriptor);
   void on_fence(int c, std::int64_t number);
   bool take_data(int source, const std::function<bool()>& wanted);
   bool poll_data();
@@ -77,7 +77,7 @@ class Server {
 
   exchange::Roster roster_;
   Context context_;
-  std::map<int, std::unique_ptr<comm::LaneMirror>> mirrors_;
+  std::map<int, std::unique_ptr<node::LaneMirror>> mirrors_;
   std::function<void(const std::map<int, Statistics>&)> on_statistics_;
   std::function<void(const Status&)> give_up_;
   std::map<std::uint32_t, Stream> streams_;

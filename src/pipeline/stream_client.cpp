@@ -7,7 +7,7 @@
 
 namespace tailrace::pipeline {
 
-using comm::Descriptor;
+using node::Descriptor;
 
 Told StreamClient::entry(Packer& packed) const {
   Descriptor descriptor;

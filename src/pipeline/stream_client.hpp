@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "comm/lane.hpp"
 #include "comm/line.hpp"
 #include "exchange/roster.hpp"
 #include "layout/layout.hpp"
+#include "node/lane.hpp"
 #include "pipeline/messages.hpp"
 #include "pipeline/statistics.hpp"
 
@@ -20,7 +20,7 @@ namespace tailrace::pipeline {
 
 /// A descriptor on its way into a lane.
 struct Told {
-  comm::Descriptor descriptor;
+  node::Descriptor descriptor;
   ByteVector bytes;
 };
 
@@ -66,10 +66,10 @@ class StreamClient {
   [[nodiscard]] bool begin(std::int64_t lead);
   [[nodiscard]] bool in_step() const { return in_step_; }
   [[nodiscard]] std::int64_t lead() const { return lead_; }
-  [[nodiscard]] comm::Descriptor descriptor(comm::Descriptor::Kind kind) const;
+  [[nodiscard]] node::Descriptor descriptor(node::Descriptor::Kind kind) const;
   /// Returns the descriptor for one level of a field. It counts as the next operation once was_put() is
   /// called.
-  [[nodiscard]] comm::Descriptor piece(int field, Index level) const;
+  [[nodiscard]] node::Descriptor piece(int field, Index level) const;
   void was_put() { ++operation_; }
   /// Closes the step. Returns what its end tells the servers.
   [[nodiscard]] Told end(const Counters& counters);

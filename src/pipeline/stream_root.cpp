@@ -9,7 +9,7 @@
 
 namespace tailrace::pipeline {
 
-using comm::Descriptor;
+using node::Descriptor;
 using Kind = SequenceEntry::Kind;
 
 namespace {

@@ -21,7 +21,7 @@ class StreamRoot {
 
   /// Takes the next descriptor of the reference rank, or a fence of it. Appends what it adds to the put order
   /// to `fresh`.
-  void on_reference(const comm::Descriptor& descriptor, std::vector<SequenceEntry>& fresh);
+  void on_reference(const node::Descriptor& descriptor, std::vector<SequenceEntry>& fresh);
   void on_ended(int source, Unpacker& in);
   void on_encoded(int server, Unpacker& in);
   void on_written(Unpacker& in);
@@ -77,8 +77,8 @@ class StreamRoot {
     bool try_now = false;
   };
 
-  void begin_step(const comm::Descriptor& descriptor, std::vector<SequenceEntry>& fresh);
-  void add_record(const comm::Descriptor& descriptor, std::vector<SequenceEntry>& fresh);
+  void begin_step(const node::Descriptor& descriptor, std::vector<SequenceEntry>& fresh);
+  void add_record(const node::Descriptor& descriptor, std::vector<SequenceEntry>& fresh);
   void close_chunk(std::vector<SequenceEntry>& fresh);
   bool place();
   bool file_is_ready(Step& step);

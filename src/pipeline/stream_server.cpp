@@ -9,7 +9,7 @@
 
 namespace tailrace::pipeline {
 
-using comm::Descriptor;
+using node::Descriptor;
 using Kind = SequenceEntry::Kind;
 
 std::string stream_name(const Opening& opening) {
@@ -169,19 +169,19 @@ void StreamServer::check_staging(const Step& step) {
     std::int64_t descriptors = 2;  // two for begin and end
     for (const auto& [kind, records] : step_records_) {
       const Bytes piece = plans_[static_cast<std::size_t>(kind.first)]->count(c) * kind.second;
-      needed += records * comm::room_in_lane(piece);
+      needed += records * node::room_in_lane(piece);
       largest = std::max(largest, piece);
       if (piece > 0) descriptors += records;
     }
     needed += largest;  // room that may stay empty at the end of the ring
-    const comm::LaneCut lane = comm::cut_lane(context_.quotas[static_cast<std::size_t>(c)]);
+    const node::LaneCut lane = node::cut_lane(context_.quotas[static_cast<std::size_t>(c)]);
     data.consider({c, needed, lane.data});
     puts.consider({c, descriptors, static_cast<std::int64_t>(lane.descriptors)});
   }
   told_of_staging_ = data.rank >= 0 || puts.rank >= 0;
   // No setting gives a rank more descriptors than the most. Otherwise what suffices for the greater lack
   // suffices for both.
-  const bool beyond = puts.needed > static_cast<std::int64_t>(comm::LaneCut::most_descriptors);
+  const bool beyond = puts.needed > static_cast<std::int64_t>(node::LaneCut::most_descriptors);
   if (data.rank >= 0 && (beyond || data.ratio() >= puts.ratio())) {
     log(LogLevel::warn, cat(step_text(step.lead), ": rank ", data.rank, " puts ", size_text(data.needed),
                             " in it, and its share of the staging memory is ", size_text(data.share), kWaits,

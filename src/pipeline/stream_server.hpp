@@ -26,7 +26,7 @@ class StreamServer {
     return *plans_[static_cast<std::size_t>(opening_.layout_of[static_cast<std::size_t>(field)])];
   }
   /// Takes the next descriptor of compute rank `c`. Returns false if the put order is not known that far yet.
-  bool on_descriptor(int c, const comm::Descriptor& descriptor);
+  bool on_descriptor(int c, const node::Descriptor& descriptor);
   /// Notes that compute rank `c` has come to agreement `number`. It has begun the steps that the put order
   /// has before the agreement, or never will.
   void on_fence(int c, std::int64_t number);
@@ -122,9 +122,9 @@ class StreamServer {
   [[nodiscard]] std::uint64_t end_record() const { return first_record_ + records_.size(); }
   void announce(const SequenceEntry& entry);
   void check_staging(const Step& step);
-  bool on_begin(int c, Lane& lane, const comm::Descriptor& descriptor);
-  bool on_piece(int c, Lane& lane, const comm::Descriptor& descriptor);
-  bool on_end(int c, Lane& lane, const comm::Descriptor& descriptor);
+  bool on_begin(int c, Lane& lane, const node::Descriptor& descriptor);
+  bool on_piece(int c, Lane& lane, const node::Descriptor& descriptor);
+  bool on_end(int c, Lane& lane, const node::Descriptor& descriptor);
   bool on_close(int c, Lane& lane);
   bool catch_up(int c);
   void enter(Lane& lane, Lane::State state, std::int64_t step);

@@ -6,7 +6,7 @@
 
 namespace tailrace::pipeline {
 
-using comm::Descriptor;
+using node::Descriptor;
 
 bool StreamServer::on_descriptor(int c, const Descriptor& descriptor) {
   // Descriptors behind a fence are judged once the put order is known up to there.

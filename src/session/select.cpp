@@ -5,7 +5,7 @@
 #include <map>
 
 #include "base/text.hpp"
-#include "comm/lane.hpp"
+#include "node/lane.hpp"
 
 namespace tailrace::session {
 
@@ -165,7 +165,7 @@ Budget cut_budget(const exchange::Roster& roster, Bytes staging) {
     if (home_node(c) != roster.compute_node[c]) ++lanes[home_node(c)];
   }
   const auto quota = [&](int node) {
-    return staging / 4 * 3 / lanes[node] - static_cast<Bytes>(sizeof(comm::LaneHeader));
+    return staging / 4 * 3 / lanes[node] - static_cast<Bytes>(sizeof(node::LaneHeader));
   };
   for (std::size_t c = 0; c < roster.compute_node.size(); ++c)
     budget.lane.push_back(std::max<Bytes>(std::min(quota(roster.compute_node[c]), quota(home_node(c))), 0));

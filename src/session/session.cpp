@@ -9,9 +9,9 @@
 
 #include "base/options.hpp"
 #include "base/text.hpp"
-#include "comm/available_memory.hpp"
 #include "comm/end_job.hpp"
 #include "compat/environment.hpp"
+#include "node/available_memory.hpp"
 #include "session/parking.hpp"
 #include "session/report.hpp"
 
@@ -164,7 +164,7 @@ Status Session::make_storage() {
 Result<Bytes> Session::smallest_staging() {
   Packer mine;
   mine.put(settings_.staging ? *settings_.staging
-                             : default_staging(comm::available_memory(), ranks_on(my_node())));
+                             : default_staging(node::available_memory(), ranks_on(my_node())));
   const comm::Verdict verdict = line_->agree({{}, "tr_init", mine.take()});
   TR_TRY(verdict.status);
   std::vector<Bytes> asked;
@@ -179,7 +179,7 @@ Status Session::make_staging() {
   budget_ = cut_budget(roster_, staging);
   staging_ = staging;
   Status fits;
-  if (const Bytes available = comm::available_memory(); staging > available) {
+  if (const Bytes available = node::available_memory(); staging > available) {
     fits = Status(Code::memory, cat("TAILRACE_STAGING asks for ", staging, " bytes on host ",
                                     facts_[static_cast<std::size_t>(world_rank_)].host, ", where ", available,
                                     " are to be had: set it lower"));
@@ -206,23 +206,23 @@ Status Session::share_node_memory() {
     if (facts_[rank].node != my_node()) continue;
     const auto c = std::find(computes.begin(), computes.end(), static_cast<int>(rank)) - computes.begin();
     const bool serves = c == roster_.computes();
-    parts.push_back(serves ? 0 : comm::lane_bytes(budget_.lane[static_cast<std::size_t>(c)]));
+    parts.push_back(serves ? 0 : node::lane_bytes(budget_.lane[static_cast<std::size_t>(c)]));
   }
   if (servers_on(my_node()) == 0) return same_everywhere({});
-  parts[0] += static_cast<Bytes>(sizeof(comm::NodeBells));
+  parts[0] += static_cast<Bytes>(sizeof(node::NodeBells));
   // Agreements publish descriptors without data, even in programs that create no stream.
-  constexpr Bytes at_once = static_cast<Bytes>(sizeof(comm::NodeBells) + sizeof(comm::LaneHeader)) +
-                            comm::descriptor_bytes(comm::LaneCut::most_descriptors);
-  Result<std::unique_ptr<comm::NodeMemory>> memory =
-      comm::NodeMemory::create(*node_line_, parts, settings_.huge_pages, at_once);
+  constexpr Bytes at_once = static_cast<Bytes>(sizeof(node::NodeBells) + sizeof(node::LaneHeader)) +
+                            node::descriptor_bytes(node::LaneCut::most_descriptors);
+  Result<std::unique_ptr<node::NodeMemory>> memory =
+      node::NodeMemory::create(*node_line_, parts, settings_.huge_pages, at_once);
   TR_TRY(same_everywhere(memory.status().at({-1, -1, world_rank_})));
   memory_ = std::move(*memory);
-  bells_ = reinterpret_cast<comm::NodeBells*>(memory_->part(0));
+  bells_ = reinterpret_cast<node::NodeBells*>(memory_->part(0));
   return {};
 }
 
 std::byte* Session::lane_of(int node_rank) const {
-  return memory_->part(node_rank) + (node_rank == 0 ? sizeof(comm::NodeBells) : 0);
+  return memory_->part(node_rank) + (node_rank == 0 ? sizeof(node::NodeBells) : 0);
 }
 
 int Session::servers_on(int node) const {
@@ -233,21 +233,21 @@ void Session::make_outlet() {
   const Bytes capacity = budget_.lane[static_cast<std::size_t>(me_)];
   if (memory_ != nullptr) {
     std::byte* const place = lane_of(node_line_->rank());
-    auto* header = new (place) comm::LaneHeader();
+    auto* header = new (place) node::LaneHeader();
     header->capacity = capacity;
     header->readers = servers_on(my_node());
     header->owner = me_;
     outlet_ = std::make_unique<pipeline::RingOutlet>(
-        comm::LaneProducer(header, place + sizeof(comm::LaneHeader), bells_,
-                           is_crowded() ? comm::Announcing::patient : comm::Announcing::at_once));
+        node::LaneProducer(header, place + sizeof(node::LaneHeader), bells_,
+                           is_crowded() ? node::Announcing::patient : node::Announcing::at_once));
     return;
   }
   const int home = roster_.home[static_cast<std::size_t>(me_)];
-  auto lane = std::make_unique<comm::PrivateLane>(capacity);
-  auto sender = std::make_unique<comm::LaneSender>(
+  auto lane = std::make_unique<node::PrivateLane>(capacity);
+  auto sender = std::make_unique<node::LaneSender>(
       *lane, *line_, roster_.server_transport[static_cast<std::size_t>(home)],
       static_cast<std::uint32_t>(pipeline::DataMessage::descriptor));
-  const comm::LaneProducer producer(lane->header(), lane->data(), nullptr);
+  const node::LaneProducer producer(lane->header(), lane->data(), nullptr);
   outlet_ = std::make_unique<pipeline::RingOutlet>(producer, std::move(lane), std::move(sender));
   client_->grant_to(*outlet_);
 }
@@ -314,8 +314,8 @@ Status Session::make_executor(const Facts& facts) {
 /// without a server on their node.
 Status Session::find_lanes(pipeline::Server::Setup& setup) {
   for (int s = 0; s < me_; ++s) reader_ += roster_.server_node[static_cast<std::size_t>(s)] == my_node();
-  if (reader_ >= comm::LaneHeader::most_readers) {
-    return Status(Code::settings, cat("more than ", comm::LaneHeader::most_readers, " servers on one node"));
+  if (reader_ >= node::LaneHeader::most_readers) {
+    return Status(Code::settings, cat("more than ", node::LaneHeader::most_readers, " servers on one node"));
   }
   const auto& computes = roster_.compute_transport;
   int node_rank = -1;
@@ -326,17 +326,17 @@ Status Session::find_lanes(pipeline::Server::Setup& setup) {
     if (found == computes.end()) continue;
     const auto c = static_cast<int>(found - computes.begin());
     std::byte* const place = lane_of(node_rank);
-    TR_TRY(reinterpret_cast<const comm::LaneHeader*>(place)->check(c));
-    setup.lanes.emplace(c, std::make_unique<comm::SharedLaneReader>(
-                               reinterpret_cast<comm::LaneHeader*>(place), place + sizeof(comm::LaneHeader),
+    TR_TRY(reinterpret_cast<const node::LaneHeader*>(place)->check(c));
+    setup.lanes.emplace(c, std::make_unique<node::SharedLaneReader>(
+                               reinterpret_cast<node::LaneHeader*>(place), place + sizeof(node::LaneHeader),
                                reader_, is_crowded() ? bells_ : nullptr));
   }
   for (int c = 0; c < roster_.computes(); ++c) {
     const auto i = static_cast<std::size_t>(c);
     if (roster_.shares_node[i] != 0 || roster_.home[i] != me_) continue;
-    auto& lane = mirrored_[c] = std::make_unique<comm::PrivateLane>(budget_.lane[i]);
-    setup.mirrors.emplace(c, std::make_unique<comm::LaneMirror>(*lane, *line_, computes[i]));
-    setup.lanes.emplace(c, std::make_unique<comm::SharedLaneReader>(lane->header(), lane->data(), 0));
+    auto& lane = mirrored_[c] = std::make_unique<node::PrivateLane>(budget_.lane[i]);
+    setup.mirrors.emplace(c, std::make_unique<node::LaneMirror>(*lane, *line_, computes[i]));
+    setup.lanes.emplace(c, std::make_unique<node::SharedLaneReader>(lane->header(), lane->data(), 0));
   }
   return {};
 }
@@ -428,7 +428,7 @@ void Session::serve() {
     switch (sleep.next()) {
       case Next::look:
       case Next::look_again: {
-        std::optional<comm::Haste> haste;
+        std::optional<node::Haste> haste;
         if (parking.is_to_hurry(line_->now())) haste.emplace(*bells_);
         const bool moved = pump();
         if (moved) {
@@ -460,7 +460,7 @@ comm::Verdict Session::agree(comm::Vote vote) {
   // No fence may follow: fences to which no other rank comes would fill the lane.
   if (computes_->ended()) return computes_->ended_verdict();
   const std::string call = vote.call;
-  const comm::Descriptor fence = client_->fence();
+  const node::Descriptor fence = client_->fence();
   publish([&] { return outlet_->tell(fence, {}); });
   comm::Verdict verdict = verdict_of(client_->vote(std::move(vote)), call);
   if (verdict.status.is_ok() || verdict.ended) return verdict;
@@ -541,7 +541,7 @@ Status Session::meet_in_finalize() {
 void Session::leave() {
   wait([&] { return outlet_->is_drained(); }, "the servers to take what was put");
   client_->tell_statistics(statistics_);
-  const comm::Descriptor farewell = pipeline::Client::farewell();
+  const node::Descriptor farewell = pipeline::Client::farewell();
   publish([&] { return outlet_->tell(farewell, {}); });
   wait([&] { return board_.all_sent() && !outlet_->advance() && (!server_ || server_->is_over()); },
        "the end of the session");

@@ -8,9 +8,9 @@
 #include <string>
 
 #include "base/settings.hpp"
-#include "comm/node_memory.hpp"
 #include "comm/switchboard.hpp"
 #include "executor/threads.hpp"
+#include "node/node_memory.hpp"
 #include "pipeline/client.hpp"
 #include "pipeline/outlet.hpp"
 #include "pipeline/server.hpp"
@@ -144,12 +144,12 @@ class Session {
   std::unique_ptr<comm::Line> node_line_;
   std::unique_ptr<comm::Line> computes_;
   std::unique_ptr<pipeline::Client> client_;  // compute ranks
-  std::unique_ptr<comm::NodeMemory> memory_;
+  std::unique_ptr<node::NodeMemory> memory_;
   bool staging_is_open_ = false;
-  comm::NodeBells* bells_ = nullptr;
-  comm::NodeBells own_bells_;  // used if no memory is shared
+  node::NodeBells* bells_ = nullptr;
+  node::NodeBells own_bells_;  // used if no memory is shared
   int reader_ = 0;             // this server's number on its node
-  std::map<int, std::unique_ptr<comm::PrivateLane>> mirrored_;
+  std::map<int, std::unique_ptr<node::PrivateLane>> mirrored_;
   std::shared_ptr<storage::Target> target_;
   std::shared_ptr<storage::FaultyTarget> faulty_;  // set if TAILRACE_FAULT asks for failures
   std::unique_ptr<pipeline::OpenFiles> files_;

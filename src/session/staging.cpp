@@ -3,9 +3,9 @@
 // allocated when a stream is created. Programs that create none leave it to others.
 #include "base/log.hpp"
 #include "base/text.hpp"
-#include "comm/available_memory.hpp"
-#include "comm/huge_pages.hpp"
-#include "comm/memory_need.hpp"
+#include "node/available_memory.hpp"
+#include "node/huge_pages.hpp"
+#include "node/memory_need.hpp"
 #include "session/session.hpp"
 
 namespace tailrace::session {
@@ -37,10 +37,10 @@ std::vector<T> unpacked(const std::vector<ByteVector>& contributions) {
 Status Session::open_staging(const std::string& call) {
   if (staging_is_open_ || roster_.self_served) return {};
   // All ranks look before any of them allocates. Afterwards each would miss what the others have taken.
-  const comm::MemoryNeed mine{my_node(), memory_ == nullptr ? 0 : memory_->left(), comm::available_memory()};
+  const node::MemoryNeed mine{my_node(), memory_ == nullptr ? 0 : memory_->left(), node::available_memory()};
   const comm::Verdict asked = agree({{}, cat(call, " asking for staging memory"), packed(mine)});
   TR_TRY(asked.status);
-  TR_TRY(comm::check_nodes(unpacked<comm::MemoryNeed>(asked.contributions), "staging takes",
+  TR_TRY(node::check_nodes(unpacked<node::MemoryNeed>(asked.contributions), "staging takes",
                            "set TAILRACE_STAGING lower")
              .in(call));
   const Status allocated = guarded([&] { return memory_ == nullptr ? Status() : memory_->allocate(); });
@@ -67,7 +67,7 @@ void Session::print_huge_pages(const std::vector<ByteVector>& contributions) con
     huge_pages += shares[c].huge_pages;
   }
   log(LogLevel::info, cat("plan: host ", facts_[static_cast<std::size_t>(world_rank_)].host, ": ",
-                          comm::huge_page_text(huge_pages, mine.staging, comm::huge_page_setting())));
+                          node::huge_page_text(huge_pages, mine.staging, node::huge_page_setting())));
 }
 
 }  // namespace tailrace::session

@@ -15,7 +15,7 @@
 
 namespace tailrace::streams {
 
-using comm::Descriptor;
+using node::Descriptor;
 
 namespace {
 

@@ -10,9 +10,9 @@
 #include <optional>
 
 #include "comm/mpi_transport.hpp"
-#include "comm/node_memory.hpp"
 #include "comm/switchboard.hpp"
 #include "files/world.hpp"
+#include "node/node_memory.hpp"
 
 using namespace tailrace;
 using namespace tailrace::files_test;
@@ -134,7 +134,7 @@ MPI_TEST(array_fault, of_handing_the_nodes_memory_round_is_told_to_every_rank) {
     for (rlim_t more = 0;; ++more) {
       std::optional<FewDescriptors> few;
       if (rank() == victim) few.emplace(more);
-      const Status status = comm::NodeMemory::create(node, parts, false).status();
+      const Status status = node::NodeMemory::create(node, parts, false).status();
       few.reset();
       CHECK(same_on_all_ranks(status.text()));
       if (status.is_ok()) break;

@@ -17,7 +17,7 @@
 namespace tailrace::sim {
 namespace {
 
-using comm::Descriptor;
+using node::Descriptor;
 using pipeline::Definitions;
 using pipeline::Opening;
 using pipeline::StreamClient;

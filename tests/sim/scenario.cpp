@@ -25,7 +25,7 @@ void squeeze(Job& job, const StreamPlan& plan) {
   const Bytes record = plan.largest_record();
   const auto suffices = [&](Bytes staging) {
     const session::Budget budget = session::cut_budget(world.roster(), staging);
-    const auto holds_piece = [&](Bytes lane) { return comm::cut_lane(lane).data >= piece; };
+    const auto holds_piece = [&](Bytes lane) { return node::cut_lane(lane).data >= piece; };
     const auto holds_record = [&](Bytes workspace) { return workspace >= record; };
     return std::all_of(budget.lane.begin(), budget.lane.end(), holds_piece) &&
            std::all_of(budget.workspace.begin(), budget.workspace.end(), holds_record);

@@ -6,7 +6,7 @@
 #include <map>
 #include <numeric>
 
-#include "comm/lane.hpp"
+#include "node/lane.hpp"
 
 namespace tailrace::session {
 namespace {
@@ -173,9 +173,9 @@ TEST(Budget, of_a_node_is_never_exceeded) {
       for (int c = 0; c < roster.computes() && !roster.self_served; ++c) {
         const auto i = static_cast<std::size_t>(c);
         const int home_node = roster.server_node[static_cast<std::size_t>(roster.home[i])];
-        used[roster.compute_node[i]] += comm::lane_bytes(budget.lane[i]);
+        used[roster.compute_node[i]] += node::lane_bytes(budget.lane[i]);
         // Data that travels to another node is held there, too.
-        if (home_node != roster.compute_node[i]) used[home_node] += comm::lane_bytes(budget.lane[i]);
+        if (home_node != roster.compute_node[i]) used[home_node] += node::lane_bytes(budget.lane[i]);
       }
       for (const auto& [node, bytes] : used) EXPECT_LE(bytes, staging) << text << " on node " << node;
     }

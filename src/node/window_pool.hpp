@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "comm/doorbell.hpp"
-#include "comm/node_memory.hpp"
 #include "comm/transport.hpp"
+#include "node/node_memory.hpp"
 
-namespace tailrace::comm {
+namespace tailrace::node {
 
 /// Memory through which the ranks of a node hand portions of a file to the aggregators that write them, and
 /// take portions from those that read them. Each aggregator has a ring of windows, numbered on for ever in an
@@ -29,8 +29,8 @@ class WindowPool {
 
   /// Collective over `node`. The first `aggregators` ranks get `slots` windows of `window` bytes each. With
   /// `proxies` ranks of other nodes take part too; the aggregator passes for all of them as rank ranks().
-  static Result<std::unique_ptr<WindowPool>> create(Line& node, int aggregators, Bytes window, int slots,
-                                                    bool proxies, bool huge_pages);
+  static Result<std::unique_ptr<WindowPool>> create(comm::Line& node, int aggregators, Bytes window,
+                                                    int slots, bool proxies, bool huge_pages);
 
   [[nodiscard]] Bytes window() const { return window_; }
   [[nodiscard]] int slots() const { return slots_; }
@@ -61,7 +61,7 @@ class WindowPool {
   /// while has passed. Returns what `ready` returns then.
   template <typename Ready>
   bool sleep_unless(int aggregator, const Ready& ready) const {
-    Doorbell& bell = board(aggregator).bell;
+    comm::Doorbell& bell = board(aggregator).bell;
     const std::uint32_t ticket = bell.ticket();
     if (ready()) {
       bell.cancel();
@@ -88,7 +88,7 @@ class WindowPool {
     std::atomic<std::uint64_t> before[2] = {};  // by lane: the rank has passed windows before this one
   };
   struct Board {
-    alignas(64) Doorbell bell;
+    alignas(64) comm::Doorbell bell;
     Slot* slots() { return reinterpret_cast<Slot*>(this + 1); }
   };
 
@@ -108,7 +108,7 @@ class WindowPool {
   int me_ = 0;
   int passing_ = 0;  // number of ranks, and the proxy
   int batch_ = 1;    // windows that become free between two rings
-  Transport* transport_ = nullptr;
+  comm::Transport* transport_ = nullptr;
 };
 
-}  // namespace tailrace::comm
+}  // namespace tailrace::node

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "comm/memory_need.hpp"
+#include "node/memory_need.hpp"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-namespace tailrace::comm {
+namespace tailrace::node {
 namespace {
 
 Status check(const std::vector<MemoryNeed>& needs) { return check_nodes(needs, "a test takes", "take less"); }
@@ -33,4 +33,4 @@ TEST(MemoryNeedTest, RanksThatNeedNothingAreLeftOut) {
 }
 
 }  // namespace
-}  // namespace tailrace::comm
+}  // namespace tailrace::node

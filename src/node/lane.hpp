@@ -10,7 +10,7 @@
 #include "base/types.hpp"
 #include "comm/doorbell.hpp"
 
-namespace tailrace::comm {
+namespace tailrace::node {
 
 /// A message of a compute rank to its servers. Descriptors are in the order of its calls.
 struct Descriptor {
@@ -62,7 +62,7 @@ struct LaneHeader {
   alignas(64) std::atomic<std::uint64_t> head{0};  // descriptors announced to readers
   std::atomic<std::uint64_t> written{0};  // of a patient producer: descriptors written, for readers in haste
   alignas(64) std::atomic<std::uint64_t> tail[most_readers]{};  // descriptors that reader r is done with
-  alignas(64) Doorbell space;                                   // rung by readers
+  alignas(64) comm::Doorbell space;                             // rung by readers
   std::int64_t capacity = 0;  // bytes behind the header: descriptors, then data
   std::int32_t readers = 1;
 
@@ -134,7 +134,7 @@ class LaneMemory {
 
 /// The bells of a node's servers. Producers ring them, one for each reader number.
 struct NodeBells {
-  Doorbell reader[LaneHeader::most_readers];
+  comm::Doorbell reader[LaneHeader::most_readers];
   /// Number of readers that cannot wait until patient producers announce what they have written.
   alignas(64) std::atomic<std::uint32_t> in_haste{0};
 };
@@ -170,7 +170,7 @@ class LaneProducer {
   void publish(Descriptor descriptor);
   /// Wakes the readers for all that was published. A rank announces before it waits for anything.
   void announce();
-  [[nodiscard]] Doorbell& space() { return header_->space; }
+  [[nodiscard]] comm::Doorbell& space() { return header_->space; }
   /// Returns the largest piece that ever fits: pieces begin on cache lines.
   [[nodiscard]] Bytes capacity() const { return memory_.data_bytes() / 64 * 64; }
   /// Returns true once every reader has released everything.
@@ -224,4 +224,4 @@ class SharedLaneReader final : public LaneReader {
   const NodeBells* bells_;
 };
 
-}  // namespace tailrace::comm
+}  // namespace tailrace::node

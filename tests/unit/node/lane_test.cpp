@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "comm/lane.hpp"
+#include "node/lane.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <memory>
 
-namespace tailrace::comm {
+namespace tailrace::node {
 namespace {
 
 using Kind = Descriptor::Kind;
@@ -164,4 +164,4 @@ TEST(Lane, of_a_patient_rank_is_seen_by_a_server_in_haste) {
 }
 
 }  // namespace
-}  // namespace tailrace::comm
+}  // namespace tailrace::node

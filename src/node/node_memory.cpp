@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "comm/node_memory.hpp"
+#include "node/node_memory.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -17,10 +17,10 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "comm/huge_pages.hpp"
 #include "comm/switchboard.hpp"
+#include "node/huge_pages.hpp"
 
-namespace tailrace::comm {
+namespace tailrace::node {
 
 namespace {
 
@@ -193,7 +193,7 @@ struct Handover {
   }
 
   /// Moves everything else on while it waits for the first rank.
-  Status take(Switchboard& board) {
+  Status take(comm::Switchboard& board) {
     const Clock::time_point deadline = Clock::now() + handover_limit;
     Status here;
     board.wait(
@@ -215,9 +215,9 @@ constexpr const char* memory_call = "the start of memory that a node's ranks sha
 /// Returns success if every rank of the node has connected. The first rank answers meanwhile: a queue of
 /// connections may be shorter than the node has ranks. A rank that cannot go on says so here, and nobody
 /// waits for it. `answering` is the reason why the first rank stopped answering; a rank may have hung up.
-Status all_connect(Line& node, Handover& handover, const Status& mine, Status& answering) {
+Status all_connect(comm::Line& node, Handover& handover, const Status& mine, Status& answering) {
   const std::uint64_t vote = node.agreements().post({mine, memory_call, {}});
-  std::optional<Verdict> verdict;
+  std::optional<comm::Verdict> verdict;
   node.board().wait(
       [&] {
         if (handover.listener >= 0) {
@@ -256,7 +256,7 @@ void* map_aligned(int descriptor, std::size_t length) {
 
 }  // namespace
 
-Result<std::unique_ptr<NodeMemory>> NodeMemory::create(Line& node, std::span<const Bytes> bytes,
+Result<std::unique_ptr<NodeMemory>> NodeMemory::create(comm::Line& node, std::span<const Bytes> bytes,
                                                        bool huge_pages, Bytes at_once) {
   std::unique_ptr<NodeMemory> memory(new NodeMemory());
   memory->huge_pages_ = huge_pages;
@@ -269,7 +269,7 @@ NodeMemory::~NodeMemory() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-Status NodeMemory::open(Line& node, std::span<const Bytes> bytes, Bytes at_once) {
+Status NodeMemory::open(comm::Line& node, std::span<const Bytes> bytes, Bytes at_once) {
   const int rank = node.rank();
   offsets_.assign(1, 0);
   for (const Bytes part : bytes) offsets_.push_back(offsets_.back() + whole_pages(part));
@@ -277,7 +277,7 @@ Status NodeMemory::open(Line& node, std::span<const Bytes> bytes, Bytes at_once)
   const Status made = rank == 0 ? handover.make(size()) : Status();
   Packer told;
   told.put(handover.token);
-  const Verdict first = node.agree({made, memory_call, rank == 0 ? told.take() : ByteVector()});
+  const comm::Verdict first = node.agree({made, memory_call, rank == 0 ? told.take() : ByteVector()});
   TR_TRY(first.status);
   Unpacker in(first.contributions.front());
   handover.token = in.get<std::uint64_t>();
@@ -356,4 +356,4 @@ Bytes NodeMemory::huge_bytes() const {
   return huge_bytes_in(smaps, from, from + static_cast<std::uintptr_t>(size()));
 }
 
-}  // namespace tailrace::comm
+}  // namespace tailrace::node

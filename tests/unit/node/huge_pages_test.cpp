@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "comm/huge_pages.hpp"
+#include "node/huge_pages.hpp"
 
 #include <gtest/gtest.h>
 
 #include <sstream>
 
-namespace tailrace::comm {
+namespace tailrace::node {
 namespace {
 
 // The text as Linux writes it: a line with addresses, then fields. Other fields begin with letters that
@@ -47,4 +47,4 @@ TEST(huge_pages, the_text_says_what_was_granted_and_what_would_grant_more) {
 }
 
 }  // namespace
-}  // namespace tailrace::comm
+}  // namespace tailrace::node

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "comm/available_memory.hpp"
+#include "node/available_memory.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -7,7 +7,7 @@
 #include <sstream>
 #include <string_view>
 
-namespace tailrace::comm {
+namespace tailrace::node {
 
 namespace {
 
@@ -97,4 +97,4 @@ Bytes available_memory() {
   return std::min(available, left_by_cgroups(own, "/sys/fs/cgroup"));
 }
 
-}  // namespace tailrace::comm
+}  // namespace tailrace::node

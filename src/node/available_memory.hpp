@@ -6,7 +6,7 @@
 
 #include "base/types.hpp"
 
-namespace tailrace::comm {
+namespace tailrace::node {
 
 /// Returns the bytes that this node can still give: the smaller of MemAvailable (proc(5)) and what the memory
 /// limits of this process's control groups leave.
@@ -18,4 +18,4 @@ Bytes available_memory();
 /// number if there is no limit.
 Bytes left_by_cgroups(std::istream& own, const std::string& mounted);
 
-}  // namespace tailrace::comm
+}  // namespace tailrace::node

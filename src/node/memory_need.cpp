@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "comm/memory_need.hpp"
+#include "node/memory_need.hpp"
 
 #include <algorithm>
 #include <map>
 
 #include "base/text.hpp"
 
-namespace tailrace::comm {
+namespace tailrace::node {
 
 Status check_nodes(std::span<const MemoryNeed> needs, std::string_view who, std::string_view way_out) {
   struct Node {
@@ -31,4 +31,4 @@ Status check_nodes(std::span<const MemoryNeed> needs, std::string_view who, std:
   return {};
 }
 
-}  // namespace tailrace::comm
+}  // namespace tailrace::node

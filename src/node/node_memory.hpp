@@ -10,7 +10,7 @@
 #include "base/types.hpp"
 #include "comm/line.hpp"
 
-namespace tailrace::comm {
+namespace tailrace::node {
 
 /// Memory that the ranks of one node share. It is one sealed memfd, handed round over a socket (SCM_RIGHTS,
 /// unix(7)): it has no name, and nothing is left behind when processes are killed. Its pages exist before it
@@ -22,8 +22,8 @@ class NodeMemory {
   /// Collective over `node`, a line of ranks of one node. Rank i gets `bytes[i]` bytes. It allocates and
   /// prefaults the first `at_once` of them itself. Nobody may touch the others before allocate() has returned
   /// on that rank. Returns the same Status on every rank.
-  static Result<std::unique_ptr<NodeMemory>> create(Line& node, std::span<const Bytes> bytes, bool huge_pages,
-                                                    Bytes at_once = everything);
+  static Result<std::unique_ptr<NodeMemory>> create(comm::Line& node, std::span<const Bytes> bytes,
+                                                    bool huge_pages, Bytes at_once = everything);
   ~NodeMemory();
   NodeMemory(const NodeMemory&) = delete;
   NodeMemory& operator=(const NodeMemory&) = delete;
@@ -45,7 +45,7 @@ class NodeMemory {
 
  private:
   NodeMemory() = default;
-  Status open(Line& node, std::span<const Bytes> bytes, Bytes at_once);
+  Status open(comm::Line& node, std::span<const Bytes> bytes, Bytes at_once);
   [[nodiscard]] Bytes whole_pages(Bytes bytes) const;
   Status map(int rank, Bytes at_once);
   Status allocate(Bytes from, Bytes to);
@@ -57,4 +57,4 @@ class NodeMemory {
   Bytes end_ = 0;
 };
 
-}  // namespace tailrace::comm
+}  // namespace tailrace::node

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "comm/window_pool.hpp"
+#include "node/window_pool.hpp"
 
 #include <algorithm>
 #include <new>
 
 #include "comm/switchboard.hpp"
 
-namespace tailrace::comm {
+namespace tailrace::node {
 
 namespace {
 
@@ -16,8 +16,8 @@ constexpr Bytes round_up(Bytes bytes) { return (bytes + page - 1) / page * page;
 
 }  // namespace
 
-Result<std::unique_ptr<WindowPool>> WindowPool::create(Line& node, int aggregators, Bytes window, int slots,
-                                                       bool proxies, bool huge_pages) {
+Result<std::unique_ptr<WindowPool>> WindowPool::create(comm::Line& node, int aggregators, Bytes window,
+                                                       int slots, bool proxies, bool huge_pages) {
   std::unique_ptr<WindowPool> pool(new WindowPool());
   pool->me_ = node.rank();
   pool->ranks_ = node.size();
@@ -141,4 +141,4 @@ void WindowPool::free_if_taken(int aggregator, std::uint64_t number) {
       .turn.compare_exchange_strong(expected, number + static_cast<std::uint64_t>(slots_));
 }
 
-}  // namespace tailrace::comm
+}  // namespace tailrace::node

@@ -7,7 +7,7 @@
 
 #include "base/types.hpp"
 
-namespace tailrace::comm {
+namespace tailrace::node {
 
 /// Returns the bytes of shared memory that a process has mapped in huge pages, in mappings that begin in
 /// [from, to). `smaps` is the text of /proc/PID/smaps (proc(5), ShmemPmdMapped). Returns 0 if the kernel does
@@ -22,4 +22,4 @@ std::string huge_page_setting();
 /// with it.
 std::string huge_page_text(Bytes granted, Bytes asked, const std::string& setting);
 
-}  // namespace tailrace::comm
+}  // namespace tailrace::node

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "comm/huge_pages.hpp"
+#include "node/huge_pages.hpp"
 
 #include <charconv>
 #include <fstream>
@@ -7,7 +7,7 @@
 
 #include "base/text.hpp"
 
-namespace tailrace::comm {
+namespace tailrace::node {
 
 namespace {
 
@@ -51,4 +51,4 @@ std::string huge_page_text(Bytes granted, Bytes asked, const std::string& settin
              refused ? ", advise or always would grant them" : "");
 }
 
-}  // namespace tailrace::comm
+}  // namespace tailrace::node

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "comm/available_memory.hpp"
+#include "node/available_memory.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 #include "storage/scratch.hpp"
 
-namespace tailrace::comm {
+namespace tailrace::node {
 namespace {
 
 constexpr Bytes no_limit = std::numeric_limits<Bytes>::max();
@@ -102,4 +102,4 @@ TEST(cgroups, this_machine_has_memory_to_give) {
 }
 
 }  // namespace
-}  // namespace tailrace::comm
+}  // namespace tailrace::node

@@ -8,7 +8,7 @@
 #include "base/status.hpp"
 #include "base/types.hpp"
 
-namespace tailrace::comm {
+namespace tailrace::node {
 
 /// A rank's vote on memory.
 struct MemoryNeed {
@@ -21,4 +21,4 @@ struct MemoryNeed {
 /// with `who`, as "an asynchronous save captures", and ends with `way_out`: the setting that helps.
 Status check_nodes(std::span<const MemoryNeed> needs, std::string_view who, std::string_view way_out);
 
-}  // namespace tailrace::comm
+}  // namespace tailrace::node

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "comm/remote_lane.hpp"
+#include "node/remote_lane.hpp"
 
 #include <algorithm>
 
-namespace tailrace::comm {
+namespace tailrace::node {
 
 PrivateLane::PrivateLane(Bytes capacity)
     : header_(std::make_unique<LaneHeader>()),
@@ -46,4 +46,4 @@ std::optional<std::uint64_t> LaneMirror::fresh_credit() {
   return tail;
 }
 
-}  // namespace tailrace::comm
+}  // namespace tailrace::node

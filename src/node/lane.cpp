@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "comm/lane.hpp"
+#include "node/lane.hpp"
 
 #include <algorithm>
 
 #include "base/text.hpp"
 
-namespace tailrace::comm {
+namespace tailrace::node {
 
 Status LaneHeader::check(int expected) const {
   if (magic != magic_of_lanes) return {Code::corrupt, "the memory of a lane holds something else"};
@@ -126,4 +126,4 @@ void SharedLaneReader::release(std::uint64_t number) {
   header_->space.ring();
 }
 
-}  // namespace tailrace::comm
+}  // namespace tailrace::node

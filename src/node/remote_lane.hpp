@@ -3,10 +3,10 @@
 
 #include <memory>
 
-#include "comm/lane.hpp"
 #include "comm/line.hpp"
+#include "node/lane.hpp"
 
-namespace tailrace::comm {
+namespace tailrace::node {
 
 /// A lane in memory of this process alone.
 class PrivateLane {
@@ -26,7 +26,7 @@ class PrivateLane {
 /// takes back the room that the server grants.
 class LaneSender {
  public:
-  LaneSender(const PrivateLane& lane, Line& line, int server, std::uint32_t kind)
+  LaneSender(const PrivateLane& lane, comm::Line& line, int server, std::uint32_t kind)
       : lane_(lane), line_(line), server_(server), kind_(kind) {}
   /// Sends on while little is under way. Returns true if something was sent.
   bool advance();
@@ -36,7 +36,7 @@ class LaneSender {
  private:
   static constexpr Bytes most_under_way = Bytes{64} << 20;
   const PrivateLane& lane_;
-  Line& line_;
+  comm::Line& line_;
   int server_;
   std::uint32_t kind_;
   std::uint64_t sent_ = 0;
@@ -46,7 +46,7 @@ class LaneSender {
 /// rank never sends a piece that would not fit, so that a message always has its place.
 class LaneMirror {
  public:
-  LaneMirror(const PrivateLane& lane, Line& line, int rank) : lane_(lane), line_(line), rank_(rank) {}
+  LaneMirror(const PrivateLane& lane, comm::Line& line, int rank) : lane_(lane), line_(line), rank_(rank) {}
   /// Takes in one descriptor message (its kind was already taken from `in`).
   void take(Unpacker& in);
   /// Returns the credit message to send if room was freed since the last one.
@@ -55,11 +55,11 @@ class LaneMirror {
 
  private:
   const PrivateLane& lane_;
-  Line& line_;
+  comm::Line& line_;
   int rank_;
   std::uint64_t head_ = 0;
   std::uint64_t credited_ = 0;
   std::uint64_t farewell_ = ~std::uint64_t{0};
 };
 
-}  // namespace tailrace::comm
+}  // namespace tailrace::node

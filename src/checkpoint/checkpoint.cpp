@@ -136,7 +136,7 @@ Checkpoint::~Checkpoint() {
 /// Each rank decides for itself: a save does not show how it was captured.
 void Checkpoint::open_copy_on_write() {
   if (options_.capture != Options::Capture::copy_on_write) return;
-  Result<std::unique_ptr<CopyOnWrite>> made = CopyOnWrite::create();
+  Result<std::unique_ptr<capture::CopyOnWrite>> made = capture::CopyOnWrite::create();
   if (service_.threads().waiting_threads() == 0)
     made = Status(Code::unsupported, "no thread may write (TAILRACE_IO_THREADS=0)");
   if (made.is_ok())
@@ -421,7 +421,7 @@ Bytes Checkpoint::capture_bytes(Saving& saving) const {
 
 /// The estimate has room for small items, and for what a mirror leaves free before the first large one.
 void Checkpoint::expect(Bytes bytes) {
-  if (bytes > 0 && !knows_items_) prepare(bytes + 2 * CopyOnWrite::unit);
+  if (bytes > 0 && !knows_items_) prepare(bytes + 2 * capture::CopyOnWrite::unit);
 }
 
 /// Half of the memory that the ranks of the node have in common is left to the program until its first save.

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "arrays/array.hpp"
-#include "checkpoint/capture_memory.hpp"
+#include "capture/capture_memory.hpp"
 #include "checkpoint/saving.hpp"
 #include "checkpoint/service.hpp"
 #include "checkpoint/slots.hpp"
@@ -180,9 +180,9 @@ class Checkpoint {
   comm::Line line_;
   const executor::Key key_;
   int work_ = 0;
-  CaptureMemory memory_;
-  bool knows_items_ = false;                    // the contents of the next save were told, or loaded
-  std::unique_ptr<CopyOnWrite> copy_on_write_;  // nullptr: captures are made at once
+  capture::CaptureMemory memory_;
+  bool knows_items_ = false;                             // the contents of the next save were told, or loaded
+  std::unique_ptr<capture::CopyOnWrite> copy_on_write_;  // nullptr: captures are made at once
   bool fallback_told_ = false;
   Uuid run_;
 

@@ -9,7 +9,7 @@ namespace tailrace::checkpoint {
 
 namespace {
 
-constexpr Bytes least_bytes = 4 * CopyOnWrite::unit;
+constexpr Bytes least_bytes = 4 * capture::CopyOnWrite::unit;
 /// A mirror copies gaps as well, so wide gaps are not worth it.
 bool is_dense(Bytes extent, Bytes bytes) { return extent <= bytes + bytes / 4; }
 
@@ -17,8 +17,9 @@ std::uintptr_t number_of(const std::byte* address) { return reinterpret_cast<std
 
 /// The copy of a region keeps each byte's place within its unit: huge pages stay aligned to each other.
 Bytes place_for(Bytes at, const std::byte* begin) {
-  const auto within = static_cast<Bytes>(number_of(begin) % static_cast<std::uintptr_t>(CopyOnWrite::unit));
-  return align(at, CopyOnWrite::unit) + within;
+  const auto within =
+      static_cast<Bytes>(number_of(begin) % static_cast<std::uintptr_t>(capture::CopyOnWrite::unit));
+  return align(at, capture::CopyOnWrite::unit) + within;
 }
 
 }  // namespace
@@ -52,18 +53,18 @@ Mirror::Mirror(const std::vector<SaveItem>& items) {
 
 /// Returns the part of a region that can be protected. The rest shares its units with other memory.
 Mirror::Region Mirror::whole_units(const Region& region) {
-  const auto unit = static_cast<std::uintptr_t>(CopyOnWrite::unit);
+  const auto unit = static_cast<std::uintptr_t>(capture::CopyOnWrite::unit);
   const auto head = static_cast<Bytes>((unit - number_of(region.begin) % unit) % unit);
   const auto tail = static_cast<Bytes>(number_of(region.end) % unit);
   if (region.end - region.begin < head + tail) return {region.begin, region.begin, region.place};
   return {region.begin + head, region.end - tail, region.place + head};
 }
 
-Status Mirror::take(std::vector<SaveItem>& items, std::byte* memory, CopyOnWrite& behind) const {
+Status Mirror::take(std::vector<SaveItem>& items, std::byte* memory, capture::CopyOnWrite& behind) const {
   const auto copy = [&](const Region& region, const std::byte* begin, const std::byte* end) {
     std::memcpy(memory + region.place + (begin - region.begin), begin, static_cast<std::size_t>(end - begin));
   };
-  std::vector<CopiedRange> ranges;
+  std::vector<capture::CopiedRange> ranges;
   for (const Region& region : regions_) {
     const Region inner = whole_units(region);
     if (inner.begin != inner.end)

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "checkpoint/copy_on_write.hpp"
+#include "capture/copy_on_write.hpp"
 #include "checkpoint/part.hpp"
 
 namespace tailrace::checkpoint {
@@ -20,7 +20,7 @@ class Mirror {
   /// Captures into `memory`, and makes the items name it in place of the caller's arrays. Leaves the rest to
   /// `behind`, whose wait() has to return before an item is read. If nothing can be left to it, copies
   /// everything before it returns, and says why.
-  Status take(std::vector<SaveItem>& items, std::byte* memory, CopyOnWrite& behind) const;
+  Status take(std::vector<SaveItem>& items, std::byte* memory, capture::CopyOnWrite& behind) const;
 
  private:
   /// Memory in which items lie. Several items may share a region.

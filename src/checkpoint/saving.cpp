@@ -45,7 +45,7 @@ Bytes Saving::mirror_bytes() {
   return mirror_->bytes();
 }
 
-Status Saving::capture_behind(std::byte* memory, CopyOnWrite& behind) {
+Status Saving::capture_behind(std::byte* memory, capture::CopyOnWrite& behind) {
   Status done = mirror_->take(items_, memory, behind);
   if (done.is_ok()) behind_ = &behind;
   return done;

@@ -54,7 +54,7 @@ class Saving {
   /// As capture(), into `memory` of mirror_bytes(), but leaves to `behind` what can be copied behind the
   /// caller. write() waits for `behind`. The destructor must not run before `behind` was waited for. Returns
   /// why nothing could be left to it.
-  Status capture_behind(std::byte* memory, CopyOnWrite& behind);
+  Status capture_behind(std::byte* memory, capture::CopyOnWrite& behind);
 
   Status write();
   /// Makes this rank's part whole and durable. On the first rank it also writes the directory and the header:
@@ -89,7 +89,7 @@ class Saving {
   Extent directory_place_;
   const std::byte* image_ = nullptr;
   std::optional<Mirror> mirror_;
-  CopyOnWrite* behind_ = nullptr;  // it still captures
+  capture::CopyOnWrite* behind_ = nullptr;  // it still captures
   std::function<Status()> make_durable_;
   std::function<void()> clean_up_;
   std::unique_ptr<storage::File> own_;   // the file of this rank's part

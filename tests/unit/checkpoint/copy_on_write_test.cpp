@@ -2,7 +2,7 @@
 //
 // Memory captured while it is written to: by stores, by system calls, by another process; memory that goes
 // away meanwhile; memory that cannot be protected. If the system gives no protection, only that is tested.
-#include "checkpoint/copy_on_write.hpp"
+#include "capture/copy_on_write.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -25,14 +25,14 @@
 #include <linux/io_uring.h>
 #endif
 
-#include "checkpoint/memory_kind.hpp"
+#include "capture/memory_kind.hpp"
 #include "checkpoint/mirror.hpp"
 #include "layout/layout.hpp"
 
 namespace tailrace::checkpoint {
 namespace {
 
-constexpr Bytes unit = CopyOnWrite::unit;
+constexpr Bytes unit = capture::CopyOnWrite::unit;
 
 /// Whole units, aligned to them.
 class Memory {
@@ -66,7 +66,7 @@ class Memory {
 class CopyOnWriteTest : public testing::Test {
  protected:
   void SetUp() override {
-    Result<std::unique_ptr<CopyOnWrite>> made = CopyOnWrite::create();
+    Result<std::unique_ptr<capture::CopyOnWrite>> made = capture::CopyOnWrite::create();
     if (!made.is_ok()) GTEST_SKIP() << made.status().text();
     capture_ = std::move(*made);
   }
@@ -74,14 +74,15 @@ class CopyOnWriteTest : public testing::Test {
     const Status begun = capture_->begin({{program_.begin(), program_.bytes(), image_.begin()}});
     ASSERT_TRUE(begun.is_ok()) << begun.text();
   }
-  std::unique_ptr<CopyOnWrite> capture_;
+  std::unique_ptr<capture::CopyOnWrite> capture_;
   Memory program_{16}, image_{16};
 };
 
 /// Stops the copier at a unit, by protecting the place that it copies to.
 class Stopped {
  public:
-  Stopped(const std::byte* place, Bytes bytes) : place_(place), bytes_(bytes), faults_(*Userfault::open()) {
+  Stopped(const std::byte* place, Bytes bytes)
+      : place_(place), bytes_(bytes), faults_(*capture::Userfault::open()) {
     EXPECT_TRUE(faults_.protect(place, bytes).is_ok());
   }
   /// Waits until the copier has come to the unit where it stops.
@@ -93,7 +94,7 @@ class Stopped {
  private:
   const std::byte* place_;
   Bytes bytes_;
-  Userfault faults_;
+  capture::Userfault faults_;
 };
 
 /// Calls madvise(MADV_DONTNEED) in a thread, which waits in there until the copier has heard of it.
@@ -223,7 +224,7 @@ TEST_F(CopyOnWriteTest, AgainAndAgainOverSeveralRanges) {
 }
 
 TEST_F(CopyOnWriteTest, WhenOneRangeIsRefusedNoneIsProtected) {
-  Userfault other = *Userfault::open();
+  capture::Userfault other = *capture::Userfault::open();
   ASSERT_TRUE(other.protect(program_.at(8), unit).is_ok());  // does what a debugger or another library would
                                                              // do
   const Status status =
@@ -316,8 +317,8 @@ TEST_F(CopyOnWriteTest, MemoryDiscardedAfterItsCopyIsNoMatter) {
 class MemoryKindTest : public testing::Test {
  protected:
   static Status check(const std::byte* begin, Bytes bytes) {
-    const MemoryRange range{begin, bytes};
-    return check_private({&range, 1});
+    const capture::MemoryRange range{begin, bytes};
+    return capture::check_private({&range, 1});
   }
 };
 
@@ -346,7 +347,7 @@ TEST_F(MemoryKindTest, WhatIsRefused) {
 
 #if __has_include(<linux/io_uring.h>)
 TEST_F(MemoryKindTest, MemoryRegisteredWithADevice) {
-  EXPECT_TRUE(check_not_registered().is_ok());
+  EXPECT_TRUE(capture::check_not_registered().is_ok());
   const Memory memory(1);
   memory.fill(1);
   io_uring_params parameters{};
@@ -354,7 +355,7 @@ TEST_F(MemoryKindTest, MemoryRegisteredWithADevice) {
   if (ring < 0) GTEST_SKIP() << "io_uring: " << std::strerror(errno);
   const iovec buffer{memory.begin(), 65536};
   const long registered = ::syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS, &buffer, 1);
-  const Status status = check_not_registered();
+  const Status status = capture::check_not_registered();
   ::close(static_cast<int>(ring));
   if (registered < 0) GTEST_SKIP() << "io_uring: " << std::strerror(errno);
   EXPECT_EQ(status.code(), Code::unsupported);
@@ -372,7 +373,7 @@ TEST(UserfaultTest, WithoutPrivilegesItIsRefused) {
   const pid_t child = ::fork();
   if (child == 0) {
     if (::setuid(65534) != 0) ::_exit(2);
-    const Result<Userfault> made = Userfault::open();
+    const Result<capture::Userfault> made = capture::Userfault::open();
     ::_exit(!made.is_ok() && made.status().code() == Code::unsupported &&
                     made.status().text().find("CAP_SYS_PTRACE") != std::string::npos
                 ? 0

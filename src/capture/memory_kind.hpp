@@ -7,7 +7,7 @@
 #include "base/status.hpp"
 #include "base/types.hpp"
 
-namespace tailrace::checkpoint {
+namespace tailrace::capture {
 
 struct MemoryRange {
   const std::byte* begin = nullptr;
@@ -24,4 +24,4 @@ Status check_private(std::span<const MemoryRange> ranges);
 /// Code::unsupported.
 Status check_not_registered();
 
-}  // namespace tailrace::checkpoint
+}  // namespace tailrace::capture

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "checkpoint/memory_kind.hpp"
+#include "capture/memory_kind.hpp"
 
 #include <algorithm>
 #include <cinttypes>
@@ -13,7 +13,7 @@
 
 #include "base/text.hpp"
 
-namespace tailrace::checkpoint {
+namespace tailrace::capture {
 
 namespace {
 
@@ -105,4 +105,4 @@ Status check_not_registered() {
   return {};
 }
 
-}  // namespace tailrace::checkpoint
+}  // namespace tailrace::capture

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "checkpoint/copy_on_write.hpp"
+#include "capture/copy_on_write.hpp"
 
 #include <sched.h>
 #include <sys/uio.h>
@@ -8,9 +8,9 @@
 #include <algorithm>
 
 #include "base/thread.hpp"
-#include "checkpoint/memory_kind.hpp"
+#include "capture/memory_kind.hpp"
 
-namespace tailrace::checkpoint {
+namespace tailrace::capture {
 
 namespace {
 
@@ -167,4 +167,4 @@ bool CopyOnWrite::copy(std::size_t number) {
   }
 }
 
-}  // namespace tailrace::checkpoint
+}  // namespace tailrace::capture

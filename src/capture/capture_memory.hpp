@@ -11,7 +11,7 @@
 #include "base/types.hpp"
 #include "node/memory_need.hpp"
 
-namespace tailrace::checkpoint {
+namespace tailrace::capture {
 
 /// Memory into which saves are captured. It is kept from save to save, since fresh memory costs several times
 /// a copy, and many times if a virtual machine's host has to find the pages. Therefore it is made before the
@@ -65,4 +65,4 @@ class CaptureMemory {
   std::thread thread_;
 };
 
-}  // namespace tailrace::checkpoint
+}  // namespace tailrace::capture

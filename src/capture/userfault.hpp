@@ -7,7 +7,7 @@
 #include "base/status.hpp"
 #include "base/types.hpp"
 
-namespace tailrace::checkpoint {
+namespace tailrace::capture {
 
 /// Memory of this process whose writers wait until they are let on: userfaultfd(2) in write-protect mode.
 /// Stores wait, and so do the kernel's writes for a system call (read(2), a message from another process).
@@ -52,4 +52,4 @@ class Userfault {
   bool marks_untouched_ = false;  // memory that was never touched is protected as well
 };
 
-}  // namespace tailrace::checkpoint
+}  // namespace tailrace::capture

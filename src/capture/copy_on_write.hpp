@@ -9,9 +9,9 @@
 
 #include "base/status.hpp"
 #include "base/types.hpp"
-#include "checkpoint/userfault.hpp"
+#include "capture/userfault.hpp"
 
-namespace tailrace::checkpoint {
+namespace tailrace::capture {
 
 /// Memory of the program, and the place to which it is copied.
 struct CopiedRange {
@@ -64,4 +64,4 @@ class CopyOnWrite {
   std::thread copier_;
 };
 
-}  // namespace tailrace::checkpoint
+}  // namespace tailrace::capture

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "checkpoint/capture_memory.hpp"
+#include "capture/capture_memory.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-namespace tailrace::checkpoint {
+namespace tailrace::capture {
 namespace {
 
 constexpr Bytes mib = Bytes{1} << 20;
@@ -147,4 +147,4 @@ TEST(CaptureMemoryTest, MoreThanTheNodeHasIsRefused) {
 }
 
 }  // namespace
-}  // namespace tailrace::checkpoint
+}  // namespace tailrace::capture

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "checkpoint/userfault.hpp"
+#include "capture/userfault.hpp"
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -26,7 +26,7 @@
 #define MADV_POPULATE_READ 22  // Linux 5.14
 #endif
 
-namespace tailrace::checkpoint {
+namespace tailrace::capture {
 
 #ifdef TAILRACE_HAVE_WRITE_PROTECTION
 
@@ -163,4 +163,4 @@ std::optional<Userfault::Event> Userfault::next() { return std::nullopt; }
 Userfault::Userfault(Userfault&& other) noexcept
     : descriptor_(std::exchange(other.descriptor_, -1)), marks_untouched_(other.marks_untouched_) {}
 
-}  // namespace tailrace::checkpoint
+}  // namespace tailrace::capture

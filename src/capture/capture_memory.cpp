@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "checkpoint/capture_memory.hpp"
+#include "capture/capture_memory.hpp"
 
 #include <sys/mman.h>
 
@@ -16,7 +16,7 @@
 #define MADV_POPULATE_WRITE 23  // Linux 5.14
 #endif
 
-namespace tailrace::checkpoint {
+namespace tailrace::capture {
 
 namespace {
 
@@ -161,4 +161,4 @@ void CaptureMemory::touch() {
   touched_ = size_;
 }
 
-}  // namespace tailrace::checkpoint
+}  // namespace tailrace::capture

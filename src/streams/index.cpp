@@ -297,8 +297,10 @@ Status IndexWriter::sync() {
     return {};
   }
   const Status taken = take_back();
-  if (!taken.is_ok()) lost_ = taken.in(cat(path_, ": a step that failed could not be taken back"));
-  return synced;
+  if (taken.is_ok()) return synced;
+  lost_ = taken.in(cat(path_, ": a step that failed could not be taken back"));
+  return Status(synced.code(), cat(synced.text(), "; it could not be taken back and may be in the file"),
+                synced.error_number());
 }
 
 /// After a failed fsync, later ones of the same descriptor prove nothing. Therefore a new descriptor is used

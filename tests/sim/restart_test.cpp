@@ -297,6 +297,13 @@ bool has_failed(const Answers& answers, std::int64_t step) {
                      [step](const streams::FailedStep& each) { return each.step == step; });
 }
 
+std::string failure_texts(const Answers& answers) {
+  std::string texts;
+  for (const streams::FailedStep& each : answers.position.failed)
+    texts += cat(each.step, ": ", each.text, "; ");
+  return texts;
+}
+
 /// Expects that the files hold all steps, except those that a checkpoint has recorded as failed.
 void expect_whole(storage::Target& target, const Scenario& scenario, bool one_file, const Answers& answers) {
   std::map<std::string, std::vector<std::int64_t>> files;
@@ -316,7 +323,8 @@ void expect_whole(storage::Target& target, const Scenario& scenario, bool one_fi
     for (const std::int64_t step : steps) {
       const bool is_there = next != index->steps.end() && next->lead == step * half_day;
       if (has_failed(answers, step)) {
-        EXPECT_TRUE(!is_there || may_be_there(answers, step)) << name << " has step " << step;
+        EXPECT_TRUE(!is_there || may_be_there(answers, step))
+            << name << " has step " << step << ", which failed: " << failure_texts(answers);
       } else {
         EXPECT_TRUE(is_there) << name << " lacks step " << step;
       }

@@ -8,6 +8,7 @@
 #include "base/text.hpp"
 #include "capi/arguments.hpp"
 #include "capi/state.hpp"
+#include "session/indexed_layout.hpp"
 
 using namespace tailrace;
 using namespace tailrace::capi;
@@ -85,41 +86,12 @@ std::vector<Index> indices_in(const ByteVector& bytes) {
   return values;
 }
 
-/// Each rank knows its own indices. Who has how many is gathered. The rank that watches an element checks
-/// that it is owned once, so that no rank holds more than its share.
+/// Makes the layout that the ranks agree on by its indices. `given` holds those of this rank.
 int make_indexed(session::Session& session, const std::string& call, std::vector<Index> shape,
-                 Result<std::vector<Index>> given, tr_layout** out) {
-  Index elements = 1;
-  for (const Index extent : shape) elements *= extent;
-  Status mine = given.status();
-  const layout::Directory directory(elements, session.ranks());
-  std::vector<std::vector<Index>> requests(static_cast<std::size_t>(session.ranks()));
-  if (mine.is_ok()) {
-    Result<std::vector<std::vector<Index>>> sorted = directory.requests(session.rank(), *given);
-    mine = sorted.status();
-    if (sorted.is_ok()) requests = std::move(*sorted);
-  }
-  const Index count = given.is_ok() ? static_cast<Index>(given->size()) : 0;
-  comm::Vote vote{mine.in(call), call, {}};
-  const auto count_bytes = std::as_bytes(std::span(&count, 1));
-  vote.contribution.assign(count_bytes.begin(), count_bytes.end());
-  comm::Verdict verdict = session.agree(std::move(vote));
-  if (!verdict.status.is_ok()) return fail(verdict.status);
-
-  std::vector<ByteVector> lists;
-  for (const auto& request : requests) lists.emplace_back(bytes_of(request).begin(), bytes_of(request).end());
-  std::vector<std::vector<Index>> received;
-  for (const ByteVector& bytes : session.all_to_all(std::move(lists))) received.push_back(indices_in(bytes));
-  mine = directory.check(session.rank(), received);
-  std::vector<Index> counts;
-  for (const ByteVector& bytes : verdict.contributions) counts.push_back(indices_in(bytes)[0]);
-  std::vector<Index> own = *given;
-  Result<Layout> made =
-      Layout::indexed_part(std::move(shape), session.rank(), std::move(*given), std::move(counts));
-  if (mine.is_ok()) mine = made.status();
-  verdict = session.agree({mine.in(call), call, {}});
-  if (!verdict.status.is_ok()) return fail(verdict.status);
-  *out = new tr_layout{{std::move(*made), state().layouts_made++, {}, {}, std::move(own), true}};
+                 const Result<std::vector<Index>>& given, tr_layout** out) {
+  Result<Layout> made = session::make_indexed(session, call, std::move(shape), given);
+  if (!made.is_ok()) return fail(made.status());
+  *out = new tr_layout{{std::move(*made), state().layouts_made++, {}, {}, *given, true}};
   count_layout((*out)->placed.layout, 1);
   return TR_OK;
 }
@@ -243,7 +215,7 @@ int tr_layout_indexed(int ndims, const tr_index* shape, tr_index count, const tr
     for (Index& index : own) index -= base;
     given = std::move(own);
   }
-  return make_indexed(*session, call, list_of(shape, shown), std::move(given), layout);
+  return make_indexed(*session, call, list_of(shape, shown), given, layout);
 }
 
 int tr_layout_replicated(int ndims, const tr_index* shape, tr_layout** layout) {
@@ -266,7 +238,7 @@ int tr_layout_callback(int ndims, const tr_index* shape, int (*owner)(const tr_i
         [&](std::span<const Index> index) { return owner(index.data(), context); });
   }
   const std::string call = cat("tr_layout_callback(", list_text(shape, shown), ")");
-  return make_indexed(*session, call, list_of(shape, shown), std::move(given), layout);
+  return make_indexed(*session, call, list_of(shape, shown), given, layout);
 }
 
 int tr_layout_bounds(const tr_layout* layout, int with_halo, tr_index* lower, tr_index* upper) {

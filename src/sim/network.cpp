@@ -47,6 +47,8 @@ void Port::send(int destination, comm::LineNumber line, Channel channel, ByteVec
     hear();
     return;
   }
+  ++messages_;
+  bytes_ += static_cast<Bytes>(bytes.size());
   ++network_.messages_;
   network_.bytes_ += static_cast<Bytes>(bytes.size());
   unsent_[{line, channel}] += static_cast<Bytes>(bytes.size());

@@ -43,6 +43,9 @@ class Port final : public comm::Transport {
   [[nodiscard]] Bytes unsent(comm::LineNumber line, comm::Channel channel) const override;
   [[nodiscard]] bool all_sent() const override { return leaving_ == 0; }
   [[nodiscard]] std::int64_t now() const override;
+  /// Count what it has sent to other ranks so far.
+  [[nodiscard]] std::int64_t messages() const { return messages_; }
+  [[nodiscard]] Bytes bytes() const { return bytes_; }
   /// Sets its node's clock ahead by `offset`.
   void set_clock(Nanoseconds offset) { clock_offset_ = offset; }
 
@@ -77,6 +80,8 @@ class Port final : public comm::Transport {
   Nanoseconds clock_offset_ = 0;
   std::map<Way, Bytes> unsent_;
   std::int64_t leaving_ = 0;  // messages that have not left yet
+  std::int64_t messages_ = 0;
+  Bytes bytes_ = 0;
   bool news_ = false;
   bool departed_ = false;  // a send completed since the last progress()
   std::deque<comm::Envelope> control_;

@@ -2,6 +2,7 @@
 #include "fibre_world.hpp"
 
 #include <algorithm>
+#include <ctime>
 
 #include "base/text.hpp"
 
@@ -13,6 +14,12 @@ namespace {
 /// look 10,000 times in a wait of seconds.
 constexpr Nanoseconds longest_nap = FibreWorld::second;
 constexpr Nanoseconds shortest_nap = 1'000;
+
+double processor_seconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
 
 }  // namespace
 
@@ -30,11 +37,17 @@ void FibreRank::start(std::function<void()> program) {
 }
 
 Task<> FibreRank::drive() {
-  for (fibre_->resume(); !fibre_->is_done(); fibre_->resume()) {
+  for (resume(); !fibre_->is_done(); resume()) {
     const Nanoseconds cost = cost_();
     if (is_turn_ || cost > 0) co_await actor_.step(cost);
     if (!is_turn_) co_await actor_.sleep(awake_, what_, limit_);
   }
+}
+
+void FibreRank::resume() {
+  const double began = processor_seconds();
+  fibre_->resume();
+  worked_ += processor_seconds() - began;
 }
 
 void FibreRank::let_others_run() {

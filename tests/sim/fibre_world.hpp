@@ -26,6 +26,8 @@ class FibreRank final : private Waiter {
 
   /// Called by its program. Computes for this long, and neither hears nor sends meanwhile.
   void stall(Nanoseconds duration);
+  /// Returns the processor's seconds that its program has taken, without this step.
+  [[nodiscard]] double worked() const { return worked_; }
   /// Says that something happened, besides messages, for which the rank may wait.
   void poke();
   /// Marks the rank as gone: its program goes no further.
@@ -47,6 +49,7 @@ class FibreRank final : private Waiter {
   friend class FibreWorld;
   void start(std::function<void()> program);
   Task<> drive();
+  void resume();
   void idle(Nanoseconds duration, const std::string& what) override;
   void park(comm::Doorbell& bell, std::uint32_t ticket, Nanoseconds limit) override;
   void let_others_run() override;
@@ -58,6 +61,7 @@ class FibreRank final : private Waiter {
   comm::Switchboard board_;
   Actor actor_;
   std::function<Nanoseconds()> cost_ = [] { return 0; };
+  double worked_ = 0;
   bool limits_parks_ = true;
   bool parks_late_ = false;
   Nanoseconds nap_ = 0;   // how long it idled last

@@ -78,6 +78,10 @@ class SessionWorld {
   [[nodiscard]] storage::Target& storage() const { return *job_.storage; }
   /// Returns the storage as server `s` sees it: give it a fault plan.
   [[nodiscard]] storage::FaultyTarget& storage_of(int s) const;
+  /// Returns the storage as compute rank `c` sees it.
+  [[nodiscard]] storage::FaultyTarget& storage_at(int c) const {
+    return *targets_[static_cast<std::size_t>(roster_.compute_transport[static_cast<std::size_t>(c)])];
+  }
   /// Stops compute rank `c`: it goes no further.
   void lose(int c) { world_.rank(roster_.compute_transport[static_cast<std::size_t>(c)]).lose(); }
   /// Returns the session of compute rank `c`, while its program runs.

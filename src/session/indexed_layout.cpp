@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "session/indexed_layout.hpp"
+
+#include <cstring>
+#include <span>
+
+namespace tailrace::session {
+
+namespace {
+
+std::span<const std::byte> bytes_of(const std::vector<Index>& values) {
+  return std::as_bytes(std::span(values));
+}
+
+std::vector<Index> indices_in(const ByteVector& bytes) {
+  std::vector<Index> values(bytes.size() / sizeof(Index));
+  if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(Index));
+  return values;
+}
+
+}  // namespace
+
+Result<layout::Layout> make_indexed(Session& session, const std::string& call, std::vector<Index> shape,
+                                    const Result<std::vector<Index>>& given) {
+  Index elements = 1;
+  for (const Index extent : shape) elements *= extent;
+  Status mine = given.status();
+  const layout::Directory directory(elements, session.ranks());
+  std::vector<std::vector<Index>> requests(static_cast<std::size_t>(session.ranks()));
+  if (mine.is_ok()) {
+    Result<std::vector<std::vector<Index>>> sorted = directory.requests(session.rank(), *given);
+    mine = sorted.status();
+    if (sorted.is_ok()) requests = std::move(*sorted);
+  }
+  const Index count = given.is_ok() ? static_cast<Index>(given->size()) : 0;
+  comm::Vote vote{mine.in(call), call, {}};
+  const auto count_bytes = std::as_bytes(std::span(&count, 1));
+  vote.contribution.assign(count_bytes.begin(), count_bytes.end());
+  comm::Verdict verdict = session.agree(std::move(vote));
+  TR_TRY(verdict.status);
+
+  std::vector<ByteVector> lists;
+  for (const auto& request : requests) lists.emplace_back(bytes_of(request).begin(), bytes_of(request).end());
+  std::vector<std::vector<Index>> received;
+  for (const ByteVector& bytes : session.all_to_all(std::move(lists))) received.push_back(indices_in(bytes));
+  mine = directory.check(session.rank(), received);
+  std::vector<Index> counts;
+  for (const ByteVector& bytes : verdict.contributions) counts.push_back(indices_in(bytes)[0]);
+  Result<layout::Layout> made =
+      layout::Layout::indexed_part(std::move(shape), session.rank(), *given, std::move(counts));
+  if (mine.is_ok()) mine = made.status();
+  verdict = session.agree({mine.in(call), call, {}});
+  TR_TRY(verdict.status);
+  return made;
+}
+
+}  // namespace tailrace::session

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "checkpoint/checkpoint.hpp"
+
+namespace tailrace::sim {
+
+/// A job without streams and files.
+class NoOutputs final : public checkpoint::Outputs {
+ public:
+  Result<Standing> stand(journal::Overwritten) override { return Standing(); }
+  [[nodiscard]] Status check(const std::vector<ByteVector>&, journal::Overwritten) const override { return {}; }
+  ByteVector positions(const std::vector<ByteVector>&) override { return {}; }
+  [[nodiscard]] bool are_settled(const ByteVector&) const override { return true; }
+  [[nodiscard]] ByteVector with_failures(const ByteVector& positions) const override { return positions; }
+  void keep_since(const std::string&, std::int64_t, const ByteVector&) override {}
+  [[nodiscard]] std::int64_t oldest_undo(const ByteVector&, std::int64_t generation) const override {
+    return generation;
+  }
+  Status resume(const checkpoint::Copy&) override { return {}; }
+};
+
+}  // namespace tailrace::sim

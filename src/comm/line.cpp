@@ -86,7 +86,8 @@ Line::Line(Switchboard& board, LineNumber number, std::shared_ptr<const Members>
       members_(std::move(members)),
       me_(members_->find(board.transport().rank())),
       agreements_(*this),
-      broadcasts_(*this) {
+      broadcasts_(*this),
+      exchanges_(*this) {
   on(ended_message, [this](int, Unpacker& in) {
     const auto agreements = in.get<std::uint64_t>();
     on_ended({Status::unpack(in), agreements});
@@ -223,6 +224,18 @@ Result<ByteVector> Line::broadcast(ByteVector bytes, const std::string& call, co
   wait.awaited = agreements_.children();
   if (!most_is_taken()) board_.wait(most_is_taken, cat("other ranks to take what came from ", what), wait);
   return std::move(*said);
+}
+
+/// Messages arrive wherever their receiver is, so that nobody waits here for a rank that makes another call.
+Result<std::map<int, ByteVector>> Line::exchange(std::map<int, ByteVector> messages, Vote vote) {
+  const std::string call = vote.call;
+  const std::uint64_t number = exchanges_.post(std::move(messages));
+  board_.wait([&] { return exchanges_.has_arrived(number) || ended_; },
+              cat("other ranks to take what this one sends in ", call));
+  const Verdict verdict = agree(std::move(vote));
+  std::map<int, ByteVector> arrived = exchanges_.take(number);
+  TR_TRY(verdict.status);
+  return arrived;
 }
 
 void Line::end(const Status& why) {

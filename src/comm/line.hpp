@@ -9,6 +9,7 @@
 
 #include "comm/agreement.hpp"
 #include "comm/broadcast.hpp"
+#include "comm/sparse_exchange.hpp"
 #include "comm/transport.hpp"
 
 namespace tailrace::comm {
@@ -115,6 +116,12 @@ class Line {
   /// ranks behind this one have more than 32 MiB to take from it. `what` is for the watchdog.
   Result<ByteVector> broadcast(ByteVector bytes, const std::string& call, const std::string& what);
 
+  /// Collective: `messages` go to the ranks by which they are listed; what came for this rank, by source. The
+  /// same Status on every rank: that of `vote`, with which nobody looks at what came where it is an error.
+  /// Blocks until all that was sent has arrived. Costs a rank two messages for each rank that it sends to or
+  /// hears from, and an agreement.
+  Result<std::map<int, ByteVector>> exchange(std::map<int, ByteVector> messages, Vote vote);
+
   /// Local, on rank 0 alone; it does nothing on other ranks. Agreements that are not decided yet, and
   /// broadcasts that rank 0 has not said yet, return `why` on all ranks. All later ones return it, too.
   void end(const Status& why);
@@ -140,6 +147,7 @@ class Line {
   std::map<std::uint32_t, Receiver> receivers_;
   Agreements agreements_;
   Broadcasts broadcasts_;
+  SparseExchanges exchanges_;
   std::optional<Ended> ended_;
 };
 

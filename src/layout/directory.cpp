@@ -15,37 +15,37 @@ Index first_watched(Index elements, int ranks, int rank) {
 
 }  // namespace
 
-Result<std::vector<std::vector<Index>>> Directory::requests(int me, std::span<const Index> indices) const {
-  std::vector<std::vector<Index>> requests(static_cast<std::size_t>(ranks_));
+Result<std::map<int, std::vector<Index>>> Directory::requests(int me, std::span<const Index> indices) const {
+  std::map<int, std::vector<Index>> requests;
   for (std::size_t i = 0; i < indices.size(); ++i) {
     const Index global = indices[i];
     if (global < 0 || global >= elements_)
       return Status(Code::layout, cat("global index ", global, ", entry ", i, " of rank ", me,
                                       ", is outside of 0 .. ", elements_ - 1));
     const auto watcher = static_cast<Wide>(global) * ranks_ / elements_;
-    requests[static_cast<std::size_t>(watcher)].push_back(global);
+    requests[static_cast<int>(watcher)].push_back(global);
   }
   return requests;
 }
 
-Status Directory::check(int me, std::span<const std::vector<Index>> received) const {
+Status Directory::check(int me, const std::map<int, std::vector<Index>>& received) const {
   const Index begin = first_watched(elements_, ranks_, me);
   const Index end = first_watched(elements_, ranks_, me + 1);
   std::vector<int> first(static_cast<std::size_t>(end - begin), -1);
   Index twice = end;
   int second = -1;
-  for (std::size_t r = 0; r < received.size(); ++r)
-    for (const Index global : received[r]) {
+  for (const auto& [r, indices] : received)
+    for (const Index global : indices) {
       if (global < begin || global >= end)
         return Status(Code::layout,
                       cat("rank ", r, " asked rank ", me, " about global index ", global, ", expected ",
                           begin, " .. ", end - 1, ": the ranks disagree about the size of the array"));
       int& holder = first[static_cast<std::size_t>(global - begin)];
       if (holder < 0) {
-        holder = static_cast<int>(r);
+        holder = r;
       } else if (global < twice) {
         twice = global;
-        second = static_cast<int>(r);
+        second = r;
       }
     }
   const Index missing = begin + (std::find(first.begin(), first.end(), -1) - first.begin());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -114,12 +115,13 @@ class Layout {
 class Directory {
  public:
   Directory(Index elements, int ranks) : elements_(elements), ranks_(ranks) {}
-  /// For each watching rank the indices to send it. An index out of range is an error naming it and `me`.
-  [[nodiscard]] Result<std::vector<std::vector<Index>>> requests(int me,
-                                                                 std::span<const Index> indices) const;
-  /// `received[r]`: what rank r sent to watcher `me`. First gap or overlap as an error naming index and
-  /// ranks.
-  [[nodiscard]] Status check(int me, std::span<const std::vector<Index>> received) const;
+  /// The indices to send to each watcher of some of them. An index out of range is an error naming it and
+  /// `me`.
+  [[nodiscard]] Result<std::map<int, std::vector<Index>>> requests(int me,
+                                                                   std::span<const Index> indices) const;
+  /// What came from each rank that sent watcher `me` anything. First gap or overlap as an error naming index
+  /// and ranks.
+  [[nodiscard]] Status check(int me, const std::map<int, std::vector<Index>>& received) const;
 
  private:
   Index elements_;

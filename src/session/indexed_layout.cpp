@@ -2,7 +2,10 @@
 #include "session/indexed_layout.hpp"
 
 #include <cstring>
+#include <map>
 #include <span>
+
+#include "base/text.hpp"
 
 namespace tailrace::session {
 
@@ -18,6 +21,18 @@ std::vector<Index> indices_in(const ByteVector& bytes) {
   return values;
 }
 
+std::map<int, ByteVector> packed(const std::map<int, std::vector<Index>>& lists) {
+  std::map<int, ByteVector> bytes;
+  for (const auto& [rank, list] : lists) bytes[rank].assign(bytes_of(list).begin(), bytes_of(list).end());
+  return bytes;
+}
+
+std::map<int, std::vector<Index>> unpacked(const std::map<int, ByteVector>& bytes) {
+  std::map<int, std::vector<Index>> lists;
+  for (const auto& [rank, each] : bytes) lists[rank] = indices_in(each);
+  return lists;
+}
+
 }  // namespace
 
 Result<layout::Layout> make_indexed(Session& session, const std::string& call, std::vector<Index> shape,
@@ -26,11 +41,11 @@ Result<layout::Layout> make_indexed(Session& session, const std::string& call, s
   for (const Index extent : shape) elements *= extent;
   Status mine = given.status();
   const layout::Directory directory(elements, session.ranks());
-  std::vector<std::vector<Index>> requests(static_cast<std::size_t>(session.ranks()));
+  std::map<int, ByteVector> requests;
   if (mine.is_ok()) {
-    Result<std::vector<std::vector<Index>>> sorted = directory.requests(session.rank(), *given);
+    const Result<std::map<int, std::vector<Index>>> sorted = directory.requests(session.rank(), *given);
     mine = sorted.status();
-    if (sorted.is_ok()) requests = std::move(*sorted);
+    if (sorted.is_ok()) requests = packed(*sorted);
   }
   const Index count = given.is_ok() ? static_cast<Index>(given->size()) : 0;
   comm::Vote vote{mine.in(call), call, {}};
@@ -39,11 +54,10 @@ Result<layout::Layout> make_indexed(Session& session, const std::string& call, s
   comm::Verdict verdict = session.agree(std::move(vote));
   TR_TRY(verdict.status);
 
-  std::vector<ByteVector> lists;
-  for (const auto& request : requests) lists.emplace_back(bytes_of(request).begin(), bytes_of(request).end());
-  std::vector<std::vector<Index>> received;
-  for (const ByteVector& bytes : session.all_to_all(std::move(lists))) received.push_back(indices_in(bytes));
-  mine = directory.check(session.rank(), received);
+  const Result<std::map<int, ByteVector>> received =
+      session.computes().exchange(std::move(requests), {{}, cat(call, ": whose indices are whose"), {}});
+  TR_TRY(received.status());
+  mine = directory.check(session.rank(), unpacked(*received));
   std::vector<Index> counts;
   for (const ByteVector& bytes : verdict.contributions) counts.push_back(indices_in(bytes)[0]);
   Result<layout::Layout> made =

@@ -508,26 +508,6 @@ comm::Verdict Session::verdict_of(std::uint64_t agreement, const std::string& ca
   return computes_->verdict_of(agreement, call, [&] { return client_->take(agreement); });
 }
 
-std::vector<ByteVector> Session::all_to_all(std::vector<ByteVector> lists) {
-  std::vector<std::optional<ByteVector>> received(lists.size());
-  for (std::size_t c = 0; c < lists.size(); ++c) {
-    computes_->send_data(static_cast<int>(c), std::move(lists[c]));
-  }
-  wait(
-      [&] {
-        bool all = true;
-        for (std::size_t c = 0; c < received.size(); ++c) {
-          if (!received[c]) received[c] = computes_->receive_data(static_cast<int>(c));
-          all = all && received[c].has_value();
-        }
-        return all;
-      },
-      "the indices of the other ranks");
-  std::vector<ByteVector> result;
-  for (auto& each : received) result.push_back(std::move(*each));
-  return result;
-}
-
 Status Session::meet_in_finalize() {
   Status first;
   for (;;) {

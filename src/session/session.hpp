@@ -56,8 +56,6 @@ class Session {
   /// Collective over compute ranks. Hands in the caller's vote and returns the verdict. Blocks until all have
   /// voted. Streams of which the ranks have begun different numbers of steps are out of step afterwards.
   comm::Verdict agree(comm::Vote vote);
-  /// Collective over compute ranks. Sends lists[i] to rank i. Returns what came from each rank.
-  std::vector<ByteVector> all_to_all(std::vector<ByteVector> lists);
   /// Collective over compute ranks. Returns true if the program is to save and stop. Blocks until all have
   /// asked. Rank 0 logs the reason, once.
   Result<bool> should_stop();

@@ -191,10 +191,29 @@ void print(int ranks, const std::map<std::string, Cost>& costs) {
   }
 }
 
+/// What a step may cost any rank: so many messages for each element that it owns, and for each round in which
+/// a tree of all ranks is passed.
+struct Limit {
+  std::string step;
+  int for_each_element = 0;
+  int for_each_round = 0;
+};
+
+const std::vector<Limit> limits{{"indexed layout", 2, 4}, {"open and close", 0, 3}, {"save of block", 0, 4}};
+
 TEST(sim_cost, what_a_call_costs_a_rank_does_not_grow_with_all_ranks_and_elements) {
   std::vector<int> numbers{64, 512};
   if (std::getenv("TEST_ALL") != nullptr) numbers.push_back(4096);
-  for (const int ranks : numbers) print(ranks, costs_among(ranks));
+  for (const int ranks : numbers) {
+    const std::map<std::string, Cost> costs = costs_among(ranks);
+    print(ranks, costs);
+    const int rounds = std::bit_width(static_cast<unsigned>(ranks)) - 1;
+    for (const Limit& limit : limits) {
+      EXPECT_LE(costs.at(limit.step).most.messages,
+                limit.for_each_element * own_elements + limit.for_each_round * rounds)
+          << limit.step << " among " << ranks << " ranks";
+    }
+  }
 }
 
 }  // namespace

@@ -11,12 +11,12 @@ namespace {
 Status distributed_check(Index elements, const std::vector<std::vector<Index>>& lists) {
   const int ranks = static_cast<int>(lists.size());
   const Directory directory(elements, ranks);
-  std::vector<std::vector<std::vector<Index>>> received(lists.size(),
-                                                        std::vector<std::vector<Index>>(lists.size()));
+  std::vector<std::map<int, std::vector<Index>>> received(lists.size());
   for (std::size_t r = 0; r < lists.size(); ++r) {
     auto requests = directory.requests(static_cast<int>(r), lists[r]);
     if (!requests.is_ok()) return requests.status();
-    for (std::size_t w = 0; w < lists.size(); ++w) received[w][r] = (*requests)[w];
+    for (auto& [w, indices] : *requests)
+      received[static_cast<std::size_t>(w)][static_cast<int>(r)] = std::move(indices);
   }
   for (std::size_t w = 0; w < lists.size(); ++w) {
     const Status status = directory.check(static_cast<int>(w), received[w]);
@@ -75,7 +75,7 @@ TEST(Directory, an_index_outside_of_the_array_is_named_with_its_rank) {
 }
 
 TEST(Directory, an_index_that_another_rank_watches_is_refused) {
-  const std::vector<std::vector<Index>> received{{}, {5}};
+  const std::map<int, std::vector<Index>> received{{1, {5}}};
   const Status status = Directory(6, 2).check(0, received);
   EXPECT_NE(status.text().find("rank 1 asked rank 0 about global index 5, expected 0 .. 2"),
             std::string::npos)

@@ -9,6 +9,7 @@
 
 #include "arrays/array.hpp"
 #include "capture/capture_memory.hpp"
+#include "checkpoint/part_directory.hpp"
 #include "checkpoint/saving.hpp"
 #include "checkpoint/service.hpp"
 #include "checkpoint/slots.hpp"
@@ -162,14 +163,24 @@ class Checkpoint {
   Status end_load();
   using Plan = std::shared_ptr<const arrays::ArrayPlan>;
   Status load_newest(const std::vector<Plan>& plans);
-  ByteVector next_whole();
+  ByteVector next_candidate();
+  Status take_next(const std::string& call, Status mine);
   Result<Copy> with_undo_files(Copy copy);
   void pass_over(const std::string& path, const Status& why);
+  void pass_over_unfinished(const std::string& path) const;
   [[nodiscard]] Status none_whole() const;
   Status take_copy(const comm::Verdict& verdict);
   [[nodiscard]] Status check_items(const Copy& copy) const;
   /// Makes the plan of each item, in their order.
   Status make_plans(std::vector<Plan>& plans) const;
+  // ---- finding the parts that a rank needs
+  Status check_parts();
+  Status read_share(PartDirectory::Messages& told);
+  Status find_parts(const std::vector<Plan>& plans, Status mine);
+  [[nodiscard]] Result<std::vector<PartDirectory::Share>> shares() const;
+  Status read_tables(const std::map<std::int32_t, PartPlace>& parts);
+  [[nodiscard]] ByteVector replicated_tables(const std::vector<Plan>& plans) const;
+  Status take_tables(const ByteVector& bytes);
   Status read_items(const Copy& copy, const std::vector<Plan>& plans);
   Status loaded(const Copy& copy);
 
@@ -198,7 +209,9 @@ class Checkpoint {
   bool failure_told_ = true;
   std::int64_t generation_ = 0;
 
-  std::optional<Copy> copy_;  // the copy that the bracket loads
+  std::optional<Copy> copy_;                     // the copy that the bracket loads
+  std::optional<PartDirectory> part_directory_;  // of that copy
+  std::vector<Table> own_tables_;                // those that this rank has read to check it
   // Only the first rank uses these.
   std::optional<Slots> slots_;
   std::shared_ptr<void> lock_;

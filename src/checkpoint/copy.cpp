@@ -58,8 +58,8 @@ Status belongs(const std::string& path, const SaveId& id, const SaveId& wanted, 
                            ", and not to generation ", wanted.generation, " of run ", wanted.run.text()));
 }
 
-Result<Table> read_table(storage::File& file, const std::string& path, const Copy& copy, std::int32_t part) {
-  const PartPlace& place = copy.directory.parts[static_cast<std::size_t>(part)];
+Result<Table> read_table(storage::File& file, const std::string& path, const Copy& copy, std::int32_t part,
+                         const PartPlace& place) {
   ByteVector end(Footer::size);
   TR_TRY(read_whole(file, path, end, place.offset + place.bytes - Footer::size,
                     cat("the footer of part ", part)));
@@ -77,6 +77,7 @@ Result<Table> read_table(storage::File& file, const std::string& path, const Cop
   if (!table.is_ok()) return table.status().in(path);
   if (table->part != part || table->parts != copy.header.parts || table->id != copy.header.id)
     return corrupt(path, cat("the table of part ", part, " is another one's"));
+  table->place = place;
   return table;
 }
 
@@ -91,23 +92,34 @@ Index count_of(const std::vector<layout::Rows>& rows, Index most) {
   return count;
 }
 
+/// Checks that a part has no elements that the item has not. Takes those that it has from what is `left` of
+/// each item.
+Status count_shares(const Copy& copy, const Table& table, std::vector<Index>& left) {
+  const auto& items = copy.directory.items;
+  for (const PartItem& share : table.items) {
+    const auto number = static_cast<std::size_t>(share.item);
+    if (number >= items.size())
+      return corrupt(copy.path, cat("part ", table.part, " has an item that is unknown"));
+    const Index count = count_of(table.maps[static_cast<std::size_t>(share.map)], items[number].elements());
+    if (count < 0 || share.bytes != count * size_of(items[number].type))
+      return corrupt(copy.path, cat("part ", table.part, " has other elements of ", items[number].name,
+                                    " than there are"));
+    left[number] -= count;
+  }
+  return {};
+}
+
+std::vector<Index> elements_of(const std::vector<ItemInfo>& items) {
+  std::vector<Index> elements;
+  for (const ItemInfo& item : items) elements.push_back(item.elements());
+  return elements;
+}
+
 /// Checks that no part has elements that the item has not, and that all parts together have as many.
 Status count_shares(const Copy& copy) {
   const auto& items = copy.directory.items;
-  std::vector<Index> left;
-  for (const ItemInfo& item : items) left.push_back(item.elements());
-  for (const Table& table : copy.tables) {
-    for (const PartItem& share : table.items) {
-      const auto number = static_cast<std::size_t>(share.item);
-      if (number >= items.size())
-        return corrupt(copy.path, cat("part ", table.part, " has an item that is unknown"));
-      const Index count = count_of(table.maps[static_cast<std::size_t>(share.map)], items[number].elements());
-      if (count < 0 || share.bytes != count * size_of(items[number].type))
-        return corrupt(copy.path, cat("part ", table.part, " has other elements of ", items[number].name,
-                                      " than there are"));
-      left[number] -= count;
-    }
-  }
+  std::vector<Index> left = elements_of(items);
+  for (const Table& table : copy.tables) TR_TRY(count_shares(copy, table, left));
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (left[i] != 0)
       return corrupt(copy.path,
@@ -214,12 +226,52 @@ Result<Copy> read_copy(storage::Target& target, const std::string& path) {
       file = target.open(own, storage::OpenMode::read);
       TR_TRY(file.status());
     }
-    Result<Table> table = read_table(**file, own, *copy, part);
+    Result<Table> table =
+        read_table(**file, own, *copy, part, copy->directory.parts[static_cast<std::size_t>(part)]);
     TR_TRY(table.status());
     copy->tables.push_back(std::move(*table));
   }
   TR_TRY(check_shares(*copy));
   return copy;
+}
+
+Status PartReader::open(const std::string& path) {
+  if (file_ != nullptr && path == path_) return {};
+  Result<FileHandle> file = target_.open(path, storage::OpenMode::read);
+  TR_TRY(file.status());
+  file_ = std::move(*file);
+  path_ = path;
+  return {};
+}
+
+/// They stand behind one another in the directory, before the outputs, with which it ends. The footers of the
+/// parts tell whether they are right.
+Result<std::vector<PartPlace>> PartReader::places(std::int32_t first, std::int32_t count) {
+  std::vector<PartPlace> places(static_cast<std::size_t>(count));
+  if (count == 0) return places;
+  TR_TRY(open(copy_.path));
+  constexpr auto size = static_cast<Bytes>(sizeof(PartPlace));
+  const Extent& directory = copy_.header.directory;
+  const Bytes behind = static_cast<Bytes>(sizeof(std::int64_t) + copy_.directory.outputs.size());
+  const Bytes begin = directory.offset + directory.bytes - behind - size * copy_.header.parts;
+  TR_TRY(read_whole(*file_, copy_.path, std::as_writable_bytes(std::span(places)), begin + size * first,
+                    "its directory"));
+  constexpr Bytes most = std::numeric_limits<Bytes>::max() / 4;
+  for (const PartPlace& place : places) {
+    if (place.offset < 0 || place.bytes < Footer::size || place.offset >= most || place.bytes >= most)
+      return corrupt(copy_.path, "its directory has changed while it was read");
+  }
+  return places;
+}
+
+Result<Table> PartReader::table(std::int32_t part, const PartPlace& place) {
+  const std::string path = part_path(copy_.path, copy_.header.mode, part);
+  TR_TRY(open(path));
+  Result<Table> table = read_table(*file_, path, copy_, part, place);
+  TR_TRY(table.status());
+  std::vector<Index> left = elements_of(copy_.directory.items);
+  TR_TRY(count_shares(copy_, *table, left));
+  return table;
 }
 
 Status commit_copy(storage::Target& target, Copy& copy) {
@@ -265,6 +317,7 @@ Result<Copy> unpack_copy(std::span<const std::byte> bytes) {
   for (const PartPlace& place : copy.directory.parts) {
     Result<Table> table = decode_table(in.get_bytes(), place.bytes);
     TR_TRY(table.status());
+    table->place = place;
     copy.tables.push_back(std::move(*table));
   }
   while (in.ok() && !in.rest().empty()) {
@@ -308,8 +361,7 @@ Status CopyReader::read_block(const Table& table, const PartItem& item, std::siz
   const bool is_raw = expected.stored == static_cast<Bytes>(raw.size());
   if (!is_raw) stored_.resize(static_cast<std::size_t>(expected.stored));
   const std::span<std::byte> stored = is_raw ? raw : std::span<std::byte>(stored_);
-  const Bytes at = copy_.directory.parts[static_cast<std::size_t>(table.part)].offset + item.offset +
-                   static_cast<Bytes>(block) * table.block_bytes;
+  const Bytes at = table.place.offset + item.offset + static_cast<Bytes>(block) * table.block_bytes;
   const Result<Bytes> got = (*file)->read(stored, at);
   TR_TRY(got.status());
   if (*got != static_cast<Bytes>(stored.size()) ||

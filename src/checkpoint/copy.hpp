@@ -18,7 +18,7 @@ struct Copy {
   std::string path;
   Header header;
   Directory directory;
-  std::vector<Table> tables;  // by part
+  std::vector<Table> tables;  // of all parts, by their number; where ranks load, of those that this one needs
   /// For a program that loads the copy: the undo files that bring the recorded files back. They are those of
   /// its generation, or of the oldest one that a file needs, and newer ones; the newest first.
   std::vector<journal::UndoName> undo = {};
@@ -40,6 +40,25 @@ Result<Copy> read_directory(storage::Target& target, const std::string& path);
 /// whole; every element is in some part. Otherwise returns Code::corrupt or Code::io, saying what is wrong
 /// with which file.
 Result<Copy> read_copy(storage::Target& target, const std::string& path);
+
+/// Local. Parts of a copy that ranks load together, none of which has all of them.
+class PartReader {
+ public:
+  /// `copy` without tables, and without the places of its parts.
+  PartReader(storage::Target& target, const Copy& copy) : target_(target), copy_(copy) {}
+  /// Where `count` parts from `first` on lie.
+  Result<std::vector<PartPlace>> places(std::int32_t first, std::int32_t count);
+  /// The table of a part, checked, but for what other parts have.
+  Result<Table> table(std::int32_t part, const PartPlace& place);
+
+ private:
+  Status open(const std::string& path);
+
+  storage::Target& target_;
+  const Copy& copy_;
+  std::string path_;
+  std::unique_ptr<storage::File> file_;
+};
 
 /// Local. Makes durable a copy that is whole but was not committed by the run that saved it, and says so in
 /// its header. Call it only once all of its elements were read: they may be lost if the machine lost power.

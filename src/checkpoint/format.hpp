@@ -109,6 +109,7 @@ struct Table {
   Bytes block_bytes = 0;
   std::vector<std::vector<layout::Rows>> maps;  // in packed order; items that lie alike share one
   std::vector<PartItem> items;
+  PartPlace place;  // in no table: the directory tells it
 };
 ByteVector encode(const Table& table);
 /// Returns Code::corrupt if anything in the table is impossible. Every number of the result is within its

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <algorithm>
+#include <utility>
 
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -8,28 +9,68 @@
 
 namespace tailrace::checkpoint {
 
-/// First rank: the newest copy that may be whole, packed; nothing if there is none. What it passes over is
-/// told.
-ByteVector Checkpoint::next_whole() {
+/// First rank: the newest copy that may be whole, packed, without what is known of its parts; nothing if
+/// there is none. What it passes over is told.
+ByteVector Checkpoint::next_candidate() {
   while (!candidates_.empty()) {
     const Found found = candidates_.front();
     candidates_.erase(candidates_.begin());
     if (found.missing) continue;
     if (found.unfinished) {
-      log(LogLevel::info,
-          cat("checkpoint ", name_, ": ", found.path, " holds a save that never came to its end"));
+      pass_over_unfinished(found.path);
       continue;
     }
     Status why = found.status;
     if (why.is_ok()) {
-      Result<Copy> copy = guarded([&] { return read_copy(service_.target(), found.path); });
+      Result<Copy> copy = guarded([&] { return read_directory(service_.target(), found.path); });
       if (copy.is_ok()) copy = with_undo_files(std::move(*copy));
-      if (copy.is_ok()) return pack(*copy);
+      if (copy.is_ok()) {
+        copy->directory.parts.clear();
+        return pack(*copy);
+      }
       why = copy.status();
     }
     pass_over(found.path, why);
   }
   return {};
+}
+
+void Checkpoint::pass_over_unfinished(const std::string& path) const {
+  log(LogLevel::info, cat("checkpoint ", name_, ": ", path, " holds a save that never came to its end"));
+}
+
+/// Collective: the newest copy that is whole, of those that are left; none where there never was one. `mine`
+/// is what this rank knows to be wrong.
+Status Checkpoint::take_next(const std::string& call, Status mine) {
+  while (true) {
+    copy_.reset();  // nothing is loaded from a copy that is not whole, also where no other is
+    Packer told;
+    if (service_.rank() == 0 && mine.is_ok()) {
+      mine = guarded([&]() -> Status {
+        const ByteVector copy = next_candidate();
+        if (copy.empty() && !broken_.empty()) return none_whole();
+        told.put_bytes(copy);
+        return {};
+      });
+    }
+    const comm::Verdict verdict = service_.session().agree({mine, call, told.take()});
+    TR_TRY(verdict.status);
+    TR_TRY(take_copy(verdict));
+    if (!copy_) return {};
+    const Status whole = check_parts();
+    if (whole.is_ok()) return {};
+    const std::string path = std::exchange(copy_, std::nullopt)->path;
+    if (whole.code() != Code::corrupt && whole.code() != Code::io) return whole;
+    mine = {};
+    if (service_.rank() != 0) continue;
+    mine = guarded([&]() -> Status {
+      if (is_unfinished(service_.target(), path))
+        pass_over_unfinished(path);
+      else
+        pass_over(path, whole);
+      return {};
+    });
+  }
 }
 
 /// What brings the files back that the copy records.
@@ -61,7 +102,6 @@ Status Checkpoint::begin_load(bool* found) {
   const std::string call = cat("tr_checkpoint_begin(", name_, ", TR_LOAD)");
   copy_.reset();
   Status mine;
-  Packer told;
   if (service_.rank() == 0) {
     candidates_.clear();
     broken_.clear();
@@ -69,16 +109,11 @@ Status Checkpoint::begin_load(bool* found) {
     mine = guarded([&]() -> Status {
       const Result<std::vector<std::string>> paths = slots_->candidates(service_.target());
       TR_TRY(paths.status());
-      candidates_ = look_at(service_.target(), *paths);
-      const ByteVector copy = next_whole();
-      if (copy.empty() && !broken_.empty()) return none_whole();
-      told.put_bytes(copy);
+      candidates_ = look_at_directories(service_.target(), *paths);
       return {};
     });
   }
-  const comm::Verdict verdict = service_.session().agree({mine, call, told.take()});
-  TR_TRY(verdict.status);
-  TR_TRY(take_copy(verdict));
+  TR_TRY(take_next(call, mine));
   if (found != nullptr) *found = copy_.has_value();
   return {};
 }
@@ -115,9 +150,10 @@ Status Checkpoint::end_load() {
 /// before.
 Status Checkpoint::load_newest(const std::vector<Plan>& plans) {
   while (true) {
-    Status mine = check_items(*copy_);
+    Status mine = find_parts(plans, check_items(*copy_));
     if (mine.is_ok()) mine = guarded([&] { return read_items(*copy_, plans); });
-    comm::Verdict verdict = service_.session().agree({mine, "tr_checkpoint_end: reading the items", {}});
+    const comm::Verdict verdict =
+        service_.session().agree({mine, "tr_checkpoint_end: reading the items", {}});
     if (verdict.status.is_ok()) {
       if (service_.rank() == 0 && !copy_->header.committed)
         mine = guarded([&] { return commit_copy(service_.target(), *copy_); });
@@ -126,20 +162,14 @@ Status Checkpoint::load_newest(const std::vector<Plan>& plans) {
       return service_.session().agree({mine, "tr_checkpoint_end: going on", {}}).status;
     }
     if (verdict.status.code() != Code::corrupt && verdict.status.code() != Code::io) return verdict.status;
-    Packer told;
     mine = {};
     if (service_.rank() == 0) {
       mine = guarded([&]() -> Status {
         pass_over(copy_->path, verdict.status);
-        const ByteVector next = next_whole();
-        if (next.empty()) return none_whole();
-        told.put_bytes(next);
         return {};
       });
     }
-    verdict = service_.session().agree({mine, "tr_checkpoint_end: the copy before", told.take()});
-    TR_TRY(verdict.status);
-    TR_TRY(take_copy(verdict));
+    TR_TRY(take_next("tr_checkpoint_end: the copy before", mine));
   }
 }
 
@@ -203,6 +233,8 @@ Status Checkpoint::loaded(const Copy& copy) {
                             counted(copy.header.parts, "rank"), " is loaded from ", copy.path));
   }
   candidates_.clear();
+  part_directory_.reset();
+  own_tables_.clear();
   expect(items_);  // what was loaded is what will be saved
   return outputs_.resume(copy);
 }

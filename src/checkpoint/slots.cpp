@@ -48,21 +48,6 @@ Result<std::vector<std::string>> endings(storage::Target& target, const std::str
   return found;
 }
 
-/// Returns true if the file itself says that its save never was committed: it has no header yet, or one that
-/// says so.
-bool is_unfinished(storage::Target& target, const std::string& path) {
-  Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::read);
-  ByteVector bytes(static_cast<std::size_t>(Header::record));
-  if (!file.is_ok()) return false;
-  const Result<Bytes> got = (*file)->read(bytes, 0);
-  if (!got.is_ok()) return false;
-  bytes.resize(static_cast<std::size_t>(*got));
-  if (std::all_of(bytes.begin(), bytes.end(), [](std::byte each) { return each == std::byte{0}; }))
-    return true;
-  const Result<Header> header = decode_header(bytes);
-  return header.is_ok() && !header->committed;
-}
-
 /// The commit record may be in memory alone: the process that wrote it may have been killed before its fsync.
 Status make_record_durable(storage::Target& target, const std::string& path) {
   Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::existing);
@@ -80,21 +65,37 @@ bool is_damage(const Status& status) {
   return status.code() == Code::io && (number == ENOENT || number == ENOTDIR || number == EISDIR);
 }
 
-std::vector<Found> look_at(storage::Target& target, const std::vector<std::string>& paths) {
+bool is_unfinished(storage::Target& target, const std::string& path) {
+  Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::read);
+  ByteVector bytes(static_cast<std::size_t>(Header::record));
+  if (!file.is_ok()) return false;
+  const Result<Bytes> got = (*file)->read(bytes, 0);
+  if (!got.is_ok()) return false;
+  bytes.resize(static_cast<std::size_t>(*got));
+  if (std::all_of(bytes.begin(), bytes.end(), [](std::byte each) { return each == std::byte{0}; }))
+    return true;
+  const Result<Header> header = decode_header(bytes);
+  return header.is_ok() && !header->committed;
+}
+
+namespace {
+
+std::vector<Found> look_at(storage::Target& target, const std::vector<std::string>& paths,
+                           Result<Copy> (*read)(storage::Target&, const std::string&)) {
   std::vector<Found> all;
   for (const std::string& path : paths) {
     Found found;
     found.path = path;
     std::optional<Header> header;
     found.status = guarded([&] {
-      const Result<Copy> copy = read_copy(target, path);
+      const Result<Copy> copy = read(target, path);
       if (copy.is_ok()) header = copy->header;
       return copy.status();
     });
     const Result<bool> exists = target.exists(path);
     found.missing = exists.is_ok() && !*exists;
     if (!header && !found.missing) {
-      const Result<Header> alone = read_header(target, path);
+      const Result<Header> alone = checkpoint::read_header(target, path);
       // A directory of such a name belongs to somebody else.
       found.unreadable = alone.status().code() == Code::io && alone.status().error_number() != EISDIR;
       if (alone.is_ok()) header = *alone;
@@ -109,6 +110,16 @@ std::vector<Found> look_at(storage::Target& target, const std::vector<std::strin
   std::stable_sort(all.begin(), all.end(),
                    [](const Found& a, const Found& b) { return a.generation > b.generation; });
   return all;
+}
+
+}  // namespace
+
+std::vector<Found> look_at(storage::Target& target, const std::vector<std::string>& paths) {
+  return look_at(target, paths, read_copy);
+}
+
+std::vector<Found> look_at_directories(storage::Target& target, const std::vector<std::string>& paths) {
+  return look_at(target, paths, read_directory);
 }
 
 Result<std::vector<std::string>> find_copies(storage::Target& target, const std::string& name) {

@@ -27,6 +27,11 @@ bool is_damage(const Status& status);
 
 /// Local. Looks at the copies at `paths`, without the elements. Returns the newest first.
 std::vector<Found> look_at(storage::Target& target, const std::vector<std::string>& paths);
+/// The same, but for the parts: nothing is known of these.
+std::vector<Found> look_at_directories(storage::Target& target, const std::vector<std::string>& paths);
+/// Local. Whether the copy at `path` says itself that its save never was committed: it has no header yet, or
+/// one that says so.
+bool is_unfinished(storage::Target& target, const std::string& path);
 /// Local. Returns the copies of a checkpoint that may be there: "NAME.0", "NAME.1", ... and "NAME.g12".
 Result<std::vector<std::string>> find_copies(storage::Target& target, const std::string& name);
 /// Local. Returns the parts that have files of their own beside the copy at `path`.

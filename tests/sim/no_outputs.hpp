@@ -12,7 +12,9 @@ namespace tailrace::sim {
 class NoOutputs final : public checkpoint::Outputs {
  public:
   Result<Standing> stand(journal::Overwritten) override { return Standing(); }
-  [[nodiscard]] Status check(const std::vector<ByteVector>&, journal::Overwritten) const override { return {}; }
+  [[nodiscard]] Status check(const std::vector<ByteVector>&, journal::Overwritten) const override {
+    return {};
+  }
   ByteVector positions(const std::vector<ByteVector>&) override { return {}; }
   [[nodiscard]] bool are_settled(const ByteVector&) const override { return true; }
   [[nodiscard]] ByteVector with_failures(const ByteVector& positions) const override { return positions; }

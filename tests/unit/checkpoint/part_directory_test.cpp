@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "checkpoint/part_directory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <random>
+#include <set>
+
+#include "base/text.hpp"
+
+namespace tailrace::checkpoint {
+namespace {
+
+using layout::Layout;
+using layout::Rows;
+using Shares = std::vector<PartDirectory::Share>;
+
+constexpr Index rows = 24, columns = 10;
+
+std::vector<ItemInfo> two_items() {
+  return {{"field", ElementType::f64, {rows, columns}}, {"line", ElementType::f32, {rows * columns}}};
+}
+
+/// The layouts in which the items may lie, among any number of ranks.
+std::vector<Layout> layouts_of(int choice, int ranks, std::mt19937& dice) {
+  switch (choice) {
+    case 0:
+      return {*Layout::block({rows, columns}, ranks), *Layout::block({rows * columns}, ranks)};
+    case 1:
+      return {*Layout::block_cyclic({rows, columns}, ranks, {5, 3}),
+              *Layout::block_cyclic({rows * columns}, ranks, {7})};
+    default: {
+      std::vector<Index> all(static_cast<std::size_t>(rows * columns));
+      std::iota(all.begin(), all.end(), Index{0});
+      std::shuffle(all.begin(), all.end(), dice);
+      std::vector<std::vector<Index>> lists(static_cast<std::size_t>(ranks));
+      for (const Index each : all) lists[dice() % lists.size()].push_back(each);
+      return {*Layout::indexed({rows, columns}, lists), *Layout::indexed({rows * columns}, lists)};
+    }
+  }
+}
+
+/// The tables of a copy that so many ranks have saved, of which the first may lack some.
+std::vector<Table> tables_of(const std::vector<Layout>& layouts, int parts) {
+  std::vector<Table> tables;
+  for (int part = 0; part < parts; ++part) {
+    Table table;
+    table.part = part;
+    table.parts = parts;
+    table.place = {part * 4096, 4096 + part};
+    for (std::size_t i = 0; i < layouts.size(); ++i) {
+      std::vector<Rows> own = layouts[i].rows(part);
+      if (own.empty()) continue;
+      PartItem item;
+      item.item = static_cast<std::int32_t>(i);
+      item.map = static_cast<std::int32_t>(table.maps.size());
+      table.items.push_back(item);
+      table.maps.push_back(std::move(own));
+    }
+    tables.push_back(std::move(table));
+  }
+  return tables;
+}
+
+/// The ranks that load, of which each has read the tables whose number it gets by the number of ranks.
+class Loaders {
+ public:
+  explicit Loaders(int ranks) {
+    for (int rank = 0; rank < ranks; ++rank) ranks_.emplace_back(two_items(), rank, ranks);
+  }
+  /// The first of what the watchers find.
+  Status check(const std::vector<Table>& tables) {
+    for (std::size_t i = 0; i < tables.size(); ++i) {
+      for (const auto& [watcher, told] : ranks_[i % ranks_.size()].tell({&tables[i], 1}))
+        at(watcher).take(told);
+    }
+    Status first;
+    for (PartDirectory& each : ranks_) {
+      const Status found = each.check();
+      if (first.is_ok()) first = found;
+    }
+    return first;
+  }
+  std::map<std::int32_t, PartPlace> find(int rank, const Shares& wanted) {
+    std::map<std::int32_t, PartPlace> parts;
+    for (const auto& [watcher, question] : at(rank).ask(wanted))
+      PartDirectory::take_answer(at(watcher).answer(question), parts);
+    return parts;
+  }
+  PartDirectory& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
+
+ private:
+  std::vector<PartDirectory> ranks_;
+};
+
+std::set<int> owners_of(const Shares& wanted, const std::vector<Layout>& layouts) {
+  std::set<int> owners;
+  for (const auto& share : wanted) {
+    for (const Rows& each : share.rows) {
+      for (Index row = 0; row < each.rows; ++row) {
+        for (Index i = 0; i < each.count; ++i)
+          owners.insert(
+              layouts[static_cast<std::size_t>(share.item)].owner(each.global + row * each.stride + i));
+      }
+    }
+  }
+  return owners;
+}
+
+TEST(PartDirectory, a_rank_finds_the_parts_that_hold_what_it_wants_and_no_others) {
+  for (unsigned seed = 1; seed <= 200; ++seed) {
+    std::mt19937 dice(seed);
+    const int parts = static_cast<int>(dice() % 12 + 1);
+    const int ranks = static_cast<int>(dice() % 12 + 1);
+    const std::vector<Layout> saved = layouts_of(static_cast<int>(dice() % 3), parts, dice);
+    const std::vector<Layout> loaded = layouts_of(static_cast<int>(dice() % 3), ranks, dice);
+    Loaders loaders(ranks);
+    ASSERT_TRUE(loaders.check(tables_of(saved, parts)).is_ok()) << "seed " << seed;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const Shares wanted{{0, loaded[0].rows(rank)}, {1, loaded[1].rows(rank)}};
+      std::set<int> found;
+      for (const auto& [part, place] : loaders.find(rank, wanted)) {
+        EXPECT_EQ(place.offset, part * 4096);
+        EXPECT_EQ(place.bytes, 4096 + part);
+        found.insert(part);
+      }
+      ASSERT_EQ(found, owners_of(wanted, saved)) << "seed " << seed << " rank " << rank;
+    }
+  }
+}
+
+TEST(PartDirectory, an_element_that_no_part_or_two_have_is_found) {
+  for (unsigned seed = 1; seed <= 100; ++seed) {
+    std::mt19937 dice(seed);
+    const int parts = static_cast<int>(dice() % 5 + 2);
+    std::vector<Table> tables = tables_of(layouts_of(static_cast<int>(dice() % 3), parts, dice), parts);
+    Table& bad = tables[dice() % tables.size()];
+    if (bad.maps.empty()) continue;
+    std::vector<Rows>& map = bad.maps[dice() % bad.maps.size()];
+    const bool twice = dice() % 2 == 0;
+    Rows& one = map[dice() % map.size()];
+    if (twice)
+      map.push_back({one.global, 1, 0, 1});
+    else if (--one.rows == 0)
+      map.erase(map.begin() + (&one - map.data()));
+    const Status status = Loaders(static_cast<int>(dice() % 9 + 1)).check(tables);
+    EXPECT_EQ(status.code(), Code::corrupt) << "seed " << seed;
+    EXPECT_NE(status.text().find(twice ? "is there twice" : "is in no part"), std::string::npos)
+        << status.text();
+  }
+}
+
+/// One part that has all elements is told of in as many entries as there are watchers, however many rows it
+/// has; a watcher that has nothing to watch hears nothing.
+TEST(PartDirectory, tells_each_watcher_in_few_entries) {
+  Table table;
+  table.parts = 1;
+  table.maps = {{{0, 3, 5, 1'000'000}}, {{3, 2, 5, 1'000'000}}};
+  PartItem item;
+  table.items = {item};
+  table.items[0].item = 1;
+  const PartDirectory directory({{"none", ElementType::f64, {0}}, {"all", ElementType::f64, {5'000'000}}}, 0,
+                                64);
+  const auto told = directory.tell({&table, 1});
+  EXPECT_EQ(told.size(), 64U);
+  for (const auto& [watcher, bytes] : told) EXPECT_LE(bytes.size(), 200U);
+}
+
+}  // namespace
+}  // namespace tailrace::checkpoint

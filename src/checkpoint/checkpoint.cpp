@@ -39,46 +39,63 @@ Status check_files(const std::vector<std::string>& files) {
       "a checkpoint needs two files or more, each of another name: one alone is lost while it is written"};
 }
 
-/// What a rank brings to the vote on a save.
-struct Brought {
-  node::MemoryNeed memory;
-  Bytes part_bytes = 0;
-  ByteVector standing;  // the standing of the session's outputs
-  // The first rank's decisions follow.
+/// The first rank's decisions about a save.
+struct Decided {
   std::int64_t generation = 0;
   std::int64_t saved_at = 0;
   std::string path;
-
-  [[nodiscard]] ByteVector pack() const {
-    Packer out;
-    out.put(memory.node).put(memory.bytes).put(memory.available).put(part_bytes).put_bytes(standing);
-    return out.put(generation).put(saved_at).put_text(path).take();
-  }
-  static Brought unpack(const ByteVector& bytes) {
-    Unpacker in(bytes);
-    Brought brought;
-    brought.memory.node = in.get<std::int32_t>();
-    brought.memory.bytes = in.get<Bytes>();
-    brought.memory.available = in.get<Bytes>();
-    brought.part_bytes = in.get<Bytes>();
-    const auto standing = in.get_bytes();
-    brought.standing.assign(standing.begin(), standing.end());
-    brought.generation = in.get<std::int64_t>();
-    brought.saved_at = in.get<std::int64_t>();
-    brought.path = in.get_text();
-    return brought;
-  }
 };
+
+/// What a rank brings to the vote of a save for the first rank alone.
+struct ForFirst {
+  node::MemoryNeed memory;
+  Bytes part_bytes = 0;
+};
+
+/// What it brings for all ranks: nothing, unless it is the first or has outputs.
+ByteVector for_all(const ByteVector& standing, const std::optional<Decided>& decided) {
+  if (standing.empty() && !decided) return {};
+  Packer out;
+  out.put_bytes(standing);
+  if (decided) out.put(decided->generation).put(decided->saved_at).put_text(decided->path);
+  return out.take();
+}
+
+void bring(comm::Vote& vote, const ForFirst& told, const Saving* saving) {
+  Packer for_first;
+  vote.for_first = for_first.put(told).take();
+  if (saving != nullptr) vote.addend = saving->placed_bytes();
+}
+
+Decided decisions_in(const comm::Verdict& verdict) {
+  Unpacker in(verdict.contributions.front());
+  in.get_bytes();  // its outputs
+  Decided decided;
+  decided.generation = in.get<std::int64_t>();
+  decided.saved_at = in.get<std::int64_t>();
+  decided.path = in.get_text();
+  return decided;
+}
+
+/// First rank: of all ranks.
+std::vector<ForFirst> told_first(const comm::Verdict& verdict) {
+  std::vector<ForFirst> all;
+  for (const ByteVector& each : verdict.for_first) all.push_back(Unpacker(each).get<ForFirst>());
+  return all;
+}
 
 Status check_memory(const comm::Verdict& verdict) {
   std::vector<node::MemoryNeed> needs;
-  for (const ByteVector& each : verdict.contributions) needs.push_back(Brought::unpack(each).memory);
+  for (const ForFirst& each : told_first(verdict)) needs.push_back(each.memory);
   return node::check_nodes(needs, "an asynchronous save captures", "async=off saves without a capture");
 }
 
 std::vector<ByteVector> standings_of(const comm::Verdict& verdict) {
   std::vector<ByteVector> standings;
-  for (const ByteVector& each : verdict.contributions) standings.push_back(Brought::unpack(each).standing);
+  for (const ByteVector& each : verdict.contributions) {
+    const auto standing = Unpacker(each).get_bytes();
+    standings.emplace_back(standing.begin(), standing.end());
+  }
   return standings;
 }
 
@@ -224,18 +241,13 @@ Status Checkpoint::begin(Direction direction, bool* found) {
     mine = state_error(std::exchange(latched_, Status()).text());
   const bool saves = direction == Direction::save;
   const std::string call = cat("tr_checkpoint_begin(", name_, saves ? ", TR_SAVE)" : ", TR_LOAD)");
-  Packer flying;
-  flying.put(behind_.has_value());
-  const comm::Verdict verdict = service_.session().agree({mine, call, flying.take()});
+  const comm::Verdict verdict = service_.session().agree({mine, call, ByteVector(behind_ ? 1 : 0)});
   TR_TRY(verdict.status.in(call));
   bracket_ = direction;
   items_.clear();
   dropped_ = false;
   bool busy = false;
-  for (const ByteVector& each : verdict.contributions) {
-    Unpacker in(each);
-    busy = in.get<bool>() || busy;
-  }
+  for (const ByteVector& each : verdict.contributions) busy = busy || !each.empty();
   // A load must find what was saved last.
   const auto policy = saves ? options_.busy : Options::Busy::wait;
   if (busy && policy == Options::Busy::drop) {
@@ -330,20 +342,19 @@ Status Checkpoint::end_save(bool async) {
   std::string call = cat("tr_checkpoint_end(", name_, ", save");
   for (const NamedItem& item : items_)
     call += cat("; ", item.name, " ", item.scalar ? "scalar" : item.array.text());
-  SavePlan plan;
-  plan.mode = options_.mode;
-  plan.id = {run_, 1};
-  plan.compression = options_.compression;
-  Brought told;
+  SavePlan plan{{}, options_.mode, {run_, 1}, options_.compression};
+  std::optional<Decided> decided;
+  ForFirst told;
   // Every rank does this, whatever its items are like.
   Result<Outputs::Standing> standing = guarded([&] { return outputs_.stand(options_.overwritten); });
   Status mine = items.is_ok() ? standing.status() : items.status();
   std::unique_ptr<Saving> saving;
   if (slots_ && mine.is_ok()) mine = slots_->check_next_generation();
   if (slots_ && mine.is_ok()) {
-    told.generation = plan.id.generation = slots_->next_generation();
-    told.path = plan.path = slots_->place_for(plan.id.generation);
-    told.saved_at = plan.saved_at = std::time(nullptr);
+    plan.id.generation = slots_->next_generation();
+    plan.path = slots_->place_for(plan.id.generation);
+    plan.saved_at = std::time(nullptr);
+    decided = {plan.id.generation, plan.saved_at, plan.path};
   }
   if (mine.is_ok()) {
     mine = guarded([&]() -> Status {
@@ -356,10 +367,13 @@ Status Checkpoint::end_save(bool async) {
       return {};
     });
   }
-  if (standing.is_ok()) told.standing = std::move(standing->told);
-  const comm::Verdict verdict = service_.session().agree({mine, call + ")", told.pack()});
+  comm::Vote vote{mine, call + ")", for_all(standing.is_ok() ? standing->told : ByteVector(), decided)};
+  bring(vote, told, saving.get());
+  const comm::Verdict verdict = service_.session().agree(std::move(vote));
   Status agreed = verdict.status;
-  if (agreed.is_ok()) agreed = check_memory(verdict);
+  // The first rank alone knows what all of them need.
+  if (agreed.is_ok())
+    agreed = service_.session().agree({check_memory(verdict), call + "): memory", {}}).status;
   if (agreed.is_ok()) agreed = outputs_.check(standings_of(verdict), options_.overwritten);
   if (!async || !agreed.is_ok()) memory_.give_back(!agreed.is_ok());
   if (!agreed.is_ok()) {
@@ -462,23 +476,23 @@ void Checkpoint::capture(Saving& saving) {
 /// Evaluates what the ranks have brought to the vote: the sizes of their parts, and the first rank's
 /// decisions.
 Status Checkpoint::place_parts(const comm::Verdict& verdict) {
-  std::vector<Bytes> part_bytes;
   SavePlan plan = behind_->saving->plan();
-  for (std::size_t rank = 0; rank < verdict.contributions.size(); ++rank) {
-    const Brought told = Brought::unpack(verdict.contributions[rank]);
-    part_bytes.push_back(told.part_bytes);
-    if (rank > 0) continue;
-    plan.id.generation = told.generation;
-    plan.saved_at = told.saved_at;
-    plan.path = told.path;
-  }
+  const Decided first = decisions_in(verdict);
+  plan.id.generation = first.generation;
+  plan.saved_at = first.saved_at;
+  plan.path = first.path;
   behind_->saving->know(plan);
   if (slots_) slots_->begun(plan.id.generation, plan.path);
   behind_->outputs = outputs_.with_failures(outputs_.positions(standings_of(verdict)));
   if (options_.overwritten == journal::Overwritten::journal)
     outputs_.keep_since(name_, plan.id.generation, behind_->outputs);
   if (slots_) clean_up_undo_files(*behind_->saving);
-  behind_->saving->place(part_bytes);
+  behind_->saving->place_behind(verdict.before);
+  if (service_.rank() == 0) {
+    std::vector<Bytes> part_bytes;
+    for (const ForFirst& each : told_first(verdict)) part_bytes.push_back(each.part_bytes);
+    behind_->saving->place(part_bytes);
+  }
   behind_->saving->set_outputs(behind_->outputs);
   return {};
 }

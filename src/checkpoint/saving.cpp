@@ -23,6 +23,10 @@ void Saving::know(const SavePlan& plan) {
   part_.name(plan.id);
 }
 
+void Saving::place_behind(Bytes before) {
+  place_ = {plan_.mode == Mode::local ? 0 : Header::size + before, part_bytes()};
+}
+
 void Saving::place(const std::vector<Bytes>& part_bytes) {
   directory_.id = plan_.id;
   for (const SaveItem& item : items_) directory_.items.push_back(item.info);
@@ -33,6 +37,7 @@ void Saving::place(const std::vector<Bytes>& part_bytes) {
     if (!local) at = align(at + bytes, part_alignment);
   }
   directory_place_.offset = at;
+  place_ = directory_.parts[static_cast<std::size_t>(rank_)];
 }
 
 void Saving::capture(std::byte* image) {
@@ -81,8 +86,7 @@ Status Saving::open() {
 Status Saving::write() {
   if (behind_ != nullptr) TR_TRY(behind_->wait());
   TR_TRY(open());
-  return part_.write_data(*own_, directory_.parts[static_cast<std::size_t>(rank_)].offset, items_, image_,
-                          cancelled_);
+  return part_.write_data(*own_, place_.offset, items_, image_, cancelled_);
 }
 
 /// Cuts off what a larger copy has left behind the end. Nobody writes there.
@@ -95,9 +99,8 @@ Status Saving::cut(storage::File& file, Bytes end) {
 Status Saving::seal() {
   // From here on the copy's word on the outputs is true.
   if (make_durable_) TR_TRY(std::exchange(make_durable_, nullptr)());
-  const PartPlace& place = directory_.parts[static_cast<std::size_t>(rank_)];
-  TR_TRY(part_.write_table(*own_, place.offset));
-  if (plan_.mode == Mode::local) TR_TRY(cut(*own_, place.bytes));
+  TR_TRY(part_.write_table(*own_, place_.offset));
+  if (plan_.mode == Mode::local) TR_TRY(cut(*own_, place_.bytes));
   if (is_first()) {
     storage::File& file = copy_ ? *copy_ : *own_;
     const ByteVector bytes = encode(directory_);
@@ -110,7 +113,7 @@ Status Saving::seal() {
   }
   Status synced = own_->sync();
   // The kernel takes pages for written whose fsync has failed: a later run would find a whole part in memory.
-  if (!synced.is_ok()) make_void(*own_, place.offset + place.bytes - Footer::size, Footer::size);
+  if (!synced.is_ok()) make_void(*own_, place_.offset + place_.bytes - Footer::size, Footer::size);
   return synced;
 }
 

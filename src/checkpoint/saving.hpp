@@ -38,7 +38,11 @@ class Saving {
   [[nodiscard]] Bytes data_bytes() const { return part_.data_bytes(); }
   /// Takes what the first rank has decided: path, generation and time. Part sizes do not depend on them.
   void know(const SavePlan& plan);
-  /// `part_bytes` has the size of every rank's part.
+  /// What this rank's part takes of the copy's file.
+  [[nodiscard]] Bytes placed_bytes() const { return align(part_bytes(), part_alignment); }
+  /// `before` has the size what the parts of all lower ranks take of it.
+  void place_behind(Bytes before);
+  /// The same on the first rank, which writes the directory: `part_bytes` of every rank's part.
   void place(const std::vector<Bytes>& part_bytes);
   /// Sets what the first rank is to keep of the session's streams. Call it while no seal() runs.
   void set_outputs(ByteVector outputs) { directory_.outputs = std::move(outputs); }
@@ -85,6 +89,7 @@ class Saving {
   const int ranks_;
   std::vector<SaveItem> items_;
   Part part_;
+  PartPlace place_;  // of this rank's part
   Directory directory_;
   Extent directory_place_;
   const std::byte* image_ = nullptr;

@@ -59,13 +59,15 @@ std::uint64_t Agreements::post(Vote vote) {
   if (!status.is_ok() && status.rank() < 0) {
     status = status.at({status.cause().step, status.cause().operation, line_.rank()});
   }
+  if (!vote.for_first.empty()) ballot.for_first.emplace_back(line_.rank(), std::move(vote.for_first));
+  ballot.addend = vote.addend;
   merge(ballot, status, std::move(vote.call), line_.rank(), std::move(contribution));
   advance(number, ballot);
   return number;
 }
 
 void Agreements::merge(Ballot& ballot, const Status& status, std::string call, int call_rank,
-                       std::vector<std::pair<int, ByteVector>> contributions) {
+                       Contributions contributions) {
   ballot.status = first_cause(ballot.status, status);
   if (ballot.call_rank < 0) {
     ballot.call = std::move(call);
@@ -99,6 +101,9 @@ void Agreements::advance(std::uint64_t number, Ballot& ballot) {
     for (auto& [rank, bytes] : ballot.contributions) {
       verdict.contributions[static_cast<std::size_t>(rank)] = std::move(bytes);
     }
+    verdict.for_first.resize(static_cast<std::size_t>(line_.size()));
+    for (auto& [rank, bytes] : ballot.for_first)
+      verdict.for_first[static_cast<std::size_t>(rank)] = std::move(bytes);
     decide(number, ballot, std::move(verdict));
     return;
   }
@@ -107,8 +112,13 @@ void Agreements::advance(std::uint64_t number, Ballot& ballot) {
   ballot.status.pack(out);
   out.put_text(ballot.call).put(ballot.call_rank);
   pack_contributions(out, ballot.contributions);
+  pack_contributions(out, ballot.for_first);
+  std::int64_t sum = ballot.addend;
+  for (const auto& [child, behind] : ballot.sums) sum += behind;
+  out.put(sum);
   line_.send(parent_of(line_.rank()), out.take());
   ballot.contributions.clear();
+  ballot.for_first.clear();
 }
 
 void Agreements::decide(std::uint64_t number, Ballot& ballot, Verdict verdict) {
@@ -122,7 +132,14 @@ void Agreements::decide(std::uint64_t number, Ballot& ballot, Verdict verdict) {
   out.put(verdict_message).put(number).put(verdict.ended);
   verdict.status.pack(out);
   pack_contributions(out, list);
-  for (const int child : children()) line_.send(child, out.bytes());
+  // The ranks behind a child are those from the child's own number to that of the next child.
+  std::int64_t before = verdict.before + ballot.addend;
+  for (const int child : children()) {
+    Packer to_child = out;
+    to_child.put(before);
+    before += ballot.sums[child];
+    line_.send(child, to_child.take());
+  }
   ballot.verdict = std::move(verdict);
 }
 
@@ -134,6 +151,10 @@ void Agreements::on_vote(int source, Unpacker& in) {
   std::string call = in.get_text();
   const int call_rank = in.get<int>();
   merge(ballot, status, std::move(call), call_rank, unpack_contributions(in));
+  Contributions for_first = unpack_contributions(in);
+  ballot.for_first.insert(ballot.for_first.end(), std::make_move_iterator(for_first.begin()),
+                          std::make_move_iterator(for_first.end()));
+  ballot.sums[source] = in.get<std::int64_t>();
   ballot.heard.push_back(source);
   advance(number, ballot);
 }
@@ -147,6 +168,7 @@ void Agreements::on_verdict(Unpacker& in) {
   for (auto& [rank, bytes] : unpack_contributions(in)) {
     verdict.contributions[static_cast<std::size_t>(rank)] = std::move(bytes);
   }
+  verdict.before = in.get<std::int64_t>();
   decide(number, ballots_[number], std::move(verdict));
 }
 

@@ -18,7 +18,9 @@ class Line;
 struct Vote {
   Status status;
   std::string call;         // the operation and its arguments: all ranks must bring the same text
-  ByteVector contribution;  // handed to all ranks with the verdict
+  ByteVector contribution;  // handed to all ranks with the verdict: for what few ranks have to say
+  ByteVector for_first{};   // handed to rank 0 alone
+  std::int64_t addend = 0;  // is added up over the ranks
 };
 
 /// What all ranks take away from an agreement: the same on each.
@@ -26,6 +28,8 @@ struct Verdict {
   Status status;  // OK if all passed, else the error with the lowest cause; Code::order if calls differ
   std::vector<ByteVector> contributions;  // by rank
   bool ended = false;                     // the line has ended (Line::end): no further agreement is possible
+  std::vector<ByteVector> for_first{};    // on rank 0, by rank: what each has brought for it
+  std::int64_t before = 0;                // the sum of the addends of all lower ranks
 };
 
 /// Agreements among the ranks of a line: votes travel up a binomial tree, the verdict travels down again. It
@@ -56,6 +60,7 @@ class Agreements {
   [[nodiscard]] std::vector<int> neighbours() const;
 
  private:
+  using Contributions = std::vector<std::pair<int, ByteVector>>;
   struct Ballot {
     bool posted = false;
     bool passed_up = false;
@@ -63,13 +68,16 @@ class Agreements {
     Status status;
     std::string call;
     int call_rank = -1;
-    std::vector<std::pair<int, ByteVector>> contributions;
+    Contributions contributions;
+    Contributions for_first;
+    std::int64_t addend = 0;
+    std::map<int, std::int64_t> sums;  // of each child and all behind it
     std::optional<Verdict> verdict;
   };
   void on_vote(int source, Unpacker& in);
   void on_verdict(Unpacker& in);
   void merge(Ballot& ballot, const Status& status, std::string call, int call_rank,
-             std::vector<std::pair<int, ByteVector>> contributions);
+             Contributions contributions);
   void advance(std::uint64_t number, Ballot& ballot);
   void decide(std::uint64_t number, Ballot& ballot, Verdict verdict);
   [[nodiscard]] bool has_ended(std::uint64_t number) const;

@@ -102,14 +102,17 @@ Status IndexedRule::overlap(Index global) const {
 
 class IndexedPartRule final : public Layout::Rule {
  public:
-  IndexedPartRule(std::vector<Index> shape, int me, std::vector<Index> indices, std::vector<Index> counts)
-      : Rule(std::move(shape), static_cast<int>(counts.size())),
-        me_(me),
-        indices_(std::move(indices)),
-        counts_(std::move(counts)) {}
+  IndexedPartRule(std::vector<Index> shape, int me, int ranks, std::vector<Index> indices,
+                  std::vector<int> idle)
+      : Rule(std::move(shape), ranks), me_(me), indices_(std::move(indices)), idle_(std::move(idle)) {}
 
   [[nodiscard]] std::string_view name() const override { return "indexed"; }
-  [[nodiscard]] Index count(int rank) const override { return counts_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] Index count(int rank) const override {
+    return rank == me_ ? static_cast<Index>(indices_.size()) : 0;
+  }
+  [[nodiscard]] bool has_share(int rank) const override {
+    return rank == me_ ? !indices_.empty() : !std::binary_search(idle_.begin(), idle_.end(), rank);
+  }
   [[nodiscard]] std::vector<Rows> rows(int rank) const override {
     return rank == me_ ? rows_of(indices_) : std::vector<Rows>();
   }
@@ -122,13 +125,13 @@ class IndexedPartRule final : public Layout::Rule {
   }
   void pack(Packer& out) const override {
     out.put(Kind::indexed_part).put_list<Index>(shape()).put<std::int32_t>(me_);
-    out.put_list<Index>(indices_).put_list<Index>(counts_);
+    out.put<std::int32_t>(ranks()).put_list<Index>(indices_).put_list<int>(idle_);
   }
 
  private:
   int me_;
   std::vector<Index> indices_;
-  std::vector<Index> counts_;
+  std::vector<int> idle_;  // ranks that own nothing
   mutable std::once_flag sorted_once_;
   mutable std::vector<Index> sorted_;
 };
@@ -144,24 +147,17 @@ Result<Layout> Layout::indexed(std::vector<Index> shape, std::vector<std::vector
   return Rule::wrap(std::make_shared<IndexedRule>(std::move(shape), std::move(indices)));
 }
 
-Result<Layout> Layout::indexed_part(std::vector<Index> shape, int me, std::vector<Index> indices,
-                                    std::vector<Index> counts) {
+Result<Layout> Layout::indexed_part(std::vector<Index> shape, int me, int ranks, std::vector<Index> indices,
+                                    std::vector<int> idle) {
   TR_TRY(check_shape(shape));
-  if (me < 0 || static_cast<std::size_t>(me) >= counts.size() ||
-      counts.size() > std::numeric_limits<int>::max())
-    return Status(Code::layout, cat("rank ", me, " is outside of the ", counted(counts.size(), "rank"),
-                                    " that have counts of indices"));
-  for (std::size_t r = 0; r < counts.size(); ++r)
-    if (counts[r] < 0)
-      return Status(Code::layout,
-                    cat("rank ", r, " has a count of ", counts[r], " indices: counts are >= 0"));
-  const Index mine = counts[static_cast<std::size_t>(me)];
-  if (mine != static_cast<Index>(indices.size()))
-    return Status(Code::layout,
-                  cat("rank ", me, " has ", indices.size(), " indices, expected its count of ", mine));
+  if (me < 0 || me >= ranks)
+    return Status(Code::layout, cat("rank ", me, " is outside of the ", counted(ranks, "rank"),
+                                    " among which an indexed layout is cut"));
+  if (!std::is_sorted(idle.begin(), idle.end()))
+    return Status(Code::layout, "the ranks that own nothing are not in their order");
   TR_TRY(check_indices(shape, indices, static_cast<std::size_t>(me)));
   return Rule::wrap(
-      std::make_shared<IndexedPartRule>(std::move(shape), me, std::move(indices), std::move(counts)));
+      std::make_shared<IndexedPartRule>(std::move(shape), me, ranks, std::move(indices), std::move(idle)));
 }
 
 }  // namespace tailrace::layout

@@ -43,10 +43,11 @@ Result<Layout> unpack_indexed(std::vector<Index> shape, Unpacker& in) {
 
 Result<Layout> unpack_indexed_part(std::vector<Index> shape, Unpacker& in) {
   const auto me = in.get<std::int32_t>();
+  const auto ranks = in.get<std::int32_t>();
   auto indices = in.get_list<Index>();
-  auto counts = in.get_list<Index>();
+  auto idle = in.get_list<int>();
   if (!in.ok()) return broken_message();
-  return Layout::indexed_part(std::move(shape), me, std::move(indices), std::move(counts));
+  return Layout::indexed_part(std::move(shape), me, ranks, std::move(indices), std::move(idle));
 }
 
 Result<Layout> unpack_regular(Kind kind, std::vector<Index> shape, Unpacker& in) {
@@ -74,6 +75,8 @@ Status Layout::validate() const {
 void Layout::pack(Packer& out) const { rule_->pack(out); }
 
 Index Layout::count(int rank) const { return rank >= 0 && rank < ranks() ? rule_->count(rank) : 0; }
+
+bool Layout::has_share(int rank) const { return rank >= 0 && rank < ranks() && rule_->has_share(rank); }
 
 std::vector<Rows> Layout::rows(int rank) const {
   return rank >= 0 && rank < ranks() ? rule_->rows(rank) : std::vector<Rows>();

@@ -65,10 +65,10 @@ class Layout {
   /// Arbitrary global indices per rank, all of them known here (servers, one-rank programs, tests).
   /// An index outside of the array is an error here.
   static Result<Layout> indexed(std::vector<Index> shape, std::vector<std::vector<Index>> indices);
-  /// The same where only rank `me`'s indices are known; `counts` tells how many each rank has.
-  /// rows() may be asked of `me` only.
-  static Result<Layout> indexed_part(std::vector<Index> shape, int me, std::vector<Index> indices,
-                                     std::vector<Index> counts);
+  /// The same where only rank `me`'s indices are known, and which of the `ranks` have none: `idle`, in their
+  /// order. rows() and count() may be asked of `me` only.
+  static Result<Layout> indexed_part(std::vector<Index> shape, int me, int ranks, std::vector<Index> indices,
+                                     std::vector<int> idle = {});
   /// Every rank holds the whole array; rank 0 is its owner for output (the others count as empty).
   static Result<Layout> replicated(std::vector<Index> shape, int ranks);
 
@@ -76,8 +76,10 @@ class Layout {
   [[nodiscard]] int ranks() const;
   /// Number of elements of the global array.
   [[nodiscard]] Index elements() const;
-  /// Number of elements that `rank` owns.
+  /// Number of elements that `rank` owns; 0 if that is not known here (indexed_part of another rank).
   [[nodiscard]] Index count(int rank) const;
+  /// Whether `rank` owns any elements.
+  [[nodiscard]] bool has_share(int rank) const;
   /// What `rank` owns, in packed order.
   [[nodiscard]] std::vector<Rows> rows(int rank) const;
   /// The rank that owns `global`; -1 if not known here (indexed_part of another rank).

@@ -39,6 +39,7 @@ class Layout::Rule {
 
   [[nodiscard]] virtual std::string_view name() const = 0;
   [[nodiscard]] virtual Index count(int rank) const = 0;
+  [[nodiscard]] virtual bool has_share(int rank) const { return count(rank) > 0; }
   [[nodiscard]] virtual std::vector<Rows> rows(int rank) const = 0;
   [[nodiscard]] virtual int owner(Index global) const = 0;
   [[nodiscard]] virtual bool is_box() const { return false; }

@@ -72,7 +72,7 @@ void StreamClient::add_layout(const Field& field, std::vector<Told>& told) {
 void StreamClient::choose_reference() {
   for (int rank = 0; rank < roster_.computes(); ++rank) {
     const bool in_all = std::all_of(layouts_.begin(), layouts_.end(),
-                                    [&](const auto& each) { return each.second->count(rank) > 0; });
+                                    [&](const auto& each) { return each.second->has_share(rank); });
     if (!in_all) continue;
     reference_ = rank;
     return;

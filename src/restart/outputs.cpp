@@ -114,9 +114,12 @@ Result<Outputs::Standing> Outputs::stand(journal::Overwritten overwritten) {
   written->closed = closed_.due();
   TR_TRY(first);
   Packer told;
-  journal::put_positions(told, open);
   const std::vector<std::int64_t> taken = files_.taken();
-  told.put_list(std::span<const std::int64_t>(taken));
+  // Most ranks have nothing to tell.
+  if (!open.empty() || !taken.empty()) {
+    journal::put_positions(told, open);
+    told.put_list(std::span<const std::int64_t>(taken));
+  }
   Standing standing{told.take(), {}};
   if (!written->files.empty() || !written->closed.is_empty())
     standing.make_durable = [written, target = &service_.target()] { return written->sync(*target); };
@@ -135,6 +138,7 @@ Status Outputs::check(const std::vector<ByteVector>& told, journal::Overwritten 
   if (overwritten == journal::Overwritten::refuse) return {};
   std::map<std::string, std::size_t> ranks;
   for (std::size_t rank = 0; rank < told.size(); ++rank) {
+    if (told[rank].empty()) continue;
     Unpacker in(told[rank]);
     const Result<std::vector<journal::Position>> open = journal::get_positions(in);
     TR_TRY(open.status());
@@ -154,6 +158,7 @@ ByteVector Outputs::positions(const std::vector<ByteVector>& told) {
   for (const streams::Stream* stream : open_().streams) recorded.streams.push_back(stream->position());
   for (const auto& [pattern, position] : streams_) recorded.streams.push_back(position);
   for (const ByteVector& each : told) {
+    if (each.empty()) continue;
     Unpacker in(each);
     const Result<std::vector<journal::Position>> open = journal::get_positions(in);
     if (open.is_ok()) recorded.files.insert(recorded.files.end(), open->begin(), open->end());

@@ -47,10 +47,9 @@ Result<layout::Layout> make_indexed(Session& session, const std::string& call, s
     mine = sorted.status();
     if (sorted.is_ok()) requests = packed(*sorted);
   }
-  const Index count = given.is_ok() ? static_cast<Index>(given->size()) : 0;
   comm::Vote vote{mine.in(call), call, {}};
-  const auto count_bytes = std::as_bytes(std::span(&count, 1));
-  vote.contribution.assign(count_bytes.begin(), count_bytes.end());
+  if (given.is_ok() && given->empty())
+    vote.contribution.resize(1);  // the others are to know that it has none
   comm::Verdict verdict = session.agree(std::move(vote));
   TR_TRY(verdict.status);
 
@@ -58,10 +57,12 @@ Result<layout::Layout> make_indexed(Session& session, const std::string& call, s
       session.computes().exchange(std::move(requests), {{}, cat(call, ": whose indices are whose"), {}});
   TR_TRY(received.status());
   mine = directory.check(session.rank(), unpacked(*received));
-  std::vector<Index> counts;
-  for (const ByteVector& bytes : verdict.contributions) counts.push_back(indices_in(bytes)[0]);
-  Result<layout::Layout> made =
-      layout::Layout::indexed_part(std::move(shape), session.rank(), *given, std::move(counts));
+  std::vector<int> idle;
+  for (std::size_t rank = 0; rank < verdict.contributions.size(); ++rank) {
+    if (!verdict.contributions[rank].empty()) idle.push_back(static_cast<int>(rank));
+  }
+  Result<layout::Layout> made = layout::Layout::indexed_part(std::move(shape), session.rank(),
+                                                             session.ranks(), *given, std::move(idle));
   if (mine.is_ok()) mine = made.status();
   verdict = session.agree({mine.in(call), call, {}});
   TR_TRY(verdict.status);

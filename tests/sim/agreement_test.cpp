@@ -148,6 +148,32 @@ TEST(sim_agreement, four_thousand_ranks_agree) {
   }
 }
 
+/// What goes to the first rank alone is not sent to the others.
+TEST(sim_agreement, each_rank_hears_the_sum_of_the_lower_ranks_and_the_first_what_is_for_it) {
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    const int size = static_cast<int>(Scheduler(seed * 7919).random(1, 150));
+    Assembly assembly(size, seed);
+    assembly.run(2, [](int rank, int round) {
+      Vote vote{{}, "call", {}};
+      vote.addend = 1000 * round + rank;
+      if (rank % 3 != 0) vote.for_first.resize(static_cast<std::size_t>(rank), std::byte(round));
+      return vote;
+    });
+    for (int rank = 0; rank < size; ++rank) {
+      for (int round = 0; round < 2; ++round) {
+        const Verdict& verdict = assembly.verdicts(rank)[static_cast<std::size_t>(round)];
+        EXPECT_EQ(verdict.before, 1000 * round * rank + rank * (rank - 1) / 2) << "seed " << seed;
+        ASSERT_EQ(verdict.for_first.size(), rank == 0 ? static_cast<std::size_t>(size) : 0);
+      }
+    }
+    for (int other = 0; other < size; ++other) {
+      const auto length = static_cast<std::size_t>(other % 3 != 0 ? other : 0);
+      EXPECT_EQ(assembly.verdicts(0)[1].for_first[static_cast<std::size_t>(other)],
+                ByteVector(length, std::byte{1}));
+    }
+  }
+}
+
 TEST(sim_agreement, ranks_that_call_different_things_are_told_so_alike) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     Scheduler dice(seed * 104729);

@@ -40,8 +40,7 @@ struct Program {
     for (int c = 0; c < computes; ++c) {
       std::vector<Index> indices;
       for (int i = 0; i < own; ++i) indices.push_back(element(c, i));
-      const layout::Layout part =
-          *layout::Layout::indexed_part({computes * own}, c, indices, std::vector<Index>(computes, own));
+      const layout::Layout part = *layout::Layout::indexed_part({computes * own}, c, computes, indices);
       for (int stream = 1; stream <= streams; ++stream) call(c, stream, part, indices, pieces, line, roster);
     }
   }

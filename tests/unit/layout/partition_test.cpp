@@ -209,9 +209,13 @@ TEST(Replicated, rank_0_writes_for_all) {
 }
 
 TEST(IndexedPart, answers_for_its_own_rank_only) {
-  const auto layout = Layout::indexed_part({10}, 1, {9, 2, 3}, {4, 3, 3});
+  const auto layout = Layout::indexed_part({10}, 1, 3, {9, 2, 3}, {2});
   ASSERT_TRUE(layout.is_ok());
-  EXPECT_EQ(layout->count(0), 4);
+  EXPECT_EQ(layout->ranks(), 3);
+  EXPECT_EQ(layout->count(1), 3);
+  EXPECT_TRUE(layout->has_share(0));
+  EXPECT_TRUE(layout->has_share(1));
+  EXPECT_FALSE(layout->has_share(2));
   EXPECT_EQ(expand(layout->rows(1)), (std::vector<Index>{9, 2, 3}));
   EXPECT_TRUE(layout->rows(0).empty());
   EXPECT_EQ(layout->owner(2), 1);

@@ -47,7 +47,7 @@ TEST(Travel, a_layout_arrives_as_it_was_sent) {
 }
 
 TEST(Travel, a_part_of_an_indexed_layout_arrives_as_it_was_sent) {
-  const auto layout = Layout::indexed_part({10}, 1, {9, 2, 3}, {4, 3, 3});
+  const auto layout = Layout::indexed_part({10}, 1, 3, {9, 2, 3}, {2});
   Packer out;
   layout->pack(out);
   Unpacker in(out.bytes());
@@ -55,6 +55,7 @@ TEST(Travel, a_part_of_an_indexed_layout_arrives_as_it_was_sent) {
   ASSERT_TRUE(arrived.is_ok());
   expect_same(*layout, *arrived);
   EXPECT_EQ(arrived->owner(9), 1);
+  EXPECT_FALSE(arrived->has_share(2));
 }
 
 TEST(Travel, a_regular_layout_of_a_million_ranks_is_a_short_message) {

@@ -177,10 +177,9 @@ TEST(BadInput, block_sizes_counts_and_ranks_are_checked) {
   expect_error(Layout::block_cyclic({4, 4}, 2, {2}).status(), {"2 dimensions", "1 were given"});
   expect_error(Layout::block_cyclic({4, 4}, 2, {2, 0}).status(), {"block size 0 of dimension 1"});
   expect_error(Layout::replicated({4}, 0).status(), {"at least 1 rank"});
-  expect_error(Layout::indexed_part({4}, 2, {}, {0, 0}).status(), {"rank 2", "2 ranks"});
-  expect_error(Layout::indexed_part({4}, 0, {1}, {2, 0}).status(), {"rank 0 has 1 indices", "count of 2"});
-  expect_error(Layout::indexed_part({4}, 0, {4}, {1, 0}).status(), {"global index 4", "rank 0"});
-  expect_error(Layout::indexed_part({4}, 0, {}, {0, -1}).status(), {"rank 1", "-1"});
+  expect_error(Layout::indexed_part({4}, 2, 2, {}).status(), {"rank 2", "2 ranks"});
+  expect_error(Layout::indexed_part({4}, 0, 2, {4}).status(), {"global index 4", "rank 0"});
+  expect_error(Layout::indexed_part({4}, 0, 3, {}, {2, 1}).status(), {"not in their order"});
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ using layout::Layout;
 
 namespace {
 
-/// A text with one entry for each dimension, in the caller's order.
+/// Returns a text with one entry for each dimension, in the caller's order.
 template <typename T>
 std::string list_text(const T* values, int count) {
   if (values == nullptr) return "none";
@@ -26,7 +26,8 @@ std::string list_text(const T* values, int count) {
   return text;
 }
 
-/// A text with as many weights for each dimension as `grid` says, in the caller's order of dimensions.
+/// Returns a text with as many weights for each dimension as `grid` says, in the caller's order of
+/// dimensions.
 std::string weights_text(int ndims, const int* grid, const double* const* weights) {
   std::string text;
   if (grid == nullptr || weights == nullptr) return text;
@@ -49,8 +50,8 @@ Status check_arguments(int ndims, const tr_index* shape, const tr_index* halo, t
   return {};
 }
 
-/// The end of every creation: the layout is made if all ranks made the same one and it is valid, or on no
-/// rank.
+/// Collective. Ends every creation of a layout. Makes the layout if every rank made the same one and it is
+/// valid, and otherwise makes it on no rank. The error code is the same on every rank.
 int finish(session::Session& session, const std::string& call, Result<Layout> made, std::vector<Index> halo,
            tr_layout** out) {
   Status mine = made.status();
@@ -86,7 +87,8 @@ std::vector<Index> indices_in(const ByteVector& bytes) {
   return values;
 }
 
-/// Makes the layout that the ranks agree on by its indices. `given` holds those of this rank.
+/// Collective. Makes the layout whose indices the ranks give. `given` holds the indices of this rank. The
+/// error code is the same on every rank.
 int make_indexed(session::Session& session, const std::string& call, std::vector<Index> shape,
                  const Result<std::vector<Index>>& given, tr_layout** out) {
   Result<Layout> made = session::make_indexed(session, call, std::move(shape), given);
@@ -98,8 +100,8 @@ int make_indexed(session::Session& session, const std::string& call, std::vector
 
 }  // namespace
 
-/// A rank that was a server in an earlier session has made none of its layouts. Those of other ranks may be
-/// there still.
+/// A rank that was a server in an earlier session has made none of its layouts. Other ranks may still hold
+/// them, so all ranks go on from the highest numbers.
 Status tailrace::capi::begin_numbers() {
   State& held = state();
   comm::Vote vote{{}, "tr_init", {}};
@@ -181,7 +183,7 @@ int tr_layout_boxes(int ndims, const tr_index* shape, const tr_index* halo, cons
   }
   const std::string call =
       cat("tr_layout_boxes(", list_text(shape, shown), ", halo ", list_text(halo, shown), ")");
-  // A rank with bad arguments votes all the same: the others wait for it here.
+  // A rank with bad arguments votes all the same: the other ranks wait for its vote.
   comm::Vote vote{status.in(call), call, {}};
   if (status.is_ok()) {
     std::vector<Index> mine = list_of(lower, ndims);

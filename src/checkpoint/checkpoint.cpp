@@ -29,7 +29,7 @@ constexpr std::int64_t longest_delay = 100'000'000;  // nanoseconds
 
 double seconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
 
-/// A single file is refused: its copy would be lost while the next is written.
+/// Returns an error for a single file: the library would lose its copy while it writes the next one.
 Status check_files(const std::vector<std::string>& files) {
   std::set<std::filesystem::path> different;
   for (const std::string& file : files) different.insert(std::filesystem::path(file).lexically_normal());
@@ -46,13 +46,13 @@ struct Decided {
   std::string path;
 };
 
-/// What a rank brings to the vote of a save for the first rank alone.
+/// One rank's contribution to the vote on a save, for the first rank alone.
 struct ForFirst {
   node::MemoryNeed memory;
   Bytes part_bytes = 0;
 };
 
-/// What it brings for all ranks: nothing, unless it is the first or has outputs.
+/// Packs this rank's contribution for all ranks. It is empty unless this is the first rank or has outputs.
 ByteVector for_all(const ByteVector& standing, const std::optional<Decided>& decided) {
   if (standing.empty() && !decided) return {};
   Packer out;
@@ -77,7 +77,7 @@ Decided decisions_in(const comm::Verdict& verdict) {
   return decided;
 }
 
-/// First rank: of all ranks.
+/// Returns the contributions of all ranks on the first rank, and nothing on the others.
 std::vector<ForFirst> told_first(const comm::Verdict& verdict) {
   std::vector<ForFirst> all;
   for (const ByteVector& each : verdict.for_first) all.push_back(Unpacker(each).get<ForFirst>());
@@ -105,7 +105,7 @@ Result<std::unique_ptr<Checkpoint>> Checkpoint::create(Service& service, Outputs
                                                        const std::string& name, const std::string& how,
                                                        Result<Options> options,
                                                        std::vector<std::string> files) {
-  // The number is taken even if this rank fails below, so that the next checkpoint's number is the same on
+  // This rank takes the number even if it fails below, so that the next checkpoint's number is the same on
   // all ranks.
   const comm::LineNumber number = service.session().board().next_without_data();
   std::string call = cat("tr_checkpoint_create(", name, ", \"", how, "\"");
@@ -150,7 +150,7 @@ Checkpoint::~Checkpoint() {
   line_.board().remove_work(work_);
 }
 
-/// Each rank decides for itself: a save does not show how it was captured.
+/// Each rank decides for itself whether it captures by copy on write: the saved file does not show it.
 void Checkpoint::open_copy_on_write() {
   if (options_.capture != Options::Capture::copy_on_write) return;
   Result<std::unique_ptr<capture::CopyOnWrite>> made = capture::CopyOnWrite::create();
@@ -186,7 +186,8 @@ Status Checkpoint::open_slots(std::vector<std::string> files) {
   return slots_->look(target);
 }
 
-/// On the first rank: tells the last generation that was begun, and what each copy has recorded of outputs.
+/// On the first rank, packs for all ranks the last generation that was begun, and the outputs that each copy
+/// has recorded.
 Status Checkpoint::tell_recorded(Packer& told) const {
   if (options_.overwritten != journal::Overwritten::journal) return {};
   const Result<std::vector<std::string>> paths = slots_->candidates(service_.target());
@@ -200,8 +201,8 @@ Status Checkpoint::tell_recorded(Packer& told) const {
   return {};
 }
 
-/// Keeps what every copy has recorded: whichever copy is loaded, or none, the program may write over what the
-/// others have recorded.
+/// Keeps the bytes that any copy has recorded: the program may load any copy, or none, and then write over
+/// bytes that the other copies have recorded.
 void Checkpoint::keep_recorded(Unpacker& told) {
   if (options_.overwritten != journal::Overwritten::journal) return;
   const auto generation = told.get<std::int64_t>();
@@ -248,7 +249,7 @@ Status Checkpoint::begin(Direction direction, bool* found) {
   dropped_ = false;
   bool busy = false;
   for (const ByteVector& each : verdict.contributions) busy = busy || !each.empty();
-  // A load must find what was saved last.
+  // A load waits for a running save, so that it finds the newest copy.
   const auto policy = saves ? options_.busy : Options::Busy::wait;
   if (busy && policy == Options::Busy::drop) {
     dropped_ = true;
@@ -345,7 +346,7 @@ Status Checkpoint::end_save(bool async) {
   SavePlan plan{{}, options_.mode, {run_, 1}, options_.compression};
   std::optional<Decided> decided;
   ForFirst told;
-  // Every rank does this, whatever its items are like.
+  // Every rank brings its outputs to rest, even if its items have an error.
   Result<Outputs::Standing> standing = guarded([&] { return outputs_.stand(options_.overwritten); });
   Status mine = items.is_ok() ? standing.status() : items.status();
   std::unique_ptr<Saving> saving;
@@ -371,13 +372,13 @@ Status Checkpoint::end_save(bool async) {
   bring(vote, told, saving.get());
   const comm::Verdict verdict = service_.session().agree(std::move(vote));
   Status agreed = verdict.status;
-  // The first rank alone knows what all of them need.
+  // Only the first rank knows how much memory every rank needs.
   if (agreed.is_ok())
     agreed = service_.session().agree({check_memory(verdict), call + "): memory", {}}).status;
   if (agreed.is_ok()) agreed = outputs_.check(standings_of(verdict), options_.overwritten);
   if (!async || !agreed.is_ok()) memory_.give_back(!agreed.is_ok());
   if (!agreed.is_ok()) {
-    // No copy was touched, but the items are not saved.
+    // The save has touched no copy, but the items are not saved.
     left_out_ = false;
     progress_ = Progress::failed;
     failure_ = agreed;
@@ -390,7 +391,7 @@ Status Checkpoint::end_save(bool async) {
   return take_failure();
 }
 
-/// From here on the save goes on behind the program. The vote of all parts tells of later failures.
+/// From here on the save runs behind the program. The vote on the parts tells all ranks of later failures.
 void Checkpoint::start(std::unique_ptr<Saving> saving, const comm::Verdict& verdict, bool async) {
   left_out_ = false;
   behind_.emplace();
@@ -413,8 +414,8 @@ void Checkpoint::start(std::unique_ptr<Saving> saving, const comm::Verdict& verd
   const bool at_once = async && copy_on_write_ == nullptr;
   const std::int64_t all = behind_->worked * service_.session().ranks_of_a_core();
   const std::int64_t delay = at_once && !alone ? std::min(all, longest_delay) : 0;
-  // The copy counts once the first rank's part is sealed. That must not be before the contents of the outputs
-  // are durable.
+  // The copy counts once the first rank's part is sealed. The contents of the outputs must be durable before
+  // that.
   const bool must_wait = service_.rank() == 0 && !outputs_.are_settled(behind_->outputs);
   behind_->stage = must_wait ? Behind::Stage::writing : Behind::Stage::sealing;
   if (must_wait) {
@@ -438,8 +439,8 @@ void Checkpoint::expect(Bytes bytes) {
   if (bytes > 0 && !knows_items_) prepare(bytes + 2 * capture::CopyOnWrite::unit);
 }
 
-/// Half of the memory that the ranks of the node have in common is left to the program until its first save.
-/// Without threads, memory is made where it is needed.
+/// Until its first save, the program keeps half of the memory that the ranks of its node share. Without
+/// threads, each save makes the memory that it needs.
 void Checkpoint::prepare(Bytes bytes) {
   if (!options_.async || service_.threads().waiting_threads() == 0) return;
   const Status prepared = guarded([&]() -> Status {
@@ -459,7 +460,7 @@ void Checkpoint::expect(const std::vector<NamedItem>& items) {
     prepare(capture_bytes(saving));
     return {};
   });
-  // A save of these items would tell the error.
+  // If the program saves these items, the save returns the error.
   if (!expected.is_ok()) log(LogLevel::debug, cat("checkpoint ", name_, ": ", expected.text()));
 }
 
@@ -473,8 +474,8 @@ void Checkpoint::capture(Saving& saving) {
   if (!behind.is_ok()) tell_fallback(behind);
 }
 
-/// Evaluates what the ranks have brought to the vote: the sizes of their parts, and the first rank's
-/// decisions.
+/// Evaluates the vote of a save: the first rank's decisions, the outputs of all ranks, and the place of this
+/// rank's part. The first rank also places the parts of all ranks.
 Status Checkpoint::place_parts(const comm::Verdict& verdict) {
   SavePlan plan = behind_->saving->plan();
   const Decided first = decisions_in(verdict);
@@ -497,7 +498,7 @@ Status Checkpoint::place_parts(const comm::Verdict& verdict) {
   return {};
 }
 
-/// Files that no copy needs any more are removed once this copy is committed.
+/// Once this copy is committed, the save removes the undo files that no copy needs any more.
 void Checkpoint::clean_up_undo_files(Saving& saving) {
   const auto oldest = [this](const Copy& copy) {
     return outputs_.oldest_undo(copy.directory.outputs, copy.generation());
@@ -530,7 +531,7 @@ void Checkpoint::submit(Status (*body)(Saving&), std::int64_t delay) {
 bool Checkpoint::advance() {
   using Stage = Behind::Stage;
   if (!behind_) return false;
-  // The failures are taken now, since the streams that know of them may be closed before the data is written.
+  // Take the failures now: the program may close the streams that know of them before the data is written.
   const bool outputs_open = behind_->stage == Stage::writing || behind_->stage == Stage::waiting_for_outputs;
   if (outputs_open) behind_->outputs = outputs_.with_failures(behind_->outputs);
   if (behind_->task != nullptr) {
@@ -603,11 +604,11 @@ void Checkpoint::end_behind(const Status& status) {
                               plan.path, " after ", took, " s"));
     }
   } else if (is_given_up(status)) {
-    // The verdict decides, and not this rank's cancelling. If the save failed otherwise, some ranks may have
-    // known of it before they cancelled, and all must return the same.
+    // The verdict decides, and not whether this rank has cancelled. If the save failed otherwise, some ranks
+    // may have known the failure before they cancelled, and all ranks must return the same.
     progress_ = Progress::dropped;
   } else {
-    left_out_ = false;  // a failure that nobody has heard of counts more
+    left_out_ = false;  // a failure that the program has not heard of counts more
     progress_ = Progress::failed;
     failure_ = status;
     failure_told_ = false;

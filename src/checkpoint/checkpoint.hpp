@@ -16,11 +16,11 @@
 
 namespace tailrace::checkpoint {
 
-/// What a checkpoint keeps of the session besides items: how far its outputs had come. The calls are local,
-/// on every rank.
+/// The outputs of the session. A checkpoint records how far they had come. Every rank makes these calls; they
+/// are local.
 class Outputs {
  public:
-  /// What a rank brings to the vote on a save.
+  /// One rank's contribution to the vote on a save.
   struct Standing {
     ByteVector told;  // told to the other ranks, which do not know it
     std::function<Status()>
@@ -30,18 +30,18 @@ class Outputs {
   /// Blocks until the system has everything that this rank had to write so far. Fails if a write failed, and
   /// if the checkpoint cannot record one of the outputs.
   virtual Result<Standing> stand(journal::Overwritten overwritten) = 0;
-  /// Returns success if what the ranks have told can be recorded together.
+  /// Returns OK if a checkpoint can record together all outputs that the ranks have told of.
   [[nodiscard]] virtual Status check(const std::vector<ByteVector>& told,
                                      journal::Overwritten overwritten) const = 0;
-  /// Returns how far the outputs are now. `told` has what each rank has told.
+  /// Returns how far the outputs are now. `told` has each rank's Standing::told.
   virtual ByteVector positions(const std::vector<ByteVector>& told) = 0;
   /// Returns true if storage holds the outputs as far as `positions` says.
   [[nodiscard]] virtual bool are_settled(const ByteVector& positions) const = 0;
   /// Returns `positions` with the failures among them that are known by now.
   [[nodiscard]] virtual ByteVector with_failures(const ByteVector& positions) const = 0;
-  /// From now on, for as long as the session lasts, bytes of `positions` are kept before they are written
-  /// over. A program that loads this generation of the checkpoint, or one before it that has recorded them,
-  /// finds them.
+  /// From now on until the session ends, the outputs keep the bytes of `positions` before the program writes
+  /// over them. A program that loads this generation of the checkpoint, or an earlier one that has recorded
+  /// the bytes, finds them.
   virtual void keep_since(const std::string& checkpoint, std::int64_t generation,
                           const ByteVector& positions) = 0;
   /// Any thread. Returns the oldest generation whose undo files are needed to go on from `positions` of a
@@ -68,7 +68,7 @@ struct Options {
 /// Returns Code::settings with the nearest valid key or value.
 Result<Options> parse_options(const std::string& text);
 
-/// How far a save has come, as one rank knows.
+/// The stage that a save has reached, as far as one rank knows.
 enum class Progress { committed = 0, none = 1, captured = 2, written = 3, failed = 4, dropped = 5 };
 
 /// An item as the program names it.
@@ -82,7 +82,7 @@ struct NamedItem {
 /// A save on its way behind the program.
 struct Behind {
   enum class Stage { writing, waiting_for_outputs, sealing, agreeing, committing, confirming };
-  /// What the writing thread says of the last task that it was given.
+  /// The last task that the writing thread was given, and its result.
   struct Task {
     std::atomic<bool> done{false};
     Status status;
@@ -97,13 +97,15 @@ struct Behind {
   std::int64_t worked = 0;  // time of this rank's capture and tasks: the cost of a save, waits left out
 };
 
-/// A checkpoint on one rank. See include/tailrace/checkpoints.h for the contract of each call.
+/// A checkpoint on one rank. See include/tailrace/checkpoints.h for the contract of each call. create(),
+/// begin(), end(), wait() and close() are collective and return the same Status on every rank.
 class Checkpoint {
  public:
   enum class Direction { save, load };
 
-  /// `files` are explicit names of the copies; without them they are NAME.0, NAME.1, ... `how` has the
-  /// options as they were given; all ranks must give the same.
+  /// Collective. Returns the same Status on every rank. `files` has the names of the copies; if it is empty,
+  /// they are NAME.0, NAME.1, ... `how` has the options as the program gave them. All ranks must give the
+  /// same.
   static Result<std::unique_ptr<Checkpoint>> create(Service& service, Outputs& outputs,
                                                     const std::string& name, const std::string& how,
                                                     Result<Options> options,
@@ -116,13 +118,14 @@ class Checkpoint {
   void item(NamedItem item);
   /// Keeps an error for end().
   void latch(const Status& status);
-  /// Local. Says that the first save will probably have this many bytes of this rank: a thread makes memory
-  /// for it.
+  /// Local. Says that the first save will probably have this many bytes of this rank. A thread then makes
+  /// memory for it.
   void expect(Bytes bytes);
   /// Local. Says that the first save will probably have these items.
   void expect(const std::vector<NamedItem>& items);
   Status end();
-  /// As end(), but `async` takes the place of the option async= for this save.
+  /// Collective. As end(), but for this save `async` replaces the option async=. The Status is the same on
+  /// every rank.
   Status end(bool async);
   [[nodiscard]] bool in_bracket() const { return bracket_.has_value(); }
   Status wait();
@@ -211,7 +214,7 @@ class Checkpoint {
 
   std::optional<Copy> copy_;                     // the copy that the bracket loads
   std::optional<PartDirectory> part_directory_;  // of that copy
-  std::vector<Table> own_tables_;                // those that this rank has read to check it
+  std::vector<Table> own_tables_;                // the tables that this rank has read to check that copy
   // Only the first rank uses these.
   std::optional<Slots> slots_;
   std::shared_ptr<void> lock_;

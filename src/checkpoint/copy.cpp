@@ -31,7 +31,7 @@ Status read_whole(storage::File& file, const std::string& path, std::span<std::b
 
 Result<ByteVector> read_extent(storage::File& file, const std::string& path, const Extent& extent, Bytes at,
                                std::string_view what) {
-  // The size in a damaged file must not be taken for memory to be had.
+  // A damaged file may name any size. Check the size before memory is allocated for it.
   const Result<Bytes> size = file.size();
   TR_TRY(size.status());
   if (extent.bytes < 0 || extent.offset < 0 || extent.bytes > *size ||
@@ -92,8 +92,8 @@ Index count_of(const std::vector<layout::Rows>& rows, Index most) {
   return count;
 }
 
-/// Checks that a part has no elements that the item has not. Takes those that it has from what is `left` of
-/// each item.
+/// Checks that the part has only elements that its items have. Subtracts their number from `left`, item by
+/// item.
 Status count_shares(const Copy& copy, const Table& table, std::vector<Index>& left) {
   const auto& items = copy.directory.items;
   for (const PartItem& share : table.items) {
@@ -115,7 +115,7 @@ std::vector<Index> elements_of(const std::vector<ItemInfo>& items) {
   return elements;
 }
 
-/// Checks that no part has elements that the item has not, and that all parts together have as many.
+/// Checks that the parts have only elements that the items have, and that all parts together have as many.
 Status count_shares(const Copy& copy) {
   const auto& items = copy.directory.items;
   std::vector<Index> left = elements_of(items);
@@ -128,7 +128,8 @@ Status count_shares(const Copy& copy) {
   return {};
 }
 
-/// For an item: which map says what each part has of it. Items of one layout have the same maps.
+/// A part that has elements of an item, and the number of the map in its table that names them. Items of one
+/// layout have the same shares.
 using Share = std::pair<std::size_t, std::int32_t>;
 
 std::vector<std::vector<Share>> shares_of_items(const Copy& copy) {
@@ -143,7 +144,8 @@ std::vector<std::vector<Share>> shares_of_items(const Copy& copy) {
 /// Checks that every element of every item is in exactly one part.
 Status check_shares(const Copy& copy) {
   TR_TRY(count_shares(copy));
-  // The groups of any layout interleave far less often. A file that is no checkpoint must not take for ever.
+  // The groups of any layout interleave far less often than this limit. With a file that is no checkpoint,
+  // the check must not run for ever.
   std::int64_t runs = std::int64_t{1} << 25;
   for (const Table& table : copy.tables) {
     for (const auto& map : table.maps) runs += 4 * static_cast<std::int64_t>(map.size());
@@ -244,8 +246,8 @@ Status PartReader::open(const std::string& path) {
   return {};
 }
 
-/// They stand behind one another in the directory, before the outputs, with which it ends. The footers of the
-/// parts tell whether they are right.
+/// The places stand one after another in the directory; only the outputs follow them. The footer of each part
+/// shows whether its place is right.
 Result<std::vector<PartPlace>> PartReader::places(std::int32_t first, std::int32_t count) {
   std::vector<PartPlace> places(static_cast<std::size_t>(count));
   if (count == 0) return places;
@@ -336,7 +338,7 @@ Result<storage::File*> CopyReader::file_of(int part) {
   if (held == nullptr) {
     Result<FileHandle> file = target_.open(path, storage::OpenMode::read);
     TR_TRY(file.status());
-    // In the local mode each part has a file of its own: they may be too many to keep open.
+    // In the local mode each part has a file of its own. The files may be too many to keep all of them open.
     if (copy_.header.mode == Mode::local && files_.size() > 8) {
       files_.clear();
       files_[path] = std::move(*file);
@@ -352,7 +354,7 @@ std::string CopyReader::name_of_block(const Table& table, const PartItem& item, 
              copy_.directory.items[static_cast<std::size_t>(item.item)].name, " in part ", table.part);
 }
 
-/// `raw` may be the caller's own memory: the result is right, or an error.
+/// `raw` may be the caller's own memory. Returns an error unless the bytes in it are right.
 Status CopyReader::read_block(const Table& table, const PartItem& item, std::size_t block,
                               std::span<std::byte> raw) {
   const Result<storage::File*> file = file_of(table.part);

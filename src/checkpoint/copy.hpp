@@ -18,9 +18,10 @@ struct Copy {
   std::string path;
   Header header;
   Directory directory;
-  std::vector<Table> tables;  // of all parts, by their number; where ranks load, of those that this one needs
-  /// For a program that loads the copy: the undo files that bring the recorded files back. They are those of
-  /// its generation, or of the oldest one that a file needs, and newer ones; the newest first.
+  std::vector<Table> tables;  // of all parts, in order; on a rank that loads, only of the parts that it needs
+  /// A program that loads the copy needs these undo files to restore the recorded files. They are those of
+  /// the copy's generation, or of the oldest generation that a file needs, and all newer ones; the newest
+  /// first.
   std::vector<journal::UndoName> undo = {};
 
   [[nodiscard]] std::int64_t generation() const { return header.id.generation; }
@@ -28,7 +29,7 @@ struct Copy {
   [[nodiscard]] int find(std::string_view name) const;
 };
 
-/// Returns the file of a part: "run.0", or "run.0.r00003" in the local mode.
+/// Returns the path of a part's file: "run.0", or "run.0.r00003" in the local mode.
 std::string part_path(const std::string& path, Mode mode, int part);
 
 /// Local. Returns the header of the copy at `path`. Returns Code::io if there is no file, and Code::corrupt
@@ -41,14 +42,14 @@ Result<Copy> read_directory(storage::Target& target, const std::string& path);
 /// with which file.
 Result<Copy> read_copy(storage::Target& target, const std::string& path);
 
-/// Local. Parts of a copy that ranks load together, none of which has all of them.
+/// Local. Reads single parts of a copy, for a rank that loads the copy together with other ranks.
 class PartReader {
  public:
-  /// `copy` without tables, and without the places of its parts.
+  /// `copy` must outlive this. It needs neither tables nor the places of its parts.
   PartReader(storage::Target& target, const Copy& copy) : target_(target), copy_(copy) {}
-  /// Where `count` parts from `first` on lie.
+  /// Reads the places of `count` parts, beginning with part `first`.
   Result<std::vector<PartPlace>> places(std::int32_t first, std::int32_t count);
-  /// The table of a part, checked, but for what other parts have.
+  /// Reads and checks the table of a part. Does not check it against the tables of other parts.
   Result<Table> table(std::int32_t part, const PartPlace& place);
 
  private:

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// How the ranks that load a copy find the parts that each of them needs: each reads the tables of a share of
-// the parts and tells the watchers of their elements (PartDirectory), which check that none is missing. Then
-// each rank asks the watchers of its own elements, and reads the tables of the parts that have these.
+// The ranks that load a copy find the parts that they need. First each rank reads the tables of a share of
+// the parts and tells the watchers of their elements (PartDirectory). The watchers check that no element is
+// missing. Then each rank asks the watchers of its own elements, and reads the tables of the parts that have
+// its elements.
 #include <algorithm>
 
 #include "base/text.hpp"
@@ -10,8 +11,8 @@
 
 namespace tailrace::checkpoint {
 
-/// Collective, the same Status on every rank: every part is there, of this save, and whole; every element is
-/// in one of them.
+/// Collective. Checks that every part is there, belongs to this save and is whole, and that every element is
+/// in exactly one part. The Status is the same on every rank.
 Status Checkpoint::check_parts() {
   part_directory_.emplace(copy_->directory.items, service_.rank(), service_.size());
   own_tables_.clear();
@@ -44,8 +45,9 @@ Status Checkpoint::read_share(PartDirectory::Messages& told) {
   return {};
 }
 
-/// Collective: the tables that this rank needs. Replicated items lie on the first rank's part, as a rule: it
-/// alone asks for them, and tells the others.
+/// Collective. Gives every rank the tables that it needs. As a rule, replicated items lie in the first rank's
+/// part: the first rank alone asks for them, and sends their tables to the other ranks. A rank may fail alone
+/// to take these tables, so the caller must vote on the Status before it acts on it.
 Status Checkpoint::find_parts(const std::vector<Plan>& plans, Status mine) {
   const std::string call = cat("tr_checkpoint_end(", name_, "): finding the parts");
   comm::Line& line = service_.session().computes();
@@ -81,7 +83,8 @@ Status Checkpoint::find_parts(const std::vector<Plan>& plans, Status mine) {
   return guarded([&] { return take_tables(verdict.contributions.front()); });
 }
 
-/// What this rank owns of each item; of replicated ones the first rank owns everything.
+/// Returns the elements that this rank owns of each item. The first rank owns all elements of a replicated
+/// item.
 Result<std::vector<PartDirectory::Share>> Checkpoint::shares() const {
   Result<std::vector<SaveItem>> items = save_items(items_);
   TR_TRY(items.status());
@@ -107,7 +110,7 @@ Status Checkpoint::read_tables(const std::map<std::int32_t, PartPlace>& parts) {
   return {};
 }
 
-/// First rank: the tables of the parts that hold replicated items, for the other ranks.
+/// On the first rank, packs the tables of the parts that hold replicated items, for the other ranks.
 ByteVector Checkpoint::replicated_tables(const std::vector<Plan>& plans) const {
   Packer out;
   for (const Table& table : copy_->tables) {

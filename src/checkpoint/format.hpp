@@ -72,7 +72,7 @@ struct PartPlace {
   Bytes bytes = 0;
 };
 
-/// What a whole copy has. The first rank writes it behind its part.
+/// The contents of a whole copy. The first rank writes the directory behind all parts.
 struct Directory {
   SaveId id;
   std::vector<ItemInfo> items;

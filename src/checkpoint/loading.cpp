@@ -9,8 +9,8 @@
 
 namespace tailrace::checkpoint {
 
-/// First rank: the newest copy that may be whole, packed, without what is known of its parts; nothing if
-/// there is none. What it passes over is told.
+/// On the first rank, returns the newest copy that may be whole, packed and without the places of its parts,
+/// or nothing if there is none. Logs each copy that it passes over.
 ByteVector Checkpoint::next_candidate() {
   while (!candidates_.empty()) {
     const Found found = candidates_.front();
@@ -39,8 +39,9 @@ void Checkpoint::pass_over_unfinished(const std::string& path) const {
   log(LogLevel::info, cat("checkpoint ", name_, ": ", path, " holds a save that never came to its end"));
 }
 
-/// Collective: the newest copy that is whole, of those that are left; none where there never was one. `mine`
-/// is what this rank knows to be wrong.
+/// Collective. Sets copy_ to the newest whole copy among the candidates that are left. Leaves it empty if
+/// there never was a copy. `mine` is this rank's own error, if it has one. The Status is the same on every
+/// rank.
 Status Checkpoint::take_next(const std::string& call, Status mine) {
   while (true) {
     copy_.reset();  // nothing is loaded from a copy that is not whole, also where no other is
@@ -73,7 +74,7 @@ Status Checkpoint::take_next(const std::string& call, Status mine) {
   }
 }
 
-/// What brings the files back that the copy records.
+/// Adds the undo files that restore the files that the copy records.
 Result<Copy> Checkpoint::with_undo_files(Copy copy) {
   Result<std::vector<journal::UndoName>> undo = journal::find_undo_files(service_.target(), name_);
   TR_TRY(undo.status());
@@ -91,7 +92,7 @@ void Checkpoint::pass_over(const std::string& path, const Status& why) {
   log(LogLevel::warn, cat("checkpoint ", name_, ": a copy is passed over: ", why.text()));
 }
 
-/// Nobody is to throw a copy away that is whole, but could not be read this time.
+/// If storage did not give a copy, the text says that it may be whole, so that nobody throws it away.
 Status Checkpoint::none_whole() const {
   if (not_given_.is_ok()) return {Code::corrupt, cat("no copy is whole: ", broken_)};
   return {not_given_.code(), cat("no copy can be loaded, but one may be whole: ", broken_),
@@ -118,7 +119,7 @@ Status Checkpoint::begin_load(bool* found) {
   return {};
 }
 
-/// What the first rank has found.
+/// Takes the copy that the first rank has found, if any.
 Status Checkpoint::take_copy(const comm::Verdict& verdict) {
   copy_.reset();
   Unpacker in(verdict.contributions.front());
@@ -137,7 +138,7 @@ Status Checkpoint::end_load() {
   Status mine = latched_;
   if (mine.is_ok() && copy_) mine = check_items(*copy_);
   std::vector<Plan> plans;
-  // An array that is not there must be told before any rank fills its own.
+  // If an array is missing on one rank, all ranks must hear of it before any rank fills its own.
   if (mine.is_ok() && copy_) mine = guarded([&] { return make_plans(plans); });
   if (mine.is_ok() && !copy_ && !items_.empty())
     mine = Status(Code::state, "items are named, but nothing was found to load them from");
@@ -146,8 +147,8 @@ Status Checkpoint::end_load() {
   return copy_ ? load_newest(plans) : Status();
 }
 
-/// Copies may turn out to be damaged only when they are read, on any rank: then all go on with the one
-/// before.
+/// Collective. A rank may find damage only when it reads the elements of a copy. All ranks then go on with
+/// the copy before it. The Status is the same on every rank.
 Status Checkpoint::load_newest(const std::vector<Plan>& plans) {
   while (true) {
     Status mine = find_parts(plans, check_items(*copy_));

@@ -12,7 +12,7 @@ namespace {
 
 using layout::Rows;
 
-/// The rank that watches each of the elements of an item.
+/// Tells which rank watches each element of an item.
 struct Watchers {
   Index elements = 0;
   int ranks = 1;
@@ -20,13 +20,13 @@ struct Watchers {
   [[nodiscard]] int of(Index element) const {
     return static_cast<int>(static_cast<layout::Wide>(element) * ranks / elements);
   }
-  /// The first element that is watched by `rank`, or by one behind it.
+  /// Returns the first element that `rank` or a higher rank watches.
   [[nodiscard]] Index first(int rank) const {
     return static_cast<Index>((static_cast<layout::Wide>(rank) * elements + ranks - 1) / ranks);
   }
-  /// Adds what `rows` names to the lists of the watchers. At most three entries for each of them.
+  /// Adds the elements that `rows` names to the lists of their watchers, at most three entries to each list.
   void deal_out(const Rows& rows, std::map<int, std::vector<Rows>>& lists) const {
-    Index into = 0;  // of a row that began with another watcher
+    Index into = 0;  // the elements of this row that went to watchers before
     for (Index row = 0; rows.count > 0 && row < rows.rows;) {
       const Index begin = rows.global + row * rows.stride;
       const int watcher = of(begin + into);
@@ -71,7 +71,7 @@ PartDirectory::PartDirectory(std::vector<ItemInfo> items, int rank, int ranks)
 PartDirectory::Messages PartDirectory::tell(std::span<const Table> tables) const {
   std::map<int, Packer> out;
   for (const Table& table : tables) {
-    // Items that lie alike are told of once.
+    // One entry tells of all items that lie alike.
     std::map<std::pair<std::int32_t, Index>, std::vector<std::int32_t>> alike;
     for (const PartItem& item : table.items) alike[{item.map, elements_of(item.item)}].push_back(item.item);
     for (const auto& [key, items] : alike) {
@@ -108,7 +108,7 @@ Status PartDirectory::check() {
   for (std::size_t i = 0; i < told_.size(); ++i) {
     for (const std::int32_t item : told_[i].items) told_of[static_cast<std::size_t>(item)].push_back(i);
   }
-  // Items of which the same was told lie alike.
+  // Items lie alike if the same entries tell of them.
   std::map<std::pair<Index, std::vector<std::size_t>>, std::size_t> known;
   for (std::size_t item = 0; item < items_.size(); ++item) {
     const auto [same, is_new] =

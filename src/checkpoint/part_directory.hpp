@@ -10,13 +10,14 @@
 
 namespace tailrace::checkpoint {
 
-/// One rank's share of the knowledge of which parts of a copy have which elements. Each element of an item is
-/// watched by one rank: the elements are cut into ranges of equal length, one for each rank. Who has read the
-/// table of a part tells the watchers of its elements. Who wants elements asks their watchers. So no rank
-/// knows more than its share, and none walks the rows of all parts. Local: sending is the caller's.
+/// One rank's share of the directory that tells which parts of a copy have which elements. One rank watches
+/// each element of an item: the elements are cut into ranges of equal length, one for each rank. A rank that
+/// has read the table of a part tells the watchers of its elements. A rank that wants elements asks their
+/// watchers. So no rank knows more than its share, and no rank walks the rows of all parts. All functions are
+/// local: the caller sends the messages.
 class PartDirectory {
  public:
-  /// What a rank wants of an item, or a part has of it.
+  /// Elements of one item: those that a rank wants, or those that a part has.
   struct Share {
     std::int32_t item = 0;
     std::vector<layout::Rows> rows;
@@ -26,22 +27,23 @@ class PartDirectory {
 
   PartDirectory(std::vector<ItemInfo> items, int rank, int ranks);
 
-  /// What the watchers have to know of these parts.
+  /// Returns the messages that tell the watchers which elements these parts have.
   [[nodiscard]] Messages tell(std::span<const Table> tables) const;
-  /// At a watcher: what a rank tells. All of it has to be taken before anything else is called.
+  /// Takes a message of tell(), at the watcher. Call check() and answer() only after all messages were taken.
   void take(std::span<const std::byte> told);
-  /// Every element watched here is in one part, once; otherwise Code::corrupt.
+  /// Returns OK if every element that this rank watches is in exactly one part, once, and Code::corrupt
+  /// otherwise.
   Status check();
 
-  /// What to ask the watchers of these elements.
+  /// Returns the questions to send to the watchers of these elements.
   [[nodiscard]] Messages ask(std::span<const Share> wanted) const;
-  /// At a watcher, after check(): the answer to a rank that asks.
+  /// Returns the answer to a question of ask(), at the watcher. Call it after check().
   [[nodiscard]] ByteVector answer(std::span<const std::byte> question) const;
-  /// Adds the parts of an answer, and where they lie, to `parts`.
+  /// Adds the parts that an answer names, with their places, to `parts`.
   static void take_answer(std::span<const std::byte> answer, std::map<std::int32_t, PartPlace>& parts);
 
  private:
-  /// What one part has of items that lie alike.
+  /// The elements that one part has of items that lie alike.
   struct Told {
     std::int32_t part = 0;
     PartPlace place;
@@ -64,7 +66,7 @@ class PartDirectory {
   const int rank_;
   const int ranks_;
   std::vector<Told> told_;
-  std::vector<std::vector<Run>> runs_;  // of the elements watched here, in their order; one for items alike
+  std::vector<std::vector<Run>> runs_;  // elements watched here, sorted; items that lie alike share one list
   std::vector<std::size_t> runs_of_item_;
 };
 

@@ -89,7 +89,7 @@ Status Saving::write() {
   return part_.write_data(*own_, place_.offset, items_, image_, cancelled_);
 }
 
-/// Cuts off what a larger copy has left behind the end. Nobody writes there.
+/// Cuts off the bytes that an older, larger copy has left behind `end`. No rank writes there.
 Status Saving::cut(storage::File& file, Bytes end) {
   const Result<Bytes> size = file.size();
   TR_TRY(size.status());
@@ -97,7 +97,7 @@ Status Saving::cut(storage::File& file, Bytes end) {
 }
 
 Status Saving::seal() {
-  // From here on the copy's word on the outputs is true.
+  // The outputs must be durable before the copy says so.
   if (make_durable_) TR_TRY(std::exchange(make_durable_, nullptr)());
   TR_TRY(part_.write_table(*own_, place_.offset));
   if (plan_.mode == Mode::local) TR_TRY(cut(*own_, place_.bytes));
@@ -112,7 +112,8 @@ Status Saving::seal() {
     if (copy_) TR_TRY(copy_->sync());
   }
   Status synced = own_->sync();
-  // The kernel takes pages for written whose fsync has failed: a later run would find a whole part in memory.
+  // After a failed fsync, the kernel still takes the pages for written: a later run would find a whole part
+  // in memory.
   if (!synced.is_ok()) make_void(*own_, place_.offset + place_.bytes - Footer::size, Footer::size);
   return synced;
 }
@@ -127,7 +128,7 @@ Status Saving::commit() {
   return {};
 }
 
-/// The files count for nothing: a failure here does not fail the save.
+/// No copy needs these files any more: a failure here does not fail the save.
 void Saving::remove_parts(int from) {
   const Result<std::vector<int>> parts = local_parts(target_, plan_.path);
   if (!parts.is_ok()) return;

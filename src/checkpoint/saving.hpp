@@ -13,7 +13,7 @@
 
 namespace tailrace::checkpoint {
 
-/// What all ranks know of a save.
+/// The facts of a save that all ranks know.
 struct SavePlan {
   std::string path;  // of the copy
   Mode mode = Mode::parallel;
@@ -22,8 +22,9 @@ struct SavePlan {
   std::int64_t saved_at = 0;
 };
 
-/// One rank's share of one save: which bytes are written, in which order. It knows nothing of other ranks but
-/// their parts' sizes. Its owner makes the ranks vote between the steps:
+/// One rank's share of one save. It decides which bytes the rank writes, in which order. It knows nothing of
+/// other ranks but how many bytes the parts of all lower ranks take up; the first rank knows the size of each
+/// part. Its owner makes the ranks vote between the steps:
 ///
 ///   place -> [capture] -> write -> seal -> (all ranks voted) -> commit, on the first rank alone
 ///         -> (all ranks voted)
@@ -38,13 +39,15 @@ class Saving {
   [[nodiscard]] Bytes data_bytes() const { return part_.data_bytes(); }
   /// Takes what the first rank has decided: path, generation and time. Part sizes do not depend on them.
   void know(const SavePlan& plan);
-  /// What this rank's part takes of the copy's file.
+  /// Returns the bytes that this rank's part takes up in the copy's file.
   [[nodiscard]] Bytes placed_bytes() const { return align(part_bytes(), part_alignment); }
-  /// `before` has the size what the parts of all lower ranks take of it.
+  /// Places this rank's part. The parts of all lower ranks take up `before` bytes of the copy's file.
   void place_behind(Bytes before);
-  /// The same on the first rank, which writes the directory: `part_bytes` of every rank's part.
+  /// On the first rank, which writes the directory, places the parts of all ranks. `part_bytes` has their
+  /// sizes.
   void place(const std::vector<Bytes>& part_bytes);
-  /// Sets what the first rank is to keep of the session's streams. Call it while no seal() runs.
+  /// Sets the positions of the session's streams, which the first rank writes into the directory. Call it
+  /// while no seal() runs.
   void set_outputs(ByteVector outputs) { directory_.outputs = std::move(outputs); }
   /// seal() first calls `make_durable`: this rank's part may count only after that.
   void set_make_durable(std::function<Status()> make_durable) { make_durable_ = std::move(make_durable); }
@@ -55,22 +58,22 @@ class Saving {
   void capture(std::byte* image);
   /// Returns the bytes of memory that capture_behind() takes.
   [[nodiscard]] Bytes mirror_bytes();
-  /// As capture(), into `memory` of mirror_bytes(), but leaves to `behind` what can be copied behind the
-  /// caller. write() waits for `behind`. The destructor must not run before `behind` was waited for. Returns
-  /// why nothing could be left to it.
+  /// As capture(), but into `memory` of mirror_bytes(), and `behind` copies later what it can copy behind the
+  /// program. write() waits for `behind`. The destructor must not run while `behind` still copies. Returns an
+  /// error, with its cause, if nothing could be left to `behind`.
   Status capture_behind(std::byte* memory, capture::CopyOnWrite& behind);
 
   Status write();
   /// Makes this rank's part whole and durable. On the first rank it also writes the directory and the header:
   /// from then on the copy counts, if all other parts are whole.
   Status seal();
-  /// First rank, once all ranks have sealed. Makes the names durable and says so in the header. Then removes
-  /// what an earlier save with more parts has left.
+  /// On the first rank, once all ranks have sealed. Makes the names durable and says so in the header. Then
+  /// removes the files that an earlier save with more parts has left.
   Status commit();
-  /// First rank, after a failure. Makes the copy not count: bytes that storage has lost may still be seen in
-  /// memory, and a later run would take them for good.
+  /// On the first rank, after a failure. Makes the copy not count. Otherwise a later run might see in memory
+  /// bytes that storage has lost, and take them for good.
   void abandon();
-  /// First rank, after abandon() and close() of all ranks. Removes the files.
+  /// On the first rank, after abandon() and close() of all ranks. Removes the files.
   void remove();
   Status close();
   void cancel() { cancelled_ = true; }

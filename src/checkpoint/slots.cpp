@@ -61,7 +61,7 @@ Status make_record_durable(storage::Target& target, const std::string& path) {
 bool is_damage(const Status& status) {
   if (status.code() == Code::corrupt) return true;
   const int number = status.error_number();
-  // A directory of such a name belongs to somebody else.
+  // A directory of this name belongs to somebody else.
   return status.code() == Code::io && (number == ENOENT || number == ENOTDIR || number == EISDIR);
 }
 
@@ -96,7 +96,7 @@ std::vector<Found> look_at(storage::Target& target, const std::vector<std::strin
     found.missing = exists.is_ok() && !*exists;
     if (!header && !found.missing) {
       const Result<Header> alone = checkpoint::read_header(target, path);
-      // A directory of such a name belongs to somebody else.
+      // A directory of this name belongs to somebody else.
       found.unreadable = alone.status().code() == Code::io && alone.status().error_number() != EISDIR;
       if (alone.is_ok()) header = *alone;
     }
@@ -168,10 +168,11 @@ Status Slots::look(storage::Target& target) {
   TR_TRY(undo.status());
   for (const journal::UndoName& each : *undo) highest_ = std::max(highest_, each.generation);
   for (const Found& found : look_at(target, *paths)) {
-    // A copy that is not whole is believed no more than a name is: it may be anybody's.
+    // A copy that is not whole may be anybody's file. Its generation counts only up to a limit, like that in
+    // the name of an undo file.
     if (found.status.is_ok() || found.generation <= journal::most_generation)
       highest_ = std::max(highest_, found.generation);
-    // The next generation would be no higher than this one, and its save would never be loaded.
+    // The next generation might be no higher than the unknown one, and then no load would take its save.
     if (found.unreadable)
       return found.status.in(cat(found.path, " cannot be read, so that its generation is not known"));
     const bool good = found.status.is_ok() && found.committed;

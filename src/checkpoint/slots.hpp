@@ -10,7 +10,7 @@
 
 namespace tailrace::checkpoint {
 
-/// What was found in a place where a copy may be.
+/// A place where a copy may be, as a look at storage has found it.
 struct Found {
   std::string path;
   std::int64_t generation = 0;  // as its header tells; 0 if the header cannot be read
@@ -27,10 +27,10 @@ bool is_damage(const Status& status);
 
 /// Local. Looks at the copies at `paths`, without the elements. Returns the newest first.
 std::vector<Found> look_at(storage::Target& target, const std::vector<std::string>& paths);
-/// The same, but for the parts: nothing is known of these.
+/// Local. As look_at(), but does not look at the parts of the copies.
 std::vector<Found> look_at_directories(storage::Target& target, const std::vector<std::string>& paths);
-/// Local. Whether the copy at `path` says itself that its save never was committed: it has no header yet, or
-/// one that says so.
+/// Local. Returns true if the copy at `path` itself says that its save was never committed: it has no header
+/// yet, or its header says so.
 bool is_unfinished(storage::Target& target, const std::string& path);
 /// Local. Returns the copies of a checkpoint that may be there: "NAME.0", "NAME.1", ... and "NAME.g12".
 Result<std::vector<std::string>> find_copies(storage::Target& target, const std::string& name);
@@ -54,8 +54,8 @@ class Slots {
   [[nodiscard]] std::int64_t next_generation() const { return highest_ + 1; }
   /// Returns Code::corrupt if no copy of that generation could be loaded.
   [[nodiscard]] Status check_next_generation() const;
-  /// Returns the place for that generation: one with a copy that is broken or was never committed if there is
-  /// one, otherwise the oldest one's.
+  /// Returns the place for that generation. A place that never had a copy comes first, then a place whose
+  /// copy is broken or was never committed, then the place of the oldest copy.
   [[nodiscard]] std::string place_for(std::int64_t generation) const;
   /// Returns true if saves alternate over this place.
   [[nodiscard]] bool has(const std::string& path) const;

@@ -14,16 +14,16 @@ namespace tailrace::comm {
 
 class Line;
 
-/// What one rank brings to a collective call.
+/// One rank's contribution to a collective call.
 struct Vote {
   Status status;
   std::string call;         // the operation and its arguments: all ranks must bring the same text
-  ByteVector contribution;  // handed to all ranks with the verdict: for what few ranks have to say
+  ByteVector contribution;  // handed to all ranks with the verdict: only few ranks should have one
   ByteVector for_first{};   // handed to rank 0 alone
   std::int64_t addend = 0;  // is added up over the ranks
 };
 
-/// What all ranks take away from an agreement: the same on each.
+/// The result of an agreement. `status`, `contributions` and `ended` are the same on every rank.
 struct Verdict {
   Status status;  // OK if all passed, else the error with the lowest cause; Code::order if calls differ
   std::vector<ByteVector> contributions;  // by rank
@@ -34,7 +34,7 @@ struct Verdict {
 
 /// Agreements among the ranks of a line: votes travel up a binomial tree, the verdict travels down again. It
 /// is a state machine that never waits: `post` votes, and `take` returns the verdict once it has arrived.
-/// Every rank must post in the same order. A rank that has an error posts it: nobody skips a vote.
+/// Every rank must post in the same order. A rank that has an error posts it: no rank skips a vote.
 class Agreements {
  public:
   static constexpr std::uint32_t vote_message = 1;

@@ -32,8 +32,9 @@ bool has(const Tags& free, LineNumber tag) {
   return tag == line_number::tags || (free[tag / 64] >> tag % 64 & 1) != 0;
 }
 
-/// Collective over the meeting: rank 0 proposes a candidate. Returns true if no rank objects. Ranks that
-/// object tell which tags are free there: `free` keeps those that are not known to be taken.
+/// Collective over the meeting. Rank 0 proposes a candidate. Returns true if no rank objects; the result and
+/// the Status are the same on every rank. A rank that objects tells which tags are free on it. `free` keeps
+/// the tags that no rank is known to have taken.
 Result<bool> try_candidate(Line& meeting, Tags& free, Candidate& candidate, const std::string& call) {
   Switchboard& board = meeting.board();
   Packer proposal;
@@ -196,8 +197,8 @@ Verdict Line::verdict_of(std::uint64_t number, const std::string& call,
   return std::move(*verdict);
 }
 
-/// The first rank of a meeting may never come to it, and so never end it. What the ranks meet for begins with
-/// an agreement on the line that they open. That rank does not come to that agreement either.
+/// The first rank of a meeting may never come to it, and so never end it. The ranks begin their work on the
+/// line that they open with an agreement. The missing rank does not come to that agreement either.
 bool Line::is_off() const {
   return line_number::tag_of(number_) == line_number::meeting && board_.order().broken();
 }
@@ -206,7 +207,7 @@ Result<ByteVector> Line::broadcast(ByteVector bytes, const std::string& call, co
   if (me_ == 0 && ended_) return ended_->why;
   const std::uint64_t number = broadcasts_.post(std::move(bytes));
   if (me_ == 0) board_.pump();  // rank 0 waits for nobody, but its messages must leave all the same
-  // The rank above asks its own parent, as long as it waits in this call too.
+  // The rank above this one asks its own parent, as long as it waits in this call too.
   OrderedWait wait{{number_, Entry::Kind::broadcast, 0, number}, call, {me_ & (me_ - 1)}};
   std::optional<ByteVector> said;
   const auto is_over = [&] {
@@ -215,7 +216,7 @@ Result<ByteVector> Line::broadcast(ByteVector bytes, const std::string& call, co
   };
   board_.wait(is_over, what, wait);
   if (!said) return ended_ ? ended_->why : *board_.order().broken();
-  // The others may be far behind: messages that they have not taken use memory here.
+  // Other ranks may be far behind: messages that they have not taken use memory here.
   const auto most_is_taken = [&] {
     return board_.unsent(number_, Channel::broadcast) + board_.unsent(number_, Channel::control) <=
                most_untaken ||
@@ -226,7 +227,8 @@ Result<ByteVector> Line::broadcast(ByteVector bytes, const std::string& call, co
   return std::move(*said);
 }
 
-/// Messages arrive wherever their receiver is, so that nobody waits here for a rank that makes another call.
+/// A rank takes messages in whatever call it waits, so that no rank waits here for one that makes another
+/// call.
 Result<std::map<int, ByteVector>> Line::exchange(std::map<int, ByteVector> messages, Vote vote) {
   const std::string call = vote.call;
   const std::uint64_t number = exchanges_.post(std::move(messages));
@@ -246,7 +248,7 @@ Verdict Line::ended_verdict() const {
   return {ended_->why, std::vector<ByteVector>(static_cast<std::size_t>(size())), true};
 }
 
-/// Verdicts of earlier agreements go the same way, and have gone before.
+/// The verdicts of earlier agreements have gone the same way before this message.
 void Line::on_ended(Ended ended) {
   Packer out;
   out.put(ended_message).put(ended.agreements);

@@ -84,7 +84,7 @@ class Line {
   [[nodiscard]] LineNumber number() const { return number_; }
   [[nodiscard]] Switchboard& board() { return board_; }
   [[nodiscard]] const Members& members() const { return *members_; }
-  /// Only for another line of the same ranks.
+  /// Returns the members, for another line of the same ranks only.
   [[nodiscard]] const std::shared_ptr<const Members>& shared_members() const { return members_; }
 
   /// `receiver` takes the control messages whose first word is `kind`; that word was taken from `in` already.
@@ -104,22 +104,24 @@ class Line {
 
   [[nodiscard]] Agreements& agreements() { return agreements_; }
   [[nodiscard]] Broadcasts& broadcasts() { return broadcasts_; }
-  /// The watchdog calls ranks of this line by these names.
+  /// Sets the names by which the watchdog calls ranks of this line.
   void name_ranks(std::function<std::string(int rank)> name) { name_ = std::move(name); }
   [[nodiscard]] std::string name_of(int rank) const;
-  /// Collective. Hands in the caller's vote and returns the verdict. Blocks until all have voted.
+  /// Collective. Hands in the caller's vote and returns the verdict, whose Status is the same on every rank.
+  /// Blocks until all ranks have voted.
   Verdict agree(Vote vote);
-  /// The second half of agree(), for a caller that has posted the vote. It asks `take` for the verdict.
+  /// Does the second half of agree(), for a caller that has posted the vote. Asks `take` for the verdict.
   Verdict verdict_of(std::uint64_t number, const std::string& call,
                      const std::function<std::optional<Verdict>()>& take);
-  /// Collective. Returns what rank 0 says on every rank. Blocks until rank 0 has said it, and also while the
-  /// ranks behind this one have more than 32 MiB to take from it. `what` is for the watchdog.
+  /// Collective. Returns the bytes of rank 0, and the same Status, on every rank. Blocks until rank 0 has
+  /// sent them, and also while the ranks behind this one have more than 32 MiB to take from it. `what` is for
+  /// the watchdog.
   Result<ByteVector> broadcast(ByteVector bytes, const std::string& call, const std::string& what);
 
-  /// Collective: `messages` go to the ranks by which they are listed; what came for this rank, by source. The
-  /// same Status on every rank: that of `vote`, with which nobody looks at what came where it is an error.
-  /// Blocks until all that was sent has arrived. Costs a rank two messages for each rank that it sends to or
-  /// hears from, and an agreement.
+  /// Collective. Sends `messages`, listed by destination, and returns the messages that came for this rank,
+  /// by source. The Status is the same on every rank: the verdict on `vote`. If it is an error, no rank gets
+  /// messages. Blocks until all messages have arrived and all ranks have voted. The call costs a rank two
+  /// messages for each rank that it sends to or hears from, and an agreement.
   Result<std::map<int, ByteVector>> exchange(std::map<int, ByteVector> messages, Vote vote);
 
   /// Local, on rank 0 alone; it does nothing on other ranks. Agreements that are not decided yet, and

@@ -12,8 +12,8 @@ SparseExchanges::SparseExchanges(Line& line) : line_(line) {
   line_.on(arrival_message, [this](int, Unpacker& in) { on_arrival(in); });
 }
 
-/// All are control messages, of any size: the receiver does not know from whom data messages would come. It
-/// keeps all of them anyway until it has the last.
+/// Sends control messages, however large they are: a receiver of data messages would have to know their
+/// sources. The receiver keeps all messages anyway until it has the last one.
 std::uint64_t SparseExchanges::post(std::map<int, ByteVector> messages) {
   const std::uint64_t number = next_++;
   for (auto& [destination, bytes] : messages) {
@@ -33,7 +33,7 @@ std::uint64_t SparseExchanges::post(std::map<int, ByteVector> messages) {
 void SparseExchanges::on_message(int source, Unpacker& in) {
   const auto number = in.get<std::uint64_t>();
   const auto bytes = in.get_bytes();
-  // Where the line has ended a rank may have given the exchange up.
+  // If the line has ended, this rank may have given up the exchange.
   if (number >= taken_) arrived_[number][source].assign(bytes.begin(), bytes.end());
   Packer out;
   out.put(arrival_message).put(number);

@@ -10,11 +10,12 @@ namespace tailrace::comm {
 
 class Line;
 
-/// Messages among the ranks of a line of which each knows only to whom it sends. A rank tells the sender of
-/// each message that it has arrived. Once all ranks have heard that of all they have sent, an agreement tells
-/// every rank that it has what there is for it (Hoefler, Siebert, Lumsdaine: Scalable communication protocols
-/// for dynamic sparse data exchange, PPoPP 2010). So a rank sends no message to ranks for which it has
-/// nothing. A state machine without a wait in it, like Agreements; Line::exchange is what waits.
+/// Exchanges messages among the ranks of a line. Each rank knows only to which ranks it sends. The receiver
+/// of a message tells its sender that it has arrived. Once every rank has heard that all its messages have
+/// arrived, an agreement tells every rank that it has all messages for it (Hoefler, Siebert, Lumsdaine:
+/// Scalable communication protocols for dynamic sparse data exchange, PPoPP 2010). So a rank sends no message
+/// to ranks for which it has nothing. Like Agreements, this is a state machine that never waits;
+/// Line::exchange waits.
 class SparseExchanges {
  public:
   static constexpr std::uint32_t exchange_message = 9;
@@ -22,11 +23,12 @@ class SparseExchanges {
 
   explicit SparseExchanges(Line& line);
 
-  /// Local. Starts the next exchange and returns its number; `messages`: by destination.
+  /// Local. Starts the next exchange and returns its number. `messages` are listed by destination.
   std::uint64_t post(std::map<int, ByteVector> messages);
-  /// All that this rank has sent has arrived.
+  /// Returns true once all that this rank has sent in this exchange has arrived.
   [[nodiscard]] bool has_arrived(std::uint64_t number) const { return unheard_.count(number) == 0; }
-  /// What has come, by source; once an agreement has followed has_arrived() on all ranks.
+  /// Returns the messages for this rank, by source. Call it only once has_arrived() was true on every rank
+  /// and an agreement has followed.
   std::map<int, ByteVector> take(std::uint64_t number);
 
  private:
@@ -36,7 +38,7 @@ class SparseExchanges {
   Line& line_;
   std::uint64_t next_ = 0;
   std::uint64_t taken_ = 0;                        // exchanges with smaller numbers are over
-  std::map<std::uint64_t, std::int64_t> unheard_;  // messages of which the arrival was not told yet
+  std::map<std::uint64_t, std::int64_t> unheard_;  // messages whose arrival this rank has not heard of yet
   std::map<std::uint64_t, std::map<int, ByteVector>> arrived_;
 };
 

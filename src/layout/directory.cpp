@@ -8,7 +8,7 @@
 namespace tailrace::layout {
 namespace {
 
-/// The first element that `rank` watches: the least e with e*ranks/elements >= rank.
+/// Returns the first element that `rank` watches: the least e with e*ranks/elements >= rank.
 Index first_watched(Index elements, int ranks, int rank) {
   return static_cast<Index>((static_cast<Wide>(rank) * elements + ranks - 1) / ranks);
 }

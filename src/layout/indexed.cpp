@@ -49,14 +49,14 @@ class IndexedRule final : public Layout::Rule {
   [[nodiscard]] Status overlap(Index global) const;
 
   std::vector<std::vector<Index>> indices_;
-  Index given_ = 0;  // how many indices in all
-  // Who owns each element, filled when first asked: writing needs it never.
+  Index given_ = 0;  // the number of indices of all ranks
+  // The owner of each element, filled at the first question: a program that only writes never asks.
   mutable std::once_flag owners_once_;
   mutable std::vector<std::int32_t> owners_;
 };
 
 int IndexedRule::owner(Index global) const {
-  if (given_ < elements()) {  // not a partition: the table could be far larger than the lists
+  if (given_ < elements()) {  // no partition: the table could be far larger than the lists
     for (int r = 0; r < ranks(); ++r)
       if (std::find(of(r).begin(), of(r).end(), global) != of(r).end()) return r;
     return -1;
@@ -70,7 +70,8 @@ int IndexedRule::owner(Index global) const {
 }
 
 Status IndexedRule::validate() const {
-  // Of the first given + 1 elements one is missing if there are so many: no need to look further.
+  // If there are more elements than indices, one of the first given_ + 1 elements is missing: the others need
+  // no look.
   const Index watched = std::min(elements(), given_ + 1);
   std::vector<bool> seen(static_cast<std::size_t>(watched), false);
   Index twice = watched;

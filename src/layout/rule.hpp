@@ -12,7 +12,7 @@
 
 namespace tailrace::layout {
 
-/// The kinds as they travel in messages: append only.
+/// The numbers of the kinds in messages. Append only.
 enum class Kind : std::int32_t {
   block = 1,
   block_cyclic = 2,
@@ -24,7 +24,7 @@ enum class Kind : std::int32_t {
   section = 8,
 };
 
-/// What each kind of layout answers. Ranks and indices are in range when it is asked: Layout has checked.
+/// The answers of one kind of layout. Layout checks that ranks and indices are in range before it asks.
 class Layout::Rule {
  public:
   Rule(std::vector<Index> shape, int ranks)
@@ -46,9 +46,9 @@ class Layout::Rule {
   [[nodiscard]] virtual Box box(int /*rank*/) const {
     return {std::vector<Index>(shape_.size(), 0), std::vector<Index>(shape_.size(), 0)};
   }
-  /// Computed rules are partitions by construction.
+  /// Returns OK unless overridden: computed rules are partitions by construction.
   [[nodiscard]] virtual Status validate() const { return {}; }
-  /// Kind first, then what `Layout::unpack` needs to build the same again.
+  /// Packs the kind first, then what `Layout::unpack` needs to build the same rule again.
   virtual void pack(Packer& out) const = 0;
 
   [[nodiscard]] static Layout wrap(std::shared_ptr<const Rule> rule) { return Layout(std::move(rule)); }
@@ -59,7 +59,7 @@ class Layout::Rule {
   Index elements_;
 };
 
-/// Kinds where each rank owns one box.
+/// The kinds in which each rank owns one box.
 class BoxRule : public Layout::Rule {
  public:
   using Rule::Rule;

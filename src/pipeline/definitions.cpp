@@ -80,7 +80,8 @@ void Definitions::want(const node::Descriptor& begun) {
   context_.send_to_server(context_.roster.home[0], out);
 }
 
-/// Most servers ask after another one has asked: the stream was told to all of them then.
+/// Most servers ask after another server has asked. The definitions then went to all servers already, and the
+/// question needs no answer.
 void Definitions::on_wanted(const Wanted& wanted) {
   if (wanted.stream <= newest_ && collected_.count(wanted.stream) == 0) return;
   wanted_[wanted.stream] = wanted;
@@ -147,7 +148,7 @@ void Definitions::open_if_whole(std::uint32_t stream) {
   open_(std::move(opening));
 }
 
-/// Layouts of which each rank knew its own part become whole here, where whole records are assembled.
+/// Makes whole each layout of which each rank knew only its own part: servers assemble whole records.
 Status Definitions::join_parts(Opening& opening) {
   for (std::size_t i = 0; i < opening.layouts.size(); ++i) {
     if (opening.in_parts[i] == 0) continue;

@@ -11,22 +11,23 @@
 
 namespace tailrace::pipeline {
 
-/// What this server knows of streams that are not open here yet. Each server collects what the lanes of its
-/// own ranks tell of a stream, and passes it on to all servers: the indices of each rank at once, the rest
-/// when a lane anywhere has come to the stream. A stream is opened once all its definitions are here.
+/// The definitions that this server knows of streams that are not open here yet. Each server passes on to all
+/// servers the indices that its own ranks tell, at once. The home of compute rank 0 collects all other
+/// definitions of a stream. It passes them on to all servers when a lane of any server has come to the
+/// stream. A server opens a stream once it has all its definitions.
 class Definitions {
  public:
-  /// `open` gets each stream whose definitions are all here, `give_up` an error that leaves ranks waiting.
-  /// Takes messages of the context's line.
+  /// `open` gets each stream whose definitions are all here. `give_up` gets an error that leaves ranks
+  /// waiting. The constructor registers for messages of the context's line.
   Definitions(Context& context, std::function<void(Opening)> open,
               std::function<void(const Status&)> give_up);
 
-  /// The next entry of compute rank `c`, whose home this server is.
+  /// Takes the next entry, or the next piece of one, of compute rank `c`, whose home is this server.
   void on_entry(int c, const node::Descriptor& descriptor, std::span<const std::byte> bytes);
-  /// The lane of a rank has come to a stream that is not open here: to `begun`, its beginning or its end,
-  /// which tells how many fields the stream has, and its reference.
+  /// Asks for the definitions of a stream that is not open here. The lane of a rank has come to `begun`, the
+  /// stream's beginning or end, which tells how many fields the stream has, and its reference.
   void want(const node::Descriptor& begun);
-  /// Counts what is kept: 0 when every stream is open or forgotten.
+  /// Counts the entries that this server keeps: 0 when every stream is open or forgotten.
   [[nodiscard]] std::size_t kept() const {
     return collected_.size() + wanted_.size() + asked_.size() + told_.size() + parts_.size();
   }
@@ -53,14 +54,14 @@ class Definitions {
   Context& context_;
   std::function<void(Opening)> open_;
   std::function<void(const Status&)> give_up_;
-  std::map<int, ByteVector> beginnings_;  // by compute rank: of an entry whose end is still to come
+  std::map<int, ByteVector> beginnings_;  // by compute rank: of an entry whose end has not come yet
   // At the home of compute rank 0:
   std::map<std::uint32_t, Opening> collected_;
   std::map<std::uint32_t, Wanted> wanted_;  // streams that servers have asked for
-  std::uint32_t newest_ = 0;                // stream that rank 0 has told of
+  std::uint32_t newest_ = 0;                // the last stream that rank 0 has told of
   // On every server:
   std::set<std::uint32_t> asked_;
-  std::map<std::uint32_t, Opening> told_;  // parts of their layouts are still to come
+  std::map<std::uint32_t, Opening> told_;  // streams that miss parts of their layouts
   std::map<std::uint32_t, Parts> parts_;
 };
 

@@ -182,7 +182,7 @@ Status StreamClient::first_unreported(std::int64_t through) {
       ++others;
   }
   if (others == 0) return first;
-  // One call tells all of it, since the caller may not make another one.
+  // One call tells of all failed steps, since the caller may not make another call.
   return Status(first.code(),
                 cat(first.text(), "; ", others, others == 1 ? " later step" : " later steps", " failed too"),
                 first.error_number())
@@ -197,7 +197,7 @@ void StreamClient::on_verdict(VerdictKind kind, std::int64_t step, const Status&
       break;
     case VerdictKind::durable:
       if (!status.is_ok()) durable_[step] = status;
-      // A verdict that this rank alone is told may come before the step before is durable.
+      // A verdict that goes to this rank alone may arrive before the previous step is durable.
       if (step > durable_through_) settled_.insert(step);
       while (settled_.erase(durable_through_ + 1) != 0) ++durable_through_;
       break;
@@ -225,7 +225,7 @@ std::vector<Told> StreamClient::put_out_of_step(const Status& why, bool servers_
   if (!servers_know) return told;
   told_closed_ = true;
   if (in_step_) {
-    // The others wait for the step's end, and the step must fail.
+    // The other ranks wait for the step's end, and the step must fail.
     latched_ = why.at({step_, operation_, me_});
     told.push_back(end({}));
     in_step_ = true;

@@ -37,7 +37,7 @@ bool is_recorded(const OpenFile& each) {
 
 Status rest(const OpenFile& each) { return each.records ? each.records->rest() : each.file->rest(); }
 
-/// Everything that a rank has written to, held until it is durable.
+/// The files that a rank has written to, held until they are durable.
 struct Written {
   std::vector<std::shared_ptr<storage::File>> files;
   std::set<std::string> names;     // names in the directories that have to be durable: one for each directory
@@ -82,8 +82,8 @@ Result<journal::Position> Outputs::position_of(const OpenFile& each, journal::Ov
   return position;
 }
 
-/// Brings every file to rest, whatever has failed before. Ranks that left one out would have another idea
-/// than the others of what the file still has to write.
+/// Brings every file to rest, whatever has failed before. A rank that left a file out would not agree with
+/// the other ranks on what the file still has to write.
 Result<Outputs::Standing> Outputs::stand(journal::Overwritten overwritten) {
   Status first;
   const auto count = [&first](const Status& status) {
@@ -133,7 +133,7 @@ void Outputs::note_closing(const files::File& file) {
   if (file.place().group == nullptr) note_closed(files::sidecar_path(file.path()));
 }
 
-/// A journal belongs to a rank: it does not see what another rank writes to the same file.
+/// A journal belongs to one rank: it does not see the bytes that another rank writes to the same file.
 Status Outputs::check(const std::vector<ByteVector>& told, journal::Overwritten overwritten) const {
   if (overwritten == journal::Overwritten::refuse) return {};
   std::map<std::string, std::size_t> ranks;

@@ -48,8 +48,7 @@ Result<layout::Layout> make_indexed(Session& session, const std::string& call, s
     if (sorted.is_ok()) requests = packed(*sorted);
   }
   comm::Vote vote{mine.in(call), call, {}};
-  if (given.is_ok() && given->empty())
-    vote.contribution.resize(1);  // the others are to know that it has none
+  if (given.is_ok() && given->empty()) vote.contribution.resize(1);  // tells the other ranks that it has none
   comm::Verdict verdict = session.agree(std::move(vote));
   TR_TRY(verdict.status);
 

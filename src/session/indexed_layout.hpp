@@ -9,9 +9,10 @@
 
 namespace tailrace::session {
 
-/// Compute ranks, collective; the same Status on every rank. Blocks until all have come to it. The layout of
-/// an array of `shape` of which each rank knows its own indices: `given`, or why it has none. Each element is
-/// checked by the rank that watches it (layout::Directory): it has to be owned once.
+/// Collective over compute ranks. Makes the layout of an array of `shape` of which each rank knows only its
+/// own indices. `given` has this rank's indices, or the error that kept it from having any. The rank that
+/// watches an element (layout::Directory) checks that it is owned exactly once. Blocks until all compute
+/// ranks have called it. The Status is the same on every rank.
 Result<layout::Layout> make_indexed(Session& session, const std::string& call, std::vector<Index> shape,
                                     const Result<std::vector<Index>>& given);
 

@@ -41,8 +41,8 @@ class KeepServing {
   struct sigaction before_ = {};
 };
 
-/// "rank=2 nth=3": takes off the rank of the world for which the plan is (-1: all). The rest is the storage's
-/// plan.
+/// Takes the rank of the world for which the plan is off a text like "rank=2 nth=3", and returns it (-1:
+/// all). The rest is the storage's plan.
 Result<int> take_fault_rank(std::string& plan) {
   std::string rest;
   int rank = -1;

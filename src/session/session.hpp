@@ -53,11 +53,12 @@ class Session {
   Status same_everywhere(const Status& mine);
   /// On servers: works until all compute ranks have left.
   void serve();
-  /// Collective over compute ranks. Hands in the caller's vote and returns the verdict. Blocks until all have
-  /// voted. Streams of which the ranks have begun different numbers of steps are out of step afterwards.
+  /// Collective over compute ranks. Hands in the caller's vote and returns the verdict, whose Status is the
+  /// same on every rank. Blocks until all have voted. After an error, streams of which the ranks have begun
+  /// different numbers of steps are out of step.
   comm::Verdict agree(comm::Vote vote);
-  /// Collective over compute ranks. Returns true if the program is to save and stop. Blocks until all have
-  /// asked. Rank 0 logs the reason, once.
+  /// Collective over compute ranks. Returns true if the program is to save and stop. The Status is the same
+  /// on every rank. Blocks until all have asked. Rank 0 logs the reason, once.
   Result<bool> should_stop();
   /// Returns the last answer of should_stop() without asking; false before the first.
   [[nodiscard]] bool is_stopping() const { return stops_->is_stopping(); }
@@ -70,7 +71,7 @@ class Session {
   }
   /// Returns the node of this rank: the same number on all ranks of the node, and on no others.
   [[nodiscard]] int my_node() const { return facts_[static_cast<std::size_t>(world_rank_)].node; }
-  /// Returns how many of the node's ranks have to take turns on a core; 1 if each has its own.
+  /// Returns the number of the node's ranks that take turns on a core: 1 if each has its own.
   [[nodiscard]] int ranks_of_a_core() const;
   [[nodiscard]] bool is_crowded() const { return ranks_of_a_core() > 1; }
   [[nodiscard]] int ranks_of_my_node() const { return ranks_on(my_node()); }
@@ -80,7 +81,8 @@ class Session {
   /// Returns false if the ranks turn out to be in different calls, and it is not `done`.
   bool wait_for_step(const pipeline::StreamClient& stream, std::int64_t step, std::string_view call,
                      const std::function<bool()>& done, const std::string& what);
-  /// Set if ranks turned out to be in different collective calls. All of them return it from now on.
+  /// Returns the error that is set if ranks turned out to be in different collective calls. All ranks return
+  /// it from then on.
   [[nodiscard]] const std::optional<Status>& broken() const { return board_.order().broken(); }
   /// Collective, once the order of calls is broken. Blocks until all compute ranks have come to it. Closes
   /// all streams towards the servers.
@@ -89,7 +91,8 @@ class Session {
   void enter(std::string call) { board_.watch().call = std::move(call); }
   /// Makes one pass over everything that may have become possible. Returns true if something moved.
   bool pump() { return board_.pump(); }
-  /// For a program that calls nothing else for a while. Also announces what the program has put.
+  /// Moves everything on for a program that calls nothing else for a while. Also announces the data that the
+  /// program has put.
   void progress();
   /// Publishes in the outlet; waits while it is full. Returns the nanoseconds waited.
   std::int64_t publish(const std::function<bool()>& attempt);

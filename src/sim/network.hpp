@@ -15,7 +15,7 @@ namespace tailrace::sim {
 
 class Network;
 
-/// The program of a rank. It lets the others run wherever a real one may lose its core.
+/// The program of a rank. It lets other programs run wherever a real program may lose its core.
 class Waiter {
  public:
   virtual ~Waiter() = default;
@@ -43,7 +43,7 @@ class Port final : public comm::Transport {
   [[nodiscard]] Bytes unsent(comm::LineNumber line, comm::Channel channel) const override;
   [[nodiscard]] bool all_sent() const override { return leaving_ == 0; }
   [[nodiscard]] std::int64_t now() const override;
-  /// Count what it has sent to other ranks so far.
+  /// Count the messages, and their bytes, that it has sent to other ranks so far.
   [[nodiscard]] std::int64_t messages() const { return messages_; }
   [[nodiscard]] Bytes bytes() const { return bytes_; }
   /// Sets its node's clock ahead by `offset`.
@@ -57,7 +57,7 @@ class Port final : public comm::Transport {
   void connect(Waiter& waiter) { waiter_ = &waiter; }
   /// Returns true if something arrived or left since the last progress().
   [[nodiscard]] bool has_news() const { return news_; }
-  /// Called at each arrival and departure.
+  /// Sets a function that is called at each arrival and departure.
   void on_news(std::function<void()> hook) { on_news_ = std::move(hook); }
 
  private:

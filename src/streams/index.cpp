@@ -72,7 +72,7 @@ Result<Bytes> cut(File& file, Bytes size) {
   return *before - size;
 }
 
-// Removes what a writer that goes on will not find: the tail.
+// Removes the tail, which a writer that goes on will not find.
 void without_tail(IndexContents& contents) {
   contents.tail = IndexTail::none;
   contents.tail_bytes = 0;
@@ -266,7 +266,7 @@ Status IndexWriter::write(const ByteVector& record) {
     dirty_tail_ = !file_->truncate(mark_.position).is_ok();
     return written;
   }
-  // Otherwise a shorter record over a longer failed one would leave the rest of that one behind it.
+  // If a longer record has failed here before, its rest must not stay behind this record.
   if (dirty_tail_) TR_TRY(file_->truncate(mark_.position + static_cast<Bytes>(record.size())));
   dirty_tail_ = false;
   mark_ = {mark_.position + static_cast<Bytes>(record.size()), next_chain(mark_.chain, record)};

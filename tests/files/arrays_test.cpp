@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// Distributed arrays in collective files: whatever the mode, the layout, the section, the number of ranks,
-// aggregators, threads and the memory, the file holds what one rank alone writes, and every rank reads back
-// its own part and nothing else.
+// Tests distributed arrays in collective files. Whatever the mode, the layout, the section, the number of
+// ranks, aggregators, threads and the memory, the file holds the bytes that one rank alone would write, and
+// every rank reads back its own part and nothing else.
 #include "unit/layout/arrays.hpp"
 #include "files/world.hpp"
 
@@ -95,7 +95,8 @@ struct Sample {
   }
 };
 
-/// Halos may differ between ranks in these samples, and strides always do: the library takes each rank's own.
+/// In these samples halos may differ between ranks, and strides always do: the library uses those of each
+/// rank.
 const char* const worlds[] = {
     "parallel_threshold=0",
     "parallel_threshold=0 io_buffer=64KiB aggregators=2",
@@ -132,7 +133,7 @@ void check_reading(File& file, Sample& sample) {
   CHECK(second.buffer == sample.read_back());
 }
 
-/// Every kind of world with every mode.
+/// Calls `body` in every kind of world with every mode.
 template <typename Body>
 void in_all_modes(const Body& body) {
   for (const char* options : worlds) {
@@ -199,7 +200,7 @@ MPI_TEST(arrays, of_many_windows_go_round_the_ring) {
       CHECK_EQ(file->move_arrays("read", {&target, 1}, Direction::read).elements, 300 * 401);
       target.data = reinterpret_cast<std::byte*>(second.data());
       CHECK_EQ(file->move_arrays("read", {&target, 1}, Direction::read).elements, 300 * 401);
-      // The array is written again before the reads were waited for.
+      // The program writes the array again before it has waited for the reads.
       file->tell([offset](std::FILE* s) { return Outcome{0, std::fseek(s, offset, SEEK_SET), {}}; });
       CHECK_EQ(file->move_arrays("write", {&array, 1}, Direction::write).elements, 300 * 401);
       CHECK(file->wait().is_ok());
@@ -272,8 +273,8 @@ MPI_TEST(arrays, stop_at_the_end_of_the_file) {
 
 namespace {
 
-/// Reads ten numbers from byte `begin` of a file of 37 bytes, and writes a letter where the read has left the
-/// file.
+/// Reads ten numbers from byte `begin` of a file of 37 bytes, and writes a letter at the position at which
+/// the read has left the file.
 void read_to_the_end(World& world, const std::string& path, const std::string& mode, long begin) {
   const layout::Layout layout = *layout::Layout::block({10}, size());
   std::vector<double> values(static_cast<std::size_t>(layout.count(rank())), -1);
@@ -288,7 +289,7 @@ void read_to_the_end(World& world, const std::string& path, const std::string& m
   });
   const ArrayOutcome read = file->move_arrays("read", {&array, 1}, Direction::read);
   CHECK(read.status.is_ok());
-  // Asynchronous reads alone cannot tell at once.
+  // An asynchronous read, in mode "s" alone, cannot tell at once how many elements it gets.
   if (mode != "s") CHECK_EQ(read.elements, begin < 37 ? (37 - begin) / 8 : 0);
   CHECK_EQ(file->wait().is_ok(), mode.find('s') == std::string::npos || mode.find('l') != std::string::npos);
   const long expected = std::max(begin, 37L);

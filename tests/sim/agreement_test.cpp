@@ -148,7 +148,7 @@ TEST(sim_agreement, four_thousand_ranks_agree) {
   }
 }
 
-/// What goes to the first rank alone is not sent to the others.
+/// Ranks other than the first do not get the contributions that are for the first rank alone.
 TEST(sim_agreement, each_rank_hears_the_sum_of_the_lower_ranks_and_the_first_what_is_for_it) {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     const int size = static_cast<int>(Scheduler(seed * 7919).random(1, 150));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// Checkpoints on the library's own session, in simulated time: chains of jobs that load, compute, save and
-// end in any way, on other numbers of ranks each time.
+// Tests checkpoints on the library's own session, in simulated time, with chains of jobs. Each job loads,
+// computes, saves and ends in any way, each on another number of ranks.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -132,7 +132,7 @@ class Model {
       return true;
     }
     ++told_.loads;
-    // If storage does not give the newest copy, the one before it is taken.
+    // If storage does not give the newest copy, the job loads the one before it.
     if (life_.end == End::failing) told_.committed = std::min(told_.committed, step_);
     if (step_ < told_.committed || step_ > told_.begun) wrong(cat("step ", step_, " was loaded"));
     const layout::Box box = layout_.box(rank_.rank());
@@ -158,7 +158,7 @@ class Model {
   }
 
   void wait() {
-    // A failure is told once.
+    // The library tells a failure once.
     if (!hear(checkpoint_->wait())) saved_.reset();
     if (saved_) told_.committed = std::max(told_.committed, *saved_);
   }
@@ -223,7 +223,7 @@ std::shared_ptr<storage::CrashTarget> live(const Life& life,
         cat("fault=\"nth=", dice.random(1, 20), dice.once_in(2) ? " calls=all" : "", "\"");
   SessionWorld world(job);
   constexpr Nanoseconds limit = 300 * FibreWorld::second;
-  // Programs that are unwound then must not reach storage any more.
+  // A program that is unwound after the limit must not reach storage any more.
   if (life.end == End::rank_lost) {
     world.world().scheduler().after(limit - 1, [&] {
       power->restart({1, storage::Fault::stopped, storage::all_calls, true});

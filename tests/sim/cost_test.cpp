@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// What a collective call costs each rank, by the number of ranks: messages, bytes, calls of storage and time
-// of the processor. Each rank owns equally much, however many there are.
+// Measures the cost of a collective call for each rank, by the number of ranks: messages, bytes, calls of
+// storage and time of the processor. Each rank owns the same number of elements, however many ranks there
+// are.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +28,7 @@ using Texts = std::vector<std::string>;
 
 constexpr Index own_elements = 100;
 
-/// What one rank has used up so far.
+/// The resources that one rank has used so far.
 struct Usage {
   double messages = 0;
   double bytes = 0;
@@ -36,7 +37,7 @@ struct Usage {
 };
 
 struct Cost {
-  Usage most;  // of any rank, of each kind
+  Usage most;  // the maximum over the ranks, for each kind alone
   Usage mean;
 };
 
@@ -47,9 +48,10 @@ class Meter {
     for (int rank = 0; rank < world.ranks(); ++rank)
       world.storage_at(rank).restart({0, storage::Fault::io_error, storage::all_calls});
   }
-  /// Called by a rank's program behind each step of it; what came before the first counts for none.
+  /// Notes the cost of a step. A rank's program calls it behind each step. The cost before the first call
+  /// counts for no step.
   void note(SessionRank& rank, const std::string& step = {}) {
-    rank.fibre().stall(1);  // so that the time of the processor is up to date
+    rank.fibre().stall(1);  // brings the time of the processor up to date
     const Usage now{static_cast<double>(rank.fibre().port().messages()),
                     static_cast<double>(rank.fibre().port().bytes()),
                     static_cast<double>(world_.storage_at(rank.rank()).calls()), rank.fibre().worked() * 1e6};
@@ -74,7 +76,7 @@ class Meter {
   std::map<std::string, Cost> costs_;
 };
 
-/// The elements that a rank owns where they are dealt out one by one.
+/// Returns the elements that a rank owns if all elements are dealt out one by one.
 std::vector<Index> dealt_out(Index elements, int rank, int ranks) {
   std::vector<Index> own;
   for (Index e = rank; e < elements; e += ranks) own.push_back(e);
@@ -164,7 +166,8 @@ std::map<std::string, Cost> costs_of(int ranks, Index elements, bool loads,
   return meter.costs();
 }
 
-/// Of a job of so many ranks, and of one of three quarters of them that loads what it has saved.
+/// Returns the costs of a job of this many ranks that saves, and of a job of three quarters of them that
+/// loads what the first has saved.
 std::map<std::string, Cost> costs_among(int ranks) {
   const auto storage = storage::memory_target();
   const Index elements = ranks * own_elements;
@@ -192,19 +195,19 @@ void print(int ranks, const std::map<std::string, Cost>& costs) {
 }
 
 struct Each {
-  int element = 0;  // that a rank owns
-  int round = 0;    // in which a tree of all ranks is passed
+  int element = 0;  // for each element that a rank owns
+  int round = 0;    // for each round in which a tree of all ranks is passed
 };
 
-/// What a step may cost any rank.
+/// The most that a step may cost any rank.
 struct Limit {
   std::string step;
   Each messages;
   Each bytes;
 };
 
-// What a save costs in bytes is no more than this but for ranks near the first, through which the sizes of
-// all parts go to it: a copy's directory has them.
+// No limit holds for the bytes of a save: the sizes of all parts, which a copy's directory has, go to the
+// first rank through the ranks near it.
 const std::vector<Limit> limits{
     {"indexed layout", {2, 4}, {48, 200}}, {"open and close", {0, 3}, {0, 150}},
     {"save of block", {0, 5}, {}},         {"save of indexed", {0, 5}, {}},
@@ -221,7 +224,8 @@ void expect_within(const Limit& limit, const Usage& most, int ranks) {
   }
 }
 
-/// With TAILRACE_SIM_RANKS, of so many ranks: 4,096 of them take some GB and half an hour.
+/// Returns the numbers of ranks to test. TAILRACE_SIM_RANKS sets one: 4,096 ranks take some GB and half an
+/// hour.
 std::vector<int> numbers_of_ranks() {
   if (const char* number = std::getenv("TAILRACE_SIM_RANKS"); number != nullptr) return {std::atoi(number)};
   if (std::getenv("TEST_ALL") != nullptr) return {64, 512};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
 // Definitions travel in the lanes of the ranks that make them. Whatever lane comes to a stream first, each
-// server opens it once, with all that the ranks told of it; of streams that nobody begins nothing stays.
+// server opens the stream once, with all that the ranks told of it. No server keeps anything of a stream that
+// no rank begins.
 #include "pipeline/definitions.hpp"
 
 #include <gtest/gtest.h>
@@ -26,12 +27,14 @@ using pipeline::Told;
 constexpr int computes = 4, servers = 3, streams = 6;
 constexpr int own = 50;  // elements of each compute rank
 
-/// Element i of rank c: interleaved, so that only the rank itself knows it.
+/// Returns element i of rank c. The elements of the ranks interleave, so that only the rank itself knows its
+/// own.
 Index element(int c, int i) { return static_cast<Index>(i) * computes + c; }
 
-/// The calls of all compute ranks: each defines, then begins or forgets, the same streams.
+/// The calls of all compute ranks. Every rank defines the same streams, and then begins or forgets each of
+/// them.
 struct Program {
-  std::vector<std::deque<Told>> lanes{computes};  // what is still to be read
+  std::vector<std::deque<Told>> lanes{computes};  // entries that no server has read yet
   std::vector<bool> begun;
 
   Program(std::mt19937& random, const comm::Line& line, const exchange::Roster& roster) {
@@ -66,7 +69,8 @@ struct Program {
     }
   }
 
-  /// In pieces of at most `most` bytes, as lanes have no room for more; 0: whole.
+  /// Puts entries into the lane of rank c, in pieces of at most `most` bytes, as if the lane had no room for
+  /// more. With 0, puts them whole.
   void tell(int c, const std::vector<Told>& all, int most) {
     for (const Told& told : all) {
       std::span<const std::byte> rest = told.bytes;
@@ -153,7 +157,7 @@ class Reader {
   FibreRank& rank_;
   Program& program_;
   std::mt19937 random_;
-  Scheduler scheduler_{1};  // of jobs, and there are none
+  Scheduler scheduler_{1};  // of encoding jobs: this test has none
   SimThreads executor_;
   pipeline::OpenFiles files_;
   pipeline::Statistics statistics_;
@@ -170,7 +174,7 @@ TEST(sim_definitions, open_each_stream_once_on_every_server_whichever_lane_comes
     exchange::Roster roster;
     for (int c = 0; c < computes; ++c) roster.compute_transport.push_back(servers + c);
     for (int server = 0; server < servers; ++server) roster.server_transport.push_back(server);
-    // The last server has no compute rank of its own: it hears of streams from the others alone.
+    // The last server has no compute rank of its own: it hears of streams from other servers alone.
     for (int c = 0; c < computes; ++c) roster.home.push_back(static_cast<int>(random() % (servers - 1)));
     const comm::Line line(world.board(0), comm::line_number::computes,
                           std::make_shared<const comm::Members>(std::vector<int>{0}));

@@ -111,7 +111,7 @@ bool FibreWorld::all_have_ended() const {
 }
 
 std::vector<std::string> FibreWorld::run(const std::function<void(FibreRank&)>& program, Nanoseconds limit) {
-  // A program refers to objects of the caller: none outlives this call, whatever comes.
+  // A program refers to objects of the caller. No program outlives this call, even if one throws.
   struct Unwinding {
     std::vector<std::unique_ptr<FibreRank>>& ranks;
     ~Unwinding() {

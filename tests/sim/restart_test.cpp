@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// Streams that go on behind checkpoints, in simulated time: chains of jobs that stop, are killed, lose power,
-// fail or lose a rank, with other numbers of ranks and servers each time. In the end the files have the bytes
-// of a run that was never disturbed.
+// Tests streams that go on behind checkpoints, in simulated time, with chains of jobs. Jobs stop, are killed,
+// lose power, fail or lose a rank, each with other numbers of ranks and servers. In the end the files have
+// the bytes of a run that was never disturbed.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -133,7 +133,7 @@ class Forecast {
     if (!hear(begun)) return false;
     if (found) name_items();
     if (!hear(checkpoint_->end())) return false;
-    // If storage does not give the newest copy, the one before it is taken.
+    // If storage does not give the newest copy, the job loads the one before it.
     if (life_.end == End::failing) answers_.committed = std::min(answers_.committed, found ? step_ : -1);
     if (found ? step_ < answers_.committed || step_ > answers_.begun : answers_.committed >= 0)
       wrong(found ? cat("step ", step_, " was loaded") : "nothing was found");
@@ -178,7 +178,7 @@ class Forecast {
   }
 
   void wait() {
-    // A failure is told once.
+    // The library tells a failure once.
     if (!hear(checkpoint_->wait())) saved_.reset();
     if (saved_) answers_.committed = std::max(answers_.committed, *saved_);
   }
@@ -259,7 +259,7 @@ std::shared_ptr<storage::CrashTarget> live(const Life& life, const Scenario& sce
             dice.once_in(3) ? " for=good" : "", "\"");
   SessionWorld world(job);
   constexpr Nanoseconds limit = 300 * FibreWorld::second;
-  // Programs that are unwound then must not reach storage any more.
+  // A program that is unwound after the limit must not reach storage any more.
   if (life.end == End::rank_lost) {
     world.world().scheduler().after(limit - 1, [&] {
       power->restart({1, storage::Fault::stopped, storage::all_calls, true});
@@ -342,7 +342,7 @@ void expect_whole(storage::Target& target, const Scenario& scenario, bool one_fi
     EXPECT_EQ(name.find(".again"), std::string::npos) << name << " was left";
 }
 
-/// A user does so after reading that no copy is whole.
+/// Does what a user does after reading that no copy is whole.
 void move_copies_away(storage::Target& target) {
   const Result<std::vector<std::string>> copies = checkpoint::find_copies(target, "cp");
   ASSERT_TRUE(copies.is_ok()) << copies.status().text();

@@ -55,8 +55,8 @@ class SessionRank {
   [[nodiscard]] files::Service& files() { return service_; }
   /// Computes for this long, and neither hears nor sends meanwhile.
   void compute(Nanoseconds duration) { fibre_.stall(duration); }
-  /// Collective over `ranks`, when they are named for the first time. They stand for a communicator of the
-  /// program.
+  /// Collective over `ranks`, when the program names them for the first time. The ranks stand for a
+  /// communicator of the program. The Status is the same on each of them.
   Result<std::shared_ptr<files::Group>> group(const std::vector<int>& ranks);
 
  private:

@@ -14,7 +14,7 @@ namespace {
 
 using Messages = std::map<int, ByteVector>;
 
-/// By source.
+/// The messages of each rank, by source.
 using Sent = std::vector<Messages>;
 
 Sent random_messages(Scheduler& dice, int ranks) {
@@ -45,8 +45,9 @@ std::shared_ptr<const comm::Members> all_of(int ranks) {
   return std::make_shared<const comm::Members>(std::move(list));
 }
 
-/// Exchanges follow one another without anything between them, so that fast ranks send for the next one while
-/// slow ones are in this. One in three has a rank that brings an error, of which all hear.
+/// Exchanges follow one another without anything between them, so that fast ranks send messages of the next
+/// exchange while slow ranks are still in this one. In one of three exchanges a rank brings an error, and all
+/// ranks hear of it.
 TEST(sim_sparse_exchange, every_rank_gets_what_was_sent_to_it_and_all_hear_of_an_error) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     Scheduler dice(seed * 7919);
@@ -74,7 +75,7 @@ TEST(sim_sparse_exchange, every_rank_gets_what_was_sent_to_it_and_all_hear_of_an
         }
         EXPECT_TRUE(*got == expected_at(rank.rank(), sent[round])) << "seed " << seed;
       }
-      // What comes late for others goes through this rank.
+      // This rank stays to pass on late messages for other ranks.
       (void)line.agree({{}, "the end", {}});
     });
     EXPECT_EQ(unfinished, std::vector<std::string>()) << "seed " << seed;
@@ -82,8 +83,8 @@ TEST(sim_sparse_exchange, every_rank_gets_what_was_sent_to_it_and_all_hear_of_an
   }
 }
 
-/// Each rank sends to two others, and so it sends as many messages among 1,000 ranks as among 10, but for
-/// the agreement.
+/// Each rank sends to two others. So, but for the agreement, it sends as many messages among 1,000 ranks as
+/// among 10.
 TEST(sim_sparse_exchange, a_rank_sends_only_to_those_it_has_something_for) {
   constexpr int ranks = 1000;
   FibreWorld world(ranks, 3);
@@ -97,7 +98,7 @@ TEST(sim_sparse_exchange, a_rank_sends_only_to_those_it_has_something_for) {
     most = std::max(most, rank.port().messages());
   });
   EXPECT_EQ(unfinished, std::vector<std::string>());
-  EXPECT_LE(most, 2 * 2 + 10);  // with arrivals, and at most 10 children in the tree
+  EXPECT_LE(most, 2 * 2 + 10);  // 2 messages, 2 arrivals, and at most 10 children in the tree
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 namespace tailrace::layout::test {
 namespace {
 
-/// Does what the ranks of a job do together: send requests, check, and take the first verdict in element
-/// order.
+/// Does what the ranks of a job do together: sends the requests, checks them, and returns the first verdict
+/// in element order.
 Status distributed_check(Index elements, const std::vector<std::vector<Index>>& lists) {
   const int ranks = static_cast<int>(lists.size());
   const Directory directory(elements, ranks);

@@ -3,9 +3,11 @@
 
 #include <cstring>
 #include <map>
+#include <optional>
 #include <span>
 
 #include "base/text.hpp"
+#include "layout/shape.hpp"
 
 namespace tailrace::session {
 
@@ -37,16 +39,17 @@ std::map<int, std::vector<Index>> unpacked(const std::map<int, ByteVector>& byte
 
 Result<layout::Layout> make_indexed(Session& session, const std::string& call, std::vector<Index> shape,
                                     const Result<std::vector<Index>>& given) {
-  Index elements = 1;
-  for (const Index extent : shape) elements *= extent;
-  Status mine = given.status();
-  const layout::Directory directory(elements, session.ranks());
+  std::optional<layout::Directory> directory;
   std::map<int, ByteVector> requests;
-  if (mine.is_ok()) {
-    const Result<std::map<int, std::vector<Index>>> sorted = directory.requests(session.rank(), *given);
-    mine = sorted.status();
-    if (sorted.is_ok()) requests = packed(*sorted);
-  }
+  Status mine = guarded([&]() -> Status {
+    TR_TRY(given.status());
+    TR_TRY(layout::check_shape(shape));
+    directory.emplace(layout::product(shape), session.ranks());
+    const Result<std::map<int, std::vector<Index>>> sorted = directory->requests(session.rank(), *given);
+    TR_TRY(sorted.status());
+    requests = packed(*sorted);
+    return {};
+  });
   comm::Vote vote{mine.in(call), call, {}};
   if (given.is_ok() && given->empty()) vote.contribution.resize(1);  // tells the other ranks that it has none
   comm::Verdict verdict = session.agree(std::move(vote));
@@ -55,17 +58,22 @@ Result<layout::Layout> make_indexed(Session& session, const std::string& call, s
   const Result<std::map<int, ByteVector>> received =
       session.computes().exchange(std::move(requests), {{}, cat(call, ": whose indices are whose"), {}});
   TR_TRY(received.status());
-  mine = directory.check(session.rank(), unpacked(*received));
-  std::vector<int> idle;
-  for (std::size_t rank = 0; rank < verdict.contributions.size(); ++rank) {
-    if (!verdict.contributions[rank].empty()) idle.push_back(static_cast<int>(rank));
-  }
-  Result<layout::Layout> made = layout::Layout::indexed_part(std::move(shape), session.rank(),
-                                                             session.ranks(), *given, std::move(idle));
-  if (mine.is_ok()) mine = made.status();
+  std::optional<layout::Layout> made;
+  mine = guarded([&]() -> Status {
+    TR_TRY(directory->check(session.rank(), unpacked(*received)));
+    std::vector<int> idle;
+    for (std::size_t rank = 0; rank < verdict.contributions.size(); ++rank) {
+      if (!verdict.contributions[rank].empty()) idle.push_back(static_cast<int>(rank));
+    }
+    Result<layout::Layout> part = layout::Layout::indexed_part(std::move(shape), session.rank(),
+                                                               session.ranks(), *given, std::move(idle));
+    TR_TRY(part.status());
+    made = std::move(*part);
+    return {};
+  });
   verdict = session.agree({mine.in(call), call, {}});
   TR_TRY(verdict.status);
-  return made;
+  return *made;
 }
 
 }  // namespace tailrace::session

@@ -547,6 +547,11 @@ MPI_TEST(verdict, one_rank_with_bad_arguments_of_a_layout_hangs_nobody) {
     CHECK(same_text(compute, tr_error()));
     CHECK(tr_layout_indexed(2, shape, me == 2 ? -1 : 0, nullptr, 0, &layout) != TR_OK);
     CHECK(same_text(compute, tr_error()));
+    const tr_index negative[] = {-5}, too_large[] = {tr_index{1} << 40, tr_index{1} << 40};
+    CHECK_EQ(tr_layout_indexed(1, negative, 0, nullptr, 0, &layout), TR_ERR_LAYOUT);
+    CHECK(same_text(compute, tr_error()));
+    CHECK_EQ(tr_layout_indexed(2, too_large, 0, nullptr, 0, &layout), TR_ERR_LAYOUT);
+    CHECK(same_text(compute, tr_error()));
     CHECK(layout == nullptr);
     Forecast run(compute, label + "-after-arguments");
     run.good_step(0);

@@ -14,11 +14,12 @@ namespace tailrace::checkpoint {
 /// Collective. Checks that every part is there, belongs to this save and is whole, and that every element is
 /// in exactly one part. The Status is the same on every rank.
 Status Checkpoint::check_parts() {
-  part_directory_.emplace(copy_->directory.items, service_.rank(), service_.size());
-  own_tables_.clear();
   const std::string call = cat("tr_checkpoint_begin(", name_, "): the parts of ", copy_->path);
   PartDirectory::Messages messages;
-  const Status read = guarded([&] { return read_share(messages); });
+  const Status read = guarded([&] {
+    part_directory_.emplace(copy_->directory.items, service_.rank(), service_.size());
+    return read_share(messages);
+  });
   if (!read.is_ok()) messages.clear();
   const auto told = service_.session().computes().exchange(std::move(messages), {read, call, {}});
   TR_TRY(told.status());
@@ -33,6 +34,7 @@ Status Checkpoint::read_share(PartDirectory::Messages& told) {
   const std::int64_t parts = copy_->header.parts;
   const auto first = static_cast<std::int32_t>(parts * service_.rank() / service_.size());
   const auto end = static_cast<std::int32_t>(parts * (service_.rank() + 1) / service_.size());
+  own_tables_.clear();
   PartReader reader(service_.target(), *copy_);
   const Result<std::vector<PartPlace>> places = reader.places(first, end - first);
   TR_TRY(places.status());

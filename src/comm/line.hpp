@@ -120,7 +120,8 @@ class Line {
 
   /// Collective. Sends `messages`, listed by destination, and returns the messages that came for this rank,
   /// by source. The Status is the same on every rank: the verdict on `vote`. If it is an error, no rank gets
-  /// messages. Blocks until all messages have arrived and all ranks have voted. The call costs a rank two
+  /// messages. Blocks until all messages have arrived and all ranks have voted. Its vote compares no steps of
+  /// streams: an agreement of the session, for the same call, comes before it. The call costs a rank two
   /// messages for each rank that it sends to or hears from, and an agreement.
   Result<std::map<int, ByteVector>> exchange(std::map<int, ByteVector> messages, Vote vote);
 

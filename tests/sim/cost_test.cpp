@@ -229,7 +229,7 @@ void expect_within(const Limit& limit, const Usage& most, int ranks) {
 std::vector<int> numbers_of_ranks() {
   if (const char* number = std::getenv("TAILRACE_SIM_RANKS"); number != nullptr) return {std::atoi(number)};
   if (std::getenv("TEST_ALL") != nullptr) return {64, 512};
-  return {32, 128};
+  return {16, 64};
 }
 
 TEST(sim_cost, what_a_call_costs_a_rank_does_not_grow_with_all_ranks_and_elements) {

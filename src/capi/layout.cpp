@@ -77,16 +77,6 @@ int make_layout(const char* name, int ndims, const tr_index* shape, const tr_ind
                 out);
 }
 
-std::span<const std::byte> bytes_of(const std::vector<Index>& values) {
-  return std::as_bytes(std::span(values));
-}
-
-std::vector<Index> indices_in(const ByteVector& bytes) {
-  std::vector<Index> values(bytes.size() / sizeof(Index));
-  if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(Index));
-  return values;
-}
-
 /// Collective. Makes the layout whose indices the ranks give. `given` holds the indices of this rank. The
 /// error code is the same on every rank.
 int make_indexed(session::Session& session, const std::string& call, std::vector<Index> shape,
@@ -188,13 +178,13 @@ int tr_layout_boxes(int ndims, const tr_index* shape, const tr_index* halo, cons
   if (status.is_ok()) {
     std::vector<Index> mine = list_of(lower, ndims);
     mine.insert(mine.end(), upper, upper + ndims);
-    vote.contribution.assign(bytes_of(mine).begin(), bytes_of(mine).end());
+    vote.contribution = Packer().put_list(std::span<const Index>(mine)).take();
   }
   const comm::Verdict verdict = session->agree(std::move(vote));
   if (!verdict.status.is_ok()) return fail(verdict.status);
   std::vector<layout::Box> boxes;
   for (const ByteVector& bytes : verdict.contributions) {
-    const std::vector<Index> both = indices_in(bytes);
+    const std::vector<Index> both = Unpacker(bytes).get_list<Index>();
     boxes.push_back({{both.begin(), both.begin() + ndims}, {both.begin() + ndims, both.end()}});
   }
   return finish(*session, call, Layout::boxes(list_of(shape, ndims), std::move(boxes)), list_of(halo, ndims),

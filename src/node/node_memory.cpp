@@ -38,21 +38,32 @@ socklen_t abstract_address(std::uint64_t token, sockaddr_un& address) {
 
 constexpr std::string_view memory_name = "the node's staging memory";
 
-Status send_descriptor(int socket, int descriptor) {
+/// A message of one byte with room for a descriptor. The descriptor travels only with at least one byte
+/// (unix(7)).
+struct DescriptorMessage {
+  DescriptorMessage() {
+    header.msg_iov = &data;
+    header.msg_iovlen = 1;
+    header.msg_control = control;
+    header.msg_controllen = sizeof control;
+  }
+  DescriptorMessage(const DescriptorMessage&) = delete;
+  DescriptorMessage& operator=(const DescriptorMessage&) = delete;
+
   char byte = 0;
   iovec data{&byte, 1};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  msghdr header{};
+};
+
+Status send_descriptor(int socket, int descriptor) {
+  DescriptorMessage message;
+  cmsghdr* header = CMSG_FIRSTHDR(&message.header);
   header->cmsg_level = SOL_SOCKET;
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(sizeof(int));
   std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
-  if (::sendmsg(socket, &message, MSG_NOSIGNAL) < 0) return io_error("sendmsg", memory_name, errno);
+  if (::sendmsg(socket, &message.header, MSG_NOSIGNAL) < 0) return io_error("sendmsg", memory_name, errno);
   return {};
 }
 
@@ -76,23 +87,16 @@ Status wait_for_input(int socket, Clock::time_point deadline) {
 }
 
 Result<int> receive_descriptor(int socket) {
-  char byte = 0;
-  iovec data{&byte, 1};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  const ssize_t received = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  DescriptorMessage message;
+  const ssize_t received = ::recvmsg(socket, &message.header, MSG_CMSG_CLOEXEC);
   if (received < 0) return io_error("recvmsg", memory_name, errno);
   if (received == 0) {
     return Status(Code::io, cat("the node's first rank gave up before it had handed over ", memory_name));
   }
-  const cmsghdr* header = CMSG_FIRSTHDR(&message);
+  const cmsghdr* header = CMSG_FIRSTHDR(&message.header);
   if (header == nullptr || header->cmsg_type != SCM_RIGHTS) {
     // The kernel leaves out a descriptor if the process has no room for it (MSG_CTRUNC in recvmsg(2)).
-    return (message.msg_flags & MSG_CTRUNC) != 0
+    return (message.header.msg_flags & MSG_CTRUNC) != 0
                ? io_error("take the descriptor of", memory_name, EMFILE)
                : Status(Code::memory, cat("no descriptor of ", memory_name, " arrived"));
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "session/indexed_layout.hpp"
 
-#include <cstring>
 #include <map>
 #include <optional>
 #include <span>
@@ -13,25 +12,15 @@ namespace tailrace::session {
 
 namespace {
 
-std::span<const std::byte> bytes_of(const std::vector<Index>& values) {
-  return std::as_bytes(std::span(values));
-}
-
-std::vector<Index> indices_in(const ByteVector& bytes) {
-  std::vector<Index> values(bytes.size() / sizeof(Index));
-  if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(Index));
-  return values;
-}
-
 std::map<int, ByteVector> packed(const std::map<int, std::vector<Index>>& lists) {
   std::map<int, ByteVector> bytes;
-  for (const auto& [rank, list] : lists) bytes[rank].assign(bytes_of(list).begin(), bytes_of(list).end());
+  for (const auto& [rank, list] : lists) bytes[rank] = Packer().put_list(std::span<const Index>(list)).take();
   return bytes;
 }
 
 std::map<int, std::vector<Index>> unpacked(const std::map<int, ByteVector>& bytes) {
   std::map<int, std::vector<Index>> lists;
-  for (const auto& [rank, each] : bytes) lists[rank] = indices_in(each);
+  for (const auto& [rank, each] : bytes) lists[rank] = Unpacker(each).get_list<Index>();
   return lists;
 }
 

@@ -46,7 +46,7 @@ module tailrace
   integer, parameter, public :: TR_REAL = merge(TR_F32, TR_F64, kind(1.0) == real32)
   ! Events of wait.
   integer, parameter, public :: TR_CAPTURED = 1, TR_DURABLE = 2
-  ! What a checkpoint's begin does, and how far the last save is.
+  ! Directions of a checkpoint bracket, then the states of the last save.
   integer, parameter, public :: TR_SAVE = 1, TR_LOAD = 2
   integer, parameter, public :: TR_SAVE_COMMITTED = 0, TR_SAVE_NONE = 1, TR_SAVE_CAPTURED = 2, &
     TR_SAVE_WRITTEN = 3, TR_SAVE_FAILED = 4, TR_SAVE_DROPPED = 5

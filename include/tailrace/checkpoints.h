@@ -27,10 +27,10 @@ extern "C" {
 
 typedef struct tr_checkpoint tr_checkpoint;
 
-/* What a bracket does. */
+/* The direction of a bracket. */
 enum { TR_SAVE = 1, TR_LOAD = 2 };
 
-/* How far the last save is, as tr_checkpoint_status returns it. */
+/* The state of the last save, as tr_checkpoint_status returns it. */
 enum {
   TR_SAVE_COMMITTED = 0, /* on storage */
   TR_SAVE_NONE = 1,      /* nothing was saved yet */

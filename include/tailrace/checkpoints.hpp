@@ -9,7 +9,7 @@
 namespace tr {
 
 enum class Direction : int { save = TR_SAVE, load = TR_LOAD };
-/// How far the last save is.
+/// The state of the last save.
 enum class SaveStatus : int {
   committed = TR_SAVE_COMMITTED,
   none = TR_SAVE_NONE,

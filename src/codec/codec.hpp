@@ -11,7 +11,8 @@ namespace tailrace::codec {
 
 enum class CommitUnit { step, object, file };
 
-/// What a format's library can promise. Promises 1, 5 and 6 of the design hold as far as these flags say.
+/// The guarantees that a format's library gives. They limit the library's own promises to the user: serial
+/// equivalence, durability and exact restart.
 struct Traits {
   CommitUnit commit_unit = CommitUnit::step;
   bool can_truncate = true;
@@ -47,7 +48,7 @@ class Encoder {
 /// Fills the span with the bytes of a file from the offset on. Returns how many there were.
 using ReadBytes = std::function<Result<Bytes>(std::span<std::byte>, Bytes offset)>;
 
-/// What a finder found at a place of a file.
+/// The record that a finder has found at one offset of a file, if there is one.
 struct FoundRecord {
   enum class State { whole, torn /* begun as a record and not finished */, none };
   State state = State::none;

@@ -57,7 +57,7 @@ Bytes data_bound(const Field& field, const OwnPackings& own, Index coded, int bi
 
 Bytes bitmap_length(const Field& field) { return field.definition.missing ? (field.points + 7) / 8 : 0; }
 
-/// How a record with values is packed.
+/// The packing that was chosen for one record with values.
 struct Choice {
   Scaling scaling;
   bool constant = false;

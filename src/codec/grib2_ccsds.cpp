@@ -35,8 +35,8 @@ Index portion_of(const CcsdsParameters& parameters) {
 
 #ifdef TAILRACE_HAVE_AEC
 
-// How codes lie in memory; the compressed octets do not show it. ecCodes lays them out this way whatever the
-// template says.
+// The order of a code's octets in memory. The compressed octets do not depend on it. ecCodes uses this order
+// whatever the template says.
 constexpr unsigned layout_flags = AEC_DATA_3BYTE | AEC_DATA_MSB;
 
 Status not_compressed(int error) {

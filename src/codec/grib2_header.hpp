@@ -49,7 +49,7 @@ struct Request {
 
 /// A header half-way: grid, base time and template are set; name, levels and keys of one field are not.
 struct Base {
-  // What the base was made of, up to `own_template`.
+  // A base can be used again for a field if all members up to `own_template` are equal.
   Keys georeference_keys;
   std::uint64_t sample = 0;  // checksum of the georeference's sample, which may be large
   Keys grid;

@@ -31,7 +31,7 @@ Result<Parts> cut(std::span<const std::byte> message);
 /// there.
 std::size_t section_begin(std::span<const std::byte> head, int number);
 
-/// How the values of one record are packed: value = (reference + code * 2^binary) / 10^decimal.
+/// The scaling of one record's packed values: value = (reference + code * 2^binary) / 10^decimal.
 struct Scaling {
   double reference = 0;  // exactly a float32
   int binary = 0;

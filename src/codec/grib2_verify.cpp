@@ -26,7 +26,7 @@ bool same_list(const std::vector<double>& wanted, const std::vector<double>& got
                                                    [](double a, double b) { return same_number("", a, b); });
 }
 
-// These keys make ecCodes do something and hold nothing themselves.
+// Setting one of these keys makes ecCodes act. The key has no value that could be read back.
 bool is_action(const std::string& key) {
   for (const std::string_view verb : {"set", "delete"}) {
     if (key.starts_with(verb) && key.size() > verb.size() &&

@@ -30,7 +30,7 @@ struct Reach {
 /// one pair of ranks are in the order of windows, and calls follow one another.
 class FarExchange {
  public:
-  /// What is read is put at `base`; writing does not use it.
+  /// A read stores the elements in the array at `base`. A write does not use `base`.
   FarExchange(Channel& channel, node::WindowPool& pool, std::shared_ptr<const ArrayPlan> plan,
               Portions portions, node::WindowPool::Lane lane, Direction direction, std::byte* base);
 

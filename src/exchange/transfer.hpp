@@ -13,7 +13,7 @@
 
 namespace tailrace::exchange {
 
-/// How far one array call got on one aggregator. The call's tasks fill it in.
+/// The progress of one array call on one aggregator. The call's tasks fill it in.
 class Tally {
  public:
   /// Notes that storage took or gave only the bytes before `end` (counted from the array's first).
@@ -27,7 +27,8 @@ class Tally {
   Status status_;
 };
 
-/// What an aggregator does with a window: it gets the bytes and their place in the file.
+/// The aggregator calls a sink for each window to write, and a source for each window to read, with the bytes
+/// and their offset in the file.
 using Sink = std::function<Status(std::span<const std::byte>, Bytes offset)>;
 using Source = std::function<Result<Bytes>(std::span<std::byte>, Bytes offset)>;
 

@@ -23,7 +23,7 @@ using arrays::Array;
 using arrays::ArrayPlan;
 using arrays::Direction;
 
-/// Where a file lives: the group that opened it, or one rank alone for files of the local mode.
+/// The ranks to which a file belongs: the group that opened it, or one rank alone in the local mode.
 struct Place {
   Service* service = nullptr;
   std::shared_ptr<Group> group;  // nullptr: local

@@ -18,9 +18,9 @@ using arrays::Array;
 using arrays::ArrayPlan;
 using arrays::Direction;
 
-/// What a rank wrote of distributed arrays into its local file. It lies beside it in FILE.layout
-/// (docs/formats/local-sidecar.md), so that a reader with another layout is refused and never gets wrong
-/// numbers.
+/// A record of the distributed arrays that a rank wrote into its local file. It lies beside that file in
+/// FILE.layout (docs/formats/local-sidecar.md), so that a reader with another layout is refused and never
+/// gets wrong numbers.
 struct Sidecar {
   struct Entry {
     Bytes bytes = 0;

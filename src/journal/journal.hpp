@@ -32,7 +32,7 @@ class Journal {
   Status keep_sidecar(const std::string& path, const std::string& text);
 
  private:
-  /// What is kept of one file.
+  /// The state that the journal keeps for one file.
   struct Kept {
     std::mutex mutex;
     std::int64_t generation = 0;

@@ -21,8 +21,8 @@ struct UndoName {
   friend bool operator==(const UndoName&, const UndoName&) = default;
 };
 
-/// What a save does if a file was written over, so that cutting cannot bring it back: it refuses, or relies
-/// on undo files.
+/// A save's choice for a file that was written over, so that cutting cannot bring it back: refuse, or rely on
+/// undo files.
 enum class Overwritten { refuse, journal };
 
 /// Where a file stands, as a checkpoint records it: the file holds [0, size).

@@ -91,7 +91,7 @@ std::vector<UndoName> undo_files_of(const Position& file, std::int64_t generatio
   return found;
 }
 
-/// What stands in front of the bytes of a record and, once it is sealed, behind them.
+/// The head of a record. It stands before the record's bytes and, once the record is sealed, behind them too.
 struct UndoHead {
   std::int64_t generation = 0;
   std::int64_t number = 0;

@@ -10,7 +10,7 @@ Index cut(Index extent, int parts, int part) {
   return static_cast<Index>(static_cast<Wide>(extent) * part / parts);
 }
 
-/// The part that holds `index`: the last whose cut is at most `index`.
+/// Returns the part that holds `index`: the last whose cut is at most `index`.
 int part_of(Index extent, int parts, Index index) {
   return static_cast<int>(((static_cast<Wide>(index) + 1) * parts - 1) / extent);
 }

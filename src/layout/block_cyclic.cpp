@@ -8,8 +8,8 @@
 namespace tailrace::layout {
 namespace {
 
-/// What one coordinate owns along one dimension: `blocks` blocks of `block` elements, the first beginning at
-/// `first`, each next one `period` later; the last may be short.
+/// The share of one coordinate along one dimension: `blocks` blocks of `block` elements, the first beginning
+/// at `first`, each next one `period` later; the last may be short.
 struct Deal {
   Index first = 0, block = 1, period = 0, blocks = 0, count = 0;
 

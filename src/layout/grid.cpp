@@ -22,8 +22,8 @@ std::vector<int> divisors_descending(int number) {
   return divisors;
 }
 
-/// What cutting an extent into `parts` adds to the surface of a block. More parts than elements leave
-/// ranks without work, so that they cost far more than any surface.
+/// Returns how much cutting an extent into `parts` adds to the surface of a block. More parts than elements
+/// leave ranks without work, and so they cost far more than any surface.
 double cost_of(double parts, double extent) {
   const double ratio = parts / extent;
   return ratio > 1 ? 1e3 * ratio : ratio;

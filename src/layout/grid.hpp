@@ -23,7 +23,7 @@ class ProcessorGrid {
   [[nodiscard]] int coordinate(int rank, std::size_t dimension) const {
     return rank / strides_[dimension] % extents_[dimension];
   }
-  /// What one coordinate adds to the rank.
+  /// Returns how much one step of this coordinate adds to the rank.
   [[nodiscard]] int stride(std::size_t dimension) const { return strides_[dimension]; }
 
  private:

@@ -60,7 +60,7 @@ Status check_halo(const Layout& layout, const Allocation& allocation) {
   return {};
 }
 
-/// The extents that the array of `rank` has, without the level dimension; halo checked before.
+/// Returns the extents of the array of `rank` without the level dimension. The caller has checked the halo.
 Result<std::vector<Index>> plain_extents(const Layout& layout, int rank, const Allocation& allocation) {
   if (!layout.is_box()) return std::vector<Index>{layout.count(rank)};
   const Box box = layout.box(rank);

@@ -34,7 +34,7 @@ struct MemoryMap {
   [[nodiscard]] Index count() const;  // elements of one level
 };
 
-/// How the caller allocated its array. Extents and strides are in C order (slowest first); a Fortran
+/// The shape of the caller's array in memory. Extents and strides are in C order (slowest first); a Fortran
 /// array (x,y,lev) is described as {lev,y,x}: the Fortran face reverses extents, halo and strides, and turns
 /// position p of the level dimension among n into n-1-p.
 struct Allocation {
@@ -47,13 +47,13 @@ struct Allocation {
       strides;  // optional explicit byte strides per array dimension (C order, level axis included)
 };
 
-/// The map of what `rank` owns under `layout`, in an array allocated as `allocation` says. Local.
-/// Box layouts: the array has extents (owned + 2*halo), with the level dimension put in at `level_axis`.
-/// Other layouts: the array is one-dimensional over the owned elements in packed order, halo must be empty
-/// and level_axis is 0, 1 or -1. NPROMA, under any layout: the array is (block, lev, nproma) in C order,
-/// which is Fortran's (nproma, lev, block); the last block may be short. `level_axis` then only tells whether
-/// there is a level dimension (-1: none): other orders of the three are described by `strides`. Explicit
-/// strides may be negative: the base then is the element with all indices 0, as in numpy. Errors:
+/// Local. Returns where the elements that `rank` owns under `layout` lie in an array allocated as
+/// `allocation` says. Box layouts: the array has extents (owned + 2*halo), with the level dimension put in at
+/// `level_axis`. Other layouts: the array is one-dimensional over the owned elements in packed order, halo
+/// must be empty and level_axis is 0, 1 or -1. NPROMA, under any layout: the array is (block, lev, nproma) in
+/// C order, which is Fortran's (nproma, lev, block); the last block may be short. `level_axis` then only
+/// tells whether there is a level dimension (-1: none): other orders of the three are described by `strides`.
+/// Explicit strides may be negative: the base then is the element with all indices 0, as in numpy. Errors:
 /// Code::layout, naming what does not fit.
 [[nodiscard]] Result<MemoryMap> memory_map(const Layout& layout, int rank, ElementType type,
                                            const Allocation& allocation);
@@ -68,7 +68,7 @@ struct Allocation {
 /// Copies the owned elements of level `level` from the array at `base` into `out`, in packed order.
 /// Local; no allocation. Innermost contiguous loops are memcpy'd.
 void pack(const MemoryMap& map, const std::byte* base, Index level, std::byte* out);
-/// The same bytes, but runs that are long enough go past the caches: for what another core or process reads
+/// Packs the same bytes, but writes long runs past the caches, because another core or process reads them
 /// later. A release store afterwards publishes them.
 void pack_past_caches(const MemoryMap& map, const std::byte* base, Index level, std::byte* out);
 /// The reverse.

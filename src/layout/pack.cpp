@@ -120,7 +120,7 @@ void run(const MemoryMap& map, Side<packing> memory, Side<!packing> packed) {
   }
 }
 
-/// What the next level lies nearer than: the next run, or even the next element, or neither.
+/// Tells whether the next level lies nearer in memory than the next run, or even than the next element.
 enum class Nearness { no_loop, runs, elements };
 
 Nearness nearness_of(const MemoryMap& map, const Nest& nest) {

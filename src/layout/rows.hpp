@@ -22,9 +22,9 @@ class RowsBuilder {
   Index count_ = 0;
 };
 
-/// The rows of a box, `lower` inclusive to `upper` exclusive, in C order.
+/// Returns the rows of a box, `lower` inclusive to `upper` exclusive, in C order.
 std::vector<Rows> box_rows(const std::vector<Index>& shape, const Box& box);
-/// Number of elements in a box.
+/// Returns the number of elements in a box.
 Index box_count(const Box& box);
 
 /// The index tuple after `at` in C order within `extents`; false once all were visited.

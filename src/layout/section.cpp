@@ -37,7 +37,7 @@ struct Selection {
     }
     return out;
   }
-  /// The section's number of the layout's element `global`; -1 if it is not selected.
+  /// Returns the section's number of the layout's element `global`; -1 if it is not selected.
   [[nodiscard]] Index number_of(Index global) const {
     Index number = 0;
     for (std::size_t d = shape.size(); d-- > 0;) {
@@ -49,7 +49,7 @@ struct Selection {
     }
     return number;
   }
-  /// The layout's element that the section numbers `number`.
+  /// Returns the layout's element that the section numbers `number`.
   [[nodiscard]] Index element(Index number) const {
     Index global = 0, step = 1;
     for (std::size_t d = shape.size(); d-- > 0;) {

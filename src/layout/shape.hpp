@@ -21,11 +21,11 @@ __extension__ typedef __int128 Wide;
 
 /// 1 to 7 extents, none negative, whose product is a 64-bit number even if zero extents were 1.
 [[nodiscard]] Status check_shape(const std::vector<Index>& shape);
-/// Product of the extents of a checked shape.
+/// Returns the product of the extents of a checked shape.
 Index product(const std::vector<Index>& shape);
-/// How far apart neighbours along each dimension are, in elements, of a checked shape in C order.
+/// Returns the distance of neighbours along each dimension, in elements, for a checked shape in C order.
 std::vector<Index> strides_of(const std::vector<Index>& shape);
-/// The index tuple of element `global`.
+/// Returns the index tuple of element `global`.
 std::vector<Index> indices_of(Index global, const std::vector<Index>& shape);
 
 /// "global element 17, index (2, 3) of an array of 4 x 6 (C order, from 0)"

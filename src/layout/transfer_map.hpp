@@ -40,7 +40,7 @@ class TransferMap {
 
   /// Memory -> the window that shows bytes [begin, end) of the file.
   void gather(const std::byte* base, Bytes begin, Bytes end, std::byte* window) const;
-  /// The window -> memory.
+  /// Copies from the window to memory.
   void scatter(std::byte* base, Bytes begin, Bytes end, const std::byte* window) const;
   /// The rank's bytes of [begin, end) in the order of the map's runs: from the window, and into it. Both ends
   /// of a message use the map that of_rows() makes.

@@ -69,7 +69,7 @@ struct SequenceEntry {
   std::int64_t interval_start = 0;
 };
 
-/// What a stream does when storage is full, and when a step is late.
+/// The stream's choices for full storage and late steps.
 struct Policy {
   std::int64_t wait_for_space_seconds = 0;  // 0: fail at once
   std::int64_t deadline_seconds = 0;        // 0: none

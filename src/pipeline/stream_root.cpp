@@ -14,8 +14,8 @@ using Kind = SequenceEntry::Kind;
 
 namespace {
 
-/// What servers do for a step after the program's own operations, which count from 0. Where several fail, the
-/// first of all tells why.
+/// Servers do these operations for a step after the program's own, which count from 0. If several operations
+/// fail, the verdict is the error of the first.
 enum class Stage : std::int64_t {
   finish_earlier_file = std::int64_t{1} << 40,
   begin_file,

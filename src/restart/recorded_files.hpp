@@ -10,7 +10,7 @@
 
 namespace tailrace::restart {
 
-/// What checkpoints have recorded of files.
+/// The files as checkpoints have recorded them.
 class RecordedFiles {
  public:
   /// Replaces everything that was known by what was loaded, of that generation. `undo` may bring the files

@@ -8,7 +8,7 @@
 
 namespace tailrace::session {
 
-/// What one rank of a node runs, and on which CPUs it may run it.
+/// The threads that one rank of a node runs, and the CPUs on which they may run.
 struct RankCpus {
   int rank = 0;  // of the world
   bool serves = false;

@@ -13,7 +13,7 @@
 
 namespace tailrace::session {
 
-/// What a rank knows before its session begins. Bootstrap finds it out by MPI.
+/// The facts that a rank knows before its session begins. Bootstrap finds them out by MPI.
 struct Facts {
   int rank = 0;  // of the caller, in the transport
   Settings settings;

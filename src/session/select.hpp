@@ -9,7 +9,7 @@
 
 namespace tailrace::session {
 
-/// What a rank of the world says of itself.
+/// Each rank of the world tells these facts about itself.
 struct RankFacts {
   int node = 0;
   std::string host;

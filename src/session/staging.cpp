@@ -12,7 +12,7 @@ namespace tailrace::session {
 
 namespace {
 
-/// What a rank tells the others of the memory that its node shares.
+/// Each rank tells the others this about the memory that its node shares.
 struct StagingShare {
   std::int32_t node = 0;
   Bytes staging = 0;     // of the whole node; 0 if it shares none

@@ -92,7 +92,7 @@ class ContainerSink {
   virtual Status commit() = 0;
 };
 
-/// What a container in memory holds, variable by variable in C order.
+/// The content of a container in memory, variable by variable in C order.
 struct MemoryVariable {
   Variable definition;  // an unlimited extent has the size to which it has grown
   Filters filters;

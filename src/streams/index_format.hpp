@@ -17,7 +17,7 @@
 // The bytes of an index file, as docs/formats/index.md defines them. Nothing here touches a file.
 namespace tailrace::streams {
 
-/// What a reader must know of a field to understand its records.
+/// A reader needs these facts about a field to understand its records.
 struct IndexField {
   std::string name;
   ElementType type = ElementType::f32;
@@ -27,7 +27,7 @@ struct IndexField {
   friend bool operator==(const IndexField&, const IndexField&) = default;
 };
 
-/// What is true of the whole data file.
+/// The header of an index: facts about the whole data file.
 struct IndexHeader {
   Uuid run;
   std::string format = "grib2";

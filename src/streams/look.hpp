@@ -9,7 +9,7 @@
 #include "streams/parse.hpp"
 #include "streams/resume.hpp"
 
-// What can be known of a stream's files before its first step. One rank looks and tells the others.
+// One rank looks at a stream's files before the first step, and tells the others.
 namespace tailrace::streams {
 
 /// Local. Takes the lock of all files that a stream may have: two streams with the same names would replace

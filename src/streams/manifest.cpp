@@ -205,7 +205,7 @@ Status append_line(Target& target, const std::string& path, const std::string& l
   return (*file)->close();
 }
 
-/// What was read may not be on storage yet: the process that wrote it may have been killed before its fsync.
+/// Synchronises bytes that another process wrote: it may have been killed before its fsync.
 Status make_durable(Target& target, const std::string& path) {
   Result<std::unique_ptr<File>> file = target.open(path, OpenMode::existing);
   TR_TRY(file.status());

@@ -18,7 +18,7 @@ namespace tailrace::streams {
 /// "continue" in an options string is resume. Only overwrite empties a file that is not known to be ours.
 enum class Existing { replace, resume, fail, overwrite };
 
-/// What a stream is told besides what its files contain.
+/// The options of a stream besides those that describe the content of its files.
 struct StreamOptions {
   Existing existing = Existing::replace;
   std::optional<std::int64_t> full_wait_seconds;  // on_full=wait:DURATION; none = fail at once

@@ -183,7 +183,7 @@ class PatternScanner {
   std::size_t at_ = 0;
 };
 
-/// What a file name says about its lead. Fields of the valid time that the name leaves out stay at -1.
+/// The parts of a lead that a file name gives. Fields of the valid time that the name leaves out stay at -1.
 struct Found {
   std::int64_t lead = -1;
   std::int64_t year = -1;

@@ -11,7 +11,7 @@
 
 namespace tailrace::streams {
 
-/// What fixes a file's name besides its lead.
+/// A file's name depends on these values besides its lead.
 struct PatternContext {
   DateTime base;
   Calendar calendar = Calendar::proleptic_gregorian;

@@ -44,7 +44,7 @@ struct Position {
 /// Returns "step 12, lead 43200 s", for people.
 std::string text_of(const Position& position);
 
-/// What the ledger of a stream that continues knows besides the stream's definition.
+/// The ledger of a stream that continues knows this besides the stream's definition.
 struct Resuming {
   Position position;
   std::string path;                   // the file of the last step that was ended; "" = there was none

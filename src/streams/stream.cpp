@@ -228,7 +228,7 @@ void Stream::tell(const pipeline::Told& told) {
   counters().staging_full_count += waited > 0;
 }
 
-/// What does not fit into the lane goes in pieces.
+/// Puts the entries into the lane, in pieces if they are too large for it.
 void Stream::tell_definitions(const std::vector<pipeline::Told>& all) {
   constexpr Bytes usual = Bytes{64} << 10;
   const Bytes most = session_.outlet().largest_piece();

@@ -25,7 +25,7 @@ struct PlacedLayout {
   bool in_parts = false;
 };
 
-/// What the caller knows of the array that it hands over.
+/// The caller's description of the array that it hands over.
 struct ArrayShape {
   ElementType type = ElementType::f32;
   std::vector<Index> extents;  // C order, level axis included

@@ -9,7 +9,7 @@
 
 namespace {
 
-/// What CLI11 calls an unexpected argument is usually a misspelt command.
+/// Handles an unexpected argument, as CLI11 calls it: usually it is a misspelt command.
 int check_command(const CLI::App& app, int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-') return tailrace::cli::Exit::done;
   std::vector<std::string> names;

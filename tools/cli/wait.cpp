@@ -34,7 +34,7 @@ struct WaitArguments {
   bool quiet = false;
 };
 
-/// What the command waits for, as the core's types.
+/// The step for which the command waits, in the core's types.
 struct Wanted {
   std::string path;
   std::int64_t lead = 0;

@@ -43,9 +43,10 @@ def build(prefix, folder, compilers):
 def write(program, folder, launcher, ranks, servers, preload):
     folder.mkdir(parents=True)
     env = dict(os.environ, TAILRACE_SERVERS=str(servers), TAILRACE_LOG="error",
-               LD_PRELOAD=":".join(filter(None, (os.environ.get("LD_PRELOAD"), str(preload)))) if preload else "",
                OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1")
-    run([*launcher, "-n", ranks + servers, program], cwd=folder, env=env)
+    # The launcher may set LD_PRELOAD itself.
+    with_preload = ["sh", "-c", 'LD_PRELOAD="$0${LD_PRELOAD:+:$LD_PRELOAD}" exec "$1"', preload] if preload else []
+    run([*launcher, "-n", ranks + servers, *with_preload, program], cwd=folder, env=env)
 
 
 def files_of(folder):

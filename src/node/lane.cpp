@@ -44,10 +44,13 @@ std::byte* LaneProducer::reserve(Bytes bytes) {
   if (!fits()) {
     reclaim();
     if (!fits()) {
+      header_->is_full.store(true, std::memory_order_relaxed);
       hurry(true);
+      ring_if_kept();
       return nullptr;
     }
   }
+  header_->is_full.store(false, std::memory_order_relaxed);
   hurry(false);
   made.reserved = start;
   made.position = start + size;
@@ -66,6 +69,36 @@ void LaneProducer::publish(Descriptor descriptor) {
     if (may_wait(descriptor.kind) && bells_->in_haste.load(std::memory_order_seq_cst) == 0) return;
   }
   announce();
+  // A server that takes the lane over finds the fence in the ring, or counts it among those before.
+  if (descriptor.kind == Descriptor::Kind::fence) header_->fences = descriptor.step;
+}
+
+bool LaneProducer::keep(Descriptor& descriptor, std::span<const std::byte> bytes) {
+  drop_what_was_read();
+  const Bytes place = kept_.keep(descriptor.stream, descriptor.level, state().head, bytes);
+  if (place < 0) header_->lacks_definition = true;
+  descriptor.lead = place + 1;
+  return place >= 0;
+}
+
+void LaneProducer::drop(std::uint32_t stream) {
+  if (!keeps()) return;
+  dropped_.emplace_back(stream, state().head);
+  drop_what_was_read();
+}
+
+/// Nobody may have read the definitions of a stream that was never begun.
+void LaneProducer::drop_what_was_read() {
+  if (dropped_.empty()) return;
+  reclaim();
+  std::erase_if(dropped_, [this](const auto& each) {
+    const KeptDefinitions::Progress* const progress = kept_.progress(each.first);
+    if (progress == nullptr) return true;
+    if (each.second > state().reclaimed && progress->decided == KeptDefinitions::Progress::not_open)
+      return false;
+    kept_.drop(each.first);
+    return true;
+  });
 }
 
 bool LaneProducer::may_wait(Descriptor::Kind kind) const {
@@ -98,6 +131,13 @@ void LaneProducer::hurry(bool in_haste) {
   ring();
 }
 
+/// Readers release nothing of a step before its end, unless they see that this rank cannot go on without.
+void LaneProducer::ring_if_kept() {
+  if (!keeps()) return;
+  announce();
+  ring();
+}
+
 void LaneProducer::ring() {
   if (bells_ == nullptr) return;
   for (int reader = 0; reader < header_->readers; ++reader) bells_->reader[reader].ring();
@@ -118,12 +158,24 @@ std::uint64_t SharedLaneReader::head() const {
 
 std::span<const std::byte> SharedLaneReader::bytes(std::uint64_t number, ByteVector&) const {
   const Descriptor& descriptor = at(number);
+  if (descriptor.kind == Descriptor::Kind::define && descriptor.lead > 0)
+    return kept_.at(descriptor.lead - 1);
   return {memory_.data(descriptor.position), static_cast<std::size_t>(descriptor.bytes)};
 }
 
 void SharedLaneReader::release(std::uint64_t number) {
   header_->tail[reader_].store(number, std::memory_order_release);
   header_->space.ring();
+}
+
+LanePosition SharedLaneReader::position() const {
+  LanePosition position{header_->tail[reader_], header_->fences};
+  for (std::uint64_t number = position.first; number < head(); ++number) {
+    if (at(number).kind != Descriptor::Kind::fence) continue;
+    position.fences = at(number).step - 1;
+    break;
+  }
+  return position;
 }
 
 }  // namespace tailrace::node

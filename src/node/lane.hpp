@@ -1,136 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/status.hpp"
 #include "base/types.hpp"
 #include "comm/doorbell.hpp"
+#include "node/kept_definitions.hpp"
+#include "node/lane_memory.hpp"
 
 namespace tailrace::node {
-
-/// A message of a compute rank to its servers. Descriptors are in the order of its calls.
-struct Descriptor {
-  /// A fence belongs to no stream: the rank came to an agreement of all ranks.
-  enum class Kind : std::uint32_t {
-    begin = 1,
-    piece = 2,
-    end = 3,
-    close = 4,
-    farewell = 5,
-    fence = 6,
-    define = 7  // bytes: what a stream is
-  };
-  Kind kind = Kind::begin;
-  std::uint32_t stream = 0;
-  std::int64_t step = 0;   // begin, piece, end; fence: its number, from 1
-  std::int64_t lead = 0;   // begin
-  std::int32_t field = 0;  // piece; begin, end, close: how many fields the stream has
-  std::int32_t level =
-      0;  // piece; begin, end, close: the stream's reference; define: 1 if more of it follows
-  std::uint64_t position = 0;  // where its bytes lie: ring position (counted on for ever), or a view's number
-  std::int64_t bytes = 0;      // piece: packed elements; end: a packed Status, empty if all went well
-  std::int64_t stamp = 0;      // clock of the rank's node when it was published
-};
-
-/// Where the producer of a lane stands. Positions in the ring are counted on for ever.
-struct ProducerState {
-  std::uint64_t head = 0;          // descriptors published
-  std::uint64_t announced = 0;     // descriptors before this were announced
-  std::uint64_t announced_to = 0;  // bytes before this were announced
-  std::uint64_t position = 0;      // next free byte
-  std::uint64_t reserved = 0;      // where the last reservation begins
-  std::uint64_t freed = 0;         // bytes before this were released by all readers
-  std::uint64_t reclaimed = 0;     // descriptors before this were released
-};
-
-/// The shared part of a lane: one producer (a compute rank), up to `most_readers` consumers (the servers of
-/// its node). It tells all that a server has to know that maps the lane later: what it is, whose it is, and
-/// where its producer stands.
-struct LaneHeader {
-  static constexpr int most_readers = 32;
-  static constexpr std::uint64_t magic_of_lanes =
-      0x454e'414c'5254'9102;  // "TRLANE" behind a byte that is no text
-  static constexpr std::uint32_t newest_version = 1;
-  std::uint64_t magic = magic_of_lanes;
-  std::uint32_t version = newest_version;
-  std::int32_t owner = -1;                         // the compute rank that writes
-  alignas(64) ProducerState made;                  // written by the producer alone
-  alignas(64) std::atomic<std::uint64_t> head{0};  // descriptors announced to readers
-  std::atomic<std::uint64_t> written{0};  // of a patient producer: descriptors written, for readers in haste
-  alignas(64) std::atomic<std::uint64_t> tail[most_readers]{};  // descriptors that reader r is done with
-  alignas(64) comm::Doorbell space;                             // rung by readers
-  std::int64_t capacity = 0;  // bytes behind the header: descriptors, then data
-  std::int32_t readers = 1;
-
-  /// Code::corrupt if this is not the lane of compute rank `expected`.
-  [[nodiscard]] Status check(int expected) const;
-};
-
-/// Divides the bytes behind a lane's header: an eighth holds descriptors, at most `most_descriptors` of them,
-/// and the rest is a ring of data. A larger lane never has a smaller ring.
-struct LaneCut {
-  static constexpr std::uint64_t least_descriptors = 64, most_descriptors = 16384;
-  std::uint64_t descriptors = 0;
-  Bytes data_at = 0;  // behind the header, on a cache line
-  Bytes data = 0;
-};
-
-/// Returns the bytes of a lane that a piece occupies. Every piece begins on a cache line: two ranks that copy
-/// pieces never write to the same line.
-constexpr Bytes room_in_lane(Bytes bytes) { return (bytes + 63) / 64 * 64; }
-
-constexpr Bytes descriptor_bytes(std::uint64_t count) {
-  return room_in_lane(static_cast<Bytes>(count * sizeof(Descriptor)));
-}
-
-/// The smallest lane: too small for data, enough to say farewell.
-constexpr Bytes least_lane = descriptor_bytes(LaneCut::least_descriptors) + 64;
-
-constexpr LaneCut cut_lane(Bytes capacity) {
-  const Bytes whole = std::max(capacity, least_lane);
-  LaneCut cut;
-  cut.descriptors = std::clamp(static_cast<std::uint64_t>(whole) / 8 / sizeof(Descriptor),
-                               LaneCut::least_descriptors, LaneCut::most_descriptors);
-  cut.data_at = descriptor_bytes(cut.descriptors);
-  cut.data = whole - cut.data_at;
-  return cut;
-}
-
-/// Returns the bytes of memory that a lane of `capacity` takes, header included.
-constexpr Bytes lane_bytes(Bytes capacity) {
-  return static_cast<Bytes>(sizeof(LaneHeader)) + std::max(capacity, least_lane);
-}
-
-/// Returns the size of a lane, header included, whose ring has room for `data` bytes at least.
-constexpr Bytes lane_for(Bytes data) {
-  Bytes capacity = std::max(data, least_lane);
-  while (cut_lane(capacity).data < data) capacity += 64;
-  return capacity;
-}
-
-/// Descriptors and data of a lane whose header is made.
-class LaneMemory {
- public:
-  LaneMemory(const LaneHeader* header, std::byte* memory)
-      : cut_(cut_lane(header->capacity)), memory_(memory) {}
-  [[nodiscard]] Descriptor& descriptor(std::uint64_t number) const {
-    return reinterpret_cast<Descriptor*>(memory_)[number % cut_.descriptors];
-  }
-  /// `position` is counted on for ever.
-  [[nodiscard]] std::byte* data(std::uint64_t position) const {
-    return memory_ + cut_.data_at + position % static_cast<std::uint64_t>(cut_.data);
-  }
-  [[nodiscard]] std::uint64_t descriptors() const { return cut_.descriptors; }
-  [[nodiscard]] Bytes data_bytes() const { return cut_.data; }
-
- private:
-  LaneCut cut_;
-  std::byte* memory_;
-};
 
 /// The bells of a node's servers. Producers ring them, one for each reader number.
 struct NodeBells {
@@ -162,7 +44,13 @@ class LaneProducer {
   /// `memory` lies behind the header. A patient producer has bells.
   LaneProducer(LaneHeader* header, std::byte* memory, NodeBells* bells,
                Announcing announcing = Announcing::at_once)
-      : header_(header), memory_(header, memory), bells_(bells), announcing_(announcing) {}
+      : header_(header),
+        memory_(header, memory),
+        kept_(memory + header->capacity, header->kept),
+        bells_(bells),
+        announcing_(announcing) {
+    if (keeps()) kept_.clear();
+  }
   /// Returns room for `bytes` contiguous bytes and one descriptor, or nullptr if readers must release some
   /// first. The readers are in haste then until there is room.
   [[nodiscard]] std::byte* reserve(Bytes bytes);
@@ -175,18 +63,35 @@ class LaneProducer {
   [[nodiscard]] Bytes capacity() const { return memory_.data_bytes() / 64 * 64; }
   /// Returns true once every reader has released everything.
   [[nodiscard]] bool is_drained() const;
+  /// Returns true if the lane keeps definitions for servers that take it over.
+  [[nodiscard]] bool keeps() const { return header_->kept > 0; }
+  /// Keeps the bytes of the descriptor that is published next. Returns false if there is no room.
+  [[nodiscard]] bool keep(Descriptor& descriptor, std::span<const std::byte> bytes);
+  /// Drops the definitions of a stream that all servers have finished.
+  void drop(std::uint32_t stream);
 
  private:
+  void drop_what_was_read();
   void reclaim();
   [[nodiscard]] bool may_wait(Descriptor::Kind kind) const;
   void hurry(bool in_haste);
+  void ring_if_kept();
   void ring();
   [[nodiscard]] ProducerState& state() { return header_->made; }
   LaneHeader* header_;
   LaneMemory memory_;
+  KeptDefinitions kept_;
   NodeBells* bells_;
   Announcing announcing_;
+  std::vector<std::pair<std::uint32_t, std::uint64_t>>
+      dropped_;  // streams, and the descriptors before each drop
   bool in_haste_ = false;
+};
+
+/// Where a server finds a lane that it begins to read.
+struct LanePosition {
+  std::uint64_t first = 0;  // the first descriptor that is not released
+  std::int64_t fences = 0;  // the newest fence before it
 };
 
 /// One server's view of a lane.
@@ -199,8 +104,20 @@ class LaneReader {
   /// Returns the packed bytes of a descriptor. Uses `scratch` if they must be packed first. Worker threads
   /// call it.
   [[nodiscard]] virtual std::span<const std::byte> bytes(std::uint64_t number, ByteVector& scratch) const = 0;
+  /// Puts begin_failed in the place of a `begin` that this reader has not released, for a server that takes
+  /// the lane over.
+  virtual void mark_failed(std::uint64_t /*number*/) {}
   /// Says that this reader needs nothing before `number` any more.
   virtual void release(std::uint64_t number) = 0;
+  [[nodiscard]] virtual LanePosition position() const { return {}; }
+  /// Returns the definitions in a lane that another server may take over, or nullptr.
+  [[nodiscard]] virtual KeptDefinitions* kept() { return nullptr; }
+  /// Returns true if the lane lacks a definition, or a part of a step, that another server would need.
+  [[nodiscard]] virtual bool lacks_something() const { return false; }
+  /// Returns true if the rank waits for room.
+  [[nodiscard]] virtual bool is_full() const { return false; }
+  /// Says whether a part of a step was released that has no verdict yet.
+  virtual void tear(bool /*torn*/) {}
 };
 
 /// A lane in memory that both sides map.
@@ -208,7 +125,11 @@ class SharedLaneReader final : public LaneReader {
  public:
   /// `bells` are the node's, if producers are patient.
   SharedLaneReader(LaneHeader* header, std::byte* memory, int reader, const NodeBells* bells = nullptr)
-      : header_(header), memory_(header, memory), reader_(reader), bells_(bells) {}
+      : header_(header),
+        memory_(header, memory),
+        kept_(memory + header->capacity, header->kept),
+        reader_(reader),
+        bells_(bells) {}
   /// The result goes back to what was announced when nobody is in haste any more.
   [[nodiscard]] std::uint64_t head() const override;
   [[nodiscard]] const Descriptor& at(std::uint64_t number) const override {
@@ -216,10 +137,21 @@ class SharedLaneReader final : public LaneReader {
   }
   [[nodiscard]] std::span<const std::byte> bytes(std::uint64_t number, ByteVector&) const override;
   void release(std::uint64_t number) override;
+  void mark_failed(std::uint64_t number) override {
+    memory_.descriptor(number).kind = Descriptor::Kind::begin_failed;
+  }
+  [[nodiscard]] LanePosition position() const override;
+  [[nodiscard]] KeptDefinitions* kept() override { return header_->kept > 0 ? &kept_ : nullptr; }
+  [[nodiscard]] bool lacks_something() const override {
+    return header_->lacks_definition || header_->is_torn;
+  }
+  [[nodiscard]] bool is_full() const override { return header_->is_full; }
+  void tear(bool torn) override { header_->is_torn = torn; }
 
  private:
   LaneHeader* header_;
   LaneMemory memory_;
+  KeptDefinitions kept_;
   int reader_;
   const NodeBells* bells_;
 };

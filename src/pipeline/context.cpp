@@ -109,13 +109,67 @@ void OpenFiles::forget(const std::string& path) {
 }
 
 void LaneCursor::finish(std::uint64_t number) {
-  needed_[static_cast<std::size_t>(number - released_)] = 0;
-  if (number != released_) return;
-  while (!needed_.empty() && needed_.front() == 0) {
-    needed_.pop_front();
+  needs_[static_cast<std::size_t>(number - released_)] = Need::no;
+  if (number == released_) release();
+}
+
+void LaneCursor::use_up(std::uint64_t number) {
+  if (reader_->kept() == nullptr) return finish(number);
+  needs_[static_cast<std::size_t>(number - released_)] = Need::for_another_server;
+}
+
+void LaneCursor::finish_steps(std::uint32_t stream, std::int64_t step, bool all) {
+  if (reader_->kept() == nullptr) return;
+  if (const auto torn = torn_.find(stream); torn != torn_.end() && torn->second <= step) {
+    torn_.erase(torn);
+    reader_->tear(!torn_.empty());
+  }
+  for (std::uint64_t number = released_; number < scanned_; ++number) {
+    Need& need = needs_[static_cast<std::size_t>(number - released_)];
+    const node::Descriptor& descriptor = reader_->at(number);
+    if (need != Need::for_another_server || descriptor.stream != stream || descriptor.step > step) continue;
+    if (all || descriptor.kind != node::Descriptor::Kind::close) need = Need::no;
+  }
+  release();
+}
+
+void LaneCursor::mark_failed(std::uint32_t stream, std::int64_t step) {
+  if (reader_->kept() == nullptr) return;
+  for (std::uint64_t number = released_; number < scanned_; ++number) {
+    const node::Descriptor& each = reader_->at(number);
+    if (each.kind == node::Descriptor::Kind::begin && each.stream == stream && each.step == step)
+      reader_->mark_failed(number);
+  }
+}
+
+bool LaneCursor::make_room() {
+  using Kind = node::Descriptor::Kind;
+  if (!reader_->is_full() || needs_.empty() || needs_.front() != Need::for_another_server) return false;
+  const node::Descriptor oldest = reader_->at(released_);
+  if (oldest.kind == Kind::close) return false;
+  const auto is_of_step = [&](std::uint64_t number) {
+    const node::Descriptor& each = reader_->at(number);
+    return each.stream == oldest.stream && each.step == oldest.step && each.kind != Kind::define;
+  };
+  for (std::uint64_t number = released_; number < scanned_; ++number)
+    if (is_of_step(number) && reader_->at(number).kind == Kind::end) return false;
+  torn_[oldest.stream] = oldest.step;
+  reader_->tear(true);
+  for (std::uint64_t number = released_; number < scanned_; ++number) {
+    Need& need = needs_[static_cast<std::size_t>(number - released_)];
+    if (need == Need::for_another_server && is_of_step(number)) need = Need::no;
+  }
+  release();
+  return true;
+}
+
+void LaneCursor::release() {
+  const std::uint64_t before = released_;
+  while (!needs_.empty() && needs_.front() == Need::no) {
+    needs_.pop_front();
     ++released_;
   }
-  reader_->release(released_);
+  if (released_ != before) reader_->release(released_);
 }
 
 }  // namespace tailrace::pipeline

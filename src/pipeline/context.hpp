@@ -62,7 +62,8 @@ class OpenFiles {
 /// One lane as a server reads it: how far it has looked, and which descriptors it still needs.
 class LaneCursor {
  public:
-  explicit LaneCursor(std::unique_ptr<node::LaneReader> reader) : reader_(std::move(reader)) {}
+  explicit LaneCursor(std::unique_ptr<node::LaneReader> reader)
+      : reader_(std::move(reader)), scanned_(reader_->position().first), released_(scanned_) {}
   [[nodiscard]] node::LaneReader& reader() const { return *reader_; }
   /// Returns the first descriptor not looked at yet, or nullptr if there is none.
   [[nodiscard]] const node::Descriptor* front() const {
@@ -71,16 +72,31 @@ class LaneCursor {
   [[nodiscard]] std::uint64_t number() const { return scanned_; }
   void pass() {
     ++scanned_;
-    needed_.push_back(1);
+    needs_.push_back(Need::yes);
   }
   /// Says that descriptor `number` was used up. Once all before it are, the lane's memory is free again.
   void finish(std::uint64_t number);
+  /// Says that descriptor `number` of a step was used up. Where another server may take the lane over, it
+  /// stays until the step has its verdict.
+  void use_up(std::uint64_t number);
+  /// Finishes what was used up of a stream's steps up to `step`; with `all`, also the stream's end.
+  void finish_steps(std::uint32_t stream, std::int64_t step, bool all);
+  /// Notes in the lane that the ranks will know that a step has failed. No other server may write it then.
+  void mark_failed(std::uint32_t stream, std::int64_t step);
+  /// Releases what was used up of the oldest step if its rank waits for room in the middle of it. No other
+  /// server can take the lane over then until the step has its verdict. Returns true if it released
+  /// something.
+  bool make_room();
 
  private:
+  enum class Need : char { no, for_another_server, yes };
+  void release();
+
   std::unique_ptr<node::LaneReader> reader_;
   std::uint64_t scanned_ = 0;
   std::uint64_t released_ = 0;
-  std::deque<char> needed_;  // released_ .. scanned_-1
+  std::deque<Need> needs_;                        // released_ .. scanned_-1
+  std::map<std::uint32_t, std::int64_t> torn_{};  // by stream: the step of which a part is gone
 };
 
 /// Everything that the parts of one server share.

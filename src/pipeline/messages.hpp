@@ -35,6 +35,12 @@ enum class Message : std::uint32_t {
   opened = 28,       // server -> root: the stream is open here
 };
 
+inline constexpr Message messages_to_servers[] = {
+    Message::open,      Message::sequence, Message::ended,      Message::encoded, Message::place,
+    Message::written,   Message::sync,     Message::synced,     Message::decided, Message::closed,
+    Message::farewell,  Message::finish,   Message::statistics, Message::so_far,  Message::layout_part,
+    Message::forgotten, Message::wanted,   Message::opened};
+
 /// Data messages. Their first word, too, tells their contents apart.
 enum class DataMessage : std::uint32_t {
   pieces = 1,      // server -> owner: pieces of one record
@@ -88,6 +94,9 @@ struct Opening {
   std::vector<int> layout_of;                  // per field: index into layouts
   std::vector<ByteVector> layouts;             // packed; of those in parts the shape alone
   std::vector<char> in_parts;  // 1: every compute rank tells its own indices (Definition::part)
+  // Not packed. Set by a server that takes the stream over:
+  bool is_taken_over = false;   // another server has opened it
+  std::int64_t first_step = 0;  // the first step without a verdict; the one before it was at previous_lead
 
   void pack(Packer& out) const;
   static Result<Opening> unpack(Unpacker& in);

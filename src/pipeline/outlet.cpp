@@ -18,6 +18,15 @@ bool RingOutlet::put(node::Descriptor descriptor, const std::shared_ptr<const la
 }
 
 bool RingOutlet::tell(node::Descriptor descriptor, std::span<const std::byte> bytes) {
+  // A definition that is kept takes no room in the ring.
+  if (descriptor.kind == node::Descriptor::Kind::define && producer_.keeps()) {
+    if (producer_.reserve(0) == nullptr) return false;
+    if (producer_.keep(descriptor, bytes)) {
+      descriptor.bytes = 0;
+      producer_.publish(descriptor);
+      return true;
+    }
+  }
   descriptor.bytes = static_cast<Bytes>(bytes.size());
   std::byte* const room = producer_.reserve(descriptor.bytes);
   if (room == nullptr) return false;

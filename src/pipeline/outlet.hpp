@@ -36,6 +36,8 @@ class Outlet {
   /// Returns the bell that rings when room was freed, or nullptr if nothing rings.
   [[nodiscard]] virtual comm::Doorbell* space() { return nullptr; }
   virtual void credit(std::uint64_t) {}
+  /// Drops the definitions of a stream that the servers have finished.
+  virtual void drop(std::uint32_t) {}
 };
 
 /// Packs into the ring of a lane. The lane is in memory shared with the node's servers or, with a sender, on
@@ -57,6 +59,7 @@ class RingOutlet final : public Outlet {
   void credit(std::uint64_t number) override {
     if (sender_) sender_->credit(number);
   }
+  void drop(std::uint32_t stream) override { producer_.drop(stream); }
 
  private:
   node::LaneProducer producer_;

@@ -2,6 +2,7 @@
 #include "pipeline/server.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "base/log.hpp"
@@ -28,7 +29,50 @@ Server::Server(comm::Line& line, const exchange::Roster& roster, executor::Execu
   for (auto& [c, reader] : setup.lanes) context_.lanes.emplace(c, LaneCursor(std::move(reader)));
   homed_ = static_cast<int>(roster_.homed(context_.me).size());
   homes_ = static_cast<int>(std::set<int>(roster_.home.begin(), roster_.home.end()).size());
+  for (const auto& [c, lane] : context_.lanes) {
+    if (const std::int64_t passed = lane.reader().position().fences; passed > 0) fences_[c] = passed;
+  }
   take_messages();
+  if (!setup.takes_over) return;
+  const Status taken = guarded([this] { return take_over(); });
+  if (!taken.is_ok()) give_up_(taken.in(cat("server ", context_.me, " cannot take the lanes over")));
+}
+
+/// Messages that come later are for nobody.
+Server::~Server() {
+  for (const Message kind : messages_to_servers)
+    context_.line.on(static_cast<std::uint32_t>(kind), [](int, Unpacker&) {});
+}
+
+/// Reads the definitions of all streams that are not over, as if the ranks told them now.
+Status Server::take_over() {
+  for (const auto& [c, lane] : context_.lanes) {
+    node::KeptDefinitions* const kept = lane.reader().kept();
+    if (kept == nullptr || lane.reader().lacks_something()) {
+      return {Code::unsupported, cat("the staging memory of compute rank ", c,
+                                     " has no room for a whole step, or for all definitions; set "
+                                     "TAILRACE_STAGING higher")};
+    }
+    if (c == 0) newest_stream_ = kept->newest_stream();
+    for (const node::KeptDefinition& each : kept->all()) {
+      kept_through_[c] = each.number;
+      if (c == 0) decided_[each.stream] = kept->progress(each.stream)->decided;
+      Descriptor descriptor;
+      descriptor.kind = Descriptor::Kind::define;
+      descriptor.stream = each.stream;
+      descriptor.level = each.level;
+      definitions_.on_entry(c, descriptor, each.bytes);
+    }
+  }
+  return {};
+}
+
+/// Returns true for what is left in one lane of a step that has its verdict, or of a stream that is over.
+bool Server::is_over(const Descriptor& descriptor) const {
+  if (descriptor.stream > newest_stream_) return false;
+  const auto decided = decided_.find(descriptor.stream);
+  if (decided == decided_.end()) return true;
+  return descriptor.kind != Descriptor::Kind::close && descriptor.step < decided->second;
 }
 
 void Server::take_messages() {
@@ -62,6 +106,11 @@ void Server::give_up(const Status& why) {
 void Server::open(Opening opening) {
   const std::uint32_t id = opening.stream;
   const bool is_root = roster_.home[static_cast<std::size_t>(opening.reference)] == context_.me;
+  if (const auto decided = decided_.find(id); decided != decided_.end() && decided->second >= 0) {
+    opening.is_taken_over = true;
+    opening.first_step = decided->second;
+    if (opening.first_step > 0) opening.previous_lead = lead_before_[id];
+  }
   ++context_.streams;
   Result<std::unique_ptr<StreamServer>> server = StreamServer::create(context_, std::move(opening), fences_);
   // The same definitions passed on a compute rank. The failure is of memory here, or of the message on its
@@ -153,6 +202,8 @@ bool Server::advance() {
       ++stream;
       continue;
     }
+    constexpr auto all = std::numeric_limits<std::int64_t>::max();
+    for (auto& [c, lane] : context_.lanes) lane.finish_steps(stream->first, all, true);
     stream = streams_.erase(stream);
     --context_.streams;
     ++streams_done_;
@@ -174,6 +225,7 @@ bool Server::scan_lanes() {
   bool moved = false;
   for (auto& [c, lane] : context_.lanes) {
     while (scan_lane(c, lane)) moved = true;
+    moved = lane.make_room() || moved;
   }
   return moved;
 }
@@ -193,17 +245,20 @@ bool Server::scan_lane(int c, LaneCursor& lane) {
     lane.finish(lane.number() - 1);
     return true;
   }
-  if (descriptor->kind == Descriptor::Kind::define) {
-    if (roster_.home[static_cast<std::size_t>(c)] == context_.me) {
-      ByteVector scratch;
-      definitions_.on_entry(c, *descriptor, lane.reader().bytes(lane.number(), scratch));
-    }
+  if (descriptor->kind == Descriptor::Kind::define) return take_definition(c, lane);
+  if (is_over(*descriptor)) {
     lane.pass();
     lane.finish(lane.number() - 1);
     return true;
   }
   const auto found = streams_.find(descriptor->stream);
-  if (found == streams_.end()) definitions_.want(*descriptor);
+  if (found == streams_.end()) {
+    using Kind = Descriptor::Kind;
+    if (decided_.count(descriptor->stream) != 0)
+      lead_before_[descriptor->stream] =
+          descriptor->kind == Kind::close ? descriptor->lead : descriptor->stamp;
+    definitions_.want(*descriptor);
+  }
   if (found == streams_.end() || !found->second.started) return false;
   Stream& stream = found->second;
   if (stream.root && c == stream.server->opening().reference && lane.number() >= stream.reference_at) {
@@ -211,6 +266,18 @@ bool Server::scan_lane(int c, LaneCursor& lane) {
     stream.reference_at = lane.number() + 1;
   }
   return stream.server->on_descriptor(c, *descriptor);
+}
+
+bool Server::take_definition(int c, LaneCursor& lane) {
+  const auto kept = kept_through_.find(c);
+  const bool is_known = kept != kept_through_.end() && lane.number() <= kept->second;
+  if (!is_known && roster_.home[static_cast<std::size_t>(c)] == context_.me) {
+    ByteVector scratch;
+    definitions_.on_entry(c, *lane.front(), lane.reader().bytes(lane.number(), scratch));
+  }
+  lane.pass();
+  lane.finish(lane.number() - 1);
+  return true;
 }
 
 void Server::on_reference(Stream& stream, const Descriptor& descriptor) {

@@ -32,11 +32,17 @@ class Server {
     /// There are none if ranks lend their arrays.
     std::vector<Bytes> quotas;
     std::function<std::string(Bytes needed, Bytes share)> staging_for;
+    /// True if another server has read the lanes before. This one goes on with its streams. It is the
+    /// session's only server, and all lanes keep their definitions.
+    bool takes_over = false;
     /// Ends the job if other ranks would wait for one that gave up.
     std::function<void(const Status&)> give_up;
   };
   Server(comm::Line& line, const exchange::Roster& roster, executor::Executor& executor, OpenFiles& files,
          Statistics& statistics, Setup setup);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
 
   /// Makes one pass over everything that may have become possible. Returns true if something moved.
   bool advance();
@@ -66,6 +72,9 @@ class Server {
   void on_stream_message(Message kind, int source, Unpacker& in);
   bool scan_lanes();
   bool scan_lane(int c, LaneCursor& lane);
+  bool take_definition(int c, LaneCursor& lane);
+  Status take_over();
+  [[nodiscard]] bool is_over(const node::Descriptor& descriptor) const;
   void on_reference(Stream& stream, const node::Descriptor& descriptor);
   void on_fence(int c, std::int64_t number);
   bool take_data(int source, const std::function<bool()>& wanted);
@@ -82,6 +91,11 @@ class Server {
   std::function<void(const Status&)> give_up_;
   std::map<std::uint32_t, Stream> streams_;
   Definitions definitions_;
+  // What the server before has left:
+  std::map<std::uint32_t, std::int64_t> decided_;  // by stream that was not over: the steps that had verdicts
+  std::map<std::uint32_t, std::int64_t> lead_before_;  // of the first step without one
+  std::map<int, std::uint64_t> kept_through_;          // by lane: the last definition that was kept
+  std::uint32_t newest_stream_ = 0;
   std::map<std::uint32_t, int>
       opened_;  // streams whose root this is, before they start: servers that have them
   std::map<int, std::int64_t> fences_;  // by lane: the agreements that its rank has come to

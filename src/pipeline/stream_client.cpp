@@ -101,7 +101,7 @@ bool StreamClient::begin(std::int64_t lead) {
   if (out_of_step_) return false;
   ++step_;
   operation_ = 0;
-  lead_ = lead;
+  lead_before_ = std::exchange(lead_, lead);
   if (behind_ && lead <= *behind_) {
     latch(Status(Code::order, cat("lead ", lead, " s: the stream continues behind lead ", *behind_,
                                   " s, which its checkpoint has")));
@@ -122,7 +122,7 @@ Descriptor StreamClient::descriptor(Descriptor::Kind kind) const {
   descriptor.lead = lead_;
   descriptor.field = fields_;
   descriptor.level = reference_;
-  descriptor.stamp = line_.now();
+  descriptor.stamp = kind == Descriptor::Kind::begin ? lead_before_ : line_.now();
   return descriptor;
 }
 
@@ -189,10 +189,12 @@ Status StreamClient::first_unreported(std::int64_t through) {
       .at(first.cause());
 }
 
+/// A server that takes the place of another tells again what that one may have told. It may have succeeded
+/// where the other failed: the failure stays.
 void StreamClient::on_verdict(VerdictKind kind, std::int64_t step, const Status& status) {
   switch (kind) {
     case VerdictKind::accepted:
-      accepted_[step] = status;
+      if (!status.is_ok() || accepted_.count(step) == 0) accepted_[step] = status;
       while (!accepted_.empty() && accepted_.begin()->first < step_ - 2) accepted_.erase(accepted_.begin());
       break;
     case VerdictKind::durable:
@@ -202,7 +204,7 @@ void StreamClient::on_verdict(VerdictKind kind, std::int64_t step, const Status&
       while (settled_.erase(durable_through_ + 1) != 0) ++durable_through_;
       break;
     case VerdictKind::finished:
-      finished_ = status;
+      if (!finished_) finished_ = status;
       break;
   }
 }

@@ -141,6 +141,7 @@ class StreamClient {
   bool in_step_ = false;
   std::int64_t step_ = -1;  // number of the current or last step
   std::int64_t lead_ = 0;
+  std::int64_t lead_before_ = 0;  // of the step before
   std::optional<std::int64_t> last_lead_;
   std::optional<std::int64_t> behind_;  // the lead behind which the stream continues
   std::int64_t operation_ = 0;

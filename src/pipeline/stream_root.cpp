@@ -35,7 +35,8 @@ StreamRoot::StreamRoot(Context& context, const Opening& opening, const codec::Co
       codec_(codec),
       ledger_(std::move(ledger)),
       broken_(std::move(broken)),
-      previous_lead_(opening.previous_lead) {
+      previous_lead_(opening.previous_lead),
+      settled_before_(opening.first_step) {
   std::set<int> homes(context.roster.home.begin(), context.roster.home.end());
   homes_ = static_cast<int>(homes.size());
   for (std::size_t i = 0; i < opening.fields.size(); ++i) {
@@ -58,6 +59,7 @@ std::string StreamRoot::step_text(const Step& step) const {
 void StreamRoot::on_reference(const Descriptor& descriptor, std::vector<SequenceEntry>& fresh) {
   switch (descriptor.kind) {
     case Descriptor::Kind::begin:
+    case Descriptor::Kind::begin_failed:
       begin_step(descriptor, fresh);
       break;
     case Descriptor::Kind::piece:
@@ -95,6 +97,8 @@ void StreamRoot::begin_step(const Descriptor& descriptor, std::vector<SequenceEn
   step.entry.step = descriptor.step;
   step.entry.lead = descriptor.lead;
   step.status = broken_.at({current_step_, -1, -1});
+  if (descriptor.kind == Descriptor::Kind::begin_failed)
+    step.status = Status(Code::io, "it failed on the server before this one").at({current_step_, -1, -1});
   if (step.status.is_ok()) {
     Result<std::string> path = ledger_->path_of(descriptor.lead);
     step.status = path.status().at({current_step_, -1, opening_.reference});
@@ -270,6 +274,8 @@ bool StreamRoot::file_is_ready(Step& step) {
         begun.begun = status.is_ok();
         begun.end = begun.committed = start->end;
         begun.written_to = start->path;
+        begun.leads = std::move(start->leads);
+        begun.is_finished = start->is_finished;
         // The step may have failed meanwhile for another reason, and be forgotten.
         const auto first = steps_.find(number);
         if (first == steps_.end()) return;
@@ -277,6 +283,22 @@ bool StreamRoot::file_is_ready(Step& step) {
             first_cause(first->second.status, status.at(cause_in(number, Stage::begin_file)));
       });
   return false;
+}
+
+/// Returns true if the server that this one has replaced has committed the step, and tells so by its verdict.
+/// Such a server may also have failed it, and have committed later ones: then it stays failed.
+bool StreamRoot::was_committed(Step& step, const File& file) {
+  const bool passed = !file.leads.empty() && step.entry.lead <= file.leads.back();
+  if (!passed && !file.is_finished) return false;
+  step.was_committed = std::binary_search(file.leads.begin(), file.leads.end(), step.entry.lead);
+  if (!step.was_committed) {
+    step.status =
+        first_cause(step.status, Status(Code::io, cat(step.entry.path,
+                                                      " has later steps already: this one failed on "
+                                                      "the server before"))
+                                     .at(cause_in(step.entry.step, Stage::write)));
+  }
+  return true;
 }
 
 bool StreamRoot::place() {
@@ -288,9 +310,10 @@ bool StreamRoot::place() {
     Step& step = steps_.at(chunk.step);
     step.status =
         first_cause(step.status, files_[step.entry.path].broken.at(cause_in(chunk.step, Stage::begin_file)));
-    const bool drop = !step.status.is_ok() || step.poisoned || next->size == 0;
+    bool drop = !step.status.is_ok() || step.poisoned || next->size == 0 || step.was_committed;
     if (!drop && !file_is_ready(step)) break;
     File& file = files_[step.entry.path];
+    drop = drop || (!step.has_writes && was_committed(step, file));
     if (!step.has_writes && !drop) {
       scan_.restart_at(file.end);
       step.entry.begin = file.end;

@@ -51,6 +51,7 @@ class StreamRoot {
     bool reported = false;  // its failure went out with its own accepted verdict
     bool poisoned = false;
     bool has_writes = false;
+    bool was_committed = false;  // by another server: nothing of it is written
     std::set<int> writers;
     int syncs = 0;
     Status status;
@@ -66,7 +67,9 @@ class StreamRoot {
     Bytes end = 0;           // behind the last step that was not dropped
     Bytes committed = 0;     // behind the last step in the index
     int steps = 0;           // number of steps without a verdict yet
-    Status broken;           // why nothing may be written into it any more
+    std::vector<std::int64_t> leads;  // steps that another server has committed in it
+    bool is_finished = false;         // by another server
+    Status broken;                    // why nothing may be written into it any more
   };
 
   /// A file that failed when it was finished. It is tried again: before each step that follows if the file is
@@ -82,6 +85,7 @@ class StreamRoot {
   void close_chunk(std::vector<SequenceEntry>& fresh);
   bool place();
   bool file_is_ready(Step& step);
+  bool was_committed(Step& step, const File& file);
   void accept(std::int64_t number, Step& step);
   bool settle();
   bool commit();

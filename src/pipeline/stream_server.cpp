@@ -39,7 +39,12 @@ Status StreamServer::prepare() {
   encoders_.resize(static_cast<std::size_t>(context_.executor.count()));
   assembled_.resize(encoders_.size());
   homed_ = context_.roster.homed(context_.me);
-  for (const auto& [c, cursor] : context_.lanes) lanes_[c] = Lane{};
+  for (const auto& [c, cursor] : context_.lanes) lanes_[c].next = opening_.first_step;
+  if (const auto first = context_.lanes.find(0); first != context_.lanes.end()) {
+    node::KeptDefinitions* const kept = first->second.reader().kept();
+    progress_ = kept == nullptr ? nullptr : kept->progress(opening_.stream);
+  }
+  if (progress_ != nullptr) progress_->decided = opening_.first_step;
   return {};
 }
 
@@ -283,7 +288,7 @@ bool StreamServer::send_pieces(std::uint64_t number) {
 
 void StreamServer::finish_pieces(Record& record) {
   for (const Piece& piece : record.pieces) {
-    if (piece.in_lane) context_.lanes.at(piece.rank).finish(piece.number);
+    if (piece.in_lane) context_.lanes.at(piece.rank).use_up(piece.number);
   }
   record.pieces.clear();
 }

@@ -158,6 +158,8 @@ class StreamServer {
   Counters& counters() { return context_.statistics.streams[opening_name_]; }
   void say(Message message, const std::function<void(Packer&)>& body);
 
+  void note_decided(std::int64_t step);
+
   Context& context_;
   Opening opening_;
   std::string opening_name_;
@@ -186,6 +188,7 @@ class StreamServer {
   int closed_lanes_ = 0;  // of the ranks at home here
   int ended_lanes_ = 0;   // of all lanes that are read here
   bool finished_ = false;
+  node::KeptDefinitions::Progress* progress_ = nullptr;  // set where another server may take the lanes over
 };
 
 /// Returns the name by which reports and messages know a stream: its file pattern, the first line of the

@@ -14,6 +14,7 @@ bool StreamServer::on_descriptor(int c, const Descriptor& descriptor) {
   Lane& lane = lanes_[c];
   switch (descriptor.kind) {
     case Descriptor::Kind::begin:
+    case Descriptor::Kind::begin_failed:
       return on_begin(c, lane, descriptor);
     case Descriptor::Kind::piece:
       return on_piece(c, lane, descriptor);
@@ -33,7 +34,7 @@ bool StreamServer::on_descriptor(int c, const Descriptor& descriptor) {
 bool StreamServer::pass(int c) {
   LaneCursor& cursor = context_.lanes.at(c);
   cursor.pass();
-  cursor.finish(cursor.number() - 1);
+  cursor.use_up(cursor.number() - 1);
   return true;
 }
 
@@ -114,7 +115,7 @@ bool StreamServer::on_piece(int c, Lane& lane, const Descriptor& descriptor) {
   match(c, record, cursor.number());
   ++lane.cursor;
   cursor.pass();
-  if (!needed) cursor.finish(cursor.number() - 1);
+  if (!needed) cursor.use_up(cursor.number() - 1);
   retire();
   return true;
 }

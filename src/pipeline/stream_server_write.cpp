@@ -134,7 +134,21 @@ void StreamServer::on_verdict(VerdictKind kind, std::int64_t step, const Status&
       forget_if_over(step);
     }
   }
+  if (kind == VerdictKind::accepted && status.cause().step == step) {
+    const auto lane = context_.lanes.find(opening_.reference);
+    if (lane != context_.lanes.end()) lane->second.mark_failed(opening_.stream, step);
+  }
+  // The ranks drop what the lanes keep of the stream once they hear that it is finished.
+  if (kind == VerdictKind::finished) progress_ = nullptr;
   for (const int c : homed_) tell(c, kind, step, status);
+  if (kind == VerdictKind::durable) note_decided(step);
+}
+
+/// A server that takes the lanes over begins behind this step. The order matters: it must find a step whole
+/// in the lanes whose verdict it has to tell.
+void StreamServer::note_decided(std::int64_t step) {
+  if (progress_ != nullptr) progress_->decided = step + 1;
+  for (auto& [c, cursor] : context_.lanes) cursor.finish_steps(opening_.stream, step, false);
 }
 
 void StreamServer::tell(int c, VerdictKind kind, std::int64_t step, const Status& status) {

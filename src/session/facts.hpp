@@ -24,6 +24,9 @@ struct Facts {
   /// Makes the executor for the jobs of a server, with `computing` workers that compute. It calls `wake`
   /// behind each job. If the function is empty, threads run the jobs.
   std::function<std::unique_ptr<executor::Executor>(int computing, std::function<void()> wake)> make_executor;
+  /// True if the session's only server may be replaced (Session::replace_server). The lanes then keep what
+  /// another server needs.
+  bool keeps_steps = false;
 };
 
 }  // namespace tailrace::session

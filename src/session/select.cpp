@@ -147,6 +147,15 @@ Bytes default_staging(Bytes available, int ranks) {
   return std::min(available / 8, most_a_rank * std::max(ranks, 2));
 }
 
+void Budget::keep_definitions() {
+  for (Bytes& each : lane) {
+    // The ring ends where the definitions begin, on a cache line.
+    const Bytes whole = each / 64 * 64;
+    kept.push_back(whole / 8 / 64 * 64);
+    each = whole - kept.back();
+  }
+}
+
 Budget cut_budget(const exchange::Roster& roster, Bytes staging) {
   std::map<int, Index> lanes;  // per node: number of quotas that lie there
   std::map<int, Index> servers;

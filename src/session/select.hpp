@@ -33,6 +33,11 @@ Bytes default_staging(Bytes available, int ranks);
 struct Budget {
   std::vector<Bytes> lane;       // per compute rank: bytes of its quota, descriptors included
   std::vector<Bytes> workspace;  // per server
+  std::vector<Bytes> kept{};     // per compute rank: bytes for definitions; empty if servers are not replaced
+
+  /// Takes an eighth of each lane for the definitions of open streams.
+  void keep_definitions();
+  [[nodiscard]] Bytes kept_of(int c) const { return kept.empty() ? 0 : kept[static_cast<std::size_t>(c)]; }
 };
 /// Cuts each node's `staging`: three quarters for capture (by its own ranks and those that send to its
 /// servers), a quarter for its servers. Without servers all of it is workspace of the ranks.

@@ -84,6 +84,7 @@ Status Session::start(comm::Transport& transport, Facts facts, LedgerFactory mak
   settings_ = std::move(facts.settings);
   stops_ = std::move(facts.stops);
   target_ = std::move(facts.storage);
+  make_threads_ = std::move(facts.make_executor);
   world_rank_ = facts.rank;
   facts_ = std::move(facts.ranks);
   roster_ = make_roster(facts_, facts.serves);
@@ -96,8 +97,9 @@ Status Session::start(comm::Transport& transport, Facts facts, LedgerFactory mak
     stops_->tell_left_alone();
   open_lines(transport);
   TR_TRY(same_everywhere(make_storage()));
-  TR_TRY(make_staging());
-  TR_TRY(same_everywhere(make_server(std::move(make_ledger), facts)));
+  make_ledger_ = std::move(make_ledger);
+  TR_TRY(make_staging(facts.keeps_steps));
+  TR_TRY(same_everywhere(make_server()));
   print_node_plan(*node_line_, facts_[static_cast<std::size_t>(world_rank_)].host, cpus());
   return {};
 }
@@ -172,11 +174,12 @@ Result<Bytes> Session::smallest_staging() {
   return *std::min_element(asked.begin(), asked.end());
 }
 
-Status Session::make_staging() {
+Status Session::make_staging(bool keeps_steps) {
   const Result<Bytes> smallest = smallest_staging();
   TR_TRY(smallest.status());
   const Bytes staging = *smallest;
   budget_ = cut_budget(roster_, staging);
+  if (keeps_steps) budget_.keep_definitions();
   staging_ = staging;
   Status fits;
   if (const Bytes available = node::available_memory(); staging > available) {
@@ -206,7 +209,9 @@ Status Session::share_node_memory() {
     if (facts_[rank].node != my_node()) continue;
     const auto c = std::find(computes.begin(), computes.end(), static_cast<int>(rank)) - computes.begin();
     const bool serves = c == roster_.computes();
-    parts.push_back(serves ? 0 : node::lane_bytes(budget_.lane[static_cast<std::size_t>(c)]));
+    parts.push_back(serves ? 0
+                           : node::lane_bytes(budget_.lane[static_cast<std::size_t>(c)]) +
+                                 budget_.kept_of(static_cast<int>(c)));
   }
   if (servers_on(my_node()) == 0) return same_everywhere({});
   parts[0] += static_cast<Bytes>(sizeof(node::NodeBells));
@@ -237,6 +242,7 @@ void Session::make_outlet() {
     header->capacity = capacity;
     header->readers = servers_on(my_node());
     header->owner = me_;
+    header->kept = budget_.kept_of(me_);
     outlet_ = std::make_unique<pipeline::RingOutlet>(
         node::LaneProducer(header, place + sizeof(node::LaneHeader), bells_,
                            is_crowded() ? node::Announcing::patient : node::Announcing::at_once));
@@ -252,7 +258,7 @@ void Session::make_outlet() {
   client_->grant_to(*outlet_);
 }
 
-Status Session::make_server(LedgerFactory make_ledger, const Facts& facts) {
+Status Session::make_server() {
   statistics_.tracing = !settings_.trace.empty();
   if (!is_server()) {
     Result<std::unique_ptr<executor::Threads>> threads = executor::Threads::create({0, settings_.io_threads});
@@ -262,11 +268,15 @@ Status Session::make_server(LedgerFactory make_ledger, const Facts& facts) {
   if (!is_server() && !roster_.self_served) return {};
   // The first server writes them when everything is done. That is too late to hear that it cannot.
   if (me_ == 0) TR_TRY(check_report(settings_));
+  return start_server(false);
+}
+
+Status Session::start_server(bool takes_over) {
   pipeline::Server::Setup setup;
   setup.me = me_;
+  setup.takes_over = takes_over;
   setup.workspace = budget_.workspace[static_cast<std::size_t>(me_)];
-  setup.make_ledger = [make_ledger = std::move(make_ledger), target = target_](
-                          const pipeline::Opening& opening) { return make_ledger(opening, target); };
+  setup.make_ledger = [this](const pipeline::Opening& opening) { return make_ledger_(opening, target_); };
   setup.give_up = [](const Status& why) {
     comm::end_job(
         cat(why.text(),
@@ -285,22 +295,32 @@ Status Session::make_server(LedgerFactory make_ledger, const Facts& facts) {
     TR_TRY(find_lanes(setup));
     if (bells_ == nullptr) bells_ = &own_bells_;
   }
-  TR_TRY(make_executor(facts));
+  TR_TRY(make_executor());
   server_ =
       std::make_unique<pipeline::Server>(*line_, roster_, *executor_, *files_, statistics_, std::move(setup));
   return {};
 }
 
+Status Session::replace_server() {
+  server_.reset();
+  executor_.reset();
+  files_ = std::make_unique<pipeline::OpenFiles>(target_);
+  while (board_.pump()) continue;  // what the server before has sent to itself
+  TR_TRY(start_server(true));
+  bells_->reader[reader_].ring();
+  return {};
+}
+
 /// A server's threads encode, and serve the files of streams. A rank that serves itself does so inside its
 /// own calls.
-Status Session::make_executor(const Facts& facts) {
+Status Session::make_executor() {
   executor::Threads::Limits limits;
   std::function<void()> wake;
   if (is_server()) {
     limits = {encoder_threads(world_rank_), most_files_at_once};
     wake = [&bell = bells_->reader[reader_]] { bell.ring(); };
-    if (facts.make_executor) {
-      executor_ = facts.make_executor(limits.compute, std::move(wake));
+    if (make_threads_) {
+      executor_ = make_threads_(limits.compute, std::move(wake));
       return {};
     }
   }
@@ -313,6 +333,7 @@ Status Session::make_executor(const Facts& facts) {
 /// Finds the lanes that this server reads: those of its node in place, and mirrors of the lanes of ranks
 /// without a server on their node.
 Status Session::find_lanes(pipeline::Server::Setup& setup) {
+  reader_ = 0;
   for (int s = 0; s < me_; ++s) reader_ += roster_.server_node[static_cast<std::size_t>(s)] == my_node();
   if (reader_ >= node::LaneHeader::most_readers) {
     return Status(Code::settings, cat("more than ", node::LaneHeader::most_readers, " servers on one node"));

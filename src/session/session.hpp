@@ -107,18 +107,26 @@ class Session {
   void leave();
 
   void add_stream(pipeline::StreamClient& stream) { client_->add(stream); }
-  void remove_stream(std::uint32_t id) { client_->remove(id); }
+  void remove_stream(std::uint32_t id) {
+    client_->remove(id);
+    if (outlet_) outlet_->drop(id);
+  }
+
+  /// Local, on the session's only server, if Facts::keeps_steps. Destroys the server where it stands, and
+  /// makes another that knows the lanes and the files alone. Files lose nothing, and get the same bytes.
+  Status replace_server();
 
  private:
   Session() = default;
   Status start(comm::Transport& transport, Facts facts, LedgerFactory make_ledger);
   Status make_storage();
   Result<Bytes> smallest_staging();
-  Status make_staging();
+  Status make_staging(bool keeps_steps);
   Status share_node_memory();
   void make_outlet();
-  Status make_executor(const Facts& facts);
-  Status make_server(LedgerFactory make_ledger, const Facts& facts);
+  Status make_executor();
+  Status make_server();
+  Status start_server(bool takes_over);
   Status find_lanes(pipeline::Server::Setup& setup);
   [[nodiscard]] int servers_on(int node) const;
   [[nodiscard]] int ranks_on(int node) const;
@@ -152,6 +160,8 @@ class Session {
   int reader_ = 0;             // this server's number on its node
   std::map<int, std::unique_ptr<node::PrivateLane>> mirrored_;
   std::shared_ptr<storage::Target> target_;
+  LedgerFactory make_ledger_;
+  decltype(Facts::make_executor) make_threads_;
   std::shared_ptr<storage::FaultyTarget> faulty_;  // set if TAILRACE_FAULT asks for failures
   std::unique_ptr<pipeline::OpenFiles> files_;
   std::unique_ptr<executor::Threads> threads_;    // compute ranks: of files and checkpoints

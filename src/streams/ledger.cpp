@@ -84,10 +84,7 @@ class FileLedger final : public pipeline::Ledger {
     for (const codec::FieldDefinition& field : opening.fields) {
       header_.fields.push_back({field.name, field.type, field.shape, field.levels.type, field.levels.values});
     }
-    if (!resuming_) return;
-    for (const std::string& path : {resuming_->before, resuming_->path}) {
-      if (!path.empty()) left_open_.push_back(path);
-    }
+    note_left_open();
     to_finish_.insert(left_open_.begin(), left_open_.end());
   }
 
@@ -113,6 +110,9 @@ class FileLedger final : public pipeline::Ledger {
     Result<std::shared_ptr<void>> lock = target_->lock(lock_path(path));
     TR_TRY(lock.status());
     TR_TRY(end_replacing(*target_, path));
+    Result<std::optional<Pair>> pair = taken_over_pair(path);
+    TR_TRY(pair.status());
+    if (pair->has_value()) return take_over(path, **pair, std::move(*lock));
     Result<OpenFile> file = resuming_ && path == resuming_->path ? go_on_with(path) : open_file(path, lead);
     TR_TRY(file.status());
     file->lock = std::move(*lock);
@@ -203,6 +203,73 @@ class FileLedger final : public pipeline::Ledger {
     bool is_new = false;  // nobody can have heard of the file
     bool tried = false;   // an earlier try to announce it may have done a part
   };
+
+  void note_left_open() {
+    if (opening_.is_taken_over && opening_.first_step > 0) {
+      const Result<std::string> path = request_.pattern.expand(opening_.previous_lead, request_.context());
+      if (path.is_ok()) left_open_.push_back(*path);
+      return;
+    }
+    if (!resuming_) return;
+    for (const std::string& path : {resuming_->before, resuming_->path}) {
+      if (!path.empty()) left_open_.push_back(path);
+    }
+  }
+
+  /// Returns true if steps that have their verdict may be in the file: the server before has begun it.
+  [[nodiscard]] bool has_decided_steps(const std::string& path) const {
+    return opening_.is_taken_over && opening_.first_step > 0 && path == left_open_.front();
+  }
+
+  /// Returns the pair that a server before this one has begun in this run, if there is any. A run that
+  /// continues from a checkpoint may find files of its earlier jobs under other names: it writes those again.
+  Result<std::optional<Pair>> taken_over_pair(const std::string& path) {
+    if (!opening_.is_taken_over) return std::optional<Pair>();
+    const bool decided = has_decided_steps(path);
+    if (!decided && (resuming_ || goes_on_with_others())) return std::optional<Pair>();
+    for (const bool again : {true, false}) {
+      const std::string data = again ? again_path(path) : path;
+      const Result<bool> exists = pair_exists(*target_, data);
+      TR_TRY(exists.status());
+      if (!*exists) continue;
+      Result<IndexContents> contents = load_index(*target_, index_path(data));
+      if (contents.status().code() == Code::io) return contents.status();
+      const bool own = contents.is_ok() && (contents->header.run == header_.run || goes_on_with_others());
+      if (own) return std::optional(Pair{std::move(*contents), again});
+    }
+    return std::optional<Pair>();
+  }
+
+  /// Opens a pair with all its committed steps.
+  Result<OpenFile> open_taken_over(const std::string& path, Pair& pair) {
+    const std::string data = pair.again ? again_path(path) : path;
+    Result<Recovered> recovered = recover(*target_, data);
+    TR_TRY(recovered.status());
+    TR_TRY(make_index_durable(*target_, data));
+    pair.contents = std::move(recovered->contents);
+    return opened(IndexWriter::open_existing(*target_, index_path(data)), pair.again);
+  }
+
+  Result<Begun> take_over(const std::string& path, Pair& pair, std::shared_ptr<void> lock) {
+    Begun begun;
+    begun.is_finished = pair.contents.closed && !pair.again;
+    std::optional<OpenFile> file;
+    if (!begun.is_finished) {
+      Result<OpenFile> opened = open_taken_over(path, pair);
+      TR_TRY(opened.status());
+      file = std::move(*opened);
+      file->lock = std::move(lock);
+    }
+    begun.path = pair.again ? again_path(path) : path;
+    begun.end = pair.contents.data_end();
+    for (const IndexStep& step : pair.contents.steps) begun.leads.push_back(step.lead);
+    const std::lock_guard guard(mutex_);
+    if (file)
+      open_.emplace(path, std::move(*file));
+    else
+      to_finish_.insert(path);
+    return begun;
+  }
 
   [[nodiscard]] bool is_finished(const std::string& path) {
     const std::lock_guard guard(mutex_);
@@ -414,6 +481,8 @@ class FileLedger final : public pipeline::Ledger {
     Result<std::shared_ptr<void>> lock = target_->lock(lock_path(path));
     TR_TRY(lock.status());
     TR_TRY(end_replacing(*target_, path));
+    if (opening_.is_taken_over && (opening_.first_step > 0 || !resuming_))
+      return finish_taken_over(path, std::move(*lock));
     Result<bool> skipped = path == resuming_->path ? was_taken_away(*target_, *resuming_) : is_settled(path);
     TR_TRY(skipped.status());
     if (*skipped) return std::optional<Whole>();
@@ -431,6 +500,21 @@ class FileLedger final : public pipeline::Ledger {
     TR_TRY(discard_again(*target_, path));
     TR_TRY(make_index_durable(*target_, path));
     return whole(std::move(*lock), false);
+  }
+
+  /// Finishes a file that another server has begun, and to which no step comes any more.
+  Result<std::optional<Whole>> finish_taken_over(const std::string& path, std::shared_ptr<void> lock) {
+    Result<std::optional<Pair>> pair = taken_over_pair(path);
+    TR_TRY(pair.status());
+    if (!pair->has_value()) return std::optional<Whole>();
+    if ((*pair)->contents.closed && !(*pair)->again) {
+      TR_TRY(make_index_durable(*target_, path));
+      return whole(std::move(lock), false);
+    }
+    Result<OpenFile> file = open_taken_over(path, **pair);
+    TR_TRY(file.status());
+    file->lock = std::move(lock);
+    return finish(path, *file);
   }
 
   /// For a file before the one of the last step. Returns true also if the file is gone, or another run's:

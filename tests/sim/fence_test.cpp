@@ -130,7 +130,9 @@ void expect_no_hang(const Job& job, const Case& test, const std::string& where) 
   const auto ranks = static_cast<std::size_t>(world.ranks());
   std::vector<std::vector<Arrays>> arrays(ranks, std::vector<Arrays>(test.streams.size() + 1));
   std::vector<Heard> heard(ranks);
+  Scheduler dice(job.seed * 31);
   const Texts stuck = world.run([&](SessionRank& rank) {
+    if (job.keeps_steps && rank.rank() == 0) world.replace_at_random(dice, 6);
     const auto me = static_cast<std::size_t>(rank.rank());
     differ(rank, test, arrays[me], heard[me]);
   });
@@ -195,7 +197,7 @@ void squeeze_all(Job& job, const Case& test) {
   job.staging = most;
 }
 
-void try_seeds(Difference difference, std::uint64_t count) {
+void try_seeds(Difference difference, std::uint64_t count, bool replaces = false) {
   for (std::uint64_t seed = 1; seed <= seeds(count); ++seed) {
     Scheduler dice(seed * 6007 + static_cast<std::uint64_t>(difference));
     const int ranks = static_cast<int>(dice.random(2, 6));
@@ -205,7 +207,12 @@ void try_seeds(Difference difference, std::uint64_t count) {
     job.seed = seed;
     job.nodes = random_nodes(dice, ranks, servers);
     job.threads = static_cast<int>(dice.random(1, 3));
-    if (dice.once_in(3)) squeeze_all(job, test);
+    if (replaces) {
+      job.nodes = {{ranks, 1}};
+      job.keeps_steps = true;
+    } else if (dice.once_in(3)) {
+      squeeze_all(job, test);
+    }
     std::string odd;
     for (const int rank : test.odd) odd += cat(" ", rank);
     expect_no_hang(job, test,
@@ -221,6 +228,12 @@ TEST(sim_fence, ranks_that_stop_early_in_all_streams_hang_nobody) { try_seeds(Di
 
 TEST(sim_fence, ranks_that_agree_inside_of_a_step_hang_nobody) {
   try_seeds(Difference::agrees_in_a_step, 150);
+}
+
+TEST(sim_fence, ranks_that_differ_hang_nobody_where_their_server_is_replaced) {
+  for (const Difference difference :
+       {Difference::skips_one_step, Difference::stops_early, Difference::agrees_in_a_step})
+    try_seeds(difference, 40, true);
 }
 
 }  // namespace

@@ -101,6 +101,7 @@ session::Facts SessionWorld::facts_of(int rank) {
   facts.settings = *read;
   facts.ranks = ranks_;
   facts.serves = serves_;
+  facts.keeps_steps = job_.keeps_steps;
   facts.storage = targets_[static_cast<std::size_t>(rank)];
   facts.stops = std::make_unique<session::Stops>(facts.settings);
   const int node = ranks_[static_cast<std::size_t>(rank)].node;
@@ -134,8 +135,29 @@ void SessionWorld::run_rank(FibreRank& fibre, const std::function<void(SessionRa
     program(rank);
     if (const Status met = session.meet_in_finalize(); !met.is_ok()) failures_.push_back(met);
   }
+  ++leaving_;
   session.leave();
   here = nullptr;
+}
+
+bool SessionWorld::replace_server() {
+  const int rank = roster_.server_transport.front();
+  session::Session* const session = sessions_[static_cast<std::size_t>(rank)];
+  if (session == nullptr || leaving_ > 0) return false;
+  const Status replaced = session->replace_server();
+  if (!replaced.is_ok()) failures_.push_back(replaced);
+  look_at_memory_of(ranks_[static_cast<std::size_t>(rank)].node);
+  ++replaced_;
+  return true;
+}
+
+void SessionWorld::replace_at_random(Scheduler& dice, std::int64_t times) {
+  if (times == 0) return;
+  const Nanoseconds delay = dice.random(1, std::int64_t{1000} << dice.random(1, 13));
+  world_.scheduler().after(delay, [this, &dice, times] {
+    replace_server();
+    replace_at_random(dice, times - 1);
+  });
 }
 
 std::vector<std::string> SessionWorld::waiting_servers() const {

@@ -39,6 +39,7 @@ struct Job {
   double disk_bytes_per_second = 0;  // 0: storage takes no time
   Nanoseconds disk_latency = 100'000;
   bool limits_parks = false;  // false: a rank that misses a ring sleeps until a message comes
+  bool keeps_steps = false;   // the only server may be replaced
   bool parks_late = false;    // a planted mistake: see FibreRank::park_on_a_late_ticket()
 };
 
@@ -84,6 +85,13 @@ class SessionWorld {
   }
   /// Stops compute rank `c`: it goes no further.
   void lose(int c) { world_.rank(roster_.compute_transport[static_cast<std::size_t>(c)]).lose(); }
+  /// Destroys the only server where it stands and makes another. Returns false if the session has
+  /// not begun on it, or is ending.
+  bool replace_server();
+  /// Replaces the server `times` times, each time a while after the last. `dice` lasts as long as the world.
+  void replace_at_random(Scheduler& dice, std::int64_t times);
+  /// Counts the servers that were replaced.
+  [[nodiscard]] int replaced() const { return replaced_; }
   /// Returns the session of compute rank `c`, while its program runs.
   [[nodiscard]] session::Session& session_of(int c) const {
     return *sessions_[static_cast<std::size_t>(roster_.compute_transport[static_cast<std::size_t>(c)])];
@@ -115,6 +123,8 @@ class SessionWorld {
   std::map<int, Nanoseconds> clocks_;        // by node
   std::vector<session::Session*> sessions_;  // by rank
   std::vector<Status> failures_;
+  int replaced_ = 0;
+  int leaving_ = 0;  // compute ranks that have come to the end of their session
 };
 
 }  // namespace tailrace::sim

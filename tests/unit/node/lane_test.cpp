@@ -79,6 +79,84 @@ TEST(Lane, keeps_its_producer_s_state_in_its_own_memory) {
   EXPECT_EQ(node.one.reader->head(), 5U + static_cast<unsigned>(more));
 }
 
+/// A lane that another server may take over.
+struct KeepingLane {
+  LaneHeader header;
+  alignas(64) std::array<std::byte, 1 << 16> memory{};
+  std::unique_ptr<LaneProducer> producer;
+  std::unique_ptr<SharedLaneReader> reader;
+
+  KeepingLane() {
+    header.capacity = (1 << 15);
+    header.kept = 1024;
+    producer = std::make_unique<LaneProducer>(&header, memory.data(), nullptr);
+    reader = std::make_unique<SharedLaneReader>(&header, memory.data(), 0);
+  }
+  bool define(std::uint32_t stream, std::size_t bytes, std::byte value) {
+    Descriptor descriptor;
+    descriptor.kind = Kind::define;
+    descriptor.stream = stream;
+    EXPECT_NE(producer->reserve(0), nullptr);
+    if (!producer->keep(descriptor, ByteVector(bytes, value))) return false;
+    producer->publish(descriptor);
+    return true;
+  }
+  void fence(std::int64_t number) {
+    Descriptor descriptor;
+    descriptor.kind = Kind::fence;
+    descriptor.step = number;
+    EXPECT_NE(producer->reserve(0), nullptr);
+    producer->publish(descriptor);
+  }
+};
+
+TEST(KeepingLane, tells_a_later_server_of_definitions_that_were_read_and_released) {
+  KeepingLane lane;
+  ASSERT_TRUE(lane.define(1, 100, std::byte{1}));
+  lane.fence(1);
+  ASSERT_TRUE(lane.define(2, 30, std::byte{2}));
+  ASSERT_TRUE(lane.define(1, 50, std::byte{3}));
+  lane.reader->release(4);
+  SharedLaneReader later(&lane.header, lane.memory.data(), 0);
+  EXPECT_EQ(later.position().first, 4U);
+  EXPECT_EQ(later.position().fences, 1);
+  const std::vector<KeptDefinition> kept = later.kept()->all();
+  ASSERT_EQ(kept.size(), 3U);
+  EXPECT_EQ(kept[0].bytes, ByteVector(100, std::byte{1}));
+  EXPECT_EQ(kept[2].bytes, ByteVector(50, std::byte{3}));
+  EXPECT_EQ(kept[2].number, 3U);
+  EXPECT_EQ(later.kept()->newest_stream(), 2U);
+  EXPECT_FALSE(later.lacks_something());
+}
+
+TEST(KeepingLane, has_the_fence_before_its_first_descriptor_that_is_not_released) {
+  KeepingLane lane;
+  for (std::int64_t number = 1; number <= 5; ++number) lane.fence(number);
+  lane.reader->release(2);
+  EXPECT_EQ(lane.reader->position().fences, 2);
+  lane.reader->release(5);
+  EXPECT_EQ(lane.reader->position().fences, 5);
+}
+
+/// The room of a stream that is over is used again, but not before a server has read its definitions.
+TEST(KeepingLane, drops_definitions_once_they_were_read) {
+  KeepingLane lane;
+  ByteVector scratch;
+  ASSERT_TRUE(lane.define(1, 700, std::byte{1}));
+  lane.producer->drop(1);
+  EXPECT_FALSE(lane.define(2, 700, std::byte{2}));
+  EXPECT_TRUE(lane.reader->lacks_something());
+  EXPECT_EQ(lane.reader->bytes(0, scratch).size(), 700U);
+  EXPECT_EQ(lane.reader->bytes(0, scratch)[699], std::byte{1});
+  lane.reader->release(1);
+  EXPECT_TRUE(lane.define(3, 400, std::byte{3}));
+  EXPECT_EQ(lane.reader->kept()->progress(1), nullptr);
+  // A stream that was open has been read: it goes at once, and free blocks are joined.
+  lane.reader->kept()->progress(3)->decided = 0;
+  lane.producer->drop(3);
+  EXPECT_TRUE(lane.define(4, 700, std::byte{4}));
+}
+
 TEST(Lane, that_announces_at_once_rings_for_each_descriptor) {
   Node node(Announcing::at_once);
   for (std::uint32_t n = 1; n <= 3; ++n) {

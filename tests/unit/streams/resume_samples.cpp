@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <utility>
 
 #include "base/text.hpp"
@@ -129,15 +130,20 @@ std::shared_ptr<storage::CrashTarget> make_disk() {
 
 std::unique_ptr<pipeline::Ledger> make_sample_ledger(std::shared_ptr<storage::Target> target,
                                                      const std::optional<Position>& from,
-                                                     const std::string& field, const std::string& more) {
+                                                     const std::string& field, const std::string& more,
+                                                     std::optional<int> decided) {
   const std::string options = cat(kOptions, " ", more);
-  pipeline::Opening opening;
+  static std::deque<pipeline::Opening> openings;  // they outlive their ledgers
+  pipeline::Opening& opening = openings.emplace_back();
   opening.definition = parse_stream(kPattern, options)->definition;
   opening.fields.emplace_back();
   opening.prepared.emplace_back();
   opening.fields.back().name = field;
   opening.fields.back().shape = {3, 5};
   opening.ledger = pack_ledger(kPattern, options, from ? from->run : sample_header().run, from);
+  opening.is_taken_over = decided.has_value();
+  opening.first_step = decided.value_or(0);
+  if (opening.first_step > 0) opening.previous_lead = lead_of(*decided - 1);
   Result<std::unique_ptr<pipeline::Ledger>> ledger = make_ledger(opening, std::move(target));
   EXPECT_TRUE(ledger.is_ok()) << ledger.status().text();
   return std::move(*ledger);

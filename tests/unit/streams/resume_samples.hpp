@@ -37,10 +37,12 @@ std::int64_t lead_of(int step, int per_day = 2);
 std::string path_of(int step, int per_day = 2);
 Position position_behind(int steps, int per_day = 2);
 std::shared_ptr<storage::CrashTarget> make_disk();
+/// `decided`: the ledger of a server that takes the stream over behind this many steps.
 std::unique_ptr<pipeline::Ledger> make_sample_ledger(std::shared_ptr<storage::Target> target,
                                                      const std::optional<Position>& from,
                                                      const std::string& field = "t",
-                                                     const std::string& options = "");
+                                                     const std::string& options = "",
+                                                     std::optional<int> decided = {});
 
 /// Runs until the first error, as after a loss of power.
 Outcome forecast(const std::shared_ptr<storage::Target>& target, const Plan& run);

@@ -312,6 +312,60 @@ TEST(resume, text_inventories_beside_the_files_stay_as_they_are) {
 #if TAILRACE_HAVE_JSON
 
 // A line that a loss of power has torn may hold anything, ends of lines too.
+std::unique_ptr<pipeline::Ledger> take_over(const std::shared_ptr<Target>& disk, int decided) {
+  return make_sample_ledger(disk, {}, "t", "", decided);
+}
+
+TEST(take_over, goes_on_behind_the_last_step_that_another_server_has_committed) {
+  for (const int decided : {0, 1}) {
+    const auto disk = make_disk();
+    ASSERT_TRUE(forecast(disk, {.until = 1, .stays_open = true}).status.is_ok());
+    const auto before = files_of(*disk).at(path_of(0));
+    Result<std::unique_ptr<storage::File>> file = disk->open(path_of(0), storage::OpenMode::existing);
+    ASSERT_TRUE(file.is_ok());
+    // Of a step that was not committed.
+    ASSERT_TRUE((*file)->write(ByteVector(50), static_cast<Bytes>(before.size())).is_ok());
+    ASSERT_TRUE((*file)->close().is_ok());
+    const auto ledger = take_over(disk, decided);
+    const Result<pipeline::Begun> begun = ledger->begin_file(path_of(decided), lead_of(decided), 1);
+    ASSERT_TRUE(begun.is_ok()) << begun.status().text();
+    EXPECT_EQ(begun->leads, std::vector<std::int64_t>{lead_of(0)});
+    EXPECT_EQ(begun->end, static_cast<Bytes>(before.size()));
+    EXPECT_FALSE(begun->is_finished);
+    EXPECT_EQ(files_of(*disk).at(path_of(0)), before);
+  }
+}
+
+TEST(take_over, leaves_a_file_that_another_server_has_finished_as_it_is) {
+  const auto disk = make_disk();
+  ASSERT_TRUE(forecast(disk, {.until = 2}).status.is_ok());
+  const auto before = files_of(*disk);
+  const auto lines = read_manifest(*disk, "out/manifest.jsonl")->size();
+  const auto ledger = take_over(disk, 1);
+  const Result<pipeline::Begun> begun = ledger->begin_file(path_of(1), lead_of(1), 1);
+  ASSERT_TRUE(begun.is_ok()) << begun.status().text();
+  EXPECT_TRUE(begun->is_finished);
+  EXPECT_EQ(begun->leads, (std::vector<std::int64_t>{lead_of(0), lead_of(1)}));
+  EXPECT_TRUE(ledger->finish_file(path_of(1)).is_ok());
+  EXPECT_TRUE(ledger->announce(path_of(1)).is_ok());
+  EXPECT_TRUE(files_of(*disk) == before);
+  EXPECT_EQ(read_manifest(*disk, "out/manifest.jsonl")->size(), lines);
+}
+
+TEST(take_over, finishes_a_file_to_which_no_step_comes_any_more) {
+  const auto disk = make_disk();
+  ASSERT_TRUE(forecast(disk, {.until = 2, .stays_open = true}).status.is_ok());
+  const auto ledger = take_over(disk, 2);
+  ASSERT_EQ(ledger->left_open(), std::vector<std::string>{path_of(1)});
+  EXPECT_TRUE(ledger->finish_file(path_of(1)).is_ok());
+  EXPECT_TRUE(ledger->announce(path_of(1)).is_ok());
+  const Result<IndexContents> index = load_index(*disk, index_path(path_of(1)));
+  ASSERT_TRUE(index.is_ok());
+  EXPECT_TRUE(index->closed);
+  EXPECT_EQ(index->steps.size(), 2U);
+  EXPECT_EQ(read_manifest(*disk, "out/manifest.jsonl")->size(), 1U);
+}
+
 TEST(resume, a_torn_manifest_is_cut_and_gets_what_lacks) {
   for (const std::string_view torn :
        {std::string_view("{\"path\":\"fc_2026"), std::string_view("\0\0\0\n", 4),

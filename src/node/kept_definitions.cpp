@@ -88,6 +88,11 @@ std::span<const std::byte> KeptDefinitions::at(Bytes place) const {
   return {memory_ + place + sizeof(Block), static_cast<std::size_t>(block(place).bytes)};
 }
 
+bool KeptDefinitions::is_same_since(std::uint64_t changes) const {
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return changes == head().changes;
+}
+
 std::vector<Bytes> KeptDefinitions::used() const {
   std::vector<Bytes> places;
   for (;;) {
@@ -97,7 +102,7 @@ std::vector<Bytes> KeptDefinitions::used() const {
     for (Bytes place = first(); is_whole && place < size_;) {
       const Bytes size = block(place).size;
       if (block(place).stream != 0) places.push_back(place);
-      is_whole = changes == head().changes;
+      is_whole = is_same_since(changes);
       if (is_whole) place += size;
     }
     if (is_whole) return places;
@@ -112,10 +117,10 @@ std::vector<KeptDefinition> KeptDefinitions::all() const {
     for (const Bytes place : used()) {
       const Block& here = block(place);
       const auto bytes = at(place);
-      if (changes != head().changes) break;  // else the length could be anything
+      if (!is_same_since(changes)) break;  // else the length could be anything
       found.push_back({here.stream, here.level, here.number, ByteVector(bytes.begin(), bytes.end())});
     }
-    if (changes == head().changes) break;
+    if (is_same_since(changes)) break;
   }
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.number < b.number; });
   return found;

@@ -46,7 +46,7 @@ class LaneProducer {
                Announcing announcing = Announcing::at_once)
       : header_(header),
         memory_(header, memory),
-        kept_(memory + header->capacity, header->kept),
+        kept_(memory + ring_bytes(header->capacity), header->kept),
         bells_(bells),
         announcing_(announcing) {
     if (keeps()) kept_.clear();
@@ -127,7 +127,7 @@ class SharedLaneReader final : public LaneReader {
   SharedLaneReader(LaneHeader* header, std::byte* memory, int reader, const NodeBells* bells = nullptr)
       : header_(header),
         memory_(header, memory),
-        kept_(memory + header->capacity, header->kept),
+        kept_(memory + ring_bytes(header->capacity), header->kept),
         reader_(reader),
         bells_(bells) {}
   /// The result goes back to what was announced when nobody is in haste any more.

@@ -97,8 +97,11 @@ constexpr Bytes descriptor_bytes(std::uint64_t count) {
 /// The smallest lane: too small for data, enough to say farewell.
 constexpr Bytes least_lane = descriptor_bytes(LaneCut::least_descriptors) + 64;
 
+/// Returns the bytes of descriptors and data of a lane of `capacity`.
+constexpr Bytes ring_bytes(Bytes capacity) { return std::max(capacity, least_lane); }
+
 constexpr LaneCut cut_lane(Bytes capacity) {
-  const Bytes whole = std::max(capacity, least_lane);
+  const Bytes whole = ring_bytes(capacity);
   LaneCut cut;
   cut.descriptors = std::clamp(static_cast<std::uint64_t>(whole) / 8 / sizeof(Descriptor),
                                LaneCut::least_descriptors, LaneCut::most_descriptors);
@@ -109,7 +112,7 @@ constexpr LaneCut cut_lane(Bytes capacity) {
 
 /// Returns the bytes of memory that a lane of `capacity` takes, header included.
 constexpr Bytes lane_bytes(Bytes capacity) {
-  return static_cast<Bytes>(sizeof(LaneHeader)) + std::max(capacity, least_lane);
+  return static_cast<Bytes>(sizeof(LaneHeader)) + ring_bytes(capacity);
 }
 
 /// Returns the size of a lane, header included, whose ring has room for `data` bytes at least.

@@ -134,7 +134,7 @@ void StreamServer::on_verdict(VerdictKind kind, std::int64_t step, const Status&
       forget_if_over(step);
     }
   }
-  if (kind == VerdictKind::accepted && status.cause().step == step) {
+  if (kind == VerdictKind::accepted && !status.is_ok() && status.cause().step == step) {
     const auto lane = context_.lanes.find(opening_.reference);
     if (lane != context_.lanes.end()) lane->second.mark_failed(opening_.stream, step);
   }

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <new>
 
+#include "node/lane_memory.hpp"
+
 namespace tailrace::node {
 
 /// `changes` is odd while the rank changes the blocks: a reader looks again.
@@ -23,12 +25,6 @@ struct alignas(64) KeptDefinitions::Block {
   Progress progress;  // in use in the first block of a stream
 };
 
-namespace {
-
-constexpr Bytes whole_lines(Bytes bytes) { return (bytes + 63) / 64 * 64; }
-
-}  // namespace
-
 KeptDefinitions::Head& KeptDefinitions::head() const { return *reinterpret_cast<Head*>(memory_); }
 
 KeptDefinitions::Block& KeptDefinitions::block(Bytes place) const {
@@ -46,7 +42,7 @@ void KeptDefinitions::clear() {
 Bytes KeptDefinitions::keep(std::uint32_t stream, std::int32_t level, std::uint64_t number,
                             std::span<const std::byte> bytes) {
   const auto length = static_cast<Bytes>(bytes.size());
-  const Bytes needed = static_cast<Bytes>(sizeof(Block)) + whole_lines(length);
+  const Bytes needed = static_cast<Bytes>(sizeof(Block)) + room_in_lane(length);
   for (Bytes place = first(); place < size_; place += block(place).size) {
     const Block& found = block(place);
     if (found.stream != 0 || found.size < needed) continue;

@@ -24,15 +24,17 @@ struct KeptDefinition {
 /// stream finds them. The ring has their descriptors alone.
 class KeptDefinitions {
  public:
-  /// How far the servers are with a stream. Server and rank write it in turns, never both.
+  /// Tells a server how far the one before it came with a stream. The rank makes it, and servers write to it.
   struct Progress {
     static constexpr std::int64_t not_open = -1;
-    std::atomic<std::int64_t> decided{
-        not_open};  // number of steps whose ranks have all been told their verdict
+    /// Counts the steps whose verdict the server has told to all ranks.
+    std::atomic<std::int64_t> decided{not_open};
   };
 
   /// `memory` has `size` bytes, on a cache line. Both are the same for the rank and all servers.
   KeptDefinitions(std::byte* memory, Bytes size) : memory_(memory), size_(size) {}
+  /// Returns false if there is no memory: nothing is kept then.
+  [[nodiscard]] bool is_there() const { return size_ > 0; }
   /// Called by the rank before anything else is: makes the memory empty.
   void clear();
   /// Called by the rank. Returns where the definition stands, or a negative number if there is no room.

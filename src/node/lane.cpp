@@ -44,14 +44,13 @@ std::byte* LaneProducer::reserve(Bytes bytes) {
   if (!fits()) {
     reclaim();
     if (!fits()) {
-      header_->is_full.store(true, std::memory_order_relaxed);
       hurry(true);
-      ring_if_kept();
+      note_full(true);
       return nullptr;
     }
   }
-  header_->is_full.store(false, std::memory_order_relaxed);
   hurry(false);
+  note_full(false);
   made.reserved = start;
   made.position = start + size;
   return memory_.data(start);
@@ -131,9 +130,12 @@ void LaneProducer::hurry(bool in_haste) {
   ring();
 }
 
-/// Readers release nothing of a step before its end, unless they see that this rank cannot go on without.
-void LaneProducer::ring_if_kept() {
-  if (!keeps()) return;
+/// Where another server may take the lane over, readers release a part of a step only if this rank cannot go
+/// on without.
+void LaneProducer::note_full(bool is_full) {
+  if (!keeps() || is_full_ == is_full) return;
+  header_->is_full = is_full_ = is_full;
+  if (!is_full) return;
   announce();
   ring();
 }

@@ -64,7 +64,7 @@ class LaneProducer {
   /// Returns true once every reader has released everything.
   [[nodiscard]] bool is_drained() const;
   /// Returns true if the lane keeps definitions for servers that take it over.
-  [[nodiscard]] bool keeps() const { return header_->kept > 0; }
+  [[nodiscard]] bool keeps() const { return kept_.is_there(); }
   /// Keeps the bytes of the descriptor that is published next. Returns false if there is no room.
   [[nodiscard]] bool keep(Descriptor& descriptor, std::span<const std::byte> bytes);
   /// Drops the definitions of a stream that all servers have finished.
@@ -75,7 +75,7 @@ class LaneProducer {
   void reclaim();
   [[nodiscard]] bool may_wait(Descriptor::Kind kind) const;
   void hurry(bool in_haste);
-  void ring_if_kept();
+  void note_full(bool is_full);
   void ring();
   [[nodiscard]] ProducerState& state() { return header_->made; }
   LaneHeader* header_;
@@ -86,9 +86,10 @@ class LaneProducer {
   std::vector<std::pair<std::uint32_t, std::uint64_t>>
       dropped_;  // streams, and the descriptors before each drop
   bool in_haste_ = false;
+  bool is_full_ = false;  // as the readers know it
 };
 
-/// Where a server finds a lane that it begins to read.
+/// The place from which a server reads a lane that another server may have read before.
 struct LanePosition {
   std::uint64_t first = 0;  // the first descriptor that is not released
   std::int64_t fences = 0;  // the newest fence before it
@@ -141,7 +142,7 @@ class SharedLaneReader final : public LaneReader {
     memory_.descriptor(number).kind = Descriptor::Kind::begin_failed;
   }
   [[nodiscard]] LanePosition position() const override;
-  [[nodiscard]] KeptDefinitions* kept() override { return header_->kept > 0 ? &kept_ : nullptr; }
+  [[nodiscard]] KeptDefinitions* kept() override { return kept_.is_there() ? &kept_ : nullptr; }
   [[nodiscard]] bool lacks_something() const override {
     return header_->lacks_definition || header_->is_torn;
   }

@@ -35,7 +35,7 @@ struct Descriptor {
   std::int64_t stamp = 0;      // end: clock of the rank's node; begin: the lead of the stream's step before
 };
 
-/// Where the producer of a lane stands. Positions in the ring are counted on for ever.
+/// The producer of a lane knows by these how far it is. Positions in the ring are counted on for ever.
 struct ProducerState {
   std::uint64_t head = 0;          // descriptors published
   std::uint64_t announced = 0;     // descriptors before this were announced

@@ -30,9 +30,9 @@ struct StepEntry {
 struct Begun {
   Bytes end = 0;     // offset at which its first step goes
   std::string path;  // where it is written to; it need not have its final name yet
-  // Of a file that another server has begun for the same stream:
-  std::vector<std::int64_t> leads;  // steps that it has committed, in order
-  bool is_finished = false;
+  // Another server may have begun the file for the same stream, before this one took its place.
+  std::vector<std::int64_t> leads;  // of the steps that it has committed, in order
+  bool is_finished = false;         // it has also finished the file
 };
 
 /// The files of one stream as its root keeps them: the file of each step, what is committed in it, and what

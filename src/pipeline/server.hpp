@@ -91,7 +91,7 @@ class Server {
   std::function<void(const Status&)> give_up_;
   std::map<std::uint32_t, Stream> streams_;
   Definitions definitions_;
-  // What the server before has left:
+  // A server that takes the place of another finds these in the lanes:
   std::map<std::uint32_t, std::int64_t> decided_;  // by stream that was not over: the steps that had verdicts
   std::map<std::uint32_t, std::int64_t> lead_before_;  // of the first step without one
   std::map<int, std::uint64_t> kept_through_;          // by lane: the last definition that was kept

@@ -285,8 +285,8 @@ bool StreamRoot::file_is_ready(Step& step) {
   return false;
 }
 
-/// Returns true if the server that this one has replaced has committed the step, and tells so by its verdict.
-/// Such a server may also have failed it, and have committed later ones: then it stays failed.
+/// Returns true if the server that this one replaces was done with the step. If it has committed the step,
+/// the verdict is success. If it has committed only later steps, this step failed there, and fails here too.
 bool StreamRoot::was_committed(Step& step, const File& file) {
   const bool passed = !file.leads.empty() && step.entry.lead <= file.leads.back();
   if (!passed && !file.is_finished) return false;

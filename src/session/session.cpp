@@ -307,7 +307,7 @@ Status Session::replace_server() {
   files_ = std::make_unique<pipeline::OpenFiles>(target_);
   while (board_.pump()) continue;  // what the server before has sent to itself
   TR_TRY(start_server(true));
-  bells_->reader[reader_].ring();
+  bells_->reader[reader_].ring();  // serve() may be asleep
   return {};
 }
 

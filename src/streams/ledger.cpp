@@ -205,7 +205,7 @@ class FileLedger final : public pipeline::Ledger {
   };
 
   void note_left_open() {
-    if (opening_.is_taken_over && opening_.first_step > 0) {
+    if (takes_over_steps()) {
       const Result<std::string> path = request_.pattern.expand(opening_.previous_lead, request_.context());
       if (path.is_ok()) left_open_.push_back(*path);
       return;
@@ -216,9 +216,12 @@ class FileLedger final : public pipeline::Ledger {
     }
   }
 
-  /// Returns true if steps that have their verdict may be in the file: the server before has begun it.
+  /// Returns true if another server has told the verdict of steps of this stream.
+  [[nodiscard]] bool takes_over_steps() const { return opening_.is_taken_over && opening_.first_step > 0; }
+
+  /// Returns true if steps that have their verdict may be in the file.
   [[nodiscard]] bool has_decided_steps(const std::string& path) const {
-    return opening_.is_taken_over && opening_.first_step > 0 && path == left_open_.front();
+    return takes_over_steps() && !left_open_.empty() && path == left_open_.front();
   }
 
   /// Returns the pair that a server before this one has begun in this run, if there is any. A run that
@@ -474,23 +477,27 @@ class FileLedger final : public pipeline::Ledger {
     return opened(IndexWriter::open_existing(*target_, index_path(path)), false);
   }
 
-  /// No step comes to that file any more. Does everything that the killed run had not done yet.
+  /// No step comes to that file any more. Does everything that the killed run, or the server that is
+  /// replaced, had not done yet.
   Result<std::optional<Whole>> finish_left_open(const std::string& path) {
     const std::string parent = std::filesystem::path(path).parent_path().string();
     if (!parent.empty()) TR_TRY(target_->make_directories(parent));
     Result<std::shared_ptr<void>> lock = target_->lock(lock_path(path));
     TR_TRY(lock.status());
     TR_TRY(end_replacing(*target_, path));
-    if (opening_.is_taken_over && (opening_.first_step > 0 || !resuming_))
-      return finish_taken_over(path, std::move(*lock));
-    Result<bool> skipped = path == resuming_->path ? was_taken_away(*target_, *resuming_) : is_settled(path);
-    TR_TRY(skipped.status());
-    if (*skipped) return std::optional<Whole>();
-    Result<std::optional<Pair>> pair = find_left_open(path);
+    const bool another_server = opening_.is_taken_over && (takes_over_steps() || !resuming_);
+    if (!another_server) {
+      Result<bool> skipped =
+          path == resuming_->path ? was_taken_away(*target_, *resuming_) : is_settled(path);
+      TR_TRY(skipped.status());
+      if (*skipped) return std::optional<Whole>();
+    }
+    Result<std::optional<Pair>> pair = another_server ? taken_over_pair(path) : find_left_open(path);
     TR_TRY(pair.status());
     if (!pair->has_value()) return std::optional<Whole>();
     if ((*pair)->again || !(*pair)->contents.closed) {
-      Result<OpenFile> file = (*pair)->again
+      Result<OpenFile> file = another_server ? open_taken_over(path, **pair)
+                              : (*pair)->again
                                   ? opened(adopt_again(*target_, path, *resuming_->position.lead), true)
                                   : cut_back(path);
       TR_TRY(file.status());
@@ -500,21 +507,6 @@ class FileLedger final : public pipeline::Ledger {
     TR_TRY(discard_again(*target_, path));
     TR_TRY(make_index_durable(*target_, path));
     return whole(std::move(*lock), false);
-  }
-
-  /// Finishes a file that another server has begun, and to which no step comes any more.
-  Result<std::optional<Whole>> finish_taken_over(const std::string& path, std::shared_ptr<void> lock) {
-    Result<std::optional<Pair>> pair = taken_over_pair(path);
-    TR_TRY(pair.status());
-    if (!pair->has_value()) return std::optional<Whole>();
-    if ((*pair)->contents.closed && !(*pair)->again) {
-      TR_TRY(make_index_durable(*target_, path));
-      return whole(std::move(lock), false);
-    }
-    Result<OpenFile> file = open_taken_over(path, **pair);
-    TR_TRY(file.status());
-    file->lock = std::move(lock);
-    return finish(path, *file);
   }
 
   /// For a file before the one of the last step. Returns true also if the file is gone, or another run's:

@@ -2,6 +2,7 @@
 #include "sim/scheduler.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace tailrace::sim {
 
@@ -9,6 +10,10 @@ namespace {
 
 constexpr Nanoseconds microsecond = 1'000;
 constexpr Nanoseconds millisecond = 1'000'000;
+
+constexpr auto is_later = [](const auto& a, const auto& b) {
+  return a.when != b.when ? a.when > b.when : a.tie > b.tie;
+};
 
 }  // namespace
 
@@ -36,22 +41,27 @@ Nanoseconds Scheduler::message_delay() {
   return random(500, std::max(microsecond, most));
 }
 
-bool Scheduler::later(const Event& a, const Event& b) {
-  return a.when != b.when ? a.when > b.when : a.tie > b.tie;
-}
-
 void Scheduler::after(Nanoseconds delay, std::function<void()> event) {
-  events_.push_back({now_ + delay, random_(), std::move(event)});
-  std::push_heap(events_.begin(), events_.end(), later);
+  if (free_places_.empty()) {
+    free_places_.push_back(functions_.size());
+    functions_.emplace_back();
+  }
+  const std::size_t place = free_places_.back();
+  free_places_.pop_back();
+  functions_[place] = std::move(event);
+  events_.push_back({now_ + delay, random_(), place});
+  std::push_heap(events_.begin(), events_.end(), is_later);
 }
 
 bool Scheduler::run_one() {
   if (events_.empty()) return false;
-  std::pop_heap(events_.begin(), events_.end(), later);
-  const Event event = std::move(events_.back());
+  std::pop_heap(events_.begin(), events_.end(), is_later);
+  const Event event = events_.back();
   events_.pop_back();
   now_ = event.when;
-  event.run();
+  const std::function<void()> run = std::exchange(functions_[event.place], nullptr);
+  free_places_.push_back(event.place);
+  run();
   return true;
 }
 

@@ -40,15 +40,16 @@ class Scheduler {
   struct Event {
     Nanoseconds when = 0;
     std::uint64_t tie = 0;
-    std::function<void()> run;
+    std::size_t place = 0;  // of its function: a heap moves its elements all the time
   };
-  static bool later(const Event& a, const Event& b);
 
   std::mt19937_64 random_;
   Nanoseconds now_ = 0;
   Nanoseconds longest_message_ = 0;
   std::int64_t stall_once_in_ = 0;
   std::vector<Event> events_;  // a heap, the earliest on top
+  std::vector<std::function<void()>> functions_;
+  std::vector<std::size_t> free_places_;
 };
 
 /// Something that runs in steps of its own: a rank. Between two steps any other actor may run.

@@ -19,7 +19,7 @@ class SparseBytes {
   void resize(Bytes size);
 
  private:
-  static constexpr Bytes page_bytes = 64 * 1024;
+  static constexpr Bytes page_bytes = 4096;
   using Page = std::vector<std::byte>;
 
   std::map<Bytes, Page> pages_;  // by offset / page_bytes; bytes past size_ are zero

@@ -20,6 +20,9 @@ else()
   set(TAILRACE_LAUNCHER_ENVIRONMENT "")
 endif()
 
+# On a machine that has not run them before, ctest begins with the tests of the highest COST: here those that are given
+# most time. Otherwise a long one would be the last, and run alone.
+
 # Stands before the command of a test, followed by a directory: Open MPI leaves shared memory in /dev/shm when it is killed.
 set(TAILRACE_OWN_SHARED_MEMORY bash ${PROJECT_SOURCE_DIR}/tests/support/own_shared_memory.sh)
 
@@ -52,7 +55,7 @@ function(tailrace_mpi_run name)
       ${TAILRACE_LAUNCHER} ${MPIEXEC_NUMPROC_FLAG} ${ranks} $<TARGET_FILE:${TEST_TARGET}> ${TEST_ARGS}
       WORKING_DIRECTORY ${directory})
     set_tests_properties(${name}.n${ranks} PROPERTIES
-      LABELS "mpi;${all};${TEST_LABELS}" PROCESSORS ${processors} TIMEOUT ${TEST_TIMEOUT} SKIP_RETURN_CODE 77
+      LABELS "mpi;${all};${TEST_LABELS}" PROCESSORS ${processors} TIMEOUT ${TEST_TIMEOUT} COST ${TEST_TIMEOUT} SKIP_RETURN_CODE 77
       ENVIRONMENT "${TAILRACE_LAUNCHER_ENVIRONMENT};${TEST_ENV}")
   endforeach()
 endfunction()
@@ -113,6 +116,6 @@ function(tailrace_sh_test name)
   add_test(NAME ${name} COMMAND ${TAILRACE_OWN_SHARED_MEMORY} ${directory}.shm ${interpreter} ${TEST_SCRIPT} ${TEST_ARGS}
     WORKING_DIRECTORY ${directory})
   set_tests_properties(${name} PROPERTIES
-    LABELS "${TEST_LABELS}" PROCESSORS ${TEST_PROCESSORS} TIMEOUT ${TEST_TIMEOUT} SKIP_RETURN_CODE 77
+    LABELS "${TEST_LABELS}" PROCESSORS ${TEST_PROCESSORS} TIMEOUT ${TEST_TIMEOUT} COST ${TEST_TIMEOUT} SKIP_RETURN_CODE 77
     ENVIRONMENT "${TAILRACE_LAUNCHER_ENVIRONMENT};TEST_SOURCE=${PROJECT_SOURCE_DIR};TEST_BUILD=${PROJECT_BINARY_DIR};TEST_MPI=${TAILRACE_MPI};TEST_MPIRUN=${launcher};TEST_COMMAND=${command};TEST_MPICC=${MPI_C_COMPILER};TEST_MPICXX=${mpicxx};TEST_MPIFORT=${mpifort};${TEST_ENV}")
 endfunction()

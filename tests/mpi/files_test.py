@@ -3,12 +3,12 @@
 program, and a forgotten tr_finalize."""
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
+from killed_job import Job  # noqa: E402
 from small_model import *  # noqa: E402,F403
 
 
@@ -57,30 +57,22 @@ def what_cannot_be_written_fails_at_create(servers):
 
 def one_job_for_a_pattern(servers):
     """Files of one job are closed while the next step is computed: their own locks would not keep another job out."""
-    directory = fresh(f"twice-s{servers}")
+    directory = os.path.abspath(fresh(f"twice-s{servers}"))
     pattern = directory + "/fc+{lead:03h}.raw"
     command = [*MPIRUN, "-n", str(2 + servers), *arguments(pattern, "format=raw", 3)]
-    settings = environment(TAILRACE_SERVERS=str(servers), SMALL_MODEL_AWAITS=f"3:{directory}/never")
-    first = subprocess.Popen(command, env=settings, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                             start_new_session=True)
+    first = Job(command, environment(TAILRACE_SERVERS=str(servers), SMALL_MODEL_AWAITS=f"3:{directory}/never"), directory)
     try:
         until = time.time() + 60
-        while not os.path.exists(f"{directory}/fc+001.raw") and time.time() < until and first.poll() is None:
+        while not os.path.exists(f"{directory}/fc+001.raw") and time.time() < until and first.process.poll() is None:
             time.sleep(0.01)
         before = contents(f"{directory}/fc+000.raw")
         code, _, err = run(2 + servers, arguments(pattern, "format=raw", 1), TAILRACE_SERVERS=str(servers))
-        check(first.poll() is None, "the first job was over too early")
+        check(first.process.poll() is None, "the first job was over too early")
         check(code == 1 and "another stream writes files of the same names" in err and "held by" in err,
               f"a second job with the same names: {code}, {err}")
         check(contents(f"{directory}/fc+000.raw") == before, "the second job wrote into the first one's file")
     finally:
-        # A launcher that is killed at once leaves its ranks alive: it takes seconds to end them.
-        os.killpg(first.pid, signal.SIGTERM)
-        try:
-            first.wait(30)
-        except subprocess.TimeoutExpired:
-            os.killpg(first.pid, signal.SIGKILL)
-            first.wait()
+        first.kill_all()
     # The lock went with its process, whatever is left of it.
     code, _, err = run(2 + servers, arguments(pattern, "format=raw", 1), TAILRACE_SERVERS=str(servers))
     check(code == 0, f"a job after the one that was killed: {code}, {err}")

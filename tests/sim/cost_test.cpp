@@ -51,6 +51,7 @@ class Meter {
   /// Notes the cost of a step. A rank's program calls it behind each step. The cost before the first call
   /// counts for no step.
   void note(SessionRank& rank, const std::string& step = {}) {
+    rank.fibre().measure_work();
     rank.fibre().stall(1);  // brings the time of the processor up to date
     const Usage now{static_cast<double>(rank.fibre().port().messages()),
                     static_cast<double>(rank.fibre().port().bytes()),

@@ -45,6 +45,7 @@ Task<> FibreRank::drive() {
 }
 
 void FibreRank::resume() {
+  if (!measures_work_) return fibre_->resume();
   const double began = processor_seconds();
   fibre_->resume();
   worked_ += processor_seconds() - began;

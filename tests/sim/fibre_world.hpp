@@ -26,7 +26,9 @@ class FibreRank final : private Waiter {
 
   /// Called by its program. Computes for this long, and neither hears nor sends meanwhile.
   void stall(Nanoseconds duration);
-  /// Returns the processor's seconds that its program has taken, without this step.
+  /// From now on measures the processor's time that its program takes, which costs two system calls a step.
+  void measure_work() { measures_work_ = true; }
+  /// Returns the processor's seconds that were measured, without this step.
   [[nodiscard]] double worked() const { return worked_; }
   /// Says that something happened, besides messages, for which the rank may wait.
   void poke();
@@ -62,6 +64,7 @@ class FibreRank final : private Waiter {
   Actor actor_;
   std::function<Nanoseconds()> cost_ = [] { return 0; };
   double worked_ = 0;
+  bool measures_work_ = false;
   bool limits_parks_ = true;
   bool parks_late_ = false;
   Nanoseconds nap_ = 0;   // how long it idled last

@@ -51,8 +51,8 @@ Heard run(const Job& job, const std::shared_ptr<const StreamPlan>& plan, std::in
       std::vector<float>& array = arrays[static_cast<std::size_t>(rank.rank())][{step, 0}];
       array = array_of(*plan, rank.rank(), 0, step);
       stream.put(0, reinterpret_cast<const std::byte*>(array.data()));
-      stream.end();
-      stream.wait(true);
+      (void)stream.end();
+      (void)stream.wait(true);
     }
     const Status closed = stream.close();
     if (rank.rank() != 0) return;

@@ -117,8 +117,8 @@ class Launcher:
             raise Failure(f"{self.build} holds no {name}: which library did the configuration not find?")
         return path
 
-    def start(self, ranks, program, arguments, settings, environment=None):
-        """`settings` are the library's, `environment` is anybody's else."""
+    def start(self, ranks, program, arguments, settings, environment=None, errors=None):
+        """`settings` are the library's, `environment` is anybody's else; standard error goes to the file `errors`."""
         command = [self.mpiexec]
         if self.openmpi:
             # The programs bind themselves: one launcher's words for it differ from the other's.
@@ -131,11 +131,12 @@ class Launcher:
         if not self.openmpi and self.yielding:
             environment["LD_PRELOAD"] = str(self.yielding)  # MPICH never yields: with more ranks than cores it crawls
         environment.update({f"TAILRACE_{key.upper()}": str(value) for key, value in settings.items()})
-        return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
+                                text=True)
 
-    def run(self, ranks, program, arguments, settings, watch=None, environment=None, timeout=600):
+    def run(self, ranks, program, arguments, settings, watch=None, environment=None, timeout=600, errors=None):
         """Runs to the end; the JSON that the program printed. `watch(process)` is called over and over meanwhile."""
-        process = self.start(ranks, program, arguments, settings, environment)
+        process = self.start(ranks, program, arguments, settings, environment, errors)
         try:
             while watch and process.poll() is None:
                 watch(process)
@@ -146,6 +147,23 @@ class Launcher:
         if process.returncode != 0:
             raise Failure(f"{program} {' '.join(map(str, arguments))}: exit code {process.returncode}")
         return json.loads(output)
+
+    def taken(self, name, ranks, program, arguments, settings, environment=None):
+        """A figure: what one run took of its node's budget, beside the budget. It is not timed: it logs."""
+        with tempfile.TemporaryFile("w+") as errors:
+            self.run(ranks, program, arguments, dict(settings, log="info"), environment=environment, errors=errors)
+            errors.seek(0)
+            told = re.findall(r"memory: host \S+: of (\S+), at most (\S+) \((.*)\) were taken", errors.read())
+        if len(told) != 1:
+            raise Failure(f"{program} did not say what it took of its memory")
+        budget, most, shares = told[0]
+        return Figure(name, [in_mebibytes(most)], "MiB", in_mebibytes(budget), note=f"{shares} of {budget}")
+
+
+def in_mebibytes(text):
+    """Of a size as the library prints it, with a unit."""
+    number, unit = re.fullmatch(r"([\d.e+]+)([KMGT]iB)", text).groups()
+    return float(number) * 1024 ** ("KMGT".index(unit[0]) - 1)
 
 
 # ---- a bench -------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ what memory and storage give to anybody, taken in turn with ours in the same run
   first     the first save of a process against its later ones, with a second of computing before each
   load      on the same ranks, half of them and twice as many, against pread of the same files into warm memory;
             the files are in the page cache for both
+  memory    what captures take of the node's budget, at the defaults
   compress  what lz4 and zstd cost and save, of a smooth field
 
 `./dev bench checkpoint` builds and calls this. Medians of seven, the first two repetitions dropped, with the lowest and the
@@ -24,7 +25,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from _bench import MIB, Bench, Figure, bench_parser, run_main, say  # noqa: E402
 
-GROUPS = ("save", "first", "rewrite", "journal", "load", "compress")
+GROUPS = ("save", "first", "rewrite", "journal", "load", "memory", "compress")
 MODES = ("parallel", "local")
 DROPPED, REPETITIONS = 2, 7       # a checkpoint has two copies: the first save to each makes its files
 OVER_COPY, OVER_WRITE, OVER_READ = 1.1, 0.85, 0.7
@@ -107,6 +108,17 @@ class CheckpointBench(Bench):
             figures += [Figure(f"{name}.{what}", [s * 1e3 / (size / GIB) for s in series], "ms/GiB")
                         for what, series in (("first", first), ("later", later))]
         self.show(f"The first save of a process, {self.ranks} rank(s)", figures)
+
+    # ---- memory ----------------------------------------------------------------------------------------------
+
+    def memory(self):
+        figures = []
+        for capture in ("copy", "copy_on_write"):
+            arguments = ["--bytes", self.bytes, "--repeat", 2, "--name", self.work / "memory", "--options",
+                         f"capture={capture}", "--saves", "first"]
+            figures.append(self.launcher.taken(f"memory.{capture}", self.ranks, "checkpoint_cost", arguments, {}))
+            self.remove("memory")
+        self.show("Memory of the node", figures)
 
     # ---- rewrite ---------------------------------------------------------------------------------------------
 

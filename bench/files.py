@@ -8,6 +8,7 @@ contender that took turns with ours.
   read        the file back on 3 ranks, against one rank's pread
   aggregators writing with 1, 2 and 4 of them, for orientation
   threshold   from which size on the parallel way beats the serial one, for orientation
+  memory      what windows take of the node's budget, at the defaults
   calls       1e5 calls of tr_fprintf_nr and tr_fputc_nr on 4 ranks, beside the C library's on one
 
 `./dev bench files` builds and calls this; `./dev bench files --peers` installs the peers first. Medians of at least five,
@@ -20,7 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from _bench import MIB, Bench, Figure, bench_parser, run_main, say  # noqa: E402
 
-GROUPS = ("write", "durable", "read", "aggregators", "threshold", "calls")
+GROUPS = ("write", "durable", "read", "aggregators", "threshold", "memory", "calls")
 RANKS, READERS, ROUNDS, CALLS = 4, 3, 5, 100_000
 # As their manuals and authors advise where each rank's block is long rows: no collecting on fewer ranks, no sieving.
 DIRECT = {"write": "romio_cb_write=disable,romio_ds_write=disable", "read": "romio_cb_read=disable,romio_ds_read=disable"}
@@ -175,6 +176,12 @@ class FilesBench(Bench):
             figures += self.over("threshold", taken, "parallel", "serial", None, "above 1: the parallel way is faster")
             figures[-1].name += f".KiB_{kib}"
         self.show("Arrays of each size in either way, 16 in one file: milliseconds for each", figures)
+
+    def memory(self):
+        arguments = ["--rows", self.rows, "--columns", self.columns, "--repeat", 2, "--file", self.file]
+        self.show("Memory of the node", [
+            self.launcher.taken(f"memory.{name}", RANKS, "files_tailrace", arguments, {}, {"BENCH_MODE": mode})
+            for name, mode in (("parallel", "p"), ("asynchronous", "ps"))])
 
     def calls(self):
         ours = self.launcher.run(RANKS, "files_small_calls", ["--calls", CALLS, "--file", self.file], {})

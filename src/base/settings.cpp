@@ -57,14 +57,14 @@ Status set_servers(Settings& settings, std::string_view text) {
   return {};
 }
 
-Status set_staging(Settings& settings, std::string_view text) {
-  settings.staging = std::nullopt;
+template <std::optional<Bytes> Settings::*member>
+Status set_memory(Settings& settings, std::string_view text) {
+  settings.*member = std::nullopt;
   if (text == "auto") return {};
   const Result<Bytes> value = parse_bytes(text);
   if (!value.is_ok()) return {Code::settings, cat(value.status().text(), ", or auto")};
-  if (*value == 0)
-    return {Code::settings, "staging of 0 bytes holds nothing; give a size such as 512MiB, or auto"};
-  settings.staging = *value;
+  if (*value == 0) return {Code::settings, "0 bytes hold nothing; give a size such as 512MiB, or auto"};
+  settings.*member = *value;
   return {};
 }
 
@@ -78,9 +78,9 @@ Status set_size(Settings& settings, std::string_view text) {
 
 Status set_io_buffer(Settings& settings, std::string_view text) {
   TR_TRY(set_size<&Settings::io_buffer>(settings, text));
-  constexpr Bytes least = Bytes{64} << 10;
-  if (settings.io_buffer < least)
-    return {Code::settings, cat(settings.io_buffer, " bytes hold no portion; give at least ", least)};
+  if (settings.io_buffer < Settings::least_io_buffer)
+    return {Code::settings,
+            cat(settings.io_buffer, " bytes hold no portion; give at least ", Settings::least_io_buffer)};
   return {};
 }
 
@@ -127,7 +127,7 @@ struct Row {
 };
 
 // The one table of settings. Reading, `tailrace settings` and docs/settings.md all use it.
-constexpr std::array<Row, 21> kTable{{
+constexpr std::array<Row, 22> kTable{{
     {{"servers", "0", "servers", "",
       "which ranks become I/O servers: `n` (that many, spread over the nodes), `node:k` (k on each node), "
       "`last:n` (the last n "
@@ -135,12 +135,16 @@ constexpr std::array<Row, 21> kTable{{
       "executable, MPMD); 0 runs "
       "everything inside the calls"},
      set_servers},
+    {{"memory", "auto", "size", "bytes per node",
+      "memory that the library may take: staging, windows of collective files, captures of checkpoints, "
+      "portions of out-of-core arrays. A call that needs more fails with `TR_ERR_MEMORY` on all ranks, and "
+      "says who has taken it; auto is three quarters of the memory that the node has available at `tr_init`"},
+     set_memory<&Settings::memory>},
     {{"staging", "auto", "size", "bytes per node",
-      "memory into which data is captured, as `512MiB`; auto is an eighth of the memory that the node has "
-      "available, at most `512MiB` for each of its ranks. With servers the first `tr_stream_create` "
-      "allocates "
-      "it"},
-     set_staging},
+      "the part of `memory` into which streams capture data, and in which servers encode, as `512MiB`; auto "
+      "is an eighth of the memory that the node has available, at most `512MiB` for each of its ranks and "
+      "half of `memory`. With servers the first `tr_stream_create` allocates it"},
+     set_memory<&Settings::staging>},
     {{"threads", "0", "count", "threads per server",
       "threads that encode; 0 chooses from the CPUs that the node's ranks may use and do not need, 4 at "
       "most. Beside them each file that is worked on has a thread that waits for storage, 64 at most"},
@@ -176,7 +180,8 @@ constexpr std::array<Row, 21> kTable{{
      set_switch<&Settings::huge_pages>},
     {{"io_buffer", "100MiB", "size", "bytes per aggregator",
       "memory that holds what asynchronous calls of collective files have captured; calls that wait for "
-      "storage go through 16 MiB, at most half of it"},
+      "storage go through 16 MiB, at most half of it. If it is not given, all of a node's aggregators take a "
+      "quarter of `memory` at most"},
      set_io_buffer},
     {{"io_threads", "5", "count", "threads per rank",
       "threads that work for collective files, each for one file at a time; a save behind the program has "
@@ -404,6 +409,12 @@ Result<Settings> Settings::read(std::string_view options, std::span<const std::s
   TR_TRY(apply_options(settings, options));
   TR_TRY(apply_environment(settings, environment));
   return settings;
+}
+
+bool Settings::is_default(std::string_view name) const {
+  return std::any_of(values.begin(), values.end(), [&](const SettingValue& value) {
+    return value.name == name && value.origin == "default";
+  });
 }
 
 std::vector<SettingValue> Settings::common() const {

@@ -76,7 +76,8 @@ struct SettingValue {
 /// The settings of a session. The defaults stand in the table in settings.cpp and nowhere else.
 struct Settings {
   ServerChoice servers;
-  std::optional<Bytes> staging;  // per node; none = chosen from the node's memory
+  std::optional<Bytes> memory;   // per node; none = chosen from the node's memory
+  std::optional<Bytes> staging;  // likewise
   int threads = 0;               // per server; 0 = chosen from the node's cores
   std::string report;            // path; "" = none
   std::string trace;             // path; "" = none
@@ -88,6 +89,7 @@ struct Settings {
   TargetKind target = TargetKind::posix;
   int progress_sleep_us = 0;
   bool huge_pages = false;
+  static constexpr Bytes least_io_buffer = Bytes{64} << 10;
   Bytes io_buffer = 0;           // per aggregator of a collective file
   int io_threads = 0;            // per rank
   int aggregators = 0;           // per node; 0 = one
@@ -103,6 +105,8 @@ struct Settings {
   /// Code::settings with the nearest valid one.
   static Result<Settings> read(std::string_view options, std::span<const std::string> environment);
 
+  /// Returns true if nobody has given the setting.
+  [[nodiscard]] bool is_default(std::string_view name) const;
   /// Returns the settings that must be the same on all ranks: ranks that differ in one would wait for each
   /// other in vain.
   [[nodiscard]] std::vector<SettingValue> common() const;

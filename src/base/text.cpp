@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <vector>
 
 namespace tailrace {
@@ -11,6 +12,16 @@ void text_detail::append(std::string& out, double part) {
   char buffer[32];
   const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, part);
   if (error == std::errc{}) out.append(buffer, end);
+}
+
+std::string size_text(Bytes bytes) {
+  if (bytes < 1024) return counted(bytes, "byte");
+  constexpr std::string_view units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  auto value = static_cast<double>(bytes) / 1024;
+  std::size_t unit = 0;
+  for (; value >= 1023.5; value /= 1024) ++unit;
+  const double step = value < 10 ? 100 : value < 100 ? 10 : 1;
+  return cat(std::round(value * step) / step, units[unit]);
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {

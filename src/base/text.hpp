@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/types.hpp"
+
 namespace tailrace {
 
 namespace text_detail {
@@ -30,6 +32,9 @@ std::string counted(T count, std::string_view one, std::string_view many = {}) {
   if (count == 1) return cat(count, " ", one);
   return many.empty() ? cat(count, " ", one, "s") : cat(count, " ", many);
 }
+
+/// "512 bytes", "64KiB", "1.5GiB": rounded to three digits.
+std::string size_text(Bytes bytes);
 
 /// Returns the entry of `known` with the smallest edit distance to `word`: the key probably meant by a
 /// misspelt one. Returns nothing if `known` is empty.

@@ -68,28 +68,32 @@ void CaptureMemory::release() {
   if (data_ != nullptr) ::munmap(data_, static_cast<std::size_t>(mapped_));
   data_ = nullptr;
   size_ = mapped_ = touched_ = 0;
+  drawn_.give_back();
 }
 
 /// Grows in place while the reserved addresses suffice. Otherwise drops the pages and maps new addresses:
 /// before Linux 6.17 mremap(2) fails on pages of mixed sizes, after it has unmapped the target.
-bool CaptureMemory::grow(Bytes size, Bytes room) {
-  if (size > mapped_) {
-    release();
+Status CaptureMemory::grow(Bytes size, Bytes room) {
+  if (size > mapped_) release();
+  TR_TRY(drawn_.take(size - size_));
+  if (data_ == nullptr) {
     mapped_ = std::max(size, room);
     data_ = map_aligned(mapped_);
     if (data_ == nullptr) data_ = map_aligned(mapped_ = size);  // addresses may be limited too
     if (data_ == nullptr) {
       mapped_ = 0;
-      return false;
+      drawn_.give_back();
+      return {Code::memory, "there are no addresses for them"};
     }
   }
   size_ = size;
-  return true;
+  return {};
 }
 
 void CaptureMemory::shrink(Bytes size) {
   if (size == 0) return release();
   if (mapped_ > size) ::munmap(data_ + size, static_cast<std::size_t>(mapped_ - size));
+  drawn_.give_back(size_ - size);
   size_ = mapped_ = size;
   touched_ = std::min<Bytes>(touched_, size);
 }
@@ -100,7 +104,8 @@ void CaptureMemory::prepare(Bytes bytes, const std::function<Bytes()>& share) {
   const Bytes most = share();
   if (size - touched_ > most) return;
   end_thread();
-  if (!grow(size, std::min(most, size > most / 4 ? size : 4 * size) / huge_page * huge_page)) return;
+  const Bytes room = std::min(most, size > most / 4 ? size : 4 * size) / huge_page * huge_page;
+  if (!grow(size, room).is_ok()) return;
   share_ = share;
   stop_ = false;
   Result<std::thread> started = start_thread([this] { run(); });
@@ -135,13 +140,14 @@ Status CaptureMemory::reserve(Bytes bytes) {
   // The first save tells how much it really takes; prepare() was told an estimate.
   if (!std::exchange(is_reserved_, true) && size < size_) shrink(size);
   if (bytes <= touched_) return {};
-  const bool is_there = size <= size_ || grow(size, size);
+  Status there = size <= size_ ? Status() : grow(size, size);
   available_ = node::available_memory();
-  if (is_there && size_ - touched_ <= available_) return {};
+  if (there.is_ok() && size_ - touched_ > available_)
+    there = {Code::memory, cat(available_, " are to be had on its node")};
+  if (there.is_ok()) return {};
   release();
-  return {Code::memory,
-          cat("an asynchronous save captures ", counted(bytes, "byte"), " on this rank, of which ",
-              available_, " are to be had on its node: async=off saves without a capture")};
+  return {Code::memory, cat("an asynchronous save captures ", counted(bytes, "byte"), " on this rank, but ",
+                            there.text(), ": async=off saves without a capture")};
 }
 
 /// Makes the rest of the memory while the program waits. If huge pages are slow to come, small ones take

@@ -9,6 +9,7 @@
 
 #include "base/status.hpp"
 #include "base/types.hpp"
+#include "node/budget.hpp"
 #include "node/memory_need.hpp"
 
 namespace tailrace::capture {
@@ -18,7 +19,7 @@ namespace tailrace::capture {
 /// first save, behind the program, as far as the size of that save is known.
 class CaptureMemory {
  public:
-  CaptureMemory() = default;
+  explicit CaptureMemory(node::Budget& budget) : drawn_(budget, node::Share::captures) {}
   ~CaptureMemory();
   CaptureMemory(const CaptureMemory&) = delete;
   CaptureMemory& operator=(const CaptureMemory&) = delete;
@@ -35,8 +36,8 @@ class CaptureMemory {
   /// Blocks until the thread has made all memory that prepare() has asked for.
   void await_prepared();
 
-  /// Reserves addresses of at least `bytes`, before a vote, and ends the thread. Returns Code::memory if they
-  /// cannot be had: nothing is held then.
+  /// Draws on the budget and reserves addresses of at least `bytes`, before a vote, and ends the thread.
+  /// Returns Code::memory if that cannot be had: nothing is held then.
   Status reserve(Bytes bytes);
   /// Returns the memory that touch() will take of this node.
   [[nodiscard]] node::MemoryNeed need(std::int32_t node) const {
@@ -48,12 +49,13 @@ class CaptureMemory {
   [[nodiscard]] Bytes size() const { return size_; }
 
  private:
-  bool grow(Bytes size, Bytes room);
+  Status grow(Bytes size, Bytes room);
   void shrink(Bytes size);
   void release();
   void end_thread();
   void run();
 
+  node::Draw drawn_;  // size_
   std::byte* data_ = nullptr;
   Bytes size_ = 0;
   Bytes mapped_ = 0;  // addresses; more than `size_` while it may still grow

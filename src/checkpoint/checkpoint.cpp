@@ -143,7 +143,8 @@ Checkpoint::Checkpoint(Service& service, Outputs& outputs, comm::LineNumber numb
       options_(options),
       line_(service.session().board(), number, service.session().computes().shared_members()),
       key_(service.threads().new_own_key()),
-      work_(line_.board().add_work([this] { return advance(); })) {}
+      work_(line_.board().add_work([this] { return advance(); })),
+      memory_(service.session().budget()) {}
 
 Checkpoint::~Checkpoint() {
   service_.threads().drain(key_);

@@ -48,9 +48,9 @@ Result<Ring*> Channel::ring(bool async) {
   const Bytes bytes = async ? settings.io_buffer : cached;
   const auto here =
       std::count_if(ranks_.begin(), ranks_.end(), [&](int rank) { return node_of(rank) == my_node(); });
-  Result<std::unique_ptr<node::WindowPool>> pool =
-      node::WindowPool::create(group_.node(), static_cast<int>(here), window,
-                               static_cast<int>(bytes / window), !far_ranks_.empty(), settings.huge_pages);
+  Result<std::unique_ptr<node::WindowPool>> pool = node::WindowPool::create(
+      group_.node(), static_cast<int>(here), window, static_cast<int>(bytes / window), !far_ranks_.empty(),
+      settings.huge_pages, group_.budget());
   const Status mine = pool.status().at({-1, -1, group_.rank()});
   TR_TRY(group_.agree({mine, "the memory for arrays of collective files (TAILRACE_IO_BUFFER)", {}}).status);
   ring.pool = std::move(*pool);

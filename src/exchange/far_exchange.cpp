@@ -11,7 +11,8 @@ FarExchange::FarExchange(Channel& channel, node::WindowPool& pool, std::shared_p
       portions_(std::move(portions)),
       lane_(lane),
       direction_(direction),
-      base_(base) {
+      base_(base),
+      drawn_(channel_.group().budget(), node::Share::windows) {
   const int me = channel_.group().rank();
   const std::vector<layout::Rows> rows = plan_->layout.rows(plan_->everywhere ? 0 : me);
   mine_ = layout::TransferMap::of_rows(rows, plan_->element);
@@ -52,20 +53,22 @@ void FarExchange::tell_rows(const std::vector<layout::Rows>& rows) {
     if (channel_.is_near(a)) continue;
     Packer out;
     out.put_list(std::span<const layout::Rows>(rows));
-    outgoing_.push_back({channel_.rank_of(a), out.take(), 0});
+    outgoing_.push_back({channel_.rank_of(a), out.take()});
   }
 }
 
-void FarExchange::capture(const std::byte* base, const Window& window) {
-  if (!told_.meets(window)) return;
+bool FarExchange::capture(const std::byte* base, const Window& window) {
+  if (!told_.meets(window)) return true;
   scratch_.resize(static_cast<std::size_t>(window.end - window.begin));
   plan_->mine.gather(base, window.begin, window.end, scratch_.data());
   ByteVector piece(static_cast<std::size_t>(mine_.bytes_in(window.begin, window.end)));
   mine_.take_from(scratch_.data(), window.begin, window.end, piece.data());
   const auto bytes = static_cast<Bytes>(piece.size());
   captured_ += bytes;
+  const bool is_drawn = drawn_.take(bytes).is_ok();
   const std::lock_guard lock(mutex_);
-  outgoing_.push_back({channel_.rank_of(window.aggregator), std::move(piece), bytes});
+  outgoing_.push_back({channel_.rank_of(window.aggregator), std::move(piece), bytes, is_drawn});
+  return is_drawn;
 }
 
 bool FarExchange::advance(comm::Line& line) {
@@ -94,6 +97,7 @@ bool FarExchange::send_next(comm::Line& line) {
     outgoing_.pop_front();
   }
   line.send_data(next.rank, std::move(next.bytes));
+  if (next.is_drawn) drawn_.give_back(next.captured);
   captured_ -= next.captured;
   return true;
 }

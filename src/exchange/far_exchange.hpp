@@ -35,7 +35,9 @@ class FarExchange {
               Portions portions, node::WindowPool::Lane lane, Direction direction, std::byte* base);
 
   /// For writing: captures the caller's piece of a window of another node. The array may change afterwards.
-  void capture(const std::byte* base, const Window& window);
+  /// Returns false if the node's budget does not suffice for the piece: the caller is to wait until nothing
+  /// is captured.
+  [[nodiscard]] bool capture(const std::byte* base, const Window& window);
   /// Returns the bytes captured and not handed to MPI yet.
   [[nodiscard]] Bytes captured() const { return captured_; }
   /// Says that no capture() follows.
@@ -57,6 +59,7 @@ class FarExchange {
     int rank = 0;
     ByteVector bytes;
     Bytes captured = 0;
+    bool is_drawn = false;
   };
 
   [[nodiscard]] Reach reach_of(int rank) const;
@@ -89,6 +92,7 @@ class FarExchange {
   std::mutex mutex_;
   std::deque<Outgoing> outgoing_;
   std::atomic<Bytes> captured_{0};
+  node::Draw drawn_;  // of captured_, as far as the budget suffices
   std::atomic<bool> closed_{false};
   std::atomic<bool> done_{false};
 };

@@ -8,8 +8,8 @@
 namespace tailrace::exchange {
 
 Group::Group(std::unique_ptr<comm::Line> line, const std::function<int(int)>& node_of,
-             executor::Threads& threads, const Settings& settings)
-    : line_(std::move(line)), threads_(threads), settings_(settings) {
+             executor::Threads& threads, const Settings& settings, node::Budget& budget)
+    : line_(std::move(line)), threads_(threads), settings_(settings), budget_(budget) {
   find_nodes(node_of);
 }
 

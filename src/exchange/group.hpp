@@ -10,6 +10,7 @@
 #include "comm/line.hpp"
 #include "comm/switchboard.hpp"
 #include "executor/threads.hpp"
+#include "node/budget.hpp"
 
 namespace tailrace::exchange {
 
@@ -23,7 +24,7 @@ class Group {
 
   /// `node_of` takes a rank of the transport. The other arguments must outlive the group.
   Group(std::unique_ptr<comm::Line> line, const std::function<int(int)>& node_of, executor::Threads& threads,
-        const Settings& settings);
+        const Settings& settings, node::Budget& budget);
   ~Group();
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
@@ -38,6 +39,8 @@ class Group {
   [[nodiscard]] comm::Line& node() { return *node_; }
   [[nodiscard]] executor::Threads& threads() { return threads_; }
   [[nodiscard]] const Settings& settings() const { return settings_; }
+  /// Returns what the library may take of the caller's node.
+  [[nodiscard]] node::Budget& budget() { return budget_; }
 
   /// Collective when it is called for the first time. Returns the way of this group's arrays. `call` is for
   /// the watchdog.
@@ -57,6 +60,7 @@ class Group {
   std::vector<int> nodes_;
   executor::Threads& threads_;
   const Settings& settings_;
+  node::Budget& budget_;
   std::unique_ptr<Channel> channel_;
 };
 

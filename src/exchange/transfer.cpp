@@ -128,9 +128,9 @@ void Transfer::pack(const std::byte* base, const Window& window, Held* held) {
 }
 
 void Transfer::capture_far(const std::byte* base, const Window& window, Held* held) {
-  far_->capture(base, window);
   // As many bytes as TAILRACE_IO_BUFFER may be captured if a thread sends them, few if the caller does.
-  const Bytes most = channel_.thread() == nullptr ? pool_.window() : channel_.group().settings().io_buffer;
+  Bytes most = channel_.thread() == nullptr ? pool_.window() : channel_.group().settings().io_buffer;
+  if (!far_->capture(base, window)) most = 0;
   if (far_->captured() <= most) return;
   let_go(held);
   settle([&] { return far_->captured() <= most; }, "other nodes to take parts of an array");

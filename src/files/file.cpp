@@ -19,7 +19,8 @@ File::File(Place place, std::string path, const Mode& mode)
     : place_(std::move(place)),
       path_(std::move(path)),
       mode_(mode),
-      key_(place_.service->threads().new_key()) {
+      key_(place_.service->threads().new_key()),
+      drawn_(place_.service->budget(), node::Share::windows) {
   if (place_.group != nullptr) epoch_ = place_.group->new_epoch();
 }
 

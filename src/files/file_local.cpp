@@ -111,24 +111,31 @@ Bytes File::read_local(std::byte* base, const ArrayPlan& plan, const exchange::S
   return reached;
 }
 
-/// Captures portion by portion. Waits while as many bytes as TAILRACE_IO_BUFFER are captured and not written.
+/// Captures portion by portion. Waits while as many bytes as TAILRACE_IO_BUFFER are captured and not written,
+/// and while the node's budget does not suffice. One portion may always be captured: otherwise the call would
+/// wait for what others hold.
 void File::write_local_later(const std::byte* base, const ArrayPlan& plan, const exchange::Sink& sink) {
   const Bytes most = place_.service->settings().io_buffer;
-  exchange::Held held(place_.service->threads());
+  auto held = std::make_unique<executor::Threads::Hold>(place_.service->threads());
   for (Bytes at = 0; at < plan.bytes(); at += portion) {
-    const Bytes end = std::min(at + portion, plan.bytes());
-    if (captured_bytes_ > 0 && captured_bytes_ + end - at > most) {
+    const Bytes size = std::min(portion, plan.bytes() - at);
+    const auto draw = [&] {
+      return (captured_bytes_ == 0 || captured_bytes_ + size <= most) && drawn_.take(size).is_ok();
+    };
+    bool is_drawn = draw();
+    if (captured_bytes_ > 0 && !is_drawn) {
       held.reset();
       place_.service->session().wait(
-          [&] { return captured_bytes_ == 0 || captured_bytes_ + end - at <= most; },
-          cat("memory for what ", path_, " captures (TAILRACE_IO_BUFFER)"));
+          [&] { return captured_bytes_ == 0 || (is_drawn = draw()); },
+          cat("memory for what ", path_, " captures (TAILRACE_IO_BUFFER, TAILRACE_MEMORY)"));
     }
-    auto captured = std::make_shared<ByteVector>(place_.service->take_buffer(end - at));
-    plan.mine.gather(base, at, end, captured->data());
-    captured_bytes_ += end - at;
-    run_or_queue([this, captured, sink, at] {
+    auto captured = std::make_shared<ByteVector>(place_.service->take_buffer(size));
+    plan.mine.gather(base, at, at + size, captured->data());
+    captured_bytes_ += size;
+    run_or_queue([this, captured, sink, at, size, is_drawn] {
       note(sink(*captured, at));
-      captured_bytes_ -= static_cast<Bytes>(captured->size());
+      if (is_drawn) drawn_.give_back(size);
+      captured_bytes_ -= size;
       place_.service->give_back(std::move(*captured));
     });
   }

@@ -261,10 +261,10 @@ void* map_aligned(int descriptor, std::size_t length) {
 }  // namespace
 
 Result<std::unique_ptr<NodeMemory>> NodeMemory::create(comm::Line& node, std::span<const Bytes> bytes,
-                                                       bool huge_pages, Bytes at_once) {
+                                                       bool huge_pages, Bytes at_once, const Status& ready) {
   std::unique_ptr<NodeMemory> memory(new NodeMemory());
   memory->huge_pages_ = huge_pages;
-  if (const Status status = memory->open(node, bytes, at_once); !status.is_ok()) return status;
+  if (const Status status = memory->open(node, bytes, at_once, ready); !status.is_ok()) return status;
   return memory;
 }
 
@@ -273,12 +273,12 @@ NodeMemory::~NodeMemory() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-Status NodeMemory::open(comm::Line& node, std::span<const Bytes> bytes, Bytes at_once) {
+Status NodeMemory::open(comm::Line& node, std::span<const Bytes> bytes, Bytes at_once, const Status& ready) {
   const int rank = node.rank();
   offsets_.assign(1, 0);
   for (const Bytes part : bytes) offsets_.push_back(offsets_.back() + whole_pages(part));
   Handover handover;
-  const Status made = rank == 0 ? handover.make(size()) : Status();
+  const Status made = ready.is_ok() && rank == 0 ? handover.make(size()) : ready;
   Packer told;
   told.put(handover.token);
   const comm::Verdict first = node.agree({made, memory_call, rank == 0 ? told.take() : ByteVector()});

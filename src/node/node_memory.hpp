@@ -21,9 +21,10 @@ class NodeMemory {
 
   /// Collective over `node`, a line of ranks of one node. Rank i gets `bytes[i]` bytes. It allocates and
   /// prefaults the first `at_once` of them itself. Nobody may touch the others before allocate() has returned
-  /// on that rank. Returns the same Status on every rank.
+  /// on that rank. A rank that is not `ready` hands in why. Returns the same Status on every rank.
   static Result<std::unique_ptr<NodeMemory>> create(comm::Line& node, std::span<const Bytes> bytes,
-                                                    bool huge_pages, Bytes at_once = everything);
+                                                    bool huge_pages, Bytes at_once = everything,
+                                                    const Status& ready = {});
   ~NodeMemory();
   NodeMemory(const NodeMemory&) = delete;
   NodeMemory& operator=(const NodeMemory&) = delete;
@@ -45,7 +46,7 @@ class NodeMemory {
 
  private:
   NodeMemory() = default;
-  Status open(comm::Line& node, std::span<const Bytes> bytes, Bytes at_once);
+  Status open(comm::Line& node, std::span<const Bytes> bytes, Bytes at_once, const Status& ready);
   [[nodiscard]] Bytes whole_pages(Bytes bytes) const;
   Status map(int rank, Bytes at_once);
   Status allocate(Bytes from, Bytes to);

@@ -17,8 +17,9 @@ constexpr Bytes round_up(Bytes bytes) { return (bytes + page - 1) / page * page;
 }  // namespace
 
 Result<std::unique_ptr<WindowPool>> WindowPool::create(comm::Line& node, int aggregators, Bytes window,
-                                                       int slots, bool proxies, bool huge_pages) {
-  std::unique_ptr<WindowPool> pool(new WindowPool());
+                                                       int slots, bool proxies, bool huge_pages,
+                                                       Budget& budget) {
+  std::unique_ptr<WindowPool> pool(new WindowPool(budget));
   pool->me_ = node.rank();
   pool->ranks_ = node.size();
   pool->transport_ = &node.board().transport();
@@ -30,7 +31,9 @@ Result<std::unique_ptr<WindowPool>> WindowPool::create(comm::Line& node, int agg
   const Bytes whole = aggregators * pool->ring_bytes();
   const std::vector<Bytes> parts(static_cast<std::size_t>(pool->ranks_),
                                  (whole + pool->ranks_ - 1) / pool->ranks_);
-  Result<std::unique_ptr<NodeMemory>> memory = NodeMemory::create(node, parts, huge_pages);
+  const Status drawn = pool->me_ < aggregators ? pool->drawn_.take(pool->ring_bytes()) : Status();
+  Result<std::unique_ptr<NodeMemory>> memory =
+      NodeMemory::create(node, parts, huge_pages, NodeMemory::everything, drawn);
   TR_TRY(memory.status());
   pool->memory_ = std::move(*memory);
   pool->memory_->map_all();  // every rank writes to the windows of each aggregator

@@ -8,6 +8,7 @@
 
 #include "comm/doorbell.hpp"
 #include "comm/transport.hpp"
+#include "node/budget.hpp"
 #include "node/node_memory.hpp"
 
 namespace tailrace::node {
@@ -27,10 +28,11 @@ class WindowPool {
  public:
   enum class Lane { now, later };
 
-  /// Collective over `node`. The first `aggregators` ranks get `slots` windows of `window` bytes each. With
-  /// `proxies` ranks of other nodes take part too; the aggregator passes for all of them as rank ranks().
+  /// Collective over `node`. The first `aggregators` ranks get `slots` windows of `window` bytes each, drawn
+  /// on `budget`. With `proxies` ranks of other nodes take part too; the aggregator passes for all of them as
+  /// rank ranks(). Returns the same Status on every rank of the node.
   static Result<std::unique_ptr<WindowPool>> create(comm::Line& node, int aggregators, Bytes window,
-                                                    int slots, bool proxies, bool huge_pages);
+                                                    int slots, bool proxies, bool huge_pages, Budget& budget);
 
   [[nodiscard]] Bytes window() const { return window_; }
   [[nodiscard]] int slots() const { return slots_; }
@@ -92,7 +94,7 @@ class WindowPool {
     Slot* slots() { return reinterpret_cast<Slot*>(this + 1); }
   };
 
-  WindowPool() = default;
+  explicit WindowPool(Budget& budget) : drawn_(budget, Share::windows) {}
   [[nodiscard]] Bytes board_bytes() const;
   [[nodiscard]] Bytes ring_bytes() const;
   [[nodiscard]] std::byte* ring(int aggregator) const;
@@ -101,6 +103,7 @@ class WindowPool {
   [[nodiscard]] Passed& passed(int aggregator, int rank) const;
   void free_if_taken(int aggregator, std::uint64_t number);
 
+  Draw drawn_;  // an aggregator's ring
   std::unique_ptr<NodeMemory> memory_;
   Bytes window_ = 0;
   int slots_ = 0;

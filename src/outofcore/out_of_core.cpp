@@ -73,7 +73,7 @@ Bytes OutOfCore::Definition::file_bytes() const {
 }
 
 OutOfCore::OutOfCore(std::shared_ptr<files::Group> group, std::uint64_t epoch, const Definition& what)
-    : group_(std::move(group)), what_(what), epoch_(epoch) {
+    : group_(std::move(group)), what_(what), epoch_(epoch), drawn_(group_->budget(), node::Share::portions) {
   const Index count = what_.tiling.count();
   const Index behind = count - group_->rank();  // portions that no lower rank has in the first round
   turns_ = behind <= 0 ? 0 : (behind - 1) / group_->size() + 1;
@@ -88,12 +88,17 @@ Status OutOfCore::allocate() {
   const Bytes bytes = what_.tiling.most_held() * what_.element();
   Bytes apart = 0;
   Bytes total = 0;
+  Status taken;
   if (!__builtin_add_overflow(bytes, (line - bytes % line) % line, &apart) &&
-      !__builtin_mul_overflow(slots, apart, &total))
-    memory_ = map_memory(static_cast<std::size_t>(total), group_->service().settings().huge_pages);
+      !__builtin_mul_overflow(slots, apart, &total)) {
+    taken = drawn_.take(total);
+    if (taken.is_ok())
+      memory_ = map_memory(static_cast<std::size_t>(total), group_->service().settings().huge_pages);
+  }
   if (memory_ == nullptr) {
-    return {Code::memory, cat("there is no memory for ", slots, " portions of ", counted(bytes, "byte"),
-                              ", halo included: make portions smaller")};
+    return {Code::memory,
+            cat("there is no memory for ", slots, " portions of ", counted(bytes, "byte"), ", halo included",
+                taken.is_ok() ? "" : cat(" (", taken.text(), ")"), ": make portions smaller")};
   }
   for (Index i = 0; i < slots; ++i)
     slots_.push_back({group_->service().threads().new_key(), memory_.get() + i * apart, {}});

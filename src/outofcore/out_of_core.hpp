@@ -95,7 +95,8 @@ class OutOfCore {
   const Definition what_;
   const std::uint64_t epoch_;
   std::unique_ptr<storage::File> file_;
-  Mapped memory_;  // of all slots
+  node::Draw drawn_;  // memory_
+  Mapped memory_;     // of all slots
   std::vector<Slot> slots_;
   Index turns_ = 0;  // number of the caller's portions
   Index turn_ = -1;  // the current one of them; -1 before the first

@@ -31,8 +31,8 @@ struct Begun {
   Bytes end = 0;     // offset at which its first step goes
   std::string path;  // where it is written to; it need not have its final name yet
   // Another server may have begun the file for the same stream, before this one took its place.
-  std::vector<std::int64_t> leads;  // of the steps that it has committed, in order
-  bool is_finished = false;         // it has also finished the file
+  std::vector<std::int64_t> leads{};  // of the steps that it has committed, in order
+  bool is_finished = false;           // it has also finished the file
 };
 
 /// The files of one stream as its root keeps them: the file of each step, what is committed in it, and what

@@ -142,12 +142,22 @@ exchange::Roster make_roster(const std::vector<RankFacts>& world, const std::vec
   return roster;
 }
 
-Bytes default_staging(Bytes available, int ranks) {
+/// The budget: what a program captures is never more than its own data, so that a quarter of the memory is
+/// left even where captures take all that they can. Staging: for each rank no more than some steps of a large
+/// share, because all of it is allocated at once.
+Declared declare(const Settings& settings, Bytes available, int ranks) {
   constexpr Bytes most_a_rank = Bytes{512} << 20;
-  return std::min(available / 8, most_a_rank * std::max(ranks, 2));
+  const Bytes eighth = std::min(available / 8, most_a_rank * std::max(ranks, 2));
+  const Bytes memory = settings.memory.value_or(std::max(available / 4 * 3, settings.staging.value_or(0)));
+  return {memory, settings.staging.value_or(std::min(eighth, memory / 2))};
 }
 
-void Budget::keep_definitions() {
+Bytes default_io_buffer(const Settings& settings, Bytes memory) {
+  const Bytes share = memory / 4 / std::max(settings.aggregators, 1);
+  return std::clamp(share, Settings::least_io_buffer, settings.io_buffer);
+}
+
+void Quotas::keep_definitions() {
   for (Bytes& each : lane) {
     // The ring ends where the definitions begin, on a cache line.
     const Bytes whole = each / 64 * 64;
@@ -156,15 +166,15 @@ void Budget::keep_definitions() {
   }
 }
 
-Budget cut_budget(const exchange::Roster& roster, Bytes staging) {
+Quotas cut_staging(const exchange::Roster& roster, Bytes staging) {
   std::map<int, Index> lanes;  // per node: number of quotas that lie there
   std::map<int, Index> servers;
   for (int s = 0; s < roster.servers(); ++s) ++servers[roster.server_node[static_cast<std::size_t>(s)]];
-  Budget budget;
+  Quotas quotas;
   if (roster.self_served) {
-    for (const int node : roster.server_node) budget.workspace.push_back(staging / servers[node]);
-    budget.lane.assign(roster.compute_node.size(), 0);
-    return budget;
+    for (const int node : roster.server_node) quotas.workspace.push_back(staging / servers[node]);
+    quotas.lane.assign(roster.compute_node.size(), 0);
+    return quotas;
   }
   const auto home_node = [&](std::size_t c) {
     return roster.server_node[static_cast<std::size_t>(roster.home[c])];
@@ -177,24 +187,32 @@ Budget cut_budget(const exchange::Roster& roster, Bytes staging) {
     return staging / 4 * 3 / lanes[node] - static_cast<Bytes>(sizeof(node::LaneHeader));
   };
   for (std::size_t c = 0; c < roster.compute_node.size(); ++c)
-    budget.lane.push_back(std::max<Bytes>(std::min(quota(roster.compute_node[c]), quota(home_node(c))), 0));
-  for (const int node : roster.server_node) budget.workspace.push_back(staging / 4 / servers[node]);
-  return budget;
+    quotas.lane.push_back(std::max<Bytes>(std::min(quota(roster.compute_node[c]), quota(home_node(c))), 0));
+  for (const int node : roster.server_node) quotas.workspace.push_back(staging / 4 / servers[node]);
+  return quotas;
 }
 
-std::string plan_text(const exchange::Roster& roster, const Budget& budget, Bytes staging, int threads) {
+std::string plan_text(const exchange::Roster& roster, int threads) {
   const int servers = roster.self_served ? 0 : roster.servers();
-  const auto callers = std::count(roster.shares_node.begin(), roster.shares_node.end(), 0);
   std::string text =
       cat("plan: ranks=", roster.computes() + servers, " compute=", roster.computes(), " servers=", servers);
-  if (servers == 0)
-    return cat(text, " executor=inline staging=", staging, " workspace=", budget.workspace[0]);
+  if (servers == 0) return cat(text, " executor=inline");
+  const auto callers = std::count(roster.shares_node.begin(), roster.shares_node.end(), 0);
   text += " (world ranks";
   for (const int rank : roster.server_transport) text += cat(" ", rank);
   return cat(text, ") executor=servers progress=", callers == 0 ? "servers" : "caller",
-             " (ranks without a server on their node: ", callers, ") staging=", staging,
-             " bytes a node, lane=", budget.lane[0], " workspace=", budget.workspace[0],
-             " threads=", threads);
+             " (ranks without a server on their node: ", callers, ") threads=", threads);
+}
+
+std::string memory_text(const exchange::Roster& roster, const Quotas& quotas, const Declared& declared,
+                        const Settings& settings) {
+  std::string cut;
+  if (!roster.self_served) cut = cat("lane=", size_text(quotas.lane[0]), " for each compute rank, ");
+  return cat("plan: memory=", size_text(declared.memory),
+             " on each node: staging=", size_text(declared.staging), " (", cut,
+             "workspace=", size_text(quotas.workspace[0]), " for each ",
+             roster.self_served ? "rank" : "server", "), windows=", size_text(settings.io_buffer),
+             " for each aggregator; captures and portions take from the rest");
 }
 
 }  // namespace tailrace::session

@@ -25,12 +25,19 @@ Result<std::vector<char>> select_servers(const ServerChoice& choice, const std::
 /// Makes the roster: compute ranks keep their order; without servers each is its own.
 exchange::Roster make_roster(const std::vector<RankFacts>& world, const std::vector<char>& is_server);
 
-/// Returns the staging memory of a node if no setting says it: an eighth of what is `available` there, and
-/// for each of its `ranks` no more than some steps of a large share, because all of it is allocated at once.
-Bytes default_staging(Bytes available, int ranks);
+/// What a session declares for each node, in bytes.
+struct Declared {
+  Bytes memory = 0;   // that the library may take: the budget
+  Bytes staging = 0;  // of it
+};
+/// Returns what `settings` say or, where they do not, what suits a node with `available` bytes and `ranks`.
+Declared declare(const Settings& settings, Bytes available, int ranks);
+/// Returns how many bytes an aggregator's windows take if no setting says it: at most a quarter of the budget
+/// is for windows.
+Bytes default_io_buffer(const Settings& settings, Bytes memory);
 
-/// The parts into which a node's declared budget is cut.
-struct Budget {
+/// The parts into which a node's staging is cut.
+struct Quotas {
   std::vector<Bytes> lane;       // per compute rank: bytes of its quota, descriptors included
   std::vector<Bytes> workspace;  // per server
   std::vector<Bytes> kept{};     // per compute rank: bytes for definitions; empty if servers are not replaced
@@ -41,9 +48,12 @@ struct Budget {
 };
 /// Cuts each node's `staging`: three quarters for capture (by its own ranks and those that send to its
 /// servers), a quarter for its servers. Without servers all of it is workspace of the ranks.
-Budget cut_budget(const exchange::Roster& roster, Bytes staging);
+Quotas cut_staging(const exchange::Roster& roster, Bytes staging);
 
-/// Returns the plan in one line: a session prints it, and `tailrace plan` prints it without running.
-std::string plan_text(const exchange::Roster& roster, const Budget& budget, Bytes staging, int threads);
+/// Returns the lines of the plan: who serves, and what the budget of each node is for. A session prints them,
+/// and `tailrace plan` prints them without running.
+std::string plan_text(const exchange::Roster& roster, int threads);
+std::string memory_text(const exchange::Roster& roster, const Quotas& quotas, const Declared& declared,
+                        const Settings& settings);
 
 }  // namespace tailrace::session

@@ -20,6 +20,14 @@ namespace tailrace::session {
 namespace {
 
 constexpr Bytes mebibyte = Bytes{1} << 20;
+
+/// Stands before the first rank's lane in the memory that a node's ranks share. New memory is zero, which is
+/// how its parts begin.
+struct NodeHead {
+  node::Budget::Account budget;
+  node::NodeBells bells;
+};
+
 /// This many files of a server may hang (in a hook, on a full disk, on storage that does not answer) before
 /// other files wait for them. A thread that waits costs its stack.
 constexpr int most_files_at_once = 64;
@@ -74,6 +82,10 @@ Session::~Session() {
   server_.reset();
   executor_.reset();
   threads_.reset();
+  if (budget_ && node_line_->rank() == 0 && budget_->most() > 0) {
+    log(LogLevel::info, cat("memory: host ", facts_[static_cast<std::size_t>(world_rank_)].host, ": of ",
+                            size_text(budget_->limit()), ", at most ", budget_->most_text(), " were taken"));
+  }
   if (faulty_) {
     log(LogLevel::warn, cat("TAILRACE_FAULT: rank ", world_rank_, " made ", faulty_->calls(),
                             " such storage calls; ", faulty_->fired() ? "it struck" : "it struck none"));
@@ -162,87 +174,107 @@ Status Session::make_storage() {
   return {};
 }
 
-/// Every rank computes every quota, so the smallest node's budget is valid everywhere.
-Result<Bytes> Session::smallest_staging() {
-  Packer mine;
-  mine.put(settings_.staging ? *settings_.staging
-                             : default_staging(node::available_memory(), ranks_on(my_node())));
-  const comm::Verdict verdict = line_->agree({{}, "tr_init", mine.take()});
+/// Every rank computes every quota, so the smallest node's numbers are valid everywhere.
+Status Session::declare_memory() {
+  const Declared mine = declare(settings_, node::available_memory(), ranks_on(my_node()));
+  Packer told;
+  told.put(mine);
+  const comm::Verdict verdict = line_->agree({{}, "tr_init", told.take()});
   TR_TRY(verdict.status);
-  std::vector<Bytes> asked;
-  for (const ByteVector& each : verdict.contributions) asked.push_back(Unpacker(each).get<Bytes>());
-  return *std::min_element(asked.begin(), asked.end());
+  declared_ = mine;
+  for (const ByteVector& each : verdict.contributions) {
+    const auto theirs = Unpacker(each).get<Declared>();
+    declared_.memory = std::min(declared_.memory, theirs.memory);
+    declared_.staging = std::min(declared_.staging, theirs.staging);
+  }
+  if (settings_.is_default("io_buffer")) settings_.io_buffer = default_io_buffer(settings_, declared_.memory);
+  return {};
+}
+
+Status Session::check_staging(Bytes available) const {
+  if (declared_.staging > declared_.memory) {
+    return {Code::settings, cat("TAILRACE_STAGING asks for ", declared_.staging, " of the ", declared_.memory,
+                                " bytes that TAILRACE_MEMORY lets the library take on a node: set it lower")};
+  }
+  if (declared_.staging > available) {
+    return {Code::memory, cat("TAILRACE_STAGING asks for ", declared_.staging, " bytes on host ",
+                              facts_[static_cast<std::size_t>(world_rank_)].host, ", where ", available,
+                              " are to be had: set it lower")};
+  }
+  return {};
 }
 
 Status Session::make_staging(bool keeps_steps) {
-  const Result<Bytes> smallest = smallest_staging();
-  TR_TRY(smallest.status());
-  const Bytes staging = *smallest;
-  budget_ = cut_budget(roster_, staging);
-  if (keeps_steps) budget_.keep_definitions();
-  staging_ = staging;
-  Status fits;
-  if (const Bytes available = node::available_memory(); staging > available) {
-    fits = Status(Code::memory, cat("TAILRACE_STAGING asks for ", staging, " bytes on host ",
-                                    facts_[static_cast<std::size_t>(world_rank_)].host, ", where ", available,
-                                    " are to be had: set it lower"));
-  }
-  TR_TRY(same_everywhere(fits));
-  if (world_rank_ == 0) print_plan(staging);
+  TR_TRY(declare_memory());
+  quotas_ = cut_staging(roster_, declared_.staging);
+  if (keeps_steps) quotas_.keep_definitions();
+  TR_TRY(same_everywhere(check_staging(node::available_memory())));
+  if (world_rank_ == 0) print_plan();
+  TR_TRY(share_node_memory());
   if (roster_.self_served) {
     lent_ = std::make_shared<pipeline::LentLane>();
     outlet_ = std::make_unique<pipeline::LendingOutlet>(lent_);
     return {};
   }
-  TR_TRY(share_node_memory());
   if (!is_server()) make_outlet();
   // No server may look at a lane before the rank that writes into it has made its header.
   return node_line_->agree({{}, "tr_init", {}}).status;
 }
 
-/// Makes memory for the lanes of a node that has a server. Each compute rank's part holds its lane, the first
-/// rank's also the bells. open_staging() allocates the rings of data.
+/// Makes memory for what the ranks of a node share: its budget's account and bells in the first rank's part
+/// and, if the node has a server, a lane in each compute rank's part. open_staging() allocates the rings of
+/// data.
 Status Session::share_node_memory() {
+  const bool has_lanes = servers_on(my_node()) > 0;
   std::vector<Bytes> parts;
   const auto& computes = roster_.compute_transport;
   for (std::size_t rank = 0; rank < facts_.size(); ++rank) {
     if (facts_[rank].node != my_node()) continue;
     const auto c = std::find(computes.begin(), computes.end(), static_cast<int>(rank)) - computes.begin();
-    const bool serves = c == roster_.computes();
-    parts.push_back(serves ? 0
-                           : node::lane_bytes(budget_.lane[static_cast<std::size_t>(c)]) +
-                                 budget_.kept_of(static_cast<int>(c)));
+    const bool has_lane = has_lanes && c < roster_.computes();
+    parts.push_back(has_lane ? node::lane_bytes(quotas_.lane[static_cast<std::size_t>(c)]) +
+                                   quotas_.kept_of(static_cast<int>(c))
+                             : 0);
   }
-  if (servers_on(my_node()) == 0) return same_everywhere({});
-  parts[0] += static_cast<Bytes>(sizeof(node::NodeBells));
+  parts[0] += static_cast<Bytes>(sizeof(NodeHead));
   // Agreements publish descriptors without data, even in programs that create no stream.
-  constexpr Bytes at_once = static_cast<Bytes>(sizeof(node::NodeBells) + sizeof(node::LaneHeader)) +
+  constexpr Bytes at_once = static_cast<Bytes>(sizeof(NodeHead) + sizeof(node::LaneHeader)) +
                             node::descriptor_bytes(node::LaneCut::most_descriptors);
   Result<std::unique_ptr<node::NodeMemory>> memory =
-      node::NodeMemory::create(*node_line_, parts, settings_.huge_pages, at_once);
+      node::NodeMemory::create(*node_line_, parts, has_lanes && settings_.huge_pages, at_once);
   TR_TRY(same_everywhere(memory.status().at({-1, -1, world_rank_})));
   memory_ = std::move(*memory);
-  bells_ = reinterpret_cast<node::NodeBells*>(memory_->part(0));
+  auto* const head = reinterpret_cast<NodeHead*>(memory_->part(0));
+  budget_ = std::make_unique<node::Budget>(head->budget, declared_.memory);
+  if (has_lanes) bells_ = &head->bells;
+  staging_.emplace(*budget_, node::Share::staging);
   return {};
 }
 
+/// The compute ranks of a node draw all of its staging. A node without any is drawn on by its servers.
+Bytes Session::my_staging() const {
+  const auto& nodes = is_server() ? roster_.server_node : roster_.compute_node;
+  return declared_.staging / std::count(nodes.begin(), nodes.end(), my_node());
+}
+
 std::byte* Session::lane_of(int node_rank) const {
-  return memory_->part(node_rank) + (node_rank == 0 ? sizeof(node::NodeBells) : 0);
+  return memory_->part(node_rank) + (node_rank == 0 ? sizeof(NodeHead) : 0);
 }
 
 int Session::servers_on(int node) const {
+  if (roster_.self_served) return 0;
   return static_cast<int>(std::count(roster_.server_node.begin(), roster_.server_node.end(), node));
 }
 
 void Session::make_outlet() {
-  const Bytes capacity = budget_.lane[static_cast<std::size_t>(me_)];
-  if (memory_ != nullptr) {
+  const Bytes capacity = quotas_.lane[static_cast<std::size_t>(me_)];
+  if (bells_ != nullptr) {
     std::byte* const place = lane_of(node_line_->rank());
     auto* header = new (place) node::LaneHeader();
     header->capacity = capacity;
     header->readers = servers_on(my_node());
     header->owner = me_;
-    header->kept = budget_.kept_of(me_);
+    header->kept = quotas_.kept_of(me_);
     outlet_ = std::make_unique<pipeline::RingOutlet>(
         node::LaneProducer(header, place + sizeof(node::LaneHeader), bells_,
                            is_crowded() ? node::Announcing::patient : node::Announcing::at_once));
@@ -266,6 +298,8 @@ Status Session::make_server() {
     threads_ = std::move(*threads);
   }
   if (!is_server() && !roster_.self_served) return {};
+  const auto& nodes = roster_.compute_node;
+  if (std::find(nodes.begin(), nodes.end(), my_node()) == nodes.end()) TR_TRY(staging_->take(my_staging()));
   // The first server writes them when everything is done. That is too late to hear that it cannot.
   if (me_ == 0) TR_TRY(check_report(settings_));
   return start_server(false);
@@ -275,7 +309,7 @@ Status Session::start_server(bool takes_over) {
   pipeline::Server::Setup setup;
   setup.me = me_;
   setup.takes_over = takes_over;
-  setup.workspace = budget_.workspace[static_cast<std::size_t>(me_)];
+  setup.workspace = quotas_.workspace[static_cast<std::size_t>(me_)];
   setup.make_ledger = [this](const pipeline::Opening& opening) { return make_ledger_(opening, target_); };
   setup.give_up = [](const Status& why) {
     comm::end_job(
@@ -291,7 +325,7 @@ Status Session::start_server(bool takes_over) {
   if (roster_.self_served) {
     setup.lanes.emplace(me_, std::make_unique<pipeline::LentLaneReader>(lent_));
   } else {
-    setup.quotas = budget_.lane;
+    setup.quotas = quotas_.lane;
     TR_TRY(find_lanes(setup));
     if (bells_ == nullptr) bells_ = &own_bells_;
   }
@@ -355,7 +389,7 @@ Status Session::find_lanes(pipeline::Server::Setup& setup) {
   for (int c = 0; c < roster_.computes(); ++c) {
     const auto i = static_cast<std::size_t>(c);
     if (roster_.shares_node[i] != 0 || roster_.home[i] != me_) continue;
-    auto& lane = mirrored_[c] = std::make_unique<node::PrivateLane>(budget_.lane[i]);
+    auto& lane = mirrored_[c] = std::make_unique<node::PrivateLane>(quotas_.lane[i]);
     setup.mirrors.emplace(c, std::make_unique<node::LaneMirror>(*lane, *line_, computes[i]));
     setup.lanes.emplace(c, std::make_unique<node::SharedLaneReader>(lane->header(), lane->data(), 0));
   }
@@ -379,9 +413,11 @@ int Session::encoder_threads(int world_rank) const {
   return spare_threads(server.node_cpus, ranks_on(server.node), servers_on(server.node), server.cpus);
 }
 
-void Session::print_plan(Bytes staging) const {
+void Session::print_plan() const {
   if (!logs(LogLevel::info)) return;
-  log(LogLevel::info, plan_text(roster_, budget_, staging, encoder_threads(roster_.server_transport[0])));
+  const int threads = roster_.self_served ? 0 : encoder_threads(roster_.server_transport[0]);
+  log(LogLevel::info, plan_text(roster_, threads));
+  log(LogLevel::info, memory_text(roster_, quotas_, declared_, settings_));
   for (const SettingValue& value : settings_.values) {
     if (value.origin != "default")
       log(LogLevel::info, cat("plan: ", value.name, "=", value.value, " (", value.origin, ")"));
@@ -397,17 +433,15 @@ RankCpus Session::cpus() const {
 
 std::string Session::staging_for(Bytes needed, Bytes share) const {
   // Shares grow with the whole. A little more is needed, because each is rounded down.
-  const double grown = static_cast<double>(staging_) / static_cast<double>(std::max<Bytes>(share, 1)) *
-                       static_cast<double>(needed) * 1.001;
-  const auto text = [](Bytes bytes) {
-    return bytes < mebibyte ? cat(bytes >> 10, "KiB") : cat(bytes / mebibyte, "MiB");
-  };
+  const double grown = static_cast<double>(declared_.staging) /
+                       static_cast<double>(std::max<Bytes>(share, 1)) * static_cast<double>(needed) * 1.001;
   const Bytes whole = static_cast<Bytes>(grown / static_cast<double>(mebibyte)) + 1;
-  return cat("TAILRACE_STAGING=", whole, "MiB or more (each node has ", text(staging_), " now)");
+  return cat("TAILRACE_STAGING=", whole, "MiB or more (each node has ", size_text(declared_.staging),
+             " now)");
 }
 
 Bytes Session::smallest_workspace() const {
-  return *std::min_element(budget_.workspace.begin(), budget_.workspace.end());
+  return *std::min_element(quotas_.workspace.begin(), quotas_.workspace.end());
 }
 
 void Session::progress() {

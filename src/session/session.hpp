@@ -10,6 +10,7 @@
 #include "base/settings.hpp"
 #include "comm/switchboard.hpp"
 #include "executor/threads.hpp"
+#include "node/budget.hpp"
 #include "node/node_memory.hpp"
 #include "pipeline/client.hpp"
 #include "pipeline/outlet.hpp"
@@ -74,6 +75,8 @@ class Session {
   /// Returns the number of the node's ranks that take turns on a core: 1 if each has its own.
   [[nodiscard]] int ranks_of_a_core() const;
   [[nodiscard]] bool is_crowded() const { return ranks_of_a_core() > 1; }
+  /// Returns what the library may take of this rank's node.
+  [[nodiscard]] node::Budget& budget() { return *budget_; }
   [[nodiscard]] int ranks_of_my_node() const { return ranks_on(my_node()); }
   /// Blocks until `done` while moving everything else on. `what` is for the watchdog.
   void wait(const std::function<bool()>& done, const std::string& what) { board_.wait(done, what); }
@@ -120,9 +123,10 @@ class Session {
   Session() = default;
   Status start(comm::Transport& transport, Facts facts, LedgerFactory make_ledger);
   Status make_storage();
-  Result<Bytes> smallest_staging();
+  Status declare_memory();
   Status make_staging(bool keeps_steps);
   Status share_node_memory();
+  Status check_staging(Bytes available) const;
   void make_outlet();
   Status make_executor();
   Status make_server();
@@ -131,8 +135,9 @@ class Session {
   [[nodiscard]] int servers_on(int node) const;
   [[nodiscard]] int ranks_on(int node) const;
   [[nodiscard]] std::byte* lane_of(int node_rank) const;
+  [[nodiscard]] Bytes my_staging() const;
   [[nodiscard]] int encoder_threads(int world_rank) const;
-  void print_plan(Bytes staging) const;
+  void print_plan() const;
   [[nodiscard]] RankCpus cpus() const;
   void print_huge_pages(const std::vector<ByteVector>& contributions) const;
   comm::Verdict verdict_of(std::uint64_t agreement, const std::string& call);
@@ -146,15 +151,16 @@ class Session {
   int me_ = 0;  // compute rank or server number
   std::vector<RankFacts> facts_;
   exchange::Roster roster_;
-  Budget budget_;
-  Bytes staging_ = 0;  // the staging memory of each node
+  Declared declared_;
+  Quotas quotas_;
   comm::Switchboard board_;
   std::unique_ptr<comm::Line> line_;
   std::unique_ptr<comm::Line> node_line_;
   std::unique_ptr<comm::Line> computes_;
   std::unique_ptr<pipeline::Client> client_;  // compute ranks
   std::unique_ptr<node::NodeMemory> memory_;
-  bool staging_is_open_ = false;
+  std::unique_ptr<node::Budget> budget_;
+  std::optional<node::Draw> staging_;  // this rank's part of its node's
   node::NodeBells* bells_ = nullptr;
   node::NodeBells own_bells_;  // used if no memory is shared
   int reader_ = 0;             // this server's number on its node

@@ -35,22 +35,28 @@ std::vector<T> unpacked(const std::vector<ByteVector>& contributions) {
 }  // namespace
 
 Status Session::open_staging(const std::string& call) {
-  if (staging_is_open_ || roster_.self_served) return {};
+  if (staging_->bytes() > 0) return {};
   // All ranks look before any of them allocates. Afterwards each would miss what the others have taken.
-  const node::MemoryNeed mine{my_node(), memory_ == nullptr ? 0 : memory_->left(), node::available_memory()};
-  const comm::Verdict asked = agree({{}, cat(call, " asking for staging memory"), packed(mine)});
-  TR_TRY(asked.status);
-  TR_TRY(node::check_nodes(unpacked<node::MemoryNeed>(asked.contributions), "staging takes",
-                           "set TAILRACE_STAGING lower")
-             .in(call));
-  const Status allocated = guarded([&] { return memory_ == nullptr ? Status() : memory_->allocate(); });
+  const node::MemoryNeed mine{my_node(), memory_->left(), node::available_memory()};
+  const comm::Verdict asked =
+      agree({staging_->take(my_staging()).in(call), cat(call, " asking for staging memory"), packed(mine)});
+  Status there = asked.status;
+  if (there.is_ok()) {
+    there = node::check_nodes(unpacked<node::MemoryNeed>(asked.contributions), "staging takes",
+                              "set TAILRACE_STAGING lower")
+                .in(call);
+  }
+  if (!there.is_ok()) staging_->give_back();
+  TR_TRY(there);
+  if (roster_.self_served) return {};
+  const Status allocated = guarded([&] { return memory_->allocate(); });
   StagingShare share{my_node()};
   // Looked up only if somebody may print it: the kernel walks all page tables to tell about huge pages.
-  if (memory_ != nullptr && settings_.huge_pages && logs(LogLevel::info))
+  if (bells_ != nullptr && settings_.huge_pages && logs(LogLevel::info))
     share = {my_node(), memory_->size(), memory_->huge_bytes()};
   const comm::Verdict made = agree({allocated.in(call), cat(call, " making staging memory"), packed(share)});
+  if (!made.status.is_ok()) staging_->give_back();
   TR_TRY(made.status);
-  staging_is_open_ = true;
   print_huge_pages(made.contributions);
   return {};
 }

@@ -24,11 +24,11 @@ void squeeze(Job& job, const StreamPlan& plan) {
       std::max(plan.largest_piece(), Bytes{16} << 10);  // a stream asks for this much, for its messages
   const Bytes record = plan.largest_record();
   const auto suffices = [&](Bytes staging) {
-    const session::Budget budget = session::cut_budget(world.roster(), staging);
+    const session::Quotas quotas = session::cut_staging(world.roster(), staging);
     const auto holds_piece = [&](Bytes lane) { return node::cut_lane(lane).data >= piece; };
     const auto holds_record = [&](Bytes workspace) { return workspace >= record; };
-    return std::all_of(budget.lane.begin(), budget.lane.end(), holds_piece) &&
-           std::all_of(budget.workspace.begin(), budget.workspace.end(), holds_record);
+    return std::all_of(quotas.lane.begin(), quotas.lane.end(), holds_piece) &&
+           std::all_of(quotas.workspace.begin(), quotas.workspace.end(), holds_record);
   };
   Bytes least = 1;
   Bytes enough = Bytes{1} << 30;

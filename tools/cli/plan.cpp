@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <algorithm>
 #include <cstdio>
-#include <limits>
 #include <memory>
 
 #include "base/settings.hpp"
@@ -16,6 +16,7 @@ namespace {
 struct PlanRequest {
   int ranks = 0;
   int nodes = 1;
+  std::string node_memory;
   std::string options;
 };
 
@@ -36,11 +37,16 @@ Status print_plan(const PlanRequest& request) {
   const Result<std::vector<char>> servers = session::select_servers(settings->servers, world);
   TR_TRY(servers.status());
   const exchange::Roster roster = session::make_roster(world, *servers);
-  // A session takes this if nothing is said, on a node with enough memory.
-  const Bytes staging = settings->staging.value_or(
-      session::default_staging(std::numeric_limits<Bytes>::max(), request.ranks / request.nodes));
-  const session::Budget budget = session::cut_budget(roster, staging);
-  std::printf("%s\n", session::plan_text(roster, budget, staging, settings->threads).c_str());
+  const int ranks = std::max(1, request.ranks / request.nodes);
+  Result<Bytes> available = request.node_memory.empty() ? Result<Bytes>(ranks * (Bytes{4} << 30))
+                                                        : parse_bytes(request.node_memory);
+  TR_TRY(available.status());
+  const session::Declared declared = session::declare(*settings, *available, ranks);
+  if (settings->is_default("io_buffer"))
+    settings->io_buffer = session::default_io_buffer(*settings, declared.memory);
+  const session::Quotas quotas = session::cut_staging(roster, declared.staging);
+  std::printf("%s\n%s\n", session::plan_text(roster, settings->threads).c_str(),
+              session::memory_text(roster, quotas, declared, *settings).c_str());
   return {};
 }
 
@@ -48,18 +54,20 @@ Status print_plan(const PlanRequest& request) {
 
 void add_plan(CLI::App& app, int& exit) {
   CLI::App* command =
-      app.add_subcommand("plan", "Shows who would serve and how staging would be cut, without running");
+      app.add_subcommand("plan", "Shows who would serve and what memory would be for, without running");
   const auto request = std::make_shared<PlanRequest>();
   command->add_option("--ranks", request->ranks, "ranks in all")
       ->required()
       ->check(CLI::Range(1, 100'000'000));
   command->add_option("--nodes", request->nodes, "nodes that they fill in blocks")
       ->check(CLI::Range(1, 100'000'000));
+  command->add_option("--node-memory", request->node_memory,
+                      "what a node has available, as 256GiB; without it 4GiB for each of its ranks");
   command->add_option("--options", request->options,
                       "settings, as tr_init takes them; TAILRACE_* variables win");
   command->footer(
       "Examples:\n"
-      "  tailrace plan --ranks 64 --nodes 4 --options 'servers=node:1 staging=4GiB'\n"
+      "  tailrace plan --ranks 64 --nodes 4 --node-memory 256GiB --options servers=node:1\n"
       "  TAILRACE_SERVERS=last:2 tailrace plan --ranks 8");
   command->callback([request, &exit] {
     const Status status = print_plan(*request);

@@ -103,7 +103,7 @@ TEST(settings, the_environment_wins_over_the_options) {
   EXPECT_EQ(settings.threads, 2);
   EXPECT_EQ(settings.values[0].value, "node:2");
   EXPECT_EQ(settings.values[0].origin, "environment");
-  EXPECT_EQ(settings.values[2].origin, "options");
+  EXPECT_EQ(settings.values[3].origin, "options");
 }
 
 TEST(settings, an_empty_variable_clears_what_may_be_empty_and_is_an_error_otherwise) {

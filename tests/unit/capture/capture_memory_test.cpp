@@ -24,7 +24,8 @@ Bytes resident(const std::byte* data, Bytes bytes) {
 }
 
 TEST(CaptureMemoryTest, IsThereBeforeTheFirstSave) {
-  CaptureMemory memory;
+  node::Budget budget;
+  CaptureMemory memory(budget);
   memory.prepare(24 * mib, no_limit);
   memory.await_prepared();
   ASSERT_NE(memory.data(), nullptr);
@@ -35,7 +36,8 @@ TEST(CaptureMemoryTest, IsThereBeforeTheFirstSave) {
 
 /// The vote on memory comes before anything that was not prepared is touched.
 TEST(CaptureMemoryTest, WhatWasNotPreparedIsTouchedAfterTheVote) {
-  CaptureMemory memory;
+  node::Budget budget;
+  CaptureMemory memory(budget);
   ASSERT_TRUE(memory.reserve(24 * mib).is_ok());
   EXPECT_EQ(memory.need(0).bytes, 24 * mib);
   EXPECT_EQ(resident(memory.data(), 24 * mib), 0);
@@ -45,7 +47,8 @@ TEST(CaptureMemoryTest, WhatWasNotPreparedIsTouchedAfterTheVote) {
 }
 
 TEST(CaptureMemoryTest, ALargerSaveKeepsWhatWasPrepared) {
-  CaptureMemory memory;
+  node::Budget budget;
+  CaptureMemory memory(budget);
   memory.prepare(24 * mib, no_limit);
   memory.await_prepared();
   std::memset(memory.data(), 7, static_cast<std::size_t>(24 * mib));
@@ -58,7 +61,8 @@ TEST(CaptureMemoryTest, ALargerSaveKeepsWhatWasPrepared) {
 }
 
 TEST(CaptureMemoryTest, ASmallerSaveGivesBackWhatWasPreparedInVain) {
-  CaptureMemory memory;
+  node::Budget budget;
+  CaptureMemory memory(budget);
   memory.prepare(40 * mib, no_limit);
   memory.await_prepared();
   ASSERT_TRUE(memory.reserve(10 * mib).is_ok());
@@ -68,7 +72,8 @@ TEST(CaptureMemoryTest, ASmallerSaveGivesBackWhatWasPreparedInVain) {
 
 /// The memory of one save stays for the next large one.
 TEST(CaptureMemoryTest, LaterSavesKeepTheMemory) {
-  CaptureMemory memory;
+  node::Budget budget;
+  CaptureMemory memory(budget);
   ASSERT_TRUE(memory.reserve(24 * mib).is_ok());
   memory.touch();
   ASSERT_TRUE(memory.reserve(10 * mib).is_ok());
@@ -78,7 +83,8 @@ TEST(CaptureMemoryTest, LaterSavesKeepTheMemory) {
 }
 
 TEST(CaptureMemoryTest, NothingIsTakenThatWouldBeTooMuch) {
-  CaptureMemory memory;
+  node::Budget budget;
+  CaptureMemory memory(budget);
   memory.prepare(24 * mib, [] { return 23 * mib; });
   EXPECT_EQ(memory.data(), nullptr);
   memory.prepare(std::numeric_limits<Bytes>::max() / 4, no_limit);  // there are no such addresses
@@ -88,7 +94,8 @@ TEST(CaptureMemoryTest, NothingIsTakenThatWouldBeTooMuch) {
 
 /// The program takes memory while the thread makes some: the thread stops.
 TEST(CaptureMemoryTest, WhatTheProgramTakesMeanwhileIsLeftToIt) {
-  CaptureMemory memory;
+  node::Budget budget;
+  CaptureMemory memory(budget);
   int asked = 0;
   memory.prepare(256 * mib, [&] { return ++asked == 1 ? 256 * mib : 128 * mib; });
   memory.await_prepared();
@@ -100,7 +107,8 @@ TEST(CaptureMemoryTest, WhatTheProgramTakesMeanwhileIsLeftToIt) {
 
 /// More layouts come; beyond four times the first guess the addresses are new.
 TEST(CaptureMemoryTest, GrowsAgainAndAgain) {
-  CaptureMemory memory;
+  node::Budget budget;
+  CaptureMemory memory(budget);
   for (const Bytes size : {24 * mib, 40 * mib, 64 * mib, 120 * mib, 160 * mib}) {
     memory.prepare(size, no_limit);
     memory.await_prepared();
@@ -113,7 +121,8 @@ TEST(CaptureMemoryTest, GrowsAgainAndAgain) {
 }
 
 TEST(CaptureMemoryTest, WhatWasMadeInVainIsGivenBack) {
-  CaptureMemory memory;
+  node::Budget budget;
+  CaptureMemory memory(budget);
   memory.prepare(24 * mib, no_limit);
   memory.give_back(false);
   EXPECT_EQ(memory.data(), nullptr);
@@ -127,7 +136,8 @@ TEST(CaptureMemoryTest, WhatWasMadeInVainIsGivenBack) {
 /// A save may come at any moment of the thread's work.
 TEST(CaptureMemoryTest, ASaveThatComesEarlyMakesTheRest) {
   for (int times = 0; times < 20; ++times) {
-    CaptureMemory memory;
+    node::Budget budget;
+    CaptureMemory memory(budget);
     memory.prepare(24 * mib, no_limit);
     ASSERT_TRUE(memory.reserve((16 + times) * mib).is_ok());
     memory.touch();
@@ -138,7 +148,8 @@ TEST(CaptureMemoryTest, ASaveThatComesEarlyMakesTheRest) {
 }
 
 TEST(CaptureMemoryTest, MoreThanTheNodeHasIsRefused) {
-  CaptureMemory memory;
+  node::Budget budget;
+  CaptureMemory memory(budget);
   memory.prepare(24 * mib, no_limit);
   const Status refused = memory.reserve(Bytes{1} << 45);
   EXPECT_EQ(refused.code(), Code::memory);

@@ -154,7 +154,7 @@ TEST(Roster, without_servers_each_rank_is_its_own) {
   EXPECT_EQ(roster.home, (std::vector<int>{0, 1, 2}));
 }
 
-TEST(Budget, of_a_node_is_never_exceeded) {
+TEST(staging, of_a_node_is_never_exceeded) {
   constexpr Bytes staging = Bytes{100} << 20;
   const std::vector<std::vector<int>> clusters = {{4}, {3, 3}, {8, 1, 5}, {1, 1, 1, 4}};
   for (const auto& cluster : clusters) {
@@ -163,19 +163,19 @@ TEST(Budget, of_a_node_is_never_exceeded) {
       const Result<std::vector<char>> servers = select(text, world);
       if (!servers.is_ok()) continue;
       const exchange::Roster roster = make_roster(world, *servers);
-      const Budget budget = cut_budget(roster, staging);
+      const Quotas quotas = cut_staging(roster, staging);
       std::map<int, Bytes> used;
       for (int s = 0; s < roster.servers(); ++s) {
         used[roster.server_node[static_cast<std::size_t>(s)]] +=
-            budget.workspace[static_cast<std::size_t>(s)];
+            quotas.workspace[static_cast<std::size_t>(s)];
       }
       // Without servers there are no lanes.
       for (int c = 0; c < roster.computes() && !roster.self_served; ++c) {
         const auto i = static_cast<std::size_t>(c);
         const int home_node = roster.server_node[static_cast<std::size_t>(roster.home[i])];
-        used[roster.compute_node[i]] += node::lane_bytes(budget.lane[i]);
+        used[roster.compute_node[i]] += node::lane_bytes(quotas.lane[i]);
         // Data that travels to another node is held there, too.
-        if (home_node != roster.compute_node[i]) used[home_node] += node::lane_bytes(budget.lane[i]);
+        if (home_node != roster.compute_node[i]) used[home_node] += node::lane_bytes(quotas.lane[i]);
       }
       for (const auto& [node, bytes] : used) EXPECT_LE(bytes, staging) << text << " on node " << node;
     }
@@ -183,19 +183,20 @@ TEST(Budget, of_a_node_is_never_exceeded) {
 }
 
 // The field has 3600 x 1801 floats in CCSDS, the widest that their accuracy may need.
-TEST(budget, of_a_node_of_24_GiB_takes_a_field_of_a_tenth_of_a_degree) {
+TEST(staging, of_a_node_of_24_GiB_takes_a_field_of_a_tenth_of_a_degree) {
   constexpr Bytes gibibyte = Bytes{1} << 30, needed = 182873394;
   for (int ranks = 2; ranks <= 4; ++ranks) {
     for (const char* const servers : {"0", "1"}) {
       const std::vector<RankFacts> world(static_cast<std::size_t>(ranks), RankFacts{0, "a", "model"});
       const auto chosen = select_servers(*parse_servers(servers), world);
       ASSERT_TRUE(chosen.is_ok());
-      const Budget budget = cut_budget(make_roster(world, *chosen), default_staging(20 * gibibyte, ranks));
-      for (const Bytes bytes : budget.workspace) EXPECT_GE(bytes, needed) << ranks << " " << servers;
+      const Declared declared = declare({}, 20 * gibibyte, ranks);
+      const Quotas quotas = cut_staging(make_roster(world, *chosen), declared.staging);
+      for (const Bytes bytes : quotas.workspace) EXPECT_GE(bytes, needed) << ranks << " " << servers;
     }
   }
-  EXPECT_EQ(default_staging(2 * gibibyte, 64), gibibyte / 4) << "an eighth";
-  EXPECT_EQ(default_staging(1024 * gibibyte, 64), 32 * gibibyte) << "512 MiB a rank";
+  EXPECT_EQ(declare({}, 2 * gibibyte, 64).staging, gibibyte / 4) << "an eighth";
+  EXPECT_EQ(declare({}, 1024 * gibibyte, 64).staging, 32 * gibibyte) << "512 MiB a rank";
 }
 
 }  // namespace

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "node/budget.hpp"
+
+#include "base/text.hpp"
+
+namespace tailrace::node {
+
+namespace {
+
+constexpr std::array<std::string_view, shares> names{"staging", "windows", "captures", "portions"};
+
+void raise(std::atomic<Bytes>& most, Bytes value) {
+  for (Bytes before = most; before < value && !most.compare_exchange_weak(before, value);) continue;
+}
+
+}  // namespace
+
+std::string Budget::text(std::atomic<Bytes> Account::Sum::*value) const {
+  std::string parts;
+  for (std::size_t i = 0; i < shares; ++i) {
+    const Bytes bytes = account_->by_share[i].*value;
+    if (bytes > 0) parts += cat(parts.empty() ? "" : ", ", names[i], " ", size_text(bytes));
+  }
+  return cat(size_text(account_->all.*value), parts.empty() ? "" : cat(" (", parts, ")"));
+}
+
+std::string Budget::most_text() const { return text(&Account::Sum::most); }
+
+Status Budget::take(Share share, Bytes bytes) {
+  Account::Sum& all = account_->all;
+  Bytes before = all.now;
+  do {
+    if (bytes > limit_ - before) {
+      return {Code::memory, cat(size_text(bytes), " more would exceed the ", size_text(limit_),
+                                " that the library may take on a node (TAILRACE_MEMORY): ",
+                                text(&Account::Sum::now), " are taken")};
+    }
+  } while (!all.now.compare_exchange_weak(before, before + bytes));
+  raise(all.most, before + bytes);
+  Account::Sum& own = account_->by_share[static_cast<std::size_t>(share)];
+  raise(own.most, own.now.fetch_add(bytes) + bytes);
+  return {};
+}
+
+void Budget::give_back(Share share, Bytes bytes) {
+  account_->by_share[static_cast<std::size_t>(share)].now -= bytes;
+  account_->all.now -= bytes;
+}
+
+Status Draw::take(Bytes bytes) {
+  TR_TRY(budget_.take(share_, bytes));
+  bytes_ += bytes;
+  return {};
+}
+
+void Draw::give_back(Bytes bytes) {
+  bytes_ -= bytes;
+  budget_.give_back(share_, bytes);
+}
+
+}  // namespace tailrace::node

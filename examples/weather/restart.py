@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -37,6 +38,14 @@ def kill_all(process):
 def run_and_kill(command, environment, delay, checkpoint=None):
     """Starts the forecast and kills it `delay` seconds later, counted from its first checkpoint where one is named.
     Returns its exit code, or None if it was killed."""
+    # Killed ranks of Open MPI 4 leave their shared memory. It has a directory of its own here, which goes with it.
+    place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="tailrace-demo-", dir=place, ignore_cleanup_errors=True) as shared:
+        environment = {"OMPI_MCA_btl_vader_backing_directory": shared, **environment}
+        return run_until_killed(command, environment, delay, checkpoint)
+
+
+def run_until_killed(command, environment, delay, checkpoint):
     process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     try:
         while checkpoint is not None and process.poll() is None and not checkpoint.exists():

@@ -105,7 +105,7 @@ struct Settings {
   /// Code::settings with the nearest valid one.
   static Result<Settings> read(std::string_view options, std::span<const std::string> environment);
 
-  /// Returns true if nobody has given the setting.
+  /// Returns true if neither the options nor the environment give the setting `name`.
   [[nodiscard]] bool is_default(std::string_view name) const;
   /// Returns the settings that must be the same on all ranks: ranks that differ in one would wait for each
   /// other in vain.

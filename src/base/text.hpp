@@ -33,7 +33,7 @@ std::string counted(T count, std::string_view one, std::string_view many = {}) {
   return many.empty() ? cat(count, " ", one, "s") : cat(count, " ", many);
 }
 
-/// "512 bytes", "64KiB", "1.5GiB": rounded to three digits.
+/// Returns a size rounded to three digits, as "512 bytes", "64KiB", "1.5GiB".
 std::string size_text(Bytes bytes);
 
 /// Returns the entry of `known` with the smallest edit distance to `word`: the key probably meant by a

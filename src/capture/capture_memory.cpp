@@ -83,7 +83,7 @@ Status CaptureMemory::grow(Bytes size, Bytes room) {
     if (data_ == nullptr) {
       mapped_ = 0;
       drawn_.give_back();
-      return {Code::memory, "there are no addresses for them"};
+      return {Code::memory, "its process has no addresses left for them"};
     }
   }
   size_ = size;
@@ -143,10 +143,10 @@ Status CaptureMemory::reserve(Bytes bytes) {
   Status there = size <= size_ ? Status() : grow(size, size);
   available_ = node::available_memory();
   if (there.is_ok() && size_ - touched_ > available_)
-    there = {Code::memory, cat(available_, " are to be had on its node")};
+    there = {Code::memory, cat("its node has ", size_text(available_), " available")};
   if (there.is_ok()) return {};
   release();
-  return {Code::memory, cat("an asynchronous save captures ", counted(bytes, "byte"), " on this rank, but ",
+  return {Code::memory, cat("an asynchronous save captures ", size_text(bytes), " on this rank, but ",
                             there.text(), ": async=off saves without a capture")};
 }
 

@@ -19,7 +19,7 @@ namespace tailrace::capture {
 /// first save, behind the program, as far as the size of that save is known.
 class CaptureMemory {
  public:
-  explicit CaptureMemory(node::Budget& budget) : drawn_(budget, node::Share::captures) {}
+  explicit CaptureMemory(node::Budget& budget) : drawn_(budget, node::Use::captures) {}
   ~CaptureMemory();
   CaptureMemory(const CaptureMemory&) = delete;
   CaptureMemory& operator=(const CaptureMemory&) = delete;
@@ -36,8 +36,9 @@ class CaptureMemory {
   /// Blocks until the thread has made all memory that prepare() has asked for.
   void await_prepared();
 
-  /// Draws on the budget and reserves addresses of at least `bytes`, before a vote, and ends the thread.
-  /// Returns Code::memory if that cannot be had: nothing is held then.
+  /// Ends the thread, draws at least `bytes` on the budget, and reserves addresses for them. To be called
+  /// before the ranks' vote. Returns Code::memory, and holds nothing, if budget, node or addresses do not
+  /// suffice.
   Status reserve(Bytes bytes);
   /// Returns the memory that touch() will take of this node.
   [[nodiscard]] node::MemoryNeed need(std::int32_t node) const {
@@ -55,7 +56,7 @@ class CaptureMemory {
   void end_thread();
   void run();
 
-  node::Draw drawn_;  // size_
+  node::Draw drawn_;  // holds `size_` bytes
   std::byte* data_ = nullptr;
   Bytes size_ = 0;
   Bytes mapped_ = 0;  // addresses; more than `size_` while it may still grow

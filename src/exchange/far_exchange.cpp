@@ -12,7 +12,7 @@ FarExchange::FarExchange(Channel& channel, node::WindowPool& pool, std::shared_p
       lane_(lane),
       direction_(direction),
       base_(base),
-      drawn_(channel_.group().budget(), node::Share::windows) {
+      drawn_(channel_.group().budget(), node::Use::windows) {
   const int me = channel_.group().rank();
   const std::vector<layout::Rows> rows = plan_->layout.rows(plan_->everywhere ? 0 : me);
   mine_ = layout::TransferMap::of_rows(rows, plan_->element);

@@ -35,8 +35,8 @@ class FarExchange {
               Portions portions, node::WindowPool::Lane lane, Direction direction, std::byte* base);
 
   /// For writing: captures the caller's piece of a window of another node. The array may change afterwards.
-  /// Returns false if the node's budget does not suffice for the piece: the caller is to wait until nothing
-  /// is captured.
+  /// Returns false if the piece does not fit the node's budget. The piece is captured all the same, and the
+  /// caller must wait until captured() is 0 before it captures another.
   [[nodiscard]] bool capture(const std::byte* base, const Window& window);
   /// Returns the bytes captured and not handed to MPI yet.
   [[nodiscard]] Bytes captured() const { return captured_; }
@@ -92,7 +92,7 @@ class FarExchange {
   std::mutex mutex_;
   std::deque<Outgoing> outgoing_;
   std::atomic<Bytes> captured_{0};
-  node::Draw drawn_;  // of captured_, as far as the budget suffices
+  node::Draw drawn_;  // captured_, without the pieces that did not fit the budget
   std::atomic<bool> closed_{false};
   std::atomic<bool> done_{false};
 };

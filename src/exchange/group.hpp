@@ -39,7 +39,7 @@ class Group {
   [[nodiscard]] comm::Line& node() { return *node_; }
   [[nodiscard]] executor::Threads& threads() { return threads_; }
   [[nodiscard]] const Settings& settings() const { return settings_; }
-  /// Returns what the library may take of the caller's node.
+  /// Returns the memory budget of the caller's node.
   [[nodiscard]] node::Budget& budget() { return budget_; }
 
   /// Collective when it is called for the first time. Returns the way of this group's arrays. `call` is for

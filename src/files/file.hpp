@@ -206,7 +206,7 @@ class File {
   std::atomic<bool> cutting_{false};      // the file is still as long as before it was opened
   Sidecar sidecar_;                       // of a local file
   std::atomic<Bytes> captured_bytes_{0};  // of a local file, not written yet
-  node::Draw drawn_;                      // of captured_bytes_, but for what may always be captured
+  node::Draw drawn_;                      // captured_bytes_, without the portions that did not fit the budget
   ByteVector pending_;                    // told as bytes, not handed to a task yet
   std::mutex failure_mutex_;
   Status failure_;  // of a call without result

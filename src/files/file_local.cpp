@@ -111,9 +111,10 @@ Bytes File::read_local(std::byte* base, const ArrayPlan& plan, const exchange::S
   return reached;
 }
 
-/// Captures portion by portion. Waits while as many bytes as TAILRACE_IO_BUFFER are captured and not written,
-/// and while the node's budget does not suffice. One portion may always be captured: otherwise the call would
-/// wait for what others hold.
+/// Captures portion by portion. Before each portion, the call waits until the portion fits
+/// TAILRACE_IO_BUFFER and the node's budget, or until all earlier portions of the file are written. A portion
+/// is then captured in any case: waiting longer would be waiting for memory that other files and checkpoints
+/// hold.
 void File::write_local_later(const std::byte* base, const ArrayPlan& plan, const exchange::Sink& sink) {
   const Bytes most = place_.service->settings().io_buffer;
   auto held = std::make_unique<executor::Threads::Hold>(place_.service->threads());

@@ -7,7 +7,7 @@ namespace tailrace::node {
 
 namespace {
 
-constexpr std::array<std::string_view, shares> names{"staging", "windows", "captures", "portions"};
+constexpr std::array<std::string_view, uses> names{"staging", "windows", "captures", "portions"};
 
 void raise(std::atomic<Bytes>& most, Bytes value) {
   for (Bytes before = most; before < value && !most.compare_exchange_weak(before, value);) continue;
@@ -17,8 +17,8 @@ void raise(std::atomic<Bytes>& most, Bytes value) {
 
 std::string Budget::text(std::atomic<Bytes> Account::Sum::*value) const {
   std::string parts;
-  for (std::size_t i = 0; i < shares; ++i) {
-    const Bytes bytes = account_->by_share[i].*value;
+  for (std::size_t i = 0; i < uses; ++i) {
+    const Bytes bytes = account_->by_use[i].*value;
     if (bytes > 0) parts += cat(parts.empty() ? "" : ", ", names[i], " ", size_text(bytes));
   }
   return cat(size_text(account_->all.*value), parts.empty() ? "" : cat(" (", parts, ")"));
@@ -26,7 +26,7 @@ std::string Budget::text(std::atomic<Bytes> Account::Sum::*value) const {
 
 std::string Budget::most_text() const { return text(&Account::Sum::most); }
 
-Status Budget::take(Share share, Bytes bytes) {
+Status Budget::take(Use use, Bytes bytes) {
   Account::Sum& all = account_->all;
   Bytes before = all.now;
   do {
@@ -37,25 +37,25 @@ Status Budget::take(Share share, Bytes bytes) {
     }
   } while (!all.now.compare_exchange_weak(before, before + bytes));
   raise(all.most, before + bytes);
-  Account::Sum& own = account_->by_share[static_cast<std::size_t>(share)];
+  Account::Sum& own = account_->by_use[static_cast<std::size_t>(use)];
   raise(own.most, own.now.fetch_add(bytes) + bytes);
   return {};
 }
 
-void Budget::give_back(Share share, Bytes bytes) {
-  account_->by_share[static_cast<std::size_t>(share)].now -= bytes;
+void Budget::give_back(Use use, Bytes bytes) {
+  account_->by_use[static_cast<std::size_t>(use)].now -= bytes;
   account_->all.now -= bytes;
 }
 
 Status Draw::take(Bytes bytes) {
-  TR_TRY(budget_.take(share_, bytes));
+  TR_TRY(budget_.take(use_, bytes));
   bytes_ += bytes;
   return {};
 }
 
 void Draw::give_back(Bytes bytes) {
   bytes_ -= bytes;
-  budget_.give_back(share_, bytes);
+  budget_.give_back(use_, bytes);
 }
 
 }  // namespace tailrace::node

@@ -12,41 +12,45 @@
 
 namespace tailrace::node {
 
-/// What takes large memory: staging (with what servers assemble and encode in), windows of collective files
-/// and what asynchronous calls capture beside them, captures of checkpoints, portions of out-of-core arrays.
-enum class Share { staging, windows, captures, portions };
-constexpr std::size_t shares = 4;
+/// The uses of memory that draw on a node's budget.
+///   staging    streams capture into it; servers assemble and encode records in it
+///   windows    arrays pass through them to collective files; asynchronous calls capture beside them
+///   captures   checkpoints copy the program's data into them
+///   portions   out-of-core arrays have them in memory
+enum class Use { staging, windows, captures, portions };
+constexpr std::size_t uses = 4;
 
-/// The memory that the library may take on one node. The ranks of the node draw on it side by side. All calls
-/// are local, do not block, and may be made by any thread.
+/// The number of bytes that the library may take on one node. Every rank of the node draws on it. All calls
+/// are local and do not block. Any thread may make them.
 class Budget {
  public:
-  /// Lies in memory that the ranks of the node share, and is zero at first.
+  /// The sums that all ranks of the node have drawn. An account lies in memory that these ranks share, and
+  /// begins with zeros.
   struct Account {
     struct Sum {
       std::atomic<Bytes> now{0};
       std::atomic<Bytes> most{0};
     };
     alignas(64) Sum all;
-    std::array<Sum, shares> by_share;
+    std::array<Sum, uses> by_use;
   };
 
-  /// Without a limit, for one process.
+  /// Makes a budget without a limit, for one process.
   Budget() : own_(std::make_unique<Account>()), account_(own_.get()) {}
   /// `account` must outlive the budget.
   Budget(Account& account, Bytes limit) : account_(&account), limit_(limit) {}
 
   [[nodiscard]] Bytes limit() const { return limit_; }
-  /// Returns what the ranks of the node have drawn in all, at most so far.
+  /// Returns the largest sum that the ranks of the node have held at one moment, in bytes.
   [[nodiscard]] Bytes most() const { return account_->all.most; }
-  /// Returns the same as text, as "1.5GiB (staging 1GiB, captures 768MiB)". Each share is at its own most,
-  /// which may be at another time.
+  /// Returns that sum and the largest sum of each use, as "1.5GiB (staging 1GiB, captures 768MiB)". The uses
+  /// may have had their largest sums at different moments.
   [[nodiscard]] std::string most_text() const;
 
  private:
   friend class Draw;
-  Status take(Share share, Bytes bytes);
-  void give_back(Share share, Bytes bytes);
+  Status take(Use use, Bytes bytes);
+  void give_back(Use use, Bytes bytes);
   [[nodiscard]] std::string text(std::atomic<Bytes> Account::Sum::*value) const;
 
   std::unique_ptr<Account> own_;
@@ -54,17 +58,18 @@ class Budget {
   Bytes limit_ = std::numeric_limits<Bytes>::max();
 };
 
-/// Bytes that are drawn on a budget. The destructor gives them back. Any thread may take and give back.
+/// Bytes that one owner has drawn on a budget. The destructor gives them back. Any thread may take and give
+/// back.
 class Draw {
  public:
-  /// Holds nothing yet. `budget` must outlive the draw.
-  Draw(Budget& budget, Share share) : budget_(budget), share_(share) {}
+  /// A new draw holds no bytes. `budget` must outlive it.
+  Draw(Budget& budget, Use use) : budget_(budget), use_(use) {}
   ~Draw() { give_back(); }
   Draw(const Draw&) = delete;
   Draw& operator=(const Draw&) = delete;
 
-  /// Returns Code::memory, and takes nothing, if the budget does not suffice. The text says what has taken
-  /// it.
+  /// Takes all of `bytes` or none. Returns Code::memory if the budget has less left; the text names what each
+  /// use has taken.
   Status take(Bytes bytes);
   void give_back(Bytes bytes);
   void give_back() { give_back(bytes_); }
@@ -72,7 +77,7 @@ class Draw {
 
  private:
   Budget& budget_;
-  Share share_;
+  Use use_;
   std::atomic<Bytes> bytes_{0};
 };
 

@@ -21,7 +21,8 @@ class NodeMemory {
 
   /// Collective over `node`, a line of ranks of one node. Rank i gets `bytes[i]` bytes. It allocates and
   /// prefaults the first `at_once` of them itself. Nobody may touch the others before allocate() has returned
-  /// on that rank. A rank that is not `ready` hands in why. Returns the same Status on every rank.
+  /// on that rank. If `ready` is an error, the rank votes with it, and no rank gets memory. Returns the same
+  /// Status on every rank.
   static Result<std::unique_ptr<NodeMemory>> create(comm::Line& node, std::span<const Bytes> bytes,
                                                     bool huge_pages, Bytes at_once = everything,
                                                     const Status& ready = {});

@@ -94,7 +94,7 @@ class WindowPool {
     Slot* slots() { return reinterpret_cast<Slot*>(this + 1); }
   };
 
-  explicit WindowPool(Budget& budget) : drawn_(budget, Share::windows) {}
+  explicit WindowPool(Budget& budget) : drawn_(budget, Use::windows) {}
   [[nodiscard]] Bytes board_bytes() const;
   [[nodiscard]] Bytes ring_bytes() const;
   [[nodiscard]] std::byte* ring(int aggregator) const;
@@ -103,7 +103,7 @@ class WindowPool {
   [[nodiscard]] Passed& passed(int aggregator, int rank) const;
   void free_if_taken(int aggregator, std::uint64_t number);
 
-  Draw drawn_;  // an aggregator's ring
+  Draw drawn_;  // an aggregator draws the bytes of its ring
   std::unique_ptr<NodeMemory> memory_;
   Bytes window_ = 0;
   int slots_ = 0;

@@ -73,7 +73,7 @@ Bytes OutOfCore::Definition::file_bytes() const {
 }
 
 OutOfCore::OutOfCore(std::shared_ptr<files::Group> group, std::uint64_t epoch, const Definition& what)
-    : group_(std::move(group)), what_(what), epoch_(epoch), drawn_(group_->budget(), node::Share::portions) {
+    : group_(std::move(group)), what_(what), epoch_(epoch), drawn_(group_->budget(), node::Use::portions) {
   const Index count = what_.tiling.count();
   const Index behind = count - group_->rank();  // portions that no lower rank has in the first round
   turns_ = behind <= 0 ? 0 : (behind - 1) / group_->size() + 1;

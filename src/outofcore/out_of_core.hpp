@@ -95,7 +95,7 @@ class OutOfCore {
   const Definition what_;
   const std::uint64_t epoch_;
   std::unique_ptr<storage::File> file_;
-  node::Draw drawn_;  // memory_
+  node::Draw drawn_;  // the bytes of memory_
   Mapped memory_;     // of all slots
   std::vector<Slot> slots_;
   Index turns_ = 0;  // number of the caller's portions

@@ -142,9 +142,9 @@ exchange::Roster make_roster(const std::vector<RankFacts>& world, const std::vec
   return roster;
 }
 
-/// The budget: what a program captures is never more than its own data, so that a quarter of the memory is
-/// left even where captures take all that they can. Staging: for each rank no more than some steps of a large
-/// share, because all of it is allocated at once.
+/// The default budget leaves a quarter of the memory to the program: a capture is never larger than the data
+/// that the program holds. The default staging is limited for each rank, because the first stream allocates
+/// all of it.
 Declared declare(const Settings& settings, Bytes available, int ranks) {
   constexpr Bytes most_a_rank = Bytes{512} << 20;
   const Bytes eighth = std::min(available / 8, most_a_rank * std::max(ranks, 2));
@@ -152,7 +152,8 @@ Declared declare(const Settings& settings, Bytes available, int ranks) {
   return {memory, settings.staging.value_or(std::min(eighth, memory / 2))};
 }
 
-Bytes default_io_buffer(const Settings& settings, Bytes memory) {
+Bytes io_buffer_of(const Settings& settings, Bytes memory) {
+  if (!settings.is_default("io_buffer")) return settings.io_buffer;
   const Bytes share = memory / 4 / std::max(settings.aggregators, 1);
   return std::clamp(share, Settings::least_io_buffer, settings.io_buffer);
 }

@@ -25,16 +25,17 @@ Result<std::vector<char>> select_servers(const ServerChoice& choice, const std::
 /// Makes the roster: compute ranks keep their order; without servers each is its own.
 exchange::Roster make_roster(const std::vector<RankFacts>& world, const std::vector<char>& is_server);
 
-/// What a session declares for each node, in bytes.
+/// The memory that a session may use on each node, in bytes.
 struct Declared {
-  Bytes memory = 0;   // that the library may take: the budget
-  Bytes staging = 0;  // of it
+  Bytes memory = 0;   // the budget of the node
+  Bytes staging = 0;  // the part of it that streams and servers use
 };
-/// Returns what `settings` say or, where they do not, what suits a node with `available` bytes and `ranks`.
+/// Local. Returns the sizes that `settings` give. A size that they do not give is chosen for a node with
+/// `available` bytes and `ranks` ranks.
 Declared declare(const Settings& settings, Bytes available, int ranks);
-/// Returns how many bytes an aggregator's windows take if no setting says it: at most a quarter of the budget
-/// is for windows.
-Bytes default_io_buffer(const Settings& settings, Bytes memory);
+/// Local. Returns the bytes of an aggregator's windows. If `settings` do not give them, the windows of all
+/// aggregators of a node take at most a quarter of `memory`.
+Bytes io_buffer_of(const Settings& settings, Bytes memory);
 
 /// The parts into which a node's staging is cut.
 struct Quotas {
@@ -50,9 +51,10 @@ struct Quotas {
 /// servers), a quarter for its servers. Without servers all of it is workspace of the ranks.
 Quotas cut_staging(const exchange::Roster& roster, Bytes staging);
 
-/// Returns the lines of the plan: who serves, and what the budget of each node is for. A session prints them,
-/// and `tailrace plan` prints them without running.
+/// Returns the line of the plan that names the servers. A session prints the plan, and `tailrace plan` prints
+/// it without running.
 std::string plan_text(const exchange::Roster& roster, int threads);
+/// Returns the line of the plan that gives the budget of each node and its uses.
 std::string memory_text(const exchange::Roster& roster, const Quotas& quotas, const Declared& declared,
                         const Settings& settings);
 

@@ -21,8 +21,8 @@ namespace {
 
 constexpr Bytes mebibyte = Bytes{1} << 20;
 
-/// Stands before the first rank's lane in the memory that a node's ranks share. New memory is zero, which is
-/// how its parts begin.
+/// The head of the memory that a node's ranks share. The first rank's lane follows it. New memory is zero,
+/// and so an account and bells begin.
 struct NodeHead {
   node::Budget::Account budget;
   node::NodeBells bells;
@@ -175,8 +175,8 @@ Status Session::make_storage() {
 }
 
 /// Every rank computes every quota, so the smallest node's numbers are valid everywhere.
-Status Session::declare_memory() {
-  const Declared mine = declare(settings_, node::available_memory(), ranks_on(my_node()));
+Status Session::declare_memory(Bytes available) {
+  const Declared mine = declare(settings_, available, ranks_on(my_node()));
   Packer told;
   told.put(mine);
   const comm::Verdict verdict = line_->agree({{}, "tr_init", told.take()});
@@ -187,28 +187,31 @@ Status Session::declare_memory() {
     declared_.memory = std::min(declared_.memory, theirs.memory);
     declared_.staging = std::min(declared_.staging, theirs.staging);
   }
-  if (settings_.is_default("io_buffer")) settings_.io_buffer = default_io_buffer(settings_, declared_.memory);
+  settings_.io_buffer = io_buffer_of(settings_, declared_.memory);
   return {};
 }
 
 Status Session::check_staging(Bytes available) const {
   if (declared_.staging > declared_.memory) {
-    return {Code::settings, cat("TAILRACE_STAGING asks for ", declared_.staging, " of the ", declared_.memory,
-                                " bytes that TAILRACE_MEMORY lets the library take on a node: set it lower")};
+    return {Code::settings,
+            cat("TAILRACE_STAGING asks for ", size_text(declared_.staging), " of the ",
+                size_text(declared_.memory),
+                " that TAILRACE_MEMORY lets the library take on a node: set TAILRACE_STAGING lower")};
   }
   if (declared_.staging > available) {
-    return {Code::memory, cat("TAILRACE_STAGING asks for ", declared_.staging, " bytes on host ",
-                              facts_[static_cast<std::size_t>(world_rank_)].host, ", where ", available,
-                              " are to be had: set it lower")};
+    return {Code::memory, cat("TAILRACE_STAGING asks for ", size_text(declared_.staging), " on host ",
+                              facts_[static_cast<std::size_t>(world_rank_)].host, ", which has ",
+                              size_text(available), " available: set TAILRACE_STAGING lower")};
   }
   return {};
 }
 
 Status Session::make_staging(bool keeps_steps) {
-  TR_TRY(declare_memory());
+  const Bytes available = node::available_memory();
+  TR_TRY(declare_memory(available));
   quotas_ = cut_staging(roster_, declared_.staging);
   if (keeps_steps) quotas_.keep_definitions();
-  TR_TRY(same_everywhere(check_staging(node::available_memory())));
+  TR_TRY(same_everywhere(check_staging(available)));
   if (world_rank_ == 0) print_plan();
   TR_TRY(share_node_memory());
   if (roster_.self_served) {
@@ -221,9 +224,9 @@ Status Session::make_staging(bool keeps_steps) {
   return node_line_->agree({{}, "tr_init", {}}).status;
 }
 
-/// Makes memory for what the ranks of a node share: its budget's account and bells in the first rank's part
-/// and, if the node has a server, a lane in each compute rank's part. open_staging() allocates the rings of
-/// data.
+/// Makes the memory that the ranks of a node share. The first rank's part has the account of the budget and
+/// the bells. If the node has a server, each compute rank's part has its lane; open_staging() allocates the
+/// lanes' rings of data.
 Status Session::share_node_memory() {
   const bool has_lanes = servers_on(my_node()) > 0;
   std::vector<Bytes> parts;
@@ -247,11 +250,12 @@ Status Session::share_node_memory() {
   auto* const head = reinterpret_cast<NodeHead*>(memory_->part(0));
   budget_ = std::make_unique<node::Budget>(head->budget, declared_.memory);
   if (has_lanes) bells_ = &head->bells;
-  staging_.emplace(*budget_, node::Share::staging);
+  staging_.emplace(*budget_, node::Use::staging);
   return {};
 }
 
-/// The compute ranks of a node draw all of its staging. A node without any is drawn on by its servers.
+/// Returns the bytes of staging that this rank draws. The compute ranks of a node draw all of its staging in
+/// equal parts. If a node has no compute ranks, its servers do.
 Bytes Session::my_staging() const {
   const auto& nodes = is_server() ? roster_.server_node : roster_.compute_node;
   return declared_.staging / std::count(nodes.begin(), nodes.end(), my_node());

@@ -75,7 +75,7 @@ class Session {
   /// Returns the number of the node's ranks that take turns on a core: 1 if each has its own.
   [[nodiscard]] int ranks_of_a_core() const;
   [[nodiscard]] bool is_crowded() const { return ranks_of_a_core() > 1; }
-  /// Returns what the library may take of this rank's node.
+  /// Returns the memory budget of this rank's node.
   [[nodiscard]] node::Budget& budget() { return *budget_; }
   [[nodiscard]] int ranks_of_my_node() const { return ranks_on(my_node()); }
   /// Blocks until `done` while moving everything else on. `what` is for the watchdog.
@@ -123,7 +123,7 @@ class Session {
   Session() = default;
   Status start(comm::Transport& transport, Facts facts, LedgerFactory make_ledger);
   Status make_storage();
-  Status declare_memory();
+  Status declare_memory(Bytes available);
   Status make_staging(bool keeps_steps);
   Status share_node_memory();
   Status check_staging(Bytes available) const;
@@ -160,7 +160,8 @@ class Session {
   std::unique_ptr<pipeline::Client> client_;  // compute ranks
   std::unique_ptr<node::NodeMemory> memory_;
   std::unique_ptr<node::Budget> budget_;
-  std::optional<node::Draw> staging_;  // this rank's part of its node's
+  std::optional<node::Draw> staging_;  // this rank's part of its node's staging
+  bool staging_is_open_ = false;       // the same on all compute ranks
   node::NodeBells* bells_ = nullptr;
   node::NodeBells own_bells_;  // used if no memory is shared
   int reader_ = 0;             // this server's number on its node

@@ -35,9 +35,10 @@ std::vector<T> unpacked(const std::vector<ByteVector>& contributions) {
 }  // namespace
 
 Status Session::open_staging(const std::string& call) {
-  if (staging_->bytes() > 0) return {};
+  if (staging_is_open_) return {};
   // All ranks look before any of them allocates. Afterwards each would miss what the others have taken.
-  const node::MemoryNeed mine{my_node(), memory_->left(), node::available_memory()};
+  const Bytes left = memory_->left();
+  const node::MemoryNeed mine{my_node(), left, left == 0 ? 0 : node::available_memory()};
   const comm::Verdict asked =
       agree({staging_->take(my_staging()).in(call), cat(call, " asking for staging memory"), packed(mine)});
   Status there = asked.status;
@@ -48,7 +49,10 @@ Status Session::open_staging(const std::string& call) {
   }
   if (!there.is_ok()) staging_->give_back();
   TR_TRY(there);
-  if (roster_.self_served) return {};
+  if (roster_.self_served) {
+    staging_is_open_ = true;
+    return {};
+  }
   const Status allocated = guarded([&] { return memory_->allocate(); });
   StagingShare share{my_node()};
   // Looked up only if somebody may print it: the kernel walks all page tables to tell about huge pages.
@@ -57,6 +61,7 @@ Status Session::open_staging(const std::string& call) {
   const comm::Verdict made = agree({allocated.in(call), cat(call, " making staging memory"), packed(share)});
   if (!made.status.is_ok()) staging_->give_back();
   TR_TRY(made.status);
+  staging_is_open_ = true;
   print_huge_pages(made.contributions);
   return {};
 }

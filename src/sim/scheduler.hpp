@@ -40,7 +40,8 @@ class Scheduler {
   struct Event {
     Nanoseconds when = 0;
     std::uint64_t tie = 0;
-    std::size_t place = 0;  // of its function: a heap moves its elements all the time
+    std::size_t place =
+        0;  // of its function in functions_: a heap moves its elements, and functions are large
   };
 
   std::mt19937_64 random_;

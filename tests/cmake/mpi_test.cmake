@@ -20,9 +20,6 @@ else()
   set(TAILRACE_LAUNCHER_ENVIRONMENT "")
 endif()
 
-# On a machine that has not run them before, ctest begins with the tests of the highest COST: here those that are given
-# most time. Otherwise a long one would be the last, and run alone.
-
 # Stands before the command of a test, followed by a directory: Open MPI leaves shared memory in /dev/shm when it is killed.
 set(TAILRACE_OWN_SHARED_MEMORY bash ${PROJECT_SOURCE_DIR}/tests/support/own_shared_memory.sh)
 
@@ -30,6 +27,8 @@ set(TAILRACE_OWN_SHARED_MEMORY bash ${PROJECT_SOURCE_DIR}/tests/support/own_shar
 # One test for each number of ranks, called name.n1, name.n2, ..., in a directory of its own; always labelled mpi, always
 # with a timeout (120 s).
 # MORE_RANKS are run by ./dev test --all only.
+# On a machine that has not run the tests before, ctest begins with those of the highest COST. A test's timeout is its cost:
+# otherwise a long test could be the last one, and run alone.
 function(tailrace_mpi_run name)
   if(NOT TAILRACE_MPI_TESTS)
     return()

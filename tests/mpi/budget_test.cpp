@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// TAILRACE_MEMORY through the public face: what the library takes on a node stays below it, a call that needs
-// more fails alike on all ranks, and the session goes on.
+// TAILRACE_MEMORY through the public face. A call that needs more of a node fails with the same error on all
+// ranks, and the session goes on. Asynchronous writes wait.
 #include <algorithm>
 
 #include "mpi/scene.hpp"
@@ -18,7 +18,6 @@ class Session {
  public:
   explicit Session(const char* options) { CHECK_EQ(tr_init(state().comm, &compute_, options), TR_OK); }
   ~Session() { CHECK_EQ(tr_finalize(), TR_OK); }
-  [[nodiscard]] MPI_Comm compute() const { return compute_; }
 
  private:
   MPI_Comm compute_ = MPI_COMM_NULL;
@@ -83,15 +82,29 @@ MPI_TEST(budget, refuses_what_does_not_fit_and_the_session_goes_on) {
     CHECK(told.find(text) != std::string::npos);
 }
 
-/// Asynchronous writes, and pieces for other nodes, wait for what others hold; one of each is let through.
+MPI_TEST(budget, has_room_for_staging) {
+  MPI_Comm compute = MPI_COMM_NULL;
+  CHECK_EQ(tr_init(state().comm, &compute, "memory=1MiB staging=2MiB"), TR_ERR_SETTINGS);
+  CHECK(same_on_all_ranks(tr_error()));
+  const std::string why = tr_error();
+  CHECK(why.find("TAILRACE_STAGING asks for 2MiB of the 1MiB that TAILRACE_MEMORY") != std::string::npos);
+}
+
+/// The windows leave 1 MiB. A rank's last portion of the local file takes 0.7 MiB; its first portion, and the
+/// pieces for another node, do not fit and are let through one by one.
 MPI_TEST(budget, that_is_full_holds_up_writes_and_fails_none) {
   const std::string directory = fresh_directory("budget-full");
   const std::size_t all = side * side;
+  CapturedStderr captured;
   {
-    const Session session("memory=17MiB io_buffer=32MiB staging=512KiB");
-    const Square square;  // the windows leave 1 MiB
+    const Session session("memory=17MiB io_buffer=32MiB staging=512KiB log=info");
+    const Square square;
     for (int i = 0; i < 3; ++i) CHECK_EQ(write_square(square, directory + "/array", "wp"), all);
     CHECK_EQ(write_square(square, directory + "/local.%d", "wls"), square.values.size());
+  }
+  if (const std::string told = captured.text(); rank() == 0) {
+    CHECK(told.find("of 17MiB, at most 16.") != std::string::npos);
+    CHECK(told.find("windows 16.") != std::string::npos);
   }
   const Session session(nullptr);
   const Square square;

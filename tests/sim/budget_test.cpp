@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// Streams, files and checkpoints draw on one budget of each node: what does not fit fails alike on all ranks,
-// and fits later, once something has been given back.
+// Streams and checkpoints draw on one budget of each node. A call that does not fit fails with the same error
+// on all ranks, and succeeds after other memory was given back.
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"
@@ -35,6 +35,7 @@ class Program {
     told_.push_back(stream_.create());  // staging does not fit beside the capture
     end(std::move(second));
     told_.push_back(stream_.create());
+    if (!told_.back().is_ok()) return;
     std::unique_ptr<Checkpoint> third = checkpoint("third");
     save(*third);  // does not fit beside staging
     end(std::move(third));
@@ -72,15 +73,16 @@ class Program {
   std::vector<Status>& told_;
 };
 
-/// A capture takes 2 MiB at least, so that 7 MiB hold those of three ranks and nothing else.
+/// A capture takes 2 MiB of a rank at least. The budget holds those of three ranks or the staging, and no two
+/// of these. It would not hold the staging either if ranks kept what they draw for a stream that is refused.
 TEST(sim_budget, what_does_not_fit_a_node_fails_alike_on_all_ranks_and_fits_once_there_is_room) {
   const Code fits = Code::ok, full = Code::memory;
   const std::vector<Code> expected{fits, full, fits, full, fits, full, fits};
   for (std::uint64_t seed = 1; seed <= seeds(20); ++seed) {
     Scheduler dice(seed * 4561);
     const int ranks = static_cast<int>(dice.random(3, 8));
-    Job job{nodes_of(ranks, 3), "memory=7MiB", {}, storage::memory_target(), seed};
-    job.staging = Bytes{2} << 20;
+    Job job{nodes_of(ranks, 3), "memory=11776KiB", {}, storage::memory_target(), seed};
+    job.staging = Bytes{8} << 20;
     const int servers = dice.once_in(2) ? 0 : 1;
     job.nodes.front().servers = servers;
     const auto plan = *StreamPlan::make("fc.raw", "format=raw base=2026-03-01",
@@ -100,6 +102,24 @@ TEST(sim_budget, what_does_not_fit_a_node_fails_alike_on_all_ranks_and_fits_once
     EXPECT_NE(told[0][1].text().find("TAILRACE_MEMORY"), std::string::npos) << told[0][1].text();
     if (testing::Test::HasFailure()) return;
   }
+}
+
+/// The three ranks of the first node have no byte of staging each, the rank of the second node has two.
+TEST(sim_budget, ranks_without_a_byte_of_staging_make_the_same_agreements_as_others) {
+  Job job{nodes_of(4, 3), "", {}, storage::memory_target(), 1};
+  job.staging = 2;
+  SessionWorld world(job);
+  std::vector<std::string> wrong;
+  const Texts stuck = world.run([&](SessionRank& rank) {
+    for (const std::string name : {"first.raw", "second.raw"}) {
+      Result<std::unique_ptr<streams::Stream>> stream =
+          streams::Stream::create(rank.session(), name, "format=raw base=2026-03-01", {});
+      const Status told = stream.is_ok() ? (*stream)->close() : stream.status();
+      if (!told.is_ok()) wrong.push_back(cat("rank ", rank.rank(), ": ", told.text()));
+    }
+  });
+  EXPECT_EQ(stuck, Texts());
+  EXPECT_EQ(wrong, Texts());
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ class FibreRank final : private Waiter {
 
   /// Called by its program. Computes for this long, and neither hears nor sends meanwhile.
   void stall(Nanoseconds duration);
-  /// From now on measures the processor's time that its program takes, which costs two system calls a step.
+  /// Begins to measure the processor's time of the program. That takes two system calls a step.
   void measure_work() { measures_work_ = true; }
   /// Returns the processor's seconds that were measured, without this step.
   [[nodiscard]] double worked() const { return worked_; }

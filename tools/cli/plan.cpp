@@ -40,10 +40,9 @@ Status print_plan(const PlanRequest& request) {
   const int ranks = std::max(1, request.ranks / request.nodes);
   Result<Bytes> available = request.node_memory.empty() ? Result<Bytes>(ranks * (Bytes{4} << 30))
                                                         : parse_bytes(request.node_memory);
-  TR_TRY(available.status());
+  TR_TRY(available.status().in("--node-memory"));
   const session::Declared declared = session::declare(*settings, *available, ranks);
-  if (settings->is_default("io_buffer"))
-    settings->io_buffer = session::default_io_buffer(*settings, declared.memory);
+  settings->io_buffer = session::io_buffer_of(*settings, declared.memory);
   const session::Quotas quotas = session::cut_staging(roster, declared.staging);
   std::printf("%s\n%s\n", session::plan_text(roster, settings->threads).c_str(),
               session::memory_text(roster, quotas, declared, *settings).c_str());

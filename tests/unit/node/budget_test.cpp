@@ -21,7 +21,7 @@ struct Node {
 
 TEST(budget, of_a_node_is_for_all_its_ranks_together) {
   Node node;
-  Draw staging(node.first, Share::staging), captures(node.second, Share::captures);
+  Draw staging(node.first, Use::staging), captures(node.second, Use::captures);
   EXPECT_TRUE(staging.take(60 * mib).is_ok());
   EXPECT_TRUE(captures.take(40 * mib).is_ok());
   const Status refused = captures.take(1);
@@ -38,10 +38,10 @@ TEST(budget, of_a_node_is_for_all_its_ranks_together) {
 TEST(budget, gets_back_what_a_draw_holds_at_its_end) {
   Node node;
   {
-    Draw windows(node.first, Share::windows);
+    Draw windows(node.first, Use::windows);
     EXPECT_TRUE(windows.take(70 * mib).is_ok());
   }
-  Draw portions(node.second, Share::portions);
+  Draw portions(node.second, Use::portions);
   EXPECT_TRUE(portions.take(100 * mib).is_ok());
   EXPECT_EQ(node.first.most(), 100 * mib);
   EXPECT_EQ(node.first.most_text(), "100MiB (windows 70MiB, portions 100MiB)");
@@ -49,7 +49,7 @@ TEST(budget, gets_back_what_a_draw_holds_at_its_end) {
 
 TEST(budget, is_not_passed_by_any_number_of_bytes) {
   Node node;
-  Draw draw(node.first, Share::staging);
+  Draw draw(node.first, Use::staging);
   EXPECT_TRUE(draw.take(mib).is_ok());
   EXPECT_FALSE(draw.take(std::numeric_limits<Bytes>::max()).is_ok());
   EXPECT_EQ(draw.bytes(), mib);
@@ -57,7 +57,7 @@ TEST(budget, is_not_passed_by_any_number_of_bytes) {
 
 TEST(budget, without_a_limit_counts_all_the_same) {
   Budget budget;
-  Draw draw(budget, Share::captures);
+  Draw draw(budget, Use::captures);
   EXPECT_TRUE(draw.take(Bytes{1} << 60).is_ok());
   EXPECT_EQ(budget.most(), Bytes{1} << 60);
 }
@@ -71,7 +71,7 @@ TEST(budget, is_kept_by_ranks_that_draw_at_the_same_time) {
     Budget mine(node.account, 100 * mib);
     together.arrive_and_wait();
     for (int i = 0; i < 100'000; ++i) {
-      Draw draw(mine, Share::captures);
+      Draw draw(mine, Use::captures);
       if (!draw.take(60 * mib).is_ok()) {
         ++refused;
         continue;
@@ -85,7 +85,7 @@ TEST(budget, is_kept_by_ranks_that_draw_at_the_same_time) {
   for (std::thread& rank : ranks) rank.join();
   EXPECT_EQ(most, 0) << "two ranks have drawn more than the budget";
   EXPECT_GT(refused, 0);
-  Draw all(node.first, Share::captures);
+  Draw all(node.first, Use::captures);
   EXPECT_TRUE(all.take(100 * mib).is_ok()) << "what was given back is not all there";
 }
 

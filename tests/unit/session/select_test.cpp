@@ -199,5 +199,28 @@ TEST(staging, of_a_node_of_24_GiB_takes_a_field_of_a_tenth_of_a_degree) {
   EXPECT_EQ(declare({}, 1024 * gibibyte, 64).staging, 32 * gibibyte) << "512 MiB a rank";
 }
 
+TEST(declared_memory, is_what_the_settings_give_and_leaves_the_program_a_quarter_otherwise) {
+  constexpr Bytes mib = Bytes{1} << 20;
+  const auto of = [](const char* options) { return declare(*Settings::read(options, {}), 800 * mib, 4); };
+  EXPECT_EQ(of("").memory, 600 * mib);
+  EXPECT_EQ(of("").staging, 100 * mib) << "an eighth of the node";
+  EXPECT_EQ(of("memory=80MiB").memory, 80 * mib);
+  EXPECT_EQ(of("memory=80MiB").staging, 40 * mib) << "half of the budget";
+  EXPECT_EQ(of("memory=80MiB staging=70MiB").staging, 70 * mib);
+  EXPECT_EQ(of("staging=700MiB").memory, 700 * mib) << "a budget that nobody gave holds the staging";
+}
+
+TEST(io_buffer, takes_a_quarter_of_the_budget_at_most_unless_it_is_given) {
+  constexpr Bytes mib = Bytes{1} << 20;
+  const auto of = [](const char* options, Bytes memory) {
+    return io_buffer_of(*Settings::read(options, {}), memory);
+  };
+  EXPECT_EQ(of("", 4000 * mib), 100 * mib);
+  EXPECT_EQ(of("", 200 * mib), 50 * mib);
+  EXPECT_EQ(of("aggregators=5", 200 * mib), 10 * mib);
+  EXPECT_EQ(of("", 1000), Settings::least_io_buffer);
+  EXPECT_EQ(of("io_buffer=90MiB", 200 * mib), 90 * mib);
+}
+
 }  // namespace
 }  // namespace tailrace::session

@@ -199,9 +199,9 @@ Status Session::check_staging(Bytes available) const {
                 " that TAILRACE_MEMORY lets the library take on a node: set TAILRACE_STAGING lower")};
   }
   if (declared_.staging > available) {
-    return {Code::memory, cat("TAILRACE_STAGING asks for ", size_text(declared_.staging), " on host ",
-                              facts_[static_cast<std::size_t>(world_rank_)].host, ", which has ",
-                              size_text(available), " available: set TAILRACE_STAGING lower")};
+    return {Code::memory, cat("TAILRACE_STAGING asks for ", declared_.staging, " bytes on host ",
+                              facts_[static_cast<std::size_t>(world_rank_)].host, ", where ", available,
+                              " are to be had: set it lower")};
   }
   return {};
 }

@@ -8,7 +8,7 @@ contender that took turns with ours.
   read        the file back on 3 ranks, against one rank's pread
   aggregators writing with 1, 2 and 4 of them, for orientation
   threshold   from which size on the parallel way beats the serial one, for orientation
-  memory      what windows take of the node's budget, at the defaults
+  memory      what stripes take of the node's budget, at the defaults
   calls       1e5 calls of tr_fprintf_nr and tr_fputc_nr on 4 ranks, beside the C library's on one
 
 `./dev bench files` builds and calls this; `./dev bench files --peers` installs the peers first. Medians of at least five,

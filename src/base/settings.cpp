@@ -136,7 +136,7 @@ constexpr std::array<Row, 22> kTable{{
       "everything inside the calls"},
      set_servers},
     {{"memory", "auto", "size", "bytes per node",
-      "memory that the library may take: staging, windows of collective files, captures of checkpoints, "
+      "memory that the library may take: staging, stripes of collective files, captures of checkpoints, "
       "portions of out-of-core arrays. A call that needs more fails with `TR_ERR_MEMORY` on all ranks, and "
       "says who has taken it; auto is three quarters of the memory that the node has available at `tr_init`"},
      set_memory<&Settings::memory>},

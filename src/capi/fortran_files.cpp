@@ -230,17 +230,17 @@ Status move_to_memory(Group& group, const Array& array, std::byte* whole, Direct
     exchange::Transfer transfer(**channel, *(*ring)->pool, *plan,
                                 (*channel)->deal_out(**ring, 0, (*plan)->bytes(), false), key);
     if (direction == Direction::write) {
-      const exchange::Sink sink = [whole](std::span<const std::byte> bytes, Bytes at) {
+      const exchange::WriteBytes writer = [whole](std::span<const std::byte> bytes, Bytes at) {
         std::memcpy(whole + at, bytes.data(), bytes.size());
         return Status();
       };
-      transfer.write(array.data, sink, tally);
+      transfer.write(array.data, writer, tally);
     } else {
-      const exchange::Source source = [whole](std::span<std::byte> bytes, Bytes at) -> Result<Bytes> {
+      const exchange::ReadBytes reader = [whole](std::span<std::byte> bytes, Bytes at) -> Result<Bytes> {
         std::memcpy(bytes.data(), whole + at, bytes.size());
         return static_cast<Bytes>(bytes.size());
       };
-      transfer.read(array.data, source, tally, false);
+      transfer.read(array.data, reader, tally, false);
     }
     group.wait([&] { return group.service().threads().is_idle(key); }, call);
     return {};

@@ -8,7 +8,7 @@
 #include "base/checksum.hpp"
 #include "base/text.hpp"
 #include "checkpoint/compression.hpp"
-#include "checkpoint/tiling.hpp"
+#include "checkpoint/coverage.hpp"
 
 namespace tailrace::checkpoint {
 

@@ -129,15 +129,15 @@ Line::~Line() {
 void Line::on(std::uint32_t kind, Receiver receiver) { receivers_[kind] = std::move(receiver); }
 
 void Line::send(int destination, ByteVector bytes) {
-  board_.send(members_->transport_rank(destination), number_, Channel::control, std::move(bytes));
+  board_.send(members_->transport_rank(destination), number_, Traffic::control, std::move(bytes));
 }
 
 void Line::send_data(int destination, ByteVector bytes) {
-  board_.send(members_->transport_rank(destination), number_, Channel::data, std::move(bytes));
+  board_.send(members_->transport_rank(destination), number_, Traffic::data, std::move(bytes));
 }
 
 std::optional<ByteVector> Line::receive_data(int source) {
-  return board_.receive_from(members_->transport_rank(source), number_, Channel::data);
+  return board_.receive_from(members_->transport_rank(source), number_, Traffic::data);
 }
 
 /// The message ends with its kind and number, as control messages do: a rank that has left out a call must
@@ -147,14 +147,14 @@ void Line::send_large(int destination, std::uint64_t broadcast, ByteVector bytes
     const auto text = std::as_bytes(std::span(&number, 1));
     bytes.insert(bytes.end(), text.begin(), text.end());
   }
-  board_.send(members_->transport_rank(destination), number_, Channel::broadcast, std::move(bytes));
+  board_.send(members_->transport_rank(destination), number_, Traffic::broadcast, std::move(bytes));
 }
 
 std::optional<ByteVector> Line::receive_large(int source, std::uint64_t broadcast) {
   const std::array<std::uint64_t, 2> wanted{number_, broadcast};
   for (;;) {
     std::optional<ByteVector> bytes =
-        board_.receive_from(members_->transport_rank(source), number_, Channel::broadcast);
+        board_.receive_from(members_->transport_rank(source), number_, Traffic::broadcast);
     if (!bytes) return std::nullopt;
     const std::size_t length = bytes->size() - sizeof wanted;
     std::array<std::uint64_t, 2> got{};
@@ -165,7 +165,7 @@ std::optional<ByteVector> Line::receive_large(int source, std::uint64_t broadcas
   }
 }
 
-Bytes Line::unsent_data() const { return board_.unsent(number_, Channel::data); }
+Bytes Line::unsent_data() const { return board_.unsent(number_, Traffic::data); }
 
 bool Line::progress() { return board_.progress(); }
 
@@ -218,7 +218,7 @@ Result<ByteVector> Line::broadcast(ByteVector bytes, const std::string& call, co
   if (!said) return ended_ ? ended_->why : *board_.order().broken();
   // Other ranks may be far behind: messages that they have not taken use memory here.
   const auto most_is_taken = [&] {
-    return board_.unsent(number_, Channel::broadcast) + board_.unsent(number_, Channel::control) <=
+    return board_.unsent(number_, Traffic::broadcast) + board_.unsent(number_, Traffic::control) <=
                most_untaken ||
            board_.order().broken();
   };

@@ -17,9 +17,9 @@ constexpr int control_tag = 0;
 /// The largest single MPI message. Counts are int, and some transports cut at 2 GiB.
 constexpr Bytes largest_part = Bytes{1} << 30;
 
-int tag_of(LineNumber line, Channel channel) {
-  if (channel == Channel::control) return control_tag;
-  return 1 + 2 * static_cast<int>(line_number::tag_of(line)) + (channel == Channel::broadcast ? 1 : 0);
+int tag_of(LineNumber line, Traffic traffic) {
+  if (traffic == Traffic::control) return control_tag;
+  return 1 + 2 * static_cast<int>(line_number::tag_of(line)) + (traffic == Traffic::broadcast ? 1 : 0);
 }
 
 void check(int code, const char* operation) {
@@ -65,16 +65,16 @@ std::int64_t MpiTransport::now() const {
       .count();
 }
 
-void MpiTransport::send(int destination, LineNumber line, Channel channel, ByteVector bytes) {
+void MpiTransport::send(int destination, LineNumber line, Traffic traffic, ByteVector bytes) {
   if (destination == rank_) {
-    if (channel == Channel::control)
+    if (traffic == Traffic::control)
       own_control_.push_back({rank_, line, std::move(bytes)});
     else
-      own_data_[{line, channel}].push_back(std::move(bytes));
+      own_data_[{line, traffic}].push_back(std::move(bytes));
     return;
   }
-  const int tag = tag_of(line, channel);
-  if (channel == Channel::control) {
+  const int tag = tag_of(line, traffic);
+  if (traffic == Traffic::control) {
     const auto number = std::as_bytes(std::span(&line, 1));
     bytes.insert(bytes.end(), number.begin(), number.end());
   }
@@ -84,7 +84,7 @@ void MpiTransport::send(int destination, LineNumber line, Channel channel, ByteV
   for (Bytes at = 0; at <= length; at += largest_part) {
     const Bytes part = std::min(largest_part, length - at);
     Outgoing& out = outgoing_.emplace_back();
-    out.way = {line, channel};
+    out.way = {line, traffic};
     out.bytes = whole;
     out.size = part;
     unsent_[out.way] += part;
@@ -94,8 +94,8 @@ void MpiTransport::send(int destination, LineNumber line, Channel channel, ByteV
   }
 }
 
-Bytes MpiTransport::unsent(LineNumber line, Channel channel) const {
-  const auto found = unsent_.find({line, channel});
+Bytes MpiTransport::unsent(LineNumber line, Traffic traffic) const {
+  const auto found = unsent_.find({line, traffic});
   return found == unsent_.end() ? 0 : found->second;
 }
 
@@ -172,16 +172,16 @@ std::optional<Envelope> MpiTransport::receive() {
   return std::nullopt;
 }
 
-std::optional<ByteVector> MpiTransport::receive_from(int source, LineNumber line, Channel channel) {
+std::optional<ByteVector> MpiTransport::receive_from(int source, LineNumber line, Traffic traffic) {
   if (source == rank_) {
-    const auto own = own_data_.find({line, channel});
+    const auto own = own_data_.find({line, traffic});
     if (own == own_data_.end()) return std::nullopt;
     ByteVector bytes = std::move(own->second.front());
     own->second.pop_front();
     if (own->second.empty()) own_data_.erase(own);
     return bytes;
   }
-  const int tag = tag_of(line, channel);
+  const int tag = tag_of(line, traffic);
   std::list<Incoming>& waiting = data_[{source, tag}];
   // One message at a time: the next one stays with its sender until this one was taken.
   if (waiting.empty() || waiting.front().continues) probe(source, tag, waiting);

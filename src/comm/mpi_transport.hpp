@@ -14,8 +14,8 @@
 namespace tailrace::comm {
 
 /// Messages as MPI point-to-point on a private duplicate of a communicator. A control message ends with its
-/// line's number; another message's tag tells its line and channel. MPI errors abort with a message: after
-/// one MPI gives no promise about anything (MPI 3.1, 8.3).
+/// line's number; another message's tag tells its line and kind of traffic. MPI errors abort with a message:
+/// after one MPI gives no promise about anything (MPI 3.1, 8.3).
 class MpiTransport final : public Transport {
  public:
   /// Collective over `parent`.
@@ -26,18 +26,18 @@ class MpiTransport final : public Transport {
 
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int size() const override { return size_; }
-  void send(int destination, LineNumber line, Channel channel, ByteVector bytes) override;
+  void send(int destination, LineNumber line, Traffic traffic, ByteVector bytes) override;
   bool progress() override;
   std::optional<Envelope> receive() override;
-  std::optional<ByteVector> receive_from(int source, LineNumber line, Channel channel) override;
-  [[nodiscard]] Bytes unsent(LineNumber line, Channel channel) const override;
+  std::optional<ByteVector> receive_from(int source, LineNumber line, Traffic traffic) override;
+  [[nodiscard]] Bytes unsent(LineNumber line, Traffic traffic) const override;
   [[nodiscard]] bool all_sent() const override { return outgoing_.empty(); }
   [[nodiscard]] std::int64_t now() const override;
   /// Collective. Blocks until everything sent has left, and frees the communicator.
   void free();
 
  private:
-  using Way = std::pair<LineNumber, Channel>;
+  using Way = std::pair<LineNumber, Traffic>;
   struct Outgoing {
     Way way;
     MPI_Request request = MPI_REQUEST_NULL;

@@ -104,20 +104,20 @@ std::vector<std::uint64_t> Switchboard::free_tags() const {
   return free;
 }
 
-void Switchboard::send(int destination, LineNumber line, Channel channel, ByteVector bytes) {
+void Switchboard::send(int destination, LineNumber line, Traffic traffic, ByteVector bytes) {
   const std::lock_guard lock(transport_mutex_);
-  transport_->send(destination, line, channel, std::move(bytes));
+  transport_->send(destination, line, traffic, std::move(bytes));
 }
 
-std::optional<ByteVector> Switchboard::receive_from(int source, LineNumber line, Channel channel) {
+std::optional<ByteVector> Switchboard::receive_from(int source, LineNumber line, Traffic traffic) {
   const std::lock_guard lock(transport_mutex_);
   return committed("taking what another rank has sent",
-                   [&] { return transport_->receive_from(source, line, channel); });
+                   [&] { return transport_->receive_from(source, line, traffic); });
 }
 
-Bytes Switchboard::unsent(LineNumber line, Channel channel) const {
+Bytes Switchboard::unsent(LineNumber line, Traffic traffic) const {
   const std::lock_guard lock(transport_mutex_);
-  return transport_->unsent(line, channel);
+  return transport_->unsent(line, traffic);
 }
 
 bool Switchboard::all_sent() const {
@@ -149,7 +149,7 @@ bool Switchboard::move_on() {
   deliver_early();
   bool moved = progress();
   std::erase_if(abandoned_, [this](const auto& each) {
-    return receive_from(each.first, each.second, Channel::broadcast).has_value();
+    return receive_from(each.first, each.second, Traffic::broadcast).has_value();
   });
   while (std::optional<Envelope> envelope = receive()) {
     deliver(std::move(*envelope));

@@ -93,9 +93,9 @@ class Switchboard {
   [[nodiscard]] bool is_closed(LineNumber line) const;
   /// Makes the passes take and drop a large broadcast of a line that has closed: its sender waits for that.
   void abandon(int source, LineNumber line) { abandoned_.emplace_back(source, line); }
-  void send(int destination, LineNumber line, Channel channel, ByteVector bytes);
-  std::optional<ByteVector> receive_from(int source, LineNumber line, Channel channel);
-  [[nodiscard]] Bytes unsent(LineNumber line, Channel channel) const;
+  void send(int destination, LineNumber line, Traffic traffic, ByteVector bytes);
+  std::optional<ByteVector> receive_from(int source, LineNumber line, Traffic traffic);
+  [[nodiscard]] Bytes unsent(LineNumber line, Traffic traffic) const;
   bool progress();
   std::optional<Envelope> receive();
   bool move_on();

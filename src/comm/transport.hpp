@@ -14,7 +14,7 @@ namespace tailrace::comm {
 
 /// Control messages are small and taken from anyone as they come. Data messages and large broadcasts stay
 /// with their sender until the receiver has room for them and asks. Neither kind waits for the other.
-enum class Channel : std::uint8_t { control, data, broadcast };
+enum class Traffic : std::uint8_t { control, data, broadcast };
 
 /// Tells the messages of different lines apart. line.hpp says how numbers are given.
 using LineNumber = std::uint64_t;
@@ -32,18 +32,18 @@ class Transport {
   virtual ~Transport() = default;
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int size() const = 0;
-  /// Messages of one sender to one receiver on one line and channel arrive in the order sent. A rank can send
-  /// to itself.
-  virtual void send(int destination, LineNumber line, Channel channel, ByteVector bytes) = 0;
+  /// Messages of one sender to one receiver in one line and kind of traffic arrive in the order sent. A rank
+  /// can send to itself.
+  virtual void send(int destination, LineNumber line, Traffic traffic, ByteVector bytes) = 0;
   /// Moves pending sends and receives on. Returns true if something completed.
   virtual bool progress() = 0;
   /// Returns the next control message that has arrived whole.
   virtual std::optional<Envelope> receive() = 0;
-  /// Returns the next message of `source` on `line` and `channel`, which is not Channel::control, if it has
+  /// Returns the next message of `source` on `line` and `traffic`, which is not Traffic::control, if it has
   /// arrived whole. Asking allows it to arrive.
-  virtual std::optional<ByteVector> receive_from(int source, LineNumber line, Channel channel) = 0;
-  /// Returns the bytes handed to send() for `line` and `channel` that have not left yet.
-  [[nodiscard]] virtual Bytes unsent(LineNumber line, Channel channel) const = 0;
+  virtual std::optional<ByteVector> receive_from(int source, LineNumber line, Traffic traffic) = 0;
+  /// Returns the bytes handed to send() for `line` and `traffic` that have not left yet.
+  [[nodiscard]] virtual Bytes unsent(LineNumber line, Traffic traffic) const = 0;
   /// Returns true if everything ever handed to send() has left, including empty messages and those of closed
   /// lines.
   [[nodiscard]] virtual bool all_sent() const = 0;

@@ -12,14 +12,14 @@ namespace tailrace::exchange {
 
 namespace {
 
-/// A window of this size is large enough for storage.
-constexpr Bytes largest_window = Bytes{4} << 20;
+/// A stripe of this size is large enough for storage.
+constexpr Bytes largest_stripe = Bytes{4} << 20;
 /// With fewer slots the ranks would wait for every single write.
 constexpr int fewest_slots = 4;
 /// This many bytes stay in a cache between the ranks that pack them and the aggregator that writes them. A
 /// ring of 100 MiB was measured to lose 8 % of the rate of writing, and 10 % of the rate of reading, to
 /// memory.
-constexpr Bytes cached_bytes = fewest_slots * largest_window;
+constexpr Bytes cached_bytes = fewest_slots * largest_stripe;
 
 }  // namespace
 
@@ -44,12 +44,12 @@ Result<Ring*> Channel::ring(bool async) {
   if (ring.pool != nullptr) return &ring;
   const Settings& settings = group_.settings();
   const Bytes cached = std::min(cached_bytes, settings.io_buffer / 2);
-  const Bytes window = cached / fewest_slots;
+  const Bytes stripe = cached / fewest_slots;
   const Bytes bytes = async ? settings.io_buffer : cached;
   const auto here =
       std::count_if(ranks_.begin(), ranks_.end(), [&](int rank) { return node_of(rank) == my_node(); });
-  Result<std::unique_ptr<node::WindowPool>> pool = node::WindowPool::create(
-      group_.node(), static_cast<int>(here), window, static_cast<int>(bytes / window), !far_ranks_.empty(),
+  Result<std::unique_ptr<node::StripePool>> pool = node::StripePool::create(
+      group_.node(), static_cast<int>(here), stripe, static_cast<int>(bytes / stripe), !far_ranks_.empty(),
       settings.huge_pages, group_.budget());
   const Status mine = pool.status().at({-1, -1, group_.rank()});
   TR_TRY(group_.agree({mine, "the memory for arrays of collective files (TAILRACE_IO_BUFFER)", {}}).status);
@@ -107,8 +107,8 @@ std::optional<int> Channel::own(int count) const {
   return std::nullopt;
 }
 
-Portions Channel::deal_out(Ring& ring, Bytes position, Bytes bytes, bool parallel) const {
-  return Portions(position, bytes, ring.pool->window(), ring.numbers, parallel ? aggregators() : 1);
+StripeCut Channel::deal_out(Ring& ring, Bytes position, Bytes bytes, bool parallel) const {
+  return StripeCut(position, bytes, ring.pool->stripe(), ring.numbers, parallel ? aggregators() : 1);
 }
 
 }  // namespace tailrace::exchange

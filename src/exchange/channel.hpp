@@ -7,21 +7,21 @@
 #include <vector>
 
 #include "exchange/group.hpp"
-#include "exchange/portions.hpp"
-#include "node/window_pool.hpp"
+#include "exchange/stripe_cut.hpp"
+#include "node/stripe_pool.hpp"
 
 namespace tailrace::exchange {
 
 class ExchangeThread;
 
-/// The windows of each aggregator through which array calls go.
+/// The stripes of each aggregator through which array calls go.
 struct Ring {
-  std::unique_ptr<node::WindowPool> pool;
-  std::vector<std::uint64_t> numbers;  // of the next window
+  std::unique_ptr<node::StripePool> pool;
+  std::vector<std::uint64_t> numbers;  // of the next stripe
 };
 
 /// The way of a group's arrays to its files and back. It knows which ranks are aggregators, and has the
-/// windows of the aggregators on the caller's node. Aggregator 0 is the I/O rank. Array calls take window
+/// stripes of the aggregators on the caller's node. Aggregator 0 is the I/O rank. Array calls take stripe
 /// numbers in the order of the program, which is the same on every rank.
 class Channel {
  public:
@@ -32,8 +32,8 @@ class Channel {
   Channel& operator=(const Channel&) = delete;
 
   [[nodiscard]] Group& group() { return group_; }
-  /// Collective when it is first called with that value. Calls that wait for storage have a few windows,
-  /// which stay in a cache. Asynchronous calls have as many windows as TAILRACE_IO_BUFFER holds.
+  /// Collective when it is first called with that value. Calls that wait for storage have a few stripes,
+  /// which stay in a cache. Asynchronous calls have as many stripes as TAILRACE_IO_BUFFER holds.
   Result<Ring*> ring(bool async);
   [[nodiscard]] int aggregators() const { return static_cast<int>(ranks_.size()); }
   [[nodiscard]] int rank_of(int aggregator) const { return ranks_[static_cast<std::size_t>(aggregator)]; }
@@ -51,12 +51,12 @@ class Channel {
   /// Returns true if nothing travels and all bytes that array calls read are where they belong.
   [[nodiscard]] bool is_idle() const;
 
-  /// Returns the key of the tasks that deliver what was read. They pass windows in order, whatever their
+  /// Returns the key of the tasks that deliver what was read. They pass stripes in order, whatever their
   /// file.
   [[nodiscard]] executor::Key key() const { return key_; }
 
-  /// Returns the windows of the next array call: through all aggregators, or through the I/O rank alone.
-  [[nodiscard]] Portions deal_out(Ring& ring, Bytes position, Bytes bytes, bool parallel) const;
+  /// Returns the stripes of the next array call: through all aggregators, or through the I/O rank alone.
+  [[nodiscard]] StripeCut deal_out(Ring& ring, Bytes position, Bytes bytes, bool parallel) const;
 
  private:
   explicit Channel(Group& group);

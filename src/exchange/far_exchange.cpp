@@ -3,40 +3,41 @@
 
 namespace tailrace::exchange {
 
-FarExchange::FarExchange(Channel& channel, node::WindowPool& pool, std::shared_ptr<const ArrayPlan> plan,
-                         Portions portions, node::WindowPool::Lane lane, Direction direction, std::byte* base)
+FarExchange::FarExchange(Channel& channel, node::StripePool& pool, std::shared_ptr<const ArrayPlan> plan,
+                         StripeCut cut, node::StripePool::Sequence sequence, Direction direction,
+                         std::byte* base)
     : channel_(channel),
       pool_(pool),
       plan_(std::move(plan)),
-      portions_(std::move(portions)),
-      lane_(lane),
+      cut_(std::move(cut)),
+      sequence_(sequence),
       direction_(direction),
       base_(base),
-      drawn_(channel_.group().budget(), node::Use::windows) {
+      drawn_(channel_.group().budget(), node::Use::stripes) {
   const int me = channel_.group().rank();
   const std::vector<layout::Rows> rows = plan_->layout.rows(plan_->everywhere ? 0 : me);
   mine_ = layout::TransferMap::of_rows(rows, plan_->element);
   told_ = reach_of(me);
-  own_ = channel_.own(portions_.aggregators());
+  own_ = channel_.own(cut_.aggregators());
   if (plan_->in_parts) tell_rows(rows);
   if (direction_ == Direction::write) return;
   closed_ = true;
-  for (std::int64_t round = 0; round < portions_.rounds(); ++round) {
-    for (int a = 0; a < portions_.aggregators(); ++a) {
-      if (channel_.is_near(a) || round >= portions_.count(a)) continue;
-      const Window window = portions_.window(a, round);
-      if (told_.meets(window)) expected_.push_back(window);
+  for (std::int64_t round = 0; round < cut_.rounds(); ++round) {
+    for (int a = 0; a < cut_.aggregators(); ++a) {
+      if (channel_.is_near(a) || round >= cut_.count(a)) continue;
+      const Stripe stripe = cut_.stripe(a, round);
+      if (told_.meets(stripe)) expected_.push_back(stripe);
     }
   }
 }
 
 /// Returns what every rank knows of `rank`: its exact bytes if it owns a box, otherwise the whole array.
 Reach FarExchange::reach_of(int rank) const {
-  if (plan_->in_parts) return {0, portions_.bytes()};
+  if (plan_->in_parts) return {0, cut_.bytes()};
   const layout::Layout& layout = plan_->layout;
   const int owner = plan_->everywhere ? 0 : rank;
   if (layout.count(owner) == 0) return {};
-  if (!layout.is_box()) return {0, portions_.bytes()};
+  if (!layout.is_box()) return {0, cut_.bytes()};
   const layout::Box box = layout.box(owner);
   Index first = 0;
   Index last = 0;
@@ -49,7 +50,7 @@ Reach FarExchange::reach_of(int rank) const {
 
 /// Sends the aggregators of other nodes the rows that only this rank knows.
 void FarExchange::tell_rows(const std::vector<layout::Rows>& rows) {
-  for (int a = 0; a < portions_.aggregators(); ++a) {
+  for (int a = 0; a < cut_.aggregators(); ++a) {
     if (channel_.is_near(a)) continue;
     Packer out;
     out.put_list(std::span<const layout::Rows>(rows));
@@ -57,17 +58,17 @@ void FarExchange::tell_rows(const std::vector<layout::Rows>& rows) {
   }
 }
 
-bool FarExchange::capture(const std::byte* base, const Window& window) {
-  if (!told_.meets(window)) return true;
-  scratch_.resize(static_cast<std::size_t>(window.end - window.begin));
-  plan_->mine.gather(base, window.begin, window.end, scratch_.data());
-  ByteVector piece(static_cast<std::size_t>(mine_.bytes_in(window.begin, window.end)));
-  mine_.take_from(scratch_.data(), window.begin, window.end, piece.data());
+bool FarExchange::capture(const std::byte* base, const Stripe& stripe) {
+  if (!told_.meets(stripe)) return true;
+  scratch_.resize(static_cast<std::size_t>(stripe.end - stripe.begin));
+  plan_->mine.gather(base, stripe.begin, stripe.end, scratch_.data());
+  ByteVector piece(static_cast<std::size_t>(mine_.bytes_in(stripe.begin, stripe.end)));
+  mine_.take_from(scratch_.data(), stripe.begin, stripe.end, piece.data());
   const auto bytes = static_cast<Bytes>(piece.size());
   captured_ += bytes;
   const bool is_drawn = drawn_.take(bytes).is_ok();
   const std::lock_guard lock(mutex_);
-  outgoing_.push_back({channel_.rank_of(window.aggregator), std::move(piece), bytes, is_drawn});
+  outgoing_.push_back({channel_.rank_of(stripe.aggregator), std::move(piece), bytes, is_drawn});
   return is_drawn;
 }
 
@@ -85,10 +86,10 @@ bool FarExchange::advance(comm::Line& line) {
 
 bool FarExchange::knows_peers() const { return !own_ || peers_.size() == channel_.far_ranks().size(); }
 
-bool FarExchange::is_served() const { return knows_peers() && (!own_ || served_ == portions_.count(*own_)); }
+bool FarExchange::is_served() const { return knows_peers() && (!own_ || served_ == cut_.count(*own_)); }
 
 bool FarExchange::send_next(comm::Line& line) {
-  if (line.unsent_data() > 2 * pool_.window()) return false;
+  if (line.unsent_data() > 2 * pool_.stripe()) return false;
   Outgoing next;
   {
     const std::lock_guard lock(mutex_);
@@ -122,61 +123,61 @@ bool FarExchange::learn_peers(comm::Line& line) {
   return true;
 }
 
-/// Takes one peer's piece of the next own window from it, or gives it to it.
+/// Takes one peer's piece of the next own stripe from it, or gives it to it.
 bool FarExchange::serve(comm::Line& line) {
   if (is_served() || !learn_peers(line) || is_served()) return false;
   const int seat = channel_.seat(*own_);
-  const Window window = portions_.window(*own_, served_);
+  const Stripe stripe = cut_.stripe(*own_, served_);
   const bool writing = direction_ == Direction::write;
-  if (!(writing ? pool_.is_open(seat, window.number) : pool_.is_loaded(seat, window.number))) return false;
-  while (next_peer_ < peers_.size() && !peers_[next_peer_].reach.meets(window)) ++next_peer_;
+  if (!(writing ? pool_.is_open(seat, stripe.number) : pool_.is_loaded(seat, stripe.number))) return false;
+  while (next_peer_ < peers_.size() && !peers_[next_peer_].reach.meets(stripe)) ++next_peer_;
   if (next_peer_ == peers_.size()) {
-    pool_.pass(seat, lane_, pool_.proxy(), window.number);
+    pool_.pass(seat, sequence_, pool_.proxy(), stripe.number);
     ++served_;
     next_peer_ = 0;
     return true;
   }
   const Peer& peer = peers_[next_peer_];
-  if (!(writing ? take_from(peer, window, line) : give_to(peer, window, line))) return false;
+  if (!(writing ? take_from(peer, stripe, line) : give_to(peer, stripe, line))) return false;
   ++next_peer_;
   return true;
 }
 
-bool FarExchange::take_from(const Peer& peer, const Window& window, comm::Line& line) {
+bool FarExchange::take_from(const Peer& peer, const Stripe& stripe, comm::Line& line) {
   const std::optional<ByteVector> piece = line.receive_data(peer.rank);
   if (!piece) return false;
-  std::byte* const data = pool_.data(channel_.seat(window.aggregator), window.number);
-  peer.map.put_into(data, window.begin, window.end, piece->data());
+  std::byte* const data = pool_.data(channel_.seat(stripe.aggregator), stripe.number);
+  peer.map.put_into(data, stripe.begin, stripe.end, piece->data());
   return true;
 }
 
-bool FarExchange::give_to(const Peer& peer, const Window& window, comm::Line& line) {
+bool FarExchange::give_to(const Peer& peer, const Stripe& stripe, comm::Line& line) {
   // The caller's own pieces go first: the other end would take this message for one of them.
-  if (!outgoing_.empty() || line.unsent_data() > 2 * pool_.window()) return false;
-  const int seat = channel_.seat(window.aggregator);
-  const Bytes bytes = pool_.loaded_bytes(seat, window.number);
-  const Bytes end = window.begin + bytes;
+  if (!outgoing_.empty() || line.unsent_data() > 2 * pool_.stripe()) return false;
+  const int seat = channel_.seat(stripe.aggregator);
+  const Bytes bytes = pool_.loaded_bytes(seat, stripe.number);
+  const Bytes end = stripe.begin + bytes;
   Packer out;
   out.put(bytes);
   ByteVector message = out.take();
   const std::size_t header = message.size();
-  message.resize(header + static_cast<std::size_t>(peer.map.bytes_in(window.begin, end)));
-  peer.map.take_from(pool_.data(seat, window.number), window.begin, end, message.data() + header);
+  message.resize(header + static_cast<std::size_t>(peer.map.bytes_in(stripe.begin, end)));
+  peer.map.take_from(pool_.data(seat, stripe.number), stripe.begin, end, message.data() + header);
   line.send_data(peer.rank, std::move(message));
   return true;
 }
 
-/// Receives the caller's piece of a window that an aggregator of another node has read.
+/// Receives the caller's piece of a stripe that an aggregator of another node has read.
 bool FarExchange::receive_next(comm::Line& line) {
   if (expected_.empty() || !knows_peers()) return false;
-  const Window& window = expected_.front();
-  const std::optional<ByteVector> piece = line.receive_data(channel_.rank_of(window.aggregator));
+  const Stripe& stripe = expected_.front();
+  const std::optional<ByteVector> piece = line.receive_data(channel_.rank_of(stripe.aggregator));
   if (!piece) return false;
   Unpacker in(*piece);
-  const Bytes end = window.begin + in.get<Bytes>();
-  scratch_.resize(static_cast<std::size_t>(window.end - window.begin));
-  mine_.put_into(scratch_.data(), window.begin, end, in.rest().data());
-  plan_->mine.scatter(base_, window.begin, end, scratch_.data());
+  const Bytes end = stripe.begin + in.get<Bytes>();
+  scratch_.resize(static_cast<std::size_t>(stripe.end - stripe.begin));
+  mine_.put_into(scratch_.data(), stripe.begin, end, in.rest().data());
+  plan_->mine.scatter(base_, stripe.begin, end, scratch_.data());
   expected_.pop_front();
   return true;
 }

@@ -21,23 +21,23 @@ using arrays::Direction;
 struct Reach {
   Bytes begin = 0;
   Bytes end = 0;
-  [[nodiscard]] bool meets(const Window& window) const { return begin < window.end && end > window.begin; }
+  [[nodiscard]] bool meets(const Stripe& stripe) const { return begin < stripe.end && end > stripe.begin; }
 };
 
-/// The part of an array call that travels between nodes: the caller's pieces of windows whose aggregators are
-/// elsewhere and, on an aggregator, everybody's pieces of its windows. It is a state machine that never
+/// The part of an array call that travels between nodes: the caller's pieces of stripes whose aggregators are
+/// elsewhere and, on an aggregator, everybody's pieces of its stripes. It is a state machine that never
 /// waits. The caller of the array call drives it, or the group's thread: one that may call MPI. Messages of
-/// one pair of ranks are in the order of windows, and calls follow one another.
+/// one pair of ranks are in the order of stripes, and calls follow one another.
 class FarExchange {
  public:
   /// A read stores the elements in the array at `base`. A write does not use `base`.
-  FarExchange(Channel& channel, node::WindowPool& pool, std::shared_ptr<const ArrayPlan> plan,
-              Portions portions, node::WindowPool::Lane lane, Direction direction, std::byte* base);
+  FarExchange(Channel& channel, node::StripePool& pool, std::shared_ptr<const ArrayPlan> plan, StripeCut cut,
+              node::StripePool::Sequence sequence, Direction direction, std::byte* base);
 
-  /// For writing: captures the caller's piece of a window of another node. The array may change afterwards.
+  /// For writing: captures the caller's piece of a stripe of another node. The array may change afterwards.
   /// Returns false if the piece does not fit the node's budget. The piece is captured all the same, and the
   /// caller must wait until captured() is 0 before it captures another.
-  [[nodiscard]] bool capture(const std::byte* base, const Window& window);
+  [[nodiscard]] bool capture(const std::byte* base, const Stripe& stripe);
   /// Returns the bytes captured and not handed to MPI yet.
   [[nodiscard]] Bytes captured() const { return captured_; }
   /// Says that no capture() follows.
@@ -67,26 +67,26 @@ class FarExchange {
   bool learn_peers(comm::Line& line);
   bool send_next(comm::Line& line);
   bool serve(comm::Line& line);
-  bool take_from(const Peer& peer, const Window& window, comm::Line& line);
-  bool give_to(const Peer& peer, const Window& window, comm::Line& line);
+  bool take_from(const Peer& peer, const Stripe& stripe, comm::Line& line);
+  bool give_to(const Peer& peer, const Stripe& stripe, comm::Line& line);
   bool receive_next(comm::Line& line);
   [[nodiscard]] bool knows_peers() const;
   [[nodiscard]] bool is_served() const;
 
   Channel& channel_;
-  node::WindowPool& pool_;
+  node::StripePool& pool_;
   std::shared_ptr<const ArrayPlan> plan_;
-  Portions portions_;
-  node::WindowPool::Lane lane_;
+  StripeCut cut_;
+  node::StripePool::Sequence sequence_;
   Direction direction_;
   std::byte* base_;
   Reach told_;                // the caller's reach, as other nodes know it
   layout::TransferMap mine_;  // the caller's piece in a message
   std::optional<int> own_;    // the caller's aggregator number
   std::vector<Peer> peers_;
-  std::int64_t served_ = 0;      // own windows that were exchanged with all peers
-  std::size_t next_peer_ = 0;    // in the window that is being exchanged
-  std::deque<Window> expected_;  // windows of other nodes whose pieces are still to be received
+  std::int64_t served_ = 0;      // own stripes that were exchanged with all peers
+  std::size_t next_peer_ = 0;    // in the stripe that is being exchanged
+  std::deque<Stripe> expected_;  // stripes of other nodes whose pieces are still to be received
   ByteVector scratch_;
 
   std::mutex mutex_;

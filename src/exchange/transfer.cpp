@@ -8,7 +8,7 @@
 
 namespace tailrace::exchange {
 
-using Lane = node::WindowPool::Lane;
+using Sequence = node::StripePool::Sequence;
 
 namespace {
 
@@ -34,20 +34,20 @@ Status Tally::status() const {
   return status_;
 }
 
-Transfer::Transfer(Channel& channel, node::WindowPool& pool, std::shared_ptr<const ArrayPlan> plan,
-                   Portions portions, executor::Key key)
+Transfer::Transfer(Channel& channel, node::StripePool& pool, std::shared_ptr<const ArrayPlan> plan,
+                   StripeCut cut, executor::Key key)
     : channel_(channel),
       pool_(pool),
       plan_(std::move(plan)),
-      portions_(std::move(portions)),
+      cut_(std::move(cut)),
       key_(key),
-      own_(channel.own(portions_.aggregators())) {
+      own_(channel.own(cut_.aggregators())) {
   mine_ = {plan_->mine.begin(), plan_->mine.end()};
 }
 
 void Transfer::begin_far(Direction direction, std::byte* base) {
   if (channel_.far_ranks().empty()) return;
-  far_ = std::make_shared<FarExchange>(channel_, pool_, plan_, portions_, lane_, direction, base);
+  far_ = std::make_shared<FarExchange>(channel_, pool_, plan_, cut_, sequence_, direction, base);
   if (channel_.thread() != nullptr) channel_.thread()->submit(far_);
 }
 
@@ -79,147 +79,150 @@ void Transfer::settle(const std::function<bool()>& done, const char* what) {
       what);
 }
 
-void Transfer::for_each_window(const std::function<void(const Window&)>& body, std::int64_t round) {
-  for (int a = 0; a < portions_.aggregators(); ++a) {
-    if (round < portions_.count(a)) body(portions_.window(a, round));
+void Transfer::for_each_stripe(const std::function<void(const Stripe&)>& body, std::int64_t round) {
+  for (int a = 0; a < cut_.aggregators(); ++a) {
+    if (round < cut_.count(a)) body(cut_.stripe(a, round));
   }
 }
 
-/// Returns true if the window is free, and also the window `more` places behind it. Windows are not freed in
+/// Returns true if the stripe is free, and also the stripe `more` places behind it. Stripes are not freed in
 /// their order.
-bool Transfer::may_pack(const Window& window, int more) const {
-  const int seat = channel_.seat(window.aggregator);
-  return pool_.is_open(seat, window.number) &&
-         (more == 0 || pool_.is_open(seat, window.number + static_cast<std::uint64_t>(more)));
+bool Transfer::may_pack(const Stripe& stripe, int more) const {
+  const int seat = channel_.seat(stripe.aggregator);
+  return pool_.is_open(seat, stripe.number) &&
+         (more == 0 || pool_.is_open(seat, stripe.number + static_cast<std::uint64_t>(more)));
 }
 
-void Transfer::write(const std::byte* base, const Sink& sink, const std::shared_ptr<Tally>& tally,
+void Transfer::write(const std::byte* base, const WriteBytes& writer, const std::shared_ptr<Tally>& tally,
                      Held* held) {
   const bool later = held != nullptr;
   begin_far(Direction::write, nullptr);
-  for (std::int64_t round = 0; round < portions_.rounds(); ++round) {
-    for_each_window(
-        [&](const Window& window) {
-          if (channel_.is_near(window.aggregator))
-            pack(base, window, held);
+  for (std::int64_t round = 0; round < cut_.rounds(); ++round) {
+    for_each_stripe(
+        [&](const Stripe& stripe) {
+          if (channel_.is_near(stripe.aggregator))
+            pack(base, stripe, held);
           else
-            capture_far(base, window, held);
+            capture_far(base, stripe, held);
         },
         round);
-    if (own_ && round < portions_.count(*own_)) queue_write(portions_.window(*own_, round), sink, tally);
+    if (own_ && round < cut_.count(*own_)) queue_write(cut_.stripe(*own_, round), writer, tally);
   }
   if (far_ != nullptr) let_go(held);
   end_far(later);
 }
 
-void Transfer::pack(const std::byte* base, const Window& window, Held* held) {
-  const int seat = channel_.seat(window.aggregator);
-  if (mine_.meets(window)) {
-    if (!may_pack(window, 0)) {
+void Transfer::pack(const std::byte* base, const Stripe& stripe, Held* held) {
+  const int seat = channel_.seat(stripe.aggregator);
+  if (mine_.meets(stripe)) {
+    if (!may_pack(stripe, 0)) {
       let_go(held);
-      // One sleep waits for several windows.
+      // One sleep waits for several stripes.
       wait(
-          window.aggregator, [&] { return may_pack(window, pool_.slots() / 4); },
+          stripe.aggregator, [&] { return may_pack(stripe, pool_.slots() / 4); },
           "free memory for arrays (TAILRACE_IO_BUFFER): storage is slower than the program's output");
     }
-    plan_->mine.gather(base, window.begin, window.end, pool_.data(seat, window.number));
+    plan_->mine.gather(base, stripe.begin, stripe.end, pool_.data(seat, stripe.number));
   }
-  pool_.pass(seat, Lane::now, pool_.me(), window.number);
+  pool_.pass(seat, Sequence::now, pool_.me(), stripe.number);
 }
 
-void Transfer::capture_far(const std::byte* base, const Window& window, Held* held) {
+void Transfer::capture_far(const std::byte* base, const Stripe& stripe, Held* held) {
   // As many bytes as TAILRACE_IO_BUFFER may be captured if a thread sends them, few if the caller does.
-  Bytes most = channel_.thread() == nullptr ? pool_.window() : channel_.group().settings().io_buffer;
-  if (!far_->capture(base, window)) most = 0;
+  Bytes most = channel_.thread() == nullptr ? pool_.stripe() : channel_.group().settings().io_buffer;
+  if (!far_->capture(base, stripe)) most = 0;
   if (far_->captured() <= most) return;
   let_go(held);
   settle([&] { return far_->captured() <= most; }, "other nodes to take parts of an array");
 }
 
-void Transfer::queue_write(const Window& window, const Sink& sink, const std::shared_ptr<Tally>& tally) {
-  const int seat = channel_.seat(window.aggregator);
-  const auto is_full = [&pool = pool_, seat, number = window.number] {
-    return pool.all_passed(seat, Lane::now, number);
+void Transfer::queue_write(const Stripe& stripe, const WriteBytes& writer,
+                           const std::shared_ptr<Tally>& tally) {
+  const int seat = channel_.seat(stripe.aggregator);
+  const auto is_full = [&pool = pool_, seat, number = stripe.number] {
+    return pool.all_passed(seat, Sequence::now, number);
   };
   // Without a thread the caller runs the job, and the caller also has to serve the others.
   if (channel_.group().threads().waiting_threads() == 0)
-    wait(window.aggregator, is_full, "the parts of an array");
+    wait(stripe.aggregator, is_full, "the parts of an array");
   channel_.group().threads().submit(
-      key_, [&pool = pool_, seat, is_full, window, sink, tally, position = portions_.position()] {
+      key_, [&pool = pool_, seat, is_full, stripe, writer, tally, position = cut_.position()] {
         pool.wait(seat, is_full);
         // Bytes behind a failure are not written: the file ends where it was still right.
         if (tally->status().is_ok()) {
-          const std::span<const std::byte> bytes(pool.data(seat, window.number),
-                                                 static_cast<std::size_t>(window.end - window.begin));
-          const Status written = sink(bytes, position + window.begin);
-          if (!written.is_ok()) tally->stop_at(window.begin, written);
+          const std::span<const std::byte> bytes(pool.data(seat, stripe.number),
+                                                 static_cast<std::size_t>(stripe.end - stripe.begin));
+          const Status written = writer(bytes, position + stripe.begin);
+          if (!written.is_ok()) tally->stop_at(stripe.begin, written);
         }
-        pool.free(seat, window.number);
+        pool.free(seat, stripe.number);
       });
 }
 
-void Transfer::read(std::byte* base, const Source& source, const std::shared_ptr<Tally>& tally, bool later) {
+void Transfer::read(std::byte* base, const ReadBytes& reader, const std::shared_ptr<Tally>& tally,
+                    bool later) {
   // Bytes from another node come with a call of MPI, which only a thread can make later.
   later = later && (channel_.far_ranks().empty() || channel_.thread() != nullptr);
-  lane_ = later ? Lane::later : Lane::now;
+  sequence_ = later ? Sequence::later : Sequence::now;
   begin_far(Direction::read, base);
   executor::Threads& threads = channel_.group().threads();
-  // Threads read ahead as far as there are windows. Without threads the caller loads each window when it
+  // Threads read ahead as far as there are stripes. Without threads the caller loads each stripe when it
   // comes to it.
   const auto ahead = threads.waiting_threads() == 0 ? 1 : std::int64_t{pool_.slots()};
   std::int64_t queued = 0;
-  for (std::int64_t round = 0; round < portions_.rounds(); ++round) {
+  for (std::int64_t round = 0; round < cut_.rounds(); ++round) {
     if (own_) {
-      for (; queued < std::min(round + ahead, portions_.count(*own_)); ++queued)
-        queue_load(portions_.window(*own_, queued), source, tally);
+      for (; queued < std::min(round + ahead, cut_.count(*own_)); ++queued)
+        queue_load(cut_.stripe(*own_, queued), reader, tally);
     }
-    for_each_window(
-        [&](const Window& window) {
-          if (channel_.is_near(window.aggregator)) take(base, window);
+    for_each_stripe(
+        [&](const Stripe& stripe) {
+          if (channel_.is_near(stripe.aggregator)) take(base, stripe);
         },
         round);
   }
   end_far(later);
 }
 
-void Transfer::queue_load(const Window& window, const Source& source, const std::shared_ptr<Tally>& tally) {
-  const int seat = channel_.seat(window.aggregator);
-  const auto is_open = [&pool = pool_, seat, number = window.number] { return pool.is_open(seat, number); };
+void Transfer::queue_load(const Stripe& stripe, const ReadBytes& reader,
+                          const std::shared_ptr<Tally>& tally) {
+  const int seat = channel_.seat(stripe.aggregator);
+  const auto is_open = [&pool = pool_, seat, number = stripe.number] { return pool.is_open(seat, number); };
   if (channel_.group().threads().waiting_threads() == 0)
-    wait(window.aggregator, is_open, "the other ranks to take their parts of an array");
-  channel_.group().threads().submit(key_, [&pool = pool_, seat, is_open, window, source, tally,
-                                           position = portions_.position(), lane = lane_] {
+    wait(stripe.aggregator, is_open, "the other ranks to take their parts of an array");
+  channel_.group().threads().submit(key_, [&pool = pool_, seat, is_open, stripe, reader, tally,
+                                           position = cut_.position(), sequence = sequence_] {
     pool.wait(seat, is_open);
     Bytes got = 0;
-    const Bytes wanted = window.end - window.begin;
-    if (tally->end() >= window.begin) {
+    const Bytes wanted = stripe.end - stripe.begin;
+    if (tally->end() >= stripe.begin) {
       const Result<Bytes> read =
-          source({pool.data(seat, window.number), static_cast<std::size_t>(wanted)}, position + window.begin);
+          reader({pool.data(seat, stripe.number), static_cast<std::size_t>(wanted)}, position + stripe.begin);
       if (read.is_ok()) got = *read;
-      if (got < wanted) tally->stop_at(window.begin + got, read.status());
+      if (got < wanted) tally->stop_at(stripe.begin + got, read.status());
     }
-    pool.set_loaded(seat, lane, window.number, got);
+    pool.set_loaded(seat, sequence, stripe.number, got);
   });
 }
 
-void Transfer::take(std::byte* base, const Window& window) {
-  const int seat = channel_.seat(window.aggregator);
-  const bool meets = mine_.meets(window);
-  const auto is_loaded = [&pool = pool_, seat, number = window.number] {
+void Transfer::take(std::byte* base, const Stripe& stripe) {
+  const int seat = channel_.seat(stripe.aggregator);
+  const bool meets = mine_.meets(stripe);
+  const auto is_loaded = [&pool = pool_, seat, number = stripe.number] {
     return pool.is_loaded(seat, number);
   };
-  const auto deliver = [&pool = pool_, seat, meets, window, base, plan = plan_, lane = lane_] {
+  const auto deliver = [&pool = pool_, seat, meets, stripe, base, plan = plan_, sequence = sequence_] {
     if (meets) {
-      const Bytes end = window.begin + pool.loaded_bytes(seat, window.number);
-      plan->mine.scatter(base, window.begin, end, pool.data(seat, window.number));
+      const Bytes end = stripe.begin + pool.loaded_bytes(seat, stripe.number);
+      plan->mine.scatter(base, stripe.begin, end, pool.data(seat, stripe.number));
     }
-    pool.pass(seat, lane, pool.me(), window.number);
+    pool.pass(seat, sequence, pool.me(), stripe.number);
   };
   executor::Threads& threads = channel_.group().threads();
-  const bool later = lane_ == Lane::later;
+  const bool later = sequence_ == Sequence::later;
   // Without a thread the caller runs the job, and the caller also has to serve the others.
   if (meets && (!later || threads.waiting_threads() == 0))
-    wait(window.aggregator, is_loaded, "storage to read an array");
+    wait(stripe.aggregator, is_loaded, "storage to read an array");
   if (!later) return deliver();
   threads.submit(channel_.key(), [&pool = pool_, seat, meets, is_loaded, deliver] {
     if (meets) pool.wait(seat, is_loaded);

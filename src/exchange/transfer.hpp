@@ -27,52 +27,52 @@ class Tally {
   Status status_;
 };
 
-/// The aggregator calls a sink for each window to write, and a source for each window to read, with the bytes
-/// and their offset in the file.
-using Sink = std::function<Status(std::span<const std::byte>, Bytes offset)>;
-using Source = std::function<Result<Bytes>(std::span<std::byte>, Bytes offset)>;
+/// The aggregator calls a writer for each stripe to write, and a reader for each stripe to read, with the
+/// bytes and their offset in the file.
+using WriteBytes = std::function<Status(std::span<const std::byte>, Bytes offset)>;
+using ReadBytes = std::function<Result<Bytes>(std::span<std::byte>, Bytes offset)>;
 
 /// While it is held, the tasks of a capture do not take the cores on which the capture runs.
 using Held = std::optional<executor::Threads::Hold>;
 
 /// One array on its way between the ranks' memory and a file. Every rank of the group makes the same transfer
-/// and goes through its windows in the same order. Nobody skips a window, whatever failed.
+/// and goes through its stripes in the same order. Nobody skips a stripe, whatever failed.
 class Transfer {
  public:
   /// `key` is the key of the tasks that read and write the file.
-  Transfer(Channel& channel, node::WindowPool& pool, std::shared_ptr<const ArrayPlan> plan, Portions portions,
+  Transfer(Channel& channel, node::StripePool& pool, std::shared_ptr<const ArrayPlan> plan, StripeCut cut,
            executor::Key key);
 
-  /// Captures the array at `base`. Aggregators queue tasks that hand it to `sink`. With `held`, pieces for
+  /// Captures the array at `base`. Aggregators queue tasks that hand it to `writer`. With `held`, pieces for
   /// other nodes may be sent later, if a thread can send them; `held` is let go before anything is waited
   /// for.
-  void write(const std::byte* base, const Sink& sink, const std::shared_ptr<Tally>& tally,
+  void write(const std::byte* base, const WriteBytes& writer, const std::shared_ptr<Tally>& tally,
              Held* held = nullptr);
-  /// Delivers the bytes from `source` into the array at `base`. With `later`, tasks deliver them where no
+  /// Delivers the bytes from `reader` into the array at `base`. With `later`, tasks deliver them where no
   /// call of MPI is needed.
-  void read(std::byte* base, const Source& source, const std::shared_ptr<Tally>& tally, bool later);
+  void read(std::byte* base, const ReadBytes& reader, const std::shared_ptr<Tally>& tally, bool later);
 
  private:
-  [[nodiscard]] bool may_pack(const Window& window, int more) const;
+  [[nodiscard]] bool may_pack(const Stripe& stripe, int more) const;
   void begin_far(Direction direction, std::byte* base);
   void end_far(bool later);
   template <typename Ready>
   void wait(int aggregator, const Ready& ready, const char* what);
   void settle(const std::function<bool()>& done, const char* what);
-  void for_each_window(const std::function<void(const Window&)>& body, std::int64_t round);
+  void for_each_stripe(const std::function<void(const Stripe&)>& body, std::int64_t round);
 
-  void pack(const std::byte* base, const Window& window, Held* held);
-  void capture_far(const std::byte* base, const Window& window, Held* held);
-  void queue_write(const Window& window, const Sink& sink, const std::shared_ptr<Tally>& tally);
-  void queue_load(const Window& window, const Source& source, const std::shared_ptr<Tally>& tally);
-  void take(std::byte* base, const Window& window);
+  void pack(const std::byte* base, const Stripe& stripe, Held* held);
+  void capture_far(const std::byte* base, const Stripe& stripe, Held* held);
+  void queue_write(const Stripe& stripe, const WriteBytes& writer, const std::shared_ptr<Tally>& tally);
+  void queue_load(const Stripe& stripe, const ReadBytes& reader, const std::shared_ptr<Tally>& tally);
+  void take(std::byte* base, const Stripe& stripe);
 
   Channel& channel_;
-  node::WindowPool& pool_;
+  node::StripePool& pool_;
   std::shared_ptr<const ArrayPlan> plan_;
-  Portions portions_;
+  StripeCut cut_;
   executor::Key key_;
-  node::WindowPool::Lane lane_ = node::WindowPool::Lane::now;
+  node::StripePool::Sequence sequence_ = node::StripePool::Sequence::now;
   Reach mine_;
   std::optional<int> own_;            // the caller's aggregator number
   std::shared_ptr<FarExchange> far_;  // nullptr: all ranks are on one node

@@ -86,7 +86,7 @@ void Threads::enqueue(Key key, Work work) {
   {
     const std::lock_guard lock(mutex_);
     if (is_able()) {
-      lanes_[key].jobs.emplace_back(submitted_++, std::move(work));
+      queues_[key].jobs.emplace_back(submitted_++, std::move(work));
       if (holds_ > 0) return;
       if (runnable() > idle_) start_waiting_thread();
       work_.notify_one();
@@ -148,32 +148,32 @@ bool Threads::start_waiting_thread() {
 int Threads::runnable() const {
   int own = 0;
   int limited = 0;
-  for (const auto& [key, lane] : lanes_) {
-    if (!lane.running && !lane.jobs.empty()) ++((key & own_bit) != 0 ? own : limited);
+  for (const auto& [key, queue] : queues_) {
+    if (!queue.running && !queue.jobs.empty()) ++((key & own_bit) != 0 ? own : limited);
   }
   return own + std::min(limited, limits_.wait - limited_);
 }
 
-std::map<Key, Threads::Lane>::iterator Threads::first_runnable() {
-  auto first = lanes_.end();
+std::map<Key, Threads::Queue>::iterator Threads::first_runnable() {
+  auto first = queues_.end();
   if (holds_ > 0 && !stopping_) return first;
-  for (auto lane = lanes_.begin(); lane != lanes_.end(); ++lane) {
-    if (lane->second.running || lane->second.jobs.empty()) continue;
-    if ((lane->first & own_bit) == 0 && limited_ >= limits_.wait) continue;
-    if (first == lanes_.end() || lane->second.jobs.front().first < first->second.jobs.front().first)
-      first = lane;
+  for (auto queue = queues_.begin(); queue != queues_.end(); ++queue) {
+    if (queue->second.running || queue->second.jobs.empty()) continue;
+    if ((queue->first & own_bit) == 0 && limited_ >= limits_.wait) continue;
+    if (first == queues_.end() || queue->second.jobs.front().first < first->second.jobs.front().first)
+      first = queue;
   }
   return first;
 }
 
 bool Threads::is_idle(Key key) const {
   const std::lock_guard lock(mutex_);
-  return lanes_.count(key) == 0;
+  return queues_.count(key) == 0;
 }
 
 void Threads::drain(std::optional<Key> key) {
   std::unique_lock lock(mutex_);
-  drained_.wait(lock, [&] { return key ? lanes_.count(*key) == 0 : lanes_.empty(); });
+  drained_.wait(lock, [&] { return key ? queues_.count(*key) == 0 : queues_.empty(); });
 }
 
 void Threads::run_computing(int worker) {
@@ -194,31 +194,31 @@ void Threads::run_waiting(int worker) {
   std::unique_lock lock(mutex_);
   --idle_;
   for (;;) {
-    auto lane = first_runnable();
-    while (lane == lanes_.end()) {
-      // A lane whose job still runs, or which the limit keeps back, gets the thread that ends a job.
+    auto queue = first_runnable();
+    while (queue == queues_.end()) {
+      // A queue whose job still runs, or which the limit keeps back, gets the thread that ends a job.
       if (stopping_) return;
       ++idle_;
       work_.wait(lock);
       --idle_;
-      lane = first_runnable();
+      queue = first_runnable();
     }
-    const int limited = (lane->first & own_bit) == 0 ? 1 : 0;
-    Work work = std::move(lane->second.jobs.front().second);
-    lane->second.jobs.pop_front();
-    lane->second.running = true;
+    const int limited = (queue->first & own_bit) == 0 ? 1 : 0;
+    Work work = std::move(queue->second.jobs.front().second);
+    queue->second.jobs.pop_front();
+    queue->second.running = true;
     limited_ += limited;
     lock.unlock();
     work(worker);
     work = nullptr;  // frees what the job captured before anybody hears that it is done
     lock.lock();
     limited_ -= limited;
-    lane->second.running = false;
-    if (!lane->second.jobs.empty()) {
+    queue->second.running = false;
+    if (!queue->second.jobs.empty()) {
       work_.notify_one();
       continue;
     }
-    lanes_.erase(lane);
+    queues_.erase(queue);
     drained_.notify_all();
   }
 }

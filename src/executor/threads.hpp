@@ -67,7 +67,7 @@ class Threads final : public Executor {
 
  private:
   using Work = std::function<void(int worker)>;
-  struct Lane {
+  struct Queue {
     std::deque<std::pair<std::uint64_t, Work>> jobs;  // with their submission numbers
     bool running = false;
   };
@@ -82,7 +82,7 @@ class Threads final : public Executor {
   void run_computing(int worker);
   void run_waiting(int worker);
   [[nodiscard]] int runnable() const;
-  [[nodiscard]] std::map<Key, Lane>::iterator first_runnable();
+  [[nodiscard]] std::map<Key, Queue>::iterator first_runnable();
 
   const Limits limits_;
   const std::function<void()> wake_;
@@ -91,7 +91,7 @@ class Threads final : public Executor {
   std::condition_variable work_;
   std::condition_variable drained_;
   std::deque<Work> compute_;
-  std::map<Key, Lane> lanes_;
+  std::map<Key, Queue> queues_;
   std::deque<std::pair<Done, Status>> finished_;
   std::uint64_t submitted_ = 0;
   Key next_key_ = 0;

@@ -20,7 +20,7 @@ File::File(Place place, std::string path, const Mode& mode)
       path_(std::move(path)),
       mode_(mode),
       key_(place_.service->threads().new_key()),
-      drawn_(place_.service->budget(), node::Use::windows) {
+      drawn_(place_.service->budget(), node::Use::stripes) {
   if (place_.group != nullptr) epoch_ = place_.group->new_epoch();
 }
 

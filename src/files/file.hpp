@@ -130,7 +130,7 @@ class File {
   };
   using Moved = std::vector<Moving>;
   /// Where a call of aggregators begins in the file, and where the file ends for that call.
-  struct Reach {
+  struct Extent {
     Bytes begin = 0;
     Bytes end = std::numeric_limits<Bytes>::max();
     /// Returns how many of the bytes there are.
@@ -171,22 +171,23 @@ class File {
   void begin_write_back() const;
   [[nodiscard]] Status complete(Bytes got, Bytes wanted) const;
   void stop_stream_short(const Status& status, Bytes begin);
-  [[nodiscard]] exchange::Sink sink(bool parallel);
-  [[nodiscard]] exchange::Source source(bool parallel);
+  [[nodiscard]] exchange::WriteBytes writer(bool parallel);
+  [[nodiscard]] exchange::ReadBytes reader(bool parallel);
   Status begin_arrays(const std::string& call, const Status& planned, std::optional<Bytes> parallel,
-                      Direction direction, Reach& reach);
+                      Direction direction, Extent& reach);
   void commit_arrays(exchange::Channel& channel, exchange::Ring& ring, const Moved& moved,
                      Direction direction, const std::shared_ptr<const Framing>& framing, bool parallel,
-                     const Reach& reach);
-  ArrayOutcome finish_arrays(const std::string& call, const Moved& moved, bool parallel, const Reach& reach);
-  ArrayOutcome leave_to_tasks(const Moved& moved, bool parallel, const Reach& reach);
+                     const Extent& reach);
+  ArrayOutcome finish_arrays(const std::string& call, const Moved& moved, bool parallel, const Extent& reach);
+  ArrayOutcome leave_to_tasks(const Moved& moved, bool parallel, const Extent& reach);
   ArrayOutcome move_local(const std::string& name, std::span<const Array> arrays, Direction direction,
                           const Status& mine, const std::shared_ptr<const Framing>& framing);
   bool stands_at_end();
   Status check_local(const Array& array, Direction direction, Bytes bytes, const Framing* framing);
-  Bytes write_local(const std::byte* base, const ArrayPlan& plan, const exchange::Sink& sink, Status& status);
-  Bytes read_local(std::byte* base, const ArrayPlan& plan, const exchange::Source& source, Status& status);
-  void write_local_later(const std::byte* base, const ArrayPlan& plan, const exchange::Sink& sink);
+  Bytes write_local(const std::byte* base, const ArrayPlan& plan, const exchange::WriteBytes& writer,
+                    Status& status);
+  Bytes read_local(std::byte* base, const ArrayPlan& plan, const exchange::ReadBytes& reader, Status& status);
+  void write_local_later(const std::byte* base, const ArrayPlan& plan, const exchange::WriteBytes& writer);
 
   Place place_;
   std::string path_;

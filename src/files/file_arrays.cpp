@@ -141,7 +141,7 @@ void File::begin_write_back() const {
     stream_.file->begin_write_back();
 }
 
-exchange::Sink File::sink(bool parallel) {
+exchange::WriteBytes File::writer(bool parallel) {
   if (parallel) {
     return [this](std::span<const std::byte> bytes, Bytes offset) {
       const Status written = shared_->write(bytes, offset);
@@ -159,7 +159,7 @@ exchange::Sink File::sink(bool parallel) {
   };
 }
 
-exchange::Source File::source(bool parallel) {
+exchange::ReadBytes File::reader(bool parallel) {
   if (parallel) {
     return [this](std::span<std::byte> bytes, Bytes offset) { return shared_->read(bytes, offset); };
   }
@@ -190,7 +190,7 @@ ArrayOutcome File::move_arrays(const std::string& name, std::span<const Array> a
   for (const Moving& each : moved.is_ok() ? *moved : Moved()) total += each.plan->bytes();
   const bool parallel = mode_.parallel && total >= place_.service->settings().parallel_threshold;
   const Bytes extent = total + (framing ? framing->inserted() : 0);
-  Reach reach;
+  Extent reach;
   const Status ready = begin_arrays(call, mine.is_ok() ? moved.status() : mine,
                                     parallel ? std::optional(extent) : std::nullopt, direction, reach);
   if (!ready.is_ok()) return {0, ready};
@@ -208,21 +208,21 @@ ArrayOutcome File::move_arrays(const std::string& name, std::span<const Array> a
 
 void File::commit_arrays(exchange::Channel& channel, exchange::Ring& ring, const Moved& moved,
                          Direction direction, const std::shared_ptr<const Framing>& framing, bool parallel,
-                         const Reach& reach) {
+                         const Extent& reach) {
   exchange::Held held;
   if (mode_.async && direction == Direction::write) held.emplace(place_.service->threads());
   queue_cut();
   Bytes at = reach.begin;
   for (const Moving& each : moved) {
-    // Windows of a framed array end at multiples of its elements.
+    // Stripes of a framed array end at multiples of its elements.
     const Bytes cut_from = framing ? 0 : at;
     exchange::Transfer transfer(channel, *ring.pool, each.plan,
                                 channel.deal_out(ring, cut_from, each.plan->bytes(), parallel), key_);
     if (direction == Direction::write)
-      transfer.write(each.data, framed(sink(parallel), framing, at), each.tally,
+      transfer.write(each.data, framed(writer(parallel), framing, at), each.tally,
                      mode_.async ? &held : nullptr);
     else
-      transfer.read(each.data, framed(source(parallel), framing, at), each.tally, mode_.async);
+      transfer.read(each.data, framed(reader(parallel), framing, at), each.tally, mode_.async);
     at += each.plan->bytes() + (framing ? framing->inserted() : 0);
   }
   if (!parallel || !holds_stream()) return;
@@ -237,7 +237,7 @@ void File::commit_arrays(exchange::Channel& channel, exchange::Ring& ring, const
 /// is the number of bytes that aggregators move. The I/O rank alone keeps the bytes that they write over,
 /// before any of them writes. So everything kept of a file has one order.
 Status File::begin_arrays(const std::string& call, const Status& planned, std::optional<Bytes> parallel,
-                          Direction direction, Reach& reach) {
+                          Direction direction, Extent& reach) {
   Status mine = planned;
   if (mine.is_ok()) mine = check_direction(direction);
   Packer told;
@@ -261,7 +261,7 @@ Status File::begin_arrays(const std::string& call, const Status& planned, std::o
 }
 
 ArrayOutcome File::finish_arrays(const std::string& call, const Moved& moved, bool parallel,
-                                 const Reach& reach) {
+                                 const Extent& reach) {
   wait_for_tasks(call);
   Status mine;
   const ByteVector ends = ends_of(moved, mine);
@@ -274,9 +274,9 @@ ArrayOutcome File::finish_arrays(const std::string& call, const Moved& moved, bo
   return outcome;
 }
 
-ArrayOutcome File::leave_to_tasks(const Moved& moved, bool parallel, const Reach& reach) {
+ArrayOutcome File::leave_to_tasks(const Moved& moved, bool parallel, const Extent& reach) {
   ArrayOutcome outcome;
-  Reach left = reach;
+  Extent left = reach;
   for (const Moving& each : moved) {
     outcome.elements += left.available(each.plan->bytes()) / each.plan->element;
     left.begin += each.plan->bytes();

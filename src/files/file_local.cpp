@@ -9,8 +9,8 @@ namespace tailrace::files {
 
 namespace {
 
-/// A local file is written and read in portions of this size.
-constexpr Bytes portion = Bytes{2} << 20;
+/// A local file is written and read this many bytes at a time.
+constexpr Bytes most_at_once = Bytes{2} << 20;
 
 std::string call_text(const std::string& name, const std::string& path) { return cat(name, "(", path, ")"); }
 
@@ -20,8 +20,8 @@ std::string call_text(const std::string& name, const std::string& path) { return
 ArrayOutcome File::move_local(const std::string& name, std::span<const Array> arrays, Direction direction,
                               const Status& mine, const std::shared_ptr<const Framing>& framing) {
   ArrayOutcome outcome;
-  const exchange::Sink sink = framed(this->sink(false), framing, 0);
-  const exchange::Source source = framed(this->source(false), framing, 0);
+  const exchange::WriteBytes writer = framed(this->writer(false), framing, 0);
+  const exchange::ReadBytes reader = framed(this->reader(false), framing, 0);
   outcome.status = mine.is_ok() ? check_direction(direction) : mine;
   for (const Array& array : arrays) {
     if (!outcome.status.is_ok()) break;
@@ -36,14 +36,14 @@ ArrayOutcome File::move_local(const std::string& name, std::span<const Array> ar
     if (!outcome.status.is_ok()) break;
     Bytes moved = (*plan)->bytes();
     if (!mode_.async)
-      moved = direction == Direction::write ? write_local(array.data, **plan, sink, outcome.status)
-                                            : read_local(array.data, **plan, source, outcome.status);
+      moved = direction == Direction::write ? write_local(array.data, **plan, writer, outcome.status)
+                                            : read_local(array.data, **plan, reader, outcome.status);
     else if (direction == Direction::write)
-      write_local_later(array.data, **plan, sink);
+      write_local_later(array.data, **plan, writer);
     else
-      run_or_queue([this, base = array.data, plan = *plan, source] {
+      run_or_queue([this, base = array.data, plan = *plan, reader] {
         Status status;
-        const Bytes got = read_local(base, *plan, source, status);
+        const Bytes got = read_local(base, *plan, reader, status);
         note(status);
         note(complete(got, plan->bytes()));
       });
@@ -81,27 +81,27 @@ Status File::check_local(const Array& array, Direction direction, Bytes bytes, c
   return {};
 }
 
-Bytes File::write_local(const std::byte* base, const ArrayPlan& plan, const exchange::Sink& sink,
+Bytes File::write_local(const std::byte* base, const ArrayPlan& plan, const exchange::WriteBytes& writer,
                         Status& status) {
   Bytes reached = plan.bytes();
-  ByteVector buffer = place_.service->take_buffer(std::min(portion, plan.bytes()));
-  for (Bytes at = 0; status.is_ok() && at < plan.bytes(); at += portion) {
-    const Bytes end = std::min(at + portion, plan.bytes());
+  ByteVector buffer = place_.service->take_buffer(std::min(most_at_once, plan.bytes()));
+  for (Bytes at = 0; status.is_ok() && at < plan.bytes(); at += most_at_once) {
+    const Bytes end = std::min(at + most_at_once, plan.bytes());
     plan.mine.gather(base, at, end, buffer.data());
-    status = sink({buffer.data(), static_cast<std::size_t>(end - at)}, at);
+    status = writer({buffer.data(), static_cast<std::size_t>(end - at)}, at);
     if (!status.is_ok()) reached = at;
   }
   place_.service->give_back(std::move(buffer));
   return reached;
 }
 
-Bytes File::read_local(std::byte* base, const ArrayPlan& plan, const exchange::Source& source,
+Bytes File::read_local(std::byte* base, const ArrayPlan& plan, const exchange::ReadBytes& reader,
                        Status& status) {
-  ByteVector buffer = place_.service->take_buffer(std::min(portion, plan.bytes()));
+  ByteVector buffer = place_.service->take_buffer(std::min(most_at_once, plan.bytes()));
   Bytes reached = 0;
-  for (Bytes at = 0; reached == at && at < plan.bytes(); at += portion) {
-    const Bytes wanted = std::min(portion, plan.bytes() - at);
-    const Result<Bytes> got = source({buffer.data(), static_cast<std::size_t>(wanted)}, at);
+  for (Bytes at = 0; reached == at && at < plan.bytes(); at += most_at_once) {
+    const Bytes wanted = std::min(most_at_once, plan.bytes() - at);
+    const Result<Bytes> got = reader({buffer.data(), static_cast<std::size_t>(wanted)}, at);
     status = got.status();
     reached = at + (got.is_ok() ? *got : 0);
     plan.mine.scatter(base, at, reached, buffer.data());
@@ -111,15 +111,16 @@ Bytes File::read_local(std::byte* base, const ArrayPlan& plan, const exchange::S
   return reached;
 }
 
-/// Captures portion by portion. Before each portion, the call waits until the portion fits
-/// TAILRACE_IO_BUFFER and the node's budget, or until all earlier portions of the file are written. A portion
-/// is then captured in any case: waiting longer would be waiting for memory that other files and checkpoints
-/// hold.
-void File::write_local_later(const std::byte* base, const ArrayPlan& plan, const exchange::Sink& sink) {
+/// Captures at most `most_at_once` bytes, then the next ones. Before each capture, the call waits until the
+/// bytes fit TAILRACE_IO_BUFFER and the node's budget, or until all earlier bytes of the file are written.
+/// They are then captured in any case: waiting longer would be waiting for memory that other files and
+/// checkpoints hold.
+void File::write_local_later(const std::byte* base, const ArrayPlan& plan,
+                             const exchange::WriteBytes& writer) {
   const Bytes most = place_.service->settings().io_buffer;
   auto held = std::make_unique<executor::Threads::Hold>(place_.service->threads());
-  for (Bytes at = 0; at < plan.bytes(); at += portion) {
-    const Bytes size = std::min(portion, plan.bytes() - at);
+  for (Bytes at = 0; at < plan.bytes(); at += most_at_once) {
+    const Bytes size = std::min(most_at_once, plan.bytes() - at);
     const auto draw = [&] {
       return (captured_bytes_ == 0 || captured_bytes_ + size <= most) && drawn_.take(size).is_ok();
     };
@@ -133,8 +134,8 @@ void File::write_local_later(const std::byte* base, const ArrayPlan& plan, const
     auto captured = std::make_shared<ByteVector>(place_.service->take_buffer(size));
     plan.mine.gather(base, at, at + size, captured->data());
     captured_bytes_ += size;
-    run_or_queue([this, captured, sink, at, size, is_drawn] {
-      note(sink(*captured, at));
+    run_or_queue([this, captured, writer, at, size, is_drawn] {
+      note(writer(*captured, at));
       if (is_drawn) drawn_.give_back(size);
       captured_bytes_ -= size;
       place_.service->give_back(std::move(*captured));

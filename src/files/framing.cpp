@@ -29,7 +29,7 @@ void Framing::for_each(Bytes begin, Bytes end, const Inner& inner, const Outer& 
   if (at < end) inner(at, end, ahead);
 }
 
-Status Framing::write(std::span<const std::byte> bytes, Bytes at, const exchange::Sink& sink,
+Status Framing::write(std::span<const std::byte> bytes, Bytes at, const exchange::WriteBytes& writer,
                       Bytes position) const {
   ByteVector turned;
   if (unit_ > 1) {
@@ -42,23 +42,23 @@ Status Framing::write(std::span<const std::byte> bytes, Bytes at, const exchange
       at, at + static_cast<Bytes>(bytes.size()),
       [&](Bytes begin, Bytes end, Bytes ahead) {
         status =
-            sink(bytes.subspan(static_cast<std::size_t>(begin - at), static_cast<std::size_t>(end - begin)),
-                 position + begin + ahead);
+            writer(bytes.subspan(static_cast<std::size_t>(begin - at), static_cast<std::size_t>(end - begin)),
+                   position + begin + ahead);
         return status.is_ok();
       },
       [&](const ByteVector& inserted, Bytes offset) {
-        status = sink(inserted, position + offset);
+        status = writer(inserted, position + offset);
         return status.is_ok();
       });
   return status;
 }
 
-Result<Bytes> Framing::read(std::span<std::byte> bytes, Bytes at, const exchange::Source& source,
+Result<Bytes> Framing::read(std::span<std::byte> bytes, Bytes at, const exchange::ReadBytes& reader,
                             Bytes position) const {
   Status status;
   Bytes got = 0;
   const auto take = [&](std::span<std::byte> room, Bytes offset) -> Bytes {
-    const Result<Bytes> read = source(room, offset);
+    const Result<Bytes> read = reader(room, offset);
     status = read.status();
     return read.is_ok() ? *read : 0;
   };
@@ -80,17 +80,19 @@ Result<Bytes> Framing::read(std::span<std::byte> bytes, Bytes at, const exchange
   return got;
 }
 
-exchange::Sink framed(exchange::Sink sink, std::shared_ptr<const Framing> framing, Bytes position) {
-  if (framing == nullptr) return sink;
+exchange::WriteBytes framed(exchange::WriteBytes writer, std::shared_ptr<const Framing> framing,
+                            Bytes position) {
+  if (framing == nullptr) return writer;
   return
-      [sink = std::move(sink), framing = std::move(framing), position](
-          std::span<const std::byte> bytes, Bytes at) { return framing->write(bytes, at, sink, position); };
+      [writer = std::move(writer), framing = std::move(framing), position](
+          std::span<const std::byte> bytes, Bytes at) { return framing->write(bytes, at, writer, position); };
 }
 
-exchange::Source framed(exchange::Source source, std::shared_ptr<const Framing> framing, Bytes position) {
-  if (framing == nullptr) return source;
-  return [source = std::move(source), framing = std::move(framing), position](
-             std::span<std::byte> bytes, Bytes at) { return framing->read(bytes, at, source, position); };
+exchange::ReadBytes framed(exchange::ReadBytes reader, std::shared_ptr<const Framing> framing,
+                           Bytes position) {
+  if (framing == nullptr) return reader;
+  return [reader = std::move(reader), framing = std::move(framing), position](
+             std::span<std::byte> bytes, Bytes at) { return framing->read(bytes, at, reader, position); };
 }
 
 void swap_units(std::span<std::byte> bytes, Bytes unit) {

@@ -28,9 +28,10 @@ class Framing {
 
   /// Writes bytes [at, at + size) of the array, and the bytes inserted there, to a file in which the array's
   /// frame begins at `position`.
-  Status write(std::span<const std::byte> bytes, Bytes at, const exchange::Sink& sink, Bytes position) const;
+  Status write(std::span<const std::byte> bytes, Bytes at, const exchange::WriteBytes& writer,
+               Bytes position) const;
   /// Reads the same. Returns how many of the array's bytes there were.
-  Result<Bytes> read(std::span<std::byte> bytes, Bytes at, const exchange::Source& source,
+  Result<Bytes> read(std::span<std::byte> bytes, Bytes at, const exchange::ReadBytes& reader,
                      Bytes position) const;
 
  private:
@@ -51,8 +52,10 @@ class Framing {
 
 /// Returns the way to, or from, a file through `framing`; offsets then count the array's bytes. If `framing`
 /// is nullptr the way is unchanged.
-exchange::Sink framed(exchange::Sink sink, std::shared_ptr<const Framing> framing, Bytes position);
-exchange::Source framed(exchange::Source source, std::shared_ptr<const Framing> framing, Bytes position);
+exchange::WriteBytes framed(exchange::WriteBytes writer, std::shared_ptr<const Framing> framing,
+                            Bytes position);
+exchange::ReadBytes framed(exchange::ReadBytes reader, std::shared_ptr<const Framing> framing,
+                           Bytes position);
 
 /// Turns the byte order of each whole unit.
 void swap_units(std::span<std::byte> bytes, Bytes unit);

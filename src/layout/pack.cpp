@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <type_traits>
 
-#include "layout/copy.hpp"
+#include "layout/copy_runs.hpp"
 #include "layout/memory.hpp"
 
 namespace tailrace::layout {

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "layout/copy.hpp"
+#include "layout/copy_runs.hpp"
 #include "layout/memory.hpp"
 
 namespace tailrace::layout {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "layout/copy.hpp"
+#include "layout/copy_runs.hpp"
 
 namespace tailrace::layout {
 
@@ -187,28 +187,28 @@ MemoryExtent TransferMap::memory_extent() const {
   return extent;
 }
 
-void TransferMap::gather(const std::byte* base, Bytes begin, Bytes end, std::byte* window) const {
+void TransferMap::gather(const std::byte* base, Bytes begin, Bytes end, std::byte* stripe) const {
   for_each(begin, end, [&](Bytes file, Bytes memory, Bytes length) {
-    copy_run(window + (file - begin), base + memory, length);
+    copy_run(stripe + (file - begin), base + memory, length);
   });
 }
 
-void TransferMap::scatter(std::byte* base, Bytes begin, Bytes end, const std::byte* window) const {
+void TransferMap::scatter(std::byte* base, Bytes begin, Bytes end, const std::byte* stripe) const {
   for_each(begin, end, [&](Bytes file, Bytes memory, Bytes length) {
-    copy_run(base + memory, window + (file - begin), length);
+    copy_run(base + memory, stripe + (file - begin), length);
   });
 }
 
-void TransferMap::take_from(const std::byte* window, Bytes begin, Bytes end, std::byte* piece) const {
+void TransferMap::take_from(const std::byte* stripe, Bytes begin, Bytes end, std::byte* piece) const {
   for_each(begin, end, [&](Bytes file, Bytes, Bytes length) {
-    copy_run(piece, window + (file - begin), length);
+    copy_run(piece, stripe + (file - begin), length);
     piece += length;
   });
 }
 
-void TransferMap::put_into(std::byte* window, Bytes begin, Bytes end, const std::byte* piece) const {
+void TransferMap::put_into(std::byte* stripe, Bytes begin, Bytes end, const std::byte* piece) const {
   for_each(begin, end, [&](Bytes file, Bytes, Bytes length) {
-    copy_run(window + (file - begin), piece, length);
+    copy_run(stripe + (file - begin), piece, length);
     piece += length;
   });
 }

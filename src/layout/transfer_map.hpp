@@ -18,7 +18,7 @@ struct MemoryExtent {
 
 /// Where one rank's elements of an array (or section) lie in a file and in its memory, in bytes: `file`
 /// counts from the array's first byte in the file, `memory` from the array's base. Built once, then copies
-/// any part of the file's range in one pass between memory and a window, without a packed piece between them.
+/// any part of the file's range in one pass between memory and a stripe, without a packed piece between them.
 class TransferMap {
  public:
   /// `rows` is what the rank owns in the file's order of elements, `memory` where: both in packed order.
@@ -38,14 +38,14 @@ class TransferMap {
   /// Where bytes [begin, end) of the file lie in memory, if they lie there one after another.
   [[nodiscard]] std::optional<Bytes> contiguous(Bytes begin, Bytes end) const;
 
-  /// Memory -> the window that shows bytes [begin, end) of the file.
-  void gather(const std::byte* base, Bytes begin, Bytes end, std::byte* window) const;
-  /// Copies from the window to memory.
-  void scatter(std::byte* base, Bytes begin, Bytes end, const std::byte* window) const;
-  /// The rank's bytes of [begin, end) in the order of the map's runs: from the window, and into it. Both ends
+  /// Memory -> the stripe that shows bytes [begin, end) of the file.
+  void gather(const std::byte* base, Bytes begin, Bytes end, std::byte* stripe) const;
+  /// Copies from the stripe to memory.
+  void scatter(std::byte* base, Bytes begin, Bytes end, const std::byte* stripe) const;
+  /// The rank's bytes of [begin, end) in the order of the map's runs: from the stripe, and into it. Both ends
   /// of a message use the map that of_rows() makes.
-  void take_from(const std::byte* window, Bytes begin, Bytes end, std::byte* piece) const;
-  void put_into(std::byte* window, Bytes begin, Bytes end, const std::byte* piece) const;
+  void take_from(const std::byte* stripe, Bytes begin, Bytes end, std::byte* piece) const;
+  void put_into(std::byte* stripe, Bytes begin, Bytes end, const std::byte* piece) const;
 
  private:
   /// `rows` runs of `length` bytes, each further one `file_stride` (> 0) and `memory_stride` bytes on.

@@ -14,10 +14,10 @@ namespace tailrace::node {
 
 /// The uses of memory that draw on a node's budget.
 ///   staging    streams capture into it; servers assemble and encode records in it
-///   windows    arrays pass through them to collective files; asynchronous calls capture beside them
+///   stripes    arrays pass through them to collective files; asynchronous calls capture beside them
 ///   captures   checkpoints copy the program's data into them
 ///   portions   out-of-core arrays have them in memory
-enum class Use { staging, windows, captures, portions };
+enum class Use { staging, stripes, captures, portions };
 constexpr std::size_t uses = 4;
 
 /// The number of bytes that the library may take on one node. Every rank of the node draws on it. All calls

@@ -26,7 +26,7 @@ bool LaneSender::advance() {
   return moved;
 }
 
-void LaneMirror::take(Unpacker& in) {
+void LaneReceiver::take(Unpacker& in) {
   auto descriptor = in.get<Descriptor>();
   const auto bytes = in.get_bytes();
   const LaneMemory memory = lane_.memory();
@@ -38,7 +38,7 @@ void LaneMirror::take(Unpacker& in) {
   lane_.header()->head.store(++head_, std::memory_order_release);
 }
 
-std::optional<std::uint64_t> LaneMirror::fresh_credit() {
+std::optional<std::uint64_t> LaneReceiver::fresh_credit() {
   // A rank that has said farewell may have left: no message must follow it.
   const std::uint64_t tail = std::min(lane_.header()->tail[0].load(std::memory_order_acquire), farewell_);
   if (tail == credited_) return std::nullopt;

@@ -44,9 +44,9 @@ class LaneSender {
 
 /// The server's end of the lane: a ring of the same size, in which each piece lies at the same position. The
 /// rank never sends a piece that would not fit, so that a message always has its place.
-class LaneMirror {
+class LaneReceiver {
  public:
-  LaneMirror(const PrivateLane& lane, comm::Line& line, int rank) : lane_(lane), line_(line), rank_(rank) {}
+  LaneReceiver(const PrivateLane& lane, comm::Line& line, int rank) : lane_(lane), line_(line), rank_(rank) {}
   /// Takes in one descriptor message (its kind was already taken from `in`).
   void take(Unpacker& in);
   /// Returns the credit message to send if room was freed since the last one.

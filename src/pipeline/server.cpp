@@ -17,7 +17,7 @@ Server::Server(comm::Line& line, const exchange::Roster& roster, executor::Execu
     : roster_(roster),
       context_{line, roster_,         setup.me, executor,   files,
                {},   setup.workspace, 0,        statistics, std::move(setup.make_ledger)},
-      mirrors_(std::move(setup.mirrors)),
+      receivers_(std::move(setup.receivers)),
       on_statistics_(std::move(setup.on_statistics)),
       give_up_(std::move(setup.give_up)),
       definitions_(
@@ -209,11 +209,11 @@ bool Server::advance() {
     ++streams_done_;
     moved = true;
   }
-  for (auto& [c, mirror] : mirrors_) {
-    if (const auto credit = mirror->fresh_credit()) {
+  for (auto& [c, receiver] : receivers_) {
+    if (const auto credit = receiver->fresh_credit()) {
       Packer out;
       out.put(Message::credit).put(*credit);
-      context_.line.send(mirror->rank(), out.take());
+      context_.line.send(receiver->rank(), out.take());
       moved = true;
     }
   }
@@ -311,8 +311,8 @@ void Server::send_sequence(std::uint32_t id, Stream& stream) {
 
 bool Server::poll_data() {
   bool moved = false;
-  for (const auto& [c, mirror] : mirrors_) {
-    moved = take_data(mirror->rank(), [] { return true; }) || moved;
+  for (const auto& [c, receiver] : receivers_) {
+    moved = take_data(receiver->rank(), [] { return true; }) || moved;
   }
   for (const auto& [id, stream] : streams_) {
     for (const int server : stream.server->waits_for()) {
@@ -331,8 +331,8 @@ bool Server::take_data(int source, const std::function<bool()>& wanted) {
     moved = true;
     Unpacker in(*bytes);
     if (in.get<DataMessage>() == DataMessage::descriptor) {
-      for (auto& [c, mirror] : mirrors_) {
-        if (mirror->rank() == source) mirror->take(in);
+      for (auto& [c, receiver] : receivers_) {
+        if (receiver->rank() == source) receiver->take(in);
       }
       continue;
     }

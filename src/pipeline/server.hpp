@@ -19,8 +19,8 @@ class Server {
  public:
   struct Setup {
     int me = 0;
-    std::map<int, std::unique_ptr<node::LaneReader>> lanes;    // by compute rank
-    std::map<int, std::unique_ptr<node::LaneMirror>> mirrors;  // by compute rank: lanes from other nodes
+    std::map<int, std::unique_ptr<node::LaneReader>> lanes;        // by compute rank
+    std::map<int, std::unique_ptr<node::LaneReceiver>> receivers;  // by compute rank: lanes from other nodes
     Bytes workspace = 0;
     std::function<Result<std::unique_ptr<Ledger>>(const Opening&)> make_ledger;
     /// True if counters travel to server 0 during the run.
@@ -86,7 +86,7 @@ class Server {
 
   exchange::Roster roster_;
   Context context_;
-  std::map<int, std::unique_ptr<node::LaneMirror>> mirrors_;
+  std::map<int, std::unique_ptr<node::LaneReceiver>> receivers_;
   std::function<void(const std::map<int, Statistics>&)> on_statistics_;
   std::function<void(const Status&)> give_up_;
   std::map<std::uint32_t, Stream> streams_;

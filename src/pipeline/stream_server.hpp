@@ -65,7 +65,7 @@ class StreamServer {
     bool durable = false;                // its last verdict is known
     std::map<int, std::int64_t> stamps;  // when each homed rank ended it
   };
-  struct Lane {
+  struct LaneProgress {
     enum class State {
       outside,  // outside of any step
       inside,
@@ -122,14 +122,14 @@ class StreamServer {
   [[nodiscard]] std::uint64_t end_record() const { return first_record_ + records_.size(); }
   void announce(const SequenceEntry& entry);
   void check_staging(const Step& step);
-  bool on_begin(int c, Lane& lane, const node::Descriptor& descriptor);
-  bool on_piece(int c, Lane& lane, const node::Descriptor& descriptor);
-  bool on_end(int c, Lane& lane, const node::Descriptor& descriptor);
-  bool on_close(int c, Lane& lane);
+  bool on_begin(int c, LaneProgress& lane, const node::Descriptor& descriptor);
+  bool on_piece(int c, LaneProgress& lane, const node::Descriptor& descriptor);
+  bool on_end(int c, LaneProgress& lane, const node::Descriptor& descriptor);
+  bool on_close(int c, LaneProgress& lane);
   bool catch_up(int c);
-  void enter(Lane& lane, Lane::State state, std::int64_t step);
-  void leave_step(int c, Lane& lane, const Status& status, std::int64_t stamp);
-  void outrun(int c, Lane& lane);
+  void enter(LaneProgress& lane, LaneProgress::State state, std::int64_t step);
+  void leave_step(int c, LaneProgress& lane, const Status& status, std::int64_t stamp);
+  void outrun(int c, LaneProgress& lane);
   void tell(int c, VerdictKind kind, std::int64_t step, const Status& status);
   void tell_both(int c, std::int64_t step, const Status& status);
   bool pass(int c);
@@ -137,11 +137,11 @@ class StreamServer {
     return context_.roster.home[static_cast<std::size_t>(c)] == context_.me;
   }
   void forget_if_over(std::int64_t step);
-  bool seek_own_record(int c, Lane& lane, std::uint64_t end);
+  bool seek_own_record(int c, LaneProgress& lane, std::uint64_t end);
   void match(int c, Record& record, std::uint64_t number);
   void poison(int c, Record& record);
-  void skip(int c, Lane& lane, const Status& why);
-  void skip_announced(int c, Lane& lane);
+  void skip(int c, LaneProgress& lane, const Status& why);
+  void skip_announced(int c, LaneProgress& lane);
   [[nodiscard]] bool needs_piece(const Record& record, int c) const;
   [[nodiscard]] std::string step_text(std::int64_t lead) const;
   [[nodiscard]] std::string call_text(int c, int field, int level) const;
@@ -168,7 +168,7 @@ class StreamServer {
   std::vector<std::unique_ptr<codec::Encoder>> encoders_;  // per worker
   std::vector<ByteVector> assembled_;                      // per worker, reused
   std::vector<int> homed_;
-  std::map<int, Lane> lanes_;
+  std::map<int, LaneProgress> lanes_;
   std::map<std::pair<int, Bytes>, Index>
       step_records_;  // of the step announced last: by layout and element size
   bool told_of_staging_ = false;

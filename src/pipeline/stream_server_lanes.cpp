@@ -11,7 +11,7 @@ using node::Descriptor;
 bool StreamServer::on_descriptor(int c, const Descriptor& descriptor) {
   // Descriptors behind a fence are judged once the put order is known up to there.
   if (fenced_.count(c) != 0) return false;
-  Lane& lane = lanes_[c];
+  LaneProgress& lane = lanes_[c];
   switch (descriptor.kind) {
     case Descriptor::Kind::begin:
     case Descriptor::Kind::begin_failed:
@@ -38,7 +38,7 @@ bool StreamServer::pass(int c) {
   return true;
 }
 
-bool StreamServer::on_close(int c, Lane& lane) {
+bool StreamServer::on_close(int c, LaneProgress& lane) {
   lane.closed = true;
   ++ended_lanes_;
   if (is_home(c) && ++closed_lanes_ == static_cast<int>(homed_.size())) {
@@ -47,7 +47,7 @@ bool StreamServer::on_close(int c, Lane& lane) {
   return pass(c);
 }
 
-void StreamServer::enter(Lane& lane, Lane::State state, std::int64_t step) {
+void StreamServer::enter(LaneProgress& lane, LaneProgress::State state, std::int64_t step) {
   lane.state = state;
   lane.step = step;
   lane.next = step + 1;
@@ -57,17 +57,17 @@ void StreamServer::enter(Lane& lane, Lane::State state, std::int64_t step) {
   lane.status = {};
 }
 
-bool StreamServer::on_begin(int c, Lane& lane, const Descriptor& descriptor) {
+bool StreamServer::on_begin(int c, LaneProgress& lane, const Descriptor& descriptor) {
   const auto found = steps_.find(descriptor.step);
   if (found == steps_.end()) {
     // The reference rank came to an agreement first, and passes it only together with this rank: it never
     // begins this step.
     if (fences_ <= lane.fences) return false;
-    lane.state = Lane::State::extra;
+    lane.state = LaneProgress::State::extra;
     lane.lead = descriptor.lead;
     return pass(c);
   }
-  enter(lane, Lane::State::inside, descriptor.step);
+  enter(lane, LaneProgress::State::inside, descriptor.step);
   if (descriptor.lead != found->second.lead) {
     skip(c, lane,
          Status(Code::order, cat("rank ", c, " began the step at lead ", descriptor.lead, " s where rank ",
@@ -77,16 +77,16 @@ bool StreamServer::on_begin(int c, Lane& lane, const Descriptor& descriptor) {
 }
 
 /// Moves the lane's cursor to the next record before `end` in which rank `c` has a share.
-bool StreamServer::seek_own_record(int c, Lane& lane, std::uint64_t end) {
+bool StreamServer::seek_own_record(int c, LaneProgress& lane, std::uint64_t end) {
   // Records to which every rank with a share has come may be gone before a rank without one passes them.
   lane.cursor = std::max(lane.cursor, std::min(first_record_, end));
   while (lane.cursor < end && plan(record(lane.cursor).entry.field).count(c) == 0) ++lane.cursor;
   return lane.cursor < end;
 }
 
-bool StreamServer::on_piece(int c, Lane& lane, const Descriptor& descriptor) {
+bool StreamServer::on_piece(int c, LaneProgress& lane, const Descriptor& descriptor) {
   // The reference rank announces records in which it has no share. Nobody reads anything from them.
-  if (lane.state != Lane::State::inside || lane.skipping || plan(descriptor.field).count(c) == 0) {
+  if (lane.state != LaneProgress::State::inside || lane.skipping || plan(descriptor.field).count(c) == 0) {
     return pass(c);
   }
   const Step& step = steps_[lane.step];
@@ -120,17 +120,17 @@ bool StreamServer::on_piece(int c, Lane& lane, const Descriptor& descriptor) {
   return true;
 }
 
-bool StreamServer::on_end(int c, Lane& lane, const Descriptor& descriptor) {
-  if (lane.state == Lane::State::extra) {
+bool StreamServer::on_end(int c, LaneProgress& lane, const Descriptor& descriptor) {
+  if (lane.state == LaneProgress::State::extra) {
     const Status why(Code::order, cat("rank ", opening_.reference,
                                       " came to another collective call where others began this step; every "
                                       "rank takes every step"));
     tell_both(c, descriptor.step, why.in(step_text(lane.lead)).at({descriptor.step, -1, opening_.reference}));
-    lane.state = Lane::State::outside;
+    lane.state = LaneProgress::State::outside;
     return pass(c);
   }
   // The step's end was counted when the rank came to an agreement inside of the step.
-  if (lane.state == Lane::State::outside) return pass(c);
+  if (lane.state == LaneProgress::State::outside) return pass(c);
   Step& step = steps_[lane.step];
   const std::uint64_t end = step.complete ? step.end_record : end_record();
   if (!lane.skipping && seek_own_record(c, lane, end)) {
@@ -158,7 +158,7 @@ bool StreamServer::on_end(int c, Lane& lane, const Descriptor& descriptor) {
 
 /// Rank `c` puts more in a step, or ends it, where the reference rank had come to an agreement. The agreement
 /// waits for rank `c`, which may wait for the step's verdict. Therefore it is told the verdict at once.
-void StreamServer::outrun(int c, Lane& lane) {
+void StreamServer::outrun(int c, LaneProgress& lane) {
   if (lane.told) return;
   lane.told = true;
   const Step& step = steps_[lane.step];
@@ -171,10 +171,10 @@ void StreamServer::outrun(int c, Lane& lane) {
 }
 
 /// Notes that rank `c` has come to the end of its step, or past it.
-void StreamServer::leave_step(int c, Lane& lane, const Status& status, std::int64_t stamp) {
+void StreamServer::leave_step(int c, LaneProgress& lane, const Status& status, std::int64_t stamp) {
   const std::int64_t number = lane.step;
   Step& step = steps_[number];
-  lane.state = Lane::State::outside;
+  lane.state = LaneProgress::State::outside;
   if (is_home(c)) {
     step.status = first_cause(step.status, status);
     step.stamps[c] = stamp;
@@ -203,7 +203,7 @@ void StreamServer::tell_both(int c, std::int64_t step, const Status& status) {
 }
 
 void StreamServer::on_fence(int c, std::int64_t number) {
-  Lane& lane = lanes_[c];
+  LaneProgress& lane = lanes_[c];
   if (lane.closed) return;
   lane.fences = number;
   fenced_.insert(c);
@@ -213,14 +213,14 @@ void StreamServer::on_fence(int c, std::int64_t number) {
 /// Brings rank `c`, which has come to a fence, up to there in the put order. Steps on the way that it has not
 /// begun it never begins. Returns true if something moved.
 bool StreamServer::catch_up(int c) {
-  Lane& lane = lanes_[c];
+  LaneProgress& lane = lanes_[c];
   for (bool moved = false;; moved = true) {
-    if (lane.state == Lane::State::absent) {
+    if (lane.state == LaneProgress::State::absent) {
       if (!steps_[lane.step].complete) return moved;
       leave_step(c, lane, lane.status, 0);
       continue;
     }
-    if (lane.state == Lane::State::inside) {
+    if (lane.state == LaneProgress::State::inside) {
       const Step& step = steps_[lane.step];
       if (step.complete && step.fences_at_end < lane.fences) {
         skip(c, lane,
@@ -232,7 +232,7 @@ bool StreamServer::catch_up(int c) {
       }
     } else if (const auto next = steps_.find(lane.next);
                next != steps_.end() && next->second.fences_at_begin < lane.fences) {
-      enter(lane, Lane::State::absent, lane.next);
+      enter(lane, LaneProgress::State::absent, lane.next);
       skip(c, lane,
            Status(Code::order, cat("rank ", c, " came to another collective call where rank ",
                                    opening_.reference, " began the step at lead ", next->second.lead, " s")));
@@ -258,14 +258,14 @@ void StreamServer::poison(int c, Record& record) {
   record.poisoned = true;
 }
 
-void StreamServer::skip(int c, Lane& lane, const Status& why) {
+void StreamServer::skip(int c, LaneProgress& lane, const Status& why) {
   const auto operation = static_cast<std::int64_t>(lane.cursor - steps_[lane.step].first_record);
   lane.status = first_cause(lane.status, why.at({lane.step, operation, c}));
   lane.skipping = true;
   skip_announced(c, lane);
 }
 
-void StreamServer::skip_announced(int c, Lane& lane) {
+void StreamServer::skip_announced(int c, LaneProgress& lane) {
   const Step& step = steps_[lane.step];
   const std::uint64_t end = step.complete ? step.end_record : end_record();
   for (; seek_own_record(c, lane, end); ++lane.cursor) poison(c, record(lane.cursor));

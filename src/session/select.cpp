@@ -212,7 +212,7 @@ std::string memory_text(const exchange::Roster& roster, const Quotas& quotas, co
   return cat("plan: memory=", size_text(declared.memory),
              " on each node: staging=", size_text(declared.staging), " (", cut,
              "workspace=", size_text(quotas.workspace[0]), " for each ",
-             roster.self_served ? "rank" : "server", "), windows=", size_text(settings.io_buffer),
+             roster.self_served ? "rank" : "server", "), stripes=", size_text(settings.io_buffer),
              " for each aggregator; captures and portions take from the rest");
 }
 

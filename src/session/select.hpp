@@ -33,7 +33,7 @@ struct Declared {
 /// Local. Returns the sizes that `settings` give. A size that they do not give is chosen for a node with
 /// `available` bytes and `ranks` ranks.
 Declared declare(const Settings& settings, Bytes available, int ranks);
-/// Local. Returns the bytes of an aggregator's windows. If `settings` do not give them, the windows of all
+/// Local. Returns the bytes of an aggregator's stripes. If `settings` do not give them, the stripes of all
 /// aggregators of a node take at most a quarter of `memory`.
 Bytes io_buffer_of(const Settings& settings, Bytes memory);
 

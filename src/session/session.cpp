@@ -368,7 +368,7 @@ Status Session::make_executor() {
   return {};
 }
 
-/// Finds the lanes that this server reads: those of its node in place, and mirrors of the lanes of ranks
+/// Finds the lanes that this server reads: those of its node in place, and receivers of the lanes of ranks
 /// without a server on their node.
 Status Session::find_lanes(pipeline::Server::Setup& setup) {
   reader_ = 0;
@@ -393,8 +393,8 @@ Status Session::find_lanes(pipeline::Server::Setup& setup) {
   for (int c = 0; c < roster_.computes(); ++c) {
     const auto i = static_cast<std::size_t>(c);
     if (roster_.shares_node[i] != 0 || roster_.home[i] != me_) continue;
-    auto& lane = mirrored_[c] = std::make_unique<node::PrivateLane>(quotas_.lane[i]);
-    setup.mirrors.emplace(c, std::make_unique<node::LaneMirror>(*lane, *line_, computes[i]));
+    auto& lane = received_[c] = std::make_unique<node::PrivateLane>(quotas_.lane[i]);
+    setup.receivers.emplace(c, std::make_unique<node::LaneReceiver>(*lane, *line_, computes[i]));
     setup.lanes.emplace(c, std::make_unique<node::SharedLaneReader>(lane->header(), lane->data(), 0));
   }
   return {};
@@ -476,7 +476,7 @@ std::int64_t Session::publish(const std::function<bool()>& attempt) {
 void Session::serve() {
   const KeepServing guard;
   comm::GoingToSleep sleep;
-  const bool others = roster_.servers() > 1 || !mirrored_.empty();
+  const bool others = roster_.servers() > 1 || !received_.empty();
   Parking parking({is_crowded(), others, settings_.progress_sleep_us});
   comm::Doorbell& bell = bells_->reader[reader_];
   std::int64_t last = line_->now();

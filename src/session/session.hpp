@@ -165,7 +165,7 @@ class Session {
   node::NodeBells* bells_ = nullptr;
   node::NodeBells own_bells_;  // used if no memory is shared
   int reader_ = 0;             // this server's number on its node
-  std::map<int, std::unique_ptr<node::PrivateLane>> mirrored_;
+  std::map<int, std::unique_ptr<node::PrivateLane>> received_;
   std::shared_ptr<storage::Target> target_;
   LedgerFactory make_ledger_;
   decltype(Facts::make_executor) make_threads_;

@@ -7,7 +7,7 @@
 
 namespace tailrace::sim {
 
-using comm::Channel;
+using comm::Traffic;
 
 int Port::size() const { return network_.size(); }
 
@@ -18,8 +18,8 @@ void Port::hear() {
   if (on_news_) on_news_();
 }
 
-Bytes Port::unsent(comm::LineNumber line, Channel channel) const {
-  const auto found = unsent_.find({line, channel});
+Bytes Port::unsent(comm::LineNumber line, Traffic traffic) const {
+  const auto found = unsent_.find({line, traffic});
   return found == unsent_.end() ? 0 : found->second;
 }
 
@@ -30,19 +30,19 @@ void Port::has_left(const Way& way, Bytes bytes) {
   hear();
 }
 
-std::tuple<int, comm::LineNumber, Channel> Port::inbox(int source, const Way& way) {
+std::tuple<int, comm::LineNumber, Traffic> Port::inbox(int source, const Way& way) {
   return {source, comm::line_number::tag_of(way.first), way.second};
 }
 
-void Port::send(int destination, comm::LineNumber line, Channel channel, ByteVector bytes) {
+void Port::send(int destination, comm::LineNumber line, Traffic traffic, ByteVector bytes) {
   if (destination == rank_) {
-    if (channel == Channel::control) {
+    if (traffic == Traffic::control) {
       control_.push_back({rank_, line, std::move(bytes)});
     } else {
       auto own = std::make_shared<Incoming>();
       own->bytes = std::move(bytes);
       own->here = true;
-      data_[inbox(rank_, {line, channel})].push_back(std::move(own));
+      data_[inbox(rank_, {line, traffic})].push_back(std::move(own));
     }
     hear();
     return;
@@ -51,12 +51,12 @@ void Port::send(int destination, comm::LineNumber line, Channel channel, ByteVec
   bytes_ += static_cast<Bytes>(bytes.size());
   ++network_.messages_;
   network_.bytes_ += static_cast<Bytes>(bytes.size());
-  unsent_[{line, channel}] += static_cast<Bytes>(bytes.size());
+  unsent_[{line, traffic}] += static_cast<Bytes>(bytes.size());
   ++leaving_;
-  if (channel == Channel::control)
+  if (traffic == Traffic::control)
     network_.deliver_control(rank_, destination, line, std::move(bytes));
   else
-    network_.deliver_data(rank_, destination, {line, channel}, std::move(bytes));
+    network_.deliver_data(rank_, destination, {line, traffic}, std::move(bytes));
 }
 
 bool Port::progress() {
@@ -71,8 +71,8 @@ std::optional<comm::Envelope> Port::receive() {
   return envelope;
 }
 
-std::optional<ByteVector> Port::receive_from(int source, comm::LineNumber line, Channel channel) {
-  const auto found = data_.find(inbox(source, {line, channel}));
+std::optional<ByteVector> Port::receive_from(int source, comm::LineNumber line, Traffic traffic) {
+  const auto found = data_.find(inbox(source, {line, traffic}));
   if (found == data_.end() || found->second.empty()) return std::nullopt;
   const std::shared_ptr<Incoming> first = found->second.front();
   if (first->here) {
@@ -94,9 +94,9 @@ Network::Network(Scheduler& scheduler, int size) : scheduler_(scheduler) {
   for (int rank = 0; rank < size; ++rank) ports_.push_back(std::make_unique<Port>(*this, rank));
 }
 
-/// A message never arrives before what the same pair sent earlier on the same channel.
-Nanoseconds Network::arrival_delay(int source, int destination, Channel channel) {
-  Nanoseconds& last = last_arrival_[{source, destination, channel}];
+/// A message never arrives before what the same pair sent earlier as the same kind of traffic.
+Nanoseconds Network::arrival_delay(int source, int destination, Traffic traffic) {
+  Nanoseconds& last = last_arrival_[{source, destination, traffic}];
   last = std::max(last + 1, scheduler_.now() + scheduler_.message_delay());
   return last - scheduler_.now();
 }
@@ -106,9 +106,9 @@ void Network::leave_later(Port& sender, const Port::Way& way, Bytes bytes) {
 }
 
 void Network::deliver_control(int source, int destination, comm::LineNumber line, ByteVector bytes) {
-  leave_later(port(source), {line, Channel::control}, static_cast<Bytes>(bytes.size()));
+  leave_later(port(source), {line, Traffic::control}, static_cast<Bytes>(bytes.size()));
   auto message = std::make_shared<ByteVector>(std::move(bytes));
-  scheduler_.after(arrival_delay(source, destination, Channel::control),
+  scheduler_.after(arrival_delay(source, destination, Traffic::control),
                    [this, source, destination, line, message] {
                      Port& receiver = port(destination);
                      receiver.control_.push_back({source, line, std::move(*message)});

@@ -26,21 +26,21 @@ class Waiter {
 
 /// One rank's end of the simulated network.
 ///
-/// The model: messages of one pair on one channel arrive in order, each after a delay of its own; between
-/// pairs and channels there is no order. The order holds over all lines, though nobody relies on that. A
-/// small message leaves its sender at once. A large data message stays with its sender until the receiver
-/// asks for it, as MPI's rendezvous protocol does. Nothing is lost or doubled: MPI promises that.
+/// The model: messages of one pair and kind of traffic arrive in order, each after a delay of its own;
+/// between pairs and kinds of traffic there is no order. The order holds over all lines, though nobody relies
+/// on that. A small message leaves its sender at once. A large data message stays with its sender until the
+/// receiver asks for it, as MPI's rendezvous protocol does. Nothing is lost or doubled: MPI promises that.
 class Port final : public comm::Transport {
  public:
   Port(Network& network, int rank) : network_(network), rank_(rank) {}
 
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int size() const override;
-  void send(int destination, comm::LineNumber line, comm::Channel channel, ByteVector bytes) override;
+  void send(int destination, comm::LineNumber line, comm::Traffic traffic, ByteVector bytes) override;
   bool progress() override;
   std::optional<comm::Envelope> receive() override;
-  std::optional<ByteVector> receive_from(int source, comm::LineNumber line, comm::Channel channel) override;
-  [[nodiscard]] Bytes unsent(comm::LineNumber line, comm::Channel channel) const override;
+  std::optional<ByteVector> receive_from(int source, comm::LineNumber line, comm::Traffic traffic) override;
+  [[nodiscard]] Bytes unsent(comm::LineNumber line, comm::Traffic traffic) const override;
   [[nodiscard]] bool all_sent() const override { return leaving_ == 0; }
   [[nodiscard]] std::int64_t now() const override;
   /// Count the messages, and their bytes, that it has sent to other ranks so far.
@@ -62,7 +62,7 @@ class Port final : public comm::Transport {
 
  private:
   friend class Network;
-  using Way = std::pair<comm::LineNumber, comm::Channel>;
+  using Way = std::pair<comm::LineNumber, comm::Traffic>;
   struct Incoming {
     ByteVector bytes;
     Port* sender = nullptr;
@@ -73,7 +73,7 @@ class Port final : public comm::Transport {
   };
   void hear();
   void has_left(const Way& way, Bytes bytes);
-  static std::tuple<int, comm::LineNumber, comm::Channel> inbox(int source, const Way& way);
+  static std::tuple<int, comm::LineNumber, comm::Traffic> inbox(int source, const Way& way);
 
   Network& network_;
   int rank_;
@@ -85,8 +85,8 @@ class Port final : public comm::Transport {
   bool news_ = false;
   bool departed_ = false;  // a send completed since the last progress()
   std::deque<comm::Envelope> control_;
-  // By source, tag and channel. As with MPI, lines of the same tag are not told apart.
-  std::map<std::tuple<int, comm::LineNumber, comm::Channel>, std::deque<std::shared_ptr<Incoming>>> data_;
+  // By source, tag and traffic. As with MPI, lines of the same tag are not told apart.
+  std::map<std::tuple<int, comm::LineNumber, comm::Traffic>, std::deque<std::shared_ptr<Incoming>>> data_;
   std::function<void()> on_news_;
   Waiter* waiter_ = nullptr;
 };
@@ -104,14 +104,14 @@ class Network {
  private:
   friend class Port;
   static constexpr Bytes eager = 1024;  // data messages up to this size leave at once
-  Nanoseconds arrival_delay(int source, int destination, comm::Channel channel);
+  Nanoseconds arrival_delay(int source, int destination, comm::Traffic traffic);
   void deliver_control(int source, int destination, comm::LineNumber line, ByteVector bytes);
   void deliver_data(int source, int destination, const Port::Way& way, ByteVector bytes);
   void leave_later(Port& sender, const Port::Way& way, Bytes bytes);
 
   Scheduler& scheduler_;
   std::vector<std::unique_ptr<Port>> ports_;
-  std::map<std::tuple<int, int, comm::Channel>, Nanoseconds> last_arrival_;
+  std::map<std::tuple<int, int, comm::Traffic>, Nanoseconds> last_arrival_;
   std::int64_t messages_ = 0;
   Bytes bytes_ = 0;
 };

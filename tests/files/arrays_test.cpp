@@ -165,7 +165,7 @@ MPI_TEST(arrays, lie_in_the_file_as_one_rank_writes_them) {
   }
 }
 
-MPI_TEST(arrays, of_many_windows_go_round_the_ring) {
+MPI_TEST(arrays, of_many_stripes_go_round_the_ring) {
   const Scratch scratch;
   in_all_modes([&](World& world, const std::string& mode) {
     const layout::Layout layout = *layout::Layout::block({300, 401}, size());
@@ -177,7 +177,7 @@ MPI_TEST(arrays, of_many_windows_go_round_the_ring) {
     array.layout = &layout;
     std::unique_ptr<File> file = world.open(scratch.path(), "w+" + mode);
     if (!file) return;
-    // An odd beginning, so that elements lie across windows, and text between arrays.
+    // An odd beginning, so that elements lie across stripes, and text between arrays.
     const auto say = [&](const char* text) {
       file->tell([text](std::FILE* stream) {
         return Outcome{0, std::fputs(text, stream) < 0 ? errno : 0, {}};

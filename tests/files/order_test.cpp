@@ -11,7 +11,7 @@ using namespace tailrace::files_test;
 
 namespace {
 
-/// Two aggregators have a window of each array. The storage of the second one is so slow that it has only
+/// Two aggregators have a stripe of each array. The storage of the second one is so slow that it has only
 /// begun when the I/O rank comes to the next call.
 std::string options() {
   return std::string("parallel_threshold=0 io_buffer=64KiB aggregators=2") +

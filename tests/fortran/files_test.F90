@@ -481,7 +481,7 @@ contains
     call check_same('replicated')
   end subroutine
 
-  ! Writes more than one window and more than one message: an array of 6 MB at an odd place. With small
+  ! Writes more than one stripe and more than one message: an array of 6 MB at an odd place. With small
   ! subrecords there are too many of them.
   subroutine large_arrays_are_written()
 #ifdef SUBRECORD

@@ -70,7 +70,7 @@ MPI_TEST(budget, refuses_what_does_not_fit_and_the_session_goes_on) {
     const Square square;
     const std::size_t all = side * side;
     CHECK_EQ(write_square(square, directory + "/array", "wp"), all);
-    CHECK_EQ(write_square(square, directory + "/array", "wps"), std::size_t{0});  // windows of 64 MiB
+    CHECK_EQ(write_square(square, directory + "/array", "wps"), std::size_t{0});  // stripes of 64 MiB
     CHECK_EQ(write_square(square, directory + "/array", "wp"), all);
     CHECK_EQ(open_portions(directory + "/portions", 4 * side), TR_ERR_MEMORY);
     CHECK_EQ(open_portions(directory + "/portions", side / 8), TR_OK);
@@ -78,7 +78,7 @@ MPI_TEST(budget, refuses_what_does_not_fit_and_the_session_goes_on) {
   const std::string told = captured.text();
   if (rank() != 0) return;
   for (const char* text :
-       {"plan: memory=40MiB on each node: staging=1MiB", "of 40MiB, at most ", "windows 16", "portions "})
+       {"plan: memory=40MiB on each node: staging=1MiB", "of 40MiB, at most ", "stripes 16", "portions "})
     CHECK(told.find(text) != std::string::npos);
 }
 
@@ -90,7 +90,7 @@ MPI_TEST(budget, has_room_for_staging) {
   CHECK(why.find("TAILRACE_STAGING asks for 2MiB of the 1MiB that TAILRACE_MEMORY") != std::string::npos);
 }
 
-/// The windows leave 1 MiB. A rank's last portion of the local file takes 0.7 MiB; its first portion, and the
+/// The stripes leave 1 MiB. A rank's last portion of the local file takes 0.7 MiB; its first portion, and the
 /// pieces for another node, do not fit and are let through one by one.
 MPI_TEST(budget, that_is_full_holds_up_writes_and_fails_none) {
   const std::string directory = fresh_directory("budget-full");
@@ -104,7 +104,7 @@ MPI_TEST(budget, that_is_full_holds_up_writes_and_fails_none) {
   }
   if (const std::string told = captured.text(); rank() == 0) {
     CHECK(told.find("of 17MiB, at most 16.") != std::string::npos);
-    CHECK(told.find("windows 16.") != std::string::npos);
+    CHECK(told.find("stripes 16.") != std::string::npos);
   }
   const Session session(nullptr);
   const Square square;

@@ -19,7 +19,7 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-/// Windows are as small as possible, so that calls have several of them.
+/// Stripes are as small as possible, so that calls have several of them.
 std::string random_settings(Scheduler& dice) {
   return cat("io_buffer=64KiB aggregators=", dice.random(1, 3), " parallel_threshold=", dice.random(0, 200),
              "B");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
-// A rank's array goes into the file's order of elements, and back, through windows of any size: the bytes are
+// A rank's array goes into the file's order of elements, and back, through stripes of any size: the bytes are
 // the same as one element at a time.
 #include "layout/transfer_map.hpp"
 
@@ -53,7 +53,7 @@ void check_case(unsigned seed,
   }
 }
 
-TEST(TransferMap, GathersTheFilesBytesThroughWindows) {
+TEST(TransferMap, GathersTheFilesBytesThroughStripes) {
   for (unsigned seed = 0; seed < 400; ++seed) {
     check_case(seed, [](Generator& generator, NaiveArray& array, const TransferMap& map, Bytes bytes) {
       fill(array);
@@ -61,9 +61,9 @@ TEST(TransferMap, GathersTheFilesBytesThroughWindows) {
       std::vector<std::byte> file(expected.file.size(), std::byte{0});
       for (Bytes at = 0; at < bytes;) {
         const Bytes end = std::min(bytes, at + generator.between(1, 97));  // also through an element
-        std::vector<std::byte> window(static_cast<std::size_t>(end - at), std::byte{0});
-        map.gather(array.base(), at, end, window.data());
-        std::copy(window.begin(), window.end(), file.begin() + at);
+        std::vector<std::byte> stripe(static_cast<std::size_t>(end - at), std::byte{0});
+        map.gather(array.base(), at, end, stripe.data());
+        std::copy(stripe.begin(), stripe.end(), file.begin() + at);
         const auto own = std::count(expected.own.begin() + at, expected.own.begin() + end, 1);
         EXPECT_EQ(map.bytes_in(at, end), own);
         at = end;

@@ -38,13 +38,13 @@ TEST(budget, of_a_node_is_for_all_its_ranks_together) {
 TEST(budget, gets_back_what_a_draw_holds_at_its_end) {
   Node node;
   {
-    Draw windows(node.first, Use::windows);
-    EXPECT_TRUE(windows.take(70 * mib).is_ok());
+    Draw stripes(node.first, Use::stripes);
+    EXPECT_TRUE(stripes.take(70 * mib).is_ok());
   }
   Draw portions(node.second, Use::portions);
   EXPECT_TRUE(portions.take(100 * mib).is_ok());
   EXPECT_EQ(node.first.most(), 100 * mib);
-  EXPECT_EQ(node.first.most_text(), "100MiB (windows 70MiB, portions 100MiB)");
+  EXPECT_EQ(node.first.most_text(), "100MiB (stripes 70MiB, portions 100MiB)");
 }
 
 TEST(budget, is_not_passed_by_any_number_of_bytes) {

@@ -2,7 +2,7 @@
 //
 // Invariant 7 of docs/design/008-checkpoints.md for wrong maps of a copy: each element lies in exactly one
 // part.
-#include "checkpoint/tiling.hpp"
+#include "checkpoint/coverage.hpp"
 
 #include <gtest/gtest.h>
 
@@ -75,7 +75,7 @@ std::vector<Layout> some_layouts() {
 }
 
 /// The rows have several strides. A group of them is moved, widened, left out or there twice.
-TEST(checkpoint_tiling, what_lies_twice_or_nowhere_is_found_wherever_it_is) {
+TEST(checkpoint_coverage, what_lies_twice_or_nowhere_is_found_wherever_it_is) {
   std::mt19937 random(7);
   for (const Layout& layout : some_layouts()) {
     SCOPED_TRACE(testing::Message() << layout.kind() << " of " << layout.elements());
@@ -104,7 +104,7 @@ TEST(checkpoint_tiling, what_lies_twice_or_nowhere_is_found_wherever_it_is) {
   }
 }
 
-TEST(checkpoint_tiling, any_share_of_elements_is_right_and_none_of_it_can_be_another) {
+TEST(checkpoint_coverage, any_share_of_elements_is_right_and_none_of_it_can_be_another) {
   std::mt19937 random(11);
   for (int trial = 0; trial < 3000; ++trial) {
     const Index elements = 1 + static_cast<Index>(random() % 60);
@@ -128,7 +128,7 @@ TEST(checkpoint_tiling, any_share_of_elements_is_right_and_none_of_it_can_be_ano
 
 /// Columns of a large array, a field of boxes with whole rows beside such without, and cyclic blocks: one
 /// rank's rows are never expanded.
-TEST(checkpoint_tiling, regular_layouts_cost_what_their_groups_do) {
+TEST(checkpoint_coverage, regular_layouts_cost_what_their_groups_do) {
   constexpr Index large = 1'000'000;
   constexpr Index few = 100;
   const Layout layouts[] = {
@@ -146,7 +146,7 @@ TEST(checkpoint_tiling, regular_layouts_cost_what_their_groups_do) {
   }
 }
 
-TEST(checkpoint_tiling, no_more_runs_are_followed_than_allowed) {
+TEST(checkpoint_coverage, no_more_runs_are_followed_than_allowed) {
   // Every run begins in the stride of the other group: none can be left out.
   const Index far = Index{1} << 50;
   const std::vector<Rows> groups = {
@@ -182,7 +182,7 @@ void change_table(storage::Target& target, const std::string& path, std::size_t 
   ASSERT_TRUE(file->write(encode(footer), place.offset + place.bytes - Footer::size).is_ok());
 }
 
-TEST(checkpoint_tiling, a_copy_with_an_element_in_two_parts_and_one_in_none_is_not_whole) {
+TEST(checkpoint_coverage, a_copy_with_an_element_in_two_parts_and_one_in_none_is_not_whole) {
   const auto disk = storage::crash_target();
   Job job({disk, disk, disk, disk}, Mode::parallel);
   ASSERT_TRUE(job.save(1, false).is_ok());

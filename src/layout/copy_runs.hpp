@@ -15,7 +15,7 @@ template <bool read>
 using Side = std::conditional_t<read, const std::byte*, std::byte*>;
 
 /// Sixteen bytes in one register.
-typedef char Chunk __attribute__((vector_size(16)));
+typedef char Vector16 __attribute__((vector_size(16)));
 
 template <typename T>
 inline T load(const std::byte* from) {
@@ -38,8 +38,8 @@ inline void copy_ends(std::byte* to, const std::byte* from, Bytes length) {
 }
 
 inline void copy_line(std::byte* __restrict to, const std::byte* __restrict from) {
-  const Chunk a = load<Chunk>(from), b = load<Chunk>(from + 16), c = load<Chunk>(from + 32),
-              d = load<Chunk>(from + 48);
+  const Vector16 a = load<Vector16>(from), b = load<Vector16>(from + 16), c = load<Vector16>(from + 32),
+                 d = load<Vector16>(from + 48);
   store(to, a);
   store(to + 16, b);
   store(to + 32, c);
@@ -59,10 +59,10 @@ inline void copy_run(std::byte* __restrict to, const std::byte* __restrict from,
     return copy_line(last_to, last);
   }
   if (length >= 32) {
-    copy_ends<Chunk>(to, from, 32);
-    return copy_ends<Chunk>(to + length - 32, from + length - 32, 32);
+    copy_ends<Vector16>(to, from, 32);
+    return copy_ends<Vector16>(to + length - 32, from + length - 32, 32);
   }
-  if (length >= 16) return copy_ends<Chunk>(to, from, length);
+  if (length >= 16) return copy_ends<Vector16>(to, from, length);
   if (length >= 8) return copy_ends<std::uint64_t>(to, from, length);
   if (length >= 4) return copy_ends<std::uint32_t>(to, from, length);
   if (length >= 2) return copy_ends<std::uint16_t>(to, from, length);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "checkpoint/tiling.hpp"
+#include "checkpoint/coverage.hpp"
 
 #include <algorithm>
 #include <queue>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "layout/copy.hpp"
+#include "layout/copy_runs.hpp"
 
 #include <algorithm>
 

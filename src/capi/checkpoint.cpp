@@ -29,7 +29,7 @@ Checkpoint* checkpoint_of(tr_checkpoint* handle, const char* call) {
 Result<std::unique_ptr<Checkpoint>> make(const std::string& name, const std::string& how,
                                          Result<checkpoint::Options> options,
                                          std::vector<std::string> files) {
-  return Checkpoint::create(*state().checkpoint_service, *state().outputs, name, how, std::move(options),
+  return Checkpoint::create(*state().session, *state().outputs, name, how, std::move(options),
                             std::move(files));
 }
 
@@ -118,13 +118,6 @@ void name_variables(tr_checkpoint& handle) {
 
 namespace tailrace::capi {
 
-Status begin_checkpoints() {
-  State& held = state();
-  held.checkpoint_service = std::make_unique<checkpoint::Service>(*held.session);
-  held.layout_bytes = 0;
-  return {};
-}
-
 void expect_arrays() {
   const State& held = state();
   if (held.checkpoints.size() == 1) held.checkpoints.front()->checkpoint->expect(held.layout_bytes);
@@ -148,7 +141,7 @@ Status end_checkpoints() {
     const Status status = handle->checkpoint->close();
     if (first.is_ok()) first = status;
   }
-  held.checkpoint_service.reset();
+  held.layout_bytes = 0;
   return first;
 }
 
@@ -226,14 +219,14 @@ int tr_checkpoint_status(tr_checkpoint* handle) {
   Checkpoint* const open = checkpoint_of(handle, "tr_checkpoint_status");
   if (open == nullptr) return TR_SAVE_FAILED;
   state().session->pump();
-  const checkpoint::Progress progress = open->progress();
-  if (progress == checkpoint::Progress::failed) fail(open->last_failure());
+  const checkpoint::Progress progress = open->saves().progress();
+  if (progress == checkpoint::Progress::failed) fail(open->saves().last_failure());
   return static_cast<int>(progress);
 }
 
 int64_t tr_checkpoint_generation(tr_checkpoint* handle) {
   const Checkpoint* const open = checkpoint_of(handle, "tr_checkpoint_generation");
-  return open == nullptr ? 0 : open->generation();
+  return open == nullptr ? 0 : open->saves().generation();
 }
 
 int tr_checkpoint_close(tr_checkpoint** handle) {

@@ -47,7 +47,7 @@ Status close_everything() {
 Status begin_services(std::unique_ptr<session::Session> session) {
   state().session = std::move(session);
   Status begun;
-  for (Status (*const begin)() : {begin_files, begin_checkpoints, begin_numbers}) {
+  for (Status (*const begin)() : {begin_files, begin_numbers}) {
     const Status mine = state().session->is_server() ? Status() : guarded([&] { return begin(); });
     begun = state().session->same_everywhere(mine);
     if (!begun.is_ok()) break;

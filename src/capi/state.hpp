@@ -68,7 +68,6 @@ struct State {
   std::unique_ptr<files::Groups> groups;
   std::vector<tr_window*> windows;  // open windows, in the order of creation
   std::vector<tr_file*> files;      // open files, in the order of creation, also those of the local mode
-  std::unique_ptr<checkpoint::Service> checkpoint_service;
   std::vector<tr_checkpoint*> checkpoints;                          // open checkpoints, in the order of
                                                                     // creation
   std::map<const void*, std::unique_ptr<Distributed>> distributed;  // by the caller's address
@@ -90,8 +89,6 @@ session::Session* session_for(const char* call);
 Status begin_files();
 /// Collective. Closes the open files, in the order of creation. Returns the first failure.
 Status end_files();
-/// Local. Makes the service that checkpoints need as long as the session lasts.
-Status begin_checkpoints();
 /// Collective over the compute ranks. Gives the next layout and the next registered array the same numbers on
 /// all ranks, numbers that none of them has used.
 Status begin_numbers();

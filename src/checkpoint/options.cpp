@@ -2,7 +2,7 @@
 #include "base/options.hpp"
 
 #include "base/text.hpp"
-#include "checkpoint/checkpoint.hpp"
+#include "checkpoint/context.hpp"
 
 namespace tailrace::checkpoint {
 

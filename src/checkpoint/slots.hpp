@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,6 +37,12 @@ bool is_unfinished(storage::Target& target, const std::string& path);
 Result<std::vector<std::string>> find_copies(storage::Target& target, const std::string& name);
 /// Local. Returns the parts that have files of their own beside the copy at `path`.
 Result<std::vector<int>> local_parts(storage::Target& target, const std::string& path);
+/// Local. Returns the undo files of checkpoint `name` that none of its copies needs: those of generations
+/// before the oldest one that a copy still needs. `oldest` tells for a copy how far back it needs them; the
+/// copy that it gets has no tables. Returns none if storage does not tell what a copy is.
+Result<std::vector<journal::UndoName>> useless_undo_files(
+    storage::Target& target, const std::string& name, const std::vector<std::string>& copies,
+    const std::function<std::int64_t(const Copy&)>& oldest);
 
 /// The places among which saves alternate.
 class Slots {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/checkpoint.hpp"
+#include "checkpoint/context.hpp"
 #include "files/service.hpp"
 #include "journal/closed_files.hpp"
 #include "restart/recorded.hpp"

@@ -20,7 +20,7 @@ using checkpoint::Checkpoint;
 class Program {
  public:
   Program(SessionRank& rank, std::shared_ptr<const StreamPlan> plan, std::vector<Status>& told)
-      : service_(rank.session()),
+      : rank_(rank),
         layout_(*layout::Layout::block({1000}, rank.ranks())),
         part_(static_cast<std::size_t>(layout_.count(rank.rank())), 1.0),
         stream_(rank, std::move(plan)),
@@ -45,7 +45,7 @@ class Program {
  private:
   std::unique_ptr<Checkpoint> checkpoint(const std::string& name) {
     Result<std::unique_ptr<Checkpoint>> made =
-        Checkpoint::create(service_, outputs_, name, "", *checkpoint::parse_options(""));
+        Checkpoint::create(rank_.session(), outputs_, name, "", *checkpoint::parse_options(""));
     EXPECT_TRUE(made.is_ok()) << made.status().text();
     return std::move(*made);
   }
@@ -66,7 +66,7 @@ class Program {
   static void end(std::unique_ptr<Checkpoint> checkpoint) { EXPECT_TRUE(checkpoint->close().is_ok()); }
 
   NoOutputs outputs_;
-  checkpoint::Service service_;
+  SessionRank& rank_;
   const layout::Layout layout_;
   std::vector<double> part_;
   PlannedStream stream_;

@@ -70,14 +70,13 @@ class Model {
       : rank_(rank),
         life_(life),
         told_(told),
-        service_(rank.session()),
         layout_(*layout::Layout::block({elements}, rank.ranks())),
         one_(std::make_shared<const layout::Layout>(*layout::Layout::replicated({1}, rank.ranks()))),
         part_(static_cast<std::size_t>(layout_.count(rank.rank()))) {}
 
   void run(Scheduler& dice) {
-    Result<std::unique_ptr<Checkpoint>> made =
-        Checkpoint::create(service_, outputs_, "cp", life_.options, checkpoint::parse_options(life_.options));
+    Result<std::unique_ptr<Checkpoint>> made = Checkpoint::create(
+        rank_.session(), outputs_, "cp", life_.options, checkpoint::parse_options(life_.options));
     if (!hear(made.status())) return;
     checkpoint_ = std::move(*made);
     if (!load()) return;
@@ -172,7 +171,6 @@ class Model {
   const Life& life_;
   Told& told_;
   NoOutputs outputs_;
-  checkpoint::Service service_;
   const layout::Layout layout_;
   const std::shared_ptr<const layout::Layout> one_;
   std::unique_ptr<Checkpoint> checkpoint_;

@@ -125,7 +125,8 @@ class Program {
       }
     }
     std::vector<double> array = loads ? std::vector<double>(part.size(), -1) : part;
-    auto made = Checkpoint::create(service_, outputs_, name, options, checkpoint::parse_options(options));
+    auto made =
+        Checkpoint::create(rank_.session(), outputs_, name, options, checkpoint::parse_options(options));
     ASSERT_TRUE(made.is_ok()) << made.status().text();
     meter_.note(rank_, cat("create for ", name));
     bool found = false;
@@ -150,7 +151,6 @@ class Program {
   SessionRank& rank_;
   const Index elements_;
   Meter& meter_;
-  checkpoint::Service service_{rank_.session()};
   NoOutputs outputs_;
 };
 

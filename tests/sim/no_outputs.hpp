@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/checkpoint.hpp"
+#include "checkpoint/context.hpp"
 
 namespace tailrace::sim {
 

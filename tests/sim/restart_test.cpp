@@ -75,12 +75,11 @@ class Forecast {
         life_(life),
         answers_(answers),
         outputs_(rank.files(), [this] { return what_is_open(); }),
-        service_(rank.session()),
         one_(std::make_shared<const layout::Layout>(*layout::Layout::replicated({1}, rank.ranks()))) {}
 
   void run(Scheduler& dice) {
-    Result<std::unique_ptr<Checkpoint>> made =
-        Checkpoint::create(service_, outputs_, "cp", life_.options, checkpoint::parse_options(life_.options));
+    Result<std::unique_ptr<Checkpoint>> made = Checkpoint::create(
+        rank_.session(), outputs_, "cp", life_.options, checkpoint::parse_options(life_.options));
     if (!hear(made.status())) return;
     checkpoint_ = std::move(*made);
     if (load() && open_stream()) {
@@ -188,7 +187,6 @@ class Forecast {
   const Life& life_;
   Answers& answers_;
   restart::Outputs outputs_;
-  checkpoint::Service service_;
   const std::shared_ptr<const layout::Layout> one_;
   std::unique_ptr<Checkpoint> checkpoint_;
   std::unique_ptr<PlannedStream> stream_;

@@ -7,7 +7,7 @@
 
 #include "base/text.hpp"
 #include "checkpoint.hpp"
-#include "checkpoint/undo.hpp"
+#include "checkpoint/slots.hpp"
 #include "restart/recorded.hpp"
 #include "storage/paths.hpp"
 

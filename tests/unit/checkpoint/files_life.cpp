@@ -8,7 +8,7 @@
 #include <iterator>
 #include <limits>
 
-#include "checkpoint/undo.hpp"
+#include "checkpoint/slots.hpp"
 
 namespace tailrace::checkpoint {
 

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/compression.hpp"
+#include "checkpoint/slots.hpp"
+#include "session/session.hpp"
+
+namespace tailrace::checkpoint {
+
+/// The outputs of the session. A checkpoint records how far they had come. Every rank makes these calls; they
+/// are local.
+class Outputs {
+ public:
+  /// One rank's contribution to the vote on a save.
+  struct Standing {
+    ByteVector told;  // told to the other ranks, which do not know it
+    std::function<Status()>
+        make_durable;  // runs on any thread; the rank's part counts only after it. Empty: nothing to do
+  };
+  virtual ~Outputs() = default;
+  /// Blocks until the system has everything that this rank had to write so far. Fails if a write failed, and
+  /// if the checkpoint cannot record one of the outputs.
+  virtual Result<Standing> stand(journal::Overwritten overwritten) = 0;
+  /// Returns OK if a checkpoint can record together all outputs that the ranks have told of.
+  [[nodiscard]] virtual Status check(const std::vector<ByteVector>& told,
+                                     journal::Overwritten overwritten) const = 0;
+  /// Returns how far the outputs are now. `told` has each rank's Standing::told.
+  virtual ByteVector positions(const std::vector<ByteVector>& told) = 0;
+  /// Returns true if storage holds the outputs as far as `positions` says.
+  [[nodiscard]] virtual bool are_settled(const ByteVector& positions) const = 0;
+  /// Returns `positions` with the failures among them that are known by now.
+  [[nodiscard]] virtual ByteVector with_failures(const ByteVector& positions) const = 0;
+  /// From now on until the session ends, the outputs keep the bytes of `positions` before the program writes
+  /// over them. A program that loads this generation of the checkpoint, or an earlier one that has recorded
+  /// the bytes, finds them.
+  virtual void keep_since(const std::string& checkpoint, std::int64_t generation,
+                          const ByteVector& positions) = 0;
+  /// Any thread. Returns the oldest generation whose undo files are needed to go on from `positions` of a
+  /// generation; all later ones are needed, too.
+  [[nodiscard]] virtual std::int64_t oldest_undo(const ByteVector& positions,
+                                                 std::int64_t generation) const = 0;
+  /// Makes the outputs go on from what the copy has recorded.
+  virtual Status resume(const Copy& copy) = 0;
+};
+
+/// The options of a checkpoint, read from an options string.
+struct Options {
+  enum class Busy { wait, drop, replace };
+  enum class Capture { copy, copy_on_write };
+  int keep = 2;
+  std::int64_t keep_every = 0;
+  Mode mode = Mode::parallel;
+  bool async = true;
+  Busy busy = Busy::wait;
+  Capture capture = Capture::copy;
+  journal::Overwritten overwritten = journal::Overwritten::refuse;
+  Compression compression;
+};
+/// Returns Code::settings with the nearest valid key or value.
+Result<Options> parse_options(const std::string& text);
+
+/// What the saves and loads of one checkpoint share, on one rank.
+struct Context {
+  session::Session& session;
+  Outputs& outputs;
+  const std::string name;
+  const Options options;
+  Uuid run;                    // of this run of the program
+  std::optional<Slots> slots;  // on the first rank alone
+
+  [[nodiscard]] bool is_first() const { return session.rank() == 0; }
+  [[nodiscard]] bool has_threads() const { return session.threads().waiting_threads() > 0; }
+  [[nodiscard]] storage::Target& target() const { return session.target(); }
+};
+
+}  // namespace tailrace::checkpoint

@@ -218,7 +218,7 @@ int tr_checkpoint_wait(tr_checkpoint* handle) {
 int tr_checkpoint_status(tr_checkpoint* handle) {
   Checkpoint* const open = checkpoint_of(handle, "tr_checkpoint_status");
   if (open == nullptr) return TR_SAVE_FAILED;
-  state().session->pump();
+  state().session->board().pump();
   const checkpoint::Progress progress = open->saves().progress();
   if (progress == checkpoint::Progress::failed) fail(open->saves().last_failure());
   return static_cast<int>(progress);

@@ -25,7 +25,7 @@ void look_for_open_session() {
 }
 
 Status close_everything() {
-  Status first = state().session->meet_in_finalize();
+  Status first = state().session->computing().meet_in_finalize();
   State& held = state();
   while (!held.streams.empty()) {
     tr_stream* const stream = held.streams.front();
@@ -89,7 +89,7 @@ int begin_session(MPI_Comm world, MPI_Comm* compute, const char* options, Order 
   if (state().session->is_server()) {
     const std::unique_ptr<session::Bootstrap> under_it = std::move(state().bootstrap);
     const std::unique_ptr<session::Session> server = std::move(state().session);
-    server->serve();
+    server->serving().run();
     state().served = true;
     return TR_OK;
   }
@@ -146,9 +146,9 @@ int tr_finalize(void) {
   }
   session::Session* const session = session_for("tr_finalize");
   if (session == nullptr) return TR_ERR_STATE;
-  session->enter("tr_finalize");
+  session->board().watch().call = "tr_finalize";
   const Status status = close_everything();
-  session->leave();
+  session->computing().leave();
   state().session.reset();
   state().bootstrap.reset();
   state().text_files.clear();
@@ -173,10 +173,10 @@ int tr_progress(void) {
 int tr_should_stop(void) {
   session::Session* const session = session_for("tr_should_stop");
   if (session == nullptr) return 0;
-  const Result<bool> stop = guarded([&] { return session->should_stop(); });
+  const Result<bool> stop = guarded([&] { return session->computing().should_stop(); });
   if (stop.is_ok()) return *stop ? 1 : 0;
   fail(stop.status().in("tr_should_stop"));
   // A program that asks in its loop does not look for errors here.
   if (session->rank() == 0) log(LogLevel::error, tr_error());
-  return session->is_stopping() || session->broken() ? 1 : 0;
+  return session->stops().is_stopping() || session->computing().broken() ? 1 : 0;
 }

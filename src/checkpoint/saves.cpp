@@ -124,7 +124,8 @@ void SaveCapture::expect(const std::vector<NamedItem>& items) {
 void SaveCapture::prepare(Bytes bytes) {
   if (!context_.options.async || !context_.has_threads()) return;
   const Status prepared = guarded([&]() -> Status {
-    const int ranks = context_.session.ranks_of_my_node();
+    const session::Topology& topology = context_.session.topology();
+    const int ranks = topology.ranks_on(topology.node());
     memory_.prepare(bytes, [ranks] { return node::available_memory() / (2 * ranks); });
     return {};
   });
@@ -164,7 +165,7 @@ void RunningSave::start(const comm::Verdict& begun, SaveCapture* capture) {
   // Writing must not take a core from them meanwhile.
   const bool alone = context_.session.ranks() == 1 || !context_.has_threads();
   const bool at_once = capture != nullptr && capture->is_at_once();
-  const std::int64_t all = worked_ * context_.session.ranks_of_a_core();
+  const std::int64_t all = worked_ * context_.session.topology().ranks_of_a_core();
   const std::int64_t delay = at_once && !alone ? std::min(all, longest_delay) : 0;
   // The copy counts once the first rank's part is sealed. The contents of the outputs must be durable before
   // that.
@@ -369,7 +370,7 @@ void Saves::end_running() {
   const Status status = *running_->verdict();
   const SavePlan& plan = running_->plan();
   if (status.is_ok()) {
-    context_.session.note_save_seconds(seconds(running_->worked()));
+    context_.session.stops().note_save_seconds(seconds(running_->worked()));
     progress_ = Progress::committed;
     generation_ = plan.id.generation;
     failure_ = {};

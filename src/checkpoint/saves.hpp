@@ -22,7 +22,8 @@ enum class Progress { committed = 0, none = 1, captured = 2, written = 3, failed
 /// it.
 class SaveCapture {
  public:
-  explicit SaveCapture(const Context& context) : context_(context), memory_(context.session.budget()) {}
+  explicit SaveCapture(const Context& context)
+      : context_(context), memory_(context.session.memory().budget()) {}
 
   /// Finds out whether the rank captures by copy on write.
   void open();
@@ -34,7 +35,7 @@ class SaveCapture {
   /// To be called before the ranks' vote. Returns Code::memory if the capture does not fit.
   Status reserve(Saving& saving) { return memory_.reserve(bytes_of(saving)); }
   /// Returns the memory that take() needs of the node.
-  [[nodiscard]] node::MemoryNeed need() const { return memory_.need(context_.session.my_node()); }
+  [[nodiscard]] node::MemoryNeed need() const { return memory_.need(context_.session.topology().node()); }
   void give_back(bool all) { memory_.give_back(all); }
   void take(Saving& saving);
   /// Returns true if take() captures everything before it returns.

@@ -9,7 +9,7 @@ namespace tailrace::files {
 
 Group::Group(Service& service, std::unique_ptr<comm::Line> line)
     : exchange::Group(
-          std::move(line), [&service](int rank) { return service.session().node_of(rank); },
+          std::move(line), [&service](int rank) { return service.session().topology().node_of(rank); },
           service.threads(), service.settings(), service.budget()),
       service_(service) {}
 

@@ -21,7 +21,7 @@ class Service {
 
   [[nodiscard]] session::Session& session() { return session_; }
   [[nodiscard]] const Settings& settings() const { return session_.settings(); }
-  [[nodiscard]] node::Budget& budget() { return session_.budget(); }
+  [[nodiscard]] node::Budget& budget() { return session_.memory().budget(); }
   [[nodiscard]] storage::Target& target() { return session_.target(); }
   [[nodiscard]] executor::Threads& threads() { return session_.threads(); }
   /// Bytes that are written over go to these journals first.

@@ -58,10 +58,11 @@ Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const 
   }
   const comm::Verdict verdict = session.agree(std::move(vote));
   TR_TRY(verdict.status);
-  TR_TRY(session.open_staging(call));
+  TR_TRY(
+      session.memory().open_staging(call, [&](comm::Vote vote) { return session.agree(std::move(vote)); }));
   stream->run_ = Unpacker(verdict.contributions[0]).get<Uuid>();
   if (resume) stream->continue_from(*resume);
-  session.add_stream(stream->client_);
+  session.computing().add_stream(stream->client_);
   stream->tell_definitions(stream->client_.define(stream->head()));
   return stream;
 }
@@ -76,7 +77,7 @@ void Stream::continue_from(const Position& position) {
 }
 
 Stream::~Stream() {
-  if (client_.id() != 0) session_.remove_stream(client_.id());
+  if (client_.id() != 0) session_.computing().remove_stream(client_.id());
 }
 
 Status Stream::define(const std::string& field, const PlacedLayout* layout, int type,
@@ -168,8 +169,8 @@ Status Stream::check_staging(const Field& field, int number) const {
     Bytes share;  // of the staging memory; 0: no limit
     std::string text;
   };
-  const Bytes most = session_.outlet().largest_piece();
-  const Bytes workspace = session_.smallest_workspace();
+  const Bytes most = session_.computing().outlet().largest_piece();
+  const Bytes workspace = session_.memory().smallest_workspace();
   const Bytes piece = field.count * size_of(field.definition.type);
   // The end of a step carries the step's error. If that never fitted, the rank would wait for room for ever.
   constexpr Bytes least = Bytes{16} << 10;
@@ -184,7 +185,7 @@ Status Stream::check_staging(const Field& field, int number) const {
                              ", where ", least, " are needed for messages")},
                         {record, std::max<Bytes>(workspace, 1),
                          cat("gathering and encoding one record takes ", counted(record, "byte"), ", ",
-                             session_.roster().self_served ? "each rank" : "a server", " has ",
+                             session_.topology().roster().self_served ? "each rank" : "a server", " has ",
                              counted(workspace, "byte"), " of the staging memory for it")}};
   // The error tells the part that lacks most: what suffices for it suffices for all.
   const auto lack = [](const Part& part) {
@@ -193,7 +194,7 @@ Status Stream::check_staging(const Field& field, int number) const {
   const Part& worst = *std::max_element(std::begin(parts), std::end(parts),
                                         [&](const Part& a, const Part& b) { return lack(a) < lack(b); });
   if (lack(worst) <= 1) return {};
-  return {Code::memory, cat(worst.text, ": set ", session_.staging_for(worst.needed, worst.share))};
+  return {Code::memory, cat(worst.text, ": set ", session_.memory().staging_for(worst.needed, worst.share))};
 }
 
 /// Servers hear of a field as soon as it is agreed: any rank may be the first that begins the stream.
@@ -222,8 +223,8 @@ pipeline::Opening Stream::head() const {
 }
 
 void Stream::tell(const pipeline::Told& told) {
-  const std::int64_t waited =
-      session_.publish([&] { return session_.outlet().tell(told.descriptor, told.bytes); });
+  const std::int64_t waited = session_.computing().publish(
+      [&] { return session_.computing().outlet().tell(told.descriptor, told.bytes); });
   counters().staging_full += waited;
   counters().staging_full_count += waited > 0;
 }
@@ -231,7 +232,7 @@ void Stream::tell(const pipeline::Told& told) {
 /// Puts the entries into the lane, in pieces if they are too large for it.
 void Stream::tell_definitions(const std::vector<pipeline::Told>& all) {
   constexpr Bytes usual = Bytes{64} << 10;
-  const Bytes most = session_.outlet().largest_piece();
+  const Bytes most = session_.computing().outlet().largest_piece();
   const auto piece = static_cast<std::size_t>(most == 0 ? usual : std::clamp<Bytes>(most / 2, 64, usual));
   for (const pipeline::Told& told : all) {
     std::span<const std::byte> rest = told.bytes;
@@ -240,7 +241,7 @@ void Stream::tell_definitions(const std::vector<pipeline::Told>& all) {
       const auto bytes = rest.first(std::min(piece, rest.size()));
       rest = rest.subspan(bytes.size());
       descriptor.level = rest.empty() ? 0 : 1;
-      session_.publish([&] { return session_.outlet().tell(descriptor, bytes); });
+      session_.computing().publish([&] { return session_.computing().outlet().tell(descriptor, bytes); });
     } while (!rest.empty());
   }
 }
@@ -254,7 +255,7 @@ void Stream::begin(std::int64_t lead) {
   if (lead != put_lead_) put_steps_.clear();
   put_lead_ = lead;
   tell({client_.descriptor(Descriptor::Kind::begin), {}});
-  session_.pump();
+  session_.board().pump();
   counters().blocked += session_.line().now() - entered;
 }
 
@@ -359,8 +360,8 @@ Status Stream::capture(Field& field, int number, const std::byte* data,
   const auto levels = static_cast<Index>(field.definition.levels.values.size());
   for (Index level = 0; level < levels; ++level, client_.was_put()) {
     const Descriptor descriptor = client_.piece(number, level);
-    const std::int64_t full =
-        session_.publish([&] { return session_.outlet().put(descriptor, map, data, may_lend); });
+    const std::int64_t full = session_.computing().publish(
+        [&] { return session_.computing().outlet().put(descriptor, map, data, may_lend); });
     counters().staging_full_count += full > 0;
     waited += full;
   }
@@ -389,16 +390,16 @@ Status Stream::end() {
   last_lead_ = std::max(last_lead_.value_or(client_.lead()), client_.lead());
   tell(ending);
   const std::int64_t told = session_.line().now();
-  const bool is_known = session_.wait_for_step(
+  const bool is_known = session_.computing().wait_for_step(
       client_, client_.awaited_step(), cat("tr_stream_end(\"", name(), "\")"),
       [&] { return client_.end_is_known(); },
       cat("the verdict of step ", client_.awaited_step(), " of ", name()));
   const std::int64_t left = session_.line().now();
-  if (!session_.roster().self_served) counters().verdict_wait += left - told;
+  if (!session_.topology().roster().self_served) counters().verdict_wait += left - told;
   counters().blocked += left - entered;
   session_.statistics().add_span("tr_stream_end", 0, entered, left);
   if (!is_known) {
-    comm::committed("tr_stream_end", [&] { session_.outlet().take_in(); });
+    comm::committed("tr_stream_end", [&] { session_.computing().outlet().take_in(); });
     stop_if_broken();
   }
   if (client_.out_of_step()) return *client_.out_of_step();
@@ -407,7 +408,8 @@ Status Stream::end() {
 
 /// Comes between steps: servers have heard of each step's end then.
 void Stream::stop_if_broken() {
-  if (session_.broken() && !client_.in_step() && !client_.out_of_step()) client_.stop(*session_.broken());
+  if (session_.computing().broken() && !client_.in_step() && !client_.out_of_step())
+    client_.stop(*session_.computing().broken());
 }
 
 Status Stream::wait(bool durable) {
@@ -421,7 +423,7 @@ Status Stream::wait(bool durable) {
     latch(misuse);
     return misuse;
   }
-  const bool is_known = session_.wait_for_step(
+  const bool is_known = session_.computing().wait_for_step(
       client_, client_.steps() - 1, cat("tr_stream_wait(\"", name(), "\")"),
       [&] { return client_.wait_is_known(durable); },
       cat(durable ? "durable" : "captured", " steps of ", name()));

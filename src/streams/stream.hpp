@@ -89,7 +89,7 @@ class Stream final {
   Stream(session::Session& session, StreamRequest request, const std::string& pattern)
       : session_(session),
         request_(std::move(request)),
-        client_(session.line(), session.roster(), session.rank(), pattern) {}
+        client_(session.line(), session.topology().roster(), session.rank(), pattern) {}
   Status prepare_field(const std::string& field, const PlacedLayout* layout, int type,
                        const std::string& options, const ByteVector& vertical, Field& out);
   /// Returns success if the staging memory takes the field that the codec knows by `number`.

@@ -38,7 +38,7 @@ class World {
     group_.reset();
     groups_.reset();
     service_.reset();
-    session_->leave();
+    session_->computing().leave();
   }
   [[nodiscard]] Group& group() { return *group_; }
   /// Collective over `comm`.

@@ -134,7 +134,7 @@ Texts open_a_stream(const pipeline::Opening& opening, std::size_t cut) {
     opening.pack(out);
     ByteVector bytes = out.take();
     bytes.resize(bytes.size() - cut);
-    rank.session().line().send(rank.session().roster().server_transport[0], std::move(bytes));
+    rank.session().line().send(rank.session().topology().roster().server_transport[0], std::move(bytes));
     rank.compute(1000);
   });
 }

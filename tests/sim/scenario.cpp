@@ -170,7 +170,7 @@ void forecast_steps(SessionRank& rank, PlannedStream& stream, const Scenario& sc
       array = array_of(*scenario.plan, rank.rank(), field, step);
       stream.put(field, reinterpret_cast<const std::byte*>(array.data()));
       // Captured data may be overwritten.
-      if (!rank.session().roster().self_served) std::fill(array.begin(), array.end(), -1.0F);
+      if (!rank.session().topology().roster().self_served) std::fill(array.begin(), array.end(), -1.0F);
     }
     Status ended = stream.end();
     if (patient && ended.is_ok()) ended = stream.wait(true);

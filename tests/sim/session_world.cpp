@@ -126,17 +126,17 @@ void SessionWorld::run_rank(FibreRank& fibre, const std::function<void(SessionRa
   session::Session*& here = sessions_[static_cast<std::size_t>(fibre.rank())];
   here = &session;
   if (session.is_server()) {
-    session.serve();
+    session.serving().run();
     here = nullptr;
     return;
   }
   {
     SessionRank rank(fibre, session);
     program(rank);
-    if (const Status met = session.meet_in_finalize(); !met.is_ok()) failures_.push_back(met);
+    if (const Status met = session.computing().meet_in_finalize(); !met.is_ok()) failures_.push_back(met);
   }
   ++leaving_;
-  session.leave();
+  session.computing().leave();
   here = nullptr;
 }
 
@@ -144,7 +144,7 @@ bool SessionWorld::replace_server() {
   const int rank = roster_.server_transport.front();
   session::Session* const session = sessions_[static_cast<std::size_t>(rank)];
   if (session == nullptr || leaving_ > 0) return false;
-  const Status replaced = session->replace_server();
+  const Status replaced = session->serving().replace();
   if (!replaced.is_ok()) failures_.push_back(replaced);
   look_at_memory_of(ranks_[static_cast<std::size_t>(rank)].node);
   ++replaced_;

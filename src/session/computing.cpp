@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "session/computing.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/text.hpp"
+#include "session/session.hpp"
+
+namespace tailrace::session {
+
+Computing::Computing(Session& session)
+    : session_(session),
+      line_(session.board(), comm::line_number::computes,
+            std::make_shared<comm::Members>(session.topology().roster().compute_transport)),
+      client_(session.line(), line_, session.topology().roster()) {
+  line_.name_ranks([](int rank) { return cat("compute rank ", rank); });
+  session.board().order().on_step(
+      [this](const comm::Entry& step) { return client_.has_ended(step.stream, step.number); });
+  session.board().order().connect(line_);
+}
+
+void Computing::open_outlet() {
+  const Topology& topology = session_.topology();
+  const exchange::Roster& roster = topology.roster();
+  if (roster.self_served) {
+    lent_ = std::make_shared<pipeline::LentLane>();
+    outlet_ = std::make_unique<pipeline::LendingOutlet>(lent_);
+    return;
+  }
+  const Bytes capacity = session_.memory().quotas().lane[static_cast<std::size_t>(topology.me())];
+  if (session_.memory().bells() != nullptr) {
+    std::byte* const place = session_.memory().lane_of(session_.node_line().rank());
+    auto* header = new (place) node::LaneHeader();
+    header->capacity = capacity;
+    header->readers = topology.servers_on(topology.node());
+    header->owner = topology.me();
+    header->kept = session_.memory().quotas().kept_of(topology.me());
+    outlet_ = std::make_unique<pipeline::RingOutlet>(
+        node::LaneProducer(header, place + sizeof(node::LaneHeader), session_.memory().bells(),
+                           topology.is_crowded() ? node::Announcing::patient : node::Announcing::at_once));
+    return;
+  }
+  const int home = roster.home[static_cast<std::size_t>(topology.me())];
+  auto lane = std::make_unique<node::PrivateLane>(capacity);
+  auto sender = std::make_unique<node::LaneSender>(
+      *lane, session_.line(), roster.server_transport[static_cast<std::size_t>(home)],
+      static_cast<std::uint32_t>(pipeline::DataMessage::descriptor));
+  const node::LaneProducer producer(lane->header(), lane->data(), nullptr);
+  outlet_ = std::make_unique<pipeline::RingOutlet>(producer, std::move(lane), std::move(sender));
+  client_.grant_to(*outlet_);
+}
+
+std::int64_t Computing::publish(const std::function<bool()>& attempt) {
+  session_.board().transport().let_others_run();
+  if (attempt()) return 0;
+  const std::int64_t begin = session_.line().now();
+  comm::Doorbell* const bell = outlet_->space();
+  session_.wait(
+      [&] {
+        if (bell == nullptr) return attempt();
+        const std::uint32_t ticket = bell->ticket();
+        if (attempt()) {
+          bell->cancel();
+          return true;
+        }
+        session_.board().transport().park(*bell, ticket, std::chrono::milliseconds(1));
+        return false;
+      },
+      "free staging memory (TAILRACE_STAGING): servers or storage are slower than the model's output");
+  return session_.line().now() - begin;
+}
+
+comm::Verdict Computing::agree(comm::Vote vote) {
+  // No fence may follow: fences to which no other rank comes would fill the lane.
+  if (line_.ended()) return line_.ended_verdict();
+  const std::string call = vote.call;
+  const node::Descriptor fence = client_.fence();
+  publish([&] { return outlet_->tell(fence, {}); });
+  comm::Verdict verdict = verdict_of(client_.vote(std::move(vote)), call);
+  if (verdict.status.is_ok() || verdict.ended) return verdict;
+  const comm::Verdict steps = verdict_of(client_.vote_steps(), call);
+  if (steps.ended) return steps;
+  tell(client_.compare_steps(steps));
+  return verdict;
+}
+
+void Computing::tell(const std::vector<pipeline::Told>& all) {
+  for (const pipeline::Told& told : all) {
+    publish([&] { return outlet_->tell(told.descriptor, told.bytes); });
+  }
+}
+
+bool Computing::wait_for_step(const pipeline::StreamClient& stream, std::int64_t step, std::string_view call,
+                              const std::function<bool()>& done, const std::string& what) {
+  const comm::OrderedWait wait{{line_.number(), comm::Entry::Kind::step, stream.id(),
+                                static_cast<std::uint64_t>(std::max<std::int64_t>(step, 0))},
+                               call,
+                               line_.agreements().neighbours()};
+  bool is_done = false;
+  session_.board().wait([&] { return (is_done = done()) || broken().has_value(); }, what, wait);
+  return is_done;
+}
+
+void Computing::settle(const Status& why) {
+  comm::Line line(session_.board(), comm::line_number::settlement, line_.shared_members());
+  line.name_ranks([](int rank) { return cat("compute rank ", rank); });
+  const comm::Verdict verdict = line.agree(client_.settling_vote());
+  tell({{client_.last_fence(verdict), {}}});
+  tell(client_.settle(verdict, why));
+}
+
+Result<bool> Computing::should_stop() {
+  comm::Vote vote;
+  vote.call = "tr_should_stop";
+  vote.contribution = session_.stops().vote(line_.rank());
+  const comm::Verdict verdict = agree(std::move(vote));
+  TR_TRY(verdict.status);
+  return session_.stops().conclude(verdict.contributions, line_.rank());
+}
+
+comm::Verdict Computing::verdict_of(std::uint64_t agreement, const std::string& call) {
+  return line_.verdict_of(agreement, call, [&] { return client_.take(agreement); });
+}
+
+Status Computing::meet_in_finalize() {
+  Status first;
+  for (;;) {
+    const comm::Verdict verdict = agree({{}, "tr_finalize", {}});
+    if (first.is_ok()) first = verdict.status;
+    if (verdict.ended) settle(verdict.status);
+    if (verdict.ended || verdict.status.is_ok()) return first;
+  }
+}
+
+void Computing::leave() {
+  session_.wait([&] { return outlet_->is_drained(); }, "the servers to take what was put");
+  client_.tell_statistics(session_.statistics());
+  const node::Descriptor farewell = pipeline::Client::farewell();
+  publish([&] { return outlet_->tell(farewell, {}); });
+  session_.wait([&] { return session_.all_is_sent() && !outlet_->advance(); }, "the end of the session");
+}
+
+const std::optional<Status>& Computing::broken() const { return session_.board().order().broken(); }
+
+}  // namespace tailrace::session

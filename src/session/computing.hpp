@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/line.hpp"
+#include "pipeline/client.hpp"
+#include "pipeline/outlet.hpp"
+
+namespace tailrace::session {
+
+class Session;
+
+/// The part of a session that compute ranks have: their line, agreements that keep streams in step, and this
+/// rank's outlet. Collective functions are so over compute ranks.
+class Computing {
+ public:
+  /// `session` must outlive this.
+  explicit Computing(Session& session);
+
+  /// Local. Makes the outlet, and the header of this rank's lane.
+  void open_outlet();
+  [[nodiscard]] comm::Line& line() { return line_; }
+  [[nodiscard]] pipeline::Outlet& outlet() { return *outlet_; }
+  /// Returns the arrays that the rank lends to its own server, if there are no others.
+  [[nodiscard]] const std::shared_ptr<pipeline::LentLane>& lent() const { return lent_; }
+  void announce() {
+    if (outlet_) outlet_->announce();
+  }
+  /// Makes one step. Returns true if something moved.
+  bool advance() { return outlet_ && outlet_->advance(); }
+
+  /// Collective. Hands in the caller's vote and returns the verdict, whose Status is the same on every rank.
+  /// Blocks until all have voted. After an error, streams of which the ranks have begun different numbers of
+  /// steps are out of step.
+  comm::Verdict agree(comm::Vote vote);
+  /// Collective. Returns true if the program is to save and stop. The Status is the same on every rank.
+  /// Blocks until all have asked. Rank 0 logs the reason, once.
+  Result<bool> should_stop();
+  /// Collective. Blocks until `done`, which is known once all ranks have ended step `step` of `stream`.
+  /// Returns false if the ranks turn out to be in different calls, and it is not `done`.
+  bool wait_for_step(const pipeline::StreamClient& stream, std::int64_t step, std::string_view call,
+                     const std::function<bool()>& done, const std::string& what);
+  /// Returns the error that is set if ranks turned out to be in different collective calls. All ranks return
+  /// it from then on.
+  [[nodiscard]] const std::optional<Status>& broken() const;
+  /// Local. Publishes in the outlet; waits while it is full. Returns the nanoseconds waited.
+  std::int64_t publish(const std::function<bool()>& attempt);
+  /// Collective. Blocks until all have come to tr_finalize. Ranks that are in other calls meanwhile get an
+  /// error there, and may come here next. Returns the first error on the way.
+  Status meet_in_finalize();
+  /// Collective. Says that nothing is open any more.
+  void leave();
+
+  void add_stream(pipeline::StreamClient& stream) { client_.add(stream); }
+  void remove_stream(std::uint32_t id) {
+    client_.remove(id);
+    if (outlet_) outlet_->drop(id);
+  }
+
+ private:
+  void settle(const Status& why);
+  comm::Verdict verdict_of(std::uint64_t agreement, const std::string& call);
+  void tell(const std::vector<pipeline::Told>& all);
+
+  Session& session_;
+  comm::Line line_;
+  pipeline::Client client_;
+  std::unique_ptr<pipeline::Outlet> outlet_;
+  std::shared_ptr<pipeline::LentLane> lent_;
+};
+
+}  // namespace tailrace::session

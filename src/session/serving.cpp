@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "session/serving.hpp"
+
+#include <csignal>
+#include <utility>
+
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "comm/end_job.hpp"
+#include "session/parking.hpp"
+#include "session/report.hpp"
+#include "session/session.hpp"
+
+namespace tailrace::session {
+
+namespace {
+
+/// This many files of a server may hang (in a hook, on a full disk, on storage that does not answer) before
+/// other files wait for them. A thread that waits costs its stack.
+constexpr int most_files_at_once = 64;
+
+/// SIGTERM goes to every process of a job. A server must outlive it until the compute ranks have left, and
+/// drain what they put.
+class KeepServing {
+ public:
+  KeepServing() {
+    struct sigaction action = {};
+    action.sa_handler = SIG_IGN;
+    ::sigaction(SIGTERM, &action, &before_);
+  }
+  ~KeepServing() { ::sigaction(SIGTERM, &before_, nullptr); }
+  KeepServing(const KeepServing&) = delete;
+  KeepServing& operator=(const KeepServing&) = delete;
+
+ private:
+  struct sigaction before_ = {};
+};
+
+}  // namespace
+
+Serving::Serving(Session& session, LedgerFactory make_ledger, decltype(Facts::make_executor) make_executor)
+    : session_(session),
+      make_ledger_(std::move(make_ledger)),
+      make_threads_(std::move(make_executor)),
+      bells_(session.memory().bells()) {}
+
+Status Serving::start(bool takes_over) {
+  const Topology& topology = session_.topology();
+  const Settings& settings = session_.settings();
+  files_ = std::make_unique<pipeline::OpenFiles>(session_.shared_target());
+  pipeline::Server::Setup setup;
+  setup.me = topology.me();
+  setup.takes_over = takes_over;
+  setup.workspace = session_.memory().quotas().workspace[static_cast<std::size_t>(setup.me)];
+  setup.make_ledger = [this](const pipeline::Opening& opening) {
+    return make_ledger_(opening, session_.shared_target());
+  };
+  setup.give_up = [](const Status& why) {
+    comm::end_job(
+        cat(why.text(),
+            ". If memory is short on its node, set TAILRACE_STAGING lower or start fewer ranks there."));
+  };
+  setup.reporting = !settings.report.empty();
+  setup.on_statistics = [&settings, &topology](const std::map<int, pipeline::Statistics>& all) {
+    const Status written = write_report(settings, topology.roster(), all);
+    if (!written.is_ok()) log(LogLevel::error, written.text());
+  };
+  setup.staging_for = [&memory = session_.memory()](Bytes needed, Bytes share) {
+    return memory.staging_for(needed, share);
+  };
+  if (topology.roster().self_served) {
+    setup.lanes.emplace(setup.me, std::make_unique<pipeline::LentLaneReader>(session_.computing().lent()));
+  } else {
+    setup.quotas = session_.memory().quotas().lane;
+    TR_TRY(find_lanes(setup));
+    if (bells_ == nullptr) bells_ = &own_bells_;
+  }
+  TR_TRY(make_executor());
+  server_ = std::make_unique<pipeline::Server>(session_.line(), topology.roster(), *executor_, *files_,
+                                               session_.statistics(), std::move(setup));
+  return {};
+}
+
+Status Serving::replace() {
+  server_.reset();
+  executor_.reset();
+  while (session_.board().pump()) continue;  // what the server before has sent to itself
+  TR_TRY(start(true));
+  bell().ring();  // run() may be asleep
+  return {};
+}
+
+/// A server's threads encode, and serve the files of streams. A rank that serves itself does so inside its
+/// own calls.
+Status Serving::make_executor() {
+  const Topology& topology = session_.topology();
+  executor::Threads::Limits limits;
+  std::function<void()> wake;
+  if (topology.is_server()) {
+    limits = {topology.encoder_threads(session_.settings(), topology.world_rank()), most_files_at_once};
+    wake = [&bell = bell()] { bell.ring(); };
+    if (make_threads_) {
+      executor_ = make_threads_(limits.compute, std::move(wake));
+      return {};
+    }
+  }
+  Result<std::unique_ptr<executor::Threads>> made = executor::Threads::create(limits, std::move(wake));
+  TR_TRY(made.status());
+  executor_ = std::move(*made);
+  return {};
+}
+
+/// Finds the lanes that this server reads: those of its node in place, and receivers of the lanes of ranks
+/// without a server on their node.
+Status Serving::find_lanes(pipeline::Server::Setup& setup) {
+  const Topology& topology = session_.topology();
+  const exchange::Roster& roster = topology.roster();
+  reader_ = topology.server_of_node();
+  if (reader_ >= node::LaneHeader::most_readers) {
+    return Status(Code::settings, cat("more than ", node::LaneHeader::most_readers, " servers on one node"));
+  }
+  int node_rank = -1;
+  for (const int rank : topology.ranks_of_node()) {
+    ++node_rank;
+    const std::optional<int> c = topology.compute_rank(rank);
+    if (!c) continue;
+    std::byte* const place = session_.memory().lane_of(node_rank);
+    TR_TRY(reinterpret_cast<const node::LaneHeader*>(place)->check(*c));
+    setup.lanes.emplace(*c, std::make_unique<node::SharedLaneReader>(
+                                reinterpret_cast<node::LaneHeader*>(place), place + sizeof(node::LaneHeader),
+                                reader_, topology.is_crowded() ? bells_ : nullptr));
+  }
+  for (int c = 0; c < roster.computes(); ++c) {
+    const auto i = static_cast<std::size_t>(c);
+    if (roster.shares_node[i] != 0 || roster.home[i] != topology.me()) continue;
+    auto& lane = received_[c] = std::make_unique<node::PrivateLane>(session_.memory().quotas().lane[i]);
+    setup.receivers.emplace(
+        c, std::make_unique<node::LaneReceiver>(*lane, session_.line(), roster.compute_transport[i]));
+    setup.lanes.emplace(c, std::make_unique<node::SharedLaneReader>(lane->header(), lane->data(), 0));
+  }
+  return {};
+}
+
+void Serving::run() {
+  const KeepServing guard;
+  comm::Switchboard& board = session_.board();
+  comm::GoingToSleep sleep;
+  const bool others = session_.topology().roster().servers() > 1 || !received_.empty();
+  Parking parking({session_.topology().is_crowded(), others, session_.settings().progress_sleep_us});
+  const auto now = [this] { return session_.line().now(); };
+  std::int64_t last = now();
+  while (!is_over() || !board.all_sent()) {
+    board.transport().let_others_run();
+    using Next = comm::GoingToSleep::Next;
+    switch (sleep.next()) {
+      case Next::look:
+      case Next::look_again: {
+        std::optional<node::Haste> haste;
+        if (parking.is_to_hurry(now())) haste.emplace(*bells_);
+        const bool moved = board.pump();
+        if (moved) {
+          last = now();
+          parking.moved(last);
+          warned_ = false;
+        }
+        sleep.looked(moved, bell());
+        break;
+      }
+      case Next::take_ticket:
+        sleep.take_ticket(bell());
+        break;
+      case Next::park:
+        board.transport().park(bell(), sleep.ticket(), parking.next());
+        sleep.woke();
+        break;
+    }
+    warn_of_waiting(last);
+  }
+}
+
+void Serving::warn_of_waiting(std::int64_t since) {
+  const auto& patience = session_.settings().watchdog_seconds;
+  if (warned_ || !patience || session_.line().now() - since <= *patience * 1'000'000'000) return;
+  warned_ = true;
+  const std::string missing = waiting_for();
+  if (!missing.empty()) log(LogLevel::warn, cat("server ", session_.topology().me(), " waits:", missing));
+}
+
+}  // namespace tailrace::session

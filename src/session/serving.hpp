@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "executor/executor.hpp"
+#include "node/remote_lane.hpp"
+#include "pipeline/server.hpp"
+#include "session/facts.hpp"
+
+namespace tailrace::session {
+
+class Session;
+
+using LedgerFactory = std::function<Result<std::unique_ptr<pipeline::Ledger>>(
+    const pipeline::Opening&, const std::shared_ptr<storage::Target>&)>;
+
+/// The server that this rank runs: a server rank in a loop of its own, a rank of a session without servers
+/// inside its calls. All functions are local.
+class Serving {
+ public:
+  /// `session` must outlive this.
+  Serving(Session& session, LedgerFactory make_ledger, decltype(Facts::make_executor) make_executor);
+
+  /// Makes the server. With `takes_over` it goes on where another was destroyed.
+  Status start(bool takes_over);
+  /// On the session's only server, if Facts::keeps_steps. Destroys the server where it stands, and makes
+  /// another that knows the lanes and the files alone. Files lose nothing, and get the same bytes.
+  Status replace();
+  /// On servers: works until all compute ranks have left.
+  void run();
+  /// Makes one step. Returns true if something moved.
+  bool advance() { return server_ && server_->advance(); }
+  [[nodiscard]] bool is_over() const { return server_->is_over(); }
+  [[nodiscard]] std::string waiting_for() const { return server_ ? server_->waiting_for() : std::string(); }
+  /// Returns the number of threads that encode.
+  [[nodiscard]] int encoding_threads() const { return executor_->count(); }
+
+ private:
+  Status find_lanes(pipeline::Server::Setup& setup);
+  Status make_executor();
+  void warn_of_waiting(std::int64_t since);
+  [[nodiscard]] comm::Doorbell& bell() { return bells_->reader[reader_]; }
+
+  Session& session_;
+  const LedgerFactory make_ledger_;
+  const decltype(Facts::make_executor) make_threads_;
+  node::NodeBells own_bells_;  // used if no memory is shared
+  node::NodeBells* bells_ = nullptr;
+  int reader_ = 0;  // this server's number on its node
+  std::map<int, std::unique_ptr<node::PrivateLane>> received_;
+  std::unique_ptr<pipeline::OpenFiles> files_;
+  std::unique_ptr<executor::Executor> executor_;
+  std::unique_ptr<pipeline::Server> server_;
+  bool warned_ = false;  // of what the server waits for
+};
+
+}  // namespace tailrace::session

@@ -50,12 +50,19 @@ Result<std::unique_ptr<Checkpoint>> Checkpoint::create(session::Session& session
   if (session.rank() == 0 && mine.is_ok()) {
     mine = guarded([&] { return made->open_slots(std::move(files)); });
     told.put(Uuid::random().bytes);
-    if (mine.is_ok()) mine = guarded([&] { return made->tell_recorded(told); });
+    if (mine.is_ok()) {
+      mine = guarded([&] {
+        made->tell_copies(told);
+        return made->tell_recorded(told);
+      });
+    }
   }
   const comm::Verdict verdict = session.agree({mine, call, told.take()});
   if (!verdict.status.is_ok()) return verdict.status.in(cat("tr_checkpoint_create(", name, ")"));
   Unpacker in(verdict.contributions.front());
   made->context_.run.bytes = in.get<std::array<std::uint8_t, 16>>();
+  const Status checked = made->check_copies(in);
+  if (!checked.is_ok()) return checked.in(cat("tr_checkpoint_create(", name, ")"));
   made->keep_recorded(in);
   return made;
 }
@@ -77,6 +84,34 @@ Status Checkpoint::open_slots(std::vector<std::string> files) {
       context_.name, files.empty() ? Slots::paths(context_.name, context_.options.keep) : std::move(files),
       context_.options.keep_every);
   return context_.slots->look(target);
+}
+
+/// On the first rank, packs for all ranks the copies that are good as far as it has looked at them.
+void Checkpoint::tell_copies(Packer& told) const {
+  std::vector<Copy> copies;
+  for (const std::string& path : context_.slots->good()) {
+    Result<Copy> copy = read_directory(context_.target(), path);
+    if (!copy.is_ok()) continue;  // it was there a moment ago: the next load or save will tell
+    copy->directory.parts.clear();
+    copies.push_back(std::move(*copy));
+  }
+  told.put(static_cast<std::int32_t>(copies.size()));
+  for (const Copy& copy : copies) told.put_bytes(pack(copy));
+}
+
+/// Collective. All ranks together look at the parts of the copies. Saves take the place of a copy that is not
+/// whole first: otherwise one could take the place of the only copy that is.
+Status Checkpoint::check_copies(Unpacker& told) {
+  for (auto left = told.get<std::int32_t>(); left > 0; --left) {
+    Result<Copy> copy = unpack_copy(told.get_bytes());
+    TR_TRY(copy.status());
+    const std::string path = copy->path;
+    const Status whole = load_.check(std::move(*copy));
+    if (whole.is_ok()) continue;
+    if (whole.code() != Code::corrupt && whole.code() != Code::io) return whole;
+    if (context_.slots) context_.slots->broken(path);
+  }
+  return {};
 }
 
 /// On the first rank, packs for all ranks the last generation that was begun, and the outputs that each copy

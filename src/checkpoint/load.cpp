@@ -75,6 +75,14 @@ Status Candidates::none_whole() const {
           not_given_.error_number()};
 }
 
+Status Load::check(Copy copy) {
+  copy_ = std::move(copy);
+  const Status whole = check_parts(cat("tr_checkpoint_create(", context_.name, ")"));
+  copy_.reset();
+  forget_parts();
+  return whole;
+}
+
 Status Load::begin() {
   Status mine;
   if (context_.is_first()) mine = guarded([&] { return candidates_.look(); });
@@ -100,7 +108,7 @@ Status Load::take_next(const std::string& call, Status mine) {
     TR_TRY(verdict.status);
     TR_TRY(take_copy(verdict));
     if (!copy_) return {};
-    const Status whole = check_parts();
+    const Status whole = check_parts(call);
     if (whole.is_ok()) return {};
     const std::string path = std::exchange(copy_, std::nullopt)->path;
     if (whole.code() != Code::corrupt && whole.code() != Code::io) return whole;
@@ -129,8 +137,8 @@ Status Load::take_copy(const comm::Verdict& verdict) {
 
 /// Collective. Checks that every part is there, belongs to this save and is whole, and that every element is
 /// in exactly one part. The Status is the same on every rank.
-Status Load::check_parts() {
-  const std::string call = cat("tr_checkpoint_begin(", context_.name, "): the parts of ", copy_->path);
+Status Load::check_parts(const std::string& during) {
+  const std::string call = cat(during, ": the parts of ", copy_->path);
   PartDirectory::Messages messages;
   const Status read = guarded([&] {
     part_directory_.emplace(copy_->directory.items, context_.session.rank(), context_.session.ranks());

@@ -58,13 +58,16 @@ class Load {
   /// Collective. Reads the items. A copy that was whole but not committed then is. The Status is the same on
   /// every rank.
   Status end(const Items& items);
+  /// Collective. Checks that a copy is whole, apart from the elements themselves. The Status is the same on
+  /// every rank.
+  Status check(Copy copy);
   /// Local. Drops what only finding the parts needs.
   void forget_parts();
 
  private:
   Status take_next(const std::string& call, Status mine);
   Status take_copy(const comm::Verdict& verdict);
-  Status check_parts();
+  Status check_parts(const std::string& during);
   Status read_share(PartDirectory::Messages& told);
   Status read_from_newest(const Items& items, const std::vector<Plan>& plans);
   Status find_parts(const Items& items, const std::vector<Plan>& plans, Status mine);

@@ -167,7 +167,7 @@ Status Slots::look(storage::Target& target) {
   const Result<std::vector<journal::UndoName>> undo = journal::find_undo_files(target, name_);
   TR_TRY(undo.status());
   for (const journal::UndoName& each : *undo) highest_ = std::max(highest_, each.generation);
-  for (const Found& found : look_at(target, *paths)) {
+  for (const Found& found : look_at_directories(target, *paths)) {
     // A copy that is not whole may be anybody's file. Its generation counts only up to a limit, like that in
     // the name of an undo file.
     if (found.status.is_ok() || found.generation <= journal::most_generation)
@@ -180,6 +180,14 @@ Status Slots::look(storage::Target& target) {
     set(found.path, good ? found.generation : found.missing ? -1 : 0);
   }
   return {};
+}
+
+std::vector<std::string> Slots::good() const {
+  std::vector<std::string> paths;
+  for (const Slot& slot : slots_) {
+    if (slot.generation > 0) paths.push_back(slot.path);
+  }
+  return paths;
 }
 
 Status Slots::check_next_generation() const {

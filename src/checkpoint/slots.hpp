@@ -54,9 +54,11 @@ class Slots {
   }
   static std::vector<std::string> paths(const std::string& name, int keep);
 
-  /// Local. Looks at the copies that are there. Fails if storage does not tell the generation of a copy. A
-  /// damaged copy is no failure.
+  /// Local. Looks at the copies that are there, but not at their parts. Fails if storage does not tell the
+  /// generation of a copy. A damaged copy is no failure.
   Status look(storage::Target& target);
+  /// Returns the places of committed copies that are not known to be broken.
+  [[nodiscard]] std::vector<std::string> good() const;
   /// Returns the next save's generation: one more than any ever begun.
   [[nodiscard]] std::int64_t next_generation() const { return highest_ + 1; }
   /// Returns Code::corrupt if no copy of that generation could be loaded.

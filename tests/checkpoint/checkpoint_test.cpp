@@ -284,6 +284,37 @@ MPI_TEST(checkpoint, damage_of_the_newest_leads_to_the_one_before) {
   remove_directory(directory);
 }
 
+MPI_TEST(checkpoint, a_program_that_loads_nothing_saves_over_the_copy_that_lacks_a_part) {
+  const std::string directory = fresh_directory("checkpoint-lacks-a-part");
+  const std::string options = "mode=local async=off";
+  {
+    const Session session;
+    Field field(0, {64, 64}, 0);
+    tr_checkpoint* cp = create(directory + "/run", options);
+    for (int step = 1; step <= 2; ++step) {
+      field.fill(step);
+      CHECK_EQ(save(cp, step, field), TR_OK);
+    }
+    CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  }
+  if (rank() == size() - 1) {
+    const std::string number = std::to_string(rank());
+    std::filesystem::remove(directory + "/run.1.r" + std::string(5 - number.size(), '0') + number);
+  }
+  const std::string older = contents(directory + "/run.0");
+  MPI_Barrier(state().comm);
+  const Session session;
+  Field field(0, {64, 64}, 0);
+  tr_checkpoint* cp = create(directory + "/run", options);
+  field.fill(3);
+  CHECK_EQ(save(cp, 3, field), TR_OK);
+  CHECK(contents(directory + "/run.0") == older);
+  field.clear();
+  CHECK_EQ(load(cp, field), 3);
+  CHECK_EQ(tr_checkpoint_close(&cp), TR_OK);
+  remove_directory(directory);
+}
+
 MPI_TEST(checkpoint, a_first_save_that_never_ended_is_nothing_to_load) {
   const std::string directory = fresh_directory("checkpoint-unfinished");
   for (const std::string left : {std::string(), std::string(128, '\0'), std::string(9000, '\0')}) {

@@ -155,33 +155,32 @@ files::Outcome refused(std::int64_t value, int error, const std::string& text) {
 
 files::Outcome outcome_of(std::int64_t value, bool failed) { return {value, failed ? errno : 0, {}}; }
 
-files::Outcome ask(files::File& file, const char* call, const files::File::Operation& operation) {
+files::Outcome ask(files::File& file, const char* call, const files::Operation& operation) {
   const int before = errno;
   const std::string what = cat(call, "(", file.path(), ")");
-  files::Outcome outcome = file.ask(what, [&](std::FILE* stream) {
-    errno = 0;
-    return operation(stream);
-  });
+  files::Outcome outcome = file.ask(what, operation);
   take_away(outcome, what, before);
   return outcome;
+}
+
+std::int64_t ask_for_number(tr_file* handle, const char* call, std::int64_t failure,
+                            const files::Operation& operation) {
+  files::File* const file = file_of(handle, call);
+  return file == nullptr ? failure : ask(*file, call, operation).value;
 }
 
 files::Outcome ask(files::Group& group, const std::string& call,
                    const std::function<files::Outcome()>& operation) {
   const int before = errno;
-  errno = 0;
   const bool attempts = group.is_io_rank() && !group.line().ended();
   files::Outcome outcome = group.share(attempts ? files::attempted(operation) : files::Outcome(), call);
   take_away(outcome, call, before);
   return outcome;
 }
 
-void tell(files::File& file, files::File::Operation operation) {
+void tell(files::File& file, files::Operation operation) {
   const int before = errno;
-  file.tell([operation = std::move(operation)](std::FILE* stream) {
-    errno = 0;
-    return operation(stream);
-  });
+  file.stream().tell(std::move(operation));
   errno = before;
 }
 

@@ -34,14 +34,17 @@ files::Outcome refused(std::int64_t value, int error, const std::string& text);
 files::Outcome outcome_of(std::int64_t value, bool failed);
 
 /// Collective over the file's ranks. Does `operation` on the I/O rank's stream. Returns its outcome on every
-/// rank, with errno and tr_error() after a failure. errno is 0 when the operation begins.
-files::Outcome ask(files::File& file, const char* call, const files::File::Operation& operation);
+/// rank, with errno and tr_error() after a failure.
+files::Outcome ask(files::File& file, const char* call, const files::Operation& operation);
+/// Does the same for the file behind a handle. Returns the value alone, or `failure` if there is no file.
+std::int64_t ask_for_number(tr_file* handle, const char* call, std::int64_t failure,
+                            const files::Operation& operation);
 /// Does the same for a group, without a file.
 files::Outcome ask(files::Group& group, const std::string& call,
                    const std::function<files::Outcome()>& operation);
 /// Local. Does `operation` on the I/O rank's stream, without a result. Only files of the asynchronous mode do
 /// it later.
-void tell(files::File& file, files::File::Operation operation);
+void tell(files::File& file, files::Operation operation);
 /// Returns true if ranks other than the I/O rank want the bytes that it read.
 bool is_shared(const files::File& file);
 

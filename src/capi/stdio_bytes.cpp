@@ -20,9 +20,8 @@ const char* const null_data = "`data` is a null pointer";
 const char* const within_distributed =
     "`data` lies within a distributed array, of which this rank has a part only: pass the array itself";
 
-int ask_for_int(tr_file* handle, const char* call, const File::Operation& operation) {
-  File* const file = file_of(handle, call);
-  return file == nullptr ? EOF : static_cast<int>(ask(*file, call, operation).value);
+int ask_for_int(tr_file* handle, const char* call, const files::Operation& operation) {
+  return static_cast<int>(ask_for_number(handle, call, EOF, operation));
 }
 
 /// Returns the number of elements. A call that failed as a whole has moved none.
@@ -55,7 +54,7 @@ void tell_bytes(File& file, const void* data, std::size_t size) {
   if (!file.holds_stream()) return;
   if (file.mode().async) {
     const int before = errno;
-    file.tell_bytes({static_cast<const std::byte*>(data), size});
+    file.stream().tell_bytes({static_cast<const std::byte*>(data), size});
     errno = before;
     return;
   }

@@ -17,13 +17,11 @@ namespace {
 const char* const null_format = "`format` is a null pointer";
 
 int print(tr_file* handle, const char* call, const char* format, std::va_list arguments) {
-  File* const file = file_of(handle, call);
-  if (file == nullptr) return -1;
-  return static_cast<int>(ask(*file, call, [&](std::FILE* stream) {
-                            if (format == nullptr) return refused(-1, EINVAL, null_format);
-                            const int length = std::vfprintf(stream, format, arguments);
-                            return outcome_of(length, length < 0);
-                          }).value);
+  return static_cast<int>(ask_for_number(handle, call, -1, [&](std::FILE* stream) {
+    if (format == nullptr) return refused(-1, EINVAL, null_format);
+    const int length = std::vfprintf(stream, format, arguments);
+    return outcome_of(length, length < 0);
+  }));
 }
 
 /// Formats at once, because the memory behind the arguments may change. The text is written later.
@@ -36,7 +34,7 @@ Outcome print_later(File& file, const char* format, std::va_list arguments) {
   if (length >= 0) {
     std::string text(static_cast<std::size_t>(length) + 1, '\0');
     std::vsnprintf(text.data(), text.size(), format, again);
-    file.tell_bytes(std::as_bytes(std::span(text.data(), static_cast<std::size_t>(length))));
+    file.stream().tell_bytes(std::as_bytes(std::span(text.data(), static_cast<std::size_t>(length))));
   }
   va_end(again);
   errno = before;

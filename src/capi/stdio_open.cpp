@@ -251,12 +251,10 @@ void tr_fflush_nr(tr_file* handle) {
 }
 
 int tr_setvbuf(tr_file* handle, char* buffer, int mode, size_t size) {
-  File* const file = file_of(handle, "tr_setvbuf");
-  if (file == nullptr) return EOF;
-  return static_cast<int>(ask(*file, "tr_setvbuf", [&](std::FILE* stream) {
-                            const int code = std::setvbuf(stream, buffer, mode, size);
-                            return outcome_of(code, code != 0);
-                          }).value);
+  return static_cast<int>(ask_for_number(handle, "tr_setvbuf", EOF, [&](std::FILE* stream) {
+    const int code = std::setvbuf(stream, buffer, mode, size);
+    return outcome_of(code, code != 0);
+  }));
 }
 
 void tr_setbuf(tr_file* handle, char* buffer) {

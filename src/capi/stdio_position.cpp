@@ -13,12 +13,6 @@ using files::Outcome;
 
 namespace {
 
-std::int64_t ask_for_number(tr_file* handle, const char* call, std::int64_t failure,
-                            const File::Operation& operation) {
-  File* const file = file_of(handle, call);
-  return file == nullptr ? failure : ask(*file, call, operation).value;
-}
-
 Outcome seek(std::FILE* stream, long offset, int whence) {
   const int code = files::flush_before_seek(stream) != 0 ? EOF : std::fseek(stream, offset, whence);
   return outcome_of(code, code != 0);
@@ -81,7 +75,7 @@ void tr_rewind(tr_file* handle) {
     // ISO C99 7.19.9.5 does not tell a failure to move. A loss of written bytes must be told, by tr_fflush.
     const Outcome written = outcome_of(0, files::flush_before_seek(stream) != 0);
     std::rewind(stream);
-    file->clear_failure();
+    file->stream().clear_failure();
     return written;
   });
 }
@@ -98,7 +92,7 @@ void tr_clearerr(tr_file* handle) {
   if (file == nullptr) return;
   if (const Status over = file->before_move("tr_clearerr"); !over.is_ok()) return fail_with_errno(over);
   tell(*file, [file](std::FILE*) {
-    file->clear_failure();
+    file->stream().clear_failure();
     return Outcome();
   });
 }
@@ -113,7 +107,7 @@ int tr_ferror(tr_file* handle) {
   File* const file = file_of(handle, "tr_ferror");
   if (file == nullptr) return 0;
   return static_cast<int>(ask(*file, "tr_ferror", [&](std::FILE*) {
-                            return Outcome{file->has_failed() ? 1 : 0, 0, {}};
+                            return Outcome{file->stream().has_failed() ? 1 : 0, 0, {}};
                           }).value);
 }
 

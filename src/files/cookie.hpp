@@ -19,13 +19,15 @@ namespace tailrace::files {
 /// while the bytes take our way to storage (fopencookie(3)). fopen(3) opens what is no regular file (a pipe,
 /// a terminal).
 struct CStream {
-  std::FILE* stream = nullptr;
+  std::FILE* stream = nullptr;  // nullptr: an aggregator that has the file open beside the I/O rank's stream
   std::shared_ptr<journal::LastingFile> file;  // nullptr: a stream that is not ours, without positions
   std::shared_ptr<journal::Growth> growth;     // set if the file is written
   /// The file ends here at least, for streams that append: others may be writing up to there.
   std::shared_ptr<std::atomic<Bytes>> least_end;
   /// The file still has its old contents. It has to be cut to nothing before anything is written.
   bool is_uncut = false;
+  /// It is a standard stream, which is never closed. Set on every rank.
+  bool is_adopted = false;
 };
 
 /// `may_be_uncut`: the caller can cut a file opened for writing later, when nobody waits for it. Cutting

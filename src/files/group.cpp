@@ -7,6 +7,27 @@
 
 namespace tailrace::files {
 
+namespace {
+
+ByteVector pack(const Outcome& outcome) {
+  Packer out;
+  out.put(outcome.value).put(outcome.error).put_bytes(outcome.data).put_text(outcome.text);
+  return out.take();
+}
+
+Outcome unpack_outcome(const ByteVector& bytes) {
+  Unpacker in(bytes);
+  Outcome outcome;
+  outcome.value = in.get<std::int64_t>();
+  outcome.error = in.get<int>();
+  const auto data = in.get_bytes();
+  outcome.data.assign(data.begin(), data.end());
+  outcome.text = in.get_text();
+  return outcome;
+}
+
+}  // namespace
+
 Group::Group(Service& service, std::unique_ptr<comm::Line> line)
     : exchange::Group(
           std::move(line), [&service](int rank) { return service.session().topology().node_of(rank); },
@@ -36,6 +57,19 @@ Outcome Group::share(Outcome mine, const std::string& call) {
   if (const Status told = broadcast(out.take(), call).status(); !told.is_ok())
     return {-1, EINVAL, {}, told.text()};
   return mine;
+}
+
+Status Opened::check(Direction direction) const {
+  const bool writes = direction == Direction::write;
+  if (writes ? mode.writes() : mode.reads()) return {};
+  return {Code::state,
+          cat(path, " was opened for ", writes ? "reading only" : "writing only: open it with + or r"),
+          EBADF};
+}
+
+comm::Verdict Opened::agree(const std::string& call, Status mine, ByteVector told) const {
+  if (place.group == nullptr) return {std::move(mine), {}};
+  return place.group->agree({mine.at({-1, -1, place.rank}), cat(call, " of file ", epoch), std::move(told)});
 }
 
 }  // namespace tailrace::files

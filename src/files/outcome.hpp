@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cerrno>
+#include <cstdio>
+#include <functional>
 #include <new>
 #include <string>
 
@@ -17,18 +19,19 @@ struct Outcome {
   std::string text = {};  // of the error, if errno alone says too little
 };
 
-/// Returns what `body` returns, or ENOMEM in place of std::bad_alloc, so that no rank waits for an outcome in
-/// vain.
+/// What is done on C's stream. errno is 0 when it begins.
+using Operation = std::function<Outcome(std::FILE*)>;
+
+/// Returns what `body` returns, which begins with errno 0, or ENOMEM in place of std::bad_alloc, so that no
+/// rank waits for an outcome in vain.
 template <typename Body>
 Outcome attempted(const Body& body) {
+  errno = 0;
   try {
     return body();
   } catch (const std::bad_alloc&) {
     return {-1, ENOMEM, {}};
   }
 }
-
-ByteVector pack(const Outcome& outcome);
-Outcome unpack_outcome(const ByteVector& bytes);
 
 }  // namespace tailrace::files

@@ -81,7 +81,7 @@ Status bring_back_sidecar(storage::Target& target, const journal::Position& from
                           : replace_text(target, sidecar_path(from.path), **text);
 }
 
-Sidecar::Entry sidecar_entry(const Array& array, int rank, Bytes bytes) {
+Sidecar::Entry sidecar_entry(const arrays::Array& array, int rank, Bytes bytes) {
   Sidecar::Entry entry;
   entry.bytes = bytes;
   entry.array = cat(name_of(array.type), " ", array.layout->kind(), " ", array.extents_text(), ", rank ",

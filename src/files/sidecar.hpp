@@ -14,10 +14,6 @@
 
 namespace tailrace::files {
 
-using arrays::Array;
-using arrays::ArrayPlan;
-using arrays::Direction;
-
 /// A record of the distributed arrays that a rank wrote into its local file. It lies beside that file in
 /// FILE.layout (docs/formats/local-sidecar.md), so that a reader with another layout is refused and never
 /// gets wrong numbers.
@@ -47,7 +43,7 @@ Result<std::string> sidecar_text(storage::Target& target, const std::string& pat
 /// Brings back the sidecar of a file that goes on, if it was replaced since a checkpoint recorded it.
 Status bring_back_sidecar(storage::Target& target, const journal::Position& from);
 /// Returns the entry of an array that `rank` writes or reads.
-Sidecar::Entry sidecar_entry(const Array& array, int rank, Bytes bytes);
+Sidecar::Entry sidecar_entry(const arrays::Array& array, int rank, Bytes bytes);
 /// Returns Code::layout telling what was written at `offset` if the array to be read now is another one.
 Status check_sidecar(const Sidecar& sidecar, Bytes offset, const Sidecar::Entry& wanted);
 /// Returns the sidecar of `path`, or nothing for a file that is begun anew, or if it cannot be read. `from`

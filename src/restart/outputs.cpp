@@ -54,7 +54,7 @@ struct Written {
     names.insert(storage::parent_of(storage::tidy_path(path)) + "/file");
   }
   void add(const files::File& file) {
-    for (std::shared_ptr<storage::File>& each : file.hold()) files.push_back(std::move(each));
+    if (std::shared_ptr<storage::File> held = file.hold(); held != nullptr) files.push_back(std::move(held));
     if (!file.holds_stream()) return;
     if (file.place().group == nullptr) sidecars.insert(files::sidecar_path(file.path()));
     add_directory_of(file.path());
@@ -127,7 +127,7 @@ Result<Outputs::Standing> Outputs::stand(journal::Overwritten overwritten) {
 }
 
 void Outputs::note_closing(const files::File& file) {
-  if (file.is_adopted() || !file.mode().writes() || file.hold().empty()) return;
+  if (file.is_adopted() || !file.mode().writes() || file.hold() == nullptr) return;
   if (!journal::is_regular(file.path())) return;
   note_closed(file.path());
   if (file.place().group == nullptr) note_closed(files::sidecar_path(file.path()));

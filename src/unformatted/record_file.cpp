@@ -247,7 +247,7 @@ void RecordFile::set_head(Bytes length) {
 void RecordFile::send_carry() {
   if (carry_.count == 0) return;
   move_stream(carry_.at);
-  file_.tell_bytes(carry_.bytes);
+  file_.stream().tell_bytes(carry_.bytes);
   carry_.bytes.clear();
   carry_.at += std::exchange(carry_.count, 0);
   stream_at_ = carry_.at;
@@ -257,8 +257,7 @@ void RecordFile::send_carry() {
 void RecordFile::move_stream(Bytes position) {
   if (stream_at_ == position) return;
   stream_at_ = position;
-  file_.tell([position](std::FILE* stream) {
-    errno = 0;
+  file_.stream().tell([position](std::FILE* stream) {
     const bool failed = files::flush_before_seek(stream) != 0 || ::fseeko(stream, position, SEEK_SET) != 0;
     return files::Outcome{0, failed ? errno : 0, {}};
   });
@@ -419,13 +418,10 @@ Status RecordFile::move_in(const Array& array, Bytes bytes, const Status& mine) 
   return ended("within an array");
 }
 
-Result<files::Outcome> RecordFile::ask(const char* what, const files::File::Operation& operation) {
+Result<files::Outcome> RecordFile::ask(const char* what, const files::Operation& operation) {
   const std::string call = cat(what, " of ", file_.path());
   stream_at_ = -1;
-  files::Outcome outcome = file_.ask(call, [&](std::FILE* stream) {
-    errno = 0;
-    return operation(stream);
-  });
+  files::Outcome outcome = file_.ask(call, operation);
   if (outcome.error == 0) return outcome;
   if (!outcome.text.empty()) return Status(Code::corrupt, cat(file_.path(), ": ", outcome.text));
   return io_error(cat("find ", what, " of"), file_.path(), outcome.error);

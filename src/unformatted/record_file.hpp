@@ -125,7 +125,7 @@ class RecordFile {
   files::Outcome load(std::FILE* stream, Bytes from, Bytes bytes) const;
   [[nodiscard]] Bytes offset_of(Bytes done) const;
   [[nodiscard]] Bytes total() const;
-  Result<files::Outcome> ask(const char* what, const files::File::Operation& operation);
+  Result<files::Outcome> ask(const char* what, const files::Operation& operation);
   Status cut();
   Status cut_here();
 

@@ -52,7 +52,7 @@ Heard run_program(World& world, const std::string& path, const std::string& mode
     heard.all += std::to_string(outcome.elements) + " elements\n";
   };
   move(Direction::write);
-  (*file)->tell([](std::FILE* s) { return Outcome{0, std::fputs("text", s) < 0 ? errno : 0, {}}; });
+  (*file)->stream().tell([](std::FILE* s) { return Outcome{0, std::fputs("text", s) < 0 ? errno : 0, {}}; });
   move(Direction::write);
   heard.add((*file)->flush(true));
   (*file)->ask("rewind", [](std::FILE* s) { return Outcome{std::fseek(s, 0, SEEK_SET), 0, {}}; });
@@ -167,7 +167,7 @@ MPI_TEST(array_fault, of_a_disk_that_stays_full) {
 namespace {
 
 Outcome failed(File& file) {
-  return file.ask("ferror", [&](std::FILE*) { return Outcome{file.has_failed() ? 1 : 0, 0, {}}; });
+  return file.ask("ferror", [&](std::FILE*) { return Outcome{file.stream().has_failed() ? 1 : 0, 0, {}}; });
 }
 
 /// An array meets a full disk on one rank, and another one ends behind the file, which is no error.
@@ -188,7 +188,7 @@ void look_at_ferror(const std::string& path, const std::string& mode, int victim
   if (!CHECK_EQ(failed(*file).value, 1))
     std::fprintf(stderr, "  mode w+%s, rank %d meets a full disk\n", mode.c_str(), victim);
   CHECK(file->before_move("clearerr").is_ok());
-  file->tell([&file](std::FILE*) { return file->clear_failure(), Outcome(); });
+  file->stream().tell([&file](std::FILE*) { return file->stream().clear_failure(), Outcome(); });
   (void)file->wait();
   CHECK_EQ(failed(*file).value, 0);
   (void)file->ask("seek", [](std::FILE* s) { return Outcome{std::fseek(s, 0, SEEK_END), 0, {}}; });

@@ -179,7 +179,7 @@ MPI_TEST(arrays, of_many_stripes_go_round_the_ring) {
     if (!file) return;
     // An odd beginning, so that elements lie across stripes, and text between arrays.
     const auto say = [&](const char* text) {
-      file->tell([text](std::FILE* stream) {
+      file->stream().tell([text](std::FILE* stream) {
         return Outcome{0, std::fputs(text, stream) < 0 ? errno : 0, {}};
       });
     };
@@ -201,7 +201,7 @@ MPI_TEST(arrays, of_many_stripes_go_round_the_ring) {
       target.data = reinterpret_cast<std::byte*>(second.data());
       CHECK_EQ(file->move_arrays("read", {&target, 1}, Direction::read).elements, 300 * 401);
       // The program writes the array again before it has waited for the reads.
-      file->tell([offset](std::FILE* s) { return Outcome{0, std::fseek(s, offset, SEEK_SET), {}}; });
+      file->stream().tell([offset](std::FILE* s) { return Outcome{0, std::fseek(s, offset, SEEK_SET), {}}; });
       CHECK_EQ(file->move_arrays("write", {&array, 1}, Direction::write).elements, 300 * 401);
       CHECK(file->wait().is_ok());
       CHECK(first == values);

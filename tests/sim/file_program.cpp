@@ -297,7 +297,7 @@ FileProgram::Said FileProgram::make(SessionRank& rank, const FileCall& call, Fil
     case FileCall::Kind::text:
       if (file.mode().async) {
         const Status over = file.before_move("text");
-        if (over.is_ok()) file.tell_bytes(std::as_bytes(std::span(call.words)));
+        if (over.is_ok()) file.stream().tell_bytes(std::as_bytes(std::span(call.words)));
         return {0, over.code(), over.text()};
       }
       return said_of(file.ask("text", [&](std::FILE* stream) {

@@ -94,7 +94,7 @@ int make_indexed(session::Session& session, const std::string& call, std::vector
 /// them, so all ranks go on from the highest numbers.
 Status tailrace::capi::begin_numbers() {
   State& held = state();
-  comm::Vote vote{{}, "tr_init", {}};
+  comm::Vote vote{{}, session::init_call, {}};
   if (held.layouts_made > 0 || held.arrays_registered > 0) {
     Packer out;
     out.put(held.layouts_made).put(held.arrays_registered);

@@ -33,9 +33,9 @@ Result<std::unique_ptr<Checkpoint>> Checkpoint::create(session::Session& session
   // This rank takes the number even if it fails below, so that the next checkpoint's number is the same on
   // all ranks.
   const comm::LineNumber number = session.board().next_without_data();
-  std::string call = cat("tr_checkpoint_create(", name, ", \"", how, "\"");
-  for (const std::string& file : files) call += cat(", ", file);
-  call += ")";
+  const std::string call = cat("tr_checkpoint_create(", name, ")");
+  std::string arguments = cat(", \"", how, "\"");
+  for (const std::string& file : files) arguments += cat(", ", file);
   Status mine = options.status();
   if (mine.is_ok() && name.empty()) mine = Status(Code::argument, "the name of a checkpoint is empty");
   if (mine.is_ok() && !files.empty()) mine = check_files(files);
@@ -57,12 +57,13 @@ Result<std::unique_ptr<Checkpoint>> Checkpoint::create(session::Session& session
       });
     }
   }
-  const comm::Verdict verdict = session.agree({mine, call, told.take()});
-  if (!verdict.status.is_ok()) return verdict.status.in(cat("tr_checkpoint_create(", name, ")"));
+  const comm::Verdict verdict =
+      session.agree({mine, cat("tr_checkpoint_create(", name, arguments, ")"), told.take()});
+  if (!verdict.status.is_ok()) return verdict.status.in(call);
   Unpacker in(verdict.contributions.front());
   made->context_.run.bytes = in.get<std::array<std::uint8_t, 16>>();
-  const Status checked = made->check_copies(in);
-  if (!checked.is_ok()) return checked.in(cat("tr_checkpoint_create(", name, ")"));
+  const Status checked = made->check_copies(call, in);
+  if (!checked.is_ok()) return checked.in(call);
   made->keep_recorded(in);
   return made;
 }
@@ -101,12 +102,12 @@ void Checkpoint::tell_copies(Packer& told) const {
 
 /// Collective. All ranks together look at the parts of the copies. Saves take the place of a copy that is not
 /// whole first: otherwise one could take the place of the only copy that is.
-Status Checkpoint::check_copies(Unpacker& told) {
+Status Checkpoint::check_copies(const std::string& call, Unpacker& told) {
   for (auto left = told.get<std::int32_t>(); left > 0; --left) {
     Result<Copy> copy = unpack_copy(told.get_bytes());
     TR_TRY(copy.status());
     const std::string path = copy->path;
-    const Status whole = load_.check(std::move(*copy));
+    const Status whole = load_.check(call, std::move(*copy));
     if (whole.is_ok()) continue;
     if (whole.code() != Code::corrupt && whole.code() != Code::io) return whole;
     if (context_.slots) context_.slots->broken(path);
@@ -186,7 +187,7 @@ Status Checkpoint::begin(Direction direction, bool* found) {
   if (policy == Options::Busy::replace) saves_.cancel();
   saves_.wait("tr_checkpoint_begin");
   if (saves) return saves_.take_failure();
-  TR_TRY(load_.begin().in(call));
+  TR_TRY(load_.begin(call).in(call));
   if (found != nullptr) *found = load_.copy().has_value();
   return {};
 }

@@ -49,7 +49,7 @@ class Checkpoint {
       : context_(std::move(context)), saves_(context_, number), load_(context_) {}
   Status open_slots(std::vector<std::string> files);
   void tell_copies(Packer& told) const;
-  Status check_copies(Unpacker& told);
+  Status check_copies(const std::string& call, Unpacker& told);
   Status tell_recorded(Packer& told) const;
   void keep_recorded(Unpacker& told);
   Status end_save(bool async);

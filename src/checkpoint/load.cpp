@@ -75,18 +75,18 @@ Status Candidates::none_whole() const {
           not_given_.error_number()};
 }
 
-Status Load::check(Copy copy) {
+Status Load::check(const std::string& call, Copy copy) {
   copy_ = std::move(copy);
-  const Status whole = check_parts(cat("tr_checkpoint_create(", context_.name, ")"));
+  const Status whole = check_parts(call);
   copy_.reset();
   forget_parts();
   return whole;
 }
 
-Status Load::begin() {
+Status Load::begin(const std::string& call) {
   Status mine;
   if (context_.is_first()) mine = guarded([&] { return candidates_.look(); });
-  return take_next(cat("tr_checkpoint_begin(", context_.name, ", TR_LOAD)"), mine);
+  return take_next(call, mine);
 }
 
 /// Collective. Sets copy_ to the newest whole copy among the candidates that are left. Leaves it empty if
@@ -137,21 +137,21 @@ Status Load::take_copy(const comm::Verdict& verdict) {
 
 /// Collective. Checks that every part is there, belongs to this save and is whole, and that every element is
 /// in exactly one part. The Status is the same on every rank.
-Status Load::check_parts(const std::string& during) {
-  const std::string call = cat(during, ": the parts of ", copy_->path);
+Status Load::check_parts(const std::string& call) {
+  const std::string vote = cat(call, ": the parts of ", copy_->path);
   PartDirectory::Messages messages;
   const Status read = guarded([&] {
     part_directory_.emplace(copy_->directory.items, context_.session.rank(), context_.session.ranks());
     return read_share(messages);
   });
   if (!read.is_ok()) messages.clear();
-  const auto told = context_.session.computes().exchange(std::move(messages), {read, call, {}});
+  const auto told = context_.session.computes().exchange(std::move(messages), {read, vote, {}});
   TR_TRY(told.status());
   const Status whole = guarded([&] {
     for (const auto& [rank, bytes] : *told) part_directory_->take(bytes);
     return part_directory_->check();
   });
-  return context_.session.agree({whole.in(copy_->path), call, {}}).status;
+  return context_.session.agree({whole.in(copy_->path), vote, {}}).status;
 }
 
 Status Load::read_share(PartDirectory::Messages& told) {

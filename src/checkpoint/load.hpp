@@ -51,8 +51,9 @@ class Load {
  public:
   explicit Load(Context& context) : context_(context), candidates_(context) {}
 
-  /// Collective. Finds the newest whole copy, if there is one. The Status is the same on every rank.
-  Status begin();
+  /// Collective. Finds the newest whole copy, if there is one. The Status is the same on every rank. `call`
+  /// is the program's call, here and below.
+  Status begin(const std::string& call);
   /// Returns the copy that is being loaded, if there is one.
   [[nodiscard]] const std::optional<Copy>& copy() const { return copy_; }
   /// Collective. Reads the items. A copy that was whole but not committed then is. The Status is the same on
@@ -60,14 +61,14 @@ class Load {
   Status end(const Items& items);
   /// Collective. Checks that a copy is whole, apart from the elements themselves. The Status is the same on
   /// every rank.
-  Status check(Copy copy);
+  Status check(const std::string& call, Copy copy);
   /// Local. Drops what only finding the parts needs.
   void forget_parts();
 
  private:
   Status take_next(const std::string& call, Status mine);
   Status take_copy(const comm::Verdict& verdict);
-  Status check_parts(const std::string& during);
+  Status check_parts(const std::string& call);
   Status read_share(PartDirectory::Messages& told);
   Status read_from_newest(const Items& items, const std::vector<Plan>& plans);
   Status find_parts(const Items& items, const std::vector<Plan>& plans, Status mine);

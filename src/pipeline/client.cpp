@@ -23,11 +23,12 @@ void Client::on_verdict(Unpacker& in) {
   const auto found = streams_.find(in.get<std::uint32_t>());
   const auto kind = in.get<VerdictKind>();
   const auto step = in.get<std::int64_t>();
-  if (found != streams_.end()) found->second->on_verdict(kind, step, Status::unpack(in));
+  if (found != streams_.end())
+    found->second->verdicts().take(kind, step, Status::unpack(in), found->second->steps());
 }
 
 void Client::add(StreamClient& stream) {
-  stream.set_id(next_stream_++);
+  stream.definitions().set_stream(next_stream_++);
   streams_[stream.id()] = &stream;
 }
 

@@ -55,7 +55,7 @@ Memory::~Memory() {
 Status Memory::declare(Settings& settings, bool keeps_steps) {
   const Bytes available = node::available_memory();
   declared_ = session::declare(settings, available, topology_.ranks_on(topology_.node()));
-  const comm::Verdict verdict = all_.agree({{}, "tr_init", packed(declared_)});
+  const comm::Verdict verdict = all_.agree({{}, init_call, packed(declared_)});
   TR_TRY(verdict.status);
   for (const Declared& theirs : unpacked<Declared>(verdict.contributions)) {
     declared_.memory = std::min(declared_.memory, theirs.memory);
@@ -65,7 +65,7 @@ Status Memory::declare(Settings& settings, bool keeps_steps) {
   huge_pages_ = settings.huge_pages;
   quotas_ = cut_staging(topology_.roster(), declared_.staging);
   if (keeps_steps) quotas_.keep_definitions();
-  return all_.agree({check_staging(available), "tr_init", {}}).status;
+  return all_.agree({check_staging(available), init_call, {}}).status;
 }
 
 Status Memory::check_staging(Bytes available) const {
@@ -99,7 +99,7 @@ Status Memory::share() {
   Result<std::unique_ptr<node::NodeMemory>> memory =
       node::NodeMemory::create(node_, parts, has_lanes && huge_pages_, at_once);
   const Status mine = memory.status().at({-1, -1, topology_.world_rank()});
-  TR_TRY(all_.agree({mine, "tr_init", {}}).status);
+  TR_TRY(all_.agree({mine, init_call, {}}).status);
   memory_ = std::move(*memory);
   auto* const head = reinterpret_cast<NodeHead*>(memory_->part(0));
   budget_ = std::make_unique<node::Budget>(head->budget, declared_.memory);

@@ -69,13 +69,13 @@ Status Session::start(comm::Transport& transport, Facts facts, LedgerFactory mak
   TR_TRY(memory_->share());
   if (computing_) computing_->open_outlet();
   // No server may look at a lane before the rank that writes into it has made its header.
-  if (!topology_->roster().self_served) TR_TRY(node_line_->agree({{}, "tr_init", {}}).status);
+  if (!topology_->roster().self_served) TR_TRY(node_line_->agree({{}, init_call, {}}).status);
   TR_TRY(same_everywhere(make_threads(std::move(facts.make_executor), std::move(make_ledger))));
   print_node_plan();
   return {};
 }
 
-Status Session::same_everywhere(const Status& mine) { return line_->agree({mine, "tr_init", {}}).status; }
+Status Session::same_everywhere(const Status& mine) { return line_->agree({mine, init_call, {}}).status; }
 
 void Session::open_lines(comm::Transport& transport) {
   namespace number = comm::line_number;
@@ -162,7 +162,7 @@ void Session::print_node_plan() {
   if (is_server()) mine.threads = 2 + mine.encoding;  // threads that wait for storage need little of a CPU
   Packer told;
   told.put(mine);
-  const comm::Verdict verdict = node_line_->agree({{}, "tr_init", told.take()});
+  const comm::Verdict verdict = node_line_->agree({{}, init_call, told.take()});
   if (node_line_->rank() != 0 || !logs(LogLevel::info)) return;
   std::vector<RankCpus> places;
   for (const ByteVector& each : verdict.contributions) places.push_back(Unpacker(each).get<RankCpus>());

@@ -8,6 +8,9 @@
 
 namespace tailrace::session {
 
+/// The call to which all votes belong until a session has begun.
+inline constexpr const char* init_call = "tr_init";
+
 /// All ranks of a session as one of them sees them: where they run, and what they do. A rank of the world is
 /// one of the session's transport; compute ranks and servers are numbered from 0 beside that.
 class Topology {

@@ -63,7 +63,7 @@ Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const 
   stream->run_ = Unpacker(verdict.contributions[0]).get<Uuid>();
   if (resume) stream->continue_from(*resume);
   session.computing().add_stream(stream->client_);
-  stream->tell_definitions(stream->client_.define(stream->head()));
+  stream->tell_definitions(stream->client_.definitions().begin(stream->head()));
   return stream;
 }
 
@@ -205,8 +205,9 @@ void Stream::add_field(const std::string& name, Field field) {
   layouts_.emplace(layout->id, layout);
   ByteVector prepared;
   if (session_.rank() == 0) prepared = codec_->prepared(static_cast<int>(fields_.size()) - 1);
-  tell_definitions(client_.define({&fields_.back().definition, std::move(prepared), &layout->layout,
-                                   layout->id, layout->in_parts, layout->own_indices}));
+  tell_definitions(
+      client_.definitions().add({&fields_.back().definition, std::move(prepared), &layout->layout, layout->id,
+                                 layout->in_parts, layout->own_indices}));
 }
 
 pipeline::Opening Stream::head() const {
@@ -332,7 +333,7 @@ void Stream::put(const std::string& name, const void* data, const ArrayShape* sh
 Status Stream::check_put_again(int number) {
   const std::int64_t step = client_.steps() - 1;
   const auto [before, is_first] = put_steps_.try_emplace(number, step);
-  if (is_first || request_.options.keeps_same_lead || client_.has_failed(before->second)) {
+  if (is_first || request_.options.keeps_same_lead || client_.verdicts().has_failed(before->second)) {
     before->second = step;
     return {};
   }
@@ -354,7 +355,7 @@ Status Stream::capture(Field& field, int number, const std::byte* data,
   }
   TR_TRY(codec_->check_lead(key));
   has_put_ = has_put_ || field.definition.elements() > 0;
-  if (field.count == 0 && session_.rank() != client_.reference()) return {};
+  if (field.count == 0 && session_.rank() != client_.definitions().reference()) return {};
   const std::int64_t begin = session_.line().now();
   std::int64_t waited = 0;
   const auto levels = static_cast<Index>(field.definition.levels.values.size());
@@ -377,7 +378,8 @@ Status Stream::end() {
     // A step of its own carries the error. Its verdict is then everybody's, and nobody waits for ever.
     latch(Status(Code::state, "tr_stream_end without tr_stream_begin"));
     begin(client_.lead());
-  } else if (put_.empty() && session_.rank() == client_.reference() && !request_.options.keeps_empty_steps) {
+  } else if (put_.empty() && session_.rank() == client_.definitions().reference() &&
+             !request_.options.keeps_empty_steps) {
     // Other ranks may leave out puts of fields of which they own nothing.
     latch(Status(Code::state, cat("the step at lead ", client_.lead(),
                                   " s has no field: put one, leave the step out, or create the stream with "
@@ -443,17 +445,17 @@ Position Stream::position() const {
 }
 
 bool Stream::is_settled_through(const Position& position) const {
-  return client_.durable_through() >= position.steps - from_.steps - 1;
+  return client_.verdicts().durable_through() >= position.steps - from_.steps - 1;
 }
 
 Position Stream::with_failures(Position position) const {
   position.failed = from_.failed;
   position.put_lead = from_.put_lead;
   const std::int64_t here = position.steps - from_.steps;
-  auto failed = client_.failures().begin();
+  auto failed = client_.verdicts().failures().begin();
   for (std::int64_t step = 0; step < std::min(here, static_cast<std::int64_t>(ended_.size())); ++step) {
     const EndedStep& ended = ended_[static_cast<std::size_t>(step)];
-    if (failed != client_.failures().end() && failed->first == step) {
+    if (failed != client_.verdicts().failures().end() && failed->first == step) {
       position.failed.push_back({from_.steps + step, ended.lead, failed->second.text()});
       ++failed;
     } else if (ended.has_put) {
@@ -487,10 +489,10 @@ Status Stream::close() {
   }
   if (client_.is_unsettled()) return misuse;
   if (!client_.must_finish()) {
-    tell_definitions({client_.forget()});
+    tell_definitions({client_.definitions().forget()});
     return misuse;
   }
-  session_.wait([&] { return client_.is_finished(); }, cat("durable steps of ", name()));
+  session_.wait([&] { return client_.verdicts().finished().has_value(); }, cat("durable steps of ", name()));
   counters().blocked += session_.line().now() - entered;
   session_.statistics().add_span("tr_stream_close", 0, entered, session_.line().now());
   return client_.close_verdict(misuse);

@@ -51,21 +51,21 @@ struct Program {
   void call(int c, int stream, const layout::Layout& part, const std::vector<Index>& indices, int pieces,
             const comm::Line& line, const exchange::Roster& roster) {
     StreamClient client(line, roster, c, cat("stream ", stream));
-    client.set_id(static_cast<std::uint32_t>(stream));
+    client.definitions().set_stream(static_cast<std::uint32_t>(stream));
     Opening head;
     head.ledger = cat("stream ", stream);
-    tell(c, client.define(head), pieces);
+    tell(c, client.definitions().begin(head), pieces);
     codec::FieldDefinition field;
     field.name = "a";
     const layout::Layout block = *layout::Layout::block({7}, computes);
-    tell(c, client.define({&field, ByteVector(30, std::byte{5}), &block, 1, false, {}}), pieces);
+    tell(c, client.definitions().add({&field, ByteVector(30, std::byte{5}), &block, 1, false, {}}), pieces);
     field.name = "b";
-    tell(c, client.define({&field, {}, &part, 2, true, indices}), pieces);
+    tell(c, client.definitions().add({&field, {}, &part, 2, true, indices}), pieces);
     if (begun[static_cast<std::size_t>(stream) - 1]) {
       EXPECT_TRUE(client.begin(0));
       tell(c, {{client.descriptor(Descriptor::Kind::begin), {}}}, 0);
     } else {
-      tell(c, {client.forget()}, pieces);
+      tell(c, {client.definitions().forget()}, pieces);
     }
   }
 

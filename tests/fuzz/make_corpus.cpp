@@ -76,8 +76,12 @@ void save(storage::Target& target, const std::string& path, Compression compress
     all.push_back(std::make_unique<Saving>(target, plan, rank, ranks, std::move(items)));
     sizes.push_back(all.back()->part_bytes());
   }
+  Bytes before = 0;
   for (const auto& each : all) {
-    each->place(sizes, ByteVector(5, std::byte{9}));
+    each->place_behind(before);
+    before += each->placed_bytes();
+    if (each == all.front()) each->place(sizes);
+    each->set_outputs(ByteVector(5, std::byte{9}));
     must(each->write());
     must(each->seal());
   }

@@ -47,7 +47,7 @@ class RecordFile {
   void set_subrecord(Bytes bytes) { form_.subrecord = bytes; }
   /// Returns the position of the next byte of a stream file, or of the next record. Both count from 0.
   [[nodiscard]] Bytes position() const { return position_; }
-  [[nodiscard]] Bytes size() const { return std::max(extent_, carry_.end()); }
+  [[nodiscard]] Bytes size() const { return carry_.count > 0 ? std::max(extent_, carry_.end()) : extent_; }
 
   [[nodiscard]] bool in_record() const { return record_.has_value(); }
   /// Begins a record. For reading it is collective and finds the record's length with one broadcast. For

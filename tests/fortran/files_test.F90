@@ -277,6 +277,23 @@ contains
     call check_same('positions')
   end subroutine
 
+  ! endfile cuts the file where it stands, and inquire tells so at once.
+  subroutine endfile_makes_the_file_shorter()
+    type(tr_file) :: f
+    integer(int64) :: size
+    integer :: n
+    call open_ours(f, 'shorter', status='replace')
+    do n = 1, 3
+      call f%write(n)
+    end do
+    call f%backspace()
+    call f%backspace()
+    call f%endfile()
+    call f%inquire(size=size)
+    call check(size == 8 + storage_size(n) / 8, 'the size behind endfile')
+    call f%close()
+  end subroutine
+
   ! A sequential file is cut behind a record written within it; append goes on at the end.
   subroutine statuses_are_fortrans()
     type(tr_file) :: f
@@ -714,6 +731,7 @@ program files_test
   call bytes_are_the_compilers('stream', 'swap')
   call lengths_may_differ()
   call positions_are_the_compilers()
+  call endfile_makes_the_file_shorter()
   call statuses_are_fortrans()
   call streams_have_positions()
   call layouts_are_written()

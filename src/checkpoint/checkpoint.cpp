@@ -51,8 +51,8 @@ Result<std::unique_ptr<Checkpoint>> Checkpoint::create(session::Session& session
     mine = guarded([&] { return made->open_slots(std::move(files)); });
     told.put(Uuid::random().bytes);
     if (mine.is_ok()) {
-      mine = guarded([&] {
-        made->tell_copies(told);
+      mine = guarded([&]() -> Status {
+        TR_TRY(made->tell_copies(told));
         return made->tell_recorded(told);
       });
     }
@@ -88,29 +88,38 @@ Status Checkpoint::open_slots(std::vector<std::string> files) {
 }
 
 /// On the first rank, packs for all ranks the copies that are good as far as it has looked at them.
-void Checkpoint::tell_copies(Packer& told) const {
-  std::vector<Copy> copies;
+Status Checkpoint::tell_copies(Packer& told) {
+  std::vector<ByteVector> copies;
   for (const std::string& path : context_.slots->good()) {
     Result<Copy> copy = read_directory(context_.target(), path);
-    if (!copy.is_ok()) continue;  // it was there a moment ago: the next load or save will tell
-    copy->directory.parts.clear();
-    copies.push_back(std::move(*copy));
+    if (copy.is_ok()) {
+      copy->directory.parts.clear();
+      copies.push_back(pack(*copy));
+    } else if (is_damage(copy.status())) {
+      context_.slots->broken(path);
+    } else {
+      return copy.status();
+    }
   }
   told.put(static_cast<std::int32_t>(copies.size()));
-  for (const Copy& copy : copies) told.put_bytes(pack(copy));
+  for (const ByteVector& copy : copies) told.put_bytes(copy);
+  return {};
 }
 
-/// Collective. All ranks together look at the parts of the copies. Saves take the place of a copy that is not
-/// whole first: otherwise one could take the place of the only copy that is.
+/// Collective. All ranks together look at the parts of the copies. Saves take the place of a damaged copy
+/// first: otherwise one could take the place of the only copy that is whole. A copy that storage does not
+/// give now may be whole.
 Status Checkpoint::check_copies(const std::string& call, Unpacker& told) {
-  for (auto left = told.get<std::int32_t>(); left > 0; --left) {
-    Result<Copy> copy = unpack_copy(told.get_bytes());
-    TR_TRY(copy.status());
-    const std::string path = copy->path;
-    const Status whole = load_.check(call, std::move(*copy));
+  const std::vector<std::string> paths =
+      context_.is_first() ? context_.slots->good() : std::vector<std::string>();
+  const auto copies = told.get<std::int32_t>();
+  for (std::int32_t copy = 0; copy < copies; ++copy) {
+    const Status whole = load_.check(call, told.get_bytes());
     if (whole.is_ok()) continue;
     if (whole.code() != Code::corrupt && whole.code() != Code::io) return whole;
-    if (context_.slots) context_.slots->broken(path);
+    if (!context_.is_first()) continue;
+    if (is_damage(whole)) context_.slots->broken(paths[static_cast<std::size_t>(copy)]);
+    log(LogLevel::info, cat("checkpoint ", context_.name, ": a copy is not whole: ", whole.text()));
   }
   return {};
 }

@@ -48,7 +48,7 @@ class Checkpoint {
   Checkpoint(Context context, comm::LineNumber number)
       : context_(std::move(context)), saves_(context_, number), load_(context_) {}
   Status open_slots(std::vector<std::string> files);
-  void tell_copies(Packer& told) const;
+  Status tell_copies(Packer& told);
   Status check_copies(const std::string& call, Unpacker& told);
   Status tell_recorded(Packer& told) const;
   void keep_recorded(Unpacker& told);

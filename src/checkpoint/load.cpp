@@ -75,9 +75,8 @@ Status Candidates::none_whole() const {
           not_given_.error_number()};
 }
 
-Status Load::check(const std::string& call, Copy copy) {
-  copy_ = std::move(copy);
-  const Status whole = check_parts(call);
+Status Load::check(const std::string& call, std::span<const std::byte> packed) {
+  const Status whole = take(call, packed);
   copy_.reset();
   forget_parts();
   return whole;
@@ -106,11 +105,13 @@ Status Load::take_next(const std::string& call, Status mine) {
     }
     const comm::Verdict verdict = context_.session.agree({mine, call, told.take()});
     TR_TRY(verdict.status);
-    TR_TRY(take_copy(verdict));
-    if (!copy_) return {};
-    const Status whole = check_parts(call);
+    Unpacker in(verdict.contributions.front());
+    const auto packed = in.get_bytes();
+    if (packed.empty()) return {};
+    const Status whole = take(call, packed);
     if (whole.is_ok()) return {};
-    const std::string path = std::exchange(copy_, std::nullopt)->path;
+    const std::string path = copy_ ? copy_->path : std::string();
+    copy_.reset();
     if (whole.code() != Code::corrupt && whole.code() != Code::io) return whole;
     mine = {};
     if (!context_.is_first()) continue;
@@ -124,23 +125,15 @@ Status Load::take_next(const std::string& call, Status mine) {
   }
 }
 
-/// Takes the copy that the first rank has found, if any.
-Status Load::take_copy(const comm::Verdict& verdict) {
-  Unpacker in(verdict.contributions.front());
-  const auto bytes = in.get_bytes();
-  if (bytes.empty()) return {};
-  Result<Copy> copy = unpack_copy(bytes);
-  TR_TRY(copy.status());
-  copy_ = std::move(*copy);
-  return {};
-}
-
-/// Collective. Checks that every part is there, belongs to this save and is whole, and that every element is
-/// in exactly one part. The Status is the same on every rank.
-Status Load::check_parts(const std::string& call) {
-  const std::string vote = cat(call, ": the parts of ", copy_->path);
+/// Collective. Takes a copy that the first rank has found. Checks that every part is there, belongs to this
+/// save and is whole, and that every element is in exactly one part. The Status is the same on every rank.
+Status Load::take(const std::string& call, std::span<const std::byte> packed) {
+  const std::string vote = cat(call, ": the parts of a copy");
   PartDirectory::Messages messages;
-  const Status read = guarded([&] {
+  const Status read = guarded([&]() -> Status {
+    Result<Copy> copy = unpack_copy(packed);
+    TR_TRY(copy.status());
+    copy_ = std::move(*copy);
     part_directory_.emplace(copy_->directory.items, context_.session.rank(), context_.session.ranks());
     return read_share(messages);
   });

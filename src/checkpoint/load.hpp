@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -59,16 +60,15 @@ class Load {
   /// Collective. Reads the items. A copy that was whole but not committed then is. The Status is the same on
   /// every rank.
   Status end(const Items& items);
-  /// Collective. Checks that a copy is whole, apart from the elements themselves. The Status is the same on
-  /// every rank.
-  Status check(const std::string& call, Copy copy);
+  /// Collective. Checks that a copy, packed and without the places of its parts, is whole, apart from the
+  /// elements themselves. The Status is the same on every rank.
+  Status check(const std::string& call, std::span<const std::byte> packed);
   /// Local. Drops what only finding the parts needs.
   void forget_parts();
 
  private:
   Status take_next(const std::string& call, Status mine);
-  Status take_copy(const comm::Verdict& verdict);
-  Status check_parts(const std::string& call);
+  Status take(const std::string& call, std::span<const std::byte> packed);
   Status read_share(PartDirectory::Messages& told);
   Status read_from_newest(const Items& items, const std::vector<Plan>& plans);
   Status find_parts(const Items& items, const std::vector<Plan>& plans, Status mine);

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <charconv>
 #include <limits>
+#include <utility>
 
 #include "base/text.hpp"
 #include "journal/undo_file.hpp"
@@ -168,8 +169,8 @@ Status Slots::look(storage::Target& target) {
   TR_TRY(undo.status());
   for (const journal::UndoName& each : *undo) highest_ = std::max(highest_, each.generation);
   for (const Found& found : look_at_directories(target, *paths)) {
-    // A copy that is not whole may be anybody's file. Its generation counts only up to a limit, like that in
-    // the name of an undo file.
+    // A copy whose directory is not whole may be anybody's file. Its generation counts only up to a limit,
+    // like that in the name of an undo file.
     if (found.status.is_ok() || found.generation <= journal::most_generation)
       highest_ = std::max(highest_, found.generation);
     // The next generation might be no higher than the unknown one, and then no load would take its save.
@@ -177,7 +178,11 @@ Status Slots::look(storage::Target& target) {
       return found.status.in(cat(found.path, " cannot be read, so that its generation is not known"));
     const bool good = found.status.is_ok() && found.committed;
     if (good) TR_TRY(make_record_durable(target, found.path));
-    set(found.path, good ? found.generation : found.missing ? -1 : 0);
+    set({found.path,
+         good            ? Has::copy
+         : found.missing ? Has::nothing
+                         : Has::broken,
+         found.committed ? found.generation : 0});
   }
   return {};
 }
@@ -185,7 +190,7 @@ Status Slots::look(storage::Target& target) {
 std::vector<std::string> Slots::good() const {
   std::vector<std::string> paths;
   for (const Slot& slot : slots_) {
-    if (slot.generation > 0) paths.push_back(slot.path);
+    if (slot.has == Has::copy) paths.push_back(slot.path);
   }
   return paths;
 }
@@ -201,9 +206,10 @@ Status Slots::check_next_generation() const {
 
 std::string Slots::place_for(std::int64_t generation) const {
   if (keep_every_ > 0 && generation % keep_every_ == 0) return cat(name_, ".g", generation);
-  return std::min_element(slots_.begin(), slots_.end(),
-                          [](const Slot& a, const Slot& b) { return a.generation < b.generation; })
-      ->path;
+  const auto comes_first = [](const Slot& a, const Slot& b) {
+    return std::pair(a.has, a.generation) < std::pair(b.has, b.generation);
+  };
+  return std::min_element(slots_.begin(), slots_.end(), comes_first)->path;
 }
 
 bool Slots::has(const std::string& path) const {
@@ -212,12 +218,18 @@ bool Slots::has(const std::string& path) const {
 
 void Slots::begun(std::int64_t generation, const std::string& path) {
   highest_ = std::max(highest_, generation);
-  set(path, 0);
+  set({path, Has::broken, 0});
 }
 
-void Slots::set(const std::string& path, std::int64_t generation) {
+void Slots::broken(const std::string& path) {
   for (Slot& slot : slots_) {
-    if (slot.path == path) slot.generation = generation;
+    if (slot.path == path) slot.has = Has::broken;
+  }
+}
+
+void Slots::set(const Slot& slot) {
+  for (Slot& each : slots_) {
+    if (each.path == slot.path) each = slot;
   }
 }
 

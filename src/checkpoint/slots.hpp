@@ -50,7 +50,7 @@ class Slots {
   /// `keep_every` > 0: each generation that it divides has a place of its own, NAME.gGENERATION.
   Slots(std::string name, std::vector<std::string> paths, std::int64_t keep_every)
       : name_(std::move(name)), keep_every_(keep_every) {
-    for (std::string& path : paths) slots_.push_back({std::move(path), -1});
+    for (std::string& path : paths) slots_.push_back({std::move(path)});
   }
   static std::vector<std::string> paths(const std::string& name, int keep);
 
@@ -63,24 +63,27 @@ class Slots {
   [[nodiscard]] std::int64_t next_generation() const { return highest_ + 1; }
   /// Returns Code::corrupt if no copy of that generation could be loaded.
   [[nodiscard]] Status check_next_generation() const;
-  /// Returns the place for that generation. A place that never had a copy comes first, then a place whose
-  /// copy is broken or was never committed, then the place of the oldest copy.
+  /// Returns the place for that generation. A place that never had a copy comes first, then one whose
+  /// copy was never committed, then the oldest broken copy's, then the oldest copy's.
   [[nodiscard]] std::string place_for(std::int64_t generation) const;
   /// Returns true if saves alternate over this place.
   [[nodiscard]] bool has(const std::string& path) const;
   void begun(std::int64_t generation, const std::string& path);
-  void committed(std::int64_t generation, const std::string& path) { set(path, generation); }
+  void committed(std::int64_t generation, const std::string& path) { set({path, Has::copy, generation}); }
   /// Notes that the copy there turned out not to be whole.
-  void broken(const std::string& path) { set(path, 0); }
+  void broken(const std::string& path);
   /// Returns all places where a copy may be.
   Result<std::vector<std::string>> candidates(storage::Target& target) const;
 
  private:
+  /// In the order in which saves take the places.
+  enum class Has { nothing, broken, copy };
   struct Slot {
     std::string path;
-    std::int64_t generation = 0;  // of a committed copy; 0: none; -1: there was never one
+    Has has = Has::nothing;
+    std::int64_t generation = 0;
   };
-  void set(const std::string& path, std::int64_t generation);
+  void set(const Slot& slot);
 
   std::string name_;
   std::int64_t keep_every_;

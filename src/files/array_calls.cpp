@@ -19,7 +19,7 @@ struct ArrayCalls::Call {
     std::shared_ptr<exchange::Tally> tally;
   };
   /// Where a call of aggregators begins in the file, and where the file ends for that call.
-  struct Extent {
+  struct Limits {
     Bytes begin = 0;
     Bytes end = std::numeric_limits<Bytes>::max();
     /// Returns how many of the bytes there are.
@@ -38,7 +38,7 @@ struct ArrayCalls::Call {
   std::vector<Moving> moved;  // empty if there is no plan of one of them
   Bytes bytes = 0;            // of all arrays
   bool parallel = false;
-  Extent reach;
+  Limits limits;
 };
 
 Status ArrayCalls::Call::plan(std::span<const Array> arrays, const Group& group) {
@@ -134,7 +134,7 @@ ArrayOutcome ArrayCalls::move(const std::string& name, std::span<const Array> ar
   });
 }
 
-/// Runs the ranks' vote on the call. `call.reach` becomes that of the file, where aggregators need it.
+/// Runs the ranks' vote on the call. `call.limits` becomes that of the file, where aggregators need it.
 Status ArrayCalls::begin(Call& call, const Status& planned) {
   Status mine = planned;
   if (mine.is_ok()) mine = file_.check(call.direction);
@@ -150,8 +150,8 @@ Status ArrayCalls::begin(Call& call, const Status& planned) {
   TR_TRY(verdict.status);
   if (!call.parallel) return {};
   Unpacker in(verdict.contributions[Group::io_rank]);
-  call.reach.begin = in.get<Bytes>();
-  call.reach.end = in.get<Bytes>();
+  call.limits.begin = in.get<Bytes>();
+  call.limits.end = in.get<Bytes>();
   return {};
 }
 
@@ -177,7 +177,7 @@ void ArrayCalls::commit(const Call& call) {
   exchange::Held held;
   if (async && writes) held.emplace(file_.place.service->threads());
   stream_.tasks().begin();
-  Bytes at = call.reach.begin;
+  Bytes at = call.limits.begin;
   for (const Call::Moving& each : call.moved) {
     // Stripes of a framed array end at multiples of its elements.
     const Bytes cut_from = call.framing ? 0 : at;
@@ -193,11 +193,11 @@ void ArrayCalls::commit(const Call& call) {
     at += each.plan->bytes() + call.inserted();
   }
   if (!call.parallel || !file_.holds_stream()) return;
-  const Bytes moves = at - call.reach.begin;
-  if (writes) stream_.c_stream().growth->wrote(call.reach.begin, moves);
+  const Bytes moves = at - call.limits.begin;
+  if (writes) stream_.c_stream().growth->wrote(call.limits.begin, moves);
   // As with C's fread, reading ends where the file does, and a stream behind the end stays where it was.
-  const Bytes available = call.reach.available(moves);
-  stream_.move_to(call.reach.begin + available, call.direction, available < moves);
+  const Bytes available = call.limits.available(moves);
+  stream_.move_to(call.limits.begin + available, call.direction, available < moves);
 }
 
 ArrayOutcome ArrayCalls::finish(const Call& call) {
@@ -206,16 +206,16 @@ ArrayOutcome ArrayCalls::finish(const Call& call) {
   if (!call.parallel || !file_.holds_stream()) return outcome;
   Index all = 0;
   for (const Call::Moving& each : call.moved) all += each.plan->layout.elements();
-  if (outcome.elements < all) stream_.stop_short(outcome.status, call.reach.begin);
+  if (outcome.elements < all) stream_.stop_short(outcome.status, call.limits.begin);
   // Bytes that a failed call has left may be written again.
   const auto& growth = stream_.c_stream().growth;
-  if (!outcome.status.is_ok() && growth) growth->forget(call.reach.begin);
+  if (!outcome.status.is_ok() && growth) growth->forget(call.limits.begin);
   return outcome;
 }
 
 ArrayOutcome ArrayCalls::leave_to_tasks(const Call& call) {
   ArrayOutcome outcome;
-  Call::Extent left = call.reach;
+  Call::Limits left = call.limits;
   for (const Call::Moving& each : call.moved) {
     outcome.elements += left.available(each.plan->bytes()) / each.plan->element;
     left.begin += each.plan->bytes();

@@ -53,7 +53,7 @@ class Tasks {
 
 /// A file as this rank has it open: C's stream on the rank that holds it, the file alone on the other
 /// aggregators of a parallel file, nothing elsewhere. With the tasks that work on it. No function
-/// communicates.
+/// is collective.
 class FileStream {
  public:
   /// `file` must outlive the stream.

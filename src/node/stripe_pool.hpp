@@ -13,8 +13,8 @@
 
 namespace tailrace::node {
 
-/// Memory through which the ranks of a node hand portions of a file to the aggregators that write them, and
-/// take portions from those that read them. Each aggregator has a ring of stripes, numbered on for ever in an
+/// Memory through which the ranks of a node hand parts of a file to the aggregators that write them, and
+/// take parts from those that read them. Each aggregator has a ring of stripes, numbered on for ever in an
 /// order that every rank computes by itself: stripe n lies where stripe n - slots() lay before.
 ///
 ///   writing:  opened -> every rank packs its part and passes -> the aggregator writes, frees

@@ -5,17 +5,17 @@
 
 namespace tailrace::pipeline {
 
-Status StepVerdicts::tell(const Status& status) {
-  if (status.is_ok() || !told_.insert(status.cause().step).second) return {};
+Status StepVerdicts::report(const Status& status) {
+  if (status.is_ok() || !reported_.insert(status.cause().step).second) return {};
   return status;
 }
 
-Status StepVerdicts::tell_failures(std::int64_t through) {
+Status StepVerdicts::report_failures(std::int64_t through) {
   Status first;
   int others = 0;
   for (const auto& [step, status] : failures_) {
     if (step > through) break;
-    const Status told = tell(status);
+    const Status told = report(status);
     if (told.is_ok()) continue;
     if (first.is_ok())
       first = told;

@@ -74,8 +74,8 @@ bool StreamClient::end_is_known() const {
 }
 
 Status StreamClient::end_verdict() {
-  if (roster_.self_served) return verdicts_.tell_failures(step_);
-  return awaited_step() < 0 ? Status() : verdicts_.tell_accepted(awaited_step());
+  if (roster_.self_served) return verdicts_.report_failures(step_);
+  return awaited_step() < 0 ? Status() : verdicts_.report_accepted(awaited_step());
 }
 
 bool StreamClient::wait_is_known(bool durable) const {
@@ -83,8 +83,8 @@ bool StreamClient::wait_is_known(bool durable) const {
 }
 
 Status StreamClient::wait_verdict(bool durable) {
-  if (durable) return verdicts_.tell_failures(step_);
-  return step_ < 0 ? Status() : verdicts_.tell_accepted(step_);
+  if (durable) return verdicts_.report_failures(step_);
+  return step_ < 0 ? Status() : verdicts_.report_accepted(step_);
 }
 
 Status StreamClient::closing_vote() {
@@ -94,7 +94,7 @@ Status StreamClient::closing_vote() {
 
 Status StreamClient::close_verdict(const Status& misuse) {
   if (!misuse.is_ok()) return misuse;
-  const Status status = verdicts_.tell_failures(step_);
+  const Status status = verdicts_.report_failures(step_);
   return status.is_ok() && verdicts_.finished() ? *verdicts_.finished() : status;
 }
 

@@ -90,7 +90,7 @@ MPI_TEST(budget, has_room_for_staging) {
   CHECK(why.find("TAILRACE_STAGING asks for 2MiB of the 1MiB that TAILRACE_MEMORY") != std::string::npos);
 }
 
-/// The stripes leave 1 MiB. A rank's last portion of the local file takes 0.7 MiB; its first portion, and the
+/// The stripes leave 1 MiB. A rank's last part of the local file takes 0.7 MiB; its first part, and the
 /// pieces for another node, do not fit and are let through one by one.
 MPI_TEST(budget, that_is_full_holds_up_writes_and_fails_none) {
   const std::string directory = fresh_directory("budget-full");

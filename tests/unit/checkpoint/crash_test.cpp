@@ -284,6 +284,22 @@ TEST(checkpoint_slots, a_header_that_asks_for_a_directory_of_1_tib_hides_no_olde
   EXPECT_EQ(next.slots().place_for(next.slots().next_generation()), "run.1");
 }
 
+TEST(checkpoint_slots, the_oldest_copy_is_replaced_first_also_among_broken_ones) {
+  Slots slots("run", Slots::paths("run", 3), 0);
+  EXPECT_EQ(slots.place_for(1), "run.0");
+  slots.committed(4, "run.0");
+  slots.committed(2, "run.1");
+  EXPECT_EQ(slots.place_for(5), "run.2");
+  slots.committed(3, "run.2");
+  EXPECT_EQ(slots.place_for(5), "run.1");
+  slots.broken("run.0");
+  EXPECT_EQ(slots.place_for(5), "run.0");
+  slots.broken("run.2");
+  EXPECT_EQ(slots.place_for(5), "run.2");
+  slots.begun(5, "run.0");  // nothing is left of the copy there
+  EXPECT_EQ(slots.place_for(6), "run.0");
+}
+
 TEST(checkpoint_giving_up, is_told_from_any_failure) {
   const auto disk = storage::crash_target();
   RankData data(0, 1);

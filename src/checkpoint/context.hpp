@@ -64,7 +64,7 @@ struct Options {
 /// Returns Code::settings with the nearest valid key or value.
 Result<Options> parse_options(const std::string& text);
 
-/// What the saves and loads of one checkpoint share, on one rank.
+/// The saves and the loads of a checkpoint share these things on one rank.
 struct Context {
   session::Session& session;
   Outputs& outputs;

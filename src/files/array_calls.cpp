@@ -18,7 +18,7 @@ struct ArrayCalls::Call {
     std::shared_ptr<const ArrayPlan> plan;
     std::shared_ptr<exchange::Tally> tally;
   };
-  /// Where a call of aggregators begins in the file, and where the file ends for that call.
+  /// Aggregators move the bytes of a call from `begin` on. For that call the file ends at `end`.
   struct Limits {
     Bytes begin = 0;
     Bytes end = std::numeric_limits<Bytes>::max();

@@ -19,7 +19,7 @@ struct Outcome {
   std::string text = {};  // of the error, if errno alone says too little
 };
 
-/// What is done on C's stream. errno is 0 when it begins.
+/// A function that works on C's stream. errno is 0 when the function begins.
 using Operation = std::function<Outcome(std::FILE*)>;
 
 /// Returns what `body` returns, which begins with errno 0, or ENOMEM in place of std::bad_alloc, so that no

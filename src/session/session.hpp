@@ -53,7 +53,7 @@ class Session {
 
   /// Collective over all ranks. Returns the first failing rank's status on all of them. Only for tr_init.
   Status same_everywhere(const Status& mine);
-  /// As Computing::agree().
+  /// Collective over compute ranks. Does Computing::agree().
   comm::Verdict agree(comm::Vote vote) { return computing_->agree(std::move(vote)); }
   /// Blocks until `done` while moving everything else on. `what` is for the watchdog.
   void wait(const std::function<bool()>& done, const std::string& what) { board_.wait(done, what); }

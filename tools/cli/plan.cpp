@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "base/options.hpp"
 #include "base/settings.hpp"
 #include "base/text.hpp"
 #include "commands.hpp"

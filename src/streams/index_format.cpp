@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "streams/index_format.hpp"
 
-#include <algorithm>
-#include <array>
 #include <bit>
-#include <cmath>
 #include <cstring>
-#include <limits>
 
 #include "base/checksum.hpp"
 #include "base/text.hpp"
@@ -26,85 +22,50 @@ static_assert(kClosedLength == static_cast<std::size_t>(kClosedBytes));
 constexpr std::size_t kMostRecords = 100'000'000;
 constexpr std::size_t kMostText = 1 << 20;
 
-/// Appends little-endian values, on any machine.
-class LittleEndianPacker {
- public:
-  template <typename T>
-  requires std::is_integral_v<T> LittleEndianPacker& put(T value) {
-    auto bits = static_cast<std::make_unsigned_t<T>>(value);
-    for (std::size_t i = 0; i < sizeof(T); ++i) {
-      bytes_.push_back(static_cast<std::byte>(bits & 0xFFU));
-      if constexpr (sizeof(T) > 1) bits = static_cast<std::make_unsigned_t<T>>(bits >> 8);
-    }
-    return *this;
-  }
-  LittleEndianPacker& put(double value) { return put(std::bit_cast<std::uint64_t>(value)); }
-  LittleEndianPacker& put_raw(std::string_view text) {
-    for (const char c : text) bytes_.push_back(static_cast<std::byte>(c));
-    return *this;
-  }
-  LittleEndianPacker& put_text(std::string_view text) {
-    return put(static_cast<std::uint32_t>(text.size())).put_raw(text);
-  }
-  void reserve(std::size_t bytes) { bytes_.reserve(bytes); }
-  /// Writes the length, checksum included, at `position`, and the checksum behind everything.
-  ByteVector seal(std::size_t length_position, std::uint64_t seed) {
-    const auto length = static_cast<std::uint32_t>(bytes_.size() + kChecksumBytes);
-    for (std::size_t i = 0; i < 4; ++i)
-      bytes_[length_position + i] = static_cast<std::byte>((length >> (8 * i)) & 0xFFU);
-    put(checksum(bytes_, seed));
-    return std::move(bytes_);
-  }
+static_assert(std::endian::native == std::endian::little,
+              "the format is little-endian, and so is Packer here");
 
- private:
-  ByteVector bytes_;
-};
+void put_raw(Packer& out, std::string_view text) {
+  for (const char c : text) out.put(c);
+}
 
-/// Reads little-endian values back. After the first value that does not fit, `ok()` is false and all further
-/// ones are zero.
-class LittleEndianUnpacker {
- public:
-  explicit LittleEndianUnpacker(std::span<const std::byte> bytes) : rest_(bytes) {}
+/// Puts the count of the values and then each of them.
+template <typename List>
+void put_list(Packer& out, const List& values) {
+  out.put(static_cast<std::uint32_t>(values.size()));
+  for (const auto& value : values) out.put(value);
+}
 
-  template <typename T>
-  requires std::is_integral_v<T> T get() {
-    if (!fits(sizeof(T))) return 0;
-    std::uint64_t bits = 0;
-    for (std::size_t i = 0; i < sizeof(T); ++i) bits |= std::to_integer<std::uint64_t>(rest_[i]) << (8 * i);
-    rest_ = rest_.subspan(sizeof(T));
-    return static_cast<T>(bits);
-  }
-  double get_real() { return std::bit_cast<double>(get<std::uint64_t>()); }
-  std::string get_raw(std::size_t size) {
-    if (!fits(size)) return {};
-    std::string text(reinterpret_cast<const char*>(rest_.data()), size);
-    rest_ = rest_.subspan(size);
-    return text;
-  }
-  std::string get_text() {
-    const auto size = get<std::uint32_t>();
-    return get_raw(size);
-  }
-  /// Reads a count of things that take at least `bytes` more each. A count that is too large is refused
-  /// before anything is allocated.
-  std::size_t get_count(std::size_t bytes) {
-    const auto count = get<std::uint32_t>();
-    return fits(std::size_t{count} * bytes) ? count : 0;
-  }
-  [[nodiscard]] bool ok() const { return ok_; }
-  [[nodiscard]] bool finished() const { return ok_ && rest_.empty(); }
+/// Reads back what put_list has put. A count that is too large ends with the bytes, and allocates no more
+/// than a few times as much.
+template <typename List>
+List get_list(Unpacker& in) {
+  List values;
+  const auto count = in.get<std::uint32_t>();
+  for (std::uint32_t i = 0; i < count && in.ok(); ++i) values.push_back(in.get<typename List::value_type>());
+  return values;
+}
 
- private:
-  bool fits(std::size_t bytes) {
-    ok_ = ok_ && bytes <= rest_.size();
-    return ok_;
-  }
-  std::span<const std::byte> rest_;
-  bool ok_ = true;
-};
+Packer begin_record(std::string_view mark, const IndexChain& chain) {
+  Packer out;
+  put_raw(out, mark);
+  out.put(std::uint32_t{0}).put(chain.previous).put(chain.sequence);
+  return out;
+}
+
+/// Writes the length, checksum included, at `length_position`, and the checksum behind everything.
+ByteVector seal(Packer& out, std::size_t length_position, std::uint64_t seed) {
+  ByteVector bytes = out.take();
+  const auto length = static_cast<std::uint32_t>(bytes.size() + kChecksumBytes);
+  std::memcpy(bytes.data() + length_position, &length, sizeof length);
+  const std::uint64_t sum = checksum(bytes, seed);
+  bytes.resize(length);
+  std::memcpy(bytes.data() + length - kChecksumBytes, &sum, sizeof sum);
+  return bytes;
+}
 
 std::uint64_t stored_checksum(std::span<const std::byte> record) {
-  return LittleEndianUnpacker(record.last(kChecksumBytes)).get<std::uint64_t>();
+  return Unpacker(record.last(kChecksumBytes)).get<std::uint64_t>();
 }
 
 Status corrupt(std::string_view what) { return {Code::corrupt, cat("index: ", what)}; }
@@ -118,7 +79,7 @@ bool starts_with(std::span<const std::byte> bytes, std::string_view mark) {
 std::span<const std::byte> whole_record(std::span<const std::byte> bytes, std::uint64_t file) {
   if (bytes.size() < kClosedLength || (!starts_with(bytes, kStepMark) && !starts_with(bytes, kClosedMark)))
     return {};
-  const std::size_t length = LittleEndianUnpacker(bytes.subspan(4)).get<std::uint32_t>();
+  const std::size_t length = Unpacker(bytes.subspan(4)).get<std::uint32_t>();
   if (length < kClosedLength || length > bytes.size()) return {};
   const auto record = bytes.first(length);
   return checksum(record.first(length - kChecksumBytes), file) == stored_checksum(record)
@@ -134,22 +95,20 @@ bool holds_record(std::span<const std::byte> tail, std::uint64_t file) {
   return false;
 }
 
-IndexField decode_field(LittleEndianUnpacker& in) {
+IndexField decode_field(Unpacker& in) {
   IndexField field;
-  field.name = in.get_text();
+  field.name = get_list<std::string>(in);
   field.type = static_cast<ElementType>(in.get<std::int32_t>());
-  field.shape.resize(in.get_count(8));
-  for (Index& extent : field.shape) extent = in.get<std::int64_t>();
-  field.level_type = in.get_text();
-  field.levels.resize(in.get_count(8));
-  for (double& level : field.levels) level = in.get_real();
+  field.shape = get_list<std::vector<Index>>(in);
+  field.level_type = get_list<std::string>(in);
+  field.levels = get_list<std::vector<double>>(in);
   return field;
 }
 
 Result<IndexHeader> decode_header(std::span<const std::byte> bytes) {
-  LittleEndianUnpacker in(bytes.subspan(kIndexMark.size() + 8));
+  Unpacker in(bytes.subspan(kIndexMark.size() + 8));
   IndexHeader header;
-  for (std::uint8_t& byte : header.run.bytes) byte = in.get<std::uint8_t>();
+  header.run = in.get<Uuid>();
   header.data_begin = in.get<std::int64_t>();
   const auto base = in.get<std::int64_t>();
   const auto calendar = in.get<std::int32_t>();
@@ -158,16 +117,16 @@ Result<IndexHeader> decode_header(std::span<const std::byte> bytes) {
   header.calendar = static_cast<Calendar>(calendar);
   header.base = from_seconds(base, header.calendar);
   if (member >= 0) header.member = member;
-  header.format = in.get_text();
-  const std::size_t fields = in.get_count(20);
-  for (std::size_t i = 0; i < fields && in.ok(); ++i) header.fields.push_back(decode_field(in));
-  if (!in.finished()) return corrupt("the header's parts do not add up to its length");
+  header.format = get_list<std::string>(in);
+  const auto fields = in.get<std::uint32_t>();
+  for (std::uint32_t i = 0; i < fields && in.ok(); ++i) header.fields.push_back(decode_field(in));
+  if (!in.ok() || !in.rest().empty()) return corrupt("the header's parts do not add up to its length");
   if (const Status status = check_header(header); !status.is_ok()) return corrupt(status.text());
   return header;
 }
 
 IndexStep decode_step(std::span<const std::byte> record) {
-  LittleEndianUnpacker in(record.subspan(kRecordPrefix, record.size() - kRecordPrefix - kChecksumBytes));
+  Unpacker in(record.subspan(kRecordPrefix, record.size() - kRecordPrefix - kChecksumBytes));
   IndexStep step;
   step.step = in.get<std::int64_t>();
   step.lead = in.get<std::int64_t>();
@@ -191,7 +150,7 @@ IndexStep decode_step(std::span<const std::byte> record) {
 
 // Takes the whole record in. An error means that the record is sound in itself but cannot stand here.
 Status take_record(std::span<const std::byte> record, IndexContents& contents, IndexChain& chain) {
-  LittleEndianUnpacker in(record.subspan(8));
+  Unpacker in(record.subspan(8));
   const auto previous = in.get<std::uint64_t>();
   const auto sequence = in.get<std::int64_t>();
   if (previous != chain.previous || sequence != chain.sequence) {
@@ -228,14 +187,14 @@ void judge_tail(std::span<const std::byte> tail, std::uint64_t file, IndexConten
 
 Result<std::size_t> header_length(std::span<const std::byte> bytes) {
   TR_TRY(decode_run(bytes).status());
-  const std::size_t length = LittleEndianUnpacker(bytes.subspan(kIndexMark.size() + 4)).get<std::uint32_t>();
+  const std::size_t length = Unpacker(bytes.subspan(kIndexMark.size() + 4)).get<std::uint32_t>();
   if (length > bytes.size() || length < static_cast<std::size_t>(kIndexPrefix) + kChecksumBytes) {
     return corrupt(cat("the header has ", counted(length, "byte"), ", the file ", bytes.size()));
   }
   if (checksum(bytes.first(length - kChecksumBytes)) != stored_checksum(bytes.first(length))) {
     return corrupt("the header's checksum is wrong: its bytes were changed after they were written");
   }
-  const auto version = LittleEndianUnpacker(bytes.subspan(kIndexMark.size())).get<std::uint32_t>();
+  const auto version = Unpacker(bytes.subspan(kIndexMark.size())).get<std::uint32_t>();
   if (version != kVersion) {
     return Status(Code::unsupported,
                   cat("index: version ", version, ", this Tailrace reads version ", kVersion));
@@ -306,40 +265,36 @@ Status check_step(const IndexHeader& header, const IndexStep* before, const Inde
 }
 
 ByteVector encode_header(const IndexHeader& header) {
-  LittleEndianPacker out;
-  out.put_raw(kIndexMark).put(kVersion).put(std::uint32_t{0});
-  for (const std::uint8_t byte : header.run.bytes) out.put(byte);
+  Packer out;
+  put_raw(out, kIndexMark);
+  out.put(kVersion).put(std::uint32_t{0}).put(header.run);
   out.put(header.data_begin).put(to_seconds(header.base, header.calendar));
-  out.put(static_cast<std::int32_t>(header.calendar))
-      .put(static_cast<std::int32_t>(header.member.value_or(-1)));
-  out.put_text(header.format).put(static_cast<std::uint32_t>(header.fields.size()));
+  out.put(header.calendar).put(static_cast<std::int32_t>(header.member.value_or(-1)));
+  put_list(out, header.format);
+  out.put(static_cast<std::uint32_t>(header.fields.size()));
   for (const IndexField& field : header.fields) {
-    out.put_text(field.name)
-        .put(static_cast<std::int32_t>(field.type))
-        .put(static_cast<std::uint32_t>(field.shape.size()));
-    for (const Index extent : field.shape) out.put(extent);
-    out.put_text(field.level_type).put(static_cast<std::uint32_t>(field.levels.size()));
-    for (const double level : field.levels) out.put(level);
+    put_list(out, field.name);
+    out.put(field.type);
+    put_list(out, field.shape);
+    put_list(out, field.level_type);
+    put_list(out, field.levels);
   }
-  return out.seal(kIndexMark.size() + 4, 0);
+  return seal(out, kIndexMark.size() + 4, 0);
 }
 
 ByteVector encode_step(const IndexStep& step, const IndexChain& chain) {
-  LittleEndianPacker out;
-  out.reserve(kStepFixed + step.records.size() * kEntryBytes + kChecksumBytes);
-  out.put_raw(kStepMark).put(std::uint32_t{0}).put(chain.previous).put(chain.sequence);
+  Packer out = begin_record(kStepMark, chain);
   out.put(step.step).put(step.lead).put(step.begin).put(step.end);
   out.put(static_cast<std::uint32_t>(step.records.size())).put(std::uint32_t{0});
   for (const IndexRecord& entry : step.records) {
     out.put(entry.field).put(entry.level).put(entry.offset).put(entry.length);
   }
-  return out.seal(4, chain.file);
+  return seal(out, 4, chain.file);
 }
 
 ByteVector encode_closed(Bytes data_end, const IndexChain& chain) {
-  LittleEndianPacker out;
-  out.put_raw(kClosedMark).put(std::uint32_t{0}).put(chain.previous).put(chain.sequence).put(data_end);
-  return out.seal(4, chain.file);
+  Packer out = begin_record(kClosedMark, chain);
+  return seal(out.put(data_end), 4, chain.file);
 }
 
 IndexChain next_chain(const IndexChain& before, std::span<const std::byte> record) {
@@ -358,10 +313,7 @@ Result<Uuid> decode_run(std::span<const std::byte> bytes) {
     return corrupt(cat("its ", counted(bytes.size(), "byte"), " are less than a header"));
   }
   if (!begins_as_index(bytes)) return corrupt("its first bytes are not those of an index");
-  LittleEndianUnpacker in(bytes.subspan(kIndexMark.size() + 8));
-  Uuid run;
-  for (std::uint8_t& byte : run.bytes) byte = in.get<std::uint8_t>();
-  return run;
+  return Unpacker(bytes.subspan(kIndexMark.size() + 8)).get<Uuid>();
 }
 
 Result<IndexContents> decode_index(std::span<const std::byte> bytes) {

@@ -38,6 +38,45 @@ Status File::write(std::span<const std::byte> data, Bytes offset) {
   return write_gathered(parts, offset);
 }
 
+Result<std::optional<Bytes>> size_if_there(Target& target, const std::string& path) {
+  const Result<bool> exists = target.exists(path);
+  TR_TRY(exists.status());
+  if (!*exists) return std::optional<Bytes>();
+  Result<std::unique_ptr<File>> file = target.open(path, OpenMode::read);
+  TR_TRY(file.status());
+  const Result<Bytes> size = (*file)->size();
+  TR_TRY(size.status());
+  return std::optional(*size);
+}
+
+Result<bool> remove_if_there(Target& target, const std::string& path) {
+  Result<bool> exists = target.exists(path);
+  TR_TRY(exists.status());
+  if (*exists) TR_TRY(target.remove(path));
+  return exists;
+}
+
+Status remove_durably(Target& target, const std::string& path) {
+  const Result<bool> removed = remove_if_there(target, path);
+  TR_TRY(removed.status());
+  return *removed ? target.sync_directory_of(path) : Status();
+}
+
+Status create_empty(Target& target, const std::string& path) {
+  Result<std::unique_ptr<File>> file = target.open(path, OpenMode::create);
+  TR_TRY(file.status());
+  TR_TRY((*file)->close());
+  return target.sync_directory_of(path);
+}
+
+Status make_durable(Target& target, const std::string& path) {
+  Result<std::unique_ptr<File>> file = target.open(path, OpenMode::existing);
+  TR_TRY(file.status());
+  TR_TRY((*file)->sync());
+  TR_TRY((*file)->close());
+  return target.sync_directory_of(path);
+}
+
 std::vector<std::string_view> target_names() {
   std::vector<std::string_view> names;
   for (const Entry& entry : registry) names.push_back(entry.name);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -83,6 +84,17 @@ class Target {
   /// and removed with the lock. A file with other contents is refused, never overwritten.
   virtual Result<std::shared_ptr<void>> lock(const std::string& path) = 0;
 };
+
+/// Local, like the functions that follow. Returns the size of a file, or nothing if there is none.
+Result<std::optional<Bytes>> size_if_there(Target& target, const std::string& path);
+/// Returns true if there was a file to remove. The removal is not durable yet.
+Result<bool> remove_if_there(Target& target, const std::string& path);
+/// Removes the file if it is there, durably.
+Status remove_durably(Target& target, const std::string& path);
+/// Makes an empty file. Its name is durable on return.
+Status create_empty(Target& target, const std::string& path);
+/// Synchronises a file and its name: the process that wrote them may have been killed before its fsync.
+Status make_durable(Target& target, const std::string& path);
 
 std::unique_ptr<Target> posix_target();
 

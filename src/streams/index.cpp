@@ -35,31 +35,11 @@ Result<IndexContents> load_from(File& file, const std::string& path) {
   return guarded(load);
 }
 
-Status check_run(const std::string& path, const IndexHeader& header, const std::optional<Uuid>& run) {
-  if (!run || *run == header.run) return {};
-  return {Code::state, cat(path, ": written by run ", header.run.text(), ", this is run ", run->text(),
-                           "; use existing=replace, or another directory")};
-}
-
 Status check_tail(const std::string& path, const IndexContents& contents) {
   if (contents.tail != IndexTail::damaged) return {};
   return {Code::corrupt,
           cat(path, ": ", contents.tail_text, "; ", contents.steps.size(),
               " whole steps stand before them, and `tailrace repair --force` keeps just those")};
-}
-
-// Keeps the first `count` steps and drops the others from `contents`. Returns how many stay.
-std::size_t keep_steps(IndexContents& contents, std::size_t count) {
-  const std::size_t cut = contents.steps.size() - count;
-  contents.steps.resize(count);
-  contents.marks.resize(count + 1);
-  return cut;
-}
-
-std::size_t steps_through(const IndexContents& contents, const std::optional<std::int64_t>& lead) {
-  std::size_t count = contents.steps.size();
-  while (lead && count > 0 && contents.steps[count - 1].lead > *lead) --count;
-  return count;
 }
 
 // Cuts the file to `size` durably. Returns the number of bytes that went.
@@ -70,13 +50,6 @@ Result<Bytes> cut(File& file, Bytes size) {
   TR_TRY(file.truncate(size));
   TR_TRY(file.sync());
   return *before - size;
-}
-
-// Removes the tail, which a writer that goes on will not find.
-void without_tail(IndexContents& contents) {
-  contents.tail = IndexTail::none;
-  contents.tail_bytes = 0;
-  contents.tail_text.clear();
 }
 
 // Returns how many steps lie whole in a data file of `size` bytes. Fewer than the index has is an error
@@ -144,12 +117,7 @@ Result<IndexContents> load_index(Target& target, const std::string& path) {
 }
 
 Status remove_index(Target& target, const std::string& data_path) {
-  const std::string path = index_path(data_path);
-  const Result<bool> exists = target.exists(path);
-  TR_TRY(exists.status());
-  if (!*exists) return {};
-  TR_TRY(target.remove(path));
-  return target.sync_directory_of(path);
+  return storage::remove_durably(target, index_path(data_path));
 }
 
 Result<Recovered> recover(Target& target, const std::string& data_path, const Reopen& options) {
@@ -159,27 +127,24 @@ Result<Recovered> recover(Target& target, const std::string& data_path, const Re
   TR_TRY(index.status());
   Result<IndexContents> contents = load_from(**index, path);
   TR_TRY(contents.status());
-  TR_TRY(check_run(path, contents->header, options.run));
   if (!options.force) TR_TRY(check_tail(path, *contents));
 
   const Result<bool> exists = target.exists(data_path);
   TR_TRY(exists.status());
-  std::unique_ptr<File> data;
-  Bytes data_size = 0;
-  if (*exists) {
-    Result<std::unique_ptr<File>> opened = target.open(data_path, OpenMode::existing);
-    TR_TRY(opened.status());
-    data = std::move(*opened);
-    const Result<Bytes> size = data->size();
-    TR_TRY(size.status());
-    data_size = *size;
-  }
-  const Result<std::size_t> whole = steps_within(*contents, data_path, data_size, options.force);
+  Result<std::unique_ptr<File>> data =
+      *exists ? target.open(data_path, OpenMode::existing) : std::unique_ptr<File>();
+  TR_TRY(data.status());
+  const Result<Bytes> data_size = *exists ? (*data)->size() : Bytes{0};
+  TR_TRY(data_size.status());
+  const Result<std::size_t> whole = steps_within(*contents, data_path, *data_size, options.force);
   TR_TRY(whole.status());
 
   Recovered recovered;
-  const std::size_t kept = std::min(*whole, steps_through(*contents, options.through_lead));
-  recovered.steps_cut = keep_steps(*contents, kept);
+  const std::size_t kept =
+      options.through_lead ? std::min(*whole, contents->steps_up_to(*options.through_lead)) : *whole;
+  recovered.steps_cut = contents->steps.size() - kept;
+  contents->steps.resize(kept);
+  contents->marks.resize(kept + 1);
   // A closed file that keeps all its steps is still whole: a program that waits for it must not wait for
   // ever.
   contents->closed = contents->closed && recovered.steps_cut == 0;
@@ -189,14 +154,15 @@ Result<Recovered> recover(Target& target, const std::string& data_path, const Re
   const Result<Bytes> index_cut = cut(**index, index_end);
   TR_TRY(index_cut.status());
   recovered.index_bytes_cut = *index_cut;
-  if (data) {
-    const Result<Bytes> data_cut = cut(*data, contents->data_end());
+  if (*exists) {
+    const Result<Bytes> data_cut = cut(**data, contents->data_end());
     TR_TRY(data_cut.status());
     recovered.data_bytes_cut = *data_cut;
-    TR_TRY(data->close());
+    TR_TRY((*data)->close());
   }
   TR_TRY((*index)->close());
-  without_tail(*contents);
+  contents->tail = IndexTail::none;
+  contents->tail_text.clear();
   recovered.contents = std::move(*contents);
   return recovered;
 }
@@ -217,15 +183,12 @@ Result<IndexWriter> IndexWriter::create(Target& target, const std::string& path,
   return writer;
 }
 
-Result<IndexWriter> IndexWriter::open_existing(Target& target, const std::string& path,
-                                               const Reopen& options) {
+Result<IndexWriter> IndexWriter::open_existing(Target& target, const std::string& path) {
   Result<std::unique_ptr<File>> file = target.open(path, OpenMode::existing);
   TR_TRY(file.status());
   Result<IndexContents> contents = load_from(**file, path);
   TR_TRY(contents.status());
-  TR_TRY(check_run(path, contents->header, options.run));
-  if (!options.force) TR_TRY(check_tail(path, *contents));
-  keep_steps(*contents, steps_through(*contents, options.through_lead));
+  TR_TRY(check_tail(path, *contents));
   IndexWriter writer(target, path, std::move(*file), std::move(contents->header));
   writer.mark_ = contents->marks.back();
   TR_TRY(cut(*writer.file_, writer.mark_.position).status());

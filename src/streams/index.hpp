@@ -34,7 +34,6 @@ Status rename_old_index(storage::Target& target, const std::string& data_path);
 Result<IndexContents> load_index(storage::Target& target, const std::string& path);
 
 struct Reopen {
-  std::optional<Uuid> run;                   // refuse the index of another run
   std::optional<std::int64_t> through_lead;  // keep only the steps up to this lead: a restart goes on from it
   bool force = false;  // give up committed steps that are damaged; without it they are an error
 };
@@ -50,7 +49,7 @@ struct Recovered {
 /// `options.through_lead`), the index first, and fsyncs both. Afterwards the data file ends where its last
 /// step ends. The index is closed if it was closed before and no step was cut. Returns Code::corrupt, with
 /// nothing changed, if committed steps are damaged or the data file is shorter than they say and force is
-/// off. Returns Code::state for another run's index.
+/// off.
 Result<Recovered> recover(storage::Target& target, const std::string& data_path, const Reopen& options = {});
 
 /// Local. Removes an old index before its data file is replaced: from then on nothing in the file counts as
@@ -65,10 +64,9 @@ class IndexWriter {
   /// exists whole or not at all.
   static Result<IndexWriter> create(storage::Target& target, const std::string& path,
                                     const IndexHeader& header);
-  /// Validates the index, cuts off a torn tail (or what lies behind options.through_lead) and a closing
-  /// record, and continues. It treats the index alone: recover() cuts the data too and comes first.
-  static Result<IndexWriter> open_existing(storage::Target& target, const std::string& path,
-                                           const Reopen& options = {});
+  /// Validates the index, cuts off a torn tail and a closing record, and continues. It treats the index
+  /// alone: recover() cuts the data too and comes first.
+  static Result<IndexWriter> open_existing(storage::Target& target, const std::string& path);
 
   /// Writes the step with one write. Returns Code::argument if the step cannot follow, and Code::state if the
   /// file at the path has become another run's or was changed by another writer. After a failed write the
@@ -83,7 +81,6 @@ class IndexWriter {
   Status close();
   [[nodiscard]] const Status& lost() const { return lost_; }
 
-  [[nodiscard]] const IndexHeader& header() const { return header_; }
   /// Returns the last step appended or found, without its records, or nullptr if there is none yet.
   [[nodiscard]] const IndexStep* last() const { return last_ ? &*last_ : nullptr; }
   [[nodiscard]] Bytes data_end() const { return last_ ? last_->end : header_.data_begin; }

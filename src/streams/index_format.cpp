@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "streams/index_format.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -175,7 +176,6 @@ Status take_record(std::span<const std::byte> record, IndexContents& contents, I
 
 void judge_tail(std::span<const std::byte> tail, std::uint64_t file, IndexContents& contents) {
   if (tail.empty()) return;
-  contents.tail_bytes = static_cast<Bytes>(tail.size());
   // Each record is fsync'd before the next is begun, so a crash can leave only the last one in pieces.
   const bool more = contents.closed || holds_record(tail, file);
   contents.tail = more ? IndexTail::damaged : IndexTail::torn;
@@ -219,6 +219,11 @@ Status check_field(const IndexField& field) {
 }
 
 }  // namespace
+
+std::size_t IndexContents::steps_up_to(std::int64_t lead) const {
+  return static_cast<std::size_t>(std::ranges::upper_bound(steps, lead, {}, &IndexStep::lead) -
+                                  steps.begin());
+}
 
 Status check_header(const IndexHeader& header) {
   if (header.data_begin < 0) return bad(cat("the data begin at ", header.data_begin, ", before the file"));
@@ -332,7 +337,6 @@ Result<IndexContents> decode_index(std::span<const std::byte> bytes) {
     if (record.empty()) break;
     if (const Status status = take_record(record, contents, chain); !status.is_ok()) {
       contents.tail = IndexTail::damaged;
-      contents.tail_bytes = static_cast<Bytes>(rest.size());
       contents.tail_text = status.text();
       return contents;
     }

@@ -85,11 +85,16 @@ struct IndexContents {
   std::vector<IndexMark> marks;  // [0] behind the header, [i + 1] behind steps[i]
   bool closed = false;           // the stream said that no step follows
   IndexTail tail = IndexTail::none;
-  Bytes tail_bytes = 0;
   std::string tail_text;  // what is wrong with the tail, for people
 
+  /// Returns the end of the first `count` steps in the data file.
+  [[nodiscard]] Bytes end_of(std::size_t count) const {
+    return count == 0 ? header.data_begin : steps[count - 1].end;
+  }
   /// Returns the end of the last committed step in the data file.
-  [[nodiscard]] Bytes data_end() const { return steps.empty() ? header.data_begin : steps.back().end; }
+  [[nodiscard]] Bytes data_end() const { return end_of(steps.size()); }
+  /// Returns the number of steps with leads up to `lead`.
+  [[nodiscard]] std::size_t steps_up_to(std::int64_t lead) const;
 };
 
 /// Returns Code::argument naming what a reader would refuse.

@@ -116,26 +116,22 @@ class FileLedger final : public pipeline::Ledger {
     Result<OpenFile> file = resuming_ && path == resuming_->path ? go_on_with(path) : open_file(path, lead);
     TR_TRY(file.status());
     file->lock = std::move(*lock);
-    const Begun begun{file->index.data_end(), written_to(path, *file)};
+    const Begun begun{file->index.data_end(), written_to(path, file->again)};
     const std::lock_guard guard(mutex_);
     open_.emplace(path, std::move(*file));
     return begun;
   }
 
   Status commit(const StepEntry& entry) override {
-    IndexStep step;
-    step.step = entry.step;
-    step.lead = entry.lead;
-    step.begin = entry.begin;
-    step.end = entry.end;
+    OpenFile& file = *find_open(entry.path);
+    TR_TRY(storage::check_holds(*target_, written_to(entry.path, file.again), entry.end));
+    IndexWriter& index = file.index;
+    // A stream that continues a file continues its numbers of steps.
+    IndexStep step{index.steps(), entry.lead, entry.begin, entry.end, {}};
     for (const pipeline::RecordEntry& record : entry.records) {
       step.records.push_back(
           {record.field, static_cast<std::int32_t>(record.level), record.offset, record.length});
     }
-    OpenFile& file = *find_open(entry.path);
-    TR_TRY(storage::check_holds(*target_, written_to(entry.path, file), entry.end));
-    IndexWriter& index = file.index;
-    step.step = index.steps();  // a stream that continues a file continues its numbers of steps
     TR_TRY(index.append(step));
     return index.sync();
   }
@@ -145,7 +141,7 @@ class FileLedger final : public pipeline::Ledger {
     // Data that the index still tells of are never cut.
     if (open != nullptr) TR_TRY(open->index.lost());
     Result<std::unique_ptr<storage::File>> file =
-        target_->open(open != nullptr ? written_to(path, *open) : path, storage::OpenMode::existing);
+        target_->open(open != nullptr ? written_to(path, open->again) : path, storage::OpenMode::existing);
     TR_TRY(file.status());
     const Result<Bytes> found = (*file)->size();
     TR_TRY(found.status());
@@ -231,7 +227,7 @@ class FileLedger final : public pipeline::Ledger {
     const bool decided = has_decided_steps(path);
     if (!decided && (resuming_ || goes_on_with_others())) return std::optional<Pair>();
     for (const bool again : {true, false}) {
-      const std::string data = again ? again_path(path) : path;
+      const std::string data = written_to(path, again);
       const Result<bool> exists = pair_exists(*target_, data);
       TR_TRY(exists.status());
       if (!*exists) continue;
@@ -243,27 +239,17 @@ class FileLedger final : public pipeline::Ledger {
     return std::optional<Pair>();
   }
 
-  /// Opens a pair with all its committed steps.
-  Result<OpenFile> open_taken_over(const std::string& path, Pair& pair) {
-    const std::string data = pair.again ? again_path(path) : path;
-    Result<Recovered> recovered = recover(*target_, data);
-    TR_TRY(recovered.status());
-    TR_TRY(make_index_durable(*target_, data));
-    pair.contents = std::move(recovered->contents);
-    return opened(IndexWriter::open_existing(*target_, index_path(data)), pair.again);
-  }
-
   Result<Begun> take_over(const std::string& path, Pair& pair, std::shared_ptr<void> lock) {
     Begun begun;
     begun.is_finished = pair.contents.closed && !pair.again;
     std::optional<OpenFile> file;
     if (!begun.is_finished) {
-      Result<OpenFile> opened = open_taken_over(path, pair);
+      Result<OpenFile> opened = reopen(path, pair.again);
       TR_TRY(opened.status());
       file = std::move(*opened);
       file->lock = std::move(lock);
     }
-    begun.path = pair.again ? again_path(path) : path;
+    begun.path = written_to(path, pair.again);
     begun.end = pair.contents.data_end();
     for (const IndexStep& step : pair.contents.steps) begun.leads.push_back(step.lead);
     const std::lock_guard guard(mutex_);
@@ -286,8 +272,8 @@ class FileLedger final : public pipeline::Ledger {
     return found == open_.end() ? nullptr : &found->second;
   }
 
-  static std::string written_to(const std::string& path, const OpenFile& file) {
-    return file.again ? again_path(path) : path;
+  static std::string written_to(const std::string& path, bool again) {
+    return again ? again_path(path) : path;
   }
 
   [[nodiscard]] bool goes_on_with_others() const { return request_.options.existing == Existing::resume; }
@@ -324,13 +310,17 @@ class FileLedger final : public pipeline::Ledger {
     return OpenFile{nullptr, std::move(*index), again, false};
   }
 
+  /// Opens a pair with its committed steps, up to `through_lead`.
+  Result<OpenFile> reopen(const std::string& path, bool again,
+                          std::optional<std::int64_t> through_lead = {}) {
+    return opened(reopen_pair(*target_, written_to(path, again), through_lead), again);
+  }
+
   /// Returns true for an empty file without an index: the run that this one continues may have been killed
   /// between the creations of data and index.
   Result<bool> is_left_behind(const std::string& path, bool indexed) {
     if (!resuming_ || indexed) return false;
-    Result<std::unique_ptr<storage::File>> file = target_->open(path, storage::OpenMode::read);
-    TR_TRY(file.status());
-    const Result<Bytes> size = (*file)->size();
+    const Result<std::optional<Bytes>> size = storage::size_if_there(*target_, path);
     TR_TRY(size.status());
     return *size == 0;
   }
@@ -388,9 +378,7 @@ class FileLedger final : public pipeline::Ledger {
 
   Result<OpenFile> begin_anew(const std::string& path) {
     TR_TRY(check_ours(path));
-    if (!request_.options.ready_suffix.empty()) {
-      TR_TRY(remove_ready_marker(*target_, path, request_.options.ready_suffix));
-    }
+    TR_TRY(remove_ready_marker(*target_, path, request_.options.ready_suffix));
     TR_TRY(discard_again(*target_, path));
     Result<bool> exists = target_->exists(path);
     TR_TRY(exists.status());
@@ -398,19 +386,12 @@ class FileLedger final : public pipeline::Ledger {
     if (*exists) {
       Result<IndexWriter> index = IndexWriter::create(*target_, index_path(path), header_);
       TR_TRY(index.status());
-      TR_TRY(create_empty(path));
+      TR_TRY(storage::create_empty(*target_, path));
       return opened(std::move(index), false);
     }
     TR_TRY(remove_index(*target_, path));
-    TR_TRY(create_empty(path));
+    TR_TRY(storage::create_empty(*target_, path));
     return opened(IndexWriter::create(*target_, index_path(path), header_), false);
-  }
-
-  Status create_empty(const std::string& path) {
-    Result<std::unique_ptr<storage::File>> data = target_->open(path, storage::OpenMode::create);
-    TR_TRY(data.status());
-    TR_TRY((*data)->close());
-    return target_->sync_directory_of(path);
   }
 
   /// For existing=continue: continues the file of an earlier run, or of this one if a stream comes back to
@@ -434,16 +415,10 @@ class FileLedger final : public pipeline::Ledger {
                     cat(path, " goes up to lead ", steps.back().lead, " s already; the step at lead ", lead,
                         " s cannot follow (existing=replace begins anew)"));
     }
-    if (!request_.options.ready_suffix.empty()) {
-      TR_TRY(remove_ready_marker(*target_, path, request_.options.ready_suffix));
-    }
+    TR_TRY(remove_ready_marker(*target_, path, request_.options.ready_suffix));
     TR_TRY(settle_again(*target_, path, before->again));
-    Reopen reopen;
     // The killed run has written the steps behind a checkpoint's position.
-    if (resuming_) reopen.through_lead = lead - 1;
-    TR_TRY(recover(*target_, path, reopen).status());
-    TR_TRY(make_index_durable(*target_, path));
-    return IndexWriter::open_existing(*target_, index_path(path));
+    return reopen_pair(*target_, path, resuming_ ? std::optional(lead - 1) : std::nullopt);
   }
 
   /// Finds the pair to go on with, which must fit to the stream. Returns none if no step ever came to that
@@ -462,19 +437,15 @@ class FileLedger final : public pipeline::Ledger {
     TR_TRY(pair.status());
     const std::int64_t lead = *resuming_->position.lead;
     if (!pair->has_value()) return open_file(path, lead);
-    if ((*pair)->again) return opened(adopt_again(*target_, path, lead), true);
+    if ((*pair)->again) return reopen(path, true, lead);
     const IndexContents& contents = (*pair)->contents;
     if (!contents.closed) return cut_back(path);
-    return opened(copy_again(*target_, path, contents, steps_up_to(contents, lead)), true);
+    return opened(copy_again(*target_, path, contents, contents.steps_up_to(lead)), true);
   }
 
   Result<OpenFile> cut_back(const std::string& path) {
     TR_TRY(discard_again(*target_, path));
-    Reopen reopen;
-    reopen.through_lead = resuming_->position.lead;
-    TR_TRY(recover(*target_, path, reopen).status());
-    TR_TRY(make_index_durable(*target_, path));
-    return opened(IndexWriter::open_existing(*target_, index_path(path)), false);
+    return reopen(path, false, resuming_->position.lead);
   }
 
   /// No step comes to that file any more. Does everything that the killed run, or the server that is
@@ -496,10 +467,9 @@ class FileLedger final : public pipeline::Ledger {
     TR_TRY(pair.status());
     if (!pair->has_value()) return std::optional<Whole>();
     if ((*pair)->again || !(*pair)->contents.closed) {
-      Result<OpenFile> file = another_server ? open_taken_over(path, **pair)
-                              : (*pair)->again
-                                  ? opened(adopt_again(*target_, path, *resuming_->position.lead), true)
-                                  : cut_back(path);
+      Result<OpenFile> file = another_server   ? reopen(path, (*pair)->again)
+                              : (*pair)->again ? reopen(path, true, resuming_->position.lead)
+                                               : cut_back(path);
       TR_TRY(file.status());
       file->lock = std::move(*lock);
       return finish(path, *file);
@@ -531,7 +501,7 @@ class FileLedger final : public pipeline::Ledger {
       return std::optional<Whole>();
     }
     if (!file.closed) {
-      TR_TRY(storage::check_holds(*target_, written_to(path, file), file.index.data_end()));
+      TR_TRY(storage::check_holds(*target_, written_to(path, file.again), file.index.data_end()));
       TR_TRY(file.index.append_closed());
       TR_TRY(file.index.sync());
       file.closed = true;
@@ -625,9 +595,7 @@ class FileLedger final : public pipeline::Ledger {
     // The published file stays.
     if (file.again) return discard_again(*target_, path);
     TR_TRY(remove_index(*target_, path));
-    const Result<bool> exists = target_->exists(path);
-    TR_TRY(exists.status());
-    if (*exists) TR_TRY(target_->remove(path));
+    TR_TRY(storage::remove_if_there(*target_, path).status());
     return target_->sync_directory_of(path);
   }
 

@@ -205,15 +205,6 @@ Status append_line(Target& target, const std::string& path, const std::string& l
   return (*file)->close();
 }
 
-/// Synchronises bytes that another process wrote: it may have been killed before its fsync.
-Status make_durable(Target& target, const std::string& path) {
-  Result<std::unique_ptr<File>> file = target.open(path, OpenMode::existing);
-  TR_TRY(file.status());
-  TR_TRY((*file)->sync());
-  TR_TRY((*file)->close());
-  return target.sync_directory_of(path);
-}
-
 std::string name_of_path(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 }  // namespace
@@ -293,7 +284,7 @@ Result<bool> Manifest::ensure(const ManifestEntry& entry) {
       const Turn turn(path_);
       const Result<std::shared_ptr<void>> lock = lock_patiently(*target_, path_ + ".lock");
       TR_TRY(lock.status());
-      TR_TRY(make_durable(*target_, path_));
+      TR_TRY(storage::make_durable(*target_, path_));
       return false;
     }
   }
@@ -328,12 +319,7 @@ Status create_ready_marker(Target& target, const std::string& data_path, const s
 }
 
 Status remove_ready_marker(Target& target, const std::string& data_path, const std::string& suffix) {
-  const std::string path = data_path + suffix;
-  const Result<bool> exists = target.exists(path);
-  TR_TRY(exists.status());
-  if (!*exists) return {};
-  TR_TRY(target.remove(path));
-  return target.sync_directory_of(path);
+  return suffix.empty() ? Status() : storage::remove_durably(target, data_path + suffix);
 }
 
 }  // namespace tailrace::streams

@@ -58,7 +58,8 @@ Result<std::vector<ManifestEntry>> read_manifest(storage::Target& target, const 
 
 /// Creates DATA+SUFFIX, empty, durable on return. Call it only once the data and their index are durable.
 Status create_ready_marker(storage::Target& target, const std::string& data_path, const std::string& suffix);
-/// Removes an old marker, durably, before its file is written to again. A missing marker is success.
+/// Removes an old marker, durably, before its file is written to again. Success if there is
+/// none, or no suffix.
 Status remove_ready_marker(storage::Target& target, const std::string& data_path, const std::string& suffix);
 
 }  // namespace tailrace::streams

@@ -198,14 +198,9 @@ Status write_index(Target& target, const std::string& data_path, const IndexHead
 }
 
 Result<bool> is_empty_or_indexed(Target& target, const std::string& data_path) {
-  const Result<bool> exists = target.exists(data_path);
-  TR_TRY(exists.status());
-  if (!*exists) return true;
-  Result<std::unique_ptr<File>> data = target.open(data_path, OpenMode::read);
-  TR_TRY(data.status());
-  const Result<Bytes> size = (*data)->size();
+  const Result<std::optional<Bytes>> size = storage::size_if_there(target, data_path);
   TR_TRY(size.status());
-  if (*size == 0) return true;
+  if (size->value_or(0) == 0) return true;
   const Result<bool> indexed = target.exists(index_path(data_path));
   TR_TRY(indexed.status());
   if (!*indexed) return false;

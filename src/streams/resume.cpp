@@ -39,24 +39,12 @@ Status check_position(const Position& position) {
   return {};
 }
 
-Status remove_if_there(Target& target, const std::string& path, bool& removed) {
-  const Result<bool> exists = target.exists(path);
-  TR_TRY(exists.status());
-  if (!*exists) return {};
-  removed = true;
-  return target.remove(path);
-}
-
-Result<std::unique_ptr<File>> create_empty(Target& target, const std::string& path) {
-  Result<std::unique_ptr<File>> file = target.open(path, OpenMode::create);
-  TR_TRY(file.status());
-  TR_TRY(target.sync_directory_of(path));
-  return file;
-}
-
-Status copy_bytes(Target& target, const std::string& from, Bytes size, File& to) {
+/// Makes a file of the first `size` bytes of another one. The bytes are durable on return, the name is not.
+Status copy_bytes(Target& target, const std::string& from, Bytes size, const std::string& to) {
   Result<std::unique_ptr<File>> source = target.open(from, OpenMode::read);
   TR_TRY(source.status());
+  Result<std::unique_ptr<File>> copy = target.open(to, OpenMode::create);
+  TR_TRY(copy.status());
   ByteVector piece(static_cast<std::size_t>(std::min(size, kCopyPiece)));
   for (Bytes at = 0; at < size;) {
     const auto part = std::span(piece).first(static_cast<std::size_t>(std::min(size - at, kCopyPiece)));
@@ -66,10 +54,11 @@ Status copy_bytes(Target& target, const std::string& from, Bytes size, File& to)
       return {Code::corrupt, cat(from, ": ends at byte ", at + *got, ", but its index says that ", size,
                                  " are committed; it was cut by something else")};
     }
-    TR_TRY(to.write(part, at));
+    TR_TRY((*copy)->write(part, at));
     at += *got;
   }
-  return to.sync();
+  TR_TRY((*copy)->sync());
+  return (*copy)->close();
 }
 
 /// Returns true if two files hold the same step, wherever in them.
@@ -148,12 +137,6 @@ std::string text_of(const Position& position) {
   return cat("lead ", *position.lead, " s (", position.steps, position.steps == 1 ? " step)" : " steps)");
 }
 
-std::size_t steps_up_to(const IndexContents& contents, std::int64_t lead) {
-  const auto beyond = std::find_if(contents.steps.begin(), contents.steps.end(),
-                                   [lead](const IndexStep& step) { return step.lead > lead; });
-  return static_cast<std::size_t>(beyond - contents.steps.begin());
-}
-
 namespace {
 
 /// Returns Code::corrupt, saying what is missing, if the step on which the checkpoint relies is not in the
@@ -174,8 +157,7 @@ Status check_has_step(const std::string& path, const IndexContents& contents, co
 /// Returns Code::corrupt if the data file lacks bytes of the steps up to the position.
 Status check_has_data(Target& target, const std::string& path, const IndexContents& contents,
                       const Resuming& resuming) {
-  const std::size_t steps = steps_up_to(contents, *resuming.position.lead);
-  const Bytes end = steps == 0 ? 0 : contents.steps[steps - 1].end;
+  const Bytes end = contents.end_of(contents.steps_up_to(*resuming.position.lead));
   return end == 0 ? Status() : storage::check_holds(target, path, end);
 }
 
@@ -296,11 +278,14 @@ Status check_first_pair(Target& target, const std::string& data_path, const Resu
 std::string again_path(const std::string& data_path) { return data_path + ".again"; }
 
 Status make_index_durable(Target& target, const std::string& data_path) {
-  Result<std::unique_ptr<File>> file = target.open(index_path(data_path), OpenMode::existing);
-  TR_TRY(file.status());
-  TR_TRY((*file)->sync());
-  TR_TRY((*file)->close());
-  return target.sync_directory_of(data_path);
+  return storage::make_durable(target, index_path(data_path));
+}
+
+Result<IndexWriter> reopen_pair(Target& target, const std::string& data_path,
+                                std::optional<std::int64_t> through_lead) {
+  TR_TRY(recover(target, data_path, {through_lead}).status());
+  TR_TRY(make_index_durable(target, data_path));
+  return IndexWriter::open_existing(target, index_path(data_path));
 }
 
 Status end_replacing(Target& target, const std::string& data_path) {
@@ -329,27 +314,24 @@ Status end_replacing(Target& target, const std::string& data_path) {
 
 Status discard_again(Target& target, const std::string& data_path) {
   const std::string again = again_path(data_path);
-  bool any = false;
-  TR_TRY(remove_if_there(target, index_path(again), any));
-  TR_TRY(remove_if_there(target, index_path(again) + ".new", any));
+  const Result<bool> index = storage::remove_if_there(target, index_path(again));
+  TR_TRY(index.status());
+  const Result<bool> unfinished = storage::remove_if_there(target, index_path(again) + ".new");
+  TR_TRY(unfinished.status());
   const Result<bool> data = target.exists(again);
   TR_TRY(data.status());
   // The removal of the index is made durable before the data go: an index alone would be taken for a
   // replacement on its way. This is done even if the index was gone already, since a process that removed it
   // may have been killed before this.
-  if (any || *data) TR_TRY(target.sync_directory_of(data_path));
-  if (!*data) return {};
-  TR_TRY(target.remove(again));
-  return target.sync_directory_of(data_path);
+  if (*index || *unfinished || *data) TR_TRY(target.sync_directory_of(data_path));
+  return storage::remove_durably(target, again);
 }
 
 Result<IndexWriter> begin_again(Target& target, const std::string& data_path, const IndexHeader& header) {
   TR_TRY(make_index_durable(target, data_path));
   TR_TRY(discard_again(target, data_path));
   const std::string again = again_path(data_path);
-  Result<std::unique_ptr<File>> data = create_empty(target, again);
-  TR_TRY(data.status());
-  TR_TRY((*data)->close());
+  TR_TRY(storage::create_empty(target, again));
   return IndexWriter::create(target, index_path(again), header);
 }
 
@@ -358,25 +340,12 @@ Result<IndexWriter> copy_again(Target& target, const std::string& data_path, con
   TR_TRY(make_index_durable(target, data_path));
   TR_TRY(discard_again(target, data_path));
   const std::string again = again_path(data_path);
-  const Bytes end = steps == 0 ? published.header.data_begin : published.steps[steps - 1].end;
-  Result<std::unique_ptr<File>> data = create_empty(target, again);
-  TR_TRY(data.status());
-  TR_TRY(copy_bytes(target, data_path, end, **data));
-  TR_TRY((*data)->close());
+  TR_TRY(copy_bytes(target, data_path, published.end_of(steps), again));
+  TR_TRY(target.sync_directory_of(again));
   const std::string temporary = index_path(again) + ".new";
-  Result<std::unique_ptr<File>> index = target.open(temporary, OpenMode::create);
-  TR_TRY(index.status());
-  TR_TRY(copy_bytes(target, index_path(data_path), published.marks[steps].position, **index));
-  TR_TRY((*index)->close());
+  TR_TRY(copy_bytes(target, index_path(data_path), published.marks[steps].position, temporary));
   TR_TRY(target.rename(temporary, index_path(again)));
   TR_TRY(target.sync_directory_of(again));
-  return IndexWriter::open_existing(target, index_path(again));
-}
-
-Result<IndexWriter> adopt_again(Target& target, const std::string& data_path, std::int64_t lead) {
-  const std::string again = again_path(data_path);
-  TR_TRY(recover(target, again, {{}, lead, false}).status());
-  TR_TRY(make_index_durable(target, again));
   return IndexWriter::open_existing(target, index_path(again));
 }
 

@@ -94,6 +94,10 @@ std::string again_path(const std::string& data_path);
 /// be on storage yet, if the process that wrote it was killed before its fsync.
 Status make_index_durable(storage::Target& target, const std::string& data_path);
 
+/// Goes on with either pair, cut back to its last committed step (and to `through_lead`).
+Result<IndexWriter> reopen_pair(storage::Target& target, const std::string& data_path,
+                                std::optional<std::int64_t> through_lead = {});
+
 /// Ends what a crash may have left between the two renames of replace_by_again: the data have their new name,
 /// the index has not. Gives an index under the old name today's: the other functions for the file rely on it.
 Status end_replacing(storage::Target& target, const std::string& data_path);
@@ -110,9 +114,6 @@ Result<IndexWriter> begin_again(storage::Target& target, const std::string& data
 Result<IndexWriter> copy_again(storage::Target& target, const std::string& data_path,
                                const IndexContents& published, std::size_t steps);
 
-/// Takes over the second pair that an earlier continuation has left, cut back to `lead`.
-Result<IndexWriter> adopt_again(storage::Target& target, const std::string& data_path, std::int64_t lead);
-
 /// Only looks. Returns the pair in which a run goes on that has no checkpoint: the one that came further.
 /// Returns Code::state if that is the second one and it is not the first one's run.
 Result<Pair> pair_without_checkpoint(storage::Target& target, const std::string& data_path);
@@ -126,8 +127,5 @@ Result<bool> first_holds_again(storage::Target& target, const std::string& data_
 
 /// Gives the second pair the first one's names: the data, then the index.
 Status replace_by_again(storage::Target& target, const std::string& data_path);
-
-/// Returns the number of steps with leads up to `lead`.
-std::size_t steps_up_to(const IndexContents& contents, std::int64_t lead);
 
 }  // namespace tailrace::streams

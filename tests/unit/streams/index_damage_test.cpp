@@ -153,7 +153,7 @@ TEST_F(IndexDamage, an_unfinished_record_is_torn_and_a_harmed_committed_one_is_d
   ByteVector zeros = open_;
   zeros.resize(zeros.size() + 200);
   EXPECT_EQ(decode_index(zeros)->tail, IndexTail::torn);
-  EXPECT_EQ(decode_index(zeros)->tail_bytes, 200);
+  EXPECT_TRUE(mentions(decode_index(zeros)->tail_text, "the last 200 bytes"));
   EXPECT_EQ(decode_index(std::span(open_).first(open_.size() - 1))->tail, IndexTail::torn);
 
   ByteVector harmed = open_;

@@ -89,11 +89,9 @@ TEST_F(IndexFile, a_step_that_cannot_follow_is_refused_and_changes_nothing) {
 TEST_F(IndexFile, opening_continues_the_chain) {
   make(2);
   for (int step = 2; step < 6; ++step) {
-    Result<IndexWriter> writer =
-        IndexWriter::open_existing(*target_, kIndex, {sample_header().run, {}, false});
+    Result<IndexWriter> writer = IndexWriter::open_existing(*target_, kIndex);
     ASSERT_TRUE(writer.is_ok()) << writer.status().text();
     EXPECT_EQ(writer->steps(), step);
-    EXPECT_EQ(writer->header(), sample_header());
     ASSERT_TRUE(writer->append(sample_step(step, step * kSampleStepBytes)).is_ok());
   }
   EXPECT_EQ(load_index(*target_, kIndex)->steps, sample_steps(6));
@@ -138,19 +136,9 @@ TEST_F(IndexFile, opening_refuses_damage_unless_forced) {
   EXPECT_TRUE(mentions(status.text(), "1 whole steps")) << status.text();
   EXPECT_TRUE(mentions(status.text(), "repair --force")) << status.text();
   EXPECT_EQ(get_bytes(*target_, kIndex), harmed);
-  Result<IndexWriter> writer = IndexWriter::open_existing(*target_, kIndex, {{}, {}, true});
-  ASSERT_TRUE(writer.is_ok());
-  EXPECT_EQ(writer->steps(), 1);
-}
-
-TEST_F(IndexFile, another_runs_index_is_refused_when_asked) {
-  make(2);
-  const Uuid other = Uuid::random();
-  const Status status = IndexWriter::open_existing(*target_, kIndex, {other, {}, false}).status();
-  EXPECT_EQ(status.code(), Code::state);
-  EXPECT_TRUE(mentions(status.text(), sample_header().run.text())) << status.text();
-  EXPECT_TRUE(mentions(status.text(), other.text())) << status.text();
-  EXPECT_EQ(recover(*target_, kData, {other, {}, false}).status().code(), Code::state);
+  EXPECT_EQ(recover(*target_, kData).status().code(), Code::corrupt);
+  EXPECT_EQ(get_bytes(*target_, kIndex), harmed);
+  EXPECT_EQ(recover(*target_, kData, {{}, true})->contents.steps, sample_steps(1));
 }
 
 TEST_F(IndexFile, a_stale_writer_is_stopped_by_a_newer_run) {
@@ -204,14 +192,14 @@ TEST_F(IndexFile, recovery_cuts_data_and_index_to_the_last_step) {
 
 TEST_F(IndexFile, recovery_goes_back_to_the_lead_of_a_restart) {
   make(4, 5, true);
-  const Result<Recovered> recovered = recover(*target_, kData, {{}, 10800 + 1, false});
+  const Result<Recovered> recovered = recover(*target_, kData, {.through_lead = 10800 + 1});
   ASSERT_TRUE(recovered.is_ok()) << recovered.status().text();
   EXPECT_EQ(recovered->contents.steps, sample_steps(2));
   EXPECT_FALSE(recovered->contents.closed);
   EXPECT_EQ(recovered->steps_cut, 2U);
   EXPECT_EQ(size_of_file(*target_, kData), 2 * kSampleStepBytes);
   EXPECT_EQ(load_index(*target_, kIndex)->steps, sample_steps(2));
-  EXPECT_TRUE(recover(*target_, kData, {{}, -1, false})->contents.steps.empty());
+  EXPECT_TRUE(recover(*target_, kData, {.through_lead = -1})->contents.steps.empty());
   EXPECT_EQ(size_of_file(*target_, kData), 0);
 }
 
@@ -223,7 +211,7 @@ TEST_F(IndexFile, recovery_never_gives_up_committed_steps_unasked) {
   EXPECT_EQ(status.code(), Code::corrupt);
   EXPECT_TRUE(mentions(status.text(), "2 of 3 steps are whole")) << status.text();
   EXPECT_EQ(get_bytes(*target_, kIndex), before);
-  const Result<Recovered> forced = recover(*target_, kData, {{}, {}, true});
+  const Result<Recovered> forced = recover(*target_, kData, {{}, true});
   ASSERT_TRUE(forced.is_ok());
   EXPECT_EQ(forced->contents.steps, sample_steps(2));
   EXPECT_EQ(forced->steps_cut, 1U);

@@ -178,7 +178,7 @@ class FileLedger final : public pipeline::Ledger {
     guard.unlock();
     if (taken.empty()) return {};
     Whole& whole = taken.mapped();
-    Status status = whole.is_new ? announce_new(path, whole.tried) : announce_what_lacks(path);
+    const Status status = announce(path, whole);
     if (status.is_ok()) return {};
     whole.tried = true;
     guard.lock();
@@ -524,28 +524,19 @@ class FileLedger final : public pipeline::Ledger {
     return *held ? discard_again(*target_, path) : replace_by_again(*target_, path);
   }
 
-  /// `tried`: an earlier try may have done a part.
-  Status announce_new(const std::string& path, bool tried) {
-    if (wants_manifest()) TR_TRY(append_to_manifest(path, tried).status());
-    if (!request_.options.ready_suffix.empty())
-      TR_TRY(create_ready_marker(*target_, path, request_.options.ready_suffix));
-    if (!request_.options.hook.empty()) run_hook(request_.options.hook, path);
-    return {};
-  }
-
-  /// Announces a file that an earlier run may have announced: adds line, marker and hook if that run had not
-  /// come to them.
-  Status announce_what_lacks(const std::string& path) {
+  /// An earlier run may have announced a file that is not new: it gets line, marker and hook if that run had
+  /// not come to them.
+  Status announce(const std::string& path, const Whole& whole) {
     bool told = false;
-    bool news = false;
-    if (wants_manifest()) {
-      Result<bool> added = append_to_manifest(path, true);
+    bool news = whole.is_new;
+    if (request_.options.manifest.value_or(true)) {
+      const Result<bool> added = add_to_manifest(path, !whole.is_new || whole.tried);
       TR_TRY(added.status());
       told = true;
-      news = *added;
+      news = news || *added;
     }
     if (const std::string& suffix = request_.options.ready_suffix; !suffix.empty()) {
-      Result<bool> marked = target_->exists(path + suffix);
+      const Result<bool> marked = target_->exists(path + suffix);
       TR_TRY(marked.status());
       TR_TRY(create_ready_marker(*target_, path, suffix));
       told = true;
@@ -555,8 +546,6 @@ class FileLedger final : public pipeline::Ledger {
     if (!request_.options.hook.empty() && (news || !told)) run_hook(request_.options.hook, path);
     return {};
   }
-
-  [[nodiscard]] bool wants_manifest() const { return request_.options.manifest.value_or(true); }
 
   Status wait_for_space(const std::string& path, Bytes expected) {
     const std::int64_t patience = request_.options.full_wait_seconds.value_or(0);
@@ -575,18 +564,18 @@ class FileLedger final : public pipeline::Ledger {
 
   /// With `once` it adds a line only if the manifest's last line about the file does not say the same.
   /// Returns true if the manifest has a new line.
-  Result<bool> append_to_manifest(const std::string& path, bool once) {
-    Result<Manifest> manifest = Manifest::open(*target_, manifest_path(path));
-    if (manifest.status().code() == Code::unsupported && !request_.options.manifest) return false;
-    TR_TRY(manifest.status());
+  Result<bool> add_to_manifest(const std::string& path, bool once) {
+    const Status available = manifest_available();
+    if (!available.is_ok() && !request_.options.manifest) return false;
+    TR_TRY(available);
     Result<IndexContents> contents = load_index(*target_, index_path(path));
     TR_TRY(contents.status());
     ManifestEntry entry = manifest_entry(path, *contents);
     Result<std::string> digest = digest_file(*target_, path);
     TR_TRY(digest.status());
     entry.digest = *digest;
-    if (once) return manifest->ensure(entry);
-    TR_TRY(manifest->append(entry));
+    if (once) return ensure_in_manifest(*target_, manifest_path(path), entry);
+    TR_TRY(append_to_manifest(*target_, manifest_path(path), entry));
     return true;
   }
 

@@ -37,7 +37,7 @@ Status no_manifest(const std::string& path, Bytes at) {
 
 using Json = nlohmann::ordered_json;
 
-Result<std::string> line_of(const ManifestEntry& entry) {
+std::string line_of(const ManifestEntry& entry) {
   Json json;
   json["path"] = entry.path;
   json["size"] = entry.size;
@@ -70,17 +70,17 @@ Result<ManifestEntry> entry_of(std::string_view line) {
   return entry;
 }
 
-Status json_available() { return {}; }
+// Returns true for what a loss of power may leave: any part of the bytes that were being appended, and
+// anything in place of the others. Such lines are no JSON, with or without an end. A line of another kind of
+// JSON was written by somebody.
+bool is_torn(std::string_view line) { return !Json::accept(line); }
 
 #else
 
-Status json_available() {
-  return {Code::unsupported,
-          "manifest.jsonl needs JSON, and this Tailrace was built without nlohmann-json; build with it, or "
-          "use manifest=off"};
-}
-Result<std::string> line_of(const ManifestEntry&) { return json_available(); }
-Result<ManifestEntry> entry_of(std::string_view) { return json_available(); }
+// manifest_available comes first: nothing is read or written then.
+std::string line_of(const ManifestEntry&) { return {}; }
+Result<ManifestEntry> entry_of(std::string_view) { return ManifestEntry(); }
+bool is_torn(std::string_view) { return false; }
 
 #endif
 
@@ -113,17 +113,6 @@ Result<std::shared_ptr<void>> lock_patiently(Target& target, const std::string& 
     if (std::chrono::steady_clock::now() > limit) return Status(Code::timeout, lock.status().text());
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
-}
-
-// Returns true for what a loss of power may leave: any part of the bytes that were being appended, and
-// anything in place of the others. Such lines are no JSON, with or without an end. A line of another kind of
-// JSON was written by somebody.
-bool is_torn(std::string_view line) {
-#if TAILRACE_HAVE_JSON
-  return !Json::accept(line);
-#else
-  return line.empty();
-#endif
 }
 
 // Returns the end of the last line that ends within the first `size` bytes, or 0 if there is none.
@@ -205,9 +194,34 @@ Status append_line(Target& target, const std::string& path, const std::string& l
   return (*file)->close();
 }
 
-std::string name_of_path(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+/// Returns true if the last line about the file says just this.
+Result<bool> has_last_line(Target& target, const std::string& path, const ManifestEntry& entry) {
+  const Result<bool> exists = target.exists(path);
+  TR_TRY(exists.status());
+  if (!*exists) return false;
+  const Result<std::vector<ManifestEntry>> told = read_manifest(target, path);
+  // Damage to older lines is for their readers. It must not keep a file from being announced.
+  if (told.status().code() == Code::corrupt) return false;
+  TR_TRY(told.status());
+  // The comparison uses the entry as it reads back, because a name need not be UTF-8.
+  const Result<ManifestEntry> wanted = entry_of(line_of(entry));
+  TR_TRY(wanted.status());
+  const auto last = std::find_if(told->rbegin(), told->rend(),
+                                 [&](const ManifestEntry& each) { return each.path == wanted->path; });
+  return last != told->rend() && *last == *wanted;
+}
 
 }  // namespace
+
+Status manifest_available() {
+#if TAILRACE_HAVE_JSON
+  return {};
+#else
+  return {Code::unsupported,
+          "manifest.jsonl needs JSON, and this Tailrace was built without nlohmann-json; build with it, or "
+          "use manifest=off"};
+#endif
+}
 
 std::string manifest_path(const std::string& data_path) {
   return data_path.substr(0, data_path.rfind('/') + 1) + "manifest.jsonl";
@@ -215,7 +229,7 @@ std::string manifest_path(const std::string& data_path) {
 
 ManifestEntry manifest_entry(const std::string& data_path, const IndexContents& contents) {
   ManifestEntry entry;
-  entry.path = name_of_path(data_path);
+  entry.path = data_path.substr(data_path.rfind('/') + 1);
   entry.size = contents.data_end();
   entry.run = contents.header.run;
   entry.base = format_time(contents.header.base);
@@ -244,56 +258,35 @@ Result<std::string> digest_file(Target& target, const std::string& path) {
   });
 }
 
-Result<Manifest> Manifest::open(Target& target, const std::string& path) {
-  TR_TRY(json_available());
-  return Manifest(target, path);
-}
-
-Status Manifest::append(const ManifestEntry& entry) {
+Status append_to_manifest(Target& target, const std::string& path, const ManifestEntry& entry) {
+  TR_TRY(manifest_available());
   return guarded([&]() -> Status {
-    const Result<std::string> line = line_of(entry);
-    TR_TRY(line.status());
-    const Turn turn(path_);
-    const Result<std::shared_ptr<void>> lock = lock_patiently(*target_, path_ + ".lock");
+    const std::string line = line_of(entry);
+    const Turn turn(path);
+    const Result<std::shared_ptr<void>> lock = lock_patiently(target, path + ".lock");
     TR_TRY(lock.status());
-    return append_line(*target_, path_, *line);
+    return append_line(target, path, line);
   });
 }
 
-Result<bool> Manifest::ensure(const ManifestEntry& entry) {
-  const Result<bool> exists = target_->exists(path_);
-  TR_TRY(exists.status());
-  if (*exists) {
-    const Result<std::vector<ManifestEntry>> told = read_manifest(*target_, path_);
-    // Damage to older lines is for their readers. It must not keep a file from being announced.
-    if (told.status().code() == Code::corrupt) {
-      TR_TRY(append(entry));
-      return true;
-    }
-    TR_TRY(told.status());
-    const Result<std::string> line = line_of(entry);
-    TR_TRY(line.status());
-    // The comparison uses the entry as it reads back, because a name need not be UTF-8.
-    const Result<ManifestEntry> wanted = entry_of(*line);
-    TR_TRY(wanted.status());
-    const auto last = std::find_if(told->rbegin(), told->rend(),
-                                   [&](const ManifestEntry& each) { return each.path == wanted->path; });
-    if (last != told->rend() && *last == *wanted) {
-      // The process that wrote the line may have been killed while it held the lock. Its lock file goes with
-      // ours.
-      const Turn turn(path_);
-      const Result<std::shared_ptr<void>> lock = lock_patiently(*target_, path_ + ".lock");
-      TR_TRY(lock.status());
-      TR_TRY(storage::make_durable(*target_, path_));
-      return false;
-    }
+Result<bool> ensure_in_manifest(Target& target, const std::string& path, const ManifestEntry& entry) {
+  const Result<bool> told = has_last_line(target, path, entry);
+  TR_TRY(told.status());
+  if (!*told) {
+    TR_TRY(append_to_manifest(target, path, entry));
+    return true;
   }
-  TR_TRY(append(entry));
-  return true;
+  // The process that wrote the line may have been killed while it held the lock. Its lock file goes with
+  // ours.
+  const Turn turn(path);
+  const Result<std::shared_ptr<void>> lock = lock_patiently(target, path + ".lock");
+  TR_TRY(lock.status());
+  TR_TRY(storage::make_durable(target, path));
+  return false;
 }
 
 Result<std::vector<ManifestEntry>> read_manifest(Target& target, const std::string& path) {
-  TR_TRY(json_available());
+  TR_TRY(manifest_available());
   Result<std::unique_ptr<File>> file = target.open(path, OpenMode::read);
   TR_TRY(file.status());
   const Result<Bytes> end = end_of_lines(**file, path);

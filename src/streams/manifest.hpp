@@ -31,25 +31,15 @@ ManifestEntry manifest_entry(const std::string& data_path, const IndexContents& 
 /// Local. Reads the whole file in pieces of 4 MiB.
 Result<std::string> digest_file(storage::Target& target, const std::string& path);
 
-/// The manifest of one directory. Several streams and runs may append to the same one. Local; one thread at a
-/// time.
-class Manifest {
- public:
-  /// Returns Code::unsupported if this build has no JSON library. Creates no file.
-  static Result<Manifest> open(storage::Target& target, const std::string& path);
-  /// Appends one line, durable on return. Holds the lock PATH.lock meanwhile, and waits up to 10 s for
-  /// another process that holds it (then returns Code::timeout). Cuts the remains of a crash off the end
-  /// first.
-  Status append(const ManifestEntry& entry);
-  /// Does append(), unless the file's last line says just this already. Durable on return. Returns true if a
-  /// line was added.
-  Result<bool> ensure(const ManifestEntry& entry);
-
- private:
-  Manifest(storage::Target& target, std::string path) : target_(&target), path_(std::move(path)) {}
-  storage::Target* target_;
-  std::string path_;
-};
+/// Local, like the functions that follow. Several streams and runs may append to the manifest of a directory.
+/// Returns Code::unsupported if this build has no JSON library.
+Status manifest_available();
+/// Appends one line, durable on return. Holds the lock PATH.lock meanwhile, and waits up to 10 s for another
+/// process that holds it (then returns Code::timeout). Cuts the remains of a crash off the end first.
+Status append_to_manifest(storage::Target& target, const std::string& path, const ManifestEntry& entry);
+/// Appends a line, unless the file's last line says just this already. Durable on return. Returns true if a
+/// line was added.
+Result<bool> ensure_in_manifest(storage::Target& target, const std::string& path, const ManifestEntry& entry);
 
 /// Returns all whole lines, in their order. For a reader, a later line about the same path replaces an
 /// earlier one. The remains of a crash at the end are passed over. Any other bad line is Code::corrupt with

@@ -86,16 +86,14 @@ TEST(ready_marker, survives_the_loss_of_power_once_made) {
 
 TEST(manifest, has_one_line_of_json_for_each_file) {
   const auto target = storage::memory_target();
-  Result<Manifest> manifest = Manifest::open(*target, kPath);
-  ASSERT_TRUE(manifest.is_ok());
   EXPECT_FALSE(*target->exists(kPath));
-  ASSERT_TRUE(manifest->append(sample_entry(6)).is_ok());
+  ASSERT_TRUE(append_to_manifest(*target, kPath, sample_entry(6)).is_ok());
   EXPECT_EQ(text_of(*target, kPath),
             "{\"path\":\"fc+6.grib2\",\"size\":21474836486,\"xxh3_128\":\"99aa06d3014798d86001c324468d497f\","
             "\"run\":\"123e4567-e89b-42d3-a456-426614174000\",\"base\":\"2026-03-01T00:00:00Z\",\"leads\":[0,"
             "21600],"
             "\"records\":202}\n");
-  ASSERT_TRUE(manifest->append(sample_entry(9)).is_ok());
+  ASSERT_TRUE(append_to_manifest(*target, kPath, sample_entry(9)).is_ok());
   const auto entries = read_manifest(*target, kPath);
   ASSERT_TRUE(entries.is_ok()) << entries.status().text();
   EXPECT_EQ(*entries, (std::vector<ManifestEntry>{sample_entry(6), sample_entry(9)}));
@@ -105,34 +103,32 @@ TEST(manifest, names_that_json_must_escape_read_back) {
   const auto target = storage::memory_target();
   ManifestEntry entry = sample_entry(0);
   entry.path = "a\"b\\c\nd\tä";
-  ASSERT_TRUE(Manifest::open(*target, kPath)->append(entry).is_ok());
+  ASSERT_TRUE(append_to_manifest(*target, kPath, entry).is_ok());
   EXPECT_EQ((*read_manifest(*target, kPath))[0].path, entry.path);
   entry.path = "no utf-8: \xff";
-  ASSERT_TRUE(Manifest::open(*target, kPath)->append(entry).is_ok());
+  ASSERT_TRUE(append_to_manifest(*target, kPath, entry).is_ok());
   EXPECT_EQ(read_manifest(*target, kPath)->size(), 2U);
 }
 
 TEST(manifest, an_unfinished_last_line_is_passed_over_and_cut_by_the_next_append) {
   const auto target = storage::memory_target();
-  Result<Manifest> manifest = Manifest::open(*target, kPath);
-  ASSERT_TRUE(manifest->append(sample_entry(1)).is_ok());
+  ASSERT_TRUE(append_to_manifest(*target, kPath, sample_entry(1)).is_ok());
   const std::string line = text_of(*target, kPath);
   for (const std::size_t unfinished : {std::size_t{1}, line.size() - 1, std::size_t{200'000}}) {
     std::string text = line + std::string(unfinished, 'x');
     put_bytes(*target, kPath, std::as_bytes(std::span(text)));
     EXPECT_EQ(read_manifest(*target, kPath)->size(), 1U);
-    ASSERT_TRUE(manifest->append(sample_entry(2)).is_ok());
+    ASSERT_TRUE(append_to_manifest(*target, kPath, sample_entry(2)).is_ok());
     EXPECT_EQ(*read_manifest(*target, kPath), (std::vector<ManifestEntry>{sample_entry(1), sample_entry(2)}));
   }
   put_bytes(*target, kPath, std::as_bytes(std::span(std::string_view("no newline at all"))));
-  ASSERT_TRUE(manifest->append(sample_entry(3)).is_ok());
+  ASSERT_TRUE(append_to_manifest(*target, kPath, sample_entry(3)).is_ok());
   EXPECT_EQ(*read_manifest(*target, kPath), (std::vector<ManifestEntry>{sample_entry(3)}));
 }
 
 TEST(manifest, a_bad_line_in_the_middle_is_corrupt_with_its_number) {
   const auto target = storage::memory_target();
-  Result<Manifest> manifest = Manifest::open(*target, kPath);
-  ASSERT_TRUE(manifest->append(sample_entry(1)).is_ok());
+  ASSERT_TRUE(append_to_manifest(*target, kPath, sample_entry(1)).is_ok());
   const std::string good = text_of(*target, kPath);
   for (const std::string_view bad :
        {"{}", "[]", "nonsense", "", "{\"path\":1}", "{\"path\":\"x\",\"size\":\"1\"}"}) {
@@ -148,8 +144,7 @@ TEST(manifest, a_bad_line_in_the_middle_is_corrupt_with_its_number) {
 TEST(manifest, of_100_gib_without_lines_is_refused_at_once_and_left_as_it_is) {
   constexpr Bytes size = Bytes{100} << 30;
   const auto target = storage::memory_target();
-  Result<Manifest> manifest = Manifest::open(*target, kPath);
-  ASSERT_TRUE(manifest->append(sample_entry(1)).is_ok());
+  ASSERT_TRUE(append_to_manifest(*target, kPath, sample_entry(1)).is_ok());
   const std::string line = text_of(*target, kPath);
   // Zeros stand behind a line; before one; between one and two.
   for (const std::vector<Bytes>& places :
@@ -163,15 +158,14 @@ TEST(manifest, of_100_gib_without_lines_is_refused_at_once_and_left_as_it_is) {
     EXPECT_EQ(read.code(), Code::corrupt) << read.text();
     EXPECT_TRUE(mentions(read.text(), "move it away")) << read.text();
     if (places.size() == 3) continue;  // there is a whole line behind which to go on
-    EXPECT_EQ(manifest->append(sample_entry(2)).code(), Code::corrupt);
+    EXPECT_EQ(append_to_manifest(*target, kPath, sample_entry(2)).code(), Code::corrupt);
     EXPECT_EQ(*file->size(), before);
   }
 }
 
 TEST(manifest, any_flipped_byte_is_an_error_or_whole_entries) {
   const auto target = storage::memory_target();
-  Result<Manifest> manifest = Manifest::open(*target, kPath);
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(manifest->append(sample_entry(i)).is_ok());
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(append_to_manifest(*target, kPath, sample_entry(i)).is_ok());
   const ByteVector whole = get_bytes(*target, kPath);
   std::mt19937_64 random(1);
   for (int round = 0; round < 3000; ++round) {
@@ -193,8 +187,8 @@ TEST(manifest, threads_that_append_at_once_all_get_their_line) {
   std::vector<std::thread> threads;
   for (int thread = 0; thread < 4; ++thread) {
     threads.emplace_back([&, thread] {
-      Result<Manifest> manifest = Manifest::open(*target, kPath);
-      for (int i = 0; i < 10; ++i) EXPECT_TRUE(manifest->append(sample_entry(thread * 10 + i)).is_ok());
+      for (int i = 0; i < 10; ++i)
+        EXPECT_TRUE(append_to_manifest(*target, kPath, sample_entry(thread * 10 + i)).is_ok());
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -204,10 +198,10 @@ TEST(manifest, threads_that_append_at_once_all_get_their_line) {
 TEST(manifest, a_failed_call_loses_no_earlier_line) {
   for (std::int64_t n = 1;; ++n) {
     const auto below = storage::memory_target();
-    ASSERT_TRUE(Manifest::open(*below, kPath)->append(sample_entry(1)).is_ok());
+    ASSERT_TRUE(append_to_manifest(*below, kPath, sample_entry(1)).is_ok());
     const auto faulty =
         storage::faulty_target(below, FaultPlan{n, storage::Fault::io_error, storage::all_calls, false});
-    const Status status = Manifest::open(*faulty, kPath)->append(sample_entry(2));
+    const Status status = append_to_manifest(*faulty, kPath, sample_entry(2));
     ASSERT_EQ(status.is_ok(), !faulty->fired()) << n;
     const auto entries = read_manifest(*below, kPath);
     ASSERT_TRUE(entries.is_ok()) << n << ": " << entries.status().text();
@@ -221,7 +215,7 @@ TEST(manifest, a_line_survives_the_loss_of_power_once_appended) {
   const auto disk = std::make_shared<storage::CrashTarget>();
   ASSERT_TRUE(disk->make_directories("out").is_ok());
   for (int i = 0; i < 3; ++i) {
-    ASSERT_TRUE(Manifest::open(*disk, "out/manifest.jsonl")->append(sample_entry(i)).is_ok());
+    ASSERT_TRUE(append_to_manifest(*disk, "out/manifest.jsonl", sample_entry(i)).is_ok());
     const auto entries = read_manifest(*disk->crash({}, 1), "out/manifest.jsonl");
     ASSERT_TRUE(entries.is_ok()) << entries.status().text();
     EXPECT_EQ(entries->size(), static_cast<std::size_t>(i + 1));
@@ -232,7 +226,7 @@ TEST(manifest, a_line_survives_the_loss_of_power_once_appended) {
 
 TEST(manifest, without_json_says_so_at_once) {
   const auto target = storage::memory_target();
-  const Status status = Manifest::open(*target, kPath).status();
+  const Status status = append_to_manifest(*target, kPath, sample_entry(1));
   EXPECT_EQ(status.code(), Code::unsupported);
   EXPECT_TRUE(mentions(status.text(), "manifest=off")) << status.text();
 }

@@ -26,6 +26,27 @@ struct KeyRow {
 
 Status settings_error(std::string_view what) { return {Code::settings, std::string(what)}; }
 
+/// Stores a value that was parsed.
+template <typename T, typename To>
+Status take(const Result<T>& value, To& to) {
+  TR_TRY(value.status());
+  to = static_cast<To>(*value);
+  return {};
+}
+
+/// Stores a text that parse_choice takes.
+Status take_word(const std::string& text, const std::vector<std::string_view>& known, std::string& word) {
+  TR_TRY(parse_choice(text, known).status());
+  word = text;
+  return {};
+}
+
+Status take_file(const std::string& text, std::string& file) {
+  if (text.empty()) return settings_error("the file name is empty");
+  file = text;
+  return {};
+}
+
 Status take_duration(const std::string& text, std::optional<std::int64_t>& seconds) {
   const Result<std::int64_t> value = parse_duration(text);
   if (!value.is_ok()) return settings_error(value.status().text());
@@ -34,29 +55,18 @@ Status take_duration(const std::string& text, std::optional<std::int64_t>& secon
   return {};
 }
 
+Status add_key(codec::Keys& keys, const Option& option) {
+  for (const auto& [key, value] : keys) {
+    if (key == option.key) return settings_error(cat("\"", key, "\" is given twice; keep one of them"));
+  }
+  keys.emplace_back(option.key, option.value);
+  return {};
+}
+
 Status take_keys(const std::string& text, codec::Keys& keys) {
   const Result<Options> list = Options::parse_list(text);
   TR_TRY(list.status());
-  for (const Option& option : list->entries()) {
-    for (const auto& [key, value] : keys) {
-      if (key == option.key) return settings_error(cat("\"", key, "\" is given twice; keep one of them"));
-    }
-    keys.emplace_back(option.key, option.value);
-  }
-  return {};
-}
-
-Status take_member(const std::string& text, std::optional<int>& member, std::int64_t least) {
-  const Result<std::int64_t> value = parse_integer(text, least, kMostInt);
-  TR_TRY(value.status());
-  member = static_cast<int>(*value);
-  return {};
-}
-
-Status take_existing(StreamRequest& request, const std::string& text) {
-  const Result<std::size_t> value = parse_choice(text, {"replace", "continue", "fail", "overwrite"});
-  TR_TRY(value.status());
-  request.options.existing = static_cast<Existing>(*value);
+  for (const Option& option : list->entries()) TR_TRY(add_key(keys, option));
   return {};
 }
 
@@ -71,13 +81,6 @@ Status take_ready(StreamRequest& request, const std::string& text) {
     return settings_error(cat("\"", text, "\" is no suffix for a file name; give one such as .ready"));
   }
   request.options.ready_suffix = text;
-  return {};
-}
-
-Status take_packing(StreamRequest& request, const std::string& text) {
-  const Result<std::size_t> value = parse_choice(text, {"simple", "ccsds"});
-  TR_TRY(value.status());
-  request.definition.packing = text;
   return {};
 }
 
@@ -104,17 +107,7 @@ Status take_format(StreamRequest& request, const std::string& text) {
     if (std::count(absent.options.begin(), absent.options.end(), lower_case(text)) == 0) continue;
     return settings_error(cat(absent.name, " is not in this version: streams are written in grib2 or raw"));
   }
-  const Result<std::size_t> value = parse_choice(text, {"grib2", "raw"});
-  TR_TRY(value.status());
-  request.definition.format = text;
-  return {};
-}
-
-Status take_calendar(StreamRequest& request, const std::string& text) {
-  const Result<Calendar> value = parse_calendar(text);
-  TR_TRY(value.status());
-  request.definition.calendar = *value;
-  return {};
+  return take_word(text, {"grib2", "raw"}, request.definition.format);
 }
 
 Status take_base(StreamRequest& request, const std::string& text) {
@@ -130,41 +123,33 @@ Status take_hook(StreamRequest& request, const std::string& text) {
   return {};
 }
 
-Status take_manifest(StreamRequest& request, const std::string& text) {
-  const Result<bool> value = parse_boolean(text);
-  TR_TRY(value.status());
-  request.options.manifest = *value;
-  return {};
-}
-
 Status take_keep(const std::string& text, bool& keep) {
-  const Result<std::size_t> value = parse_choice(text, {"fail", "keep"});
-  TR_TRY(value.status());
-  keep = *value == 1;
-  return {};
+  return take(parse_choice(text, {"fail", "keep"}), keep);
 }
 
 // Keys are taken in this order: the base time depends on the calendar.
 constexpr std::array<KeyRow<StreamRequest>, 15> kStreamKeys{{
     {"format", take_format},
-    {"calendar", take_calendar},
+    {"calendar", [](auto& r, auto& t) { return take(parse_calendar(t), r.definition.calendar); }},
     {"base", take_base},
-    {"packing", take_packing},
-    {"member", [](StreamRequest& r, const std::string& t) { return take_member(t, r.definition.member, 0); }},
-    {"members",
-     [](StreamRequest& r, const std::string& t) { return take_member(t, r.definition.members, 1); }},
-    {"keys", [](StreamRequest& r, const std::string& t) { return take_keys(t, r.definition.keys); }},
-    {"existing", take_existing},
+    {"packing",
+     [](auto& r, auto& t) {
+       return take_word(t, {"simple", "ccsds"}, r.definition.packing);
+     }},
+    {"member", [](auto& r, auto& t) { return take(parse_integer(t, 0, kMostInt), r.definition.member); }},
+    {"members", [](auto& r, auto& t) { return take(parse_integer(t, 1, kMostInt), r.definition.members); }},
+    {"keys", [](auto& r, auto& t) { return take_keys(t, r.definition.keys); }},
+    {"existing",
+     [](auto& r, auto& t) {
+       return take(parse_choice(t, {"replace", "continue", "fail", "overwrite"}), r.options.existing);
+     }},
     {"on_full", take_on_full},
-    {"deadline",
-     [](StreamRequest& r, const std::string& t) { return take_duration(t, r.options.deadline_seconds); }},
+    {"deadline", [](auto& r, auto& t) { return take_duration(t, r.options.deadline_seconds); }},
     {"ready", take_ready},
     {"hook", take_hook},
-    {"manifest", take_manifest},
-    {"same_lead",
-     [](StreamRequest& r, const std::string& t) { return take_keep(t, r.options.keeps_same_lead); }},
-    {"empty_step",
-     [](StreamRequest& r, const std::string& t) { return take_keep(t, r.options.keeps_empty_steps); }},
+    {"manifest", [](auto& r, auto& t) { return take(parse_boolean(t), r.options.manifest); }},
+    {"same_lead", [](auto& r, auto& t) { return take_keep(t, r.options.keeps_same_lead); }},
+    {"empty_step", [](auto& r, auto& t) { return take_keep(t, r.options.keeps_empty_steps); }},
 }};
 
 struct LevelAlias {
@@ -210,19 +195,6 @@ Status take_levels(FieldRequest& request, const std::string& text) {
   return {};
 }
 
-Status take_coefficients(FieldRequest& request, const std::string& text) {
-  Result<std::vector<double>> values = parse_number_list(text);
-  TR_TRY(values.status());
-  request.definition.levels.coefficients = std::move(*values);
-  return {};
-}
-
-Status take_vertical(FieldRequest& request, const std::string& text) {
-  if (text.empty()) return settings_error("the file name is empty");
-  request.vertical_file = text;
-  return {};
-}
-
 Status take_accuracy(const std::string& text, std::optional<double>& accuracy) {
   const Result<double> value = parse_real(text);
   TR_TRY(value.status());
@@ -232,25 +204,9 @@ Status take_accuracy(const std::string& text, std::optional<double>& accuracy) {
   return {};
 }
 
-Status take_bits(FieldRequest& request, const std::string& text) {
-  const Result<std::int64_t> value = parse_integer(text, 1, 32);
-  TR_TRY(value.status());
-  request.definition.bits = static_cast<int>(*value);
-  return {};
-}
-
-Status take_missing(FieldRequest& request, const std::string& text) {
-  const Result<double> value = parse_real(text);
-  TR_TRY(value.status());
-  request.definition.missing = *value;
-  return {};
-}
-
 Status take_statistic(FieldRequest& request, const std::string& text) {
-  const Result<std::size_t> value = parse_choice(text, {"instant", "accum", "average", "maximum", "minimum"});
-  TR_TRY(value.status());
-  request.definition.statistic.process = static_cast<codec::Process>(*value);
-  return {};
+  return take(parse_choice(text, {"instant", "accum", "average", "maximum", "minimum"}),
+              request.definition.statistic.process);
 }
 
 Status take_since(FieldRequest& request, const std::string& text) {
@@ -286,46 +242,30 @@ Status take_at_zero(FieldRequest& request, const std::string& text) {
 
 Status take_level_axis(FieldRequest& request, const std::string& text) {
   const auto dimensions = static_cast<std::int64_t>(request.definition.shape.size());
-  const Result<std::int64_t> value = parse_integer(text, 0, dimensions);
-  TR_TRY(value.status());
-  request.allocation.level_axis = static_cast<int>(*value);
-  return {};
-}
-
-Status take_nproma(FieldRequest& request, const std::string& text) {
-  const Result<std::int64_t> value = parse_integer(text, 1, kMostInt);
-  TR_TRY(value.status());
-  request.allocation.nproma = *value;
-  return {};
+  return take(parse_integer(text, 0, dimensions), request.allocation.level_axis);
 }
 
 // Keys are taken in this order: an interval needs its statistic.
 constexpr std::array<KeyRow<FieldRequest>, 13> kFieldKeys{{
     {"levels", take_levels},
-    {"coefficients", take_coefficients},
-    {"vertical", take_vertical},
-    {"accuracy",
-     [](FieldRequest& r, const std::string& t) { return take_accuracy(t, r.definition.accuracy); }},
-    {"relative_accuracy",
-     [](FieldRequest& r, const std::string& t) { return take_accuracy(t, r.definition.relative_accuracy); }},
-    {"bits", take_bits},
-    {"missing", take_missing},
+    {"coefficients",
+     [](auto& r, auto& t) { return take(parse_number_list(t), r.definition.levels.coefficients); }},
+    {"vertical", [](auto& r, auto& t) { return take_file(t, r.vertical_file); }},
+    {"accuracy", [](auto& r, auto& t) { return take_accuracy(t, r.definition.accuracy); }},
+    {"relative_accuracy", [](auto& r, auto& t) { return take_accuracy(t, r.definition.relative_accuracy); }},
+    {"bits", [](auto& r, auto& t) { return take(parse_integer(t, 1, 32), r.definition.bits); }},
+    {"missing", [](auto& r, auto& t) { return take(parse_real(t), r.definition.missing); }},
     {"statistic", take_statistic},
     {"since", take_since},
     {"at_zero", take_at_zero},
     {"level_axis", take_level_axis},
-    {"nproma", take_nproma},
-    {"keys", [](FieldRequest& r, const std::string& t) { return take_keys(t, r.definition.keys); }},
+    {"nproma", [](auto& r, auto& t) { return take(parse_integer(t, 1, kMostInt), r.allocation.nproma); }},
+    {"keys", [](auto& r, auto& t) { return take_keys(t, r.definition.keys); }},
 }};
 
 constexpr std::array<KeyRow<GeoreferenceRequest>, 2> kGeoreferenceKeys{{
-    {"sample",
-     [](GeoreferenceRequest& r, const std::string& t) {
-       if (t.empty()) return settings_error("the file name is empty");
-       r.sample_file = t;
-       return Status();
-     }},
-    {"keys", [](GeoreferenceRequest& r, const std::string& t) { return take_keys(t, r.keys); }},
+    {"sample", [](auto& r, auto& t) { return take_file(t, r.sample_file); }},
+    {"keys", [](auto& r, auto& t) { return take_keys(t, r.keys); }},
 }};
 
 template <typename Rows>
@@ -374,24 +314,26 @@ Status check_extra(std::string_view key, std::string_view value, bool grib,
   return {};
 }
 
-/// Sets the reserved keys in the order of the table, and hands every other one to `extra`.
-template <typename Request, typename Rows, typename Extra>
-Status take_options(std::string_view text, const Rows& rows, Request& request, Extra&& extra) {
-  const Result<Options> options = Options::parse(text);
-  TR_TRY(options.status());
+/// Sets the reserved keys in the order of the table.
+template <typename Request, typename Rows>
+Status take_reserved(const Options& options, const Rows& rows, Request& request) {
   for (const auto& row : rows) {
-    const std::string* value = options->find(row.key);
+    const std::string* value = options.find(row.key);
     if (value) TR_TRY(row.set(request, *value).in(cat(row.key, "=", quote_option(*value))));
-  }
-  const std::vector<std::string_view> own = names_of(rows);
-  for (const Option& option : options->entries()) {
-    if (!contains(own, option.key)) TR_TRY(extra(option, own));
   }
   return {};
 }
 
-Status add_key(codec::Keys& keys, const Option& option) {
-  return take_keys(cat(option.key, "=", quote_option(option.value)), keys);
+/// Takes every key that is not one of `own` as a GRIB key.
+Status take_others(const Options& options, bool grib, const std::vector<std::string_view>& own,
+                   const std::vector<std::string_view>& other, std::string_view other_call,
+                   codec::Keys& keys) {
+  for (const Option& option : options.entries()) {
+    if (contains(own, option.key)) continue;
+    TR_TRY(check_extra(option.key, option.value, grib, own, other, other_call));
+    TR_TRY(add_key(keys, option));
+  }
+  return {};
 }
 
 /// The ending of a file's name promises a format to its readers. Another format is taken as meant only if it
@@ -409,16 +351,15 @@ Status check_ending(std::string_view pattern) {
   return {};
 }
 
-Status check_stream(const StreamRequest& request, std::string_view pattern, std::string_view options) {
-  const Result<Options> given = Options::parse(options);
-  if (!given->find("format")) TR_TRY(check_ending(pattern));
-  if (!given->find("base"))
+Status check_stream(const StreamRequest& request, std::string_view pattern, const Options& given) {
+  if (!given.find("format")) TR_TRY(check_ending(pattern));
+  if (!given.find("base"))
     return settings_error("base= is missing; give the base time, as base=2026-03-01T00:00Z");
   const codec::StreamDefinition& stream = request.definition;
   if (stream.format != "grib2" && !stream.keys.empty()) {
     return settings_error(cat("keys= are GRIB keys; format=", stream.format, " has none"));
   }
-  if (stream.format != "grib2" && given->find("packing")) {
+  if (stream.format != "grib2" && given.find("packing")) {
     return settings_error(cat("packing= belongs to format=grib2; format=", stream.format, " does not pack"));
   }
   if (stream.members && !stream.member)
@@ -504,15 +445,14 @@ Result<StreamRequest> parse_stream(std::string_view pattern, std::string_view op
   Result<Pattern> parsed = Pattern::parse(pattern);
   TR_TRY(parsed.status());
   request.pattern = std::move(*parsed);
-  const std::vector<std::string_view> other = names_of(kFieldKeys);
-  const auto extra = [&](const Option& option, const std::vector<std::string_view>& own) -> Status {
-    const bool grib = request.definition.format == "grib2";
-    TR_TRY(check_extra(option.key, option.value, grib, own, other, "tr_stream_define"));
-    return add_key(request.definition.keys, option);
-  };
   const auto context = cat("stream \"", pattern, "\"");
-  TR_TRY(take_options(options, kStreamKeys, request, extra).in(context));
-  TR_TRY(check_stream(request, pattern, options).in(context));
+  const Result<Options> given = Options::parse(options);
+  TR_TRY(given.status().in(context));
+  TR_TRY(take_reserved(*given, kStreamKeys, request).in(context));
+  TR_TRY(take_others(*given, request.definition.format == "grib2", names_of(kStreamKeys),
+                     names_of(kFieldKeys), "tr_stream_define", request.definition.keys)
+             .in(context));
+  TR_TRY(check_stream(request, pattern, *given).in(context));
   return request;
 }
 
@@ -528,13 +468,12 @@ Result<FieldRequest> parse_field(std::string_view name, int element_type, const 
                   cat(context, ": ", element_type, " is no element type; give TR_F32, TR_F64, ..."));
   }
   request.definition.shape = shape;
-  const std::vector<std::string_view> other = names_of(kStreamKeys);
-  const auto extra = [&](const Option& option, const std::vector<std::string_view>& own) -> Status {
-    TR_TRY(check_extra(option.key, option.value, format == "grib2", own, other, "tr_stream_create"));
-    return add_key(request.definition.keys, option);
-  };
-  TR_TRY(take_options(options, kFieldKeys, request, extra).in(context));
   const Result<Options> given = Options::parse(options);
+  TR_TRY(given.status().in(context));
+  TR_TRY(take_reserved(*given, kFieldKeys, request).in(context));
+  TR_TRY(take_others(*given, format == "grib2", names_of(kFieldKeys), names_of(kStreamKeys),
+                     "tr_stream_create", request.definition.keys)
+             .in(context));
   TR_TRY(check_field(request, given->find("level_axis") != nullptr, format).in(context));
   return request;
 }
@@ -570,11 +509,10 @@ Status set_vertical(codec::FieldDefinition& definition, std::string_view text, s
 
 Result<GeoreferenceRequest> parse_georeference(std::string_view options) {
   GeoreferenceRequest request;
-  const auto extra = [&](const Option& option, const std::vector<std::string_view>& own) -> Status {
-    TR_TRY(check_extra(option.key, option.value, true, own, {}, ""));
-    return add_key(request.keys, option);
-  };
-  TR_TRY(take_options(options, kGeoreferenceKeys, request, extra).in("georeference"));
+  const Result<Options> given = Options::parse(options);
+  TR_TRY(given.status().in("georeference"));
+  TR_TRY(take_reserved(*given, kGeoreferenceKeys, request).in("georeference"));
+  TR_TRY(take_others(*given, true, names_of(kGeoreferenceKeys), {}, "", request.keys).in("georeference"));
   if (request.sample_file.empty() && request.keys.empty()) {
     return settings_error("georeference: give sample=FILE, or keys=\"gridType=..., Ni=..., ...\"");
   }

@@ -2,6 +2,7 @@
 #include "streams/pattern.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "base/text.hpp"
@@ -13,7 +14,6 @@ using Kind = Pattern::Kind;
 using Part = Pattern::Part;
 
 constexpr std::string_view kDefaultFormat = "%Y%m%d%H";
-constexpr std::string_view kTimeLetters = "YmdHMSjy%";
 constexpr int kMostDigits = 18;
 
 Status pattern_error(std::string_view text, std::size_t position, std::string_view what) {
@@ -28,54 +28,64 @@ std::string padded(std::int64_t value, int width) {
   return digits.size() < wanted ? std::string(wanted - digits.size(), '0') + digits : digits;
 }
 
-int day_of_year(const DateTime& time, Calendar calendar) {
+std::int64_t day_of_year(const DateTime& time, Calendar calendar) {
   const DateTime first{time.year, 1, 1, 0, 0, 0};
   const DateTime midnight{time.year, time.month, time.day, 0, 0, 0};
-  return static_cast<int>((to_seconds(midnight, calendar) - to_seconds(first, calendar)) / 86400) + 1;
+  return (to_seconds(midnight, calendar) - to_seconds(first, calendar)) / 86400 + 1;
 }
 
-std::string format_letter(char letter, const DateTime& time, Calendar calendar) {
-  switch (letter) {
-    case 'Y':
-      return time.year < 0 ? "-" + padded(-time.year, 4) : padded(time.year, 4);
-    case 'y':
-      return padded((time.year % 100 + 100) % 100, 2);
-    case 'm':
-      return padded(time.month, 2);
-    case 'd':
-      return padded(time.day, 2);
-    case 'H':
-      return padded(time.hour, 2);
-    case 'M':
-      return padded(time.minute, 2);
-    case 'S':
-      return padded(time.second, 2);
-    case 'j':
-      return padded(day_of_year(time, calendar), 3);
-    default:
-      return "%";
-  }
+/// The parts of a lead that a file name gives. Fields of the valid time that the name leaves out stay at -1.
+struct Found {
+  std::int64_t lead = -1;
+  std::int64_t year = -1, year_of_century = -1, month = -1, day = -1, day_of_year = -1;
+  std::int64_t hour = -1, minute = -1, second = -1;
+};
+
+/// A letter of a time format, and the field that it names.
+struct TimeLetter {
+  char letter;
+  int width;
+  std::int64_t (*value)(const DateTime&, Calendar);
+  std::int64_t Found::*found;
+};
+// Years outside of 0 to 9999 are not found again: their width is not fixed.
+constexpr std::array<TimeLetter, 8> kTimeLetters{{
+    {'Y', 4, [](const DateTime& t, Calendar) { return t.year; }, &Found::year},
+    {'y', 2, [](const DateTime& t, Calendar) { return (t.year % 100 + 100) % 100; }, &Found::year_of_century},
+    {'m', 2, [](const DateTime& t, Calendar) { return std::int64_t{t.month}; }, &Found::month},
+    {'d', 2, [](const DateTime& t, Calendar) { return std::int64_t{t.day}; }, &Found::day},
+    {'H', 2, [](const DateTime& t, Calendar) { return std::int64_t{t.hour}; }, &Found::hour},
+    {'M', 2, [](const DateTime& t, Calendar) { return std::int64_t{t.minute}; }, &Found::minute},
+    {'S', 2, [](const DateTime& t, Calendar) { return std::int64_t{t.second}; }, &Found::second},
+    {'j', 3, day_of_year, &Found::day_of_year},
+}};
+
+/// Returns nullptr for any other letter.
+const TimeLetter* find_letter(char letter) {
+  const auto* const row = std::ranges::find(kTimeLetters, letter, &TimeLetter::letter);
+  return row == kTimeLetters.end() ? nullptr : row;
 }
 
 std::string format(std::string_view form, const DateTime& time, Calendar calendar) {
   std::string out;
   for (std::size_t i = 0; i < form.size(); ++i) {
-    if (form[i] == '%') {
-      out += format_letter(form[++i], time, calendar);
-    } else {
+    const TimeLetter* const row = form[i] == '%' ? find_letter(form[++i]) : nullptr;
+    if (row == nullptr) {
       out += form[i];
+      continue;
     }
+    const std::int64_t value = row->value(time, calendar);
+    out += value < 0 ? "-" + padded(-value, row->width) : padded(value, row->width);
   }
   return out;
 }
 
-// Returns the fields that a time format names: "Ymd" for "%Y-%m-%d".
-std::string letters_of(std::string_view form) {
-  std::string letters;
+/// Returns true if a time format names any field.
+bool names_time(std::string_view form) {
   for (std::size_t i = 0; i + 1 < form.size(); ++i) {
-    if (form[i] == '%' && form[++i] != '%') letters += form[i];
+    if (form[i] == '%' && form[++i] != '%') return true;
   }
-  return letters;
+  return false;
 }
 
 /// Reads a pattern from left to right into parts.
@@ -145,7 +155,7 @@ class PatternScanner {
     for (std::size_t i = 0; i < part.text.size(); ++i) {
       if (part.text[i] == '{') return pattern_error(text_, position + i, "\"{\" inside of a time format");
       if (part.text[i] != '%') continue;
-      if (++i == part.text.size() || kTimeLetters.find(part.text[i]) == std::string_view::npos) {
+      if (++i == part.text.size() || (part.text[i] != '%' && find_letter(part.text[i]) == nullptr)) {
         return pattern_error(text_, position + i - 1,
                              cat("unknown \"", std::string_view(part.text).substr(i - 1, 2),
                                  "\" in a time format, which takes %Y %m %d %H %M %S %j %y %%"));
@@ -183,69 +193,33 @@ class PatternScanner {
   std::size_t at_ = 0;
 };
 
-/// The parts of a lead that a file name gives. Fields of the valid time that the name leaves out stay at -1.
-struct Found {
-  std::int64_t lead = -1;
-  std::int64_t year = -1;
-  int year_of_century = -1, month = -1, day = -1, day_of_year = -1, hour = -1, minute = -1, second = -1;
-};
-
 std::size_t leading_digits(std::string_view text) {
   std::size_t count = 0;
   while (count < text.size() && text[count] >= '0' && text[count] <= '9') ++count;
   return count;
 }
 
-template <typename T>
-bool take_digits(std::string_view& rest, std::size_t width, T& value) {
+bool take_digits(std::string_view& rest, std::size_t width, std::int64_t& value) {
   if (leading_digits(rest) < width) return false;
   std::from_chars(rest.data(), rest.data() + width, value);
   rest.remove_prefix(width);
   return true;
 }
 
-// Years outside of 0 to 9999 are not found again: their width is not fixed.
-bool take_letter(std::string_view& rest, char letter, Found& found) {
-  switch (letter) {
-    case 'Y':
-      return take_digits(rest, 4, found.year);
-    case 'y':
-      return take_digits(rest, 2, found.year_of_century);
-    case 'm':
-      return take_digits(rest, 2, found.month);
-    case 'd':
-      return take_digits(rest, 2, found.day);
-    case 'H':
-      return take_digits(rest, 2, found.hour);
-    case 'M':
-      return take_digits(rest, 2, found.minute);
-    case 'S':
-      return take_digits(rest, 2, found.second);
-    case 'j':
-      return take_digits(rest, 3, found.day_of_year);
-    default:
-      break;
-  }
-  if (!rest.starts_with('%')) return false;
-  rest.remove_prefix(1);
+bool take_literal(std::string_view& rest, std::string_view literal) {
+  if (!rest.starts_with(literal)) return false;
+  rest.remove_prefix(literal.size());
   return true;
 }
 
 bool take_time(std::string_view& rest, std::string_view form, Found& found) {
   for (std::size_t i = 0; i < form.size(); ++i) {
-    if (form[i] == '%') {
-      if (!take_letter(rest, form[++i], found)) return false;
-    } else {
-      if (!rest.starts_with(form[i])) return false;
-      rest.remove_prefix(1);
-    }
+    const TimeLetter* const row = form[i] == '%' ? find_letter(form[++i]) : nullptr;
+    const bool taken = row == nullptr
+                           ? take_literal(rest, form.substr(i, 1))
+                           : take_digits(rest, static_cast<std::size_t>(row->width), found.*row->found);
+    if (!taken) return false;
   }
-  return true;
-}
-
-bool take_literal(std::string_view& rest, std::string_view literal) {
-  if (!rest.starts_with(literal)) return false;
-  rest.remove_prefix(literal.size());
   return true;
 }
 
@@ -263,12 +237,14 @@ std::optional<std::int64_t> earliest_lead(const Found& found, const PatternConte
     }
   }
   const bool names_day = found.day_of_year > 0;
-  valid.month = found.month > 0 ? found.month : 1;
-  valid.day = found.day > 0 ? found.day : 1;
-  valid.hour = std::max(found.hour, 0);
-  valid.minute = std::max(found.minute, 0);
-  valid.second = std::max(found.second, 0);
-  if (names_day) valid.month = valid.day = 1;
+  const auto at_least = [](std::int64_t value, int least) {
+    return static_cast<int>(std::max<std::int64_t>(value, least));
+  };
+  valid.month = names_day ? 1 : at_least(found.month, 1);
+  valid.day = names_day ? 1 : at_least(found.day, 1);
+  valid.hour = at_least(found.hour, 0);
+  valid.minute = at_least(found.minute, 0);
+  valid.second = at_least(found.second, 0);
   if (!is_valid(valid, context.calendar)) return std::nullopt;
   std::int64_t lead = to_seconds(valid, context.calendar) - to_seconds(context.base, context.calendar);
   if (names_day) lead += (found.day_of_year - 1) * std::int64_t{86400};
@@ -404,34 +380,15 @@ Pattern::Split Pattern::split(const PatternContext& context) const {
 
 bool Pattern::depends_on_lead() const {
   return std::any_of(parts_.begin(), parts_.end(), [](const Part& part) {
-    return part.kind == Kind::lead || (part.kind == Kind::valid && !letters_of(part.text).empty());
+    return part.kind == Kind::lead || (part.kind == Kind::valid && names_time(part.text));
   });
 }
 
-bool Pattern::names_recur() const {
-  std::string letters;
-  for (const Part& part : parts_) {
-    if (part.kind == Kind::lead) return false;
-    if (part.kind == Kind::valid) letters += letters_of(part.text);
-  }
-  const auto has = [&](char letter) { return letters.find(letter) != std::string::npos; };
-  // A unit names a time uniquely only together with all longer ones.
-  const bool date = has('j') || (has('d') && has('m'));
-  if (has('S') && !has('M')) return true;
-  if (has('M') && !has('H')) return true;
-  if (has('H') && !date) return true;
-  if (has('d') && !date) return true;
-  return !letters.empty() && !has('Y');
-}
-
-bool Pattern::uses_member() const {
-  return std::any_of(parts_.begin(), parts_.end(),
-                     [](const Part& part) { return part.kind == Kind::member; });
-}
+bool Pattern::uses_member() const { return std::ranges::count(parts_, Kind::member, &Part::kind) > 0; }
 
 bool Pattern::uses_time() const {
-  return std::any_of(parts_.begin(), parts_.end(),
-                     [](const Part& part) { return part.kind == Kind::base || part.kind == Kind::valid; });
+  return std::ranges::count(parts_, Kind::base, &Part::kind) > 0 ||
+         std::ranges::count(parts_, Kind::valid, &Part::kind) > 0;
 }
 
 }  // namespace tailrace::streams

@@ -50,8 +50,6 @@ class Pattern {
 
   /// Returns true if different leads may have different names: the stream then rolls over.
   [[nodiscard]] bool depends_on_lead() const;
-  /// Returns true if a name may come back after another one, as with {valid:%H} on the second day.
-  [[nodiscard]] bool names_recur() const;
   [[nodiscard]] bool uses_member() const;
   /// Returns true if the pattern has a base or valid time.
   [[nodiscard]] bool uses_time() const;

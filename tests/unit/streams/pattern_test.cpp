@@ -122,26 +122,6 @@ TEST(pattern, is_cut_before_its_first_part_that_the_lead_changes) {
   EXPECT_EQ(Pattern::parse("fc.grib2")->split(context).fixed, "fc.grib2");
 }
 
-TEST(pattern, tells_whether_a_name_may_come_back) {
-  const auto recur = [](std::string_view text) { return Pattern::parse(text)->names_recur(); };
-  EXPECT_FALSE(recur("{lead:03h}"));
-  EXPECT_FALSE(recur("{valid:%H}+{lead:h}"));
-  EXPECT_FALSE(recur("{valid:%Y%m%d%H}"));
-  EXPECT_FALSE(recur("{valid:%Y%m%d%H%M%S}"));
-  EXPECT_FALSE(recur("{valid:%Y%j}"));
-  EXPECT_FALSE(recur("{valid:%Y}"));
-  EXPECT_FALSE(recur("{valid:%H}_{valid:%Y%m%d}"));
-  EXPECT_FALSE(recur("plain"));
-  EXPECT_FALSE(recur("{valid:%%}"));
-  EXPECT_TRUE(recur("{valid:%H}"));
-  EXPECT_TRUE(recur("{valid:%d}"));
-  EXPECT_TRUE(recur("{valid:%m%d}"));
-  EXPECT_TRUE(recur("{valid:%Y%d}"));
-  EXPECT_TRUE(recur("{valid:%Y%m%d%M}"));
-  EXPECT_TRUE(recur("{valid:%Y%m%d%H%S}"));
-  EXPECT_TRUE(recur("{valid:%y%m%d}"));
-}
-
 TEST(pattern, a_name_matches_back_to_its_lead) {
   EXPECT_EQ(matched("fc_{base:%Y%m%d%H}+{lead:03h}.grib2", "fc_2026030100+006.grib2"), 6 * 3600);
   EXPECT_EQ(matched("fc_{base:%Y%m%d%H}+{lead:03h}.grib2", "fc_2026030200+006.grib2"), std::nullopt);

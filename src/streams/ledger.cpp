@@ -76,11 +76,8 @@ class FileLedger final : public pipeline::Ledger {
         request_(std::move(request)),
         resuming_(std::move(resuming)),
         target_(std::move(target)) {
-    header_.run = run;
-    header_.format = opening.definition.format;
-    header_.base = opening.definition.base;
-    header_.calendar = opening.definition.calendar;
-    header_.member = opening.definition.member;
+    const codec::StreamDefinition& stream = opening.definition;
+    header_ = {run, stream.format, stream.base, stream.calendar, stream.member, 0, {}};
     for (const codec::FieldDefinition& field : opening.fields) {
       header_.fields.push_back({field.name, field.type, field.shape, field.levels.type, field.levels.values});
     }
@@ -115,10 +112,8 @@ class FileLedger final : public pipeline::Ledger {
     if (pair->has_value()) return take_over(path, **pair, std::move(*lock));
     Result<OpenFile> file = resuming_ && path == resuming_->path ? go_on_with(path) : open_file(path, lead);
     TR_TRY(file.status());
-    file->lock = std::move(*lock);
-    const Begun begun{file->index.data_end(), written_to(path, file->again)};
-    const std::lock_guard guard(mutex_);
-    open_.emplace(path, std::move(*file));
+    Begun begun{file->index.data_end(), written_to(path, file->again)};
+    keep_open(path, std::move(*file), std::move(*lock));
     return begun;
   }
 
@@ -239,25 +234,25 @@ class FileLedger final : public pipeline::Ledger {
     return std::optional<Pair>();
   }
 
-  Result<Begun> take_over(const std::string& path, Pair& pair, std::shared_ptr<void> lock) {
-    Begun begun;
-    begun.is_finished = pair.contents.closed && !pair.again;
-    std::optional<OpenFile> file;
-    if (!begun.is_finished) {
-      Result<OpenFile> opened = reopen(path, pair.again);
-      TR_TRY(opened.status());
-      file = std::move(*opened);
-      file->lock = std::move(lock);
-    }
-    begun.path = written_to(path, pair.again);
-    begun.end = pair.contents.data_end();
+  Result<Begun> take_over(const std::string& path, const Pair& pair, std::shared_ptr<void> lock) {
+    Begun begun{pair.contents.data_end(), written_to(path, pair.again)};
     for (const IndexStep& step : pair.contents.steps) begun.leads.push_back(step.lead);
-    const std::lock_guard guard(mutex_);
-    if (file)
-      open_.emplace(path, std::move(*file));
-    else
+    begun.is_finished = pair.contents.closed && !pair.again;
+    if (begun.is_finished) {
+      const std::lock_guard guard(mutex_);
       to_finish_.insert(path);
+      return begun;
+    }
+    Result<OpenFile> file = reopen(path, pair.again);
+    TR_TRY(file.status());
+    keep_open(path, std::move(*file), std::move(lock));
     return begun;
+  }
+
+  void keep_open(const std::string& path, OpenFile file, std::shared_ptr<void> lock) {
+    file.lock = std::move(lock);
+    const std::lock_guard guard(mutex_);
+    open_.emplace(path, std::move(file));
   }
 
   [[nodiscard]] bool is_finished(const std::string& path) {
@@ -476,7 +471,7 @@ class FileLedger final : public pipeline::Ledger {
     }
     TR_TRY(discard_again(*target_, path));
     TR_TRY(make_index_durable(*target_, path));
-    return whole(std::move(*lock), false);
+    return std::optional(Whole{std::move(*lock)});
   }
 
   /// For a file before the one of the last step. Returns true also if the file is gone, or another run's:
@@ -488,10 +483,6 @@ class FileLedger final : public pipeline::Ledger {
     const Result<IndexContents> contents = load_index(*target_, index_path(path));
     TR_TRY(contents.status());
     return contents->header.run != header_.run;
-  }
-
-  static std::optional<Whole> whole(std::shared_ptr<void> lock, bool is_new) {
-    return Whole{std::move(lock), is_new, false};
   }
 
   /// A file without steps has nothing left to announce.
@@ -508,7 +499,7 @@ class FileLedger final : public pipeline::Ledger {
       TR_TRY(file.index.close());
     }
     if (file.again) TR_TRY(put_in_place(path));
-    return whole(std::move(file.lock), !file.again);
+    return std::optional(Whole{std::move(file.lock), !file.again});
   }
 
   /// Equal bytes are the rule. Then the published file stays, even with steps to which this run has not come,

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <span>
 
-#include "base/types.hpp"
+#include "storage/target.hpp"
 
 namespace tailrace::storage {
 
@@ -18,9 +18,7 @@ inline constexpr Bytes largest_call = Bytes{1} << 30;
 /// can take.
 class Gather {
  public:
-  explicit Gather(std::span<const std::span<const std::byte>> parts) : parts_(parts) {
-    for (const auto& part : parts) left_ += static_cast<Bytes>(part.size());
-  }
+  explicit Gather(Parts parts) : parts_(parts), left_(bytes_in(parts)) {}
 
   [[nodiscard]] Bytes left() const { return left_; }
 
@@ -55,10 +53,10 @@ class Gather {
   }
 
  private:
-  std::span<const std::span<const std::byte>> parts_;
+  Parts parts_;
   std::size_t part_ = 0;  // the first range that is not wholly written
   std::size_t done_ = 0;  // bytes of that range that are written
-  Bytes left_ = 0;
+  Bytes left_;
 };
 
 }  // namespace tailrace::storage

@@ -22,9 +22,7 @@ class MemoryFile final : public File {
 
   Status write_gathered(Parts parts, Bytes offset) override {
     TR_TRY(check_writable("write"));
-    Bytes total = 0;
-    for (const auto& part : parts) total += static_cast<Bytes>(part.size());
-    TR_TRY(check_range("write", path_, offset, total));
+    TR_TRY(check_range("write", path_, offset, bytes_in(parts)));
     return guarded([&] { return put(parts, offset); }).in(path_);
   }
 

@@ -27,17 +27,14 @@ Status with_missing_directory(const Status& status, const std::string& path) {
   std::error_code unknown;  // `status` already tells the error
   const bool missing = status.error_number() == ENOENT || status.error_number() == ENOTDIR;
   if (!missing || std::filesystem::is_directory(directory, unknown)) return status;
+  std::string advice =
+      cat("directory ", directory, " does not exist: make it with `mkdir -p ", directory, "`");
   if (status.error_number() == ENOTDIR) {
     std::string file = directory;
     while (!std::filesystem::exists(file, unknown) && parent_of(file) != file) file = parent_of(file);
-    return {status.code(),
-            cat(status.text(), "; ", file, " is not a directory: move it away, or name another directory"),
-            status.error_number()};
+    advice = cat(file, " is not a directory: move it away, or name another directory");
   }
-  return {status.code(),
-          cat(status.text(), "; directory ", directory, " does not exist: make it with `mkdir -p ", directory,
-              "`"),
-          status.error_number()};
+  return {status.code(), cat(status.text(), "; ", advice), status.error_number()};
 }
 
 Status check_one_directory(const std::string& from, const std::string& to) {

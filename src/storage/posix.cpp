@@ -15,7 +15,6 @@
 
 #include "base/text.hpp"
 #include "storage/gather.hpp"
-#include "storage/interrupted.hpp"
 #include "storage/paths.hpp"
 
 namespace tailrace::storage {
@@ -225,16 +224,13 @@ Status PosixTarget::make_directories(const std::string& path) {
   const Status made = make_each_directory(tidy);
   one.unlock();
   if (made.is_ok()) return {};
-  if (made.error_number() == ENOTDIR) {
-    return {made.code(),
-            cat("directory ", tidy, " cannot be made (", made.text(),
-                "): what has that name is not a directory; move it away, or name another directory"),
-            made.error_number()};
-  }
-  return {made.code(),
-          cat("directory ", tidy, " does not exist and cannot be made (", made.text(), "): `mkdir -p ", tidy,
-              "` where that is allowed, or name another directory"),
-          made.error_number()};
+  const std::string text =
+      made.error_number() == ENOTDIR
+          ? cat("directory ", tidy, " cannot be made (", made.text(),
+                "): what has that name is not a directory; move it away, or name another directory")
+          : cat("directory ", tidy, " does not exist and cannot be made (", made.text(), "): `mkdir -p ",
+                tidy, "` where that is allowed, or name another directory");
+  return {made.code(), text, made.error_number()};
 }
 
 Status PosixTarget::make_each_directory(const std::string& tidy) {

@@ -8,7 +8,6 @@
 #include <cerrno>
 
 #include "base/text.hpp"
-#include "storage/interrupted.hpp"
 #include "storage/posix.hpp"
 
 namespace tailrace::storage {

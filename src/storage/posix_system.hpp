@@ -4,6 +4,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include <cerrno>
 #include <cstddef>
 
 namespace tailrace::storage {
@@ -25,5 +26,18 @@ class System {
   virtual int unlink(const char* path);
   virtual int mkdir(const char* path, mode_t mode);
 };
+
+/// A call that was interrupted so often in a row will not get through. Signals do not come that fast, but
+/// file systems in user space have been seen to answer EINTR for good.
+constexpr int most_interruptions = 10'000;
+
+/// Repeats `call`, which returns a negative errno when it fails, while a signal interrupts it. After too many
+/// interruptions -EINTR is a failure like any other.
+template <typename Call>
+auto uninterrupted(Call&& call) {
+  auto result = call();
+  for (int times = 1; result == -EINTR && times < most_interruptions; ++times) result = call();
+  return result;
+}
 
 }  // namespace tailrace::storage

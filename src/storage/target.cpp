@@ -9,29 +9,27 @@ namespace tailrace::storage {
 
 namespace {
 
-Result<std::shared_ptr<Target>> make_posix() { return std::shared_ptr<Target>(posix_target()); }
-
-Result<std::shared_ptr<Target>> make_uring() {
-  auto made = uring_target();
-  if (!made.is_ok()) return made.status();
-  return std::shared_ptr<Target>(*std::move(made));
-}
-
-Result<std::shared_ptr<Target>> make_memory() { return memory_target(); }
+using Made = Result<std::shared_ptr<Target>>;
 
 struct Entry {
   std::string_view name;
-  Result<std::shared_ptr<Target>> (*make)();
+  Made (*make)();
 };
 
 /// Every target that a name can choose. A new target adds its line here and one to the conformance suite.
 constexpr std::array registry{
-    Entry{"posix", make_posix},
-    Entry{"uring", make_uring},
-    Entry{"memory", make_memory},
+    Entry{"posix", [] { return Made(posix_target()); }},
+    Entry{"uring", uring_target},
+    Entry{"memory", [] { return Made(memory_target()); }},
 };
 
 }  // namespace
+
+Bytes bytes_in(Parts parts) {
+  Bytes total = 0;
+  for (const auto& part : parts) total += static_cast<Bytes>(part.size());
+  return total;
+}
 
 Status File::write(std::span<const std::byte> data, Bytes offset) {
   const std::span<const std::byte> parts[] = {data};

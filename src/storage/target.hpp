@@ -14,6 +14,7 @@
 namespace tailrace::storage {
 
 using Parts = std::span<const std::span<const std::byte>>;
+Bytes bytes_in(Parts parts);
 
 enum class OpenMode {
   read,
@@ -100,7 +101,7 @@ std::unique_ptr<Target> posix_target();
 
 /// Writes through io_uring if the kernel grants it. Otherwise, or in a build without liburing, returns
 /// Code::unsupported with the reason.
-Result<std::unique_ptr<Target>> uring_target();
+Result<std::shared_ptr<Target>> uring_target();
 
 /// Keeps everything in memory of this process, for unit tests and the simulated world. Each call makes a new,
 /// empty target.

@@ -70,9 +70,7 @@ class ThrottledFile final : public File {
 
   // The write below runs inside the booked time. The stated rate covers it and is not added to it.
   Status write_gathered(Parts parts, Bytes offset) override {
-    Bytes total = 0;
-    for (const auto& part : parts) total += static_cast<Bytes>(part.size());
-    const Nanoseconds served = disk_->book(total);
+    const Nanoseconds served = disk_->book(bytes_in(parts));
     TR_TRY(below_->write_gathered(parts, offset));
     disk_->wait_until(served);
     return {};

@@ -5,7 +5,7 @@
 
 namespace tailrace::storage {
 
-Result<std::unique_ptr<Target>> uring_target() {
+Result<std::shared_ptr<Target>> uring_target() {
   return Status(
       Code::unsupported,
       "storage target \"uring\": this build has no liburing; use \"posix\", or install liburing-dev and "
@@ -24,7 +24,6 @@ Result<std::unique_ptr<Target>> uring_target() {
 #include <thread>
 
 #include "base/text.hpp"
-#include "storage/interrupted.hpp"
 #include "storage/posix.hpp"
 
 namespace tailrace::storage {
@@ -132,12 +131,12 @@ class Ring final : public System {
 
 }  // namespace
 
-Result<std::unique_ptr<Target>> uring_target() {
+Result<std::shared_ptr<Target>> uring_target() {
   auto ring = Ring::make();
   if (!ring.is_ok()) return ring.status();
   TR_TRY((*ring)->probe());
-  return std::unique_ptr<Target>(
-      std::make_unique<PosixTarget>(std::make_shared<System>(), []() -> Result<std::shared_ptr<System>> {
+  return std::shared_ptr<Target>(
+      std::make_shared<PosixTarget>(std::make_shared<System>(), []() -> Result<std::shared_ptr<System>> {
         auto own = Ring::make();
         if (!own.is_ok()) return own.status();
         return std::shared_ptr<System>(*std::move(own));

@@ -105,8 +105,7 @@ Result<Resuming> resuming_from(Position position, const StreamRequest& request) 
   if (!path.is_ok()) return resuming;
   resuming.path = *path;
   if (!from.put_lead) return resuming;
-  const bool lost = std::any_of(from.failed.begin(), from.failed.end(),
-                                [&](const FailedStep& step) { return step.lead == *from.put_lead; });
+  const bool lost = std::ranges::count(from.failed, *from.put_lead, &FailedStep::lead) > 0;
   Result<std::string> put_path = request.pattern.expand(*from.put_lead, request.context());
   if (lost || !put_path.is_ok()) return resuming;
   if (*put_path == *path)
@@ -126,9 +125,9 @@ Result<bool> was_taken_away(Target& target, const Resuming& resuming) {
   Result<std::vector<ManifestEntry>> manifest = read_manifest(target, manifest_path(path));
   TR_TRY(manifest.status());
   const std::string name = manifest_entry(path, {}).path;
-  return std::any_of(manifest->begin(), manifest->end(), [&](const ManifestEntry& entry) {
+  return std::ranges::any_of(*manifest, [&](const ManifestEntry& entry) {
     return entry.path == name && entry.run == resuming.position.run &&
-           std::count(entry.leads.begin(), entry.leads.end(), *resuming.needs) != 0;
+           std::ranges::count(entry.leads, *resuming.needs) > 0;
   });
 }
 

@@ -69,8 +69,7 @@ Result<bool> is_same_step(File& one, const IndexStep& first, File& other, const 
            a.offset - first.begin == b.offset - second.begin;
   };
   if (first.lead != second.lead || size != second.end - second.begin ||
-      !std::equal(first.records.begin(), first.records.end(), second.records.begin(), second.records.end(),
-                  same_record))
+      !std::ranges::equal(first.records, second.records, same_record))
     return false;
   ByteVector left(static_cast<std::size_t>(std::min(size, kCopyPiece)));
   ByteVector right(left.size());
@@ -143,9 +142,7 @@ namespace {
 /// index.
 Status check_has_step(const std::string& path, const IndexContents& contents, const Resuming& resuming) {
   if (!resuming.needs) return {};
-  const bool found = std::any_of(contents.steps.begin(), contents.steps.end(),
-                                 [&](const IndexStep& step) { return step.lead == *resuming.needs; });
-  if (found) return {};
+  if (std::ranges::count(contents.steps, *resuming.needs, &IndexStep::lead) > 0) return {};
   const std::string last =
       contents.steps.empty() ? std::string("none") : cat("one up to lead ", contents.steps.back().lead, " s");
   return {Code::corrupt, cat(path, ": the checkpoint was saved behind the step at lead ", *resuming.needs,
@@ -169,13 +166,10 @@ bool is_left_over(const IndexHeader& found, const Resuming& resuming) {
 
 /// Returns how many of the checkpoint's steps are there. Steps that it records as failed do not count.
 std::size_t recorded_steps(const IndexContents& contents, const Resuming& resuming) {
-  const std::vector<FailedStep>& failed = resuming.position.failed;
-  return static_cast<std::size_t>(
-      std::count_if(contents.steps.begin(), contents.steps.end(), [&](const IndexStep& step) {
-        return step.lead <= *resuming.position.lead &&
-               std::none_of(failed.begin(), failed.end(),
-                            [&](const FailedStep& lost) { return lost.lead == step.lead; });
-      }));
+  return static_cast<std::size_t>(std::ranges::count_if(contents.steps, [&](const IndexStep& step) {
+    return step.lead <= *resuming.position.lead &&
+           std::ranges::count(resuming.position.failed, step.lead, &FailedStep::lead) == 0;
+  }));
 }
 
 /// Checks that the checkpoint's steps are in a pair, whole.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <fstream>
+#include <ranges>
 #include <sstream>
 
 #include "base/log.hpp"
@@ -84,37 +85,30 @@ Status Stream::define(const std::string& field, const PlacedLayout* layout, int 
                       const std::string& options) {
   const std::string call =
       cat("tr_stream_define(\"", name(), "\", \"", field, "\", type ", type, ", \"", options, "\")");
-  Status mine;
+  Result<FieldRequest> request = [&]() -> Result<FieldRequest> {
+    if (client_.steps() > 0) return Status(Code::state, "fields are defined before the first step");
+    if (layout == nullptr) return Status(Code::argument, "no layout was given");
+    return parse_field(field, type, layout->layout.shape(), options, request_.definition.format);
+  }();
   ByteVector vertical;
-  if (client_.steps() > 0) {
-    mine = Status(Code::state, "fields are defined before the first step");
-  } else if (layout == nullptr) {
-    mine = Status(Code::argument, "no layout was given");
-  }
-  if (mine.is_ok()) {
-    Result<FieldRequest> request =
-        parse_field(field, type, layout->layout.shape(), options, request_.definition.format);
-    mine = request.status();
-    if (mine.is_ok() && !request->vertical_file.empty()) {
-      comm::Vote vote{{}, cat(call, " reading vertical=", request->vertical_file), {}};
-      if (session_.rank() == 0) {
-        Result<std::string> text = read_text(request->vertical_file);
-        vote.status = text.status().in(call);
-        if (text.is_ok()) {
-          const auto bytes = std::as_bytes(std::span(*text));
-          vote.contribution.assign(bytes.begin(), bytes.end());
-        }
+  if (request.is_ok() && !request->vertical_file.empty()) {
+    comm::Vote vote{{}, cat(call, " reading vertical=", request->vertical_file), {}};
+    if (session_.rank() == 0) {
+      Result<std::string> text = read_text(request->vertical_file);
+      vote.status = text.status().in(call);
+      if (text.is_ok()) {
+        const auto bytes = std::as_bytes(std::span(*text));
+        vote.contribution.assign(bytes.begin(), bytes.end());
       }
-      comm::Verdict read = session_.agree(std::move(vote));
-      TR_TRY(read.status);
-      vertical = std::move(read.contributions[0]);
     }
+    comm::Verdict read = session_.agree(std::move(vote));
+    TR_TRY(read.status);
+    vertical = std::move(read.contributions[0]);
   }
   Field fresh;
+  Status mine = request.status();
   const bool had_codec = mine.is_ok();
-  if (mine.is_ok()) {
-    mine = guarded([&] { return prepare_field(field, layout, type, options, vertical, fresh); });
-  }
+  if (had_codec) mine = guarded([&] { return prepare_field(*request, *layout, vertical, fresh); });
   const std::string shape = layout == nullptr
                                 ? "no layout"
                                 : cat(layout->layout.kind(), " layout ", extents(layout->layout.shape()));
@@ -135,26 +129,24 @@ Status Stream::define(const std::string& field, const PlacedLayout* layout, int 
   return verdict.status;
 }
 
-Status Stream::prepare_field(const std::string& field, const PlacedLayout* layout, int type,
-                             const std::string& options, const ByteVector& vertical, Field& out) {
-  if (numbers_.count(field) != 0) return {Code::state, cat("field '", field, "' is defined already")};
-  Result<FieldRequest> request =
-      parse_field(field, type, layout->layout.shape(), options, request_.definition.format);
-  TR_TRY(request.status());
-  if (!request->vertical_file.empty()) {
-    const std::string text(reinterpret_cast<const char*>(vertical.data()), vertical.size());
-    TR_TRY(set_vertical(request->definition, text, request->vertical_file));
+Status Stream::prepare_field(FieldRequest& request, const PlacedLayout& layout, const ByteVector& vertical,
+                             Field& out) {
+  const std::string& name = request.definition.name;
+  if (numbers_.count(name) != 0) return {Code::state, cat("field '", name, "' is defined already")};
+  if (!request.vertical_file.empty()) {
+    const std::string_view text(reinterpret_cast<const char*>(vertical.data()), vertical.size());
+    TR_TRY(set_vertical(request.definition, text, request.vertical_file));
   }
-  out.definition = std::move(request->definition);
-  out.definition.georeference = layout->georeference;
+  out.definition = std::move(request.definition);
+  out.definition.georeference = layout.georeference;
   // The indices of a layout may take more memory than its fields, so they are kept once.
-  const auto known = layouts_.find(layout->id);
-  out.layout = known != layouts_.end() ? known->second : std::make_shared<const PlacedLayout>(*layout);
-  out.allocation = std::move(request->allocation);
-  out.allocation.halo = layout->halo;
-  out.count = layout->layout.count(session_.rank());
+  const auto known = layouts_.find(layout.id);
+  out.layout = known != layouts_.end() ? known->second : std::make_shared<const PlacedLayout>(layout);
+  out.allocation = std::move(request.allocation);
+  out.allocation.halo = layout.halo;
+  out.count = layout.layout.count(session_.rank());
   Result<layout::MemoryMap> map =
-      layout::memory_map(layout->layout, session_.rank(), out.definition.type, out.allocation);
+      layout::memory_map(layout.layout, session_.rank(), out.definition.type, out.allocation);
   TR_TRY(map.status());
   out.map = std::make_shared<const layout::MemoryMap>(std::move(*map));
 
@@ -191,8 +183,7 @@ Status Stream::check_staging(const Field& field, int number) const {
   const auto lack = [](const Part& part) {
     return part.share > 0 ? static_cast<double>(part.needed) / static_cast<double>(part.share) : 0;
   };
-  const Part& worst = *std::max_element(std::begin(parts), std::end(parts),
-                                        [&](const Part& a, const Part& b) { return lack(a) < lack(b); });
+  const Part& worst = *std::ranges::max_element(parts, {}, lack);
   if (lack(worst) <= 1) return {};
   return {Code::memory, cat(worst.text, ": set ", session_.memory().staging_for(worst.needed, worst.share))};
 }
@@ -298,12 +289,10 @@ void Stream::put(const std::string& name, const void* data, const ArrayShape* sh
   }
   const auto found = numbers_.find(name);
   if (found == numbers_.end()) {
-    std::vector<std::string> known;
-    for (const auto& [each, number] : numbers_) known.push_back(each);
-    latch(Status(Code::argument, known.empty()
+    latch(Status(Code::argument, numbers_.empty()
                                      ? cat(call(), ": no field was defined; tr_stream_define comes first")
                                      : cat(call(), ": no such field was defined; the nearest is '",
-                                           nearest(name, known), "'")));
+                                           nearest(name, std::views::keys(numbers_)), "'")));
     return;
   }
   Field& field = fields_[static_cast<std::size_t>(found->second)];

@@ -90,8 +90,8 @@ class Stream final {
       : session_(session),
         request_(std::move(request)),
         client_(session.line(), session.topology().roster(), session.rank(), pattern) {}
-  Status prepare_field(const std::string& field, const PlacedLayout* layout, int type,
-                       const std::string& options, const ByteVector& vertical, Field& out);
+  Status prepare_field(FieldRequest& request, const PlacedLayout& layout, const ByteVector& vertical,
+                       Field& out);
   /// Returns success if the staging memory takes the field that the codec knows by `number`.
   [[nodiscard]] Status check_staging(const Field& field, int number) const;
   void add_field(const std::string& name, Field field);

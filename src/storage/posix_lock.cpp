@@ -25,6 +25,12 @@ std::string own_name() {
   return cat("host ", std::string_view(host.data()), " pid ", static_cast<std::int64_t>(::getpid()));
 }
 
+/// Returns the part of the text that is the signature and a name. A loss of power may leave the size of a
+/// file without its bytes, or without the last of them; therefore zeros at the end are left out.
+std::string_view signed_part(std::string_view text) {
+  return text.substr(0, text.find_last_not_of('\0') + 1);
+}
+
 /// An open lock file. The destructor releases it.
 class Lock {
  public:
@@ -41,12 +47,63 @@ class Lock {
 
   /// Returns Code::state if another process holds it. Returns false if the name has moved on to another file
   /// since it was opened.
-  Result<bool> take();
+  Result<bool> take() {
+    const int locked =
+        uninterrupted([&] { return ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 ? 0 : -errno; });
+    if (locked != 0) {
+      if (locked != -EWOULDBLOCK) return io_error("lock", path_, -locked);
+      const auto text = contents();
+      if (!text.is_ok()) return text.status();
+      // A holder has no name yet between its flock and its signature.
+      const std::string holder = text->size() > signature.size()
+                                     ? text->substr(signature.size(), text->find('\n') - signature.size())
+                                     : "a process that has just started";
+      return Status(Code::state, cat("lock ", path_, ": held by ", holder,
+                                     "; wait until it ends or stop it (the lock vanishes with its process)"));
+    }
+    // The last holder removed the name after we opened it. This lock is on a file that nobody else will find.
+    struct stat named {
+    }, opened{};
+    if (::fstat(descriptor_, &opened) != 0) return io_error("lock", path_, errno);
+    if (::stat(path_.c_str(), &named) != 0)
+      return errno == ENOENT ? Result<bool>(false) : io_error("lock", path_, errno);
+    return named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
+  }
+
   /// Writes our name into the file, if there is room for it. From then on the file is removed with the lock.
-  Status sign();
+  Status sign() {
+    const auto before = contents();
+    if (!before.is_ok()) return before.status();
+    owner_ = ::getpid();
+    const std::string text = cat(signature, own_name(), "\n");
+    if (const int emptied = truncate(); emptied != 0) return io_error("sign lock", path_, -emptied);
+    iovec part{const_cast<char*>(text.data()), text.size()};
+    const ssize_t written = uninterrupted([&] { return system_->pwritev(descriptor_, &part, 1, 0); });
+    if (written == static_cast<ssize_t>(text.size())) return {};
+    const int failure = written < 0 ? static_cast<int>(-written) : ENOSPC;
+    // The name only tells others who the holder is. On a full disk a checkpoint must still be loaded.
+    if ((failure == ENOSPC || failure == EDQUOT) && truncate() == 0) return {};
+    return io_error("sign lock", path_, failure);
+  }
 
  private:
-  Result<std::string> contents() const;
+  Result<std::string> contents() const {
+    std::array<char, 512> buffer{};
+    const ssize_t size =
+        uninterrupted([&] { return system_->pread(descriptor_, buffer.data(), buffer.size(), 0); });
+    if (size < 0) return io_error("read lock", path_, static_cast<int>(-size));
+    struct stat info {};
+    if (::fstat(descriptor_, &info) != 0) return io_error("read lock", path_, errno);
+    const std::string_view text = signed_part({buffer.data(), static_cast<std::size_t>(size)});
+    const bool torn = signature.starts_with(text) && info.st_size <= static_cast<off_t>(buffer.size());
+    if (!torn && !text.starts_with(signature)) {
+      return Status(Code::argument, cat("lock ", path_,
+                                        ": the file exists and is no lock file; it is left untouched, "
+                                        "choose another name or remove it"));
+    }
+    return std::string(text);
+  }
+
   [[nodiscard]] int truncate() const {
     return uninterrupted([&] { return system_->ftruncate(descriptor_, 0); });
   }
@@ -56,66 +113,6 @@ class Lock {
   const std::string path_;
   pid_t owner_ = -1;
 };
-
-/// Returns the part of the text that is the signature and a name. A loss of power may leave the size of a
-/// file without its bytes, or without the last of them; therefore zeros at the end are left out.
-std::string_view signed_part(std::string_view text) {
-  return text.substr(0, text.find_last_not_of('\0') + 1);
-}
-
-Result<std::string> Lock::contents() const {
-  std::array<char, 512> buffer{};
-  const ssize_t size =
-      uninterrupted([&] { return system_->pread(descriptor_, buffer.data(), buffer.size(), 0); });
-  if (size < 0) return io_error("read lock", path_, static_cast<int>(-size));
-  struct stat info {};
-  if (::fstat(descriptor_, &info) != 0) return io_error("read lock", path_, errno);
-  const std::string_view text = signed_part({buffer.data(), static_cast<std::size_t>(size)});
-  const bool torn = signature.starts_with(text) && info.st_size <= static_cast<off_t>(buffer.size());
-  if (!torn && !text.starts_with(signature)) {
-    return Status(Code::argument, cat("lock ", path_,
-                                      ": the file exists and is no lock file; it is left untouched, "
-                                      "choose another name or remove it"));
-  }
-  return std::string(text);
-}
-
-Result<bool> Lock::take() {
-  const int locked = uninterrupted([&] { return ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 ? 0 : -errno; });
-  if (locked != 0) {
-    if (locked != -EWOULDBLOCK) return io_error("lock", path_, -locked);
-    const auto text = contents();
-    if (!text.is_ok()) return text.status();
-    // A holder has no name yet between its flock and its signature.
-    const std::string holder = text->size() > signature.size()
-                                   ? text->substr(signature.size(), text->find('\n') - signature.size())
-                                   : "a process that has just started";
-    return Status(Code::state, cat("lock ", path_, ": held by ", holder,
-                                   "; wait until it ends or stop it (the lock vanishes with its process)"));
-  }
-  // The last holder removed the name after we opened it. This lock is on a file that nobody else will find.
-  struct stat named {
-  }, opened{};
-  if (::fstat(descriptor_, &opened) != 0) return io_error("lock", path_, errno);
-  if (::stat(path_.c_str(), &named) != 0)
-    return errno == ENOENT ? Result<bool>(false) : io_error("lock", path_, errno);
-  return named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
-}
-
-Status Lock::sign() {
-  const auto before = contents();
-  if (!before.is_ok()) return before.status();
-  owner_ = ::getpid();
-  const std::string text = cat(signature, own_name(), "\n");
-  if (const int emptied = truncate(); emptied != 0) return io_error("sign lock", path_, -emptied);
-  iovec part{const_cast<char*>(text.data()), text.size()};
-  const ssize_t written = uninterrupted([&] { return system_->pwritev(descriptor_, &part, 1, 0); });
-  if (written == static_cast<ssize_t>(text.size())) return {};
-  const int failure = written < 0 ? static_cast<int>(-written) : ENOSPC;
-  // The name only tells others who the holder is. On a full disk a checkpoint must still be loaded.
-  if ((failure == ENOSPC || failure == EDQUOT) && truncate() == 0) return {};
-  return io_error("sign lock", path_, failure);
-}
 
 }  // namespace
 

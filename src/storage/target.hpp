@@ -54,8 +54,7 @@ class File {
 };
 
 struct Space {
-  Bytes free = 0;   // bytes that this user may still write (a quota is not seen); the largest number if
-                    // unknown
+  Bytes free = 0;   // what this user may still write, quota aside; the largest number if unknown
   Bytes block = 0;  // preferred size of one write
 };
 

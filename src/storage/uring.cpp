@@ -125,8 +125,7 @@ class Ring final : public System {
   std::mutex mutex_;
   io_uring ring_{};
   bool granted_ = false;
-  ssize_t broken_ =
-      0;  // an entry may be left in the ring; the next completion would be taken for another call's
+  ssize_t broken_ = 0;  // an entry may be left in the ring: its completion would be taken for another's
 };
 
 }  // namespace

@@ -14,25 +14,17 @@ using storage::File;
 using storage::OpenMode;
 using storage::Target;
 
-Result<ByteVector> read_all(File& file) {
-  const Result<Bytes> size = file.size();
-  TR_TRY(size.status());
-  ByteVector bytes(static_cast<std::size_t>(*size));
-  const Result<Bytes> got = file.read(bytes, 0);
-  TR_TRY(got.status());
-  bytes.resize(static_cast<std::size_t>(*got));
-  return bytes;
-}
-
 Result<IndexContents> load_from(File& file, const std::string& path) {
-  const auto load = [&]() -> Result<IndexContents> {
-    const Result<ByteVector> bytes = read_all(file);
-    TR_TRY(bytes.status());
-    Result<IndexContents> contents = decode_index(*bytes);
+  return guarded([&]() -> Result<IndexContents> {
+    const Result<Bytes> size = file.size();
+    TR_TRY(size.status());
+    ByteVector bytes(static_cast<std::size_t>(*size));
+    const Result<Bytes> got = file.read(bytes, 0);
+    TR_TRY(got.status());
+    Result<IndexContents> contents = decode_index(std::span(bytes).first(static_cast<std::size_t>(*got)));
     TR_TRY(contents.status().in(path));
     return contents;
-  };
-  return guarded(load);
+  });
 }
 
 Status check_tail(const std::string& path, const IndexContents& contents) {
@@ -178,8 +170,8 @@ Result<IndexWriter> IndexWriter::create(Target& target, const std::string& path,
   TR_TRY(writer.file_->sync());
   TR_TRY(target.rename(temporary, path));
   TR_TRY(target.sync_directory_of(path));
-  writer.mark_ = {static_cast<Bytes>(bytes.size()), first_chain(bytes)};
-  writer.synced_.mark = writer.mark_;
+  writer.written_.mark = {static_cast<Bytes>(bytes.size()), first_chain(bytes)};
+  writer.synced_ = writer.written_;
   return writer;
 }
 
@@ -190,14 +182,13 @@ Result<IndexWriter> IndexWriter::open_existing(Target& target, const std::string
   TR_TRY(contents.status());
   TR_TRY(check_tail(path, *contents));
   IndexWriter writer(target, path, std::move(*file), std::move(contents->header));
-  writer.mark_ = contents->marks.back();
-  TR_TRY(cut(*writer.file_, writer.mark_.position).status());
-  writer.steps_ = static_cast<std::int64_t>(contents->steps.size());
+  writer.written_ = {contents->marks.back(), {}, static_cast<std::int64_t>(contents->steps.size())};
+  TR_TRY(cut(*writer.file_, writer.written_.mark.position).status());
   if (!contents->steps.empty()) {
-    writer.last_ = std::move(contents->steps.back());
-    writer.last_->records.clear();
+    writer.written_.last = std::move(contents->steps.back());
+    writer.written_.last->records.clear();
   }
-  writer.synced_ = {writer.mark_, writer.last_, writer.steps_};
+  writer.synced_ = writer.written_;
   return writer;
 }
 
@@ -217,22 +208,23 @@ Status IndexWriter::check_owner() {
   }
   const Result<Bytes> size = (*now)->size();
   TR_TRY(size.status());
-  if (*size == mark_.position || (dirty_tail_ && *size > mark_.position)) return {};
-  return {Code::state, cat(path_, ": has ", counted(*size, "byte"), ", this run wrote ", mark_.position,
-                           "; another job writes the same files, stop one of them")};
+  if (*size == written_.mark.position || (dirty_tail_ && *size > written_.mark.position)) return {};
+  return {Code::state, cat(path_, ": has ", counted(*size, "byte"), ", this run wrote ",
+                           written_.mark.position, "; another job writes the same files, stop one of them")};
 }
 
 Status IndexWriter::write(const ByteVector& record) {
   TR_TRY(check_owner());
-  const Status written = file_->write(record, mark_.position);
+  const Status written = file_->write(record, written_.mark.position);
   if (!written.is_ok()) {
-    dirty_tail_ = !file_->truncate(mark_.position).is_ok();
+    dirty_tail_ = !file_->truncate(written_.mark.position).is_ok();
     return written;
   }
   // If a longer record has failed here before, its rest must not stay behind this record.
-  if (dirty_tail_) TR_TRY(file_->truncate(mark_.position + static_cast<Bytes>(record.size())));
+  if (dirty_tail_) TR_TRY(file_->truncate(written_.mark.position + static_cast<Bytes>(record.size())));
   dirty_tail_ = false;
-  mark_ = {mark_.position + static_cast<Bytes>(record.size()), next_chain(mark_.chain, record)};
+  written_.mark = {written_.mark.position + static_cast<Bytes>(record.size()),
+                   next_chain(written_.mark.chain, record)};
   return {};
 }
 
@@ -240,15 +232,15 @@ Status IndexWriter::append(const IndexStep& step) {
   TR_TRY(lost_);
   if (closed_) return {Code::state, cat(path_, ": step ", step.step, " after the index was closed")};
   TR_TRY(check_step(header_, last(), step).in(path_));
-  TR_TRY(guarded([&] { return write(encode_step(step, mark_.chain)); }));
-  last_ = IndexStep{step.step, step.lead, step.begin, step.end, {}};
-  ++steps_;
+  TR_TRY(guarded([&] { return write(encode_step(step, written_.mark.chain)); }));
+  written_.last = IndexStep{step.step, step.lead, step.begin, step.end, {}};
+  ++written_.steps;
   return {};
 }
 
 Status IndexWriter::append_closed() {
   if (closed_) return {};
-  TR_TRY(write(encode_closed(data_end(), mark_.chain)));
+  TR_TRY(write(encode_closed(data_end(), written_.mark.chain)));
   closed_ = true;
   return {};
 }
@@ -256,7 +248,7 @@ Status IndexWriter::append_closed() {
 Status IndexWriter::sync() {
   const Status synced = file_->sync();
   if (synced.is_ok()) {
-    synced_ = {mark_, last_, steps_};
+    synced_ = written_;
     return {};
   }
   const Status taken = take_back();
@@ -274,9 +266,7 @@ Status IndexWriter::take_back() {
   TR_TRY((*fresh)->truncate(synced_.mark.position));
   TR_TRY((*fresh)->sync());
   file_ = std::move(*fresh);
-  mark_ = synced_.mark;
-  last_ = synced_.last;
-  steps_ = synced_.steps;
+  written_ = synced_;
   closed_ = dirty_tail_ = false;
   return {};
 }

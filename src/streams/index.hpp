@@ -82,9 +82,9 @@ class IndexWriter {
   [[nodiscard]] const Status& lost() const { return lost_; }
 
   /// Returns the last step appended or found, without its records, or nullptr if there is none yet.
-  [[nodiscard]] const IndexStep* last() const { return last_ ? &*last_ : nullptr; }
-  [[nodiscard]] Bytes data_end() const { return last_ ? last_->end : header_.data_begin; }
-  [[nodiscard]] std::int64_t steps() const { return steps_; }
+  [[nodiscard]] const IndexStep* last() const { return written_.last ? &*written_.last : nullptr; }
+  [[nodiscard]] Bytes data_end() const { return written_.last ? written_.last->end : header_.data_begin; }
+  [[nodiscard]] std::int64_t steps() const { return written_.steps; }
 
  private:
   IndexWriter(storage::Target& target, std::string path, std::unique_ptr<storage::File> file,
@@ -98,17 +98,14 @@ class IndexWriter {
   std::string path_;
   std::unique_ptr<storage::File> file_;
   IndexHeader header_;
-  std::optional<IndexStep> last_;
-  std::int64_t steps_ = 0;
   bool closed_ = false;
   bool dirty_tail_ = false;  // a failed write may have left bytes behind the last record
   Status lost_;
-  IndexMark mark_;
-  struct Synced {
+  struct State {
     IndexMark mark;
     std::optional<IndexStep> last;
     std::int64_t steps = 0;
-  } synced_;
+  } written_, synced_;
 };
 
 }  // namespace tailrace::streams

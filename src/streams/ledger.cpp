@@ -397,11 +397,8 @@ class FileLedger final : public pipeline::Ledger {
     // The index has room for one set of fields: readers would take steps of other fields for steps of these.
     if (!header_.fields.empty()) {
       const Status same = check_same_stream(path, before->contents.header, header_, true);
-      if (!same.is_ok() && resuming_) return same;
-      if (!same.is_ok()) {
-        return Status(same.code(),
-                      cat(same.text(), " (existing=replace begins anew; or choose another pattern)"));
-      }
+      const std::string_view advice = " (existing=replace begins anew; or choose another pattern)";
+      if (!same.is_ok()) return resuming_ ? same : Status(same.code(), cat(same.text(), advice));
     }
     // A file that cannot be continued stays as it is, closed if it was.
     if (const auto& steps = before->contents.steps;

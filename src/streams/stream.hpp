@@ -119,8 +119,7 @@ class Stream final {
   std::int64_t put_lead_ = 0;
   std::map<int, std::int64_t> put_steps_;  // at put_lead_: for each field, the last step that has it
   Uuid run_;                               // the same on all ranks
-  Position from_;                          // the position from which the stream continues; without steps: the
-                                           // beginning
+  Position from_;                          // where the stream continues; without steps: the beginning
   bool continues_ = false;
   bool has_put_ = false;  // the program has put something in this step
   std::vector<EndedStep> ended_;

@@ -196,7 +196,6 @@ Result<std::vector<std::string>> MemoryTarget::list(const std::string& directory
   };
   for (const auto& [path, inode] : files_) add(path);
   for (const std::string& path : directories_) add(path);
-  std::erase_if(names, [](const std::string& name) { return name.empty() || name == "."; });
   std::sort(names.begin(), names.end());
   return names;
 }

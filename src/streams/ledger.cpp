@@ -589,14 +589,6 @@ class FileLedger final : public pipeline::Ledger {
   std::map<std::string, Whole> to_announce_;
 };
 
-/// Returns the text up to the next line's end, and passes it.
-std::string_view take_line(std::string_view& text) {
-  const std::size_t end = std::min(text.find('\n'), text.size());
-  const std::string_view line = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return line;
-}
-
 }  // namespace
 
 std::string pack_ledger(const std::string& pattern, const std::string& options, const Uuid& run,

@@ -415,13 +415,6 @@ Status check_field(FieldRequest& request, bool axis_given, std::string_view form
   return {};
 }
 
-std::string_view next_line(std::string_view& rest) {
-  const std::size_t end = std::min(rest.find('\n'), rest.size());
-  std::string_view line = rest.substr(0, end);
-  rest.remove_prefix(std::min(end + 1, rest.size()));
-  return trim(line.substr(0, line.find('#')));
-}
-
 // Reads the numbers of one line, with blanks, tabs or commas between them.
 Result<std::vector<double>> numbers_of(std::string_view line) {
   std::vector<double> numbers;
@@ -478,13 +471,21 @@ Result<FieldRequest> parse_field(std::string_view name, int element_type, const 
   return request;
 }
 
+std::string_view take_line(std::string_view& text) {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
+}
+
 Status set_vertical(codec::FieldDefinition& definition, std::string_view text, std::string_view path) {
   std::vector<double> a, b;
   std::optional<double> counter;
   std::int64_t line_number = 0;
   for (std::string_view rest = text; !rest.empty();) {
     ++line_number;
-    const std::string_view line = next_line(rest);
+    const std::string_view whole = take_line(rest);
+    const std::string_view line = trim(whole.substr(0, whole.find('#')));
     if (line.empty()) continue;
     const auto where = cat("vertical=", path, ", line ", line_number);
     Result<std::vector<double>> numbers = numbers_of(line);

@@ -55,6 +55,9 @@ struct FieldRequest {
 Result<FieldRequest> parse_field(std::string_view name, int element_type, const std::vector<Index>& shape,
                                  std::string_view options, std::string_view format);
 
+/// Returns the text up to the next line's end, and passes it.
+std::string_view take_line(std::string_view& text);
+
 /// Takes the coefficients from the text of a vertical= file: lines of "a b", or "n a b" with n counting up by
 /// one; "#" begins a comment. `path` is for messages.
 Status set_vertical(codec::FieldDefinition& definition, std::string_view text, std::string_view path);

@@ -48,13 +48,8 @@ void add_record(std::vector<IndexStep>& steps, const FoundRecord& found, Bytes a
       return each.field == record.field && each.level == record.level;
     });
   };
-  if (steps.empty() || steps.back().lead != found.key.lead || is_there(steps.back())) {
-    IndexStep step;
-    step.step = static_cast<std::int64_t>(steps.size());
-    step.lead = found.key.lead;
-    step.begin = at;
-    steps.push_back(std::move(step));
-  }
+  if (steps.empty() || steps.back().lead != found.key.lead || is_there(steps.back()))
+    steps.push_back({static_cast<std::int64_t>(steps.size()), found.key.lead, at, at, {}});
   steps.back().records.push_back(record);
   steps.back().end = at + found.length;
 }

@@ -126,12 +126,6 @@ constexpr std::array rate_units{Unit{"B/s", 1},           Unit{"kB/s", 1e3},   U
                                 Unit{"GiB/s", 1073741824}};
 constexpr std::array time_units{Unit{"us", 1e-6}, Unit{"ms", 1e-3}, Unit{"s", 1}};
 
-Status bad_throttle(std::string_view text) {
-  return {Code::settings, cat("\"", text,
-                              "\" is no throttle: expected a rate and perhaps a latency, as in \"50MB/s\" or "
-                              "\"50MB/s,2ms\" (B, kB, MB, GB, KiB, MiB, GiB per s; us, ms, s)")};
-}
-
 template <typename Units>
 bool parse_quantity(std::string_view text, const Units& units, double& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -155,14 +149,16 @@ Result<Throttle> parse_throttle(std::string_view text) {
   Throttle throttle;
   const std::size_t comma = text.find(',');
   // A rate of 0 would sleep for ever. To have no throttle, leave the setting out.
-  if (!parse_quantity(text.substr(0, comma), rate_units, throttle.bytes_per_second) ||
-      throttle.bytes_per_second <= 0) {
-    return bad_throttle(text);
+  if (parse_quantity(text.substr(0, comma), rate_units, throttle.bytes_per_second) &&
+      throttle.bytes_per_second > 0 &&
+      (comma == std::string_view::npos ||
+       parse_quantity(text.substr(comma + 1), time_units, throttle.latency_seconds))) {
+    return throttle;
   }
-  if (comma == std::string_view::npos) return throttle;
-  if (!parse_quantity(text.substr(comma + 1), time_units, throttle.latency_seconds))
-    return bad_throttle(text);
-  return throttle;
+  return Status(Code::settings,
+                cat("\"", text,
+                    "\" is no throttle: expected a rate and perhaps a latency, as in \"50MB/s\" or "
+                    "\"50MB/s,2ms\" (B, kB, MB, GB, KiB, MiB, GiB per s; us, ms, s)"));
 }
 
 }  // namespace tailrace::storage

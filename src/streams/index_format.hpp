@@ -73,8 +73,7 @@ struct IndexMark {
 
 enum class IndexTail {
   none,     // every byte belongs to a whole record
-  torn,     // a last record was begun and not finished; it was never committed, and opening the index cuts it
-            // off
+  torn,     // a last record was begun and never committed; opening the index cuts it off
   damaged,  // a whole record follows bytes that are none; committed steps were harmed after they were written
 };
 

@@ -174,9 +174,7 @@ Status for_each_line(File& file, const std::string& path, Bytes end, const Take&
 }
 
 Status append_line(Target& target, const std::string& path, const std::string& line) {
-  const Result<bool> exists = target.exists(path);
-  TR_TRY(exists.status());
-  Result<std::unique_ptr<File>> file = target.open(path, *exists ? OpenMode::existing : OpenMode::create);
+  Result<std::unique_ptr<File>> file = target.open(path, OpenMode::keep);
   TR_TRY(file.status());
   const Result<Bytes> end = end_of_lines(**file, path);
   TR_TRY(end.status());

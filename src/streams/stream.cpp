@@ -425,12 +425,7 @@ Status Stream::wait(bool durable) {
 }
 
 Position Stream::position() const {
-  Position position;
-  position.pattern = name();
-  position.run = run_;
-  position.steps = from_.steps + static_cast<std::int64_t>(ended_.size());
-  position.lead = last_lead_;
-  return with_failures(std::move(position));
+  return with_failures({name(), run_, from_.steps + std::ssize(ended_), last_lead_, {}, {}});
 }
 
 bool Stream::is_settled_through(const Position& position) const {
@@ -442,7 +437,7 @@ Position Stream::with_failures(Position position) const {
   position.put_lead = from_.put_lead;
   const std::int64_t here = position.steps - from_.steps;
   auto failed = client_.verdicts().failures().begin();
-  for (std::int64_t step = 0; step < std::min(here, static_cast<std::int64_t>(ended_.size())); ++step) {
+  for (std::int64_t step = 0; step < std::min<std::int64_t>(here, std::ssize(ended_)); ++step) {
     const EndedStep& ended = ended_[static_cast<std::size_t>(step)];
     if (failed != client_.verdicts().failures().end() && failed->first == step) {
       position.failed.push_back({from_.steps + step, ended.lead, failed->second.text()});

@@ -4,7 +4,7 @@
 
 #include "base/text.hpp"
 #include "pipeline/stream_server.hpp"
-#include "storage/committed.hpp"
+#include "storage/target.hpp"
 
 namespace tailrace::pipeline {
 

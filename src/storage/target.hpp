@@ -87,6 +87,10 @@ class Target {
 
 /// Local, like the functions that follow. Returns the size of a file, or nothing if there is none.
 Result<std::optional<Bytes>> size_if_there(Target& target, const std::string& path);
+/// Returns Code::corrupt, saying what became of the file, if fewer than `end` bytes lie under its
+/// name: something else has cut or removed it. The name is looked up anew because a descriptor stays good for
+/// a removed file, and because a network file system asks for the size anew when a file is opened.
+Status check_holds(Target& target, const std::string& path, Bytes end);
 /// Returns true if there was a file to remove. The removal is not durable yet.
 Result<bool> remove_if_there(Target& target, const std::string& path);
 /// Removes the file if it is there, durably.

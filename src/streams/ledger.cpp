@@ -17,7 +17,6 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
-#include "storage/committed.hpp"
 #include "streams/index.hpp"
 #include "streams/look.hpp"
 #include "streams/manifest.hpp"

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "base/text.hpp"
-#include "storage/committed.hpp"
 #include "streams/manifest.hpp"
 
 namespace tailrace::streams {

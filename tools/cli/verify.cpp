@@ -8,7 +8,7 @@
 
 #include "base/text.hpp"
 #include "commands.hpp"
-#include "storage/committed.hpp"
+#include "storage/target.hpp"
 #include "streams/index.hpp"
 #include "streams/manifest.hpp"
 

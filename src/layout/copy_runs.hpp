@@ -9,11 +9,6 @@
 
 namespace tailrace::layout {
 
-/// A pointer to the side that is read (`true`) or written (`false`). With `packing` the scattered side is
-/// read and the packed side written, so that one text serves both directions.
-template <bool read>
-using Side = std::conditional_t<read, const std::byte*, std::byte*>;
-
 /// Sixteen bytes in one register.
 typedef char Vector16 __attribute__((vector_size(16)));
 
@@ -95,25 +90,8 @@ class StreamWriter {
   Bytes end_;
 };
 
-/// A contiguous run between the sides.
-template <bool packing>
-inline void move_run(Side<packing> scattered, Side<!packing> packed, Bytes length) {
-  if constexpr (packing)
-    copy_run(packed, scattered, length);
-  else
-    copy_run(scattered, packed, length);
-}
-
-/// One element; the size is known to the compiler, so that this is one load and one store.
-template <Bytes size, bool packing>
-inline void move_element(Side<packing> scattered, Side<!packing> packed) {
-  if constexpr (packing)
-    std::memcpy(packed, scattered, size);
-  else
-    std::memcpy(scattered, packed, size);
-}
-
-/// Calls body(std::integral_constant) with the element size, one of size_of()'s.
+/// Calls body(std::integral_constant) with the element size, one of size_of()'s: the compiler knows it then,
+/// and copies an element by one load and one store.
 template <typename Body>
 inline void with_size(Bytes element, const Body& body) {
   switch (element) {

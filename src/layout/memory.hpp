@@ -25,7 +25,7 @@ struct Nest {
 };
 
 /// Where a rank's owned elements of ONE level lie in its memory, in packed order, and how far apart
-/// levels are. Built once at definition; `pack` and `unpack` then run without decisions.
+/// levels are. Built once at definition; `pack` then runs without decisions.
 struct MemoryMap {
   Bytes element = 0;        // size of one element in bytes
   Bytes level_stride = 0;   // from level l to level l+1 of the same element; 0 without a level dimension
@@ -71,17 +71,6 @@ void pack(const MemoryMap& map, const std::byte* base, Index level, std::byte* o
 /// Packs the same bytes, but writes long runs past the caches, because another core or process reads them
 /// later. A release store afterwards publishes them.
 void pack_past_caches(const MemoryMap& map, const std::byte* base, Index level, std::byte* out);
-/// The reverse.
-void unpack(const MemoryMap& map, const std::byte* in, Index level, std::byte* base);
-
-/// `levels` levels from `first` on, each packed `out_stride` bytes after the one before. The same bytes as
-/// `pack` for each level, but an array whose fastest dimension is the level is read once and not once per
-/// level.
-void pack_levels(const MemoryMap& map, const std::byte* base, Index first, Index levels, std::byte* out,
-                 Bytes out_stride);
-/// The reverse.
-void unpack_levels(const MemoryMap& map, const std::byte* in, Bytes in_stride, Index first, Index levels,
-                   std::byte* base);
 
 /// Elements selected by start:stop:stride in each dimension, in global indices (stop exclusive, stride >= 1).
 struct Section {
@@ -101,7 +90,5 @@ struct Section {
 void place_rows(std::span<const Rows> rows, const std::byte* piece, Bytes element, std::byte* record);
 /// The same into a float64 record, from pieces of any real type.
 void place_rows_as_f64(std::span<const Rows> rows, const std::byte* piece, ElementType type, double* record);
-/// The reverse: picks a rank's piece out of a whole record.
-void take_rows(std::span<const Rows> rows, const std::byte* record, Bytes element, std::byte* piece);
 
 }  // namespace tailrace::layout

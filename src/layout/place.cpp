@@ -8,35 +8,6 @@
 namespace tailrace::layout {
 namespace {
 
-template <bool taking>
-void run(std::span<const Rows> all, Side<taking> record, Bytes element, Side<!taking> piece) {
-  for (const Rows& rows : all) {
-    auto at = record + rows.global * element;
-    const Bytes stride = rows.stride * element;
-    if (rows.count == 1) {  // scattered elements: unstructured grids, sections with a stride
-      with_size(element, [&](auto size) {
-        for (Index r = 0; r < rows.rows; ++r) move_element<size, taking>(at + r * stride, piece + r * size);
-      });
-      piece += rows.rows * element;
-      continue;
-    }
-    const Bytes length = rows.count * element;
-    for (Index r = 0; r < rows.rows; ++r, piece += length) move_run<taking>(at + r * stride, piece, length);
-  }
-}
-
-}  // namespace
-
-void place_rows(std::span<const Rows> rows, const std::byte* piece, Bytes element, std::byte* record) {
-  run<false>(rows, record, element, piece);
-}
-
-void take_rows(std::span<const Rows> rows, const std::byte* record, Bytes element, std::byte* piece) {
-  run<true>(rows, record, element, piece);
-}
-
-namespace {
-
 template <typename Element>
 void widen(std::span<const Rows> rows, const std::byte* bytes, double* record) {
   for (const Rows& entry : rows)
@@ -51,6 +22,22 @@ void widen(std::span<const Rows> rows, const std::byte* bytes, double* record) {
 }
 
 }  // namespace
+
+void place_rows(std::span<const Rows> all, const std::byte* piece, Bytes element, std::byte* record) {
+  for (const Rows& rows : all) {
+    std::byte* const at = record + rows.global * element;
+    const Bytes stride = rows.stride * element;
+    if (rows.count == 1) {  // scattered elements: unstructured grids, sections with a stride
+      with_size(element, [&](auto size) {
+        for (Index r = 0; r < rows.rows; ++r) std::memcpy(at + r * stride, piece + r * size, size);
+      });
+      piece += rows.rows * element;
+      continue;
+    }
+    const Bytes length = rows.count * element;
+    for (Index r = 0; r < rows.rows; ++r, piece += length) copy_run(at + r * stride, piece, length);
+  }
+}
 
 void place_rows_as_f64(std::span<const Rows> rows, const std::byte* piece, ElementType type, double* record) {
   switch (type) {

@@ -58,48 +58,6 @@ TEST(Pack, takes_each_level_in_packed_order_from_any_allocation) {
   });
 }
 
-TEST(Unpack, restores_what_was_packed_and_touches_nothing_else) {
-  for_random_arrays(5000, [](NaiveArray& array, const MemoryMap& map) {
-    const Buffer untouched = array.buffer;
-    fill(array);
-    const Buffer expected = array.buffer;
-    array.buffer = untouched;
-    for (Index level = 0; level < array.allocation.levels; ++level)
-      unpack(map, expected_pack(array, level).data(), level, array.base());
-    ASSERT_EQ(array.buffer, expected) << "halo, gaps and other levels keep their bytes";
-  });
-}
-
-TEST(PackLevels, gives_the_bytes_of_one_pack_for_each_level) {
-  for_random_arrays(4000, [](NaiveArray& array, const MemoryMap& map) {
-    fill(array);
-    const auto size = array.owned.size() * static_cast<std::size_t>(array.element);
-    const Index levels = array.allocation.levels;
-    for (Index first = 0; first < levels; ++first) {
-      const Index some = levels - first;
-      Buffer got(static_cast<std::size_t>(some) * (size + 3), std::byte{0xAA}), expected = got;
-      for (Index l = 0; l < some; ++l)
-        pack(map, array.base(), first + l, expected.data() + static_cast<std::size_t>(l) * (size + 3));
-      pack_levels(map, array.base(), first, some, got.data(), static_cast<Bytes>(size + 3));
-      ASSERT_EQ(got, expected);
-    }
-  });
-}
-
-TEST(UnpackLevels, is_the_reverse_of_pack_levels) {
-  for_random_arrays(4000, [](NaiveArray& array, const MemoryMap& map) {
-    const Buffer untouched = array.buffer;
-    fill(array);
-    const Buffer expected = array.buffer;
-    const auto size = static_cast<Bytes>(array.owned.size()) * array.element;
-    Buffer packed(static_cast<std::size_t>(size * array.allocation.levels));
-    pack_levels(map, array.base(), 0, array.allocation.levels, packed.data(), size);
-    array.buffer = untouched;
-    unpack_levels(map, packed.data(), size, 0, array.allocation.levels, array.base());
-    ASSERT_EQ(array.buffer, expected);
-  });
-}
-
 TEST(Pack, rows_of_every_length_arrive_whole) {
   for (Index length = 1; length <= 700; ++length) {
     const auto layout = Layout::block({5, length}, 1);
@@ -108,19 +66,12 @@ TEST(Pack, rows_of_every_length_arrive_whole) {
     const auto map = memory_map(*layout, 0, ElementType::i8, allocation);
     std::vector<std::byte> array(static_cast<std::size_t>(7 * (length + 6)));
     for (std::size_t i = 0; i < array.size(); ++i) array[i] = static_cast<std::byte>(i * 37 + (i >> 8));
-    std::vector<std::byte> got(static_cast<std::size_t>(5 * length + 1), std::byte{0x55}), back(array.size());
+    std::vector<std::byte> got(static_cast<std::size_t>(5 * length + 1), std::byte{0x55});
     pack(*map, array.data(), 0, got.data());
     for (Index y = 0; y < 5; ++y)
       ASSERT_EQ(0, std::memcmp(got.data() + y * length, array.data() + (y + 1) * (length + 6) + 3,
                                static_cast<std::size_t>(length)));
     ASSERT_EQ(got.back(), std::byte{0x55});
-    unpack(*map, got.data(), 0, back.data());
-    for (Index i = 0; i < static_cast<Index>(array.size()); ++i) {
-      const Index y = i / (length + 6), x = i % (length + 6);
-      const bool inside = y >= 1 && y < 6 && x >= 3 && x < length + 3;
-      ASSERT_EQ(back[static_cast<std::size_t>(i)],
-                inside ? array[static_cast<std::size_t>(i)] : std::byte{0});
-    }
   }
 }
 

@@ -21,11 +21,10 @@ TEST(PlaceRows, the_pieces_of_all_ranks_make_up_the_record) {
     for (int rank = 0; rank < layout.ranks(); ++rank) {
       const auto rows = layout.rows(rank);
       std::vector<std::byte> piece(static_cast<std::size_t>(layout.count(rank) * element));
-      take_rows(rows, whole.data(), element, piece.data());
       const auto mine = expand(rows);
       for (std::size_t i = 0; i < mine.size(); ++i)
-        ASSERT_EQ(0, std::memcmp(piece.data() + static_cast<Bytes>(i) * element,
-                                 whole.data() + mine[i] * element, static_cast<std::size_t>(element)));
+        std::memcpy(piece.data() + static_cast<Bytes>(i) * element, whole.data() + mine[i] * element,
+                    static_cast<std::size_t>(element));
       place_rows(rows, piece.data(), element, record.data());
     }
     ASSERT_EQ(record, whole) << describe(layout);

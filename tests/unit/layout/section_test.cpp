@@ -49,7 +49,7 @@ TEST(SectionLayout, owns_what_the_layout_owns_of_the_section) {
   }
 }
 
-TEST(SectionMap, packs_and_unpacks_just_the_selected_elements) {
+TEST(SectionMap, packs_just_the_selected_elements) {
   for (unsigned seed = 0; seed < 4000; ++seed) {
     Generator generator(seed);
     const Layout layout = generator.any();
@@ -69,17 +69,14 @@ TEST(SectionMap, packs_and_unpacks_just_the_selected_elements) {
     for (const Index number : expand(part->rows(rank))) selected.push_back(numbers.at(number));
     std::vector<std::byte> expected(selected.size() * static_cast<std::size_t>(array.element)),
         got(expected.size());
-    auto touched = array.buffer;
     for (std::size_t i = 0; i < selected.size(); ++i) {
       std::byte* value = expected.data() + i * static_cast<std::size_t>(array.element);
       fill_value(value, array.element, selected[i], level);
       const auto position =
           std::find(array.owned.begin(), array.owned.end(), selected[i]) - array.owned.begin();
-      std::memcpy(touched.data() + array.before + array.offset(position, level), value,
+      std::memcpy(array.base() + array.offset(position, level), value,
                   static_cast<std::size_t>(array.element));
     }
-    unpack(*map, expected.data(), level, array.base());
-    ASSERT_EQ(array.buffer, touched);
     pack(*map, array.base(), level, got.data());
     ASSERT_EQ(got, expected);
   }

@@ -9,18 +9,6 @@
 
 namespace tailrace::codec {
 
-enum class CommitUnit { step, object, file };
-
-/// The guarantees that a format's library gives. They limit the library's own promises to the user: serial
-/// equivalence, durability and exact restart.
-struct Traits {
-  CommitUnit commit_unit = CommitUnit::step;
-  bool can_truncate = true;
-  bool byte_identical = true;
-  bool collective = false;
-  bool offset_known = true;
-};
-
 /// Says which record of a stream is meant, and when it is valid. Leads are seconds after the stream's base
 /// time.
 struct RecordKey {
@@ -89,7 +77,6 @@ class Codec {
   /// Returns a finder for records of the fields defined so far. Returns null if records cannot be told from
   /// other bytes.
   [[nodiscard]] virtual std::unique_ptr<Finder> finder() const { return nullptr; }
-  [[nodiscard]] virtual Traits traits() const = 0;
   /// Returns the type into which a record of `field` is assembled: the field's own, or float64 if the codec
   /// needs it.
   [[nodiscard]] virtual ElementType assembled_type(int field) const = 0;

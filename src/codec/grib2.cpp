@@ -287,7 +287,6 @@ class Grib2Codec final : public Codec {
   }
   std::unique_ptr<Encoder> encoder() const override { return std::make_unique<Grib2Encoder>(fields_, own_); }
   std::unique_ptr<Finder> finder() const override { return grib2::make_finder(fields_); }
-  Traits traits() const override { return {}; }
   ElementType assembled_type(int field) const override { return assembled(at(field), own_); }
 
   double cost(int field) const override {

@@ -64,7 +64,6 @@ class RawCodec final : public Codec {
     return {Code::argument, cat("lead ", key.lead, " s is before the base time")};
   }
   std::unique_ptr<Encoder> encoder() const override { return std::make_unique<RawEncoder>(fields_); }
-  Traits traits() const override { return {}; }
   ElementType assembled_type(int field) const override { return at(field).type; }
   double cost(int field) const override { return 500.0 + 0.1 * static_cast<double>(encoded_bound(field)); }
   Bytes encoded_bound(int field) const override { return at(field).elements() * size_of(at(field).type); }

@@ -93,12 +93,12 @@ Result<Layout> Layout::block_cyclic(std::vector<Index> shape, int ranks, std::ve
   auto chosen = choose_grid(shape, ranks, std::move(grid));
   if (!chosen.is_ok()) return chosen.status();
   if (block.size() != shape.size())
-    return Status(Code::layout, cat("a block-cyclic layout of ", counted(shape.size(), "dimension"),
-                                    " needs that many block sizes, but ", block.size(), " were given"));
+    return layout_error("a block-cyclic layout of ", counted(shape.size(), "dimension"),
+                        " needs that many block sizes, but ", block.size(), " were given");
   for (std::size_t d = 0; d < shape.size(); ++d) {
     if (block[d] < 1)
-      return Status(Code::layout, cat("block size ", block[d], " of ", dimension_text(d, shape.size()),
-                                      " is not positive: a block has at least 1 element"));
+      return layout_error("block size ", block[d], " of ", dimension_text(d, shape.size()),
+                          " is not positive: a block has at least 1 element");
     block[d] = std::min(block[d], std::max<Index>(shape[d], 1));
   }
   return Rule::wrap(

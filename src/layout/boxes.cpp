@@ -123,11 +123,10 @@ Status BoxesRule::validate() const {
   Index global = 0;
   for (std::size_t d = 0; d < strides.size(); ++d) global += sweep.at()[d] * strides[d];
   if (sweep.holders().empty())
-    return Status(Code::layout, cat(element_text(global, shape()), " is in no rank's box (ranks 0 to ",
-                                    ranks() - 1, "): the boxes must cover the whole array"));
-  return Status(Code::layout,
-                cat(element_text(global, shape()), " is in the boxes of both rank ", sweep.holders()[0],
-                    " and rank ", sweep.holders()[1], ": give each element to one rank, without halo"));
+    return layout_error(element_text(global, shape()), " is in no rank's box (ranks 0 to ", ranks() - 1,
+                        "): the boxes must cover the whole array");
+  return layout_error(element_text(global, shape()), " is in the boxes of both rank ", sweep.holders()[0],
+                      " and rank ", sweep.holders()[1], ": give each element to one rank, without halo");
 }
 
 /// C's upper bounds lie behind the last index, Fortran's on it.
@@ -138,19 +137,17 @@ std::string bounds_text(const Box& box, std::size_t d) {
 
 Status check_box(const std::vector<Index>& shape, const Box& box, std::size_t rank) {
   if (box.lower.size() != shape.size() || box.upper.size() != shape.size())
-    return Status(Code::layout, cat("the box of rank ", rank, " has ", box.lower.size(), " lower and ",
-                                    box.upper.size(), " upper bounds, expected ", shape.size(), " of each"));
+    return layout_error("the box of rank ", rank, " has ", box.lower.size(), " lower and ", box.upper.size(),
+                        " upper bounds, expected ", shape.size(), " of each");
   for (std::size_t d = 0; d < shape.size(); ++d) {
     if (box.lower[d] > box.upper[d])
-      return Status(Code::layout,
-                    cat("the box of rank ", rank, " is ", bounds_text(box, d), " in ",
-                        dimension_text(d, shape.size()), ": the lower bound exceeds the upper one"));
+      return layout_error("the box of rank ", rank, " is ", bounds_text(box, d), " in ",
+                          dimension_text(d, shape.size()), ": the lower bound exceeds the upper one");
     if (box.lower[d] < 0 || box.upper[d] > shape[d])
-      return Status(Code::layout,
-                    cat("the box of rank ", rank, " reaches index ",
-                        told_index(box.lower[d] < 0 ? box.lower[d] : box.upper[d] - 1), " in ",
-                        dimension_text(d, shape.size()), ", outside of ", told_index(0), " .. ",
-                        told_index(shape[d] - 1), ": boxes are in global indices, without halo"));
+      return layout_error("the box of rank ", rank, " reaches index ",
+                          told_index(box.lower[d] < 0 ? box.lower[d] : box.upper[d] - 1), " in ",
+                          dimension_text(d, shape.size()), ", outside of ", told_index(0), " .. ",
+                          told_index(shape[d] - 1), ": boxes are in global indices, without halo");
   }
   return {};
 }
@@ -160,7 +157,7 @@ Status check_box(const std::vector<Index>& shape, const Box& box, std::size_t ra
 Result<Layout> Layout::boxes(std::vector<Index> shape, std::vector<Box> boxes) {
   TR_TRY(check_shape(shape));
   if (boxes.empty() || boxes.size() > std::numeric_limits<int>::max())
-    return Status(Code::layout, cat("a layout of boxes needs one for each rank, but got ", boxes.size()));
+    return layout_error("a layout of boxes needs one for each rank, but got ", boxes.size());
   for (std::size_t r = 0; r < boxes.size(); ++r) TR_TRY(check_box(shape, boxes[r], r));
   return Rule::wrap(std::make_shared<BoxesRule>(std::move(shape), std::move(boxes)));
 }

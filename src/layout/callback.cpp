@@ -14,8 +14,8 @@ Result<std::vector<Index>> indices_by_callback(const std::vector<Index>& shape, 
   do {
     const int owner = owner_of(at);
     if (owner < 0 || owner >= ranks)
-      return Status(Code::layout, cat("the layout's callback gave rank ", owner, " as owner of ",
-                                      element_text(global, shape), " expected 0 .. ", ranks - 1));
+      return layout_error("the layout's callback gave rank ", owner, " as owner of ",
+                          element_text(global, shape), " expected 0 .. ", ranks - 1);
     if (owner == me) mine.push_back(global);
     ++global;
   } while (advance(at, shape));

@@ -20,8 +20,8 @@ Result<std::map<int, std::vector<Index>>> Directory::requests(int me, std::span<
   for (std::size_t i = 0; i < indices.size(); ++i) {
     const Index global = indices[i];
     if (global < 0 || global >= elements_)
-      return Status(Code::layout, cat("global index ", global, ", entry ", i, " of rank ", me,
-                                      ", is outside of 0 .. ", elements_ - 1));
+      return layout_error("global index ", global, ", entry ", i, " of rank ", me, ", is outside of 0 .. ",
+                          elements_ - 1);
     const auto watcher = static_cast<Wide>(global) * ranks_ / elements_;
     requests[static_cast<int>(watcher)].push_back(global);
   }
@@ -37,9 +37,8 @@ Status Directory::check(int me, const std::map<int, std::vector<Index>>& receive
   for (const auto& [r, indices] : received)
     for (const Index global : indices) {
       if (global < begin || global >= end)
-        return Status(Code::layout,
-                      cat("rank ", r, " asked rank ", me, " about global index ", global, ", expected ",
-                          begin, " .. ", end - 1, ": the ranks disagree about the size of the array"));
+        return layout_error("rank ", r, " asked rank ", me, " about global index ", global, ", expected ",
+                            begin, " .. ", end - 1, ": the ranks disagree about the size of the array");
       int& holder = first[static_cast<std::size_t>(global - begin)];
       if (holder < 0) {
         holder = r;
@@ -53,12 +52,11 @@ Status Directory::check(int me, const std::map<int, std::vector<Index>>& receive
     const int holder = first[static_cast<std::size_t>(twice - begin)];
     const std::string who = holder == second ? cat("named twice by rank ", holder)
                                              : cat("owned by both rank ", holder, " and rank ", second);
-    return Status(Code::layout,
-                  cat("global element ", twice, " is ", who, ": name each element once, without halo"));
+    return layout_error("global element ", twice, " is ", who, ": name each element once, without halo");
   }
   if (missing == end) return {};
-  return Status(Code::layout, cat("global element ", missing, " is in no rank's list of indices (ranks 0 to ",
-                                  ranks_ - 1, "): the lists must name every element"));
+  return layout_error("global element ", missing, " is in no rank's list of indices (ranks 0 to ", ranks_ - 1,
+                      "): the lists must name every element");
 }
 
 }  // namespace tailrace::layout

@@ -98,33 +98,31 @@ std::string grid_text(const std::vector<int>& grid) {
 }  // namespace
 
 Result<std::vector<int>> choose_grid(const std::vector<Index>& shape, int ranks, std::vector<int> grid) {
-  if (ranks < 1) return Status(Code::layout, cat("a layout needs at least 1 rank, but got ", ranks));
+  if (ranks < 1) return layout_error("a layout needs at least 1 rank, but got ", ranks);
   if (grid.empty()) grid.assign(shape.size(), 0);
   if (grid.size() != shape.size())
-    return Status(Code::layout, cat("a processor grid for ", counted(shape.size(), "dimension"),
-                                    " has that many entries, but ", grid.size(), " were given"));
+    return layout_error("a processor grid for ", counted(shape.size(), "dimension"),
+                        " has that many entries, but ", grid.size(), " were given");
   int rest = ranks;
   std::vector<double> free_extents;
   for (std::size_t d = 0; d < grid.size(); ++d) {
     if (grid[d] < 0)
-      return Status(Code::layout,
-                    cat("entry ", grid[d], " of the processor grid, ", dimension_text(d, grid.size()),
-                        ", is negative: give the number of processes, or 0 to have it chosen"));
+      return layout_error("entry ", grid[d], " of the processor grid, ", dimension_text(d, grid.size()),
+                          ", is negative: give the number of processes, or 0 to have it chosen");
     if (grid[d] == 0) {
       free_extents.push_back(static_cast<double>(std::max<Index>(shape[d], 1)));
       continue;
     }
     if (rest % grid[d] != 0)
-      return Status(Code::layout,
-                    cat("the processor grid ", grid_text(grid), " does not fit ", counted(ranks, "rank"),
-                        ": its entries must divide them (0 = chosen here)"));
+      return layout_error("the processor grid ", grid_text(grid), " does not fit ", counted(ranks, "rank"),
+                          ": its entries must divide them (0 = chosen here)");
     rest /= grid[d];
   }
   if (free_extents.empty()) {
     if (rest == 1) return grid;
-    return Status(Code::layout, cat("the processor grid ", grid_text(grid), " has ",
-                                    counted(ranks / rest, "process", "processes"), ", expected ", ranks,
-                                    ", one for each rank"));
+    return layout_error("the processor grid ", grid_text(grid), " has ",
+                        counted(ranks / rest, "process", "processes"), ", expected ", ranks,
+                        ", one for each rank");
   }
   const std::vector<int> chosen = GridSearch(free_extents, rest).best();
   for (std::size_t d = 0, next = 0; d < grid.size(); ++d)

@@ -19,9 +19,9 @@ Status check_indices(const std::vector<Index>& shape, const std::vector<Index>& 
   const Index elements = product(shape);
   for (std::size_t i = 0; i < indices.size(); ++i)
     if (indices[i] < 0 || indices[i] >= elements)
-      return Status(Code::layout, cat("global index ", indices[i], ", entry ", i, " of rank ", rank,
-                                      ", is outside of 0 .. ", elements - 1, ", the elements of an array of ",
-                                      extents(shape)));
+      return layout_error("global index ", indices[i], ", entry ", i, " of rank ", rank,
+                          ", is outside of 0 .. ", elements - 1, ", the elements of an array of ",
+                          extents(shape));
   return {};
 }
 
@@ -84,9 +84,8 @@ Status IndexedRule::validate() const {
   const auto missing = static_cast<Index>(std::find(seen.begin(), seen.end(), false) - seen.begin());
   if (twice < missing) return overlap(twice);
   if (missing == watched) return {};
-  return Status(Code::layout,
-                cat(element_text(missing, shape()), " is in no rank's list of indices (ranks 0 to ",
-                    ranks() - 1, "): the lists must name every element"));
+  return layout_error(element_text(missing, shape()), " is in no rank's list of indices (ranks 0 to ",
+                      ranks() - 1, "): the lists must name every element");
 }
 
 Status IndexedRule::overlap(Index global) const {
@@ -97,8 +96,7 @@ Status IndexedRule::overlap(Index global) const {
   const std::string who = holders[0] == holders[1]
                               ? cat("named twice by rank ", holders[0])
                               : cat("owned by both rank ", holders[0], " and rank ", holders[1]);
-  return Status(Code::layout,
-                cat(element_text(global, shape()), " is ", who, ": name each element once, without halo"));
+  return layout_error(element_text(global, shape()), " is ", who, ": name each element once, without halo");
 }
 
 class IndexedPartRule final : public Layout::Rule {
@@ -142,8 +140,8 @@ class IndexedPartRule final : public Layout::Rule {
 Result<Layout> Layout::indexed(std::vector<Index> shape, std::vector<std::vector<Index>> indices) {
   TR_TRY(check_shape(shape));
   if (indices.empty() || indices.size() > std::numeric_limits<int>::max())
-    return Status(Code::layout,
-                  cat("an indexed layout needs one list of indices for each rank, but got ", indices.size()));
+    return layout_error("an indexed layout needs one list of indices for each rank, but got ",
+                        indices.size());
   for (std::size_t r = 0; r < indices.size(); ++r) TR_TRY(check_indices(shape, indices[r], r));
   return Rule::wrap(std::make_shared<IndexedRule>(std::move(shape), std::move(indices)));
 }
@@ -152,10 +150,10 @@ Result<Layout> Layout::indexed_part(std::vector<Index> shape, int me, int ranks,
                                     std::vector<int> idle) {
   TR_TRY(check_shape(shape));
   if (me < 0 || me >= ranks)
-    return Status(Code::layout, cat("rank ", me, " is outside of the ", counted(ranks, "rank"),
-                                    " among which an indexed layout is cut"));
+    return layout_error("rank ", me, " is outside of the ", counted(ranks, "rank"),
+                        " among which an indexed layout is cut");
   if (!std::is_sorted(idle.begin(), idle.end()))
-    return Status(Code::layout, "the ranks that own nothing are not in their order");
+    return layout_error("the ranks that own nothing are not in their order");
   TR_TRY(check_indices(shape, indices, static_cast<std::size_t>(me)));
   return Rule::wrap(
       std::make_shared<IndexedPartRule>(std::move(shape), me, ranks, std::move(indices), std::move(idle)));

@@ -24,17 +24,14 @@ Status wrong_axis(int axis, int dims) {
 
 Status check_levels(const Allocation& allocation, std::size_t dims) {
   if (allocation.levels < 1)
-    return Status(Code::layout,
-                  cat("a field of ", counted(allocation.levels, "level"), ": expected at least 1"));
+    return layout_error("a field of ", counted(allocation.levels, "level"), ": expected at least 1");
   if (allocation.nproma < 0)
-    return Status(Code::layout,
-                  cat("nproma is ", allocation.nproma, ": expected a block length, or 0 for none"));
+    return layout_error("nproma is ", allocation.nproma, ": expected a block length, or 0 for none");
   if (allocation.level_axis < 0) {
     if (allocation.level_axis == -1 && allocation.levels == 1) return {};
-    return Status(
-        Code::layout,
-        cat("level_axis is ", allocation.level_axis, " (no level dimension) for a field of ",
-            counted(allocation.levels, "level"), ": tell which dimension of the array is the level"));
+    return layout_error("level_axis is ", allocation.level_axis, " (no level dimension) for a field of ",
+                        counted(allocation.levels, "level"),
+                        ": tell which dimension of the array is the level");
   }
   if (allocation.nproma == 0 && static_cast<std::size_t>(allocation.level_axis) > dims)
     return wrong_axis(allocation.level_axis, static_cast<int>(dims));
@@ -46,17 +43,15 @@ Status check_halo(const Layout& layout, const Allocation& allocation) {
   if (halo.empty()) return {};
   const bool none = std::all_of(halo.begin(), halo.end(), [](Index width) { return width == 0; });
   if (!none && (!layout.is_box() || allocation.nproma > 0))
-    return Status(
-        Code::layout,
-        cat("halo ", tuple(halo), " with ", allocation.nproma > 0 ? "NPROMA blocks" : "a layout of kind ",
-            allocation.nproma > 0 ? "" : layout.kind(), ": only arrays that hold one box can have a halo"));
+    return layout_error("halo ", tuple(halo), " with ",
+                        allocation.nproma > 0 ? "NPROMA blocks" : cat("a layout of kind ", layout.kind()),
+                        ": only arrays that hold one box can have a halo");
   if (halo.size() != layout.shape().size())
-    return Status(Code::layout, cat("halo ", tuple(halo), " has ", halo.size(), " entries, expected ",
-                                    layout.shape().size(), ", one for each dimension of the layout"));
+    return layout_error("halo ", tuple(halo), " has ", halo.size(), " entries, expected ",
+                        layout.shape().size(), ", one for each dimension of the layout");
   for (std::size_t d = 0; d < halo.size(); ++d)
     if (halo[d] < 0)
-      return Status(Code::layout,
-                    cat("halo ", halo[d], " of ", dimension_text(d, halo.size()), " is negative"));
+      return layout_error("halo ", halo[d], " of ", dimension_text(d, halo.size()), " is negative");
   return {};
 }
 
@@ -70,8 +65,8 @@ Result<std::vector<Index>> plain_extents(const Layout& layout, int rank, const A
     Index both = 0, extent = 0;
     if (__builtin_add_overflow(halo, halo, &both) ||
         __builtin_add_overflow(both, box.upper[d] - box.lower[d], &extent))
-      return Status(Code::layout, cat("halo ", halo, " of ", dimension_text(d, box.lower.size()),
-                                      " is too wide for 64-bit numbers"));
+      return layout_error("halo ", halo, " of ", dimension_text(d, box.lower.size()),
+                          " is too wide for 64-bit numbers");
     extents.push_back(extent);
   }
   return extents;
@@ -98,15 +93,14 @@ Result<std::vector<Index>> all_extents(const Layout& layout, int rank, const All
 
 Status check_allocation(const Layout& layout, int rank, const Allocation& allocation) {
   if (rank < 0 || rank >= layout.ranks())
-    return Status(Code::layout,
-                  cat("rank ", rank, " is outside of the layout's ", counted(layout.ranks(), "rank")));
+    return layout_error("rank ", rank, " is outside of the layout's ", counted(layout.ranks(), "rank"));
   TR_TRY(check_levels(allocation, layout.is_box() ? layout.shape().size() : 1));
   return check_halo(layout, allocation);
 }
 
 Status too_large(const std::vector<Index>& extents_) {
-  return Status(Code::layout, cat("an array of ", extents(extents_),
-                                  " elements spans more bytes than 64-bit numbers count"));
+  return layout_error("an array of ", extents(extents_),
+                      " elements spans more bytes than 64-bit numbers count");
 }
 
 /// Strides of all dimensions: those given, or those of a contiguous array.
@@ -115,9 +109,9 @@ Result<std::vector<Bytes>> all_strides(const std::vector<Index>& extents, Bytes 
   std::vector<Bytes> strides(extents.size());
   if (!allocation.strides.empty()) {
     if (allocation.strides.size() != extents.size())
-      return Status(Code::layout, cat(counted(allocation.strides.size(), "stride"), " for an array of ",
-                                      counted(extents.size(), "dimension"), " (", layout::extents(extents),
-                                      ", ", order_text(), ", level dimension included)"));
+      return layout_error(counted(allocation.strides.size(), "stride"), " for an array of ",
+                          counted(extents.size(), "dimension"), " (", layout::extents(extents), ", ",
+                          order_text(), ", level dimension included)");
     strides = allocation.strides;
   } else {
     Bytes stride = element;
@@ -222,9 +216,8 @@ Result<Allocation> match_extents(const Layout& layout, int rank, Allocation allo
   }
   std::string either = expected.front();
   for (std::size_t i = 1; i < expected.size(); ++i) either += " or " + expected[i];
-  return Status(Code::layout,
-                cat("the array of rank ", rank, " has extents ", layout::extents(got), ", expected ", either,
-                    " (", order_text(), ": what the rank owns, with or without its halo)"));
+  return layout_error("the array of rank ", rank, " has extents ", layout::extents(got), ", expected ",
+                      either, " (", order_text(), ": what the rank owns, with or without its halo)");
 }
 
 }  // namespace tailrace::layout

@@ -23,7 +23,7 @@ class ReplicatedRule final : public BoxRule {
 
 Result<Layout> Layout::replicated(std::vector<Index> shape, int ranks) {
   TR_TRY(check_shape(shape));
-  if (ranks < 1) return Status(Code::layout, cat("a layout needs at least 1 rank, but got ", ranks));
+  if (ranks < 1) return layout_error("a layout needs at least 1 rank, but got ", ranks);
   return Rule::wrap(std::make_shared<ReplicatedRule>(std::move(shape), ranks));
 }
 

@@ -66,13 +66,13 @@ Result<Selection> select(const Layout& layout, const Section& section) {
   auto shape = section.shape();
   if (!shape.is_ok()) return shape.status();
   if (shape->size() != from.size())
-    return Status(Code::layout, cat("a section of ", counted(shape->size(), "dimension"),
-                                    " was taken of an array of ", from.size()));
+    return layout_error("a section of ", counted(shape->size(), "dimension"), " was taken of an array of ",
+                        from.size());
   for (std::size_t d = 0; d < from.size(); ++d)
     if (section.stop[d] > from[d])
-      return Status(Code::layout, cat("the section stops at ", section.stop[d], " in ",
-                                      dimension_text(d, from.size()), ", beyond the array's extent ", from[d],
-                                      told_order() == Order::c ? " (stop is exclusive)" : ""));
+      return layout_error("the section stops at ", section.stop[d], " in ", dimension_text(d, from.size()),
+                          ", beyond the array's extent ", from[d],
+                          told_order() == Order::c ? " (stop is exclusive)" : "");
   auto strides = strides_of(*shape);
   return Selection{section, from, *std::move(shape), std::move(strides)};
 }
@@ -154,16 +154,16 @@ class PositionNests {
 
 Result<std::vector<Index>> Section::shape() const {
   if (stop.size() != start.size() || stride.size() != start.size())
-    return Status(Code::layout, cat("a section has ", counted(start.size(), "start"), ", ",
-                                    counted(stop.size(), "stop"), " and ", counted(stride.size(), "stride"),
-                                    ": expected one of each for every dimension"));
+    return layout_error("a section has ", counted(start.size(), "start"), ", ", counted(stop.size(), "stop"),
+                        " and ", counted(stride.size(), "stride"),
+                        ": expected one of each for every dimension");
   std::vector<Index> extents;
   for (std::size_t d = 0; d < start.size(); ++d) {
     const std::string which = cat("the section ", told_index(start[d]), ":", stop[d], ":", stride[d], " of ",
                                   dimension_text(d, start.size()));
-    if (stride[d] < 1) return Status(Code::layout, which + " has a stride below 1");
-    if (start[d] < 0) return Status(Code::layout, cat(which, " starts below ", told_index(0)));
-    if (stop[d] < start[d]) return Status(Code::layout, which + " stops before it starts");
+    if (stride[d] < 1) return layout_error(which, " has a stride below 1");
+    if (start[d] < 0) return layout_error(which, " starts below ", told_index(0));
+    if (stop[d] < start[d]) return layout_error(which, " stops before it starts");
     extents.push_back(ceil_divide(stop[d] - start[d], stride[d]));
   }
   return extents;

@@ -9,17 +9,16 @@ namespace tailrace::layout {
 
 Status check_shape(const std::vector<Index>& shape) {
   if (shape.empty() || shape.size() > max_dimensions)
-    return Status(Code::layout, cat("a global array has 1 to ", max_dimensions, " dimensions, but ",
-                                    shape.size(), " extents were given"));
+    return layout_error("a global array has 1 to ", max_dimensions, " dimensions, but ", shape.size(),
+                        " extents were given");
   Index total = 1;
   for (std::size_t d = 0; d < shape.size(); ++d) {
     if (shape[d] < 0)
-      return Status(Code::layout, cat("extent ", shape[d], " of ", dimension_text(d, shape.size()),
-                                      " is negative: extents are >= 0"));
+      return layout_error("extent ", shape[d], " of ", dimension_text(d, shape.size()),
+                          " is negative: extents are >= 0");
     if (__builtin_mul_overflow(total, std::max<Index>(shape[d], 1), &total))
-      return Status(Code::layout,
-                    cat("a global array of ", extents(shape),
-                        " has more elements than 64-bit numbers count: expected fewer than 2^63"));
+      return layout_error("a global array of ", extents(shape),
+                          " has more elements than 64-bit numbers count: expected fewer than 2^63");
   }
   return {};
 }

@@ -6,6 +6,7 @@
 
 #include "base/shape_text.hpp"
 #include "base/status.hpp"
+#include "base/text.hpp"
 #include "base/types.hpp"
 
 namespace tailrace::layout {
@@ -18,6 +19,12 @@ inline constexpr std::size_t max_dimensions = 7;
 
 /// 128 bits, for products of two 64-bit numbers that are divided again at once.
 __extension__ typedef __int128 Wide;
+
+/// Returns Code::layout with the parts joined as its text.
+template <typename... Parts>
+[[nodiscard]] Status layout_error(const Parts&... parts) {
+  return {Code::layout, cat(parts...)};
+}
 
 /// 1 to 7 extents, none negative, whose product is a 64-bit number even if zero extents were 1.
 [[nodiscard]] Status check_shape(const std::vector<Index>& shape);

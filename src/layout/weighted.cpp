@@ -51,20 +51,19 @@ class WeightedRule final : public BoxRule {
 };
 
 Status check_weights(const std::vector<double>& weights, const std::string& dimension) {
-  if (weights.empty())
-    return Status(Code::layout, cat(dimension, " has no weights: give one for each process along it"));
+  if (weights.empty()) return layout_error(dimension, " has no weights: give one for each process along it");
   double largest = 0;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (!std::isfinite(weights[i]) || weights[i] < 0)
-      return Status(Code::layout, cat("weight ", told_index(static_cast<Index>(i)), " of ", dimension, " is ",
-                                      weights[i], ": weights are finite and >= 0"));
+      return layout_error("weight ", told_index(static_cast<Index>(i)), " of ", dimension, " is ", weights[i],
+                          ": weights are finite and >= 0");
     largest = std::max(largest, weights[i]);
   }
   if (largest == 0 && weights.size() == 1)
-    return Status(Code::layout, cat("the only weight of ", dimension, " is 0: it must be positive"));
+    return layout_error("the only weight of ", dimension, " is 0: it must be positive");
   if (largest == 0)
-    return Status(Code::layout, cat("all ", weights.size(), " weights of ", dimension,
-                                    " are 0: at least one must be positive"));
+    return layout_error("all ", weights.size(), " weights of ", dimension,
+                        " are 0: at least one must be positive");
   return {};
 }
 
@@ -90,9 +89,8 @@ std::vector<Index> cut_by(const std::vector<double>& weights, Index extent) {
 Result<Layout> Layout::weighted(std::vector<Index> shape, std::vector<std::vector<double>> weights) {
   TR_TRY(check_shape(shape));
   if (weights.size() != shape.size())
-    return Status(Code::layout,
-                  cat("a weighted layout of ", counted(shape.size(), "dimension"),
-                      " needs that many lists of weights, but ", weights.size(), " were given"));
+    return layout_error("a weighted layout of ", counted(shape.size(), "dimension"),
+                        " needs that many lists of weights, but ", weights.size(), " were given");
   std::vector<std::vector<Index>> cuts;
   std::vector<int> grid;
   Index ranks = 1;
@@ -102,7 +100,7 @@ Result<Layout> Layout::weighted(std::vector<Index> shape, std::vector<std::vecto
     // Both factors are below 2^31 or the function has returned, so that the product does not overflow.
     if (weights[d].size() > std::numeric_limits<int>::max() ||
         (ranks *= static_cast<Index>(weights[d].size())) > std::numeric_limits<int>::max())
-      return Status(Code::layout, "the weights are for more than 2^31 - 1 ranks");
+      return layout_error("the weights are for more than 2^31 - 1 ranks");
     grid.push_back(static_cast<int>(weights[d].size()));
   }
   return Rule::wrap(std::make_shared<WeightedRule>(std::move(shape), static_cast<int>(ranks),

@@ -9,6 +9,18 @@
 namespace tailrace::layout {
 namespace {
 
+/// The error of an element that two lists name, or one list twice.
+Status named_twice(std::string_view element, int holder, int other) {
+  const std::string who = holder == other ? cat("named twice by rank ", holder)
+                                          : cat("owned by both rank ", holder, " and rank ", other);
+  return layout_error(element, " is ", who, ": name each element once, without halo");
+}
+
+Status named_by_none(std::string_view element, int ranks) {
+  return layout_error(element, " is in no rank's list of indices (ranks 0 to ", ranks - 1,
+                      "): the lists must name every element");
+}
+
 std::vector<Rows> rows_of(const std::vector<Index>& indices) {
   RowsBuilder rows;
   for (const Index global : indices) rows.add(global, 1);
@@ -46,7 +58,6 @@ class IndexedRule final : public Layout::Rule {
   [[nodiscard]] const std::vector<Index>& of(int rank) const {
     return indices_[static_cast<std::size_t>(rank)];
   }
-  [[nodiscard]] Status overlap(Index global) const;
 
   std::vector<std::vector<Index>> indices_;
   Index given_ = 0;  // the number of indices of all ranks
@@ -82,21 +93,14 @@ Status IndexedRule::validate() const {
       seen[static_cast<std::size_t>(global)] = true;
     }
   const auto missing = static_cast<Index>(std::find(seen.begin(), seen.end(), false) - seen.begin());
-  if (twice < missing) return overlap(twice);
-  if (missing == watched) return {};
-  return layout_error(element_text(missing, shape()), " is in no rank's list of indices (ranks 0 to ",
-                      ranks() - 1, "): the lists must name every element");
-}
-
-Status IndexedRule::overlap(Index global) const {
-  std::vector<int> holders;
-  for (int r = 0; r < ranks(); ++r)
-    holders.insert(holders.end(), static_cast<std::size_t>(std::count(of(r).begin(), of(r).end(), global)),
-                   r);
-  const std::string who = holders[0] == holders[1]
-                              ? cat("named twice by rank ", holders[0])
-                              : cat("owned by both rank ", holders[0], " and rank ", holders[1]);
-  return layout_error(element_text(global, shape()), " is ", who, ": name each element once, without halo");
+  if (twice < missing) {
+    std::vector<int> holders;
+    for (int r = 0; r < ranks(); ++r)
+      for (const Index index : of(r))
+        if (index == twice) holders.push_back(r);
+    return named_twice(element_text(twice, shape()), holders[0], holders[1]);
+  }
+  return missing == watched ? Status() : named_by_none(element_text(missing, shape()), ranks());
 }
 
 class IndexedPartRule final : public Layout::Rule {
@@ -135,6 +139,11 @@ class IndexedPartRule final : public Layout::Rule {
   mutable std::vector<Index> sorted_;
 };
 
+/// Returns the first element that `rank` watches: the least e with e*ranks/elements >= rank.
+Index first_watched(Index elements, int ranks, int rank) {
+  return static_cast<Index>((static_cast<Wide>(rank) * elements + ranks - 1) / ranks);
+}
+
 }  // namespace
 
 Result<Layout> Layout::indexed(std::vector<Index> shape, std::vector<std::vector<Index>> indices) {
@@ -157,6 +166,62 @@ Result<Layout> Layout::indexed_part(std::vector<Index> shape, int me, int ranks,
   TR_TRY(check_indices(shape, indices, static_cast<std::size_t>(me)));
   return Rule::wrap(
       std::make_shared<IndexedPartRule>(std::move(shape), me, ranks, std::move(indices), std::move(idle)));
+}
+
+Result<std::vector<Index>> indices_by_callback(const std::vector<Index>& shape, int ranks, int me,
+                                               const std::function<int(std::span<const Index>)>& owner_of) {
+  TR_TRY(check_shape(shape));
+  std::vector<Index> mine;
+  if (product(shape) == 0) return mine;
+  std::vector<Index> at(shape.size(), 0);
+  Index global = 0;
+  do {
+    const int owner = owner_of(at);
+    if (owner < 0 || owner >= ranks)
+      return layout_error("the layout's callback gave rank ", owner, " as owner of ",
+                          element_text(global, shape), " expected 0 .. ", ranks - 1);
+    if (owner == me) mine.push_back(global);
+    ++global;
+  } while (advance(at, shape));
+  return mine;
+}
+
+Result<std::map<int, std::vector<Index>>> Directory::requests(int me, std::span<const Index> indices) const {
+  std::map<int, std::vector<Index>> requests;
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    const Index global = indices[i];
+    if (global < 0 || global >= elements_)
+      return layout_error("global index ", global, ", entry ", i, " of rank ", me, ", is outside of 0 .. ",
+                          elements_ - 1);
+    const auto watcher = static_cast<Wide>(global) * ranks_ / elements_;
+    requests[static_cast<int>(watcher)].push_back(global);
+  }
+  return requests;
+}
+
+Status Directory::check(int me, const std::map<int, std::vector<Index>>& received) const {
+  const Index begin = first_watched(elements_, ranks_, me);
+  const Index end = first_watched(elements_, ranks_, me + 1);
+  std::vector<int> first(static_cast<std::size_t>(end - begin), -1);
+  Index twice = end;
+  int second = -1;
+  for (const auto& [r, indices] : received)
+    for (const Index global : indices) {
+      if (global < begin || global >= end)
+        return layout_error("rank ", r, " asked rank ", me, " about global index ", global, ", expected ",
+                            begin, " .. ", end - 1, ": the ranks disagree about the size of the array");
+      int& holder = first[static_cast<std::size_t>(global - begin)];
+      if (holder < 0) {
+        holder = r;
+      } else if (global < twice) {
+        twice = global;
+        second = r;
+      }
+    }
+  const Index missing = begin + (std::find(first.begin(), first.end(), -1) - first.begin());
+  if (twice < missing)
+    return named_twice(cat("global element ", twice), first[static_cast<std::size_t>(twice - begin)], second);
+  return missing == end ? Status() : named_by_none(cat("global element ", missing), ranks_);
 }
 
 }  // namespace tailrace::layout

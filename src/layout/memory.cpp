@@ -15,11 +15,11 @@ namespace {
 
 /// Fortran counts the dimension of the levels from 1, the fastest.
 Status wrong_axis(int axis, int dims) {
-  const std::string allowed = told_order() == Order::c ? cat("0 (slowest) to ", dims, " (fastest)")
-                                                       : cat("1 (fastest) to ", dims + 1, " (slowest)");
-  return {Code::layout,
-          cat(told_order() == Order::c ? cat("level_axis is ", axis) : cat("level_dim is ", dims + 1 - axis),
-              ", expected ", allowed, " of an array that has ", counted(dims, "dimension"), " besides")};
+  const std::string range =
+      told_order() == Order::c
+          ? cat("level_axis is ", axis, ", expected 0 (slowest) to ", dims, " (fastest)")
+          : cat("level_dim is ", dims + 1 - axis, ", expected 1 (fastest) to ", dims + 1, " (slowest)");
+  return layout_error(range, " of an array that has ", counted(dims, "dimension"), " besides");
 }
 
 Status check_levels(const Allocation& allocation, std::size_t dims) {

@@ -19,6 +19,10 @@ struct Array {
 [[nodiscard]] Result<Array> describe_array(const Layout& layout, int rank, ElementType type,
                                            const Allocation& allocation);
 
+/// The same visits in the same order with as few loops as possible: loops of one turn go, and a loop
+/// whose step is the whole of the next inner one melts into it. At least one loop remains; if nothing but
+/// one element is visited it is {1, unit}. No count may be 0.
+void merge_loops(std::vector<Loop>& loops, Bytes unit);
 /// Adds a nest with its loops merged; one that visits nothing is left out.
 void add_nest(MemoryMap& map, Bytes offset, std::vector<Loop> loops);
 

@@ -31,12 +31,9 @@ class BlockRule final : public BoxRule {
     return box;
   }
   [[nodiscard]] int owner(Index global) const override {
-    int rank = 0;
-    for (std::size_t d = shape().size(); d-- > 0;) {
-      rank += grid_.stride(d) * part_of(shape()[d], grid_.extents()[d], global % shape()[d]);
-      global /= shape()[d];
-    }
-    return rank;
+    return grid_.owner(global, shape(), [&](std::size_t d, Index index) {
+      return part_of(shape()[d], grid_.extents()[d], index);
+    });
   }
   void pack(Packer& out) const override {
     out.put(Kind::block).put_list<Index>(shape()).put<std::int32_t>(ranks()).put_list<int>(grid_.extents());

@@ -40,12 +40,9 @@ class BlockCyclicRule final : public Layout::Rule {
   }
   [[nodiscard]] std::vector<Rows> rows(int rank) const override;
   [[nodiscard]] int owner(Index global) const override {
-    int rank = 0;
-    for (std::size_t d = shape().size(); d-- > 0;) {
-      rank += grid_.stride(d) * static_cast<int>(global % shape()[d] / block_[d] % grid_.extents()[d]);
-      global /= shape()[d];
-    }
-    return rank;
+    return grid_.owner(global, shape(), [&](std::size_t d, Index index) {
+      return static_cast<int>(index / block_[d] % grid_.extents()[d]);
+    });
   }
   void pack(Packer& out) const override {
     out.put(Kind::block_cyclic).put_list<Index>(shape()).put<std::int32_t>(ranks());

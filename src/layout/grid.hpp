@@ -23,8 +23,15 @@ class ProcessorGrid {
   [[nodiscard]] int coordinate(int rank, std::size_t dimension) const {
     return rank / strides_[dimension] % extents_[dimension];
   }
-  /// Returns how much one step of this coordinate adds to the rank.
-  [[nodiscard]] int stride(std::size_t dimension) const { return strides_[dimension]; }
+  /// Returns the owner of an element of an array of `shape`. part_of(d, index) tells the coordinate along
+  /// dimension d that has `index`.
+  template <typename PartOf>
+  [[nodiscard]] int owner(Index global, const std::vector<Index>& shape, const PartOf& part_of) const {
+    int rank = 0;
+    for (std::size_t d = shape.size(); d-- > 0; global /= shape[d])
+      rank += strides_[d] * part_of(d, global % shape[d]);
+    return rank;
+  }
 
  private:
   std::vector<int> extents_;

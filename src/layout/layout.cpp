@@ -87,8 +87,7 @@ int Layout::owner(Index global) const {
 }
 
 Box Layout::box(int rank) const {
-  if (rank >= 0 && rank < ranks()) return rule_->box(rank);
-  return {std::vector<Index>(shape().size(), 0), std::vector<Index>(shape().size(), 0)};
+  return rank >= 0 && rank < ranks() ? rule_->box(rank) : rule_->empty_box();
 }
 
 Result<Layout> Layout::unpack(Unpacker& in) {

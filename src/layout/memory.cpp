@@ -7,7 +7,6 @@
 
 #include "base/text.hpp"
 #include "layout/array.hpp"
-#include "layout/loops.hpp"
 #include "layout/shape.hpp"
 
 namespace tailrace::layout {
@@ -165,6 +164,21 @@ Index MemoryMap::count() const {
     total += turns;
   }
   return total;
+}
+
+void merge_loops(std::vector<Loop>& loops, Bytes unit) {
+  std::vector<Loop> merged;
+  for (const Loop& loop : loops) {
+    if (loop.count == 1) continue;
+    Bytes whole = 0;
+    if (!merged.empty() && !__builtin_mul_overflow(loop.count, loop.stride, &whole) &&
+        merged.back().stride == whole)
+      merged.back() = {merged.back().count * loop.count, loop.stride};
+    else
+      merged.push_back(loop);
+  }
+  if (merged.empty()) merged.push_back({1, unit});
+  loops = std::move(merged);
 }
 
 void add_nest(MemoryMap& map, Bytes offset, std::vector<Loop> loops) {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "base/text.hpp"
 #include "layout/rule.hpp"
 
 namespace tailrace::layout {
@@ -10,8 +9,7 @@ class ReplicatedRule final : public BoxRule {
   using BoxRule::BoxRule;
   [[nodiscard]] std::string_view name() const override { return "replicated"; }
   [[nodiscard]] Box box(int rank) const override {
-    return {std::vector<Index>(shape().size(), 0),
-            rank == 0 ? shape() : std::vector<Index>(shape().size(), 0)};
+    return rank == 0 ? Box{std::vector<Index>(shape().size()), shape()} : empty_box();
   }
   [[nodiscard]] int owner(Index /*global*/) const override { return 0; }
   void pack(Packer& out) const override {

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "layout/loops.hpp"
+#include "layout/array.hpp"
 #include "layout/shape.hpp"
 
 namespace tailrace::layout {

@@ -43,8 +43,9 @@ class Layout::Rule {
   [[nodiscard]] virtual std::vector<Rows> rows(int rank) const = 0;
   [[nodiscard]] virtual int owner(Index global) const = 0;
   [[nodiscard]] virtual bool is_box() const { return false; }
-  [[nodiscard]] virtual Box box(int /*rank*/) const {
-    return {std::vector<Index>(shape_.size(), 0), std::vector<Index>(shape_.size(), 0)};
+  [[nodiscard]] virtual Box box(int /*rank*/) const { return empty_box(); }
+  [[nodiscard]] Box empty_box() const {
+    return {std::vector<Index>(shape_.size()), std::vector<Index>(shape_.size())};
   }
   /// Returns OK unless overridden: computed rules are partitions by construction.
   [[nodiscard]] virtual Status validate() const { return {}; }

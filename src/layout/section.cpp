@@ -9,17 +9,7 @@
 namespace tailrace::layout {
 namespace {
 
-/// The section's own indices k, first <= k < last, whose elements start + k*stride lie in lower .. upper-1.
-struct Clip {
-  Index first = 0, last = 0;
-};
-
 Index ceil_divide(Index a, Index b) { return a <= 0 ? 0 : (a - 1) / b + 1; }
-
-Clip clip(Index lower, Index upper, Index start, Index stride, Index extent) {
-  const Index first = std::min(ceil_divide(lower - start, stride), extent);
-  return {first, std::clamp(ceil_divide(upper - start, stride), first, extent)};
-}
 
 /// A section whose indices have been checked against a layout.
 struct Selection {
@@ -28,12 +18,14 @@ struct Selection {
   std::vector<Index> shape;    // the section's
   std::vector<Index> strides;  // of the section's shape
 
+  /// Returns the box of the section's own indices whose elements, start + index*stride, lie in `box`.
   [[nodiscard]] Box clipped(const Box& box) const {
     Box out;
     for (std::size_t d = 0; d < shape.size(); ++d) {
-      const Clip part = clip(box.lower[d], box.upper[d], section.start[d], section.stride[d], shape[d]);
-      out.lower.push_back(part.first);
-      out.upper.push_back(part.last);
+      const Index start = section.start[d], stride = section.stride[d];
+      const Index first = std::min(ceil_divide(box.lower[d] - start, stride), shape[d]);
+      out.lower.push_back(first);
+      out.upper.push_back(std::clamp(ceil_divide(box.upper[d] - start, stride), first, shape[d]));
     }
     return out;
   }
@@ -98,7 +90,7 @@ class SectionRule final : public Layout::Rule {
   [[nodiscard]] std::string_view name() const override { return "section"; }
   [[nodiscard]] bool is_box() const override { return parent_.is_box(); }
   [[nodiscard]] Box box(int rank) const override {
-    return is_box() ? selection_.clipped(parent_.box(rank)) : Rule::box(rank);
+    return is_box() ? selection_.clipped(parent_.box(rank)) : empty_box();
   }
   [[nodiscard]] Index count(int rank) const override {
     if (is_box()) return box_count(box(rank));

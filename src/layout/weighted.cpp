@@ -30,14 +30,11 @@ class WeightedRule final : public BoxRule {
     return box;
   }
   [[nodiscard]] int owner(Index global) const override {
-    int rank = 0;
-    for (std::size_t d = shape().size(); d-- > 0;) {
+    return grid_.owner(global, shape(), [&](std::size_t d, Index index) {
       // The last cut at or before the index: the parts that begin there too but before it are empty.
-      const auto after = std::upper_bound(cuts_[d].begin(), cuts_[d].end(), global % shape()[d]);
-      rank += grid_.stride(d) * static_cast<int>(after - cuts_[d].begin() - 1);
-      global /= shape()[d];
-    }
-    return rank;
+      const auto after = std::upper_bound(cuts_[d].begin(), cuts_[d].end(), index);
+      return static_cast<int>(after - cuts_[d].begin() - 1);
+    });
   }
   void pack(Packer& out) const override {
     out.put(Kind::weighted).put_list<Index>(shape());

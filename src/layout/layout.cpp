@@ -2,7 +2,6 @@
 #include "layout/layout.hpp"
 
 #include "base/bytes.hpp"
-#include "base/text.hpp"
 #include "layout/rule.hpp"
 
 namespace tailrace::layout {
@@ -14,50 +13,43 @@ Status broken_message() {
                 "run different versions of the library, or memory was overwritten");
 }
 
-Result<Layout> unpack_weighted(std::vector<Index> shape, Unpacker& in) {
-  std::vector<std::vector<double>> weights;
-  for (std::size_t d = 0; d < shape.size(); ++d) weights.push_back(in.get_list<double>());
-  if (!in.ok()) return broken_message();
-  return Layout::weighted(std::move(shape), std::move(weights));
-}
-
 Result<Layout> unpack_boxes(std::vector<Index> shape, Unpacker& in) {
   const auto corners = in.get_list<Index>();
-  const std::size_t dims = shape.size();
-  if (!in.ok() || dims == 0 || corners.size() % (2 * dims) != 0) return broken_message();
+  const auto dims = static_cast<std::ptrdiff_t>(shape.size());
+  if (dims == 0 || std::ssize(corners) % (2 * dims) != 0) return broken_message();
   std::vector<Box> boxes;
-  for (auto at = corners.begin(); at != corners.end(); at += static_cast<std::ptrdiff_t>(2 * dims)) {
-    const auto middle = at + static_cast<std::ptrdiff_t>(dims);
-    boxes.push_back({{at, middle}, {middle, middle + static_cast<std::ptrdiff_t>(dims)}});
-  }
+  for (auto at = corners.begin(); at != corners.end(); at += 2 * dims)
+    boxes.push_back({{at, at + dims}, {at + dims, at + 2 * dims}});
   return Layout::boxes(std::move(shape), std::move(boxes));
 }
 
-Result<Layout> unpack_indexed(std::vector<Index> shape, Unpacker& in) {
-  const auto ranks = in.get<std::int32_t>();
-  std::vector<std::vector<Index>> indices;
-  for (std::int32_t r = 0; r < ranks && in.ok(); ++r) indices.push_back(in.get_list<Index>());
-  if (!in.ok()) return broken_message();
-  return Layout::indexed(std::move(shape), std::move(indices));
+template <typename T>
+std::vector<std::vector<T>> get_lists(Index count, Unpacker& in) {
+  std::vector<std::vector<T>> lists;
+  for (Index i = 0; i < count && in.ok(); ++i) lists.push_back(in.get_list<T>());
+  return lists;
 }
 
-Result<Layout> unpack_indexed_part(std::vector<Index> shape, Unpacker& in) {
-  const auto me = in.get<std::int32_t>();
+/// Makes the layout even if the message ended early. The caller looks for that.
+Result<Layout> unpack_kind(Kind kind, Unpacker& in) {
+  if (kind == Kind::section) return unpack_section(in);
+  auto shape = in.get_list<Index>();
+  if (kind == Kind::boxes) return unpack_boxes(std::move(shape), in);
+  if (kind == Kind::weighted) {
+    auto weights = get_lists<double>(std::ssize(shape), in);
+    return Layout::weighted(std::move(shape), std::move(weights));
+  }
+  const auto me = kind == Kind::indexed_part ? in.get<std::int32_t>() : 0;
   const auto ranks = in.get<std::int32_t>();
-  auto indices = in.get_list<Index>();
-  auto idle = in.get_list<int>();
-  if (!in.ok()) return broken_message();
-  return Layout::indexed_part(std::move(shape), me, ranks, std::move(indices), std::move(idle));
-}
-
-Result<Layout> unpack_regular(Kind kind, std::vector<Index> shape, Unpacker& in) {
-  const auto ranks = in.get<std::int32_t>();
-  const auto block = kind == Kind::block_cyclic ? in.get_list<Index>() : std::vector<Index>();
-  const auto grid = kind == Kind::replicated ? std::vector<int>() : in.get_list<int>();
-  if (!in.ok()) return broken_message();
   if (kind == Kind::replicated) return Layout::replicated(std::move(shape), ranks);
-  if (kind == Kind::block) return Layout::block(std::move(shape), ranks, grid);
-  return Layout::block_cyclic(std::move(shape), ranks, block, grid);
+  if (kind == Kind::block) return Layout::block(std::move(shape), ranks, in.get_list<int>());
+  if (kind == Kind::indexed) return Layout::indexed(std::move(shape), get_lists<Index>(ranks, in));
+  auto list = in.get_list<Index>();
+  if (kind == Kind::block_cyclic)
+    return Layout::block_cyclic(std::move(shape), ranks, std::move(list), in.get_list<int>());
+  if (kind == Kind::indexed_part)
+    return Layout::indexed_part(std::move(shape), me, ranks, std::move(list), in.get_list<int>());
+  return broken_message();
 }
 
 }  // namespace
@@ -91,27 +83,8 @@ Box Layout::box(int rank) const {
 }
 
 Result<Layout> Layout::unpack(Unpacker& in) {
-  const auto kind = in.get<Kind>();
-  if (in.ok() && kind == Kind::section) return unpack_section(in);
-  auto shape = in.get_list<Index>();
-  if (!in.ok()) return broken_message();
-  switch (kind) {
-    case Kind::block:
-    case Kind::block_cyclic:
-    case Kind::replicated:
-      return unpack_regular(kind, std::move(shape), in);
-    case Kind::weighted:
-      return unpack_weighted(std::move(shape), in);
-    case Kind::boxes:
-      return unpack_boxes(std::move(shape), in);
-    case Kind::indexed:
-      return unpack_indexed(std::move(shape), in);
-    case Kind::indexed_part:
-      return unpack_indexed_part(std::move(shape), in);
-    case Kind::section:
-      break;
-  }
-  return broken_message();
+  Result<Layout> layout = unpack_kind(in.get<Kind>(), in);
+  return in.ok() ? layout : broken_message();
 }
 
 }  // namespace tailrace::layout

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "layout/memory.hpp"
@@ -25,5 +26,23 @@ struct Array {
 void merge_loops(std::vector<Loop>& loops, Bytes unit);
 /// Adds a nest with its loops merged; one that visits nothing is left out.
 void add_nest(MemoryMap& map, Bytes offset, std::vector<Loop> loops);
+
+inline Index turns_of(std::span<const Loop> loops) {
+  Index turns = 1;
+  for (const Loop& loop : loops) turns *= loop.count;
+  return turns;
+}
+
+/// The contiguous runs of a nest: the loops over them, and the length of each.
+struct Runs {
+  std::span<const Loop> loops;
+  Bytes length = 0;
+};
+
+inline Runs runs_of(const Nest& nest, Bytes element) {
+  const std::span<const Loop> loops(nest.loops);
+  if (loops.back().stride != element) return {loops, element};
+  return {loops.first(loops.size() - 1), loops.back().count * element};
+}
 
 }  // namespace tailrace::layout

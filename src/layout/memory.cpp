@@ -158,11 +158,7 @@ Result<Array> describe_array(const Layout& layout, int rank, ElementType type, c
 
 Index MemoryMap::count() const {
   Index total = 0;
-  for (const Nest& nest : nests) {
-    Index turns = 1;
-    for (const Loop& loop : nest.loops) turns *= loop.count;
-    total += turns;
-  }
+  for (const Nest& nest : nests) total += turns_of(nest.loops);
   return total;
 }
 

@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "layout/array.hpp"
 #include "layout/copy_runs.hpp"
-#include "layout/memory.hpp"
 
 namespace tailrace::layout {
 namespace {
@@ -64,24 +64,6 @@ void pack_strided(std::span<const Loop> loops, const std::byte* memory, std::byt
     out += inner.count * size;
   };
   for_each_row(loops.first(loops.size() - 1), memory, row);
-}
-
-Index turns_of(std::span<const Loop> loops) {
-  Index turns = 1;
-  for (const Loop& loop : loops) turns *= loop.count;
-  return turns;
-}
-
-/// The contiguous runs of a nest: the loops over them, and the length of each.
-struct Runs {
-  std::span<const Loop> loops;
-  Bytes length;
-};
-
-Runs runs_of(const Nest& nest, Bytes element) {
-  const std::span<const Loop> loops(nest.loops);
-  if (loops.back().stride != element) return {loops, element};
-  return {loops.first(loops.size() - 1), loops.back().count * element};
 }
 
 bool goes_past_caches(const MemoryMap& map) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "layout/array.hpp"
 #include "layout/copy_runs.hpp"
 
 namespace tailrace::layout {
@@ -15,33 +16,27 @@ class MemoryPieces {
   explicit MemoryPieces(const MemoryMap& map) : map_(map) { enter(); }
   [[nodiscard]] bool is_over() const { return nest_ == map_.nests.size(); }
   [[nodiscard]] Bytes offset() const { return offset_ + used_; }
-  [[nodiscard]] Bytes length() const { return length_ - used_; }
+  [[nodiscard]] Bytes length() const { return runs_.length - used_; }
   void use(Bytes bytes) {
     used_ += bytes;
-    if (used_ == length_) advance();
+    if (used_ == runs_.length) advance();
   }
 
  private:
-  /// The innermost loop is one piece where its elements touch.
-  [[nodiscard]] std::size_t outer_loops() const {
-    const auto& loops = map_.nests[nest_].loops;
-    return loops.back().stride == map_.element ? loops.size() - 1 : loops.size();
-  }
   void enter() {
-    used_ = 0;
     if (is_over()) return;
     const Nest& nest = map_.nests[nest_];
-    at_.assign(outer_loops(), 0);
+    runs_ = runs_of(nest, map_.element);
+    at_.assign(runs_.loops.size(), 0);
     offset_ = nest.offset;
-    length_ = map_.element * (outer_loops() < nest.loops.size() ? nest.loops.back().count : 1);
   }
   void advance() {
     used_ = 0;
-    const auto& loops = map_.nests[nest_].loops;
     for (std::size_t d = at_.size(); d-- > 0;) {
-      offset_ += loops[d].stride;
-      if (++at_[d] < loops[d].count) return;
-      offset_ -= loops[d].stride * loops[d].count;
+      const Loop& loop = runs_.loops[d];
+      offset_ += loop.stride;
+      if (++at_[d] < loop.count) return;
+      offset_ -= loop.stride * loop.count;
       at_[d] = 0;
     }
     ++nest_;
@@ -50,9 +45,9 @@ class MemoryPieces {
 
   const MemoryMap& map_;
   std::size_t nest_ = 0;
+  Runs runs_;
   std::vector<Index> at_;
   Bytes offset_ = 0;
-  Bytes length_ = 0;
   Bytes used_ = 0;
 };
 

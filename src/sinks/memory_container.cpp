@@ -23,8 +23,7 @@ std::string text_of(const std::vector<Index>& extents) {
 /// Returns the product, or -1 if it does not fit 63 bits or a factor is negative.
 Index product(const std::vector<Index>& extents, Index factor) {
   for (const Index extent : extents) {
-    if (extent < 0 || (extent > 0 && factor > std::numeric_limits<Index>::max() / extent)) return -1;
-    factor *= extent;
+    if (extent < 0 || __builtin_mul_overflow(factor, extent, &factor)) return -1;
   }
   return factor;
 }

@@ -116,6 +116,15 @@ using Sink =
     std::variant<std::unique_ptr<ByteSink>, std::unique_ptr<ObjectSink>, std::unique_ptr<ContainerSink>>;
 
 /// Makes everything given to the sink so far durable, in the sink's own way (see above).
-Status commit(Sink& sink);
+inline Status commit(Sink& sink) {
+  return std::visit(
+      [](auto& held) {
+        if constexpr (requires { held->commit(); })
+          return held->commit();
+        else
+          return held->sync();
+      },
+      sink);
+}
 
 }  // namespace tailrace::sinks

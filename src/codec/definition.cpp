@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "codec/definition.hpp"
 
+#include "base/text.hpp"
+
 namespace tailrace::codec {
 
 namespace {
@@ -26,48 +28,21 @@ Keys get_keys(Unpacker& in) {
   const auto count = in.get<std::int64_t>();
   Keys keys;
   for (std::int64_t i = 0; i < count && in.ok(); ++i) {
-    std::string name = in.get_text();
-    keys.emplace_back(std::move(name), in.get_text());
+    keys.push_back({in.get_text(), in.get_text()});
   }
   return keys;
 }
 
-void put_levels(Packer& out, const Levels& levels) {
-  out.put_text(levels.type);
-  out.put_list(std::span<const double>(levels.values));
-  out.put_list(std::span<const double>(levels.bottoms));
-  out.put_list(std::span<const double>(levels.coefficients));
-}
-
-Levels get_levels(Unpacker& in) {
-  Levels levels;
-  levels.type = in.get_text();
-  levels.values = in.get_list<double>();
-  levels.bottoms = in.get_list<double>();
-  levels.coefficients = in.get_list<double>();
-  return levels;
-}
-
-void put_statistic(Packer& out, const Statistic& statistic) {
-  out.put(statistic.process).put(statistic.since).put(statistic.duration_seconds);
-  out.put(static_cast<std::int8_t>(statistic.write_at_zero));
-}
-
 bool get_statistic(Unpacker& in, Statistic& statistic) {
-  const auto process = in.get<std::int32_t>();
-  const auto since = in.get<std::int32_t>();
-  statistic.duration_seconds = in.get<std::int64_t>();
-  statistic.write_at_zero = in.get<std::int8_t>() != 0;
-  if (process < 0 || process > static_cast<int>(Process::minimum)) return false;
-  if (since < 0 || since > static_cast<int>(Statistic::Since::duration)) return false;
-  statistic.process = static_cast<Process>(process);
-  statistic.since = static_cast<Statistic::Since>(since);
-  return true;
+  statistic = {in.get<Process>(), in.get<Statistic::Since>(), in.get<std::int64_t>(),
+               in.get<std::int8_t>() != 0};
+  return statistic.process >= Process::instant && statistic.process <= Process::minimum &&
+         statistic.since >= Statistic::Since::start && statistic.since <= Statistic::Since::duration;
 }
 
 Status damaged(std::string_view what) {
-  return {Code::corrupt, std::string("the packed definition of a ") + std::string(what) +
-                             " is shorter than its contents or holds a value out of range"};
+  return {Code::corrupt, cat("the packed definition of a ", what,
+                             " is shorter than its contents or holds a value out of range")};
 }
 
 }  // namespace
@@ -81,11 +56,13 @@ Index FieldDefinition::elements() const {
 }
 
 void FieldDefinition::pack(Packer& out) const {
-  out.put_text(name).put(type).put_list(std::span<const Index>(shape));
+  out.put_text(name).put(type).put_list<Index>(shape);
   out.put_bytes(georeference.sample);
   put_keys(out, georeference.keys);
-  put_levels(out, levels);
-  put_statistic(out, statistic);
+  out.put_text(levels.type).put_list<double>(levels.values).put_list<double>(levels.bottoms);
+  out.put_list<double>(levels.coefficients);
+  out.put(statistic.process).put(statistic.since).put(statistic.duration_seconds);
+  out.put(static_cast<std::int8_t>(statistic.write_at_zero));
   put_optional(out, accuracy);
   put_optional(out, relative_accuracy);
   put_optional(out, bits);
@@ -96,12 +73,10 @@ void FieldDefinition::pack(Packer& out) const {
 Result<FieldDefinition> FieldDefinition::unpack(Unpacker& in) {
   FieldDefinition field;
   field.name = in.get_text();
-  field.type = static_cast<ElementType>(in.get<std::int32_t>());
+  field.type = in.get<ElementType>();
   field.shape = in.get_list<Index>();
-  const auto sample = in.get_bytes();
-  field.georeference.sample.assign(sample.begin(), sample.end());
-  field.georeference.keys = get_keys(in);
-  field.levels = get_levels(in);
+  field.georeference = {in.get_list<std::byte>(), get_keys(in)};
+  field.levels = {in.get_text(), in.get_list<double>(), in.get_list<double>(), in.get_list<double>()};
   const bool valid = get_statistic(in, field.statistic);
   field.accuracy = get_optional<double>(in);
   field.relative_accuracy = get_optional<double>(in);
@@ -126,10 +101,8 @@ void StreamDefinition::pack(Packer& out) const {
 Result<StreamDefinition> StreamDefinition::unpack(Unpacker& in) {
   StreamDefinition stream;
   stream.format = in.get_text();
-  stream.base.year = in.get<std::int64_t>();
-  for (int* part :
-       {&stream.base.month, &stream.base.day, &stream.base.hour, &stream.base.minute, &stream.base.second})
-    *part = in.get<int>();
+  stream.base = {in.get<std::int64_t>(), in.get<int>(), in.get<int>(),
+                 in.get<int>(),          in.get<int>(), in.get<int>()};
   stream.calendar = in.get<Calendar>();
   stream.member = get_optional<int>(in);
   stream.members = get_optional<int>(in);

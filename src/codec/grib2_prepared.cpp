@@ -36,27 +36,24 @@ void pack(const Field& field, Packer& out) {
       values.push_back(patch.value);
     }
   }
-  out.put_list(std::span<const std::uint32_t>(counts)).put_list(std::span<const std::uint32_t>(offsets));
-  out.put_bytes(values);
+  out.put_list<std::uint32_t>(counts).put_list<std::uint32_t>(offsets).put_bytes(values);
 }
 
 Result<Field> unpack_field(const StreamDefinition& stream, const FieldDefinition& definition, Unpacker& in) {
   Field field = field_of(stream, definition);
   const bool is_its_own = in.get_text() == definition.name && in.get<Index>() == definition.elements();
-  const auto head = in.get_bytes();
-  field.parts.head.assign(head.begin(), head.end());
-  const auto representation = in.get_bytes();
-  field.parts.representation.assign(representation.begin(), representation.end());
+  field.parts = {in.get_list<std::byte>(), in.get_list<std::byte>()};
   field.time = in.get<TimeOffsets>();
   const auto counts = in.get_list<std::uint32_t>();
   const auto offsets = in.get_list<std::uint32_t>();
   const auto values = in.get_bytes();
   constexpr std::size_t least_representation = 20;  // to the number of bits
-  bool sound =
-      in.ok() && in.rest().empty() && is_its_own && counts.size() == definition.levels.values.size() &&
-      offsets.size() == values.size() && field.parts.representation.size() >= least_representation &&
-      is_sound(field.time, field.parts.head, field.statistic) &&
-      std::all_of(offsets.begin(), offsets.end(), [&](std::uint32_t at) { return at < head.size(); });
+  bool sound = in.ok() && is_its_own && in.rest().empty() &&
+               counts.size() == definition.levels.values.size() && offsets.size() == values.size() &&
+               field.parts.representation.size() >= least_representation &&
+               is_sound(field.time, field.parts.head, field.statistic) &&
+               std::all_of(offsets.begin(), offsets.end(),
+                           [&](std::uint32_t at) { return at < field.parts.head.size(); });
   std::size_t next = 0;
   for (const std::uint32_t count : counts) {
     sound = sound && count <= offsets.size() - next;

@@ -36,22 +36,24 @@ std::optional<int> binary_scale(double range, int bits) {
   return scale;
 }
 
-// Computes codes in ecCodes' order of operations, which decides how they round.
-template <typename Code, typename Value>
-void compute_codes(const Value* values, Index count, double factor, double reference, double divisor,
-                   Code* codes) {
-  // A code of fewer than 32 bits fits a signed number, into which vectors convert.
+// Computes codes in ecCodes' order of operations, which decides how they round. `Whole` holds every code.
+template <typename Whole, typename Code, typename Value>
+void compute_codes_in(const Value* values, Index count, const Scaling& scaling, Code* codes) {
+  const double factor = power_of_ten(scaling.decimal);
+  const double divisor = std::ldexp(1.0, -scaling.binary);
+  const double reference = scaling.reference;
   for (Index i = 0; i < count; ++i)
     codes[i] = static_cast<Code>(
-        static_cast<std::int32_t>((static_cast<double>(values[i]) * factor - reference) * divisor + 0.5));
+        static_cast<Whole>((static_cast<double>(values[i]) * factor - reference) * divisor + 0.5));
 }
 
-template <typename Value>
-void compute_widest_codes(const Value* values, Index count, double factor, double reference, double divisor,
-                          std::uint32_t* codes) {
-  for (Index i = 0; i < count; ++i)
-    codes[i] = static_cast<std::uint32_t>(
-        static_cast<std::int64_t>((static_cast<double>(values[i]) * factor - reference) * divisor + 0.5));
+template <typename Code, typename Value>
+void compute_codes(const Value* values, Index count, const Scaling& scaling, Code* codes) {
+  // A code of fewer than 32 bits fits a signed number, into which vectors convert.
+  if (sizeof(Code) < 4 || scaling.bits < 32)
+    compute_codes_in<std::int32_t>(values, count, scaling, codes);
+  else
+    compute_codes_in<std::int64_t>(values, count, scaling, codes);
 }
 
 void store_16(const std::uint16_t* codes, Index count, std::byte* to) {
@@ -195,41 +197,28 @@ Bytes packed_length(Index count, int bits) { return count / 8 * bits + (count % 
 
 template <typename Value>
 void write_codes(const Value* values, Index count, const Scaling& scaling, std::byte* to) {
-  const double factor = power_of_ten(scaling.decimal);
-  const double divisor = std::ldexp(1.0, -scaling.binary);
-  const auto compute = [&](auto* codes) {
-    compute_codes(values, count, factor, scaling.reference, divisor, codes);
-  };
   switch (width_of_code(scaling.bits)) {
     case 1:
-      return compute(reinterpret_cast<std::uint8_t*>(to));
+      return compute_codes(values, count, scaling, reinterpret_cast<std::uint8_t*>(to));
     case 2:
-      return compute(reinterpret_cast<std::uint16_t*>(to));
+      return compute_codes(values, count, scaling, reinterpret_cast<std::uint16_t*>(to));
     default:
-      if (scaling.bits < 32) return compute(reinterpret_cast<std::uint32_t*>(to));
-      return compute_widest_codes(values, count, factor, scaling.reference, divisor,
-                                  reinterpret_cast<std::uint32_t*>(to));
+      return compute_codes(values, count, scaling, reinterpret_cast<std::uint32_t*>(to));
   }
 }
 
 template <typename Value>
 void append_packed(const Value* values, Index count, const Scaling& scaling, ByteVector& out) {
   std::byte packed[block * 4 + 4];
-  const double factor = power_of_ten(scaling.decimal);
-  const double divisor = std::ldexp(1.0, -scaling.binary);
   for (Index at = 0; at < count; at += block) {
     const Index here = std::min(block, count - at);
     if (scaling.bits == 16) {
       std::uint16_t codes[block];
-      compute_codes(values + at, here, factor, scaling.reference, divisor, codes);
+      compute_codes(values + at, here, scaling, codes);
       store_16(codes, here, packed);
     } else {
       std::uint32_t codes[block];
-      if (scaling.bits < 32) {
-        compute_codes(values + at, here, factor, scaling.reference, divisor, codes);
-      } else {
-        compute_widest_codes(values + at, here, factor, scaling.reference, divisor, codes);
-      }
+      compute_codes(values + at, here, scaling, codes);
       store_codes(codes, here, scaling.bits, packed);
     }
     out.insert(out.end(), packed, packed + packed_length(here, scaling.bits));

@@ -39,47 +39,34 @@ Interval read_time(const std::byte* head, const TimeOffsets& offsets) {
 struct Shape {
   std::size_t length = 0;
   TimeOffsets time;
-  std::vector<std::pair<std::size_t, std::size_t>> open;  // offset and length of the octets that every record
-                                                          // sets
-  std::map<std::string, std::pair<int, Index>> heads;     // head with those octets set to zero -> field and
-                                                          // level
+  /// The heads with the octets set to zero that every record sets, and the field and level of each.
+  std::map<std::string, std::pair<int, Index>> heads;
 
   [[nodiscard]] bool fits(const Field& field) const {
-    const TimeOffsets& other = field.time;
-    return length == field.parts.head.size() && time.unit == other.unit && time.end_time == other.end_time &&
-           time.forecast_time == other.forecast_time && time.range_unit == other.range_unit &&
-           time.range_length == other.range_length;
+    return length == field.parts.head.size() && time == field.time;
   }
   [[nodiscard]] std::string closed(const std::byte* head) const {
     std::string text(reinterpret_cast<const char*>(head), length);
-    for (const auto& [at, count] : open) std::memset(&text[at], 0, count);
+    const auto clear = [&](Bytes at, std::size_t count) {
+      if (at >= 0) std::memset(&text[static_cast<std::size_t>(at)], 0, count);
+    };
+    clear(total_length_at, 8);
+    clear(time.unit, 1);
+    clear(time.forecast_time, 4);
+    clear(time.end_time, 7);
+    clear(time.range_unit, 1);
+    clear(time.range_length, 4);
     return text;
   }
   /// Returns true if the bytes, fewer than a head, are the beginning of one.
   [[nodiscard]] bool may_begin(const ByteVector& bytes) const {
-    ByteVector whole(length);
-    std::copy(bytes.begin(), bytes.end(), whole.begin());
+    ByteVector whole = bytes;
+    whole.resize(length);
     const std::string wanted = closed(whole.data()).substr(0, bytes.size());
     return std::any_of(heads.begin(), heads.end(),
-                       [&](const auto& head) { return head.first.compare(0, wanted.size(), wanted) == 0; });
+                       [&](const auto& head) { return head.first.starts_with(wanted); });
   }
 };
-
-Shape shape_of(const Field& field) {
-  Shape shape;
-  shape.length = field.parts.head.size();
-  shape.time = field.time;
-  shape.open = {{total_length_at, 8}};
-  const auto add = [&](Bytes at, std::size_t count) {
-    if (at >= 0) shape.open.emplace_back(static_cast<std::size_t>(at), count);
-  };
-  add(field.time.unit, 1);
-  add(field.time.forecast_time, 4);
-  add(field.time.end_time, 7);
-  add(field.time.range_unit, 1);
-  add(field.time.range_length, 4);
-  return shape;
-}
 
 class Grib2Finder final : public Finder {
  public:
@@ -121,7 +108,8 @@ class Grib2Finder final : public Finder {
  private:
   void add(const Field& field, int number) {
     auto shape = std::find_if(shapes_.begin(), shapes_.end(), [&](const Shape& s) { return s.fits(field); });
-    if (shape == shapes_.end()) shape = shapes_.insert(shapes_.end(), shape_of(field));
+    if (shape == shapes_.end())
+      shape = shapes_.insert(shapes_.end(), {field.parts.head.size(), field.time, {}});
     for (std::size_t level = 0; level < field.levels.size(); ++level) {
       ByteVector head = field.parts.head;
       for (const Patch& patch : field.levels[level]) head[patch.offset] = patch.value;

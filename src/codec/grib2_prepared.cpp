@@ -15,11 +15,10 @@ bool lies_within(const ByteVector& head, Bytes at, Bytes width) {
 }
 
 bool is_sound(const TimeOffsets& time, const ByteVector& head, bool statistic) {
-  const bool interval = statistic
-                            ? lies_within(head, time.end_time, 7) && lies_within(head, time.range_unit, 1) &&
-                                  lies_within(head, time.range_length, 4)
-                            : time.end_time == -1 && time.range_unit == -1 && time.range_length == -1;
-  return interval && lies_within(head, time.unit, 1) && lies_within(head, time.forecast_time, 4);
+  if (!lies_within(head, time.unit, 1) || !lies_within(head, time.forecast_time, 4)) return false;
+  if (!statistic) return time == TimeOffsets{time.unit, time.forecast_time};
+  return lies_within(head, time.end_time, 7) && lies_within(head, time.range_unit, 1) &&
+         lies_within(head, time.range_length, 4);
 }
 
 }  // namespace

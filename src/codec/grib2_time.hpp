@@ -39,6 +39,7 @@ struct TimeOffsets {
   Bytes end_time = -1;  // year (2), month, day, hour, minute, second of the end of the interval
   Bytes range_unit = -1;
   Bytes range_length = -1;
+  friend bool operator==(const TimeOffsets&, const TimeOffsets&) = default;
 };
 
 /// Writes the octets of `interval` into a head.

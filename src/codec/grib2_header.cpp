@@ -16,57 +16,36 @@ namespace tailrace::codec::grib2 {
 namespace {
 
 struct Governed {
-  std::string_view key;
   std::string_view instead;
+  std::vector<std::string_view> keys;
 };
 
 // Keys that a record gets from its definition or its lead. A second source would win or lose silently.
-constexpr std::array<Governed, 36> governed{{
-    {"edition", "leave it out: it is 2"},
-    {"bitsPerValue", "use bits="},
-    {"numberOfBits", "use bits="},
-    {"numberOfBitsContainingEachPackedValue", "use bits="},
-    {"setBitsPerValue", "use bits="},
-    {"accuracy", "use accuracy="},
-    {"decimalScaleFactor", "use accuracy="},
-    {"decimalPrecision", "use accuracy="},
-    {"setDecimalPrecision", "use accuracy="},
-    {"changeDecimalPrecision", "use accuracy="},
-    {"optimizeScaleFactor", "use accuracy="},
-    {"packingType", "use packing="},
-    {"typeOfPacking", "use packing="},
-    {"dataRepresentationTemplateNumber", "use packing="},
-    {"bitmapPresent", "use missing="},
-    {"bitMapIndicator", "use missing="},
-    {"missingValue", "use missing="},
-    {"values", "use put"},
-    {"codedValues", "use put"},
-    {"dataDate", "use base="},
-    {"dataTime", "use base="},
-    {"year", "use base="},
-    {"month", "use base="},
-    {"day", "use base="},
-    {"hour", "use base="},
-    {"minute", "use base="},
-    {"second", "use base="},
-    {"step", "the step's lead gives it"},
-    {"stepRange", "the step's lead gives it"},
-    {"startStep", "the step's lead gives it"},
-    {"endStep", "the step's lead gives it"},
-    {"stepUnits", "the step's lead gives it"},
-    {"forecastTime", "the step's lead gives it"},
-    {"indicatorOfUnitOfTimeRange", "the step's lead gives it"},
-    {"lengthOfTimeRange", "statistic= and since= give it"},
-    {"indicatorOfUnitForTimeRange", "statistic= and since= give it"},
-}};
+const std::vector<Governed>& governed() {
+  static const std::vector<Governed> table{
+      {"leave it out: it is 2", {"edition"}},
+      {"use bits=",
+       {"bitsPerValue", "numberOfBits", "numberOfBitsContainingEachPackedValue", "setBitsPerValue"}},
+      {"use accuracy=",
+       {"accuracy", "decimalScaleFactor", "decimalPrecision", "setDecimalPrecision", "changeDecimalPrecision",
+        "optimizeScaleFactor"}},
+      {"use packing=", {"packingType", "typeOfPacking", "dataRepresentationTemplateNumber"}},
+      {"use missing=", {"bitmapPresent", "bitMapIndicator", "missingValue"}},
+      {"use put", {"values", "codedValues"}},
+      {"use base=", {"dataDate", "dataTime", "year", "month", "day", "hour", "minute", "second"}},
+      {"the step's lead gives it",
+       {"step", "stepRange", "startStep", "endStep", "stepUnits", "forecastTime",
+        "indicatorOfUnitOfTimeRange"}},
+      {"statistic= and since= give it", {"lengthOfTimeRange", "indicatorOfUnitForTimeRange"}},
+  };
+  return table;
+}
 
 Status check_governed(const Keys& keys) {
-  for (const auto& [key, value] : keys) {
-    const auto found = std::find_if(governed.begin(), governed.end(),
-                                    [&](const Governed& entry) { return entry.key == key; });
-    if (found != governed.end())
-      return {Code::argument, cat("key '", key, "' = ", value, " cannot be set: ", found->instead)};
-  }
+  for (const auto& [key, value] : keys)
+    for (const Governed& entry : governed())
+      if (std::find(entry.keys.begin(), entry.keys.end(), key) != entry.keys.end())
+        return {Code::argument, cat("key '", key, "' = ", value, " cannot be set: ", entry.instead)};
   return {};
 }
 
@@ -192,6 +171,16 @@ bool sets_numbers_alone(const Request& request, bool has_coefficients) {
   };
   return keys.size() == 3 && is_set("discipline") && is_set("parameterCategory") &&
          is_set("parameterNumber") && request.field->levels.bottoms.empty() && !has_coefficients;
+}
+
+FirstHalf first_half_of(const Request& request) {
+  const FieldDefinition& field = *request.field;
+  const Georeference& georeference = field.georeference;
+  return {georeference.keys,       checksum(georeference.sample),
+          grid_keys(request),      field.shape,
+          field.statistic.process, request.level_type,
+          request.member,          request.members,
+          request.own_template};
 }
 
 /// Builds the header on one handle, in the only order in which ecCodes keeps what was asked for.
@@ -530,8 +519,8 @@ Status Builder::first_half() {
   base_.rest = std::exchange(wanted_, {});
   TR_TRY(early_keys());
   TR_TRY(reference_time());
-  base_.grid = grid_keys(request_);
-  TR_TRY(set_grid(*handle_, field_, base_.grid, !field_.georeference.sample.empty(), wanted_));
+  base_.half = first_half_of(request_);
+  TR_TRY(set_grid(*handle_, field_, base_.half.grid, !field_.georeference.sample.empty(), wanted_));
   base_.front = std::exchange(wanted_, {});
   TR_TRY(product_template());
   TR_TRY(ensemble());
@@ -572,14 +561,6 @@ Result<Field> Builder::build() {
   wanted.insert(wanted.end(), wanted_.begin(), wanted_.end());
   Result<Field> field = finish(wanted, nullptr, base_.verified);
   if (!field.is_ok()) return field;
-  base_.georeference_keys = field_.georeference.keys;
-  base_.sample = checksum(field_.georeference.sample);
-  base_.shape = field_.shape;
-  base_.process = field_.statistic.process;
-  base_.level_type = request_.level_type;
-  base_.member = request_.member;
-  base_.members = request_.members;
-  base_.own_template = request_.own_template;
   base_.sample_pv = sample_pv_;
   base_.head = field->parts.head;
   base_.time = field->time;
@@ -661,14 +642,6 @@ int set_surface(Handle& handle, const std::string& which, const Surface& surface
   return surface.missing ? handle.set_missing(scaled) : handle.set(scaled, surface.scaled);
 }
 
-bool Base::serves(const Request& request) const {
-  const FieldDefinition& field = *request.field;
-  return process == field.statistic.process && level_type == request.level_type && member == request.member &&
-         members == request.members && own_template == request.own_template && shape == field.shape &&
-         grid == grid_keys(request) && georeference_keys == field.georeference.keys &&
-         sample == checksum(field.georeference.sample);
-}
-
 Field field_of(const StreamDefinition& stream, const FieldDefinition& definition) {
   Field field;
   field.definition = definition;
@@ -692,8 +665,9 @@ Result<Field> Headers::prepare(const FieldDefinition& field) {
 /// handle.
 Result<Field> Headers::prepare_on_base(const Request& request) {
   constexpr std::size_t most_bases = 16;
+  const FirstHalf half = first_half_of(request);
   const auto base =
-      std::find_if(bases_.rbegin(), bases_.rend(), [&](const Base& each) { return each.serves(request); });
+      std::find_if(bases_.rbegin(), bases_.rend(), [&](const Base& each) { return each.half == half; });
   if (base != bases_.rend()) {
     Result<Field> prepared = Builder(request).build_on(*base);
     if (prepared.is_ok()) return prepared;

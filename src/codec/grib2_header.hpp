@@ -47,9 +47,8 @@ struct Request {
                                      // field's
 };
 
-/// A header half-way: grid, base time and template are set; name, levels and keys of one field are not.
-struct Base {
-  // A base can be used again for a field if all members up to `own_template` are equal.
+/// What the first half of a header depends on, beside the stream.
+struct FirstHalf {
   Keys georeference_keys;
   std::uint64_t sample = 0;  // checksum of the georeference's sample, which may be large
   Keys grid;
@@ -59,7 +58,12 @@ struct Base {
   std::optional<long> member;
   std::optional<long> members;
   std::optional<long> own_template;
+  friend bool operator==(const FirstHalf&, const FirstHalf&) = default;
+};
 
+/// A header half-way: grid, base time and template are set; name, levels and keys of one field are not.
+struct Base {
+  FirstHalf half;  // a field with an equal one can use the base again
   ByteVector message;
   std::vector<double> sample_pv;
   Keys front;       // the keys of sections 1 to 3 that were asked for and read back from `head`
@@ -69,8 +73,6 @@ struct Base {
   std::optional<Handle> named_by_numbers;  // half-way, with the numbers and a level of the last field named
                                            // by numbers
   std::optional<Handle> verified;          // the message in which the last field was read back
-
-  [[nodiscard]] bool serves(const Request& request) const;
 };
 
 /// Prepares the headers of a stream's fields. The parts that fields have in common are made once.

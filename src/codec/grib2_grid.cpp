@@ -3,8 +3,8 @@
 #include <eccodes.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <map>
 
 #include "base/shape_text.hpp"
 #include "base/text.hpp"
@@ -22,21 +22,16 @@ bool given(const Keys& keys, std::string_view prefix) {
 // Returns the turn at which ecCodes takes a grid key: the type decides which keys exist, and the numbers of
 // points decide how long pl may be.
 int turn(const std::string& key) {
-  static constexpr std::array<std::string_view, 2> first{"gridDefinitionTemplateNumber", "gridType"};
-  static constexpr std::array<std::string_view, 5> second{"N", "Ni", "Nj", "Nx", "Ny"};
-  if (std::find(first.begin(), first.end(), key) != first.end()) return 0;
-  if (std::find(second.begin(), second.end(), key) != second.end()) return 1;
+  if (key == "gridDefinitionTemplateNumber" || key == "gridType") return 0;
+  if (key == "N" || key == "Ni" || key == "Nj" || key == "Nx" || key == "Ny") return 1;
   return key == "pl" ? 2 : 3;
 }
 
-struct Needs {
-  std::string_view grid_type;
-  std::vector<std::string_view>
-      keys;  // beginnings of names: each stands for its ...InDegrees, ...InMetres forms too
-};
-
-const std::vector<Needs>& needs() {
-  static const std::vector<Needs> table{
+// ecCodes keeps the numbers of its sample where a key is missing. A grid that is only half described would
+// become a wrong grid.
+Status check_complete(const Keys& keys, const std::string& grid_type) {
+  // Beginnings of names: each stands for its ...InDegrees, ...InMetres forms too.
+  static const std::map<std::string_view, std::vector<std::string_view>> needs{
       {"regular_ll", {"latitudeOfFirstGridPoint", "longitudeOfFirstGridPoint"}},
       {"rotated_ll",
        {"latitudeOfFirstGridPoint", "longitudeOfFirstGridPoint", "latitudeOfSouthernPole",
@@ -46,28 +41,18 @@ const std::vector<Needs>& needs() {
       {"regular_gg", {"N"}},
       {"reduced_gg", {"N"}},
   };
-  return table;
-}
-
-// ecCodes keeps the numbers of its sample where a key is missing. A grid that is only half described would
-// become a wrong grid.
-Status check_complete(const Keys& keys, const std::string& grid_type) {
-  for (const Needs& entry : needs()) {
-    if (entry.grid_type != grid_type) continue;
-    for (const std::string_view key : entry.keys) {
-      if (!given(keys, key))
-        return {Code::format, cat("grid '", grid_type, "' needs the key ", key,
-                                  "...; add it to the georeference, or give a sample message")};
-    }
+  const auto found = needs.find(grid_type);
+  if (found == needs.end()) return {};
+  for (const std::string_view key : found->second) {
+    if (!given(keys, key))
+      return {Code::format, cat("grid '", grid_type, "' needs the key ", key,
+                                "...; add it to the georeference, or give a sample message")};
   }
   return {};
 }
 
-std::vector<Index> without_ones(const std::vector<Index>& shape) {
-  std::vector<Index> extents;
-  std::copy_if(shape.begin(), shape.end(), std::back_inserter(extents),
-               [](Index extent) { return extent != 1; });
-  return extents;
+Status refused(std::string_view key, std::string_view value, int error) {
+  return {Code::format, cat("grid key '", key, "' = ", value, ": ", reason(error))};
 }
 
 /// Sets keys that follow from others. They are then read back like the keys that were given.
@@ -85,8 +70,7 @@ class Completion {
 
  private:
   Status add(const std::string& key, const std::string& value) {
-    if (const int error = handle_.set_text(key, value); error != 0)
-      return {Code::format, cat("grid key '", key, "' = ", value, ": ", reason(error))};
+    if (const int error = handle_.set_text(key, value); error != 0) return refused(key, value, error);
     keys_.emplace_back(key, value);
     return {};
   }
@@ -213,7 +197,8 @@ Status check_points(const Handle& handle, const FieldDefinition& field, Index po
             cat("the grid '", grid_type, "' has ", counted(points, "point"), ", and a record of shape ",
                 extents(field.shape), " has ", counted(field.elements(), "element"),
                 "; make the layout and the georeference agree")};
-  const std::vector<Index> sides = without_ones(field.shape);
+  std::vector<Index> sides = field.shape;
+  std::erase(sides, 1);
   const Index ni = handle.integer("Ni").value_or(0), nj = handle.integer("Nj").value_or(0);
   if (sides.size() != 2 || handle.is_missing("Ni") || ni <= 1 || nj <= 1) return {};
   const bool columns_first = handle.integer("jPointsAreConsecutive").value_or(0) != 0;
@@ -245,8 +230,8 @@ Status set_grid(Handle& handle, const FieldDefinition& field, const Keys& keys, 
   std::stable_sort(ordered.begin(), ordered.end(),
                    [](const auto& a, const auto& b) { return turn(a.first) < turn(b.first); });
   for (const auto& [key, value] : ordered) {
-    if (const int error = handle.set_text(key, value); error != 0 && !is_absent(error))
-      return {Code::format, cat("grid key '", key, "' = ", value, ": ", reason(error))};
+    const int error = handle.set_text(key, value);
+    if (error != 0 && !is_absent(error)) return refused(key, value, error);
   }
   const std::string grid_type = handle.text("gridType").value_or("unknown");
   if (grid_type.ends_with("sh") || grid_type.starts_with("bifourier"))

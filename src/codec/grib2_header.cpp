@@ -304,9 +304,7 @@ Status Builder::product_template() {
   const bool interval = field_.statistic.process != Process::instant;
   const long number =
       request_.own_template.value_or(request_.member ? (interval ? 11 : 1) : (interval ? 8 : 0));
-  if (const int error = handle_->set("productDefinitionTemplateNumber", number); error != 0)
-    return fail(error, "productDefinitionTemplateNumber", cat(number), "ecCodes has no such template");
-  wanted_.emplace_back("productDefinitionTemplateNumber", cat(number));
+  TR_TRY(set("productDefinitionTemplateNumber", number, "ecCodes has no such template"));
   if (interval != handle_->has("lengthOfTimeRange"))
     return {Code::format, cat("template 4.", number,
                               interval ? " has no interval, which a statistic needs"
@@ -397,9 +395,7 @@ Status Builder::coefficients() {
 }
 
 Status Builder::surface(const std::string& which, double value) {
-  const std::string type_key = cat("typeOf", which, "FixedSurface");
-  const Result<Surface> surface =
-      surface_of(request_.level_type, handle_->integer(type_key).value_or(255), value);
+  const Result<Surface> surface = surface_on(*handle_, request_, which, value);
   if (!surface.is_ok()) return surface.status();
   const int error = set_surface(*handle_, which, *surface);
   return error == 0 ? Status()
@@ -594,7 +590,10 @@ Result<Field> Builder::build_on(Base& base) {
 
 // Only these surfaces have a number. For others (surface, mean sea level, tropopause) 0 means that there is
 // none.
-Result<Surface> surface_of(const std::string& level_type, long type_of_surface, double value) {
+Result<Surface> surface_on(const Handle& handle, const Request& request, const std::string& which,
+                           double value) {
+  const std::string& level_type = request.level_type;
+  const long type_of_surface = handle.integer(cat("typeOf", which, "FixedSurface")).value_or(255);
   const bool numbered = type_of_surface == 20 ||
                         (type_of_surface >= 100 && type_of_surface != 101 && type_of_surface <= 161) ||
                         type_of_surface == 168;

@@ -112,8 +112,9 @@ struct Surface {
   long scaled = 0;
   bool missing = false;
 };
-Result<Surface> surface_of(const std::string& level_type, long type_of_surface, double value);
-
+/// Returns `value` as the "First" or "Second" surface of the handle's template.
+Result<Surface> surface_on(const Handle& handle, const Request& request, const std::string& which,
+                           double value);
 /// Returns ecCodes' error number, or 0 for success.
 int set_surface(Handle& handle, const std::string& which, const Surface& surface);
 

@@ -66,13 +66,15 @@ Status check_all(const Handle& handle, const Keys& wanted) {
   return {};
 }
 
-Status check_surface(const Handle& handle, const std::string& which, const Surface& wanted, double value) {
-  const bool missing = handle.is_missing(cat("scaledValueOf", which, "FixedSurface"));
-  const bool right = wanted.missing
+Status check_surface(const Handle& handle, const Request& request, const std::string& which, double value) {
+  const Result<Surface> wanted = surface_on(handle, request, which, value);
+  if (!wanted.is_ok()) return wanted.status();
+  const std::string scaled = cat("scaledValueOf", which, "FixedSurface");
+  const bool missing = handle.is_missing(scaled);
+  const bool right = wanted->missing
                          ? missing
-                         : !missing &&
-                               handle.integer(cat("scaledValueOf", which, "FixedSurface")) == wanted.scaled &&
-                               handle.integer(cat("scaleFactorOf", which, "FixedSurface")) == wanted.scale;
+                         : !missing && handle.integer(scaled) == wanted->scaled &&
+                               handle.integer(cat("scaleFactorOf", which, "FixedSurface")) == wanted->scale;
   if (right) return {};
   return differs(handle, {which == "First" ? "level" : "bottomLevel", cat(value)}, hint_for(handle, "level"));
 }
@@ -94,12 +96,6 @@ bool type_hangs_on_value(const Handle& handle, const Request& request) {
   if (!other.is_ok() || !handle.has(key) || handle.is_missing(key)) return false;
   if (other->set(key, handle.integer(key).value_or(0) + 1) != 0) return false;
   return same_level_type(request.level_type, other->text("typeOfLevel").value_or("unknown"));
-}
-
-Result<Surface> surface_on(const Handle& handle, const Request& request, const std::string& which,
-                           double value) {
-  return surface_of(request.level_type, handle.integer(cat("typeOf", which, "FixedSurface")).value_or(255),
-                    value);
 }
 
 /// Gives a handle the parameter of `message`. In almost every template the first octets behind its number are
@@ -150,13 +146,8 @@ Status check_level(const Handle& handle, const Field& field, const Request& requ
   TR_TRY(check_all(handle, wanted));
   if (levels_by_keys(request)) return {};
   const Levels& levels = field.definition.levels;
-  const Result<Surface> first = surface_on(handle, request, "First", levels.values[level]);
-  if (!first.is_ok()) return first.status();
-  TR_TRY(check_surface(handle, "First", *first, levels.values[level]));
-  if (levels.bottoms.empty()) return {};
-  const Result<Surface> second = surface_on(handle, request, "Second", levels.bottoms[level]);
-  if (!second.is_ok()) return second.status();
-  return check_surface(handle, "Second", *second, levels.bottoms[level]);
+  TR_TRY(check_surface(handle, request, "First", levels.values[level]));
+  return levels.bottoms.empty() ? Status() : check_surface(handle, request, "Second", levels.bottoms[level]);
 }
 
 Status check_time(Handle& handle, const Field& field, const Interval& interval) {

@@ -30,7 +30,15 @@ constexpr std::array<Format, 2> formats{{
 #endif
 }};
 
-Status check_precision(const FieldDefinition& field) {
+Status check_values(const FieldDefinition& field) {
+  if (size_of(field.type) == 0)
+    return {Code::argument, cat("element type ", static_cast<std::int32_t>(field.type), " is unknown")};
+  if (field.elements() <= 0)
+    return {Code::argument, "a record has no elements, or more than 2^63: check the shape"};
+  if (field.levels.values.empty()) return {Code::argument, "a field needs at least one level"};
+  if (!field.levels.bottoms.empty() && field.levels.bottoms.size() != field.levels.values.size())
+    return {Code::argument, cat(field.levels.bottoms.size(), " bottoms for ", field.levels.values.size(),
+                                " levels; give one for each, or none")};
   const int given = field.accuracy.has_value() + field.relative_accuracy.has_value() + field.bits.has_value();
   if (given > 1)
     return {Code::argument, "accuracy, relative accuracy and bits exclude one another: give one of them"};
@@ -47,20 +55,7 @@ Status check_precision(const FieldDefinition& field) {
 
 Status check_field(const FieldDefinition& field) {
   if (field.name.empty()) return {Code::argument, "a field needs a name"};
-  Status status;
-  if (size_of(field.type) == 0) {
-    status = {Code::argument, cat("element type ", static_cast<std::int32_t>(field.type), " is unknown")};
-  } else if (field.elements() <= 0) {
-    status = {Code::argument, "a record has no elements, or more than 2^63: check the shape"};
-  } else if (field.levels.values.empty()) {
-    status = {Code::argument, "a field needs at least one level"};
-  } else if (!field.levels.bottoms.empty() && field.levels.bottoms.size() != field.levels.values.size()) {
-    status = {Code::argument, cat(field.levels.bottoms.size(), " bottoms for ", field.levels.values.size(),
-                                  " levels; give one for each, or none")};
-  } else {
-    status = check_precision(field);
-  }
-  return status.in(cat("field '", field.name, "'"));
+  return check_values(field).in(cat("field '", field.name, "'"));
 }
 
 Result<std::unique_ptr<Codec>> make_codec(const StreamDefinition& stream) {

@@ -126,15 +126,12 @@ Status check_levels(const Request& request) {
 // origin, tables and product (template, level, statistic, member) may be true of the sample alone, and
 // ecCodes refuses to go from some templates to others.
 ByteVector with_grid_of(const ByteVector& head, const ByteVector& sample) {
-  const auto part = [](const ByteVector& bytes, std::size_t from, std::size_t to) {
-    return std::span(bytes).subspan(from, to - from);
+  const auto begin = [](const ByteVector& bytes, int section) {
+    return bytes.begin() + static_cast<std::ptrdiff_t>(section_begin(bytes, section));
   };
-  ByteVector joined;
-  for (const std::span<const std::byte> bytes :
-       {part(head, 0, section_begin(head, 2)),
-        part(sample, section_begin(sample, 3), section_begin(sample, 4)),
-        part(head, section_begin(head, 4), head.size())})
-    joined.insert(joined.end(), bytes.begin(), bytes.end());
+  ByteVector joined(head.begin(), begin(head, 2));
+  joined.insert(joined.end(), begin(sample, 3), begin(sample, 4));
+  joined.insert(joined.end(), begin(head, 4), head.end());
   return joined;
 }
 

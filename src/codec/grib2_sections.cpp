@@ -18,10 +18,6 @@ Status damaged(std::string_view why) {
           cat("the sample is no GRIB2 message: ", why, "; give one whole message of edition 2")};
 }
 
-bool begins_with(std::span<const std::byte> message, std::string_view word) {
-  return message.size() >= word.size() && std::memcmp(message.data(), word.data(), word.size()) == 0;
-}
-
 }  // namespace
 
 void put_number(std::byte* to, std::uint64_t value, int width) {
@@ -40,7 +36,7 @@ void put_signed(std::byte* to, std::int64_t value, int width) {
 }
 
 Result<Parts> cut(std::span<const std::byte> message) {
-  if (!begins_with(message, "GRIB") || message.size() < section0_length)
+  if (message.size() < section0_length || std::memcmp(message.data(), "GRIB", 4) != 0)
     return damaged("it does not begin with GRIB");
   if (const int edition = std::to_integer<int>(message[7]); edition != 2)
     return damaged(cat("its edition is ", edition, " (grib_set -s edition=2 converts it)"));

@@ -54,40 +54,30 @@ Status check_halo(const Layout& layout, const Allocation& allocation) {
   return {};
 }
 
-/// Returns the extents of the array of `rank` without the level dimension. The caller has checked the halo.
-Result<std::vector<Index>> plain_extents(const Layout& layout, int rank, const Allocation& allocation) {
-  if (!layout.is_box()) return std::vector<Index>{layout.count(rank)};
-  const Box box = layout.box(rank);
-  std::vector<Index> extents;
-  for (std::size_t d = 0; d < box.lower.size(); ++d) {
-    const Index halo = allocation.halo.empty() ? 0 : allocation.halo[d];
-    Index both = 0, extent = 0;
-    if (__builtin_add_overflow(halo, halo, &both) ||
-        __builtin_add_overflow(both, box.upper[d] - box.lower[d], &extent))
-      return layout_error("halo ", halo, " of ", dimension_text(d, box.lower.size()),
-                          " is too wide for 64-bit numbers");
-    extents.push_back(extent);
-  }
-  return extents;
-}
-
-/// Where the level goes; for NPROMA always between block and nproma.
-std::vector<Index> with_level(std::vector<Index> extents, const Allocation& allocation) {
-  if (allocation.level_axis < 0) return extents;
-  const int axis = allocation.nproma > 0 ? 1 : allocation.level_axis;
-  extents.insert(extents.begin() + axis, allocation.levels);
-  return extents;
-}
-
+/// Returns the extents of the array of `rank`. The caller has checked the halo.
 Result<std::vector<Index>> all_extents(const Layout& layout, int rank, const Allocation& allocation) {
+  std::vector<Index> extents;
   if (allocation.nproma > 0) {
     const Index count = layout.count(rank);
-    const Index blocks = count == 0 ? 0 : (count - 1) / allocation.nproma + 1;
-    return with_level({blocks, allocation.nproma}, allocation);
+    extents = {count == 0 ? 0 : (count - 1) / allocation.nproma + 1, allocation.nproma};
+  } else if (!layout.is_box()) {
+    extents = {layout.count(rank)};
+  } else {
+    const Box box = layout.box(rank);
+    for (std::size_t d = 0; d < box.lower.size(); ++d) {
+      const Index halo = allocation.halo.empty() ? 0 : allocation.halo[d];
+      Index both = 0, extent = 0;
+      if (__builtin_add_overflow(halo, halo, &both) ||
+          __builtin_add_overflow(both, box.upper[d] - box.lower[d], &extent))
+        return layout_error("halo ", halo, " of ", dimension_text(d, box.lower.size()),
+                            " is too wide for 64-bit numbers");
+      extents.push_back(extent);
+    }
   }
-  auto plain = plain_extents(layout, rank, allocation);
-  if (!plain.is_ok()) return plain;
-  return with_level(*std::move(plain), allocation);
+  // Under NPROMA the level is always between block and nproma.
+  if (allocation.level_axis >= 0)
+    extents.insert(extents.begin() + (allocation.nproma > 0 ? 1 : allocation.level_axis), allocation.levels);
+  return extents;
 }
 
 Status check_allocation(const Layout& layout, int rank, const Allocation& allocation) {

@@ -18,7 +18,6 @@ class Scan {
   struct Placed {
     std::uint64_t chunk = 0;
     Bytes size = 0;
-    Bytes offset = 0;
   };
   /// Chunks are numbered 0, 1, 2, ... in put order.
   std::uint64_t announce() {
@@ -29,7 +28,7 @@ class Scan {
   /// Returns the chunk that gets the next offset, if its size is known.
   [[nodiscard]] std::optional<Placed> next() const {
     if (sizes_.empty() || !sizes_.front()) return std::nullopt;
-    return Placed{first_, *sizes_.front(), offset_};
+    return Placed{first_, *sizes_.front()};
   }
   /// Takes next(). The following chunk goes behind it, or to its place if it is dropped.
   void take(bool dropped) {

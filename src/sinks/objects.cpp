@@ -15,18 +15,15 @@ constexpr std::string_view temporary_suffix = ".tailrace-tmp";
 
 /// A key is a relative path of plain names. It can never lead out of its root nor name a temporary file.
 Status check_key(const std::string& key) {
-  std::string_view rest = key;
-  for (bool more = true; more;) {
-    const std::size_t slash = rest.find('/');
-    const std::string_view name = rest.substr(0, slash);
+  for (std::size_t begin = 0, slash = 0; slash != std::string::npos; begin = slash + 1) {
+    slash = key.find('/', begin);
+    const std::string_view name = std::string_view(key).substr(begin, slash - begin);
     if (name.empty() || name == "." || name == ".." || name.ends_with(temporary_suffix)) {
       return {Code::argument, cat("object key \"", key,
                                   "\": expected names between single slashes, as in \"t/c/0/1\", "
                                   "got the name \"",
                                   name, "\"")};
     }
-    more = slash != std::string_view::npos;
-    if (more) rest.remove_prefix(slash + 1);
   }
   return {};
 }

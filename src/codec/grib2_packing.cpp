@@ -36,24 +36,32 @@ std::optional<int> binary_scale(double range, int bits) {
   return scale;
 }
 
+/// A scaling as codes are computed by it.
+struct Coding {
+  explicit Coding(const Scaling& scaling)
+      : factor(power_of_ten(scaling.decimal)),
+        reference(scaling.reference),
+        divisor(std::ldexp(1.0, -scaling.binary)),
+        bits(scaling.bits) {}
+  double factor, reference, divisor;
+  int bits;
+};
+
 // Computes codes in ecCodes' order of operations, which decides how they round. `Whole` holds every code.
 template <typename Whole, typename Code, typename Value>
-void compute_codes_in(const Value* values, Index count, const Scaling& scaling, Code* codes) {
-  const double factor = power_of_ten(scaling.decimal);
-  const double divisor = std::ldexp(1.0, -scaling.binary);
-  const double reference = scaling.reference;
+void compute_codes_in(const Value* values, Index count, Coding coding, Code* codes) {
   for (Index i = 0; i < count; ++i)
-    codes[i] = static_cast<Code>(
-        static_cast<Whole>((static_cast<double>(values[i]) * factor - reference) * divisor + 0.5));
+    codes[i] = static_cast<Code>(static_cast<Whole>(
+        (static_cast<double>(values[i]) * coding.factor - coding.reference) * coding.divisor + 0.5));
 }
 
 template <typename Code, typename Value>
-void compute_codes(const Value* values, Index count, const Scaling& scaling, Code* codes) {
+void compute_codes(const Value* values, Index count, Coding coding, Code* codes) {
   // A code of fewer than 32 bits fits a signed number, into which vectors convert.
-  if (sizeof(Code) < 4 || scaling.bits < 32)
-    compute_codes_in<std::int32_t>(values, count, scaling, codes);
+  if (sizeof(Code) < 4 || coding.bits < 32)
+    compute_codes_in<std::int32_t>(values, count, coding, codes);
   else
-    compute_codes_in<std::int64_t>(values, count, scaling, codes);
+    compute_codes_in<std::int64_t>(values, count, coding, codes);
 }
 
 void store_16(const std::uint16_t* codes, Index count, std::byte* to) {
@@ -197,28 +205,30 @@ Bytes packed_length(Index count, int bits) { return count / 8 * bits + (count % 
 
 template <typename Value>
 void write_codes(const Value* values, Index count, const Scaling& scaling, std::byte* to) {
+  const Coding coding(scaling);
   switch (width_of_code(scaling.bits)) {
     case 1:
-      return compute_codes(values, count, scaling, reinterpret_cast<std::uint8_t*>(to));
+      return compute_codes(values, count, coding, reinterpret_cast<std::uint8_t*>(to));
     case 2:
-      return compute_codes(values, count, scaling, reinterpret_cast<std::uint16_t*>(to));
+      return compute_codes(values, count, coding, reinterpret_cast<std::uint16_t*>(to));
     default:
-      return compute_codes(values, count, scaling, reinterpret_cast<std::uint32_t*>(to));
+      return compute_codes(values, count, coding, reinterpret_cast<std::uint32_t*>(to));
   }
 }
 
 template <typename Value>
 void append_packed(const Value* values, Index count, const Scaling& scaling, ByteVector& out) {
   std::byte packed[block * 4 + 4];
+  const Coding coding(scaling);
   for (Index at = 0; at < count; at += block) {
     const Index here = std::min(block, count - at);
     if (scaling.bits == 16) {
       std::uint16_t codes[block];
-      compute_codes(values + at, here, scaling, codes);
+      compute_codes(values + at, here, coding, codes);
       store_16(codes, here, packed);
     } else {
       std::uint32_t codes[block];
-      compute_codes(values + at, here, scaling, codes);
+      compute_codes(values + at, here, coding, codes);
       store_codes(codes, here, scaling.bits, packed);
     }
     out.insert(out.end(), packed, packed + packed_length(here, scaling.bits));

@@ -34,9 +34,9 @@ inline void for_each_row(std::span<const Loop> outer, const std::byte* memory, R
 
 /// Copies `across` rows of `count` elements each, where neighbours across rows lie closer in memory than
 /// neighbours along a row: a gang of rows at once, so that every line of memory is touched once and not once
-/// per row.
+/// per row. Inlined into its caller it takes 6 % longer.
 template <Bytes size>
-void pack_across(const std::byte* memory, Loop along, Loop across, std::byte* out) {
+[[gnu::noinline]] void pack_across(const std::byte* memory, Loop along, Loop across, std::byte* out) {
   const Bytes pitch = along.count * size;
   for (Index first = 0; first < across.count; first += gang) {
     const Index width = std::min(gang, across.count - first);

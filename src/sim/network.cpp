@@ -15,7 +15,7 @@ std::int64_t Port::now() const { return network_.scheduler_.now() + clock_offset
 
 void Port::hear() {
   news_ = true;
-  if (on_news_) on_news_();
+  waiter_->look();
 }
 
 Bytes Port::unsent(comm::LineNumber line, Traffic traffic) const {
@@ -49,8 +49,6 @@ void Port::send(int destination, comm::LineNumber line, Traffic traffic, ByteVec
   }
   ++messages_;
   bytes_ += static_cast<Bytes>(bytes.size());
-  ++network_.messages_;
-  network_.bytes_ += static_cast<Bytes>(bytes.size());
   unsent_[{line, traffic}] += static_cast<Bytes>(bytes.size());
   ++leaving_;
   if (traffic == Traffic::control)

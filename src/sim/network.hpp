@@ -2,7 +2,6 @@
 #pragma once
 
 #include <deque>
-#include <functional>
 #include <map>
 #include <memory>
 #include <tuple>
@@ -19,6 +18,8 @@ class Network;
 class Waiter {
  public:
   virtual ~Waiter() = default;
+  /// Called at each arrival and departure.
+  virtual void look() = 0;
   virtual void idle(Nanoseconds nanoseconds, const std::string& what) = 0;
   virtual void park(comm::Doorbell& bell, std::uint32_t ticket, Nanoseconds limit) = 0;
   virtual void let_others_run() = 0;
@@ -57,8 +58,6 @@ class Port final : public comm::Transport {
   void connect(Waiter& waiter) { waiter_ = &waiter; }
   /// Returns true if something arrived or left since the last progress().
   [[nodiscard]] bool has_news() const { return news_; }
-  /// Sets a function that is called at each arrival and departure.
-  void on_news(std::function<void()> hook) { on_news_ = std::move(hook); }
 
  private:
   friend class Network;
@@ -87,7 +86,6 @@ class Port final : public comm::Transport {
   std::deque<comm::Envelope> control_;
   // By source, tag and traffic. As with MPI, lines of the same tag are not told apart.
   std::map<std::tuple<int, comm::LineNumber, comm::Traffic>, std::deque<std::shared_ptr<Incoming>>> data_;
-  std::function<void()> on_news_;
   Waiter* waiter_ = nullptr;
 };
 
@@ -97,9 +95,6 @@ class Network {
 
   [[nodiscard]] Port& port(int rank) { return *ports_[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] int size() const { return static_cast<int>(ports_.size()); }
-  [[nodiscard]] Scheduler& scheduler() { return scheduler_; }
-  [[nodiscard]] std::int64_t messages() const { return messages_; }
-  [[nodiscard]] Bytes bytes() const { return bytes_; }
 
  private:
   friend class Port;
@@ -112,8 +107,6 @@ class Network {
   Scheduler& scheduler_;
   std::vector<std::unique_ptr<Port>> ports_;
   std::map<std::tuple<int, int, comm::Traffic>, Nanoseconds> last_arrival_;
-  std::int64_t messages_ = 0;
-  Bytes bytes_ = 0;
 };
 
 }  // namespace tailrace::sim

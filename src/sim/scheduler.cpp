@@ -65,49 +65,4 @@ bool Scheduler::run_one() {
   return true;
 }
 
-void Actor::start(Task<> body) {
-  body_ = std::move(body);
-  where_ = body_.handle();
-  schedule(0);
-}
-
-void Actor::schedule(Nanoseconds at_least) {
-  scheduler_.after(at_least + scheduler_.step_delay(), [this] { resume(); });
-}
-
-void Actor::resume() {
-  if (state_ == State::lost) return;
-  where_.resume();
-  if (state_ != State::lost && body_.is_done()) state_ = State::done;
-  if (on_step_) on_step_();
-}
-
-void Actor::Pause::await_suspend(std::coroutine_handle<> where) {
-  actor.where_ = where;
-  actor.schedule(at_least);
-}
-
-void Actor::Sleep::await_suspend(std::coroutine_handle<> where) {
-  actor.where_ = where;
-  if (actor.state_ == State::lost) return;
-  actor.state_ = State::asleep;
-  actor.awake_ = std::move(awake);
-  actor.what_ = std::move(what);
-  const std::uint64_t number = ++actor.sleeps_;
-  if (limit > 0) {
-    actor.scheduler_.after(limit, [&sleeper = actor, number] {
-      if (sleeper.state_ != State::asleep || sleeper.sleeps_ != number) return;
-      sleeper.state_ = State::ready;
-      sleeper.schedule(0);
-    });
-  }
-  actor.poke();
-}
-
-void Actor::poke() {
-  if (state_ != State::asleep || !awake_()) return;
-  state_ = State::ready;
-  schedule(0);
-}
-
 }  // namespace tailrace::sim

@@ -2,11 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/text.hpp"
 #include "comm/line.hpp"
-#include "comm/switchboard.hpp"
-#include "sim/network.hpp"
+#include "fibre_world.hpp"
 
 namespace tailrace::sim {
 namespace {
@@ -18,66 +18,42 @@ using comm::Vote;
 /// Ranks that do nothing but agree.
 class Assembly {
  public:
-  Assembly(int size, std::uint64_t seed) : scheduler_(seed), network_(scheduler_, size) {
-    std::vector<int> ranks;
-    for (int rank = 0; rank < size; ++rank) ranks.push_back(rank);
+  Assembly(int size, std::uint64_t seed) : world_(size, seed), verdicts_(static_cast<std::size_t>(size)) {
+    std::vector<int> ranks(static_cast<std::size_t>(size));
+    std::iota(ranks.begin(), ranks.end(), 0);
     const auto members = std::make_shared<const comm::Members>(ranks);
-    for (int rank = 0; rank < size; ++rank) {
-      Port& port = network_.port(rank);
-      boards_.push_back(std::make_unique<comm::Switchboard>());
-      boards_.back()->connect(port);
-      lines_.push_back(std::make_unique<comm::Line>(*boards_.back(), comm::line_number::session, members));
-      actors_.push_back(std::make_unique<Actor>(scheduler_, cat("rank ", rank)));
-      port.on_news([actor = actors_.back().get()] { actor->poke(); });
-    }
-    verdicts_.resize(actors_.size());
+    for (const int rank : ranks)
+      lines_.push_back(std::make_unique<comm::Line>(world_.board(rank), comm::line_number::session, members));
   }
-  ~Assembly() { actors_.clear(); }
 
   /// Each rank posts what `votes` gives for (rank, round), round after round, and waits for each verdict.
   void run(int rounds, const std::function<Vote(int, int)>& votes) {
-    for (std::size_t rank = 0; rank < actors_.size(); ++rank) {
-      actors_[rank]->start(member(static_cast<int>(rank), rounds, votes));
-    }
-    while (scheduler_.run_one()) {
-    }
+    const auto program = [&](FibreRank& rank) { member(rank, rounds, votes); };
+    (void)world_.run(program, 10 * FibreWorld::second);
   }
-  Scheduler& scheduler() { return scheduler_; }
-  Actor& actor(int rank) { return *actors_[static_cast<std::size_t>(rank)]; }
+  FibreRank& rank(int number) { return world_.rank(number); }
   Agreements& agreements(int rank) { return lines_[static_cast<std::size_t>(rank)]->agreements(); }
   const std::vector<Verdict>& verdicts(int rank) { return verdicts_[static_cast<std::size_t>(rank)]; }
-  [[nodiscard]] std::int64_t messages() const { return network_.messages(); }
+  [[nodiscard]] std::int64_t messages() { return world_.messages(); }
 
  private:
-  Task<> member(int rank, int rounds, const std::function<Vote(int, int)>& votes) {
-    Actor& self = actor(rank);
-    Port& port = network_.port(rank);
-    const std::function<bool()> awake = [&port] { return port.has_news(); };
+  void member(FibreRank& self, int rounds, const std::function<Vote(int, int)>& votes) {
     for (int round = 0; round < rounds; ++round) {
-      co_await self.step(scheduler_.random(0, 100'000));
-      const std::uint64_t number = agreements(rank).post(votes(rank, round));
-      for (;;) {
-        boards_[static_cast<std::size_t>(rank)]->pump();
-        std::optional<Verdict> verdict = agreements(rank).take(number);
-        if (verdict) {
-          // Thousands of ranks need not keep thousands of empty contributions each.
-          const auto is_empty = [](const ByteVector& bytes) { return bytes.empty(); };
-          if (std::all_of(verdict->contributions.begin(), verdict->contributions.end(), is_empty)) {
-            verdict->contributions = {};
-          }
-          verdicts_[static_cast<std::size_t>(rank)].push_back(std::move(*verdict));
-          break;
-        }
-        co_await self.sleep(awake, "a verdict");
-      }
+      self.stall(world_.scheduler().random(0, 100'000));
+      const std::uint64_t number = agreements(self.rank()).post(votes(self.rank(), round));
+      std::optional<Verdict> verdict;
+      self.board().wait([&] { return (verdict = agreements(self.rank()).take(number)).has_value(); },
+                        "a verdict");
+      // Thousands of ranks need not keep thousands of empty contributions each.
+      const auto is_empty = [](const ByteVector& bytes) { return bytes.empty(); };
+      if (std::all_of(verdict->contributions.begin(), verdict->contributions.end(), is_empty))
+        verdict->contributions = {};
+      verdicts_[static_cast<std::size_t>(self.rank())].push_back(std::move(*verdict));
     }
   }
 
-  Scheduler scheduler_;
-  Network network_;
-  std::vector<std::unique_ptr<comm::Switchboard>> boards_;
+  FibreWorld world_;
   std::vector<std::unique_ptr<comm::Line>> lines_;
-  std::vector<std::unique_ptr<Actor>> actors_;
   std::vector<std::vector<Verdict>> verdicts_;
 };
 
@@ -210,7 +186,7 @@ TEST(sim_agreement, a_lost_rank_is_missing_where_its_vote_should_arrive) {
     for (const int lost : {1, size / 2, size - 1}) {
       if (lost == 0) continue;
       Assembly assembly(size, static_cast<std::uint64_t>(size + lost));
-      assembly.actor(lost).lose();
+      assembly.rank(lost).lose();
       assembly.run(1, [](int, int) { return Vote{{}, "tr_stream_create", {}}; });
       // Each missing text leads from the root down to the lost rank.
       int where = 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <gtest/gtest.h>
 
-#include "base/text.hpp"
+#include <numeric>
+
 #include "comm/line.hpp"
-#include "comm/switchboard.hpp"
-#include "sim/network.hpp"
+#include "fibre_world.hpp"
 
 namespace tailrace::sim {
 namespace {
@@ -14,62 +14,41 @@ using comm::Broadcasts;
 /// Ranks that hear what rank 0 says, again and again.
 class Audience {
  public:
-  Audience(int size, std::uint64_t seed) : scheduler_(seed), network_(scheduler_, size) {
-    std::vector<int> ranks;
-    for (int rank = 0; rank < size; ++rank) ranks.push_back(rank);
+  Audience(int size, std::uint64_t seed) : world_(size, seed), heard_(static_cast<std::size_t>(size)) {
+    std::vector<int> ranks(static_cast<std::size_t>(size));
+    std::iota(ranks.begin(), ranks.end(), 0);
     const auto members = std::make_shared<const comm::Members>(ranks);
-    for (int rank = 0; rank < size; ++rank) {
-      Port& port = network_.port(rank);
-      boards_.push_back(std::make_unique<comm::Switchboard>());
-      boards_.back()->connect(port);
-      lines_.push_back(std::make_unique<comm::Line>(*boards_.back(), comm::line_number::session, members));
-      actors_.push_back(std::make_unique<Actor>(scheduler_, cat("rank ", rank)));
-      port.on_news([actor = actors_.back().get()] { actor->poke(); });
-    }
-    heard_.resize(actors_.size());
+    for (const int rank : ranks)
+      lines_.push_back(std::make_unique<comm::Line>(world_.board(rank), comm::line_number::session, members));
   }
-  ~Audience() { actors_.clear(); }
 
   void run(int rounds) {
-    for (std::size_t rank = 0; rank < actors_.size(); ++rank)
-      actors_[rank]->start(member(static_cast<int>(rank), rounds));
-    while (scheduler_.run_one()) {
-    }
+    const auto program = [&](FibreRank& rank) { member(rank, rounds); };
+    EXPECT_EQ(world_.run(program), std::vector<std::string>());
   }
   [[nodiscard]] const std::vector<ByteVector>& heard(int rank) const {
     return heard_[static_cast<std::size_t>(rank)];
   }
-  [[nodiscard]] std::int64_t messages() const { return network_.messages(); }
+  [[nodiscard]] std::int64_t messages() { return world_.messages(); }
   static ByteVector words(int round) {
     return ByteVector(static_cast<std::size_t>(round * 37), std::byte(round));
   }
 
  private:
-  Task<> member(int rank, int rounds) {
-    const auto place = static_cast<std::size_t>(rank);
-    Actor& self = *actors_[place];
+  void member(FibreRank& self, int rounds) {
+    const auto place = static_cast<std::size_t>(self.rank());
     Broadcasts& mine = lines_[place]->broadcasts();
-    Port& port = network_.port(rank);
-    const std::function<bool()> awake = [&port] { return port.has_news(); };
     for (int round = 0; round < rounds; ++round) {
-      co_await self.step(scheduler_.random(0, 100'000));
-      const std::uint64_t number = mine.post(rank == 0 ? words(round) : ByteVector());
-      for (;;) {
-        boards_[place]->pump();
-        if (std::optional<ByteVector> said = mine.take(number)) {
-          heard_[place].push_back(std::move(*said));
-          break;
-        }
-        co_await self.sleep(awake, "a broadcast");
-      }
+      self.stall(world_.scheduler().random(0, 100'000));
+      const std::uint64_t number = mine.post(place == 0 ? words(round) : ByteVector());
+      std::optional<ByteVector> said;
+      self.board().wait([&] { return (said = mine.take(number)).has_value(); }, "a broadcast");
+      heard_[place].push_back(std::move(*said));
     }
   }
 
-  Scheduler scheduler_;
-  Network network_;
-  std::vector<std::unique_ptr<comm::Switchboard>> boards_;
+  FibreWorld world_;
   std::vector<std::unique_ptr<comm::Line>> lines_;
-  std::vector<std::unique_ptr<Actor>> actors_;
   std::vector<std::vector<ByteVector>> heard_;
 };
 

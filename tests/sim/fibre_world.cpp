@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <utility>
 
 #include "base/text.hpp"
 
@@ -23,25 +24,63 @@ double processor_seconds() {
 
 }  // namespace
 
-FibreRank::FibreRank(Scheduler& scheduler, Port& port)
-    : port_(port), actor_(scheduler, cat("rank ", port.rank())) {
+FibreRank::FibreRank(Scheduler& scheduler, Port& port) : scheduler_(scheduler), port_(port) {
   board_.connect(port_);
-  board_.watch().who = actor_.name();
+  board_.watch().who = cat("rank ", rank());
   port_.connect(*this);
-  port_.on_news([this] { actor_.poke(); });
 }
 
 void FibreRank::start(std::function<void()> program) {
   fibre_ = std::make_unique<Fibre>(std::move(program));
-  actor_.start(drive());
+  schedule(0);
 }
 
-Task<> FibreRank::drive() {
-  for (resume(); !fibre_->is_done(); resume()) {
+/// Between two steps any other rank may run.
+void FibreRank::schedule(Nanoseconds at_least) {
+  scheduler_.after(at_least + scheduler_.step_delay(), [this] { step(); });
+}
+
+void FibreRank::step() {
+  if (state_ == State::lost) return;
+  take_step();
+  if (on_step_) on_step_();
+}
+
+void FibreRank::take_step() {
+  if (!std::exchange(pays_, false)) {
+    resume();
+    if (fibre_->is_done()) {
+      if (state_ != State::lost) state_ = State::done;
+      return;
+    }
     const Nanoseconds cost = cost_();
-    if (is_turn_ || cost > 0) co_await actor_.step(cost);
-    if (!is_turn_) co_await actor_.sleep(awake_, what_, limit_);
+    if (is_turn_ || cost > 0) {
+      pays_ = !is_turn_;
+      schedule(cost);
+      return;
+    }
   }
+  fall_asleep();
+}
+
+void FibreRank::fall_asleep() {
+  if (state_ == State::lost) return;
+  state_ = State::asleep;
+  const std::uint64_t number = ++sleeps_;
+  if (limit_ > 0) {
+    scheduler_.after(limit_, [this, number] {
+      if (state_ != State::asleep || sleeps_ != number) return;
+      state_ = State::ready;
+      schedule(0);
+    });
+  }
+  look();
+}
+
+void FibreRank::look() {
+  if (state_ != State::asleep || !awake_()) return;
+  state_ = State::ready;
+  schedule(0);
 }
 
 void FibreRank::resume() {
@@ -81,7 +120,7 @@ void FibreRank::stall(Nanoseconds duration) {
 
 void FibreRank::poke() {
   is_poked_ = true;
-  actor_.poke();
+  look();
 }
 
 void FibreRank::idle(Nanoseconds duration, const std::string& what) {
@@ -92,13 +131,19 @@ void FibreRank::idle(Nanoseconds duration, const std::string& what) {
 }
 
 std::string FibreRank::unfinished() const {
-  if (actor_.is_done() || actor_.is_lost()) return {};
-  return cat(actor_.name(), " waits for ", what_);
+  if (has_ended()) return {};
+  return cat("rank ", rank(), " waits for ", what_);
 }
 
 FibreWorld::FibreWorld(int size, std::uint64_t seed) : scheduler_(seed), network_(scheduler_, size) {
   for (int number = 0; number < size; ++number)
     ranks_.push_back(std::make_unique<FibreRank>(scheduler_, network_.port(number)));
+}
+
+std::int64_t FibreWorld::messages() const {
+  std::int64_t sum = 0;
+  for (const auto& each : ranks_) sum += each->port().messages();
+  return sum;
 }
 
 void FibreWorld::settle() {
@@ -107,8 +152,7 @@ void FibreWorld::settle() {
 }
 
 bool FibreWorld::all_have_ended() const {
-  return std::all_of(ranks_.begin(), ranks_.end(),
-                     [](const auto& each) { return each->actor_.is_done() || each->actor_.is_lost(); });
+  return std::all_of(ranks_.begin(), ranks_.end(), [](const auto& each) { return each->has_ended(); });
 }
 
 std::vector<std::string> FibreWorld::run(const std::function<void(FibreRank&)>& program, Nanoseconds limit) {
@@ -117,8 +161,7 @@ std::vector<std::string> FibreWorld::run(const std::function<void(FibreRank&)>& 
     std::vector<std::unique_ptr<FibreRank>>& ranks;
     ~Unwinding() {
       for (const auto& each : ranks) {
-        each->actor_.lose();
-        each->actor_.abandon();
+        each->lose();
         each->fibre_.reset();
       }
     }

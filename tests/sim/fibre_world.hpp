@@ -32,16 +32,16 @@ class FibreRank final : private Waiter {
   [[nodiscard]] double worked() const { return worked_; }
   /// Says that something happened, besides messages, for which the rank may wait.
   void poke();
-  /// Marks the rank as gone: its program goes no further.
-  void lose() { actor_.lose(); }
+  /// Marks the rank as gone (killed, or its node lost power): its program goes no further.
+  void lose() { state_ = State::lost; }
   /// Sets a function that returns the cost of the calls since the last time. The program then waits for that
   /// time.
   void on_cost(std::function<Nanoseconds()> cost) { cost_ = std::move(cost); }
   /// Sets a function that is called after each step of its program, in which it may have written to shared
   /// memory.
-  void on_step(std::function<void()> hook) { actor_.on_step(std::move(hook)); }
-  /// Says that shared memory was written to.
-  void look() { actor_.poke(); }
+  void on_step(std::function<void()> hook) { on_step_ = std::move(hook); }
+  /// Says that shared memory was written to, or that a message arrived or left.
+  void look() override;
   /// Parks without the limits that heal a lost wake-up.
   void park_without_limit() { limits_parks_ = false; }
   /// A planted mistake: parks on a ticket of its own, which forgets rings since the caller's ticket.
@@ -49,9 +49,14 @@ class FibreRank final : private Waiter {
 
  private:
   friend class FibreWorld;
+  enum class State { ready, asleep, done, lost };
   void start(std::function<void()> program);
-  Task<> drive();
+  void schedule(Nanoseconds at_least);
+  void step();
+  void take_step();
   void resume();
+  void fall_asleep();
+  [[nodiscard]] bool has_ended() const { return state_ == State::done || state_ == State::lost; }
   void idle(Nanoseconds duration, const std::string& what) override;
   void park(comm::Doorbell& bell, std::uint32_t ticket, Nanoseconds limit) override;
   void let_others_run() override;
@@ -59,9 +64,11 @@ class FibreRank final : private Waiter {
   /// Returns "rank 3 waits for ...", or "" if its program has ended or it is lost.
   [[nodiscard]] std::string unfinished() const;
 
+  Scheduler& scheduler_;
   Port& port_;
   comm::Switchboard board_;
-  Actor actor_;
+  State state_ = State::ready;
+  std::function<void()> on_step_;
   std::function<Nanoseconds()> cost_ = [] { return 0; };
   double worked_ = 0;
   bool measures_work_ = false;
@@ -69,11 +76,13 @@ class FibreRank final : private Waiter {
   bool parks_late_ = false;
   Nanoseconds nap_ = 0;   // how long it idled last
   bool is_turn_ = false;  // it pauses for others, and waits for nothing
+  bool pays_ = false;     // it waits for the time that its step has cost, and sleeps then
   bool is_poked_ = false;
-  // The pausing program sleeps until this returns true.
+  // The pausing program sleeps until this returns true, or for `limit_` if that is above 0.
   std::function<bool()> awake_;
   std::string what_;
   Nanoseconds limit_ = 0;
+  std::uint64_t sleeps_ = 0;
   std::unique_ptr<Fibre> fibre_;  // destroyed before the objects that its program uses
 };
 
@@ -86,6 +95,8 @@ class FibreWorld {
   [[nodiscard]] FibreRank& rank(int number) { return *ranks_[static_cast<std::size_t>(number)]; }
   [[nodiscard]] comm::Switchboard& board(int number) { return rank(number).board(); }
   [[nodiscard]] Scheduler& scheduler() { return scheduler_; }
+  /// Counts the messages that ranks have sent to other ranks so far.
+  [[nodiscard]] std::int64_t messages() const;
 
   /// Runs `program` on each rank, once in a world. Returns the ranks that have not ended after `limit` of
   /// simulated time, with what they wait for; their programs are unwound before it returns. Throws what a

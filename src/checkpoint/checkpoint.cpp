@@ -32,7 +32,7 @@ Result<std::unique_ptr<Checkpoint>> Checkpoint::create(session::Session& session
                                                        std::vector<std::string> files) {
   // This rank takes the number even if it fails below, so that the next checkpoint's number is the same on
   // all ranks.
-  const comm::LineNumber number = session.board().next_without_data();
+  const comm::LineNumber number = session.board().numbers().next_without_data();
   const std::string call = cat("tr_checkpoint_create(", name, ")");
   std::string arguments = cat(", \"", how, "\"");
   for (const std::string& file : files) arguments += cat(", ", file);

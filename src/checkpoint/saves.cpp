@@ -288,7 +288,7 @@ void RunningSave::close() {
 
 Saves::Saves(Context& context, comm::LineNumber number)
     : context_(context),
-      line_(context.session.board(), number, context.session.computes().shared_members()),
+      line_(context.session.board(), number, context.session.computes().members()),
       key_(context.session.threads().new_own_key()),
       work_(line_.board().add_work([this] { return advance(); })),
       capture_(context) {}

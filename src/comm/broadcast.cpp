@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "comm/broadcast.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cstring>
+
 #include "comm/line.hpp"
+#include "comm/switchboard.hpp"
 
 namespace tailrace::comm {
 
@@ -19,19 +24,43 @@ std::uint64_t Broadcasts::post(ByteVector bytes) {
 }
 
 void Broadcasts::pass_on(std::uint64_t number, const ByteVector& bytes) {
-  // Rank r hears from the rank without r's lowest set bit, and tells r + 2^k for every 2^k below that bit.
-  const int me = line_.rank();
-  const int lowest = me == 0 ? line_.size() : me & -me;
-  int step = 1;
-  while (step < lowest) step *= 2;
-  for (step /= 2; step > 0; step /= 2) {
-    if (me + step >= line_.size()) continue;
+  // The child with most ranks behind it hears first.
+  std::vector<int> children = line_.agreements().children();
+  std::reverse(children.begin(), children.end());
+  for (const int child : children) {
     const bool announced = bytes.size() > most_announced;
     Packer out;
     out.put(broadcast_message).put(number).put(announced);
     if (!announced) out.put_bytes(bytes);
-    line_.send(me + step, out.take());
-    if (announced) line_.send_large(me + step, number, bytes);
+    line_.send(child, out.take());
+    if (announced) send_large(child, number, bytes);
+  }
+}
+
+/// The message ends with its line and number: a rank that has left out a call must not take another call's
+/// bytes.
+void Broadcasts::send_large(int destination, std::uint64_t number, ByteVector bytes) {
+  for (const std::uint64_t word : {line_.number(), number}) {
+    const auto text = std::as_bytes(std::span(&word, 1));
+    bytes.insert(bytes.end(), text.begin(), text.end());
+  }
+  line_.board().transport().send(line_.members()->transport_rank(destination), line_.number(),
+                                 Traffic::broadcast, std::move(bytes));
+}
+
+/// Leaves out broadcasts that this rank never takes.
+std::optional<ByteVector> Broadcasts::receive_large(int source, std::uint64_t number) {
+  const std::array<std::uint64_t, 2> wanted{line_.number(), number};
+  for (;;) {
+    std::optional<ByteVector> bytes = line_.board().transport().receive_from(
+        line_.members()->transport_rank(source), line_.number(), Traffic::broadcast);
+    if (!bytes) return std::nullopt;
+    const std::size_t length = bytes->size() - sizeof wanted;
+    std::array<std::uint64_t, 2> got{};
+    std::memcpy(got.data(), bytes->data() + length, sizeof got);
+    bytes->resize(length);
+    if (got == wanted) return bytes;
+    if (got[0] == wanted[0]) arrived_.erase(got[1]);
   }
 }
 
@@ -67,7 +96,7 @@ std::optional<ByteVector> Broadcasts::take(std::uint64_t number) {
   if (found == arrived_.end()) return std::nullopt;
   Said& said = found->second;
   if (said.holder) {
-    std::optional<ByteVector> large = line_.receive_large(*said.holder, number);
+    std::optional<ByteVector> large = receive_large(*said.holder, number);
     if (!large) return std::nullopt;
     said.bytes = std::move(*large);
     pass_on(number, said.bytes);

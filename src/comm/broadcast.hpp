@@ -31,8 +31,6 @@ class Broadcasts {
   /// Returns true if rank 0 has said it, and its bytes are here or on their way.
   [[nodiscard]] bool is_coming(std::uint64_t number) const { return arrived_.count(number) != 0; }
 
-  /// Forgets a broadcast that this rank never takes, once its bytes have come.
-  void leave_out(std::uint64_t number) { arrived_.erase(number); }
   /// Returns true if the message says that its sender holds a large broadcast.
   static bool announces(const ByteVector& message);
   /// Returns the ranks that hold broadcasts which this rank has not taken, one for each broadcast.
@@ -45,6 +43,8 @@ class Broadcasts {
   };
   void on_message(int source, Unpacker& in);
   void pass_on(std::uint64_t number, const ByteVector& bytes);
+  void send_large(int destination, std::uint64_t number, ByteVector bytes);
+  std::optional<ByteVector> receive_large(int source, std::uint64_t number);
 
   Line& line_;
   std::uint64_t next_ = 0;

@@ -74,7 +74,7 @@ Result<std::vector<int>> Communicators::transport_ranks(MPI_Comm comm) const {
                     "the communicator has ranks that are none of the session's compute ranks; make it from "
                     "the one that tr_init gave");
     }
-    rank = computes_.members().transport_rank(rank);
+    rank = computes_.members()->transport_rank(rank);
   }
   return ranks;
 }

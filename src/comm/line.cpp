@@ -2,9 +2,7 @@
 #include "comm/line.hpp"
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <cstring>
 
 #include "base/text.hpp"
 #include "comm/switchboard.hpp"
@@ -45,8 +43,8 @@ Result<bool> try_candidate(Line& meeting, Tags& free, Candidate& candidate, cons
   candidate = Unpacker(*said).get<Candidate>();
   const Tags mine = board.free_tags();
   Packer objection;
-  if (!has(mine, candidate.tag) || board.count() >= candidate.count)
-    objection.put(board.count()).put_list(std::span<const std::uint64_t>(mine));
+  if (!has(mine, candidate.tag) || board.numbers().count() >= candidate.count)
+    objection.put(board.numbers().count()).put_list(std::span<const std::uint64_t>(mine));
   const Verdict verdict = meeting.agree({{}, call, objection.take()});
   TR_TRY(verdict.status);
   bool is_accepted = true;
@@ -99,9 +97,9 @@ Line::Line(Switchboard& board, LineNumber number, std::shared_ptr<const Members>
 Result<std::unique_ptr<Line>> Line::open_among(Switchboard& board,
                                                const std::shared_ptr<const Members>& members,
                                                const std::string& call) {
-  Line meeting(board, board.next_meeting(*members), members);
+  Line meeting(board, board.numbers().next_meeting(*members), members);
   Tags free = board.free_tags();
-  Candidate candidate{lowest(free), board.count() + 1};
+  Candidate candidate{lowest(free), board.numbers().count() + 1};
   // Ranks that have the same lines open choose the same number.
   const std::uint64_t number =
       meeting.agreements().post({{}, cat(call, " on line ", candidate.tag, " ", candidate.count), {}});
@@ -129,45 +127,18 @@ Line::~Line() {
 void Line::on(std::uint32_t kind, Receiver receiver) { receivers_[kind] = std::move(receiver); }
 
 void Line::send(int destination, ByteVector bytes) {
-  board_.send(members_->transport_rank(destination), number_, Traffic::control, std::move(bytes));
+  board_.transport().send(members_->transport_rank(destination), number_, Traffic::control, std::move(bytes));
 }
 
 void Line::send_data(int destination, ByteVector bytes) {
-  board_.send(members_->transport_rank(destination), number_, Traffic::data, std::move(bytes));
+  board_.transport().send(members_->transport_rank(destination), number_, Traffic::data, std::move(bytes));
 }
 
 std::optional<ByteVector> Line::receive_data(int source) {
-  return board_.receive_from(members_->transport_rank(source), number_, Traffic::data);
+  return board_.transport().receive_from(members_->transport_rank(source), number_, Traffic::data);
 }
 
-/// The message ends with its kind and number, as control messages do: a rank that has left out a call must
-/// not take another call's bytes.
-void Line::send_large(int destination, std::uint64_t broadcast, ByteVector bytes) {
-  for (const std::uint64_t number : {number_, broadcast}) {
-    const auto text = std::as_bytes(std::span(&number, 1));
-    bytes.insert(bytes.end(), text.begin(), text.end());
-  }
-  board_.send(members_->transport_rank(destination), number_, Traffic::broadcast, std::move(bytes));
-}
-
-std::optional<ByteVector> Line::receive_large(int source, std::uint64_t broadcast) {
-  const std::array<std::uint64_t, 2> wanted{number_, broadcast};
-  for (;;) {
-    std::optional<ByteVector> bytes =
-        board_.receive_from(members_->transport_rank(source), number_, Traffic::broadcast);
-    if (!bytes) return std::nullopt;
-    const std::size_t length = bytes->size() - sizeof wanted;
-    std::array<std::uint64_t, 2> got{};
-    std::memcpy(got.data(), bytes->data() + length, sizeof got);
-    bytes->resize(length);
-    if (got == wanted) return bytes;
-    if (got[0] == number_) broadcasts_.leave_out(got[1]);
-  }
-}
-
-Bytes Line::unsent_data() const { return board_.unsent(number_, Traffic::data); }
-
-bool Line::progress() { return board_.progress(); }
+Bytes Line::unsent_data() const { return board_.transport().unsent(number_, Traffic::data); }
 
 std::int64_t Line::now() const { return board_.transport().now(); }
 
@@ -218,7 +189,8 @@ Result<ByteVector> Line::broadcast(ByteVector bytes, const std::string& call, co
   if (!said) return ended_ ? ended_->why : *board_.order().broken();
   // Other ranks may be far behind: messages that they have not taken use memory here.
   const auto most_is_taken = [&] {
-    return board_.unsent(number_, Traffic::broadcast) + board_.unsent(number_, Traffic::control) <=
+    const Transport& transport = board_.transport();
+    return transport.unsent(number_, Traffic::broadcast) + transport.unsent(number_, Traffic::control) <=
                most_untaken ||
            board_.order().broken();
   };

@@ -9,36 +9,13 @@
 
 #include "comm/agreement.hpp"
 #include "comm/broadcast.hpp"
+#include "comm/line_numbers.hpp"
 #include "comm/sparse_exchange.hpp"
 #include "comm/transport.hpp"
 
 namespace tailrace::comm {
 
 class Switchboard;
-
-/// A line's number is the same on all its ranks. No two lines that are open on a rank have the same number.
-///
-///   bits 0 .. 12   the tag: data messages of two lines with the same tag would be taken for each other's
-///   bits 13 .. 62  counts lines, so that a number is used once
-///   bit 63         the line of those ranks of another line that share a node; it carries no data messages
-namespace line_number {
-
-/// MPI promises tags up to 32767 (MPI 3.1, 8.1.2), and each line needs two.
-inline constexpr int tag_bits = 13;
-inline constexpr LineNumber tags = LineNumber{1} << tag_bits;
-inline constexpr LineNumber node_bit = LineNumber{1} << 63;
-
-inline constexpr LineNumber session = 0;       // all ranks
-inline constexpr LineNumber computes = 1;      // the compute ranks
-inline constexpr LineNumber without_data = 2;  // the tag of lines that carry no data messages
-inline constexpr LineNumber meeting = 3;       // the tag of lines on which ranks choose another line's number
-inline constexpr LineNumber settlement = 4;    // the compute ranks, after their order of calls was broken
-inline constexpr LineNumber first_free = 5;    // ranks that open lines choose tags from here on
-
-constexpr LineNumber tag_of(LineNumber number) { return number % tags; }
-constexpr std::uint64_t count_of(LineNumber number) { return (number & ~node_bit) >> tag_bits; }
-
-}  // namespace line_number
 
 /// The ranks of a line, by their numbers in the transport.
 class Members {
@@ -83,23 +60,19 @@ class Line {
   [[nodiscard]] int size() const { return members_->size(); }
   [[nodiscard]] LineNumber number() const { return number_; }
   [[nodiscard]] Switchboard& board() { return board_; }
-  [[nodiscard]] const Members& members() const { return *members_; }
-  /// Returns the members, for another line of the same ranks only.
-  [[nodiscard]] const std::shared_ptr<const Members>& shared_members() const { return members_; }
+  [[nodiscard]] const std::shared_ptr<const Members>& members() const { return members_; }
 
   /// `receiver` takes the control messages whose first word is `kind`; that word was taken from `in` already.
   /// It must not wait.
   void on(std::uint32_t kind, Receiver receiver);
   /// Sends a control message. Its first word is its kind.
   void send(int destination, ByteVector bytes);
-  /// Sends a data message. Any thread may call it, and receive_data, unsent_data and progress.
+  /// Sends a data message. Any thread may call it, and receive_data and unsent_data.
   void send_data(int destination, ByteVector bytes);
   /// Returns the next data message of `source` if it has arrived whole. Asking allows it to arrive.
   std::optional<ByteVector> receive_data(int source);
   /// Returns the bytes of data messages that have not left this process yet.
   [[nodiscard]] Bytes unsent_data() const;
-  /// Moves messages of all lines on their way, and delivers none. Returns true if something completed.
-  bool progress();
   [[nodiscard]] std::int64_t now() const;
 
   [[nodiscard]] Agreements& agreements() { return agreements_; }
@@ -133,10 +106,7 @@ class Line {
   [[nodiscard]] Verdict ended_verdict() const;
 
  private:
-  friend class Broadcasts;
   friend class Switchboard;
-  void send_large(int destination, std::uint64_t broadcast, ByteVector bytes);
-  std::optional<ByteVector> receive_large(int source, std::uint64_t broadcast);
   /// Returns false if nobody has registered for the message's kind.
   bool deliver(int transport_source, const ByteVector& bytes);
   void on_ended(Ended ended);

@@ -2,7 +2,6 @@
 #include "comm/mpi_transport.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 
 #include "base/text.hpp"
@@ -51,18 +50,10 @@ MpiTransport::MpiTransport(MPI_Comm comm) : comm_(comm) {
   MPI_Comm_size(comm, &size_);
 }
 
-MpiTransport::~MpiTransport() = default;
-
 void MpiTransport::free() {
   // A verdict may have told this rank to give up before that verdict has left for other ranks.
   while (!all_sent()) progress();
   if (comm_ != MPI_COMM_NULL) MPI_Comm_free(&comm_);
-}
-
-std::int64_t MpiTransport::now() const {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
 }
 
 void MpiTransport::send(int destination, LineNumber line, Traffic traffic, ByteVector bytes) {

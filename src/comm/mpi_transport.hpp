@@ -20,7 +20,6 @@ class MpiTransport final : public Transport {
  public:
   /// Collective over `parent`.
   static Result<std::unique_ptr<MpiTransport>> create(MPI_Comm parent);
-  ~MpiTransport() override;
   MpiTransport(const MpiTransport&) = delete;
   MpiTransport& operator=(const MpiTransport&) = delete;
 
@@ -32,7 +31,6 @@ class MpiTransport final : public Transport {
   std::optional<ByteVector> receive_from(int source, LineNumber line, Traffic traffic) override;
   [[nodiscard]] Bytes unsent(LineNumber line, Traffic traffic) const override;
   [[nodiscard]] bool all_sent() const override { return outgoing_.empty(); }
-  [[nodiscard]] std::int64_t now() const override;
   /// Collective. Blocks until everything sent has left, and frees the communicator.
   void free();
 

@@ -49,15 +49,15 @@ bool Order::has_come(const Entry& entry) const {
   if (entry.kind == Entry::Kind::step) return has_come_to_step_(entry);
   Line* const line = board_.find(entry.line);
   // A rank that has closed a line has made all calls on it.
-  if (line == nullptr) return board_.was_opened(entry.line);
+  if (line == nullptr) return board_.numbers().was_opened(entry.line);
   return entry.kind == Entry::Kind::agreement ? line->agreements().has_posted(entry.number)
                                               : line->broadcasts().has_posted(entry.number);
 }
 
 void Order::ask() {
-  const Members& members = board_.find(wait_->entry.line)->members();
+  const Members& members = *board_.find(wait_->entry.line)->members();
   for (const int rank : wait_->awaited) {
-    const int compute = computes_->members().find(members.transport_rank(rank));
+    const int compute = computes_->members()->find(members.transport_rank(rank));
     if (compute < 0 || compute == computes_->rank()) continue;
     Packer out;
     out.put(question_message).put(wait_->entry).put(waits_);
@@ -68,8 +68,8 @@ void Order::ask() {
 /// Only a rank that must make this rank's call too can have made the two calls in another order.
 void Order::answer(int source, Question& question) {
   question.answered = waits_;
-  const Members& members = board_.find(wait_->entry.line)->members();
-  if (members.find(computes_->members().transport_rank(source)) < 0) return;
+  const Members& members = *board_.find(wait_->entry.line)->members();
+  if (members.find(computes_->members()->transport_rank(source)) < 0) return;
   Packer out;
   out.put(answer_message).put(question.asking).put(wait_->entry).put_text(wait_->call);
   computes_->send(source, out.take());

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "comm/switchboard.hpp"
 
-#include <algorithm>
-#include <chrono>
-
-#include "base/checksum.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "comm/end_job.hpp"
@@ -12,16 +8,6 @@
 #include "comm/line.hpp"
 
 namespace tailrace::comm {
-
-namespace {
-
-std::int64_t steady_now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-}  // namespace
 
 Switchboard::~Switchboard() {
   std::size_t messages = 0;
@@ -33,8 +19,7 @@ Switchboard::~Switchboard() {
 void Switchboard::open(Line& line) {
   lines_[line.number()] = &line;
   opened_.push_back(line.number());
-  if (line_number::tag_of(line.number()) >= line_number::first_free)
-    count_ = std::max(count_, line_number::count_of(line.number()));
+  numbers_.note_opened(line.number());
   end_if_broken(line);
 }
 
@@ -48,37 +33,11 @@ Line* Switchboard::find(LineNumber line) const {
   return found == lines_.end() ? nullptr : found->second;
 }
 
-bool Switchboard::was_opened(LineNumber line) const {
-  const std::uint64_t count = line_number::count_of(line);
-  switch (line_number::tag_of(line)) {
-    case line_number::session:
-    case line_number::computes:
-    case line_number::settlement:
-      return true;
-    case line_number::without_data:
-      return count <= without_data_;
-    case line_number::meeting: {
-      const auto met = meetings_.find(count / most_meetings);
-      return met != meetings_.end() && (met->second - 1 - count) % most_meetings < most_meetings / 2;
-    }
-    default:
-      return count <= count_;
-  }
-}
-
 /// A rank may take the number of another kind of line long before it opens the line.
 bool Switchboard::is_closed(LineNumber line) const {
   const LineNumber tag = line_number::tag_of(line);
   return (tag >= line_number::first_free || tag == line_number::meeting) && find(line) == nullptr &&
-         was_opened(line);
-}
-
-LineNumber Switchboard::next_meeting(const Members& members) {
-  Packer ranks;
-  for (int rank = 0; rank < members.size(); ++rank) ranks.put(members.transport_rank(rank));
-  const std::uint64_t hash = checksum(ranks.bytes()) >> 24;
-  const std::uint64_t count = meetings_[hash]++;
-  return line_number::meeting | (hash * most_meetings + count % most_meetings) << line_number::tag_bits;
+         numbers_.was_opened(line);
 }
 
 void Switchboard::end_lines() {
@@ -91,10 +50,6 @@ void Switchboard::end_if_broken(Line& line) {
   line.end(*order_.broken());
 }
 
-LineNumber Switchboard::next_without_data() {
-  return line_number::without_data | ++without_data_ << line_number::tag_bits;
-}
-
 std::vector<std::uint64_t> Switchboard::free_tags() const {
   std::vector<std::uint64_t> free(line_number::tags / 64, ~std::uint64_t{0});
   const auto take = [&](LineNumber tag) { free[tag / 64] &= ~(std::uint64_t{1} << tag % 64); };
@@ -104,36 +59,7 @@ std::vector<std::uint64_t> Switchboard::free_tags() const {
   return free;
 }
 
-void Switchboard::send(int destination, LineNumber line, Traffic traffic, ByteVector bytes) {
-  const std::lock_guard lock(transport_mutex_);
-  transport_->send(destination, line, traffic, std::move(bytes));
-}
-
-std::optional<ByteVector> Switchboard::receive_from(int source, LineNumber line, Traffic traffic) {
-  const std::lock_guard lock(transport_mutex_);
-  return committed("taking what another rank has sent",
-                   [&] { return transport_->receive_from(source, line, traffic); });
-}
-
-Bytes Switchboard::unsent(LineNumber line, Traffic traffic) const {
-  const std::lock_guard lock(transport_mutex_);
-  return transport_->unsent(line, traffic);
-}
-
-bool Switchboard::all_sent() const {
-  const std::lock_guard lock(transport_mutex_);
-  return abandoned_.empty() && transport_->all_sent();
-}
-
-bool Switchboard::progress() {
-  const std::lock_guard lock(transport_mutex_);
-  return transport_->progress();
-}
-
-std::optional<Envelope> Switchboard::receive() {
-  const std::lock_guard lock(transport_mutex_);
-  return transport_->receive();
-}
+bool Switchboard::all_sent() const { return abandoned_.empty() && transport_.all_sent(); }
 
 int Switchboard::add_work(std::function<bool()> advance) {
   work_[next_work_] = std::move(advance);
@@ -141,17 +67,17 @@ int Switchboard::add_work(std::function<bool()> advance) {
 }
 
 bool Switchboard::pump() {
-  if (transport_ == nullptr) return false;
+  if (!transport_.is_connected()) return false;
   return committed("moving data on", [this] { return move_on(); });
 }
 
 bool Switchboard::move_on() {
   deliver_early();
-  bool moved = progress();
+  bool moved = transport_.progress();
   std::erase_if(abandoned_, [this](const auto& each) {
-    return receive_from(each.first, each.second, Traffic::broadcast).has_value();
+    return transport_.receive_from(each.first, each.second, Traffic::broadcast).has_value();
   });
-  while (std::optional<Envelope> envelope = receive()) {
+  while (std::optional<Envelope> envelope = transport_.receive()) {
     deliver(std::move(*envelope));
     deliver_early();  // a receiver may have opened a line, and later messages on it must not overtake
     moved = true;
@@ -189,16 +115,6 @@ void Switchboard::deliver_early() {
   }
 }
 
-/// Before there is a transport, the clock is that of MpiTransport.
-std::int64_t Switchboard::now() const { return transport_ != nullptr ? transport_->now() : steady_now(); }
-
-void Switchboard::idle(std::int64_t nanoseconds, const std::string& what) const {
-  if (transport_ != nullptr)
-    transport_->idle(nanoseconds, what);
-  else
-    give_core_away(nanoseconds);
-}
-
 /// Leaves "in tr_finalize" out if `what` names the call already.
 std::string Switchboard::waiting(std::int64_t nanoseconds, const std::string& what) const {
   const bool tell_call = !watch_.call.empty() && what.find(watch_.call) == std::string::npos;
@@ -221,7 +137,7 @@ void Switchboard::wait(const std::function<bool()>& done, const std::string& wha
     const std::string text = cat(watch_.missing ? watch_.missing() : "", missing ? missing() : "");
     return text.empty() ? text : ":" + text;
   };
-  const std::int64_t begin = now();
+  const std::int64_t begin = transport_.now();
   bool warned = false;
   Idling idling(watch_.has_own_core);
   while (!done()) {
@@ -230,8 +146,8 @@ void Switchboard::wait(const std::function<bool()>& done, const std::string& wha
       idling.moved();
       continue;
     }
-    idle(idling.next(now()), what);
-    const std::int64_t waited = now() - begin;
+    transport_.idle(idling.next(transport_.now()), what);
+    const std::int64_t waited = transport_.now() - begin;
     order_.look(waited);
     const auto reached = [&](const std::optional<std::int64_t>& seconds) {
       return seconds && waited > *seconds * 1'000'000'000;

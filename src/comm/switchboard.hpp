@@ -4,17 +4,16 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "comm/line_numbers.hpp"
 #include "comm/order.hpp"
 #include "comm/transport.hpp"
 
 namespace tailrace::comm {
 
 class Line;
-class Members;
 
 /// All lines of one process over one Transport, and the one loop that moves them on. Whichever call of the
 /// library waits, everything else goes on meanwhile.
@@ -39,15 +38,13 @@ class Switchboard {
   Switchboard& operator=(const Switchboard&) = delete;
 
   /// Before this call there are no lines, and wait() moves nothing on.
-  void connect(Transport& transport) { transport_ = &transport; }
-  [[nodiscard]] Transport& transport() { return *transport_; }
+  void connect(Transport& transport) { transport_.connect(transport); }
+  [[nodiscard]] Transport& transport() { return transport_; }
   Watch& watch() { return watch_; }
   [[nodiscard]] Order& order() { return order_; }
-  [[nodiscard]] const Order& order() const { return order_; }
+  [[nodiscard]] LineNumbers& numbers() { return numbers_; }
   /// Returns the line that is open here, or nullptr.
   [[nodiscard]] Line* find(LineNumber line) const;
-  /// Returns true if this rank has opened the line, even if it has closed it since.
-  [[nodiscard]] bool was_opened(LineNumber line) const;
   /// Ends all lines, also those that are opened later, because the order is broken. Two kinds stay: the line
   /// on which the ranks settle the break, and the lines of saves that go on behind the program.
   void end_lines();
@@ -67,15 +64,9 @@ class Switchboard {
   int add_work(std::function<bool()> advance);
   void remove_work(int number) { work_.erase(number); }
 
-  /// Returns the number of the line on which these ranks meet to open another one. It is the same on all of
-  /// them, as they meet in the same order.
-  LineNumber next_meeting(const Members& members);
-  /// Returns the number of the next line without data messages. Its ranks open such lines in the same order.
-  LineNumber next_without_data();
-  /// For opening a line among ranks that have no line yet: the ranks agree on a tag that is free on all of
-  /// them, and on a count that none has used.
-  [[nodiscard]] std::vector<std::uint64_t> free_tags() const;  // a bit for each tag
-  [[nodiscard]] std::uint64_t count() const { return count_; }
+  /// Returns a bit for each tag. Ranks that have no line yet agree on a tag that is free on all of them, and
+  /// on a count that none has used.
+  [[nodiscard]] std::vector<std::uint64_t> free_tags() const;
 
   /// Returns true if everything that any line, open or closed, has sent has left this process, and no other
   /// rank holds a large broadcast for a line that has closed here.
@@ -85,37 +76,25 @@ class Switchboard {
 
  private:
   friend class Line;
-  /// A meeting's number has a hash of its ranks in 40 bits, and counts their meetings in 10.
-  static constexpr std::uint64_t most_meetings = 1024;
   void open(Line& line);
   void close(Line& line);
   void end_if_broken(Line& line);
   [[nodiscard]] bool is_closed(LineNumber line) const;
   /// Makes the passes take and drop a large broadcast of a line that has closed: its sender waits for that.
   void abandon(int source, LineNumber line) { abandoned_.emplace_back(source, line); }
-  void send(int destination, LineNumber line, Traffic traffic, ByteVector bytes);
-  std::optional<ByteVector> receive_from(int source, LineNumber line, Traffic traffic);
-  [[nodiscard]] Bytes unsent(LineNumber line, Traffic traffic) const;
-  bool progress();
-  std::optional<Envelope> receive();
   bool move_on();
   void deliver(Envelope envelope);
   void deliver_early();
-  [[nodiscard]] std::int64_t now() const;
-  void idle(std::int64_t nanoseconds, const std::string& what) const;
   [[nodiscard]] std::string waiting(std::int64_t nanoseconds, const std::string& what) const;
 
-  Transport* transport_ = nullptr;
-  mutable std::mutex transport_mutex_;  // a thread that exchanges data messages uses the transport too
+  SharedTransport transport_;
   Watch watch_;
   Order order_{*this};
+  LineNumbers numbers_;
   std::map<LineNumber, Line*> lines_;
   std::map<LineNumber, std::deque<Envelope>> early_;  // for lines that are not open here yet
   std::vector<LineNumber> opened_;                    // opened since early messages were delivered last
   std::vector<std::pair<int, LineNumber>> abandoned_;
-  std::uint64_t count_ = 0;
-  std::uint64_t without_data_ = 0;
-  std::map<std::uint64_t, std::uint64_t> meetings_;  // by the hash of their ranks
   std::int64_t strays_ = 0;
   std::map<int, std::function<bool()>> work_;
   int next_work_ = 0;

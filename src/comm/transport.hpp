@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -26,7 +27,7 @@ struct Envelope {
 };
 
 /// Ordered messages between the ranks of one session, each for a line. No call blocks. One thread at a time
-/// uses it: the Switchboard sees to that.
+/// uses it: SharedTransport sees to that.
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -49,7 +50,7 @@ class Transport {
   [[nodiscard]] virtual bool all_sent() const = 0;
   /// Returns the nanoseconds of a clock that only goes forward; simulated time in the simulated world. Any
   /// thread.
-  [[nodiscard]] virtual std::int64_t now() const = 0;
+  [[nodiscard]] virtual std::int64_t now() const;
   /// Gives the core away for about `nanoseconds`, or less if something may have moved; 0 means for a moment.
   /// `what` names what the caller waits for.
   virtual void idle(std::int64_t nanoseconds, const std::string& what);
@@ -61,7 +62,31 @@ class Transport {
   virtual void let_others_run() {}
 };
 
-/// Gives the core of the calling thread away for that long; 0: to any thread that is ready to run.
-void give_core_away(std::int64_t nanoseconds);
+/// The transport of a process, locked: a thread that exchanges data messages uses it beside the main thread.
+class SharedTransport final : public Transport {
+ public:
+  /// Before this call only the clock and idle() work.
+  void connect(Transport& transport) { transport_ = &transport; }
+  [[nodiscard]] bool is_connected() const { return transport_ != nullptr; }
+
+  [[nodiscard]] int rank() const override { return transport_->rank(); }
+  [[nodiscard]] int size() const override { return transport_->size(); }
+  void send(int destination, LineNumber line, Traffic traffic, ByteVector bytes) override;
+  bool progress() override;
+  std::optional<Envelope> receive() override;
+  std::optional<ByteVector> receive_from(int source, LineNumber line, Traffic traffic) override;
+  [[nodiscard]] Bytes unsent(LineNumber line, Traffic traffic) const override;
+  [[nodiscard]] bool all_sent() const override;
+  [[nodiscard]] std::int64_t now() const override;
+  void idle(std::int64_t nanoseconds, const std::string& what) override;
+  void park(Doorbell& bell, std::uint32_t ticket, std::chrono::nanoseconds limit) override {
+    transport_->park(bell, ticket, limit);
+  }
+  void let_others_run() override { transport_->let_others_run(); }
+
+ private:
+  Transport* transport_ = nullptr;
+  mutable std::mutex mutex_;
+};
 
 }  // namespace tailrace::comm

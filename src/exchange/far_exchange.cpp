@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "exchange/far_exchange.hpp"
 
+#include "comm/switchboard.hpp"
+
 namespace tailrace::exchange {
 
 FarExchange::FarExchange(Channel& channel, node::StripePool& pool, std::shared_ptr<const ArrayPlan> plan,
@@ -74,7 +76,7 @@ bool FarExchange::capture(const std::byte* base, const Stripe& stripe) {
 
 bool FarExchange::advance(comm::Line& line) {
   if (done_) return false;
-  bool moved = line.progress();
+  bool moved = line.board().transport().progress();
   moved = send_next(line) || moved;
   moved = serve(line) || moved;
   moved = receive_next(line) || moved;

@@ -29,9 +29,9 @@ void Group::find_nodes(const std::function<int(int)>& node_of) {
   std::map<int, int> lowest;  // of the group's ranks, by the session's node
   std::vector<int> mine;      // ranks of the node: in the transport, and in the group
   std::vector<int> ranks;
-  const int my_node = node_of(line_->members().transport_rank(rank()));
+  const int my_node = node_of(line_->members()->transport_rank(rank()));
   for (int r = 0; r < size(); ++r) {
-    const int place = line_->members().transport_rank(r);
+    const int place = line_->members()->transport_rank(r);
     const int node = node_of(place);
     nodes_.push_back(lowest.try_emplace(node, r).first->second);
     if (node != my_node) continue;

@@ -104,7 +104,7 @@ bool Computing::wait_for_step(const pipeline::StreamClient& stream, std::int64_t
 }
 
 void Computing::settle(const Status& why) {
-  comm::Line line(session_.board(), comm::line_number::settlement, line_.shared_members());
+  comm::Line line(session_.board(), comm::line_number::settlement, line_.members());
   line.name_ranks([](int rank) { return cat("compute rank ", rank); });
   const comm::Verdict verdict = line.agree(client_.settling_vote());
   tell({{client_.last_fence(verdict), {}}});

@@ -118,7 +118,7 @@ MPI_TEST(lines, of_overlapping_communicators_have_one_number_on_all_their_ranks_
       int place = -1;
       MPI_Comm_rank(part.comm(), &place);
       CHECK_EQ(line->rank(), place);
-      CHECK_EQ(line->members().transport_rank(place), rank());
+      CHECK_EQ(line->members()->transport_rank(place), rank());
       open.push_back(std::move(line));
     }
     // Each rank closes its own choice: no message is on its way.
@@ -220,7 +220,7 @@ MPI_TEST(lines, a_large_broadcast_that_a_rank_leaves_out_is_taken_for_no_other_a
 
 MPI_TEST(lines, are_heard_from_the_beginning_by_a_rank_that_opens_them_late) {
   Process process;
-  const LineNumber mine = process.board().next_without_data();
+  const LineNumber mine = process.board().numbers().next_without_data();
   const int late = size() - 1;
   int ahead = 0;
   process.computes().on(word_message, [&](int, Unpacker&) { ++ahead; });

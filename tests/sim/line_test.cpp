@@ -77,12 +77,12 @@ TEST(sim_line, a_tag_is_free_again_once_its_line_is_closed_and_its_number_never)
   const Line session(board, number::session, both);
   for (LineNumber tag = 0; tag < number::tags; ++tag)
     ASSERT_EQ(is_free(board, tag), tag >= number::first_free);
-  EXPECT_EQ(board.count(), 0U);
+  EXPECT_EQ(board.numbers().count(), 0U);
   for (std::uint64_t count = 1; count < 4; ++count) {
     const LineNumber mine = number::first_free | count << number::tag_bits;
     auto line = std::make_unique<Line>(board, mine, both);
     auto node = std::make_unique<Line>(board, mine | number::node_bit, both);
-    EXPECT_EQ(board.count(), count);
+    EXPECT_EQ(board.numbers().count(), count);
     EXPECT_FALSE(is_free(board, number::first_free));
     EXPECT_TRUE(is_free(board, number::first_free + 1));
     if (count == 2)
@@ -93,12 +93,12 @@ TEST(sim_line, a_tag_is_free_again_once_its_line_is_closed_and_its_number_never)
     line.reset();
     node.reset();
     EXPECT_TRUE(is_free(board, number::first_free));
-    EXPECT_EQ(board.count(), count);
+    EXPECT_EQ(board.numbers().count(), count);
   }
   std::make_unique<Line>(board, (number::tags - 1) | LineNumber{70} << number::tag_bits, both);
-  EXPECT_EQ(board.count(), 70U);
+  EXPECT_EQ(board.numbers().count(), 70U);
   std::make_unique<Line>(board, number::first_free | LineNumber{5} << number::tag_bits, both);
-  EXPECT_EQ(board.count(), 70U);
+  EXPECT_EQ(board.numbers().count(), 70U);
 }
 
 TEST(sim_line, lines_without_data_take_no_tag_and_count_for_themselves) {
@@ -108,12 +108,12 @@ TEST(sim_line, lines_without_data_take_no_tag_and_count_for_themselves) {
   std::set<LineNumber> numbers;
   std::vector<std::unique_ptr<Line>> lines;
   for (int i = 0; i < 20; ++i) {
-    const LineNumber next = board.next_without_data();
+    const LineNumber next = board.numbers().next_without_data();
     EXPECT_EQ(number::tag_of(next), number::without_data);
     EXPECT_TRUE(numbers.insert(next).second);
     lines.push_back(std::make_unique<Line>(board, next, alone));
     if (i % 3 == 0) lines.pop_back();
-    EXPECT_EQ(board.count(), 0U);
+    EXPECT_EQ(board.numbers().count(), 0U);
   }
   for (LineNumber tag = 0; tag < number::tags; ++tag)
     ASSERT_EQ(is_free(board, tag), tag >= number::first_free);
@@ -251,7 +251,7 @@ class Meeting {
     const std::vector<std::uint64_t> mine = rank.board().free_tags();
     if (here_.empty()) free_ = mine;
     for (std::size_t word = 0; word < mine.size(); ++word) free_[word] &= mine[word];
-    count_ = std::max(count_, rank.board().count() + 1);
+    count_ = std::max(count_, rank.board().numbers().count() + 1);
     here_.push_back(&rank);
     if (!is_complete()) return;
     for (FibreRank* each : here_) each->poke();

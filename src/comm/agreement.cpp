@@ -2,6 +2,7 @@
 #include "comm/agreement.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/text.hpp"
 #include "comm/line.hpp"
@@ -13,13 +14,15 @@ namespace {
 /// Returns the parent in the binomial tree rooted at 0: the rank with its lowest set bit cleared.
 int parent_of(int rank) { return rank & (rank - 1); }
 
-void pack_contributions(Packer& out, const std::vector<std::pair<int, ByteVector>>& list) {
+using Contributions = std::vector<std::pair<int, ByteVector>>;
+
+void pack_contributions(Packer& out, const Contributions& list) {
   out.put(static_cast<std::int64_t>(list.size()));
   for (const auto& [rank, bytes] : list) out.put(rank).put_bytes(bytes);
 }
 
-std::vector<std::pair<int, ByteVector>> unpack_contributions(Unpacker& in) {
-  std::vector<std::pair<int, ByteVector>> list;
+Contributions unpack_contributions(Unpacker& in) {
+  Contributions list;
   const auto count = in.get<std::int64_t>();
   for (std::int64_t i = 0; i < count && in.ok(); ++i) {
     const int rank = in.get<int>();
@@ -27,6 +30,16 @@ std::vector<std::pair<int, ByteVector>> unpack_contributions(Unpacker& in) {
     list.emplace_back(rank, ByteVector(bytes.begin(), bytes.end()));
   }
   return list;
+}
+
+void append(Contributions& list, Contributions more) {
+  std::move(more.begin(), more.end(), std::back_inserter(list));
+}
+
+std::vector<ByteVector> by_rank(Contributions list, int size) {
+  std::vector<ByteVector> all(static_cast<std::size_t>(size));
+  for (auto& [rank, bytes] : list) all[static_cast<std::size_t>(rank)] = std::move(bytes);
+  return all;
 }
 
 }  // namespace
@@ -53,7 +66,7 @@ std::uint64_t Agreements::post(Vote vote) {
   const std::uint64_t number = next_++;
   Ballot& ballot = ballots_[number];
   ballot.posted = true;
-  std::vector<std::pair<int, ByteVector>> contribution;
+  Contributions contribution;
   if (!vote.contribution.empty()) contribution.emplace_back(line_.rank(), std::move(vote.contribution));
   Status status = vote.status;
   if (!status.is_ok() && status.rank() < 0) {
@@ -86,8 +99,7 @@ void Agreements::merge(Ballot& ballot, const Status& status, std::string call, i
     ballot.call = first;
     ballot.call_rank = low;
   }
-  ballot.contributions.insert(ballot.contributions.end(), std::make_move_iterator(contributions.begin()),
-                              std::make_move_iterator(contributions.end()));
+  append(ballot.contributions, std::move(contributions));
 }
 
 void Agreements::advance(std::uint64_t number, Ballot& ballot) {
@@ -97,13 +109,8 @@ void Agreements::advance(std::uint64_t number, Ballot& ballot) {
   if (line_.rank() == 0) {
     Verdict verdict;
     verdict.status = ballot.status;
-    verdict.contributions.resize(static_cast<std::size_t>(line_.size()));
-    for (auto& [rank, bytes] : ballot.contributions) {
-      verdict.contributions[static_cast<std::size_t>(rank)] = std::move(bytes);
-    }
-    verdict.for_first.resize(static_cast<std::size_t>(line_.size()));
-    for (auto& [rank, bytes] : ballot.for_first)
-      verdict.for_first[static_cast<std::size_t>(rank)] = std::move(bytes);
+    verdict.contributions = by_rank(std::move(ballot.contributions), line_.size());
+    verdict.for_first = by_rank(std::move(ballot.for_first), line_.size());
     decide(number, ballot, std::move(verdict));
     return;
   }
@@ -123,7 +130,7 @@ void Agreements::advance(std::uint64_t number, Ballot& ballot) {
 
 void Agreements::decide(std::uint64_t number, Ballot& ballot, Verdict verdict) {
   decided_ = number + 1;  // ranks post their votes, and so pass them up, in the order of the numbers
-  std::vector<std::pair<int, ByteVector>> list;
+  Contributions list;
   for (std::size_t rank = 0; rank < verdict.contributions.size(); ++rank) {
     if (!verdict.contributions[rank].empty())
       list.emplace_back(static_cast<int>(rank), verdict.contributions[rank]);
@@ -151,9 +158,7 @@ void Agreements::on_vote(int source, Unpacker& in) {
   std::string call = in.get_text();
   const int call_rank = in.get<int>();
   merge(ballot, status, std::move(call), call_rank, unpack_contributions(in));
-  Contributions for_first = unpack_contributions(in);
-  ballot.for_first.insert(ballot.for_first.end(), std::make_move_iterator(for_first.begin()),
-                          std::make_move_iterator(for_first.end()));
+  append(ballot.for_first, unpack_contributions(in));
   ballot.sums[source] = in.get<std::int64_t>();
   ballot.heard.push_back(source);
   advance(number, ballot);
@@ -164,10 +169,7 @@ void Agreements::on_verdict(Unpacker& in) {
   Verdict verdict;
   verdict.ended = in.get<bool>();
   verdict.status = Status::unpack(in);
-  verdict.contributions.resize(static_cast<std::size_t>(line_.size()));
-  for (auto& [rank, bytes] : unpack_contributions(in)) {
-    verdict.contributions[static_cast<std::size_t>(rank)] = std::move(bytes);
-  }
+  verdict.contributions = by_rank(unpack_contributions(in), line_.size());
   verdict.before = in.get<std::int64_t>();
   decide(number, ballots_[number], std::move(verdict));
 }
@@ -186,21 +188,15 @@ bool Agreements::has_ended(std::uint64_t number) const {
   return line_.ended() && number >= line_.ended()->agreements;
 }
 
-std::vector<int> Agreements::missing(std::uint64_t number) const {
-  std::vector<int> list;
-  const auto found = ballots_.find(number);
-  if (found == ballots_.end()) return list;
-  for (const int child : children()) {
-    const auto& heard = found->second.heard;
-    if (std::find(heard.begin(), heard.end(), child) == heard.end()) list.push_back(child);
-  }
-  return list;
-}
-
 std::string Agreements::missing_text(std::uint64_t number) const {
   std::string text;
-  for (const int rank : missing(number))
-    text += cat(" nothing from ", line_.name_of(rank), " or those behind it;");
+  const auto found = ballots_.find(number);
+  if (found == ballots_.end()) return text;
+  const std::vector<int>& heard = found->second.heard;
+  for (const int child : children()) {
+    if (std::find(heard.begin(), heard.end(), child) == heard.end())
+      text += cat(" nothing from ", line_.name_of(child), " or those behind it;");
+  }
   return text;
 }
 

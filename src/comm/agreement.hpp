@@ -49,10 +49,8 @@ class Agreements {
   [[nodiscard]] bool has_posted(std::uint64_t number) const { return number < next_; }
   /// On rank 0: agreements with smaller numbers were decided, and no others.
   [[nodiscard]] std::uint64_t decided() const { return decided_; }
-  /// For the watchdog: returns the ranks whose votes are still missing here (direct children in the tree,
-  /// each with all ranks below it).
-  [[nodiscard]] std::vector<int> missing(std::uint64_t number) const;
-  /// Returns " nothing from compute rank 3 or those behind it;", or nothing.
+  /// For the watchdog: names the children whose votes are still missing here, as
+  /// " nothing from compute rank 3 or those behind it;".
   [[nodiscard]] std::string missing_text(std::uint64_t number) const;
   /// Returns the ranks next to this one in the tree, away from rank 0.
   [[nodiscard]] std::vector<int> children() const;

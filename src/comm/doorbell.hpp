@@ -33,31 +33,4 @@ class Doorbell {
 };
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 
-/// The order in which a rank goes to sleep. Each step is one call, so that the simulated world can let other
-/// ranks run between any two of them. A real rank takes the steps back to back.
-///   look -> (nothing to do) -> take a ticket -> look again -> (still nothing) -> park
-class GoingToSleep {
- public:
-  enum class Next { look, take_ticket, look_again, park };
-  [[nodiscard]] Next next() const { return next_; }
-  [[nodiscard]] std::uint32_t ticket() const { return ticket_; }
-  /// Takes the result of a look (either kind). With work there is no reason to sleep.
-  void looked(bool moved, Doorbell& bell) {
-    if (moved && next_ == Next::look_again) bell.cancel();
-    if (moved)
-      next_ = Next::look;
-    else
-      next_ = next_ == Next::look ? Next::take_ticket : Next::park;
-  }
-  void take_ticket(Doorbell& bell) {
-    ticket_ = bell.ticket();
-    next_ = Next::look_again;
-  }
-  void woke() { next_ = Next::look; }
-
- private:
-  Next next_ = Next::look;
-  std::uint32_t ticket_ = 0;
-};
-
 }  // namespace tailrace::comm

@@ -112,16 +112,17 @@ int Threads::waiting_threads() {
   return is_able() ? limits_.wait : 0;
 }
 
-void Threads::hold() {
-  const std::lock_guard lock(mutex_);
-  ++holds_;
+Threads::Hold::Hold(Threads& threads) : threads_(threads) {
+  const std::lock_guard lock(threads_.mutex_);
+  ++threads_.holds_;
 }
 
-void Threads::release() {
-  const std::lock_guard lock(mutex_);
-  if (--holds_ > 0) return;
-  for (int more = runnable() - idle_; more > 0 && start_waiting_thread(); --more) continue;
-  work_.notify_all();
+Threads::Hold::~Hold() {
+  const std::lock_guard lock(threads_.mutex_);
+  if (--threads_.holds_ > 0) return;
+  for (int more = threads_.runnable() - threads_.idle_; more > 0 && threads_.start_waiting_thread(); --more)
+    continue;
+  threads_.work_.notify_all();
 }
 
 /// Returns true if a thread for jobs that wait runs already, or could be started now.

@@ -38,8 +38,8 @@ class Threads final : public Executor {
   /// thread must not wait for a job meanwhile.
   class Hold {
    public:
-    explicit Hold(Threads& threads) : threads_(threads) { threads_.hold(); }
-    ~Hold() { threads_.release(); }
+    explicit Hold(Threads& threads);
+    ~Hold();
     Hold(const Hold&) = delete;
     Hold& operator=(const Hold&) = delete;
 
@@ -75,8 +75,6 @@ class Threads final : public Executor {
   explicit Threads(Limits limits, std::function<void()> wake) : limits_(limits), wake_(std::move(wake)) {}
   Work with_end(Job job, Done done);
   void enqueue(Key key, Work work);
-  void hold();
-  void release();
   bool is_able();
   bool start_waiting_thread();
   void run_computing(int worker);

@@ -30,12 +30,6 @@ struct StagingShare {
 };
 
 template <typename T>
-ByteVector packed(const T& value) {
-  Packer out;
-  return out.put(value).take();
-}
-
-template <typename T>
 std::vector<T> unpacked(const std::vector<ByteVector>& contributions) {
   std::vector<T> values;
   for (const ByteVector& each : contributions) values.push_back(Unpacker(each).get<T>());
@@ -55,7 +49,7 @@ Memory::~Memory() {
 Status Memory::declare(Settings& settings, bool keeps_steps) {
   const Bytes available = node::available_memory();
   declared_ = session::declare(settings, available, topology_.ranks_on(topology_.node()));
-  const comm::Verdict verdict = all_.agree({{}, init_call, packed(declared_)});
+  const comm::Verdict verdict = all_.agree({{}, init_call, Packer().put(declared_).take()});
   TR_TRY(verdict.status);
   for (const Declared& theirs : unpacked<Declared>(verdict.contributions)) {
     declared_.memory = std::min(declared_.memory, theirs.memory);
@@ -144,8 +138,8 @@ Status Memory::open_staging(const std::string& call, const std::function<comm::V
   // All ranks look before any of them allocates. Afterwards each would miss what the others have taken.
   const Bytes left = memory_->left();
   const node::MemoryNeed mine{topology_.node(), left, left == 0 ? 0 : node::available_memory()};
-  const comm::Verdict asked =
-      agree({staging_->take(my_staging()).in(call), cat(call, " asking for staging memory"), packed(mine)});
+  const comm::Verdict asked = agree({staging_->take(my_staging()).in(call),
+                                     cat(call, " asking for staging memory"), Packer().put(mine).take()});
   Status there = asked.status;
   if (there.is_ok()) {
     there = node::check_nodes(unpacked<node::MemoryNeed>(asked.contributions), "staging takes",
@@ -163,7 +157,8 @@ Status Memory::open_staging(const std::string& call, const std::function<comm::V
   // Looked up only if somebody may print it: the kernel walks all page tables to tell about huge pages.
   if (bells_ != nullptr && huge_pages_ && logs(LogLevel::info))
     share = {topology_.node(), memory_->size(), memory_->huge_bytes()};
-  const comm::Verdict made = agree({allocated.in(call), cat(call, " making staging memory"), packed(share)});
+  const comm::Verdict made =
+      agree({allocated.in(call), cat(call, " making staging memory"), Packer().put(share).take()});
   if (!made.status.is_ok()) staging_->give_back();
   TR_TRY(made.status);
   staging_is_open_ = true;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "base/text.hpp"
 #include "node/lane.hpp"
@@ -25,12 +26,15 @@ std::vector<std::vector<int>> ranks_by_node(const std::vector<RankFacts>& world)
   return nodes;
 }
 
-void take_last(const std::vector<int>& ranks, Index count, std::vector<char>& is_server) {
+/// Makes the last `count` of these ranks servers, without rank 0. Returns how many of them were none.
+Index take_last(const std::vector<int>& ranks, Index count, std::vector<char>& is_server) {
+  Index fresh = 0;
   for (auto rank = ranks.rbegin(); rank != ranks.rend() && count > 0; ++rank) {
     if (*rank == 0) continue;
-    is_server[static_cast<std::size_t>(*rank)] = 1;
+    if (std::exchange(is_server[static_cast<std::size_t>(*rank)], char{1}) == 0) ++fresh;
     --count;
   }
+  return fresh;
 }
 
 /// One server more on each node in turn, so that no node has two more than another.
@@ -38,16 +42,8 @@ void spread(const std::vector<RankFacts>& world, Index count, std::vector<char>&
   const auto nodes = ranks_by_node(world);
   for (Index round = 1; count > 0; ++round) {
     const Index before = count;
-    for (auto node = nodes.rbegin(); node != nodes.rend() && count > 0; ++node) {
-      const auto had = std::count_if(node->begin(), node->end(), [&](int rank) {
-        return is_server[static_cast<std::size_t>(rank)] != 0;
-      });
-      take_last(*node, round, is_server);
-      const auto has = std::count_if(node->begin(), node->end(), [&](int rank) {
-        return is_server[static_cast<std::size_t>(rank)] != 0;
-      });
-      count -= has - had;
-    }
+    for (auto node = nodes.rbegin(); node != nodes.rend() && count > 0; ++node)
+      count -= take_last(*node, round, is_server);
     if (count == before) return;
   }
 }

@@ -144,36 +144,31 @@ Status Serving::find_lanes(pipeline::Server::Setup& setup) {
 void Serving::run() {
   const KeepServing guard;
   comm::Switchboard& board = session_.board();
-  comm::GoingToSleep sleep;
   const bool others = session_.topology().roster().servers() > 1 || !received_.empty();
   Parking parking({session_.topology().is_crowded(), others, session_.settings().progress_sleep_us});
   const auto now = [this] { return session_.line().now(); };
   std::int64_t last = now();
-  while (!is_over() || !board.all_sent()) {
+  const auto is_done = [&] { return is_over() && board.all_sent(); };
+  const auto look = [&] {
     board.transport().let_others_run();
-    using Next = comm::GoingToSleep::Next;
-    switch (sleep.next()) {
-      case Next::look:
-      case Next::look_again: {
-        std::optional<node::Haste> haste;
-        if (parking.is_to_hurry(now())) haste.emplace(*bells_);
-        const bool moved = board.pump();
-        if (moved) {
-          last = now();
-          parking.moved(last);
-          warned_ = false;
-        }
-        sleep.looked(moved, bell());
-        break;
-      }
-      case Next::take_ticket:
-        sleep.take_ticket(bell());
-        break;
-      case Next::park:
-        board.transport().park(bell(), sleep.ticket(), parking.next());
-        sleep.woke();
-        break;
+    std::optional<node::Haste> haste;
+    if (parking.is_to_hurry(now())) haste.emplace(*bells_);
+    if (!board.pump()) return false;
+    last = now();
+    parking.moved(last);
+    warned_ = false;
+    return true;
+  };
+  while (!is_done()) {
+    if (look() || is_done()) continue;
+    board.transport().let_others_run();
+    const std::uint32_t ticket = bell().ticket();
+    if (look() || is_done()) {
+      bell().cancel();
+      continue;
     }
+    board.transport().let_others_run();
+    board.transport().park(bell(), ticket, parking.next());
     warn_of_waiting(last);
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "session/session.hpp"
 
-#include <charconv>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -25,11 +25,12 @@ Result<int> take_fault_rank(std::string& plan) {
       rest += cat(rest.empty() ? "" : " ", word);
       continue;
     }
-    const auto [end, error] = std::from_chars(word.data() + 5, word.data() + word.size(), rank);
-    if (error != std::errc{} || end != word.data() + word.size() || rank < 0) {
+    const Result<std::int64_t> number = parse_integer(word.substr(5), 0, std::numeric_limits<int>::max());
+    if (!number.is_ok()) {
       return Status(Code::settings,
                     cat("fault=\"", plan, "\": ", word, " names no rank; ranks are counted from 0"));
     }
+    rank = static_cast<int>(*number);
   }
   plan = rest;
   return rank;

@@ -2,9 +2,10 @@
 #include "session/stop_clock.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
+#include <limits>
 
+#include "base/options.hpp"
 #include "base/text.hpp"
 
 namespace tailrace::session {
@@ -50,11 +51,9 @@ std::optional<StopClock::End> end_of(const TimeLimit& limit, double unix_time, s
     case Kind::automatic:
       break;
   }
-  std::int64_t end = 0;
-  const char* const last = slurm_end.data() + slurm_end.size();
-  const auto [stop, error] = std::from_chars(slurm_end.data(), last, end);
-  if (error != std::errc{} || stop != last || end <= 0) return std::nullopt;
-  return StopClock::End{static_cast<double>(end) - unix_time, "SLURM_JOB_END_TIME"};
+  const Result<std::int64_t> end = parse_integer(slurm_end, 1, std::numeric_limits<std::int64_t>::max());
+  if (!end.is_ok()) return std::nullopt;
+  return StopClock::End{static_cast<double>(*end) - unix_time, "SLURM_JOB_END_TIME"};
 }
 
 }  // namespace tailrace::session

@@ -2,7 +2,6 @@
 #include "comm/line.hpp"
 
 #include <algorithm>
-#include <bit>
 
 #include "base/text.hpp"
 #include "comm/switchboard.hpp"
@@ -17,17 +16,12 @@ struct Candidate {
   std::uint64_t count = 0;
 };
 
-using Tags = std::vector<std::uint64_t>;  // a bit for each
+using line_number::Tags;
 
 LineNumber lowest(const Tags& free) {
-  for (std::size_t word = 0; word < free.size(); ++word) {
-    if (free[word] != 0) return word * 64 + static_cast<LineNumber>(std::countr_zero(free[word]));
-  }
-  return line_number::tags;
-}
-
-bool has(const Tags& free, LineNumber tag) {
-  return tag == line_number::tags || (free[tag / 64] >> tag % 64 & 1) != 0;
+  LineNumber tag = 0;
+  while (tag < line_number::tags && !free.test(tag)) ++tag;
+  return tag;
 }
 
 /// Collective over the meeting. Rank 0 proposes a candidate. Returns true if no rank objects; the result and
@@ -43,8 +37,9 @@ Result<bool> try_candidate(Line& meeting, Tags& free, Candidate& candidate, cons
   candidate = Unpacker(*said).get<Candidate>();
   const Tags mine = board.free_tags();
   Packer objection;
-  if (!has(mine, candidate.tag) || board.numbers().count() >= candidate.count)
-    objection.put(board.numbers().count()).put_list(std::span<const std::uint64_t>(mine));
+  const bool is_taken = candidate.tag < line_number::tags && !mine.test(candidate.tag);
+  if (is_taken || board.numbers().count() >= candidate.count)
+    objection.put(board.numbers().count()).put(mine);
   const Verdict verdict = meeting.agree({{}, call, objection.take()});
   TR_TRY(verdict.status);
   bool is_accepted = true;
@@ -53,8 +48,7 @@ Result<bool> try_candidate(Line& meeting, Tags& free, Candidate& candidate, cons
     is_accepted = false;
     Unpacker objected(each);
     candidate.count = std::max(candidate.count, objected.get<std::uint64_t>() + 1);
-    const Tags theirs = objected.get_list<std::uint64_t>();
-    for (std::size_t word = 0; word < free.size(); ++word) free[word] &= theirs[word];
+    free &= objected.get<Tags>();
   }
   return is_accepted;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <bitset>
 #include <cstdint>
 #include <map>
 
@@ -28,6 +29,8 @@ inline constexpr LineNumber without_data = 2;  // the tag of lines that carry no
 inline constexpr LineNumber meeting = 3;       // the tag of lines on which ranks choose another line's number
 inline constexpr LineNumber settlement = 4;    // the compute ranks, after their order of calls was broken
 inline constexpr LineNumber first_free = 5;    // ranks that open lines choose tags from here on
+
+using Tags = std::bitset<tags>;  // which of them are free
 
 constexpr LineNumber tag_of(LineNumber number) { return number % tags; }
 constexpr std::uint64_t count_of(LineNumber number) { return (number & ~node_bit) >> tag_bits; }

@@ -50,12 +50,11 @@ void Switchboard::end_if_broken(Line& line) {
   line.end(*order_.broken());
 }
 
-std::vector<std::uint64_t> Switchboard::free_tags() const {
-  std::vector<std::uint64_t> free(line_number::tags / 64, ~std::uint64_t{0});
-  const auto take = [&](LineNumber tag) { free[tag / 64] &= ~(std::uint64_t{1} << tag % 64); };
-  for (LineNumber tag = 0; tag < line_number::first_free; ++tag) take(tag);
-  for (const auto& [number, line] : lines_) take(line_number::tag_of(number));
-  for (const auto& [source, number] : abandoned_) take(line_number::tag_of(number));
+line_number::Tags Switchboard::free_tags() const {
+  line_number::Tags free;
+  for (LineNumber tag = line_number::first_free; tag < line_number::tags; ++tag) free.set(tag);
+  for (const auto& [number, line] : lines_) free.reset(line_number::tag_of(number));
+  for (const auto& [source, number] : abandoned_) free.reset(line_number::tag_of(number));
   return free;
 }
 

@@ -64,9 +64,9 @@ class Switchboard {
   int add_work(std::function<bool()> advance);
   void remove_work(int number) { work_.erase(number); }
 
-  /// Returns a bit for each tag. Ranks that have no line yet agree on a tag that is free on all of them, and
-  /// on a count that none has used.
-  [[nodiscard]] std::vector<std::uint64_t> free_tags() const;
+  /// Ranks that have no line yet agree on a tag that is free on all of them, and on a count that none has
+  /// used.
+  [[nodiscard]] line_number::Tags free_tags() const;
 
   /// Returns true if everything that any line, open or closed, has sent has left this process, and no other
   /// rank holds a large broadcast for a line that has closed here.

@@ -141,18 +141,14 @@ void Fibre::enter() {
 #ifdef TAILRACE_ADDRESS_SANITIZER
   __sanitizer_finish_switch_fiber(nullptr, &fibre.outside_stack_, &fibre.outside_stack_bytes_);
 #endif
-  fibre.run();
-  fibre.is_done_ = true;
-  fibre.switch_out();
-}
-
-void Fibre::run() {
   try {
-    program_();
+    fibre.program_();
   } catch (const EndsEarly&) {
   } catch (...) {
-    failure_ = std::current_exception();
+    fibre.failure_ = std::current_exception();
   }
+  fibre.is_done_ = true;
+  fibre.switch_out();
 }
 
 }  // namespace tailrace::sim

@@ -37,7 +37,6 @@ class Fibre {
   };
   static Exceptions exchange_exceptions(const Exceptions& other);
   static void enter();
-  void run();
   void make_stack();
   void free_stack();
   void switch_in();

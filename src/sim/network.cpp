@@ -35,26 +35,37 @@ std::tuple<int, comm::LineNumber, Traffic> Port::inbox(int source, const Way& wa
 }
 
 void Port::send(int destination, comm::LineNumber line, Traffic traffic, ByteVector bytes) {
+  const auto size = static_cast<Bytes>(bytes.size());
+  const auto message = std::make_shared<Incoming>();
+  message->bytes = std::move(bytes);
+  message->sender = this;
+  message->way = {line, traffic};
+  message->here = destination == rank_ || traffic == Traffic::control || size <= eager;
   if (destination == rank_) {
-    if (traffic == Traffic::control) {
-      control_.push_back({rank_, line, std::move(bytes)});
-    } else {
-      auto own = std::make_shared<Incoming>();
-      own->bytes = std::move(bytes);
-      own->here = true;
-      data_[inbox(rank_, {line, traffic})].push_back(std::move(own));
-    }
-    hear();
+    arrive(rank_, message);
     return;
   }
   ++messages_;
-  bytes_ += static_cast<Bytes>(bytes.size());
-  unsent_[{line, traffic}] += static_cast<Bytes>(bytes.size());
+  bytes_ += size;
+  unsent_[message->way] += size;
   ++leaving_;
-  if (traffic == Traffic::control)
-    network_.deliver_control(rank_, destination, line, std::move(bytes));
+  Scheduler& scheduler = network_.scheduler_;
+  if (message->here)
+    scheduler.after(scheduler.step_delay(), [this, way = message->way, size] { has_left(way, size); });
   else
-    network_.deliver_data(rank_, destination, {line, traffic}, std::move(bytes));
+    message->held = size;
+  scheduler.after(network_.arrival_delay(rank_, destination, traffic),
+                  [source = rank_, &receiver = network_.port(destination), message] {
+                    receiver.arrive(source, message);
+                  });
+}
+
+void Port::arrive(int source, const std::shared_ptr<Incoming>& message) {
+  if (message->way.second == Traffic::control)
+    control_.push_back({source, message->way.first, std::move(message->bytes)});
+  else
+    data_[inbox(source, message->way)].push_back(message);
+  hear();
 }
 
 bool Port::progress() {
@@ -97,40 +108,6 @@ Nanoseconds Network::arrival_delay(int source, int destination, Traffic traffic)
   Nanoseconds& last = last_arrival_[{source, destination, traffic}];
   last = std::max(last + 1, scheduler_.now() + scheduler_.message_delay());
   return last - scheduler_.now();
-}
-
-void Network::leave_later(Port& sender, const Port::Way& way, Bytes bytes) {
-  scheduler_.after(scheduler_.step_delay(), [&sender, way, bytes] { sender.has_left(way, bytes); });
-}
-
-void Network::deliver_control(int source, int destination, comm::LineNumber line, ByteVector bytes) {
-  leave_later(port(source), {line, Traffic::control}, static_cast<Bytes>(bytes.size()));
-  auto message = std::make_shared<ByteVector>(std::move(bytes));
-  scheduler_.after(arrival_delay(source, destination, Traffic::control),
-                   [this, source, destination, line, message] {
-                     Port& receiver = port(destination);
-                     receiver.control_.push_back({source, line, std::move(*message)});
-                     receiver.hear();
-                   });
-}
-
-void Network::deliver_data(int source, int destination, const Port::Way& way, ByteVector bytes) {
-  auto message = std::make_shared<Port::Incoming>();
-  message->bytes = std::move(bytes);
-  message->sender = &port(source);
-  message->way = way;
-  const auto size = static_cast<Bytes>(message->bytes.size());
-  if (size <= eager) {
-    leave_later(port(source), way, size);
-    message->here = true;
-  } else {
-    message->held = size;
-  }
-  scheduler_.after(arrival_delay(source, destination, way.second), [this, source, destination, message] {
-    Port& receiver = port(destination);
-    receiver.data_[Port::inbox(source, message->way)].push_back(message);
-    receiver.hear();
-  });
 }
 
 }  // namespace tailrace::sim

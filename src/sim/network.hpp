@@ -68,8 +68,10 @@ class Port final : public comm::Transport {
     Way way;
     Bytes held = 0;  // bytes that stay with the sender until the transfer is over
     bool asked = false;
-    bool here = false;
+    bool here = false;  // whole, as soon as it has arrived
   };
+  static constexpr Bytes eager = 1024;  // data messages up to this size leave at once
+  void arrive(int source, const std::shared_ptr<Incoming>& message);
   void hear();
   void has_left(const Way& way, Bytes bytes);
   static std::tuple<int, comm::LineNumber, comm::Traffic> inbox(int source, const Way& way);
@@ -98,11 +100,7 @@ class Network {
 
  private:
   friend class Port;
-  static constexpr Bytes eager = 1024;  // data messages up to this size leave at once
   Nanoseconds arrival_delay(int source, int destination, comm::Traffic traffic);
-  void deliver_control(int source, int destination, comm::LineNumber line, ByteVector bytes);
-  void deliver_data(int source, int destination, const Port::Way& way, ByteVector bytes);
-  void leave_later(Port& sender, const Port::Way& way, Bytes bytes);
 
   Scheduler& scheduler_;
   std::vector<std::unique_ptr<Port>> ports_;

@@ -66,9 +66,7 @@ TEST(sim_line, ranks_count_from_0_in_the_order_of_the_members) {
   }
 }
 
-bool is_free(const comm::Switchboard& board, LineNumber tag) {
-  return (board.free_tags()[tag / 64] >> tag % 64 & 1) != 0;
-}
+bool is_free(const comm::Switchboard& board, LineNumber tag) { return board.free_tags().test(tag); }
 
 TEST(sim_line, a_tag_is_free_again_once_its_line_is_closed_and_its_number_never) {
   FibreWorld world(2, 1);
@@ -248,9 +246,7 @@ class Meeting {
  public:
   explicit Meeting(std::vector<int> its_members) : members(std::move(its_members)) {}
   void join(FibreRank& rank) {
-    const std::vector<std::uint64_t> mine = rank.board().free_tags();
-    if (here_.empty()) free_ = mine;
-    for (std::size_t word = 0; word < mine.size(); ++word) free_[word] &= mine[word];
+    free_ &= rank.board().free_tags();
     count_ = std::max(count_, rank.board().numbers().count() + 1);
     here_.push_back(&rank);
     if (!is_complete()) return;
@@ -259,14 +255,14 @@ class Meeting {
   [[nodiscard]] bool is_complete() const { return here_.size() == members.size(); }
   [[nodiscard]] LineNumber number() const {
     LineNumber tag = 0;
-    while ((free_[tag / 64] >> tag % 64 & 1) == 0) ++tag;
+    while (!free_.test(tag)) ++tag;
     return tag | count_ << number::tag_bits;
   }
 
   const std::vector<int> members;
 
  private:
-  std::vector<std::uint64_t> free_;
+  number::Tags free_ = number::Tags().set();
   std::uint64_t count_ = 0;
   std::vector<FibreRank*> here_;
 };

@@ -38,8 +38,10 @@ class KeepServing {
 
 }  // namespace
 
-Serving::Serving(Session& session, LedgerFactory make_ledger, decltype(Facts::make_executor) make_executor)
+Serving::Serving(Session& session, std::shared_ptr<storage::Target> target, LedgerFactory make_ledger,
+                 decltype(Facts::make_executor) make_executor)
     : session_(session),
+      target_(std::move(target)),
       make_ledger_(std::move(make_ledger)),
       make_threads_(std::move(make_executor)),
       bells_(session.memory().bells()) {}
@@ -47,14 +49,12 @@ Serving::Serving(Session& session, LedgerFactory make_ledger, decltype(Facts::ma
 Status Serving::start(bool takes_over) {
   const Topology& topology = session_.topology();
   const Settings& settings = session_.settings();
-  files_ = std::make_unique<pipeline::OpenFiles>(session_.shared_target());
+  files_ = std::make_unique<pipeline::OpenFiles>(target_);
   pipeline::Server::Setup setup;
   setup.me = topology.me();
   setup.takes_over = takes_over;
   setup.workspace = session_.memory().quotas().workspace[static_cast<std::size_t>(setup.me)];
-  setup.make_ledger = [this](const pipeline::Opening& opening) {
-    return make_ledger_(opening, session_.shared_target());
-  };
+  setup.make_ledger = [this](const pipeline::Opening& opening) { return make_ledger_(opening, target_); };
   setup.give_up = [](const Status& why) {
     comm::end_job(
         cat(why.text(),

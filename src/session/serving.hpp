@@ -23,7 +23,8 @@ using LedgerFactory = std::function<Result<std::unique_ptr<pipeline::Ledger>>(
 class Serving {
  public:
   /// `session` must outlive this.
-  Serving(Session& session, LedgerFactory make_ledger, decltype(Facts::make_executor) make_executor);
+  Serving(Session& session, std::shared_ptr<storage::Target> target, LedgerFactory make_ledger,
+          decltype(Facts::make_executor) make_executor);
 
   /// Makes the server. With `takes_over` it goes on where another was destroyed.
   Status start(bool takes_over);
@@ -46,6 +47,7 @@ class Serving {
   [[nodiscard]] comm::Doorbell& bell() { return bells_->reader[reader_]; }
 
   Session& session_;
+  const std::shared_ptr<storage::Target> target_;
   const LedgerFactory make_ledger_;
   const decltype(Facts::make_executor) make_threads_;
   node::NodeBells own_bells_;  // used if no memory is shared

@@ -38,6 +38,37 @@ Result<int> take_fault_rank(std::string& plan) {
 
 }  // namespace
 
+Storage::~Storage() {
+  if (!faulty_) return;
+  log(LogLevel::warn, cat("TAILRACE_FAULT: rank ", world_rank_, " made ", faulty_->calls(),
+                          " such storage calls; ", faulty_->fired() ? "it struck" : "it struck none"));
+}
+
+Status Storage::open(const Settings& settings, std::shared_ptr<storage::Target> given, int world_rank) {
+  target_ = std::move(given);
+  world_rank_ = world_rank;
+  if (target_ == nullptr) {
+    Result<std::shared_ptr<storage::Target>> target =
+        storage::make_target(settings.target == TargetKind::uring ? "uring" : "posix");
+    TR_TRY(target.status());
+    target_ = *target;
+  }
+  if (!settings.throttle.empty()) {
+    Result<storage::Throttle> throttle = storage::parse_throttle(settings.throttle);
+    TR_TRY(throttle.status());
+    target_ = storage::throttled_target(target_, *throttle);
+  }
+  if (!settings.fault.empty()) {
+    std::string text = settings.fault;
+    const Result<int> rank = take_fault_rank(text);
+    TR_TRY(rank.status());
+    const Result<storage::FaultPlan> plan = storage::parse_fault(text);
+    TR_TRY(plan.status());
+    if (*rank < 0 || *rank == world_rank) target_ = faulty_ = storage::faulty_target(target_, *plan);
+  }
+  return {};
+}
+
 Result<std::unique_ptr<Session>> Session::create(comm::Transport& transport, Facts facts,
                                                  LedgerFactory make_ledger) {
   std::unique_ptr<Session> session(new Session());
@@ -45,26 +76,16 @@ Result<std::unique_ptr<Session>> Session::create(comm::Transport& transport, Fac
   return session;
 }
 
-Session::~Session() {
-  serving_.reset();
-  threads_.reset();
-  if (faulty_) {
-    log(LogLevel::warn, cat("TAILRACE_FAULT: rank ", topology_->world_rank(), " made ", faulty_->calls(),
-                            " such storage calls; ", faulty_->fired() ? "it struck" : "it struck none"));
-  }
-}
-
 Status Session::start(comm::Transport& transport, Facts facts, LedgerFactory make_ledger) {
   settings_ = std::move(facts.settings);
   stops_ = std::move(facts.stops);
-  target_ = std::move(facts.storage);
   topology_.emplace(facts.rank, std::move(facts.ranks), facts.serves);
   if (is_server())
     stops_->ignore_signals();
   else if (rank() == 0)
     stops_->tell_left_alone();
   open_lines(transport);
-  TR_TRY(same_everywhere(make_storage()));
+  TR_TRY(same_everywhere(storage_.open(settings_, std::move(facts.storage), topology_->world_rank())));
   TR_TRY(memory_->declare(settings_, facts.keeps_steps));
   if (topology_->world_rank() == 0) print_plan();
   TR_TRY(memory_->share());
@@ -104,30 +125,6 @@ void Session::open_lines(comm::Transport& transport) {
   if (!is_server()) computing_ = std::make_unique<Computing>(*this);
 }
 
-Status Session::make_storage() {
-  if (target_ == nullptr) {
-    Result<std::shared_ptr<storage::Target>> target =
-        storage::make_target(settings_.target == TargetKind::uring ? "uring" : "posix");
-    TR_TRY(target.status());
-    target_ = *target;
-  }
-  if (!settings_.throttle.empty()) {
-    Result<storage::Throttle> throttle = storage::parse_throttle(settings_.throttle);
-    TR_TRY(throttle.status());
-    target_ = storage::throttled_target(target_, *throttle);
-  }
-  if (!settings_.fault.empty()) {
-    std::string text = settings_.fault;
-    const Result<int> rank = take_fault_rank(text);
-    TR_TRY(rank.status());
-    const Result<storage::FaultPlan> plan = storage::parse_fault(text);
-    TR_TRY(plan.status());
-    if (*rank < 0 || *rank == topology_->world_rank())
-      target_ = faulty_ = storage::faulty_target(target_, *plan);
-  }
-  return {};
-}
-
 Status Session::make_threads(decltype(Facts::make_executor) make_executor, LedgerFactory make_ledger) {
   statistics_.tracing = !settings_.trace.empty();
   if (!is_server()) {
@@ -139,7 +136,8 @@ Status Session::make_threads(decltype(Facts::make_executor) make_executor, Ledge
   TR_TRY(memory_->take_staging_without_ranks());
   // The first server writes them when everything is done. That is too late to hear that it cannot.
   if (rank() == 0) TR_TRY(check_report(settings_));
-  serving_ = std::make_unique<Serving>(*this, std::move(make_ledger), std::move(make_executor));
+  serving_ =
+      std::make_unique<Serving>(*this, storage_.target(), std::move(make_ledger), std::move(make_executor));
   return serving_->start(false);
 }
 

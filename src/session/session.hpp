@@ -18,6 +18,26 @@
 
 namespace tailrace::session {
 
+/// The storage of a session, as its settings ask for it.
+class Storage {
+ public:
+  Storage() = default;
+  /// Logs whether the failures that TAILRACE_FAULT asks for have struck.
+  ~Storage();
+  Storage(const Storage&) = delete;
+  Storage& operator=(const Storage&) = delete;
+
+  /// Local. Throttles `given` (nullptr: the target that `settings` name), and lets its calls fail on the rank
+  /// of the world for which `settings` ask that.
+  Status open(const Settings& settings, std::shared_ptr<storage::Target> given, int world_rank);
+  [[nodiscard]] const std::shared_ptr<storage::Target>& target() const { return target_; }
+
+ private:
+  std::shared_ptr<storage::Target> target_;
+  std::shared_ptr<storage::FaultyTarget> faulty_;  // set if TAILRACE_FAULT asks for failures
+  int world_rank_ = 0;
+};
+
 /// The library's life inside one job, on one rank.
 class Session {
  public:
@@ -25,7 +45,6 @@ class Session {
   /// every rank. On servers, the caller then calls serving().run().
   static Result<std::unique_ptr<Session>> create(comm::Transport& transport, Facts facts,
                                                  LedgerFactory make_ledger);
-  ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
@@ -40,8 +59,7 @@ class Session {
   [[nodiscard]] comm::Line& node_line() { return *node_line_; }
   [[nodiscard]] comm::Line& computes() { return computing_->line(); }
   [[nodiscard]] Memory& memory() { return *memory_; }
-  [[nodiscard]] storage::Target& target() { return *target_; }
-  [[nodiscard]] const std::shared_ptr<storage::Target>& shared_target() const { return target_; }
+  [[nodiscard]] storage::Target& target() { return *storage_.target(); }
   /// Returns the threads of a compute rank's files and checkpoints.
   [[nodiscard]] executor::Threads& threads() { return *threads_; }
   [[nodiscard]] Stops& stops() { return *stops_; }
@@ -67,11 +85,11 @@ class Session {
   Session() = default;
   Status start(comm::Transport& transport, Facts facts, LedgerFactory make_ledger);
   void open_lines(comm::Transport& transport);
-  Status make_storage();
   Status make_threads(decltype(Facts::make_executor) make_executor, LedgerFactory make_ledger);
   void print_plan() const;
   void print_node_plan();
 
+  // Members are destroyed from the last: the server and the threads before what they use.
   Settings settings_;
   std::unique_ptr<Stops> stops_;
   std::optional<Topology> topology_;
@@ -80,11 +98,10 @@ class Session {
   std::unique_ptr<comm::Line> node_line_;
   std::unique_ptr<Memory> memory_;
   std::unique_ptr<Computing> computing_;  // compute ranks
-  std::shared_ptr<storage::Target> target_;
-  std::shared_ptr<storage::FaultyTarget> faulty_;  // set if TAILRACE_FAULT asks for failures
-  std::unique_ptr<executor::Threads> threads_;     // compute ranks: of files and checkpoints
+  Storage storage_;
   pipeline::Statistics statistics_;
-  std::unique_ptr<Serving> serving_;  // servers, and ranks that serve themselves
+  std::unique_ptr<executor::Threads> threads_;  // compute ranks: of files and checkpoints
+  std::unique_ptr<Serving> serving_;            // servers, and ranks that serve themselves
 };
 
 }  // namespace tailrace::session

@@ -29,10 +29,9 @@ LineNumber lowest(const Tags& free) {
 /// the tags that no rank is known to have taken.
 Result<bool> try_candidate(Line& meeting, Tags& free, Candidate& candidate, const std::string& call) {
   Switchboard& board = meeting.board();
-  Packer proposal;
-  proposal.put(Candidate{lowest(free), candidate.count});
   const Result<ByteVector> said =
-      meeting.broadcast(proposal.take(), call, cat("the first rank of the communicator in ", call));
+      meeting.broadcast(Packer().put(Candidate{lowest(free), candidate.count}).take(), call,
+                        cat("the first rank of the communicator in ", call));
   TR_TRY(said.status());
   candidate = Unpacker(*said).get<Candidate>();
   const Tags mine = board.free_tags();

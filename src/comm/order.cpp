@@ -25,7 +25,6 @@ void Order::connect(Line& computes) {
     questions_[source] = {entry, in.get<std::uint64_t>(), 0};
   });
   computes.on(answer_message, [this](int source, Unpacker& in) { on_answer(source, in); });
-  computes.on(report_message, [this](int, Unpacker& in) { on_broken(Status::unpack(in)); });
   computes.on(broken_message, [this](int, Unpacker& in) { on_broken(Status::unpack(in)); });
 }
 
@@ -59,9 +58,7 @@ void Order::ask() {
   for (const int rank : wait_->awaited) {
     const int compute = computes_->members()->find(members.transport_rank(rank));
     if (compute < 0 || compute == computes_->rank()) continue;
-    Packer out;
-    out.put(question_message).put(wait_->entry).put(waits_);
-    computes_->send(compute, out.take());
+    computes_->send(compute, Packer().put(question_message).put(wait_->entry).put(waits_).take());
   }
 }
 
@@ -84,18 +81,16 @@ void Order::on_answer(int source, Unpacker& in) {
   std::pair low(computes_->rank(), std::string(wait_->call));
   std::pair high(source, in.get_text());
   if (low.first > high.first) std::swap(low, high);
-  report(Status(Code::order,
-                cat("ranks disagree: rank ", low.first, " calls ", low.second, " while rank ", high.first,
-                    " calls ", high.second,
-                    "; collective calls must be the same on all ranks, in the same order. Every further "
-                    "collective call fails, until tr_finalize ends the session"))
-             .at({-1, -1, high.first}));
-}
-
-void Order::report(const Status& differs) {
+  const Status differs =
+      Status(Code::order,
+             cat("ranks disagree: rank ", low.first, " calls ", low.second, " while rank ", high.first,
+                 " calls ", high.second,
+                 "; collective calls must be the same on all ranks, in the same order. Every further "
+                 "collective call fails, until tr_finalize ends the session"))
+          .at({-1, -1, high.first});
   if (computes_->rank() == 0) return on_broken(differs);
   Packer out;
-  out.put(report_message);
+  out.put(broken_message);
   differs.pack(out);
   computes_->send(0, out.take());
 }

@@ -33,20 +33,18 @@ struct OrderedWait {
   std::vector<int> awaited;  // ranks of the line that may not have come yet
 };
 
-/// A rank has come to a call once it has entered it. The ranks of a session come to their collective calls in
-/// one order, whatever the calls are about. An agreement itself tells ranks of one line that they brought
-/// different calls to it. Ranks in calls on different lines, or in calls without an agreement, would wait for
-/// each other for ever. This class finds them.
+/// Finds ranks that would wait for each other for ever, in calls on different lines or in calls without an
+/// agreement. The ranks of a session come to their collective calls in one order, whatever the calls are
+/// about; a rank has come to a call once it has entered it.
 ///
 /// A rank that has waited for a second asks the ranks that it waits for whether they have come to its call. A
-/// rank that waits in another call, which the asking rank must make too, and that has not come to the asking
-/// rank's call, answers with its own. If the asking rank has not come to that one either, the two make these
-/// calls in different order, which no correct program does. The asking rank reports both calls to compute
-/// rank 0.
+/// rank that has not, and waits in another call that the asking rank must make too, answers with that call.
+/// If the asking rank has not come to it either, the two make these calls in different order, and the asking
+/// rank tells compute rank 0.
 ///
-/// Compute rank 0 tells all ranks of the first report. The order is broken from then on: rank 0 of each line
-/// ends the line (Line::end), so that all of its ranks see the same calls succeed and the same calls fail.
-/// Every later collective call fails with the same status on every rank.
+/// Compute rank 0 passes the first report on to all ranks. The order is broken from then on: rank 0 of each
+/// line ends the line (Line::end), so that all of its ranks see the same calls succeed and the same calls
+/// fail. Every later collective call fails with the same status on every rank.
 class Order {
  public:
   explicit Order(Switchboard& board) : board_(board) {}
@@ -70,8 +68,7 @@ class Order {
  private:
   static constexpr std::uint32_t question_message = 5;
   static constexpr std::uint32_t answer_message = 6;
-  static constexpr std::uint32_t report_message = 7;
-  static constexpr std::uint32_t broken_message = 8;
+  static constexpr std::uint32_t broken_message = 7;
   struct Question {
     Entry entry;
     std::uint64_t asking = 0;    // the wait of the rank that asks
@@ -81,7 +78,6 @@ class Order {
   void ask();
   void answer(int source, Question& question);
   void on_answer(int source, Unpacker& in);
-  void report(const Status& differs);
   void on_broken(const Status& why);
 
   Switchboard& board_;

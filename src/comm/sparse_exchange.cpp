@@ -22,10 +22,9 @@ std::uint64_t SparseExchanges::post(std::map<int, ByteVector> messages) {
       continue;
     }
     ++unheard_[number];
-    Packer out;
-    out.put(exchange_message).put(number).put_bytes(bytes);
+    ByteVector message = Packer().put(exchange_message).put(number).put_bytes(bytes).take();
     bytes = {};
-    line_.send(destination, out.take());
+    line_.send(destination, std::move(message));
   }
   return number;
 }
@@ -35,9 +34,7 @@ void SparseExchanges::on_message(int source, Unpacker& in) {
   const auto bytes = in.get_bytes();
   // If the line has ended, this rank may have given up the exchange.
   if (number >= taken_) arrived_[number][source].assign(bytes.begin(), bytes.end());
-  Packer out;
-  out.put(arrival_message).put(number);
-  line_.send(source, out.take());
+  line_.send(source, Packer().put(arrival_message).put(number).take());
 }
 
 void SparseExchanges::on_arrival(Unpacker& in) {

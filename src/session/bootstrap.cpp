@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <thread>
 
 #include "base/bytes.hpp"
@@ -39,12 +41,10 @@ std::string host_name() {
 
 /// Returns the file name of the executable.
 std::string program_name() {
-  std::string program = "/proc/self/exe";
-  char path[4096];
-  if (const auto length = ::readlink(program.c_str(), path, sizeof path); length > 0) {
-    program.assign(path, static_cast<std::size_t>(length));
-  }
-  return program.substr(program.rfind('/') + 1);
+  const std::filesystem::path link = "/proc/self/exe";
+  std::error_code unknown;
+  const std::filesystem::path program = std::filesystem::read_symlink(link, unknown);
+  return unknown ? link.filename() : program.filename();
 }
 
 }  // namespace
@@ -75,7 +75,12 @@ Status Bootstrap::start(const char* options) {
   Result<std::vector<char>> servers = select_servers(facts_.settings.servers, facts_.ranks);
   TR_TRY(same_everywhere(servers.status()));
   facts_.serves = std::move(*servers);
-  return connect(facts_.serves[static_cast<std::size_t>(facts_.rank)] != 0);
+  const bool serves = facts_.serves[static_cast<std::size_t>(facts_.rank)] != 0;
+  MPI_Comm_split(world_, serves ? MPI_UNDEFINED : 0, facts_.rank, &compute_);
+  Result<std::unique_ptr<comm::MpiTransport>> transport = comm::MpiTransport::create(world_);
+  TR_TRY(same_everywhere(transport.status()));
+  transport_ = std::move(*transport);
+  return {};
 }
 
 Status Bootstrap::read_settings(const char* options) {
@@ -139,9 +144,7 @@ Status Bootstrap::same_everywhere(const Status& mine) const {
 Status Bootstrap::take_common_settings() {
   Status taken;
   for (const SettingValue& each : facts_.settings.common()) {
-    Packer mine;
-    mine.put_text(each.value).put_text(each.origin);
-    const std::vector<ByteVector> told = gather(mine.bytes());
+    const std::vector<ByteVector> told = gather(Packer().put_text(each.value).put_text(each.origin).bytes());
     Unpacker first(told.front());
     const std::string value = first.get_text();
     const std::string origin = first.get_text();
@@ -180,16 +183,6 @@ std::vector<RankFacts> Bootstrap::gather_facts() const {
     rank.node_cpus = in.get<int>();
   }
   return facts;
-}
-
-/// Collective. Makes the transport, and the communicator of the ranks that do not serve. Returns the same
-/// Status on every rank.
-Status Bootstrap::connect(bool serves) {
-  MPI_Comm_split(world_, serves ? MPI_UNDEFINED : 0, facts_.rank, &compute_);
-  Result<std::unique_ptr<comm::MpiTransport>> transport = comm::MpiTransport::create(world_);
-  TR_TRY(same_everywhere(transport.status()));
-  transport_ = std::move(*transport);
-  return {};
 }
 
 }  // namespace tailrace::session

@@ -36,7 +36,6 @@ class Bootstrap {
   [[nodiscard]] std::vector<ByteVector> gather(const ByteVector& mine) const;
   Status take_common_settings();
   [[nodiscard]] std::vector<RankFacts> gather_facts() const;
-  Status connect(bool serves);
 
   MPI_Comm world_;
   MPI_Comm compute_ = MPI_COMM_NULL;

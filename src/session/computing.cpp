@@ -112,10 +112,7 @@ void Computing::settle(const Status& why) {
 }
 
 Result<bool> Computing::should_stop() {
-  comm::Vote vote;
-  vote.call = "tr_should_stop";
-  vote.contribution = session_.stops().vote(line_.rank());
-  const comm::Verdict verdict = agree(std::move(vote));
+  const comm::Verdict verdict = agree({{}, "tr_should_stop", session_.stops().vote(line_.rank())});
   TR_TRY(verdict.status);
   return session_.stops().conclude(verdict.contributions, line_.rank());
 }

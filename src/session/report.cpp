@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <numeric>
 #include <span>
 #include <system_error>
 
@@ -35,9 +36,7 @@ double quantile(const std::vector<double>& sorted, double q) {
 
 ordered_json spread(std::vector<double> values) {
   std::sort(values.begin(), values.end());
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return {{"sum", sum},
+  return {{"sum", std::accumulate(values.begin(), values.end(), 0.0)},
           {"median", quantile(values, 0.5)},
           {"p99", quantile(values, 0.99)},
           {"max", values.empty() ? 0 : values.back()},
@@ -110,9 +109,7 @@ ordered_json stream_report(const std::map<int, Statistics>& all, const exchange:
 ordered_json trace_events(const std::map<int, Statistics>& all, const exchange::Roster& roster) {
   ordered_json events = ordered_json::array();
   for (const auto& [rank, statistics] : all) {
-    const auto& servers = roster.server_transport;
-    const bool serves =
-        !roster.self_served && std::find(servers.begin(), servers.end(), rank) != servers.end();
+    const bool serves = !roster.self_served && std::ranges::count(roster.server_transport, rank) > 0;
     events.push_back({{"ph", "M"},
                       {"name", "process_name"},
                       {"pid", rank},
@@ -166,7 +163,7 @@ Status write_report(const Settings& settings, const exchange::Roster& roster,
     std::vector<std::string> names;
     for (const auto& [rank, statistics] : all) {
       for (const auto& [name, counters] : statistics.streams) {
-        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+        if (std::ranges::count(names, name) == 0) names.push_back(name);
       }
     }
     ordered_json report;

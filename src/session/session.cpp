@@ -159,9 +159,7 @@ void Session::print_node_plan() {
   RankCpus mine{topology_->world_rank(), is_server(), 1, own_cpus()};
   if (is_server()) mine.encoding = serving_->encoding_threads();
   if (is_server()) mine.threads = 2 + mine.encoding;  // threads that wait for storage need little of a CPU
-  Packer told;
-  told.put(mine);
-  const comm::Verdict verdict = node_line_->agree({{}, init_call, told.take()});
+  const comm::Verdict verdict = node_line_->agree({{}, init_call, Packer().put(mine).take()});
   if (node_line_->rank() != 0 || !logs(LogLevel::info)) return;
   std::vector<RankCpus> places;
   for (const ByteVector& each : verdict.contributions) places.push_back(Unpacker(each).get<RankCpus>());

@@ -21,12 +21,9 @@ std::array<Flag, NSIG> came;
 // Written before our handler, which reads it, is installed, and not again while it is.
 std::array<struct sigaction, NSIG> before;
 
-bool is_default(const struct sigaction& action) {
-  return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_DFL;
-}
-bool is_ignored(const struct sigaction& action) {
-  return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_IGN;
-}
+bool has_more(const struct sigaction& action) { return (action.sa_flags & SA_SIGINFO) != 0; }
+bool is_default(const struct sigaction& action) { return !has_more(action) && action.sa_handler == SIG_DFL; }
+bool is_ignored(const struct sigaction& action) { return !has_more(action) && action.sa_handler == SIG_IGN; }
 
 /// A user who sends one of these signals twice wants the program to end now. The others may come again and
 /// again: the kernel repeats XCPU every second, and batch systems USR1.
@@ -41,7 +38,7 @@ extern "C" void on_stop_signal(int number, siginfo_t* info, void* context) {
       std::signal(number, SIG_DFL);
       ::raise(number);  // stays pending until this handler returns
     }
-  } else if ((theirs.sa_flags & SA_SIGINFO) != 0) {
+  } else if (has_more(theirs)) {
     theirs.sa_sigaction(number, info, context);
   } else {
     theirs.sa_handler(number);
@@ -50,7 +47,7 @@ extern "C" void on_stop_signal(int number, siginfo_t* info, void* context) {
 }
 
 bool is_ours(const struct sigaction& action) {
-  return (action.sa_flags & SA_SIGINFO) != 0 && action.sa_sigaction == on_stop_signal;
+  return has_more(action) && action.sa_sigaction == on_stop_signal;
 }
 
 /// Returns the file from which the code at `address` was loaded. It tells MPI's code from the program's.
@@ -62,9 +59,8 @@ const void* object_of(void* address) {
 /// Returns true if MPI is a shared library and the handler lies in it. An MPI linked statically cannot be
 /// told from the program, and counts as the program.
 bool is_of_mpi(const struct sigaction& action) {
-  const bool more = (action.sa_flags & SA_SIGINFO) != 0;
-  void* const handler =
-      more ? reinterpret_cast<void*>(action.sa_sigaction) : reinterpret_cast<void*>(action.sa_handler);
+  void* const handler = has_more(action) ? reinterpret_cast<void*>(action.sa_sigaction)
+                                         : reinterpret_cast<void*>(action.sa_handler);
   const void* const mpi = object_of(::dlsym(RTLD_DEFAULT, "PMPI_Init"));
   return mpi != nullptr && mpi != object_of(reinterpret_cast<void*>(on_stop_signal)) &&
          object_of(handler) == mpi;

@@ -33,8 +33,7 @@ std::vector<int> Topology::ranks_of_node() const {
 }
 
 int Topology::ranks_on(int node) const {
-  return static_cast<int>(
-      std::count_if(ranks_.begin(), ranks_.end(), [&](const RankFacts& rank) { return rank.node == node; }));
+  return static_cast<int>(std::ranges::count(ranks_, node, &RankFacts::node));
 }
 
 int Topology::servers_on(int node) const {

@@ -44,6 +44,14 @@ std::vector<ByteVector> by_rank(Contributions list, int size) {
 
 }  // namespace
 
+Status disagreement(Calling low, Calling high, std::string_view then) {
+  if (low.rank > high.rank) std::swap(low, high);
+  return Status(Code::order, cat("ranks disagree: rank ", low.rank, " calls ", low.call, " while rank ",
+                                 high.rank, " calls ", high.call,
+                                 "; collective calls must be the same on all ranks, in the same order", then))
+      .at({-1, -1, high.rank});
+}
+
 Agreements::Agreements(Line& line) : line_(line) {
   line_.on(vote_message, [this](int source, Unpacker& in) { on_vote(source, in); });
   line_.on(verdict_message, [this](int, Unpacker& in) { on_verdict(in); });
@@ -74,31 +82,18 @@ std::uint64_t Agreements::post(Vote vote) {
   }
   if (!vote.for_first.empty()) ballot.for_first.emplace_back(line_.rank(), std::move(vote.for_first));
   ballot.addend = vote.addend;
-  merge(ballot, status, std::move(vote.call), line_.rank(), std::move(contribution));
+  merge(ballot, status, {line_.rank(), std::move(vote.call)}, std::move(contribution));
   advance(number, ballot);
   return number;
 }
 
-void Agreements::merge(Ballot& ballot, const Status& status, std::string call, int call_rank,
-                       Contributions contributions) {
+void Agreements::merge(Ballot& ballot, const Status& status, Calling calling, Contributions contributions) {
   ballot.status = first_cause(ballot.status, status);
-  if (ballot.call_rank < 0) {
-    ballot.call = std::move(call);
-    ballot.call_rank = call_rank;
-  } else if (call != ballot.call) {
-    // The text must be the same whichever of the two came first.
-    const bool mine_first = ballot.call_rank < call_rank;
-    const std::string& first = mine_first ? ballot.call : call;
-    const std::string& second = mine_first ? call : ballot.call;
-    const int low = std::min(ballot.call_rank, call_rank);
-    const int high = std::max(ballot.call_rank, call_rank);
-    Status differs(Code::order,
-                   cat("ranks disagree: rank ", low, " calls ", first, " while rank ", high, " calls ",
-                       second, "; collective calls must be the same on all ranks, in the same order"));
-    ballot.status = first_cause(ballot.status, differs.at({-1, -1, high}));
-    ballot.call = first;
-    ballot.call_rank = low;
+  if (ballot.calling.rank >= 0 && calling.call != ballot.calling.call) {
+    ballot.status = first_cause(ballot.status, disagreement(ballot.calling, calling));
+    if (calling.rank < ballot.calling.rank) ballot.calling = calling;
   }
+  if (ballot.calling.rank < 0) ballot.calling = std::move(calling);
   append(ballot.contributions, std::move(contributions));
 }
 
@@ -117,7 +112,7 @@ void Agreements::advance(std::uint64_t number, Ballot& ballot) {
   Packer out;
   out.put(vote_message).put(number);
   ballot.status.pack(out);
-  out.put_text(ballot.call).put(ballot.call_rank);
+  out.put_text(ballot.calling.call).put(ballot.calling.rank);
   pack_contributions(out, ballot.contributions);
   pack_contributions(out, ballot.for_first);
   std::int64_t sum = ballot.addend;
@@ -155,9 +150,10 @@ void Agreements::on_vote(int source, Unpacker& in) {
   if (has_ended(number)) return;
   Ballot& ballot = ballots_[number];
   const Status status = Status::unpack(in);
-  std::string call = in.get_text();
-  const int call_rank = in.get<int>();
-  merge(ballot, status, std::move(call), call_rank, unpack_contributions(in));
+  Calling calling;
+  calling.call = in.get_text();
+  calling.rank = in.get<int>();
+  merge(ballot, status, std::move(calling), unpack_contributions(in));
   append(ballot.for_first, unpack_contributions(in));
   ballot.sums[source] = in.get<std::int64_t>();
   ballot.heard.push_back(source);

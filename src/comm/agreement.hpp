@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -22,6 +23,15 @@ struct Vote {
   ByteVector for_first{};   // handed to rank 0 alone
   std::int64_t addend = 0;  // is added up over the ranks
 };
+
+/// A call, and a rank that makes it.
+struct Calling {
+  int rank = -1;
+  std::string call;
+};
+/// Returns the error of two ranks that make different calls, the same whichever of them is named first.
+/// `then` ends its text.
+Status disagreement(Calling low, Calling high, std::string_view then = {});
 
 /// The result of an agreement. `status`, `contributions` and `ended` are the same on every rank.
 struct Verdict {
@@ -64,8 +74,7 @@ class Agreements {
     bool passed_up = false;
     std::vector<int> heard;  // children whose votes have come
     Status status;
-    std::string call;
-    int call_rank = -1;
+    Calling calling;
     Contributions contributions;
     Contributions for_first;
     std::int64_t addend = 0;
@@ -74,8 +83,7 @@ class Agreements {
   };
   void on_vote(int source, Unpacker& in);
   void on_verdict(Unpacker& in);
-  void merge(Ballot& ballot, const Status& status, std::string call, int call_rank,
-             Contributions contributions);
+  void merge(Ballot& ballot, const Status& status, Calling calling, Contributions contributions);
   void advance(std::uint64_t number, Ballot& ballot);
   void decide(std::uint64_t number, Ballot& ballot, Verdict verdict);
   [[nodiscard]] bool has_ended(std::uint64_t number) const;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/text.hpp"
 #include "comm/line.hpp"
 #include "comm/switchboard.hpp"
 
@@ -78,16 +77,9 @@ void Order::on_answer(int source, Unpacker& in) {
   const auto asking = in.get<std::uint64_t>();
   const auto theirs = in.get<Entry>();
   if (wait_ == nullptr || waits_ != asking || broken_ || has_come(theirs)) return;
-  std::pair low(computes_->rank(), std::string(wait_->call));
-  std::pair high(source, in.get_text());
-  if (low.first > high.first) std::swap(low, high);
   const Status differs =
-      Status(Code::order,
-             cat("ranks disagree: rank ", low.first, " calls ", low.second, " while rank ", high.first,
-                 " calls ", high.second,
-                 "; collective calls must be the same on all ranks, in the same order. Every further "
-                 "collective call fails, until tr_finalize ends the session"))
-          .at({-1, -1, high.first});
+      disagreement({computes_->rank(), std::string(wait_->call)}, {source, in.get_text()},
+                   ". Every further collective call fails, until tr_finalize ends the session");
   if (computes_->rank() == 0) return on_broken(differs);
   Packer out;
   out.put(broken_message);

@@ -15,9 +15,8 @@ namespace {
 StopClock clock_of(const Settings& settings) {
   const std::chrono::duration<double> unix_time = std::chrono::system_clock::now().time_since_epoch();
   const char* const slurm_end = std::getenv("SLURM_JOB_END_TIME");
-  std::optional<double> margin;
-  if (settings.stop_margin_seconds) margin = static_cast<double>(*settings.stop_margin_seconds);
-  return {end_of(settings.time_limit, unix_time.count(), slurm_end == nullptr ? "" : slurm_end), margin};
+  return {end_of(settings.time_limit, unix_time.count(), slurm_end == nullptr ? "" : slurm_end),
+          settings.stop_margin_seconds};
 }
 
 }  // namespace

@@ -71,8 +71,6 @@ void Disk::charge(Bytes bytes) {
   spent_ = free_at_ - scheduler_.now() + scheduler_.random(0, latency_);
 }
 
-Nanoseconds Disk::take_spent() { return std::exchange(spent_, 0); }
-
 std::shared_ptr<storage::Target> on_disk(std::shared_ptr<storage::Target> below, std::shared_ptr<Disk> disk) {
   return std::make_shared<DiskTarget>(std::move(below), std::move(disk));
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "executor/executor.hpp"
@@ -22,7 +23,7 @@ class Disk {
       : scheduler_(scheduler), bytes_per_second_(bytes_per_second), latency_(latency) {}
   void charge(Bytes bytes);
   /// Returns the cost of the calls since the last time.
-  Nanoseconds take_spent();
+  Nanoseconds take_spent() { return std::exchange(spent_, 0); }
 
  private:
   Scheduler& scheduler_;

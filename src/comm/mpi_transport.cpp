@@ -45,10 +45,7 @@ Result<std::unique_ptr<MpiTransport>> MpiTransport::create(MPI_Comm parent) {
   return std::unique_ptr<MpiTransport>(new MpiTransport(comm));
 }
 
-MpiTransport::MpiTransport(MPI_Comm comm) : comm_(comm) {
-  MPI_Comm_rank(comm, &rank_);
-  MPI_Comm_size(comm, &size_);
-}
+MpiTransport::MpiTransport(MPI_Comm comm) : comm_(comm) { MPI_Comm_rank(comm, &rank_); }
 
 void MpiTransport::free() {
   // A verdict may have told this rank to give up before that verdict has left for other ranks.

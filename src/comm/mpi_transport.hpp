@@ -24,7 +24,6 @@ class MpiTransport final : public Transport {
   MpiTransport& operator=(const MpiTransport&) = delete;
 
   [[nodiscard]] int rank() const override { return rank_; }
-  [[nodiscard]] int size() const override { return size_; }
   void send(int destination, LineNumber line, Traffic traffic, ByteVector bytes) override;
   bool progress() override;
   std::optional<Envelope> receive() override;
@@ -54,7 +53,6 @@ class MpiTransport final : public Transport {
 
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0;
-  int size_ = 1;
   std::map<Way, Bytes> unsent_;  // bytes of the ways that have any
   std::list<Outgoing> outgoing_;
   std::list<Incoming> control_;

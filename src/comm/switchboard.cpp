@@ -33,13 +33,6 @@ Line* Switchboard::find(LineNumber line) const {
   return found == lines_.end() ? nullptr : found->second;
 }
 
-/// A rank may take the number of another kind of line long before it opens the line.
-bool Switchboard::is_closed(LineNumber line) const {
-  const LineNumber tag = line_number::tag_of(line);
-  return (tag >= line_number::first_free || tag == line_number::meeting) && find(line) == nullptr &&
-         numbers_.was_opened(line);
-}
-
 void Switchboard::end_lines() {
   for (const auto& [number, line] : lines_) end_if_broken(*line);
 }
@@ -87,7 +80,10 @@ bool Switchboard::move_on() {
 
 void Switchboard::deliver(Envelope envelope) {
   const auto line = lines_.find(envelope.line);
-  if (line == lines_.end() && is_closed(envelope.line)) {
+  // A rank may take the number of another kind of line long before it opens the line.
+  const LineNumber tag = line_number::tag_of(envelope.line);
+  const bool may_be_closed = tag >= line_number::first_free || tag == line_number::meeting;
+  if (line == lines_.end() && may_be_closed && numbers_.was_opened(envelope.line)) {
     if (Broadcasts::announces(envelope.bytes)) abandon(envelope.source, envelope.line);
     return;
   }

@@ -79,7 +79,6 @@ class Switchboard {
   void open(Line& line);
   void close(Line& line);
   void end_if_broken(Line& line);
-  [[nodiscard]] bool is_closed(LineNumber line) const;
   /// Makes the passes take and drop a large broadcast of a line that has closed: its sender waits for that.
   void abandon(int source, LineNumber line) { abandoned_.emplace_back(source, line); }
   bool move_on();

@@ -32,7 +32,6 @@ class Transport {
  public:
   virtual ~Transport() = default;
   [[nodiscard]] virtual int rank() const = 0;
-  [[nodiscard]] virtual int size() const = 0;
   /// Messages of one sender to one receiver in one line and kind of traffic arrive in the order sent. A rank
   /// can send to itself.
   virtual void send(int destination, LineNumber line, Traffic traffic, ByteVector bytes) = 0;
@@ -70,7 +69,6 @@ class SharedTransport final : public Transport {
   [[nodiscard]] bool is_connected() const { return transport_ != nullptr; }
 
   [[nodiscard]] int rank() const override { return transport_->rank(); }
-  [[nodiscard]] int size() const override { return transport_->size(); }
   void send(int destination, LineNumber line, Traffic traffic, ByteVector bytes) override;
   bool progress() override;
   std::optional<Envelope> receive() override;

@@ -30,7 +30,7 @@ Result<layout::Layout> make_indexed(Session& session, const std::string& call, s
                                     const Result<std::vector<Index>>& given) {
   std::optional<layout::Directory> directory;
   std::map<int, ByteVector> requests;
-  Status mine = guarded([&]() -> Status {
+  const Status mine = guarded([&]() -> Status {
     TR_TRY(given.status());
     TR_TRY(layout::check_shape(shape));
     directory.emplace(layout::product(shape), session.ranks());
@@ -47,22 +47,18 @@ Result<layout::Layout> make_indexed(Session& session, const std::string& call, s
   const Result<std::map<int, ByteVector>> received =
       session.computes().exchange(std::move(requests), {{}, cat(call, ": whose indices are whose"), {}});
   TR_TRY(received.status());
-  std::optional<layout::Layout> made;
-  mine = guarded([&]() -> Status {
+  Result<layout::Layout> made = guarded([&]() -> Result<layout::Layout> {
     TR_TRY(directory->check(session.rank(), unpacked(*received)));
     std::vector<int> idle;
     for (std::size_t rank = 0; rank < verdict.contributions.size(); ++rank) {
       if (!verdict.contributions[rank].empty()) idle.push_back(static_cast<int>(rank));
     }
-    Result<layout::Layout> part = layout::Layout::indexed_part(std::move(shape), session.rank(),
-                                                               session.ranks(), *given, std::move(idle));
-    TR_TRY(part.status());
-    made = std::move(*part);
-    return {};
+    return layout::Layout::indexed_part(std::move(shape), session.rank(), session.ranks(), *given,
+                                        std::move(idle));
   });
-  verdict = session.agree({mine.in(call), call, {}});
+  verdict = session.agree({made.status().in(call), call, {}});
   TR_TRY(verdict.status);
-  return *made;
+  return made;
 }
 
 }  // namespace tailrace::session

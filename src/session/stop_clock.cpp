@@ -22,8 +22,6 @@ void StopClock::step_ended(double now) {
   last_step_end_ = now;
 }
 
-void StopClock::saved(double seconds) { longest_save_ = std::max(longest_save_, seconds); }
-
 double StopClock::margin() const {
   return given_margin_.value_or(longest_step_ + 2 * longest_save_ + spare_seconds);
 }

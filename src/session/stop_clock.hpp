@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,7 +29,7 @@ class StopClock {
   /// Notes that the program has come to the end of a step.
   void step_ended(double now);
   /// Notes that a save has taken this long.
-  void saved(double seconds);
+  void saved(double seconds) { longest_save_ = std::max(longest_save_, seconds); }
 
   /// Returns how long before the end the program must hear of it: time for one more step, because the next
   /// question comes only after it, and for a save that takes twice as long as any before.

@@ -9,8 +9,6 @@ namespace tailrace::sim {
 
 using comm::Traffic;
 
-int Port::size() const { return network_.size(); }
-
 std::int64_t Port::now() const { return network_.scheduler_.now() + clock_offset_; }
 
 void Port::hear() {

@@ -36,7 +36,6 @@ class Port final : public comm::Transport {
   Port(Network& network, int rank) : network_(network), rank_(rank) {}
 
   [[nodiscard]] int rank() const override { return rank_; }
-  [[nodiscard]] int size() const override;
   void send(int destination, comm::LineNumber line, comm::Traffic traffic, ByteVector bytes) override;
   bool progress() override;
   std::optional<comm::Envelope> receive() override;
@@ -96,7 +95,6 @@ class Network {
   Network(Scheduler& scheduler, int size);
 
   [[nodiscard]] Port& port(int rank) { return *ports_[static_cast<std::size_t>(rank)]; }
-  [[nodiscard]] int size() const { return static_cast<int>(ports_.size()); }
 
  private:
   friend class Port;

@@ -24,32 +24,35 @@ LineNumber lowest(const Tags& free) {
   return tag;
 }
 
-/// Collective over the meeting. Rank 0 proposes a candidate. Returns true if no rank objects; the result and
-/// the Status are the same on every rank. A rank that objects tells which tags are free on it. `free` keeps
-/// the tags that no rank is known to have taken.
-Result<bool> try_candidate(Line& meeting, Tags& free, Candidate& candidate, const std::string& call) {
+/// Collective over the meeting. Rank 0 proposes candidates until no rank objects. A
+/// rank that objects tells rank 0 alone which tags are free on it: all ranks may object. Returns the same on
+/// every rank.
+Result<Candidate> choose(Line& meeting, Candidate candidate, const std::string& call) {
   Switchboard& board = meeting.board();
-  const Result<ByteVector> said =
-      meeting.broadcast(Packer().put(Candidate{lowest(free), candidate.count}).take(), call,
-                        cat("the first rank of the communicator in ", call));
-  TR_TRY(said.status());
-  candidate = Unpacker(*said).get<Candidate>();
-  const Tags mine = board.free_tags();
-  Packer objection;
-  const bool is_taken = candidate.tag < line_number::tags && !mine.test(candidate.tag);
-  if (is_taken || board.numbers().count() >= candidate.count)
-    objection.put(board.numbers().count()).put(mine);
-  const Verdict verdict = meeting.agree({{}, call, objection.take()});
-  TR_TRY(verdict.status);
-  bool is_accepted = true;
-  for (const ByteVector& each : verdict.contributions) {
-    if (each.empty()) continue;
-    is_accepted = false;
-    Unpacker objected(each);
-    candidate.count = std::max(candidate.count, objected.get<std::uint64_t>() + 1);
-    free &= objected.get<Tags>();
+  Tags free = board.free_tags();  // rank 0: those that no rank is known to have taken
+  for (bool is_accepted = false;;) {
+    const Packer proposal = Packer().put(Candidate{lowest(free), candidate.count});
+    const Result<ByteVector> said = meeting.broadcast(is_accepted ? ByteVector() : proposal.bytes(), call,
+                                                      cat("the first rank of the communicator in ", call));
+    TR_TRY(said.status());
+    if (said->empty()) return candidate;
+    candidate = Unpacker(*said).get<Candidate>();
+    const Tags mine = board.free_tags();
+    Packer objection;
+    const bool is_taken = candidate.tag < line_number::tags && !mine.test(candidate.tag);
+    if (is_taken || board.numbers().count() >= candidate.count)
+      objection.put(board.numbers().count()).put(mine);
+    const Verdict verdict = meeting.agree({{}, call, {}, objection.take()});
+    TR_TRY(verdict.status);
+    is_accepted = true;
+    for (const ByteVector& each : verdict.for_first) {
+      if (each.empty()) continue;
+      is_accepted = false;
+      Unpacker objected(each);
+      candidate.count = std::max(candidate.count, objected.get<std::uint64_t>() + 1);
+      free &= objected.get<Tags>();
+    }
   }
-  return is_accepted;
 }
 
 constexpr std::uint32_t ended_message = 4;
@@ -91,18 +94,16 @@ Result<std::unique_ptr<Line>> Line::open_among(Switchboard& board,
                                                const std::shared_ptr<const Members>& members,
                                                const std::string& call) {
   Line meeting(board, board.numbers().next_meeting(*members), members);
-  Tags free = board.free_tags();
-  Candidate candidate{lowest(free), board.numbers().count() + 1};
+  Candidate candidate{lowest(board.free_tags()), board.numbers().count() + 1};
   // Ranks that have the same lines open choose the same number.
   const std::uint64_t number =
       meeting.agreements().post({{}, cat(call, " on line ", candidate.tag, " ", candidate.count), {}});
   const Verdict same = meeting.verdict_of(number, call, [&] { return meeting.agreements().take(number); });
   if (same.ended) return same.status;
-  bool accepted = same.status.is_ok();
-  while (!accepted) {
-    const Result<bool> tried = try_candidate(meeting, free, candidate, call);
-    TR_TRY(tried.status());
-    accepted = *tried;
+  if (!same.status.is_ok()) {
+    const Result<Candidate> chosen = choose(meeting, candidate, call);
+    TR_TRY(chosen.status());
+    candidate = *chosen;
   }
   if (candidate.tag == line_number::tags) {
     return Status(Code::state,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "checkpoint/checkpoint.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 #include <utility>
@@ -48,14 +49,10 @@ Result<std::unique_ptr<Checkpoint>> Checkpoint::create(session::Session& session
   if (mine.is_ok()) mine = opened;
   Packer told;
   if (session.rank() == 0 && mine.is_ok()) {
-    mine = guarded([&] { return made->open_slots(std::move(files)); });
-    told.put(Uuid::random().bytes);
-    if (mine.is_ok()) {
-      mine = guarded([&]() -> Status {
-        TR_TRY(made->tell_copies(told));
-        return made->tell_recorded(told);
-      });
-    }
+    mine = guarded([&] {
+      told.put(Uuid::random().bytes);
+      return made->open_slots(std::move(files), told);
+    });
   }
   const comm::Verdict verdict =
       session.agree({mine, cat("tr_checkpoint_create(", name, arguments, ")"), told.take()});
@@ -68,7 +65,8 @@ Result<std::unique_ptr<Checkpoint>> Checkpoint::create(session::Session& session
   return made;
 }
 
-Status Checkpoint::open_slots(std::vector<std::string> files) {
+/// On the first rank, looks at the copies and packs for all ranks what it has found.
+Status Checkpoint::open_slots(std::vector<std::string> files, Packer& told) {
   storage::Target& target = context_.target();
   if (const auto parent = std::filesystem::path(context_.name).parent_path(); !parent.empty())
     TR_TRY(target.make_directories(parent.string()));
@@ -84,26 +82,18 @@ Status Checkpoint::open_slots(std::vector<std::string> files) {
   context_.slots.emplace(
       context_.name, files.empty() ? Slots::paths(context_.name, context_.options.keep) : std::move(files),
       context_.options.keep_every);
-  return context_.slots->look(target);
+  const Result<std::vector<Found>> found = context_.slots->look(target);
+  TR_TRY(found.status());
+  tell_copies(*found, told);
+  return tell_recorded(*found, told);
 }
 
-/// On the first rank, packs for all ranks the copies that are good as far as it has looked at them.
-Status Checkpoint::tell_copies(Packer& told) {
-  std::vector<ByteVector> copies;
-  for (const std::string& path : context_.slots->good()) {
-    Result<Copy> copy = read_directory(context_.target(), path);
-    if (copy.is_ok()) {
-      copy->directory.parts.clear();
-      copies.push_back(pack(*copy));
-    } else if (is_damage(copy.status())) {
-      context_.slots->broken(path);
-    } else {
-      return copy.status();
-    }
-  }
-  told.put(static_cast<std::int32_t>(copies.size()));
-  for (const ByteVector& copy : copies) told.put_bytes(copy);
-  return {};
+/// Packs the copies that are good as far as the first rank has looked at them.
+void Checkpoint::tell_copies(const std::vector<Found>& found, Packer& told) const {
+  const std::vector<std::string> good = context_.slots->good();
+  told.put(static_cast<std::int32_t>(good.size()));
+  for (const std::string& path : good)
+    told.put_bytes(pack(*std::ranges::find(found, path, &Found::path)->copy));
 }
 
 /// Collective. All ranks together look at the parts of the copies. Saves take the place of a damaged copy
@@ -124,17 +114,15 @@ Status Checkpoint::check_copies(const std::string& call, Unpacker& told) {
   return {};
 }
 
-/// On the first rank, packs for all ranks the last generation that was begun, and the outputs that each copy
-/// has recorded.
-Status Checkpoint::tell_recorded(Packer& told) const {
+/// Packs the last generation that was begun, and the outputs that each copy has recorded.
+Status Checkpoint::tell_recorded(const std::vector<Found>& found, Packer& told) const {
   if (context_.options.overwritten != journal::Overwritten::journal) return {};
-  const Result<std::vector<std::string>> paths = context_.slots->candidates(context_.target());
-  TR_TRY(paths.status());
   told.put(context_.slots->next_generation() - 1);
-  for (const std::string& path : *paths) {
-    const Result<Copy> copy = read_directory(context_.target(), path);
-    if (!copy.is_ok() && !is_damage(copy.status())) return copy.status();
-    if (copy.is_ok()) told.put_bytes(copy->directory.outputs);
+  for (const Found& each : found) {
+    if (each.copy)
+      told.put_bytes(each.copy->directory.outputs);
+    else if (!is_damage(each.status))
+      return each.status;
   }
   return {};
 }

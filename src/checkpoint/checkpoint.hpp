@@ -47,10 +47,10 @@ class Checkpoint {
  private:
   Checkpoint(Context context, comm::LineNumber number)
       : context_(std::move(context)), saves_(context_, number), load_(context_) {}
-  Status open_slots(std::vector<std::string> files);
-  Status tell_copies(Packer& told);
+  Status open_slots(std::vector<std::string> files, Packer& told);
+  void tell_copies(const std::vector<Found>& found, Packer& told) const;
   Status check_copies(const std::string& call, Unpacker& told);
-  Status tell_recorded(Packer& told) const;
+  Status tell_recorded(const std::vector<Found>& found, Packer& told) const;
   void keep_recorded(Unpacker& told);
   Status end_save(bool async);
   Status end_load();

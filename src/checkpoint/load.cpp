@@ -22,23 +22,15 @@ Status Candidates::look() {
 
 Result<ByteVector> Candidates::next() {
   while (!found_.empty()) {
-    const Found found = found_.front();
+    Found found = std::move(found_.front());
     found_.erase(found_.begin());
     if (found.missing) continue;
     if (found.unfinished) {
       pass_over_unfinished(found.path);
       continue;
     }
-    Status why = found.status;
-    if (why.is_ok()) {
-      Result<Copy> copy = guarded([&] { return read_directory(context_.target(), found.path); });
-      if (copy.is_ok()) copy = with_undo_files(std::move(*copy));
-      if (copy.is_ok()) {
-        copy->directory.parts.clear();
-        return pack(*copy);
-      }
-      why = copy.status();
-    }
+    const Status why = found.copy ? add_undo_files(*found.copy) : found.status;
+    if (why.is_ok()) return pack(*found.copy);
     pass_over(found.path, why);
   }
   if (!broken_.empty()) return none_whole();
@@ -46,14 +38,14 @@ Result<ByteVector> Candidates::next() {
 }
 
 /// Adds the undo files that restore the files that the copy records.
-Result<Copy> Candidates::with_undo_files(Copy copy) const {
+Status Candidates::add_undo_files(Copy& copy) const {
   Result<std::vector<journal::UndoName>> undo = journal::find_undo_files(context_.target(), context_.name);
   TR_TRY(undo.status());
   const std::int64_t oldest = context_.outputs.oldest_undo(copy.directory.outputs, copy.generation());
   for (journal::UndoName& each : *undo) {
     if (each.generation >= oldest) copy.undo.push_back(std::move(each));
   }
-  return copy;
+  return {};
 }
 
 void Candidates::pass_over_unfinished(const std::string& path) const {

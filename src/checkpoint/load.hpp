@@ -32,7 +32,7 @@ class Candidates {
   void clear() { found_.clear(); }
 
  private:
-  [[nodiscard]] Result<Copy> with_undo_files(Copy copy) const;
+  Status add_undo_files(Copy& copy) const;
   [[nodiscard]] Status none_whole() const;
 
   Context& context_;

@@ -81,35 +81,40 @@ bool is_unfinished(storage::Target& target, const std::string& path) {
 
 namespace {
 
-std::vector<Found> look_at(storage::Target& target, const std::vector<std::string>& paths,
-                           Result<Copy> (*read)(storage::Target&, const std::string&)) {
+using Read = Result<Copy> (*)(storage::Target&, const std::string&);
+
+Found look_at(storage::Target& target, const std::string& path, Read read) {
+  Found found;
+  found.path = path;
+  const auto know = [&](const Header& header) {
+    found.generation = header.id.generation;
+    found.committed = header.committed;
+  };
+  found.status = guarded([&] {
+    Result<Copy> copy = read(target, path);
+    if (!copy.is_ok()) return copy.status();
+    copy->tables = std::vector<Table>();
+    copy->directory.parts = std::vector<PartPlace>();
+    found.copy = std::move(*copy);
+    know(found.copy->header);
+    return Status();
+  });
+  if (found.copy) return found;
+  const Result<bool> exists = target.exists(path);
+  found.missing = exists.is_ok() && !*exists;
+  if (found.missing) return found;
+  const Result<Header> header = checkpoint::read_header(target, path);
+  // A directory of this name belongs to somebody else.
+  found.unreadable = header.status().code() == Code::io && header.status().error_number() != EISDIR;
+  if (header.is_ok()) know(*header);
+  found.unfinished = is_unfinished(target, path);
+  return found;
+}
+
+std::vector<Found> look_at(storage::Target& target, const std::vector<std::string>& paths, Read read) {
   std::vector<Found> all;
-  for (const std::string& path : paths) {
-    Found found;
-    found.path = path;
-    std::optional<Header> header;
-    found.status = guarded([&] {
-      const Result<Copy> copy = read(target, path);
-      if (copy.is_ok()) header = copy->header;
-      return copy.status();
-    });
-    const Result<bool> exists = target.exists(path);
-    found.missing = exists.is_ok() && !*exists;
-    if (!header && !found.missing) {
-      const Result<Header> alone = checkpoint::read_header(target, path);
-      // A directory of this name belongs to somebody else.
-      found.unreadable = alone.status().code() == Code::io && alone.status().error_number() != EISDIR;
-      if (alone.is_ok()) header = *alone;
-    }
-    if (header) {
-      found.generation = header->id.generation;
-      found.committed = header->committed;
-    }
-    found.unfinished = !found.missing && !found.status.is_ok() && is_unfinished(target, path);
-    all.push_back(std::move(found));
-  }
-  std::stable_sort(all.begin(), all.end(),
-                   [](const Found& a, const Found& b) { return a.generation > b.generation; });
+  for (const std::string& path : paths) all.push_back(look_at(target, path, read));
+  std::ranges::stable_sort(all, std::ranges::greater(), &Found::generation);
   return all;
 }
 
@@ -161,14 +166,15 @@ Result<std::vector<std::string>> Slots::candidates(storage::Target& target) cons
   return paths;
 }
 
-Status Slots::look(storage::Target& target) {
+Result<std::vector<Found>> Slots::look(storage::Target& target) {
   const Result<std::vector<std::string>> paths = candidates(target);
   TR_TRY(paths.status());
   // Undo files belong to generations that were begun, even if never committed.
   const Result<std::vector<journal::UndoName>> undo = journal::find_undo_files(target, name_);
   TR_TRY(undo.status());
   for (const journal::UndoName& each : *undo) highest_ = std::max(highest_, each.generation);
-  for (const Found& found : look_at_directories(target, *paths)) {
+  std::vector<Found> all = look_at_directories(target, *paths);
+  for (const Found& found : all) {
     // A copy whose directory is not whole may be anybody's file. Its generation counts only up to a limit,
     // like that in the name of an undo file.
     if (found.status.is_ok() || found.generation <= journal::most_generation)
@@ -184,7 +190,7 @@ Status Slots::look(storage::Target& target) {
                          : Has::broken,
          found.committed ? found.generation : 0});
   }
-  return {};
+  return all;
 }
 
 std::vector<std::string> Slots::good() const {

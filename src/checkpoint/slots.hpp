@@ -16,6 +16,8 @@ struct Found {
   std::string path;
   std::int64_t generation = 0;  // as its header tells; 0 if the header cannot be read
   Status status;                // why it is not whole, if it is not
+  /// What was read of it if it is whole, without the tables and the places of its parts, which may be large.
+  std::optional<Copy> copy;
   bool committed = false;
   bool missing = false;     // there is no file
   bool unfinished = false;  // left by a save that never came to its end: no copy, and no damage
@@ -54,9 +56,9 @@ class Slots {
   }
   static std::vector<std::string> paths(const std::string& name, int keep);
 
-  /// Local. Looks at the copies that are there, but not at their parts. Fails if storage does not tell the
-  /// generation of a copy. A damaged copy is no failure.
-  Status look(storage::Target& target);
+  /// Local. Looks at the copies that are there, but not at their parts. Returns what it has found, the newest
+  /// first. Fails if storage does not tell the generation of a copy. A damaged copy is no failure.
+  Result<std::vector<Found>> look(storage::Target& target);
   /// Returns the places of committed copies that are not known to be broken.
   [[nodiscard]] std::vector<std::string> good() const;
   /// Returns the next save's generation: one more than any ever begun.

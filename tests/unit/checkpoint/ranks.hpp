@@ -94,7 +94,7 @@ class Job {
         slots_("run", Slots::paths("run", 2), 0) {
     for (std::size_t rank = 0; rank < targets_.size(); ++rank)
       data_.emplace_back(static_cast<int>(rank), static_cast<int>(targets_.size()));
-    begun_ = slots_.look(*targets_.front());
+    begun_ = slots_.look(*targets_.front()).status();
   }
   [[nodiscard]] const Status& begun() const { return begun_; }
   [[nodiscard]] Slots& slots() { return slots_; }

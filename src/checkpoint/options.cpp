@@ -8,6 +8,14 @@ namespace tailrace::checkpoint {
 
 namespace {
 
+/// Sets `field` to the value, if there is one.
+template <typename Field, typename Value>
+Status put(const Result<Value>& value, Field& field) {
+  TR_TRY(value.status());
+  field = static_cast<Field>(*value);
+  return {};
+}
+
 Status set(Options& options, const Option& option) {
   static const std::vector<std::string_view> keys = {"keep", "keep_every", "mode",        "async",
                                                      "busy", "capture",    "overwritten", "compress"};
@@ -15,54 +23,22 @@ Status set(Options& options, const Option& option) {
   TR_TRY(key.status());
   const std::string& value = option.value;
   switch (*key) {
-    case 0: {
-      const Result<std::int64_t> keep = parse_integer(value, 2, 1000);
-      TR_TRY(keep.status());
-      options.keep = static_cast<int>(*keep);
-      return {};
-    }
-    case 1: {
-      const Result<std::int64_t> every = parse_integer(value, 0, std::int64_t{1} << 40);
-      TR_TRY(every.status());
-      options.keep_every = *every;
-      return {};
-    }
-    case 2: {
-      const Result<std::size_t> mode = parse_choice(value, {"parallel", "local"});
-      TR_TRY(mode.status());
-      options.mode = static_cast<Mode>(*mode);
-      return {};
-    }
-    case 3: {
-      const Result<bool> async = parse_boolean(value);
-      TR_TRY(async.status());
-      options.async = *async;
-      return {};
-    }
-    case 4: {
-      const Result<std::size_t> busy = parse_choice(value, {"wait", "drop", "replace"});
-      TR_TRY(busy.status());
-      options.busy = static_cast<Options::Busy>(*busy);
-      return {};
-    }
-    case 5: {
-      const Result<std::size_t> capture = parse_choice(value, {"copy", "copy_on_write"});
-      TR_TRY(capture.status());
-      options.capture = static_cast<Options::Capture>(*capture);
-      return {};
-    }
-    case 6: {
-      const Result<std::size_t> overwritten = parse_choice(value, {"refuse", "journal"});
-      TR_TRY(overwritten.status());
-      options.overwritten = static_cast<journal::Overwritten>(*overwritten);
-      return {};
-    }
-    default: {
-      const Result<Compression> compression = parse_compression(value);
-      TR_TRY(compression.status());
-      options.compression = *compression;
-      return {};
-    }
+    case 0:
+      return put(parse_integer(value, 2, 1000), options.keep);
+    case 1:
+      return put(parse_integer(value, 0, std::int64_t{1} << 40), options.keep_every);
+    case 2:
+      return put(parse_choice(value, {"parallel", "local"}), options.mode);
+    case 3:
+      return put(parse_boolean(value), options.async);
+    case 4:
+      return put(parse_choice(value, {"wait", "drop", "replace"}), options.busy);
+    case 5:
+      return put(parse_choice(value, {"copy", "copy_on_write"}), options.capture);
+    case 6:
+      return put(parse_choice(value, {"refuse", "journal"}), options.overwritten);
+    default:
+      return put(parse_compression(value), options.compression);
   }
 }
 

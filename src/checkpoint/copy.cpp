@@ -2,7 +2,6 @@
 #include "checkpoint/copy.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <set>
 
 #include "base/checksum.hpp"
@@ -258,12 +257,8 @@ Result<std::vector<PartPlace>> PartReader::places(std::int32_t first, std::int32
   const Bytes begin = directory.offset + directory.bytes - behind - size * copy_.header.parts;
   TR_TRY(read_whole(*file_, copy_.path, std::as_writable_bytes(std::span(places)), begin + size * first,
                     "its directory"));
-  constexpr Bytes most = std::numeric_limits<Bytes>::max() / 4;
-  for (const PartPlace& place : places) {
-    if (place.offset < 0 || place.bytes < Footer::size || place.offset >= most || place.bytes >= most)
-      return corrupt(copy_.path, "its directory has changed while it was read");
-  }
-  return places;
+  if (std::ranges::all_of(places, &PartPlace::is_possible)) return places;
+  return corrupt(copy_.path, "its directory has changed while it was read");
 }
 
 Result<Table> PartReader::table(std::int32_t part, const PartPlace& place) {

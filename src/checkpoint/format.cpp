@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <type_traits>
 
 #include "base/checksum.hpp"
 #include "base/text.hpp"
@@ -23,21 +24,10 @@ constexpr Magic footer_magic = {'T', 'R', 'C', 'K', 'E', 'N', 'D', '1'};
 
 constexpr std::size_t most_dims = 7;
 
-void put(Packer& out, const SaveId& id) { out.put(id.run.bytes).put(id.generation); }
-SaveId get_id(Unpacker& in) {
-  SaveId id;
-  id.run.bytes = in.get<std::array<std::uint8_t, 16>>();
-  id.generation = in.get<std::int64_t>();
-  return id;
-}
-void put(Packer& out, const Extent& extent) { out.put(extent.offset).put(extent.bytes).put(extent.checksum); }
-Extent get_extent(Unpacker& in) {
-  Extent extent;
-  extent.offset = in.get<Bytes>();
-  extent.bytes = in.get<Bytes>();
-  extent.checksum = in.get<std::uint64_t>();
-  return extent;
-}
+/// These stand in the files as they lie in memory.
+template <typename... T>
+constexpr bool have_no_padding = (std::has_unique_object_representations_v<T> && ...);
+static_assert(have_no_padding<SaveId, Extent, PartPlace, Block, layout::Rows>);
 
 /// Fills with zeros up to `size` and puts the checksum of all bytes before it into the last 8 bytes.
 ByteVector closed(Packer& packer, Bytes size) {
@@ -65,8 +55,6 @@ std::size_t get_count(Unpacker& in, std::size_t least, bool& good) {
   return good ? static_cast<std::size_t>(count) : 0;
 }
 
-bool is_type(ElementType type) { return size_of(type) != 0; }
-
 bool are_rows(const std::vector<layout::Rows>& rows) {
   Index total = 0;
   for (const layout::Rows& each : rows) {
@@ -85,11 +73,8 @@ bool are_rows(const std::vector<layout::Rows>& rows) {
 
 ByteVector encode(const Header& header) {
   Packer out;
-  out.put(header_magic);
-  put(out, header.id);
-  out.put(header.mode).put(header.parts).put(header.saved_at);
-  put(out, header.directory);
-  out.put(static_cast<std::int32_t>(header.committed ? 1 : 0));
+  out.put(header_magic).put(header.id).put(header.mode).put(header.parts).put(header.saved_at);
+  out.put(header.directory).put(static_cast<std::int32_t>(header.committed ? 1 : 0));
   return closed(out, Header::record);
 }
 
@@ -98,11 +83,11 @@ Result<Header> decode_header(std::span<const std::byte> bytes) {
   Unpacker in(bytes);
   if (in.get<Magic>() != header_magic) return broken("not a checkpoint of this format (TRCKPT1)");
   Header header;
-  header.id = get_id(in);
+  header.id = in.get<SaveId>();
   header.mode = in.get<Mode>();
   header.parts = in.get<std::int32_t>();
   header.saved_at = in.get<std::int64_t>();
-  header.directory = get_extent(in);
+  header.directory = in.get<Extent>();
   header.committed = in.get<std::int32_t>() == 1;
   const Extent& directory = header.directory;
   if ((header.mode != Mode::parallel && header.mode != Mode::local) || header.parts < 1 ||
@@ -128,16 +113,18 @@ Index ItemInfo::elements() const {
   return count;
 }
 
+bool PartPlace::is_possible() const {
+  constexpr Bytes most = std::numeric_limits<Bytes>::max() / 4;
+  return offset >= 0 && bytes >= Footer::size && offset < most && bytes < most;
+}
+
 ByteVector encode(const Directory& directory) {
   Packer out;
-  out.put(directory_magic);
-  put(out, directory.id);
-  out.put(static_cast<std::int64_t>(directory.items.size()));
-  for (const ItemInfo& item : directory.items) {
+  out.put(directory_magic).put(directory.id).put(static_cast<std::int64_t>(directory.items.size()));
+  for (const ItemInfo& item : directory.items)
     out.put_text(item.name).put(item.type).put_list(std::span<const Index>(item.shape));
-  }
   out.put(static_cast<std::int64_t>(directory.parts.size()));
-  for (const PartPlace& part : directory.parts) out.put(part.offset).put(part.bytes);
+  for (const PartPlace& part : directory.parts) out.put(part);
   out.put_bytes(directory.outputs);
   return out.take();
 }
@@ -146,7 +133,7 @@ Result<Directory> decode_directory(std::span<const std::byte> bytes) {
   Unpacker in(bytes);
   if (in.get<Magic>() != directory_magic) return broken("no directory of a checkpoint");
   Directory directory;
-  directory.id = get_id(in);
+  directory.id = in.get<SaveId>();
   bool good = true;
   const std::size_t items = get_count(in, 20, good);
   for (std::size_t i = 0; good && i < items; ++i) {
@@ -155,7 +142,7 @@ Result<Directory> decode_directory(std::span<const std::byte> bytes) {
     item.type = in.get<ElementType>();
     item.shape = in.get_list<Index>();
     Index elements = 1;
-    good = in.ok() && is_type(item.type) && item.shape.size() <= most_dims;
+    good = in.ok() && size_of(item.type) != 0 && item.shape.size() <= most_dims;
     for (const Index extent : item.shape) {
       good =
           good && extent >= 0 && (extent == 0 || elements <= std::numeric_limits<Index>::max() / 64 / extent);
@@ -165,13 +152,8 @@ Result<Directory> decode_directory(std::span<const std::byte> bytes) {
   }
   const std::size_t parts = get_count(in, 16, good);
   for (std::size_t i = 0; good && i < parts; ++i) {
-    PartPlace part;
-    part.offset = in.get<Bytes>();
-    part.bytes = in.get<Bytes>();
-    constexpr Bytes most = std::numeric_limits<Bytes>::max() / 4;
-    good =
-        in.ok() && part.offset >= 0 && part.bytes >= Footer::size && part.offset < most && part.bytes < most;
-    directory.parts.push_back(part);
+    directory.parts.push_back(in.get<PartPlace>());
+    good = in.ok() && directory.parts.back().is_possible();
   }
   const auto outputs = in.get_bytes();
   if (!good || !in.ok()) return broken("a directory of a checkpoint that contradicts itself");
@@ -181,15 +163,14 @@ Result<Directory> decode_directory(std::span<const std::byte> bytes) {
 
 ByteVector encode(const Table& table) {
   Packer out;
-  out.put(table_magic);
-  put(out, table.id);
-  out.put(table.part).put(table.parts).put(table.coding).put(std::int32_t{0}).put(table.block_bytes);
+  out.put(table_magic).put(table.id).put(table.part).put(table.parts);
+  out.put(table.coding).put(std::int32_t{0}).put(table.block_bytes);
   out.put(static_cast<std::int64_t>(table.maps.size()));
   for (const auto& rows : table.maps) out.put_list(std::span<const layout::Rows>(rows));
   out.put(static_cast<std::int64_t>(table.items.size()));
   for (const PartItem& item : table.items) {
     out.put(item.item).put(item.map).put(item.offset).put(item.bytes);
-    for (const Block& block : item.blocks) out.put(block.checksum).put(block.stored);
+    for (const Block& block : item.blocks) out.put(block);
   }
   return out.take();
 }
@@ -210,9 +191,7 @@ bool get_item(Unpacker& in, const Table& table, Bytes part_bytes, PartItem& item
   if (static_cast<std::size_t>(blocks) > in.rest().size() / sizeof(Block)) return false;
   Bytes left = item.bytes;
   for (Bytes b = 0; b < blocks; ++b) {
-    Block block;
-    block.checksum = in.get<std::uint64_t>();
-    block.stored = in.get<Bytes>();
+    const auto block = in.get<Block>();
     const Bytes raw = std::min(left, table.block_bytes);
     if (block.stored < 0 || block.stored > raw || (table.coding == Coding::raw && block.stored != raw))
       return false;
@@ -228,7 +207,7 @@ Result<Table> decode_table(std::span<const std::byte> bytes, Bytes part_bytes) {
   Unpacker in(bytes);
   if (in.get<Magic>() != table_magic) return broken("no table of a part");
   Table table;
-  table.id = get_id(in);
+  table.id = in.get<SaveId>();
   table.part = in.get<std::int32_t>();
   table.parts = in.get<std::int32_t>();
   table.coding = in.get<Coding>();
@@ -254,10 +233,7 @@ Result<Table> decode_table(std::span<const std::byte> bytes, Bytes part_bytes) {
 
 ByteVector encode(const Footer& footer) {
   Packer out;
-  out.put(footer_magic);
-  put(out, footer.id);
-  out.put(footer.part).put(footer.parts);
-  put(out, footer.table);
+  out.put(footer_magic).put(footer.id).put(footer.part).put(footer.parts).put(footer.table);
   return closed(out, Footer::size);
 }
 
@@ -266,18 +242,17 @@ Result<Footer> decode_footer(std::span<const std::byte> bytes) {
   Unpacker in(bytes);
   if (in.get<Magic>() != footer_magic) return broken("no footer of a part");
   Footer footer;
-  footer.id = get_id(in);
+  footer.id = in.get<SaveId>();
   footer.part = in.get<std::int32_t>();
   footer.parts = in.get<std::int32_t>();
-  footer.table = get_extent(in);
+  footer.table = in.get<Extent>();
   return footer;
 }
 
 std::uint64_t block_checksum(std::span<const std::byte> stored, const SaveId& id, std::int32_t part,
                              std::int32_t item, std::int64_t block) {
   Packer place;
-  put(place, id);
-  place.put(part).put(item).put(block);
+  place.put(id).put(part).put(item).put(block);
   return checksum(stored, checksum(place.bytes()));
 }
 

@@ -70,6 +70,8 @@ struct ItemInfo {
 struct PartPlace {
   Bytes offset = 0;
   Bytes bytes = 0;
+
+  [[nodiscard]] bool is_possible() const;
 };
 
 /// The contents of a whole copy. The first rank writes the directory behind all parts.

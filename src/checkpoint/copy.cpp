@@ -43,7 +43,7 @@ Result<ByteVector> read_extent(storage::File& file, const std::string& path, con
   return bytes;
 }
 
-Result<Header> read_header(storage::File& file, const std::string& path) {
+Result<Header> header_in(storage::File& file, const std::string& path) {
   ByteVector bytes(Header::record);
   TR_TRY(read_whole(file, path, bytes, 0, "its header"));
   Result<Header> header = decode_header(bytes);
@@ -57,29 +57,6 @@ Status belongs(const std::string& path, const SaveId& id, const SaveId& wanted, 
                            ", and not to generation ", wanted.generation, " of run ", wanted.run.text()));
 }
 
-Result<Table> read_table(storage::File& file, const std::string& path, const Copy& copy, std::int32_t part,
-                         const PartPlace& place) {
-  ByteVector end(Footer::size);
-  TR_TRY(read_whole(file, path, end, place.offset + place.bytes - Footer::size,
-                    cat("the footer of part ", part)));
-  const Result<Footer> footer = decode_footer(end);
-  if (!footer.is_ok()) return footer.status().in(cat(path, ": part ", part));
-  TR_TRY(belongs(path, footer->id, copy.header.id, cat("part ", part)));
-  if (footer->part != part || footer->parts != copy.header.parts) {
-    return corrupt(path, cat("part ", footer->part, " of ", footer->parts, " in the place of part ", part,
-                             " of ", copy.header.parts));
-  }
-  const Result<ByteVector> bytes =
-      read_extent(file, path, footer->table, place.offset, cat("table of part ", part));
-  TR_TRY(bytes.status());
-  Result<Table> table = decode_table(*bytes, place.bytes);
-  if (!table.is_ok()) return table.status().in(path);
-  if (table->part != part || table->parts != copy.header.parts || table->id != copy.header.id)
-    return corrupt(path, cat("the table of part ", part, " is another one's"));
-  table->place = place;
-  return table;
-}
-
 /// Counts the elements that a map names. Returns -1 unless all of them are below `most`.
 Index count_of(const std::vector<layout::Rows>& rows, Index most) {
   Index count = 0;
@@ -91,9 +68,8 @@ Index count_of(const std::vector<layout::Rows>& rows, Index most) {
   return count;
 }
 
-/// Checks that the part has only elements that its items have. Subtracts their number from `left`, item by
-/// item.
-Status count_shares(const Copy& copy, const Table& table, std::vector<Index>& left) {
+/// Checks that the part has only elements that its items have.
+Status check_elements(const Copy& copy, const Table& table) {
   const auto& items = copy.directory.items;
   for (const PartItem& share : table.items) {
     const auto number = static_cast<std::size_t>(share.item);
@@ -103,26 +79,25 @@ Status count_shares(const Copy& copy, const Table& table, std::vector<Index>& le
     if (count < 0 || share.bytes != count * size_of(items[number].type))
       return corrupt(copy.path, cat("part ", table.part, " has other elements of ", items[number].name,
                                     " than there are"));
-    left[number] -= count;
   }
   return {};
 }
 
-std::vector<Index> elements_of(const std::vector<ItemInfo>& items) {
-  std::vector<Index> elements;
-  for (const ItemInfo& item : items) elements.push_back(item.elements());
-  return elements;
-}
-
-/// Checks that the parts have only elements that the items have, and that all parts together have as many.
-Status count_shares(const Copy& copy) {
+/// Checks that all parts together have as many elements as the items.
+Status count_elements(const Copy& copy) {
   const auto& items = copy.directory.items;
-  std::vector<Index> left = elements_of(items);
-  for (const Table& table : copy.tables) TR_TRY(count_shares(copy, table, left));
+  std::vector<Index> missing;
+  for (const ItemInfo& item : items) missing.push_back(item.elements());
+  for (const Table& table : copy.tables) {
+    for (const PartItem& share : table.items) {
+      const auto number = static_cast<std::size_t>(share.item);
+      missing[number] -= share.bytes / size_of(items[number].type);
+    }
+  }
   for (std::size_t i = 0; i < items.size(); ++i) {
-    if (left[i] != 0)
-      return corrupt(copy.path,
-                     cat(counted(left[i], "element"), " of ", items[i].name, " are in no part, or in two"));
+    if (missing[i] != 0)
+      return corrupt(copy.path, cat(counted(missing[i], "element"), " of ", items[i].name,
+                                    " are in no part, or in two"));
   }
   return {};
 }
@@ -142,7 +117,7 @@ std::vector<std::vector<Share>> shares_of_items(const Copy& copy) {
 
 /// Checks that every element of every item is in exactly one part.
 Status check_shares(const Copy& copy) {
-  TR_TRY(count_shares(copy));
+  TR_TRY(count_elements(copy));
   // The groups of any layout interleave far less often than this limit. With a file that is no checkpoint,
   // the check must not run for ever.
   std::int64_t runs = std::int64_t{1} << 25;
@@ -186,16 +161,16 @@ std::string part_path(const std::string& path, Mode mode, int part) {
 Result<Header> read_header(storage::Target& target, const std::string& path) {
   Result<FileHandle> file = target.open(path, storage::OpenMode::read);
   TR_TRY(file.status());
-  return read_header(**file, path);
+  return header_in(**file, path);
 }
 
-namespace {
-
-Result<Copy> read_directory(storage::File& file, const std::string& path) {
-  Result<Header> header = read_header(file, path);
+Result<Copy> read_directory(storage::Target& target, const std::string& path) {
+  const Result<FileHandle> file = target.open(path, storage::OpenMode::read);
+  TR_TRY(file.status());
+  const Result<Header> header = header_in(**file, path);
   TR_TRY(header.status());
   Copy copy{path, *header, {}, {}};
-  const Result<ByteVector> bytes = read_extent(file, path, header->directory, 0, "directory");
+  const Result<ByteVector> bytes = read_extent(**file, path, header->directory, 0, "directory");
   TR_TRY(bytes.status());
   Result<Directory> directory = decode_directory(*bytes);
   if (!directory.is_ok()) return directory.status().in(path);
@@ -207,28 +182,12 @@ Result<Copy> read_directory(storage::File& file, const std::string& path) {
   return copy;
 }
 
-}  // namespace
-
-Result<Copy> read_directory(storage::Target& target, const std::string& path) {
-  Result<FileHandle> file = target.open(path, storage::OpenMode::read);
-  TR_TRY(file.status());
-  return read_directory(**file, path);
-}
-
 Result<Copy> read_copy(storage::Target& target, const std::string& path) {
-  Result<FileHandle> file = target.open(path, storage::OpenMode::read);
-  TR_TRY(file.status());
-  Result<Copy> copy = read_directory(**file, path);
+  Result<Copy> copy = read_directory(target, path);
   TR_TRY(copy.status());
-  const Header& header = copy->header;
-  for (std::int32_t part = 0; part < header.parts; ++part) {
-    const std::string own = part_path(path, header.mode, part);
-    if (header.mode == Mode::local) {
-      file = target.open(own, storage::OpenMode::read);
-      TR_TRY(file.status());
-    }
-    Result<Table> table =
-        read_table(**file, own, *copy, part, copy->directory.parts[static_cast<std::size_t>(part)]);
+  CopyReader reader(target, *copy);
+  for (std::int32_t part = 0; part < copy->header.parts; ++part) {
+    Result<Table> table = reader.table(part, copy->directory.parts[static_cast<std::size_t>(part)]);
     TR_TRY(table.status());
     copy->tables.push_back(std::move(*table));
   }
@@ -236,55 +195,21 @@ Result<Copy> read_copy(storage::Target& target, const std::string& path) {
   return copy;
 }
 
-Status PartReader::open(const std::string& path) {
-  if (file_ != nullptr && path == path_) return {};
-  Result<FileHandle> file = target_.open(path, storage::OpenMode::read);
+Status sync_file(storage::Target& target, const std::string& path) {
+  const Result<FileHandle> file = target.open(path, storage::OpenMode::existing);
   TR_TRY(file.status());
-  file_ = std::move(*file);
-  path_ = path;
-  return {};
-}
-
-/// The places stand one after another in the directory; only the outputs follow them. The footer of each part
-/// shows whether its place is right.
-Result<std::vector<PartPlace>> PartReader::places(std::int32_t first, std::int32_t count) {
-  std::vector<PartPlace> places(static_cast<std::size_t>(count));
-  if (count == 0) return places;
-  TR_TRY(open(copy_.path));
-  constexpr auto size = static_cast<Bytes>(sizeof(PartPlace));
-  const Extent& directory = copy_.header.directory;
-  const Bytes behind = static_cast<Bytes>(sizeof(std::int64_t) + copy_.directory.outputs.size());
-  const Bytes begin = directory.offset + directory.bytes - behind - size * copy_.header.parts;
-  TR_TRY(read_whole(*file_, copy_.path, std::as_writable_bytes(std::span(places)), begin + size * first,
-                    "its directory"));
-  if (std::ranges::all_of(places, &PartPlace::is_possible)) return places;
-  return corrupt(copy_.path, "its directory has changed while it was read");
-}
-
-Result<Table> PartReader::table(std::int32_t part, const PartPlace& place) {
-  const std::string path = part_path(copy_.path, copy_.header.mode, part);
-  TR_TRY(open(path));
-  Result<Table> table = read_table(*file_, path, copy_, part, place);
-  TR_TRY(table.status());
-  std::vector<Index> left = elements_of(copy_.directory.items);
-  TR_TRY(count_shares(copy_, *table, left));
-  return table;
+  TR_TRY((*file)->sync());
+  return (*file)->close();
 }
 
 Status commit_copy(storage::Target& target, Copy& copy) {
-  const auto sync = [&](const std::string& path) -> Status {
-    Result<FileHandle> file = target.open(path, storage::OpenMode::existing);
-    TR_TRY(file.status());
-    TR_TRY((*file)->sync());
-    return (*file)->close();
-  };
   for (std::int32_t part = 0; copy.header.mode == Mode::local && part < copy.header.parts; ++part)
-    TR_TRY(sync(part_path(copy.path, copy.header.mode, part)));
-  TR_TRY(sync(copy.path));
+    TR_TRY(sync_file(target, part_path(copy.path, copy.header.mode, part)));
+  TR_TRY(sync_file(target, copy.path));
   TR_TRY(target.sync_directory_of(copy.path));
   Header header = copy.header;
   header.committed = true;
-  Result<FileHandle> file = target.open(copy.path, storage::OpenMode::existing);
+  const Result<FileHandle> file = target.open(copy.path, storage::OpenMode::existing);
   TR_TRY(file.status());
   TR_TRY((*file)->write(encode(header), 0));
   TR_TRY((*file)->sync());
@@ -295,7 +220,6 @@ Status commit_copy(storage::Target& target, Copy& copy) {
 ByteVector pack(const Copy& copy) {
   Packer out;
   out.put_text(copy.path).put_bytes(encode(copy.header)).put_bytes(encode(copy.directory));
-  for (const Table& table : copy.tables) out.put_bytes(encode(table));
   for (const journal::UndoName& undo : copy.undo)
     out.put_text(undo.path).put(undo.generation).put(undo.key).put(undo.number);
   return out.take();
@@ -311,12 +235,6 @@ Result<Copy> unpack_copy(std::span<const std::byte> bytes) {
   Result<Directory> directory = decode_directory(in.get_bytes());
   TR_TRY(directory.status());
   copy.directory = std::move(*directory);
-  for (const PartPlace& place : copy.directory.parts) {
-    Result<Table> table = decode_table(in.get_bytes(), place.bytes);
-    TR_TRY(table.status());
-    table->place = place;
-    copy.tables.push_back(std::move(*table));
-  }
   while (in.ok() && !in.rest().empty()) {
     journal::UndoName undo{in.get_text()};
     undo.generation = in.get<std::int64_t>();
@@ -327,21 +245,56 @@ Result<Copy> unpack_copy(std::span<const std::byte> bytes) {
   return copy;
 }
 
-Result<storage::File*> CopyReader::file_of(int part) {
+Result<storage::File*> CopyReader::open(const std::string& path) {
+  if (const auto held = files_.find(path); held != files_.end()) return held->second.get();
+  Result<FileHandle> file = target_.open(path, storage::OpenMode::read);
+  TR_TRY(file.status());
+  // In the local mode each part has a file of its own. The files may be too many to keep all of them open.
+  if (files_.size() == 8) files_.clear();
+  return (files_[path] = std::move(*file)).get();
+}
+
+/// The places stand one after another in the directory; only the outputs follow them. The footer of each part
+/// shows whether its place is right.
+Result<std::vector<PartPlace>> CopyReader::places(std::int32_t first, std::int32_t count) {
+  std::vector<PartPlace> places(static_cast<std::size_t>(count));
+  if (count == 0) return places;
+  const Result<storage::File*> file = open(copy_.path);
+  TR_TRY(file.status());
+  constexpr auto size = static_cast<Bytes>(sizeof(PartPlace));
+  const Extent& directory = copy_.header.directory;
+  const Bytes behind = static_cast<Bytes>(sizeof(std::int64_t) + copy_.directory.outputs.size());
+  const Bytes begin = directory.offset + directory.bytes - behind - size * copy_.header.parts;
+  TR_TRY(read_whole(**file, copy_.path, std::as_writable_bytes(std::span(places)), begin + size * first,
+                    "its directory"));
+  if (std::ranges::all_of(places, &PartPlace::is_possible)) return places;
+  return corrupt(copy_.path, "its directory has changed while it was read");
+}
+
+Result<Table> CopyReader::table(std::int32_t part, const PartPlace& place) {
   const std::string path = part_path(copy_.path, copy_.header.mode, part);
-  FileHandle& held = files_[path];
-  if (held == nullptr) {
-    Result<FileHandle> file = target_.open(path, storage::OpenMode::read);
-    TR_TRY(file.status());
-    // In the local mode each part has a file of its own. The files may be too many to keep all of them open.
-    if (copy_.header.mode == Mode::local && files_.size() > 8) {
-      files_.clear();
-      files_[path] = std::move(*file);
-      return files_[path].get();
-    }
-    held = std::move(*file);
+  const Result<storage::File*> file = open(path);
+  TR_TRY(file.status());
+  ByteVector end(Footer::size);
+  TR_TRY(read_whole(**file, path, end, place.offset + place.bytes - Footer::size,
+                    cat("the footer of part ", part)));
+  const Result<Footer> footer = decode_footer(end);
+  if (!footer.is_ok()) return footer.status().in(cat(path, ": part ", part));
+  TR_TRY(belongs(path, footer->id, copy_.header.id, cat("part ", part)));
+  if (footer->part != part || footer->parts != copy_.header.parts) {
+    return corrupt(path, cat("part ", footer->part, " of ", footer->parts, " in the place of part ", part,
+                             " of ", copy_.header.parts));
   }
-  return held.get();
+  const Result<ByteVector> bytes =
+      read_extent(**file, path, footer->table, place.offset, cat("table of part ", part));
+  TR_TRY(bytes.status());
+  Result<Table> table = decode_table(*bytes, place.bytes);
+  if (!table.is_ok()) return table.status().in(path);
+  if (table->part != part || table->parts != copy_.header.parts || table->id != copy_.header.id)
+    return corrupt(path, cat("the table of part ", part, " is another one's"));
+  table->place = place;
+  TR_TRY(check_elements(copy_, *table));
+  return table;
 }
 
 std::string CopyReader::name_of_block(const Table& table, const PartItem& item, std::size_t block) const {
@@ -352,7 +305,7 @@ std::string CopyReader::name_of_block(const Table& table, const PartItem& item, 
 /// `raw` may be the caller's own memory. Returns an error unless the bytes in it are right.
 Status CopyReader::read_block(const Table& table, const PartItem& item, std::size_t block,
                               std::span<std::byte> raw) {
-  const Result<storage::File*> file = file_of(table.part);
+  const Result<storage::File*> file = open(part_path(copy_.path, copy_.header.mode, table.part));
   TR_TRY(file.status());
   const Block& expected = item.blocks[block];
   const bool is_raw = expected.stored == static_cast<Bytes>(raw.size());

@@ -42,42 +42,31 @@ Result<Copy> read_directory(storage::Target& target, const std::string& path);
 /// with which file.
 Result<Copy> read_copy(storage::Target& target, const std::string& path);
 
-/// Local. Reads single parts of a copy, for a rank that loads the copy together with other ranks.
-class PartReader {
- public:
-  /// `copy` must outlive this. It needs neither tables nor the places of its parts.
-  PartReader(storage::Target& target, const Copy& copy) : target_(target), copy_(copy) {}
-  /// Reads the places of `count` parts, beginning with part `first`.
-  Result<std::vector<PartPlace>> places(std::int32_t first, std::int32_t count);
-  /// Reads and checks the table of a part. Does not check it against the tables of other parts.
-  Result<Table> table(std::int32_t part, const PartPlace& place);
-
- private:
-  Status open(const std::string& path);
-
-  storage::Target& target_;
-  const Copy& copy_;
-  std::string path_;
-  std::unique_ptr<storage::File> file_;
-};
-
+/// Local. Makes durable what the system has of the file at `path`.
+Status sync_file(storage::Target& target, const std::string& path);
 /// Local. Makes durable a copy that is whole but was not committed by the run that saved it, and says so in
 /// its header. Call it only once all of its elements were read: they may be lost if the machine lost power.
 Status commit_copy(storage::Target& target, Copy& copy);
 
+/// Packs the copy without its tables.
 ByteVector pack(const Copy& copy);
 Result<Copy> unpack_copy(std::span<const std::byte> bytes);
 
-/// Reads elements of one copy. Keeps its files open. One thread at a time.
+/// Reads parts and elements of one copy. Keeps its files open. One thread at a time.
 class CopyReader {
  public:
+  /// `copy` must outlive this.
   CopyReader(storage::Target& target, const Copy& copy) : target_(target), copy_(copy) {}
 
+  /// Reads the places of `count` parts, beginning with part `first`.
+  Result<std::vector<PartPlace>> places(std::int32_t first, std::int32_t count);
+  /// Reads and checks the table of a part. Does not check it against the tables of other parts.
+  Result<Table> table(std::int32_t part, const PartPlace& place);
   /// Fills the elements of an item that `wanted` names. The "file" in `wanted` is the item's bytes in the
   /// order of the global array, its memory starts at `base`. Checks every block that it touches; returns
-  /// Code::corrupt or Code::io otherwise.
+  /// Code::corrupt or Code::io otherwise. Looks for the elements in the tables that `copy` has.
   Status read(int item, const layout::TransferMap& wanted, std::byte* base);
-  /// Reads all of one part and checks it.
+  /// Reads all of one part, whose table `copy` has, and checks it.
   Status check(int part);
 
  private:
@@ -89,7 +78,7 @@ class CopyReader {
   Status read_part_item(const Table& table, const PartItem& item, const layout::TransferMap& wanted,
                         std::byte* base);
   Status read_block(const Table& table, const PartItem& item, std::size_t block, std::span<std::byte> raw);
-  Result<storage::File*> file_of(int part);
+  Result<storage::File*> open(const std::string& path);
   [[nodiscard]] std::string name_of_block(const Table& table, const PartItem& item, std::size_t block) const;
 
   storage::Target& target_;

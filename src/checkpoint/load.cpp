@@ -145,7 +145,7 @@ Status Load::read_share(PartDirectory::Messages& told) {
   const auto end =
       static_cast<std::int32_t>(parts * (context_.session.rank() + 1) / context_.session.ranks());
   own_tables_.clear();
-  PartReader reader(context_.target(), *copy_);
+  CopyReader reader(context_.target(), *copy_);
   const Result<std::vector<PartPlace>> places = reader.places(first, end - first);
   TR_TRY(places.status());
   for (std::int32_t part = first; part < end; ++part) {
@@ -250,7 +250,7 @@ Result<std::vector<PartDirectory::Share>> Load::shares(const Items& items) const
 
 Status Load::read_tables(const std::map<std::int32_t, PartPlace>& parts) {
   copy_->tables.clear();
-  PartReader reader(context_.target(), *copy_);
+  CopyReader reader(context_.target(), *copy_);
   for (const auto& [part, place] : parts) {
     const auto own = std::find_if(own_tables_.begin(), own_tables_.end(),
                                   [number = part](const Table& each) { return each.part == number; });

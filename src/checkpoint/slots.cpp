@@ -49,14 +49,6 @@ Result<std::vector<std::string>> endings(storage::Target& target, const std::str
   return found;
 }
 
-/// The commit record may be in memory alone: the process that wrote it may have been killed before its fsync.
-Status make_record_durable(storage::Target& target, const std::string& path) {
-  Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::existing);
-  TR_TRY(file.status());
-  TR_TRY((*file)->sync());
-  return (*file)->close();
-}
-
 }  // namespace
 
 bool is_damage(const Status& status) {
@@ -103,7 +95,7 @@ Found look_at(storage::Target& target, const std::string& path, Read read) {
   const Result<bool> exists = target.exists(path);
   found.missing = exists.is_ok() && !*exists;
   if (found.missing) return found;
-  const Result<Header> header = checkpoint::read_header(target, path);
+  const Result<Header> header = read_header(target, path);
   // A directory of this name belongs to somebody else.
   found.unreadable = header.status().code() == Code::io && header.status().error_number() != EISDIR;
   if (header.is_ok()) know(*header);
@@ -183,7 +175,9 @@ Result<std::vector<Found>> Slots::look(storage::Target& target) {
     if (found.unreadable)
       return found.status.in(cat(found.path, " cannot be read, so that its generation is not known"));
     const bool good = found.status.is_ok() && found.committed;
-    if (good) TR_TRY(make_record_durable(target, found.path));
+    // The commit record may be in memory alone: the process that wrote it may have been killed before its
+    // fsync.
+    if (good) TR_TRY(sync_file(target, found.path));
     set({found.path,
          good            ? Has::copy
          : found.missing ? Has::nothing

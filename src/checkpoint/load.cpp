@@ -42,9 +42,8 @@ Status Candidates::add_undo_files(Copy& copy) const {
   Result<std::vector<journal::UndoName>> undo = journal::find_undo_files(context_.target(), context_.name);
   TR_TRY(undo.status());
   const std::int64_t oldest = context_.outputs.oldest_undo(copy.directory.outputs, copy.generation());
-  for (journal::UndoName& each : *undo) {
-    if (each.generation >= oldest) copy.undo.push_back(std::move(each));
-  }
+  std::erase_if(*undo, [&](const journal::UndoName& each) { return each.generation < oldest; });
+  copy.undo = std::move(*undo);
   return {};
 }
 

@@ -9,21 +9,11 @@
 
 #include "base/text.hpp"
 #include "journal/undo_file.hpp"
+#include "storage/paths.hpp"
 
 namespace tailrace::checkpoint {
 
 namespace {
-
-struct Named {
-  std::string directory;
-  std::string file;
-};
-
-Named split_path(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return {".", path};
-  return {slash == 0 ? "/" : path.substr(0, slash), path.substr(slash + 1)};
-}
 
 /// Returns the number that the whole of `text` is, or -1 if it is none.
 std::int64_t number_of(std::string_view text) {
@@ -37,16 +27,13 @@ std::int64_t number_of(std::string_view text) {
 /// beginning.
 Result<std::vector<std::string>> endings(storage::Target& target, const std::string& path,
                                          std::string_view suffix) {
-  const Named named = split_path(path);
-  const std::string begin = cat(named.file, suffix);
-  Result<std::vector<std::string>> names = target.list(named.directory);
+  const std::string begin = cat(path.substr(path.rfind('/') + 1), suffix);
+  Result<std::vector<std::string>> names = target.list(storage::parent_of(path));
   if (names.status().error_number() == ENOENT) return std::vector<std::string>();
   TR_TRY(names.status());
-  std::vector<std::string> found;
-  for (const std::string& name : *names) {
-    if (name.starts_with(begin)) found.push_back(name.substr(begin.size()));
-  }
-  return found;
+  std::erase_if(*names, [&](const std::string& name) { return !name.starts_with(begin); });
+  for (std::string& name : *names) name.erase(0, begin.size());
+  return names;
 }
 
 }  // namespace
@@ -65,8 +52,7 @@ bool is_unfinished(storage::Target& target, const std::string& path) {
   const Result<Bytes> got = (*file)->read(bytes, 0);
   if (!got.is_ok()) return false;
   bytes.resize(static_cast<std::size_t>(*got));
-  if (std::all_of(bytes.begin(), bytes.end(), [](std::byte each) { return each == std::byte{0}; }))
-    return true;
+  if (std::ranges::all_of(bytes, [](std::byte each) { return each == std::byte{0}; })) return true;
   const Result<Header> header = decode_header(bytes);
   return header.is_ok() && !header->committed;
 }
@@ -153,7 +139,7 @@ Result<std::vector<std::string>> Slots::candidates(storage::Target& target) cons
   Result<std::vector<std::string>> paths = find_copies(target, name_);
   TR_TRY(paths.status());
   for (const Slot& slot : slots_) {
-    if (std::find(paths->begin(), paths->end(), slot.path) == paths->end()) paths->push_back(slot.path);
+    if (std::ranges::find(*paths, slot.path) == paths->end()) paths->push_back(slot.path);
   }
   return paths;
 }
@@ -206,14 +192,12 @@ Status Slots::check_next_generation() const {
 
 std::string Slots::place_for(std::int64_t generation) const {
   if (keep_every_ > 0 && generation % keep_every_ == 0) return cat(name_, ".g", generation);
-  const auto comes_first = [](const Slot& a, const Slot& b) {
-    return std::pair(a.has, a.generation) < std::pair(b.has, b.generation);
-  };
-  return std::min_element(slots_.begin(), slots_.end(), comes_first)->path;
+  const auto turn = [](const Slot& slot) { return std::pair(slot.has, slot.generation); };
+  return std::ranges::min_element(slots_, {}, turn)->path;
 }
 
 bool Slots::has(const std::string& path) const {
-  return std::any_of(slots_.begin(), slots_.end(), [&](const Slot& slot) { return slot.path == path; });
+  return std::ranges::find(slots_, path, &Slot::path) != slots_.end();
 }
 
 void Slots::begun(std::int64_t generation, const std::string& path) {
@@ -222,16 +206,11 @@ void Slots::begun(std::int64_t generation, const std::string& path) {
 }
 
 void Slots::broken(const std::string& path) {
-  for (Slot& slot : slots_) {
-    if (slot.path == path) slot.has = Has::broken;
-  }
+  if (const auto slot = std::ranges::find(slots_, path, &Slot::path); slot != slots_.end())
+    slot->has = Has::broken;
 }
 
-void Slots::set(const Slot& slot) {
-  for (Slot& each : slots_) {
-    if (each.path == slot.path) each = slot;
-  }
-}
+void Slots::set(const Slot& slot) { std::ranges::replace(slots_, slot.path, slot, &Slot::path); }
 
 Result<std::vector<journal::UndoName>> useless_undo_files(
     storage::Target& target, const std::string& name, const std::vector<std::string>& copies,
@@ -245,11 +224,8 @@ Result<std::vector<journal::UndoName>> useless_undo_files(
     if (!copy.is_ok() && !is_damage(copy.status())) return copy.status();
     if (copy.is_ok()) needed = std::min(needed, oldest(*copy));
   }
-  std::vector<journal::UndoName> useless;
-  for (journal::UndoName& each : *undo) {
-    if (each.generation < needed) useless.push_back(std::move(each));
-  }
-  return useless;
+  std::erase_if(*undo, [&](const journal::UndoName& each) { return each.generation >= needed; });
+  return undo;
 }
 
 }  // namespace tailrace::checkpoint

@@ -10,6 +10,26 @@
 
 namespace tailrace::checkpoint {
 
+namespace {
+
+/// For what does not fail a save: no copy needs the files any more, or storage has failed already.
+void log_failure(const Status& status) {
+  if (!status.is_ok()) log(LogLevel::info, status.text());
+}
+
+void make_void(storage::File& file, Bytes offset, Bytes bytes) {
+  log_failure(file.write(ByteVector(static_cast<std::size_t>(bytes)), offset));
+}
+
+/// Cuts off the bytes that an older, larger copy has left behind `end`. No rank writes there.
+Status cut(storage::File& file, Bytes end) {
+  const Result<Bytes> size = file.size();
+  TR_TRY(size.status());
+  return *size > end ? file.truncate(end) : Status();
+}
+
+}  // namespace
+
 Saving::Saving(storage::Target& target, SavePlan plan, int rank, int ranks, std::vector<SaveItem> items)
     : target_(target),
       plan_(std::move(plan)),
@@ -56,31 +76,23 @@ Status Saving::capture_behind(std::byte* memory, capture::CopyOnWrite& behind) {
   return done;
 }
 
-Header Saving::header(bool committed) const {
-  Header header;
-  header.id = plan_.id;
-  header.mode = plan_.mode;
-  header.committed = committed;
-  header.parts = ranks_;
-  header.saved_at = plan_.saved_at;
-  header.directory = directory_place_;
-  return header;
+Status Saving::open() {
+  const auto open = [&](const std::string& path, std::unique_ptr<storage::File>& file) -> Status {
+    Result<std::unique_ptr<storage::File>> opened = target_.open(path, storage::OpenMode::keep);
+    TR_TRY(opened.status());
+    file = std::move(*opened);
+    return {};
+  };
+  TR_TRY(open(part_path(plan_.path, plan_.mode, rank_), own_));
+  if (!is_first()) return {};
+  if (plan_.mode == Mode::local) TR_TRY(open(plan_.path, copy_));
+  // From here on the file holds neither the old copy nor a new one.
+  return copy_file()->write(ByteVector(static_cast<std::size_t>(Header::record)), 0);
 }
 
-Status Saving::open() {
-  const auto open = [&](const std::string& path) { return target_.open(path, storage::OpenMode::keep); };
-  Result<std::unique_ptr<storage::File>> own = open(part_path(plan_.path, plan_.mode, rank_));
-  TR_TRY(own.status());
-  own_ = std::move(*own);
-  if (!is_first()) return {};
-  if (plan_.mode == Mode::local) {
-    Result<std::unique_ptr<storage::File>> copy = open(plan_.path);
-    TR_TRY(copy.status());
-    copy_ = std::move(*copy);
-  }
-  // From here on the file holds neither the old copy nor a new one.
-  storage::File& file = copy_ ? *copy_ : *own_;
-  return file.write(ByteVector(static_cast<std::size_t>(Header::record)), 0);
+Status Saving::write_header(bool committed) {
+  return copy_file()->write(
+      encode(Header{plan_.id, plan_.mode, committed, ranks_, plan_.saved_at, directory_place_}), 0);
 }
 
 Status Saving::write() {
@@ -89,26 +101,18 @@ Status Saving::write() {
   return part_.write_data(*own_, place_.offset, items_, image_, cancelled_);
 }
 
-/// Cuts off the bytes that an older, larger copy has left behind `end`. No rank writes there.
-Status Saving::cut(storage::File& file, Bytes end) {
-  const Result<Bytes> size = file.size();
-  TR_TRY(size.status());
-  return *size > end ? file.truncate(end) : Status();
-}
-
 Status Saving::seal() {
   // The outputs must be durable before the copy says so.
   if (make_durable_) TR_TRY(std::exchange(make_durable_, nullptr)());
   TR_TRY(part_.write_table(*own_, place_.offset));
   if (plan_.mode == Mode::local) TR_TRY(cut(*own_, place_.bytes));
   if (is_first()) {
-    storage::File& file = copy_ ? *copy_ : *own_;
     const ByteVector bytes = encode(directory_);
     directory_place_.bytes = static_cast<Bytes>(bytes.size());
     directory_place_.checksum = checksum(bytes);
-    TR_TRY(file.write(bytes, directory_place_.offset));
-    TR_TRY(cut(file, directory_place_.offset + directory_place_.bytes));
-    TR_TRY(file.write(encode(header(false)), 0));
+    TR_TRY(copy_file()->write(bytes, directory_place_.offset));
+    TR_TRY(cut(*copy_file(), directory_place_.offset + directory_place_.bytes));
+    TR_TRY(write_header(false));
     if (copy_) TR_TRY(copy_->sync());
   }
   Status synced = own_->sync();
@@ -120,40 +124,28 @@ Status Saving::seal() {
 
 Status Saving::commit() {
   TR_TRY(target_.sync_directory_of(plan_.path));
-  storage::File& file = copy_ ? *copy_ : *own_;
-  TR_TRY(file.write(encode(header(true)), 0));
-  TR_TRY(file.sync());
+  TR_TRY(write_header(true));
+  TR_TRY(copy_file()->sync());
   remove_parts(plan_.mode == Mode::local ? ranks_ : 0);
   if (clean_up_) clean_up_();
   return {};
 }
 
-/// No copy needs these files any more: a failure here does not fail the save.
 void Saving::remove_parts(int from) {
   const Result<std::vector<int>> parts = local_parts(target_, plan_.path);
   if (!parts.is_ok()) return;
   for (const int part : *parts) {
-    if (part < from) continue;
-    const Status removed = target_.remove(part_path(plan_.path, Mode::local, part));
-    if (!removed.is_ok()) log(LogLevel::info, removed.text());
+    if (part >= from) log_failure(target_.remove(part_path(plan_.path, Mode::local, part)));
   }
 }
 
 void Saving::abandon() {
-  storage::File* const file = copy_ ? copy_.get() : own_.get();
-  if (is_first() && file != nullptr) make_void(*file, 0, Header::record);
+  if (is_first() && copy_file() != nullptr) make_void(*copy_file(), 0, Header::record);
 }
 
 void Saving::remove() {
-  const Status removed = target_.remove(plan_.path);
-  if (!removed.is_ok()) log(LogLevel::info, removed.text());
+  log_failure(target_.remove(plan_.path));
   remove_parts(0);
-}
-
-/// Nothing more can be done if this fails: storage has failed already.
-void Saving::make_void(storage::File& file, Bytes offset, Bytes bytes) {
-  const Status written = file.write(ByteVector(static_cast<std::size_t>(bytes)), offset);
-  if (!written.is_ok()) log(LogLevel::info, written.text());
 }
 
 Status Saving::close() {

@@ -80,11 +80,10 @@ class Saving {
 
  private:
   [[nodiscard]] bool is_first() const { return rank_ == 0; }
-  [[nodiscard]] Header header(bool committed) const;
+  [[nodiscard]] storage::File* copy_file() const { return copy_ ? copy_.get() : own_.get(); }
   Status open();
-  static Status cut(storage::File& file, Bytes end);
+  Status write_header(bool committed);
   void remove_parts(int from);
-  void make_void(storage::File& file, Bytes offset, Bytes bytes);
 
   storage::Target& target_;
   SavePlan plan_;
@@ -100,9 +99,9 @@ class Saving {
   capture::CopyOnWrite* behind_ = nullptr;  // it still captures
   std::function<Status()> make_durable_;
   std::function<void()> clean_up_;
-  std::unique_ptr<storage::File> own_;   // the file of this rank's part
-  std::unique_ptr<storage::File> copy_;  // the first rank's copy file in the local mode, where it is another
-                                         // one
+  std::unique_ptr<storage::File> own_;  // the file of this rank's part
+  std::unique_ptr<storage::File>
+      copy_;  // of the first rank in the local mode: the copy's file is another one
   std::atomic<bool> cancelled_{false};
 };
 

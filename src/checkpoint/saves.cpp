@@ -21,48 +21,35 @@ constexpr std::int64_t longest_delay = 100'000'000;  // nanoseconds
 
 double seconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
 
-/// The first rank's decisions about a save.
-struct Decided {
-  std::int64_t generation = 0;
-  std::int64_t saved_at = 0;
-  std::string path;
-};
-
 /// One rank's contribution to the vote on a save, for the first rank alone.
 struct ForFirst {
   node::MemoryNeed memory;
   Bytes part_bytes = 0;
 };
 
-/// Packs this rank's contribution for all ranks. It is empty unless this is the first rank or has outputs.
-ByteVector for_all(const ByteVector& standing, const std::optional<Decided>& decided) {
-  if (standing.empty() && !decided) return {};
+/// Packs this rank's contribution for all ranks: its outputs, and the first rank's decisions. It is empty
+/// unless there is one of them.
+ByteVector for_all(const ByteVector& standing, const SavePlan* decided) {
+  if (standing.empty() && decided == nullptr) return {};
   Packer out;
   out.put_bytes(standing);
-  if (decided) out.put(decided->generation).put(decided->saved_at).put_text(decided->path);
+  if (decided != nullptr) out.put(decided->id.generation).put(decided->saved_at).put_text(decided->path);
   return out.take();
 }
 
-Decided decisions_in(const comm::Verdict& verdict) {
+/// Takes over the first rank's decisions.
+void take_decisions(const comm::Verdict& verdict, SavePlan& plan) {
   Unpacker in(verdict.contributions.front());
   in.get_bytes();  // its outputs
-  Decided decided;
-  decided.generation = in.get<std::int64_t>();
-  decided.saved_at = in.get<std::int64_t>();
-  decided.path = in.get_text();
-  return decided;
+  plan.id.generation = in.get<std::int64_t>();
+  plan.saved_at = in.get<std::int64_t>();
+  plan.path = in.get_text();
 }
 
-/// Returns the contributions of all ranks on the first rank, and nothing on the others.
-std::vector<ForFirst> told_first(const comm::Verdict& verdict) {
-  std::vector<ForFirst> all;
-  for (const ByteVector& each : verdict.for_first) all.push_back(Unpacker(each).get<ForFirst>());
-  return all;
-}
-
+/// Only the first rank knows how much memory every rank needs.
 Status check_memory(const comm::Verdict& verdict) {
   std::vector<node::MemoryNeed> needs;
-  for (const ForFirst& each : told_first(verdict)) needs.push_back(each.memory);
+  for (const ByteVector& each : verdict.for_first) needs.push_back(Unpacker(each).get<ForFirst>().memory);
   return node::check_nodes(needs, "an asynchronous save captures", "async=off saves without a capture");
 }
 
@@ -77,8 +64,8 @@ std::vector<ByteVector> standings_of(const comm::Verdict& verdict) {
 
 /// Writes and seals a part in one task.
 Status write_and_seal(Saving& saving) {
-  const Status written = saving.write();
-  return written.is_ok() ? saving.seal() : written;
+  TR_TRY(saving.write());
+  return saving.seal();
 }
 
 }  // namespace
@@ -178,20 +165,20 @@ void RunningSave::start(const comm::Verdict& begun, SaveCapture* capture) {
 /// place of this rank's part. The first rank also places the parts of all ranks.
 void RunningSave::place(const comm::Verdict& begun) {
   SavePlan plan = saving_->plan();
-  const Decided first = decisions_in(begun);
-  plan.id.generation = first.generation;
-  plan.saved_at = first.saved_at;
-  plan.path = first.path;
+  take_decisions(begun, plan);
   saving_->know(plan);
-  if (context_.slots) context_.slots->begun(plan.id.generation, plan.path);
+  if (context_.slots) {
+    context_.slots->begun(plan.id.generation, plan.path);
+    clean_up_undo_files();
+  }
   outputs_ = context_.outputs.with_failures(context_.outputs.positions(standings_of(begun)));
   if (context_.options.overwritten == journal::Overwritten::journal)
     context_.outputs.keep_since(context_.name, plan.id.generation, outputs_);
-  if (context_.slots) clean_up_undo_files();
   saving_->place_behind(begun.before);
   if (context_.is_first()) {
     std::vector<Bytes> part_bytes;
-    for (const ForFirst& each : told_first(begun)) part_bytes.push_back(each.part_bytes);
+    for (const ByteVector& each : begun.for_first)
+      part_bytes.push_back(Unpacker(each).get<ForFirst>().part_bytes);
     saving_->place(part_bytes);
   }
   saving_->set_outputs(outputs_);
@@ -313,12 +300,10 @@ Status Saves::save(const Items& items, bool async) {
     vote.status = guarded([&]() -> Status {
       Result<std::vector<SaveItem>> list = to_save(items.list(), session.rank());
       TR_TRY(list.status());
-      std::optional<Decided> decided;
       if (context_.slots) {
         plan.id.generation = context_.slots->next_generation();
         plan.path = context_.slots->place_for(plan.id.generation);
         plan.saved_at = std::time(nullptr);
-        decided = {plan.id.generation, plan.saved_at, plan.path};
       }
       saving = std::make_unique<Saving>(context_.target(), plan, session.rank(), session.ranks(),
                                         std::move(*list));
@@ -328,7 +313,7 @@ Status Saves::save(const Items& items, bool async) {
         TR_TRY(capture_.reserve(*saving));
         told.memory = capture_.need();
       }
-      vote.contribution = for_all(standing->told, decided);
+      vote.contribution = for_all(standing->told, context_.slots ? &plan : nullptr);
       vote.for_first = Packer().put(told).take();
       vote.addend = saving->placed_bytes();
       return {};
@@ -337,7 +322,6 @@ Status Saves::save(const Items& items, bool async) {
   const comm::Verdict begun = session.agree(std::move(vote));
   Status agreed = begun.status;
   if (agreed.is_ok()) {
-    // Only the first rank knows how much memory every rank needs.
     const Status fits = guarded([&]() -> Status {
       TR_TRY(check_memory(begun));
       return context_.outputs.check(standings_of(begun), context_.options.overwritten);

@@ -171,8 +171,8 @@ Status Checkpoint::begin(Direction direction, bool* found) {
   bracket_ = direction;
   items_.clear();
   dropped_ = false;
-  bool busy = false;
-  for (const ByteVector& each : verdict.contributions) busy = busy || !each.empty();
+  const bool busy =
+      std::ranges::any_of(verdict.contributions, [](const ByteVector& each) { return !each.empty(); });
   // A load waits for a running save, so that it finds the newest copy.
   const auto policy = saves ? context_.options.busy : Options::Busy::wait;
   if (busy && policy == Options::Busy::drop) {

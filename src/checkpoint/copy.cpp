@@ -145,10 +145,8 @@ Status check_shares(const Copy& copy) {
 }  // namespace
 
 int Copy::find(std::string_view name) const {
-  for (std::size_t i = 0; i < directory.items.size(); ++i) {
-    if (directory.items[i].name == name) return static_cast<int>(i);
-  }
-  return -1;
+  const auto item = std::ranges::find(directory.items, name, &ItemInfo::name);
+  return item != directory.items.end() ? static_cast<int>(item - directory.items.begin()) : -1;
 }
 
 std::string part_path(const std::string& path, Mode mode, int part) {

@@ -30,9 +30,8 @@ Result<std::vector<SaveItem>> to_save(const std::vector<NamedItem>& items, int r
 
 void Items::add(NamedItem item) {
   if (item.name.empty()) latch(Status(Code::argument, "the name of an item is empty"));
-  for (const NamedItem& other : list_) {
-    if (other.name == item.name) latch(Status(Code::argument, cat("item ", item.name, " is named twice")));
-  }
+  if (std::ranges::find(list_, item.name, &NamedItem::name) != list_.end())
+    latch(Status(Code::argument, cat("item ", item.name, " is named twice")));
   list_.push_back(std::move(item));
 }
 
@@ -75,8 +74,7 @@ Status Items::match(const Copy& copy) const {
                                   " has ", saved.text())};
   }
   for (const ItemInfo& item : items) {
-    const auto is_it = [&](const NamedItem& named) { return named.name == item.name; };
-    if (std::none_of(list_.begin(), list_.end(), is_it))
+    if (std::ranges::find(list_, item.name, &NamedItem::name) == list_.end())
       return {Code::argument,
               cat("item ", item.name, " (", item.text(), ") of ", copy.path, " is not named by the program")};
   }

@@ -158,11 +158,11 @@ Status Load::read_share(PartDirectory::Messages& told) {
 
 Status Load::end(const Items& items) {
   Status mine = items.error();
-  if (mine.is_ok() && copy_) mine = items.match(*copy_);
   std::vector<Plan> plans;
   // If an array is missing on one rank, all ranks must hear of it before any rank fills its own.
   if (mine.is_ok() && copy_) {
     mine = guarded([&]() -> Status {
+      TR_TRY(items.match(*copy_));
       Result<std::vector<Plan>> made = items.plans(context_.session.rank());
       TR_TRY(made.status());
       plans = std::move(*made);
@@ -185,7 +185,9 @@ Status Load::read_from_newest(const Items& items, const std::vector<Plan>& plans
     if (mine.is_ok()) mine = guarded([&] { return read_items(items, plans); });
     const comm::Verdict verdict = context_.session.agree({mine, "tr_checkpoint_end: reading the items", {}});
     if (verdict.status.is_ok()) {
-      if (context_.is_first() && !copy_->header.committed) commit();
+      if (!context_.is_first() || copy_->header.committed) return {};
+      const Status committed = guarded([&] { return commit_copy(context_.target(), *copy_); });
+      if (!committed.is_ok()) log(LogLevel::warn, cat("checkpoint ", context_.name, ": ", committed.text()));
       return {};
     }
     if (verdict.status.code() != Code::corrupt && verdict.status.code() != Code::io) return verdict.status;
@@ -251,8 +253,7 @@ Status Load::read_tables(const std::map<std::int32_t, PartPlace>& parts) {
   copy_->tables.clear();
   CopyReader reader(context_.target(), *copy_);
   for (const auto& [part, place] : parts) {
-    const auto own = std::find_if(own_tables_.begin(), own_tables_.end(),
-                                  [number = part](const Table& each) { return each.part == number; });
+    const auto own = std::ranges::find(own_tables_, part, &Table::part);
     if (own != own_tables_.end()) {
       copy_->tables.push_back(*own);
       continue;
@@ -274,8 +275,7 @@ ByteVector Load::replicated_tables(const Items& items, const std::vector<Plan>& 
       }
       return false;
     };
-    if (std::any_of(table.items.begin(), table.items.end(), is_needed))
-      out.put(table.place).put_bytes(encode(table));
+    if (std::ranges::any_of(table.items, is_needed)) out.put(table.place).put_bytes(encode(table));
   }
   return out.take();
 }
@@ -285,9 +285,7 @@ Status Load::take_tables(const ByteVector& bytes) {
     const auto place = in.get<PartPlace>();
     Result<Table> table = decode_table(in.get_bytes(), place.bytes);
     TR_TRY(table.status());
-    const bool is_known = std::any_of(copy_->tables.begin(), copy_->tables.end(),
-                                      [&](const Table& each) { return each.part == table->part; });
-    if (is_known) continue;
+    if (std::ranges::find(copy_->tables, table->part, &Table::part) != copy_->tables.end()) continue;
     table->place = place;
     copy_->tables.push_back(std::move(*table));
   }
@@ -299,11 +297,6 @@ Status Load::read_items(const Items& items, const std::vector<Plan>& plans) cons
   for (std::size_t i = 0; i < plans.size(); ++i)
     TR_TRY(reader.read(copy_->find(items.list()[i].name), plans[i]->mine, items.list()[i].array.data));
   return {};
-}
-
-void Load::commit() {
-  const Status committed = guarded([&] { return commit_copy(context_.target(), *copy_); });
-  if (!committed.is_ok()) log(LogLevel::warn, cat("checkpoint ", context_.name, ": ", committed.text()));
 }
 
 void Load::forget_parts() {

@@ -77,7 +77,6 @@ class Load {
   [[nodiscard]] ByteVector replicated_tables(const Items& items, const std::vector<Plan>& plans) const;
   Status take_tables(const ByteVector& bytes);
   Status read_items(const Items& items, const std::vector<Plan>& plans) const;
-  void commit();
 
   Context& context_;
   Candidates candidates_;

@@ -388,11 +388,7 @@ void Saves::wait(const char* call) {
                         cat("the save before to end, in ", call, "(", context_.name, ")"));
 }
 
-Status Saves::take_failure() {
-  if (failure_told_) return {};
-  failure_told_ = true;
-  return failure_;
-}
+Status Saves::take_failure() { return std::exchange(failure_told_, true) ? Status() : failure_; }
 
 void Saves::note_loaded(std::int64_t generation) {
   generation_ = generation;

@@ -35,8 +35,6 @@ bool is_recorded(const OpenFile& each) {
   return !each.temporary && each.file->holds_stream() && each.file->has_position();
 }
 
-Status rest(const OpenFile& each) { return each.records ? each.records->rest() : each.file->rest(); }
-
 /// The files that a rank has written to, held until they are durable.
 struct Written {
   std::vector<std::shared_ptr<storage::File>> files;
@@ -94,7 +92,7 @@ Result<Outputs::Standing> Outputs::stand(journal::Overwritten overwritten) {
   const Open now = open_();
   for (const OpenFile& each : now.files) {
     if (!may_be_recorded(each)) continue;
-    count(rest(each));
+    count(each.records ? each.records->rest() : each.file->rest());
     if (!each.temporary) written->add(*each.file);
     if (!first.is_ok() || !is_recorded(each)) continue;
     Result<journal::Position> position = position_of(each, overwritten);
@@ -222,29 +220,22 @@ Status Outputs::resume(const checkpoint::Copy& copy) {
 
 Status Outputs::check_not_open(const Recorded& recorded) const {
   const Open now = open_();
-  const auto is_open = [&](const std::string& path) {
-    return std::any_of(now.files.begin(), now.files.end(),
-                       [&](const OpenFile& each) {
-                         return each.file->mode().writes() && journal::is_same_path(each.file->path(), path);
-                       }) ||
-           std::any_of(now.texts.begin(), now.texts.end(),
-                       [&](const OpenText& text) { return journal::is_same_path(text.path, path); });
+  const auto refused = [](const char* kind, const std::string& name, const char* done) {
+    return Status(Code::state, cat(kind, " ", name, " was ", done,
+                                   " before the checkpoint was loaded: it cannot go on where the checkpoint "
+                                   "has it; load first"));
   };
   for (const journal::Position& position : recorded.files) {
-    if (is_open(position.path)) {
-      return {Code::state,
-              cat("file ", position.path,
-                  " was opened before the checkpoint was loaded: it cannot go on where the checkpoint "
-                  "has it; load first")};
-    }
+    const auto is_it = [&](const std::string& path) { return journal::is_same_path(path, position.path); };
+    const auto writes_it = [&](const OpenFile& each) {
+      return each.file->mode().writes() && is_it(each.file->path());
+    };
+    if (std::ranges::any_of(now.files, writes_it) || std::ranges::any_of(now.texts, is_it, &OpenText::path))
+      return refused("file", position.path, "opened");
   }
   for (const Position& position : recorded.streams) {
-    for (const streams::Stream* stream : now.streams) {
-      if (stream->name() == position.pattern)
-        return {Code::state, cat("stream ", position.pattern,
-                                 " was created before the checkpoint was loaded: it cannot go on "
-                                 "where the checkpoint has it; load first")};
-    }
+    if (std::ranges::find(now.streams, position.pattern, &streams::Stream::name) != now.streams.end())
+      return refused("stream", position.pattern, "created");
   }
   return {};
 }

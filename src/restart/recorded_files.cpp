@@ -29,11 +29,8 @@ const journal::Position* RecordedFiles::find(const std::string& path) const {
 }
 
 void RecordedFiles::take(const std::string& path) {
-  for (Entry& entry : loaded_) {
-    if (entry.taken || !journal::is_same_path(entry.position.path, path)) continue;
-    entry.taken = true;
-    return;
-  }
+  const journal::Position* const found = find(path);
+  for (Entry& entry : loaded_) entry.taken = entry.taken || &entry.position == found;
 }
 
 std::vector<std::int64_t> RecordedFiles::taken() const {

@@ -40,10 +40,9 @@ class Outputs {
   /// the bytes, finds them.
   virtual void keep_since(const std::string& checkpoint, std::int64_t generation,
                           const ByteVector& positions) = 0;
-  /// Any thread. Returns the oldest generation whose undo files are needed to go on from `positions` of a
-  /// generation; all later ones are needed, too.
-  [[nodiscard]] virtual std::int64_t oldest_undo(const ByteVector& positions,
-                                                 std::int64_t generation) const = 0;
+  /// Any thread. Returns the oldest generation whose undo files are needed to go on from the copy; all later
+  /// ones are needed, too.
+  [[nodiscard]] virtual std::int64_t oldest_undo(const Copy& copy) const = 0;
   /// Makes the outputs go on from what the copy has recorded.
   virtual Status resume(const Copy& copy) = 0;
 };

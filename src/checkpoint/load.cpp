@@ -25,13 +25,9 @@ Result<ByteVector> Candidates::next() {
     Found found = std::move(found_.front());
     found_.erase(found_.begin());
     if (found.missing) continue;
-    if (found.unfinished) {
-      pass_over_unfinished(found.path);
-      continue;
-    }
     const Status why = found.copy ? add_undo_files(*found.copy) : found.status;
     if (why.is_ok()) return pack(*found.copy);
-    pass_over(found.path, why);
+    TR_TRY(found.unfinished ? pass_over_unfinished(found.path) : pass_over(found.path, why));
   }
   if (!broken_.empty()) return none_whole();
   return ByteVector();
@@ -41,22 +37,24 @@ Result<ByteVector> Candidates::next() {
 Status Candidates::add_undo_files(Copy& copy) const {
   Result<std::vector<journal::UndoName>> undo = journal::find_undo_files(context_.target(), context_.name);
   TR_TRY(undo.status());
-  const std::int64_t oldest = context_.outputs.oldest_undo(copy.directory.outputs, copy.generation());
+  const std::int64_t oldest = context_.outputs.oldest_undo(copy);
   std::erase_if(*undo, [&](const journal::UndoName& each) { return each.generation < oldest; });
   copy.undo = std::move(*undo);
   return {};
 }
 
-void Candidates::pass_over_unfinished(const std::string& path) const {
+Status Candidates::pass_over_unfinished(const std::string& path) const {
   log(LogLevel::info,
       cat("checkpoint ", context_.name, ": ", path, " holds a save that never came to its end"));
+  return {};
 }
 
-void Candidates::pass_over(const std::string& path, const Status& why) {
+Status Candidates::pass_over(const std::string& path, const Status& why) {
   context_.slots->broken(path);
   broken_ += cat(broken_.empty() ? "" : "; ", why.text());
   if (not_given_.is_ok() && !is_damage(why)) not_given_ = why;
   log(LogLevel::warn, cat("checkpoint ", context_.name, ": a copy is passed over: ", why.text()));
+  return {};
 }
 
 /// If storage did not give a copy, the text says that it may be whole, so that nobody throws it away.
@@ -104,14 +102,10 @@ Status Load::take_next(const std::string& call, Status mine) {
     const std::string path = copy_ ? copy_->path : std::string();
     copy_.reset();
     if (whole.code() != Code::corrupt && whole.code() != Code::io) return whole;
-    mine = {};
     if (!context_.is_first()) continue;
-    mine = guarded([&]() -> Status {
-      if (is_unfinished(context_.target(), path))
-        candidates_.pass_over_unfinished(path);
-      else
-        candidates_.pass_over(path, whole);
-      return {};
+    mine = guarded([&] {
+      return is_unfinished(context_.target(), path) ? candidates_.pass_over_unfinished(path)
+                                                    : candidates_.pass_over(path, whole);
     });
   }
 }
@@ -192,12 +186,8 @@ Status Load::read_from_newest(const Items& items, const std::vector<Plan>& plans
     }
     if (verdict.status.code() != Code::corrupt && verdict.status.code() != Code::io) return verdict.status;
     mine = {};
-    if (context_.is_first()) {
-      mine = guarded([&]() -> Status {
-        candidates_.pass_over(copy_->path, verdict.status);
-        return {};
-      });
-    }
+    if (context_.is_first())
+      mine = guarded([&] { return candidates_.pass_over(copy_->path, verdict.status); });
     TR_TRY(take_next("tr_checkpoint_end: the copy before", mine));
   }
 }

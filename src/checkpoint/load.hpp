@@ -25,10 +25,10 @@ class Candidates {
   /// there never was a copy. Logs each copy that it passes over. Returns an error if there are only copies
   /// that are not whole.
   Result<ByteVector> next();
-  /// Notes and logs that the copy at `path` is not whole.
-  void pass_over(const std::string& path, const Status& why);
-  /// Logs that a save that has left something at `path` never came to its end.
-  void pass_over_unfinished(const std::string& path) const;
+  /// Notes and logs that the copy at `path` is not whole. Never fails.
+  Status pass_over(const std::string& path, const Status& why);
+  /// Logs that a save that has left something at `path` never came to its end. Never fails.
+  Status pass_over_unfinished(const std::string& path) const;
   void clear() { found_.clear(); }
 
  private:

@@ -187,9 +187,7 @@ void RunningSave::place(const comm::Verdict& begun) {
 /// Once this copy is committed, the save removes the undo files that no copy needs any more.
 void RunningSave::clean_up_undo_files() {
   saving_->set_clean_up([&context = context_] {
-    const auto oldest = [&](const Copy& copy) {
-      return context.outputs.oldest_undo(copy.directory.outputs, copy.generation());
-    };
+    const auto oldest = [&](const Copy& copy) { return context.outputs.oldest_undo(copy); };
     const Status removed = guarded([&]() -> Status {
       const Result<std::vector<std::string>> paths = context.slots->candidates(context.target());
       TR_TRY(paths.status());

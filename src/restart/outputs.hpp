@@ -58,9 +58,8 @@ class Outputs final : public checkpoint::Outputs {
   [[nodiscard]] ByteVector with_failures(const ByteVector& positions) const override;
   void keep_since(const std::string& checkpoint, std::int64_t generation,
                   const ByteVector& positions) override;
-  [[nodiscard]] std::int64_t oldest_undo(const ByteVector& positions,
-                                         std::int64_t generation) const override {
-    return restart::oldest_undo(positions, generation);
+  [[nodiscard]] std::int64_t oldest_undo(const checkpoint::Copy& copy) const override {
+    return restart::oldest_undo(copy);
   }
   Status resume(const checkpoint::Copy& copy) override;
 

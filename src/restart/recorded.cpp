@@ -33,9 +33,9 @@ Result<Recorded> Recorded::unpack(std::span<const std::byte> bytes) {
   return recorded;
 }
 
-std::int64_t oldest_undo(std::span<const std::byte> bytes, std::int64_t generation) {
-  const Result<Recorded> recorded = Recorded::unpack(bytes);
-  return recorded.is_ok() ? journal::oldest_undo(recorded->files, generation) : 0;
+std::int64_t oldest_undo(const checkpoint::Copy& copy) {
+  const Result<Recorded> recorded = Recorded::unpack(copy.directory.outputs);
+  return recorded.is_ok() ? journal::oldest_undo(recorded->files, copy.generation()) : 0;
 }
 
 Status find_undo_files(storage::Target& target, const checkpoint::Copy& copy, Recorded& recorded) {

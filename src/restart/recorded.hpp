@@ -25,10 +25,7 @@ struct Recorded {
 
 /// Returns the oldest generation whose undo files a copy needs, or 0, and so all of them, if it does not
 /// tell.
-std::int64_t oldest_undo(std::span<const std::byte> recorded, std::int64_t generation);
-inline std::int64_t oldest_undo(const checkpoint::Copy& copy) {
-  return oldest_undo(copy.directory.outputs, copy.generation());
-}
+std::int64_t oldest_undo(const checkpoint::Copy& copy);
 /// Notes for each file which of the undo files beside the copy bring it back.
 Status find_undo_files(storage::Target& target, const checkpoint::Copy& copy, Recorded& recorded);
 

@@ -19,8 +19,8 @@ class NoOutputs final : public checkpoint::Outputs {
   [[nodiscard]] bool are_settled(const ByteVector&) const override { return true; }
   [[nodiscard]] ByteVector with_failures(const ByteVector& positions) const override { return positions; }
   void keep_since(const std::string&, std::int64_t, const ByteVector&) override {}
-  [[nodiscard]] std::int64_t oldest_undo(const ByteVector&, std::int64_t generation) const override {
-    return generation;
+  [[nodiscard]] std::int64_t oldest_undo(const checkpoint::Copy& copy) const override {
+    return copy.generation();
   }
   Status resume(const checkpoint::Copy&) override { return {}; }
 };

@@ -93,9 +93,8 @@ Userfault::~Userfault() {
 }
 
 Status Userfault::protect(const std::byte* begin, Bytes bytes) {
-  const auto refused = [&](const char* what) {
+  const auto refused = [](const char* what) {
     const int why = errno;
-    release(begin, bytes);
     return Status(Code::unsupported, cat("memory cannot be protected (", what, ": ", std::strerror(why), ")"),
                   why);
   };
@@ -103,14 +102,12 @@ Status Userfault::protect(const std::byte* begin, Bytes bytes) {
       ::madvise(const_cast<std::byte*>(begin), static_cast<std::size_t>(bytes), MADV_POPULATE_READ) != 0)
     return refused("madvise");
   uffdio_register made{range_of(begin, bytes), UFFDIO_REGISTER_MODE_WP, 0};
-  if (::ioctl(descriptor_, UFFDIO_REGISTER, &made) != 0) {
-    const int why = errno;
-    return Status(Code::unsupported,
-                  cat("memory cannot be protected (userfaultfd: ", std::strerror(why), ")"), why);
-  }
+  if (::ioctl(descriptor_, UFFDIO_REGISTER, &made) != 0) return refused("userfaultfd");
   uffdio_writeprotect protection{range_of(begin, bytes), UFFDIO_WRITEPROTECT_MODE_WP};
-  if (::ioctl(descriptor_, UFFDIO_WRITEPROTECT, &protection) != 0) return refused("write protection");
-  return {};
+  if (::ioctl(descriptor_, UFFDIO_WRITEPROTECT, &protection) == 0) return {};
+  const Status why = refused("write protection");
+  release(begin, bytes);
+  return why;
 }
 
 Userfault::Lifted Userfault::lift(const std::byte* begin, Bytes bytes) {

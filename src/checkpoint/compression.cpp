@@ -6,28 +6,23 @@
 
 #ifdef TAILRACE_HAVE_ZSTD
 #include <zstd.h>
+#else
+#define TAILRACE_HAVE_ZSTD 0
 #endif
 #ifdef TAILRACE_HAVE_LZ4
 #include <lz4.h>
+#else
+#define TAILRACE_HAVE_LZ4 0
 #endif
 
 namespace tailrace::checkpoint {
 
 namespace {
 
-constexpr int default_level =
-    1;  // faster than most storage; higher levels gain little on floating-point numbers
-
-#ifdef TAILRACE_HAVE_ZSTD
-constexpr bool have_zstd = true;
-#else
-constexpr bool have_zstd = false;
-#endif
-#ifdef TAILRACE_HAVE_LZ4
-constexpr bool have_lz4 = true;
-#else
-constexpr bool have_lz4 = false;
-#endif
+/// Faster than most storage; higher levels gain little on floating-point numbers.
+constexpr int default_level = 1;
+constexpr bool have_zstd = TAILRACE_HAVE_ZSTD != 0;
+constexpr bool have_lz4 = TAILRACE_HAVE_LZ4 != 0;
 
 void group(std::span<const std::byte> raw, std::size_t element, std::byte* out) {
   const std::size_t count = raw.size() / element;
@@ -49,7 +44,7 @@ Status unsupported(std::string_view name) {
 
 }  // namespace
 
-#ifdef TAILRACE_HAVE_ZSTD
+#if TAILRACE_HAVE_ZSTD
 struct Compressor::Zstd {
   ZSTD_CCtx* context = ZSTD_createCCtx();
   Zstd() = default;
@@ -89,14 +84,14 @@ std::span<const std::byte> Compressor::compress(std::span<const std::byte> raw, 
   out_.resize(raw.size() - 1);
   group(raw, static_cast<std::size_t>(element), grouped_.data());
   std::size_t size = 0;
-#ifdef TAILRACE_HAVE_ZSTD
+#if TAILRACE_HAVE_ZSTD
   if (compression_.coding == Coding::zstd) {
     size = ZSTD_compressCCtx(zstd_->context, out_.data(), out_.size(), grouped_.data(), grouped_.size(),
                              compression_.level);
     if (ZSTD_isError(size) != 0) size = 0;  // no room means that it would be no smaller
   }
 #endif
-#ifdef TAILRACE_HAVE_LZ4
+#if TAILRACE_HAVE_LZ4
   if (compression_.coding == Coding::lz4) {
     size = static_cast<std::size_t>(LZ4_compress_default(
         reinterpret_cast<const char*>(grouped_.data()), reinterpret_cast<char*>(out_.data()),
@@ -110,11 +105,11 @@ Status decompress(Coding coding, std::span<const std::byte> stored, Bytes elemen
                   ByteVector& scratch) {
   scratch.resize(raw.size());
   bool good = false;
-#ifdef TAILRACE_HAVE_ZSTD
+#if TAILRACE_HAVE_ZSTD
   if (coding == Coding::zstd)
     good = ZSTD_decompress(scratch.data(), scratch.size(), stored.data(), stored.size()) == raw.size();
 #endif
-#ifdef TAILRACE_HAVE_LZ4
+#if TAILRACE_HAVE_LZ4
   if (coding == Coding::lz4) {
     good = LZ4_decompress_safe(reinterpret_cast<const char*>(stored.data()),
                                reinterpret_cast<char*>(scratch.data()), static_cast<int>(stored.size()),

@@ -19,8 +19,7 @@ struct BeginsLater {
 class Merge {
  public:
   Merge(std::vector<Rows> groups, Index elements) : groups_(std::move(groups)), elements_(elements) {
-    std::sort(groups_.begin(), groups_.end(),
-              [](const Rows& a, const Rows& b) { return a.global < b.global; });
+    std::ranges::sort(groups_, {}, &Rows::global);
   }
 
   std::optional<Misplaced> run(std::int64_t& runs) {
@@ -69,8 +68,7 @@ class Merge {
   /// The chain has met all elements of one stride, and meets those of the next strides too, until one of its
   /// groups ends. A group that begins earlier is found to lie twice when its turn comes.
   void skip_strides() {
-    Index strides = chain_.front().rows;
-    for (const Rows& each : chain_) strides = std::min(strides, each.rows);
+    const Index strides = std::ranges::min_element(chain_, {}, &Rows::rows)->rows;
     const Index distance = strides * chain_.front().stride;
     for (Rows& each : chain_) {
       each.global += distance;

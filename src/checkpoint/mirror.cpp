@@ -35,8 +35,7 @@ Mirror::Mirror(const std::vector<SaveItem>& items) {
     else
       bytes_ = align(bytes_ + bytes, item_alignment);
   }
-  std::sort(regions_.begin(), regions_.end(),
-            [](const Region& a, const Region& b) { return a.begin < b.begin; });
+  std::ranges::sort(regions_, {}, &Region::begin);
   std::vector<Region> joined;
   for (const Region& region : regions_) {
     if (!joined.empty() && region.begin < joined.back().end)
@@ -92,9 +91,7 @@ void Mirror::redirect(SaveItem& item, Bytes packed_place, std::byte* memory) con
     return;
   }
   const std::byte* const first = item.data + item.owned.packed.memory_extent().lowest;
-  const auto region = std::find_if(regions_.begin(), regions_.end(), [&](const Region& each) {
-    return first >= each.begin && first < each.end;
-  });
+  const auto region = std::ranges::upper_bound(regions_, first, {}, &Region::end);
   item.data = memory + region->place + (item.data - region->begin);
 }
 

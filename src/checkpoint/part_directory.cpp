@@ -87,7 +87,7 @@ PartDirectory::Messages PartDirectory::tell(std::span<const Table> tables) const
 }
 
 bool PartDirectory::are_items(const std::vector<std::int32_t>& items) const {
-  return std::all_of(items.begin(), items.end(), [this](std::int32_t item) {
+  return std::ranges::all_of(items, [this](std::int32_t item) {
     return item >= 0 && static_cast<std::size_t>(item) < items_.size();
   });
 }
@@ -131,7 +131,7 @@ std::vector<PartDirectory::Run> PartDirectory::runs_of(const std::vector<std::si
       }
     }
   }
-  std::sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.begin < b.begin; });
+  std::ranges::sort(runs, {}, &Run::begin);
   return runs;
 }
 
@@ -178,8 +178,7 @@ ByteVector PartDirectory::answer(std::span<const std::byte> question) const {
       for (const Rows& rows : wanted) {
         for (Index row = 0; row < rows.rows; ++row) {
           const Index begin = rows.global + row * rows.stride;
-          auto run = std::partition_point(runs.begin(), runs.end(),
-                                          [begin](const Run& each) { return each.end <= begin; });
+          auto run = std::ranges::upper_bound(runs, begin, {}, &Run::end);
           for (; run != runs.end() && run->begin < begin + rows.count; ++run)
             parts[told_[run->told].part] = told_[run->told].place;
         }

@@ -89,8 +89,7 @@ Status CopyOnWrite::wait() {
   if (state_ != State::lost) return {};
   return {Code::argument,
           "memory of an item was unmapped or discarded before it was captured: with capture=copy_on_write it "
-          "must "
-          "stay until the save is written (tr_checkpoint_status, tr_checkpoint_wait)"};
+          "must stay until the save is written (tr_checkpoint_status, tr_checkpoint_wait)"};
 }
 
 /// Takes no lock and allocates nothing: the holder of a lock may be waiting for this thread.

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <limits>
 #include <memory>
+#include <ranges>
 #include <string>
 #include <vector>
 
@@ -70,12 +70,9 @@ Status refused(const char* what) { return {Code::unsupported, cat(what, " cannot
 }  // namespace
 
 Status check_private(std::span<const MemoryRange> ranges) {
-  std::uintptr_t lowest = std::numeric_limits<std::uintptr_t>::max();
-  std::uintptr_t highest = 0;
-  for (const MemoryRange& range : ranges) {
-    lowest = std::min(lowest, begin_of(range));
-    highest = std::max(highest, end_of(range));
-  }
+  if (ranges.empty()) return {};
+  const std::uintptr_t lowest = std::ranges::min(ranges | std::views::transform(begin_of));
+  const std::uintptr_t highest = std::ranges::max(ranges | std::views::transform(end_of));
   const std::vector<Mapping> mappings = read_mappings(lowest, highest);
   for (const MemoryRange& range : ranges) {
     std::uintptr_t at = begin_of(range);

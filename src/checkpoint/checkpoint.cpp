@@ -50,17 +50,16 @@ Result<std::unique_ptr<Checkpoint>> Checkpoint::create(session::Session& session
   Packer told;
   if (session.rank() == 0 && mine.is_ok()) {
     mine = guarded([&] {
-      told.put(Uuid::random().bytes);
+      told.put(Uuid::random());
       return made->open_slots(std::move(files), told);
     });
   }
   const comm::Verdict verdict =
       session.agree({mine, cat("tr_checkpoint_create(", name, arguments, ")"), told.take()});
-  if (!verdict.status.is_ok()) return verdict.status.in(call);
+  TR_TRY(verdict.status.in(call));
   Unpacker in(verdict.contributions.front());
-  made->context_.run.bytes = in.get<std::array<std::uint8_t, 16>>();
-  const Status checked = made->check_copies(call, in);
-  if (!checked.is_ok()) return checked.in(call);
+  made->context_.run = in.get<Uuid>();
+  TR_TRY(made->check_copies(call, in).in(call));
   made->keep_recorded(in);
   return made;
 }
@@ -166,6 +165,8 @@ Status Checkpoint::begin(Direction direction, bool* found) {
   }
   const bool saves = direction == Direction::save;
   const std::string call = cat("tr_checkpoint_begin(", context_.name, saves ? ", TR_SAVE)" : ", TR_LOAD)");
+  // The ranks vote before they wait for a save: it may wait for steps of streams, and those for a rank that
+  // is in tr_finalize. That rank ends this vote.
   const comm::Verdict verdict = context_.session.agree({mine, call, ByteVector(saves_.is_running() ? 1 : 0)});
   TR_TRY(verdict.status.in(call));
   bracket_ = direction;

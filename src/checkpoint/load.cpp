@@ -16,7 +16,7 @@ Status Candidates::look() {
   not_given_ = {};
   const Result<std::vector<std::string>> paths = context_.slots->candidates(context_.target());
   TR_TRY(paths.status());
-  found_ = look_at_directories(context_.target(), *paths);
+  found_ = look_at(context_.target(), *paths, read_directory);
   return {};
 }
 

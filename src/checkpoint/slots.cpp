@@ -59,9 +59,7 @@ bool is_unfinished(storage::Target& target, const std::string& path) {
 
 namespace {
 
-using Read = Result<Copy> (*)(storage::Target&, const std::string&);
-
-Found look_at(storage::Target& target, const std::string& path, Read read) {
+Found look_at_one(storage::Target& target, const std::string& path, Read read) {
   Found found;
   found.path = path;
   const auto know = [&](const Header& header) {
@@ -89,21 +87,13 @@ Found look_at(storage::Target& target, const std::string& path, Read read) {
   return found;
 }
 
-std::vector<Found> look_at(storage::Target& target, const std::vector<std::string>& paths, Read read) {
-  std::vector<Found> all;
-  for (const std::string& path : paths) all.push_back(look_at(target, path, read));
-  std::ranges::stable_sort(all, std::ranges::greater(), &Found::generation);
-  return all;
-}
-
 }  // namespace
 
-std::vector<Found> look_at(storage::Target& target, const std::vector<std::string>& paths) {
-  return look_at(target, paths, read_copy);
-}
-
-std::vector<Found> look_at_directories(storage::Target& target, const std::vector<std::string>& paths) {
-  return look_at(target, paths, read_directory);
+std::vector<Found> look_at(storage::Target& target, const std::vector<std::string>& paths, Read read) {
+  std::vector<Found> all;
+  for (const std::string& path : paths) all.push_back(look_at_one(target, path, read));
+  std::ranges::stable_sort(all, std::ranges::greater(), &Found::generation);
+  return all;
 }
 
 Result<std::vector<std::string>> find_copies(storage::Target& target, const std::string& name) {
@@ -151,7 +141,7 @@ Result<std::vector<Found>> Slots::look(storage::Target& target) {
   const Result<std::vector<journal::UndoName>> undo = journal::find_undo_files(target, name_);
   TR_TRY(undo.status());
   for (const journal::UndoName& each : *undo) highest_ = std::max(highest_, each.generation);
-  std::vector<Found> all = look_at_directories(target, *paths);
+  std::vector<Found> all = look_at(target, *paths, read_directory);
   for (const Found& found : all) {
     // A copy whose directory is not whole may be anybody's file. Its generation counts only up to a limit,
     // like that in the name of an undo file.

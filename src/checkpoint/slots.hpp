@@ -28,10 +28,11 @@ struct Found {
 /// Otherwise storage did not give the copy, and it may be whole.
 bool is_damage(const Status& status);
 
+/// read_copy(), or read_directory() for a look that leaves out the parts of the copies.
+using Read = Result<Copy> (*)(storage::Target&, const std::string&);
 /// Local. Looks at the copies at `paths`, without the elements. Returns the newest first.
-std::vector<Found> look_at(storage::Target& target, const std::vector<std::string>& paths);
-/// Local. As look_at(), but does not look at the parts of the copies.
-std::vector<Found> look_at_directories(storage::Target& target, const std::vector<std::string>& paths);
+std::vector<Found> look_at(storage::Target& target, const std::vector<std::string>& paths,
+                           Read read = read_copy);
 /// Local. Returns true if the copy at `path` itself says that its save was never committed: it has no header
 /// yet, or its header says so.
 bool is_unfinished(storage::Target& target, const std::string& path);

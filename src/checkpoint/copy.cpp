@@ -234,11 +234,8 @@ Result<Copy> unpack_copy(std::span<const std::byte> bytes) {
   TR_TRY(directory.status());
   copy.directory = std::move(*directory);
   while (in.ok() && !in.rest().empty()) {
-    journal::UndoName undo{in.get_text()};
-    undo.generation = in.get<std::int64_t>();
-    undo.key = in.get<std::uint64_t>();
-    undo.number = in.get<std::int64_t>();
-    copy.undo.push_back(std::move(undo));
+    copy.undo.push_back(
+        {in.get_text(), in.get<std::int64_t>(), in.get<std::uint64_t>(), in.get<std::int64_t>()});
   }
   return copy;
 }

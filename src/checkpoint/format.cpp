@@ -137,10 +137,7 @@ Result<Directory> decode_directory(std::span<const std::byte> bytes) {
   bool good = true;
   const std::size_t items = get_count(in, 20, good);
   for (std::size_t i = 0; good && i < items; ++i) {
-    ItemInfo item;
-    item.name = in.get_text();
-    item.type = in.get<ElementType>();
-    item.shape = in.get_list<Index>();
+    ItemInfo item{in.get_text(), in.get<ElementType>(), in.get_list<Index>()};
     Index elements = 1;
     good = in.ok() && size_of(item.type) != 0 && item.shape.size() <= most_dims;
     for (const Index extent : item.shape) {
@@ -179,10 +176,7 @@ namespace {
 
 /// Reads an item's entry. Returns true if all of it is within its bounds.
 bool get_item(Unpacker& in, const Table& table, Bytes part_bytes, PartItem& item) {
-  item.item = in.get<std::int32_t>();
-  item.map = in.get<std::int32_t>();
-  item.offset = in.get<Bytes>();
-  item.bytes = in.get<Bytes>();
+  item = {in.get<std::int32_t>(), in.get<std::int32_t>(), in.get<Bytes>(), in.get<Bytes>(), {}};
   if (!in.ok() || item.item < 0 || item.map < 0 || static_cast<std::size_t>(item.map) >= table.maps.size())
     return false;
   if (item.offset < 0 || item.bytes < 0 || item.offset > part_bytes || item.bytes > part_bytes - item.offset)
@@ -241,12 +235,7 @@ Result<Footer> decode_footer(std::span<const std::byte> bytes) {
   if (!is_closed(bytes, Footer::size)) return broken("no footer of a part, or a torn one");
   Unpacker in(bytes);
   if (in.get<Magic>() != footer_magic) return broken("no footer of a part");
-  Footer footer;
-  footer.id = in.get<SaveId>();
-  footer.part = in.get<std::int32_t>();
-  footer.parts = in.get<std::int32_t>();
-  footer.table = in.get<Extent>();
-  return footer;
+  return Footer{in.get<SaveId>(), in.get<std::int32_t>(), in.get<std::int32_t>(), in.get<Extent>()};
 }
 
 std::uint64_t block_checksum(std::span<const std::byte> stored, const SaveId& id, std::int32_t part,

@@ -133,10 +133,11 @@ Status Load::take(const std::string& call, std::span<const std::byte> packed) {
 }
 
 Status Load::read_share(PartDirectory::Messages& told) {
-  const std::int64_t parts = copy_->header.parts;
-  const auto first = static_cast<std::int32_t>(parts * context_.session.rank() / context_.session.ranks());
-  const auto end =
-      static_cast<std::int32_t>(parts * (context_.session.rank() + 1) / context_.session.ranks());
+  const auto first_of = [&](std::int64_t rank) {
+    return static_cast<std::int32_t>(copy_->header.parts * rank / context_.session.ranks());
+  };
+  const std::int32_t first = first_of(context_.session.rank());
+  const std::int32_t end = first_of(context_.session.rank() + 1);
   own_tables_.clear();
   CopyReader reader(context_.target(), *copy_);
   const Result<std::vector<PartPlace>> places = reader.places(first, end - first);

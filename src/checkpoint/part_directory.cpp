@@ -94,11 +94,7 @@ bool PartDirectory::are_items(const std::vector<std::int32_t>& items) const {
 
 void PartDirectory::take(std::span<const std::byte> told) {
   for (Unpacker in(told); in.ok() && !in.rest().empty();) {
-    Told next;
-    next.part = in.get<std::int32_t>();
-    next.place = in.get<PartPlace>();
-    next.items = in.get_list<std::int32_t>();
-    next.rows = in.get_list<Rows>();
+    Told next{in.get<std::int32_t>(), in.get<PartPlace>(), in.get_list<std::int32_t>(), in.get_list<Rows>()};
     if (in.ok() && are_items(next.items)) told_.push_back(std::move(next));
   }
 }

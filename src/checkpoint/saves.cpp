@@ -186,18 +186,15 @@ void RunningSave::place(const comm::Verdict& begun) {
 
 /// Once this copy is committed, the save removes the undo files that no copy needs any more.
 void RunningSave::clean_up_undo_files() {
-  saving_->set_clean_up([&context = context_] {
+  saving_->set_clean_up([&context = context_]() -> Status {
     const auto oldest = [&](const Copy& copy) { return context.outputs.oldest_undo(copy); };
-    const Status removed = guarded([&]() -> Status {
-      const Result<std::vector<std::string>> paths = context.slots->candidates(context.target());
-      TR_TRY(paths.status());
-      const Result<std::vector<journal::UndoName>> useless =
-          useless_undo_files(context.target(), context.name, *paths, oldest);
-      TR_TRY(useless.status());
-      for (const journal::UndoName& each : *useless) TR_TRY(context.target().remove(each.path));
-      return {};
-    });
-    if (!removed.is_ok()) log(LogLevel::info, removed.text());
+    const Result<std::vector<std::string>> paths = context.slots->candidates(context.target());
+    TR_TRY(paths.status());
+    const Result<std::vector<journal::UndoName>> useless =
+        useless_undo_files(context.target(), context.name, *paths, oldest);
+    TR_TRY(useless.status());
+    for (const journal::UndoName& each : *useless) TR_TRY(context.target().remove(each.path));
+    return {};
   });
 }
 

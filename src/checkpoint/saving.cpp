@@ -127,7 +127,7 @@ Status Saving::commit() {
   TR_TRY(write_header(true));
   TR_TRY(copy_file()->sync());
   remove_parts(plan_.mode == Mode::local ? ranks_ : 0);
-  if (clean_up_) clean_up_();
+  if (clean_up_) log_failure(guarded(clean_up_));
   return {};
 }
 

@@ -51,8 +51,8 @@ class Saving {
   void set_outputs(ByteVector outputs) { directory_.outputs = std::move(outputs); }
   /// seal() first calls `make_durable`: this rank's part may count only after that.
   void set_make_durable(std::function<Status()> make_durable) { make_durable_ = std::move(make_durable); }
-  /// On the first rank commit() calls `clean_up` last, once the copy is committed.
-  void set_clean_up(std::function<void()> clean_up) { clean_up_ = std::move(clean_up); }
+  /// On the first rank commit() calls `clean_up` last, once the copy is committed. A failure of it is logged.
+  void set_clean_up(std::function<Status()> clean_up) { clean_up_ = std::move(clean_up); }
   /// Copies all elements into `image`, of data_bytes(), which must live until write() is over. Without a
   /// capture, write() reads them from the caller's arrays.
   void capture(std::byte* image);
@@ -98,7 +98,7 @@ class Saving {
   std::optional<Mirror> mirror_;
   capture::CopyOnWrite* behind_ = nullptr;  // it still captures
   std::function<Status()> make_durable_;
-  std::function<void()> clean_up_;
+  std::function<Status()> clean_up_;
   std::unique_ptr<storage::File> own_;  // the file of this rank's part
   std::unique_ptr<storage::File>
       copy_;  // of the first rank in the local mode: the copy's file is another one

@@ -261,7 +261,10 @@ void Life::save(Checkpoint& checkpoint) {
   data_.fill(generation);
   Saving saving(*target_, plan, 0, 1, data_.items());
   saving.set_make_durable(what_makes_durable());
-  saving.set_clean_up([&] { clean_up(checkpoint); });
+  saving.set_clean_up([&] {
+    clean_up(checkpoint);
+    return Status();
+  });
   saving.place({saving.part_bytes()});
   Packer outputs;
   journal::put_positions(outputs, positions);

@@ -206,18 +206,16 @@ Status Checkpoint::end(bool async) {
   if (!bracket_) {
     const Status mine = state_error("no bracket was begun (tr_checkpoint_begin)");
     status = context_.session.agree({mine, call, {}}).status;
+  } else if (*bracket_ == Direction::load) {
+    status = end_load();
+  } else if (dropped_) {
+    saves_.leave_out();
   } else {
-    status = *bracket_ == Direction::save ? end_save(async) : end_load();
+    status = saves_.save(items_, async);
   }
   bracket_.reset();
   items_.clear();
   return status.in(call);
-}
-
-Status Checkpoint::end_save(bool async) {
-  if (!dropped_) return saves_.save(items_, async);
-  saves_.leave_out();
-  return {};
 }
 
 Status Checkpoint::end_load() {

@@ -52,7 +52,6 @@ class Checkpoint {
   Status check_copies(const std::string& call, Unpacker& told);
   Status tell_recorded(const std::vector<Found>& found, Packer& told) const;
   void keep_recorded(Unpacker& told);
-  Status end_save(bool async);
   Status end_load();
   Status loaded(const Copy& copy);
 

@@ -72,9 +72,7 @@ Status Load::check(const std::string& call, std::span<const std::byte> packed) {
 }
 
 Status Load::begin(const std::string& call) {
-  Status mine;
-  if (context_.is_first()) mine = guarded([&] { return candidates_.look(); });
-  return take_next(call, mine);
+  return take_next(call, context_.is_first() ? guarded([&] { return candidates_.look(); }) : Status());
 }
 
 /// Collective. Sets copy_ to the newest whole copy among the candidates that are left. Leaves it empty if
@@ -133,11 +131,11 @@ Status Load::take(const std::string& call, std::span<const std::byte> packed) {
 }
 
 Status Load::read_share(PartDirectory::Messages& told) {
-  const auto first_of = [&](std::int64_t rank) {
+  const auto begin_of = [&](std::int64_t rank) {
     return static_cast<std::int32_t>(copy_->header.parts * rank / context_.session.ranks());
   };
-  const std::int32_t first = first_of(context_.session.rank());
-  const std::int32_t end = first_of(context_.session.rank() + 1);
+  const std::int32_t first = begin_of(context_.session.rank());
+  const std::int32_t end = begin_of(context_.session.rank() + 1);
   own_tables_.clear();
   CopyReader reader(context_.target(), *copy_);
   const Result<std::vector<PartPlace>> places = reader.places(first, end - first);

@@ -82,10 +82,9 @@ void SaveCapture::open() {
 }
 
 void SaveCapture::tell_fallback(const Status& why) {
-  if (!fallback_told_)
-    log(context_.is_first() ? LogLevel::warn : LogLevel::info,
-        cat("checkpoint ", context_.name, ": captured by copying, not copy_on_write: ", why.text()));
-  fallback_told_ = true;
+  if (std::exchange(fallback_told_, true)) return;
+  log(context_.is_first() ? LogLevel::warn : LogLevel::info,
+      cat("checkpoint ", context_.name, ": captured by copying, not copy_on_write: ", why.text()));
 }
 
 /// The estimate has room for small items, and for what a mirror leaves free before the first large one.

@@ -36,29 +36,6 @@ Result<std::vector<std::string>> endings(storage::Target& target, const std::str
   return names;
 }
 
-}  // namespace
-
-bool is_damage(const Status& status) {
-  if (status.code() == Code::corrupt) return true;
-  const int number = status.error_number();
-  // A directory of this name belongs to somebody else.
-  return status.code() == Code::io && (number == ENOENT || number == ENOTDIR || number == EISDIR);
-}
-
-bool is_unfinished(storage::Target& target, const std::string& path) {
-  Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::read);
-  ByteVector bytes(static_cast<std::size_t>(Header::record));
-  if (!file.is_ok()) return false;
-  const Result<Bytes> got = (*file)->read(bytes, 0);
-  if (!got.is_ok()) return false;
-  bytes.resize(static_cast<std::size_t>(*got));
-  if (std::ranges::all_of(bytes, [](std::byte each) { return each == std::byte{0}; })) return true;
-  const Result<Header> header = decode_header(bytes);
-  return header.is_ok() && !header->committed;
-}
-
-namespace {
-
 Found look_at_one(storage::Target& target, const std::string& path, Read read) {
   Found found;
   found.path = path;
@@ -88,6 +65,25 @@ Found look_at_one(storage::Target& target, const std::string& path, Read read) {
 }
 
 }  // namespace
+
+bool is_damage(const Status& status) {
+  if (status.code() == Code::corrupt) return true;
+  const int number = status.error_number();
+  // A directory of this name belongs to somebody else.
+  return status.code() == Code::io && (number == ENOENT || number == ENOTDIR || number == EISDIR);
+}
+
+bool is_unfinished(storage::Target& target, const std::string& path) {
+  Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::read);
+  ByteVector bytes(static_cast<std::size_t>(Header::record));
+  if (!file.is_ok()) return false;
+  const Result<Bytes> got = (*file)->read(bytes, 0);
+  if (!got.is_ok()) return false;
+  bytes.resize(static_cast<std::size_t>(*got));
+  if (std::ranges::all_of(bytes, [](std::byte each) { return each == std::byte{0}; })) return true;
+  const Result<Header> header = decode_header(bytes);
+  return header.is_ok() && !header->committed;
+}
 
 std::vector<Found> look_at(storage::Target& target, const std::vector<std::string>& paths, Read read) {
   std::vector<Found> all;

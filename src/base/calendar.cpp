@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "base/calendar.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <limits>
+#include <ranges>
 
 #include "base/text.hpp"
 
@@ -253,11 +255,9 @@ Result<std::int64_t> parse_duration(std::string_view text) {
     const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
     if (!is_digit(rest.front())) return not_a_duration(text, cat("unexpected \"", rest, "\""));
     rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
-    const Unit* unit = nullptr;
-    for (const Unit& candidate : kUnits) {
-      if (!unit && rest.starts_with(candidate.name)) unit = &candidate;
-    }
-    if (!unit)
+    const auto unit = std::ranges::find_if(
+        kUnits, [rest](const Unit& candidate) { return rest.starts_with(candidate.name); });
+    if (unit == kUnits.end())
       return not_a_duration(text, rest.empty() ? "a unit is missing" : cat("unknown unit \"", rest, "\""));
     if (unit->seconds >= coarser)
       return not_a_duration(text, "units go from long to short, each at most once");
@@ -281,12 +281,10 @@ Result<Calendar> parse_calendar(std::string_view text) {
       {"365_day", Calendar::no_leap},
       {"360day", Calendar::day_360},
   }};
-  std::array<std::string_view, known.size()> names;
-  for (std::size_t i = 0; i < known.size(); ++i) {
-    if (known[i].first == text) return known[i].second;
-    names[i] = known[i].first;
-  }
-  return Status(Code::settings, cat("unknown calendar \"", text, "\"; did you mean \"", nearest(text, names),
+  const auto found = std::ranges::find(known, text, &std::pair<std::string_view, Calendar>::first);
+  if (found != known.end()) return found->second;
+  return Status(Code::settings, cat("unknown calendar \"", text, "\"; did you mean \"",
+                                    nearest(text, known | std::views::keys),
                                     "\"? Known: proleptic_gregorian, 360_day, noleap"));
 }
 

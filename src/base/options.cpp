@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "base/options.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -100,22 +101,11 @@ Status scan(std::string_view text, bool commas, std::vector<Option>& entries) {
     const std::size_t position = scanner.position();
     Option option;
     TR_TRY(scanner.take(option));
-    for (const Option& earlier : entries) {
-      if (earlier.key == option.key) {
-        return option_error(text, position, cat("\"", option.key, "\" is given twice; keep one of them"));
-      }
-    }
+    if (std::ranges::find(entries, option.key, &Option::key) != entries.end())
+      return option_error(text, position, cat("\"", option.key, "\" is given twice; keep one of them"));
     entries.push_back(std::move(option));
   }
   return {};
-}
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
 }
 
 struct SizeUnit {
@@ -175,25 +165,13 @@ Result<Options> Options::parse_list(std::string_view text) {
 }
 
 const std::string* Options::find(std::string_view key) const {
-  for (const Option& option : entries_) {
-    if (option.key == key) return &option.value;
-  }
-  return nullptr;
-}
-
-std::string Options::text() const {
-  std::string out;
-  for (const Option& option : entries_) {
-    if (!out.empty()) out += ' ';
-    out += cat(option.key, "=", quote_option(option.value));
-  }
-  return out;
+  const auto found = std::ranges::find(entries_, key, &Option::key);
+  return found == entries_.end() ? nullptr : &found->value;
 }
 
 std::string quote_option(std::string_view value) {
-  bool plain = !value.empty();
-  for (const char c : value) plain = plain && !is_blank(c) && !is_quote(c) && c != ',';
-  if (plain) return std::string(value);
+  const auto is_special = [](char c) { return is_blank(c) || is_quote(c) || c == ','; };
+  if (!value.empty() && std::ranges::none_of(value, is_special)) return std::string(value);
   std::string out = "\"";
   for (const char c : value) {
     if (c == '"') out += '"';
@@ -236,7 +214,7 @@ Result<Bytes> parse_bytes(std::string_view text) {
   if (text.empty() || text.front() == '-' || error != std::errc{} || !std::isfinite(number)) return bad;
   std::string_view rest = trim(text.substr(static_cast<std::size_t>(end - text.data())));
   for (const SizeUnit& unit : kSizeUnits) {
-    if (lower(rest) != unit.name) continue;
+    if (lower_case(rest) != unit.name) continue;
     const double bytes = number * unit.bytes;
     if (bytes != std::floor(bytes))
       return Status(Code::settings, cat("\"", text, "\" is no whole number of bytes"));
@@ -247,12 +225,9 @@ Result<Bytes> parse_bytes(std::string_view text) {
 }
 
 Result<bool> parse_boolean(std::string_view text) {
-  for (const std::string_view yes : {"on", "yes", "true", "1"}) {
-    if (lower(text) == yes) return true;
-  }
-  for (const std::string_view no : {"off", "no", "false", "0"}) {
-    if (lower(text) == no) return false;
-  }
+  const std::string word = lower_case(text);
+  if (word == "on" || word == "yes" || word == "true" || word == "1") return true;
+  if (word == "off" || word == "no" || word == "false" || word == "0") return false;
   return Status(Code::settings, cat("\"", text, "\" is neither on nor off"));
 }
 

@@ -29,9 +29,6 @@ class Options {
   [[nodiscard]] const std::vector<Option>& entries() const { return entries_; }
   /// Returns the value of `key`, or nullptr.
   [[nodiscard]] const std::string* find(std::string_view key) const;
-  [[nodiscard]] bool empty() const { return entries_.empty(); }
-  /// Returns an options string that parses to the same entries.
-  [[nodiscard]] std::string text() const;
 
  private:
   std::vector<Option> entries_;

@@ -5,6 +5,7 @@
 #include <array>
 #include <csignal>
 #include <limits>
+#include <ranges>
 
 #include "base/calendar.hpp"
 #include "base/options.hpp"
@@ -15,13 +16,56 @@ namespace {
 
 constexpr std::string_view kPrefix = "TAILRACE_";
 
-using Setter = Status (*)(Settings&, std::string_view);
+Result<TimeLimit> parse_time_limit(std::string_view text) {
+  using Kind = TimeLimit::Kind;
+  if (text == "auto") return TimeLimit{Kind::automatic, 0};
+  if (text == "off") return TimeLimit{Kind::none, 0};
+  constexpr std::string_view others = ", a time in UTC as 2026-11-22T12:00Z, auto or off";
+  // A T stands between a date and a time of day. No duration has one.
+  if (text.find('T') != std::string_view::npos) {
+    const Result<DateTime> time = parse_time(text, Calendar::proleptic_gregorian);
+    if (!time.is_ok()) {
+      return Status(Code::settings, cat(time.status().text(), "; or give a duration as 2h30m, auto or off"));
+    }
+    return TimeLimit{Kind::time, to_seconds(*time, Calendar::proleptic_gregorian)};
+  }
+  const Result<std::int64_t> value = parse_duration(text);
+  if (!value.is_ok()) return Status(Code::settings, cat(value.status().text(), others));
+  if (*value == 0) return Status(Code::settings, cat("0 is no limit; give a duration as 2h30m", others));
+  return TimeLimit{Kind::duration, *value};
+}
 
-template <bool Settings::*member>
-Status set_switch(Settings& settings, std::string_view text) {
-  const Result<bool> value = parse_boolean(text);
+constexpr std::array<Signal, 6> kSignals{{{"TERM", SIGTERM},
+                                          {"INT", SIGINT},
+                                          {"HUP", SIGHUP},
+                                          {"USR1", SIGUSR1},
+                                          {"USR2", SIGUSR2},
+                                          {"XCPU", SIGXCPU}}};
+
+/// Parses "TERM,SIGUSR1", in any case, or "none".
+Result<std::vector<Signal>> parse_signals(std::string_view text) {
+  std::vector<Signal> signals;
+  if (text == "none") return signals;
+  for (const std::string& word : split(text, ',')) {
+    std::string name = upper_case(word);
+    if (name.starts_with("SIG")) name.erase(0, 3);
+    const auto found = std::ranges::find(kSignals, name, &Signal::name);
+    if (found == kSignals.end()) {
+      return Status(Code::settings,
+                    cat("\"", word, "\" is no signal that can ask a program to stop; did you mean ",
+                        nearest(name, kSignals | std::views::transform(&Signal::name)),
+                        "? Give some of TERM, INT, HUP, USR1, USR2 and XCPU, with commas, or none"));
+    }
+    if (std::ranges::find(signals, *found) == signals.end()) signals.push_back(*found);
+  }
+  return signals;
+}
+
+template <auto member, auto parse>
+Status set_parsed(Settings& settings, std::string_view text) {
+  auto value = parse(text);
   TR_TRY(value.status());
-  settings.*member = *value;
+  settings.*member = std::move(*value);
   return {};
 }
 
@@ -39,45 +83,36 @@ Status set_count(Settings& settings, std::string_view text) {
   return {};
 }
 
-template <std::optional<std::int64_t> Settings::*member>
-Status set_limit(Settings& settings, std::string_view text) {
-  settings.*member = std::nullopt;
-  if (text == "off") return {};
-  const Result<std::int64_t> value = parse_duration(text);
-  if (!value.is_ok()) return {Code::settings, cat(value.status().text(), ", or off")};
-  if (*value == 0) return {Code::settings, "0 is no limit; give a duration such as 60s, or off"};
-  settings.*member = *value;
+/// Sets a number that the word `none` leaves out. `zero` says why it may not be 0; "": it may.
+Status set_optional(std::optional<std::int64_t>& number, std::string_view text, std::string_view none,
+                    Result<std::int64_t> (*parse)(std::string_view), std::string_view zero) {
+  number = std::nullopt;
+  if (text == none) return {};
+  const Result<std::int64_t> value = parse(text);
+  if (!value.is_ok()) return {Code::settings, cat(value.status().text(), ", or ", none)};
+  if (*value == 0 && !zero.empty()) return {Code::settings, std::string(zero)};
+  number = *value;
   return {};
 }
 
-Status set_servers(Settings& settings, std::string_view text) {
-  Result<ServerChoice> value = parse_servers(text);
-  TR_TRY(value.status());
-  settings.servers = std::move(*value);
-  return {};
+template <std::optional<std::int64_t> Settings::*member>
+Status set_limit(Settings& settings, std::string_view text) {
+  return set_optional(settings.*member, text, "off", parse_duration,
+                      "0 is no limit; give a duration such as 60s, or off");
 }
 
 template <std::optional<Bytes> Settings::*member>
 Status set_memory(Settings& settings, std::string_view text) {
-  settings.*member = std::nullopt;
-  if (text == "auto") return {};
-  const Result<Bytes> value = parse_bytes(text);
-  if (!value.is_ok()) return {Code::settings, cat(value.status().text(), ", or auto")};
-  if (*value == 0) return {Code::settings, "0 bytes hold nothing; give a size such as 512MiB, or auto"};
-  settings.*member = *value;
-  return {};
+  return set_optional(settings.*member, text, "auto", parse_bytes,
+                      "0 bytes hold nothing; give a size such as 512MiB, or auto");
 }
 
-template <Bytes Settings::*member>
-Status set_size(Settings& settings, std::string_view text) {
-  const Result<Bytes> value = parse_bytes(text);
-  TR_TRY(value.status());
-  settings.*member = *value;
-  return {};
+Status set_stop_margin(Settings& settings, std::string_view text) {
+  return set_optional(settings.stop_margin_seconds, text, "auto", parse_duration, "");
 }
 
 Status set_io_buffer(Settings& settings, std::string_view text) {
-  TR_TRY(set_size<&Settings::io_buffer>(settings, text));
+  TR_TRY((set_parsed<&Settings::io_buffer, parse_bytes>(settings, text)));
   if (settings.io_buffer < Settings::least_io_buffer)
     return {Code::settings,
             cat(settings.io_buffer, " bytes hold no portion; give at least ", Settings::least_io_buffer)};
@@ -98,162 +133,108 @@ Status set_target(Settings& settings, std::string_view text) {
   return {};
 }
 
-Status set_time_limit(Settings& settings, std::string_view text) {
-  const Result<TimeLimit> value = parse_time_limit(text);
-  TR_TRY(value.status());
-  settings.time_limit = *value;
-  return {};
-}
-
-Status set_stop_margin(Settings& settings, std::string_view text) {
-  settings.stop_margin_seconds = std::nullopt;
-  if (text == "auto") return {};
-  const Result<std::int64_t> value = parse_duration(text);
-  if (!value.is_ok()) return {Code::settings, cat(value.status().text(), ", or auto")};
-  settings.stop_margin_seconds = *value;
-  return {};
-}
-
-Status set_stop_signals(Settings& settings, std::string_view text) {
-  Result<std::vector<Signal>> value = parse_signals(text);
-  TR_TRY(value.status());
-  settings.stop_signals = std::move(*value);
-  return {};
-}
-
-struct Row {
-  SettingInfo info;
-  Setter set;
-};
-
 // The one table of settings. Reading, `tailrace settings` and docs/settings.md all use it.
-constexpr std::array<Row, 22> kTable{{
-    {{"servers", "0", "servers", "",
-      "which ranks become I/O servers: `n` (that many, spread over the nodes), `node:k` (k on each node), "
-      "`last:n` (the last n "
-      "ranks), `ranks:0,8,16-19`, `hosts:io1,io2` (all ranks there), `app:NAME` (all ranks of that "
-      "executable, MPMD); 0 runs "
-      "everything inside the calls"},
-     set_servers},
-    {{"memory", "auto", "size", "bytes per node",
-      "memory that the library may take: staging, stripes of collective files, captures of checkpoints, "
-      "portions of out-of-core arrays. A call that needs more fails with `TR_ERR_MEMORY` on all ranks, and "
-      "says who has taken it; auto is three quarters of the memory that the node has available at `tr_init`"},
+constexpr std::array<SettingInfo, 22> kTable{{
+    {"servers", "0", "servers", "",
+     "which ranks become I/O servers: `n` (that many, spread over the nodes), `node:k` (k on each node), "
+     "`last:n` (the last n ranks), `ranks:0,8,16-19`, `hosts:io1,io2` (all ranks there), `app:NAME` (all "
+     "ranks of that "
+     "executable, MPMD); 0 runs everything inside the calls",
+     set_parsed<&Settings::servers, parse_servers>},
+    {"memory", "auto", "size", "bytes per node",
+     "memory that the library may take: staging, stripes of collective files, captures of checkpoints, "
+     "portions of out-of-core arrays. A call that needs more fails with `TR_ERR_MEMORY` on all ranks, and "
+     "says who has taken it; auto is three quarters of the memory that the node has available at `tr_init`",
      set_memory<&Settings::memory>},
-    {{"staging", "auto", "size", "bytes per node",
-      "the part of `memory` into which streams capture data, and in which servers encode, as `512MiB`; auto "
-      "is an eighth of the memory that the node has available, at most `512MiB` for each of its ranks and "
-      "half of `memory`. With servers the first `tr_stream_create` allocates it"},
+    {"staging", "auto", "size", "bytes per node",
+     "the part of `memory` into which streams capture data, and in which servers encode, as `512MiB`; auto "
+     "is an eighth of the memory that the node has available, at most `512MiB` for each of its ranks and "
+     "half of `memory`. With servers the first `tr_stream_create` allocates it",
      set_memory<&Settings::staging>},
-    {{"threads", "0", "count", "threads per server",
-      "threads that encode; 0 chooses from the CPUs that the node's ranks may use and do not need, 4 at "
-      "most. Beside them each file that is worked on has a thread that waits for storage, 64 at most"},
+    {"threads", "0", "count", "threads per server",
+     "threads that encode; 0 chooses from the CPUs that the node's ranks may use and do not need, 4 at "
+     "most. Beside them each file that is worked on has a thread that waits for storage, 64 at most",
      set_count<&Settings::threads, 4096>},
-    {{"report", "", "path", "", "file for the report in JSON, rewritten at each commit and every 30 s"},
+    {"report", "", "path", "", "file for the report in JSON, rewritten at each commit and every 30 s",
      set_text<&Settings::report>},
-    {{"trace", "", "path", "", "file for the trace of events, which Perfetto and chrome://tracing read"},
+    {"trace", "", "path", "", "file for the trace of events, which Perfetto and chrome://tracing read",
      set_text<&Settings::trace>},
-    {{"log", "warn", "choice", "",
-      "least severe message that is printed: `error`, `warn`, `info` (prints the plan too) or `debug`"},
+    {"log", "warn", "choice", "",
+     "least severe message that is printed: `error`, `warn`, `info` (prints the plan too) or `debug`",
      set_log},
-    {{"timeout", "off", "duration or off", "",
-      "after which a collective that does not complete aborts the job, as `10m`"},
+    {"timeout", "off", "duration or off", "",
+     "after which a collective that does not complete aborts the job, as `10m`",
      set_limit<&Settings::timeout_seconds>},
-    {{"watchdog", "60s", "duration or off", "",
-      "after which the ranks that a collective still waits for are printed"},
+    {"watchdog", "60s", "duration or off", "",
+     "after which the ranks that a collective still waits for are printed",
      set_limit<&Settings::watchdog_seconds>},
-    {{"throttle", "", "rate[,latency]", "",
-      "slows storage to a stated rate, as `50MB/s` or `50MB/s,2ms`; for tests and benchmarks"},
+    {"throttle", "", "rate[,latency]", "",
+     "slows storage to a stated rate, as `50MB/s` or `50MB/s,2ms`; for tests and benchmarks",
      set_text<&Settings::throttle>},
-    {{"fault", "", "fault plan", "",
-      "fails storage calls on purpose, for tests: `rank=2 nth=3 fault=enospc calls=write,sync for=good` "
-      "(rank of "
-      "the world, all without it; faults eio, enospc, edquot, eintr, short)"},
+    {"fault", "", "fault plan", "",
+     "fails storage calls on purpose, for tests: `rank=2 nth=3 fault=enospc calls=write,sync for=good` "
+     "(rank of the world, all without it; faults eio, enospc, edquot, eintr, short)",
      set_text<&Settings::fault>},
-    {{"target", "posix", "choice", "", "how bytes reach storage: `posix` or `uring` (Linux io_uring)"},
+    {"target", "posix", "choice", "", "how bytes reach storage: `posix` or `uring` (Linux io_uring)",
      set_target},
-    {{"progress_sleep_us", "0", "count", "microseconds",
-      "longest sleep of a server between two looks for messages; 0: chosen (500 for a single server, else "
-      "100; where ranks share cores up to 2,000 while nothing comes)"},
+    {"progress_sleep_us", "0", "count", "microseconds",
+     "longest sleep of a server between two looks for messages; 0: chosen (500 for a single server, else "
+     "100; where ranks share cores up to 2,000 while nothing comes)",
      set_count<&Settings::progress_sleep_us, 1'000'000>},
-    {{"huge_pages", "on", "switch", "", "asks for huge pages for the staging memory"},
-     set_switch<&Settings::huge_pages>},
-    {{"io_buffer", "100MiB", "size", "bytes per aggregator",
-      "memory that holds what asynchronous calls of collective files have captured; calls that wait for "
-      "storage go through 16 MiB, at most half of it. If it is not given, all of a node's aggregators take a "
-      "quarter of `memory` at most"},
+    {"huge_pages", "on", "switch", "", "asks for huge pages for the staging memory",
+     set_parsed<&Settings::huge_pages, parse_boolean>},
+    {"io_buffer", "100MiB", "size", "bytes per aggregator",
+     "memory that holds what asynchronous calls of collective files have captured; calls that wait for "
+     "storage go through 16 MiB, at most half of it. If it is not given, all of a node's aggregators take a "
+     "quarter of `memory` at most",
      set_io_buffer},
-    {{"io_threads", "5", "count", "threads per rank",
-      "threads that work for collective files, each for one file at a time; a save behind the program has "
-      "one more; 0: the calls do the work themselves"},
+    {"io_threads", "5", "count", "threads per rank",
+     "threads that work for collective files, each for one file at a time; a save behind the program has "
+     "one more; 0: the calls do the work themselves",
      set_count<&Settings::io_threads, 1024>},
-    {{"aggregators", "0", "count", "per node",
-      "ranks of each node that read and write files of the parallel mode; 0: one"},
+    {"aggregators", "0", "count", "per node",
+     "ranks of each node that read and write files of the parallel mode; 0: one",
      set_count<&Settings::aggregators, 1024>},
-    {{"parallel_threshold", "1MiB", "size", "bytes",
-      "arrays of fewer bytes go through the I/O rank alone, also in files of the parallel mode"},
-     set_size<&Settings::parallel_threshold>},
-    {{"time_limit", "auto", "duration or time", "",
-      "when the program is to have ended, for `tr_should_stop`: from `tr_init` on, as `2h30m`, or a time in "
-      "UTC, as `2026-11-22T12:00Z`; auto is Slurm's end of job (`SLURM_JOB_END_TIME`), if there is one; off "
-      "is none"},
-     set_time_limit},
-    {{"stop_margin", "auto", "duration", "",
-      "how long before the time limit `tr_should_stop` says so; auto is the longest step so far, twice the "
-      "longest save and 5 s"},
+    {"parallel_threshold", "1MiB", "size", "bytes",
+     "arrays of fewer bytes go through the I/O rank alone, also in files of the parallel mode",
+     set_parsed<&Settings::parallel_threshold, parse_bytes>},
+    {"time_limit", "auto", "duration or time", "",
+     "when the program is to have ended, for `tr_should_stop`: from `tr_init` on, as `2h30m`, or a time in "
+     "UTC, as `2026-11-22T12:00Z`; auto is Slurm's end of job (`SLURM_JOB_END_TIME`), if there is one; off "
+     "is none",
+     set_parsed<&Settings::time_limit, parse_time_limit>},
+    {"stop_margin", "auto", "duration", "",
+     "how long before the time limit `tr_should_stop` says so; auto is the longest step so far, twice the "
+     "longest save and 5 s",
      set_stop_margin},
-    {{"stop_signals", "TERM,USR1", "signals or none", "",
-      "signals that make `tr_should_stop` say so instead of ending the program: of `TERM INT HUP USR1 USR2 "
-      "XCPU`"},
-     set_stop_signals},
-    {{"halt_file", "", "path", "", "file whose existence makes `tr_should_stop` say so"},
+    {"stop_signals", "TERM,USR1", "signals or none", "",
+     "signals that make `tr_should_stop` say so instead of ending the program: of `TERM INT HUP USR1 USR2 "
+     "XCPU`",
+     set_parsed<&Settings::stop_signals, parse_signals>},
+    {"halt_file", "", "path", "", "file whose existence makes `tr_should_stop` say so",
      set_text<&Settings::halt_file>},
 }};
 
-constexpr std::array<Signal, 6> kSignals{{{"TERM", SIGTERM},
-                                          {"INT", SIGINT},
-                                          {"HUP", SIGHUP},
-                                          {"USR1", SIGUSR1},
-                                          {"USR2", SIGUSR2},
-                                          {"XCPU", SIGXCPU}}};
-
-constexpr auto kInfos = [] {
-  std::array<SettingInfo, kTable.size()> infos;
-  for (std::size_t i = 0; i < kTable.size(); ++i) infos[i] = kTable[i].info;
-  return infos;
-}();
-
-const Row* find_row(std::string_view name) {
-  for (const Row& row : kTable) {
-    if (row.info.name == name) return &row;
+const SettingInfo* find_row(std::string_view name) {
+  for (const SettingInfo& row : kTable) {
+    if (row.name == name) return &row;
   }
   return nullptr;
 }
 
-std::vector<std::string_view> all_names() {
-  std::vector<std::string_view> names;
-  for (const Row& row : kTable) names.push_back(row.info.name);
-  return names;
+std::string nearest_name(std::string_view name) {
+  return nearest(name, kTable | std::views::transform(&SettingInfo::name));
 }
 
-std::string changed_case(std::string_view text, char first, char last, int shift) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= first && c <= last) c = static_cast<char>(c + shift);
-  }
-  return out;
-}
-
-Status apply(Settings& settings, const Row& row, std::string_view value, std::string_view origin) {
-  const bool environment = origin == "environment";
+Status apply(Settings& settings, const SettingInfo& row, std::string_view value, std::string_view origin) {
   const std::string where =
-      environment ? cat(environment_name(row.info.name), "=", value) : cat(row.info.name, "=", value);
-  if (value.empty() && !row.info.default_value.empty()) {
-    return {Code::settings, cat(where, ": the value is empty; the default is ", row.info.default_value)};
+      cat(origin == "environment" ? environment_name(row.name) : std::string(row.name), "=", value);
+  if (value.empty() && !row.default_value.empty()) {
+    return {Code::settings, cat(where, ": the value is empty; the default is ", row.default_value)};
   }
   TR_TRY(row.set(settings, value).in(where));
   SettingValue& entry = settings.values[static_cast<std::size_t>(&row - kTable.data())];
-  entry = {std::string(row.info.name), std::string(value), std::string(origin)};
+  entry = {std::string(row.name), std::string(value), std::string(origin)};
   return {};
 }
 
@@ -261,11 +242,10 @@ Status apply_options(Settings& settings, std::string_view text) {
   const Result<Options> options = Options::parse(text);
   TR_TRY(options.status());
   for (const Option& option : options->entries()) {
-    const Row* row = find_row(option.key);
+    const SettingInfo* row = find_row(option.key);
     if (!row) {
-      return {Code::settings,
-              cat("unknown setting \"", option.key, "\"; did you mean \"", nearest(option.key, all_names()),
-                  "\"? `tailrace settings` lists them all")};
+      return {Code::settings, cat("unknown setting \"", option.key, "\"; did you mean \"",
+                                  nearest_name(option.key), "\"? `tailrace settings` lists them all")};
     }
     TR_TRY(apply(settings, *row, option.value, "options"));
   }
@@ -277,14 +257,13 @@ Status apply_environment(Settings& settings, std::span<const std::string> enviro
     if (!entry.starts_with(kPrefix)) continue;
     const std::size_t equals = entry.find('=');
     const std::string variable = entry.substr(0, equals);
-    const std::string name =
-        changed_case(std::string_view(variable).substr(kPrefix.size()), 'A', 'Z', 'a' - 'A');
-    const Row* row = find_row(name);
+    const std::string name = lower_case(std::string_view(variable).substr(kPrefix.size()));
+    const SettingInfo* row = find_row(name);
     // A variable in lower case would be set in one shell and not seen in the next program.
     if (!row || environment_name(name) != variable) {
       return {Code::settings,
               cat("unknown environment variable ", variable, "; did you mean ",
-                  environment_name(nearest(name, all_names())),
+                  environment_name(nearest_name(name)),
                   "? `tailrace settings` lists them all; unset it if it is not meant for Tailrace")};
     }
     const std::string value = equals == std::string::npos ? "" : entry.substr(equals + 1);
@@ -307,8 +286,8 @@ Status read_rank_list(std::string_view text, std::string_view list, std::vector<
     if (!whole) return bad_servers(text, cat(number, " is no rank"));
     ranks.push_back(static_cast<int>(number));
   }
-  std::sort(ranks.begin(), ranks.end());
-  const auto twice = std::adjacent_find(ranks.begin(), ranks.end());
+  std::ranges::sort(ranks);
+  const auto twice = std::ranges::adjacent_find(ranks);
   if (twice != ranks.end()) return bad_servers(text, cat("rank ", *twice, " is named twice"));
   return {};
 }
@@ -333,7 +312,7 @@ Result<ServerChoice> parse_servers(std::string_view text) {
   const std::string_view form = text.substr(0, colon);
   const std::string_view rest = text.substr(colon + 1);
   const std::vector<std::string_view> forms{"node", "last", "ranks", "hosts", "app"};
-  const auto found = std::find(forms.begin(), forms.end(), form);
+  const auto found = std::ranges::find(forms, form);
   if (found == forms.end()) return bad_servers(text, cat("did you mean \"", nearest(form, forms), ":\"?"));
   choice.kind = static_cast<Kind>(static_cast<int>(Kind::per_node) + static_cast<int>(found - forms.begin()));
   if (rest.empty()) return bad_servers(text, "nothing follows the colon");
@@ -353,7 +332,7 @@ Result<ServerChoice> parse_servers(std::string_view text) {
       choice.hosts = split(rest, ',');
       for (const std::string& host : choice.hosts) {
         if (host.empty()) return bad_servers(text, "a host name is empty");
-        if (std::count(choice.hosts.begin(), choice.hosts.end(), host) > 1) {
+        if (std::ranges::count(choice.hosts, host) > 1) {
           return bad_servers(text, cat("host ", host, " is named twice"));
         }
       }
@@ -362,59 +341,18 @@ Result<ServerChoice> parse_servers(std::string_view text) {
   return choice;
 }
 
-Result<TimeLimit> parse_time_limit(std::string_view text) {
-  using Kind = TimeLimit::Kind;
-  if (text == "auto") return TimeLimit{Kind::automatic, 0};
-  if (text == "off") return TimeLimit{Kind::none, 0};
-  constexpr std::string_view others = ", a time in UTC as 2026-11-22T12:00Z, auto or off";
-  // A T stands between a date and a time of day. No duration has one.
-  if (text.find('T') != std::string_view::npos) {
-    const Result<DateTime> time = parse_time(text, Calendar::proleptic_gregorian);
-    if (!time.is_ok()) {
-      return Status(Code::settings, cat(time.status().text(), "; or give a duration as 2h30m, auto or off"));
-    }
-    return TimeLimit{Kind::time, to_seconds(*time, Calendar::proleptic_gregorian)};
-  }
-  const Result<std::int64_t> value = parse_duration(text);
-  if (!value.is_ok()) return Status(Code::settings, cat(value.status().text(), others));
-  if (*value == 0) return Status(Code::settings, cat("0 is no limit; give a duration as 2h30m", others));
-  return TimeLimit{Kind::duration, *value};
-}
-
-Result<std::vector<Signal>> parse_signals(std::string_view text) {
-  std::vector<Signal> signals;
-  if (text == "none") return signals;
-  std::vector<std::string_view> names;
-  for (const Signal& signal : kSignals) names.push_back(signal.name);
-  for (const std::string& word : split(text, ',')) {
-    std::string name = changed_case(word, 'a', 'z', 'A' - 'a');
-    if (name.starts_with("SIG")) name.erase(0, 3);
-    const auto found = std::find(names.begin(), names.end(), name);
-    if (found == names.end()) {
-      return Status(Code::settings,
-                    cat("\"", word, "\" is no signal that can ask a program to stop; did you mean ",
-                        nearest(name, names),
-                        "? Give some of TERM, INT, HUP, USR1, USR2 and XCPU, with commas, or none"));
-    }
-    const Signal& signal = kSignals[static_cast<std::size_t>(found - names.begin())];
-    if (std::find(signals.begin(), signals.end(), signal) == signals.end()) signals.push_back(signal);
-  }
-  return signals;
-}
-
 Result<Settings> Settings::read(std::string_view options, std::span<const std::string> environment) {
   Settings settings;
   settings.values.resize(kTable.size());
-  for (const Row& row : kTable) TR_TRY(apply(settings, row, row.info.default_value, "default"));
+  for (const SettingInfo& row : kTable) TR_TRY(apply(settings, row, row.default_value, "default"));
   TR_TRY(apply_options(settings, options));
   TR_TRY(apply_environment(settings, environment));
   return settings;
 }
 
 bool Settings::is_default(std::string_view name) const {
-  return std::any_of(values.begin(), values.end(), [&](const SettingValue& value) {
-    return value.name == name && value.origin == "default";
-  });
+  return std::ranges::any_of(
+      values, [&](const SettingValue& value) { return value.name == name && value.origin == "default"; });
 }
 
 std::vector<SettingValue> Settings::common() const {
@@ -422,26 +360,24 @@ std::vector<SettingValue> Settings::common() const {
                                                   "parallel_threshold"};
   std::vector<SettingValue> found;
   for (const SettingValue& value : values) {
-    if (std::find(names.begin(), names.end(), value.name) != names.end()) found.push_back(value);
+    if (std::ranges::find(names, value.name) != names.end()) found.push_back(value);
   }
   return found;
 }
 
 Status Settings::take(const SettingValue& value) {
-  const Row* row = find_row(value.name);
+  const SettingInfo* row = find_row(value.name);
   if (!row) return {Code::settings, cat("unknown setting \"", value.name, "\"")};
   return apply(*this, *row, value.value, value.origin);
 }
 
-std::span<const SettingInfo> all_settings() { return kInfos; }
+std::span<const SettingInfo> all_settings() { return kTable; }
 
-std::string environment_name(std::string_view setting) {
-  return cat(kPrefix, changed_case(setting, 'a', 'z', 'A' - 'a'));
-}
+std::string environment_name(std::string_view setting) { return cat(kPrefix, upper_case(setting)); }
 
 std::string settings_text() {
   std::string out;
-  for (const SettingInfo& info : kInfos) {
+  for (const SettingInfo& info : kTable) {
     const std::string unit = info.unit.empty() ? "" : cat(", ", info.unit);
     out +=
         cat(info.name, " (", environment_name(info.name), ")\n    ", info.meaning, "\n    type: ", info.type,
@@ -461,18 +397,16 @@ std::string settings_markdown() {
       "bad value are\n"
       "errors (`TR_ERR_SETTINGS`) that name the nearest valid one. Sizes take `kB MB GB TB` (powers of 1000) "
       "and\n"
-      "`KiB MiB GiB TiB` (powers of 1024), durations `d h m s` (`1h30m`) or `hh:mm[:ss]`, switches `on` and "
-      "`off`.\n\n"
+      "`KiB MiB GiB TiB` (powers of 1024), durations `d h m s` (`1h30m`) or `hh:mm[:ss]`, switches `on` "
+      "and `off`.\n\n"
       "Each rank reads an environment of its own, which not every launcher passes on to other nodes. "
-      "`servers`, "
-      "`io_buffer`,\n"
+      "`servers`, `io_buffer`,\n"
       "`aggregators` and `parallel_threshold` are those of rank 0 on every rank; where another rank was "
-      "given "
-      "something\n"
+      "given something\n"
       "else, a warning says so.\n\n"
       "| setting | environment | default | type | unit | meaning |\n"
       "|---|---|---|---|---|---|\n";
-  for (const SettingInfo& info : kInfos) {
+  for (const SettingInfo& info : kTable) {
     const std::string value = info.default_value.empty() ? "none" : cat("`", info.default_value, "`");
     out += cat("| `", info.name, "` | `", environment_name(info.name), "` | ", value, " | ", info.type, " | ",
                info.unit, " | ", info.meaning, " |\n");

@@ -45,7 +45,6 @@ struct TimeLimit {
   Kind kind = Kind::automatic;
   std::int64_t seconds = 0;
 };
-Result<TimeLimit> parse_time_limit(std::string_view text);
 
 /// A signal that asks the program to stop: its name without "SIG", and its number here.
 struct Signal {
@@ -53,17 +52,17 @@ struct Signal {
   int number = 0;
   friend bool operator==(const Signal&, const Signal&) = default;
 };
-/// Parses "TERM,SIGUSR1", in any case, or "none".
-Result<std::vector<Signal>> parse_signals(std::string_view text);
+
+struct Settings;
 
 /// One row of the table of settings.
 struct SettingInfo {
-  std::string_view
-      name;  // in an options string; the environment variable is TAILRACE_ and the name in capitals
+  std::string_view name;           // in an options string; environment_name tells the variable
   std::string_view default_value;  // as text, "" = none
   std::string_view type;
   std::string_view unit;  // "" = none
   std::string_view meaning;
+  Status (*set)(Settings& settings, std::string_view text);
 };
 
 /// A value as the printed plan shows it: where it came from and how it was written.

@@ -8,6 +8,22 @@
 
 namespace tailrace {
 
+namespace {
+
+std::string changed_case(std::string_view text, char first, char last, int shift) {
+  std::string out(text);
+  for (char& c : out) {
+    if (c >= first && c <= last) c = static_cast<char>(c + shift);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string lower_case(std::string_view text) { return changed_case(text, 'A', 'Z', 'a' - 'A'); }
+
+std::string upper_case(std::string_view text) { return changed_case(text, 'a', 'z', 'A' - 'a'); }
+
 void text_detail::append(std::string& out, double part) {
   char buffer[32];
   const auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, part);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <string>
 #include <string_view>
@@ -33,27 +34,21 @@ std::string counted(T count, std::string_view one, std::string_view many = {}) {
   return many.empty() ? cat(count, " ", one, "s") : cat(count, " ", many);
 }
 
+/// The letters of ASCII in the other case, whatever the locale.
+std::string lower_case(std::string_view text);
+std::string upper_case(std::string_view text);
+
 /// Returns a size rounded to three digits, as "512 bytes", "64KiB", "1.5GiB".
 std::string size_text(Bytes bytes);
 
+std::size_t edit_distance(std::string_view a, std::string_view b);
 /// Returns the entry of `known` with the smallest edit distance to `word`: the key probably meant by a
 /// misspelt one. Returns nothing if `known` is empty.
 template <typename Range>
-std::string nearest(std::string_view word, const Range& known);
-std::size_t edit_distance(std::string_view a, std::string_view b);
-
-template <typename Range>
 std::string nearest(std::string_view word, const Range& known) {
-  std::string best;
-  std::size_t least = static_cast<std::size_t>(-1);
-  for (const auto& candidate : known) {
-    const std::size_t distance = edit_distance(word, candidate);
-    if (distance < least) {
-      least = distance;
-      best = std::string(candidate);
-    }
-  }
-  return best;
+  const auto distance = [word](std::string_view each) { return edit_distance(word, each); };
+  const auto best = std::ranges::min_element(known, {}, distance);
+  return best == std::ranges::end(known) ? std::string() : std::string(*best);
 }
 
 }  // namespace tailrace

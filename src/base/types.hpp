@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string_view>
 
 namespace tailrace {
@@ -25,49 +26,24 @@ enum class ElementType : std::int32_t {
   byte = 9,
 };
 
-/// Returns the size of one element in bytes, or 0 for a value that is no element type.
-constexpr Bytes size_of(ElementType type) noexcept {
-  switch (type) {
-    case ElementType::i8:
-    case ElementType::byte:
-      return 1;
-    case ElementType::i16:
-      return 2;
-    case ElementType::i32:
-    case ElementType::f32:
-      return 4;
-    case ElementType::i64:
-    case ElementType::f64:
-    case ElementType::c64:
-      return 8;
-    case ElementType::c128:
-      return 16;
-  }
-  return 0;
+struct ElementInfo {
+  std::string_view name;
+  Bytes size = 0;
+};
+
+/// One row for each value of ElementType. The first is for values that are no element type.
+inline constexpr ElementInfo element_infos[] = {
+    {"unknown", 0}, {"int8", 1},    {"int16", 2},     {"int32", 4},       {"int64", 8},
+    {"float32", 4}, {"float64", 8}, {"complex64", 8}, {"complex128", 16}, {"byte", 1}};
+
+constexpr const ElementInfo& info_of(ElementType type) noexcept {
+  const auto row = static_cast<std::size_t>(type);
+  return element_infos[row < std::size(element_infos) ? row : 0];
 }
 
-constexpr std::string_view name_of(ElementType type) noexcept {
-  switch (type) {
-    case ElementType::i8:
-      return "int8";
-    case ElementType::i16:
-      return "int16";
-    case ElementType::i32:
-      return "int32";
-    case ElementType::i64:
-      return "int64";
-    case ElementType::f32:
-      return "float32";
-    case ElementType::f64:
-      return "float64";
-    case ElementType::c64:
-      return "complex64";
-    case ElementType::c128:
-      return "complex128";
-    case ElementType::byte:
-      return "byte";
-  }
-  return "unknown";
-}
+/// Returns the size of one element in bytes, or 0 for a value that is no element type.
+constexpr Bytes size_of(ElementType type) noexcept { return info_of(type).size; }
+
+constexpr std::string_view name_of(ElementType type) noexcept { return info_of(type).name; }
 
 }  // namespace tailrace

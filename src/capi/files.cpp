@@ -42,11 +42,7 @@ void take_away(const files::Outcome& outcome, const std::string& call, int befor
 /// Collective. Makes the memory of asynchronous array calls if TAILRACE_IO_BUFFER is set. The first array
 /// call would wait for it several times as long as for its capture.
 Status make_async_memory(files::Group& group) {
-  const std::vector<SettingValue> common = state().session->settings().common();
-  if (std::none_of(common.begin(), common.end(), [](const SettingValue& value) {
-        return value.name == "io_buffer" && value.origin != "default";
-      }))
-    return {};
+  if (state().session->settings().is_default("io_buffer")) return {};
   const Result<exchange::Channel*> channel = group.channel("tr_init");
   TR_TRY(channel.status());
   const Status made = (*channel)->ring(true).status();

@@ -32,6 +32,8 @@ void fail_with_errno(const Status& status);
 files::Outcome refused(std::int64_t value, int error, const std::string& text);
 /// Makes the outcome of a call of C's stdio, with errno if the call failed and errno says why.
 files::Outcome outcome_of(std::int64_t value, bool failed);
+/// Makes the outcome of a call that returns a negative value, such as EOF, if it failed.
+inline files::Outcome outcome_of(std::int64_t value) { return outcome_of(value, value < 0); }
 
 /// Collective over the file's ranks. Does `operation` on the I/O rank's stream. Returns its outcome on every
 /// rank, with errno and tr_error() after a failure.

@@ -10,6 +10,7 @@
 
 #include "base/text.hpp"
 #include "capi/arguments.hpp"
+#include "capi/arrays.hpp"
 #include "capi/files.hpp"
 #include "capi/state.hpp"
 #include "comm/end_job.hpp"
@@ -31,12 +32,12 @@ RecordFile* records_of(tr_file* handle, const char* call) {
   return handle->records.get();
 }
 
-/// Does `operation` on an open file. Fortran tells the end of a file from an error.
+/// Does `operation`, a function or a member, on an open file. Fortran tells the end of a file from an error.
 template <typename Operation>
 int on_records(tr_file* handle, const char* call, const Operation& operation) {
   RecordFile* const file = records_of(handle, call);
   if (file == nullptr) return TR_ERR_STATE;
-  const Status status = operation(*file);
+  const Status status = std::invoke(operation, *file);
   if (status.is_ok()) return TR_OK;
   const int code = fail(status.in(call));
   return file->has_ended() ? TR_END_F : code;
@@ -101,11 +102,7 @@ DistributedItem distributed_of(const tr_item_f& item) {
     return made;
   }
   const streams::PlacedLayout& placed = item.layout->placed;
-  made.array.data = static_cast<std::byte*>(item.data);
-  made.array.type = static_cast<ElementType>(item.type);
-  made.array.layout = &placed.layout;
-  made.array.layout_number = placed.id;
-  made.array.in_parts = placed.in_parts;
+  made.array = array_of({item.data, item.type, item.layout, nullptr, nullptr, nullptr});
   made.array.section = section_of(item);
   if (item.ndims < 0) {
     made.status = Status(Code::argument, "a scalar has no layout");
@@ -198,8 +195,6 @@ std::optional<journal::Position> recorded_position(const char* path, std::string
   return found != nullptr ? std::optional(*found) : std::nullopt;
 }
 
-Status agree_on(const std::string& call) { return state().session->agree({Status(), call, {}}).status; }
-
 /// Collective. Returns the size of the file as it was opened, or -1 if it has no positions.
 Bytes size_of_file(files::File& file) {
   return ask(file, "size",
@@ -269,9 +264,10 @@ int tr_open_f(const char* path, const char* status, const char* action, const ch
   *handle = nullptr;
   if (session_for("open") == nullptr) return TR_ERR_STATE;
   if (!is_local(letters)) {
-    const Status agreed =
-        agree_on(cat("open(", path, ", status='", status, "', action='", action, "', mode='", letters,
-                     "', sequential ", sequential, ", swapped ", swapped, ", append ", at_end, ")"));
+    const std::string call =
+        cat("open(", path, ", status='", status, "', action='", action, "', mode='", letters,
+            "', sequential ", sequential, ", swapped ", swapped, ", append ", at_end, ")");
+    const Status agreed = state().session->agree({Status(), call, {}}).status;
     if (!agreed.is_ok()) return fail(agreed);
   }
   bool is_new = false;
@@ -317,29 +313,17 @@ int tr_in_record_f(tr_file* handle) {
   return file != nullptr && file->in_record() ? 1 : 0;
 }
 
-int tr_end_f(tr_file* handle) {
-  return on_records(handle, "end", [](RecordFile& file) { return file.end(); });
-}
+int tr_end_f(tr_file* handle) { return on_records(handle, "end", &RecordFile::end); }
 
-int tr_backspace_f(tr_file* handle) {
-  return on_records(handle, "backspace", [](RecordFile& file) { return file.backspace(); });
-}
+int tr_backspace_f(tr_file* handle) { return on_records(handle, "backspace", &RecordFile::backspace); }
 
-int tr_rewind_f(tr_file* handle) {
-  return on_records(handle, "rewind", [](RecordFile& file) { return file.rewind(); });
-}
+int tr_rewind_f(tr_file* handle) { return on_records(handle, "rewind", &RecordFile::rewind); }
 
-int tr_endfile_f(tr_file* handle) {
-  return on_records(handle, "endfile", [](RecordFile& file) { return file.endfile(); });
-}
+int tr_endfile_f(tr_file* handle) { return on_records(handle, "endfile", &RecordFile::endfile); }
 
-int tr_flush_f(tr_file* handle) {
-  return on_records(handle, "flush", [](RecordFile& file) { return file.flush(); });
-}
+int tr_flush_f(tr_file* handle) { return on_records(handle, "flush", &RecordFile::flush); }
 
-int tr_wait_f(tr_file* handle) {
-  return on_records(handle, "wait", [](RecordFile& file) { return file.wait(); });
-}
+int tr_wait_f(tr_file* handle) { return on_records(handle, "wait", &RecordFile::wait); }
 
 int tr_close_f(tr_file* handle, int removes) {
   RecordFile* const file = records_of(handle, "close");

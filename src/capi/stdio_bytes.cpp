@@ -36,16 +36,17 @@ int get_character(tr_file* handle, const char* call) {
   });
 }
 
-Outcome put_character(int character, std::FILE* stream) {
-  const int code = std::fputc(character, stream);
-  return outcome_of(code, code == EOF);
+int put_character(tr_file* handle, const char* call, int character) {
+  return ask_for_int(handle, call,
+                     [character](std::FILE* stream) { return outcome_of(std::fputc(character, stream)); });
 }
 
-Outcome put_text(const char* text, bool ends_line, std::FILE* stream) {
-  if (text == nullptr) return refused(EOF, EINVAL, null_text);
-  int code = std::fputs(text, stream);
-  if (code != EOF && ends_line && std::fputc('\n', stream) == EOF) code = EOF;
-  return outcome_of(code, code == EOF);
+int put_text(tr_file* handle, const char* call, const char* text, bool ends_line) {
+  return ask_for_int(handle, call, [=](std::FILE* stream) {
+    if (text == nullptr) return refused(EOF, EINVAL, null_text);
+    const int code = std::fputs(text, stream);
+    return outcome_of(code != EOF && ends_line && std::fputc('\n', stream) == EOF ? EOF : code);
+  });
 }
 
 /// Writes without a result. The bytes are copied if they are written later, since the caller may change them
@@ -142,40 +143,25 @@ char* tr_fgets(char* text, int size, tr_file* handle) {
   if (file == nullptr) return nullptr;
   const Outcome outcome = ask(
       *file, "tr_fgets", [&](std::FILE* stream) { return get_line(text, size, is_shared(*file), stream); });
-  return take_data(*file, outcome, text, static_cast<std::size_t>(std::max(size, 0)), "tr_fgets",
-                   null_text) &&
-                 outcome.value > 0
-             ? text
-             : nullptr;
+  const auto room = static_cast<std::size_t>(std::max(size, 0));
+  const bool taken = take_data(*file, outcome, text, room, "tr_fgets", null_text);
+  return taken && outcome.value > 0 ? text : nullptr;
 }
 
 int tr_ungetc(int character, tr_file* file) {
-  return ask_for_int(file, "tr_ungetc", [character](std::FILE* stream) {
-    const int code = std::ungetc(character, stream);
-    return outcome_of(code, code == EOF);
-  });
+  return ask_for_int(file, "tr_ungetc",
+                     [character](std::FILE* stream) { return outcome_of(std::ungetc(character, stream)); });
 }
 
-int tr_fputc(int character, tr_file* file) {
-  return ask_for_int(file, "tr_fputc", [&](std::FILE* stream) { return put_character(character, stream); });
-}
+int tr_fputc(int character, tr_file* file) { return put_character(file, "tr_fputc", character); }
 
-int tr_putc(int character, tr_file* file) {
-  return ask_for_int(file, "tr_putc", [&](std::FILE* stream) { return put_character(character, stream); });
-}
+int tr_putc(int character, tr_file* file) { return put_character(file, "tr_putc", character); }
 
-int tr_putchar(int character) {
-  return ask_for_int(tr_stdout, "tr_putchar",
-                     [&](std::FILE* stream) { return put_character(character, stream); });
-}
+int tr_putchar(int character) { return put_character(tr_stdout, "tr_putchar", character); }
 
-int tr_fputs(const char* text, tr_file* file) {
-  return ask_for_int(file, "tr_fputs", [&](std::FILE* stream) { return put_text(text, false, stream); });
-}
+int tr_fputs(const char* text, tr_file* file) { return put_text(file, "tr_fputs", text, false); }
 
-int tr_puts(const char* text) {
-  return ask_for_int(tr_stdout, "tr_puts", [&](std::FILE* stream) { return put_text(text, true, stream); });
-}
+int tr_puts(const char* text) { return put_text(tr_stdout, "tr_puts", text, true); }
 
 size_t tr_fread(void* data, size_t size, size_t count, tr_file* handle) {
   if (const auto items = move_distributed("tr_fread", data, size, count, handle, arrays::Direction::read))

@@ -19,8 +19,7 @@ const char* const null_format = "`format` is a null pointer";
 int print(tr_file* handle, const char* call, const char* format, std::va_list arguments) {
   return static_cast<int>(ask_for_number(handle, call, -1, [&](std::FILE* stream) {
     if (format == nullptr) return refused(-1, EINVAL, null_format);
-    const int length = std::vfprintf(stream, format, arguments);
-    return outcome_of(length, length < 0);
+    return outcome_of(std::vfprintf(stream, format, arguments));
   }));
 }
 
@@ -30,7 +29,7 @@ Outcome print_later(File& file, const char* format, std::va_list arguments) {
   va_copy(again, arguments);
   const int before = std::exchange(errno, 0);
   const int length = std::vsnprintf(nullptr, 0, format, arguments);
-  Outcome outcome = outcome_of(length, length < 0);
+  Outcome outcome = outcome_of(length);
   if (length >= 0) {
     std::string text(static_cast<std::size_t>(length) + 1, '\0');
     std::vsnprintf(text.data(), text.size(), format, again);
@@ -46,10 +45,8 @@ void print_without_result(tr_file* handle, const char* call, const char* format,
   if (file == nullptr || !file->holds_stream()) return;
   Outcome failed{-1, EINVAL, {}};
   if (format != nullptr && !file->mode().async) {
-    return tell(*file, [&](std::FILE* stream) {
-      const int length = std::vfprintf(stream, format, arguments);
-      return outcome_of(length, length < 0);
-    });
+    return tell(*file,
+                [&](std::FILE* stream) { return outcome_of(std::vfprintf(stream, format, arguments)); });
   }
   if (format != nullptr) failed = print_later(*file, format, arguments);
   if (failed.error != 0) tell(*file, [failed](std::FILE*) { return failed; });

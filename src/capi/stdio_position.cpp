@@ -61,10 +61,8 @@ int tr_fseek(tr_file* file, long offset, int whence) {
 }
 
 long tr_ftell(tr_file* file) {
-  return ask_for_number(file, "tr_ftell", -1, [](std::FILE* stream) {
-    const long position = std::ftell(stream);
-    return outcome_of(position, position < 0);
-  });
+  return ask_for_number(file, "tr_ftell", -1,
+                        [](std::FILE* stream) { return outcome_of(std::ftell(stream)); });
 }
 
 void tr_rewind(tr_file* handle) {

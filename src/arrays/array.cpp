@@ -52,15 +52,10 @@ void add_levels(const Array& array, std::vector<layout::Rows>& rows, layout::Mem
   }
 }
 
-Status check(const Array& array, int rank) {
-  if (array.layout == nullptr) return {Code::argument, "the layout is a null pointer"};
-  if (size_of(array.type) == 0) {
-    return {Code::argument,
-            cat("element type ", static_cast<std::int32_t>(array.type), " is none of TR_I8 .. TR_BYTE")};
-  }
-  if (array.data == nullptr && array.layout->count(rank) > 0)
-    return {Code::argument, cat("the array is a null pointer on rank ", rank, ", which owns a part of it")};
-  return {};
+/// Maps `count` elements, one after another in a file, to their places in memory.
+layout::TransferMap packed_map(Index count, const layout::MemoryMap& memory) {
+  const std::vector<layout::Rows> line(count > 0 ? 1 : 0, layout::Rows{0, count, 0, 1});
+  return layout::TransferMap::make(line, memory);
 }
 
 std::string list(const std::vector<Index>& numbers) {
@@ -88,10 +83,20 @@ Result<std::vector<Index>> Array::shape() const {
 
 std::string Array::text() const {
   if (layout == nullptr) return "no layout";
-  if (levels > 0)
-    return cat(name_of(type), " ", layout->kind(), " ", counted(levels, "level"), " of ", extents_text(),
-               " of layout ", layout_number);
-  return cat(name_of(type), " ", layout->kind(), " ", extents_text(), " of layout ", layout_number);
+  const std::string of_levels = levels > 0 ? cat(counted(levels, "level"), " of ") : "";
+  return cat(name_of(type), " ", layout->kind(), " ", of_levels, extents_text(), " of layout ",
+             layout_number);
+}
+
+Status check(const Array& array, int rank) {
+  if (array.layout == nullptr) return {Code::argument, "the layout is a null pointer"};
+  if (size_of(array.type) == 0) {
+    return {Code::argument,
+            cat("element type ", static_cast<std::int32_t>(array.type), " is none of TR_I8 .. TR_BYTE")};
+  }
+  if (array.data == nullptr && array.layout->count(rank) > 0)
+    return {Code::argument, cat("the array is a null pointer on rank ", rank, ", which owns a part of it")};
+  return {};
 }
 
 Result<std::shared_ptr<const ArrayPlan>> make_plan(const Array& array, int rank, Direction direction) {
@@ -105,10 +110,9 @@ Result<std::shared_ptr<const ArrayPlan>> make_plan(const Array& array, int rank,
   TR_TRY(part.status());
   std::vector<layout::Rows> rows = part->layout.rows(owner);
   add_levels(array, rows, part->memory);
-  auto plan = std::make_shared<ArrayPlan>(
+  return std::make_shared<const ArrayPlan>(
       ArrayPlan{std::move(part->layout), size_of(array.type), layout::TransferMap::make(rows, part->memory),
                 everywhere && direction == Direction::read, array.in_parts});
-  return std::shared_ptr<const ArrayPlan>(std::move(plan));
 }
 
 Result<std::shared_ptr<const ArrayPlan>> make_local_plan(const Array& array, int rank) {
@@ -117,12 +121,10 @@ Result<std::shared_ptr<const ArrayPlan>> make_local_plan(const Array& array, int
   Result<Part> part = part_of(array, owner);
   TR_TRY(part.status());
   const Index count = part->layout.count(owner);
-  const std::vector<layout::Rows> packed(count > 0 ? 1 : 0, layout::Rows{0, count, 0, 1});
   Result<layout::Layout> line = layout::Layout::replicated({count}, 1);
   TR_TRY(line.status());
-  auto plan = std::make_shared<ArrayPlan>(ArrayPlan{
-      std::move(*line), size_of(array.type), layout::TransferMap::make(packed, part->memory), false, false});
-  return std::shared_ptr<const ArrayPlan>(std::move(plan));
+  return std::make_shared<const ArrayPlan>(
+      ArrayPlan{std::move(*line), size_of(array.type), packed_map(count, part->memory), false, false});
 }
 
 Result<Owned> find_owned(const Array& array, int rank) {
@@ -134,8 +136,7 @@ Result<Owned> find_owned(const Array& array, int rank) {
   Owned owned{*shape, part->layout.rows(rank), size_of(array.type), {}};
   add_levels(array, owned.rows, part->memory);
   const Index count = part->layout.count(rank) * std::max<Index>(array.levels, 1);
-  const std::vector<layout::Rows> line(count > 0 ? 1 : 0, layout::Rows{0, count, 0, 1});
-  owned.packed = layout::TransferMap::make(line, part->memory);
+  owned.packed = packed_map(count, part->memory);
   return owned;
 }
 

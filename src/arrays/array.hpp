@@ -19,9 +19,8 @@ struct Array {
   const layout::Layout* layout = nullptr;
   std::int64_t layout_number = 0;  // the same number means the same layout, on every rank
   const std::vector<Index>* halo = nullptr;
-  bool in_parts = false;  // each rank knows its own elements only
-  Index levels = 0;       // > 0: this many arrays of the layout, one after another (one slowest dimension
-                          // more)
+  bool in_parts = false;       // each rank knows its own elements only
+  Index levels = 0;            // > 0: the array has this many levels as its slowest dimension
   std::vector<Bytes> strides;  // of the memory, in C order, the stride of the levels first; empty: contiguous
   std::optional<layout::Section> section;
 
@@ -47,6 +46,8 @@ struct ArrayPlan {
 
 enum class Direction { write, read };
 
+/// Finds what is wrong with `array` on `rank`, whatever is done with it.
+Status check(const Array& array, int rank);
 /// Returns the plan of `array` for `rank` in a global file. Errors: Code::argument, Code::layout.
 Result<std::shared_ptr<const ArrayPlan>> make_plan(const Array& array, int rank, Direction direction);
 /// Returns the plan for a file of the rank's own, which holds the rank's elements one after another.

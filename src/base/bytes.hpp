@@ -53,23 +53,12 @@ class Unpacker {
   template <typename T>
   requires std::is_trivially_copyable_v<T> T get() {
     T value{};
-    if (!ok_ || rest_.size() < sizeof value) {
-      ok_ = false;
-      return T{};
-    }
-    std::memcpy(&value, rest_.data(), sizeof value);
-    rest_ = rest_.subspan(sizeof value);
+    const auto part = take(sizeof value);
+    if (ok_) std::memcpy(&value, part.data(), sizeof value);
     return value;
   }
   std::span<const std::byte> get_bytes() {
-    const auto size = get<std::int64_t>();
-    if (!ok_ || size < 0 || static_cast<std::size_t>(size) > rest_.size()) {
-      ok_ = false;
-      return {};
-    }
-    const auto part = rest_.first(static_cast<std::size_t>(size));
-    rest_ = rest_.subspan(static_cast<std::size_t>(size));
-    return part;
+    return take(static_cast<std::size_t>(get<std::int64_t>()));  // a negative size never fits
   }
   std::string get_text() {
     const auto part = get_bytes();
@@ -87,6 +76,14 @@ class Unpacker {
   [[nodiscard]] std::span<const std::byte> rest() const { return rest_; }
 
  private:
+  std::span<const std::byte> take(std::size_t size) {
+    ok_ = ok_ && size <= rest_.size();
+    if (!ok_) return {};
+    const auto part = rest_.first(size);
+    rest_ = rest_.subspan(size);
+    return part;
+  }
+
   std::span<const std::byte> rest_;
   bool ok_ = true;
 };

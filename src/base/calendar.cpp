@@ -96,9 +96,7 @@ class TimeScanner {
     return true;
   }
   [[nodiscard]] std::size_t leading_digits() const {
-    std::size_t count = 0;
-    while (count < rest_.size() && is_digit(rest_[count])) ++count;
-    return count;
+    return static_cast<std::size_t>(std::ranges::find_if_not(rest_, is_digit) - rest_.begin());
   }
   [[nodiscard]] std::string_view rest() const { return rest_; }
 

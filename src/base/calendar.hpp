@@ -31,8 +31,8 @@ std::string format_time(const DateTime& time);  // "2026-03-01T00:00:00Z"
 
 /// "15m", "6h", "90s", "2d", "1h30m", "00:15" -> seconds. Negative and empty are errors.
 Result<std::int64_t> parse_duration(std::string_view text);
-Result<Calendar> parse_calendar(
-    std::string_view text);  // gregorian, proleptic_gregorian, standard, 360_day, noleap, 365_day
+/// Parses the names of the CF conventions, such as "standard", "360_day" and "noleap".
+Result<Calendar> parse_calendar(std::string_view text);
 std::string_view name_of(Calendar calendar);
 
 }  // namespace tailrace

@@ -21,8 +21,6 @@ struct Digest::State {
 
 Digest::Digest() : state_(std::make_unique<State>()) { XXH3_128bits_reset(&state_->xxh); }
 Digest::~Digest() = default;
-Digest::Digest(Digest&&) noexcept = default;
-Digest& Digest::operator=(Digest&&) noexcept = default;
 
 void Digest::add(std::span<const std::byte> bytes) {
   XXH3_128bits_update(&state_->xxh, bytes.data(), bytes.size());

@@ -17,8 +17,6 @@ class Digest {
  public:
   Digest();
   ~Digest();
-  Digest(Digest&&) noexcept;
-  Digest& operator=(Digest&&) noexcept;
   void add(std::span<const std::byte> bytes);
   /// Returns 32 hexadecimal digits, most significant first, as `xxhsum -H2` prints them. More bytes may
   /// follow.

@@ -2,7 +2,6 @@
 #include "base/options.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 
@@ -112,16 +111,9 @@ struct SizeUnit {
   std::string_view name;  // in lower case
   double bytes;
 };
-constexpr std::array<SizeUnit, 10> kSizeUnits{{{"", 1},
-                                               {"b", 1},
-                                               {"kb", 1e3},
-                                               {"mb", 1e6},
-                                               {"gb", 1e9},
-                                               {"tb", 1e12},
-                                               {"kib", 1024.0},
-                                               {"mib", 1048576.0},
-                                               {"gib", 1073741824.0},
-                                               {"tib", 1099511627776.0}}};
+constexpr SizeUnit kSizeUnits[] = {
+    {"", 1},      {"b", 1},        {"kb", 1e3},        {"mb", 1e6},           {"gb", 1e9},
+    {"tb", 1e12}, {"kib", 1024.0}, {"mib", 1048576.0}, {"gib", 1073741824.0}, {"tib", 1099511627776.0}};
 
 // One entry of a number list: a number, or two whole numbers with "-" between them.
 Status append_range(std::string_view entry, std::size_t most, std::vector<double>& out) {

@@ -35,12 +35,8 @@ Result<TimeLimit> parse_time_limit(std::string_view text) {
   return TimeLimit{Kind::duration, *value};
 }
 
-constexpr std::array<Signal, 6> kSignals{{{"TERM", SIGTERM},
-                                          {"INT", SIGINT},
-                                          {"HUP", SIGHUP},
-                                          {"USR1", SIGUSR1},
-                                          {"USR2", SIGUSR2},
-                                          {"XCPU", SIGXCPU}}};
+constexpr Signal kSignals[] = {{"TERM", SIGTERM}, {"INT", SIGINT},   {"HUP", SIGHUP},
+                               {"USR1", SIGUSR1}, {"USR2", SIGUSR2}, {"XCPU", SIGXCPU}};
 
 /// Parses "TERM,SIGUSR1", in any case, or "none".
 Result<std::vector<Signal>> parse_signals(std::string_view text) {
@@ -50,7 +46,7 @@ Result<std::vector<Signal>> parse_signals(std::string_view text) {
     std::string name = upper_case(word);
     if (name.starts_with("SIG")) name.erase(0, 3);
     const auto found = std::ranges::find(kSignals, name, &Signal::name);
-    if (found == kSignals.end()) {
+    if (found == std::end(kSignals)) {
       return Status(Code::settings,
                     cat("\"", word, "\" is no signal that can ask a program to stop; did you mean ",
                         nearest(name, kSignals | std::views::transform(&Signal::name)),

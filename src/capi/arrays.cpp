@@ -63,12 +63,12 @@ using namespace tailrace;
 using namespace tailrace::capi;
 
 size_t tr_fwrite_array(const void* data, int type, const tr_layout* layout, tr_file* file) {
-  const tr_array array = {const_cast<void*>(data), type, layout, nullptr, nullptr, nullptr};
+  const tr_array array = whole_array(data, type, layout);
   return move_arrays("tr_fwrite_array", &array, 1, file, arrays::Direction::write);
 }
 
 size_t tr_fread_array(void* data, int type, const tr_layout* layout, tr_file* file) {
-  const tr_array array = {data, type, layout, nullptr, nullptr, nullptr};
+  const tr_array array = whole_array(data, type, layout);
   return move_arrays("tr_fread_array", &array, 1, file, arrays::Direction::read);
 }
 

@@ -9,6 +9,10 @@
 
 namespace tailrace::capi {
 
+/// Local. Describes a whole array, as its layout says.
+inline tr_array whole_array(const void* data, int type, const tr_layout* layout) {
+  return {const_cast<void*>(data), type, layout, nullptr, nullptr, nullptr};
+}
 /// Local. Turns a caller's description of an array into an Array; without a layout its `layout` is nullptr.
 arrays::Array array_of(const tr_array& given);
 

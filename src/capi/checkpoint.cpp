@@ -14,11 +14,7 @@ using checkpoint::Checkpoint;
 namespace {
 
 tr_checkpoint* handle_of(tr_checkpoint* handle, const char* call) {
-  if (session_for(call) == nullptr) return nullptr;
-  const auto& open = state().checkpoints;
-  if (handle != nullptr && std::find(open.begin(), open.end(), handle) != open.end()) return handle;
-  fail(Status(Code::state, cat(call, ": not an open checkpoint")));
-  return nullptr;
+  return find_open(state().checkpoints, handle, call, "checkpoint");
 }
 
 Checkpoint* checkpoint_of(tr_checkpoint* handle, const char* call) {
@@ -26,23 +22,22 @@ Checkpoint* checkpoint_of(tr_checkpoint* handle, const char* call) {
   return found == nullptr ? nullptr : found->checkpoint.get();
 }
 
-Result<std::unique_ptr<Checkpoint>> make(const std::string& name, const std::string& how,
-                                         Result<checkpoint::Options> options,
-                                         std::vector<std::string> files) {
-  return Checkpoint::create(*state().session, *state().outputs, name, how, std::move(options),
-                            std::move(files));
+/// Collective. Does what the two calls that create checkpoints have in common.
+int create(const char* call, const char* name, const char* how, Result<checkpoint::Options> options,
+           std::vector<std::string> files, tr_checkpoint** handle) {
+  if (session_for(call) == nullptr) return TR_ERR_STATE;
+  if (handle == nullptr) return fail(Status(Code::argument, cat(call, ": `checkpoint` is a null pointer")));
+  *handle = nullptr;
+  Result<std::unique_ptr<Checkpoint>> made = Checkpoint::create(
+      *state().session, *state().outputs, text_of(name), text_of(how), std::move(options), std::move(files));
+  if (!made.is_ok()) return fail(made.status());
+  *handle = state().checkpoints.emplace_back(new tr_checkpoint{std::move(*made)});
+  return TR_OK;
 }
 
-tr_checkpoint* keep_checkpoint(std::unique_ptr<Checkpoint> made) {
-  auto* const handle = new tr_checkpoint();
-  handle->checkpoint = std::move(made);
-  state().checkpoints.push_back(handle);
-  return handle;
-}
-
-checkpoint::NamedItem item_of(const char* name, const tr_array& array) {
+checkpoint::NamedItem item_of(const std::string& name, const tr_array& array) {
   checkpoint::NamedItem item;
-  item.name = text_of(name);
+  item.name = name;
   item.array = array_of(array);
   if (array.layout != nullptr) return item;
   // A scalar is an array of one element that every rank has.
@@ -50,8 +45,6 @@ checkpoint::NamedItem item_of(const char* name, const tr_array& array) {
   if (one.is_ok()) item.scalar = std::make_shared<const layout::Layout>(std::move(*one));
   return item;
 }
-
-void name_item(Checkpoint& open, const char* name, const tr_array& array) { open.item(item_of(name, array)); }
 
 /// Finds how the caller's array of these extents lies in memory: the layout's dimensions, with or without
 /// halo, behind any number of further ones, which are levels.
@@ -91,27 +84,23 @@ Status fit_shape(checkpoint::NamedItem& item, const tr_layout& layout, std::vect
 /// The letters of the older form mean what they mean for files.
 Result<checkpoint::Options> options_of_mode(const char* mode) {
   checkpoint::Options options;
-  bool parallel = false;
-  for (const char letter : text_of(mode)) {
-    const std::string_view known = "pPlLiIsSwrb+";
-    if (known.find(letter) == std::string_view::npos)
-      return Status(Code::argument, cat("mode \"", mode, "\" of a checkpoint: '", letter,
-                                        "' is none of p (one file), l or i (a file per rank) and s "
-                                        "(asynchronous)"));
-    parallel = parallel || letter == 'p' || letter == 'P';
-    if (std::string_view("lLiI").find(letter) != std::string_view::npos)
-      options.mode = checkpoint::Mode::local;
-  }
-  if (parallel && options.mode == checkpoint::Mode::local)
-    return Status(Code::argument, cat("mode \"", mode,
-                                      "\" of a checkpoint: p is one file, l and i are a file "
-                                      "per rank: choose one"));
+  const std::string letters = text_of(mode);
+  const std::size_t unknown = letters.find_first_not_of("pPlLiIsSwrb+");
+  if (unknown != std::string::npos)
+    return Status(Code::argument,
+                  cat("mode \"", letters, "\" of a checkpoint: '", letters[unknown],
+                      "' is none of p (one file), l or i (a file per rank) and s (asynchronous)"));
+  if (letters.find_first_of("lLiI") == std::string::npos) return options;
+  options.mode = checkpoint::Mode::local;
+  if (letters.find_first_of("pP") != std::string::npos)
+    return Status(Code::argument,
+                  cat("mode \"", letters,
+                      "\" of a checkpoint: p is one file, l and i are a file per rank: choose one"));
   return options;
 }
 
-void name_variables(tr_checkpoint& handle) {
-  for (const tr_variable& each : handle.variables)
-    name_item(*handle.checkpoint, each.name, {each.data, each.type, each.layout, nullptr, nullptr, nullptr});
+void name_variables(const tr_checkpoint& handle) {
+  for (const auto& [name, array] : handle.variables) handle.checkpoint->item(item_of(name, array));
 }
 
 }  // namespace
@@ -134,13 +123,9 @@ void count_layout(const layout::Layout& layout, int times) {
 
 Status end_checkpoints() {
   State& held = state();
-  Status first;
-  while (!held.checkpoints.empty()) {
-    const std::unique_ptr<tr_checkpoint> handle(held.checkpoints.front());
-    held.checkpoints.erase(held.checkpoints.begin());
-    const Status status = handle->checkpoint->close();
-    if (first.is_ok()) first = status;
-  }
+  const Status first = close_all(held.checkpoints, [&](tr_checkpoint* handle) {
+    return take_off(held.checkpoints, handle)->checkpoint->close();
+  });
   held.layout_bytes = 0;
   return first;
 }
@@ -148,16 +133,10 @@ Status end_checkpoints() {
 }  // namespace tailrace::capi
 
 int tr_checkpoint_create(const char* name, const char* options, tr_checkpoint** handle) {
-  if (session_for("tr_checkpoint_create") == nullptr) return TR_ERR_STATE;
-  if (handle == nullptr)
-    return fail(Status(Code::argument, "tr_checkpoint_create: `checkpoint` is a null pointer"));
-  *handle = nullptr;
-  Result<std::unique_ptr<Checkpoint>> made =
-      make(text_of(name), text_of(options), checkpoint::parse_options(text_of(options)), {});
-  if (!made.is_ok()) return fail(made.status());
-  *handle = keep_checkpoint(std::move(*made));
-  expect_arrays();
-  return TR_OK;
+  const int code =
+      create("tr_checkpoint_create", name, options, checkpoint::parse_options(text_of(options)), {}, handle);
+  if (code == TR_OK) expect_arrays();
+  return code;
 }
 
 int tr_checkpoint_begin(tr_checkpoint* handle, int direction, int* found) {
@@ -178,7 +157,7 @@ int tr_checkpoint_begin(tr_checkpoint* handle, int direction, int* found) {
 void tr_checkpoint_item(tr_checkpoint* handle, const char* name, void* data, int type,
                         const tr_layout* layout) {
   Checkpoint* const open = checkpoint_of(handle, "tr_checkpoint_item");
-  if (open != nullptr) name_item(*open, name, {data, type, layout, nullptr, nullptr, nullptr});
+  if (open != nullptr) open->item(item_of(text_of(name), whole_array(data, type, layout)));
 }
 
 void tr_checkpoint_item_section(tr_checkpoint* handle, const char* name, const tr_array* array) {
@@ -189,7 +168,7 @@ void tr_checkpoint_item_section(tr_checkpoint* handle, const char* name, const t
         Status(Code::argument, cat("item ", text_of(name), ": a section needs an array with a layout")));
     return;
   }
-  name_item(*open, name, *array);
+  open->item(item_of(text_of(name), *array));
 }
 
 void tr_checkpoint_item_shaped(tr_checkpoint* handle, const char* name, void* data, int type,
@@ -197,7 +176,7 @@ void tr_checkpoint_item_shaped(tr_checkpoint* handle, const char* name, void* da
                                const tr_index* strides) {
   Checkpoint* const open = checkpoint_of(handle, "tr_checkpoint_item_shaped");
   if (open == nullptr) return;
-  checkpoint::NamedItem item = item_of(name, {data, type, layout, nullptr, nullptr, nullptr});
+  checkpoint::NamedItem item = item_of(text_of(name), whole_array(data, type, layout));
   if (layout != nullptr && ndims > 0 && extents != nullptr) {
     const Status fits = fit_shape(item, *layout, {extents, extents + ndims}, strides);
     if (!fits.is_ok()) open->latch(fits.in(cat("item ", item.name)));
@@ -233,41 +212,28 @@ int tr_checkpoint_close(tr_checkpoint** handle) {
   Checkpoint* const open = checkpoint_of(handle == nullptr ? nullptr : *handle, "tr_checkpoint_close");
   if (open == nullptr) return TR_ERR_STATE;
   const Status status = open->close();
-  auto& list = state().checkpoints;
-  list.erase(std::find(list.begin(), list.end(), *handle));
-  delete *handle;
-  *handle = nullptr;
+  take_off(state().checkpoints, std::exchange(*handle, nullptr));
   return result(status);
 }
 
 int tr_checkpoint_create_registered(const char* name, const tr_variable* variables, int count,
                                     const char* const* files, int file_count, const char* mode,
                                     tr_checkpoint** handle) {
-  if (session_for("tr_checkpoint_create_registered") == nullptr) return TR_ERR_STATE;
-  if (handle == nullptr)
-    return fail(Status(Code::argument, "tr_checkpoint_create_registered: `checkpoint` is a null pointer"));
-  *handle = nullptr;
   Result<checkpoint::Options> options = options_of_mode(mode);
   if (variables == nullptr || count < 1)
     options = Status(Code::argument,
                      "a checkpoint of no variables: `variables` is a null pointer, or `count` below 1");
   std::vector<std::string> paths;
   for (int i = 0; files != nullptr && i < file_count; ++i) paths.push_back(text_of(files[i]));
-  Result<std::unique_ptr<Checkpoint>> made =
-      make(text_of(name), text_of(mode), std::move(options), std::move(paths));
-  if (!made.is_ok()) return fail(made.status());
-  *handle = keep_checkpoint(std::move(*made));
-  for (int i = 0; i < count; ++i) {
-    (*handle)->names.push_back(text_of(variables[i].name));
-    (*handle)->variables.push_back(variables[i]);
-  }
-  for (int i = 0; i < count; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    (*handle)->variables[at].name = (*handle)->names[at].c_str();
-  }
+  const int code =
+      create("tr_checkpoint_create_registered", name, mode, std::move(options), std::move(paths), handle);
+  if (code != TR_OK) return code;
   std::vector<checkpoint::NamedItem> items;
-  for (const tr_variable& each : (*handle)->variables)
-    items.push_back(item_of(each.name, {each.data, each.type, each.layout, nullptr, nullptr, nullptr}));
+  for (const tr_variable& each : std::span(variables, static_cast<std::size_t>(count))) {
+    const auto& [variable, array] =
+        (*handle)->variables.emplace_back(text_of(each.name), whole_array(each.data, each.type, each.layout));
+    items.push_back(item_of(variable, array));
+  }
   (*handle)->checkpoint->expect(items);
   return TR_OK;
 }

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include <algorithm>
-#include <cstdlib>
 #include <iterator>
 #include <memory>
 
@@ -28,20 +26,9 @@ Status check_extent(const Distributed& array, std::size_t size, std::size_t item
 }
 
 /// Returns the bytes from the beginning of a rank's memory to the end of the last element that it owns.
-Bytes extent_of(const tr_layout& layout, int type, int rank) {
-  const streams::PlacedLayout& placed = layout.placed;
-  layout::Allocation allocation;
-  allocation.level_axis = -1;
-  if (placed.layout.is_box()) allocation.halo = placed.halo;
-  const int owner = placed.layout.kind() == "replicated" ? 0 : rank;
-  const auto memory = layout::memory_map(placed.layout, owner, static_cast<ElementType>(type), allocation);
-  Bytes end = 0;
-  for (const layout::Nest& nest : memory.is_ok() ? memory->nests : std::vector<layout::Nest>()) {
-    Bytes last = nest.offset;
-    for (const layout::Loop& loop : nest.loops) last += (loop.count - 1) * std::max<Bytes>(loop.stride, 0);
-    end = std::max(end, last + memory->element);
-  }
-  return end;
+Bytes extent_of(const arrays::Array& array, int rank) {
+  const auto plan = arrays::make_local_plan(array, rank);
+  return plan.is_ok() ? (*plan)->mine.memory_extent().end : 0;
 }
 
 }  // namespace
@@ -53,7 +40,7 @@ std::optional<std::size_t> move_distributed(const char* call, const void* data, 
   const auto found = known.find(data);
   if (found == known.end()) return std::nullopt;
   const Distributed& array = *found->second;
-  const tr_array moved = {const_cast<void*>(data), array.type, &array.layout, nullptr, nullptr, nullptr};
+  const tr_array moved = whole_array(data, array.type, &array.layout);
   const std::size_t elements =
       move_arrays(call, &moved, 1, handle, direction, check_extent(array, size, items));
   const auto bytes = elements * static_cast<std::size_t>(size_of(static_cast<ElementType>(array.type)));
@@ -76,20 +63,12 @@ using namespace tailrace::capi;
 void* tr_distribute(void* data, int type, const tr_layout* layout) {
   session::Session* const session = session_for("tr_distribute");
   if (session == nullptr) return nullptr;
-  Status mine;
   std::unique_ptr<char[]> own;
-  if (layout == nullptr)
-    mine = Status(Code::argument, "the layout is a null pointer");
-  else if (size_of(static_cast<ElementType>(type)) == 0)
-    mine = Status(Code::argument, cat("element type ", type, " is none of TR_I8 .. TR_BYTE"));
-  else if (data == nullptr && layout->placed.layout.count(session->rank()) > 0)
-    mine = Status(Code::argument,
-                  cat("the array is a null pointer on rank ", session->rank(), ", which owns a part of it"));
-  else if (data != nullptr && state().distributed.count(data) != 0)
+  Status mine = arrays::check(array_of(whole_array(data, type, layout)), session->rank());
+  if (mine.is_ok() && data != nullptr && state().distributed.count(data) != 0)
     mine = Status(Code::state, "the array is registered already: tr_undistribute comes first");
   if (mine.is_ok() && data == nullptr)
-    own = std::make_unique<char[]>(1);  // gives an address that nobody
-                                        // else has
+    own = std::make_unique<char[]>(1);  // gives an address that nobody else has
   const std::string call =
       cat("tr_distribute(type ", type, ", layout ", layout == nullptr ? -1 : layout->placed.id, ")");
   const Status status = session->agree({mine.in(call).at({-1, -1, session->rank()}), call, {}}).status;
@@ -98,8 +77,9 @@ void* tr_distribute(void* data, int type, const tr_layout* layout) {
     return nullptr;
   }
   if (own) data = own.get();
-  state().distributed[data] = std::make_unique<Distributed>(Distributed{
-      type, *layout, std::move(own), state().arrays_registered++, extent_of(*layout, type, session->rank())});
+  const Bytes bytes = extent_of(array_of(whole_array(data, type, layout)), session->rank());
+  state().distributed[data] = std::make_unique<Distributed>(
+      Distributed{type, *layout, std::move(own), state().arrays_registered++, bytes});
   return data;
 }
 

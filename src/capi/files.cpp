@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "capi/files.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 
 #include "base/log.hpp"
 #include "base/text.hpp"
-#include "capi/outputs.hpp"
 #include "capi/state.hpp"
 #include "exchange/channel.hpp"
 
@@ -74,8 +72,7 @@ tr_file* keep(std::unique_ptr<files::File> file) {
   auto* const handle = new tr_file();
   handle->file = std::move(file);
   handle->name = handle->file->path();
-  state().files.push_back(handle);
-  return handle;
+  return state().files.emplace_back(handle);
 }
 
 tr_file* standard_file(const std::shared_ptr<files::Group>& group, int number) {
@@ -103,13 +100,10 @@ Status begin_files() {
 
 Status end_files() {
   State& held = state();
-  Status first;
-  while (!held.files.empty()) {
-    const std::unique_ptr<tr_file> handle(held.files.front());
-    held.files.erase(held.files.begin());
-    const Status status = handle->records ? handle->records->close() : handle->file->close();
-    if (first.is_ok()) first = status;
-  }
+  const Status first = close_all(held.files, [&](tr_file* open) {
+    const std::unique_ptr<tr_file> handle = take_off(held.files, open);
+    return handle->records ? handle->records->close() : handle->file->close();
+  });
   held.groups.reset();
   held.outputs.reset();
   held.file_service.reset();
@@ -130,12 +124,8 @@ std::shared_ptr<files::Group> group_of(MPI_Comm comm, const char* call) {
 MPI_Comm session_comm() { return state().session == nullptr ? MPI_COMM_NULL : state().bootstrap->compute(); }
 
 files::File* file_of(tr_file* handle, const char* call) {
-  const auto& open = state().files;
-  if (session_for(call) != nullptr) {
-    if (handle != nullptr && std::find(open.begin(), open.end(), handle) != open.end())
-      return handle->file.get();
-    fail(Status(Code::state, cat(call, ": not an open file")));
-  }
+  const tr_file* const found = find_open(state().files, handle, call, "file");
+  if (found != nullptr) return found->file.get();
   errno = EBADF;
   return nullptr;
 }

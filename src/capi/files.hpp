@@ -41,6 +41,9 @@ files::Outcome ask(files::File& file, const char* call, const files::Operation& 
 /// Does the same for the file behind a handle. Returns the value alone, or `failure` if there is no file.
 std::int64_t ask_for_number(tr_file* handle, const char* call, std::int64_t failure,
                             const files::Operation& operation);
+inline int ask_for_int(tr_file* handle, const char* call, int failure, const files::Operation& operation) {
+  return static_cast<int>(ask_for_number(handle, call, failure, operation));
+}
 /// Does the same for a group, without a file.
 files::Outcome ask(files::Group& group, const std::string& call,
                    const std::function<files::Outcome()>& operation);

@@ -102,7 +102,7 @@ DistributedItem distributed_of(const tr_item_f& item) {
     return made;
   }
   const streams::PlacedLayout& placed = item.layout->placed;
-  made.array = array_of({item.data, item.type, item.layout, nullptr, nullptr, nullptr});
+  made.array = array_of(whole_array(item.data, item.type, item.layout));
   made.array.section = section_of(item);
   if (item.ndims < 0) {
     made.status = Status(Code::argument, "a scalar has no layout");

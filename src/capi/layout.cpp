@@ -21,6 +21,7 @@ template <typename T>
 std::string list_text(const T* values, int count) {
   if (values == nullptr) return "none";
   std::string text;
+  if (count > most_dimensions) return text;  // arguments are checked later
   for (int i = 0; i < count; ++i)
     text += cat(i == 0 ? "" : "x", values[told_order() == Order::fortran ? count - 1 - i : i]);
   return text;
@@ -30,7 +31,7 @@ std::string list_text(const T* values, int count) {
 /// dimensions.
 std::string weights_text(int ndims, const int* grid, const double* const* weights) {
   std::string text;
-  if (grid == nullptr || weights == nullptr) return text;
+  if (grid == nullptr || weights == nullptr || ndims > most_dimensions) return text;
   for (int each = 0; each < ndims; ++each) {
     const int d = told_order() == Order::fortran ? ndims - 1 - each : each;
     for (int i = 0; weights[d] != nullptr && i < grid[d]; ++i) text += cat(" ", weights[d][i]);
@@ -77,11 +78,19 @@ int make_layout(const char* name, int ndims, const tr_index* shape, const tr_ind
                 out);
 }
 
-/// Collective. Makes the layout whose indices the ranks give. `given` holds the indices of this rank. The
+/// Collective. Makes the layout whose indices the ranks give. `give` returns the indices of this rank. The
 /// error code is the same on every rank.
-int make_indexed(session::Session& session, const std::string& call, std::vector<Index> shape,
-                 const Result<std::vector<Index>>& given, tr_layout** out) {
-  Result<Layout> made = session::make_indexed(session, call, std::move(shape), given);
+template <typename Give>
+int make_indexed(const char* name, int ndims, const tr_index* shape, const std::string& details,
+                 tr_layout** out, Give give) {
+  session::Session* const session = session_for(name);
+  if (session == nullptr) return TR_ERR_STATE;
+  const Status status = check_arguments(ndims, shape, nullptr, out);
+  const int shown = status.is_ok() ? ndims : 0;
+  const std::string call = cat(name, "(", list_text(shape, shown), details, ")");
+  const Result<std::vector<Index>> given =
+      status.is_ok() ? give(*session) : Result<std::vector<Index>>(status);
+  Result<Layout> made = session::make_indexed(*session, call, list_of(shape, shown), given);
   if (!made.is_ok()) return fail(made.status());
   *out = new tr_layout{{std::move(*made), state().layouts_made++, {}, {}, *given, true}};
   count_layout((*out)->placed.layout, 1);
@@ -116,8 +125,7 @@ int tr_layout_block(int ndims, const tr_index* shape, const tr_index* halo, tr_l
 
 int tr_layout_block_grid(int ndims, const tr_index* shape, const tr_index* halo, const int* grid,
                          tr_layout** layout) {
-  const int shown = ndims >= 1 && ndims <= most_dimensions ? ndims : 0;
-  return make_layout("tr_layout_block", ndims, shape, halo, cat(", grid ", list_text(grid, shown)), layout,
+  return make_layout("tr_layout_block", ndims, shape, halo, cat(", grid ", list_text(grid, ndims)), layout,
                      [&](session::Session& session) {
                        return Layout::block(list_of(shape, ndims), session.ranks(), list_of(grid, ndims));
                      });
@@ -125,9 +133,8 @@ int tr_layout_block_grid(int ndims, const tr_index* shape, const tr_index* halo,
 
 int tr_layout_block_cyclic(int ndims, const tr_index* shape, const tr_index* block, const int* grid,
                            tr_layout** layout) {
-  const int shown = ndims >= 1 && ndims <= most_dimensions ? ndims : 0;
   return make_layout("tr_layout_block_cyclic", ndims, shape, nullptr,
-                     cat(", block ", list_text(block, shown), ", grid ", list_text(grid, shown)), layout,
+                     cat(", block ", list_text(block, ndims), ", grid ", list_text(grid, ndims)), layout,
                      [&](session::Session& session) -> Result<Layout> {
                        if (block == nullptr) return Status(Code::argument, "`block` is a null pointer");
                        return Layout::block_cyclic(list_of(shape, ndims), session.ranks(),
@@ -137,9 +144,8 @@ int tr_layout_block_cyclic(int ndims, const tr_index* shape, const tr_index* blo
 
 int tr_layout_weighted(int ndims, const tr_index* shape, const tr_index* halo, const int* grid,
                        const double* const* weights, tr_layout** layout) {
-  const int shown = ndims >= 1 && ndims <= most_dimensions ? ndims : 0;
   const std::string details =
-      cat(", grid ", list_text(grid, shown), ", weights", weights_text(shown, grid, weights));
+      cat(", grid ", list_text(grid, ndims), ", weights", weights_text(ndims, grid, weights));
   return make_layout("tr_layout_weighted", ndims, shape, halo, details, layout,
                      [&](session::Session& session) -> Result<Layout> {
                        if (grid == nullptr || weights == nullptr) {
@@ -193,21 +199,14 @@ int tr_layout_boxes(int ndims, const tr_index* shape, const tr_index* halo, cons
 
 int tr_layout_indexed(int ndims, const tr_index* shape, tr_index count, const tr_index* indices, int base,
                       tr_layout** layout) {
-  session::Session* const session = session_for("tr_layout_indexed");
-  if (session == nullptr) return TR_ERR_STATE;
-  Status status = check_arguments(ndims, shape, nullptr, layout);
-  const int shown = status.is_ok() ? ndims : 0;
-  if (status.is_ok() && (count < 0 || (count > 0 && indices == nullptr))) {
-    status = Status(Code::argument, cat(count, " indices at a null pointer or of negative number"));
-  }
-  const std::string call = cat("tr_layout_indexed(", list_text(shape, shown), ", base ", base, ")");
-  Result<std::vector<Index>> given = status;
-  if (status.is_ok()) {
+  const auto give = [&](const session::Session&) -> Result<std::vector<Index>> {
+    if (count < 0 || (count > 0 && indices == nullptr))
+      return Status(Code::argument, cat(count, " indices at a null pointer or of negative number"));
     std::vector<Index> own(indices, indices + count);
     for (Index& index : own) index -= base;
-    given = std::move(own);
-  }
-  return make_indexed(*session, call, list_of(shape, shown), given, layout);
+    return own;
+  };
+  return make_indexed("tr_layout_indexed", ndims, shape, cat(", base ", base), layout, give);
 }
 
 int tr_layout_replicated(int ndims, const tr_index* shape, tr_layout** layout) {
@@ -218,19 +217,13 @@ int tr_layout_replicated(int ndims, const tr_index* shape, tr_layout** layout) {
 
 int tr_layout_callback(int ndims, const tr_index* shape, int (*owner)(const tr_index* index, void* context),
                        void* context, tr_layout** layout) {
-  session::Session* const session = session_for("tr_layout_callback");
-  if (session == nullptr) return TR_ERR_STATE;
-  Status status = check_arguments(ndims, shape, nullptr, layout);
-  const int shown = status.is_ok() ? ndims : 0;
-  if (status.is_ok() && owner == nullptr) status = Status(Code::argument, "`owner` is a null pointer");
-  Result<std::vector<Index>> given = status;
-  if (status.is_ok()) {
-    given = layout::indices_by_callback(
-        list_of(shape, ndims), session->ranks(), session->rank(),
+  const auto give = [&](const session::Session& session) -> Result<std::vector<Index>> {
+    if (owner == nullptr) return Status(Code::argument, "`owner` is a null pointer");
+    return layout::indices_by_callback(
+        list_of(shape, ndims), session.ranks(), session.rank(),
         [&](std::span<const Index> index) { return owner(index.data(), context); });
-  }
-  const std::string call = cat("tr_layout_callback(", list_text(shape, shown), ")");
-  return make_indexed(*session, call, list_of(shape, shown), given, layout);
+  };
+  return make_indexed("tr_layout_callback", ndims, shape, "", layout, give);
 }
 
 int tr_layout_bounds(const tr_layout* layout, int with_halo, tr_index* lower, tr_index* upper) {
@@ -265,7 +258,7 @@ int tr_layout_count(const tr_layout* layout, tr_index* count) {
 int tr_layout_georeference(tr_layout* layout, const char* options) {
   session::Session* const session = session_for("tr_layout_georeference");
   if (session == nullptr) return TR_ERR_STATE;
-  const std::string text = options == nullptr ? "" : options;
+  const std::string text = text_of(options);
   const std::string call = cat("tr_layout_georeference(\"", text, "\")");
   Result<streams::GeoreferenceRequest> request = streams::parse_georeference(text);
   comm::Vote vote{request.status(), call, {}};

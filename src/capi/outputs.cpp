@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "capi/outputs.hpp"
-
 #include "capi/state.hpp"
 
 namespace tailrace::capi {
@@ -20,29 +18,19 @@ restart::Open what_is_open() {
   return open;
 }
 
-namespace {
-
-/// Returns null if no checkpoint is open: closed files are synchronised only on behalf of a checkpoint.
-restart::Outputs* outputs_of_checkpoints() {
-  return state().checkpoints.empty() ? nullptr : state().outputs.get();
-}
-
-}  // namespace
+// Closed files are synchronised only on behalf of a checkpoint.
 
 void note_closing(const files::File& file) {
-  if (restart::Outputs* const outputs = outputs_of_checkpoints(); outputs != nullptr)
-    outputs->note_closing(file);
+  if (!state().checkpoints.empty()) state().outputs->note_closing(file);
 }
 
 void note_closing_text(const std::string& path) {
-  restart::Outputs* const outputs = outputs_of_checkpoints();
-  if (outputs != nullptr && state().session->rank() == 0 && journal::is_regular(path))
-    outputs->note_closed(path);
+  if (!state().checkpoints.empty() && state().session->rank() == 0 && journal::is_regular(path))
+    state().outputs->note_closed(path);
 }
 
 void note_renamed(const std::string& from, const std::string& to) {
-  if (restart::Outputs* const outputs = outputs_of_checkpoints(); outputs != nullptr)
-    outputs->note_renamed(from, to);
+  if (!state().checkpoints.empty()) state().outputs->note_renamed(from, to);
 }
 
 }  // namespace tailrace::capi

@@ -25,17 +25,17 @@ void look_for_open_session() {
 }
 
 Status close_everything() {
-  Status first = state().session->computing().meet_in_finalize();
   State& held = state();
-  while (!held.streams.empty()) {
-    tr_stream* const stream = held.streams.front();
+  const auto close_stream = [&](tr_stream* handle) {
     // The stream stays in the list meanwhile: a save may wait for what it has not made durable yet.
-    const Status status = stream->stream->close();
-    held.streams.erase(held.streams.begin());
-    if (first.is_ok()) first = status;
-    delete stream;
-  }
-  for (const Status& status : {end_checkpoints(), end_windows(), end_files()}) {
+    const Status status = handle->stream->close();
+    take_off(held.streams, handle);
+    return status;
+  };
+  Status first;
+  for (const Status& status :
+       {held.session->computing().meet_in_finalize(), close_all(held.streams, close_stream),
+        end_checkpoints(), end_windows(), end_files()}) {
     if (first.is_ok()) first = status;
   }
   return first;

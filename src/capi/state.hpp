@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "capi/text_files.hpp"
+#include "base/text.hpp"
 #include "checkpoint/checkpoint.hpp"
 #include "files/file.hpp"
 #include "files/groups.hpp"
+#include "journal/lasting_file.hpp"
 #include "outofcore/out_of_core.hpp"
 #include "restart/outputs.hpp"
 #include "session/bootstrap.hpp"
@@ -28,22 +30,19 @@ struct tr_stream {
 };
 struct tr_file {
   std::unique_ptr<tailrace::files::File> file;
-  int standard = -1;       // number of the standard stream, if it is
-                           // one
-  std::string name = {};   // as it was given, with %d in the name of
-                           // local files
+  int standard = -1;       // the number of a standard stream
+  std::string name = {};   // as it was given, with the %d of local files
   int ranks = 1;           // number of ranks that opened it
   bool temporary = false;  // closing removes it
-  std::unique_ptr<tailrace::unformatted::RecordFile> records =
-      nullptr;  // set for an unformatted Fortran file
+  // Of an unformatted Fortran file.
+  std::unique_ptr<tailrace::unformatted::RecordFile> records = nullptr;
 };
 struct tr_window {
   std::unique_ptr<tailrace::outofcore::OutOfCore> array;
 };
 struct tr_checkpoint {
-  std::unique_ptr<tailrace::checkpoint::Checkpoint> checkpoint = nullptr;
-  std::vector<tr_variable> variables = {};  // of the older form
-  std::vector<std::string> names = {};      // names of `variables`
+  std::unique_ptr<tailrace::checkpoint::Checkpoint> checkpoint;
+  std::vector<std::pair<std::string, tr_array>> variables = {};  // of the older form, with their names
 };
 
 namespace tailrace::capi {
@@ -57,19 +56,28 @@ struct Distributed {
   Bytes bytes = 0;              // of this rank's memory
 };
 
+/// A formatted Fortran file that may be written. The I/O rank's Fortran has it open.
+struct TextFile {
+  std::string path;
+  int (*stand)(void* handle, int cuts, std::int64_t* size) = nullptr;
+  void* handle = nullptr;
+  // On the I/O rank, once a save had to make the file durable.
+  std::shared_ptr<journal::LastingFile> file = nullptr;
+};
+
 /// Everything that the library holds in this process: one session at a time.
 struct State {
   std::unique_ptr<session::Bootstrap> bootstrap;  // the session's; made before it and gone after it
   std::unique_ptr<session::Session> session;
-  std::vector<tr_stream*> streams;   // open streams, in the order of creation (the same on every rank)
-  std::vector<TextFile> text_files;  // open files, in the order of creation: the same on every rank
+  // What is open, in the order of creation: the same on every rank, but for files.
+  std::vector<tr_stream*> streams;
+  std::vector<TextFile> text_files;
+  std::vector<tr_window*> windows;
+  std::vector<tr_file*> files;
+  std::vector<tr_checkpoint*> checkpoints;
   std::unique_ptr<files::Service> file_service;
   std::unique_ptr<restart::Outputs> outputs;
   std::unique_ptr<files::Groups> groups;
-  std::vector<tr_window*> windows;  // open windows, in the order of creation
-  std::vector<tr_file*> files;      // open files, in the order of creation, also those of the local mode
-  std::vector<tr_checkpoint*> checkpoints;                          // open checkpoints, in the order of
-                                                                    // creation
   std::map<const void*, std::unique_ptr<Distributed>> distributed;  // by the caller's address
   std::int64_t arrays_registered = 0;
   std::int64_t layouts_made = 0;
@@ -84,6 +92,46 @@ int fail(const Status& status);
 inline int result(const Status& status) { return status.is_ok() ? TR_OK : fail(status); }
 /// Returns the session if this rank computes in one. Otherwise keeps TR_ERR_STATE under the name of `call`.
 session::Session* session_for(const char* call);
+
+/// Returns `handle` if it is one of the `open` ones. Otherwise keeps TR_ERR_STATE. `kind` is the word for it.
+template <typename Handle>
+Handle* find_open(const std::vector<Handle*>& open, const Handle* handle, const char* call,
+                  const char* kind) {
+  if (session_for(call) == nullptr) return nullptr;
+  const auto found = std::ranges::find(open, handle);
+  if (found != open.end()) return *found;
+  fail(Status(Code::state, cat(call, ": not an open ", kind)));
+  return nullptr;
+}
+/// Takes a handle off the `open` ones. It is gone with what is returned.
+template <typename Handle>
+std::unique_ptr<Handle> take_off(std::vector<Handle*>& open, Handle* handle) {
+  std::erase(open, handle);
+  return std::unique_ptr<Handle>(handle);
+}
+/// Closes the open handles in the order of creation. `close` takes each off them. Returns the first failure.
+template <typename Handle, typename Close>
+Status close_all(std::vector<Handle*>& open, const Close& close) {
+  Status first;
+  while (!open.empty()) {
+    const Status status = close(open.front());
+    if (first.is_ok()) first = status;
+  }
+  return first;
+}
+
+/// Local. Returns the program's open outputs.
+restart::Open what_is_open();
+/// On the I/O rank. Returns where the file stands, with all of its bytes handed to the system, or nothing if
+/// it was not written to. Returns Code::state if it is refused because the file could not be brought back
+/// there.
+Result<std::optional<journal::Position>> position_of(TextFile& text, journal::Overwritten overwritten);
+/// Local. Says that the program is about to close the file, of which this rank may have written some.
+void note_closing(const files::File& file);
+/// Local. Says the same of a formatted file of the first rank.
+void note_closing_text(const std::string& path);
+/// Local. Says that a file has another name now.
+void note_renamed(const std::string& from, const std::string& to);
 
 /// Collective. Makes what collective files need as long as the session lasts, and the standard streams.
 Status begin_files();

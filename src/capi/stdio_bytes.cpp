@@ -20,29 +20,25 @@ const char* const null_data = "`data` is a null pointer";
 const char* const within_distributed =
     "`data` lies within a distributed array, of which this rank has a part only: pass the array itself";
 
-int ask_for_int(tr_file* handle, const char* call, const files::Operation& operation) {
-  return static_cast<int>(ask_for_number(handle, call, EOF, operation));
-}
-
 /// Returns the number of elements. A call that failed as a whole has moved none.
 std::size_t count_of(const Outcome& outcome) {
   return static_cast<std::size_t>(std::max<std::int64_t>(outcome.value, 0));
 }
 
 int get_character(tr_file* handle, const char* call) {
-  return ask_for_int(handle, call, [](std::FILE* stream) {
+  return ask_for_int(handle, call, EOF, [](std::FILE* stream) {
     const int character = std::fgetc(stream);
     return outcome_of(character, character == EOF && std::ferror(stream) != 0);
   });
 }
 
 int put_character(tr_file* handle, const char* call, int character) {
-  return ask_for_int(handle, call,
+  return ask_for_int(handle, call, EOF,
                      [character](std::FILE* stream) { return outcome_of(std::fputc(character, stream)); });
 }
 
 int put_text(tr_file* handle, const char* call, const char* text, bool ends_line) {
-  return ask_for_int(handle, call, [=](std::FILE* stream) {
+  return ask_for_int(handle, call, EOF, [=](std::FILE* stream) {
     if (text == nullptr) return refused(EOF, EINVAL, null_text);
     const int code = std::fputs(text, stream);
     return outcome_of(code != EOF && ends_line && std::fputc('\n', stream) == EOF ? EOF : code);
@@ -149,7 +145,7 @@ char* tr_fgets(char* text, int size, tr_file* handle) {
 }
 
 int tr_ungetc(int character, tr_file* file) {
-  return ask_for_int(file, "tr_ungetc",
+  return ask_for_int(file, "tr_ungetc", EOF,
                      [character](std::FILE* stream) { return outcome_of(std::ungetc(character, stream)); });
 }
 

@@ -17,10 +17,10 @@ namespace {
 const char* const null_format = "`format` is a null pointer";
 
 int print(tr_file* handle, const char* call, const char* format, std::va_list arguments) {
-  return static_cast<int>(ask_for_number(handle, call, -1, [&](std::FILE* stream) {
+  return ask_for_int(handle, call, -1, [&](std::FILE* stream) {
     if (format == nullptr) return refused(-1, EINVAL, null_format);
     return outcome_of(std::vfprintf(stream, format, arguments));
-  }));
+  });
 }
 
 /// Formats at once, because the memory behind the arguments may change. The text is written later.

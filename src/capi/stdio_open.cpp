@@ -3,13 +3,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 
 #include "base/text.hpp"
 #include "capi/arguments.hpp"
 #include "capi/files.hpp"
-#include "capi/outputs.hpp"
 #include "capi/state.hpp"
 #include "files/local_name.hpp"
 
@@ -79,13 +77,11 @@ Result<std::unique_ptr<File>> open_file(Place place, int ranks, const std::strin
   return (local ? file.status() : tell_where(file.status(), path)).in(call);
 }
 
-tr_file* open_handle(MPI_Comm comm, const char* path, const char* letters) {
-  const std::shared_ptr<Group> group = group_of(comm, "tr_fopen");
-  if (group == nullptr) return nullptr;
+tr_file* open_handle(const std::shared_ptr<Group>& group, const std::string& call, const char* path,
+                     const Result<Mode>& mode) {
   KeptErrno number;
-  const std::string call = cat("tr_fopen(", quoted(path), ", ", quoted(letters), ")");
-  Result<std::unique_ptr<File>> file = open_file({state().file_service.get(), group, group->rank()},
-                                                 group->size(), call, path, read_arguments(path, letters));
+  Result<std::unique_ptr<File>> file =
+      open_file({state().file_service.get(), group, group->rank()}, group->size(), call, path, mode);
   if (file.is_ok()) {
     tr_file* const handle = keep(std::move(*file));
     handle->name = path;  // the pattern of a local file
@@ -112,12 +108,6 @@ Result<Mode> mode_to_reopen(const tr_file& handle, const char* path, const char*
   }
   mode->local = was_local;
   return mode;
-}
-
-void forget(tr_file* handle) {
-  auto& open = state().files;
-  open.erase(std::find(open.begin(), open.end(), handle));
-  delete handle;
 }
 
 int flush_one(File& file, bool durable) {
@@ -201,10 +191,13 @@ tr_file* tr_standard_stream_comm(MPI_Comm comm, int number) {
   return nullptr;
 }
 
-tr_file* tr_fopen(const char* path, const char* mode) { return open_handle(session_comm(), path, mode); }
+tr_file* tr_fopen(const char* path, const char* mode) { return tr_fopen_comm(session_comm(), path, mode); }
 
 tr_file* tr_fopen_comm(MPI_Comm comm, const char* path, const char* mode) {
-  return open_handle(comm, path, mode);
+  const std::shared_ptr<Group> group = group_of(comm, "tr_fopen");
+  if (group == nullptr) return nullptr;
+  const std::string call = cat("tr_fopen(", quoted(path), ", ", quoted(mode), ")");
+  return open_handle(group, call, path, read_arguments(path, mode));
 }
 
 tr_file* tr_freopen(const char* path, const char* mode, tr_file* handle) {
@@ -224,7 +217,7 @@ tr_file* tr_freopen(const char* path, const char* mode, tr_file* handle) {
     handle->temporary = handle->temporary && path == nullptr;
     return handle;
   }
-  forget(handle);
+  take_off(state().files, handle);
   number.fail_with(file.status());
   return nullptr;
 }
@@ -235,7 +228,7 @@ int tr_fclose(tr_file* handle) {
   KeptErrno number;
   if (!handle->temporary) note_closing(*file);
   const Status status = file->close();
-  forget(handle);
+  take_off(state().files, handle);
   if (status.is_ok()) return 0;
   number.fail_with(status);
   return EOF;
@@ -251,10 +244,10 @@ void tr_fflush_nr(tr_file* handle) {
 }
 
 int tr_setvbuf(tr_file* handle, char* buffer, int mode, size_t size) {
-  return static_cast<int>(ask_for_number(handle, "tr_setvbuf", EOF, [&](std::FILE* stream) {
+  return ask_for_int(handle, "tr_setvbuf", EOF, [&](std::FILE* stream) {
     const int code = std::setvbuf(stream, buffer, mode, size);
     return outcome_of(code, code != 0);
-  }));
+  });
 }
 
 void tr_setbuf(tr_file* handle, char* buffer) {
@@ -312,18 +305,11 @@ tr_file* tr_tmpfile_comm(MPI_Comm comm) {
   if (group == nullptr) return nullptr;
   const Outcome made = ask(*group, "tr_tmpfile", make_temporary);
   if (made.error != 0) return nullptr;
-  KeptErrno number;
-  Result<std::unique_ptr<File>> file =
-      open_file({state().file_service.get(), group, group->rank()}, group->size(), "tr_tmpfile",
-                text_in(made), files::parse_mode("w+b"));
+  tr_file* const handle = open_handle(group, "tr_tmpfile", text_in(made), files::parse_mode("w+b"));
+  const KeptErrno number;
   if (group->is_io_rank()) ::unlink(text_in(made));  // while it is open it lasts
-  if (file.is_ok()) {
-    tr_file* const handle = keep(std::move(*file));
-    handle->temporary = true;
-    return handle;
-  }
-  number.fail_with(file.status());
-  return nullptr;
+  if (handle != nullptr) handle->temporary = true;
+  return handle;
 }
 
 char* tr_tmpnam(char* name) { return tr_tmpnam_comm(session_comm(), name); }

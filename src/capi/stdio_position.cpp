@@ -51,13 +51,12 @@ int tr_fgetpos(tr_file* handle, tr_fpos* position) {
 }
 
 int tr_fsetpos(tr_file* file, const tr_fpos* position) {
-  return static_cast<int>(ask_for_number(file, "tr_fsetpos", -1,
-                                         [&](std::FILE* stream) { return set_position(stream, position); }));
+  return ask_for_int(file, "tr_fsetpos", -1,
+                     [&](std::FILE* stream) { return set_position(stream, position); });
 }
 
 int tr_fseek(tr_file* file, long offset, int whence) {
-  return static_cast<int>(
-      ask_for_number(file, "tr_fseek", -1, [&](std::FILE* stream) { return seek(stream, offset, whence); }));
+  return ask_for_int(file, "tr_fseek", -1, [&](std::FILE* stream) { return seek(stream, offset, whence); });
 }
 
 long tr_ftell(tr_file* file) {
@@ -96,9 +95,9 @@ void tr_clearerr(tr_file* handle) {
 }
 
 int tr_feof(tr_file* file) {
-  return static_cast<int>(ask_for_number(file, "tr_feof", 0, [](std::FILE* stream) {
+  return ask_for_int(file, "tr_feof", 0, [](std::FILE* stream) {
     return Outcome{std::feof(stream) != 0 ? 1 : 0, 0, {}};
-  }));
+  });
 }
 
 int tr_ferror(tr_file* handle) {

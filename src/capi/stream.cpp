@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "base/text.hpp"
@@ -14,12 +12,8 @@ namespace {
 
 /// Returns the stream behind a handle if it is open. Otherwise keeps TR_ERR_STATE.
 streams::Stream* stream_of(tr_stream* handle, const char* call) {
-  if (session_for(call) == nullptr) return nullptr;
-  const auto& open = state().streams;
-  if (handle != nullptr && std::find(open.begin(), open.end(), handle) != open.end())
-    return handle->stream.get();
-  fail(Status(Code::state, cat(call, ": not an open stream")));
-  return nullptr;
+  const tr_stream* const found = find_open(state().streams, handle, call, "stream");
+  return found == nullptr ? nullptr : found->stream.get();
 }
 
 }  // namespace
@@ -101,7 +95,6 @@ int tr_stream_close(tr_stream** stream) {
   const Status status = open->close();
   tr_stream* const closed = std::exchange(*stream, nullptr);
   if (open->is_unsettled()) return result(status);  // tr_finalize closes it
-  std::erase(state().streams, closed);
-  delete closed;
+  take_off(state().streams, closed);
   return result(status);
 }

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "capi/text_files.hpp"
-
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -9,7 +7,6 @@
 
 #include "base/text.hpp"
 #include "capi/fortran_files.hpp"
-#include "capi/outputs.hpp"
 #include "capi/state.hpp"
 #include "journal/undo_file.hpp"
 
@@ -121,8 +118,7 @@ void tr_text_opened_f(const char* path, int (*stand)(void* handle, int cuts, int
 
 void tr_text_closed_f(void* handle) {
   std::vector<TextFile>& open = state().text_files;
-  const auto found =
-      std::find_if(open.begin(), open.end(), [&](const TextFile& text) { return text.handle == handle; });
+  const auto found = std::ranges::find(open, handle, &TextFile::handle);
   if (found == open.end()) return;
   note_closing_text(found->path);
   if (found->file != nullptr) (void)found->file->close();  // nothing was written through it

@@ -98,7 +98,7 @@ Result<OutOfCore::Definition> define(const Arguments& given, tr_window** window)
   const Result<OutOfCore::Access> access = read_mode(given.mode);
   TR_TRY(access.status());
   const std::vector<Index> halo = checked_list_of(given.halo, given.ndims);
-  const bool has_halo = std::any_of(halo.begin(), halo.end(), [](Index width) { return width > 0; });
+  const bool has_halo = std::ranges::any_of(halo, [](Index width) { return width > 0; });
   if (*access == OutOfCore::Access::write && has_halo) {
     return Status(Code::argument, "nothing is read in mode \"w\", so there is no halo: pass NULL");
   }
@@ -115,12 +115,8 @@ Result<OutOfCore::Definition> define(const Arguments& given, tr_window** window)
 
 /// Returns the array behind a handle, or nullptr with tr_error().
 OutOfCore* array_of(const tr_window* window, const char* call) {
-  if (session_for(call) == nullptr) return nullptr;
-  const auto& open = state().windows;
-  if (window != nullptr && std::find(open.begin(), open.end(), window) != open.end())
-    return window->array.get();
-  fail(Status(Code::state, cat(call, ": not an open window")));
-  return nullptr;
+  const tr_window* const found = find_open(state().windows, window, call, "window");
+  return found == nullptr ? nullptr : found->array.get();
 }
 
 int fail_in(const char* call, const OutOfCore& array, const Status& status) {
@@ -137,25 +133,13 @@ void tell(const layout::Box& box, tr_index* lower, tr_index* upper) {
 }
 
 /// Collective. The handle is gone, whatever is returned.
-Status close(tr_window* window) {
-  const std::unique_ptr<tr_window> owned(window);
-  auto& open = state().windows;
-  open.erase(std::find(open.begin(), open.end(), window));
-  return owned->array->close();
-}
+Status close_window(tr_window* window) { return take_off(state().windows, window)->array->close(); }
 
 }  // namespace
 
 namespace tailrace::capi {
 
-Status end_windows() {
-  Status first;
-  while (!state().windows.empty()) {
-    const Status status = close(state().windows.front());
-    if (first.is_ok()) first = status;
-  }
-  return first;
-}
+Status end_windows() { return close_all(state().windows, close_window); }
 
 }  // namespace tailrace::capi
 
@@ -221,5 +205,5 @@ int tr_window_close(tr_window** window) {
   tr_window* const given = window == nullptr ? nullptr : *window;
   if (array_of(given, "tr_window_close") == nullptr) return TR_ERR_STATE;
   *window = nullptr;
-  return result(close(given));
+  return result(close_window(given));
 }

@@ -96,12 +96,6 @@ const std::vector<AbsentFormat> kAbsentFormats{
     {"Zarr", {"zarr"}, {".zarr"}},
     {"GRIB1", {"grib1", "grb1"}, {".grib1", ".grb1"}}};
 
-std::string lower_case(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
 Status take_format(StreamRequest& request, const std::string& text) {
   for (const AbsentFormat& absent : kAbsentFormats) {
     if (std::count(absent.options.begin(), absent.options.end(), lower_case(text)) == 0) continue;
@@ -339,7 +333,7 @@ Status take_others(const Options& options, bool grib, const std::vector<std::str
 /// The ending of a file's name promises a format to its readers. Another format is taken as meant only if it
 /// is asked for.
 Status check_ending(std::string_view pattern) {
-  const std::string name = lower_case(std::string(pattern));
+  const std::string name = lower_case(pattern);
   for (const AbsentFormat& absent : kAbsentFormats) {
     for (const std::string_view ending : absent.endings) {
       if (!name.ends_with(ending)) continue;

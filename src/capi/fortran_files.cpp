@@ -222,14 +222,13 @@ Status move_to_memory(Group& group, const Array& array, std::byte* whole, Direct
   return comm::committed(call, [&]() -> Status {
     const auto key = group.service().threads().new_key();
     const auto tally = std::make_shared<exchange::Tally>();
-    exchange::Transfer transfer(**channel, *(*ring)->pool, *plan,
-                                (*channel)->deal_out(**ring, 0, (*plan)->bytes(), false), key);
+    exchange::Transfer transfer(**channel, **ring, *plan, 0, false, key);
     if (direction == Direction::write) {
       const exchange::WriteBytes writer = [whole](std::span<const std::byte> bytes, Bytes at) {
         std::memcpy(whole + at, bytes.data(), bytes.size());
         return Status();
       };
-      transfer.write(array.data, writer, tally);
+      transfer.write(array.data, writer, tally, nullptr);
     } else {
       const exchange::ReadBytes reader = [whole](std::span<std::byte> bytes, Bytes at) -> Result<Bytes> {
         std::memcpy(bytes.data(), whole + at, bytes.size());

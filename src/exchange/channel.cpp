@@ -60,8 +60,7 @@ Result<Ring*> Channel::ring(bool async) {
 
 /// A thread exchanges between nodes if MPI allows it, so that asynchronous calls wait for no other rank.
 Status Channel::start_thread() {
-  const std::vector<int>& nodes = group_.nodes();
-  if (std::all_of(nodes.begin(), nodes.end(), [&](int node) { return node == nodes.front(); })) return {};
+  if (far_ranks_.empty()) return {};
   const bool threaded = group_.settings().io_threads > 0 && comm::threads_may_call_mpi();
   if (group_.is_io_rank()) {
     log(LogLevel::info,
@@ -105,10 +104,6 @@ std::optional<int> Channel::own(int count) const {
     if (rank_of(a) == group_.rank()) return a;
   }
   return std::nullopt;
-}
-
-StripeCut Channel::deal_out(Ring& ring, Bytes position, Bytes bytes, bool parallel) const {
-  return StripeCut(position, bytes, ring.pool->stripe(), ring.numbers, parallel ? aggregators() : 1);
 }
 
 }  // namespace tailrace::exchange

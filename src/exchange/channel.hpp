@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "exchange/group.hpp"
-#include "exchange/stripe_cut.hpp"
 #include "node/stripe_pool.hpp"
 
 namespace tailrace::exchange {
@@ -54,9 +53,6 @@ class Channel {
   /// Returns the key of the tasks that deliver what was read. They pass stripes in order, whatever their
   /// file.
   [[nodiscard]] executor::Key key() const { return key_; }
-
-  /// Returns the stripes of the next array call: through all aggregators, or through the I/O rank alone.
-  [[nodiscard]] StripeCut deal_out(Ring& ring, Bytes position, Bytes bytes, bool parallel) const;
 
  private:
   explicit Channel(Group& group);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "exchange/far_exchange.hpp"
 
+#include <cstring>
+
 #include "comm/switchboard.hpp"
 
 namespace tailrace::exchange {
@@ -25,10 +27,8 @@ FarExchange::FarExchange(Channel& channel, node::StripePool& pool, std::shared_p
   if (direction_ == Direction::write) return;
   closed_ = true;
   for (std::int64_t round = 0; round < cut_.rounds(); ++round) {
-    for (int a = 0; a < cut_.aggregators(); ++a) {
-      if (channel_.is_near(a) || round >= cut_.count(a)) continue;
-      const Stripe stripe = cut_.stripe(a, round);
-      if (told_.meets(stripe)) expected_.push_back(stripe);
+    for (const Stripe& stripe : cut_.stripes(round)) {
+      if (!channel_.is_near(stripe.aggregator) && told_.meets(stripe)) expected_.push_back(stripe);
     }
   }
 }
@@ -159,12 +159,9 @@ bool FarExchange::give_to(const Peer& peer, const Stripe& stripe, comm::Line& li
   const int seat = channel_.seat(stripe.aggregator);
   const Bytes bytes = pool_.loaded_bytes(seat, stripe.number);
   const Bytes end = stripe.begin + bytes;
-  Packer out;
-  out.put(bytes);
-  ByteVector message = out.take();
-  const std::size_t header = message.size();
-  message.resize(header + static_cast<std::size_t>(peer.map.bytes_in(stripe.begin, end)));
-  peer.map.take_from(pool_.data(seat, stripe.number), stripe.begin, end, message.data() + header);
+  ByteVector message(sizeof bytes + static_cast<std::size_t>(peer.map.bytes_in(stripe.begin, end)));
+  std::memcpy(message.data(), &bytes, sizeof bytes);
+  peer.map.take_from(pool_.data(seat, stripe.number), stripe.begin, end, message.data() + sizeof bytes);
   line.send_data(peer.rank, std::move(message));
   return true;
 }

@@ -10,6 +10,7 @@
 
 #include "arrays/array.hpp"
 #include "exchange/channel.hpp"
+#include "exchange/stripe_cut.hpp"
 
 namespace tailrace::exchange {
 

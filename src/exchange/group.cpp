@@ -10,22 +10,6 @@ namespace tailrace::exchange {
 Group::Group(std::unique_ptr<comm::Line> line, const std::function<int(int)>& node_of,
              executor::Threads& threads, const Settings& settings, node::Budget& budget)
     : line_(std::move(line)), threads_(threads), settings_(settings), budget_(budget) {
-  find_nodes(node_of);
-}
-
-Group::~Group() = default;
-
-Result<Channel*> Group::channel(const std::string& call) {
-  if (channel_ == nullptr) {
-    TR_TRY(agree({{}, call, {}}).status);
-    Result<std::unique_ptr<Channel>> made = Channel::create(*this);
-    TR_TRY(made.status());
-    channel_ = std::move(*made);
-  }
-  return channel_.get();
-}
-
-void Group::find_nodes(const std::function<int(int)>& node_of) {
   std::map<int, int> lowest;  // of the group's ranks, by the session's node
   std::vector<int> mine;      // ranks of the node: in the transport, and in the group
   std::vector<int> ranks;
@@ -42,6 +26,18 @@ void Group::find_nodes(const std::function<int(int)>& node_of) {
                                        std::make_shared<const comm::Members>(std::move(mine)));
   node_->name_ranks(
       [this, ranks](int rank) { return line_->name_of(ranks[static_cast<std::size_t>(rank)]); });
+}
+
+Group::~Group() = default;
+
+Result<Channel*> Group::channel(const std::string& call) {
+  if (channel_ == nullptr) {
+    TR_TRY(agree({{}, call, {}}).status);
+    Result<std::unique_ptr<Channel>> made = Channel::create(*this);
+    TR_TRY(made.status());
+    channel_ = std::move(*made);
+  }
+  return channel_.get();
 }
 
 }  // namespace tailrace::exchange

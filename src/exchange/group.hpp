@@ -53,8 +53,6 @@ class Group {
   void wait(const std::function<bool()>& done, const std::string& what) { line_->board().wait(done, what); }
 
  private:
-  void find_nodes(const std::function<int(int)>& node_of);
-
   std::unique_ptr<comm::Line> line_;
   std::unique_ptr<comm::Line> node_;
   std::vector<int> nodes_;

@@ -11,25 +11,23 @@ StripeCut::StripeCut(Bytes position, Bytes bytes, Bytes stripe, std::vector<std:
       bytes_(bytes),
       stripe_(stripe),
       numbers_(numbers.begin(), numbers.begin() + aggregators) {
-  if (bytes > 0) stripes_ = (position + bytes - 1) / stripe - position / stripe + 1;
+  if (bytes > 0) all_ = (position + bytes - 1) / stripe - position / stripe + 1;
   for (int a = 0; a < aggregators; ++a)
     numbers[static_cast<std::size_t>(a)] += static_cast<std::uint64_t>(count(a));
 }
 
-std::int64_t StripeCut::rounds() const {
-  std::int64_t most = 0;
-  for (int a = 0; a < aggregators(); ++a) most = std::max(most, count(a));
-  return most;
+Stripe StripeCut::stripe(int aggregator, std::int64_t round) const {
+  const Bytes begin = (position_ / stripe_ + first(aggregator) + round) * stripe_ - position_;
+  return {aggregator, numbers_[static_cast<std::size_t>(aggregator)] + static_cast<std::uint64_t>(round),
+          std::max<Bytes>(begin, 0), std::min(begin + stripe_, bytes_)};
 }
 
-Stripe StripeCut::stripe(int aggregator, std::int64_t round) const {
-  const Bytes block = position_ / stripe_ + first(aggregator) + round;
-  Stripe stripe;
-  stripe.aggregator = aggregator;
-  stripe.number = numbers_[static_cast<std::size_t>(aggregator)] + static_cast<std::uint64_t>(round);
-  stripe.begin = std::max<Bytes>(block * stripe_ - position_, 0);
-  stripe.end = std::min((block + 1) * stripe_ - position_, bytes_);
-  return stripe;
+std::vector<Stripe> StripeCut::stripes(std::int64_t round) const {
+  std::vector<Stripe> list;
+  for (int a = 0; a < aggregators(); ++a) {
+    if (round < count(a)) list.push_back(stripe(a, round));
+  }
+  return list;
 }
 
 }  // namespace tailrace::exchange

@@ -28,24 +28,25 @@ class StripeCut {
 
   [[nodiscard]] Bytes position() const { return position_; }
   [[nodiscard]] Bytes bytes() const { return bytes_; }
-  /// Returns the largest number of stripes of any aggregator.
-  [[nodiscard]] std::int64_t rounds() const;
-  /// Return the number of an aggregator's stripes, and one of them.
+  /// Returns the largest number of stripes of any aggregator: the first one has it.
+  [[nodiscard]] std::int64_t rounds() const { return count(0); }
+  /// Return the number of an aggregator's stripes, one of them, and those of all aggregators in one round.
   [[nodiscard]] std::int64_t count(int aggregator) const { return first(aggregator + 1) - first(aggregator); }
   [[nodiscard]] Stripe stripe(int aggregator, std::int64_t round) const;
+  [[nodiscard]] std::vector<Stripe> stripes(std::int64_t round) const;
   [[nodiscard]] int aggregators() const { return static_cast<int>(numbers_.size()); }
 
  private:
   /// The result is rounded up, so that the array's first stripe always belongs to the first aggregator, the
   /// I/O rank.
   [[nodiscard]] std::int64_t first(int aggregator) const {
-    return (stripes_ * aggregator + aggregators() - 1) / aggregators();
+    return (all_ * aggregator + aggregators() - 1) / aggregators();
   }
 
   Bytes position_;
   Bytes bytes_;
   Bytes stripe_;
-  std::int64_t stripes_ = 0;
+  std::int64_t all_ = 0;  // stripes of all aggregators
   std::vector<std::uint64_t> numbers_;
 };
 

@@ -34,16 +34,15 @@ Status Tally::status() const {
   return status_;
 }
 
-Transfer::Transfer(Channel& channel, node::StripePool& pool, std::shared_ptr<const ArrayPlan> plan,
-                   StripeCut cut, executor::Key key)
+Transfer::Transfer(Channel& channel, Ring& ring, std::shared_ptr<const ArrayPlan> plan, Bytes position,
+                   bool parallel, executor::Key key)
     : channel_(channel),
-      pool_(pool),
+      pool_(*ring.pool),
       plan_(std::move(plan)),
-      cut_(std::move(cut)),
+      cut_(position, plan_->bytes(), pool_.stripe(), ring.numbers, parallel ? channel.aggregators() : 1),
       key_(key),
-      own_(channel.own(cut_.aggregators())) {
-  mine_ = {plan_->mine.begin(), plan_->mine.end()};
-}
+      mine_{plan_->mine.begin(), plan_->mine.end()},
+      own_(channel.own(cut_.aggregators())) {}
 
 void Transfer::begin_far(Direction direction, std::byte* base) {
   if (channel_.far_ranks().empty()) return;
@@ -79,10 +78,16 @@ void Transfer::settle(const std::function<bool()>& done, const char* what) {
       what);
 }
 
-void Transfer::for_each_stripe(const std::function<void(const Stripe&)>& body, std::int64_t round) {
-  for (int a = 0; a < cut_.aggregators(); ++a) {
-    if (round < cut_.count(a)) body(cut_.stripe(a, round));
-  }
+/// Queues `job` to run once `ready` returns true. Without a thread the caller runs it, and the caller also
+/// has to serve the others.
+template <typename Ready, typename Job>
+void Transfer::submit(executor::Key key, int aggregator, const Ready& ready, const char* what, Job job) {
+  executor::Threads& threads = channel_.group().threads();
+  if (threads.waiting_threads() == 0) wait(aggregator, ready, what);
+  threads.submit(key, [&pool = pool_, seat = channel_.seat(aggregator), ready, job = std::move(job)] {
+    pool.wait(seat, ready);
+    job();
+  });
 }
 
 /// Returns true if the stripe is free, and also the stripe `more` places behind it. Stripes are not freed in
@@ -98,14 +103,12 @@ void Transfer::write(const std::byte* base, const WriteBytes& writer, const std:
   const bool later = held != nullptr;
   begin_far(Direction::write, nullptr);
   for (std::int64_t round = 0; round < cut_.rounds(); ++round) {
-    for_each_stripe(
-        [&](const Stripe& stripe) {
-          if (channel_.is_near(stripe.aggregator))
-            pack(base, stripe, held);
-          else
-            capture_far(base, stripe, held);
-        },
-        round);
+    for (const Stripe& stripe : cut_.stripes(round)) {
+      if (channel_.is_near(stripe.aggregator))
+        pack(base, stripe, held);
+      else
+        capture_far(base, stripe, held);
+    }
     if (own_ && round < cut_.count(*own_)) queue_write(cut_.stripe(*own_, round), writer, tally);
   }
   if (far_ != nullptr) let_go(held);
@@ -142,21 +145,17 @@ void Transfer::queue_write(const Stripe& stripe, const WriteBytes& writer,
   const auto is_full = [&pool = pool_, seat, number = stripe.number] {
     return pool.all_passed(seat, Sequence::now, number);
   };
-  // Without a thread the caller runs the job, and the caller also has to serve the others.
-  if (channel_.group().threads().waiting_threads() == 0)
-    wait(stripe.aggregator, is_full, "the parts of an array");
-  channel_.group().threads().submit(
-      key_, [&pool = pool_, seat, is_full, stripe, writer, tally, position = cut_.position()] {
-        pool.wait(seat, is_full);
-        // Bytes behind a failure are not written: the file ends where it was still right.
-        if (tally->status().is_ok()) {
-          const std::span<const std::byte> bytes(pool.data(seat, stripe.number),
-                                                 static_cast<std::size_t>(stripe.end - stripe.begin));
-          const Status written = writer(bytes, position + stripe.begin);
-          if (!written.is_ok()) tally->stop_at(stripe.begin, written);
-        }
-        pool.free(seat, stripe.number);
-      });
+  const auto write = [&pool = pool_, seat, stripe, writer, tally, position = cut_.position()] {
+    // Bytes behind a failure are not written: the file ends where it was still right.
+    if (tally->status().is_ok()) {
+      const std::span<const std::byte> bytes(pool.data(seat, stripe.number),
+                                             static_cast<std::size_t>(stripe.end - stripe.begin));
+      const Status written = writer(bytes, position + stripe.begin);
+      if (!written.is_ok()) tally->stop_at(stripe.begin, written);
+    }
+    pool.free(seat, stripe.number);
+  };
+  submit(key_, stripe.aggregator, is_full, "the parts of an array", write);
 }
 
 void Transfer::read(std::byte* base, const ReadBytes& reader, const std::shared_ptr<Tally>& tally,
@@ -175,11 +174,9 @@ void Transfer::read(std::byte* base, const ReadBytes& reader, const std::shared_
       for (; queued < std::min(round + ahead, cut_.count(*own_)); ++queued)
         queue_load(cut_.stripe(*own_, queued), reader, tally);
     }
-    for_each_stripe(
-        [&](const Stripe& stripe) {
-          if (channel_.is_near(stripe.aggregator)) take(base, stripe);
-        },
-        round);
+    for (const Stripe& stripe : cut_.stripes(round)) {
+      if (channel_.is_near(stripe.aggregator)) take(base, stripe);
+    }
   }
   end_far(later);
 }
@@ -188,11 +185,8 @@ void Transfer::queue_load(const Stripe& stripe, const ReadBytes& reader,
                           const std::shared_ptr<Tally>& tally) {
   const int seat = channel_.seat(stripe.aggregator);
   const auto is_open = [&pool = pool_, seat, number = stripe.number] { return pool.is_open(seat, number); };
-  if (channel_.group().threads().waiting_threads() == 0)
-    wait(stripe.aggregator, is_open, "the other ranks to take their parts of an array");
-  channel_.group().threads().submit(key_, [&pool = pool_, seat, is_open, stripe, reader, tally,
-                                           position = cut_.position(), sequence = sequence_] {
-    pool.wait(seat, is_open);
+  const auto load = [&pool = pool_, seat, stripe, reader, tally, position = cut_.position(),
+                     sequence = sequence_] {
     Bytes got = 0;
     const Bytes wanted = stripe.end - stripe.begin;
     if (tally->end() >= stripe.begin) {
@@ -202,14 +196,16 @@ void Transfer::queue_load(const Stripe& stripe, const ReadBytes& reader,
       if (got < wanted) tally->stop_at(stripe.begin + got, read.status());
     }
     pool.set_loaded(seat, sequence, stripe.number, got);
-  });
+  };
+  submit(key_, stripe.aggregator, is_open, "the other ranks to take their parts of an array", load);
 }
 
 void Transfer::take(std::byte* base, const Stripe& stripe) {
   const int seat = channel_.seat(stripe.aggregator);
   const bool meets = mine_.meets(stripe);
-  const auto is_loaded = [&pool = pool_, seat, number = stripe.number] {
-    return pool.is_loaded(seat, number);
+  // A rank without a part in the stripe passes it without waiting.
+  const auto is_ready = [&pool = pool_, seat, meets, number = stripe.number] {
+    return !meets || pool.is_loaded(seat, number);
   };
   const auto deliver = [&pool = pool_, seat, meets, stripe, base, plan = plan_, sequence = sequence_] {
     if (meets) {
@@ -218,16 +214,10 @@ void Transfer::take(std::byte* base, const Stripe& stripe) {
     }
     pool.pass(seat, sequence, pool.me(), stripe.number);
   };
-  executor::Threads& threads = channel_.group().threads();
-  const bool later = sequence_ == Sequence::later;
-  // Without a thread the caller runs the job, and the caller also has to serve the others.
-  if (meets && (!later || threads.waiting_threads() == 0))
-    wait(stripe.aggregator, is_loaded, "storage to read an array");
-  if (!later) return deliver();
-  threads.submit(channel_.key(), [&pool = pool_, seat, meets, is_loaded, deliver] {
-    if (meets) pool.wait(seat, is_loaded);
-    deliver();
-  });
+  const char* const what = "storage to read an array";
+  if (sequence_ == Sequence::later) return submit(channel_.key(), stripe.aggregator, is_ready, what, deliver);
+  wait(stripe.aggregator, is_ready, what);
+  deliver();
 }
 
 }  // namespace tailrace::exchange

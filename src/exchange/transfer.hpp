@@ -39,15 +39,16 @@ using Held = std::optional<executor::Threads::Hold>;
 /// and goes through its stripes in the same order. Nobody skips a stripe, whatever failed.
 class Transfer {
  public:
-  /// `key` is the key of the tasks that read and write the file.
-  Transfer(Channel& channel, node::StripePool& pool, std::shared_ptr<const ArrayPlan> plan, StripeCut cut,
+  /// Deals out the next stripes of `ring`: to all aggregators if it is `parallel`, otherwise to the I/O rank
+  /// alone. The array begins at `position`. `key` is the key of the tasks that read and write the file.
+  Transfer(Channel& channel, Ring& ring, std::shared_ptr<const ArrayPlan> plan, Bytes position, bool parallel,
            executor::Key key);
 
   /// Captures the array at `base`. Aggregators queue tasks that hand it to `writer`. With `held`, pieces for
   /// other nodes may be sent later, if a thread can send them; `held` is let go before anything is waited
   /// for.
   void write(const std::byte* base, const WriteBytes& writer, const std::shared_ptr<Tally>& tally,
-             Held* held = nullptr);
+             Held* held);
   /// Delivers the bytes from `reader` into the array at `base`. With `later`, tasks deliver them where no
   /// call of MPI is needed.
   void read(std::byte* base, const ReadBytes& reader, const std::shared_ptr<Tally>& tally, bool later);
@@ -59,7 +60,8 @@ class Transfer {
   template <typename Ready>
   void wait(int aggregator, const Ready& ready, const char* what);
   void settle(const std::function<bool()>& done, const char* what);
-  void for_each_stripe(const std::function<void(const Stripe&)>& body, std::int64_t round);
+  template <typename Ready, typename Job>
+  void submit(executor::Key key, int aggregator, const Ready& ready, const char* what, Job job);
 
   void pack(const std::byte* base, const Stripe& stripe, Held* held);
   void capture_far(const std::byte* base, const Stripe& stripe, Held* held);

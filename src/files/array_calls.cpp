@@ -181,10 +181,8 @@ void ArrayCalls::commit(const Call& call) {
   for (const Call::Moving& each : call.moved) {
     // Stripes of a framed array end at multiples of its elements.
     const Bytes cut_from = call.framing ? 0 : at;
-    exchange::Transfer transfer(
-        *call.channel, *call.ring->pool, each.plan,
-        call.channel->deal_out(*call.ring, cut_from, each.plan->bytes(), call.parallel),
-        stream_.tasks().key());
+    exchange::Transfer transfer(*call.channel, *call.ring, each.plan, cut_from, call.parallel,
+                                stream_.tasks().key());
     if (writes)
       transfer.write(each.data, framed(stream_.writer(call.parallel), call.framing, at), each.tally,
                      async ? &held : nullptr);

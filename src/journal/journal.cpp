@@ -78,10 +78,18 @@ Status Journal::keep_range(Kept& kept, const std::string& path, storage::File& f
   return {};
 }
 
-/// The next record goes to a file of its own, not behind a torn record.
-void Journal::give_up(Kept& kept) {
-  if (kept.writer != nullptr) kept.writer->take_back();
+/// Makes the records that `add` adds durable. After a failure the next record goes to a file of its own, not
+/// behind a torn record.
+template <typename Add>
+Status Journal::seal(Kept& kept, const Add& add) {
+  const Status status = guarded([&]() -> Status {
+    TR_TRY(add());
+    return kept.writer == nullptr ? Status() : kept.writer->seal();
+  });
+  if (status.is_ok() || kept.writer == nullptr) return status;
+  kept.writer->take_back();
   kept.writer.reset();
+  return status;
 }
 
 Status Journal::keep(const std::string& path, storage::File& file, Bytes offset, Bytes bytes) {
@@ -94,15 +102,13 @@ Status Journal::keep(const std::string& path, storage::File& file, Bytes offset,
   const Bytes ahead = std::clamp(kept.bytes, least_ahead, most_ahead);
   const Bytes end = std::min(std::max(asked, offset + ahead), kept.size);
   const auto to_keep = kept.ranges.gaps(offset, end);
-  const Status status = guarded([&]() -> Status {
+  const Status status = seal(kept, [&]() -> Status {
     for (const auto& [from, to] : to_keep) TR_TRY(keep_range(kept, path, file, from, to));
-    return kept.writer == nullptr ? Status() : kept.writer->seal();
+    return {};
   });
-  if (!status.is_ok()) {
-    give_up(kept);
+  if (!status.is_ok())
     return status.in(
         cat("what ", path, " holds has to be kept for checkpoint ", name_, " before it is written over"));
-  }
   for (const auto& [from, to] : to_keep) {
     kept.ranges.add(from, to);
     kept.bytes += to - from;
@@ -116,11 +122,8 @@ Status Journal::keep_sidecar(const std::string& path, const std::string& text) {
   Kept& kept = *found;
   const std::lock_guard lock(kept.mutex);
   if (kept.ranges.empty() || kept.sidecar) return {};  // in a file that only grows, the old bytes stay
-  const Status status = guarded([&]() -> Status {
-    TR_TRY(add(kept, path, UndoRecord::What::sidecar, 0, std::as_bytes(std::span(text))));
-    return kept.writer->seal();
-  });
-  if (!status.is_ok()) give_up(kept);
+  const Status status = seal(
+      kept, [&] { return add(kept, path, UndoRecord::What::sidecar, 0, std::as_bytes(std::span(text))); });
   kept.sidecar = status.is_ok();
   return status;
 }
@@ -142,8 +145,7 @@ std::vector<std::shared_ptr<Journal>> Journals::all() const {
 }
 
 bool Journals::has(const std::string& path) const {
-  const auto list = all();
-  return std::any_of(list.begin(), list.end(), [&](const auto& journal) { return journal->has(path); });
+  return std::ranges::any_of(all(), [&](const auto& journal) { return journal->has(path); });
 }
 
 Status Journals::keep(const std::string& path, storage::File& file, Bytes offset, Bytes bytes) {

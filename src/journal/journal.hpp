@@ -46,7 +46,8 @@ class Journal {
   Status add(Kept& kept, const std::string& path, UndoRecord::What what, Bytes offset,
              std::span<const std::byte> bytes) const;
   Status keep_range(Kept& kept, const std::string& path, storage::File& file, Bytes begin, Bytes end) const;
-  static void give_up(Kept& kept);
+  template <typename Add>
+  static Status seal(Kept& kept, const Add& add);
 
   storage::Target& target_;
   const std::string name_;

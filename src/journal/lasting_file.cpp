@@ -18,14 +18,6 @@ void LastingFile::let_go() {
   if (!closed.is_ok()) log(LogLevel::warn, closed.text());
 }
 
-Status LastingFile::write_gathered(storage::Parts parts, Bytes offset) {
-  return below_->write_gathered(parts, offset);
-}
-
-Result<Bytes> LastingFile::read(std::span<std::byte> data, Bytes offset) {
-  return below_->read(data, offset);
-}
-
 Status LastingFile::close() {
   const std::lock_guard lock(mutex_);
   if (closed_) return {Code::state, "close: the file is closed"};

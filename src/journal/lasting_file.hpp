@@ -18,8 +18,10 @@ class LastingFile final : public storage::File, public std::enable_shared_from_t
   /// Returns the file below. It stays open until the last copy of this pointer dies.
   [[nodiscard]] std::shared_ptr<storage::File> hold();
 
-  Status write_gathered(storage::Parts parts, Bytes offset) override;
-  Result<Bytes> read(std::span<std::byte> data, Bytes offset) override;
+  Status write_gathered(storage::Parts parts, Bytes offset) override {
+    return below_->write_gathered(parts, offset);
+  }
+  Result<Bytes> read(std::span<std::byte> data, Bytes offset) override { return below_->read(data, offset); }
   Status sync() override { return below_->sync(); }
   void begin_write_back() override { below_->begin_write_back(); }
   Bytes next_data(Bytes offset) override { return below_->next_data(offset); }

@@ -6,7 +6,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
-#include <iterator>
+#include <functional>
 #include <tuple>
 
 #include "base/checksum.hpp"
@@ -75,9 +75,8 @@ Result<std::vector<UndoName>> find_undo_files(storage::Target& target, const std
         undo.path == undo_path(name, undo.generation, undo.key, undo.number))
       found.push_back(std::move(undo));
   }
-  std::sort(found.begin(), found.end(), [](const UndoName& a, const UndoName& b) {
-    return std::tie(a.generation, a.number, a.key) > std::tie(b.generation, b.number, b.key);
-  });
+  std::ranges::sort(found, std::ranges::greater(),
+                    [](const UndoName& each) { return std::tuple(each.generation, each.number, each.key); });
   return found;
 }
 
@@ -85,9 +84,8 @@ std::vector<UndoName> undo_files_of(const Position& file, std::int64_t generatio
                                     const std::vector<UndoName>& all) {
   const std::uint64_t key = undo_key(file.path);
   const std::int64_t since = file.since > 0 ? file.since : generation;
-  std::vector<UndoName> found;
-  std::copy_if(all.begin(), all.end(), std::back_inserter(found),
-               [&](const UndoName& each) { return each.key == key && each.generation >= since; });
+  std::vector<UndoName> found = all;
+  std::erase_if(found, [&](const UndoName& each) { return each.key != key || each.generation < since; });
   return found;
 }
 

@@ -7,49 +7,30 @@ namespace tailrace::files {
 
 namespace {
 
+/// In the order of Mode::Access.
+constexpr std::string_view access_letters = "rwa";
+
 Status set_letter(Mode& mode, char letter) {
   const auto set = [&](bool& flag) -> Status {
     if (std::exchange(flag, true)) return {Code::argument, cat("'", letter, "' is said twice")};
     return {};
   };
-  switch (letter) {
-    case '+':
-      return set(mode.update);
-    case 'b':
-      return set(mode.binary);
-    case 'p':
-    case 'P':
-      return set(mode.parallel);
-    case 'l':
-    case 'L':
-    case 'i':
-    case 'I':
-      return set(mode.local);
-    case 's':
-    case 'S':
-      return set(mode.async);
-    case 'x':
-      return {Code::argument, "'x' is not C99's: ask tr_remove, or open with r first"};
-    default:
-      return {Code::argument, cat("'", letter, "' is none of the letters b, +, p, l, i and s")};
-  }
+  const auto is_one_of = [&](std::string_view letters) { return letters.find(letter) != letters.npos; };
+  if (letter == '+') return set(mode.update);
+  if (letter == 'b') return set(mode.binary);
+  if (is_one_of("pP")) return set(mode.parallel);
+  if (is_one_of("lLiI")) return set(mode.local);
+  if (is_one_of("sS")) return set(mode.async);
+  if (letter == 'x') return {Code::argument, "'x' is not C99's: ask tr_remove, or open with r first"};
+  return {Code::argument, cat("'", letter, "' is none of the letters b, +, p, l, i and s")};
 }
 
 Status read_letters(std::string_view text, Mode& mode) {
   if (text.empty()) return {Code::argument, "it is empty; it begins with r, w or a"};
-  switch (text.front()) {
-    case 'r':
-      mode.access = Mode::Access::read;
-      break;
-    case 'w':
-      mode.access = Mode::Access::write;
-      break;
-    case 'a':
-      mode.access = Mode::Access::append;
-      break;
-    default:
-      return {Code::argument, cat("'", text.front(), "' is none of r, w and a, with which a mode begins")};
-  }
+  const std::size_t access = access_letters.find(text.front());
+  if (access == access_letters.npos)
+    return {Code::argument, cat("'", text.front(), "' is none of r, w and a, with which a mode begins")};
+  mode.access = static_cast<Mode::Access>(access);
   for (const char letter : text.substr(1)) TR_TRY(set_letter(mode, letter));
   if (mode.parallel && mode.local) {
     return {Code::argument,
@@ -61,7 +42,7 @@ Status read_letters(std::string_view text, Mode& mode) {
 }  // namespace
 
 std::string Mode::for_libc() const {
-  std::string text(1, access == Access::read ? 'r' : access == Access::write ? 'w' : 'a');
+  std::string text(1, access_letters[static_cast<std::size_t>(access)]);
   if (update) text += '+';
   if (binary) text += 'b';
   return text;

@@ -89,25 +89,12 @@ class Parser {
   }
 
   bool describe(char letter, std::string_view length, ScanPiece& piece) const {
+    const auto is_one_of = [&](std::string_view letters) { return letters.find(letter) != letters.npos; };
+    if (is_one_of("diouxX")) return set(piece, Stores::value, integer_size(length));
+    if (is_one_of("aAeEfFgG")) return set(piece, Stores::value, real_size(length));
     switch (letter) {
-      case 'd':
-      case 'i':
-      case 'o':
-      case 'u':
-      case 'x':
-      case 'X':
-        return set(piece, Stores::value, integer_size(length));
       case 'n':
         return set(piece, Stores::position, integer_size(length));
-      case 'a':
-      case 'A':
-      case 'e':
-      case 'E':
-      case 'f':
-      case 'F':
-      case 'g':
-      case 'G':
-        return set(piece, Stores::value, real_size(length));
       case 'p':
         return set(piece, Stores::value, length.empty() ? sizeof(void*) : 0);
       case 'c':

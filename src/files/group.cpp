@@ -7,55 +7,31 @@
 
 namespace tailrace::files {
 
-namespace {
-
-ByteVector pack(const Outcome& outcome) {
-  Packer out;
-  out.put(outcome.value).put(outcome.error).put_bytes(outcome.data).put_text(outcome.text);
-  return out.take();
-}
-
-Outcome unpack_outcome(const ByteVector& bytes) {
-  Unpacker in(bytes);
-  Outcome outcome;
-  outcome.value = in.get<std::int64_t>();
-  outcome.error = in.get<int>();
-  const auto data = in.get_bytes();
-  outcome.data.assign(data.begin(), data.end());
-  outcome.text = in.get_text();
-  return outcome;
-}
-
-}  // namespace
-
 Group::Group(Service& service, std::unique_ptr<comm::Line> line)
     : exchange::Group(
           std::move(line), [&service](int rank) { return service.session().topology().node_of(rank); },
           service.threads(), service.settings(), service.budget()),
       service_(service) {}
 
-Result<ByteVector> Group::broadcast(ByteVector bytes, const std::string& call) {
-  return line().broadcast(std::move(bytes), call, cat("the I/O rank in ", call));
-}
-
-/// The result carries the call's name: a rank that makes another call would take it for its own.
+/// The broadcast carries the call's name: a rank that makes another call would take the outcome for its own.
 Outcome Group::share(Outcome mine, const std::string& call) {
   // On a line that has ended, nothing was done for the call.
   if (is_io_rank() && line().ended()) return {-1, EINVAL, {}, line().ended()->why.text()};
   if (size() == 1) return mine;
-  if (!is_io_rank()) {
-    const Result<ByteVector> said = broadcast({}, call);
-    if (!said.is_ok()) return {-1, EINVAL, {}, said.status().text()};
-    Unpacker in(*said);
-    const std::string theirs = in.get_text();
-    const auto outcome = in.get_bytes();
-    if (theirs == call) return unpack_outcome({outcome.begin(), outcome.end()});
-    return {-1, EINVAL, {}, cat("ranks disagree: the I/O rank is in ", theirs)};
-  }
   Packer out;
-  out.put_text(call).put_bytes(pack(mine));
-  if (const Status told = broadcast(out.take(), call).status(); !told.is_ok())
-    return {-1, EINVAL, {}, told.text()};
+  if (is_io_rank())
+    out.put_text(call).put(mine.value).put(mine.error).put_bytes(mine.data).put_text(mine.text);
+  const Result<ByteVector> said = line().broadcast(out.take(), call, cat("the I/O rank in ", call));
+  if (!said.is_ok()) return {-1, EINVAL, {}, said.status().text()};
+  if (is_io_rank()) return mine;
+  Unpacker in(*said);
+  if (const std::string theirs = in.get_text(); theirs != call)
+    return {-1, EINVAL, {}, cat("ranks disagree: the I/O rank is in ", theirs)};
+  mine.value = in.get<std::int64_t>();
+  mine.error = in.get<int>();
+  const auto data = in.get_bytes();
+  mine.data.assign(data.begin(), data.end());
+  mine.text = in.get_text();
   return mine;
 }
 

@@ -25,9 +25,7 @@ class Group final : public exchange::Group {
   [[nodiscard]] Service& service() { return service_; }
   std::uint64_t new_epoch() { return next_epoch_++; }
 
-  /// Collective. Returns the I/O rank's bytes on every rank. Blocks until it has sent them.
-  Result<ByteVector> broadcast(ByteVector bytes, const std::string& call);
-  /// Collective. Returns the I/O rank's outcome on every rank.
+  /// Collective. Returns the I/O rank's outcome on every rank. Blocks until it has sent it.
   Outcome share(Outcome mine, const std::string& call);
 
  private:

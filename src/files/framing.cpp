@@ -11,22 +11,23 @@ void Framing::insert(Bytes before, ByteVector bytes) {
   inserts_.push_back({before, std::move(bytes)});
 }
 
-template <typename Inner, typename Outer>
-void Framing::for_each(Bytes begin, Bytes end, const Inner& inner, const Outer& outer) const {
+std::vector<Framing::Run> Framing::runs(Bytes begin, Bytes end) const {
+  std::vector<Run> list;
   Bytes ahead = 0;
   Bytes at = begin;
   for (const Insert& insert : inserts_) {
     const bool is_here =
         insert.before >= begin && (insert.before < end || (insert.before == end && end == array_bytes_));
     if (is_here) {
-      if (insert.before > at && !inner(at, insert.before, ahead)) return;
+      if (insert.before > at) list.push_back({at + ahead, at - begin, insert.before - at, {}});
       at = insert.before;
-      if (!outer(insert.bytes, at + ahead)) return;
+      list.push_back({at + ahead, 0, 0, insert.bytes});
     }
     if (!is_here && insert.before >= end) break;
     ahead += static_cast<Bytes>(insert.bytes.size());
   }
-  if (at < end) inner(at, end, ahead);
+  if (at < end) list.push_back({at + ahead, at - begin, end - at, {}});
+  return list;
 }
 
 Status Framing::write(std::span<const std::byte> bytes, Bytes at, const exchange::WriteBytes& writer,
@@ -37,45 +38,22 @@ Status Framing::write(std::span<const std::byte> bytes, Bytes at, const exchange
     swap_units(turned, unit_);
     bytes = turned;
   }
-  Status status;
-  for_each(
-      at, at + static_cast<Bytes>(bytes.size()),
-      [&](Bytes begin, Bytes end, Bytes ahead) {
-        status =
-            writer(bytes.subspan(static_cast<std::size_t>(begin - at), static_cast<std::size_t>(end - begin)),
-                   position + begin + ahead);
-        return status.is_ok();
-      },
-      [&](const ByteVector& inserted, Bytes offset) {
-        status = writer(inserted, position + offset);
-        return status.is_ok();
-      });
-  return status;
+  for (const Run& run : runs(at, at + std::ssize(bytes)))
+    TR_TRY(writer(run.inserted.empty() ? run.of(bytes) : run.inserted, position + run.offset));
+  return {};
 }
 
 Result<Bytes> Framing::read(std::span<std::byte> bytes, Bytes at, const exchange::ReadBytes& reader,
                             Bytes position) const {
-  Status status;
   Bytes got = 0;
-  const auto take = [&](std::span<std::byte> room, Bytes offset) -> Bytes {
-    const Result<Bytes> read = reader(room, offset);
-    status = read.status();
-    return read.is_ok() ? *read : 0;
-  };
-  for_each(
-      at, at + static_cast<Bytes>(bytes.size()),
-      [&](Bytes begin, Bytes end, Bytes ahead) {
-        const auto room =
-            bytes.subspan(static_cast<std::size_t>(begin - at), static_cast<std::size_t>(end - begin));
-        const Bytes now = take(room, position + begin + ahead);
-        got += now;
-        return now == end - begin;
-      },
-      [&](const ByteVector& inserted, Bytes offset) {
-        ByteVector passed(inserted.size());
-        return take(passed, position + offset) == static_cast<Bytes>(passed.size());
-      });
-  TR_TRY(status);
+  for (const Run& run : runs(at, at + std::ssize(bytes))) {
+    ByteVector passed(run.inserted.size());
+    const std::span<std::byte> room = passed.empty() ? run.of(bytes) : std::span(passed);
+    const Result<Bytes> read = reader(room, position + run.offset);
+    TR_TRY(read.status());
+    if (passed.empty()) got += *read;
+    if (*read < std::ssize(room)) break;
+  }
   swap_units(bytes.first(static_cast<std::size_t>(got)), unit_);
   return got;
 }

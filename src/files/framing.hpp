@@ -39,10 +39,22 @@ class Framing {
     Bytes before = 0;
     ByteVector bytes;
   };
-  /// Calls `inner` for each run of the array's bytes and `outer` for the inserted bytes, in the file's order,
-  /// with the bytes of the frame that come before, until one returns false.
-  template <typename Inner, typename Outer>
-  void for_each(Bytes begin, Bytes end, const Inner& inner, const Outer& outer) const;
+  /// Bytes that lie together in the file, `offset` behind the begin of the frame: inserted ones, or `size`
+  /// bytes of the array.
+  struct Run {
+    Bytes offset = 0;
+    Bytes first = 0;  // among the bytes that are asked for
+    Bytes size = 0;
+    std::span<const std::byte> inserted;
+
+    template <typename Byte>
+    [[nodiscard]] std::span<Byte> of(std::span<Byte> bytes) const {
+      return bytes.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(size));
+    }
+  };
+  /// Returns the runs of bytes [begin, end) of the array and of the bytes inserted there, in the file's
+  /// order.
+  [[nodiscard]] std::vector<Run> runs(Bytes begin, Bytes end) const;
 
   Bytes array_bytes_;
   Bytes unit_;

@@ -28,16 +28,17 @@ struct Cookie {
   std::unique_ptr<char[]> buffer{new char[stream_buffer]};
 };
 
-int number_of(const Status& status) { return status.error_number() != 0 ? status.error_number() : EIO; }
+/// Tells the C library by errno why one of the following functions returns `result`.
+int fail(const Status& status, int result) {
+  errno = status.error_number() != 0 ? status.error_number() : EIO;
+  return result;
+}
 
 ssize_t read_cookie(void* held, char* buffer, std::size_t size) {
   auto& cookie = *static_cast<Cookie*>(held);
   const Result<Bytes> got =
       cookie.file->read(std::as_writable_bytes(std::span(buffer, size)), cookie.position);
-  if (!got.is_ok()) {
-    errno = number_of(got.status());
-    return -1;
-  }
+  if (!got.is_ok()) return fail(got.status(), -1);
   cookie.position += *got;
   return static_cast<ssize_t>(*got);
 }
@@ -55,10 +56,7 @@ Status write_at_end(Cookie& cookie, std::span<const std::byte> data) {
 ssize_t write_cookie(void* held, const char* buffer, std::size_t size) {
   auto& cookie = *static_cast<Cookie*>(held);
   const Status status = write_at_end(cookie, std::as_bytes(std::span(buffer, size)));
-  if (!status.is_ok()) {
-    errno = number_of(status);
-    return 0;  // fopencookie(3): never negative
-  }
+  if (!status.is_ok()) return fail(status, 0);  // fopencookie(3): never negative
   if (cookie.growth) cookie.growth->stream_wrote(cookie.position, static_cast<Bytes>(size));
   cookie.position += static_cast<Bytes>(size);
   return static_cast<ssize_t>(size);
@@ -69,10 +67,7 @@ int seek_cookie(void* held, off64_t* offset, int whence) {
   Bytes base = whence == SEEK_CUR ? cookie.position : 0;
   if (whence == SEEK_END) {
     const Result<Bytes> size = cookie.file->size();
-    if (!size.is_ok()) {
-      errno = number_of(size.status());
-      return -1;
-    }
+    if (!size.is_ok()) return fail(size.status(), -1);
     base = *size;
   }
   if (base + *offset < 0) {
@@ -86,9 +81,7 @@ int seek_cookie(void* held, off64_t* offset, int whence) {
 int close_cookie(void* held) {
   const std::unique_ptr<Cookie> cookie(static_cast<Cookie*>(held));
   const Status status = cookie->file->close();
-  if (status.is_ok()) return 0;
-  errno = number_of(status);
-  return EOF;
+  return status.is_ok() ? 0 : fail(status, EOF);
 }
 
 /// Returns true if fopen(3) has to open the file: it exists and is no regular file.
@@ -111,11 +104,10 @@ storage::OpenMode how_to_open(const Mode& mode, bool cuts_later,
 Result<std::shared_ptr<journal::Growth>> watch(storage::File& file, const std::string& path, const Mode& mode,
                                                const std::optional<journal::Position>& from,
                                                const journal::Journals& journals) {
-  if (from) return std::make_shared<journal::Growth>(path, from->size, journals.has(path) ? 0 : from->size);
-  if (mode.access == Mode::Access::write) return std::make_shared<journal::Growth>(path, 0, 0);
-  const Result<Bytes> size = file.size();
-  TR_TRY(size.status());
-  return std::make_shared<journal::Growth>(path, *size, 0);
+  Result<Bytes> end = from ? from->size : Bytes{0};
+  if (!from && mode.access != Mode::Access::write) end = file.size();
+  TR_TRY(end.status());
+  return std::make_shared<journal::Growth>(path, *end, from && !journals.has(path) ? *end : 0);
 }
 
 }  // namespace
@@ -168,5 +160,9 @@ Result<CStream> open_stream(storage::Target& target, const std::string& path, co
 }
 
 int flush_before_seek(std::FILE* stream) { return ::__fwriting(stream) != 0 ? std::fflush(stream) : 0; }
+
+bool seek_to(std::FILE* stream, Bytes position) {
+  return flush_before_seek(stream) == 0 && ::fseeko(stream, position, SEEK_SET) == 0;
+}
 
 }  // namespace tailrace::files

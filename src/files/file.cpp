@@ -148,7 +148,7 @@ Result<journal::Position> File::position(journal::Overwritten overwritten) {
 void File::write_over(Bytes position, ByteVector bytes) {
   stream_.tell([this, position, bytes = std::move(bytes)](std::FILE* stream) {
     if (!stream_.tasks().unheard_failure().is_ok()) return Outcome();
-    bool failed = flush_before_seek(stream) != 0 || ::fseeko(stream, position, SEEK_SET) != 0;
+    bool failed = !seek_to(stream, position);
     if (!failed) {
       std::optional<journal::Growth::Completing> completing;
       if (has_position()) completing.emplace(*stream_.c_stream().growth);

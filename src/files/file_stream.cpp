@@ -156,7 +156,7 @@ void FileStream::move_to(Bytes position, Direction direction, bool is_end) {
   if (c_stream_.least_end && direction == Direction::write) *c_stream_.least_end = position;
   tasks_.run([this, position, is_end] {
     std::FILE* const stream = c_stream_.stream;
-    if (flush_before_seek(stream) != 0 || ::fseeko(stream, position, SEEK_SET) != 0)
+    if (!seek_to(stream, position))
       tasks_.note(io_error("seek", file_.path, errno));
     else if (is_end)
       find_end(stream);

@@ -24,16 +24,6 @@ void Tally::stop_at(Bytes end, const Status& why) {
   if (status_.is_ok()) status_ = why;
 }
 
-Bytes Tally::end() const {
-  const std::lock_guard lock(mutex_);
-  return end_;
-}
-
-Status Tally::status() const {
-  const std::lock_guard lock(mutex_);
-  return status_;
-}
-
 Transfer::Transfer(Channel& channel, Ring& ring, std::shared_ptr<const ArrayPlan> plan, Bytes position,
                    bool parallel, executor::Key key)
     : channel_(channel),

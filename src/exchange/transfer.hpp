@@ -18,8 +18,14 @@ class Tally {
  public:
   /// Notes that storage took or gave only the bytes before `end` (counted from the array's first).
   void stop_at(Bytes end, const Status& why);
-  [[nodiscard]] Bytes end() const;
-  [[nodiscard]] Status status() const;
+  [[nodiscard]] Bytes end() const {
+    const std::lock_guard lock(mutex_);
+    return end_;
+  }
+  [[nodiscard]] Status status() const {
+    const std::lock_guard lock(mutex_);
+    return status_;
+  }
 
  private:
   mutable std::mutex mutex_;

@@ -16,21 +16,19 @@ class Groups {
 
   /// Collective over `comm` when it is asked for the first time: it then blocks until all ranks of `comm`
   /// have asked. Returns the same Status on every rank. `call` is the program's call, for the watchdog.
-  Result<std::shared_ptr<Group>> of(MPI_Comm comm, const std::string& call);
+  Result<std::shared_ptr<Group>> of(MPI_Comm comm, const std::string& call) {
+    if (const std::shared_ptr<void> kept = communicators_.find(comm))
+      return std::static_pointer_cast<Group>(kept);
+    Result<std::unique_ptr<comm::Line>> line = communicators_.open_line(comm, call);
+    TR_TRY(line.status());
+    auto group = std::make_shared<Group>(service_, std::move(*line));
+    communicators_.keep(comm, group);
+    return group;
+  }
 
  private:
   Service& service_;
   comm::Communicators communicators_;
 };
-
-inline Result<std::shared_ptr<Group>> Groups::of(MPI_Comm comm, const std::string& call) {
-  if (const std::shared_ptr<void> kept = communicators_.find(comm))
-    return std::static_pointer_cast<Group>(kept);
-  Result<std::unique_ptr<comm::Line>> line = communicators_.open_line(comm, call);
-  TR_TRY(line.status());
-  auto group = std::make_shared<Group>(service_, std::move(*line));
-  communicators_.keep(comm, group);
-  return group;
-}
 
 }  // namespace tailrace::files

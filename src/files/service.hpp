@@ -28,8 +28,22 @@ class Service {
   [[nodiscard]] journal::Journals& journals() { return journals_; }
 
   /// Memory that is used again and again: fresh memory costs several times a copy. Any thread may call it.
-  ByteVector take_buffer(Bytes bytes);
-  void give_back(ByteVector buffer);
+  ByteVector take_buffer(Bytes bytes) {
+    ByteVector buffer;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!buffers_.empty()) {
+        buffer = std::move(buffers_.back());
+        buffers_.pop_back();
+      }
+    }
+    buffer.resize(static_cast<std::size_t>(bytes));
+    return buffer;
+  }
+  void give_back(ByteVector buffer) {
+    const std::lock_guard lock(mutex_);
+    buffers_.push_back(std::move(buffer));
+  }
 
  private:
   session::Session& session_;
@@ -37,23 +51,5 @@ class Service {
   std::mutex mutex_;
   std::vector<ByteVector> buffers_;
 };
-
-inline ByteVector Service::take_buffer(Bytes bytes) {
-  ByteVector buffer;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!buffers_.empty()) {
-      buffer = std::move(buffers_.back());
-      buffers_.pop_back();
-    }
-  }
-  buffer.resize(static_cast<std::size_t>(bytes));
-  return buffer;
-}
-
-inline void Service::give_back(ByteVector buffer) {
-  const std::lock_guard lock(mutex_);
-  buffers_.push_back(std::move(buffer));
-}
 
 }  // namespace tailrace::files

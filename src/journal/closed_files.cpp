@@ -21,23 +21,15 @@ Status unless_gone(const Status& status) {
   return gone ? Status() : status;
 }
 
-/// One name in each directory that holds one of the files.
-class Directories {
- public:
-  void add_that_of(const std::string& path) { names_.insert(storage::parent_of(path) + "/file"); }
-  /// Tries all directories and returns the first error.
-  [[nodiscard]] Status sync(storage::Target& target) const {
-    Status first;
-    for (const std::string& name : names_) {
-      const Status status = unless_gone(target.sync_directory_of(name));
-      if (first.is_ok()) first = status;
-    }
-    return first;
+/// Tries all directories and returns the first error.
+Status sync_all(storage::Target& target, const std::set<std::string>& directories) {
+  Status first;
+  for (const std::string& directory : directories) {
+    const Status status = unless_gone(target.sync_directory_of(directory + "/file"));
+    if (first.is_ok()) first = status;
   }
-
- private:
-  std::set<std::string> names_;
-};
+  return first;
+}
 
 }  // namespace
 
@@ -61,12 +53,12 @@ Status ClosedFiles::Due::sync(storage::Target& target) const {
             cat(failure_->status.text(), "; so it is with ", failure_->others, " more of the closed files"),
             failure_->status.error_number()};
   }
-  Directories directories;
+  std::set<std::string> directories;
   for (const auto& [path, is_durable] : files_) {
     TR_TRY(sync_if_there(target, path));
-    directories.add_that_of(path);
+    directories.insert(storage::parent_of(path));
   }
-  TR_TRY(directories.sync(target));
+  TR_TRY(sync_all(target, directories));
   for (const auto& [path, is_durable] : files_) *is_durable = true;
   return {};
 }
@@ -91,16 +83,16 @@ void ClosedFiles::make_room(storage::Target& target) {
   const std::size_t count = std::min(oldest.size() - most_ + most_ / 16, oldest.size());
   std::partial_sort(oldest.begin(), oldest.begin() + static_cast<std::ptrdiff_t>(count), oldest.end());
   oldest.resize(count);
-  Directories directories;
+  std::set<std::string> directories;
   for (const auto& [number, path] : oldest) {
     const auto entry = files_.find(path);
     if (!*entry->second.is_durable) {
       remember(sync_if_there(target, path));
-      directories.add_that_of(path);
+      directories.insert(storage::parent_of(path));
     }
     files_.erase(entry);
   }
-  remember(directories.sync(target));
+  remember(sync_all(target, directories));
   has_dropped_ = true;
 }
 

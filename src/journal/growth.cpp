@@ -28,26 +28,6 @@ void Growth::cut(Bytes size) {
   end_ = std::min(end_, size);
 }
 
-void Growth::forget(Bytes from) {
-  const std::lock_guard lock(mutex_);
-  if (recorded_ <= from) end_ = std::min(end_, from);
-}
-
-void Growth::record(Bytes size) {
-  const std::lock_guard lock(mutex_);
-  recorded_ = std::max(recorded_, size);
-}
-
-Bytes Growth::end() const {
-  const std::lock_guard lock(mutex_);
-  return end_;
-}
-
-std::optional<Bytes> Growth::overwritten_at() const {
-  const std::lock_guard lock(mutex_);
-  return overwritten_at_;
-}
-
 void Growth::replace(Bytes offset) {
   if (!overwritten_at_) overwritten_at_ = offset;
   if (offset >= recorded_ || std::exchange(warned_, true)) return;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <optional>
@@ -25,13 +26,25 @@ class Growth {
   /// Notes that the file ends at `size` from now on.
   void cut(Bytes size);
   /// Says that bytes behind `from` may be written again, unless a checkpoint has them.
-  void forget(Bytes from);
+  void forget(Bytes from) {
+    const std::lock_guard lock(mutex_);
+    if (recorded_ <= from) end_ = std::min(end_, from);
+  }
   /// Notes that a checkpoint records that the file has `size` bytes.
-  void record(Bytes size);
+  void record(Bytes size) {
+    const std::lock_guard lock(mutex_);
+    recorded_ = std::max(recorded_, size);
+  }
 
-  [[nodiscard]] Bytes end() const;
+  [[nodiscard]] Bytes end() const {
+    const std::lock_guard lock(mutex_);
+    return end_;
+  }
   /// Returns where bytes were written over for the first time.
-  [[nodiscard]] std::optional<Bytes> overwritten_at() const;
+  [[nodiscard]] std::optional<Bytes> overwritten_at() const {
+    const std::lock_guard lock(mutex_);
+    return overwritten_at_;
+  }
 
   /// While it exists, writes of the stream complete a record that has not ended.
   class Completing {

@@ -279,7 +279,7 @@ int tr_open_f(const char* path, const char* status, const char* action, const ch
     tr_fclose(file);
     return fail(Status(Code::argument, cat("open(", path, "): it has no positions, which records need")));
   }
-  RecordFile::Form form;
+  unformatted::Form form;
   form.sequential = sequential != 0;
   form.swapped = swapped != 0;
   form.at_end = at_end != 0;

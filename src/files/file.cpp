@@ -76,7 +76,6 @@ Outcome File::ask(const std::string& call, const Operation& operation) {
   return group == nullptr ? outcome : group->share(std::move(outcome), call);
 }
 
-/// Nobody goes on before the aggregators have done what array calls left to them.
 Status File::before_move(const std::string& call) {
   if (!array_calls_.are_outstanding()) return {};
   stream_.wait_for_tasks(call);
@@ -166,12 +165,17 @@ void File::forget(Bytes from) {
   });
 }
 
-Status File::will_cut(Bytes size) {
-  const CStream& held = stream_.c_stream();
-  if (!held.growth) return {};
-  TR_TRY(place().service->journals().keep(path(), *held.file, size, std::numeric_limits<Bytes>::max()));
-  held.growth->cut(size);
-  return {};
+Status File::cut(Bytes size) {
+  Service& service = *place().service;
+  if (const CStream& held = stream_.c_stream(); held.growth) {
+    TR_TRY(service.journals().keep(path(), *held.file, size, std::numeric_limits<Bytes>::max()));
+    held.growth->cut(size);
+  }
+  const Result<std::unique_ptr<storage::File>> file =
+      service.target().open(path(), storage::OpenMode::existing);
+  TR_TRY(file.status());
+  TR_TRY((*file)->truncate(size));
+  return (*file)->close();
 }
 
 }  // namespace tailrace::files

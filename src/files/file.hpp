@@ -79,9 +79,8 @@ class File {
   void write_over(Bytes position, ByteVector bytes);
   /// Local. Says that the bytes from there on may be written again.
   void forget(Bytes from);
-  /// On the rank that holds the stream, between its other operations: says that the file is going to end at
-  /// `size`.
-  Status will_cut(Bytes size);
+  /// On the rank that holds the stream, between its other operations: makes the file end at `size`.
+  Status cut(Bytes size);
 
  private:
   File(const Place& place, const std::string& path, const Mode& mode);

@@ -1,21 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
-#include <algorithm>
-#include <memory>
 #include <optional>
-#include <span>
-#include <string>
-#include <vector>
 
-#include "files/file.hpp"
-#include "files/framing.hpp"
+#include "unformatted/record.hpp"
 
 namespace tailrace::unformatted {
 
 using arrays::Array;
-using arrays::ArrayPlan;
-using arrays::Direction;
 
 /// Fortran's unformatted files: a collective file with the bytes that gfortran writes. A sequential file
 /// consists of records between markers of 4 bytes. A record longer than a subrecord holds is continued in
@@ -25,14 +17,6 @@ using arrays::Direction;
 /// the I/O rank until an array carries them along, or there are many.
 class RecordFile {
  public:
-  struct Form {
-    bool sequential = true;
-    bool swapped = false;  // the file's byte order is not this machine's
-    bool reads = true;
-    bool writes = true;
-    bool at_end = false;  // opened behind its last byte
-    Bytes subrecord = 2147483639;
-  };
   /// `file` has `size` bytes, and its stream stands at the first of them. With `from` it goes on where a
   /// checkpoint has recorded it.
   RecordFile(files::File& file, const Form& form, Bytes size,
@@ -41,13 +25,11 @@ class RecordFile {
   /// Returns true if the last call failed because the file had ended.
   [[nodiscard]] bool has_ended() const { return has_ended_; }
   [[nodiscard]] const files::File& file() const { return file_; }
-  [[nodiscard]] files::File& file() { return file_; }
-  [[nodiscard]] const Form& form() const { return form_; }
   /// Only for tests, which cannot write 2 GiB.
   void set_subrecord(Bytes bytes) { form_.subrecord = bytes; }
   /// Returns the position of the next byte of a stream file, or of the next record. Both count from 0.
   [[nodiscard]] Bytes position() const { return position_; }
-  [[nodiscard]] Bytes size() const { return carry_.count > 0 ? std::max(extent_, carry_.end()) : extent_; }
+  [[nodiscard]] Bytes size() const { return stream_.size(); }
 
   [[nodiscard]] bool in_record() const { return record_.has_value(); }
   /// Begins a record. For reading it is collective and finds the record's length with one broadcast. For
@@ -81,66 +63,23 @@ class RecordFile {
   Status close();
 
  private:
-  /// The record being read or written.
-  struct Record {
-    Direction direction = Direction::write;
-    std::vector<Bytes> parts;           // lengths of its subrecords; when writing, of the complete ones
-    Bytes begin = 0;                    // in the file
-    Bytes done = 0;                     // bytes of items
-    Bytes head_at = 0;                  // writing: where the current subrecord's marker lies in the file
-    Bytes head = 0;                     // writing: what that marker holds in the file
-    Bytes filled = 0;                   // writing: bytes in the current subrecord
-    std::optional<ByteVector> content;  // reading: all bytes of a small record
-    Status failure;
-  };
-  struct Carry {
-    ByteVector bytes;  // on ranks that hold the stream
-    Bytes at = 0;
-    Bytes count = 0;
-    [[nodiscard]] Bytes end() const { return at + count; }
-  };
-
   [[nodiscard]] Status check(Direction direction) const;
   Status ended(const std::string& what);
-  [[nodiscard]] ByteVector marker(Bytes length) const;
-  [[nodiscard]] Result<Bytes> array_bytes(const Array& array) const;
-
+  Status misplaced(Direction direction);
+  void abandon_record(const Status& why, bool torn);
   Status move_out(const Array& array, Bytes bytes, const Status& mine);
   Status move_in(const Array& array, Bytes bytes, const Status& mine);
-  [[nodiscard]] std::shared_ptr<files::Framing> frame_out(Bytes bytes, Bytes unit);
-  [[nodiscard]] std::shared_ptr<files::Framing> frame_in(Bytes bytes, Bytes unit) const;
-
-  void append(std::span<const std::byte> bytes);
-  void open_part();
-  void close_part(bool continues);
-  void set_head(Bytes length);
-  void send_carry();
-  void move_stream(Bytes position);
-  Status misplaced(Direction direction);
-  void abandon_record(const Status& why);
-  void turn_to(Direction direction);
-
-  files::Outcome scan(std::FILE* stream, Bytes at) const;
-  files::Outcome scan_back(std::FILE* stream, Bytes at) const;
-  files::Outcome load(std::FILE* stream, Bytes from, Bytes bytes) const;
-  [[nodiscard]] Bytes offset_of(Bytes done) const;
-  [[nodiscard]] Bytes total() const;
-  Result<files::Outcome> ask(const char* what, const files::Operation& operation);
   Status cut();
-  Status cut_here();
 
   files::File& file_;
   Form form_;
   Bytes position_ = 0;
-  Bytes extent_ = 0;        // the file's size, without the carry
-  bool torn_ = false;       // a failed item may have left bytes behind `extent_`
-  Bytes stream_at_ = 0;     // position of C's stream; -1: not known
   bool wrote_ = false;      // the last record was written: a sequential file ends behind it
   bool after_end_ = false;  // behind the end of a sequential file, which must be left before the next
                             // operation
   bool has_ended_ = false;
   Direction last_ = Direction::read;
-  Carry carry_;  // bytes written, but not handed to the stream
+  RecordStream stream_;
   std::optional<Record> record_;
 };
 

@@ -83,7 +83,7 @@ class Life {
   void open_all();
   void put(Open& file, Bytes offset, Bytes count);
   void write_anywhere(Open& file);
-  /// Does what File::will_cut() and its callers do.
+  /// Does what File::cut() does.
   void cut(const std::string& path, Open& file);
   void close(const std::string& path);
   void open_anew(const std::string& path, const char* mode);

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "unformatted/record.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <numeric>
+
+#include "base/text.hpp"
+
+namespace tailrace::unformatted {
+
+namespace {
+
+constexpr Bytes marker_bytes = 4;
+
+files::Outcome corrupt(const std::string& text) { return {-1, EILSEQ, {}, text}; }
+
+/// Reads a marker at `at`. Returns how many bytes were there.
+std::size_t read_marker(std::FILE* stream, Bytes at, bool swapped, std::int32_t& value) {
+  ByteVector bytes(marker_bytes);
+  if (!files::seek_to(stream, at)) return 0;
+  const std::size_t got = std::fread(bytes.data(), 1, bytes.size(), stream);
+  if (swapped) files::swap_units(bytes, marker_bytes);
+  std::memcpy(&value, bytes.data(), sizeof value);
+  return got;
+}
+
+Bytes length_of(std::int32_t value) { return value < 0 ? -Bytes{value} : Bytes{value}; }
+
+ByteVector marker(Bytes length, bool swapped) {
+  const auto value = static_cast<std::int32_t>(length);
+  ByteVector bytes(sizeof value);
+  std::memcpy(bytes.data(), &value, sizeof value);
+  if (swapped) files::swap_units(bytes, marker_bytes);
+  return bytes;
+}
+
+}  // namespace
+
+Bytes Record::total() const { return std::reduce(parts.begin(), parts.end()); }
+
+Bytes Record::total_in_file() const { return total() + 2 * marker_bytes * std::ssize(parts); }
+
+Bytes Record::offset_of(Bytes at) const {
+  if (!form.sequential) return begin + at;
+  Bytes offset = begin + marker_bytes + at;
+  Bytes end = 0;
+  for (const Bytes part : parts) {
+    end += part;
+    if (at < end || end == total()) break;
+    offset += 2 * marker_bytes;
+  }
+  return offset;
+}
+
+Status Record::check_rest(const std::string& path, Bytes bytes) const {
+  if (!form.sequential || done + bytes <= total()) return {};
+  return {Code::argument,
+          cat(path, ": the record has ", counted(total(), "byte"), ", ", done + bytes, " are to be read")};
+}
+
+std::shared_ptr<files::Framing> Record::frame_in(Bytes bytes, Bytes unit) const {
+  auto framing = std::make_shared<files::Framing>(bytes, form.swapped ? unit : 1);
+  Bytes end = 0;
+  for (const Bytes part : parts) {
+    end += part;
+    if (end > done && end < done + bytes) framing->insert(end - done, ByteVector(2 * marker_bytes));
+  }
+  return framing;
+}
+
+files::Outcome Record::load(std::FILE* stream, Bytes bytes) const {
+  const auto read = [stream](std::span<std::byte> room, Bytes offset) -> Result<Bytes> {
+    if (!files::seek_to(stream, offset)) return Status(Code::io, "seek", errno);
+    const std::size_t got = std::fread(room.data(), 1, room.size(), stream);
+    if (std::ferror(stream) != 0) return Status(Code::io, "read", errno);
+    return static_cast<Bytes>(got);
+  };
+  files::Outcome outcome;
+  outcome.data.resize(static_cast<std::size_t>(bytes));
+  const Result<Bytes> got = frame_in(bytes, 1)->read(outcome.data, 0, read, offset_of(done));
+  if (!got.is_ok()) return {-1, got.status().error_number(), {}};
+  outcome.value = *got;
+  return outcome;
+}
+
+files::Outcome Record::find(std::FILE* stream) const {
+  Record found{form, direction, begin};
+  Bytes at = begin;
+  for (bool continues = true; continues;) {
+    std::int32_t head = 0;
+    std::int32_t tail = 0;
+    const std::size_t got = read_marker(stream, at, form.swapped, head);
+    if (got < marker_bytes && std::ferror(stream) != 0) return {-1, errno, {}};
+    if (got == 0 && found.parts.empty()) break;
+    const Bytes length = length_of(head);
+    if (got < marker_bytes ||
+        read_marker(stream, at + marker_bytes + length, form.swapped, tail) < marker_bytes)
+      return corrupt(
+          cat("the record at byte ", at, " is cut off, or this is no sequential file, or convert= is wrong"));
+    if (length_of(tail) != length || (length != 0 && (tail < 0) == found.parts.empty()))
+      return corrupt(cat("the markers of the record at byte ", at, " do not agree: ", head, " and ", tail,
+                         "; is this a sequential file, and convert= right?"));
+    found.parts.push_back(length);
+    at += length + 2 * marker_bytes;
+    continues = head < 0;
+  }
+  const files::Outcome loaded = found.load(stream, found.is_small() ? found.total() : 0);
+  if (loaded.value < std::ssize(loaded.data)) return {-1, loaded.error != 0 ? loaded.error : EIO, {}};
+  Packer out;
+  out.put_list(std::span<const Bytes>(found.parts)).put_bytes(loaded.data);
+  return {0, 0, out.take()};
+}
+
+void Record::take(const files::Outcome& found) {
+  Unpacker in(found.data);
+  parts = in.get_list<Bytes>();
+  const auto bytes = in.get_bytes();
+  content.assign(bytes.begin(), bytes.end());
+}
+
+void Record::open_part(RecordStream& stream) {
+  head_at = stream.end();
+  head = 0;
+  filled = 0;
+  stream.append(marker(0, form.swapped));
+}
+
+/// The marker in front has its sign set if another subrecord follows.
+void Record::close_part(RecordStream& stream, bool continues) {
+  set_head(stream, continues ? -filled : filled);
+  stream.append(tail());
+  parts.push_back(filled);
+}
+
+/// Returns the marker behind the current subrecord. It has its sign set if one came before.
+ByteVector Record::tail() const { return marker(parts.empty() ? filled : -filled, form.swapped); }
+
+void Record::set_head(RecordStream& stream, Bytes length) {
+  if (std::exchange(head, length) == length) return;
+  // Behind 2 GiB any aggregator may have taken the marker along and has to have written it; before that only
+  // the I/O rank can have.
+  stream.write_over(head_at, marker(length, form.swapped), !parts.empty());
+}
+
+/// Goes on in a new subrecord if the current one is full.
+void Record::make_room(RecordStream& stream) {
+  if (!form.sequential || filled < form.subrecord) return;
+  close_part(stream, true);
+  open_part(stream);
+}
+
+void Record::put(RecordStream& stream, std::span<const std::byte> item) {
+  while (!item.empty()) {
+    make_room(stream);
+    const Bytes room = form.sequential ? form.subrecord - filled : std::ssize(item);
+    const auto now = item.first(static_cast<std::size_t>(std::min(room, std::ssize(item))));
+    stream.append(now);
+    item = item.subspan(now.size());
+    filled += std::ssize(now);
+    done += std::ssize(now);
+  }
+}
+
+std::shared_ptr<files::Framing> Record::frame_out(RecordStream& stream, Bytes bytes, Bytes unit) {
+  auto framing = std::make_shared<files::Framing>(bytes, form.swapped ? unit : 1);
+  Bytes at = bytes;
+  if (form.sequential) {
+    make_room(stream);
+    at = std::min(bytes, form.subrecord - filled);
+    filled += at;
+    set_head(stream, at < bytes ? -filled : filled);
+  }
+  const Bytes start = stream.end();
+  framing->insert(0, stream.carried());
+  for (Bytes markers = marker_bytes; at < bytes; markers += 2 * marker_bytes, at += filled) {
+    ByteVector between = tail();
+    parts.push_back(filled);
+    head_at = start + at + markers;
+    filled = std::min(bytes - at, form.subrecord);
+    head = at + filled < bytes ? -filled : filled;
+    const ByteVector next = marker(head, form.swapped);
+    between.insert(between.end(), next.begin(), next.end());
+    framing->insert(at, std::move(between));
+  }
+  return framing;
+}
+
+files::Outcome find_back(std::FILE* stream, Bytes at, bool swapped) {
+  for (bool first = false; !first;) {
+    std::int32_t tail = 0;
+    std::int32_t head = 0;
+    if (at < 2 * marker_bytes || read_marker(stream, at - marker_bytes, swapped, tail) < marker_bytes ||
+        at < length_of(tail) + 2 * marker_bytes ||
+        read_marker(stream, at - length_of(tail) - 2 * marker_bytes, swapped, head) < marker_bytes ||
+        length_of(head) != length_of(tail))
+      return corrupt(cat("there are no markers of a record before byte ", at));
+    at -= length_of(tail) + 2 * marker_bytes;
+    first = tail >= 0;
+  }
+  return {at, 0, {}};
+}
+
+}  // namespace tailrace::unformatted

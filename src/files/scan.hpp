@@ -4,11 +4,34 @@
 #include <cstdarg>
 #include <cstdio>
 #include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/status.hpp"
 #include "files/outcome.hpp"
-#include "files/scan_format.hpp"
 
 namespace tailrace::files {
+
+/// A part of a scanf format (ISO C99 7.19.6.2) that is scanned by itself: text, or one conversion. Scanning
+/// the pieces one after another, as long as each is completed, gives the same as scanning the whole. It also
+/// tells which conversions were reached, and how much each has stored.
+struct ScanPiece {
+  enum class Stores {
+    nothing,     // text, or an assignment suppressed by *
+    value,       // `size` bytes
+    characters,  // at most `count` elements of `size` bytes, without an end (%c)
+    string,      // elements of `size` bytes up to one that is zero (%s, %[)
+    position     // the number of characters read so far, in `size` bytes (%n)
+  };
+  std::string text;  // a format of its own; empty for %n
+  Stores stores = Stores::nothing;
+  std::size_t size = 0;
+  std::size_t count = 1;
+};
+
+/// Returns Code::argument naming a conversion that ISO C99 does not have.
+Result<std::vector<ScanPiece>> parse_scan_format(std::string_view format);
 
 /// Does vfscanf in pieces: stores through the pointers in `arguments` and returns the number of items. The
 /// stored bytes come as data, pointer by pointer.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "files/scan_format.hpp"
+#include "files/scan.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 
+#include "base/log.hpp"
 #include "storage/target.hpp"
 
 namespace tailrace::journal {
@@ -16,7 +17,11 @@ class LastingFile final : public storage::File, public std::enable_shared_from_t
   explicit LastingFile(std::unique_ptr<storage::File> below) : below_(std::move(below)) {}
 
   /// Returns the file below. It stays open until the last copy of this pointer dies.
-  [[nodiscard]] std::shared_ptr<storage::File> hold();
+  [[nodiscard]] std::shared_ptr<storage::File> hold() {
+    const std::lock_guard lock(mutex_);
+    ++holders_;
+    return {below_.get(), [self = shared_from_this()](storage::File*) { self->let_go(); }};
+  }
 
   Status write_gathered(storage::Parts parts, Bytes offset) override {
     return below_->write_gathered(parts, offset);
@@ -29,10 +34,20 @@ class LastingFile final : public storage::File, public std::enable_shared_from_t
   Result<Bytes> size() override { return below_->size(); }
   /// Leaves the file open while somebody holds it. The last holder closes it, and a failure then is told in
   /// the log.
-  Status close() override;
+  Status close() override {
+    const std::lock_guard lock(mutex_);
+    if (closed_) return {Code::state, "close: the file is closed"};
+    closed_ = true;
+    return holders_ > 0 ? Status() : below_->close();
+  }
 
  private:
-  void let_go();
+  void let_go() {
+    const std::lock_guard lock(mutex_);
+    if (--holders_ > 0 || !closed_) return;
+    const Status closed = below_->close();
+    if (!closed.is_ok()) log(LogLevel::warn, closed.text());
+  }
 
   const std::unique_ptr<storage::File> below_;
   std::mutex mutex_;

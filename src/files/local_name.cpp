@@ -93,8 +93,7 @@ Result<std::string> local_name(std::string_view pattern, int rank, int ranks) {
 }
 
 Status remove_local(storage::Target& target, const std::string& pattern) {
-  const std::size_t slash = pattern.rfind('/');
-  const std::string directory = slash == std::string::npos ? "" : pattern.substr(0, slash + 1);
+  const std::string directory = pattern.substr(0, pattern.rfind('/') + 1);  // npos + 1 is 0
   if (directory.find('%') != std::string::npos)
     return refuse(pattern, "has a % in the name of a directory; remove these files one by one");
   const Result<Parts> parts = take_apart(pattern.substr(directory.size()));

@@ -59,8 +59,7 @@ std::string undo_path(const std::string& name, std::int64_t generation, std::uin
 }
 
 Result<std::vector<UndoName>> find_undo_files(storage::Target& target, const std::string& name) {
-  const std::size_t slash = name.rfind('/');
-  const std::string directory = name.substr(0, slash == std::string::npos ? 0 : slash + 1);
+  const std::string directory = name.substr(0, name.rfind('/') + 1);  // npos + 1 is 0
   const std::string begin = cat(name.substr(directory.size()), ".u");
   const Result<std::vector<std::string>> names = target.list(storage::parent_of(storage::tidy_path(name)));
   std::vector<UndoName> found;

@@ -135,11 +135,11 @@ Result<std::unique_ptr<UndoWriter>> UndoWriter::create(storage::Target& target, 
                                                        std::int64_t generation, const std::string& path) {
   UndoName own{"", generation, undo_key(path), 0};
   // An earlier run that went on from the same generation may have left undo files; they count as well.
-  for (bool exists = true; exists; own.number += exists ? 1 : 0) {
+  for (;; ++own.number) {
     own.path = undo_path(name, generation, own.key, own.number);
-    const Result<bool> there = target.exists(own.path);
-    TR_TRY(there.status());
-    exists = *there;
+    const Result<bool> exists = target.exists(own.path);
+    TR_TRY(exists.status());
+    if (!*exists) break;
   }
   Result<std::unique_ptr<storage::File>> file = target.open(own.path, storage::OpenMode::create);
   TR_TRY(file.status());

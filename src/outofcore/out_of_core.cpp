@@ -37,12 +37,13 @@ Mapped map_memory(std::size_t length, bool huge_pages) {
   return {static_cast<std::byte*>(mapped), Unmap{length}};
 }
 
-/// Calls body(first, place, count) for each run of consecutive elements of `box`, which is part of `held`.
-/// `first` is the global index of the run's first element, `place` its place in memory that has `held` in C
-/// order. Takes no memory for the runs, of which there may be as many as elements. Ends with the first error.
-template <typename Body>
-Status for_each_run(const std::vector<Index>& shape, const layout::Box& held, const layout::Box& box,
-                    const Body& body) {
+/// Calls body(bytes, offset) for each run of consecutive elements of `box`, which is part of `held`: `bytes`
+/// in `memory`, which has `held` in C order, and `offset` in the file. Takes no memory for the runs, of which
+/// there may be as many as elements. Ends with the first error.
+template <typename Byte, typename Body>
+Status for_each_run(const OutOfCore::Definition& what, const layout::Box& held, const layout::Box& box,
+                    Byte* memory, const Body& body) {
+  const std::vector<Index>& shape = what.tiling.shape();
   const std::vector<Index> strides = layout::strides_of(shape);
   const std::vector<Index> places = layout::strides_of(extents_of(held));
   std::vector<Index> outer = extents_of(box);
@@ -59,7 +60,8 @@ Status for_each_run(const std::vector<Index>& shape, const layout::Box& held, co
       first += index * strides[d];
       place += (index - held.lower[d]) * places[d];
     }
-    TR_TRY(body(first, place, count));
+    const auto length = static_cast<std::size_t>(count * what.element());
+    TR_TRY(body(std::span(memory + place * what.element(), length), what.offset + first * what.element()));
   } while (layout::advance(at, outer));
   return {};
 }
@@ -243,13 +245,10 @@ void OutOfCore::wait_for(const Slot& slot, const std::string& what) {
 
 Status OutOfCore::read(Index number, std::byte* memory) {
   const layout::Box held = what_.tiling.held(number);
-  return for_each_run(what_.tiling.shape(), held, held, [&](Index first, Index place, Index count) {
-    const Bytes offset = what_.offset + first * what_.element();
-    const Bytes length = count * what_.element();
-    const Result<Bytes> got =
-        file_->read({memory + place * what_.element(), static_cast<std::size_t>(length)}, offset);
+  return for_each_run(what_, held, held, memory, [&](std::span<std::byte> bytes, Bytes offset) {
+    const Result<Bytes> got = file_->read(bytes, offset);
     TR_TRY(got.status());
-    if (*got == length) return Status();
+    if (*got == std::ssize(bytes)) return Status();
     return Status(Code::io,
                   cat(what_.path, " ends at byte ", offset + *got, ": it was cut short after it was opened"));
   });
@@ -257,12 +256,9 @@ Status OutOfCore::read(Index number, std::byte* memory) {
 
 Status OutOfCore::write(Index number, const std::byte* memory) {
   const Tiling& tiling = what_.tiling;
-  return for_each_run(tiling.shape(), tiling.held(number), tiling.own(number),
-                      [&](Index first, Index place, Index count) {
-                        const auto length = static_cast<std::size_t>(count * what_.element());
-                        return file_->write({memory + place * what_.element(), length},
-                                            what_.offset + first * what_.element());
-                      });
+  return for_each_run(
+      what_, tiling.held(number), tiling.own(number), memory,
+      [&](std::span<const std::byte> bytes, Bytes offset) { return file_->write(bytes, offset); });
 }
 
 void OutOfCore::note(Index number, const Status& status) {

@@ -18,8 +18,8 @@ struct Form {
   Bytes subrecord = 2147483639;
 };
 
-/// What every rank knows of the record that is read or written. All functions are local, but for those that
-/// write behind the first subrecord (RecordStream::write_over).
+/// What every rank knows of the record that is read or written. Writing is collective behind the first
+/// subrecord, as RecordStream::write_over(), otherwise all is local.
 struct Record {
   const Form& form;
   Direction direction = Direction::write;

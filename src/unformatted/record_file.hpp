@@ -13,8 +13,7 @@ using arrays::Array;
 /// consists of records between markers of 4 bytes. A record longer than a subrecord holds is continued in
 /// further ones (docs/fortran-files.md). A stream file is its items one after another.
 ///
-/// Every rank knows where the file stands, so that most calls send nothing. Markers and small items wait on
-/// the I/O rank until an array carries them along, or there are many.
+/// Every rank knows where the file stands, so that most calls send nothing.
 class RecordFile {
  public:
   /// `file` has `size` bytes, and its stream stands at the first of them. With `from` it goes on where a

@@ -9,8 +9,8 @@
 namespace tailrace::unformatted {
 
 /// What every rank knows of the C stream behind a file of records: where it stands, how far the file reaches,
-/// and the bytes carried, which the stream has not got yet. ask(), cut(), take_back() and write_over()
-/// `by_any` are collective.
+/// and the bytes carried: markers and small items that wait on the I/O rank until an array takes them along,
+/// or there are many. ask(), cut(), take_back() and write_over() `by_any` are collective.
 class RecordStream {
  public:
   RecordStream(files::File& file, Bytes size) : file_(&file), size_(size) {}

@@ -32,21 +32,13 @@ void Client::add(StreamClient& stream) {
   streams_[stream.id()] = &stream;
 }
 
-Descriptor Client::fence() {
-  Descriptor descriptor;
-  descriptor.kind = Descriptor::Kind::fence;
-  descriptor.step = ++fences_;
-  return descriptor;
-}
-
 /// The steps are part of the call's text: ranks that have begun different numbers of steps disagree.
 std::string Client::steps_text() const {
   std::string text;
   for (const auto& [id, stream] : streams_) {
     const std::int64_t steps = stream->steps();
     if (steps == 0 || stream->out_of_step()) continue;
-    text +=
-        cat(text.empty() ? " after " : ", ", steps, steps == 1 ? " step of " : " steps of ", stream->name());
+    text += cat(text.empty() ? " after " : ", ", counted(steps, "step"), " of ", stream->name());
   }
   return text;
 }
@@ -56,36 +48,31 @@ std::uint64_t Client::vote(comm::Vote vote) {
   return computes_.agreements().post(std::move(vote));
 }
 
-/// Counts the steps of streams that are in step and, if asked for, of those that are to be settled.
-std::vector<Client::StepCount> Client::own_counts(bool unsettled) const {
+/// Packs the number of fences, and the steps of streams that are in step and, if asked for, of those that are
+/// to be settled.
+ByteVector Client::own_counts(bool unsettled) const {
   std::vector<StepCount> counts;
   for (const auto& [id, stream] : streams_) {
     if (!stream->out_of_step() || (unsettled && stream->is_unsettled()))
       counts.push_back({id, stream->is_closing() ? 1U : 0U, stream->steps()});
   }
-  return counts;
+  return Packer().put(fences_).put_list(std::span<const StepCount>(counts)).take();
 }
 
 std::uint64_t Client::vote_steps() {
-  Packer packed;
-  packed.put(fences_).put_list(std::span<const StepCount>(own_counts(false)));
-  return computes_.agreements().post({{}, "the number of steps", packed.take()});
+  return computes_.agreements().post({{}, "the number of steps", own_counts(false)});
 }
 
 Status Client::difference(const std::string& name, const std::vector<StepCount>& counts) {
   const StepCount& first = counts.front();
+  const bool closes = first.closing != 0;
   for (std::size_t rank = 1; rank < counts.size(); ++rank) {
     const StepCount& other = counts[rank];
-    std::string what;
-    if (other.steps != first.steps) {
-      what = cat("rank 0 has begun ", first.steps, first.steps == 1 ? " step, rank " : " steps, rank ", rank,
-                 " ", other.steps);
-    } else if (other.closing != first.closing) {
-      what = cat("rank ", first.closing != 0 ? 0 : rank, " closes it, rank ", first.closing != 0 ? rank : 0,
-                 " does not");
-    } else {
-      continue;
-    }
+    if (other.steps == first.steps && other.closing == first.closing) continue;
+    const std::string what =
+        other.steps != first.steps
+            ? cat("rank 0 has begun ", counted(first.steps, "step"), ", rank ", rank, " ", other.steps)
+            : cat("rank ", closes ? 0 : rank, " closes it, rank ", closes ? rank : 0, " does not");
     return Status(Code::order, cat("stream ", name, ": ", what, "; nothing more is written to it"))
         .at({-1, -1, static_cast<std::int32_t>(rank)});
   }
@@ -106,29 +93,19 @@ Client::Counts Client::counts_of(const comm::Verdict& verdict) {
   return counts;
 }
 
-void Client::put_out_of_step(StreamClient& stream, const Status& why, const std::vector<StepCount>& of_ranks,
-                             std::vector<Told>& told) {
-  const bool begun =
-      std::any_of(of_ranks.begin(), of_ranks.end(), [](const StepCount& each) { return each.steps > 0; });
-  std::vector<Told> more = stream.put_out_of_step(why, begun);
-  told.insert(told.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
-}
-
-std::vector<Told> Client::compare_steps(const comm::Verdict& verdict) {
+/// With `why` it puts all streams of the verdict out of step, otherwise those of which the ranks' counts
+/// differ.
+std::vector<Told> Client::put_out_of_step(const comm::Verdict& verdict, const Status& why) {
   std::vector<Told> told;
   for (const auto& [id, of_ranks] : counts_of(verdict)) {
     const auto stream = streams_.find(id);
     if (stream == streams_.end()) continue;
-    const Status differs = difference(stream->second->name(), of_ranks);
-    if (!differs.is_ok()) put_out_of_step(*stream->second, differs, of_ranks, told);
+    const Status status = why.is_ok() ? difference(stream->second->name(), of_ranks) : why;
+    if (status.is_ok()) continue;
+    const bool begun = std::ranges::any_of(of_ranks, [](const StepCount& each) { return each.steps > 0; });
+    std::ranges::move(stream->second->put_out_of_step(status, begun), std::back_inserter(told));
   }
   return told;
-}
-
-comm::Vote Client::settling_vote() const {
-  Packer packed;
-  packed.put(fences_).put_list(std::span<const StepCount>(own_counts(true)));
-  return {{}, "tr_finalize", packed.take()};
 }
 
 /// Servers hold back everything behind a fence until the reference rank has come to it too.
@@ -136,15 +113,6 @@ Descriptor Client::last_fence(const comm::Verdict& verdict) {
   for (const ByteVector& each : verdict.contributions)
     fences_ = std::max(fences_, Unpacker(each).get<std::int64_t>());
   return fence();
-}
-
-std::vector<Told> Client::settle(const comm::Verdict& verdict, const Status& why) {
-  std::vector<Told> told;
-  for (const auto& [id, of_ranks] : counts_of(verdict)) {
-    const auto stream = streams_.find(id);
-    if (stream != streams_.end()) put_out_of_step(*stream->second, why, of_ranks, told);
-  }
-  return told;
 }
 
 bool Client::has_ended(std::uint32_t stream, std::uint64_t step) const {
@@ -159,12 +127,6 @@ void Client::tell_statistics(const Statistics& statistics) {
   out.put(Message::statistics);
   statistics.pack(out);
   session_.send(roster_.server_transport[0], out.take());
-}
-
-Descriptor Client::farewell() {
-  Descriptor descriptor;
-  descriptor.kind = Descriptor::Kind::farewell;
-  return descriptor;
 }
 
 }  // namespace tailrace::pipeline

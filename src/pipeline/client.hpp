@@ -32,7 +32,9 @@ class Client {
 
   /// Returns the descriptor for every lane when its rank comes to an agreement: steps lie before or behind
   /// it.
-  [[nodiscard]] node::Descriptor fence();
+  [[nodiscard]] node::Descriptor fence() {
+    return {.kind = node::Descriptor::Kind::fence, .step = ++fences_};
+  }
   [[nodiscard]] std::uint64_t vote(comm::Vote vote);
   [[nodiscard]] std::uint64_t vote_steps();
   /// The verdict of agreement `number`, once.
@@ -41,20 +43,24 @@ class Client {
   }
   /// Puts streams of which ranks have begun different numbers of steps, or which not all of them close, out
   /// of step: on every rank the same ones, with the same status.
-  [[nodiscard]] std::vector<Told> compare_steps(const comm::Verdict& verdict);
+  [[nodiscard]] std::vector<Told> compare_steps(const comm::Verdict& verdict) {
+    return put_out_of_step(verdict, {});
+  }
 
   /// The ranks settle once the order of calls is broken. They agree on settling_vote(), then publish
   /// last_fence() of the verdict and everything that settle() returns. settle() closes every stream that any
   /// rank has begun.
-  [[nodiscard]] comm::Vote settling_vote() const;
+  [[nodiscard]] comm::Vote settling_vote() const { return {{}, "tr_finalize", own_counts(true)}; }
   [[nodiscard]] node::Descriptor last_fence(const comm::Verdict& verdict);
-  [[nodiscard]] std::vector<Told> settle(const comm::Verdict& verdict, const Status& why);
+  [[nodiscard]] std::vector<Told> settle(const comm::Verdict& verdict, const Status& why) {
+    return put_out_of_step(verdict, why);
+  }
   /// Returns true if this rank has come to the end of a step. A stream that it has closed counts.
   [[nodiscard]] bool has_ended(std::uint32_t stream, std::uint64_t step) const;
 
   /// Sends the counters for the report, unless the rank's own server tells them.
   void tell_statistics(const Statistics& statistics);
-  [[nodiscard]] static node::Descriptor farewell();
+  [[nodiscard]] static node::Descriptor farewell() { return {.kind = node::Descriptor::Kind::farewell}; }
 
  private:
   struct StepCount {
@@ -63,10 +69,9 @@ class Client {
     std::int64_t steps = 0;
   };
   using Counts = std::map<std::uint32_t, std::vector<StepCount>>;  // by stream, then by rank
-  [[nodiscard]] std::vector<StepCount> own_counts(bool unsettled) const;
+  [[nodiscard]] ByteVector own_counts(bool unsettled) const;
   static Counts counts_of(const comm::Verdict& verdict);
-  void put_out_of_step(StreamClient& stream, const Status& why, const std::vector<StepCount>& of_ranks,
-                       std::vector<Told>& told);
+  std::vector<Told> put_out_of_step(const comm::Verdict& verdict, const Status& why);
   [[nodiscard]] std::string steps_text() const;
   void on_verdict(Unpacker& in);
   static Status difference(const std::string& name, const std::vector<StepCount>& counts);

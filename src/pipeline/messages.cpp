@@ -13,9 +13,9 @@ void Opening::pack(Packer& out) const {
   out.put(reference);
   pack_head(out);
   out.put(static_cast<std::int64_t>(fields.size()));
-  for (std::size_t i = 0; i < fields.size(); ++i) pack_field(out, i);
+  for (std::size_t i = 0; i < fields.size(); ++i) pack_field(out, fields[i], prepared[i], layout_of[i]);
   out.put(static_cast<std::int64_t>(layouts.size()));
-  for (std::size_t i = 0; i < layouts.size(); ++i) pack_layout(out, i);
+  for (std::size_t i = 0; i < layouts.size(); ++i) pack_layout(out, layouts[i], in_parts[i] != 0);
 }
 
 Result<Opening> Opening::unpack(Unpacker& in) {
@@ -30,9 +30,8 @@ Result<Opening> Opening::unpack(Unpacker& in) {
   const auto has_layout = [&](int i) {
     return i >= 0 && static_cast<std::size_t>(i) < opening->layouts.size();
   };
-  if (!in.ok() || !std::all_of(opening->layout_of.begin(), opening->layout_of.end(), has_layout)) {
+  if (!in.ok() || !std::ranges::all_of(opening->layout_of, has_layout))
     return Status(Code::corrupt, kIncomplete);
-  }
   return opening;
 }
 
@@ -54,9 +53,10 @@ Result<Opening> Opening::unpack_head(Unpacker& in) {
   return opening;
 }
 
-void Opening::pack_field(Packer& out, std::size_t field) const {
-  fields[field].pack(out);
-  out.put_bytes(prepared[field]).put(layout_of[field]);
+void Opening::pack_field(Packer& out, const codec::FieldDefinition& field,
+                         std::span<const std::byte> prepared, int layout) {
+  field.pack(out);
+  out.put_bytes(prepared).put(layout);
 }
 
 Status Opening::add_field(Unpacker& in) {
@@ -69,8 +69,8 @@ Status Opening::add_field(Unpacker& in) {
   return {};
 }
 
-void Opening::pack_layout(Packer& out, std::size_t layout) const {
-  out.put_bytes(layouts[layout]).put(in_parts[layout]);
+void Opening::pack_layout(Packer& out, std::span<const std::byte> layout, bool in_parts) {
+  out.put_bytes(layout).put(static_cast<char>(in_parts));
 }
 
 void Opening::add_layout(Unpacker& in) {

@@ -103,9 +103,10 @@ struct Opening {
   /// All but the fields, the layouts and the reference.
   void pack_head(Packer& out) const;
   static Result<Opening> unpack_head(Unpacker& in);
-  void pack_field(Packer& out, std::size_t field) const;
+  static void pack_field(Packer& out, const codec::FieldDefinition& field,
+                         std::span<const std::byte> prepared, int layout);
   Status add_field(Unpacker& in);
-  void pack_layout(Packer& out, std::size_t layout) const;
+  static void pack_layout(Packer& out, std::span<const std::byte> layout, bool in_parts);
   void add_layout(Unpacker& in);
   /// A codec that knows the fields.
   [[nodiscard]] Result<std::unique_ptr<codec::Codec>> codec() const;

@@ -5,13 +5,8 @@
 
 namespace tailrace::pipeline {
 
-using node::Descriptor;
-
 Told OwnDefinitions::entry(Packer& packed) const {
-  Descriptor descriptor;
-  descriptor.kind = Descriptor::Kind::define;
-  descriptor.stream = stream_;
-  return {descriptor, packed.take()};
+  return {{.kind = node::Descriptor::Kind::define, .stream = stream_}, packed.take()};
 }
 
 std::vector<Told> OwnDefinitions::begin(Opening head) const {
@@ -25,19 +20,14 @@ std::vector<Told> OwnDefinitions::begin(Opening head) const {
 
 std::vector<Told> OwnDefinitions::add(const Field& field) {
   std::vector<Told> told;
-  const auto same = std::find_if(layouts_.begin(), layouts_.end(),
-                                 [&](const auto& each) { return each.first == field.layout_id; });
+  const auto same = std::ranges::find(layouts_, field.layout_id, &LayoutOfId::first);
   const auto number = static_cast<int>(same - layouts_.begin());
   if (same == layouts_.end()) add_layout(field, told);
   ++fields_;
   if (me_ != 0) return told;
-  Opening opening;
-  opening.fields.push_back(*field.definition);
-  opening.prepared.push_back(field.prepared);
-  opening.layout_of.push_back(number);
   Packer packed;
   packed.put(Definition::field);
-  opening.pack_field(packed, 0);
+  Opening::pack_field(packed, *field.definition, field.prepared, number);
   told.push_back(entry(packed));
   return told;
 }
@@ -58,22 +48,16 @@ void OwnDefinitions::add_layout(const Field& field, std::vector<Told>& told) {
     layout.put_list(std::span<const Index>(field.layout->shape()));
   else
     field.layout->pack(layout);
-  Opening opening;
-  opening.layouts.push_back(layout.take());
-  opening.in_parts.push_back(field.in_parts ? 1 : 0);
   Packer packed;
   packed.put(Definition::layout);
-  opening.pack_layout(packed, 0);
+  Opening::pack_layout(packed, layout.bytes(), field.in_parts);
   told.push_back(entry(packed));
 }
 
 void OwnDefinitions::choose_reference() {
-  for (int rank = 0; rank < roster_.computes(); ++rank) {
-    const bool in_all = std::all_of(layouts_.begin(), layouts_.end(),
-                                    [&](const auto& each) { return each.second->has_share(rank); });
-    if (!in_all) continue;
-    reference_ = rank;
-    return;
+  for (reference_ = 0; reference_ < roster_.computes(); ++reference_) {
+    if (std::ranges::all_of(layouts_, [&](const auto& each) { return each.second->has_share(reference_); }))
+      return;
   }
   reference_ = 0;
 }

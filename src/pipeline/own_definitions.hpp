@@ -56,7 +56,8 @@ class OwnDefinitions {
   const exchange::Roster& roster_;
   const int me_;
   std::uint32_t stream_ = 0;
-  std::vector<std::pair<std::int64_t, const layout::Layout*>> layouts_;  // with their layout_ids
+  using LayoutOfId = std::pair<std::int64_t, const layout::Layout*>;
+  std::vector<LayoutOfId> layouts_;
   bool has_parts_ = false;
   int fields_ = 0;
   int reference_ = 0;

@@ -24,8 +24,7 @@ Status StepVerdicts::report_failures(std::int64_t through) {
   }
   if (others == 0) return first;
   // One call tells of all failed steps, since the caller may not make another call.
-  return Status(first.code(),
-                cat(first.text(), "; ", others, others == 1 ? " later step" : " later steps", " failed too"),
+  return Status(first.code(), cat(first.text(), "; ", counted(others, "later step"), " failed too"),
                 first.error_number())
       .at(first.cause());
 }

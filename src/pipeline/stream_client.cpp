@@ -38,25 +38,13 @@ bool StreamClient::begin(std::int64_t lead) {
 }
 
 Descriptor StreamClient::descriptor(Descriptor::Kind kind) const {
-  Descriptor descriptor;
-  descriptor.kind = kind;
-  descriptor.stream = id();
-  descriptor.step = step_;
-  descriptor.lead = lead_;
-  descriptor.field = definitions_.fields();
-  descriptor.level = definitions_.reference();
-  descriptor.stamp = kind == Descriptor::Kind::begin ? lead_before_ : line_.now();
-  return descriptor;
-}
-
-Descriptor StreamClient::piece(int field, Index level) const {
-  Descriptor descriptor;
-  descriptor.kind = Descriptor::Kind::piece;
-  descriptor.stream = id();
-  descriptor.step = step_;
-  descriptor.field = field;
-  descriptor.level = static_cast<std::int32_t>(level);
-  return descriptor;
+  return {.kind = kind,
+          .stream = id(),
+          .step = step_,
+          .lead = lead_,
+          .field = definitions_.fields(),
+          .level = definitions_.reference(),
+          .stamp = kind == Descriptor::Kind::begin ? lead_before_ : line_.now()};
 }
 
 Told StreamClient::end(const Counters& counters) {
@@ -67,24 +55,13 @@ Told StreamClient::end(const Counters& counters) {
   return {descriptor(Descriptor::Kind::end), packed.take()};
 }
 
-bool StreamClient::end_is_known() const {
-  const std::int64_t needed = awaited_step();
-  if (needed < 0) return true;
-  return roster_.self_served ? verdicts_.durable_through() >= needed : verdicts_.is_accepted(needed);
+bool StreamClient::is_known(std::int64_t step, bool durable) const {
+  return step < 0 || (durable ? verdicts_.durable_through() >= step : verdicts_.is_accepted(step));
 }
 
-Status StreamClient::end_verdict() {
-  if (roster_.self_served) return verdicts_.report_failures(step_);
-  return awaited_step() < 0 ? Status() : verdicts_.report_accepted(awaited_step());
-}
-
-bool StreamClient::wait_is_known(bool durable) const {
-  return step_ < 0 || (durable ? verdicts_.durable_through() >= step_ : verdicts_.is_accepted(step_));
-}
-
-Status StreamClient::wait_verdict(bool durable) {
-  if (durable) return verdicts_.report_failures(step_);
-  return step_ < 0 ? Status() : verdicts_.report_accepted(step_);
+Status StreamClient::verdict(std::int64_t step, bool durable) {
+  if (durable) return verdicts_.report_failures(step);
+  return step < 0 ? Status() : verdicts_.report_accepted(step);
 }
 
 Status StreamClient::closing_vote() {

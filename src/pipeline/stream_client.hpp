@@ -38,18 +38,24 @@ class StreamClient {
   [[nodiscard]] node::Descriptor descriptor(node::Descriptor::Kind kind) const;
   /// Returns the descriptor for one level of a field. It counts as the next operation once was_put() is
   /// called.
-  [[nodiscard]] node::Descriptor piece(int field, Index level) const;
+  [[nodiscard]] node::Descriptor piece(int field, Index level) const {
+    return {.kind = node::Descriptor::Kind::piece,
+            .stream = id(),
+            .step = step_,
+            .field = field,
+            .level = static_cast<std::int32_t>(level)};
+  }
   void was_put() { ++operation_; }
   /// Closes the step. Returns what its end tells the servers.
   [[nodiscard]] Told end(const Counters& counters);
   /// end_is_known() is true if the verdict that the end of the step returns has come; end_verdict() returns
   /// it.
-  [[nodiscard]] bool end_is_known() const;
-  [[nodiscard]] Status end_verdict();
+  [[nodiscard]] bool end_is_known() const { return is_known(awaited_step(), roster_.self_served); }
+  [[nodiscard]] Status end_verdict() { return verdict(awaited_step(), roster_.self_served); }
   /// Returns the step whose verdict end() waits for, for the watchdog.
   [[nodiscard]] std::int64_t awaited_step() const { return roster_.self_served ? step_ : step_ - 1; }
-  [[nodiscard]] bool wait_is_known(bool durable) const;
-  [[nodiscard]] Status wait_verdict(bool durable);
+  [[nodiscard]] bool wait_is_known(bool durable) const { return is_known(step_, durable); }
+  [[nodiscard]] Status wait_verdict(bool durable) { return verdict(step_, durable); }
 
   // The end of the stream.
   /// Returns the vote with which the stream is closed.
@@ -82,6 +88,9 @@ class StreamClient {
   [[nodiscard]] bool is_unsettled() const { return unsettled_; }
 
  private:
+  [[nodiscard]] bool is_known(std::int64_t step, bool durable) const;
+  [[nodiscard]] Status verdict(std::int64_t step, bool durable);
+
   const comm::Line& line_;
   const exchange::Roster& roster_;
   int me_;

@@ -109,13 +109,13 @@ void OpenFiles::forget(const std::string& path) {
 }
 
 void LaneCursor::finish(std::uint64_t number) {
-  needs_[static_cast<std::size_t>(number - released_)] = Need::no;
-  if (number == released_) release();
+  need(number) = Need::no;
+  release();
 }
 
 void LaneCursor::use_up(std::uint64_t number) {
   if (reader_->kept() == nullptr) return finish(number);
-  needs_[static_cast<std::size_t>(number - released_)] = Need::for_another_server;
+  need(number) = Need::for_another_server;
 }
 
 void LaneCursor::finish_steps(std::uint32_t stream, std::int64_t step, bool all) {
@@ -125,10 +125,10 @@ void LaneCursor::finish_steps(std::uint32_t stream, std::int64_t step, bool all)
     reader_->tear(!torn_.empty());
   }
   for (std::uint64_t number = released_; number < scanned_; ++number) {
-    Need& need = needs_[static_cast<std::size_t>(number - released_)];
     const node::Descriptor& descriptor = reader_->at(number);
-    if (need != Need::for_another_server || descriptor.stream != stream || descriptor.step > step) continue;
-    if (all || descriptor.kind != node::Descriptor::Kind::close) need = Need::no;
+    if (descriptor.stream != stream || descriptor.step > step) continue;
+    if (need(number) == Need::for_another_server && (all || descriptor.kind != node::Descriptor::Kind::close))
+      need(number) = Need::no;
   }
   release();
 }
@@ -156,8 +156,7 @@ bool LaneCursor::make_room() {
   torn_[oldest.stream] = oldest.step;
   reader_->tear(true);
   for (std::uint64_t number = released_; number < scanned_; ++number) {
-    Need& need = needs_[static_cast<std::size_t>(number - released_)];
-    if (need == Need::for_another_server && is_of_step(number)) need = Need::no;
+    if (need(number) == Need::for_another_server && is_of_step(number)) need(number) = Need::no;
   }
   release();
   return true;

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 
 #include "comm/line.hpp"
 #include "exchange/record_plan.hpp"
@@ -70,9 +71,10 @@ class LaneCursor {
     return scanned_ < reader_->head() ? &reader_->at(scanned_) : nullptr;
   }
   [[nodiscard]] std::uint64_t number() const { return scanned_; }
-  void pass() {
-    ++scanned_;
+  /// Passes the descriptor in front, and returns its number.
+  std::uint64_t pass() {
     needs_.push_back(Need::yes);
+    return scanned_++;
   }
   /// Says that descriptor `number` was used up. Once all before it are, the lane's memory is free again.
   void finish(std::uint64_t number);
@@ -90,6 +92,7 @@ class LaneCursor {
 
  private:
   enum class Need : char { no, for_another_server, yes };
+  Need& need(std::uint64_t number) { return needs_[static_cast<std::size_t>(number - released_)]; }
   void release();
 
   std::unique_ptr<node::LaneReader> reader_;
@@ -111,17 +114,37 @@ struct Context {
   int streams = 0;                  // open streams, which share the workspace
   Statistics& statistics;
   std::function<Result<std::unique_ptr<Ledger>>(const Opening&)> make_ledger;
-  std::map<int, std::map<std::string, Counters>>
-      said{};                   // by homed compute rank and stream: with their last end of step
-  bool news = false;            // a step became durable since the last report
-  std::vector<Bytes> quotas{};  // per compute rank: its share of the staging memory; empty if ranks lend
-                                // their arrays
+  // By homed compute rank and stream: with their last end of step.
+  std::map<int, std::map<std::string, Counters>> said{};
+  bool news = false;  // a step became durable since the last report
+  // Per compute rank: its share of the staging memory; empty if ranks lend their arrays.
+  std::vector<Bytes> quotas{};
   /// Returns the setting that gives a rank the `needed` bytes if its share is `share` now.
   std::function<std::string(Bytes needed, Bytes share)> staging_for{};
+  std::vector<Message> taken{};  // the kinds of messages that this server takes
 
   [[nodiscard]] Bytes workspace_per_stream() const { return workspace / (streams > 0 ? streams : 1); }
+  [[nodiscard]] int home_of(int c) const { return roster.home[static_cast<std::size_t>(c)]; }
+  [[nodiscard]] bool is_home(int c) const { return home_of(c) == me; }
+  /// Returns the number of servers with compute ranks of their own.
+  [[nodiscard]] int homes() const {
+    return static_cast<int>(std::set<int>(roster.home.begin(), roster.home.end()).size());
+  }
+  [[nodiscard]] int rank_of_compute(int c) const {
+    return roster.compute_transport[static_cast<std::size_t>(c)];
+  }
+  [[nodiscard]] int rank_of_server(int server) const {
+    return roster.server_transport[static_cast<std::size_t>(server)];
+  }
+  void on(Message kind, comm::Line::Receiver receiver) {
+    taken.push_back(kind);
+    line.on(static_cast<std::uint32_t>(kind), std::move(receiver));
+  }
   void send_to_server(int server, const Packer& message) {
-    line.send(roster.server_transport[static_cast<std::size_t>(server)], message.bytes());
+    line.send(rank_of_server(server), message.bytes());
+  }
+  void send_to_servers(const Packer& message) {
+    for (int server = 0; server < roster.servers(); ++server) send_to_server(server, message);
   }
 };
 

@@ -10,14 +10,10 @@ namespace tailrace::pipeline {
 Definitions::Definitions(Context& context, std::function<void(Opening)> open,
                          std::function<void(const Status&)> give_up)
     : context_(context), open_(std::move(open)), give_up_(std::move(give_up)) {
-  const auto on = [this](Message kind, std::function<void(Unpacker&)> receive) {
-    context_.line.on(static_cast<std::uint32_t>(kind),
-                     [receive = std::move(receive)](int, Unpacker& in) { receive(in); });
-  };
-  on(Message::wanted, [this](Unpacker& in) { on_wanted(in.get<Wanted>()); });
-  on(Message::open, [this](Unpacker& in) { on_open(in); });
-  on(Message::layout_part, [this](Unpacker& in) { on_part(in); });
-  on(Message::forgotten, [this](Unpacker& in) { on_forgotten(in); });
+  context_.on(Message::wanted, [this](int, Unpacker& in) { on_wanted(in.get<Wanted>()); });
+  context_.on(Message::open, [this](int, Unpacker& in) { on_open(in); });
+  context_.on(Message::layout_part, [this](int, Unpacker& in) { on_part(in); });
+  context_.on(Message::forgotten, [this](int, Unpacker& in) { on_forgotten(in); });
 }
 
 void Definitions::on_entry(int c, const node::Descriptor& descriptor, std::span<const std::byte> bytes) {
@@ -70,14 +66,14 @@ Status Definitions::collect(std::uint32_t stream, Definition kind, Unpacker& in)
 void Definitions::pass_on(Message message, std::uint32_t stream, int c, std::span<const std::byte> bytes) {
   Packer out;
   out.put(message).put(stream).put(c).put_bytes(bytes);
-  for (int server = 0; server < context_.roster.servers(); ++server) context_.send_to_server(server, out);
+  context_.send_to_servers(out);
 }
 
 void Definitions::want(const node::Descriptor& begun) {
   if (!asked_.insert(begun.stream).second) return;
   Packer out;
   out.put(Message::wanted).put(Wanted{begun.stream, begun.field, begun.level});
-  context_.send_to_server(context_.roster.home[0], out);
+  context_.send_to_server(context_.home_of(0), out);
 }
 
 /// Most servers ask after another server has asked. The definitions then went to all servers already, and the
@@ -99,7 +95,7 @@ void Definitions::tell_if_complete(std::uint32_t stream) {
   Packer out;
   out.put(Message::open);
   opening.pack(out);
-  for (int server = 0; server < context_.roster.servers(); ++server) context_.send_to_server(server, out);
+  context_.send_to_servers(out);
   collected_.erase(collected);
   wanted_.erase(wanted);
 }
@@ -107,9 +103,8 @@ void Definitions::tell_if_complete(std::uint32_t stream) {
 void Definitions::on_open(Unpacker& in) {
   Result<Opening> opening = Opening::unpack(in);
   if (!opening.is_ok()) return give_up_(opening.status());
-  if (opening->reference < 0 || opening->reference >= context_.roster.computes()) {
+  if (opening->reference < 0 || opening->reference >= context_.roster.computes())
     return give_up_({Code::corrupt, "a stream's definition arrived with a rank that is none"});
-  }
   const std::uint32_t stream = opening->stream;
   told_[stream] = std::move(*opening);
   open_if_whole(stream);
@@ -136,8 +131,7 @@ void Definitions::on_forgotten(Unpacker& in) {
 void Definitions::open_if_whole(std::uint32_t stream) {
   const auto told = told_.find(stream);
   if (told == told_.end()) return;
-  const auto& flags = told->second.in_parts;
-  const auto needed = std::count(flags.begin(), flags.end(), 1) * context_.roster.computes();
+  const auto needed = std::ranges::count(told->second.in_parts, 1) * context_.roster.computes();
   if (static_cast<std::ptrdiff_t>(parts_[stream].size()) < needed) return;
   Opening opening = std::move(told->second);
   told_.erase(told);
@@ -155,9 +149,8 @@ Status Definitions::join_parts(Opening& opening) {
     Unpacker in(opening.layouts[i]);
     std::vector<Index> shape = in.get_list<Index>();
     std::vector<std::vector<Index>> lists;
-    for (int c = 0; c < context_.roster.computes(); ++c) {
+    for (int c = 0; c < context_.roster.computes(); ++c)
       lists.push_back(std::move(parts_[opening.stream][{static_cast<int>(i), c}]));
-    }
     Result<layout::Layout> layout = layout::Layout::indexed(std::move(shape), std::move(lists));
     TR_TRY(layout.status());
     Packer packed;

@@ -35,12 +35,6 @@ enum class Message : std::uint32_t {
   opened = 28,       // server -> root: the stream is open here
 };
 
-inline constexpr Message messages_to_servers[] = {
-    Message::open,      Message::sequence, Message::ended,      Message::encoded, Message::place,
-    Message::written,   Message::sync,     Message::synced,     Message::decided, Message::closed,
-    Message::farewell,  Message::finish,   Message::statistics, Message::so_far,  Message::layout_part,
-    Message::forgotten, Message::wanted,   Message::opened};
-
 /// Data messages. Their first word, too, tells their contents apart.
 enum class DataMessage : std::uint32_t {
   pieces = 1,      // server -> owner: pieces of one record

@@ -15,32 +15,29 @@ using node::Descriptor;
 Server::Server(comm::Line& line, const exchange::Roster& roster, executor::Executor& executor,
                OpenFiles& files, Statistics& statistics, Setup setup)
     : roster_(roster),
-      context_{line, roster_,         setup.me, executor,   files,
-               {},   setup.workspace, 0,        statistics, std::move(setup.make_ledger)},
-      receivers_(std::move(setup.receivers)),
-      on_statistics_(std::move(setup.on_statistics)),
-      give_up_(std::move(setup.give_up)),
+      setup_(std::move(setup)),
+      context_{line, roster_,          setup_.me, executor,   files,
+               {},   setup_.workspace, 0,         statistics, std::move(setup_.make_ledger)},
       definitions_(
           context_, [this](Opening opening) { open(std::move(opening)); },
           [this](const Status& why) { give_up(why); }),
-      reporting_(setup.reporting) {
-  context_.quotas = std::move(setup.quotas);
-  context_.staging_for = std::move(setup.staging_for);
-  for (auto& [c, reader] : setup.lanes) context_.lanes.emplace(c, LaneCursor(std::move(reader)));
-  homed_ = static_cast<int>(roster_.homed(context_.me).size());
-  homes_ = static_cast<int>(std::set<int>(roster_.home.begin(), roster_.home.end()).size());
-  for (const auto& [c, lane] : context_.lanes) {
+      homed_(static_cast<int>(roster_.homed(context_.me).size())),
+      homes_(context_.homes()) {
+  context_.quotas = std::move(setup_.quotas);
+  context_.staging_for = std::move(setup_.staging_for);
+  for (auto& [c, reader] : setup_.lanes) {
+    const LaneCursor& lane = context_.lanes.emplace(c, LaneCursor(std::move(reader))).first->second;
     if (const std::int64_t passed = lane.reader().position().fences; passed > 0) fences_[c] = passed;
   }
   take_messages();
-  if (!setup.takes_over) return;
+  if (!setup_.takes_over) return;
   const Status taken = guarded([this] { return take_over(); });
-  if (!taken.is_ok()) give_up_(taken.in(cat("server ", context_.me, " cannot take the lanes over")));
+  if (!taken.is_ok()) setup_.give_up(taken.in(cat("server ", context_.me, " cannot take the lanes over")));
 }
 
 /// Messages that come later are for nobody.
 Server::~Server() {
-  for (const Message kind : messages_to_servers)
+  for (const Message kind : context_.taken)
     context_.line.on(static_cast<std::uint32_t>(kind), [](int, Unpacker&) {});
 }
 
@@ -57,11 +54,8 @@ Status Server::take_over() {
     for (const node::KeptDefinition& each : kept->all()) {
       kept_through_[c] = each.number;
       if (c == 0) decided_[each.stream] = kept->progress(each.stream)->decided;
-      Descriptor descriptor;
-      descriptor.kind = Descriptor::Kind::define;
-      descriptor.stream = each.stream;
-      descriptor.level = each.level;
-      definitions_.on_entry(c, descriptor, each.bytes);
+      definitions_.on_entry(c, {.kind = Descriptor::Kind::define, .stream = each.stream, .level = each.level},
+                            each.bytes);
     }
   }
   return {};
@@ -76,23 +70,33 @@ bool Server::is_over(const Descriptor& descriptor) const {
 }
 
 void Server::take_messages() {
-  const auto on = [this](Message kind, comm::Line::Receiver receiver) {
-    context_.line.on(static_cast<std::uint32_t>(kind), std::move(receiver));
+  const auto on_stream = [this](Message kind, void (*take)(Stream&, int source, Unpacker&)) {
+    context_.on(kind, [this, take](int source, Unpacker& in) {
+      const auto found = streams_.find(in.get<std::uint32_t>());
+      if (found != streams_.end()) take(found->second, source, in);
+    });
   };
-  on(Message::opened, [this](int, Unpacker& in) { on_opened(in.get<std::uint32_t>()); });
-  on(Message::sequence, [this](int, Unpacker& in) { on_sequence(in); });
-  for (const Message kind : {Message::ended, Message::encoded, Message::place, Message::written,
-                             Message::sync, Message::synced, Message::closed}) {
-    on(kind, [this, kind](int source, Unpacker& in) { on_stream_message(kind, source, in); });
-  }
-  on(Message::decided, [this](int, Unpacker& in) { on_decided(in); });
-  on(Message::statistics, [this](int source, Unpacker& in) { gathered_[source] = Statistics::unpack(in); });
-  on(Message::so_far, [this](int, Unpacker& in) { on_so_far(in); });
-  on(Message::farewell, [this](int, Unpacker& in) {
+  on_stream(Message::ended, [](Stream& to, int source, Unpacker& in) { to.root->on_ended(source, in); });
+  on_stream(Message::encoded, [](Stream& to, int, Unpacker& in) { to.root->on_encoded(in); });
+  on_stream(Message::written, [](Stream& to, int, Unpacker& in) { to.root->on_written(in); });
+  on_stream(Message::synced, [](Stream& to, int, Unpacker& in) { to.root->on_synced(in); });
+  on_stream(Message::closed, [](Stream& to, int, Unpacker&) { to.root->on_closed(); });
+  on_stream(Message::place, [](Stream& to, int, Unpacker& in) { to.server->on_place(in); });
+  on_stream(Message::sync, [](Stream& to, int, Unpacker& in) { to.server->on_sync(in); });
+  const auto on = [this](Message kind, void (Server::*take)(Unpacker&)) {
+    context_.on(kind, [this, take](int, Unpacker& in) { (this->*take)(in); });
+  };
+  on(Message::opened, &Server::on_opened);
+  on(Message::sequence, &Server::on_sequence);
+  on(Message::decided, &Server::on_decided);
+  on(Message::so_far, &Server::on_so_far);
+  context_.on(Message::statistics,
+              [this](int source, Unpacker& in) { gathered_[source] = Statistics::unpack(in); });
+  context_.on(Message::farewell, [this](int, Unpacker& in) {
     ++homes_left_;
     streams_in_all_ = in.get<std::int64_t>();
   });
-  on(Message::finish, [this](int, Unpacker& in) {
+  context_.on(Message::finish, [this](int, Unpacker& in) {
     finishing_ = true;
     streams_in_all_ = in.get<std::int64_t>();
   });
@@ -100,12 +104,13 @@ void Server::take_messages() {
 
 /// A stream that one server does not know has no verdict, and its ranks would wait for ever.
 void Server::give_up(const Status& why) {
-  give_up_(why.in(cat("server ", context_.me, " cannot open a stream that the compute ranks have begun")));
+  setup_.give_up(
+      why.in(cat("server ", context_.me, " cannot open a stream that the compute ranks have begun")));
 }
 
 void Server::open(Opening opening) {
   const std::uint32_t id = opening.stream;
-  const bool is_root = roster_.home[static_cast<std::size_t>(opening.reference)] == context_.me;
+  const int reference = opening.reference;
   if (const auto decided = decided_.find(id); decided != decided_.end() && decided->second >= 0) {
     opening.is_taken_over = true;
     opening.first_step = decided->second;
@@ -118,23 +123,21 @@ void Server::open(Opening opening) {
   if (!server.is_ok()) return give_up(server.status());
   Stream& stream = streams_[id];
   stream.server = std::move(*server);
-  if (is_root) {
+  if (context_.is_home(reference)) {
     Result<std::unique_ptr<Ledger>> ledger = context_.make_ledger(stream.server->opening());
     const Status broken = ledger.status();
     stream.root = std::make_unique<StreamRoot>(context_, stream.server->opening(), stream.server->codec(),
                                                ledger.is_ok() ? std::move(*ledger) : nullptr, broken);
-    Descriptor fence;
-    fence.kind = Descriptor::Kind::fence;
-    fence.step = fences_[stream.server->opening().reference];
-    on_reference(stream, fence);
+    on_reference(stream, {.kind = Descriptor::Kind::fence, .step = fences_[reference]});
   }
   Packer out;
   out.put(Message::opened).put(id);
-  context_.send_to_server(roster_.home[static_cast<std::size_t>(stream.server->opening().reference)], out);
+  context_.send_to_server(context_.home_of(reference), out);
 }
 
 /// The root announces nothing before every server has the stream: nobody hears of a stream that it lacks.
-void Server::on_opened(std::uint32_t id) {
+void Server::on_opened(Unpacker& in) {
+  const auto id = in.get<std::uint32_t>();
   if (++opened_[id] < roster_.servers()) return;
   opened_.erase(id);
   Stream& stream = streams_.at(id);
@@ -146,8 +149,7 @@ void Server::on_opened(std::uint32_t id) {
 void Server::on_sequence(Unpacker& in) {
   Stream& stream = streams_.at(in.get<std::uint32_t>());
   stream.started = true;
-  const std::vector<SequenceEntry> entries = in.get_list<SequenceEntry>();
-  stream.server->on_sequence(entries);
+  stream.server->on_sequence(in.get_list<SequenceEntry>());
 }
 
 void Server::on_decided(Unpacker& in) {
@@ -155,37 +157,6 @@ void Server::on_decided(Unpacker& in) {
   const auto verdict = in.get<VerdictKind>();
   const auto step = in.get<std::int64_t>();
   stream.server->on_verdict(verdict, step, Status::unpack(in));
-}
-
-void Server::on_stream_message(Message kind, int source, Unpacker& in) {
-  const auto found = streams_.find(in.get<std::uint32_t>());
-  if (found == streams_.end()) return;
-  Stream& stream = found->second;
-  switch (kind) {
-    case Message::ended:
-      stream.root->on_ended(source, in);
-      break;
-    case Message::encoded:
-      stream.root->on_encoded(source, in);
-      break;
-    case Message::written:
-      stream.root->on_written(in);
-      break;
-    case Message::synced:
-      stream.root->on_synced(in);
-      break;
-    case Message::closed:
-      stream.root->on_closed();
-      break;
-    case Message::place:
-      stream.server->on_place(in);
-      break;
-    case Message::sync:
-      stream.server->on_sync(in);
-      break;
-    default:
-      break;
-  }
 }
 
 bool Server::advance() {
@@ -209,7 +180,7 @@ bool Server::advance() {
     ++streams_done_;
     moved = true;
   }
-  for (auto& [c, receiver] : receivers_) {
+  for (auto& [c, receiver] : setup_.receivers) {
     if (const auto credit = receiver->fresh_credit()) {
       Packer out;
       out.put(Message::credit).put(*credit);
@@ -231,32 +202,21 @@ bool Server::scan_lanes() {
 }
 
 bool Server::scan_lane(int c, LaneCursor& lane) {
+  using Kind = Descriptor::Kind;
   const Descriptor* descriptor = lane.front();
   if (descriptor == nullptr) return false;
-  if (descriptor->kind == Descriptor::Kind::farewell) {
-    lane.pass();
-    lane.finish(lane.number() - 1);
-    if (roster_.home[static_cast<std::size_t>(c)] == context_.me) ++left_;
-    return true;
-  }
-  if (descriptor->kind == Descriptor::Kind::fence) {
-    on_fence(c, descriptor->step);
-    lane.pass();
-    lane.finish(lane.number() - 1);
-    return true;
-  }
-  if (descriptor->kind == Descriptor::Kind::define) return take_definition(c, lane);
-  if (is_over(*descriptor)) {
-    lane.pass();
-    lane.finish(lane.number() - 1);
+  const Kind kind = descriptor->kind;
+  if (kind == Kind::farewell && context_.is_home(c)) ++left_;
+  if (kind == Kind::fence) on_fence(c, descriptor->step);
+  if (kind == Kind::define) take_definition(c, lane);
+  if (kind == Kind::farewell || kind == Kind::fence || kind == Kind::define || is_over(*descriptor)) {
+    lane.finish(lane.pass());
     return true;
   }
   const auto found = streams_.find(descriptor->stream);
   if (found == streams_.end()) {
-    using Kind = Descriptor::Kind;
     if (decided_.count(descriptor->stream) != 0)
-      lead_before_[descriptor->stream] =
-          descriptor->kind == Kind::close ? descriptor->lead : descriptor->stamp;
+      lead_before_[descriptor->stream] = kind == Kind::close ? descriptor->lead : descriptor->stamp;
     definitions_.want(*descriptor);
   }
   if (found == streams_.end() || !found->second.started) return false;
@@ -268,16 +228,12 @@ bool Server::scan_lane(int c, LaneCursor& lane) {
   return stream.server->on_descriptor(c, *descriptor);
 }
 
-bool Server::take_definition(int c, LaneCursor& lane) {
+void Server::take_definition(int c, const LaneCursor& lane) {
   const auto kept = kept_through_.find(c);
   const bool is_known = kept != kept_through_.end() && lane.number() <= kept->second;
-  if (!is_known && roster_.home[static_cast<std::size_t>(c)] == context_.me) {
-    ByteVector scratch;
-    definitions_.on_entry(c, *lane.front(), lane.reader().bytes(lane.number(), scratch));
-  }
-  lane.pass();
-  lane.finish(lane.number() - 1);
-  return true;
+  if (is_known || !context_.is_home(c)) return;
+  ByteVector scratch;
+  definitions_.on_entry(c, *lane.front(), lane.reader().bytes(lane.number(), scratch));
 }
 
 void Server::on_reference(Stream& stream, const Descriptor& descriptor) {
@@ -290,9 +246,7 @@ void Server::on_reference(Stream& stream, const Descriptor& descriptor) {
 /// A fence is for all streams, also for those that open later. No stream holds it up for the others.
 void Server::on_fence(int c, std::int64_t number) {
   fences_[c] = number;
-  Descriptor fence;
-  fence.kind = Descriptor::Kind::fence;
-  fence.step = number;
+  const Descriptor fence{.kind = Descriptor::Kind::fence, .step = number};
   for (auto& [id, stream] : streams_) {
     if (stream.server->has_closed(c)) continue;
     if (stream.root && c == stream.server->opening().reference) on_reference(stream, fence);
@@ -311,12 +265,12 @@ void Server::send_sequence(std::uint32_t id, Stream& stream) {
 
 bool Server::poll_data() {
   bool moved = false;
-  for (const auto& [c, receiver] : receivers_) {
+  for (const auto& [c, receiver] : setup_.receivers) {
     moved = take_data(receiver->rank(), [] { return true; }) || moved;
   }
   for (const auto& [id, stream] : streams_) {
     for (const int server : stream.server->waits_for()) {
-      const int rank = roster_.server_transport[static_cast<std::size_t>(server)];
+      const int rank = context_.rank_of_server(server);
       moved = take_data(rank, [&] { return stream.server->waits_for().count(server) != 0; }) || moved;
     }
   }
@@ -331,7 +285,7 @@ bool Server::take_data(int source, const std::function<bool()>& wanted) {
     moved = true;
     Unpacker in(*bytes);
     if (in.get<DataMessage>() == DataMessage::descriptor) {
-      for (auto& [c, receiver] : receivers_) {
+      for (auto& [c, receiver] : setup_.receivers) {
         if (receiver->rank() == source) receiver->take(in);
       }
       continue;
@@ -348,7 +302,8 @@ bool Server::take_data(int source, const std::function<bool()>& wanted) {
 /// Tells server 0 the counters after a commit, at most once a second.
 bool Server::report_so_far() {
   constexpr std::int64_t second = 1'000'000'000;
-  if (!reporting_ || told_ || !context_.news || context_.line.now() - reported_at_ < second) return false;
+  if (!setup_.reporting || told_ || !context_.news || context_.line.now() - reported_at_ < second)
+    return false;
   context_.news = false;
   reported_at_ = context_.line.now();
   Packer out;
@@ -362,7 +317,7 @@ bool Server::report_so_far() {
     if (roster_.self_served) break;
     Statistics rank;
     rank.streams = streams;
-    out.put(roster_.compute_transport[static_cast<std::size_t>(c)]);
+    out.put(context_.rank_of_compute(c));
     rank.pack(out);
   }
   context_.send_to_server(0, out);
@@ -375,7 +330,7 @@ void Server::on_so_far(Unpacker& in) {
     so_far_[rank] = Statistics::unpack(in);
   }
   // The final counters must not be overwritten by counters that were on their way then.
-  if (on_statistics_ && !over_) on_statistics_(so_far_);
+  if (setup_.on_statistics && !over_) setup_.on_statistics(so_far_);
 }
 
 bool Server::leave() {
@@ -390,7 +345,7 @@ bool Server::leave() {
     homes_left_ = 0;
     Packer out;
     out.put(Message::finish).put(streams_in_all_);
-    for (int server = 0; server < roster_.servers(); ++server) context_.send_to_server(server, out);
+    context_.send_to_servers(out);
     moved = true;
   }
   // A server without compute ranks of its own may hear of the end before it heard of the last stream.
@@ -405,7 +360,7 @@ bool Server::leave() {
       roster_.self_served ? roster_.servers() : roster_.servers() + roster_.computes());
   if (!over_ && told_ && (context_.me != 0 || gathered_.size() == everybody)) {
     over_ = moved = true;
-    if (context_.me == 0 && on_statistics_) on_statistics_(gathered_);
+    if (context_.me == 0 && setup_.on_statistics) setup_.on_statistics(gathered_);
   }
   return moved;
 }

@@ -66,13 +66,12 @@ class Server {
   void take_messages();
   void give_up(const Status& why);
   void open(Opening opening);
-  void on_opened(std::uint32_t id);
+  void on_opened(Unpacker& in);
   void on_sequence(Unpacker& in);
   void on_decided(Unpacker& in);
-  void on_stream_message(Message kind, int source, Unpacker& in);
   bool scan_lanes();
   bool scan_lane(int c, LaneCursor& lane);
-  bool take_definition(int c, LaneCursor& lane);
+  void take_definition(int c, const LaneCursor& lane);
   Status take_over();
   [[nodiscard]] bool is_over(const node::Descriptor& descriptor) const;
   void on_reference(Stream& stream, const node::Descriptor& descriptor);
@@ -85,10 +84,8 @@ class Server {
   void on_so_far(Unpacker& in);
 
   exchange::Roster roster_;
+  Setup setup_;  // without what the context has
   Context context_;
-  std::map<int, std::unique_ptr<node::LaneReceiver>> receivers_;
-  std::function<void(const std::map<int, Statistics>&)> on_statistics_;
-  std::function<void(const Status&)> give_up_;
   std::map<std::uint32_t, Stream> streams_;
   Definitions definitions_;
   // A server that takes the place of another finds these in the lanes:
@@ -97,7 +94,7 @@ class Server {
   std::map<int, std::uint64_t> kept_through_;          // by lane: the last definition that was kept
   std::uint32_t newest_stream_ = 0;
   std::map<std::uint32_t, int>
-      opened_;  // streams whose root this is, before they start: servers that have them
+      opened_;  // by stream whose root this is, before it starts: servers that have it
   std::map<int, std::int64_t> fences_;  // by lane: the agreements that its rank has come to
   int homed_ = 0;
   int left_ = 0;  // homed ranks that said farewell
@@ -109,7 +106,6 @@ class Server {
   bool finishing_ = false;              // server 0 has said that all ranks have left
   bool told_ = false;                   // statistics sent
   std::map<int, Statistics> gathered_;  // by transport rank
-  bool reporting_ = false;
   std::int64_t reported_at_ = 0;
   std::map<int, Statistics> so_far_;  // by transport rank, on server 0
   bool over_ = false;

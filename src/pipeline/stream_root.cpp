@@ -35,10 +35,9 @@ StreamRoot::StreamRoot(Context& context, const Opening& opening, const codec::Co
       codec_(codec),
       ledger_(std::move(ledger)),
       broken_(std::move(broken)),
+      homes_(context.homes()),
       previous_lead_(opening.previous_lead),
       settled_before_(opening.first_step) {
-  std::set<int> homes(context.roster.home.begin(), context.roster.home.end());
-  homes_ = static_cast<int>(homes.size());
   for (std::size_t i = 0; i < opening.fields.size(); ++i) {
     const auto levels = static_cast<double>(opening.fields[i].levels.values.size());
     step_cost_ += codec.cost(static_cast<int>(i)) * levels;
@@ -189,7 +188,7 @@ void StreamRoot::accept(std::int64_t number, Step& step) {
   send_verdict(VerdictKind::accepted, number, told);
 }
 
-void StreamRoot::on_encoded(int, Unpacker& in) {
+void StreamRoot::on_encoded(Unpacker& in) {
   const auto number = in.get<std::uint64_t>();
   Chunk& chunk = chunks_.at(number);
   chunk.poisoned = in.get<std::uint8_t>() != 0;
@@ -225,8 +224,6 @@ void StreamRoot::on_synced(Unpacker& in) {
   step.status = first_cause(step.status, Status::unpack(in).at(cause_in(number, Stage::sync)));
   if (--step.syncs == 0) step.state = Step::State::synced;
 }
-
-void StreamRoot::on_closed() { ++closed_; }
 
 bool StreamRoot::advance() {
   bool moved = place();

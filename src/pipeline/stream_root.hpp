@@ -23,10 +23,10 @@ class StreamRoot {
   /// to `fresh`.
   void on_reference(const node::Descriptor& descriptor, std::vector<SequenceEntry>& fresh);
   void on_ended(int source, Unpacker& in);
-  void on_encoded(int server, Unpacker& in);
+  void on_encoded(Unpacker& in);
   void on_written(Unpacker& in);
   void on_synced(Unpacker& in);
-  void on_closed();
+  void on_closed() { ++closed_; }
   bool advance();
   /// For the watchdog if ranks serve themselves, which cannot tell of their own lateness. Names the ranks
   /// that have not ended a step which the reference has.

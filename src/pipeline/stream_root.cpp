@@ -2,6 +2,7 @@
 #include "pipeline/stream_root.hpp"
 
 #include <algorithm>
+#include <ranges>
 
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -69,20 +70,13 @@ void StreamRoot::on_reference(const Descriptor& descriptor, std::vector<Sequence
       Step& step = steps_.at(current_step_);
       step.complete = true;
       step.ended_at = context_.line.now();
-      SequenceEntry entry;
-      entry.kind = Kind::end_step;
-      entry.step = current_step_;
-      fresh.push_back(entry);
+      fresh.push_back({.kind = Kind::end_step, .step = current_step_});
       previous_lead_ = step.entry.lead;
       break;
     }
-    case Descriptor::Kind::fence: {
-      SequenceEntry entry;
-      entry.kind = Kind::fence;
-      entry.step = descriptor.step;
-      fresh.push_back(entry);
+    case Descriptor::Kind::fence:
+      fresh.push_back({.kind = Kind::fence, .step = descriptor.step});
       break;
-    }
     case Descriptor::Kind::close:
     case Descriptor::Kind::farewell:
     case Descriptor::Kind::define:
@@ -105,12 +99,10 @@ void StreamRoot::begin_step(const Descriptor& descriptor, std::vector<SequenceEn
     if (path.is_ok()) current_path_ = step.entry.path = *path;
   }
   ++files_[step.entry.path].steps;
-  SequenceEntry entry;
-  entry.kind = Kind::begin;
-  entry.step = current_step_;
-  entry.lead = descriptor.lead;
-  entry.interval_start = previous_lead_;
-  fresh.push_back(entry);
+  fresh.push_back({.kind = Kind::begin,
+                   .step = current_step_,
+                   .lead = descriptor.lead,
+                   .interval_start = previous_lead_});
 }
 
 void StreamRoot::add_record(const Descriptor& descriptor, std::vector<SequenceEntry>& fresh) {
@@ -136,14 +128,13 @@ void StreamRoot::add_record(const Descriptor& descriptor, std::vector<SequenceEn
   open_cost_ += cost;
   open_bound_ += bound;
   const codec::Statistic& statistic = opening_.fields[static_cast<std::size_t>(descriptor.field)].statistic;
-  SequenceEntry entry;
-  entry.kind = Kind::record;
-  entry.field = descriptor.field;
-  entry.level = descriptor.level;
-  entry.owner = current_owner_;
-  entry.chunk = chunk_number_;
-  entry.step = current_step_;
-  entry.lead = step.entry.lead;
+  SequenceEntry entry{.kind = Kind::record,
+                      .field = descriptor.field,
+                      .level = descriptor.level,
+                      .owner = current_owner_,
+                      .chunk = chunk_number_,
+                      .step = current_step_,
+                      .lead = step.entry.lead};
   switch (statistic.since) {
     case codec::Statistic::Since::start:
       entry.interval_start = 0;
@@ -161,17 +152,13 @@ void StreamRoot::add_record(const Descriptor& descriptor, std::vector<SequenceEn
 void StreamRoot::close_chunk(std::vector<SequenceEntry>& fresh) {
   if (!chunk_open_) return;
   chunk_open_ = false;
-  SequenceEntry entry;
-  entry.kind = Kind::end_chunk;
-  entry.chunk = chunk_number_;
-  entry.step = current_step_;
-  fresh.push_back(entry);
+  fresh.push_back({.kind = Kind::end_chunk, .chunk = chunk_number_, .step = current_step_});
 }
 
 void StreamRoot::on_ended(int source, Unpacker& in) {
   const auto number = in.get<std::int64_t>();
   Step& step = steps_.at(number);
-  step.status = first_cause(step.status, Status::unpack(in));
+  step.note(Status::unpack(in));
   step.ended.insert(source);
   if (static_cast<int>(step.ended.size()) == homes_) accept(number, step);
 }
@@ -191,37 +178,33 @@ void StreamRoot::accept(std::int64_t number, Step& step) {
 void StreamRoot::on_encoded(Unpacker& in) {
   const auto number = in.get<std::uint64_t>();
   Chunk& chunk = chunks_.at(number);
-  chunk.poisoned = in.get<std::uint8_t>() != 0;
+  chunk.poisoned = in.get<bool>();
   chunk.status = Status::unpack(in);
   Bytes size = 0;
   for (auto count = in.get<std::int64_t>(); count > 0; --count) {
-    RecordEntry record;
-    record.field = in.get<std::int32_t>();
-    record.level = in.get<std::int32_t>();
-    record.offset = size;
-    record.length = in.get<Bytes>();
-    size += record.length;
-    chunk.records.push_back(record);
+    const auto field = in.get<std::int32_t>();
+    const auto level = in.get<std::int32_t>();
+    const auto length = in.get<Bytes>();
+    chunk.records.push_back({field, level, size, length});
+    size += length;
   }
   Step& step = steps_.at(chunk.step);
-  step.status = first_cause(step.status, chunk.status);
+  step.note(chunk.status);
   step.poisoned = step.poisoned || chunk.poisoned;
   scan_.set_size(number, size);
 }
 
 void StreamRoot::on_written(Unpacker& in) {
-  in.get<std::uint64_t>();
   const auto number = in.get<std::int64_t>();
   Step& step = steps_.at(number);
-  const Status status = Status::unpack(in);
-  step.status = first_cause(step.status, status.at(cause_in(number, Stage::write)));
+  step.note(Status::unpack(in).at(cause_in(number, Stage::write)));
   --step.chunks;
 }
 
 void StreamRoot::on_synced(Unpacker& in) {
   const auto number = in.get<std::int64_t>();
   Step& step = steps_.at(number);
-  step.status = first_cause(step.status, Status::unpack(in).at(cause_in(number, Stage::sync)));
+  step.note(Status::unpack(in).at(cause_in(number, Stage::sync)));
   if (--step.syncs == 0) step.state = Step::State::synced;
 }
 
@@ -275,9 +258,7 @@ bool StreamRoot::file_is_ready(Step& step) {
         begun.is_finished = start->is_finished;
         // The step may have failed meanwhile for another reason, and be forgotten.
         const auto first = steps_.find(number);
-        if (first == steps_.end()) return;
-        first->second.status =
-            first_cause(first->second.status, status.at(cause_in(number, Stage::begin_file)));
+        if (first != steps_.end()) first->second.note(status.at(cause_in(number, Stage::begin_file)));
       });
   return false;
 }
@@ -289,11 +270,8 @@ bool StreamRoot::was_committed(Step& step, const File& file) {
   if (!passed && !file.is_finished) return false;
   step.was_committed = std::binary_search(file.leads.begin(), file.leads.end(), step.entry.lead);
   if (!step.was_committed) {
-    step.status =
-        first_cause(step.status, Status(Code::io, cat(step.entry.path,
-                                                      " has later steps already: this one failed on "
-                                                      "the server before"))
-                                     .at(cause_in(step.entry.step, Stage::write)));
+    const std::string why = " has later steps already: this one failed on the server before";
+    step.note(Status(Code::io, step.entry.path + why).at(cause_in(step.entry.step, Stage::write)));
   }
   return true;
 }
@@ -305,8 +283,7 @@ bool StreamRoot::place() {
     // A step may still fail as a whole. The step behind it gets a place only when that is certain.
     if (chunk.step != settled_before_) break;
     Step& step = steps_.at(chunk.step);
-    step.status =
-        first_cause(step.status, files_[step.entry.path].broken.at(cause_in(chunk.step, Stage::begin_file)));
+    step.note(files_[step.entry.path].broken.at(cause_in(chunk.step, Stage::begin_file)));
     bool drop = !step.status.is_ok() || step.poisoned || next->size == 0 || step.was_committed;
     if (!drop && !file_is_ready(step)) break;
     File& file = files_[step.entry.path];
@@ -326,10 +303,7 @@ bool StreamRoot::place() {
     }
     Packer out;
     out.put(Message::place).put(opening_.stream).put(next->chunk);
-    out.put(static_cast<std::uint8_t>(drop ? 0 : 1))
-        .put(offset)
-        .put_text(file.written_to)
-        .put(file.committed);
+    out.put(!drop).put(offset).put_text(file.written_to).put(file.committed);
     context_.send_to_server(chunk.owner, out);
     chunks_.erase(next->chunk);
     scan_.take(drop);
@@ -355,14 +329,10 @@ bool StreamRoot::settle() {
   }
   step.state = Step::State::cutting;
   const std::int64_t number = found->first;
-  run_on_ledger(
-      step.entry.path,
-      [path = step.entry.path, size = file.end](Ledger& ledger) { return ledger.cut(path, size); },
-      [this, number, path = step.entry.path](const Status& cut) {
-        files_[path].broken = first_cause(files_[path].broken, cut);
-        steps_.at(number).state = Step::State::settled;
-        ++settled_before_;
-      });
+  cut(step.entry.path, file.end, [this, number] {
+    steps_.at(number).state = Step::State::settled;
+    ++settled_before_;
+  });
   return true;
 }
 
@@ -370,7 +340,7 @@ bool StreamRoot::commit() {
   if (steps_.empty()) return false;
   const std::int64_t number = steps_.begin()->first;
   Step& step = steps_.begin()->second;
-  warn_if_late(number, step);
+  warn_if_late(step);
   // A run that continues behind a step looks at no file before that step's. Therefore all of them must be
   // whole before the step can count as durable, or as failed.
   if (finishes_files()) return false;
@@ -438,7 +408,7 @@ void StreamRoot::start_commit(std::int64_t number, Step& step) {
       [this, number, path, cut](const Status& status) {
         Step& done = steps_.at(number);
         files_[path].broken = first_cause(files_[path].broken, *cut);
-        done.status = first_cause(done.status, status.at(cause_in(number, Stage::commit)));
+        done.note(status.at(cause_in(number, Stage::commit)));
         if (done.status.is_ok())
           files_[path].committed = done.entry.end;
         else
@@ -455,20 +425,23 @@ void StreamRoot::take_back(std::int64_t number, const std::string& path, const S
   for (auto& [later, step] : steps_) {
     if (later == number || step.entry.path != path || !step.has_writes) continue;
     settled = settled || step.state == Step::State::settled;
-    step.status = first_cause(step.status, Status(why.code(), cat("not written, since the step before it in ",
-                                                                  path, " failed: ", why.text()))
-                                               .at({later, -1, -1}));
+    const std::string text = cat("not written, since the step before it in ", path, " failed: ", why.text());
+    step.note(Status(why.code(), text).at({later, -1, -1}));
   }
   // A step that settles later is cut then. A step that has settled may have been written while, or after, the
   // failed one was cut.
   if (!settled) return;
   file.cutting = true;
+  cut(path, file.committed, [this, path] { files_[path].cutting = false; });
+}
+
+/// A file that cannot be cut is broken.
+void StreamRoot::cut(const std::string& path, Bytes size, std::function<void()> done) {
   run_on_ledger(
-      path, [path, size = file.committed](Ledger& ledger) { return ledger.cut(path, size); },
-      [this, path](const Status& status) {
-        File& cut = files_[path];
-        cut.cutting = false;
-        cut.broken = first_cause(cut.broken, status);
+      path, [path, size](Ledger& ledger) { return ledger.cut(path, size); },
+      [this, path, done = std::move(done)](const Status& status) {
+        files_[path].broken = first_cause(files_[path].broken, status);
+        done();
       });
 }
 
@@ -487,12 +460,10 @@ bool StreamRoot::is_complete(const std::string& path, const File& file) const {
 
 /// Returns true if a file is being finished, or is to be.
 bool StreamRoot::finishes_files() const {
-  if (finishing_) return true;
-  return std::any_of(unfinished_.begin(), unfinished_.end(),
-                     [](const auto& each) { return each.second.try_now; }) ||
-         std::any_of(files_.begin(), files_.end(), [this](const auto& file) {
-           const File& each = file.second;
-           return (each.begun || each.beginning || each.left_open) && is_complete(file.first, each);
+  return finishing_ || std::ranges::any_of(unfinished_ | std::views::values, &Unfinished::try_now) ||
+         std::ranges::any_of(files_, [this](const auto& file) {
+           const auto& [path, each] = file;
+           return (each.begun || each.beginning || each.left_open) && is_complete(path, each);
          });
 }
 
@@ -552,17 +523,14 @@ void StreamRoot::on_finished(const std::string& path, bool begun, bool is_whole,
   const std::string name = stream_name(opening_);
   const bool names_it = status.text().starts_with(name + ":");
   if (is_first) log(LogLevel::error, names_it ? status.text() : status.in(name).text());
-  // An error that is not of storage will be the same the next time.
-  if (!begun && !is_whole && status.code() != Code::io) break_stream(status);
+  // An error that is not of storage will be the same the next time. The data from which the stream is to go
+  // on is not as it was left then: nothing can follow it.
+  if (begun || is_whole || status.code() == Code::io) return;
+  broken_ = status;
+  for (auto& [number, step] : steps_) step.note(status.at({number, -1, -1}));
 }
 
-/// The data from which the stream is to go on is not as it was left: nothing can follow it.
-void StreamRoot::break_stream(const Status& why) {
-  broken_ = why;
-  for (auto& [number, step] : steps_) step.status = first_cause(step.status, why.at({number, -1, -1}));
-}
-
-void StreamRoot::warn_if_late(std::int64_t, Step& step) {
+void StreamRoot::warn_if_late(Step& step) {
   const std::int64_t limit = opening_.policy.deadline_seconds;
   if (limit == 0 || step.warned || !step.complete) return;
   if (context_.line.now() - step.ended_at < limit * 1'000'000'000) return;
@@ -576,8 +544,7 @@ std::string StreamRoot::waiting_for() const {
     if (!step.complete || step.accepted) continue;
     text += cat(" ", step_text(step), ": not ended by compute rank");
     for (int c = 0; c < context_.roster.computes(); ++c) {
-      if (step.ended.count(context_.roster.compute_transport[static_cast<std::size_t>(c)]) == 0)
-        text += cat(" ", c);
+      if (step.ended.count(context_.rank_of_compute(c)) == 0) text += cat(" ", c);
     }
     text += ";";
   }
@@ -588,7 +555,7 @@ void StreamRoot::send_verdict(VerdictKind kind, std::int64_t step, const Status&
   Packer out;
   out.put(Message::decided).put(opening_.stream).put(kind).put(step);
   status.pack(out);
-  for (int server = 0; server < context_.roster.servers(); ++server) context_.send_to_server(server, out);
+  context_.send_to_servers(out);
 }
 
 }  // namespace tailrace::pipeline

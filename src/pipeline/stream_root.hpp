@@ -57,6 +57,8 @@ class StreamRoot {
     Status status;
     std::int64_t ended_at = 0;
     bool warned = false;
+
+    void note(const Status& more) { status = first_cause(status, more); }
   };
   struct File {
     bool begun = false;
@@ -101,10 +103,10 @@ class StreamRoot {
   [[nodiscard]] bool is_closing() const { return closed_ == homes_ && steps_.empty(); }
   [[nodiscard]] bool is_complete(const std::string& path, const File& file) const;
   [[nodiscard]] bool finishes_files() const;
-  void break_stream(const Status& why);
+  void cut(const std::string& path, Bytes size, std::function<void()> done);
   void run_on_ledger(const std::string& path, std::function<Status(Ledger&)> job,
                      std::function<void(const Status&)> done);
-  void warn_if_late(std::int64_t number, Step& step);
+  void warn_if_late(Step& step);
   void send_verdict(VerdictKind kind, std::int64_t step, const Status& status);
   [[nodiscard]] std::string step_text(const Step& step) const;
 

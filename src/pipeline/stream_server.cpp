@@ -52,8 +52,7 @@ void StreamServer::say(Message message, const std::function<void(Packer&)>& body
   Packer out;
   out.put(message).put(opening_.stream);
   body(out);
-  const int root = context_.roster.home[static_cast<std::size_t>(opening_.reference)];
-  context_.send_to_server(root, out);
+  context_.send_to_server(context_.home_of(opening_.reference), out);
 }
 
 std::string StreamServer::step_text(std::int64_t lead) const {
@@ -105,7 +104,7 @@ bool StreamServer::needs_piece(const Record& record, int c) const {
   if (plan(record.entry.field).count(c) == 0) return false;
   if (record.entry.owner == context_.me) return true;
   const auto& sent = plan(record.entry.field).sent_to(record.entry.owner);
-  return std::find(sent.begin(), sent.end(), c) != sent.end();
+  return std::ranges::find(sent, c) != sent.end();
 }
 
 void StreamServer::announce(const SequenceEntry& entry) {
@@ -124,10 +123,8 @@ void StreamServer::announce(const SequenceEntry& entry) {
     Chunk& chunk = chunks_[entry.chunk];
     chunk.step = entry.step;
     ++chunk.open;
-    if (const auto early = early_.find(number); early != early_.end()) {
-      const std::vector<ByteVector> messages = std::move(early->second);
-      early_.erase(early);
-      for (const ByteVector& bytes : messages) {
+    if (const auto early = early_.extract(number); !early.empty()) {
+      for (const ByteVector& bytes : early.mapped()) {
         Unpacker in(bytes);
         on_pieces(number, in);
       }
@@ -166,8 +163,7 @@ constexpr const char* kWaits = ": in such steps it waits for the servers to make
 /// Ranks whose share of the staging memory is less than a step needs wait for the servers inside of their
 /// calls, step by step. One server names the rank that lacks most, once for the stream.
 void StreamServer::check_staging(const Step& step) {
-  const int root = context_.roster.home[static_cast<std::size_t>(opening_.reference)];
-  if (told_of_staging_ || context_.quotas.empty() || root != context_.me) return;
+  if (told_of_staging_ || context_.quotas.empty() || !context_.is_home(opening_.reference)) return;
   Lack data, puts;
   for (int c = 0; c < context_.roster.computes(); ++c) {
     Bytes needed = 0, largest = 0;
@@ -208,14 +204,11 @@ void StreamServer::on_pieces(std::uint64_t number, Unpacker& in) {
   }
   Record& record = this->record(number);
   record.senders.erase(in.get<int>());
-  const bool poisoned = in.get<std::uint8_t>() != 0;
-  record.poisoned = record.poisoned || poisoned;
+  record.poisoned = in.get<bool>() || record.poisoned;
   for (auto count = in.get<std::int32_t>(); count > 0; --count) {
-    Piece piece;
-    piece.rank = in.get<int>();
+    const int rank = in.get<int>();
     const auto bytes = in.get_bytes();
-    piece.bytes.assign(bytes.begin(), bytes.end());
-    record.pieces.push_back(std::move(piece));
+    record.pieces.push_back({rank, 0, false, ByteVector(bytes.begin(), bytes.end())});
   }
 }
 
@@ -268,18 +261,15 @@ bool StreamServer::send_pieces(std::uint64_t number) {
   const auto& ranks = plan(record.entry.field).sent_to(record.entry.owner);
   if (!ranks.empty()) {
     if (context_.line.unsent_data() > context_.workspace_per_stream() / 4) return false;
+    const std::span<const Piece> sent = record.poisoned ? std::span<const Piece>() : record.pieces;
     Packer out;
     out.put(DataMessage::pieces).put(opening_.stream).put(number).put(context_.me);
-    out.put(static_cast<std::uint8_t>(record.poisoned ? 1 : 0));
-    out.put(record.poisoned ? 0 : static_cast<std::int32_t>(record.pieces.size()));
+    out.put(record.poisoned).put(static_cast<std::int32_t>(sent.size()));
     ByteVector scratch;
-    for (const Piece& piece : record.pieces) {
-      if (record.poisoned) break;
+    for (const Piece& piece : sent)
       out.put(piece.rank).put_bytes(context_.lanes.at(piece.rank).reader().bytes(piece.number, scratch));
-    }
     counters().sent_bytes += static_cast<std::int64_t>(out.bytes().size());
-    context_.line.send_data(context_.roster.server_transport[static_cast<std::size_t>(record.entry.owner)],
-                            out.take());
+    context_.line.send_data(context_.rank_of_server(record.entry.owner), out.take());
     finish_pieces(record);
   }
   record.started = record.done = true;
@@ -308,41 +298,33 @@ void StreamServer::encode(std::uint64_t number) {
   const Bytes bound = codec_->encoded_bound(record.entry.field);
   held_ += bound;
   ++encoding_;
-  auto spent = std::make_shared<Counters>();
-  const auto began = std::make_shared<std::int64_t>(0);
-  const auto worker_of = std::make_shared<int>(0);
   // The record stays where it is in the deque until it is done. Only this task reads its pieces meanwhile.
   context_.executor.compute(
-      [this, &record, encoded, spent, began, worker_of](int worker) -> Status {
-        *began = context_.line.now();
-        *worker_of = worker;
-        std::vector<ByteVector> scratch(record.pieces.size());
-        std::vector<std::span<const std::byte>> pieces;
-        for (std::size_t i = 0; i < record.pieces.size(); ++i) {
-          const Piece& piece = record.pieces[i];
-          pieces.push_back(piece.in_lane
-                               ? context_.lanes.at(piece.rank).reader().bytes(piece.number, scratch[i])
-                               : std::span<const std::byte>(piece.bytes));
-        }
-        return assemble_and_encode(worker, record, pieces, *encoded, *spent);
-      },
-      [this, number, encoded, spent, began, worker_of, bound](const Status& status) {
+      [this, &record, encoded](int worker) { return assemble_and_encode(worker, record, *encoded); },
+      [this, number, encoded, bound](const Status& status) {
         --encoding_;
         held_ += static_cast<Bytes>(encoded->bytes.size()) - bound;
         Counters& total = counters();
-        total.assemble += spent->assemble;
-        total.encode += spent->encode;
+        total.assemble += encoded->assemble;
+        total.encode += encoded->encode;
         total.records += 1;
         total.workspace_peak = std::max(total.workspace_peak, held_);
-        context_.statistics.add_span("encode", 1 + *worker_of, *began,
-                                     *began + spent->assemble + spent->encode);
+        context_.statistics.add_span("encode", 1 + encoded->worker, encoded->began,
+                                     encoded->began + encoded->assemble + encoded->encode);
         on_encoded(number, encoded, status);
       });
 }
 
-Status StreamServer::assemble_and_encode(int worker, const Record& record,
-                                         const std::vector<std::span<const std::byte>>& pieces, Encoded& out,
-                                         Counters& spent) {
+Status StreamServer::assemble_and_encode(int worker, const Record& record, Encoded& out) {
+  out.worker = worker;
+  out.began = context_.line.now();
+  std::vector<ByteVector> scratch(record.pieces.size());
+  std::vector<std::span<const std::byte>> pieces;
+  for (std::size_t i = 0; i < record.pieces.size(); ++i) {
+    const Piece& piece = record.pieces[i];
+    pieces.push_back(piece.in_lane ? context_.lanes.at(piece.rank).reader().bytes(piece.number, scratch[i])
+                                   : std::span<const std::byte>(piece.bytes));
+  }
   const std::int64_t begin = context_.line.now();
   const codec::FieldDefinition& field = opening_.fields[static_cast<std::size_t>(record.entry.field)];
   const exchange::RecordPlan& plan = this->plan(record.entry.field);
@@ -361,11 +343,11 @@ Status StreamServer::assemble_and_encode(int worker, const Record& record,
   const std::int64_t assembled = context_.line.now();
   auto& encoder = encoders_[static_cast<std::size_t>(worker)];
   if (encoder == nullptr) encoder = codec_->encoder();
-  codec::RecordKey key{record.entry.field, record.entry.level, record.entry.lead,
-                       record.entry.interval_start};
+  const codec::RecordKey key{record.entry.field, record.entry.level, record.entry.lead,
+                             record.entry.interval_start};
   Status status = encoder->encode(key, whole.data(), elements, out.bytes);
-  spent.assemble = assembled - begin;
-  spent.encode = context_.line.now() - assembled;
+  out.assemble = assembled - begin;
+  out.encode = context_.line.now() - assembled;
   if (status.is_ok()) return {};
   int owner = -1;
   if (const Index index = encoder->offending(); index >= 0) owner = plan.layout().owner(index);
@@ -390,15 +372,13 @@ void StreamServer::report(std::uint64_t number, Chunk& chunk) {
   if (chunk.reported || !chunk.closed || chunk.open > 0) return;
   chunk.reported = true;
   // Workers finish in any order, but the file has put order.
-  std::sort(chunk.records.begin(), chunk.records.end(),
-            [](const auto& a, const auto& b) { return a->record < b->record; });
+  std::ranges::sort(chunk.records, {}, [](const auto& encoded) { return encoded->record; });
   say(Message::encoded, [&](Packer& out) {
-    out.put(number).put(static_cast<std::uint8_t>(chunk.poisoned ? 1 : 0));
+    out.put(number).put(chunk.poisoned);
     chunk.status.pack(out);
     out.put(static_cast<std::int64_t>(chunk.records.size()));
-    for (const auto& encoded : chunk.records) {
+    for (const auto& encoded : chunk.records)
       out.put(encoded->entry.field).put(encoded->entry.level).put(static_cast<Bytes>(encoded->bytes.size()));
-    }
   });
 }
 

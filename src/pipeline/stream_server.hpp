@@ -86,8 +86,8 @@ class StreamServer {
   struct Piece {
     int rank = 0;
     std::uint64_t number = 0;  // descriptor, for pieces in a lane
-    ByteVector bytes;          // for pieces that arrived as a message
     bool in_lane = false;
+    ByteVector bytes;  // for pieces that arrived as a message
   };
   struct Record {
     SequenceEntry entry;
@@ -104,6 +104,8 @@ class StreamServer {
     std::uint64_t record = 0;
     SequenceEntry entry;
     ByteVector bytes;
+    int worker = 0;
+    std::int64_t began = 0, assemble = 0, encode = 0;  // time and durations
   };
   struct Chunk {
     std::int64_t step = 0;
@@ -133,13 +135,10 @@ class StreamServer {
   void tell(int c, VerdictKind kind, std::int64_t step, const Status& status);
   void tell_both(int c, std::int64_t step, const Status& status);
   bool pass(int c);
-  [[nodiscard]] bool is_home(int c) const {
-    return context_.roster.home[static_cast<std::size_t>(c)] == context_.me;
-  }
   void forget_if_over(std::int64_t step);
-  bool seek_own_record(int c, LaneProgress& lane, std::uint64_t end);
-  void match(int c, Record& record, std::uint64_t number);
-  void poison(int c, Record& record);
+  bool seek_own_record(int c, LaneProgress& lane, const Step& step);
+  bool come_to(int c, Record& record);
+  void disagree(int c, LaneProgress& lane, std::string text);
   void skip(int c, LaneProgress& lane, const Status& why);
   void skip_announced(int c, LaneProgress& lane);
   [[nodiscard]] bool needs_piece(const Record& record, int c) const;
@@ -148,16 +147,13 @@ class StreamServer {
   bool start_work();
   bool send_pieces(std::uint64_t number);
   void encode(std::uint64_t number);
-  Status assemble_and_encode(int worker, const Record& record,
-                             const std::vector<std::span<const std::byte>>& pieces, Encoded& out,
-                             Counters& counters);
+  Status assemble_and_encode(int worker, const Record& record, Encoded& out);
   void finish_pieces(Record& record);
   void on_encoded(std::uint64_t number, const std::shared_ptr<Encoded>& encoded, const Status& status);
   void report(std::uint64_t number, Chunk& chunk);
   void retire();
   Counters& counters() { return context_.statistics.streams[opening_name_]; }
   void say(Message message, const std::function<void(Packer&)>& body);
-
   void note_decided(std::int64_t step);
 
   Context& context_;
@@ -169,8 +165,8 @@ class StreamServer {
   std::vector<ByteVector> assembled_;                      // per worker, reused
   std::vector<int> homed_;
   std::map<int, LaneProgress> lanes_;
-  std::map<std::pair<int, Bytes>, Index>
-      step_records_;  // of the step announced last: by layout and element size
+  // Of the step announced last: by layout and element size.
+  std::map<std::pair<int, Bytes>, Index> step_records_;
   bool told_of_staging_ = false;
   std::int64_t fences_ = 0;  // number of agreements in the put order
   std::set<int> fenced_;     // ranks that may be further than the put order: their lanes wait
@@ -179,10 +175,10 @@ class StreamServer {
   std::uint64_t first_record_ = 0;
   std::uint64_t next_work_ = 0;            // first record not started here
   std::map<std::uint64_t, Chunk> chunks_;  // owned here, until written
-  std::map<std::uint64_t, std::vector<ByteVector>>
-      early_;  // pieces that came before their record was announced
-  std::map<std::string, std::int64_t>
-      written_;  // for each file opened here: the last step that found its own bytes whole
+  // Pieces that came before their record was announced.
+  std::map<std::uint64_t, std::vector<ByteVector>> early_;
+  // For each file opened here: the last step that found its own bytes whole.
+  std::map<std::string, std::int64_t> written_;
   Bytes held_ = 0;
   int encoding_ = 0;
   int closed_lanes_ = 0;  // of the ranks at home here

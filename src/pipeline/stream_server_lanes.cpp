@@ -33,17 +33,15 @@ bool StreamServer::on_descriptor(int c, const Descriptor& descriptor) {
 /// Uses the lane's next descriptor up at once.
 bool StreamServer::pass(int c) {
   LaneCursor& cursor = context_.lanes.at(c);
-  cursor.pass();
-  cursor.use_up(cursor.number() - 1);
+  cursor.use_up(cursor.pass());
   return true;
 }
 
 bool StreamServer::on_close(int c, LaneProgress& lane) {
   lane.closed = true;
   ++ended_lanes_;
-  if (is_home(c) && ++closed_lanes_ == static_cast<int>(homed_.size())) {
+  if (context_.is_home(c) && ++closed_lanes_ == static_cast<int>(homed_.size()))
     say(Message::closed, [](Packer&) {});
-  }
   return pass(c);
 }
 
@@ -69,15 +67,16 @@ bool StreamServer::on_begin(int c, LaneProgress& lane, const Descriptor& descrip
   }
   enter(lane, LaneProgress::State::inside, descriptor.step);
   if (descriptor.lead != found->second.lead) {
-    skip(c, lane,
-         Status(Code::order, cat("rank ", c, " began the step at lead ", descriptor.lead, " s where rank ",
-                                 opening_.reference, " began lead ", found->second.lead, " s")));
+    disagree(c, lane,
+             cat("rank ", c, " began the step at lead ", descriptor.lead, " s where rank ",
+                 opening_.reference, " began lead ", found->second.lead, " s"));
   }
   return pass(c);
 }
 
-/// Moves the lane's cursor to the next record before `end` in which rank `c` has a share.
-bool StreamServer::seek_own_record(int c, LaneProgress& lane, std::uint64_t end) {
+/// Moves the lane's cursor to the next known record of its step in which rank `c` has a share.
+bool StreamServer::seek_own_record(int c, LaneProgress& lane, const Step& step) {
+  const std::uint64_t end = step.complete ? step.end_record : end_record();
   // Records to which every rank with a share has come may be gone before a rank without one passes them.
   lane.cursor = std::max(lane.cursor, std::min(first_record_, end));
   while (lane.cursor < end && plan(record(lane.cursor).entry.field).count(c) == 0) ++lane.cursor;
@@ -90,32 +89,32 @@ bool StreamServer::on_piece(int c, LaneProgress& lane, const Descriptor& descrip
     return pass(c);
   }
   const Step& step = steps_[lane.step];
-  const std::uint64_t end = step.complete ? step.end_record : end_record();
-  if (!seek_own_record(c, lane, end)) {
+  if (!seek_own_record(c, lane, step)) {
     if (!step.complete && fences_ <= lane.fences) return false;
     if (!step.complete) {
       outrun(c, lane);
-      return pass(c);
+    } else {
+      disagree(c, lane,
+               cat(call_text(c, descriptor.field, descriptor.level), " where rank ", opening_.reference,
+                   " has ended the step at lead ", step.lead, " s"));
     }
-    skip(c, lane,
-         Status(Code::order, cat(call_text(c, descriptor.field, descriptor.level), " where rank ",
-                                 opening_.reference, " has ended the step at lead ", step.lead, " s")));
     return pass(c);
   }
   Record& record = this->record(lane.cursor);
   if (record.entry.field != descriptor.field || record.entry.level != descriptor.level) {
-    skip(c, lane,
-         Status(Code::order, cat(call_text(c, descriptor.field, descriptor.level), " where ",
-                                 call_text(opening_.reference, record.entry.field, record.entry.level),
-                                 "; all ranks that own a part of them put fields in the same order")));
+    disagree(c, lane,
+             cat(call_text(c, descriptor.field, descriptor.level), " where ",
+                 call_text(opening_.reference, record.entry.field, record.entry.level),
+                 "; all ranks that own a part of them put fields in the same order"));
     return pass(c);
   }
-  const bool needed = needs_piece(record, c);
   LaneCursor& cursor = context_.lanes.at(c);
-  match(c, record, cursor.number());
+  const std::uint64_t number = cursor.pass();
   ++lane.cursor;
-  cursor.pass();
-  if (!needed) cursor.use_up(cursor.number() - 1);
+  if (come_to(c, record))
+    record.pieces.push_back({c, number, true, {}});
+  else
+    cursor.use_up(number);
   retire();
   return true;
 }
@@ -132,17 +131,16 @@ bool StreamServer::on_end(int c, LaneProgress& lane, const Descriptor& descripto
   // The step's end was counted when the rank came to an agreement inside of the step.
   if (lane.state == LaneProgress::State::outside) return pass(c);
   Step& step = steps_[lane.step];
-  const std::uint64_t end = step.complete ? step.end_record : end_record();
-  if (!lane.skipping && seek_own_record(c, lane, end)) {
+  if (!lane.skipping && seek_own_record(c, lane, step)) {
     const Record& record = this->record(lane.cursor);
-    skip(c, lane,
-         Status(Code::order, cat("rank ", c, " ended the step at lead ", step.lead, " s where ",
-                                 call_text(opening_.reference, record.entry.field, record.entry.level))));
+    disagree(c, lane,
+             cat("rank ", c, " ended the step at lead ", step.lead, " s where ",
+                 call_text(opening_.reference, record.entry.field, record.entry.level)));
   }
   if (lane.fences < (step.complete ? step.fences_at_end : fences_)) outrun(c, lane);
   if (!step.complete) return false;
   Status status;
-  if (is_home(c)) {
+  if (context_.is_home(c)) {
     LaneCursor& cursor = context_.lanes.at(c);
     ByteVector scratch;
     Unpacker in(cursor.reader().bytes(cursor.number(), scratch));
@@ -175,7 +173,7 @@ void StreamServer::leave_step(int c, LaneProgress& lane, const Status& status, s
   const std::int64_t number = lane.step;
   Step& step = steps_[number];
   lane.state = LaneProgress::State::outside;
-  if (is_home(c)) {
+  if (context_.is_home(c)) {
     step.status = first_cause(step.status, status);
     step.stamps[c] = stamp;
     if (++step.ended == static_cast<int>(homed_.size())) {
@@ -197,7 +195,7 @@ void StreamServer::forget_if_over(std::int64_t step) {
 }
 
 void StreamServer::tell_both(int c, std::int64_t step, const Status& status) {
-  if (!is_home(c)) return;
+  if (!context_.is_home(c)) return;
   tell(c, VerdictKind::accepted, step, status);
   tell(c, VerdictKind::durable, step, status);
 }
@@ -223,19 +221,18 @@ bool StreamServer::catch_up(int c) {
     if (lane.state == LaneProgress::State::inside) {
       const Step& step = steps_[lane.step];
       if (step.complete && step.fences_at_end < lane.fences) {
-        skip(c, lane,
-             Status(Code::order,
-                    cat("rank ", c, " came to a collective call inside of the step at lead ", step.lead,
-                        " s, which rank ", opening_.reference, " ended before its own")));
+        disagree(c, lane,
+                 cat("rank ", c, " came to a collective call inside of the step at lead ", step.lead,
+                     " s, which rank ", opening_.reference, " ended before its own"));
         leave_step(c, lane, lane.status, 0);
         continue;
       }
     } else if (const auto next = steps_.find(lane.next);
                next != steps_.end() && next->second.fences_at_begin < lane.fences) {
       enter(lane, LaneProgress::State::absent, lane.next);
-      skip(c, lane,
-           Status(Code::order, cat("rank ", c, " came to another collective call where rank ",
-                                   opening_.reference, " began the step at lead ", next->second.lead, " s")));
+      disagree(c, lane,
+               cat("rank ", c, " came to another collective call where rank ", opening_.reference,
+                   " began the step at lead ", next->second.lead, " s"));
       continue;
     }
     if (fences_ < lane.fences) return moved;
@@ -244,18 +241,16 @@ bool StreamServer::catch_up(int c) {
   }
 }
 
-void StreamServer::match(int c, Record& record, std::uint64_t number) {
+/// Notes that rank `c` has come to a record. Returns true if its piece is needed.
+bool StreamServer::come_to(int c, Record& record) {
   --record.unmatched;
-  if (!needs_piece(record, c)) return;
+  if (!needs_piece(record, c)) return false;
   --record.missing;
-  record.pieces.push_back({c, number, {}, true});
+  return true;
 }
 
-void StreamServer::poison(int c, Record& record) {
-  --record.unmatched;
-  if (!needs_piece(record, c)) return;
-  --record.missing;
-  record.poisoned = true;
+void StreamServer::disagree(int c, LaneProgress& lane, std::string text) {
+  skip(c, lane, Status(Code::order, std::move(text)));
 }
 
 void StreamServer::skip(int c, LaneProgress& lane, const Status& why) {
@@ -267,8 +262,10 @@ void StreamServer::skip(int c, LaneProgress& lane, const Status& why) {
 
 void StreamServer::skip_announced(int c, LaneProgress& lane) {
   const Step& step = steps_[lane.step];
-  const std::uint64_t end = step.complete ? step.end_record : end_record();
-  for (; seek_own_record(c, lane, end); ++lane.cursor) poison(c, record(lane.cursor));
+  for (; seek_own_record(c, lane, step); ++lane.cursor) {
+    Record& record = this->record(lane.cursor);
+    record.poisoned = come_to(c, record) || record.poisoned;
+  }
 }
 
 }  // namespace tailrace::pipeline

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <algorithm>
-#include <ctime>
+#include <chrono>
+#include <thread>
 
 #include "base/text.hpp"
 #include "pipeline/stream_server.hpp"
@@ -17,18 +18,11 @@ struct Spent {
   int worker = 0;
 };
 
-void sleep_seconds(double seconds) {
-  timespec time{};
-  time.tv_sec = static_cast<time_t>(seconds);
-  time.tv_nsec = static_cast<long>((seconds - static_cast<double>(time.tv_sec)) * 1e9);
-  ::nanosleep(&time, nullptr);
-}
-
 }  // namespace
 
 void StreamServer::on_place(Unpacker& in) {
   const auto number = in.get<std::uint64_t>();
-  const bool write = in.get<std::uint8_t>() != 0;
+  const bool write = in.get<bool>();
   const auto offset = in.get<Bytes>();
   const std::string path = in.get_text();
   const auto committed = in.get<Bytes>();
@@ -39,7 +33,7 @@ void StreamServer::on_place(Unpacker& in) {
     held_ -= written.held;
     chunks_.erase(number);
     say(Message::written, [&](Packer& out) {
-      out.put(number).put(step);
+      out.put(step);
       status.pack(out);
     });
   };
@@ -65,7 +59,7 @@ void StreamServer::on_place(Unpacker& in) {
         const std::int64_t limit = opening_.policy.wait_for_space_seconds;
         while (status.code() == Code::space && context_.line.now() - spent->begin < limit * 1'000'000'000) {
           ++spent->waits;
-          sleep_seconds(0.25);
+          std::this_thread::sleep_for(std::chrono::milliseconds(250));
           status = context_.files.write(path, parts, offset);
         }
         spent->end = context_.line.now();
@@ -111,11 +105,13 @@ void StreamServer::on_sync(Unpacker& in) {
 void StreamServer::on_verdict(VerdictKind kind, std::int64_t step, const Status& status) {
   if (kind == VerdictKind::finished) {
     finished_ = true;
+    // The ranks drop what the lanes keep of the stream once they hear that it is finished.
+    progress_ = nullptr;
     // A later stream may find another file under the name.
-    for (const auto& each : std::exchange(written_, {})) {
+    for (const auto& [path, last] : std::exchange(written_, {})) {
       context_.executor.wait(
-          executor::key_of(each.first),
-          [&files = context_.files, path = each.first](int) -> Status {
+          executor::key_of(path),
+          [&files = context_.files, path = path](int) -> Status {
             files.forget(path);
             return {};
           },
@@ -138,8 +134,6 @@ void StreamServer::on_verdict(VerdictKind kind, std::int64_t step, const Status&
     const auto lane = context_.lanes.find(opening_.reference);
     if (lane != context_.lanes.end()) lane->second.mark_failed(opening_.stream, step);
   }
-  // The ranks drop what the lanes keep of the stream once they hear that it is finished.
-  if (kind == VerdictKind::finished) progress_ = nullptr;
   for (const int c : homed_) tell(c, kind, step, status);
   if (kind == VerdictKind::durable) note_decided(step);
 }
@@ -155,7 +149,7 @@ void StreamServer::tell(int c, VerdictKind kind, std::int64_t step, const Status
   Packer out;
   out.put(Message::verdict).put(opening_.stream).put(kind).put(step);
   status.pack(out);
-  context_.line.send(context_.roster.compute_transport[static_cast<std::size_t>(c)], out.take());
+  context_.line.send(context_.rank_of_compute(c), out.take());
 }
 
 }  // namespace tailrace::pipeline

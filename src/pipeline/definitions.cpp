@@ -18,15 +18,11 @@ Definitions::Definitions(Context& context, std::function<void(Opening)> open,
 
 void Definitions::on_entry(int c, const node::Descriptor& descriptor, std::span<const std::byte> bytes) {
   ByteVector& beginning = beginnings_[c];
-  const bool is_whole = descriptor.level == 0;
-  if (is_whole && beginning.empty()) {
-    Unpacker in(bytes);
-    return take_entry(c, descriptor.stream, in);
-  }
-  beginning.insert(beginning.end(), bytes.begin(), bytes.end());
-  if (!is_whole) return;
+  const bool is_last = descriptor.level == 0;
+  if (!is_last || !beginning.empty()) beginning.insert(beginning.end(), bytes.begin(), bytes.end());
+  if (!is_last) return;
   const ByteVector whole = std::exchange(beginning, {});
-  Unpacker in(whole);
+  Unpacker in(whole.empty() ? bytes : std::span<const std::byte>(whole));
   take_entry(c, descriptor.stream, in);
 }
 
@@ -64,16 +60,13 @@ Status Definitions::collect(std::uint32_t stream, Definition kind, Unpacker& in)
 }
 
 void Definitions::pass_on(Message message, std::uint32_t stream, int c, std::span<const std::byte> bytes) {
-  Packer out;
-  out.put(message).put(stream).put(c).put_bytes(bytes);
-  context_.send_to_servers(out);
+  context_.send_to_servers(Packer().put(message).put(stream).put(c).put_bytes(bytes));
 }
 
 void Definitions::want(const node::Descriptor& begun) {
   if (!asked_.insert(begun.stream).second) return;
-  Packer out;
-  out.put(Message::wanted).put(Wanted{begun.stream, begun.field, begun.level});
-  context_.send_to_server(context_.home_of(0), out);
+  const Wanted wanted{begun.stream, begun.field, begun.level};
+  context_.send_to_server(context_.home_of(0), Packer().put(Message::wanted).put(wanted));
 }
 
 /// Most servers ask after another server has asked. The definitions then went to all servers already, and the

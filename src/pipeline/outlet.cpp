@@ -35,16 +35,23 @@ bool RingOutlet::tell(node::Descriptor descriptor, std::span<const std::byte> by
   return true;
 }
 
+void LentLane::Entry::pack(ByteVector& out) const {
+  out.resize(static_cast<std::size_t>(descriptor.bytes));
+  layout::pack(*map, base, descriptor.level, out.data());
+}
+
+void LentLane::Entry::take_in() {
+  if (map == nullptr) return;
+  pack(bytes);
+  map = nullptr;
+}
+
 bool LendingOutlet::put(node::Descriptor descriptor, const std::shared_ptr<const layout::MemoryMap>& map,
                         const std::byte* base, bool may_lend) {
   descriptor.bytes = map->count() * map->element;
-  if (may_lend) {
-    lane_->entries.push_back({descriptor, map, base, {}});
-    return true;
-  }
-  ByteVector packed(static_cast<std::size_t>(descriptor.bytes));
-  layout::pack(*map, base, descriptor.level, packed.data());
-  lane_->entries.push_back({descriptor, nullptr, nullptr, std::move(packed)});
+  LentLane::Entry entry{descriptor, map, base, {}};
+  if (!may_lend) entry.take_in();
+  lane_->entries.push_back(std::move(entry));
   return true;
 }
 
@@ -54,20 +61,10 @@ bool LendingOutlet::tell(node::Descriptor descriptor, std::span<const std::byte>
   return true;
 }
 
-void LendingOutlet::take_in() {
-  for (LentLane::Entry& entry : lane_->entries) {
-    if (entry.map == nullptr) continue;
-    entry.bytes.resize(static_cast<std::size_t>(entry.descriptor.bytes));
-    layout::pack(*entry.map, entry.base, entry.descriptor.level, entry.bytes.data());
-    entry.map = nullptr;
-  }
-}
-
 std::span<const std::byte> LentLaneReader::bytes(std::uint64_t number, ByteVector& scratch) const {
   const LentLane::Entry& entry = lane_->entries[static_cast<std::size_t>(number - lane_->first)];
   if (entry.map == nullptr) return entry.bytes;
-  scratch.resize(static_cast<std::size_t>(entry.descriptor.bytes));
-  layout::pack(*entry.map, entry.base, entry.descriptor.level, scratch.data());
+  entry.pack(scratch);
   return scratch;
 }
 

@@ -44,9 +44,8 @@ class Outlet {
 /// its way to another node.
 class RingOutlet final : public Outlet {
  public:
-  explicit RingOutlet(node::LaneProducer producer) : producer_(producer) {}
-  RingOutlet(node::LaneProducer producer, std::unique_ptr<node::PrivateLane> lane,
-             std::unique_ptr<node::LaneSender> sender)
+  explicit RingOutlet(node::LaneProducer producer, std::unique_ptr<node::PrivateLane> lane = nullptr,
+                      std::unique_ptr<node::LaneSender> sender = nullptr)
       : producer_(producer), lane_(std::move(lane)), sender_(std::move(sender)) {}
   bool put(node::Descriptor descriptor, const std::shared_ptr<const layout::MemoryMap>& map,
            const std::byte* base, bool may_lend) override;
@@ -76,6 +75,11 @@ class LentLane {
     std::shared_ptr<const layout::MemoryMap> map;
     const std::byte* base = nullptr;
     ByteVector bytes;
+
+    /// Packs the lent array.
+    void pack(ByteVector& out) const;
+    /// Copies the array, if it is lent.
+    void take_in();
   };
   std::deque<Entry> entries;
   std::uint64_t first = 0;  // number of entries.front()
@@ -87,7 +91,9 @@ class LendingOutlet final : public Outlet {
   bool put(node::Descriptor descriptor, const std::shared_ptr<const layout::MemoryMap>& map,
            const std::byte* base, bool may_lend) override;
   bool tell(node::Descriptor descriptor, std::span<const std::byte> bytes) override;
-  void take_in() override;
+  void take_in() override {
+    for (LentLane::Entry& entry : lane_->entries) entry.take_in();
+  }
   [[nodiscard]] bool is_drained() const override { return lane_->entries.empty(); }
 
  private:

@@ -130,9 +130,7 @@ void Server::open(Opening opening) {
                                                ledger.is_ok() ? std::move(*ledger) : nullptr, broken);
     on_reference(stream, {.kind = Descriptor::Kind::fence, .step = fences_[reference]});
   }
-  Packer out;
-  out.put(Message::opened).put(id);
-  context_.send_to_server(context_.home_of(reference), out);
+  context_.send_to_server(context_.home_of(reference), Packer().put(Message::opened).put(id));
 }
 
 /// The root announces nothing before every server has the stream: nobody hears of a stream that it lacks.
@@ -182,9 +180,7 @@ bool Server::advance() {
   }
   for (auto& [c, receiver] : setup_.receivers) {
     if (const auto credit = receiver->fresh_credit()) {
-      Packer out;
-      out.put(Message::credit).put(*credit);
-      context_.line.send(receiver->rank(), out.take());
+      context_.line.send(receiver->rank(), Packer().put(Message::credit).put(*credit).take());
       moved = true;
     }
   }
@@ -337,15 +333,11 @@ bool Server::leave() {
   bool moved = false;
   if (!said_farewell_ && homed_ > 0 && left_ == homed_ && streams_.empty()) {
     said_farewell_ = moved = true;
-    Packer out;
-    out.put(Message::farewell).put(streams_done_);
-    context_.send_to_server(0, out);
+    context_.send_to_server(0, Packer().put(Message::farewell).put(streams_done_));
   }
   if (context_.me == 0 && homes_left_ == homes_) {
     homes_left_ = 0;
-    Packer out;
-    out.put(Message::finish).put(streams_in_all_);
-    context_.send_to_servers(out);
+    context_.send_to_servers(Packer().put(Message::finish).put(streams_in_all_));
     moved = true;
   }
   // A server without compute ranks of its own may hear of the end before it heard of the last stream.

@@ -14,22 +14,15 @@ void Statistics::pack(Packer& out) const {
 
 Statistics Statistics::unpack(Unpacker& in) {
   Statistics statistics;
-  for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count) {
-    const std::string name = in.get_text();
-    statistics.streams[name] = in.get<Counters>();
-  }
-  for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count) {
-    const std::string name = in.get_text();
-    statistics.durable[name] = in.get_list<double>();
-  }
-  for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count) {
-    Span span;
-    span.name = in.get_text();
-    span.thread = in.get<std::int64_t>();
-    span.begin = in.get<std::int64_t>();
-    span.end = in.get<std::int64_t>();
-    statistics.spans.push_back(std::move(span));
-  }
+  const auto for_each_name = [&in](const auto& take) {
+    for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count) take(in.get_text());
+  };
+  for_each_name([&](const std::string& name) { statistics.streams[name] = in.get<Counters>(); });
+  for_each_name([&](const std::string& name) { statistics.durable[name] = in.get_list<double>(); });
+  for_each_name([&](const std::string& name) {
+    statistics.spans.push_back(
+        {name, in.get<std::int64_t>(), in.get<std::int64_t>(), in.get<std::int64_t>()});
+  });
   return statistics;
 }
 

@@ -253,9 +253,7 @@ bool StreamRoot::file_is_ready(Step& step) {
         begun.beginning = false;
         begun.begun = status.is_ok();
         begun.end = begun.committed = start->end;
-        begun.written_to = start->path;
-        begun.leads = std::move(start->leads);
-        begun.is_finished = start->is_finished;
+        begun.start = std::move(*start);
         // The step may have failed meanwhile for another reason, and be forgotten.
         const auto first = steps_.find(number);
         if (first != steps_.end()) first->second.note(status.at(cause_in(number, Stage::begin_file)));
@@ -266,9 +264,10 @@ bool StreamRoot::file_is_ready(Step& step) {
 /// Returns true if the server that this one replaces was done with the step. If it has committed the step,
 /// the verdict is success. If it has committed only later steps, this step failed there, and fails here too.
 bool StreamRoot::was_committed(Step& step, const File& file) {
-  const bool passed = !file.leads.empty() && step.entry.lead <= file.leads.back();
-  if (!passed && !file.is_finished) return false;
-  step.was_committed = std::binary_search(file.leads.begin(), file.leads.end(), step.entry.lead);
+  const std::vector<std::int64_t>& leads = file.start.leads;
+  const bool passed = !leads.empty() && step.entry.lead <= leads.back();
+  if (!passed && !file.start.is_finished) return false;
+  step.was_committed = std::ranges::binary_search(leads, step.entry.lead);
   if (!step.was_committed) {
     const std::string why = " has later steps already: this one failed on the server before";
     step.note(Status(Code::io, step.entry.path + why).at(cause_in(step.entry.step, Stage::write)));
@@ -303,7 +302,7 @@ bool StreamRoot::place() {
     }
     Packer out;
     out.put(Message::place).put(opening_.stream).put(next->chunk);
-    out.put(!drop).put(offset).put_text(file.written_to).put(file.committed);
+    out.put(!drop).put(offset).put_text(file.start.path).put(file.committed);
     context_.send_to_server(chunk.owner, out);
     chunks_.erase(next->chunk);
     scan_.take(drop);
@@ -386,7 +385,7 @@ void StreamRoot::start_sync(std::int64_t number, Step& step) {
   step.state = Step::State::syncing;
   step.syncs = static_cast<int>(step.writers.size());
   Packer out;
-  out.put(Message::sync).put(opening_.stream).put(number).put_text(files_[step.entry.path].written_to);
+  out.put(Message::sync).put(opening_.stream).put(number).put_text(files_[step.entry.path].start.path);
   for (const int server : step.writers) context_.send_to_server(server, out);
 }
 

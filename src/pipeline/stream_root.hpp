@@ -64,14 +64,12 @@ class StreamRoot {
     bool begun = false;
     bool beginning = false;
     bool left_open = false;  // the run that this one continues has left it: to be finished, begun or not
-    std::string written_to;  // where writers put its bytes; set once it is begun
+    Begun start;             // what the ledger said of it when it was begun
     bool cutting = false;    // nothing is placed meanwhile
     Bytes end = 0;           // behind the last step that was not dropped
     Bytes committed = 0;     // behind the last step in the index
     int steps = 0;           // number of steps without a verdict yet
-    std::vector<std::int64_t> leads;  // steps that another server has committed in it
-    bool is_finished = false;         // by another server
-    Status broken;                    // why nothing may be written into it any more
+    Status broken;           // why nothing may be written into it any more
   };
 
   /// A file that failed when it was finished. It is tried again: before each step that follows if the file is

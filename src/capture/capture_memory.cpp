@@ -10,7 +10,6 @@
 
 #include "base/text.hpp"
 #include "base/thread.hpp"
-#include "node/available_memory.hpp"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23  // Linux 5.14

@@ -9,8 +9,8 @@
 
 #include "base/status.hpp"
 #include "base/types.hpp"
+#include "node/available_memory.hpp"
 #include "node/budget.hpp"
-#include "node/memory_need.hpp"
 
 namespace tailrace::capture {
 

@@ -7,7 +7,6 @@
 #include "base/text.hpp"
 #include "node/available_memory.hpp"
 #include "node/huge_pages.hpp"
-#include "node/memory_need.hpp"
 
 namespace tailrace::session {
 

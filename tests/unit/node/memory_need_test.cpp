@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "node/memory_need.hpp"
+#include "node/available_memory.hpp"
 
 #include <gtest/gtest.h>
 

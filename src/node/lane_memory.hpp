@@ -115,13 +115,6 @@ constexpr Bytes lane_bytes(Bytes capacity) {
   return static_cast<Bytes>(sizeof(LaneHeader)) + ring_bytes(capacity);
 }
 
-/// Returns the size of a lane, header included, whose ring has room for `data` bytes at least.
-constexpr Bytes lane_for(Bytes data) {
-  Bytes capacity = std::max(data, least_lane);
-  while (cut_lane(capacity).data < data) capacity += 64;
-  return capacity;
-}
-
 /// Descriptors and data of a lane whose header is made.
 class LaneMemory {
  public:

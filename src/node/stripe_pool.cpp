@@ -39,11 +39,8 @@ Result<std::unique_ptr<StripePool>> StripePool::create(comm::Line& node, int agg
   pool->memory_->map_all();  // every rank writes to the stripes of each aggregator
   if (pool->me_ < aggregators) {
     new (&pool->board(pool->me_)) Board();
-    for (int s = 0; s < slots; ++s) {
-      const auto number = static_cast<std::uint64_t>(s);
-      new (&pool->slot(pool->me_, number)) Slot();
-      pool->slot(pool->me_, number).turn = number;
-    }
+    for (std::uint64_t number = 0; number < static_cast<std::uint64_t>(slots); ++number)
+      (new (&pool->slot(pool->me_, number)) Slot())->turn = number;
     for (int r = 0; r < pool->passing_; ++r) new (&pool->passed(pool->me_, r)) Passed();
   }
   // Nobody may look at a board before its rank has made it.
@@ -55,11 +52,6 @@ Bytes StripePool::board_bytes() const {
   return round_up(static_cast<Bytes>(sizeof(Board)) + slots_ * static_cast<Bytes>(sizeof(Slot)) +
                   passing_ * static_cast<Bytes>(sizeof(Passed)));
 }
-
-Bytes StripePool::ring_bytes() const { return board_bytes() + slots_ * stripe_; }
-
-/// The parts of the ranks follow each other.
-std::byte* StripePool::ring(int aggregator) const { return memory_->part(0) + aggregator * ring_bytes(); }
 
 StripePool::Board& StripePool::board(int aggregator) const {
   return *reinterpret_cast<Board*>(ring(aggregator));
@@ -84,18 +76,6 @@ bool StripePool::is_open(int aggregator, std::uint64_t number) const {
   // process orders the two. The loads make a chain inside of this process, where a thread sanitizer looks.
   for (const auto& before : passed(aggregator, me_).before) (void)before.load();
   return true;
-}
-
-bool StripePool::is_over(int aggregator, std::uint64_t number) const {
-  return slot(aggregator, number).turn.load() > number;
-}
-
-bool StripePool::is_loaded(int aggregator, std::uint64_t number) const {
-  return slot(aggregator, number).loaded.load() == number + 1;
-}
-
-Bytes StripePool::loaded_bytes(int aggregator, std::uint64_t number) const {
-  return slot(aggregator, number).bytes;
 }
 
 bool StripePool::all_passed(int aggregator, Sequence sequence, std::uint64_t number) const {

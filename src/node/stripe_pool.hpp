@@ -43,12 +43,13 @@ class StripePool {
   [[nodiscard]] std::byte* data(int aggregator, std::uint64_t number) const;
   /// Returns true if stripe `number` may be packed, or loaded.
   [[nodiscard]] bool is_open(int aggregator, std::uint64_t number) const;
-  /// Returns true if the aggregator has done with stripe `number`: the next stripe in its place may be
-  /// packed, or loaded.
-  [[nodiscard]] bool is_over(int aggregator, std::uint64_t number) const;
-  [[nodiscard]] bool is_loaded(int aggregator, std::uint64_t number) const;
+  [[nodiscard]] bool is_loaded(int aggregator, std::uint64_t number) const {
+    return slot(aggregator, number).loaded.load() == number + 1;
+  }
   /// Returns the bytes of a loaded stripe that the file had, counted from the stripe's first.
-  [[nodiscard]] Bytes loaded_bytes(int aggregator, std::uint64_t number) const;
+  [[nodiscard]] Bytes loaded_bytes(int aggregator, std::uint64_t number) const {
+    return slot(aggregator, number).bytes;
+  }
   [[nodiscard]] bool all_passed(int aggregator, Sequence sequence, std::uint64_t number) const;
 
   /// Says that `rank` has packed or taken its part of stripe `number` and of all stripes before it in the
@@ -96,8 +97,9 @@ class StripePool {
 
   explicit StripePool(Budget& budget) : drawn_(budget, Use::stripes) {}
   [[nodiscard]] Bytes board_bytes() const;
-  [[nodiscard]] Bytes ring_bytes() const;
-  [[nodiscard]] std::byte* ring(int aggregator) const;
+  [[nodiscard]] Bytes ring_bytes() const { return board_bytes() + slots_ * stripe_; }
+  /// The parts of the ranks follow each other.
+  [[nodiscard]] std::byte* ring(int aggregator) const { return memory_->part(0) + aggregator * ring_bytes(); }
   [[nodiscard]] Board& board(int aggregator) const;
   [[nodiscard]] Slot& slot(int aggregator, std::uint64_t number) const;
   [[nodiscard]] Passed& passed(int aggregator, int rank) const;

@@ -24,7 +24,7 @@ struct Node {
     std::unique_ptr<SharedLaneReader> reader;
 
     Lane(NodeBells& bells, Announcing announcing) {
-      header.capacity = lane_for(pieces * line);
+      header.capacity = least_lane + (pieces - 1) * line;
       header.readers = 2;
       memory.reset(new std::byte[static_cast<std::size_t>(header.capacity)]);
       producer = std::make_unique<LaneProducer>(&header, memory.get(), &bells, announcing);

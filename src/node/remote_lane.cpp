@@ -19,20 +19,20 @@ bool LaneSender::advance() {
   for (; sent_ < head && line_.unsent_data() < most_under_way; ++sent_, moved = true) {
     const Descriptor& descriptor = memory.descriptor(sent_);
     Packer out;
-    out.put(kind_).put(descriptor);
-    out.put_bytes({memory.data(descriptor.position), static_cast<std::size_t>(descriptor.bytes)});
+    out.put(descriptor)
+        .put_bytes({memory.data(descriptor.position), static_cast<std::size_t>(descriptor.bytes)});
     line_.send_data(server_, out.take());
   }
   return moved;
 }
 
-void LaneReceiver::take(Unpacker& in) {
+void LaneReceiver::take(Unpacker in) {
   auto descriptor = in.get<Descriptor>();
   const auto bytes = in.get_bytes();
   const LaneMemory memory = lane_.memory();
   if (!bytes.empty()) std::memcpy(memory.data(descriptor.position), bytes.data(), bytes.size());
-  descriptor.stamp = line_.now();  // clocks of two nodes cannot be compared: the time until durable counts
-                                   // from here
+  // Clocks of two nodes cannot be compared: the time until durable counts from here.
+  descriptor.stamp = line_.now();
   if (descriptor.kind == Descriptor::Kind::farewell) farewell_ = head_;
   memory.descriptor(head_) = descriptor;
   lane_.header()->head.store(++head_, std::memory_order_release);

@@ -26,8 +26,8 @@ class PrivateLane {
 /// takes back the room that the server grants.
 class LaneSender {
  public:
-  LaneSender(const PrivateLane& lane, comm::Line& line, int server, std::uint32_t kind)
-      : lane_(lane), line_(line), server_(server), kind_(kind) {}
+  LaneSender(const PrivateLane& lane, comm::Line& line, int server)
+      : lane_(lane), line_(line), server_(server) {}
   /// Sends on while little is under way. Returns true if something was sent.
   bool advance();
   /// Notes that the server is done with all descriptors before `number`.
@@ -38,7 +38,6 @@ class LaneSender {
   const PrivateLane& lane_;
   comm::Line& line_;
   int server_;
-  std::uint32_t kind_;
   std::uint64_t sent_ = 0;
 };
 
@@ -47,8 +46,8 @@ class LaneSender {
 class LaneReceiver {
  public:
   LaneReceiver(const PrivateLane& lane, comm::Line& line, int rank) : lane_(lane), line_(line), rank_(rank) {}
-  /// Takes in one descriptor message (its kind was already taken from `in`).
-  void take(Unpacker& in);
+  /// Takes in one descriptor message.
+  void take(Unpacker in);
   /// Returns the credit message to send if room was freed since the last one.
   [[nodiscard]] std::optional<std::uint64_t> fresh_credit();
   [[nodiscard]] int rank() const { return rank_; }

@@ -35,11 +35,8 @@ enum class Message : std::uint32_t {
   opened = 28,       // server -> root: the stream is open here
 };
 
-/// Data messages. Their first word, too, tells their contents apart.
-enum class DataMessage : std::uint32_t {
-  pieces = 1,      // server -> owner: pieces of one record
-  descriptor = 2,  // compute rank -> its server: one descriptor with its bytes
-};
+/// Data messages have no kind: those of a compute rank are descriptors with their bytes, for its server.
+/// Those of a server are pieces of one record, for the record's owner.
 
 enum class VerdictKind : std::uint32_t {
   accepted = 1,  // every rank ended the step; no disagreement and no failure up to then

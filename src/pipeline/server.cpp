@@ -262,37 +262,30 @@ void Server::send_sequence(std::uint32_t id, Stream& stream) {
 bool Server::poll_data() {
   bool moved = false;
   for (const auto& [c, receiver] : setup_.receivers) {
-    moved = take_data(receiver->rank(), [] { return true; }) || moved;
+    while (const auto bytes = context_.line.receive_data(receiver->rank())) {
+      receiver->take(Unpacker(*bytes));
+      moved = true;
+    }
   }
   for (const auto& [id, stream] : streams_) {
     for (const int server : stream.server->waits_for()) {
-      const int rank = context_.rank_of_server(server);
-      moved = take_data(rank, [&] { return stream.server->waits_for().count(server) != 0; }) || moved;
+      while (stream.server->waits_for().count(server) != 0 && take_pieces(server)) moved = true;
     }
   }
   return moved;
 }
 
-bool Server::take_data(int source, const std::function<bool()>& wanted) {
-  bool moved = false;
-  while (wanted()) {
-    const std::optional<ByteVector> bytes = context_.line.receive_data(source);
-    if (!bytes) break;
-    moved = true;
-    Unpacker in(*bytes);
-    if (in.get<DataMessage>() == DataMessage::descriptor) {
-      for (auto& [c, receiver] : setup_.receivers) {
-        if (receiver->rank() == source) receiver->take(in);
-      }
-      continue;
-    }
-    const auto id = in.get<std::uint32_t>();
-    const auto record = in.get<std::uint64_t>();
-    // Pieces of a record that has failed may come when the stream is over.
-    if (const auto stream = streams_.find(id); stream != streams_.end())
-      stream->second.server->on_pieces(record, in);
-  }
-  return moved;
+/// Takes pieces that have come from a server, which may be for another stream.
+bool Server::take_pieces(int server) {
+  const std::optional<ByteVector> bytes = context_.line.receive_data(context_.rank_of_server(server));
+  if (!bytes) return false;
+  Unpacker in(*bytes);
+  const auto id = in.get<std::uint32_t>();
+  const auto record = in.get<std::uint64_t>();
+  // Pieces of a record that has failed may come when the stream is over.
+  if (const auto stream = streams_.find(id); stream != streams_.end())
+    stream->second.server->on_pieces(record, in);
+  return true;
 }
 
 /// Tells server 0 the counters after a commit, at most once a second.

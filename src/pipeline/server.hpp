@@ -76,7 +76,7 @@ class Server {
   [[nodiscard]] bool is_over(const node::Descriptor& descriptor) const;
   void on_reference(Stream& stream, const node::Descriptor& descriptor);
   void on_fence(int c, std::int64_t number);
-  bool take_data(int source, const std::function<bool()>& wanted);
+  bool take_pieces(int server);
   bool poll_data();
   void send_sequence(std::uint32_t id, Stream& stream);
   bool leave();

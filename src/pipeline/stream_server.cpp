@@ -263,7 +263,7 @@ bool StreamServer::send_pieces(std::uint64_t number) {
     if (context_.line.unsent_data() > context_.workspace_per_stream() / 4) return false;
     const std::span<const Piece> sent = record.poisoned ? std::span<const Piece>() : record.pieces;
     Packer out;
-    out.put(DataMessage::pieces).put(opening_.stream).put(number).put(context_.me);
+    out.put(opening_.stream).put(number).put(context_.me);
     out.put(record.poisoned).put(static_cast<std::int32_t>(sent.size()));
     ByteVector scratch;
     for (const Piece& piece : sent)

@@ -44,9 +44,8 @@ void Computing::open_outlet() {
   }
   const int home = roster.home[static_cast<std::size_t>(topology.me())];
   auto lane = std::make_unique<node::PrivateLane>(capacity);
-  auto sender = std::make_unique<node::LaneSender>(
-      *lane, session_.line(), roster.server_transport[static_cast<std::size_t>(home)],
-      static_cast<std::uint32_t>(pipeline::DataMessage::descriptor));
+  auto sender = std::make_unique<node::LaneSender>(*lane, session_.line(),
+                                                   roster.server_transport[static_cast<std::size_t>(home)]);
   const node::LaneProducer producer(lane->header(), lane->data(), nullptr);
   outlet_ = std::make_unique<pipeline::RingOutlet>(producer, std::move(lane), std::move(sender));
   client_.grant_to(*outlet_);

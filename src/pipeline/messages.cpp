@@ -5,9 +5,7 @@
 
 namespace tailrace::pipeline {
 
-namespace {
 constexpr const char* kIncomplete = "a stream's definition arrived incomplete";
-}  // namespace
 
 void Opening::pack(Packer& out) const {
   out.put(reference);

@@ -124,10 +124,8 @@ void Server::open(Opening opening) {
   Stream& stream = streams_[id];
   stream.server = std::move(*server);
   if (context_.is_home(reference)) {
-    Result<std::unique_ptr<Ledger>> ledger = context_.make_ledger(stream.server->opening());
-    const Status broken = ledger.status();
     stream.root = std::make_unique<StreamRoot>(context_, stream.server->opening(), stream.server->codec(),
-                                               ledger.is_ok() ? std::move(*ledger) : nullptr, broken);
+                                               context_.make_ledger(stream.server->opening()));
     on_reference(stream, {.kind = Descriptor::Kind::fence, .step = fences_[reference]});
   }
   context_.send_to_server(context_.home_of(reference), Packer().put(Message::opened).put(id));

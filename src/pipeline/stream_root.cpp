@@ -30,12 +30,12 @@ Cause cause_in(std::int64_t step, Stage stage) { return {step, static_cast<std::
 }  // namespace
 
 StreamRoot::StreamRoot(Context& context, const Opening& opening, const codec::Codec& codec,
-                       std::unique_ptr<Ledger> ledger, Status broken)
+                       Result<std::unique_ptr<Ledger>> ledger)
     : context_(context),
       opening_(opening),
       codec_(codec),
-      ledger_(std::move(ledger)),
-      broken_(std::move(broken)),
+      ledger_(ledger.is_ok() ? *std::move(ledger) : nullptr),
+      broken_(ledger.status()),
       homes_(context.homes()),
       previous_lead_(opening.previous_lead),
       settled_before_(opening.first_step) {

@@ -17,7 +17,7 @@ namespace tailrace::pipeline {
 class StreamRoot {
  public:
   StreamRoot(Context& context, const Opening& opening, const codec::Codec& codec,
-             std::unique_ptr<Ledger> ledger, Status broken);
+             Result<std::unique_ptr<Ledger>> ledger);
 
   /// Takes the next descriptor of the reference rank, or a fence of it. Appends what it adds to the put order
   /// to `fresh`.
@@ -112,7 +112,7 @@ class StreamRoot {
   const Opening& opening_;
   const codec::Codec& codec_;
   std::unique_ptr<Ledger> ledger_;
-  Status broken_;         // why no step can succeed
+  Status broken_;         // why no step can succeed: there may be no ledger
   int homes_ = 0;         // servers with compute ranks of their own
   double step_cost_ = 0;  // predicted, all fields
   double chunk_cost_ = 0;

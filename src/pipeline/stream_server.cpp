@@ -48,10 +48,10 @@ Status StreamServer::prepare() {
   return {};
 }
 
-void StreamServer::say(Message message, const std::function<void(Packer&)>& body) {
+void StreamServer::say(Message message, std::int64_t number, const Status& status) {
   Packer out;
-  out.put(message).put(opening_.stream);
-  body(out);
+  out.put(message).put(opening_.stream).put(number);
+  status.pack(out);
   context_.send_to_server(context_.home_of(opening_.reference), out);
 }
 
@@ -373,13 +373,13 @@ void StreamServer::report(std::uint64_t number, Chunk& chunk) {
   chunk.reported = true;
   // Workers finish in any order, but the file has put order.
   std::ranges::sort(chunk.records, {}, [](const auto& encoded) { return encoded->record; });
-  say(Message::encoded, [&](Packer& out) {
-    out.put(number).put(chunk.poisoned);
-    chunk.status.pack(out);
-    out.put(static_cast<std::int64_t>(chunk.records.size()));
-    for (const auto& encoded : chunk.records)
-      out.put(encoded->entry.field).put(encoded->entry.level).put(static_cast<Bytes>(encoded->bytes.size()));
-  });
+  Packer out;
+  out.put(Message::encoded).put(opening_.stream).put(number).put(chunk.poisoned);
+  chunk.status.pack(out);
+  out.put(static_cast<std::int64_t>(chunk.records.size()));
+  for (const auto& encoded : chunk.records)
+    out.put(encoded->entry.field).put(encoded->entry.level).put(static_cast<Bytes>(encoded->bytes.size()));
+  context_.send_to_server(context_.home_of(opening_.reference), out);
 }
 
 std::string StreamServer::waiting_for() const {

@@ -57,10 +57,9 @@ class StreamServer {
     std::uint64_t first_record = 0;
     std::uint64_t end_record = 0;  // valid once `complete`
     bool complete = false;
-    std::int64_t fences_at_begin = 0;  // number of fences that the put order had before it
-    std::int64_t fences_at_end = 0;    // valid once `complete`
-    Status status;                     // first error of the compute ranks homed here
-    int ended = 0;
+    std::int64_t fences_at_begin = 0;    // number of fences that the put order had before it
+    std::int64_t fences_at_end = 0;      // valid once `complete`
+    Status status;                       // first error of the compute ranks homed here
     int lanes_ended = 0;                 // number of lanes read here that have ended it
     bool durable = false;                // its last verdict is known
     std::map<int, std::int64_t> stamps;  // when each homed rank ended it
@@ -153,8 +152,7 @@ class StreamServer {
   void report(std::uint64_t number, Chunk& chunk);
   void retire();
   Counters& counters() { return context_.statistics.streams[opening_name_]; }
-  void say(Message message, const std::function<void(Packer&)>& body);
-  void note_decided(std::int64_t step);
+  void say(Message message, std::int64_t number, const Status& status);
 
   Context& context_;
   Opening opening_;

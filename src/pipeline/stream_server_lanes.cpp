@@ -41,7 +41,7 @@ bool StreamServer::on_close(int c, LaneProgress& lane) {
   lane.closed = true;
   ++ended_lanes_;
   if (context_.is_home(c) && ++closed_lanes_ == static_cast<int>(homed_.size()))
-    say(Message::closed, [](Packer&) {});
+    say(Message::closed, -1, {});
   return pass(c);
 }
 
@@ -176,12 +176,7 @@ void StreamServer::leave_step(int c, LaneProgress& lane, const Status& status, s
   if (context_.is_home(c)) {
     step.status = first_cause(step.status, status);
     step.stamps[c] = stamp;
-    if (++step.ended == static_cast<int>(homed_.size())) {
-      say(Message::ended, [&](Packer& out) {
-        out.put(number);
-        step.status.pack(out);
-      });
-    }
+    if (step.stamps.size() == homed_.size()) say(Message::ended, number, step.status);
   }
   ++step.lanes_ended;
   forget_if_over(number);

@@ -32,10 +32,7 @@ void StreamServer::on_place(Unpacker& in) {
     const std::int64_t step = written.step;
     held_ -= written.held;
     chunks_.erase(number);
-    say(Message::written, [&](Packer& out) {
-      out.put(step);
-      status.pack(out);
-    });
+    say(Message::written, step, status);
   };
   if (!write || chunk.held == 0) {
     done({});
@@ -79,12 +76,6 @@ void StreamServer::on_place(Unpacker& in) {
 void StreamServer::on_sync(Unpacker& in) {
   const auto step = in.get<std::int64_t>();
   const std::string path = in.get_text();
-  const auto done = [this, step](const Status& status) {
-    say(Message::synced, [&](Packer& out) {
-      out.put(step);
-      status.pack(out);
-    });
-  };
   auto spent = std::make_shared<Spent>();
   context_.executor.wait(
       executor::key_of(path),
@@ -95,10 +86,10 @@ void StreamServer::on_sync(Unpacker& in) {
         spent->end = context_.line.now();
         return status;
       },
-      [this, spent, done](const Status& status) {
+      [this, step, spent](const Status& status) {
         counters().sync += spent->end - spent->begin;
         context_.statistics.add_span("fsync", 1 + spent->worker, spent->begin, spent->end);
-        done(status);
+        say(Message::synced, step, status);
       });
 }
 
@@ -135,12 +126,9 @@ void StreamServer::on_verdict(VerdictKind kind, std::int64_t step, const Status&
     if (lane != context_.lanes.end()) lane->second.mark_failed(opening_.stream, step);
   }
   for (const int c : homed_) tell(c, kind, step, status);
-  if (kind == VerdictKind::durable) note_decided(step);
-}
-
-/// A server that takes the lanes over begins behind this step. The order matters: it must find a step whole
-/// in the lanes whose verdict it has to tell.
-void StreamServer::note_decided(std::int64_t step) {
+  if (kind != VerdictKind::durable) return;
+  // A server that takes the lanes over begins behind this step. The order matters: it must find a step whole
+  // in the lanes whose verdict it has to tell.
   if (progress_ != nullptr) progress_->decided = step + 1;
   for (auto& [c, cursor] : context_.lanes) cursor.finish_steps(opening_.stream, step, false);
 }

@@ -18,8 +18,7 @@ Bytes huge_bytes_in(std::istream& smaps, std::uintptr_t from, std::uintptr_t to)
 /// /sys/kernel/mm/transparent_hugepage/shmem_enabled has it; "not there" without that file.
 std::string huge_page_setting();
 
-/// Says how many of the bytes that asked for huge pages have them and, if not all, what `setting` has to do
-/// with it.
+/// Says how many of the bytes that asked for huge pages have them and, if not all, the `setting`.
 std::string huge_page_text(Bytes granted, Bytes asked, const std::string& setting);
 
 }  // namespace tailrace::node

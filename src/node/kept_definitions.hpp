@@ -58,8 +58,7 @@ class KeptDefinitions {
   [[nodiscard]] Head& head() const;
   [[nodiscard]] Block& block(Bytes place) const;
   [[nodiscard]] Bytes first() const;
-  /// Returns false if the rank has changed the blocks since `changes` were counted. What was read meanwhile
-  /// may then be anything.
+  /// Returns false if the rank has changed the blocks after `changes`: what was read may be anything.
   [[nodiscard]] bool is_same_since(std::uint64_t changes) const;
   /// Returns where the blocks in use are, while the rank may be changing them.
   [[nodiscard]] std::vector<Bytes> used() const;

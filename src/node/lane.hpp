@@ -102,11 +102,9 @@ class LaneReader {
   /// Returns the number of descriptors published so far. Numbers go on for ever.
   [[nodiscard]] virtual std::uint64_t head() const = 0;
   [[nodiscard]] virtual const Descriptor& at(std::uint64_t number) const = 0;
-  /// Returns the packed bytes of a descriptor. Uses `scratch` if they must be packed first. Worker threads
-  /// call it.
+  /// Any thread. Returns the packed bytes of a descriptor. Uses `scratch` if they must be packed first.
   [[nodiscard]] virtual std::span<const std::byte> bytes(std::uint64_t number, ByteVector& scratch) const = 0;
-  /// Puts begin_failed in the place of a `begin` that this reader has not released, for a server that takes
-  /// the lane over.
+  /// Puts begin_failed in the place of a `begin` that is not released, for a server that takes the lane over.
   virtual void mark_failed(std::uint64_t /*number*/) {}
   /// Says that this reader needs nothing before `number` any more.
   virtual void release(std::uint64_t number) = 0;

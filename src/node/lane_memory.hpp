@@ -25,11 +25,10 @@ struct Descriptor {
   };
   Kind kind = Kind::begin;
   std::uint32_t stream = 0;
-  std::int64_t step = 0;   // begin, piece, end; fence: its number, from 1
-  std::int64_t lead = 0;   // begin, close; define: where it is kept in the lane, behind 1; 0: not kept
-  std::int32_t field = 0;  // piece; begin, end, close: how many fields the stream has
-  std::int32_t level =
-      0;  // piece; begin, end, close: the stream's reference; define: 1 if more of it follows
+  std::int64_t step = 0;       // begin, piece, end; fence: its number, from 1
+  std::int64_t lead = 0;       // begin, close; define: where it is kept in the lane, behind 1; 0: not kept
+  std::int32_t field = 0;      // piece; begin, end, close: how many fields the stream has
+  std::int32_t level = 0;      // piece; begin, end, close: the reference; define: 1 if more of it follows
   std::uint64_t position = 0;  // where its bytes lie: ring position (counted on for ever), or a view's number
   std::int64_t bytes = 0;      // piece: packed elements; end: a packed Status, empty if all went well
   std::int64_t stamp = 0;      // end: clock of the rank's node; begin: the lead of the stream's step before
@@ -51,8 +50,8 @@ struct ProducerState {
 /// where its producer stands.
 struct LaneHeader {
   static constexpr int most_readers = 32;
-  static constexpr std::uint64_t magic_of_lanes =
-      0x454e'414c'5254'9102;  // "TRLANE" behind a byte that is no text
+  // "TRLANE" behind a byte that is no text.
+  static constexpr std::uint64_t magic_of_lanes = 0x454e'414c'5254'9102;
   static constexpr std::uint32_t newest_version = 2;
   std::uint64_t magic = magic_of_lanes;
   std::uint32_t version = newest_version;
@@ -86,8 +85,7 @@ struct LaneCut {
   Bytes data = 0;
 };
 
-/// Returns the bytes of a lane that a piece occupies. Every piece begins on a cache line: two ranks that copy
-/// pieces never write to the same line.
+/// Returns the bytes of a lane that a piece occupies: pieces of two ranks are never on the same cache line.
 constexpr Bytes room_in_lane(Bytes bytes) { return (bytes + 63) / 64 * 64; }
 
 constexpr Bytes descriptor_bytes(std::uint64_t count) {

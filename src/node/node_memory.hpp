@@ -41,8 +41,7 @@ class NodeMemory {
   /// Local. Maps the parts of all ranks, once they have allocated them: a first access would take long.
   void map_all();
   [[nodiscard]] Bytes size() const { return offsets_.back(); }
-  /// Returns the bytes that this process has mapped in huge pages: those of its own part that the kernel
-  /// granted. Slow.
+  /// Slow. Returns the bytes that this process has mapped in huge pages.
   [[nodiscard]] Bytes huge_bytes() const;
 
  private:

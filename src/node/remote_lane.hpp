@@ -22,8 +22,7 @@ class PrivateLane {
   std::unique_ptr<std::byte[]> memory_;
 };
 
-/// The rank's end of a lane to a server on another node. It sends published descriptors as data messages, and
-/// takes back the room that the server grants.
+/// The rank's end of a lane to a server on another node. It sends what is published as data messages.
 class LaneSender {
  public:
   LaneSender(const PrivateLane& lane, comm::Line& line, int server)

@@ -21,8 +21,7 @@ namespace tailrace::pipeline {
 /// publish what compare_steps() returns.
 class Client {
  public:
-  /// `session` is the line of all ranks, `computes` that of the compute ranks. The client takes their
-  /// messages.
+  /// Takes the messages of the line of all ranks, and of that of the compute ranks.
   Client(comm::Line& session, comm::Line& computes, const exchange::Roster& roster);
 
   /// Gives `outlet` the room that a server on another node grants.
@@ -30,8 +29,7 @@ class Client {
   void add(StreamClient& stream);
   void remove(std::uint32_t id) { streams_.erase(id); }
 
-  /// Returns the descriptor for every lane when its rank comes to an agreement: steps lie before or behind
-  /// it.
+  /// Returns the descriptor for the lane of a rank that comes to an agreement: steps lie before or behind it.
   [[nodiscard]] node::Descriptor fence() {
     return {.kind = node::Descriptor::Kind::fence, .step = ++fences_};
   }

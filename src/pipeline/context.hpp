@@ -30,8 +30,7 @@ class OpenFiles {
   static constexpr std::size_t most_unsynced = 128;
 
   explicit OpenFiles(std::shared_ptr<storage::Target> target) : target_(std::move(target)) {}
-  /// The next sync() of the path answers for these bytes, even if the file was closed in between because too
-  /// many were open.
+  /// The next sync() of the path answers for these bytes, even if the file was closed in between.
   Status write(const std::string& path, storage::Parts parts, Bytes offset);
   /// Synchronises the bytes written to the path. After a failure the next write() opens the file anew.
   Status sync(const std::string& path);

@@ -93,8 +93,8 @@ class Server {
   std::map<std::uint32_t, std::int64_t> lead_before_;  // of the first step without one
   std::map<int, std::uint64_t> kept_through_;          // by lane: the last definition that was kept
   std::uint32_t newest_stream_ = 0;
-  std::map<std::uint32_t, int>
-      opened_;  // by stream whose root this is, before it starts: servers that have it
+  // By stream whose root this is, before it starts: servers that have it.
+  std::map<std::uint32_t, int> opened_;
   std::map<int, std::int64_t> fences_;  // by lane: the agreements that its rank has come to
   int homed_ = 0;
   int left_ = 0;  // homed ranks that said farewell

@@ -48,8 +48,7 @@ class StreamClient {
   void was_put() { ++operation_; }
   /// Closes the step. Returns what its end tells the servers.
   [[nodiscard]] Told end(const Counters& counters);
-  /// end_is_known() is true if the verdict that the end of the step returns has come; end_verdict() returns
-  /// it.
+  /// Return whether the verdict that the end of the step returns has come, and that verdict.
   [[nodiscard]] bool end_is_known() const { return is_known(awaited_step(), roster_.self_served); }
   [[nodiscard]] Status end_verdict() { return verdict(awaited_step(), roster_.self_served); }
   /// Returns the step whose verdict end() waits for, for the watchdog.
@@ -61,8 +60,7 @@ class StreamClient {
   /// Returns the vote with which the stream is closed.
   [[nodiscard]] Status closing_vote();
   [[nodiscard]] bool is_closing() const { return closing_; }
-  /// Makes the end of the stream known to the servers though it never was begun: they have something to
-  /// finish.
+  /// Makes the servers hear of the end of a stream that was never begun: they have something to finish.
   void finish_without_steps() { told_closed_ = true; }
   /// Returns true if servers know of the stream, so that its end is to be told and waited for.
   [[nodiscard]] bool must_finish() const { return steps() > 0 || told_closed_; }
@@ -75,8 +73,7 @@ class StreamClient {
   [[nodiscard]] std::int64_t ended() const { return in_step_ ? step_ : steps(); }
   /// Set if the ranks' calls differ: nothing more is written, and every call returns this from now on.
   [[nodiscard]] const std::optional<Status>& out_of_step() const { return out_of_step_; }
-  /// Puts the stream out of step, and closes it towards the servers if they know it. Returns what is to be
-  /// told them.
+  /// Puts the stream out of step. Returns what servers that know it are to be told: it is closed.
   [[nodiscard]] std::vector<Told> put_out_of_step(const Status& why, bool servers_know);
   /// Called between steps. Puts the stream out of step, but leaves it open towards the servers until the
   /// ranks have settled what they began.

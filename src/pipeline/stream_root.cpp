@@ -34,8 +34,8 @@ StreamRoot::StreamRoot(Context& context, const Opening& opening, const codec::Co
     : context_(context),
       opening_(opening),
       codec_(codec),
-      ledger_(ledger.is_ok() ? *std::move(ledger) : nullptr),
       broken_(ledger.status()),
+      ledger_(ledger.is_ok() ? *std::move(ledger) : nullptr),
       homes_(context.homes()),
       previous_lead_(opening.previous_lead),
       settled_before_(opening.first_step) {

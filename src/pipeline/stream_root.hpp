@@ -19,8 +19,7 @@ class StreamRoot {
   StreamRoot(Context& context, const Opening& opening, const codec::Codec& codec,
              Result<std::unique_ptr<Ledger>> ledger);
 
-  /// Takes the next descriptor of the reference rank, or a fence of it. Appends what it adds to the put order
-  /// to `fresh`.
+  /// Takes the next descriptor or fence of the reference rank. Appends what it adds to the put order.
   void on_reference(const node::Descriptor& descriptor, std::vector<SequenceEntry>& fresh);
   void on_ended(int source, Unpacker& in);
   void on_encoded(Unpacker& in);
@@ -111,8 +110,8 @@ class StreamRoot {
   Context& context_;
   const Opening& opening_;
   const codec::Codec& codec_;
+  Status broken_;  // why no step can succeed: there may be no ledger
   std::unique_ptr<Ledger> ledger_;
-  Status broken_;         // why no step can succeed: there may be no ledger
   int homes_ = 0;         // servers with compute ranks of their own
   double step_cost_ = 0;  // predicted, all fields
   double chunk_cost_ = 0;

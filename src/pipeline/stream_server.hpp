@@ -46,8 +46,7 @@ class StreamServer {
   [[nodiscard]] bool is_closed() const {
     return finished_ && ended_lanes_ == static_cast<int>(lanes_.size());
   }
-  /// For the watchdog. Names the compute ranks seen here that have not ended a step which others have; "" if
-  /// none.
+  /// For the watchdog. Names the compute ranks seen here that have not ended a step which others have.
   [[nodiscard]] std::string waiting_for() const;
 
  private:

@@ -40,8 +40,7 @@ bool StreamServer::pass(int c) {
 bool StreamServer::on_close(int c, LaneProgress& lane) {
   lane.closed = true;
   ++ended_lanes_;
-  if (context_.is_home(c) && ++closed_lanes_ == static_cast<int>(homed_.size()))
-    say(Message::closed, -1, {});
+  if (context_.is_home(c) && ++closed_lanes_ == static_cast<int>(homed_.size())) say(Message::closed, -1, {});
   return pass(c);
 }
 

@@ -103,13 +103,13 @@ Status check_nodes(std::span<const MemoryNeed> needs, std::string_view who, std:
   struct Node {
     int ranks = 0;
     Bytes bytes = 0;
-    Bytes available = 0;
+    Bytes available = unlimited;
   };
   std::map<std::int32_t, Node> nodes;
   for (const MemoryNeed& need : needs) {
     if (need.bytes == 0) continue;
     Node& node = nodes[need.node];
-    node.available = node.ranks == 0 ? need.available : std::min(node.available, need.available);
+    node.available = std::min(node.available, need.available);
     node.bytes += need.bytes;
     ++node.ranks;
   }

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
-#include <vector>
 
 #include "comm/doorbell.hpp"
 #include "comm/transport.hpp"

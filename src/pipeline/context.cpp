@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "pipeline/context.hpp"
 
-#include <algorithm>
-
 namespace tailrace::pipeline {
 
 /// One job at a time uses a file. Another file's job may be closing this one, because too many are open:

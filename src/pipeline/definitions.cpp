@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "base/text.hpp"
-
 namespace tailrace::pipeline {
 
 Definitions::Definitions(Context& context, std::function<void(Opening)> open,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/status.hpp"
+#include "base/text.hpp"
 #include "codec/codec.hpp"
 
 namespace tailrace::pipeline {
@@ -89,6 +90,13 @@ struct Opening {
   bool is_taken_over = false;   // another server has opened it
   std::int64_t first_step = 0;  // the first step without a verdict; the one before it was at previous_lead
 
+  /// Returns the name by which reports and messages know the stream: its file pattern, the first line of the
+  /// packed ledger.
+  [[nodiscard]] std::string name() const { return ledger.substr(0, ledger.find('\n')); }
+  /// Names a step of the stream in messages.
+  [[nodiscard]] std::string step_text(std::int64_t lead) const {
+    return cat("stream ", name(), ", step at lead ", lead, " s");
+  }
   void pack(Packer& out) const;
   static Result<Opening> unpack(Unpacker& in);
   /// All but the fields, the layouts and the reference.

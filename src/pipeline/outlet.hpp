@@ -3,7 +3,6 @@
 
 #include <deque>
 #include <memory>
-#include <mutex>
 
 #include "layout/memory.hpp"
 #include "node/lane.hpp"

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "pipeline/server.hpp"
 
-#include <algorithm>
 #include <limits>
-#include <set>
 
-#include "base/log.hpp"
 #include "base/text.hpp"
 
 namespace tailrace::pipeline {

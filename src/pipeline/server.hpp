@@ -3,7 +3,6 @@
 
 #include <map>
 #include <memory>
-#include <set>
 
 #include "node/remote_lane.hpp"
 #include "pipeline/definitions.hpp"

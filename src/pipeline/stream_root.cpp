@@ -5,8 +5,6 @@
 #include <ranges>
 
 #include "base/log.hpp"
-#include "base/text.hpp"
-#include "pipeline/stream_server.hpp"
 
 namespace tailrace::pipeline {
 
@@ -50,10 +48,6 @@ StreamRoot::StreamRoot(Context& context, const Opening& opening, const codec::Co
     files_[path].left_open = true;
     current_path_ = path;
   }
-}
-
-std::string StreamRoot::step_text(const Step& step) const {
-  return cat("stream ", stream_name(opening_), ", step at lead ", step.entry.lead, " s");
 }
 
 void StreamRoot::on_reference(const Descriptor& descriptor, std::vector<SequenceEntry>& fresh) {
@@ -165,7 +159,7 @@ void StreamRoot::on_ended(int source, Unpacker& in) {
 
 void StreamRoot::accept(std::int64_t number, Step& step) {
   step.accepted = true;
-  Status told = step.status.in(step_text(step));
+  Status told = step.status.in(opening_.step_text(step.entry.lead));
   if (!unreported_.empty()) {
     if (!told.is_ok()) unreported_.push_back(told);
     told = unreported_.front();
@@ -445,7 +439,7 @@ void StreamRoot::cut(const std::string& path, Bytes size, std::function<void()> 
 }
 
 void StreamRoot::decide(std::int64_t number, Step& step) {
-  const Status status = step.status.in(step_text(step));
+  const Status status = step.status.in(opening_.step_text(step.entry.lead));
   if (!status.is_ok() && !step.reported) unreported_.push_back(status);
   --files_[step.entry.path].steps;
   steps_.erase(number);
@@ -519,7 +513,7 @@ void StreamRoot::on_finished(const std::string& path, bool begun, bool is_whole,
   const auto [each, is_first] = unfinished_.try_emplace(path);
   each->second = {status, is_whole, each->second.try_now};
   // The stream's end tells the failure too, but a killed run never comes there.
-  const std::string name = stream_name(opening_);
+  const std::string name = opening_.name();
   const bool names_it = status.text().starts_with(name + ":");
   if (is_first) log(LogLevel::error, names_it ? status.text() : status.in(name).text());
   // An error that is not of storage will be the same the next time. The data from which the stream is to go
@@ -534,14 +528,15 @@ void StreamRoot::warn_if_late(Step& step) {
   if (limit == 0 || step.warned || !step.complete) return;
   if (context_.line.now() - step.ended_at < limit * 1'000'000'000) return;
   step.warned = true;
-  log(LogLevel::warn, cat(step_text(step), " is not durable ", limit, " s after it ended (deadline)"));
+  log(LogLevel::warn,
+      cat(opening_.step_text(step.entry.lead), " is not durable ", limit, " s after it ended (deadline)"));
 }
 
 std::string StreamRoot::waiting_for() const {
   std::string text;
   for (const auto& [number, step] : steps_) {
     if (!step.complete || step.accepted) continue;
-    text += cat(" ", step_text(step), ": not ended by compute rank");
+    text += cat(" ", opening_.step_text(step.entry.lead), ": not ended by compute rank");
     for (int c = 0; c < context_.roster.computes(); ++c) {
       if (step.ended.count(context_.rank_of_compute(c)) == 0) text += cat(" ", c);
     }

@@ -105,7 +105,6 @@ class StreamRoot {
                      std::function<void(const Status&)> done);
   void warn_if_late(Step& step);
   void send_verdict(VerdictKind kind, std::int64_t step, const Status& status);
-  [[nodiscard]] std::string step_text(const Step& step) const;
 
   Context& context_;
   const Opening& opening_;

@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "pipeline/stream_server.hpp"
 
-#include <algorithm>
-
 #include "base/log.hpp"
-#include "base/text.hpp"
 #include "layout/memory.hpp"
 
 namespace tailrace::pipeline {
 
 using node::Descriptor;
 using Kind = SequenceEntry::Kind;
-
-std::string stream_name(const Opening& opening) {
-  return opening.ledger.substr(0, opening.ledger.find('\n'));
-}
 
 Result<std::unique_ptr<StreamServer>> StreamServer::create(Context& context, Opening opening,
                                                            const std::map<int, std::int64_t>& fences) {
@@ -25,7 +18,7 @@ Result<std::unique_ptr<StreamServer>> StreamServer::create(Context& context, Ope
 }
 
 Status StreamServer::prepare() {
-  opening_name_ = stream_name(opening_);
+  opening_name_ = opening_.name();
   Result<std::unique_ptr<codec::Codec>> codec = opening_.codec();
   TR_TRY(codec.status());
   codec_ = std::move(*codec);
@@ -53,10 +46,6 @@ void StreamServer::say(Message message, std::int64_t number, const Status& statu
   out.put(message).put(opening_.stream).put(number);
   status.pack(out);
   context_.send_to_server(context_.home_of(opening_.reference), out);
-}
-
-std::string StreamServer::step_text(std::int64_t lead) const {
-  return cat("stream ", opening_name_, ", step at lead ", lead, " s");
 }
 
 std::string StreamServer::call_text(int c, int field, int level) const {
@@ -156,8 +145,6 @@ std::string size_text(Bytes bytes) {
                           : cat((bytes + mebibyte - 1) / mebibyte, " MiB");
 }
 
-constexpr const char* kWaits = ": in such steps it waits for the servers to make room";
-
 }  // namespace
 
 /// Ranks whose share of the staging memory is less than a step needs wait for the servers inside of their
@@ -183,17 +170,18 @@ void StreamServer::check_staging(const Step& step) {
   // No setting gives a rank more descriptors than the most. Otherwise what suffices for the greater lack
   // suffices for both.
   const bool beyond = puts.needed > static_cast<std::int64_t>(node::LaneCut::most_descriptors);
-  if (data.rank >= 0 && (beyond || data.ratio() >= puts.ratio())) {
-    log(LogLevel::warn, cat(step_text(step.lead), ": rank ", data.rank, " puts ", size_text(data.needed),
-                            " in it, and its share of the staging memory is ", size_text(data.share), kWaits,
-                            "; set ", context_.staging_for(data.needed, data.share)));
-  }
-  if (puts.rank >= 0 && (beyond || puts.ratio() > data.ratio())) {
+  const auto warn = [&](const Lack& lack, const std::string& what, const std::string& has,
+                        bool setting_helps) {
     log(LogLevel::warn,
-        cat(step_text(step.lead), ": rank ", puts.rank, " puts ", puts.needed - 2,
-            " levels in it, and its share of the staging memory takes ", puts.share, " at a time", kWaits,
-            beyond ? std::string() : cat("; set ", context_.staging_for(puts.needed, puts.share))));
-  }
+        cat(opening_.step_text(step.lead), ": rank ", lack.rank, " puts ", what,
+            " in it, and its share of the staging memory ", has,
+            ": in such steps it waits for the servers to make room",
+            setting_helps ? cat("; set ", context_.staging_for(lack.needed, lack.share)) : std::string()));
+  };
+  if (data.rank >= 0 && (beyond || data.ratio() >= puts.ratio()))
+    warn(data, size_text(data.needed), cat("is ", size_text(data.share)), true);
+  if (puts.rank >= 0 && (beyond || puts.ratio() > data.ratio()))
+    warn(puts, cat(puts.needed - 2, " levels"), cat("takes ", puts.share, " at a time"), !beyond);
 }
 
 void StreamServer::on_pieces(std::uint64_t number, Unpacker& in) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <memory>
+#include <ranges>
 #include <set>
 
 #include "codec/codec.hpp"
@@ -44,7 +46,7 @@ class StreamServer {
   /// Returns true if nothing comes any more: the verdict is known, and every lane that is read here has
   /// passed the stream's end.
   [[nodiscard]] bool is_closed() const {
-    return finished_ && ended_lanes_ == static_cast<int>(lanes_.size());
+    return finished_ && std::ranges::all_of(lanes_ | std::views::values, &LaneProgress::closed);
   }
   /// For the watchdog. Names the compute ranks seen here that have not ended a step which others have.
   [[nodiscard]] std::string waiting_for() const;
@@ -140,7 +142,6 @@ class StreamServer {
   void skip(int c, LaneProgress& lane, const Status& why);
   void skip_announced(int c, LaneProgress& lane);
   [[nodiscard]] bool needs_piece(const Record& record, int c) const;
-  [[nodiscard]] std::string step_text(std::int64_t lead) const;
   [[nodiscard]] std::string call_text(int c, int field, int level) const;
   bool start_work();
   bool send_pieces(std::uint64_t number);
@@ -178,14 +179,8 @@ class StreamServer {
   std::map<std::string, std::int64_t> written_;
   Bytes held_ = 0;
   int encoding_ = 0;
-  int closed_lanes_ = 0;  // of the ranks at home here
-  int ended_lanes_ = 0;   // of all lanes that are read here
   bool finished_ = false;
   node::KeptDefinitions::Progress* progress_ = nullptr;  // set where another server may take the lanes over
 };
-
-/// Returns the name by which reports and messages know a stream: its file pattern, the first line of the
-/// packed ledger.
-std::string stream_name(const Opening& opening);
 
 }  // namespace tailrace::pipeline

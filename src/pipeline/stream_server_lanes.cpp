@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include <algorithm>
-
-#include "base/text.hpp"
 #include "pipeline/stream_server.hpp"
 
 namespace tailrace::pipeline {
@@ -39,8 +36,8 @@ bool StreamServer::pass(int c) {
 
 bool StreamServer::on_close(int c, LaneProgress& lane) {
   lane.closed = true;
-  ++ended_lanes_;
-  if (context_.is_home(c) && ++closed_lanes_ == static_cast<int>(homed_.size())) say(Message::closed, -1, {});
+  if (context_.is_home(c) && std::ranges::all_of(homed_, [this](int each) { return has_closed(each); }))
+    say(Message::closed, -1, {});
   return pass(c);
 }
 
@@ -123,7 +120,8 @@ bool StreamServer::on_end(int c, LaneProgress& lane, const Descriptor& descripto
     const Status why(Code::order, cat("rank ", opening_.reference,
                                       " came to another collective call where others began this step; every "
                                       "rank takes every step"));
-    tell_both(c, descriptor.step, why.in(step_text(lane.lead)).at({descriptor.step, -1, opening_.reference}));
+    tell_both(c, descriptor.step,
+              why.in(opening_.step_text(lane.lead)).at({descriptor.step, -1, opening_.reference}));
     lane.state = LaneProgress::State::outside;
     return pass(c);
   }
@@ -164,7 +162,7 @@ void StreamServer::outrun(int c, LaneProgress& lane) {
                        step.lead, " s, where others went on with it"));
   skip(c, lane, {});
   lane.status = why.at({lane.step, -1, opening_.reference});
-  if (!step.complete) tell_both(c, lane.step, lane.status.in(step_text(step.lead)));
+  if (!step.complete) tell_both(c, lane.step, lane.status.in(opening_.step_text(step.lead)));
 }
 
 /// Notes that rank `c` has come to the end of its step, or past it.

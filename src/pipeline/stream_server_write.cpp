@@ -3,7 +3,6 @@
 #include <chrono>
 #include <thread>
 
-#include "base/text.hpp"
 #include "pipeline/stream_server.hpp"
 #include "storage/target.hpp"
 

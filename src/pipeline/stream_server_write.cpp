@@ -48,10 +48,10 @@ void StreamServer::on_place(Unpacker& in) {
       [this, path, offset, records, spent, looks, committed](int worker) -> Status {
         spent->worker = worker;
         spent->begin = context_.line.now();
-        if (looks) TR_TRY(storage::check_holds(context_.files.target(), path, committed));
         std::vector<std::span<const std::byte>> parts;
         for (const auto& encoded : *records) parts.emplace_back(encoded->bytes);
-        Status status = context_.files.write(path, parts, offset);
+        Status status = looks ? storage::check_holds(context_.files.target(), path, committed) : Status();
+        if (status.is_ok()) status = context_.files.write(path, parts, offset);
         const std::int64_t limit = opening_.policy.wait_for_space_seconds;
         while (status.code() == Code::space && context_.line.now() - spent->begin < limit * 1'000'000'000) {
           ++spent->waits;

@@ -455,6 +455,8 @@ void go_on_with_harm(SessionRank& rank, SessionWorld& world, const Scenario& sce
   told.waited = stream.wait(true);
   told.closed = stream.close();
   told.failures = stream.failures();
+  // A rank that serves itself has the times of writing, also of those that never came to it.
+  EXPECT_GE(rank.session().statistics().streams[scenario.pattern].write, 0);
 }
 
 TEST(sim_errors, a_file_that_is_cut_or_removed_in_mid_run_fails_each_later_step_and_the_close) {

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "streams/pairs.hpp"
+
+#include <ctime>
+#include <filesystem>
+#include <utility>
+
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "streams/look.hpp"
+#include "streams/manifest.hpp"
+
+namespace tailrace::streams {
+
+using pipeline::Begun;
+using pipeline::Opening;
+
+namespace {
+
+Result<OpenPair> opened(Result<IndexWriter> index, bool again) {
+  TR_TRY(index.status());
+  return OpenPair{nullptr, std::move(*index), again, false};
+}
+
+}  // namespace
+
+std::string written_to(const std::string& path, bool again) { return again ? again_path(path) : path; }
+
+Pairs::Pairs(const Opening& opening, StreamRequest request, Uuid run, std::optional<Resuming> resuming,
+             std::shared_ptr<storage::Target> target)
+    : opening_(opening),
+      request_(std::move(request)),
+      resuming_(std::move(resuming)),
+      target_(std::move(target)) {
+  const codec::StreamDefinition& stream = opening.definition;
+  header_ = {run, stream.format, stream.base, stream.calendar, stream.member, 0, {}};
+  for (const codec::FieldDefinition& field : opening.fields) {
+    header_.fields.push_back({field.name, field.type, field.shape, field.levels.type, field.levels.values});
+  }
+  note_left_open();
+}
+
+Result<std::string> Pairs::path_of(std::int64_t lead) const {
+  if (resuming_ && resuming_->has_passed(lead)) {
+    return Status(Code::order, cat("the stream continues behind lead ", *resuming_->position.lead,
+                                   " s; the step at lead ", lead, " s cannot follow"));
+  }
+  return request_.pattern.expand(lead, request_.context());
+}
+
+Result<Pairs::Beginning> Pairs::begin(const std::string& path, std::int64_t lead, Bytes expected) {
+  if (const auto parent = std::filesystem::path(path).parent_path(); !parent.empty()) {
+    TR_TRY(target_->make_directories(parent.string()));
+  }
+  TR_TRY(wait_for_space(path, expected));
+  Result<std::shared_ptr<void>> lock = target_->lock(lock_path(path));
+  TR_TRY(lock.status());
+  TR_TRY(end_replacing(*target_, path));
+  Result<std::optional<Pair>> pair = taken_over_pair(path);
+  TR_TRY(pair.status());
+  if (pair->has_value()) return take_over(path, **pair, std::move(*lock));
+  Result<OpenPair> file = resuming_ && path == resuming_->path ? go_on_with(path) : open_file(path, lead);
+  TR_TRY(file.status());
+  file->lock = std::move(*lock);
+  return Beginning{{file->index.data_end(), written_to(path, file->again)}, std::move(*file)};
+}
+
+Result<std::optional<WholePair>> Pairs::finish(const std::string& path, OpenPair& file) {
+  if (file.index.steps() == 0) {
+    TR_TRY(remove_empty(path, file));
+    return std::optional<WholePair>();
+  }
+  if (!file.closed) {
+    TR_TRY(storage::check_holds(*target_, written_to(path, file.again), file.index.data_end()));
+    TR_TRY(file.index.append_closed());
+    TR_TRY(file.index.sync());
+    file.closed = true;
+    TR_TRY(file.index.close());
+  }
+  if (file.again) TR_TRY(put_in_place(path));
+  return std::optional(WholePair{std::move(file.lock), !file.again});
+}
+
+Result<std::optional<WholePair>> Pairs::finish_left_open(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  if (!parent.empty()) TR_TRY(target_->make_directories(parent));
+  Result<std::shared_ptr<void>> lock = target_->lock(lock_path(path));
+  TR_TRY(lock.status());
+  TR_TRY(end_replacing(*target_, path));
+  const bool another_server = opening_.is_taken_over && (takes_over_steps() || !resuming_);
+  if (!another_server) {
+    Result<bool> skipped = path == resuming_->path ? was_taken_away(*target_, *resuming_) : is_settled(path);
+    TR_TRY(skipped.status());
+    if (*skipped) return std::optional<WholePair>();
+  }
+  Result<std::optional<Pair>> pair = another_server ? taken_over_pair(path) : find_left_open(path);
+  TR_TRY(pair.status());
+  if (!pair->has_value()) return std::optional<WholePair>();
+  if ((*pair)->again || !(*pair)->contents.closed) {
+    Result<OpenPair> file = another_server   ? reopen(path, (*pair)->again)
+                            : (*pair)->again ? reopen(path, true, resuming_->position.lead)
+                                             : cut_back(path);
+    TR_TRY(file.status());
+    file->lock = std::move(*lock);
+    return finish(path, *file);
+  }
+  TR_TRY(discard_again(*target_, path));
+  TR_TRY(make_index_durable(*target_, path));
+  return std::optional(WholePair{std::move(*lock)});
+}
+
+void Pairs::note_left_open() {
+  if (takes_over_steps()) {
+    const Result<std::string> path = request_.pattern.expand(opening_.previous_lead, request_.context());
+    if (path.is_ok()) left_open_.push_back(*path);
+    return;
+  }
+  if (!resuming_) return;
+  for (const std::string& path : {resuming_->before, resuming_->path}) {
+    if (!path.empty()) left_open_.push_back(path);
+  }
+}
+
+/// Returns true if steps that have their verdict may be in the file.
+bool Pairs::has_decided_steps(const std::string& path) const {
+  return takes_over_steps() && !left_open_.empty() && path == left_open_.front();
+}
+
+Status Pairs::wait_for_space(const std::string& path, Bytes expected) {
+  const std::int64_t patience = request_.options.full_wait_seconds.value_or(0);
+  for (std::int64_t waited = 0;; ++waited) {
+    Result<storage::Space> space = target_->space(path);
+    TR_TRY(space.status());
+    if (space->free >= expected) return {};
+    if (waited >= patience) {
+      return Status(Code::space, cat("no space for ", path, ": the first step takes ",
+                                     counted(expected, "byte"), ", ", space->free, " are free"));
+    }
+    const timespec second{1, 0};
+    ::nanosleep(&second, nullptr);
+  }
+}
+
+/// Returns the pair that a server before this one has begun in this run, if there is any. A run that
+/// continues from a checkpoint may find files of its earlier jobs under other names: it writes those again.
+Result<std::optional<Pair>> Pairs::taken_over_pair(const std::string& path) {
+  if (!opening_.is_taken_over) return std::optional<Pair>();
+  const bool decided = has_decided_steps(path);
+  if (!decided && (resuming_ || goes_on_with_others())) return std::optional<Pair>();
+  for (const bool again : {true, false}) {
+    const std::string data = written_to(path, again);
+    const Result<bool> exists = pair_exists(*target_, data);
+    TR_TRY(exists.status());
+    if (!*exists) continue;
+    Result<IndexContents> contents = load_index(*target_, index_path(data));
+    if (contents.status().code() == Code::io) return contents.status();
+    const bool own = contents.is_ok() && (contents->header.run == header_.run || goes_on_with_others());
+    if (own) return std::optional(Pair{std::move(*contents), again});
+  }
+  return std::optional<Pair>();
+}
+
+Result<Pairs::Beginning> Pairs::take_over(const std::string& path, const Pair& pair,
+                                          std::shared_ptr<void> lock) {
+  Begun begun{pair.contents.data_end(), written_to(path, pair.again)};
+  for (const IndexStep& step : pair.contents.steps) begun.leads.push_back(step.lead);
+  begun.is_finished = pair.contents.closed && !pair.again;
+  if (begun.is_finished) return Beginning{std::move(begun), std::nullopt};
+  Result<OpenPair> file = reopen(path, pair.again);
+  TR_TRY(file.status());
+  file->lock = std::move(lock);
+  return Beginning{std::move(begun), std::move(*file)};
+}
+
+/// Opens data file and index, empty or continued. Their directory entries are durable.
+Result<OpenPair> Pairs::open_file(const std::string& path, std::int64_t lead) {
+  Result<bool> exists = target_->exists(path);
+  TR_TRY(exists.status());
+  Result<bool> indexed = target_->exists(index_path(path));
+  TR_TRY(indexed.status());
+  if (resuming_ && *indexed) {
+    const Result<IndexContents> found = load_index(*target_, index_path(path));
+    if (found.status().code() == Code::io) return found.status();
+    const bool own = found.is_ok() && found->header.run == header_.run;
+    if (own && found->closed && *exists) return opened(begin_again(*target_, path, header_), true);
+    if (own) return begin_anew(path);
+  }
+  if (*exists && request_.options.existing == Existing::fail) {
+    Result<bool> left_behind = is_left_behind(path, *indexed);
+    TR_TRY(left_behind.status());
+    if (!*left_behind) return exists_already(path);
+  }
+  if (goes_on_with_others() && !resuming_ && !*indexed) {
+    Result<bool> again = index_again(path);
+    TR_TRY(again.status());
+    indexed = *again;
+  }
+  if (*indexed && goes_on_with_others()) return opened(continue_index(path, lead), false);
+  return begin_anew(path);
+}
+
+/// Returns true for an empty file without an index: the run that this one continues may have been killed
+/// between the creations of data and index.
+Result<bool> Pairs::is_left_behind(const std::string& path, bool indexed) {
+  if (!resuming_ || indexed) return false;
+  const Result<std::optional<Bytes>> size = storage::size_if_there(*target_, path);
+  TR_TRY(size.status());
+  return *size == 0;
+}
+
+/// Returns the steps of a file that has lost its index. The definitions know them by their bytes.
+Result<FoundSteps> Pairs::find_own_steps(const std::string& path) {
+  const Result<std::unique_ptr<codec::Codec>> codec = opening_.codec();
+  TR_TRY(codec.status());
+  const std::unique_ptr<codec::Finder> finder = (*codec)->finder();
+  Result<FoundSteps> found = find_steps(*target_, path, header_.fields, finder.get());
+  TR_TRY(found.status());
+  for (const IndexStep& step : found->steps) {
+    const Result<std::string> named = request_.pattern.expand(step.lead, request_.context());
+    if (named.is_ok() && *named == path) continue;
+    return Status(Code::state, cat(path, ": has the step at lead ", step.lead,
+                                   " s, which belongs to another file of the stream, and no index beside it; "
+                                   "move it away, or lose it with existing=overwrite"));
+  }
+  return found;
+}
+
+/// For existing=continue without an index: makes a new one of the whole steps. Returns false if there is
+/// nothing to tell of.
+Result<bool> Pairs::index_again(const std::string& path) {
+  Result<bool> nothing = is_empty_or_indexed(*target_, path);
+  TR_TRY(nothing.status());
+  if (*nothing) return false;
+  // A new index would name another run than the second pair does, and nobody would go on with the second
+  // pair's steps then.
+  const Result<bool> again = target_->exists(again_path(path));
+  TR_TRY(again.status());
+  if (*again) {
+    return Status(Code::state,
+                  cat(path, ": has no index, and steps that follow may be in ", again_path(path), "; put ",
+                      index_path(path), " back, or move ", again_path(path), " and its index away"));
+  }
+  Result<FoundSteps> found = find_own_steps(path);
+  TR_TRY(found.status());
+  TR_TRY(keep_whole_steps(path, header_.fields, *found));
+  TR_TRY(write_index(*target_, path, header_, found->steps));
+  log(LogLevel::warn, cat(path, ": had no index and was indexed again from its messages: ",
+                          found->steps.size(), found->steps.size() == 1 ? " step" : " steps",
+                          found->torn ? "; what lies behind them was not finished and is cut off" : ""));
+  return true;
+}
+
+/// Refuses to empty a file that this library has not written.
+Status Pairs::check_ours(const std::string& path) {
+  if (request_.options.existing == Existing::overwrite) return {};
+  Result<bool> known = is_empty_or_indexed(*target_, path);
+  TR_TRY(known.status());
+  return *known ? Status() : find_own_steps(path).status();
+}
+
+Result<OpenPair> Pairs::begin_anew(const std::string& path) {
+  TR_TRY(check_ours(path));
+  TR_TRY(remove_ready_marker(*target_, path, request_.options.ready_suffix));
+  TR_TRY(discard_again(*target_, path));
+  Result<bool> exists = target_->exists(path);
+  TR_TRY(exists.status());
+  // Old data lose their index to the new one in one rename. Without any index they would be nobody's.
+  if (*exists) {
+    Result<IndexWriter> index = IndexWriter::create(*target_, index_path(path), header_);
+    TR_TRY(index.status());
+    TR_TRY(storage::create_empty(*target_, path));
+    return opened(std::move(index), false);
+  }
+  TR_TRY(remove_index(*target_, path));
+  TR_TRY(storage::create_empty(*target_, path));
+  return opened(IndexWriter::create(*target_, index_path(path), header_), false);
+}
+
+/// For existing=continue: continues the file of an earlier run, or of this one if a stream comes back to
+/// it.
+Result<IndexWriter> Pairs::continue_index(const std::string& path, std::int64_t lead) {
+  const Result<Pair> before = pair_without_checkpoint(*target_, path);
+  TR_TRY(before.status());
+  // The index has room for one set of fields: readers would take steps of other fields for steps of these.
+  if (!header_.fields.empty()) {
+    const Status same = check_same_stream(path, before->contents.header, header_, true);
+    const std::string_view advice = " (existing=replace begins anew; or choose another pattern)";
+    if (!same.is_ok()) return resuming_ ? same : Status(same.code(), cat(same.text(), advice));
+  }
+  // A file that cannot be continued stays as it is, closed if it was.
+  if (const auto& steps = before->contents.steps; !resuming_ && !steps.empty() && steps.back().lead >= lead) {
+    return Status(Code::order,
+                  cat(path, " goes up to lead ", steps.back().lead, " s already; the step at lead ", lead,
+                      " s cannot follow (existing=replace begins anew)"));
+  }
+  TR_TRY(remove_ready_marker(*target_, path, request_.options.ready_suffix));
+  TR_TRY(settle_again(*target_, path, before->again));
+  // The killed run has written the steps behind a checkpoint's position.
+  return reopen_pair(*target_, path, resuming_ ? std::optional(lead - 1) : std::nullopt);
+}
+
+/// Finds the pair to go on with, which must fit to the stream. Returns none if no step ever came to that
+/// file.
+Result<std::optional<Pair>> Pairs::find_left_open(const std::string& path) {
+  Result<std::optional<Pair>> pair =
+      recorded_pair(*target_, path, header_, *resuming_, goes_on_with_others());
+  TR_TRY(pair.status());
+  // A stream that is closed at once may have no fields: then it has no steps to put either.
+  if (pair->has_value() && header_.fields.empty()) header_.fields = (*pair)->contents.header.fields;
+  return pair;
+}
+
+Result<OpenPair> Pairs::go_on_with(const std::string& path) {
+  Result<std::optional<Pair>> pair = find_left_open(path);
+  TR_TRY(pair.status());
+  const std::int64_t lead = *resuming_->position.lead;
+  if (!pair->has_value()) return open_file(path, lead);
+  if ((*pair)->again) return reopen(path, true, lead);
+  const IndexContents& contents = (*pair)->contents;
+  if (!contents.closed) return cut_back(path);
+  return opened(copy_again(*target_, path, contents, contents.steps_up_to(lead)), true);
+}
+
+Result<OpenPair> Pairs::cut_back(const std::string& path) {
+  TR_TRY(discard_again(*target_, path));
+  return reopen(path, false, resuming_->position.lead);
+}
+
+/// Opens a pair with its committed steps, up to `through_lead`.
+Result<OpenPair> Pairs::reopen(const std::string& path, bool again,
+                               std::optional<std::int64_t> through_lead) {
+  return opened(reopen_pair(*target_, written_to(path, again), through_lead), again);
+}
+
+/// For a file before the one of the last step. Returns true also if the file is gone, or another run's:
+/// nobody misses it.
+Result<bool> Pairs::is_settled(const std::string& path) {
+  const Result<bool> indexed = target_->exists(index_path(path));
+  TR_TRY(indexed.status());
+  if (!*indexed) return true;
+  const Result<IndexContents> contents = load_index(*target_, index_path(path));
+  TR_TRY(contents.status());
+  return contents->header.run != header_.run;
+}
+
+/// Equal bytes are the rule. Then the published file stays, even with steps to which this run has not come,
+/// and so does what waits for it.
+Status Pairs::put_in_place(const std::string& path) {
+  // An earlier try may have failed between the two renames.
+  TR_TRY(end_replacing(*target_, path));
+  const Result<bool> exists = pair_exists(*target_, again_path(path));
+  TR_TRY(exists.status());
+  Result<bool> held = !*exists;
+  if (*exists) held = first_holds_again(*target_, path);
+  TR_TRY(held.status());
+  return *held ? discard_again(*target_, path) : replace_by_again(*target_, path);
+}
+
+Status Pairs::remove_empty(const std::string& path, OpenPair& file) {
+  if (!std::exchange(file.closed, true)) TR_TRY(file.index.close());
+  // The published file stays.
+  if (file.again) return discard_again(*target_, path);
+  TR_TRY(remove_index(*target_, path));
+  TR_TRY(storage::remove_if_there(*target_, path).status());
+  return target_->sync_directory_of(path);
+}
+
+}  // namespace tailrace::streams

@@ -96,7 +96,7 @@ def check_all_options_stand_there(page, source):
     """An option that the parser knows and the page does not is one that nobody finds."""
     text = (source / "src/streams/parse.cpp").read_text()
     for array, title in (("kStreamKeys", "Options of a stream"), ("kFieldKeys", "Fields")):
-        known = set(re.findall(r'\{"(\w+)",', text.split(array + "{{", 1)[1].split("}};", 1)[0]))
+        known = set(re.findall(r'(?m)^ *\{"(\w+)",', text.split(array + "{{", 1)[1].split("}};", 1)[0]))
         listed = {code(row[0]) for row in table(page, title)}
         if not known or known != listed:
             fail(f"the options below '{title}' and those of the parser differ: {sorted(known ^ listed)}")

@@ -61,16 +61,19 @@ Result<Bytes> Framing::read(std::span<std::byte> bytes, Bytes at, const exchange
 exchange::WriteBytes framed(exchange::WriteBytes writer, std::shared_ptr<const Framing> framing,
                             Bytes position) {
   if (framing == nullptr) return writer;
-  return
-      [writer = std::move(writer), framing = std::move(framing), position](
-          std::span<const std::byte> bytes, Bytes at) { return framing->write(bytes, at, writer, position); };
+  return [writer = std::move(writer), framing = std::move(framing), position](
+             std::span<const std::byte> bytes, Bytes at) {
+    return guarded([&] { return framing->write(bytes, at, writer, position); });
+  };
 }
 
 exchange::ReadBytes framed(exchange::ReadBytes reader, std::shared_ptr<const Framing> framing,
                            Bytes position) {
   if (framing == nullptr) return reader;
-  return [reader = std::move(reader), framing = std::move(framing), position](
-             std::span<std::byte> bytes, Bytes at) { return framing->read(bytes, at, reader, position); };
+  return [reader = std::move(reader), framing = std::move(framing), position](std::span<std::byte> bytes,
+                                                                              Bytes at) {
+    return guarded([&] { return framing->read(bytes, at, reader, position); });
+  };
 }
 
 void swap_units(std::span<std::byte> bytes, Bytes unit) {

@@ -17,6 +17,18 @@ struct Spent {
   int worker = 0;
 };
 
+/// Tries again while there is no space, until `patience` nanoseconds have been spent.
+Status write_patiently(Context& context, const std::string& path, storage::Parts parts, Bytes offset,
+                       std::int64_t patience, Spent& spent) {
+  Status status = context.files.write(path, parts, offset);
+  while (status.code() == Code::space && context.line.now() - spent.begin < patience) {
+    ++spent.waits;
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+    status = context.files.write(path, parts, offset);
+  }
+  return status;
+}
+
 }  // namespace
 
 void StreamServer::on_place(Unpacker& in) {
@@ -51,13 +63,8 @@ void StreamServer::on_place(Unpacker& in) {
         std::vector<std::span<const std::byte>> parts;
         for (const auto& encoded : *records) parts.emplace_back(encoded->bytes);
         Status status = looks ? storage::check_holds(context_.files.target(), path, committed) : Status();
-        if (status.is_ok()) status = context_.files.write(path, parts, offset);
-        const std::int64_t limit = opening_.policy.wait_for_space_seconds;
-        while (status.code() == Code::space && context_.line.now() - spent->begin < limit * 1'000'000'000) {
-          ++spent->waits;
-          std::this_thread::sleep_for(std::chrono::milliseconds(250));
-          status = context_.files.write(path, parts, offset);
-        }
+        const std::int64_t patience = opening_.policy.wait_for_space_seconds * 1'000'000'000;
+        if (status.is_ok()) status = write_patiently(context_, path, parts, offset, patience, *spent);
         spent->end = context_.line.now();
         return status;
       },

@@ -2,6 +2,7 @@
 #include "streams/manifest.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -174,7 +175,9 @@ Status for_each_line(File& file, const std::string& path, Bytes end, const Take&
 }
 
 Status append_line(Target& target, const std::string& path, const std::string& line) {
-  Result<std::unique_ptr<File>> file = target.open(path, OpenMode::keep);
+  // Where fs.protected_regular is set, O_CREAT fails for another user's file in a directory that is sticky.
+  Result<std::unique_ptr<File>> file = target.open(path, OpenMode::existing);
+  if (file.status().error_number() == ENOENT) file = target.open(path, OpenMode::keep);
   TR_TRY(file.status());
   const Result<Bytes> end = end_of_lines(**file, path);
   TR_TRY(end.status());

@@ -175,7 +175,7 @@ class FileLedger final : public pipeline::Ledger {
       news = news || *added;
     }
     if (const std::string& suffix = options().ready_suffix; !suffix.empty()) {
-      const Result<bool> marked = pairs_.target().exists(path + suffix);
+      const Result<bool> marked = whole.is_new ? Result<bool>(false) : pairs_.target().exists(path + suffix);
       TR_TRY(marked.status());
       TR_TRY(create_ready_marker(pairs_.target(), path, suffix));
       told = true;

@@ -34,7 +34,7 @@ struct tr_file {
   std::string name = {};   // as it was given, with the %d of local files
   int ranks = 1;           // number of ranks that opened it
   bool temporary = false;  // closing removes it
-  // Of an unformatted Fortran file.
+  // An unformatted Fortran file keeps its records here; other files have none.
   std::unique_ptr<tailrace::unformatted::RecordFile> records = nullptr;
 };
 struct tr_window {
@@ -69,7 +69,8 @@ struct TextFile {
 struct State {
   std::unique_ptr<session::Bootstrap> bootstrap;  // the session's; made before it and gone after it
   std::unique_ptr<session::Session> session;
-  // What is open, in the order of creation: the same on every rank, but for files.
+  // Each list has the open handles in the order of creation. The lists of all ranks are equal, except those
+  // of files: groups of ranks open files by themselves.
   std::vector<tr_stream*> streams;
   std::vector<TextFile> text_files;
   std::vector<tr_window*> windows;

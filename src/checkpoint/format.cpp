@@ -24,7 +24,7 @@ constexpr Magic footer_magic = {'T', 'R', 'C', 'K', 'E', 'N', 'D', '1'};
 
 constexpr std::size_t most_dims = 7;
 
-/// These stand in the files as they lie in memory.
+/// True if a file may hold values of these types byte by byte as memory does.
 template <typename... T>
 constexpr bool have_no_padding = (std::has_unique_object_representations_v<T> && ...);
 static_assert(have_no_padding<SaveId, Extent, PartPlace, Block, layout::Rows>);

@@ -12,7 +12,7 @@ namespace tailrace::checkpoint {
 
 namespace {
 
-/// For what does not fail a save: no copy needs the files any more, or storage has failed already.
+/// A failed clean-up does not fail a save: no copy needs the files any more, or storage has failed already.
 void log_failure(const Status& status) {
   if (!status.is_ok()) log(LogLevel::info, status.text());
 }

@@ -16,7 +16,7 @@ struct Found {
   std::string path;
   std::int64_t generation = 0;  // as its header tells; 0 if the header cannot be read
   Status status;                // why it is not whole, if it is not
-  /// What was read of it if it is whole, without the tables and the places of its parts, which may be large.
+  /// The copy, if it is whole. It leaves out the tables and the places of its parts, which may be large.
   std::optional<Copy> copy;
   bool committed = false;
   bool missing = false;     // there is no file

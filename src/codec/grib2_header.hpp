@@ -47,7 +47,7 @@ struct Request {
                                      // field's
 };
 
-/// What the first half of a header depends on, beside the stream.
+/// Fields of one stream whose values here are equal share the first half of their headers.
 struct FirstHalf {
   Keys georeference_keys;
   std::uint64_t sample = 0;  // checksum of the georeference's sample, which may be large

@@ -42,7 +42,8 @@ struct CStream {
 /// before any positioning: when glibc (2.36) flushes by itself there, it takes the position of a cookie
 /// stream for the one before the write, and seeks to the wrong place.
 int flush_before_seek(std::FILE* stream);
-/// Does that and moves the stream to `position`. Returns false and sets errno if either fails.
+/// Flushes the stream as flush_before_seek() does and moves it to `position`. Returns false and sets errno if
+/// either fails.
 [[nodiscard]] bool seek_to(std::FILE* stream, Bytes position);
 
 }  // namespace tailrace::files

@@ -7,7 +7,7 @@ namespace tailrace::files {
 
 namespace {
 
-/// In the order of Mode::Access.
+/// The letters stand in the order of Mode::Access.
 constexpr std::string_view access_letters = "rwa";
 
 Status set_letter(Mode& mode, char letter) {

@@ -36,8 +36,8 @@ enum class Message : std::uint32_t {
   opened = 28,       // server -> root: the stream is open here
 };
 
-/// Data messages have no kind: those of a compute rank are descriptors with their bytes, for its server.
-/// Those of a server are pieces of one record, for the record's owner.
+/// Data messages have no kind. A compute rank's data messages are descriptors with their bytes, for its
+/// server. A server's data messages are pieces of one record, for the record's owner.
 
 enum class VerdictKind : std::uint32_t {
   accepted = 1,  // every rank ended the step; no disagreement and no failure up to then

@@ -163,7 +163,7 @@ class StreamServer {
   std::vector<ByteVector> assembled_;                      // per worker, reused
   std::vector<int> homed_;
   std::map<int, LaneProgress> lanes_;
-  // Of the step announced last: by layout and element size.
+  // The root has announced so many records of its last step, by layout and element size.
   std::map<std::pair<int, Bytes>, Index> step_records_;
   bool told_of_staging_ = false;
   std::int64_t fences_ = 0;  // number of agreements in the put order
@@ -175,7 +175,8 @@ class StreamServer {
   std::map<std::uint64_t, Chunk> chunks_;  // owned here, until written
   // Pieces that came before their record was announced.
   std::map<std::uint64_t, std::vector<ByteVector>> early_;
-  // For each file opened here: the last step that found its own bytes whole.
+  // Before the first write of a step this server looks whether a file is whole. Each file opened here has the
+  // last step whose look found it so.
   std::map<std::string, std::int64_t> written_;
   Bytes held_ = 0;
   int encoding_ = 0;

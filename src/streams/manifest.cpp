@@ -175,7 +175,8 @@ Status for_each_line(File& file, const std::string& path, Bytes end, const Take&
 }
 
 Status append_line(Target& target, const std::string& path, const std::string& line) {
-  // Where fs.protected_regular is set, O_CREAT fails for another user's file in a directory that is sticky.
+  // O_CREAT fails for another user's file in a sticky directory if fs.protected_regular is set (Linux,
+  // proc(5)).
   Result<std::unique_ptr<File>> file = target.open(path, OpenMode::existing);
   if (file.status().error_number() == ENOENT) file = target.open(path, OpenMode::keep);
   TR_TRY(file.status());

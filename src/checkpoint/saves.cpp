@@ -313,20 +313,19 @@ Status Saves::save(const Items& items, bool async) {
       return {};
     });
   }
-  const comm::Verdict begun = session.agree(std::move(vote));
-  Status agreed = begun.status;
-  if (agreed.is_ok()) {
-    const Status fits = guarded([&]() -> Status {
+  if (context_.is_first()) {
+    vote.check = [this](const comm::Verdict& begun) -> Status {
       TR_TRY(check_memory(begun));
       return context_.outputs.check(standings_of(begun), context_.options.overwritten);
-    });
-    agreed = session.agree({fits, cat(call, ": memory and outputs"), {}}).status;
+    };
   }
-  if (!async || !agreed.is_ok()) capture_.give_back(!agreed.is_ok());
-  if (!agreed.is_ok()) {
+  const comm::Verdict begun = session.agree(std::move(vote));
+  const bool passed = begun.status.is_ok();
+  if (!async || !passed) capture_.give_back(!passed);
+  if (!passed) {
     // The save has touched no copy, but the items are not saved.
-    note_failure(agreed, true);
-    return agreed;
+    note_failure(begun.status, true);
+    return begun.status;
   }
   left_out_ = false;
   running_.emplace(context_, line_, key_, std::move(saving));

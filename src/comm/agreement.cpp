@@ -82,6 +82,7 @@ std::uint64_t Agreements::post(Vote vote) {
   }
   if (!vote.for_first.empty()) ballot.for_first.emplace_back(line_.rank(), std::move(vote.for_first));
   ballot.addend = vote.addend;
+  ballot.check = std::move(vote.check);
   merge(ballot, status, {line_.rank(), std::move(vote.call)}, std::move(contribution));
   advance(number, ballot);
   return number;
@@ -106,6 +107,10 @@ void Agreements::advance(std::uint64_t number, Ballot& ballot) {
     verdict.status = ballot.status;
     verdict.contributions = by_rank(std::move(ballot.contributions), line_.size());
     verdict.for_first = by_rank(std::move(ballot.for_first), line_.size());
+    if (ballot.check && verdict.status.is_ok()) {
+      const Status checked = guarded([&] { return ballot.check(verdict); });
+      verdict.status = checked.at({checked.cause().step, checked.cause().operation, line_.rank()});
+    }
     decide(number, ballot, std::move(verdict));
     return;
   }

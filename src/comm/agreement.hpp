@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,6 +16,8 @@ namespace tailrace::comm {
 
 class Line;
 
+struct Verdict;
+
 /// One rank's contribution to a collective call.
 struct Vote {
   Status status;
@@ -22,6 +25,9 @@ struct Vote {
   ByteVector contribution;  // handed to all ranks with the verdict: only few ranks should have one
   ByteVector for_first{};   // handed to rank 0 alone
   std::int64_t addend = 0;  // is added up over the ranks
+  /// Rank 0 may bring a check of what all ranks have brought. It is called once if all votes pass, before the
+  /// verdict goes out, and its Status becomes the verdict's.
+  std::function<Status(const Verdict&)> check{};
 };
 
 /// A call, and a rank that makes it.
@@ -78,6 +84,7 @@ class Agreements {
     Contributions contributions;
     Contributions for_first;
     std::int64_t addend = 0;
+    std::function<Status(const Verdict&)> check;
     std::map<int, std::int64_t> sums;  // of each child and all behind it
     std::optional<Verdict> verdict;
   };

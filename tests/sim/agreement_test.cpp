@@ -106,6 +106,38 @@ TEST(sim_agreement, all_ranks_take_away_the_error_with_the_lowest_cause) {
   }
 }
 
+TEST(sim_agreement, the_first_rank_checks_what_all_have_brought_before_any_rank_hears) {
+  for (const int size : {1, 2, 7, 64}) {
+    int checks = 0;
+    Assembly assembly(size, 3);
+    // In round 0 nothing is wrong, in round 1 the check finds the sum too large, in round 2 a rank has
+    // failed.
+    assembly.run(3, [&](int rank, int round) {
+      Vote vote{{}, cat("call ", round), {}};
+      vote.for_first = Packer().put(std::int64_t{round == 1 ? 10 : 1}).take();
+      if (round == 2 && rank == size - 1) vote.status = Status(Code::io, "failed by itself");
+      if (rank != 0) return vote;
+      vote.check = [&checks](const Verdict& verdict) {
+        ++checks;
+        std::int64_t sum = 0;
+        for (const ByteVector& each : verdict.for_first) sum += Unpacker(each).get<std::int64_t>();
+        return sum < 10 * static_cast<std::int64_t>(verdict.for_first.size())
+                   ? Status()
+                   : Status(Code::memory, cat("the sum is ", sum));
+      };
+      return vote;
+    });
+    EXPECT_EQ(checks, 2) << "a check is for votes that pass";
+    for (int rank = 0; rank < size; ++rank) {
+      const std::vector<Verdict>& heard = assembly.verdicts(rank);
+      EXPECT_TRUE(heard[0].status.is_ok()) << heard[0].status.text();
+      expect_same(heard[1].status, Status(Code::memory, cat("the sum is ", 10 * size)).at({-1, -1, 0}));
+      EXPECT_EQ(heard[2].status.text(), "failed by itself");
+    }
+    EXPECT_EQ(assembly.messages(), std::int64_t{2} * 3 * (size - 1));
+  }
+}
+
 TEST(sim_agreement, four_thousand_ranks_agree) {
   constexpr int size = 4096;
   Assembly assembly(size, 3);

@@ -3,7 +3,9 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include "codec/definition.hpp"
 
@@ -31,6 +33,20 @@ class Encoder {
   /// Returns the global index in the record of the first offending value after encode() has failed with
   /// Code::data, otherwise -1.
   [[nodiscard]] virtual Index offending() const { return -1; }
+};
+
+/// Bytes at an offset, written as often as `times` says, one behind the other.
+struct Patch {
+  Bytes offset = 0;
+  ByteVector bytes;
+  std::int64_t times = 1;
+};
+
+/// The places of records in a format in which all steps of a file have the same size, and each record of a
+/// step its own place whether the others are put or not.
+struct FixedPlaces {
+  Bytes step = 0;                          // size of a step
+  std::vector<std::vector<Bytes>> places;  // by field and level: offset within the step
 };
 
 /// Fills the span with the bytes of a file from the offset on. Returns how many there were.
@@ -70,6 +86,20 @@ class Codec {
   virtual Status adopt(const FieldDefinition& field, std::span<const std::byte> /*prepared*/) {
     return define(field);
   }
+  /// Returns what each file begins with, before its first step.
+  [[nodiscard]] virtual ByteVector head() const { return {}; }
+  /// Returns the places of records within a step, or nothing if they follow one another as they were put. A
+  /// field may be put once in a step then.
+  [[nodiscard]] virtual std::optional<FixedPlaces> fixed_places() const { return std::nullopt; }
+  /// Returns what a step holds beside the records that were put, in a format with fixed places: its time, and
+  /// fill values for other records. Offsets count from the step's begin. `put` has the fields and levels.
+  [[nodiscard]] virtual std::vector<Patch> rest_of_step(std::int64_t /*lead*/, std::int64_t /*previous_lead*/,
+                                                        std::span<const RecordKey> /*put*/) const {
+    return {};
+  }
+  /// Returns what tells readers of a file that it holds so many steps, if anything but its size does. It is
+  /// written once they are durable. The offset counts from the file's begin.
+  [[nodiscard]] virtual std::optional<Patch> step_count(std::int64_t /*steps*/) const { return std::nullopt; }
   /// Checks that a record can be encoded for this lead (units, statistics, going beyond what the format
   /// holds).
   virtual Status check_lead(const RecordKey& key) const = 0;

@@ -284,6 +284,20 @@ TEST(checkpoint_slots, a_header_that_asks_for_a_directory_of_1_tib_hides_no_olde
   EXPECT_EQ(next.slots().place_for(next.slots().next_generation()), "run.1");
 }
 
+TEST(checkpoint_slots, a_whole_copy_that_was_never_committed_is_replaced_before_a_committed_one) {
+  const auto disk = storage::crash_target();
+  ASSERT_TRUE(Job(for_all(disk), Mode::parallel).save(1, false).is_ok());
+  RankData data(0, 1);
+  data.fill(2);
+  Saving saving(*disk, {"run.1", Mode::parallel, {Uuid::random(), 2}, {}, 0}, 0, 1, data.items());
+  saving.place({saving.part_bytes()});
+  ASSERT_TRUE(saving.write().is_ok() && saving.seal().is_ok() && saving.close().is_ok());
+  Slots slots("run", Slots::paths("run", 2), 0);
+  ASSERT_TRUE(slots.look(*disk).status().is_ok());
+  EXPECT_EQ(slots.good(), std::vector<std::string>{"run.0"});
+  EXPECT_EQ(slots.place_for(slots.next_generation()), "run.1");
+}
+
 TEST(checkpoint_slots, the_oldest_copy_is_replaced_first_also_among_broken_ones) {
   Slots slots("run", Slots::paths("run", 3), 0);
   EXPECT_EQ(slots.place_for(1), "run.0");

@@ -216,9 +216,11 @@ Result<Table> decode_table(std::span<const std::byte> bytes, Bytes part_bytes) {
     good = in.ok() && are_rows(table.maps.back());
   }
   const std::size_t items = get_count(in, 24, good);
+  Bytes left = part_bytes;  // items do not lie over one another
   for (std::size_t i = 0; good && i < items; ++i) {
     PartItem item;
-    good = get_item(in, table, part_bytes, item);
+    good = get_item(in, table, part_bytes, item) && item.bytes <= left;
+    if (good) left -= item.bytes;
     table.items.push_back(std::move(item));
   }
   if (!good || !in.ok()) return broken("a table of a part that contradicts itself");

@@ -111,8 +111,23 @@ Status PartDirectory::check() {
         known.try_emplace({items_[item].elements(), std::move(told_of[item])}, runs_.size());
     runs_of_item_.push_back(same->second);
     if (!is_new) continue;
+    TR_TRY(check_rows(items_[item], same->first.second));
     runs_.push_back(runs_of(same->first.second));
     TR_TRY(check_runs(items_[item], runs_.back()));
+  }
+  return {};
+}
+
+/// A damaged copy may name the same elements any number of times. Check the rows before memory is allocated
+/// for them.
+Status PartDirectory::check_rows(const ItemInfo& item, const std::vector<std::size_t>& told) const {
+  const Watchers watchers{item.elements(), ranks_};
+  Index left = watchers.first(rank_ + 1) - watchers.first(rank_);
+  for (const std::size_t each : told) {
+    for (const Rows& rows : told_[each].rows) {
+      if (rows.rows > left) return {Code::corrupt, cat("an element of ", item.name, " is there twice")};
+      left -= rows.rows;
+    }
   }
   return {};
 }

@@ -59,6 +59,7 @@ class PartDirectory {
     return items_[static_cast<std::size_t>(item)].elements();
   }
   [[nodiscard]] bool are_items(const std::vector<std::int32_t>& items) const;
+  [[nodiscard]] Status check_rows(const ItemInfo& item, const std::vector<std::size_t>& told) const;
   [[nodiscard]] std::vector<Run> runs_of(const std::vector<std::size_t>& told) const;
   [[nodiscard]] Status check_runs(const ItemInfo& item, const std::vector<Run>& runs) const;
 

@@ -168,5 +168,31 @@ TEST(PartDirectory, tells_each_watcher_in_few_entries) {
   for (const auto& [watcher, bytes] : told) EXPECT_LE(bytes.size(), 200U);
 }
 
+/// Every second of 1000 elements, three times: more rows than there are elements.
+TEST(PartDirectory, a_damaged_copy_cannot_name_more_rows_than_there_are_elements) {
+  Table table;
+  table.maps = {{{0, 1, 2, 500}}};
+  table.items = {PartItem{}};
+  PartDirectory directory({{"field", ElementType::f64, {1000}}}, 0, 1);
+  for (int part = 0; part < 3; ++part) {
+    for (const auto& [watcher, told] : directory.tell({&table, 1})) directory.take(told);
+  }
+  const Status status = directory.check();
+  EXPECT_EQ(status.code(), Code::corrupt);
+  EXPECT_EQ(status.text(), "an element of field is there twice");
+}
+
+TEST(PartDirectory, a_table_whose_items_together_are_longer_than_its_part_is_damaged) {
+  Table table;
+  table.block_bytes = 64;
+  table.maps = {{{0, 8, 0, 1}}};
+  PartItem item;
+  item.bytes = 64;
+  item.blocks = {{0, 64}};
+  table.items = {item, item};
+  EXPECT_EQ(decode_table(encode(table), 127).status().code(), Code::corrupt);
+  EXPECT_TRUE(decode_table(encode(table), 128).is_ok());
+}
+
 }  // namespace
 }  // namespace tailrace::checkpoint

@@ -34,28 +34,25 @@ Result<std::unique_ptr<Checkpoint>> Checkpoint::create(session::Session& session
   // This rank takes the number even if it fails below, so that the next checkpoint's number is the same on
   // all ranks.
   const comm::LineNumber number = session.board().numbers().next_without_data();
-  const std::string call = cat("tr_checkpoint_create(", name, ")");
-  std::string arguments = cat(", \"", how, "\"");
-  for (const std::string& file : files) arguments += cat(", ", file);
-  Status mine = options.status();
-  if (mine.is_ok() && name.empty()) mine = Status(Code::argument, "the name of a checkpoint is empty");
-  if (mine.is_ok() && !files.empty()) mine = check_files(files);
-  std::unique_ptr<Checkpoint> made(
-      new Checkpoint({session, outputs, name, options.is_ok() ? *options : Options(), {}, {}}, number));
-  const Status opened = guarded([&]() -> Status {
-    made->saves_.capture().open();
-    return {};
-  });
-  if (mine.is_ok()) mine = opened;
+  std::string call;
+  std::string arguments;
+  std::unique_ptr<Checkpoint> made;
   Packer told;
-  if (session.rank() == 0 && mine.is_ok()) {
-    mine = guarded([&] {
-      told.put(Uuid::random());
-      return made->open_slots(std::move(files), told);
-    });
-  }
-  const comm::Verdict verdict =
-      session.agree({mine, cat("tr_checkpoint_create(", name, arguments, ")"), told.take()});
+  const Status mine = guarded([&]() -> Status {
+    call = cat("tr_checkpoint_create(", name, ")");
+    arguments = cat("tr_checkpoint_create(", name, ", \"", how, "\"");
+    for (const std::string& file : files) arguments += cat(", ", file);
+    arguments += ")";
+    TR_TRY(options.status());
+    if (name.empty()) return {Code::argument, "the name of a checkpoint is empty"};
+    if (!files.empty()) TR_TRY(check_files(files));
+    made.reset(new Checkpoint({session, outputs, name, *options, {}, {}}, number));
+    made->saves_.capture().open();
+    if (session.rank() != 0) return {};
+    told.put(Uuid::random());
+    return made->open_slots(std::move(files), told);
+  });
+  const comm::Verdict verdict = session.agree({mine, std::move(arguments), told.take()});
   TR_TRY(verdict.status.in(call));
   Unpacker in(verdict.contributions.front());
   made->context_.run = in.get<Uuid>();

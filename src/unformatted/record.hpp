@@ -31,6 +31,7 @@ struct Record {
   Bytes filled = 0;               // writing: bytes in the current subrecord
   ByteVector content = {};        // reading: all bytes of a small record
   Status failure = {};
+  bool has_ended = false;  // it has failed because the file had ended
 
   // Reading; the first two are for sequential files.
   [[nodiscard]] Bytes total() const;          // bytes of all items

@@ -50,6 +50,7 @@ Status RecordFile::check(Direction direction) const {
 
 Status RecordFile::ended(const std::string& what) {
   has_ended_ = true;
+  if (record_) record_->has_ended = true;
   return {Code::state, cat(file_.path(), ": the file ends ", what)};
 }
 
@@ -85,6 +86,7 @@ Status RecordFile::begin(Direction direction) {
 }
 
 Status RecordFile::end() {
+  has_ended_ = record_ && record_->has_ended;
   if (!record_) return {Code::state, cat(file_.path(), ": no record has begun")};
   Record& record = *record_;
   const Status failure = record.failure;
@@ -117,6 +119,7 @@ void RecordFile::abandon_record(const Status& why, bool torn) {
 }
 
 Status RecordFile::move(const Array& array, Direction direction, Status mine) {
+  has_ended_ = false;
   if (!record_ || record_->direction != direction) return misplaced(direction);
   if (!record_->failure.is_ok()) return {};
   const Result<Bytes> bytes = array_bytes(array, file_.place());
@@ -133,6 +136,7 @@ Status RecordFile::move(const Array& array, Direction direction, Status mine) {
 }
 
 Status RecordFile::put(std::span<const std::byte> item, Bytes unit) {
+  has_ended_ = false;
   if (!record_ || record_->direction != Direction::write) return misplaced(Direction::write);
   if (!record_->failure.is_ok()) return {};
   ByteVector turned;
@@ -159,6 +163,7 @@ Status RecordFile::move_out(const Array& array, Bytes bytes, const Status& mine)
 }
 
 Status RecordFile::get(std::span<std::byte> item, Bytes unit) {
+  has_ended_ = false;
   if (!record_ || record_->direction != Direction::read) return misplaced(Direction::read);
   Record& record = *record_;
   if (!record.failure.is_ok()) return {};
@@ -206,8 +211,8 @@ Status RecordFile::cut() {
 }
 
 Status RecordFile::rewind() {
-  if (record_) return {Code::state, cat(file_.path(), ": rewind within a record")};
   has_ended_ = false;
+  if (record_) return {Code::state, cat(file_.path(), ": rewind within a record")};
   stream_.send();
   TR_TRY(cut());
   TR_TRY(file_.before_move("rewind"));
@@ -243,6 +248,7 @@ Status RecordFile::endfile() {
 }
 
 Status RecordFile::seek(Bytes position) {
+  has_ended_ = false;
   if (record_ || form_.sequential || position < 0)
     return {Code::argument, cat(file_.path(), ": a position needs access='stream', and be at least 1")};
   TR_TRY(file_.before_move("a new position"));
@@ -251,11 +257,13 @@ Status RecordFile::seek(Bytes position) {
 }
 
 Status RecordFile::wait() {
+  has_ended_ = false;
   stream_.send();
   return file_.wait();
 }
 
 Status RecordFile::flush() {
+  has_ended_ = false;
   stream_.send();
   return file_.flush(false);
 }

@@ -13,6 +13,7 @@
 #include "scenario.hpp"
 #include "storage/crash.hpp"
 #include "storage/faulty.hpp"
+#include "unformatted/record_file.hpp"
 
 namespace tailrace::sim {
 namespace {
@@ -61,6 +62,46 @@ TEST(sim_files, every_call_of_a_correct_program_does_what_it_has_to) {
     run_random_program(size, static_cast<int>(dice.random(1, 5)), seed);
     if (testing::Test::HasFailure()) return;
   }
+}
+
+/// Fortran's iostat tells the end of a file from an error. Calls behind the one that has met the end answered
+/// as it had.
+TEST(sim_files, of_an_unformatted_file_only_the_call_that_meets_its_end_says_so) {
+  using unformatted::RecordFile;
+  SessionWorld world({nodes_of(2, 2), {}, {}, storage::memory_target(), 1});
+  const Texts unfinished = world.run([](SessionRank& rank) {
+    const auto group = rank.group({0, 1});
+    const auto file =
+        files::File::open({&rank.files(), *group, (*group)->rank()}, "records", *files::parse_mode("w+"));
+    ByteVector word(4);
+    RecordFile records(**file, {}, 0);
+    EXPECT_TRUE(records.begin(arrays::Direction::write).is_ok());
+    EXPECT_TRUE(records.put(word, 4).is_ok());
+    EXPECT_TRUE(records.end().is_ok());
+    const std::vector<std::function<Status()>> wrong = {
+        [&] { return records.put(word, 4); }, [&] { return records.get(word, 4); },
+        [&] { return records.end(); }, [&] { return records.seek(0); }};
+    for (const auto& call : wrong) {
+      EXPECT_TRUE(records.backspace().is_ok());
+      while (records.begin(arrays::Direction::read).is_ok()) EXPECT_TRUE(records.end().is_ok());
+      EXPECT_TRUE(records.has_ended());
+      EXPECT_FALSE(call().is_ok());
+      EXPECT_FALSE(records.has_ended());
+    }
+    EXPECT_TRUE(records.rewind().is_ok());
+    RecordFile bytes(**file, {.sequential = false}, 12);
+    EXPECT_TRUE(bytes.seek(10).is_ok());
+    EXPECT_TRUE(bytes.begin(arrays::Direction::read).is_ok());
+    EXPECT_FALSE(bytes.get(word, 4).is_ok());
+    EXPECT_TRUE(bytes.has_ended());
+    EXPECT_FALSE(bytes.rewind().is_ok());
+    EXPECT_FALSE(bytes.has_ended());
+    EXPECT_FALSE(bytes.end().is_ok());
+    EXPECT_TRUE(bytes.has_ended());
+    EXPECT_TRUE((*file)->close().is_ok());
+  });
+  EXPECT_EQ(unfinished, Texts());
+  EXPECT_EQ(texts_of(world.failures()), Texts());
 }
 
 /// A rank without threads waited for its asynchronous read, and kept others from what they needed to do that

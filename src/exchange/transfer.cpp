@@ -140,7 +140,7 @@ void Transfer::queue_write(const Stripe& stripe, const WriteBytes& writer,
     if (tally->status().is_ok()) {
       const std::span<const std::byte> bytes(pool.data(seat, stripe.number),
                                              static_cast<std::size_t>(stripe.end - stripe.begin));
-      const Status written = writer(bytes, position + stripe.begin);
+      const Status written = guarded([&] { return writer(bytes, position + stripe.begin); });
       if (!written.is_ok()) tally->stop_at(stripe.begin, written);
     }
     pool.free(seat, stripe.number);
@@ -180,8 +180,8 @@ void Transfer::queue_load(const Stripe& stripe, const ReadBytes& reader,
     Bytes got = 0;
     const Bytes wanted = stripe.end - stripe.begin;
     if (tally->end() >= stripe.begin) {
-      const Result<Bytes> read =
-          reader({pool.data(seat, stripe.number), static_cast<std::size_t>(wanted)}, position + stripe.begin);
+      const std::span<std::byte> bytes(pool.data(seat, stripe.number), static_cast<std::size_t>(wanted));
+      const Result<Bytes> read = guarded([&] { return reader(bytes, position + stripe.begin); });
       if (read.is_ok()) got = *read;
       if (got < wanted) tally->stop_at(stripe.begin + got, read.status());
     }

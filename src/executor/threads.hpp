@@ -51,7 +51,9 @@ class Threads final : public Executor {
   void compute(Job job, Done done) override;
   void wait(Key key, Job job, Done done) override { enqueue(key, with_end(std::move(job), std::move(done))); }
   bool poll() override;
-  /// Queues a job that waits and whose end nobody is told. It never throws.
+  /// Queues a job that waits and whose end nobody is told. The job never throws: it notes its failures where
+  /// somebody finds them. A failure that was dropped here would be lost, and ranks would wait for what the
+  /// job left undone.
   void submit(Key key, std::function<void()> job);
   /// Returns a key for one more file.
   Key new_key() { return next_key_++; }

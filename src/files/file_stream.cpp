@@ -22,15 +22,24 @@ void find_end(std::FILE* stream) {
 }  // namespace
 
 void Tasks::begin() {
-  if (first_) file_.place.service->threads().submit(key_, std::exchange(first_, nullptr));
+  if (!first_) return;
+  file_.place.service->threads().submit(key_,
+                                        [this, task = std::exchange(first_, nullptr)] { attempt(task); });
 }
 
 void Tasks::run(std::function<void()> task) {
   begin();
   if (file_.mode.async)
-    file_.place.service->threads().submit(key_, std::move(task));
+    file_.place.service->threads().submit(key_, [this, task = std::move(task)] { attempt(task); });
   else
+    attempt(task);
+}
+
+void Tasks::attempt(const std::function<void()>& task) {
+  note(guarded([&]() -> Status {
     task();
+    return {};
+  }));
 }
 
 void Tasks::wait(const std::string& call) {

@@ -44,6 +44,9 @@ class Tasks {
   Status take_failure();
 
  private:
+  /// Does `task`, and notes that memory has run out in it.
+  void attempt(const std::function<void()>& task);
+
   const Opened& file_;
   const executor::Key key_;
   std::function<void()> first_;

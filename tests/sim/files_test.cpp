@@ -9,6 +9,8 @@
 #include <cstdlib>
 
 #include "base/text.hpp"
+#include "exchange/channel.hpp"
+#include "exchange/transfer.hpp"
 #include "file_program.hpp"
 #include "scenario.hpp"
 #include "storage/crash.hpp"
@@ -62,6 +64,35 @@ TEST(sim_files, every_call_of_a_correct_program_does_what_it_has_to) {
     run_random_program(size, static_cast<int>(dice.random(1, 5)), seed);
     if (testing::Test::HasFailure()) return;
   }
+}
+
+/// The jobs of an aggregator run on threads, where an exception would end the process.
+TEST(sim_files, memory_that_runs_out_in_a_job_of_an_array_fails_the_call_and_keeps_nobody_waiting) {
+  SessionWorld world({nodes_of(2, 2), {}, {}, storage::memory_target(), 1});
+  const Texts unfinished = world.run([](SessionRank& rank) {
+    const auto group = rank.group({0, 1});
+    exchange::Channel* const channel = *(*group)->channel("an array");
+    exchange::Ring* const ring = *channel->ring(false);
+    const layout::Layout layout = *layout::Layout::block({1000}, 2);
+    std::vector<double> values(500);
+    arrays::Array array;
+    array.data = reinterpret_cast<std::byte*>(values.data());
+    array.layout = &layout;
+    for (const auto direction : {arrays::Direction::write, arrays::Direction::read}) {
+      const auto plan = *arrays::make_plan(array, rank.rank(), direction);
+      const auto tally = std::make_shared<exchange::Tally>();
+      exchange::Transfer transfer(*channel, *ring, plan, 0, false, rank.session().threads().new_key());
+      if (direction == arrays::Direction::write)
+        transfer.write(
+            array.data, [](auto...) -> Status { throw std::bad_alloc(); }, tally, nullptr);
+      else
+        transfer.read(
+            array.data, [](auto...) -> Result<Bytes> { throw std::bad_alloc(); }, tally, false);
+      EXPECT_EQ(tally->status().code(), rank.rank() == 0 ? Code::memory : Code::ok);
+    }
+  });
+  EXPECT_EQ(unfinished, Texts());
+  EXPECT_EQ(texts_of(world.failures()), Texts());
 }
 
 /// Fortran's iostat tells the end of a file from an error. Calls behind the one that has met the end answered

@@ -26,8 +26,10 @@ FarExchange::FarExchange(Channel& channel, node::StripePool& pool, std::shared_p
   if (plan_->in_parts) tell_rows(rows);
   if (direction_ == Direction::write) return;
   closed_ = true;
+  std::vector<Stripe> stripes;
   for (std::int64_t round = 0; round < cut_.rounds(); ++round) {
-    for (const Stripe& stripe : cut_.stripes(round)) {
+    cut_.stripes(round, stripes);
+    for (const Stripe& stripe : stripes) {
       if (!channel_.is_near(stripe.aggregator) && told_.meets(stripe)) expected_.push_back(stripe);
     }
   }

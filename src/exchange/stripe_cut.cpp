@@ -22,12 +22,11 @@ Stripe StripeCut::stripe(int aggregator, std::int64_t round) const {
           std::max<Bytes>(begin, 0), std::min(begin + stripe_, bytes_)};
 }
 
-std::vector<Stripe> StripeCut::stripes(std::int64_t round) const {
-  std::vector<Stripe> list;
+void StripeCut::stripes(std::int64_t round, std::vector<Stripe>& list) const {
+  list.clear();
   for (int a = 0; a < aggregators(); ++a) {
     if (round < count(a)) list.push_back(stripe(a, round));
   }
-  return list;
 }
 
 }  // namespace tailrace::exchange

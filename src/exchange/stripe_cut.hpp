@@ -30,10 +30,11 @@ class StripeCut {
   [[nodiscard]] Bytes bytes() const { return bytes_; }
   /// Returns the largest number of stripes of any aggregator: the first one has it.
   [[nodiscard]] std::int64_t rounds() const { return count(0); }
-  /// Return the number of an aggregator's stripes, one of them, and those of all aggregators in one round.
+  /// Return the number of an aggregator's stripes, and one of them.
   [[nodiscard]] std::int64_t count(int aggregator) const { return first(aggregator + 1) - first(aggregator); }
   [[nodiscard]] Stripe stripe(int aggregator, std::int64_t round) const;
-  [[nodiscard]] std::vector<Stripe> stripes(std::int64_t round) const;
+  /// Sets `list` to the stripes of all aggregators in one round. A list that is kept is allocated once.
+  void stripes(std::int64_t round, std::vector<Stripe>& list) const;
   [[nodiscard]] int aggregators() const { return static_cast<int>(numbers_.size()); }
 
  private:

@@ -92,8 +92,10 @@ void Transfer::write(const std::byte* base, const WriteBytes& writer, const std:
                      Held* held) {
   const bool later = held != nullptr;
   begin_far(Direction::write, nullptr);
+  std::vector<Stripe> stripes;
   for (std::int64_t round = 0; round < cut_.rounds(); ++round) {
-    for (const Stripe& stripe : cut_.stripes(round)) {
+    cut_.stripes(round, stripes);
+    for (const Stripe& stripe : stripes) {
       if (channel_.is_near(stripe.aggregator))
         pack(base, stripe, held);
       else
@@ -159,12 +161,14 @@ void Transfer::read(std::byte* base, const ReadBytes& reader, const std::shared_
   // comes to it.
   const auto ahead = threads.waiting_threads() == 0 ? 1 : std::int64_t{pool_.slots()};
   std::int64_t queued = 0;
+  std::vector<Stripe> stripes;
   for (std::int64_t round = 0; round < cut_.rounds(); ++round) {
     if (own_) {
       for (; queued < std::min(round + ahead, cut_.count(*own_)); ++queued)
         queue_load(cut_.stripe(*own_, queued), reader, tally);
     }
-    for (const Stripe& stripe : cut_.stripes(round)) {
+    cut_.stripes(round, stripes);
+    for (const Stripe& stripe : stripes) {
       if (channel_.is_near(stripe.aggregator)) take(base, stripe);
     }
   }

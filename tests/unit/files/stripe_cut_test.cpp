@@ -40,4 +40,21 @@ TEST(stripe_cut, cover_an_array_once_in_contiguous_shares_that_begin_with_the_fi
   }
 }
 
+TEST(stripe_cut, a_round_has_the_stripes_of_the_aggregators_that_have_so_many) {
+  std::vector<std::uint64_t> numbers(3, 0);
+  const StripeCut cut(0, 4 * 64, 64, numbers, 3);  // two stripes, one and one
+  std::vector<Stripe> list;
+  for (std::int64_t round = 0; round < cut.rounds(); ++round) {
+    cut.stripes(round, list);
+    std::size_t at = 0;
+    for (int a = 0; a < 3; ++a) {
+      if (round >= cut.count(a)) continue;
+      ASSERT_LT(at, list.size());
+      EXPECT_EQ(list[at].aggregator, a);
+      EXPECT_EQ(list[at++].begin, cut.stripe(a, round).begin);
+    }
+    EXPECT_EQ(list.size(), at) << "round " << round;
+  }
+}
+
 }  // namespace

@@ -162,13 +162,13 @@ Result<Header> read_header(storage::Target& target, const std::string& path) {
   return header_in(**file, path);
 }
 
-Result<Copy> read_directory(storage::Target& target, const std::string& path) {
-  const Result<FileHandle> file = target.open(path, storage::OpenMode::read);
-  TR_TRY(file.status());
-  const Result<Header> header = header_in(**file, path);
+namespace {
+
+Result<Copy> directory_in(storage::File& file, const std::string& path) {
+  const Result<Header> header = header_in(file, path);
   TR_TRY(header.status());
   Copy copy{path, *header, {}, {}};
-  const Result<ByteVector> bytes = read_extent(**file, path, header->directory, 0, "directory");
+  const Result<ByteVector> bytes = read_extent(file, path, header->directory, 0, "directory");
   TR_TRY(bytes.status());
   Result<Directory> directory = decode_directory(*bytes);
   if (!directory.is_ok()) return directory.status().in(path);
@@ -180,10 +180,20 @@ Result<Copy> read_directory(storage::Target& target, const std::string& path) {
   return copy;
 }
 
+}  // namespace
+
+Result<Copy> read_directory(storage::Target& target, const std::string& path) {
+  const Result<FileHandle> file = target.open(path, storage::OpenMode::read);
+  TR_TRY(file.status());
+  return directory_in(**file, path);
+}
+
 Result<Copy> read_copy(storage::Target& target, const std::string& path) {
-  Result<Copy> copy = read_directory(target, path);
+  Result<FileHandle> file = target.open(path, storage::OpenMode::read);
+  TR_TRY(file.status());
+  Result<Copy> copy = directory_in(**file, path);
   TR_TRY(copy.status());
-  CopyReader reader(target, *copy);
+  CopyReader reader(target, *copy, std::move(*file));
   for (std::int32_t part = 0; part < copy->header.parts; ++part) {
     Result<Table> table = reader.table(part, copy->directory.parts[static_cast<std::size_t>(part)]);
     TR_TRY(table.status());

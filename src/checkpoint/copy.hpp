@@ -57,6 +57,11 @@ class CopyReader {
  public:
   /// `copy` must outlive this.
   CopyReader(storage::Target& target, const Copy& copy) : target_(target), copy_(copy) {}
+  /// `file` is the copy's file, open for reading.
+  CopyReader(storage::Target& target, const Copy& copy, std::unique_ptr<storage::File> file)
+      : CopyReader(target, copy) {
+    files_[copy.path] = std::move(file);
+  }
 
   /// Reads the places of `count` parts, beginning with part `first`.
   Result<std::vector<PartPlace>> places(std::int32_t first, std::int32_t count);

@@ -11,6 +11,7 @@
 #include "base/checksum.hpp"
 #include "checkpoint/ranks.hpp"
 #include "storage/crash.hpp"
+#include "storage/faulty.hpp"
 
 namespace tailrace::checkpoint {
 namespace {
@@ -197,6 +198,16 @@ TEST(checkpoint_coverage, a_copy_with_an_element_in_two_parts_and_one_in_none_is
   ASSERT_EQ(copy.status().code(), Code::corrupt);
   EXPECT_NE(copy.status().text().find(" of item2 is there twice"), std::string::npos) << copy.status().text();
   EXPECT_EQ(load(*disk, 4), 0);
+}
+
+TEST(checkpoint_coverage, a_copy_of_one_file_is_opened_once) {
+  const auto disk = storage::crash_target();
+  Job job({disk, disk, disk, disk}, Mode::parallel);
+  ASSERT_TRUE(job.save(1, false).is_ok());
+  const auto counting =
+      storage::faulty_target(disk, {0, storage::Fault::io_error, set_of(storage::Call::open)});
+  ASSERT_TRUE(read_copy(*counting, "run.0").is_ok());
+  EXPECT_EQ(counting->calls(), 1);
 }
 
 }  // namespace

@@ -1,34 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "codec/codec.hpp"
 
-#include <array>
 #include <cmath>
 
 #include "base/text.hpp"
-#include "codec/formats.hpp"
 
 namespace tailrace::codec {
 
 namespace {
-
-using Make = Result<std::unique_ptr<Codec>> (*)(const StreamDefinition&);
-
-struct Format {
-  std::string_view name;
-  Make make;             // null if this build lacks the format
-  std::string_view why;  // the reason why `make` is null
-};
-
-// The registry of formats has one line for each format.
-constexpr std::array<Format, 2> formats{{
-    {"raw", make_raw, ""},
-#ifdef TAILRACE_HAVE_GRIB
-    {"grib2", make_grib2, ""},
-#else
-    {"grib2", nullptr,
-     "built without ecCodes; install libeccodes-dev and configure again with -DTAILRACE_GRIB=ON"},
-#endif
-}};
 
 Status check_values(const FieldDefinition& field) {
   if (size_of(field.type) == 0)
@@ -56,22 +35,6 @@ Status check_values(const FieldDefinition& field) {
 Status check_field(const FieldDefinition& field) {
   if (field.name.empty()) return {Code::argument, "a field needs a name"};
   return check_values(field).in(cat("field '", field.name, "'"));
-}
-
-Result<std::unique_ptr<Codec>> make_codec(const StreamDefinition& stream) {
-  std::vector<std::string_view> known;
-  for (const Format& format : formats) {
-    known.push_back(format.name);
-    if (format.name != stream.format) continue;
-    if (format.make == nullptr)
-      return Status(Code::unsupported, cat("format '", format.name, "': ", format.why));
-    if (!is_valid(stream.base, stream.calendar))
-      return Status(Code::argument, cat("base time ", format_time(stream.base),
-                                        " does not exist in calendar ", name_of(stream.calendar)));
-    return format.make(stream);
-  }
-  return Status(Code::settings, cat("format '", stream.format, "' is unknown; the nearest is '",
-                                    nearest(stream.format, known), "'"));
 }
 
 }  // namespace tailrace::codec

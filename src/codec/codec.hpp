@@ -119,8 +119,7 @@ class Codec {
   [[nodiscard]] virtual Bytes working_bytes(int field) const = 0;
 };
 
-/// `format` is "raw" or "grib2". Returns Code::unsupported if this build lacks ecCodes, and Code::settings
-/// with the nearest name for another format.
-Result<std::unique_ptr<Codec>> make_codec(const StreamDefinition& stream);
+/// Checks what every format needs of a field: a name, a shape, and at most one way to say its precision.
+Status check_field(const FieldDefinition& field);
 
 }  // namespace tailrace::codec

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "formats/registry.hpp"
+
 namespace tailrace::pipeline {
 
 constexpr const char* kIncomplete = "a stream's definition arrived incomplete";

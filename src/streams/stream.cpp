@@ -11,6 +11,7 @@
 #include "base/shape_text.hpp"
 #include "base/text.hpp"
 #include "comm/end_job.hpp"
+#include "formats/registry.hpp"
 #include "streams/ledger.hpp"
 #include "streams/look.hpp"
 
@@ -37,7 +38,7 @@ Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const 
   const Status mine = guarded([&]() -> Status {
     Result<StreamRequest> request = parse_stream(pattern, options);
     TR_TRY(request.status());
-    Result<std::unique_ptr<codec::Codec>> codec = codec::make_codec(request->definition);
+    Result<std::unique_ptr<codec::Codec>> codec = formats::make_codec(request->definition);
     TR_TRY(codec.status());
     stream.reset(new Stream(session, std::move(*request), pattern));
     stream->codec_ = std::move(*codec);
@@ -120,7 +121,7 @@ Status Stream::define(const std::string& field, const PlacedLayout* layout, int 
   if (had_codec) {
     // This codec may hold a field that this or another rank refused afterwards. A new codec takes the fields
     // that all agreed on.
-    Result<std::unique_ptr<codec::Codec>> codec = codec::make_codec(request_.definition);
+    Result<std::unique_ptr<codec::Codec>> codec = formats::make_codec(request_.definition);
     TR_TRY(codec.status());
     for (std::size_t i = 0; i < fields_.size(); ++i)
       TR_TRY((*codec)->adopt(fields_[i].definition, codec_->prepared(static_cast<int>(i))));

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.hpp"
-#include "codec/grib2_handle.hpp"
+#include "grib2/handle.hpp"
 #include "scenario.hpp"
 
 namespace tailrace::sim {
@@ -45,10 +45,10 @@ ByteVector file_of(const std::vector<NodeShape>& nodes, int ranks) {
     PlannedStream stream(rank, scenario.plan);
     const Status created = stream.create();
     EXPECT_TRUE(created.is_ok()) << created.text();
-    before = codec::grib2::Handle::opened();  // all ranks have defined all fields
+    before = grib2::Handle::opened();  // all ranks have defined all fields
     forecast_steps(rank, stream, scenario, arrays[me], told[me]);
   });
-  EXPECT_EQ(codec::grib2::Handle::opened(), before);
+  EXPECT_EQ(grib2::Handle::opened(), before);
   EXPECT_TRUE(stuck.empty()) << text_of(stuck);
   for (const Told& each : told) EXPECT_TRUE(each.closed.is_ok()) << each.closed.text();
   return read_file(world.storage(), scenario.pattern);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "formats/registry.hpp"
 #include "streams/parse.hpp"
 
 namespace tailrace::sim {
@@ -12,7 +13,7 @@ Result<std::shared_ptr<const StreamPlan>> StreamPlan::make(std::string pattern, 
                                                            bool in_parts) {
   const Result<streams::StreamRequest> request = streams::parse_stream(pattern, options);
   TR_TRY(request.status());
-  Result<std::unique_ptr<codec::Codec>> codec = codec::make_codec(request->definition);
+  Result<std::unique_ptr<codec::Codec>> codec = formats::make_codec(request->definition);
   TR_TRY(codec.status());
   auto plan =
       std::make_shared<StreamPlan>(StreamPlan{std::move(pattern), std::move(options), {}, nullptr, in_parts});

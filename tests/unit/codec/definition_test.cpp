@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
+
+#include "codec/codec.hpp"
 
 namespace tailrace::codec {
 namespace {
@@ -20,6 +23,13 @@ FieldDefinition rich_field() {
   field.relative_accuracy = 1e-4;
   field.missing = -9e33;
   field.keys = {{"a", "1"}, {"a", "2"}, {"", ""}};
+  return field;
+}
+
+FieldDefinition plain_field(Index elements) {
+  FieldDefinition field;
+  field.name = "x";
+  field.shape = {elements};
   return field;
 }
 
@@ -111,6 +121,24 @@ TEST(definition, elements_are_the_product_of_the_shape_and_minus_one_where_that_
   EXPECT_EQ(field.elements(), -1);
   field.shape = {3, -1};
   EXPECT_EQ(field.elements(), -1);
+}
+
+TEST(check_field, what_no_format_holds_is_refused) {
+  FieldDefinition field = plain_field(3);
+  field.name.clear();
+  EXPECT_EQ(check_field(field).code(), Code::argument);
+  field = plain_field(0);
+  EXPECT_EQ(check_field(field).code(), Code::argument);
+  field = plain_field(3);
+  field.bits = 8;
+  field.accuracy = 1;
+  EXPECT_EQ(check_field(field).code(), Code::argument);
+  field = plain_field(3);
+  field.missing = INFINITY;
+  EXPECT_EQ(check_field(field).code(), Code::argument);
+  field = plain_field(3);
+  field.levels.bottoms = {1, 2};
+  EXPECT_EQ(check_field(field).code(), Code::argument);
 }
 
 }  // namespace

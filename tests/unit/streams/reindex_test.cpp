@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/text.hpp"
+#include "formats/registry.hpp"
 #include "index_samples.hpp"
 #include "streams/ledger.hpp"
 #include "streams/parse.hpp"
@@ -29,7 +30,7 @@ class GribStream {
     opening_.definition = request->definition;
     add("2t", "heightAboveGround", {2});
     add(field, "isobaricInhPa", {850, 500});
-    codec_ = std::move(*codec::make_codec(opening_.definition));
+    codec_ = std::move(*formats::make_codec(opening_.definition));
     for (codec::FieldDefinition& field : opening_.fields) {
       EXPECT_TRUE(codec_->define(field).is_ok());
       field.georeference = {};

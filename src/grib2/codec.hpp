@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <memory>
+
+#include "codec/codec.hpp"
+
+namespace tailrace::grib2 {
+
+/// Needs ecCodes: a build without it has no such function.
+Result<std::unique_ptr<codec::Codec>> make(const codec::StreamDefinition& stream);
+
+}  // namespace tailrace::grib2

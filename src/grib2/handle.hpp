@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/status.hpp"
+
+struct grib_handle;
+
+namespace tailrace::grib2 {
+
+/// An ecCodes handle that frees itself. Setters return ecCodes' own error number, 0 for success. The caller
+/// decides which errors matter, because many keys are refused for reasons that the read-back judges better.
+class Handle {
+ public:
+  /// Opens one of the messages that ecCodes is installed with.
+  static Result<Handle> from_sample(const std::string& name);
+  static Result<Handle> from_message(std::span<const std::byte> message);
+
+  [[nodiscard]] int set(const std::string& key, long value);
+  [[nodiscard]] int set(const std::string& key, double value);
+  [[nodiscard]] int set(const std::string& key, const std::string& value);
+  [[nodiscard]] int set(const std::string& key, std::span<const long> values);
+  [[nodiscard]] int set(const std::string& key, std::span<const double> values);
+  [[nodiscard]] int set_missing(const std::string& key);
+  /// Sets a key from text as users write it: an integer, a number, "missing", a list of numbers with commas,
+  /// or a word.
+  [[nodiscard]] int set_text(const std::string& key, const std::string& value);
+
+  [[nodiscard]] bool has(const std::string& key) const;
+  [[nodiscard]] bool is_missing(const std::string& key) const;
+  [[nodiscard]] std::optional<long> integer(const std::string& key) const;
+  [[nodiscard]] std::optional<double> number(const std::string& key) const;
+  [[nodiscard]] std::optional<std::string> text(const std::string& key) const;
+  [[nodiscard]] std::vector<double> numbers(const std::string& key) const;
+  /// Returns how many messages this process has opened so far: nearly all the cost of definitions.
+  [[nodiscard]] static std::int64_t opened();
+  /// Returns the whole message; valid until the handle is changed.
+  [[nodiscard]] std::span<const std::byte> message() const;
+
+ private:
+  struct Free {
+    void operator()(grib_handle* handle) const;
+  };
+  explicit Handle(grib_handle* handle) : handle_(handle) {}
+  std::unique_ptr<grib_handle, Free> handle_;
+};
+
+/// Returns a lock to be held while definitions are asked for. ecCodes 2.28 reads them when a handle first
+/// needs them, file by file, and loses memory if two threads need the same one at once.
+std::unique_lock<std::mutex> lock_definitions();
+
+/// Returns what ecCodes says about one of its error numbers.
+std::string reason(int error);
+/// Returns true if the error says that the key does not exist in this template.
+bool is_absent(int error);
+
+std::optional<long> as_integer(const std::string& text);
+std::optional<double> as_number(const std::string& text);
+/// Parses "1,2,3". Returns an empty list if the text is no list of at least two numbers.
+std::vector<double> as_list(const std::string& text);
+
+}  // namespace tailrace::grib2

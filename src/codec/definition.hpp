@@ -58,8 +58,8 @@ struct FieldDefinition {
 };
 
 struct StreamDefinition {
-  std::string format = "grib2";  // or "raw"
-  DateTime base;                 // reference time of all leads
+  std::string format;  // a name in the registry of formats
+  DateTime base;       // reference time of all leads
   Calendar calendar = Calendar::proleptic_gregorian;
   std::optional<int> member;       // ensemble member; with it the ensemble templates are chosen
   std::optional<int> members;      // size of the ensemble

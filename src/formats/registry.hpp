@@ -2,13 +2,37 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
+#include <vector>
 
 #include "codec/codec.hpp"
+#include "codec/options.hpp"
 
 namespace tailrace::formats {
 
-/// Returns a codec of the stream's format. Returns Code::unsupported if this build lacks the format's
-/// library, and Code::settings with the nearest name for another format.
+/// A format of streams, or one that users ask for and that this version lacks.
+struct Format {
+  std::string_view name;  // as format= takes it
+  Result<std::unique_ptr<codec::Codec>> (*make)(const codec::StreamDefinition&) = nullptr;
+  std::string_view why;                     // the reason why `make` is null
+  std::vector<std::string_view> endings{};  // names of files that end so promise this format
+  codec::FormatOptions options{};
+  std::vector<std::string_view> asked_as{};  // the words for a format that this version lacks
+};
+
+/// Returns one line for each format. The first is the default.
+const std::vector<Format>& all();
+
+/// Returns the format for a text after format=, or Code::settings with the nearest name or with the formats
+/// that there are.
+Result<const Format*> find(std::string_view text);
+
+/// Returns the format that the ending of a file's name promises, or the default. Code::settings if this
+/// version lacks it.
+Result<const Format*> promised_by(std::string_view file_name);
+
+/// Returns a codec of the stream's format. Returns Code::unsupported if this build lacks what it needs, and
+/// errors of `find`.
 Result<std::unique_ptr<codec::Codec>> make_codec(const codec::StreamDefinition& stream);
 
 }  // namespace tailrace::formats

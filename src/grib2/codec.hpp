@@ -4,10 +4,17 @@
 #include <memory>
 
 #include "codec/codec.hpp"
+#include "codec/options.hpp"
 
 namespace tailrace::grib2 {
 
 /// Needs ecCodes: a build without it has no such function.
 Result<std::unique_ptr<codec::Codec>> make(const codec::StreamDefinition& stream);
+
+inline codec::FormatOptions options() {
+  return {.stream = {{"packing", {"simple", "ccsds"}}, {"keys", {}}},
+          .field = {{"accuracy", {}}, {"relative_accuracy", {}}, {"bits", {}}, {"keys", {}}},
+          .keys = "GRIB"};
+}
 
 }  // namespace tailrace::grib2

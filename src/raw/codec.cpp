@@ -51,8 +51,9 @@ class RawCodec final : public codec::Codec {
   Status define(const codec::FieldDefinition& field) override {
     TR_TRY(codec::check_field(field));
     if (field.bits || field.accuracy || field.relative_accuracy)
-      return {Code::format, cat("field '", field.name, "': raw records keep every bit of ",
-                                name_of(field.type), "; drop accuracy and bits, or choose format=grib2")};
+      return {Code::format,
+              cat("field '", field.name, "': raw records keep every bit of ", name_of(field.type),
+                  "; drop accuracy and bits, or choose a format that packs")};
     Bytes length = 0;
     if (__builtin_mul_overflow(field.elements(), size_of(field.type), &length))
       return {Code::argument, cat("field '", field.name, "': a record has more than 2^63 bytes")};

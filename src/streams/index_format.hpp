@@ -30,7 +30,7 @@ struct IndexField {
 /// The header of an index: facts about the whole data file.
 struct IndexHeader {
   Uuid run;
-  std::string format = "grib2";
+  std::string format;
   DateTime base;
   Calendar calendar = Calendar::proleptic_gregorian;
   std::optional<int> member;

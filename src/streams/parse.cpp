@@ -10,6 +10,7 @@
 #include "base/options.hpp"
 #include "base/shape_text.hpp"
 #include "base/text.hpp"
+#include "formats/registry.hpp"
 
 namespace tailrace::streams {
 namespace {
@@ -31,13 +32,6 @@ template <typename T, typename To>
 Status take(const Result<T>& value, To& to) {
   TR_TRY(value.status());
   to = static_cast<To>(*value);
-  return {};
-}
-
-/// Stores a text that parse_choice takes.
-Status take_word(const std::string& text, const std::vector<std::string_view>& known, std::string& word) {
-  TR_TRY(parse_choice(text, known).status());
-  word = text;
   return {};
 }
 
@@ -84,26 +78,6 @@ Status take_ready(StreamRequest& request, const std::string& text) {
   return {};
 }
 
-/// Formats that users ask for and that do not exist here, with the words for them in an option and in a
-/// file's name.
-struct AbsentFormat {
-  std::string_view name;
-  std::vector<std::string_view> options, endings;
-};
-const std::vector<AbsentFormat> kAbsentFormats{
-    {"NetCDF", {"netcdf", "netcdf3", "netcdf4", "nc", "nc4", "cdf"}, {".nc", ".nc4", ".cdf", ".netcdf"}},
-    {"HDF5", {"hdf5", "hdf", "h5"}, {".h5", ".hdf5", ".hdf"}},
-    {"Zarr", {"zarr"}, {".zarr"}},
-    {"GRIB1", {"grib1", "grb1"}, {".grib1", ".grb1"}}};
-
-Status take_format(StreamRequest& request, const std::string& text) {
-  for (const AbsentFormat& absent : kAbsentFormats) {
-    if (std::count(absent.options.begin(), absent.options.end(), lower_case(text)) == 0) continue;
-    return settings_error(cat(absent.name, " is not in this version: streams are written in grib2 or raw"));
-  }
-  return take_word(text, {"grib2", "raw"}, request.definition.format);
-}
-
 Status take_base(StreamRequest& request, const std::string& text) {
   const Result<DateTime> value = parse_time(text, request.definition.calendar);
   if (!value.is_ok()) return settings_error(value.status().text());
@@ -123,12 +97,13 @@ Status take_keep(const std::string& text, bool& keep) {
 
 // Keys are taken in this order: the base time depends on the calendar.
 constexpr std::array<KeyRow<StreamRequest>, 15> kStreamKeys{{
-    {"format", take_format},
+    {"format", [](auto&, auto&) { return Status(); }},  // taken before all others
     {"calendar", [](auto& r, auto& t) { return take(parse_calendar(t), r.definition.calendar); }},
     {"base", take_base},
     {"packing",
      [](auto& r, auto& t) {
-       return take_word(t, {"simple", "ccsds"}, r.definition.packing);
+       r.definition.packing = t;  // a word of the format's
+       return Status();
      }},
     {"member", [](auto& r, auto& t) { return take(parse_integer(t, 0, kMostInt), r.definition.member); }},
     {"members", [](auto& r, auto& t) { return take(parse_integer(t, 1, kMostInt), r.definition.members); }},
@@ -262,11 +237,34 @@ constexpr std::array<KeyRow<GeoreferenceRequest>, 2> kGeoreferenceKeys{{
     {"keys", [](auto& r, auto& t) { return take_keys(t, r.keys); }},
 }};
 
+using FormatTable = std::vector<codec::FormatOption> codec::FormatOptions::*;
+
+/// The keys that one call reserves, and its table of options that only some formats have.
+struct Call {
+  std::vector<std::string_view> reserved, other;
+  std::string_view other_call;  // takes the `other` keys
+  FormatTable table = nullptr;  // null = every format has all of it
+};
+
 template <typename Rows>
 std::vector<std::string_view> names_of(const Rows& rows) {
   std::vector<std::string_view> names;
   for (const auto& row : rows) names.push_back(row.key);
   return names;
+}
+
+const codec::FormatOption* option_of(const formats::Format& format, FormatTable table, std::string_view key) {
+  if (table == nullptr) return nullptr;
+  for (const codec::FormatOption& option : format.options.*table) {
+    if (option.key == key) return &option;
+  }
+  return nullptr;
+}
+
+/// Returns the first format that takes keys of its own.
+const formats::Format& format_with_keys() {
+  const auto& all = formats::all();
+  return *std::find_if(all.begin(), all.end(), [](const auto& each) { return !each.options.keys.empty(); });
 }
 
 bool contains(const std::vector<std::string_view>& names, std::string_view key) {
@@ -279,32 +277,53 @@ bool is_slip_of(std::string_view key, std::string_view reserved) {
   return distance >= 1 && distance <= (reserved.size() <= 4 ? 1U : 2U);
 }
 
-bool is_grib_name(std::string_view key) {
+bool is_key_name(std::string_view key) {
   return std::all_of(key.begin(), key.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '_' || c == '.' || c == ':' || c == '#';
   });
 }
 
-// Checks an unreserved key: it is a GRIB key, or the error tells what the user probably meant.
-Status check_extra(std::string_view key, std::string_view value, bool grib,
-                   const std::vector<std::string_view>& own, const std::vector<std::string_view>& other,
-                   std::string_view other_call) {
-  if (contains(other, key)) return settings_error(cat("\"", key, "\" belongs to ", other_call, ", not here"));
+// Checks an unreserved key: it is a key of the format, or the error tells what the user probably meant.
+Status check_extra(std::string_view key, std::string_view value, const formats::Format& format,
+                   const Call& call) {
+  if (contains(call.other, key))
+    return settings_error(cat("\"", key, "\" belongs to ", call.other_call, ", not here"));
+  std::vector<std::string_view> own = call.reserved;
+  if (call.table != nullptr)
+    for (const codec::FormatOption& option : format.options.*call.table) own.push_back(option.key);
   const std::string near = nearest(key, own);
-  if (!grib) {
-    return settings_error(cat("unknown key \"", key, "\"; did you mean \"", near,
-                              "\"? (GRIB keys are taken with format=grib2 only)"));
+  const std::string_view kind = format.options.keys;
+  if (kind.empty()) {
+    const formats::Format& taker = format_with_keys();
+    return settings_error(cat("unknown key \"", key, "\"; did you mean \"", near, "\"? (", taker.options.keys,
+                              " keys are taken with format=", taker.name, " only)"));
   }
-  const std::string near_other = other.empty() ? near : nearest(key, other);
-  const std::string escape = cat("; if it is meant as a GRIB key, write keys=\"", key, "=", value, "\"");
+  const std::string near_other = call.other.empty() ? near : nearest(key, call.other);
+  const std::string escape =
+      cat("; if it is meant as a ", kind, " key, write keys=\"", key, "=", value, "\"");
   if (is_slip_of(key, near))
     return settings_error(cat("unknown key \"", key, "\"; did you mean \"", near, "\"?", escape));
   if (is_slip_of(key, near_other)) {
     return settings_error(cat("unknown key \"", key, "\"; did you mean \"", near_other,
-                              "\", which belongs to ", other_call, "?", escape));
+                              "\", which belongs to ", call.other_call, "?", escape));
   }
-  if (!is_grib_name(key))
+  if (!is_key_name(key))
     return settings_error(cat("\"", key, "\" is no name of a key; did you mean \"", near, "\"?"));
+  return {};
+}
+
+/// Checks an option that belongs to some formats.
+Status check_owner(const Option& given, const formats::Format& format, FormatTable table) {
+  if (const codec::FormatOption* const own = option_of(format, table, given.key)) {
+    if (own->words.empty()) return {};
+    return parse_choice(given.value, own->words).status().in(cat(given.key, "=", quote_option(given.value)));
+  }
+  for (const formats::Format& owner : formats::all()) {
+    if (option_of(owner, table, given.key)) {
+      return settings_error(
+          cat(given.key, "= belongs to format=", owner.name, "; format=", format.name, " does not take it"));
+    }
+  }
   return {};
 }
 
@@ -318,44 +337,23 @@ Status take_reserved(const Options& options, const Rows& rows, Request& request)
   return {};
 }
 
-/// Takes every key that is not one of `own` as a GRIB key.
-Status take_others(const Options& options, bool grib, const std::vector<std::string_view>& own,
-                   const std::vector<std::string_view>& other, std::string_view other_call,
+/// Takes every key that is not reserved as a key of the format.
+Status take_others(const Options& options, const formats::Format& format, const Call& call,
                    codec::Keys& keys) {
   for (const Option& option : options.entries()) {
-    if (contains(own, option.key)) continue;
-    TR_TRY(check_extra(option.key, option.value, grib, own, other, other_call));
+    TR_TRY(check_owner(option, format, call.table));
+    if (contains(call.reserved, option.key)) continue;
+    if (option_of(format, call.table, option.key) == nullptr)
+      TR_TRY(check_extra(option.key, option.value, format, call));
     TR_TRY(add_key(keys, option));
   }
   return {};
 }
 
-/// The ending of a file's name promises a format to its readers. Another format is taken as meant only if it
-/// is asked for.
-Status check_ending(std::string_view pattern) {
-  const std::string name = lower_case(pattern);
-  for (const AbsentFormat& absent : kAbsentFormats) {
-    for (const std::string_view ending : absent.endings) {
-      if (!name.ends_with(ending)) continue;
-      return settings_error(cat("a name that ends in ", ending, " promises ", absent.name,
-                                ", which is not in this version: end it in .grib2, or say format=grib2 or "
-                                "format=raw if the file is to hold that under this name"));
-    }
-  }
-  return {};
-}
-
-Status check_stream(const StreamRequest& request, std::string_view pattern, const Options& given) {
-  if (!given.find("format")) TR_TRY(check_ending(pattern));
+Status check_stream(const StreamRequest& request, const Options& given) {
   if (!given.find("base"))
     return settings_error("base= is missing; give the base time, as base=2026-03-01T00:00Z");
   const codec::StreamDefinition& stream = request.definition;
-  if (stream.format != "grib2" && !stream.keys.empty()) {
-    return settings_error(cat("keys= are GRIB keys; format=", stream.format, " has none"));
-  }
-  if (stream.format != "grib2" && given.find("packing")) {
-    return settings_error(cat("packing= belongs to format=grib2; format=", stream.format, " does not pack"));
-  }
   if (stream.members && !stream.member)
     return settings_error("members= without member=; say which member this is");
   if (stream.members && *stream.member > *stream.members) {
@@ -381,15 +379,13 @@ Status check_coefficients(const codec::Levels& levels) {
                             2 * (static_cast<std::int64_t>(top) + 1)));
 }
 
-Status check_field(FieldRequest& request, bool axis_given, std::string_view format) {
+Status check_field(FieldRequest& request, bool axis_given) {
   codec::FieldDefinition& field = request.definition;
   const int precisions = static_cast<int>(field.accuracy.has_value()) +
                          static_cast<int>(field.relative_accuracy.has_value()) +
                          static_cast<int>(field.bits.has_value());
   if (precisions > 1)
     return settings_error("accuracy=, relative_accuracy= and bits= exclude each other; keep one");
-  if (format != "grib2" && !field.keys.empty())
-    return settings_error(cat("keys= are GRIB keys; format=", format, " has none"));
   const bool coefficients = !field.levels.coefficients.empty();
   if (coefficients && !request.vertical_file.empty()) {
     return settings_error("coefficients= and vertical= say the same thing; keep one");
@@ -435,17 +431,25 @@ Result<StreamRequest> parse_stream(std::string_view pattern, std::string_view op
   const auto context = cat("stream \"", pattern, "\"");
   const Result<Options> given = Options::parse(options);
   TR_TRY(given.status().in(context));
+  // The ending of a file's name promises a format to its readers. Another format is taken as meant only if it
+  // is asked for.
+  const std::string* const asked = given->find("format");
+  const Result<const formats::Format*> format = asked ? formats::find(*asked) : formats::promised_by(pattern);
+  TR_TRY(format.status().in(asked ? cat(context, ": format=", *asked) : context));
+  request.definition.format = (*format)->name;
   TR_TRY(take_reserved(*given, kStreamKeys, request).in(context));
-  TR_TRY(take_others(*given, request.definition.format == "grib2", names_of(kStreamKeys),
-                     names_of(kFieldKeys), "tr_stream_define", request.definition.keys)
-             .in(context));
-  TR_TRY(check_stream(request, pattern, *given).in(context));
+  const Call call{names_of(kStreamKeys), names_of(kFieldKeys), "tr_stream_define",
+                  &codec::FormatOptions::stream};
+  TR_TRY(take_others(*given, **format, call, request.definition.keys).in(context));
+  TR_TRY(check_stream(request, *given).in(context));
   return request;
 }
 
 Result<FieldRequest> parse_field(std::string_view name, int element_type, const std::vector<Index>& shape,
                                  std::string_view options, std::string_view format) {
   if (name.empty()) return Status(Code::argument, "the field's name is empty");
+  const Result<const formats::Format*> found = formats::find(format);
+  TR_TRY(found.status());
   const auto context = cat("field \"", name, "\"");
   FieldRequest request;
   request.definition.name = name;
@@ -458,10 +462,10 @@ Result<FieldRequest> parse_field(std::string_view name, int element_type, const 
   const Result<Options> given = Options::parse(options);
   TR_TRY(given.status().in(context));
   TR_TRY(take_reserved(*given, kFieldKeys, request).in(context));
-  TR_TRY(take_others(*given, format == "grib2", names_of(kFieldKeys), names_of(kStreamKeys),
-                     "tr_stream_create", request.definition.keys)
-             .in(context));
-  TR_TRY(check_field(request, given->find("level_axis") != nullptr, format).in(context));
+  const Call call{names_of(kFieldKeys), names_of(kStreamKeys), "tr_stream_create",
+                  &codec::FormatOptions::field};
+  TR_TRY(take_others(*given, **found, call, request.definition.keys).in(context));
+  TR_TRY(check_field(request, given->find("level_axis") != nullptr).in(context));
   return request;
 }
 
@@ -507,7 +511,8 @@ Result<GeoreferenceRequest> parse_georeference(std::string_view options) {
   const Result<Options> given = Options::parse(options);
   TR_TRY(given.status().in("georeference"));
   TR_TRY(take_reserved(*given, kGeoreferenceKeys, request).in("georeference"));
-  TR_TRY(take_others(*given, true, names_of(kGeoreferenceKeys), {}, "", request.keys).in("georeference"));
+  TR_TRY(take_others(*given, format_with_keys(), {names_of(kGeoreferenceKeys), {}, "", nullptr}, request.keys)
+             .in("georeference"));
   if (request.sample_file.empty() && request.keys.empty()) {
     return settings_error("georeference: give sample=FILE, or keys=\"gridType=..., Ni=..., ...\"");
   }

@@ -40,8 +40,8 @@ struct StreamRequest {
   }
 };
 
-/// Parses the options of tr_stream_create. A key that is not reserved is a GRIB key if the format is grib2,
-/// unless it is nearly a reserved one.
+/// Parses the options of tr_stream_create. A key that is not reserved is a key of the format if it
+/// takes such, unless it is nearly a reserved one.
 Result<StreamRequest> parse_stream(std::string_view pattern, std::string_view options);
 
 struct FieldRequest {

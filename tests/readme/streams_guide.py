@@ -95,8 +95,12 @@ def try_options(trial, rows, place):
 def check_all_options_stand_there(page, source):
     """An option that the parser knows and the page does not is one that nobody finds."""
     text = (source / "src/streams/parse.cpp").read_text()
-    for array, title in (("kStreamKeys", "Options of a stream"), ("kFieldKeys", "Fields")):
+    formats = [each.read_text() for each in source.glob("src/*/codec.hpp")]
+    for array, place, title in (("kStreamKeys", "stream", "Options of a stream"), ("kFieldKeys", "field", "Fields")):
         known = set(re.findall(r'(?m)^ *\{"(\w+)",', text.split(array + "{{", 1)[1].split("}};", 1)[0]))
+        for module in formats:
+            for rows in re.findall(rf"\.{place} = \{{(.*?\}})\}},\n", module, re.S):
+                known |= set(re.findall(r'\{"(\w+)", \{', rows))
         listed = {code(row[0]) for row in table(page, title)}
         if not known or known != listed:
             fail(f"the options below '{title}' and those of the parser differ: {sorted(known ^ listed)}")

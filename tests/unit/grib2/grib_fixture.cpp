@@ -15,6 +15,7 @@ Keys small_grid() {
 
 StreamDefinition stream_of(const std::string& packing) {
   StreamDefinition stream;
+  stream.format = "grib2";
   stream.base = {2026, 3, 1, 0, 0, 0};
   stream.packing = packing;
   return stream;

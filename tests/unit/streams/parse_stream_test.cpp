@@ -131,8 +131,12 @@ TEST(parse_stream, grib_keys_of_daily_use_pass) {
 TEST(parse_stream, raw_files_have_no_grib_keys_and_no_packing) {
   EXPECT_EQ(parsed("base=2026-03-01 format=raw").definition.format, "raw");
   EXPECT_TRUE(mentions(error_of("base=2026-03-01 format=raw centre=98"), "unknown key \"centre\""));
-  EXPECT_TRUE(mentions(error_of("base=2026-03-01 format=raw keys=\"a=1\""), "format=raw has none"));
-  EXPECT_TRUE(mentions(error_of("base=2026-03-01 format=raw packing=simple"), "does not pack"));
+  EXPECT_TRUE(
+      mentions(error_of("base=2026-03-01 format=raw centre=98"), "GRIB keys are taken with format=grib2"));
+  EXPECT_TRUE(mentions(error_of("base=2026-03-01 format=raw keys=\"a=1\""),
+                       "keys= belongs to format=grib2; format=raw"));
+  EXPECT_TRUE(
+      mentions(error_of("base=2026-03-01 format=raw packing=simple"), "packing= belongs to format=grib2"));
 }
 
 TEST(parse_stream, bad_values_name_their_key) {
@@ -169,10 +173,11 @@ TEST(parse_stream, a_format_that_is_not_there_is_named_in_options_and_in_names) 
   for (const char* const name : {"fc_{lead:03h}.nc", "fc.NC4", "out/fc.h5", "fc.zarr"}) {
     const std::string error = error_of("base=2026-03-01", name);
     EXPECT_TRUE(mentions(error, "is not in this version")) << error;
-    EXPECT_TRUE(mentions(error, "format=grib2")) << error;
+    EXPECT_TRUE(mentions(error, "end it in .grib2, or say format=grib2 or format=raw if")) << error;
     EXPECT_EQ(parsed("base=2026-03-01 format=raw", name).definition.format, "raw");
   }
   EXPECT_EQ(parsed("base=2026-03-01", "fc.nc.grib2").definition.format, "grib2");
+  EXPECT_EQ(parsed("base=2026-03-01", "fc").definition.format, "grib2");
 }
 
 TEST(parse_stream, a_pattern_with_member_needs_one) {

@@ -6,16 +6,12 @@
 
 #include "base/status.hpp"
 #include "base/types.hpp"
+#include "placement/placement.hpp"
 
 namespace tailrace::pipeline {
 
 /// One record of a committed step, as its index tells it.
-struct RecordEntry {
-  int field = 0;
-  Index level = 0;
-  Bytes offset = 0;
-  Bytes length = 0;
-};
+using RecordEntry = placement::Record;
 
 struct StepEntry {
   std::int64_t step = 0;

@@ -36,6 +36,7 @@ StreamRoot::StreamRoot(Context& context, const Opening& opening, const codec::Co
       ledger_(ledger.is_ok() ? *std::move(ledger) : nullptr),
       homes_(context.homes()),
       previous_lead_(opening.previous_lead),
+      placement_(placement::make_placement(codec)),
       settled_before_(opening.first_step) {
   for (std::size_t i = 0; i < opening.fields.size(); ++i) {
     const auto levels = static_cast<double>(opening.fields[i].levels.values.size());
@@ -109,7 +110,7 @@ void StreamRoot::add_record(const Descriptor& descriptor, std::vector<SequenceEn
   }
   if (!chunk_open_) {
     chunk_open_ = true;
-    chunk_number_ = scan_.announce();
+    placement_->announce(++chunk_number_);
     current_owner_ = next_owner_;
     next_owner_ = (next_owner_ + 1) % context_.roster.servers();
     Chunk& chunk = chunks_[chunk_number_];
@@ -174,18 +175,17 @@ void StreamRoot::on_encoded(Unpacker& in) {
   Chunk& chunk = chunks_.at(number);
   chunk.poisoned = in.get<bool>();
   chunk.status = Status::unpack(in);
-  Bytes size = 0;
   for (auto count = in.get<std::int64_t>(); count > 0; --count) {
     const auto field = in.get<std::int32_t>();
     const auto level = in.get<std::int32_t>();
     const auto length = in.get<Bytes>();
-    chunk.records.push_back({field, level, size, length});
-    size += length;
+    chunk.records.push_back({field, level, 0, length});
+    chunk.size += length;
   }
   Step& step = steps_.at(chunk.step);
   step.note(chunk.status);
   step.poisoned = step.poisoned || chunk.poisoned;
-  scan_.set_size(number, size);
+  placement_->on_encoded(number, chunk.step);
 }
 
 void StreamRoot::on_written(Unpacker& in) {
@@ -271,35 +271,31 @@ bool StreamRoot::was_committed(Step& step, const File& file) {
 
 bool StreamRoot::place() {
   bool moved = false;
-  while (const auto next = scan_.next()) {
-    Chunk& chunk = chunks_.at(next->chunk);
-    // A step may still fail as a whole. The step behind it gets a place only when that is certain.
-    if (chunk.step != settled_before_) break;
+  // A step may still fail as a whole. The step behind it gets a place only when that is certain.
+  while (const auto number = placement_->next(settled_before_)) {
+    Chunk& chunk = chunks_.at(*number);
     Step& step = steps_.at(chunk.step);
     step.note(files_[step.entry.path].broken.at(cause_in(chunk.step, Stage::begin_file)));
-    bool drop = !step.status.is_ok() || step.poisoned || next->size == 0 || step.was_committed;
+    bool drop = !step.status.is_ok() || step.poisoned || chunk.size == 0 || step.was_committed;
     if (!drop && !file_is_ready(step)) break;
     File& file = files_[step.entry.path];
     drop = drop || (!step.has_writes && was_committed(step, file));
-    if (!step.has_writes && !drop) {
-      scan_.restart_at(file.end);
-      step.entry.begin = file.end;
+    Bytes offset = 0;
+    if (drop) {
+      placement_->drop(*number);
+    } else {
+      if (!step.has_writes) placement_->begin_step(step.entry.begin = file.end);
       step.has_writes = true;
-    }
-    const Bytes offset = scan_.offset();
-    if (!drop) {
       step.writers.insert(chunk.owner);
-      for (RecordEntry record : chunk.records) {
-        record.offset += offset;
-        step.entry.records.push_back(record);
-      }
+      placement_->place(*number, chunk.records);
+      offset = chunk.records.front().offset;
+      step.entry.records.insert(step.entry.records.end(), chunk.records.begin(), chunk.records.end());
     }
     Packer out;
-    out.put(Message::place).put(opening_.stream).put(next->chunk);
+    out.put(Message::place).put(opening_.stream).put(*number);
     out.put(!drop).put(offset).put_text(file.start.path).put(file.committed);
     context_.send_to_server(chunk.owner, out);
-    chunks_.erase(next->chunk);
-    scan_.take(drop);
+    chunks_.erase(*number);
     moved = true;
   }
   return moved;
@@ -315,7 +311,7 @@ bool StreamRoot::settle() {
   }
   File& file = files_[step.entry.path];
   if (step.status.is_ok() || !step.has_writes) {
-    if (step.has_writes) file.end = step.entry.end = scan_.offset();
+    if (step.has_writes) file.end = step.entry.end = placement_->end();
     step.state = Step::State::settled;
     ++settled_before_;
     return true;

@@ -7,7 +7,7 @@
 
 #include "codec/codec.hpp"
 #include "pipeline/context.hpp"
-#include "placement/scan.hpp"
+#include "placement/placement.hpp"
 
 namespace tailrace::pipeline {
 
@@ -37,7 +37,8 @@ class StreamRoot {
     int owner = 0;
     bool poisoned = false;
     Status status;
-    std::vector<RecordEntry> records;  // offsets relative to the chunk until it is placed
+    Bytes size = 0;
+    std::vector<RecordEntry> records;
   };
   struct Step {
     enum class State { open, cutting, settled, syncing, synced, committing };
@@ -122,7 +123,7 @@ class StreamRoot {
   int current_owner_ = 0;
   std::int64_t current_step_ = -1;
   std::int64_t previous_lead_ = 0;
-  placement::Scan scan_;
+  std::unique_ptr<placement::Placement> placement_;
   std::map<std::uint64_t, Chunk> chunks_;
   std::map<std::int64_t, Step> steps_;  // all steps from the oldest one without a verdict on
   std::int64_t settled_before_ = 0;     // all steps below it are settled: later ones may be placed

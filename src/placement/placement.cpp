@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "placement/placement.hpp"
+
+#include "placement/fixed.hpp"
+#include "placement/scan.hpp"
+
+namespace tailrace::placement {
+
+std::unique_ptr<Placement> make_placement(const codec::Codec& codec) {
+  std::optional<codec::FixedPlaces> places = codec.fixed_places();
+  if (!places) return std::make_unique<Scan>();
+  return std::make_unique<Fixed>(*std::move(places));
+}
+
+}  // namespace tailrace::placement

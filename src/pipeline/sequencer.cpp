@@ -8,10 +8,10 @@ namespace tailrace::pipeline {
 using node::Descriptor;
 using Kind = SequenceEntry::Kind;
 
-Sequencer::Sequencer(const Context& context, const Opening& opening, const codec::Codec& codec)
-    : context_(context),
-      opening_(opening),
+Sequencer::Sequencer(const Opening& opening, const codec::Codec& codec, int servers)
+    : opening_(opening),
       codec_(codec),
+      servers_(servers),
       takes_once_(codec.fixed_places().has_value()),
       previous_lead_(opening.previous_lead) {
   double step_cost = 0;  // predicted, all fields
@@ -20,17 +20,17 @@ Sequencer::Sequencer(const Context& context, const Opening& opening, const codec
     step_cost += codec.cost(static_cast<int>(i)) * levels;
   }
   // A server gets several runs of records a step, so that the first is written while the next is encoded.
-  chunk_cost_ = step_cost / (4.0 * context.roster.servers());
+  chunk_cost_ = step_cost / (4.0 * servers);
 }
 
-Status Sequencer::add(const Descriptor& descriptor, std::vector<SequenceEntry>& fresh) {
+Status Sequencer::add(const Descriptor& descriptor, Bytes most, std::vector<SequenceEntry>& fresh) {
   switch (descriptor.kind) {
     case Descriptor::Kind::begin:
     case Descriptor::Kind::begin_failed:
       begin_step(descriptor, fresh);
       break;
     case Descriptor::Kind::piece:
-      add_record(descriptor, fresh);
+      add_record(descriptor, most, fresh);
       return check_is_new(descriptor);
     case Descriptor::Kind::end:
       close_chunk(fresh);
@@ -55,11 +55,10 @@ void Sequencer::begin_step(const Descriptor& descriptor, std::vector<SequenceEnt
   fresh.push_back({.kind = Kind::begin, .step = step_, .lead = lead_, .interval_start = previous_lead_});
 }
 
-void Sequencer::add_record(const Descriptor& descriptor, std::vector<SequenceEntry>& fresh) {
+void Sequencer::add_record(const Descriptor& descriptor, Bytes most, std::vector<SequenceEntry>& fresh) {
   const double cost = codec_.cost(descriptor.field);
   const Bytes bound = codec_.encoded_bound(descriptor.field);
-  if (open_cost_ + cost > chunk_cost_ * 1.0001 || open_bound_ + bound > context_.workspace_per_stream() / 2)
-    close_chunk(fresh);
+  if (open_cost_ + cost > chunk_cost_ * 1.0001 || open_bound_ + bound > most) close_chunk(fresh);
   chunk_open_ = true;
   open_cost_ += cost;
   open_bound_ += bound;
@@ -79,7 +78,7 @@ void Sequencer::close_chunk(std::vector<SequenceEntry>& fresh) {
   fresh.push_back({.kind = Kind::end_chunk, .chunk = chunk_, .step = step_});
   chunk_open_ = false;
   ++chunk_;
-  owner_ = (owner_ + 1) % context_.roster.servers();
+  owner_ = (owner_ + 1) % servers_;
   open_cost_ = 0;
   open_bound_ = 0;
 }

@@ -5,7 +5,8 @@
 #include <utility>
 
 #include "codec/codec.hpp"
-#include "pipeline/context.hpp"
+#include "node/lane_memory.hpp"
+#include "pipeline/messages.hpp"
 
 namespace tailrace::pipeline {
 
@@ -13,22 +14,22 @@ namespace tailrace::pipeline {
 /// about the same predicted cost (chunks), to the servers in turn.
 class Sequencer {
  public:
-  Sequencer(const Context& context, const Opening& opening, const codec::Codec& codec);
-  /// Appends what the next descriptor or fence adds to the put order. Fails the step if it puts a record
-  /// again that has only one place in it. That record is in the put order all the same, since every rank puts
-  /// it.
-  Status add(const node::Descriptor& descriptor, std::vector<SequenceEntry>& fresh);
+  Sequencer(const Opening& opening, const codec::Codec& codec, int servers);
+  /// Appends what the next descriptor or fence adds to the put order. A chunk of more than one record takes
+  /// at most `most` bytes. Returns an error of the step if it puts a record again that has one place in it.
+  /// That record is in the put order all the same, since every rank puts it.
+  Status add(const node::Descriptor& descriptor, Bytes most, std::vector<SequenceEntry>& fresh);
 
  private:
   void begin_step(const node::Descriptor& descriptor, std::vector<SequenceEntry>& fresh);
-  void add_record(const node::Descriptor& descriptor, std::vector<SequenceEntry>& fresh);
+  void add_record(const node::Descriptor& descriptor, Bytes most, std::vector<SequenceEntry>& fresh);
   void close_chunk(std::vector<SequenceEntry>& fresh);
   [[nodiscard]] std::int64_t interval_start(const codec::Statistic& statistic) const;
   Status check_is_new(const node::Descriptor& descriptor);
 
-  const Context& context_;
   const Opening& opening_;
   const codec::Codec& codec_;
+  int servers_ = 0;
   bool takes_once_ = false;  // the format has one place for each record of a step
   double chunk_cost_ = 0;    // the most of one chunk
   double open_cost_ = 0;

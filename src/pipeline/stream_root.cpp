@@ -10,13 +10,13 @@ StreamRoot::StreamRoot(Context& context, const Opening& opening, const codec::Co
                        Result<std::unique_ptr<Ledger>> ledger)
     : context_(context),
       opening_(opening),
-      sequencer_(context, opening, codec),
+      sequencer_(opening, codec, context.roster.servers()),
       placement_(placement::make_placement(codec)),
       commits_(context, opening, codec, *placement_, std::move(ledger)) {}
 
 void StreamRoot::on_reference(const Descriptor& descriptor, std::vector<SequenceEntry>& fresh) {
   const auto known = static_cast<std::ptrdiff_t>(fresh.size());
-  const Status status = sequencer_.add(descriptor, fresh);
+  const Status status = sequencer_.add(descriptor, context_.workspace_per_stream() / 2, fresh);
   for (auto entry = fresh.begin() + known; entry != fresh.end(); ++entry) {
     switch (entry->kind) {
       case Kind::begin:

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <random>
 
-#include "codec/codec.hpp"
+#include "codec/sample_codec.hpp"
 #include "placement/fixed.hpp"
 #include "placement/scan.hpp"
 
@@ -29,22 +29,6 @@ codec::FixedPlaces sample_places() {
   }
   return sample;
 }
-
-class SampleCodec final : public codec::Codec {
- public:
-  explicit SampleCodec(std::optional<codec::FixedPlaces> places) : places_(std::move(places)) {}
-  Status define(const codec::FieldDefinition&) override { return {}; }
-  std::optional<codec::FixedPlaces> fixed_places() const override { return places_; }
-  Status check_lead(const codec::RecordKey&) const override { return {}; }
-  std::unique_ptr<codec::Encoder> encoder() const override { return nullptr; }
-  ElementType assembled_type(int) const override { return ElementType::byte; }
-  double cost(int) const override { return 1; }
-  Bytes encoded_bound(int) const override { return 1; }
-  Bytes working_bytes(int) const override { return 0; }
-
- private:
-  std::optional<codec::FixedPlaces> places_;
-};
 
 struct Step {
   std::vector<Record> put;  // in put order
@@ -96,7 +80,7 @@ struct Candidate {
 class PlacementConformance : public testing::TestWithParam<Candidate> {
  protected:
   [[nodiscard]] std::unique_ptr<Placement> make() const {
-    return make_placement(SampleCodec(GetParam().places()));
+    return make_placement(codec::SampleCodec(GetParam().places()));
   }
   [[nodiscard]] Bytes size_of_step(const Step& step) const {
     if (const auto places = GetParam().places()) return places->step;

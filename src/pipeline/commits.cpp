@@ -2,6 +2,7 @@
 #include "pipeline/commits.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/log.hpp"
 
@@ -156,6 +157,8 @@ bool Commits::settle() {
   StreamFiles::File& file = file_of(step);
   if (step.status.is_ok() || !step.has_writes) {
     if (step.has_writes) file.end = step.entry.end = placement_.end();
+    // With fixed places chunks are placed as they are encoded, and the index must not tell when.
+    std::ranges::stable_sort(step.entry.records, {}, &RecordEntry::offset);
     step.state = Step::State::settled;
     ++settled_before_;
     return true;
@@ -197,12 +200,22 @@ bool Commits::commit() {
   }
 }
 
+/// The first of the writers also writes what the step holds beside its records.
 void Commits::start_sync(std::int64_t number, Step& step) {
   step.state = Step::State::syncing;
   step.syncs = static_cast<int>(step.writers.size());
-  Packer out;
-  out.put(Message::sync).put(opening_.stream).put(number).put_text(file_of(step).start.path);
-  for (const int server : step.writers) context_.send_to_server(server, out);
+  std::vector<codec::RecordKey> put;
+  for (const RecordEntry& record : step.entry.records)
+    put.push_back({.field = record.field, .level = record.level, .lead = step.entry.lead});
+  std::vector<codec::Patch> rest = codec_.rest_of_step(step.entry.lead, step.previous_lead, put);
+  for (const int server : step.writers) {
+    Packer out;
+    out.put(Message::sync).put(opening_.stream).put(number).put_text(file_of(step).start.path);
+    out.put(static_cast<std::int64_t>(rest.size()));
+    for (const codec::Patch& patch : std::exchange(rest, {}))
+      out.put(step.entry.begin + patch.offset).put_bytes(patch.bytes).put(patch.times);
+    context_.send_to_server(server, out);
+  }
 }
 
 void Commits::start_commit(std::int64_t number, Step& step) {

@@ -18,9 +18,9 @@ enum class Message : std::uint32_t {
   sequence = 11,     // root -> servers: put order
   ended = 12,        // server -> root: its compute ranks have ended a step
   encoded = 13,      // owner -> root: a chunk's size
-  place = 14,        // root -> owner: the place of a chunk
+  place = 14,        // root -> owner: the places of a chunk's records
   written = 15,      // owner -> root
-  sync = 16,         // root -> owners: fsync a file
+  sync = 16,         // root -> owners: fsync a file; the first writes the rest of the step before
   synced = 17,       // owner -> root
   decided = 18,      // root -> servers: a verdict to pass on
   verdict = 25,      // server -> its compute ranks

@@ -66,18 +66,19 @@ bool StreamRoot::place() {
     Chunk& chunk = chunks_.at(*number);
     const Commits::Fate fate = commits_.fate(chunk.size == 0);
     if (fate == Commits::Fate::waits) break;
-    Bytes offset = 0;
+    std::vector<Bytes> offsets;
     if (fate == Commits::Fate::dropped) {
       placement_->drop(*number);
     } else {
       placement_->place(*number, chunk.records);
-      offset = chunk.records.front().offset;
+      for (const RecordEntry& record : chunk.records) offsets.push_back(record.offset);
       commits_.add(chunk.owner, chunk.records);
     }
     const StreamFiles::File& file = commits_.file();
     Packer out;
     out.put(Message::place).put(opening_.stream).put(*number);
-    out.put(fate == Commits::Fate::written).put(offset).put_text(file.start.path).put(file.committed);
+    out.put(fate == Commits::Fate::written).put_list<Bytes>(offsets);
+    out.put_text(file.start.path).put(file.committed);
     context_.send_to_server(chunk.owner, out);
     chunks_.erase(*number);
     moved = true;

@@ -29,12 +29,29 @@ Status write_patiently(Context& context, const std::string& path, storage::Parts
   return status;
 }
 
+/// Writes what the patch repeats in pieces of at most 1 MiB, or of one repetition.
+Status write_patch(Context& context, const std::string& path, const codec::Patch& patch,
+                   std::int64_t patience, Spent& spent) {
+  const auto size = static_cast<std::int64_t>(patch.bytes.size());
+  if (size == 0) return {};
+  const std::int64_t most = std::max<std::int64_t>(1, (std::int64_t{1} << 20) / size);
+  ByteVector piece;
+  for (std::int64_t i = std::min(most, patch.times); i > 0; --i)
+    piece.insert(piece.end(), patch.bytes.begin(), patch.bytes.end());
+  for (std::int64_t done = 0; done < patch.times; done += most) {
+    const auto length = static_cast<std::size_t>(std::min(most, patch.times - done) * size);
+    const std::span<const std::byte> part = std::span<const std::byte>(piece).first(length);
+    TR_TRY(write_patiently(context, path, {&part, 1}, patch.offset + done * size, patience, spent));
+  }
+  return {};
+}
+
 }  // namespace
 
 void StreamServer::on_place(Unpacker& in) {
   const auto number = in.get<std::uint64_t>();
   const bool write = in.get<bool>();
-  const auto offset = in.get<Bytes>();
+  const auto offsets = in.get_list<Bytes>();
   const std::string path = in.get_text();
   const auto committed = in.get<Bytes>();
   Chunk& chunk = chunks_.at(number);
@@ -57,14 +74,19 @@ void StreamServer::on_place(Unpacker& in) {
   auto records = std::make_shared<std::vector<std::shared_ptr<Encoded>>>(std::move(chunk.records));
   context_.executor.wait(
       executor::key_of(path),
-      [this, path, offset, records, spent, looks, committed](int worker) -> Status {
+      [this, path, offsets, records, spent, looks, committed](int worker) -> Status {
         spent->worker = worker;
         spent->begin = context_.line.now();
-        std::vector<std::span<const std::byte>> parts;
-        for (const auto& encoded : *records) parts.emplace_back(encoded->bytes);
         Status status = looks ? storage::check_holds(context_.files.target(), path, committed) : Status();
         const std::int64_t patience = opening_.policy.wait_for_space_seconds * 1'000'000'000;
-        if (status.is_ok()) status = write_patiently(context_, path, parts, offset, patience, *spent);
+        for (std::size_t i = 0; i < records->size() && status.is_ok();) {
+          // Records that follow one another in the file are written as one.
+          const Bytes begin = offsets[i];
+          std::vector<std::span<const std::byte>> parts;
+          for (Bytes end = begin; i < records->size() && offsets[i] == end; ++i)
+            end += static_cast<Bytes>(parts.emplace_back((*records)[i]->bytes).size());
+          status = write_patiently(context_, path, parts, begin, patience, *spent);
+        }
         spent->end = context_.line.now();
         return status;
       },
@@ -82,13 +104,25 @@ void StreamServer::on_place(Unpacker& in) {
 void StreamServer::on_sync(Unpacker& in) {
   const auto step = in.get<std::int64_t>();
   const std::string path = in.get_text();
+  std::vector<codec::Patch> patches(static_cast<std::size_t>(in.get<std::int64_t>()));
+  for (codec::Patch& patch : patches) {
+    patch.offset = in.get<Bytes>();
+    const auto bytes = in.get_bytes();
+    patch.bytes.assign(bytes.begin(), bytes.end());
+    patch.times = in.get<std::int64_t>();
+  }
   auto spent = std::make_shared<Spent>();
   context_.executor.wait(
       executor::key_of(path),
-      [this, path, spent](int worker) -> Status {
+      [this, path, patches = std::move(patches), spent](int worker) -> Status {
         spent->worker = worker;
         spent->begin = context_.line.now();
-        Status status = context_.files.sync(path);
+        const std::int64_t patience = opening_.policy.wait_for_space_seconds * 1'000'000'000;
+        Status status;
+        for (const codec::Patch& patch : patches) {
+          if (status.is_ok()) status = write_patch(context_, path, patch, patience, *spent);
+        }
+        if (status.is_ok()) status = context_.files.sync(path);
         spent->end = context_.line.now();
         return status;
       },

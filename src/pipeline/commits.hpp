@@ -7,6 +7,7 @@
 
 #include "codec/codec.hpp"
 #include "pipeline/stream_files.hpp"
+#include "placement/placement.hpp"
 
 namespace tailrace::pipeline {
 

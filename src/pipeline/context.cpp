@@ -17,7 +17,7 @@ OpenFiles::Entry& OpenFiles::take(const std::string& path) {
 }
 
 void OpenFiles::give_back(Entry& entry, bool keep) {
-  const std::unique_ptr<storage::File> closed = keep ? nullptr : std::move(entry.second.file);
+  const std::unique_ptr<storage::Writer> closed = keep ? nullptr : std::move(entry.second.writer);
   const std::lock_guard lock(mutex_);
   entry.second.used = false;
   if (!keep) {
@@ -30,10 +30,10 @@ void OpenFiles::give_back(Entry& entry, bool keep) {
 Status OpenFiles::with(const std::string& path, const std::function<Status(Open&)>& body) {
   Entry& entry = take(path);
   const Status status = guarded([&]() -> Status {
-    if (entry.second.file == nullptr) TR_TRY(open(entry));
+    if (entry.second.writer == nullptr) TR_TRY(open(entry));
     return body(entry.second);
   });
-  give_back(entry, entry.second.file != nullptr);
+  give_back(entry, entry.second.writer != nullptr);
   return status;
 }
 
@@ -43,7 +43,7 @@ Status OpenFiles::open(Entry& entry) {
   TR_TRY(file.status());
   const std::lock_guard lock(mutex_);
   order_.push_back(entry.first);
-  entry.second.file = std::move(*file);
+  entry.second.writer = storage::file_writer(std::move(*file));
   return {};
 }
 
@@ -68,8 +68,8 @@ void OpenFiles::make_room() {
     oldest->second.used = true;
   }
   Open& open = oldest->second;
-  Status status = open.unsynced ? open.file->sync() : Status();
-  const Status closed = open.file->close();
+  Status status = open.unsynced ? open.writer->sync() : Status();
+  const Status closed = open.writer->close();
   if (status.is_ok()) status = closed;
   if (!status.is_ok()) {
     const std::lock_guard lock(mutex_);
@@ -78,10 +78,11 @@ void OpenFiles::make_room() {
   give_back(*oldest, false);
 }
 
-Status OpenFiles::write(const std::string& path, storage::Parts parts, Bytes offset) {
+Status OpenFiles::write(const std::string& path, std::int64_t epoch,
+                        std::span<const storage::Extent> extents) {
   return with(path, [&](Open& open) {
     open.unsynced = true;
-    return open.file->write_gathered(parts, offset);
+    return open.writer->round(epoch, extents);
   });
 }
 
@@ -91,7 +92,7 @@ Status OpenFiles::sync(const std::string& path) {
       const std::lock_guard lock(mutex_);
       if (const auto lost = lost_.find(path); lost != lost_.end()) return lost->second;
     }
-    TR_TRY(open.file->sync());
+    TR_TRY(open.writer->sync());
     open.unsynced = false;
     return {};
   });

@@ -16,7 +16,7 @@
 #include "pipeline/ledger.hpp"
 #include "pipeline/messages.hpp"
 #include "pipeline/statistics.hpp"
-#include "storage/target.hpp"
+#include "storage/writer.hpp"
 
 namespace tailrace::pipeline {
 
@@ -30,8 +30,9 @@ class OpenFiles {
   static constexpr std::size_t most_unsynced = 128;
 
   explicit OpenFiles(std::shared_ptr<storage::Target> target) : target_(std::move(target)) {}
-  /// The next sync() of the path answers for these bytes, even if the file was closed in between.
-  Status write(const std::string& path, storage::Parts parts, Bytes offset);
+  /// Writes one round (storage::Writer::round). The next sync() of the path answers for its bytes, even if
+  /// the file was closed in between.
+  Status write(const std::string& path, std::int64_t epoch, std::span<const storage::Extent> extents);
   /// Synchronises the bytes written to the path. After a failure the next write() opens the file anew.
   Status sync(const std::string& path);
   /// Makes the next write() open the file anew.
@@ -40,7 +41,7 @@ class OpenFiles {
 
  private:
   struct Open {
-    std::unique_ptr<storage::File> file;
+    std::unique_ptr<storage::Writer> writer;
     bool unsynced = false;
     bool used = false;  // in use by a job, which alone touches the other members meanwhile
   };

@@ -20,7 +20,7 @@ enum class Message : std::uint32_t {
   encoded = 13,      // owner -> root: a chunk's size
   place = 14,        // root -> owner: the places of a chunk's records
   written = 15,      // owner -> root
-  sync = 16,         // root -> owners: fsync a file; the first writes the rest of the step before
+  sync = 16,         // root -> owners: fsync a file; the first of them writes the rest of the step before
   synced = 17,       // owner -> root
   decided = 18,      // root -> servers: a verdict to pass on
   verdict = 25,      // server -> its compute ranks

@@ -8,8 +8,8 @@
 
 #include "executor/executor.hpp"
 #include "node/remote_lane.hpp"
-#include "pipeline/server.hpp"
 #include "session/facts.hpp"
+#include "stages/server.hpp"
 
 namespace tailrace::session {
 
@@ -41,7 +41,7 @@ class Serving {
   [[nodiscard]] int encoding_threads() const { return executor_->count(); }
 
  private:
-  Status find_lanes(pipeline::Server::Setup& setup);
+  Status find_lanes(stages::Server::Setup& setup);
   Status make_executor();
   void warn_of_waiting(std::int64_t since);
   [[nodiscard]] comm::Doorbell& bell() { return bells_->reader[reader_]; }
@@ -56,7 +56,7 @@ class Serving {
   std::map<int, std::unique_ptr<node::PrivateLane>> received_;
   std::unique_ptr<pipeline::OpenFiles> files_;
   std::unique_ptr<executor::Executor> executor_;
-  std::unique_ptr<pipeline::Server> server_;
+  std::unique_ptr<stages::Server> server_;
   bool warned_ = false;  // of what the server waits for
 };
 

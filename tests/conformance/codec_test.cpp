@@ -22,6 +22,10 @@ struct Candidate {
   std::string_view packing;  // "" = the format has none to choose
 };
 
+void PrintTo(const Candidate& candidate, std::ostream* out) {
+  *out << candidate.format->name << " " << candidate.packing;
+}
+
 bool has(const std::vector<FormatOption>& options, std::string_view key) {
   return std::any_of(options.begin(), options.end(), [&](const auto& each) { return each.key == key; });
 }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "pipeline/server.hpp"
+#include "stages/server.hpp"
 
 #include <limits>
 
 #include "base/text.hpp"
 
-namespace tailrace::pipeline {
+namespace tailrace::stages {
 
 using node::Descriptor;
 
 Server::Server(comm::Line& line, const exchange::Roster& roster, executor::Executor& executor,
-               OpenFiles& files, Statistics& statistics, Setup setup)
+               pipeline::OpenFiles& files, pipeline::Statistics& statistics, Setup setup)
     : roster_(roster),
       setup_(std::move(setup)),
       context_{line, roster_,          setup_.me, executor,   files,
@@ -88,7 +88,7 @@ void Server::take_messages() {
   on(Message::decided, &Server::on_decided);
   on(Message::so_far, &Server::on_so_far);
   context_.on(Message::statistics,
-              [this](int source, Unpacker& in) { gathered_[source] = Statistics::unpack(in); });
+              [this](int source, Unpacker& in) { gathered_[source] = pipeline::Statistics::unpack(in); });
   context_.on(Message::farewell, [this](int, Unpacker& in) {
     ++homes_left_;
     streams_in_all_ = in.get<std::int64_t>();
@@ -121,7 +121,8 @@ void Server::open(Opening opening) {
   Stream& stream = streams_[id];
   stream.server = std::move(*server);
   if (context_.is_home(reference)) {
-    stream.root = std::make_unique<StreamRoot>(context_, stream.server->opening(), stream.server->codec(),
+    stream.root =
+        std::make_unique<pipeline::StreamRoot>(context_, stream.server->opening(), stream.server->codec(),
                                                context_.make_ledger(stream.server->opening()));
     on_reference(stream, {.kind = Descriptor::Kind::fence, .step = fences_[reference]});
   }
@@ -291,7 +292,7 @@ bool Server::report_so_far() {
   context_.news = false;
   reported_at_ = context_.line.now();
   Packer out;
-  Statistics own;
+  pipeline::Statistics own;
   own.streams = context_.statistics.streams;
   own.durable = context_.statistics.durable;
   out.put(Message::so_far).put(context_.line.rank());
@@ -299,7 +300,7 @@ bool Server::report_so_far() {
   for (const auto& [c, streams] : context_.said) {
     // With 0 servers a rank's counters are its server's already.
     if (roster_.self_served) break;
-    Statistics rank;
+    pipeline::Statistics rank;
     rank.streams = streams;
     out.put(context_.rank_of_compute(c));
     rank.pack(out);
@@ -311,7 +312,7 @@ bool Server::report_so_far() {
 void Server::on_so_far(Unpacker& in) {
   while (in.ok() && !in.rest().empty()) {
     const int rank = in.get<int>();
-    so_far_[rank] = Statistics::unpack(in);
+    so_far_[rank] = pipeline::Statistics::unpack(in);
   }
   // The final counters must not be overwritten by counters that were on their way then.
   if (setup_.on_statistics && !over_) setup_.on_statistics(so_far_);
@@ -354,4 +355,4 @@ std::string Server::waiting_for() const {
   return text;
 }
 
-}  // namespace tailrace::pipeline
+}  // namespace tailrace::stages

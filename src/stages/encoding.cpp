@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "stages/encoding.hpp"
+
+#include <algorithm>
+
+#include "layout/memory.hpp"
+
+namespace tailrace::stages {
+
+void use_up(Context& context, std::span<const Piece> pieces) {
+  for (const Piece& piece : pieces) {
+    if (piece.in_lane) context.lanes.at(piece.rank).use_up(piece.number);
+  }
+}
+
+Encoding::Encoding(OpenStream& stream)
+    : stream_(stream),
+      encoders_(static_cast<std::size_t>(stream.context.executor.count())),
+      assembled_(encoders_.size()) {}
+
+void Encoding::announce(const SequenceEntry& record) {
+  Chunk& chunk = chunks_[record.chunk];
+  chunk.step = record.step;
+  ++chunk.open;
+}
+
+void Encoding::close_chunk(std::uint64_t number) {
+  const auto chunk = chunks_.find(number);
+  if (chunk == chunks_.end()) return;
+  chunk->second.closed = true;
+  report_if_whole(number, chunk->second);
+}
+
+bool Encoding::has_room(const SequenceEntry& record) const {
+  const Context& context = stream_.context;
+  const Bytes bound = stream_.codec->encoded_bound(record.field);
+  const bool oldest = chunks_.begin()->first == record.chunk;
+  if (!oldest && held_ + bound > context.workspace_per_stream()) return false;
+  return encoding_ < 2 * context.executor.count();
+}
+
+void Encoding::take(Gathered gathered) {
+  auto work = std::make_shared<Work>();
+  work->record = std::move(gathered);
+  chunks_.at(work->record.entry.chunk).works.push_back(work);
+  if (work->record.poisoned) {
+    on_encoded(*work, {});
+    return;
+  }
+  const Bytes bound = stream_.codec->encoded_bound(work->record.entry.field);
+  held_ += bound;
+  ++encoding_;
+  stream_.context.executor.compute([this, work](int worker) { return assemble_and_encode(worker, *work); },
+                                   [this, work, bound](const Status& status) {
+                                     --encoding_;
+                                     held_ += static_cast<Bytes>(work->bytes.size()) - bound;
+                                     count(*work);
+                                     on_encoded(*work, status);
+                                   });
+}
+
+Status Encoding::assemble_and_encode(int worker, Work& work) {
+  const comm::Line& line = stream_.context.line;
+  const Gathered& record = work.record;
+  work.worker = worker;
+  work.began = line.now();
+  std::vector<ByteVector> scratch(record.pieces.size());
+  std::vector<std::span<const std::byte>> pieces;
+  for (std::size_t i = 0; i < record.pieces.size(); ++i)
+    pieces.push_back(record.pieces[i].content(stream_.context, scratch[i]));
+  const std::int64_t begin = line.now();
+  const std::span<std::byte> whole = assemble(work, pieces);
+  const std::int64_t assembled = line.now();
+  auto& encoder = encoders_[static_cast<std::size_t>(worker)];
+  if (encoder == nullptr) encoder = stream_.codec->encoder();
+  const SequenceEntry& entry = record.entry;
+  const codec::RecordKey key{entry.field, entry.level, entry.lead, entry.interval_start};
+  const layout::Layout& layout = stream_.plan(entry.field).layout();
+  Status status = encoder->encode(key, whole.data(), layout.elements(), work.bytes);
+  work.assemble = assembled - begin;
+  work.encode = line.now() - assembled;
+  if (status.is_ok()) return {};
+  int owner = -1;
+  if (const Index index = encoder->offending(); index >= 0) owner = layout.owner(index);
+  if (owner >= 0) status = status.in(cat("rank ", owner));
+  return status.at({entry.step, record.operation, owner});
+}
+
+/// Puts the pieces into the memory of the work's worker, as the codec takes them.
+std::span<std::byte> Encoding::assemble(const Work& work,
+                                        std::span<const std::span<const std::byte>> pieces) {
+  const int field = work.record.entry.field;
+  const ElementType from = stream_.field(field).type;
+  const ElementType type = stream_.codec->assembled_type(field);
+  const exchange::RecordPlan& plan = stream_.plan(field);
+  ByteVector& whole = assembled_[static_cast<std::size_t>(work.worker)];
+  whole.resize(static_cast<std::size_t>(plan.layout().elements() * size_of(type)));
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const auto rows = plan.rows(work.record.pieces[i].rank);
+    if (type == from) {
+      layout::place_rows(rows, pieces[i].data(), size_of(type), whole.data());
+    } else {
+      layout::place_rows_as_f64(rows, pieces[i].data(), from, reinterpret_cast<double*>(whole.data()));
+    }
+  }
+  return whole;
+}
+
+void Encoding::count(const Work& work) {
+  Counters& total = stream_.counters();
+  total.assemble += work.assemble;
+  total.encode += work.encode;
+  total.records += 1;
+  total.workspace_peak = std::max(total.workspace_peak, held_);
+  stream_.context.statistics.add_span("encode", 1 + work.worker, work.began,
+                                      work.began + work.assemble + work.encode);
+}
+
+void Encoding::on_encoded(Work& work, const Status& status) {
+  use_up(stream_.context, work.record.pieces);
+  work.record.pieces.clear();
+  const std::uint64_t number = work.record.entry.chunk;
+  Chunk& chunk = chunks_.at(number);
+  chunk.status = first_cause(chunk.status, status);
+  chunk.poisoned = chunk.poisoned || work.record.poisoned;
+  chunk.held += static_cast<Bytes>(work.bytes.size());
+  --chunk.open;
+  report_if_whole(number, chunk);
+}
+
+void Encoding::report_if_whole(std::uint64_t number, Chunk& chunk) {
+  if (!chunk.closed || chunk.open > 0) return;
+  // Workers finish in any order, but the file has put order.
+  std::ranges::sort(chunk.works, {}, [](const auto& work) { return work->record.number; });
+  Packer out;
+  out.put(Message::encoded).put(stream_.opening.stream).put(number).put(chunk.poisoned);
+  chunk.status.pack(out);
+  out.put(static_cast<std::int64_t>(chunk.works.size()));
+  for (const auto& work : chunk.works) {
+    const SequenceEntry& entry = work->record.entry;
+    out.put(entry.field).put(entry.level).put(static_cast<Bytes>(work->bytes.size()));
+  }
+  stream_.send_to_root(out);
+}
+
+Encoded Encoding::hand_on(std::uint64_t number) {
+  Chunk& chunk = chunks_.at(number);
+  Encoded encoded{chunk.step, {}};
+  for (const auto& work : chunk.works) encoded.records.push_back(std::move(work->bytes));
+  return encoded;
+}
+
+void Encoding::forget(std::uint64_t number) {
+  held_ -= chunks_.at(number).held;
+  chunks_.erase(number);
+}
+
+}  // namespace tailrace::stages

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "stages/writing.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+namespace tailrace::stages {
+
+using storage::Extent;
+
+/// What one job has spent.
+struct Writing::Spent {
+  std::int64_t begin = 0;
+  std::int64_t written = 0;  // when the last write had ended
+  std::int64_t end = 0;
+  std::int64_t waits = 0;
+  int worker = 0;
+};
+
+/// Tries again while there is no space, until the stream's patience has been spent.
+Status Writing::write_patiently(const std::string& path, std::int64_t step, std::span<const Extent> extents,
+                                Spent& spent) {
+  Context& context = stream_.context;
+  const std::int64_t patience = stream_.opening.policy.wait_for_space_seconds * 1'000'000'000;
+  Status status = context.files.write(path, step, extents);
+  while (status.code() == Code::space && context.line.now() - spent.begin < patience) {
+    ++spent.waits;
+    std::this_thread::sleep_for(std::chrono::milliseconds(250));
+    status = context.files.write(path, step, extents);
+  }
+  return status;
+}
+
+/// Records that follow one another in the file are one extent.
+Status Writing::write_records(const Placed& placed, Spent& spent) {
+  const std::vector<ByteVector>& records = placed.chunk.records;
+  const std::vector<std::span<const std::byte>> parts(records.begin(), records.end());
+  std::vector<Extent> extents;
+  Bytes end = 0;
+  for (std::size_t i = 0, first = 0; i < parts.size(); ++i) {
+    if (extents.empty() || placed.offsets[i] != end) {
+      first = i;
+      extents.push_back({placed.offsets[i], {}});
+    }
+    extents.back().parts = std::span(parts).subspan(first, i + 1 - first);
+    end = placed.offsets[i] + static_cast<Bytes>(parts[i].size());
+  }
+  return write_patiently(placed.path, placed.chunk.step, extents, spent);
+}
+
+void Writing::write(Placed placed, Done done) {
+  // A write behind the end of a file that something else has cut would fill the gap with zeros, and hide the
+  // loss for good. Each server looks before its first write of a step.
+  const bool looks = written_.try_emplace(placed.path, -1).first->second < placed.chunk.step;
+  auto spent = std::make_shared<Spent>();
+  auto shared = std::make_shared<const Placed>(std::move(placed));
+  stream_.context.executor.wait(
+      executor::key_of(shared->path),
+      [this, shared, spent, looks](int worker) -> Status {
+        spent->worker = worker;
+        spent->begin = stream_.context.line.now();
+        Status status =
+            looks ? storage::check_holds(stream_.context.files.target(), shared->path, shared->committed)
+                  : Status();
+        if (status.is_ok()) status = write_records(*shared, *spent);
+        spent->end = stream_.context.line.now();
+        return status;
+      },
+      [this, shared, spent, done = std::move(done)](const Status& status) {
+        if (status.is_ok()) {
+          std::int64_t& last = written_[shared->path];
+          last = std::max(last, shared->chunk.step);
+        }
+        Counters& total = stream_.counters();
+        total.write += spent->end - spent->begin;
+        total.space_waits += spent->waits;
+        total.encoded_bytes += shared->chunk.size();
+        stream_.context.statistics.add_span("write", 1 + spent->worker, spent->begin, spent->end);
+        done(status);
+      });
+}
+
+/// Repeats bytes in pieces of at most 1 MiB of memory.
+Status Writing::write_patch(const std::string& path, std::int64_t step, const codec::Patch& patch,
+                            Spent& spent) {
+  constexpr std::int64_t most = std::int64_t{1} << 20;
+  const auto size = static_cast<Bytes>(patch.bytes.size());
+  if (size == 0 || patch.times <= 0) return {};
+  const std::int64_t at_once = std::clamp(most / size, std::int64_t{1}, patch.times);
+  ByteVector repeated;
+  if (at_once > 1) {
+    repeated.reserve(static_cast<std::size_t>(at_once * size));
+    for (std::int64_t i = 0; i < at_once; ++i)
+      repeated.insert(repeated.end(), patch.bytes.begin(), patch.bytes.end());
+  }
+  const std::span<const std::byte> piece = at_once > 1 ? repeated : patch.bytes;
+  for (std::int64_t written = 0; written < patch.times; written += at_once) {
+    const std::int64_t count = std::min(at_once, patch.times - written);
+    const auto part = piece.first(static_cast<std::size_t>(count * size));
+    const Extent extent{patch.offset + written * size, {&part, 1}};
+    TR_TRY(write_patiently(path, step, {&extent, 1}, spent));
+  }
+  return {};
+}
+
+void Writing::sync(const std::string& path, std::int64_t step, std::vector<codec::Patch> patches, Done done) {
+  auto spent = std::make_shared<Spent>();
+  stream_.context.executor.wait(
+      executor::key_of(path),
+      [this, path, step, spent, patches = std::move(patches)](int worker) -> Status {
+        spent->worker = worker;
+        spent->begin = stream_.context.line.now();
+        Status status;
+        for (const codec::Patch& patch : patches) {
+          if (status.is_ok()) status = write_patch(path, step, patch, *spent);
+        }
+        spent->written = stream_.context.line.now();
+        if (status.is_ok()) status = stream_.context.files.sync(path);
+        spent->end = stream_.context.line.now();
+        return status;
+      },
+      [this, spent, done = std::move(done)](const Status& status) {
+        Counters& total = stream_.counters();
+        total.write += spent->written - spent->begin;
+        total.sync += spent->end - spent->written;
+        total.space_waits += spent->waits;
+        stream_.context.statistics.add_span("fsync", 1 + spent->worker, spent->begin, spent->end);
+        done(status);
+      });
+}
+
+void Writing::forget_files() {
+  for (const auto& [path, last] : std::exchange(written_, {})) {
+    stream_.context.executor.wait(
+        executor::key_of(path),
+        [&files = stream_.context.files, path = path](int) -> Status {
+          files.forget(path);
+          return {};
+        },
+        [](const Status&) {});
+  }
+}
+
+}  // namespace tailrace::stages

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "stages/encoding.hpp"
+
+namespace tailrace::stages {
+
+/// One chunk with its place, as the root has given it: what writing takes.
+struct Placed {
+  Encoded chunk;
+  std::string path;
+  std::vector<Bytes> offsets;  // of the records
+  Bytes committed = 0;         // the file ends here, or behind: all before is durable
+};
+
+/// The last stage. It takes chunks with their places (Placed), writes them, and synchronises each step when
+/// the root says so. Files are used by jobs of their own keys, one after another.
+class Writing {
+ public:
+  using Done = std::function<void(const Status&)>;
+  explicit Writing(OpenStream& stream) : stream_(stream) {}
+
+  /// Writes a chunk that has bytes. `done` runs when it is written, or has failed.
+  void write(Placed placed, Done done);
+  /// Writes the patches, and then makes everything durable that was written of the file.
+  void sync(const std::string& path, std::int64_t step, std::vector<codec::Patch> patches, Done done);
+  /// Closes the files: a later stream may find others under their names.
+  void forget_files();
+
+ private:
+  struct Spent;
+  Status write_patiently(const std::string& path, std::int64_t step, std::span<const storage::Extent> extents,
+                         Spent& spent);
+  Status write_records(const Placed& placed, Spent& spent);
+  Status write_patch(const std::string& path, std::int64_t step, const codec::Patch& patch, Spent& spent);
+
+  OpenStream& stream_;
+  // Before the first write of a step this server looks whether a file is whole. Each file opened here has the
+  // last step whose look found it so.
+  std::map<std::string, std::int64_t> written_;
+};
+
+}  // namespace tailrace::stages

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "storage/writer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cerrno>
+
+#include "storage/crash.hpp"
+#include "storage/faulty.hpp"
+#include "storage/scratch.hpp"
+
+namespace tailrace::storage {
+namespace {
+
+/// Opens a file that exists for writing.
+using MakeWriter = Result<std::unique_ptr<Writer>> (*)(Target& target, const std::string& path);
+
+Result<std::unique_ptr<Writer>> make_file_writer(Target& target, const std::string& path) {
+  auto file = target.open(path, OpenMode::existing);
+  if (!file.is_ok()) return file.status();
+  return file_writer(*std::move(file));
+}
+
+struct Candidate {
+  std::string name;
+  MakeWriter make;
+  std::shared_ptr<Target> (*target)();
+  bool on_disk = false;
+};
+
+std::shared_ptr<Target> from_registry(std::string_view name) {
+  auto made = make_target(name);
+  return made.is_ok() ? *made : nullptr;
+}
+
+std::vector<Candidate> candidates() {
+  std::vector<Candidate> all{
+      {"file_on_posix", make_file_writer, [] { return from_registry("posix"); }, true},
+      {"file_in_memory", make_file_writer, [] { return from_registry("memory"); }},
+      {"file_on_throttled", make_file_writer,
+       [] {
+         return throttled_target(memory_target(), {4e9, 1e-6});
+       }},
+      {"file_on_crash", make_file_writer, []() -> std::shared_ptr<Target> { return crash_target(); }},
+  };
+  if (uring_target().is_ok())
+    all.push_back({"file_on_uring", make_file_writer, [] { return from_registry("uring"); }, true});
+  return all;
+}
+
+/// Every target stands below a faulty one, which fails nothing until a test says so.
+class WriterConformance : public testing::TestWithParam<Candidate> {
+ protected:
+  void SetUp() override {
+    const auto below = GetParam().target();
+    ASSERT_NE(below, nullptr);
+    target = faulty_target(below, {});
+    path = (GetParam().on_disk ? scratch.path() : "/conformance/root") + "/a";
+    ASSERT_TRUE(GetParam().on_disk || target->make_directories("/conformance/root").is_ok());
+    ASSERT_TRUE(put_file(*target, path, "").is_ok());
+    writer = make();
+  }
+  std::unique_ptr<Writer> make() {
+    auto made = GetParam().make(*target, path);
+    EXPECT_TRUE(made.is_ok()) << made.status().text();
+    return made.is_ok() ? *std::move(made) : nullptr;
+  }
+  /// Writes one round of texts at offsets, each cut into two parts.
+  Status round(std::int64_t epoch, const std::vector<std::pair<Bytes, std::string>>& texts) {
+    std::vector<std::array<std::span<const std::byte>, 2>> parts;
+    for (const auto& [offset, text] : texts) {
+      const auto bytes = std::as_bytes(std::span(text));
+      parts.push_back({bytes.first(bytes.size() / 2), bytes.subspan(bytes.size() / 2)});
+    }
+    std::vector<Extent> extents;
+    for (std::size_t i = 0; i < texts.size(); ++i) extents.push_back({texts[i].first, parts[i]});
+    return writer->round(epoch, extents);
+  }
+  [[nodiscard]] std::string contents() { return contents_of(*target, path); }
+
+  ScratchDirectory scratch;
+  std::shared_ptr<FaultyTarget> target;
+  std::string path;
+  std::unique_ptr<Writer> writer;
+};
+
+TEST_P(WriterConformance, bytes_stand_at_their_offsets) {
+  ASSERT_TRUE(round(0, {{3, "hello"}}).is_ok());
+  EXPECT_EQ(contents(), std::string("\0\0\0hello", 8));
+  ASSERT_TRUE(round(0, {{0, "abc"}}).is_ok());
+  EXPECT_EQ(contents(), "abchello");
+  EXPECT_TRUE(writer->sync().is_ok());
+  EXPECT_TRUE(writer->close().is_ok());
+  EXPECT_EQ(contents(), "abchello");
+}
+
+TEST_P(WriterConformance, a_round_has_several_extents_in_any_order) {
+  ASSERT_TRUE(round(0, {{8, "ijk"}, {2, "cde"}, {5, "fgh"}, {0, "ab"}, {20, "z"}}).is_ok());
+  EXPECT_EQ(contents(), std::string("abcdefghijk\0\0\0\0\0\0\0\0\0z", 21));
+}
+
+TEST_P(WriterConformance, extents_behind_one_another_are_one_write) {
+  target->restart({0, Fault::io_error, set_of(Call::write)});
+  ASSERT_TRUE(round(0, {{0, "ab"}, {2, "cd"}, {4, "ef"}, {10, "kl"}, {12, "mn"}}).is_ok());
+  EXPECT_EQ(target->calls(), 2);
+  EXPECT_EQ(contents(), std::string("abcdef\0\0\0\0klmn", 14));
+}
+
+TEST_P(WriterConformance, an_empty_round_writes_nothing) {
+  ASSERT_TRUE(round(0, {{0, "abc"}}).is_ok());
+  EXPECT_TRUE(round(0, {}).is_ok());
+  EXPECT_TRUE(round(1, {{100, ""}}).is_ok());
+  EXPECT_EQ(contents(), "abc");
+  EXPECT_TRUE(round(7, {}).is_ok()) << "epochs without a round of this writer may lie between";
+  EXPECT_TRUE(writer->sync().is_ok());
+}
+
+TEST_P(WriterConformance, a_later_round_writes_over_an_earlier_one) {
+  for (std::int64_t epoch = 0; epoch < 50; ++epoch) {
+    const std::string text(100, static_cast<char>('a' + epoch % 26));
+    ASSERT_TRUE(round(epoch, {{epoch, text}, {200 + epoch, text}}).is_ok());
+  }
+  std::string expected(349, '\0');
+  for (std::size_t epoch = 0; epoch < 50; ++epoch) {
+    const std::string text(100, static_cast<char>('a' + epoch % 26));
+    expected.replace(epoch, 100, text).replace(200 + epoch, 100, text);
+  }
+  EXPECT_EQ(contents(), expected);
+}
+
+TEST_P(WriterConformance, offsets_beyond_4_gib_are_exact) {
+  const Bytes far = (Bytes{5} << 30) + 3;
+  ASSERT_TRUE(round(0, {{3, "near"}, {far, "far"}}).is_ok());
+  const auto file = *target->open(path, OpenMode::read);
+  EXPECT_EQ(*file->size(), far + 3);
+  ByteVector buffer(3);
+  EXPECT_EQ(*file->read(buffer, far), 3);
+  EXPECT_EQ(text_of(buffer), "far");
+}
+
+/// Fails the n-th write of a round, for each n until none fires. A round that is tried again is whole.
+TEST_P(WriterConformance, a_write_that_fails_fails_its_round) {
+  const std::vector<std::pair<Bytes, std::string>> texts{{0, "abc"}, {10, "klm"}, {20, "uvw"}};
+  for (const Fault fault : {Fault::io_error, Fault::no_space}) {
+    for (int n = 1;; ++n) {
+      target->restart({n, fault, set_of(Call::write)});
+      const Status status = round(n, texts);
+      if (!target->fired()) {
+        EXPECT_TRUE(status.is_ok()) << status.text();
+        EXPECT_EQ(n, 4);
+        break;
+      }
+      EXPECT_EQ(status.code(), fault == Fault::no_space ? Code::space : Code::io) << n;
+      EXPECT_EQ(status.error_number(), error_number_of(fault)) << n;
+      EXPECT_NE(status.text().find(path), std::string::npos) << status.text();
+      EXPECT_TRUE(round(n, texts).is_ok()) << n;
+      EXPECT_EQ(contents(), std::string("abc\0\0\0\0\0\0\0klm\0\0\0\0\0\0\0uvw", 23)) << n;
+    }
+  }
+}
+
+TEST_P(WriterConformance, a_failed_sync_stays_failed_until_the_file_is_opened_anew) {
+  ASSERT_TRUE(round(0, {{0, "abc"}}).is_ok());
+  target->restart({1, Fault::io_error, set_of(Call::sync)});
+  EXPECT_EQ(writer->sync().code(), Code::io);
+  EXPECT_EQ(writer->sync().code(), Code::io) << "bytes that were lost once do not come back";
+  EXPECT_TRUE(round(1, {{3, "def"}}).is_ok());
+  EXPECT_EQ(writer->sync().code(), Code::io);
+  static_cast<void>(writer->close());
+  writer = make();
+  EXPECT_TRUE(round(1, {{3, "def"}}).is_ok());
+  EXPECT_TRUE(writer->sync().is_ok());
+}
+
+TEST_P(WriterConformance, a_close_that_fails_is_told) {
+  ASSERT_TRUE(round(0, {{0, "abc"}}).is_ok());
+  target->restart({1, Fault::io_error, set_of(Call::close)});
+  EXPECT_EQ(writer->close().code(), Code::io);
+}
+
+TEST_P(WriterConformance, a_closed_writer_refuses_every_call) {
+  ASSERT_TRUE(writer->close().is_ok());
+  EXPECT_EQ(round(0, {{0, "abc"}}).code(), Code::state);
+  EXPECT_EQ(writer->sync().code(), Code::state);
+  EXPECT_EQ(writer->close().code(), Code::state);
+  EXPECT_EQ(contents(), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(every_writer, WriterConformance, testing::ValuesIn(candidates()),
+                         [](const auto& instance) { return instance.param.name; });
+
+}  // namespace
+}  // namespace tailrace::storage

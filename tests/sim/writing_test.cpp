@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
+// The last stage of a stream on a server, by itself: which bytes go where, in which writes.
+#include "stages/writing.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "fibre_world.hpp"
+#include "sim/disk.hpp"
+#include "storage/faulty.hpp"
+#include "storage/memory.hpp"
+#include "storage/scratch.hpp"
+
+namespace tailrace::sim {
+namespace {
+
+using storage::bytes_of;
+using storage::Call;
+using storage::Fault;
+using storage::set_of;
+
+/// One server with a file of 4 bytes, on storage that counts its calls.
+struct Site {
+  Site() { EXPECT_TRUE(storage::put_file(*target, "a", "head").is_ok()); }
+
+  /// Lets the jobs run, and returns what became of them.
+  Status settle() {
+    while (scheduler.run_one()) continue;
+    while (threads.poll()) continue;
+    return std::exchange(told, Status(Code::state, "nothing was told"));
+  }
+  Status write(std::vector<ByteVector> records, std::vector<Bytes> offsets, Bytes committed = 4) {
+    writing.write({{0, std::move(records)}, "a", std::move(offsets), committed}, done);
+    return settle();
+  }
+  Status sync(std::vector<codec::Patch> patches) {
+    writing.sync("a", 0, std::move(patches), done);
+    return settle();
+  }
+  std::string contents() { return storage::contents_of(*target, "a"); }
+
+  FibreWorld world{1, 1};
+  Scheduler scheduler{1};
+  SimThreads threads{scheduler, 1, nullptr, [] {}};
+  std::shared_ptr<storage::FaultyTarget> target = storage::faulty_target(storage::memory_target(), {});
+  pipeline::OpenFiles files{target};
+  pipeline::Statistics statistics;
+  exchange::Roster roster;
+  comm::Line line{world.board(0), comm::line_number::session,
+                  std::make_shared<const comm::Members>(std::vector<int>{0})};
+  pipeline::Context context{line, roster, 0, threads, files, {}, 0, 0, statistics, {}};
+  stages::OpenStream stream{context, {}};
+  stages::Writing writing{stream};
+  Status told;
+  const stages::Writing::Done done = [this](const Status& status) { told = status; };
+};
+
+TEST(sim_writing, records_that_follow_one_another_are_one_write) {
+  Site site;
+  site.target->restart({0, Fault::io_error, set_of(Call::write)});
+  const Status status = site.write(
+      {bytes_of("ab"), bytes_of("cde"), bytes_of("xy"), bytes_of("z"), bytes_of("mn")}, {4, 6, 20, 22, 12});
+  EXPECT_TRUE(status.is_ok()) << status.text();
+  EXPECT_EQ(site.contents(), std::string("headabcde\0\0\0mn\0\0\0\0\0\0xyz", 23));
+  EXPECT_EQ(site.target->calls(), 3);
+  EXPECT_EQ(site.stream.counters().encoded_bytes, 10);
+}
+
+TEST(sim_writing, nothing_is_written_behind_the_end_of_a_file_that_was_cut) {
+  Site site;
+  site.target->restart({0, Fault::io_error, set_of(Call::write)});
+  EXPECT_EQ(site.write({bytes_of("ab")}, {5}, 5).code(), Code::corrupt);
+  EXPECT_EQ(site.target->calls(), 0);
+}
+
+TEST(sim_writing, patches_are_written_before_the_sync_as_often_as_they_say) {
+  Site site;
+  site.target->restart({0, Fault::io_error, set_of(Call::write, Call::sync)});
+  const Status status = site.sync({{4, bytes_of("abc"), 1}, {10, bytes_of("xy"), 3}, {8, bytes_of("!"), 0}});
+  EXPECT_TRUE(status.is_ok()) << status.text();
+  EXPECT_EQ(site.contents(), std::string("headabc\0\0\0xyxyxy", 16));
+  EXPECT_EQ(site.target->calls(), 3);
+}
+
+/// Bytes of the file in memory: no write may need more than 1 MiB.
+TEST(sim_writing, bytes_that_are_repeated_often_are_written_in_pieces) {
+  constexpr int times = 1'000'000;
+  Site site;
+  site.target->restart({0, Fault::io_error, set_of(Call::write)});
+  ASSERT_TRUE(site.sync({{4, bytes_of("abc"), times}}).is_ok());
+  EXPECT_EQ(site.target->calls(), 3);
+  std::string expected = "head";
+  for (int i = 0; i < times; ++i) expected += "abc";
+  EXPECT_TRUE(site.contents() == expected);
+}
+
+TEST(sim_writing, a_patch_that_fails_fails_the_step_before_its_sync) {
+  for (const int nth : {1, 2}) {
+    Site site;
+    site.target->restart({nth, Fault::io_error, set_of(Call::write, Call::sync)});
+    EXPECT_EQ(site.sync({{4, bytes_of("abc"), 1}, {10, bytes_of("xy"), 3}}).code(), Code::io);
+    EXPECT_EQ(site.target->calls(), nth);
+  }
+}
+
+}  // namespace
+}  // namespace tailrace::sim

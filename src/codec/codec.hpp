@@ -97,9 +97,6 @@ class Codec {
                                                         std::span<const RecordKey> /*put*/) const {
     return {};
   }
-  /// Returns what tells readers of a file that it holds so many steps, if anything but its size does. It is
-  /// written once they are durable. The offset counts from the file's begin.
-  [[nodiscard]] virtual std::optional<Patch> step_count(std::int64_t /*steps*/) const { return std::nullopt; }
   /// Checks that a record can be encoded for this lead (units, statistics, going beyond what the format
   /// holds).
   virtual Status check_lead(const RecordKey& key) const = 0;

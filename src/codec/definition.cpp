@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "codec/definition.hpp"
 
+#include <algorithm>
+
 #include "base/text.hpp"
 
 namespace tailrace::codec {
@@ -47,6 +49,18 @@ Status damaged(std::string_view what) {
 
 }  // namespace
 
+std::int64_t Statistic::interval_start(std::int64_t lead, std::int64_t previous_lead) const {
+  switch (since) {
+    case Since::start:
+      return 0;
+    case Since::last_output:
+      return previous_lead;
+    case Since::duration:
+      return std::max<std::int64_t>(0, lead - duration_seconds);
+  }
+  return 0;
+}
+
 Index FieldDefinition::elements() const {
   Index product = 1;
   for (const Index extent : shape) {
@@ -68,6 +82,7 @@ void FieldDefinition::pack(Packer& out) const {
   put_optional(out, bits);
   put_optional(out, missing);
   put_keys(out, keys);
+  put_keys(out, attributes);
 }
 
 Result<FieldDefinition> FieldDefinition::unpack(Unpacker& in) {
@@ -83,6 +98,7 @@ Result<FieldDefinition> FieldDefinition::unpack(Unpacker& in) {
   field.bits = get_optional<int>(in);
   field.missing = get_optional<double>(in);
   field.keys = get_keys(in);
+  field.attributes = get_keys(in);
   if (!in.ok() || !valid || size_of(field.type) == 0) return damaged("field");
   return field;
 }
@@ -96,6 +112,7 @@ void StreamDefinition::pack(Packer& out) const {
   put_optional(out, members);
   out.put_text(packing);
   put_keys(out, keys);
+  put_keys(out, attributes);
 }
 
 Result<StreamDefinition> StreamDefinition::unpack(Unpacker& in) {
@@ -108,6 +125,7 @@ Result<StreamDefinition> StreamDefinition::unpack(Unpacker& in) {
   stream.members = get_optional<int>(in);
   stream.packing = in.get_text();
   stream.keys = get_keys(in);
+  stream.attributes = get_keys(in);
   if (!in.ok() || stream.calendar < Calendar::proleptic_gregorian || stream.calendar > Calendar::no_leap)
     return damaged("stream");
   return stream;

@@ -36,6 +36,9 @@ struct Statistic {
   enum class Since { start, last_output, duration } since = Since::start;
   std::int64_t duration_seconds = 0;
   bool write_at_zero = true;  // at lead 0: written as an empty interval, or omitted
+
+  /// Returns the lead at which the interval of the step at `lead` begins.
+  [[nodiscard]] std::int64_t interval_start(std::int64_t lead, std::int64_t previous_lead) const;
 };
 
 /// Everything that fixes the header of a field's records, except the step and the level.
@@ -51,6 +54,7 @@ struct FieldDefinition {
   std::optional<int> bits;        // bits per value; at most one of the three is given, the default is 16 bits
   std::optional<double> missing;  // the value that means "no value"
   Keys keys;                      // extra keys, set last and read back
+  Keys attributes;                // of the field's variable, in formats that have variables
 
   [[nodiscard]] Index elements() const;  // Returns the number of elements of one record.
   void pack(Packer& out) const;
@@ -65,6 +69,7 @@ struct StreamDefinition {
   std::optional<int> members;      // size of the ensemble
   std::string packing = "simple";  // or "ccsds"
   Keys keys;                       // e.g. {"centre","98"}; set before field keys
+  Keys attributes;                 // of each file, in formats that have attributes; e.g. {"title","..."}
 
   void pack(Packer& out) const;
   static Result<StreamDefinition> unpack(Unpacker& in);

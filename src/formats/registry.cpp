@@ -5,6 +5,7 @@
 
 #include "base/options.hpp"
 #include "base/text.hpp"
+#include "cdf/codec.hpp"
 #include "grib2/codec.hpp"
 #include "raw/codec.hpp"
 
@@ -38,18 +39,28 @@ std::string either(std::string_view before_each) {
   return text;
 }
 
+Format classic(std::string_view name, decltype(Format::make) make, std::vector<std::string_view> endings,
+               decltype(Format::step_count) step_count) {
+  return {name, make, "", std::move(endings), cdf::options(), {}, step_count};
+}
+
 }  // namespace
 
 const std::vector<Format>& all() {
   static const std::vector<Format> formats{
       {"grib2", make_grib2, no_eccodes, {".grib2", ".grb2", ".grib", ".grb"}, grib2::options()},
       {"raw", raw::make, ""},
+      classic("cdf5", cdf::make<cdf::Version::cdf5>, {".nc", ".cdf", ".netcdf"},
+              cdf::count<cdf::Version::cdf5>),
+      classic("cdf2", cdf::make<cdf::Version::cdf2>, {}, cdf::count<cdf::Version::cdf2>),
+      classic("cdf1", cdf::make<cdf::Version::cdf1>, {}, cdf::count<cdf::Version::cdf1>),
       {"NetCDF",
        nullptr,
-       absent,
-       {".nc", ".nc4", ".cdf", ".netcdf"},
+       "called cdf5 here (cdf2 and cdf1 are for older readers)",
        {},
-       {"netcdf", "netcdf3", "netcdf4", "nc", "nc4", "cdf"}},
+       {},
+       {"netcdf", "netcdf3", "nc", "cdf"}},
+      {"NetCDF-4", nullptr, absent, {".nc4"}, {}, {"netcdf4", "nc4"}},
       {"HDF5", nullptr, absent, {".h5", ".hdf5", ".hdf"}, {}, {"hdf5", "hdf", "h5"}},
       {"Zarr", nullptr, absent, {".zarr"}, {}, {"zarr"}},
       {"GRIB1", nullptr, absent, {".grib1", ".grb1"}, {}, {"grib1", "grb1"}},
@@ -82,6 +93,12 @@ Result<const Format*> promised_by(std::string_view file_name) {
     }
   }
   return &all().front();
+}
+
+std::optional<codec::Patch> step_count(std::string_view name, std::int64_t steps) {
+  const auto format = std::ranges::find(all(), name, &Format::name);
+  if (format == all().end() || format->step_count == nullptr) return std::nullopt;
+  return format->step_count(steps);
 }
 
 Result<std::unique_ptr<codec::Codec>> make_codec(const codec::StreamDefinition& stream) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct Format {
   std::vector<std::string_view> endings{};  // names of files that end so promise this format
   codec::FormatOptions options{};
   std::vector<std::string_view> asked_as{};  // the words for a format that this version lacks
+  /// Returns what tells readers of a file that it holds so many steps. Null if its size tells.
+  std::optional<codec::Patch> (*step_count)(std::int64_t steps) = nullptr;
 };
 
 /// Returns one line for each format. The first is the default.
@@ -30,6 +33,10 @@ Result<const Format*> find(std::string_view text);
 /// Returns the format that the ending of a file's name promises, or the default. Code::settings if this
 /// version lacks it.
 Result<const Format*> promised_by(std::string_view file_name);
+
+/// Returns the bytes that tell readers of a file of the format how many steps it holds, and their place, if
+/// anything but its size does.
+std::optional<codec::Patch> step_count(std::string_view format, std::int64_t steps);
 
 /// Returns a codec of the stream's format. Returns Code::unsupported if this build lacks what it needs, and
 /// errors of `find`.

@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "base/text.hpp"
+#include "streams/head.hpp"
 
 namespace tailrace::streams {
 namespace {
@@ -147,6 +148,9 @@ Result<Recovered> recover(Target& target, const std::string& data_path, const Re
   TR_TRY(index_cut.status());
   recovered.index_bytes_cut = *index_cut;
   if (*exists) {
+    // A reader must not come to look for steps behind the end.
+    if (*data_size >= contents->data_end())
+      TR_TRY(tell_steps(**data, contents->header.format, static_cast<std::int64_t>(kept), true));
     const Result<Bytes> data_cut = cut(**data, contents->data_end());
     TR_TRY(data_cut.status());
     recovered.data_bytes_cut = *data_cut;

@@ -15,6 +15,7 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "streams/head.hpp"
 #include "streams/look.hpp"
 #include "streams/manifest.hpp"
 #include "streams/pairs.hpp"
@@ -97,7 +98,14 @@ class FileLedger final : public pipeline::Ledger {
           {record.field, static_cast<std::int32_t>(record.level), record.offset, record.length});
     }
     TR_TRY(index.append(step));
-    return index.sync();
+    TR_TRY(index.sync());
+    // The step is durable now. A number that could not be written is written with the next step, or when the
+    // file is finished.
+    const Status told =
+        tell_steps(pairs_.target(), written_to(entry.path, file.again), pairs_.format(), index.steps());
+    if (!told.is_ok())
+      log(LogLevel::warn, cat(entry.path, ": readers do not see its last step yet: ", told.text()));
+    return {};
   }
 
   Status cut(const std::string& path, Bytes size) override {
@@ -240,8 +248,10 @@ Result<std::unique_ptr<pipeline::Ledger>> make_ledger(const pipeline::Opening& o
     TR_TRY(from.status());
     resuming = std::move(*from);
   }
+  const Result<std::unique_ptr<codec::Codec>> codec = opening.codec();
+  TR_TRY(codec.status());
   return std::unique_ptr<pipeline::Ledger>(std::make_unique<FileLedger>(
-      Pairs(opening, std::move(*request), *run, std::move(resuming), std::move(target))));
+      Pairs(opening, std::move(*request), *run, std::move(resuming), std::move(target), (*codec)->head())));
 }
 
 }  // namespace tailrace::streams

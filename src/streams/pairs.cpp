@@ -7,6 +7,7 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "streams/head.hpp"
 #include "streams/look.hpp"
 #include "streams/manifest.hpp"
 
@@ -27,13 +28,15 @@ Result<OpenPair> opened(Result<IndexWriter> index, bool again) {
 std::string written_to(const std::string& path, bool again) { return again ? again_path(path) : path; }
 
 Pairs::Pairs(const Opening& opening, StreamRequest request, Uuid run, std::optional<Resuming> resuming,
-             std::shared_ptr<storage::Target> target)
+             std::shared_ptr<storage::Target> target, ByteVector head)
     : opening_(opening),
       request_(std::move(request)),
       resuming_(std::move(resuming)),
-      target_(std::move(target)) {
+      target_(std::move(target)),
+      head_(std::move(head)) {
   const codec::StreamDefinition& stream = opening.definition;
-  header_ = {run, stream.format, stream.base, stream.calendar, stream.member, 0, {}};
+  header_ = {
+      run, stream.format, stream.base, stream.calendar, stream.member, static_cast<Bytes>(head_.size()), {}};
   for (const codec::FieldDefinition& field : opening.fields) {
     header_.fields.push_back({field.name, field.type, field.shape, field.levels.type, field.levels.values});
   }
@@ -61,6 +64,7 @@ Result<Pairs::Beginning> Pairs::begin(const std::string& path, std::int64_t lead
   if (pair->has_value()) return take_over(path, **pair, std::move(*lock));
   Result<OpenPair> file = resuming_ && path == resuming_->path ? go_on_with(path) : open_file(path, lead);
   TR_TRY(file.status());
+  TR_TRY(begin_data(path, *file));
   file->lock = std::move(*lock);
   return Beginning{{file->index.data_end(), written_to(path, file->again)}, std::move(*file)};
 }
@@ -71,7 +75,9 @@ Result<std::optional<WholePair>> Pairs::finish(const std::string& path, OpenPair
     return std::optional<WholePair>();
   }
   if (!file.closed) {
-    TR_TRY(storage::check_holds(*target_, written_to(path, file.again), file.index.data_end()));
+    const std::string data = written_to(path, file.again);
+    TR_TRY(storage::check_holds(*target_, data, file.index.data_end()));
+    TR_TRY(tell_steps(*target_, data, header_.format, file.index.steps(), true));
     TR_TRY(file.index.append_closed());
     TR_TRY(file.index.sync());
     file.closed = true;
@@ -168,8 +174,16 @@ Result<Pairs::Beginning> Pairs::take_over(const std::string& path, const Pair& p
   if (begun.is_finished) return Beginning{std::move(begun), std::nullopt};
   Result<OpenPair> file = reopen(path, pair.again);
   TR_TRY(file.status());
+  TR_TRY(begin_data(path, *file));
   file->lock = std::move(lock);
   return Beginning{std::move(begun), std::move(*file)};
+}
+
+/// A file without steps gets its head.
+Status Pairs::begin_data(const std::string& path, const OpenPair& pair) {
+  const std::string data = written_to(path, pair.again);
+  return pair.index.steps() == 0 ? write_head(*target_, data, head_)
+                                 : check_head(*target_, data, header_.format, head_);
 }
 
 /// Opens data file and index, empty or continued. Their directory entries are durable.
@@ -306,7 +320,10 @@ Result<std::optional<Pair>> Pairs::find_left_open(const std::string& path) {
       recorded_pair(*target_, path, header_, *resuming_, goes_on_with_others());
   TR_TRY(pair.status());
   // A stream that is closed at once may have no fields: then it has no steps to put either.
-  if (pair->has_value() && header_.fields.empty()) header_.fields = (*pair)->contents.header.fields;
+  if (pair->has_value() && header_.fields.empty()) {
+    header_.fields = (*pair)->contents.header.fields;
+    header_.data_begin = (*pair)->contents.header.data_begin;
+  }
   return pair;
 }
 

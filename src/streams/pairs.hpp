@@ -38,11 +38,13 @@ std::string written_to(const std::string& path, bool again);
 /// different files may run side by side. `opening` must outlive it.
 class Pairs {
  public:
+  /// `head` is what each file begins with (codec::Codec::head).
   Pairs(const pipeline::Opening& opening, StreamRequest request, Uuid run, std::optional<Resuming> resuming,
-        std::shared_ptr<storage::Target> target);
+        std::shared_ptr<storage::Target> target, ByteVector head);
 
   [[nodiscard]] const StreamRequest& request() const { return request_; }
   [[nodiscard]] storage::Target& target() const { return *target_; }
+  [[nodiscard]] const std::string& format() const { return header_.format; }
   /// Do what Ledger says.
   [[nodiscard]] Result<std::string> path_of(std::int64_t lead) const;
   [[nodiscard]] const std::vector<std::string>& left_open() const { return left_open_; }
@@ -82,12 +84,14 @@ class Pairs {
   Result<OpenPair> reopen(const std::string& path, bool again, std::optional<std::int64_t> through_lead = {});
   Result<bool> is_settled(const std::string& path);
   Status put_in_place(const std::string& path);
+  Status begin_data(const std::string& path, const OpenPair& pair);
   Status remove_empty(const std::string& path, OpenPair& file);
 
   const pipeline::Opening& opening_;
   StreamRequest request_;
   std::optional<Resuming> resuming_;
   std::shared_ptr<storage::Target> target_;
+  ByteVector head_;
   IndexHeader header_;
   std::vector<std::string> left_open_;
 };

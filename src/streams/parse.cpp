@@ -96,7 +96,7 @@ Status take_keep(const std::string& text, bool& keep) {
 }
 
 // Keys are taken in this order: the base time depends on the calendar.
-constexpr std::array<KeyRow<StreamRequest>, 15> kStreamKeys{{
+constexpr std::array<KeyRow<StreamRequest>, 16> kStreamKeys{{
     {"format", [](auto&, auto&) { return Status(); }},  // taken before all others
     {"calendar", [](auto& r, auto& t) { return take(parse_calendar(t), r.definition.calendar); }},
     {"base", take_base},
@@ -108,6 +108,7 @@ constexpr std::array<KeyRow<StreamRequest>, 15> kStreamKeys{{
     {"member", [](auto& r, auto& t) { return take(parse_integer(t, 0, kMostInt), r.definition.member); }},
     {"members", [](auto& r, auto& t) { return take(parse_integer(t, 1, kMostInt), r.definition.members); }},
     {"keys", [](auto& r, auto& t) { return take_keys(t, r.definition.keys); }},
+    {"attributes", [](auto& r, auto& t) { return take_keys(t, r.definition.attributes); }},
     {"existing",
      [](auto& r, auto& t) {
        return take(parse_choice(t, {"replace", "continue", "fail", "overwrite"}), r.options.existing);
@@ -125,13 +126,15 @@ struct LevelAlias {
   std::string_view alias;
   std::string_view type;
 };
-constexpr std::array<LevelAlias, 4> kLevelAliases{{{"pressure", "isobaricInhPa"},
+constexpr std::array<LevelAlias, 5> kLevelAliases{{{"pressure", "isobaricInhPa"},
                                                    {"height", "heightAboveGround"},
+                                                   {"depth", "depthBelowSea"},
                                                    {"model", "hybrid"},
                                                    {"msl", "meanSea"}}};
 // These types mean nothing without the values of their levels.
-constexpr std::array<std::string_view, 6> kTypesWithValues{
-    "hybrid", "isobaricInhPa", "isobaricInPa", "heightAboveGround", "heightAboveSea", "theta"};
+constexpr std::array<std::string_view, 7> kTypesWithValues{
+    "hybrid",         "isobaricInhPa", "isobaricInPa", "heightAboveGround",
+    "heightAboveSea", "theta",         "depthBelowSea"};
 
 Status take_levels(FieldRequest& request, const std::string& text) {
   codec::Levels& levels = request.definition.levels;
@@ -215,7 +218,7 @@ Status take_level_axis(FieldRequest& request, const std::string& text) {
 }
 
 // Keys are taken in this order: an interval needs its statistic.
-constexpr std::array<KeyRow<FieldRequest>, 13> kFieldKeys{{
+constexpr std::array<KeyRow<FieldRequest>, 14> kFieldKeys{{
     {"levels", take_levels},
     {"coefficients",
      [](auto& r, auto& t) { return take(parse_number_list(t), r.definition.levels.coefficients); }},
@@ -230,6 +233,7 @@ constexpr std::array<KeyRow<FieldRequest>, 13> kFieldKeys{{
     {"level_axis", take_level_axis},
     {"nproma", [](auto& r, auto& t) { return take(parse_integer(t, 1, kMostInt), r.allocation.nproma); }},
     {"keys", [](auto& r, auto& t) { return take_keys(t, r.definition.keys); }},
+    {"attributes", [](auto& r, auto& t) { return take_keys(t, r.definition.attributes); }},
 }};
 
 constexpr std::array<KeyRow<GeoreferenceRequest>, 2> kGeoreferenceKeys{{

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "streams/head.hpp"
 #include "streams/manifest.hpp"
 
 namespace tailrace::streams {
@@ -334,6 +335,7 @@ Result<IndexWriter> copy_again(Target& target, const std::string& data_path, con
   TR_TRY(discard_again(target, data_path));
   const std::string again = again_path(data_path);
   TR_TRY(copy_bytes(target, data_path, published.end_of(steps), again));
+  TR_TRY(tell_steps(target, again, published.header.format, static_cast<std::int64_t>(steps), true));
   TR_TRY(target.sync_directory_of(again));
   const std::string temporary = index_path(again) + ".new";
   TR_TRY(copy_bytes(target, index_path(data_path), published.marks[steps].position, temporary));

@@ -111,6 +111,7 @@ Scenario erring_forecast(int ranks) {
   for (const char* name : {"t", "u", "v"}) {
     scenario.variables.push_back({name, *layout::Layout::block({8, 4}, ranks), "levels=hybrid:1-2"});
   }
+  scenario.format = any_format(static_cast<std::uint64_t>(ranks));
   scenario.prepare();
   return scenario;
 }
@@ -220,6 +221,7 @@ Scenario small_forecast(int ranks) {
   scenario.steps = 5;
   scenario.variables = {{"t", *layout::Layout::block({6, 6}, ranks), "levels=hybrid:1-3"},
                         {"u", *layout::Layout::block({6, 6}, ranks), "levels=surface"}};
+  scenario.format = any_format(static_cast<std::uint64_t>(ranks));
   scenario.prepare();
   return scenario;
 }
@@ -376,7 +378,8 @@ TEST(sim_errors, a_file_that_was_closed_before_its_sync_is_not_forgotten_to_have
       pipeline::OpenFiles open(faulty);
       const ByteVector bytes(8, std::byte{1});
       const std::array<std::span<const std::byte>, 1> parts = {bytes};
-      for (int i = 0; i < files; ++i) ASSERT_TRUE(open.write(cat(i), parts, 0).is_ok());
+      const std::array<storage::Extent, 1> extents = {{{0, parts}}};
+      for (int i = 0; i < files; ++i) ASSERT_TRUE(open.write(cat(i), 0, extents).is_ok());
       ASSERT_TRUE(faulty->fired());
       std::vector<int> failed;
       for (int i = 0; i < files; ++i) {
@@ -403,7 +406,8 @@ TEST(sim_errors, files_are_used_side_by_side_while_the_oldest_are_closed) {
       threads->submit(executor::key_of(cat(i)), [&open, &failed, round, path = cat(i)] {
         const ByteVector bytes(8, static_cast<std::byte>(round));
         const std::array<std::span<const std::byte>, 1> parts = {bytes};
-        if (!open.write(path, parts, 8 * round).is_ok()) ++failed;
+        const std::array<storage::Extent, 1> extents = {{{8 * round, parts}}};
+        if (!open.write(path, round, extents).is_ok()) ++failed;
         if (round % 2 == 1 && !open.sync(path).is_ok()) ++failed;
         if (round == 3) open.forget(path);
       });

@@ -156,6 +156,7 @@ Scenario random_scenario(Scheduler& dice, const std::string& pattern, int ranks)
   scenario.steps = 4;
   scenario.variables = random_variables(dice, ranks);
   scenario.in_parts = dice.once_in(2);
+  scenario.format = any_format(static_cast<std::uint64_t>(ranks));
   scenario.prepare();
   return scenario;
 }

@@ -53,12 +53,12 @@ Texts lose_a_rank(std::vector<NodeShape> nodes, int ranks, int lost, When when, 
   EXPECT_FALSE(stuck.empty());
   // Steps committed before stay readable, and nothing else is in the index.
   const Result<streams::IndexContents> index =
-      streams::load_index(world.storage(), streams::index_path("fc.raw"));
+      streams::load_index(world.storage(), streams::index_path("fc.data"));
   // A rank without a server on its node takes data with it that it has not sent yet.
   EXPECT_TRUE(index.is_ok() || world.roster().shares_node[static_cast<std::size_t>(lost)] == 0);
   if (index.is_ok()) {
     EXPECT_LE(index->steps.size(), 1U);
-    const ByteVector file = read_file(world.storage(), "fc.raw");
+    const ByteVector file = read_file(world.storage(), "fc.data");
     const ByteVector first = bytes_of_step(*scenario.plan, 0);
     EXPECT_TRUE(index->steps.empty() || std::equal(first.begin(), first.end(), file.begin()));
   }

@@ -15,8 +15,8 @@ Result<std::shared_ptr<const StreamPlan>> StreamPlan::make(std::string pattern, 
   TR_TRY(request.status());
   Result<std::unique_ptr<codec::Codec>> codec = formats::make_codec(request->definition);
   TR_TRY(codec.status());
-  auto plan =
-      std::make_shared<StreamPlan>(StreamPlan{std::move(pattern), std::move(options), {}, nullptr, in_parts});
+  auto plan = std::make_shared<StreamPlan>(
+      StreamPlan{std::move(pattern), std::move(options), request->definition.format, {}, nullptr, in_parts});
   for (const Variable& variable : variables) {
     Result<streams::FieldRequest> field =
         streams::parse_field(variable.name, static_cast<int>(variable.type), variable.layout.shape(),

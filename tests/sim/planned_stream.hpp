@@ -32,6 +32,7 @@ struct StreamPlan {
   };
   std::string pattern;
   std::string options;
+  std::string format;
   std::vector<Field> fields;
   std::shared_ptr<const codec::Codec> codec;
   bool in_parts = false;  // every rank sends its own indices of indexed layouts

@@ -107,7 +107,8 @@ TEST(sim_resume, what_a_run_without_storage_has_left_is_continued_to_the_bytes_o
     job.nodes = random_nodes(dice, ranks, static_cast<int>(dice.random(0, 3)));
     job.seed = seed;
     Scenario scenario;
-    scenario.pattern = "fc_{valid:%Y%m%d}.raw";
+    scenario.pattern = "fc_{valid:%Y%m%d}.data";
+    scenario.format = any_format(seed);
     scenario.variables = random_variables(dice, ranks);
     scenario.prepare();
     const std::int64_t end = dice.random(2, 7);

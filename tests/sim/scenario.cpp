@@ -8,12 +8,13 @@
 #include <numeric>
 
 #include "base/text.hpp"
+#include "formats/registry.hpp"
 
 namespace tailrace::sim {
 
 void Scenario::prepare() {
   Result<std::shared_ptr<const StreamPlan>> made =
-      StreamPlan::make(pattern, "base=2026-03-01 format=raw", variables, in_parts);
+      StreamPlan::make(pattern, "base=2026-03-01 format=" + format, variables, in_parts);
   ASSERT_TRUE(made.is_ok()) << made.status().text();
   plan = *made;
 }
@@ -84,6 +85,54 @@ ByteVector bytes_of_step(const StreamPlan& plan, std::int64_t step) {
   }
   const auto bytes = std::as_bytes(std::span(values));
   return {bytes.begin(), bytes.end()};
+}
+
+namespace {
+
+void place(ByteVector& file, Bytes offset, const ByteVector& bytes) {
+  ASSERT_LE(offset + static_cast<Bytes>(bytes.size()), static_cast<Bytes>(file.size()));
+  std::ranges::copy(bytes, file.begin() + offset);
+}
+
+/// Adds one step. Its records lie one behind the other, or where the format has places for them.
+void add_step(const StreamPlan& plan, std::int64_t step, std::int64_t interval, ByteVector& file) {
+  const std::optional<codec::FixedPlaces> places = plan.codec->fixed_places();
+  const auto begin = static_cast<Bytes>(file.size());
+  if (places) file.resize(file.size() + static_cast<std::size_t>(places->step));
+  const auto encoder = plan.codec->encoder();
+  std::vector<codec::RecordKey> put;
+  for (std::size_t i = 0; i < plan.fields.size(); ++i) {
+    const int field = static_cast<int>(i);
+    const Index elements = plan.fields[i].layout.elements();
+    for (Index level = 0; level < plan.levels(field); ++level) {
+      std::vector<float> values;
+      for (Index element = 0; element < elements; ++element)
+        values.push_back(sim::value_of(field, level, step, element));
+      put.push_back({field, level, step * interval, 0});
+      ByteVector record;
+      EXPECT_TRUE(
+          encoder->encode(put.back(), reinterpret_cast<std::byte*>(values.data()), elements, record).is_ok());
+      if (places)
+        place(file, begin + places->places[i][static_cast<std::size_t>(level)], record);
+      else
+        file.insert(file.end(), record.begin(), record.end());
+    }
+  }
+  for (const codec::Patch& each : plan.codec->rest_of_step(step * interval, 0, put)) {
+    for (std::int64_t i = 0; i < each.times; ++i)
+      place(file, begin + each.offset + i * static_cast<Bytes>(each.bytes.size()), each.bytes);
+  }
+}
+
+}  // namespace
+
+ByteVector bytes_of_file(const StreamPlan& plan, const std::vector<std::int64_t>& steps,
+                         std::int64_t interval) {
+  ByteVector file = plan.codec->head();
+  for (const std::int64_t step : steps) add_step(plan, step, interval, file);
+  if (const auto count = formats::step_count(plan.format, static_cast<std::int64_t>(steps.size())))
+    place(file, count->offset, count->bytes);
+  return file;
 }
 
 ByteVector read_file(storage::Target& target, const std::string& path) {
@@ -201,14 +250,13 @@ void patient_forecast(SessionRank& rank, const Scenario& scenario, Arrays& array
 
 void expect_committed(storage::Target& target, const Scenario& scenario,
                       const std::map<std::int64_t, std::string>& failures, const std::string& where) {
-  ByteVector expected;
-  std::vector<std::int64_t> leads;
+  std::vector<std::int64_t> steps, leads;
   for (std::int64_t step = 0; step < scenario.steps; ++step) {
     if (failures.count(step) != 0) continue;
-    const ByteVector bytes = bytes_of_step(*scenario.plan, step);
-    expected.insert(expected.end(), bytes.begin(), bytes.end());
+    steps.push_back(step);
     leads.push_back(step * 3600);
   }
+  const ByteVector expected = bytes_of_file(*scenario.plan, steps);
   const Result<streams::IndexContents> index =
       streams::load_index(target, streams::index_path(scenario.pattern));
   if (leads.empty() && !index.is_ok()) return;

@@ -15,7 +15,8 @@ namespace tailrace::sim {
 
 /// A small forecast: the definitions and puts of every rank, and the bytes that must come out of it.
 struct Scenario {
-  std::string pattern = "fc.raw";
+  std::string pattern = "fc.data";
+  std::string format = "raw";
   std::vector<Variable> variables;
   int steps = 3;
   bool in_parts = false;  // ranks know only their own part of indexed layouts
@@ -24,6 +25,9 @@ struct Scenario {
   /// Makes the plan of `variables`.
   void prepare();
 };
+
+/// Returns a format whose records follow one another, or one in which they have fixed places.
+inline std::string any_format(std::uint64_t number) { return number % 2 == 0 ? "cdf5" : "raw"; }
 
 /// Gives the nodes of `job` the least staging memory with which all of its ranks can put `plan`.
 void squeeze(Job& job, const StreamPlan& plan);
@@ -43,6 +47,11 @@ std::vector<float> array_of(const StreamPlan& plan, int c, int field, std::int64
 
 /// Returns the records of one step, in put order, as one rank alone would write them.
 ByteVector bytes_of_step(const StreamPlan& plan, std::int64_t step);
+
+/// Returns the file of these steps, `interval` seconds apart, as one rank alone would write it in the plan's
+/// format.
+ByteVector bytes_of_file(const StreamPlan& plan, const std::vector<std::int64_t>& steps,
+                         std::int64_t interval = 3600);
 
 /// Returns the bytes of a file in simulated storage, empty if there is none.
 ByteVector read_file(storage::Target& target, const std::string& path);

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "cdf/codec.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "base/text.hpp"
+#include "cdf/conventions.hpp"
+
+namespace tailrace::cdf {
+
+namespace {
+
+using codec::FieldDefinition;
+using codec::Patch;
+using codec::RecordKey;
+
+class CdfEncoder final : public codec::Encoder {
+ public:
+  explicit CdfEncoder(const Conventions& conventions) : conventions_(conventions) {}
+
+  Status encode(const RecordKey& key, std::byte* values, Index count, ByteVector& out) override {
+    const auto number = static_cast<std::size_t>(key.field);
+    if (key.field < 0 || number >= conventions_.fields().size())
+      return {Code::argument,
+              cat("field number ", key.field, " was not defined; ", conventions_.fields().size(), " were")};
+    const Conventions::Field& field = conventions_.fields()[number];
+    if (count != field.elements)
+      return {Code::argument,
+              cat("variable '", conventions_.head().variables[field.variable].name, "': a record of ", count,
+                  " elements was given, ", field.elements, " were defined")};
+    const Bytes size = size_of(field.type);
+    put_swapped(out, std::span(values, static_cast<std::size_t>(count * size)), size);
+    return {};
+  }
+
+ private:
+  const Conventions& conventions_;
+};
+
+/// A record of a field is one level of its variable in one record of the file.
+class CdfCodec final : public codec::Codec {
+ public:
+  CdfCodec(Version version, const codec::StreamDefinition& stream) : conventions_(version, stream) {}
+
+  Status define(const FieldDefinition& field) override {
+    TR_TRY(codec::check_field(field));
+    const std::string context = cat("field '", field.name, "'");
+    const Result<Grid> grid = grid_of(field.georeference.keys, field.shape);
+    TR_TRY(grid.status().in(context));
+    return add(field, *grid).in(context);
+  }
+  [[nodiscard]] ByteVector prepared(int field) const override {
+    Packer out;
+    out.put_text(at(field).name);
+    grids_[static_cast<std::size_t>(field)].pack(out);
+    return out.take();
+  }
+  Status adopt(const FieldDefinition& field, std::span<const std::byte> prepared) override {
+    TR_TRY(codec::check_field(field));
+    Unpacker in(prepared);
+    const bool same_name = in.get_text() == field.name;
+    const Result<Grid> grid = Grid::unpack(in);
+    TR_TRY(grid.status().in(cat("field '", field.name, "'")));
+    const bool known = grid->kind != Grid::Kind::unknown;
+    if (!same_name || (known && grid->latitudes.points * grid->longitudes.points != field.elements()))
+      return {Code::corrupt, cat("field '", field.name, "': the prepared grid belongs to another field")};
+    return add(field, *grid).in(cat("field '", field.name, "'"));
+  }
+  Status check_lead(const RecordKey& key) const override {
+    if (key.lead >= 0) return {};
+    return {Code::argument, cat("lead ", key.lead, " s is before the base time")};
+  }
+  [[nodiscard]] ByteVector head() const override { return encode(conventions_.head()); }
+  [[nodiscard]] std::optional<codec::FixedPlaces> fixed_places() const override;
+  [[nodiscard]] std::vector<Patch> rest_of_step(std::int64_t lead, std::int64_t previous_lead,
+                                                std::span<const RecordKey> put) const override;
+  [[nodiscard]] std::unique_ptr<codec::Encoder> encoder() const override {
+    return std::make_unique<CdfEncoder>(conventions_);
+  }
+  [[nodiscard]] ElementType assembled_type(int field) const override {
+    return types_[static_cast<std::size_t>(field)];
+  }
+  [[nodiscard]] double cost(int field) const override {
+    return 500.0 + 0.2 * static_cast<double>(encoded_bound(field));
+  }
+  [[nodiscard]] Bytes encoded_bound(int field) const override { return slab(at(field)); }
+  [[nodiscard]] Bytes working_bytes(int) const override { return 0; }
+
+ private:
+  [[nodiscard]] const Conventions::Field& at(int field) const {
+    return conventions_.fields()[static_cast<std::size_t>(field)];
+  }
+  [[nodiscard]] static Bytes slab(const Conventions::Field& field) {
+    return field.elements * size_of(field.type);
+  }
+  Status add(const FieldDefinition& field, const Grid& grid) {
+    TR_TRY(conventions_.add(field, grid));
+    grids_.push_back(grid);
+    types_.push_back(field.type);
+    return {};
+  }
+
+  Conventions conventions_;
+  std::vector<Grid> grids_;
+  std::vector<ElementType> types_;
+};
+
+std::optional<codec::FixedPlaces> CdfCodec::fixed_places() const {
+  codec::FixedPlaces places;
+  places.step = conventions_.head().record_size;
+  for (const Conventions::Field& field : conventions_.fields()) {
+    std::vector<Bytes>& of_levels = places.places.emplace_back();
+    for (Index level = 0; level < field.levels(); ++level)
+      of_levels.push_back(conventions_.offset_of(field.variable) + level * slab(field));
+  }
+  return places;
+}
+
+std::vector<Patch> CdfCodec::rest_of_step(std::int64_t lead, std::int64_t previous_lead,
+                                          std::span<const RecordKey> put) const {
+  std::vector<Patch> patches;
+  const auto add_times = [&](std::size_t variable, std::initializer_list<std::int64_t> leads) {
+    Patch& patch = patches.emplace_back(Patch{conventions_.offset_of(variable), {}, 1});
+    for (const std::int64_t each : leads) put_number(patch.bytes, Type::float64, static_cast<double>(each));
+  };
+  add_times(conventions_.time(), {lead});
+  for (const Conventions::Interval& each : conventions_.intervals()) {
+    if (each.time != conventions_.time()) add_times(each.time, {lead});
+    add_times(each.bounds, {each.statistic.interval_start(lead, previous_lead), lead});
+  }
+  std::set<std::pair<int, Index>> there;
+  for (const RecordKey& each : put) there.emplace(each.field, each.level);
+  for (std::size_t number = 0; number < conventions_.fields().size(); ++number) {
+    const Conventions::Field& field = conventions_.fields()[number];
+    const Bytes begin = conventions_.offset_of(field.variable);
+    for (Index level = 0; level < field.levels(); ++level) {
+      if (there.count({static_cast<int>(number), level}) == 0)
+        patches.push_back({begin + level * slab(field), field.fill, field.elements});
+    }
+    // A variable of small elements may end with up to 3 bytes of padding.
+    const Bytes end = field.levels() * slab(field);
+    const Bytes size = conventions_.head().variables[field.variable].size;
+    if (end < size) patches.push_back({begin + end, {std::byte{0}}, size - end});
+  }
+  return patches;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<codec::Codec>> make_codec(Version version, const codec::StreamDefinition& stream) {
+  TR_TRY(Conventions::check_attributes(stream.attributes));
+  return std::unique_ptr<codec::Codec>(std::make_unique<CdfCodec>(version, stream));
+}
+
+std::optional<codec::Patch> step_count(Version version, std::int64_t steps) {
+  return codec::Patch{4, encode_records(version, steps), 1};
+}
+
+}  // namespace tailrace::cdf

@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "cdf/conventions.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/options.hpp"
+#include "base/text.hpp"
+#include "cdf/names.hpp"
+
+namespace tailrace::cdf {
+
+namespace {
+
+using codec::FieldDefinition;
+using codec::Levels;
+using codec::Process;
+using codec::Statistic;
+
+constexpr int record_dimension = 0;
+
+Result<Type> type_of(ElementType type) {
+  switch (type) {
+    case ElementType::i8:
+      return Type::int8;
+    case ElementType::i16:
+      return Type::int16;
+    case ElementType::i32:
+      return Type::int32;
+    case ElementType::i64:
+      return Type::int64;
+    case ElementType::f32:
+      return Type::float32;
+    case ElementType::f64:
+      return Type::float64;
+    case ElementType::byte:
+      return Type::uint8;
+    case ElementType::c64:
+    case ElementType::c128:
+      break;
+  }
+  return Status(Code::format, cat("classic NetCDF holds real numbers, not ", name_of(type),
+                                  "; write the parts as two fields"));
+}
+
+/// Returns the fill value that the NetCDF library takes for a type (netcdf.h, NC_FILL_*).
+double default_fill(Type type) {
+  switch (type) {
+    case Type::int8:
+    case Type::text:
+      return -127;
+    case Type::uint8:
+      return 255;
+    case Type::int16:
+      return -32767;
+    case Type::int32:
+      return -2147483647;
+    case Type::int64:
+      return -9223372036854775806.0;
+    case Type::float32:
+    case Type::float64:
+      return 9.9692099683868690e+36;
+  }
+  return 0;
+}
+
+/// Returns one element that stands for "no value".
+ByteVector fill_of(const FieldDefinition& field, Type type) {
+  ByteVector fill;
+  if (type == Type::int64 && !field.missing) {
+    // No double is this number.
+    constexpr std::int64_t value = -9223372036854775806;
+    put_swapped(fill, std::as_bytes(std::span(&value, 1)), sizeof value);
+  } else {
+    put_number(fill, type, field.missing.value_or(default_fill(type)));
+  }
+  return fill;
+}
+
+Status check_missing(const FieldDefinition& field, Type type) {
+  if (!field.missing || type == Type::float32 || type == Type::float64) return {};
+  const double bits = 8.0 * static_cast<double>(size_of(type));
+  const double low = type == Type::uint8 ? 0 : -std::exp2(bits - 1);
+  const double high = type == Type::uint8 ? 255 : std::exp2(bits - 1) - 1;
+  if (*field.missing >= low && *field.missing <= high && *field.missing == std::floor(*field.missing))
+    return {};
+  return {Code::argument, cat("missing=", *field.missing, " is no ", name_of(field.type))};
+}
+
+/// The names that the NetCDF library takes.
+Status check_name(const std::string& name) {
+  if (name.empty()) return {Code::argument, "a name is empty"};
+  const auto first = static_cast<unsigned char>(name.front());
+  const bool begins = std::isalnum(first) != 0 || first == '_' || first >= 0x80;
+  const bool plain =
+      std::ranges::none_of(name, [](unsigned char c) { return c < 0x20 || c == '/' || c == 0x7f; });
+  if (begins && plain && name.back() != ' ') return {};
+  return {Code::argument, "NetCDF takes no such name: it begins with a letter, a digit or _, and has no /"};
+}
+
+/// Returns the method by which a field's values stand for an interval (CF conventions, appendix E).
+std::string_view method_of(Process process) {
+  switch (process) {
+    case Process::instant:
+      return "time: point";
+    case Process::accum:
+      return "time: sum";
+    case Process::average:
+      return "time: mean";
+    case Process::maximum:
+      return "time: maximum";
+    case Process::minimum:
+      return "time: minimum";
+  }
+  return "";
+}
+
+bool begins_alike(const Statistic& one, const Statistic& other) {
+  return one.since == other.since &&
+         (one.since != Statistic::Since::duration || one.duration_seconds == other.duration_seconds);
+}
+
+bool are_same(const Levels& one, const Levels& other) {
+  return one.type == other.type && one.values == other.values && one.bottoms == other.bottoms &&
+         one.coefficients == other.coefficients;
+}
+
+std::string time_units(const codec::StreamDefinition& stream) {
+  std::string text = format_time(stream.base);  // 2026-03-01T00:00:00Z
+  std::replace(text.begin(), text.end(), 'T', ' ');
+  text.pop_back();
+  return "seconds since " + text;
+}
+
+std::function<ByteVector()> constant(Type type, std::vector<double> values) {
+  return [type, values = std::move(values)] {
+    ByteVector data;
+    for (const double value : values) put_number(data, type, value);
+    return data;
+  };
+}
+
+void set(std::vector<Attribute>& attributes, const Attribute& attribute) {
+  const auto same = std::ranges::find(attributes, attribute.name, &Attribute::name);
+  if (same == attributes.end())
+    attributes.push_back(attribute);
+  else
+    *same = attribute;
+}
+
+/// Limits of values have the variable's type; other attributes are texts.
+Result<Attribute> attribute_of(const std::string& name, const std::string& value, Type type) {
+  if (name != "valid_min" && name != "valid_max") return Attribute::text(name, value);
+  const Result<double> number = parse_real(value);
+  TR_TRY(number.status().in(name));
+  return Attribute::number(name, type, *number);
+}
+
+/// Winds along the rows and columns of a turned grid are not eastward and northward.
+std::string_view standard_name(const Quantity& quantity, const Grid& grid) {
+  const bool turned = grid.kind == Grid::Kind::rotated;
+  if (turned && quantity.standard_name == "eastward_wind") return "x_wind";
+  if (turned && quantity.standard_name == "northward_wind") return "y_wind";
+  return quantity.standard_name;
+}
+
+}  // namespace
+
+Conventions::Conventions(Version version, const codec::StreamDefinition& stream) {
+  head_.version = version;
+  head_.attributes.push_back(Attribute::text("Conventions", "CF-1.8"));
+  for (const auto& [name, value] : stream.attributes) set(head_.attributes, Attribute::text(name, value));
+  add_dimension("time", 0);
+  add_time(stream);
+  if (stream.member) add_member(stream);
+}
+
+Status Conventions::check_attributes(const codec::Keys& attributes) {
+  for (const auto& [name, value] : attributes) {
+    TR_TRY(check_name(name).in(cat("attribute '", name, "'")));
+    for (const std::string_view own : {"_FillValue", "coordinates", "grid_mapping", "bounds"}) {
+      if (name == own)
+        return {Code::argument, cat("attribute '", name, "' follows from the definitions",
+                                    own == "_FillValue" ? " (missing= sets it)" : "", ": leave it out")};
+    }
+  }
+  return {};
+}
+
+Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
+  TR_TRY(beyond_);
+  TR_TRY(check_name(field.name));
+  TR_TRY(check_attributes(field.attributes));
+  const Result<Type> type = type_of(field.type);
+  TR_TRY(type.status());
+  TR_TRY(check_missing(field, *type));
+  Variable variable;
+  TR_TRY(check_new(field));
+  variable.name = is_taken(field.name) ? free_name(cat(field.name, "_", field.levels.type)) : field.name;
+  variable.type = *type;
+  variable.dimensions = {record_dimension};
+  // By value: what follows adds to the lists.
+  const Vertical levels = vertical(field.levels);
+  const Horizontal points = horizontal(grid, field.shape);
+  if (levels.dimension) variable.dimensions.push_back(*levels.dimension);
+  variable.dimensions.insert(variable.dimensions.end(), points.dimensions.begin(), points.dimensions.end());
+
+  if (const Quantity* const quantity = find_quantity(field.name)) {
+    variable.attributes.push_back(Attribute::text("standard_name", standard_name(*quantity, grid)));
+    variable.attributes.push_back(Attribute::text("units", quantity->units));
+  } else {
+    variable.attributes.push_back(Attribute::text("long_name", field.name));
+  }
+  std::string coordinates = scalars_ + points.coordinates;
+  if (!levels.dimension && !levels.coordinate.empty()) coordinates += " " + levels.coordinate;
+  if (field.statistic.process != Process::instant) {
+    const Interval& bounded = interval(field.statistic);
+    if (bounded.time != time_) coordinates += " " + head_.variables[bounded.time].name;
+    variable.attributes.push_back(Attribute::text("cell_methods", method_of(field.statistic.process)));
+  }
+  if (!coordinates.empty())
+    variable.attributes.push_back(Attribute::text("coordinates", std::string_view(coordinates).substr(1)));
+  if (!points.mapping.empty()) variable.attributes.push_back(Attribute::text("grid_mapping", points.mapping));
+  for (const auto& [name, value] : field.attributes) {
+    const Result<Attribute> attribute = attribute_of(name, value, *type);
+    TR_TRY(attribute.status());
+    set(variable.attributes, *attribute);
+  }
+  const ByteVector fill = fill_of(field, *type);
+  variable.attributes.push_back({"_FillValue", *type, fill});
+
+  const std::size_t number = add_variable(std::move(variable));
+  TR_TRY(beyond_);
+  fields_.push_back({field.name, field.levels, number, field.elements(), *type, fill});
+  if (field.name == "sp" || field.name == "ps") complete_formulas(field.name);
+  return {};
+}
+
+/// GRIB tells fields apart by their levels; variables need names of their own.
+Status Conventions::check_new(const FieldDefinition& field) const {
+  const bool defined = std::ranges::any_of(fields_, [&](const Field& each) {
+    return each.name == field.name && are_same(each.levels_of, field.levels);
+  });
+  if (!defined) return {};
+  return {Code::argument, "it is defined twice on the same levels; give one of them another name"};
+}
+
+void Conventions::add_time(const codec::StreamDefinition& stream) {
+  Variable time{"time", {record_dimension}, Type::float64, {}};
+  time.attributes = {Attribute::text("standard_name", "time"), Attribute::text("long_name", "time"),
+                     Attribute::text("units", time_units(stream)),
+                     Attribute::text("calendar", name_of(stream.calendar)), Attribute::text("axis", "T")};
+  time_ = add_variable(std::move(time));
+}
+
+void Conventions::add_member(const codec::StreamDefinition& stream) {
+  Variable member{"realization", {}, Type::int32, {}};
+  member.attributes = {Attribute::text("standard_name", "realization"), Attribute::text("units", "1")};
+  member.data = constant(Type::int32, {static_cast<double>(*stream.member)});
+  add_variable(std::move(member));
+  scalars_ += " realization";
+}
+
+Conventions::Horizontal& Conventions::horizontal(const Grid& grid, const std::vector<Index>& shape) {
+  for (Horizontal& each : horizontals_) {
+    if (each.grid == grid && each.shape == shape) return each;
+  }
+  Horizontal& added = horizontals_.emplace_back(Horizontal{grid, shape, {}, {}, {}});
+  if (grid.kind != Grid::Kind::unknown) {
+    add_grid_coordinates(added);
+    return added;
+  }
+  static const std::vector<std::vector<std::string>> names{{}, {"cell"}, {"y", "x"}, {"z", "y", "x"}};
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const std::string name = shape.size() < names.size() ? names[shape.size()][i] : cat("dim", i);
+    added.dimensions.push_back(add_dimension(free_name(name), shape[i]));
+  }
+  return added;
+}
+
+void Conventions::add_grid_coordinates(Horizontal& added) {
+  const Grid& grid = added.grid;
+  const bool turned = grid.kind == Grid::Kind::rotated;
+  const std::string north = free_name(turned ? "rlat" : "lat"), east = free_name(turned ? "rlon" : "lon");
+  added.dimensions = {add_dimension(north, grid.latitudes.points),
+                      add_dimension(east, grid.longitudes.points)};
+  const auto attributes = [&](bool latitude) -> std::vector<Attribute> {
+    const std::string_view name = latitude ? "latitude" : "longitude";
+    const std::string units = turned ? "degrees" : latitude ? "degrees_north" : "degrees_east";
+    return {Attribute::text("standard_name", turned ? cat("grid_", name) : std::string(name)),
+            Attribute::text("long_name", turned ? cat(name, " in the rotated grid") : std::string(name)),
+            Attribute::text("units", units), Attribute::text("axis", latitude ? "Y" : "X")};
+  };
+  add_axis(north, added.dimensions[0], grid.latitudes, attributes(true));
+  add_axis(east, added.dimensions[1], grid.longitudes, attributes(false));
+  if (!turned) return;
+  added.mapping = free_name("rotated_pole");
+  Variable mapping{added.mapping, {}, Type::int32, {}};
+  mapping.data = constant(Type::int32, {0});
+  // The conventions tell of the north pole of the turned grid, GRIB of its south pole.
+  const double longitude = std::remainder(grid.south_pole_longitude + 180, 360);
+  mapping.attributes = {
+      Attribute::text("grid_mapping_name", "rotated_latitude_longitude"),
+      Attribute::number("grid_north_pole_latitude", Type::float64, -grid.south_pole_latitude),
+      Attribute::number("grid_north_pole_longitude", Type::float64, longitude)};
+  add_variable(std::move(mapping));
+  add_place_on_globe(added, true);
+  add_place_on_globe(added, false);
+}
+
+/// Adds the latitude or the longitude of each point of a turned grid. It is computed when a file begins.
+void Conventions::add_place_on_globe(Horizontal& added, bool latitude) {
+  const std::string name = free_name(latitude ? "lat" : "lon");
+  added.coordinates += " " + name;
+  Variable variable{name, added.dimensions, Type::float64, {}};
+  const std::string_view long_name = latitude ? "latitude" : "longitude";
+  variable.attributes = {Attribute::text("standard_name", long_name), Attribute::text("long_name", long_name),
+                         Attribute::text("units", latitude ? "degrees_north" : "degrees_east")};
+  variable.data = [grid = added.grid, latitude] {
+    ByteVector data;
+    for (Index j = 0; j < grid.latitudes.points; ++j) {
+      for (Index i = 0; i < grid.longitudes.points; ++i) {
+        const Grid::Point point = grid.on_globe(grid.latitudes.at(j), grid.longitudes.at(i));
+        put_number(data, Type::float64, latitude ? point.latitude : point.longitude);
+      }
+    }
+    return data;
+  };
+  add_variable(std::move(variable));
+}
+
+Conventions::Vertical& Conventions::vertical(const Levels& levels) {
+  for (Vertical& each : verticals_) {
+    if (are_same(each.levels, levels)) return each;
+  }
+  Vertical& added = verticals_.emplace_back(Vertical{levels, {}, {}});
+  const bool one = levels.values.size() == 1;
+  // One level of a type without values, such as the surface, has no coordinate.
+  if (one && find_level_type(levels.type) == nullptr && levels.values.front() == 0) return added;
+  add_level_coordinate(added);
+  return added;
+}
+
+void Conventions::add_level_coordinate(Vertical& added) {
+  const Levels& levels = added.levels;
+  const LevelType* const type = find_level_type(levels.type);
+  added.coordinate = free_name(type != nullptr ? std::string(type->dimension) : levels.type);
+  std::vector<int> dimensions;
+  if (levels.values.size() > 1) {
+    added.dimension = add_dimension(added.coordinate, static_cast<Index>(levels.values.size()));
+    dimensions = {*added.dimension};
+  }
+  std::vector<Attribute> attributes;
+  if (type != nullptr && !type->standard_name.empty() &&
+      (levels.type != "hybrid" || !levels.coefficients.empty()))
+    attributes.push_back(Attribute::text("standard_name", type->standard_name));
+  attributes.push_back(Attribute::text("long_name", levels.type));
+  attributes.push_back(Attribute::text("units", type != nullptr ? type->units : "1"));
+  if (type != nullptr) attributes.push_back(Attribute::text("positive", type->positive));
+  attributes.push_back(Attribute::text("axis", "Z"));
+  if (!levels.bottoms.empty()) attributes.push_back(Attribute::text("bounds", added.coordinate + "_bnds"));
+  const std::size_t coordinate =
+      add_coordinate(added.coordinate, dimensions, levels.values, std::move(attributes));
+  if (!levels.bottoms.empty()) {
+    std::vector<double> pairs;
+    for (std::size_t i = 0; i < levels.values.size(); ++i) {
+      pairs.push_back(levels.values[i]);
+      pairs.push_back(levels.bottoms[i]);
+    }
+    dimensions.push_back(bounds_dimension());
+    add_coordinate(added.coordinate + "_bnds", dimensions, pairs, {});
+  }
+  if (levels.type == "hybrid" && !levels.coefficients.empty()) add_hybrid(added, coordinate);
+}
+
+/// The coefficients are those of the half levels above and below each level; the level itself has their mean.
+void Conventions::add_hybrid(Vertical& added, std::size_t coordinate) {
+  const Levels& levels = added.levels;
+  const std::size_t half = levels.coefficients.size() / 2;
+  std::vector<int> dimensions;
+  if (added.dimension) dimensions = {*added.dimension};
+  for (const bool pressure : {true, false}) {
+    std::vector<double> values;
+    for (const double level : levels.values) {
+      const std::size_t at = (pressure ? 0 : half) + static_cast<std::size_t>(level);
+      values.push_back((levels.coefficients[at - 1] + levels.coefficients[at]) / 2);
+    }
+    add_coordinate(cat(added.coordinate, pressure ? "_ap" : "_b"), dimensions, values,
+                   {Attribute::text("long_name", pressure ? "pressure part of the hybrid coordinate"
+                                                          : "sigma part of the hybrid coordinate"),
+                    Attribute::text("units", pressure ? "Pa" : "1")});
+  }
+  added.formula_of = coordinate;
+  for (const std::string pressure : {"sp", "ps"}) {
+    if (is_taken(pressure)) complete_formulas(pressure);
+  }
+}
+
+/// A formula needs the surface pressure, which may be defined before or after the levels.
+void Conventions::complete_formulas(const std::string& pressure) {
+  for (Vertical& each : verticals_) {
+    if (!each.formula_of) continue;
+    std::vector<Attribute>& attributes = head_.variables[*each.formula_of].attributes;
+    attributes.push_back(Attribute::text("computed_standard_name", "air_pressure"));
+    attributes.push_back(Attribute::text(
+        "formula_terms", cat("ap: ", each.coordinate, "_ap b: ", each.coordinate, "_b ps: ", pressure)));
+    each.formula_of.reset();
+  }
+}
+
+const Conventions::Interval& Conventions::interval(const Statistic& statistic) {
+  for (const Interval& each : intervals_) {
+    if (begins_alike(each.statistic, statistic)) return each;
+  }
+  Interval added{statistic, time_, 0};
+  if (!intervals_.empty()) {
+    // A variable of time has one set of bounds.
+    Variable time = head_.variables[time_];
+    time.name = free_name("time");
+    std::erase_if(time.attributes,
+                  [](const Attribute& each) { return each.name == "axis" || each.name == "bounds"; });
+    added.time = add_variable(std::move(time));
+  }
+  const std::string name = head_.variables[added.time].name + "_bnds";
+  head_.variables[added.time].attributes.push_back(Attribute::text("bounds", name));
+  added.bounds = add_variable({name, {record_dimension, bounds_dimension()}, Type::float64, {}});
+  return intervals_.emplace_back(std::move(added));
+}
+
+int Conventions::add_dimension(const std::string& name, Index length) {
+  head_.dimensions.push_back({name, length});
+  return static_cast<int>(head_.dimensions.size()) - 1;
+}
+
+int Conventions::bounds_dimension() {
+  if (!bounds_) bounds_ = add_dimension(free_name("bnds"), 2);
+  return *bounds_;
+}
+
+std::size_t Conventions::add_variable(Variable variable) {
+  if (beyond_.is_ok()) beyond_ = head_.add(std::move(variable));
+  return std::max<std::size_t>(head_.variables.size(), 1) - 1;
+}
+
+std::size_t Conventions::add_coordinate(const std::string& name, std::vector<int> dimensions,
+                                        const std::vector<double>& values,
+                                        std::vector<Attribute> attributes) {
+  Variable variable{name, std::move(dimensions), Type::float64, std::move(attributes)};
+  variable.data = constant(Type::float64, values);
+  return add_variable(std::move(variable));
+}
+
+void Conventions::add_axis(const std::string& name, int dimension, const Axis& axis,
+                           std::vector<Attribute> attributes) {
+  std::vector<double> values;
+  for (Index i = 0; i < axis.points; ++i) values.push_back(axis.at(i));
+  add_coordinate(name, {dimension}, values, std::move(attributes));
+}
+
+std::string Conventions::free_name(const std::string& name) const {
+  std::string free = name;
+  for (int i = 2; is_taken(free); ++i) free = cat(name, "_", i);
+  return free;
+}
+
+bool Conventions::is_taken(std::string_view name) const {
+  return std::ranges::count(head_.dimensions, name, &Dimension::name) > 0 ||
+         std::ranges::count(head_.variables, name, &Variable::name) > 0;
+}
+
+}  // namespace tailrace::cdf

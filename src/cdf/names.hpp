@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <string_view>
+
+namespace tailrace::cdf {
+
+/// What the CF conventions call a quantity, and the unit in which models hold it.
+struct Quantity {
+  std::string_view name;  // short name of GRIB or of CMIP
+  std::string_view standard_name;
+  std::string_view units;
+};
+/// Returns nullptr for a name that is not in the table.
+const Quantity* find_quantity(std::string_view name);
+
+/// What the CF conventions call a type of level.
+struct LevelType {
+  std::string_view type;       // ecCodes' typeOfLevel
+  std::string_view dimension;  // name of dimension and coordinate
+  std::string_view standard_name;
+  std::string_view units;
+  std::string_view positive;  // "up" or "down"
+};
+/// Returns nullptr for a type that is not in the table.
+const LevelType* find_level_type(std::string_view type);
+
+}  // namespace tailrace::cdf

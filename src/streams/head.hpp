@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "storage/target.hpp"
+
+// The head of a data file, in formats that have one: what stands before the first step, and in it the number
+// of steps. All functions are local, and the caller holds the lock of the pair.
+namespace tailrace::streams {
+
+/// Writes the head of a file without steps, durable on return.
+Status write_head(storage::Target& target, const std::string& path, std::span<const std::byte> head);
+/// Returns Code::state if the file begins otherwise, its number of steps aside.
+Status check_head(storage::Target& target, const std::string& path, std::string_view format,
+                  std::span<const std::byte> head);
+/// Makes the head say that the file holds so many steps, which are durable. Does nothing if it says so
+/// already, or if the format has no place for the number. It is not durable itself, except with `sync`: the
+/// index counts, and who opens the file again mends the number.
+Status tell_steps(storage::File& file, std::string_view format, std::int64_t steps, bool sync = false);
+Status tell_steps(storage::Target& target, const std::string& path, std::string_view format,
+                  std::int64_t steps, bool sync = false);
+
+}  // namespace tailrace::streams

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <gtest/gtest.h>
+#include <netcdf.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "base/text.hpp"
+#include "cdf/codec.hpp"
+
+namespace tailrace::cdf {
+namespace {
+
+using codec::Codec;
+using codec::FieldDefinition;
+using codec::Levels;
+using codec::Process;
+using codec::RecordKey;
+using codec::Statistic;
+
+constexpr int default_kind[] = {0, NC_FORMAT_CLASSIC, NC_FORMAT_64BIT_OFFSET, 0, 0, NC_FORMAT_64BIT_DATA};
+
+FieldDefinition field(const std::string& name, ElementType type = ElementType::f32, const Levels& levels = {},
+                      const Statistic& statistic = {}) {
+  FieldDefinition field;
+  field.name = name;
+  field.type = type;
+  field.shape = {2, 3};
+  field.levels = levels;
+  field.statistic = statistic;
+  return field;
+}
+
+std::unique_ptr<Codec> codec_of(const std::vector<FieldDefinition>& fields, Version version = Version::cdf5) {
+  codec::StreamDefinition stream;
+  stream.base = {2026, 3, 1, 6, 0, 0};
+  stream.calendar = Calendar::no_leap;
+  std::unique_ptr<Codec> codec = *make_codec(version, stream);
+  for (const FieldDefinition& each : fields) {
+    const Status defined = codec->define(each);
+    EXPECT_TRUE(defined.is_ok()) << defined.text();
+  }
+  return codec;
+}
+
+/// The value of one element in what encode_step() puts.
+template <typename T>
+T value_of(std::int64_t step, int field, Index level, Index element) {
+  return static_cast<T>(step * 40 + field * 10 + level * 6 + element);
+}
+
+template <typename T>
+ByteVector record_of(std::int64_t step, int field, Index level, Index count) {
+  ByteVector bytes(static_cast<std::size_t>(count) * sizeof(T));
+  for (Index i = 0; i < count; ++i) {
+    const T value = value_of<T>(step, field, level, i);
+    std::memcpy(bytes.data() + static_cast<std::size_t>(i) * sizeof(T), &value, sizeof value);
+  }
+  return bytes;
+}
+
+ByteVector record_of(ElementType type, std::int64_t step, int field, Index level, Index count) {
+  switch (type) {
+    case ElementType::i16:
+      return record_of<std::int16_t>(step, field, level, count);
+    case ElementType::i32:
+      return record_of<std::int32_t>(step, field, level, count);
+    case ElementType::i64:
+      return record_of<std::int64_t>(step, field, level, count);
+    case ElementType::f32:
+      return record_of<float>(step, field, level, count);
+    case ElementType::f64:
+      return record_of<double>(step, field, level, count);
+    default:
+      return record_of<std::int8_t>(step, field, level, count);
+  }
+}
+
+/// A file as the library puts it together: head, steps of an hour, number of steps.
+class File {
+ public:
+  File(const Codec& codec, Version version) : codec_(codec), version_(version), bytes_(codec.head()) {}
+
+  /// Puts every record but those that `left_out` names by field and level.
+  void add_step(const std::vector<std::pair<int, Index>>& left_out = {}) {
+    const codec::FixedPlaces places = *codec_.fixed_places();
+    const std::size_t begin = bytes_.size();
+    bytes_.resize(begin + static_cast<std::size_t>(places.step), std::byte{0xee});
+    const auto encoder = codec_.encoder();
+    std::vector<RecordKey> put;
+    for (int field = 0; field < static_cast<int>(places.places.size()); ++field) {
+      for (Index level = 0; level < static_cast<Index>(places.places[field].size()); ++level) {
+        if (std::ranges::count(left_out, std::pair(field, level)) > 0) continue;
+        put.push_back({field, level, steps_ * 3600, 0});
+        ByteVector values = record_of(codec_.assembled_type(field), steps_, field, level, 6);
+        ByteVector out;
+        EXPECT_TRUE(encoder->encode(put.back(), values.data(), 6, out).is_ok());
+        EXPECT_EQ(static_cast<Bytes>(out.size()), codec_.encoded_bound(field));
+        place(begin, places.places[static_cast<std::size_t>(field)][static_cast<std::size_t>(level)], out);
+      }
+    }
+    for (const codec::Patch& each : codec_.rest_of_step(steps_ * 3600, (steps_ - 1) * 3600, put)) {
+      for (std::int64_t i = 0; i < each.times; ++i)
+        place(begin, each.offset + i * static_cast<Bytes>(each.bytes.size()), each.bytes);
+    }
+    ++steps_;
+    place(0, 4, encode_records(version_, steps_));
+  }
+  [[nodiscard]] const ByteVector& bytes() const { return bytes_; }
+
+ private:
+  void place(std::size_t begin, Bytes offset, const ByteVector& part) {
+    ASSERT_LE(begin + static_cast<std::size_t>(offset) + part.size(), bytes_.size());
+    std::ranges::copy(part, bytes_.begin() + static_cast<std::ptrdiff_t>(begin) + offset);
+  }
+
+  const Codec& codec_;
+  Version version_;
+  ByteVector bytes_;
+  std::int64_t steps_ = 0;
+};
+
+/// A file as the NetCDF library of Unidata reads it.
+class Reader {
+ public:
+  explicit Reader(const ByteVector& bytes) {
+    const std::string path = cat(testing::TempDir(), "cdf_test.", ::getpid(), ".nc");
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    EXPECT_EQ(nc_open(path.c_str(), NC_NOWRITE, &id_), NC_NOERR);
+    ::unlink(path.c_str());
+  }
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+  ~Reader() { nc_close(id_); }
+
+  [[nodiscard]] int format() const {
+    int kind = 0;
+    nc_inq_format(id_, &kind);
+    return kind;
+  }
+  [[nodiscard]] int variable(const std::string& name) const {
+    int variable = -1;
+    EXPECT_EQ(nc_inq_varid(id_, name.c_str(), &variable), NC_NOERR) << name;
+    return variable;
+  }
+  [[nodiscard]] std::string text(const std::string& variable_name, const std::string& attribute) const {
+    const int number = variable_name.empty() ? NC_GLOBAL : variable(variable_name);
+    std::size_t length = 0;
+    if (nc_inq_attlen(id_, number, attribute.c_str(), &length) != NC_NOERR) return "(none)";
+    std::string text(length, ' ');
+    nc_get_att_text(id_, number, attribute.c_str(), text.data());
+    return text;
+  }
+  [[nodiscard]] std::vector<std::string> dimensions(const std::string& name) const {
+    int count = 0, ids[NC_MAX_VAR_DIMS];
+    nc_inq_varndims(id_, variable(name), &count);
+    nc_inq_vardimid(id_, variable(name), ids);
+    std::vector<std::string> names;
+    for (int i = 0; i < count; ++i) {
+      char each[NC_MAX_NAME + 1];
+      nc_inq_dimname(id_, ids[i], each);
+      names.emplace_back(each);
+    }
+    return names;
+  }
+  [[nodiscard]] std::vector<double> values(const std::string& name) const {
+    std::size_t size = 1;
+    for (const std::string& each : dimensions(name)) {
+      int dimension = 0;
+      std::size_t length = 0;
+      nc_inq_dimid(id_, each.c_str(), &dimension);
+      nc_inq_dimlen(id_, dimension, &length);
+      size *= length;
+    }
+    std::vector<double> values(size);
+    EXPECT_EQ(nc_get_var_double(id_, variable(name), values.data()), NC_NOERR) << name;
+    return values;
+  }
+  [[nodiscard]] double number(const std::string& name, const std::string& attribute) const {
+    double number = 0;
+    EXPECT_EQ(nc_get_att_double(id_, variable(name), attribute.c_str(), &number), NC_NOERR);
+    return number;
+  }
+
+ private:
+  int id_ = -1;
+};
+
+using Names = std::vector<std::string>;
+using Values = std::vector<double>;
+
+TEST(cdf, the_netcdf_library_reads_every_type_in_every_version) {
+  for (const Version version : {Version::cdf1, Version::cdf2, Version::cdf5}) {
+    std::vector<ElementType> types{ElementType::i8, ElementType::i16, ElementType::i32, ElementType::f32,
+                                   ElementType::f64};
+    if (version == Version::cdf5) types.insert(types.end(), {ElementType::i64, ElementType::byte});
+    std::vector<FieldDefinition> fields;
+    for (const ElementType type : types)
+      fields.push_back(field(std::string(name_of(type)), type, {"isobaricInhPa", {1000, 500}, {}, {}}));
+    const auto codec = codec_of(fields, version);
+    File file(*codec, version);
+    for (int step = 0; step < 2; ++step) file.add_step();
+    const Reader reader(file.bytes());
+    EXPECT_EQ(reader.format(), default_kind[static_cast<int>(version)]);
+    for (int f = 0; f < static_cast<int>(fields.size()); ++f) {
+      Values expected;
+      for (std::int64_t step = 0; step < 2; ++step) {
+        for (Index i = 0; i < 12; ++i) expected.push_back(value_of<double>(step, f, i / 6, i % 6));
+      }
+      EXPECT_EQ(reader.values(fields[static_cast<std::size_t>(f)].name), expected);
+    }
+    EXPECT_EQ(reader.values("time"), (Values{0, 3600}));
+    EXPECT_EQ(reader.text("time", "units"), "seconds since 2026-03-01 06:00:00");
+    EXPECT_EQ(reader.text("time", "calendar"), "noleap");
+  }
+}
+
+TEST(cdf, records_that_were_not_put_hold_the_fill_value) {
+  FieldDefinition with_missing = field("a", ElementType::f64, {"depthBelowSea", {5, 10}, {}, {}});
+  with_missing.missing = -999;
+  const auto codec = codec_of({with_missing, field("b", ElementType::i64), field("c", ElementType::i8)});
+  File file(*codec, Version::cdf5);
+  file.add_step({{0, 1}, {1, 0}, {2, 0}});
+  const Reader reader(file.bytes());
+  EXPECT_EQ(reader.values("a"), (Values{0, 1, 2, 3, 4, 5, -999, -999, -999, -999, -999, -999}));
+  EXPECT_EQ(reader.number("a", "_FillValue"), -999);
+  EXPECT_EQ(reader.values("b"), Values(6, static_cast<double>(NC_FILL_INT64)));
+  EXPECT_EQ(reader.values("c"), Values(6, NC_FILL_BYTE));
+  EXPECT_EQ(std::ranges::count(file.bytes(), std::byte{0xee}), 0) << "every byte of a step is written";
+}
+
+TEST(cdf, levels_and_points_are_dimensions_that_fields_share) {
+  const Levels levels{"isobaricInhPa", {1000, 500}, {}, {}};
+  const auto codec = codec_of({field("t", ElementType::f32, levels), field("u", ElementType::f32, levels),
+                               field("sst"), field("t", ElementType::f32, {"heightAboveGround", {2}, {}, {}}),
+                               field("st", ElementType::f32, {"depthBelowLandLayer", {0, 7}, {7, 28}, {}})});
+  File file(*codec, Version::cdf5);
+  file.add_step();
+  const Reader reader(file.bytes());
+  EXPECT_EQ(reader.dimensions("t"), (Names{"time", "plev", "y", "x"}));
+  EXPECT_EQ(reader.dimensions("u"), (Names{"time", "plev", "y", "x"}));
+  EXPECT_EQ(reader.dimensions("sst"), (Names{"time", "y", "x"}));
+  EXPECT_EQ(reader.dimensions("t_heightAboveGround"), (Names{"time", "y", "x"}));
+  EXPECT_EQ(reader.text("t_heightAboveGround", "coordinates"), "height");
+  EXPECT_EQ(reader.values("height"), Values{2});
+  EXPECT_EQ(reader.values("plev"), (Values{1000, 500}));
+  EXPECT_EQ(reader.text("plev", "units"), "hPa");
+  EXPECT_EQ(reader.text("depth_below_land", "bounds"), "depth_below_land_bnds");
+  EXPECT_EQ(reader.values("depth_below_land_bnds"), (Values{0, 7, 7, 28}));
+  EXPECT_EQ(reader.text("sst", "standard_name"), "sea_surface_temperature");
+  EXPECT_EQ(reader.text("", "Conventions"), "CF-1.8");
+}
+
+TEST(cdf, hybrid_levels_have_their_formula_wherever_the_pressure_is_defined) {
+  const Levels levels{"hybrid", {1, 2}, {}, {0, 100, 300, 1, 0.5, 0}};
+  for (const bool first : {true, false}) {
+    const FieldDefinition t = field("t", ElementType::f32, levels), sp = field("sp");
+    const auto codec = codec_of(first ? std::vector{sp, t} : std::vector{t, sp});
+    const Reader reader(codec->head());
+    EXPECT_EQ(reader.text("lev", "formula_terms"), "ap: lev_ap b: lev_b ps: sp");
+    EXPECT_EQ(reader.values("lev_ap"), (Values{50, 200}));
+    EXPECT_EQ(reader.values("lev_b"), (Values{0.75, 0.25}));
+  }
+  const auto codec = codec_of({field("t", ElementType::f32, levels)});
+  EXPECT_EQ(Reader(codec->head()).text("lev", "formula_terms"), "(none)");
+}
+
+TEST(cdf, intervals_that_begin_differently_have_bounds_of_their_own) {
+  using Since = Statistic::Since;
+  const auto codec =
+      codec_of({field("tp", ElementType::f32, {}, {Process::accum, Since::start}),
+                field("max", ElementType::f32, {}, {Process::maximum, Since::last_output}),
+                field("min", ElementType::f32, {}, {Process::minimum, Since::last_output}),
+                field("mean", ElementType::f32, {}, {Process::average, Since::duration, 7200})});
+  File file(*codec, Version::cdf5);
+  for (int step = 0; step < 4; ++step) file.add_step();
+  const Reader reader(file.bytes());
+  EXPECT_EQ(reader.text("tp", "cell_methods"), "time: sum");
+  EXPECT_EQ(reader.text("time", "bounds"), "time_bnds");
+  EXPECT_EQ(reader.values("time_bnds"), (Values{0, 0, 0, 3600, 0, 7200, 0, 10800}));
+  EXPECT_EQ(reader.text("max", "coordinates"), "time_2");
+  EXPECT_EQ(reader.text("min", "coordinates"), "time_2");
+  EXPECT_EQ(reader.values("time_2_bnds"), (Values{-3600, 0, 0, 3600, 3600, 7200, 7200, 10800}));
+  EXPECT_EQ(reader.values("time_3_bnds"), (Values{0, 0, 0, 3600, 0, 7200, 3600, 10800}));
+  EXPECT_EQ(reader.values("time_3"), (Values{0, 3600, 7200, 10800}));
+}
+
+TEST(cdf, a_server_that_adopts_what_a_rank_has_prepared_makes_the_same_head) {
+  FieldDefinition turned = field("u");
+  turned.georeference.keys = {{"gridType", "rotated_ll"},
+                              {"latitudeOfFirstGridPointInDegrees", "-1"},
+                              {"longitudeOfFirstGridPointInDegrees", "0"},
+                              {"latitudeOfLastGridPointInDegrees", "1"},
+                              {"longitudeOfLastGridPointInDegrees", "2"},
+                              {"latitudeOfSouthernPoleInDegrees", "-30"},
+                              {"longitudeOfSouthernPoleInDegrees", "10"}};
+  const auto codec = codec_of({turned, field("b")});
+  const auto other = codec_of({});
+  FieldDefinition without = turned;
+  without.georeference = {};
+  ASSERT_TRUE(other->adopt(without, codec->prepared(0)).is_ok());
+  ASSERT_TRUE(other->adopt(field("b"), codec->prepared(1)).is_ok());
+  EXPECT_EQ(other->head(), codec->head());
+  const Reader reader(codec->head());
+  EXPECT_EQ(reader.text("u", "standard_name"), "x_wind");
+  EXPECT_EQ(reader.text("u", "coordinates"), "lat lon");
+  EXPECT_NEAR(reader.values("lat")[0], 59, 1e-9);
+  EXPECT_EQ(reader.text("rotated_pole", "grid_mapping_name"), "rotated_latitude_longitude");
+  without.shape = {4, 4};
+  EXPECT_EQ(other->adopt(without, codec->prepared(0)).code(), Code::corrupt);
+}
+
+TEST(cdf, what_a_version_or_the_format_cannot_hold_is_refused_by_name) {
+  const auto refused = [](const FieldDefinition& field, Version version, std::string_view text) {
+    const Status status = codec_of({}, version)->define(field);
+    EXPECT_FALSE(status.is_ok());
+    EXPECT_NE(status.text().find(text), std::string::npos) << status.text();
+  };
+  refused(field("a", ElementType::i64), Version::cdf2, "64 bits");
+  refused(field("a", ElementType::c64), Version::cdf5, "two fields");
+  refused(field("a/b"), Version::cdf5, "no such name");
+  FieldDefinition large = field("a", ElementType::f64);
+  large.shape = {1 << 15, 1 << 15};
+  refused(large, Version::cdf2, "4 GiB");
+  EXPECT_TRUE(codec_of({}, Version::cdf5)->define(large).is_ok());
+  FieldDefinition missing = field("a", ElementType::i8);
+  missing.missing = 300;
+  refused(missing, Version::cdf5, "missing=300");
+  // The second variable begins behind the 2 GiB that a version 1 header can tell.
+  large.shape = {1 << 14, 1 << 14};
+  const auto codec = codec_of({large}, Version::cdf1);
+  EXPECT_NE(codec->define(field("b")).text().find("2 GiB"), std::string::npos);
+  EXPECT_NE(codec_of({field("a")})->define(field("a")).text().find("defined twice"), std::string::npos);
+}
+
+TEST(cdf, attributes_of_users_come_beside_the_conventions_and_in_their_place) {
+  codec::StreamDefinition stream;
+  stream.attributes = {{"title", "a test"}, {"Conventions", "CF-1.10"}};
+  const auto codec = *make_codec(Version::cdf5, stream);
+  FieldDefinition zos = field("zos");
+  zos.attributes = {{"long_name", "height of the sea"}, {"units", "cm"}, {"valid_min", "-5"}};
+  ASSERT_TRUE(codec->define(zos).is_ok());
+  const Reader reader(codec->head());
+  EXPECT_EQ(reader.text("", "title"), "a test");
+  EXPECT_EQ(reader.text("", "Conventions"), "CF-1.10");
+  EXPECT_EQ(reader.text("zos", "units"), "cm");
+  EXPECT_EQ(reader.text("zos", "long_name"), "height of the sea");
+  EXPECT_EQ(reader.number("zos", "valid_min"), -5);
+  for (const std::string name : {"_FillValue", "coordinates", "a/b", ""}) {
+    FieldDefinition refused = field("b");
+    refused.attributes = {{name, "1"}};
+    EXPECT_EQ(codec->define(refused).code(), Code::argument) << name;
+    stream.attributes = refused.attributes;
+    EXPECT_EQ(make_codec(Version::cdf5, stream).status().code(), Code::argument) << name;
+  }
+}
+
+TEST(cdf, fields_of_one_name_on_several_levels_get_names_of_their_own) {
+  std::vector<FieldDefinition> fields{field("a")};
+  for (const double height : {2.0, 10.0})
+    fields.push_back(field("a", ElementType::f32, {"heightAboveGround", {height}, {}, {}}));
+  const Reader reader(codec_of(fields)->head());
+  EXPECT_EQ(reader.text("a_heightAboveGround", "coordinates"), "height");
+  EXPECT_EQ(reader.text("a_heightAboveGround_2", "coordinates"), "height_2");
+}
+
+}  // namespace
+}  // namespace tailrace::cdf

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "cdf/grid.hpp"
+
+#include <gtest/gtest.h>
+
+namespace tailrace::cdf {
+namespace {
+
+codec::Keys globe() {
+  return {{"gridType", "regular_ll"},
+          {"latitudeOfFirstGridPointInDegrees", "90"},
+          {"longitudeOfFirstGridPointInDegrees", "0"},
+          {"latitudeOfLastGridPointInDegrees", "-90"},
+          {"longitudeOfLastGridPointInDegrees", "359"}};
+}
+
+TEST(cdf_grid, rows_and_columns_lie_evenly_between_first_and_last_point) {
+  const Result<Grid> grid = grid_of(globe(), {181, 360});
+  ASSERT_TRUE(grid.is_ok()) << grid.status().text();
+  EXPECT_EQ(grid->kind, Grid::Kind::lat_lon);
+  for (Index i = 0; i < 181; ++i) EXPECT_DOUBLE_EQ(grid->latitudes.at(i), 90 - static_cast<double>(i));
+  for (Index i = 0; i < 360; ++i) EXPECT_DOUBLE_EQ(grid->longitudes.at(i), static_cast<double>(i));
+}
+
+TEST(cdf_grid, increments_and_scanning_flags_stand_for_the_last_point) {
+  const codec::Keys keys{{"gridType", "regular_ll"},
+                         {"latitudeOfFirstGridPoint", "-10000000"},
+                         {"longitudeOfFirstGridPoint", "0"},
+                         {"jDirectionIncrementInDegrees", "0.5"},
+                         {"iDirectionIncrementInDegrees", "2"},
+                         {"jScansPositively", "1"},
+                         {"Ni", "3"},
+                         {"Nj", "5"}};
+  const Result<Grid> grid = grid_of(keys, {15});
+  ASSERT_TRUE(grid.is_ok()) << grid.status().text();
+  EXPECT_DOUBLE_EQ(grid->latitudes.last, -8);
+  EXPECT_DOUBLE_EQ(grid->longitudes.last, 4);
+}
+
+TEST(cdf_grid, a_row_may_go_over_the_end_of_the_circle) {
+  codec::Keys keys = globe();
+  keys[2].second = "350";
+  keys[4].second = "10";
+  EXPECT_DOUBLE_EQ(grid_of(keys, {3, 21})->longitudes.at(20), 370);
+  EXPECT_DOUBLE_EQ(grid_of(keys, {3, 21})->longitudes.at(10), 360);
+}
+
+TEST(cdf_grid, keys_that_are_not_enough_or_fit_to_another_shape_are_named) {
+  codec::Keys keys = globe();
+  keys.erase(keys.begin() + 3);
+  EXPECT_NE(grid_of(keys, {181, 360}).status().text().find("latitudeOfLastGridPoint"), std::string::npos);
+  keys = globe();
+  keys.emplace_back("Ni", "180");
+  EXPECT_NE(grid_of(keys, {181, 360}).status().text().find("Ni=180"), std::string::npos);
+  EXPECT_EQ(grid_of(globe(), {65160}).status().code(), Code::format) << "one dimension alone needs Ni and Nj";
+  keys = globe();
+  keys[1].second = "ninety";
+  EXPECT_EQ(grid_of(keys, {181, 360}).status().code(), Code::format);
+}
+
+TEST(cdf_grid, other_grids_have_no_coordinates) {
+  EXPECT_EQ(grid_of({}, {10})->kind, Grid::Kind::unknown);
+  EXPECT_EQ(grid_of({{"gridType", "lambert"}}, {10, 10})->kind, Grid::Kind::unknown);
+}
+
+/// The south pole of the turned grid, its origin, and points on both circles through the origin.
+TEST(cdf_grid, a_turned_grid_lies_where_its_pole_says) {
+  Grid grid;
+  grid.kind = Grid::Kind::rotated;
+  grid.south_pole_latitude = -30;
+  grid.south_pole_longitude = 10;
+  EXPECT_NEAR(grid.on_globe(-90, 0).latitude, -30, 1e-9);
+  EXPECT_NEAR(grid.on_globe(-90, 0).longitude, 10, 1e-9);
+  EXPECT_NEAR(grid.on_globe(0, 0).latitude, 60, 1e-9);
+  EXPECT_NEAR(grid.on_globe(0, 0).longitude, 10, 1e-9);
+  EXPECT_NEAR(grid.on_globe(30, 0).latitude, 90, 1e-5);
+  EXPECT_NEAR(grid.on_globe(0, 90).latitude, 0, 1e-9);
+  EXPECT_NEAR(grid.on_globe(0, 90).longitude, 100, 1e-9);
+  EXPECT_NEAR(grid.on_globe(0, -90).longitude, -80, 1e-9);
+}
+
+TEST(cdf_grid, what_was_packed_is_read_back_and_damage_is_told) {
+  const Grid grid = *grid_of(globe(), {181, 360});
+  Packer out;
+  grid.pack(out);
+  ByteVector bytes = out.take();
+  Unpacker in(bytes);
+  EXPECT_EQ(*Grid::unpack(in), grid);
+  bytes.pop_back();
+  Unpacker torn(bytes);
+  EXPECT_EQ(Grid::unpack(torn).status().code(), Code::corrupt);
+}
+
+}  // namespace
+}  // namespace tailrace::cdf

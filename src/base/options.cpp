@@ -41,9 +41,9 @@ class OptionScanner {
       ++at_;
     key = text_.substr(first, at_ - first);
     if (at_ == text_.size() || text_[at_] != '=') {
-      return option_error(
-          text_, first,
-          cat("expected key=value without blanks around \"=\", got \"", text_.substr(first), "\""));
+      return option_error(text_, first,
+                          cat("expected key=value without blanks around \"=\", got \"", text_.substr(first),
+                              "\"; a value with blanks stands in quotes"));
     }
     if (key.empty()) return option_error(text_, first, "there is no key before \"=\"");
     ++at_;

@@ -19,7 +19,8 @@ struct Format {
   std::vector<std::string_view> endings{};  // names of files that end so promise this format
   codec::FormatOptions options{};
   std::vector<std::string_view> asked_as{};  // the words for a format that this version lacks
-  /// Returns what tells readers of a file that it holds so many steps. Null if its size tells.
+  /// Returns what tells readers of a file that it holds so many steps: a big-endian number. Null if the size
+  /// of the file tells.
   std::optional<codec::Patch> (*step_count)(std::int64_t steps) = nullptr;
 };
 
@@ -43,7 +44,3 @@ std::optional<codec::Patch> step_count(std::string_view format, std::int64_t ste
 Result<std::unique_ptr<codec::Codec>> make_codec(const codec::StreamDefinition& stream);
 
 }  // namespace tailrace::formats
-
-namespace tailrace::codec {
-using formats::make_codec;  // for pipeline
-}

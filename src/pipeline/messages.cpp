@@ -80,7 +80,7 @@ void Opening::add_layout(Unpacker& in) {
 }
 
 Result<std::unique_ptr<codec::Codec>> Opening::codec() const {
-  Result<std::unique_ptr<codec::Codec>> codec = codec::make_codec(definition);
+  Result<std::unique_ptr<codec::Codec>> codec = formats::make_codec(definition);
   TR_TRY(codec.status());
   for (std::size_t i = 0; i < fields.size(); ++i) TR_TRY((*codec)->adopt(fields[i], prepared[i]));
   return codec;

@@ -70,7 +70,7 @@ void Sequencer::add_record(const Descriptor& descriptor, Bytes most, std::vector
                    .chunk = chunk_,
                    .step = step_,
                    .lead = lead_,
-                   .interval_start = interval_start(field.statistic)});
+                   .interval_start = field.statistic.interval_start(lead_, previous_lead_)});
 }
 
 void Sequencer::close_chunk(std::vector<SequenceEntry>& fresh) {
@@ -81,18 +81,6 @@ void Sequencer::close_chunk(std::vector<SequenceEntry>& fresh) {
   owner_ = (owner_ + 1) % servers_;
   open_cost_ = 0;
   open_bound_ = 0;
-}
-
-std::int64_t Sequencer::interval_start(const codec::Statistic& statistic) const {
-  switch (statistic.since) {
-    case codec::Statistic::Since::start:
-      break;
-    case codec::Statistic::Since::last_output:
-      return previous_lead_;
-    case codec::Statistic::Since::duration:
-      return std::max<std::int64_t>(0, lead_ - statistic.duration_seconds);
-  }
-  return 0;
 }
 
 Status Sequencer::check_is_new(const Descriptor& descriptor) {

@@ -24,7 +24,6 @@ class Sequencer {
   void begin_step(const node::Descriptor& descriptor, std::vector<SequenceEntry>& fresh);
   void add_record(const node::Descriptor& descriptor, Bytes most, std::vector<SequenceEntry>& fresh);
   void close_chunk(std::vector<SequenceEntry>& fresh);
-  [[nodiscard]] std::int64_t interval_start(const codec::Statistic& statistic) const;
   Status check_is_new(const node::Descriptor& descriptor);
 
   const Opening& opening_;

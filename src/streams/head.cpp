@@ -67,4 +67,12 @@ Status tell_steps(Target& target, const std::string& path, std::string_view form
   return (*file)->close();
 }
 
+Result<bool> tells_steps(File& file, std::string_view format, std::int64_t steps) {
+  const std::optional<codec::Patch> count = formats::step_count(format, steps);
+  if (!count) return true;
+  const Result<ByteVector> found = read_bytes(file, count->bytes.size(), count->offset);
+  TR_TRY(found.status());
+  return *found >= count->bytes;  // big-endian numbers are ordered like their bytes
+}
+
 }  // namespace tailrace::streams

@@ -22,5 +22,7 @@ Status check_head(storage::Target& target, const std::string& path, std::string_
 Status tell_steps(storage::File& file, std::string_view format, std::int64_t steps, bool sync = false);
 Status tell_steps(storage::Target& target, const std::string& path, std::string_view format,
                   std::int64_t steps, bool sync = false);
+/// Returns true if a reader of the file finds at least so many steps.
+Result<bool> tells_steps(storage::File& file, std::string_view format, std::int64_t steps);
 
 }  // namespace tailrace::streams

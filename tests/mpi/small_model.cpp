@@ -49,13 +49,13 @@ void await(std::int64_t hour) {
 
 void forecast(MPI_Comm compute, char** arguments) {
   const std::string options = std::string("base=2026-03-01T00:00Z ") + arguments[2];
-  const bool grib = options.find("format=raw") == std::string::npos;
+  const bool has_grid = options.find("format=raw") == std::string::npos;
   tr_stream* stream = nullptr;
   expect(tr_stream_create(arguments[1], options.c_str(), &stream));
   if (stream == nullptr) return;
   Array t("halo", compute, TR_F64);
   Array u("indexed", compute, TR_F32);
-  if (grib) {
+  if (has_grid) {
     expect(tr_layout_georeference(t.layout(), tailrace::scene::grid_keys));
     expect(tr_layout_georeference(u.layout(), tailrace::scene::grid_keys));
   }

@@ -12,6 +12,7 @@
 #include "base/options.hpp"
 #include "base/text.hpp"
 #include "commands.hpp"
+#include "streams/head.hpp"
 #include "streams/index.hpp"
 #include "streams/pattern.hpp"
 
@@ -120,7 +121,8 @@ class Watch {
   Result<Seen> judge(File& index, const std::string& path, const streams::IndexContents& contents) {
     if (wanted_.run && contents.header.run != *wanted_.run) return Seen::nothing;
     for (const streams::IndexStep& step : contents.steps) {
-      if (step.lead == wanted_.lead) return confirm(index, step);
+      if (step.lead == wanted_.lead)
+        return confirm(index, contents.header.format, step, &step - contents.steps.data() + 1);
     }
     if (contents.tail == streams::IndexTail::damaged) {
       return Status(Code::corrupt, cat(path, ": ", contents.tail_text));
@@ -130,13 +132,20 @@ class Watch {
 
   // The record may have been read between the writer's write and its fsync. Our own fsync makes "durable"
   // true in any case.
-  Result<Seen> confirm(File& index, const streams::IndexStep& step) {
+  Result<Seen> confirm(File& index, const std::string& format, const streams::IndexStep& step,
+                       std::int64_t steps) {
     TR_TRY(index.sync());
     Result<std::unique_ptr<File>> data = target_.open(wanted_.path, OpenMode::read);
     TR_TRY(data.status());
     const Result<Bytes> size = (*data)->size();
     TR_TRY(size.status());
-    if (*size >= step.end) return Seen::durable;
+    if (*size >= step.end) {
+      // Readers of some formats see the step only once its file tells their number. That follows at once.
+      const Result<bool> told = streams::tells_steps(**data, format, steps);
+      TR_TRY(told.status());
+      if (!*told) size_seen_ = -1;
+      return *told ? Seen::durable : Seen::nothing;
+    }
     return Status(Code::corrupt, cat(wanted_.path, ": has ", counted(*size, "byte"),
                                      ", but its index says that ", step.end, " are committed"));
   }

@@ -108,7 +108,7 @@ class Launcher:
 
     def find(self, name):
         """The path of a program of this build, or None if it was left out."""
-        folders = ("bench", "bench/files", "bench/checkpoint", "bin")
+        folders = ("bench", "bench/files", "bench/checkpoint", "bench/formats", "bin")
         return next((str(self.build / folder / name) for folder in folders if (self.build / folder / name).exists()), None)
 
     def program(self, name):

@@ -6,6 +6,9 @@
 
 #include "base/text.hpp"
 #include "cdf/conventions.hpp"
+#ifdef TAILRACE_HAVE_GRIB
+#include "grib2/sample.hpp"
+#endif
 
 namespace tailrace::cdf {
 
@@ -14,6 +17,15 @@ namespace {
 using codec::FieldDefinition;
 using codec::Patch;
 using codec::RecordKey;
+
+/// A build without ecCodes cannot read samples: fields have no coordinates then.
+Result<codec::Keys> keys_of(const codec::Georeference& georeference) {
+#ifdef TAILRACE_HAVE_GRIB
+  return grib2::grid_keys(georeference);
+#else
+  return georeference.keys;
+#endif
+}
 
 class CdfEncoder final : public codec::Encoder {
  public:
@@ -46,7 +58,9 @@ class CdfCodec final : public codec::Codec {
   Status define(const FieldDefinition& field) override {
     TR_TRY(codec::check_field(field));
     const std::string context = cat("field '", field.name, "'");
-    const Result<Grid> grid = grid_of(field.georeference.keys, field.shape);
+    const Result<codec::Keys> keys = keys_of(field.georeference);
+    TR_TRY(keys.status().in(context));
+    const Result<Grid> grid = grid_of(*keys, field.shape);
     TR_TRY(grid.status().in(context));
     return add(field, *grid).in(context);
   }

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "grib2/sample.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.hpp"
+#include "grib2/handle.hpp"
+
+namespace tailrace::grib2 {
+
+Result<codec::Keys> grid_keys(const codec::Georeference& georeference) {
+  codec::Keys keys = georeference.keys;
+  if (georeference.sample.empty()) return keys;
+  const auto lock = lock_definitions();
+  const Result<Handle> sample = Handle::from_message(georeference.sample);
+  TR_TRY(sample.status());
+  // Which of two names is given, in degrees or in millionths, makes no difference.
+  const auto is_given = [&](std::string_view name) {
+    return std::ranges::any_of(georeference.keys, [&](const auto& key) {
+      return key.first.starts_with(name) || name.starts_with(key.first);
+    });
+  };
+  constexpr std::array names{"Ni",
+                             "Nj",
+                             "jScansPositively",
+                             "iScansNegatively",
+                             "latitudeOfFirstGridPointInDegrees",
+                             "longitudeOfFirstGridPointInDegrees",
+                             "latitudeOfLastGridPointInDegrees",
+                             "longitudeOfLastGridPointInDegrees",
+                             "latitudeOfSouthernPoleInDegrees",
+                             "longitudeOfSouthernPoleInDegrees"};
+  for (const std::string name : names) {
+    if (is_given(name) || !sample->has(name) || sample->is_missing(name)) continue;
+    if (const std::optional<double> value = sample->number(name)) keys.emplace_back(name, cat(*value));
+  }
+  const std::optional<std::string> type = sample->text("gridType");
+  if (type && !is_given("gridType")) keys.emplace_back("gridType", *type);
+  return keys;
+}
+
+}  // namespace tailrace::grib2

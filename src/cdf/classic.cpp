@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 
 #include "base/text.hpp"
@@ -124,6 +125,17 @@ Bytes size_of(Type type) {
   return 0;
 }
 
+bool holds(Type type, double value) {
+  if (type == Type::float64) return true;
+  if (type == Type::float32)
+    return !std::isfinite(value) || std::fabs(value) <= std::numeric_limits<float>::max();
+  const bool is_unsigned = type == Type::uint8;
+  const double bits = 8.0 * static_cast<double>(size_of(type));
+  const double low = is_unsigned ? 0 : -std::exp2(bits - 1);
+  const double beyond = std::exp2(is_unsigned ? bits : bits - 1);
+  return value >= low && value < beyond && value == std::floor(value);
+}
+
 namespace {
 
 template <typename T>
@@ -195,6 +207,11 @@ std::optional<Index> Head::elements(const Variable& variable) const {
 }
 
 Status Head::add(Variable variable) {
+  if (variable.name.size() > most_name)
+    return {Code::argument,
+            cat("the name '", variable.name, "' is longer than the ", most_name, " bytes that NetCDF takes")};
+  if (std::ranges::count(variables, variable.name, &Variable::name) > 0)
+    return {Code::argument, cat("a variable '", variable.name, "' is there already")};
   const std::optional<Index> count = elements(variable);
   Bytes size = 0;
   if (!count || __builtin_mul_overflow(*count, size_of(variable.type), &size) ||
@@ -214,7 +231,9 @@ Status Head::add(Variable variable) {
   if (version != Version::cdf1) return {};
   const Variable& added = variables.back();
   const Bytes begin = static_cast<Bytes>(encode_header(*this, 0).size()) + fixed_size + added.offset;
-  if (begin <= std::numeric_limits<std::int32_t>::max()) return {};
+  // Attributes that are still to come move all variables.
+  constexpr Bytes room = 64 << 10;
+  if (begin <= std::numeric_limits<std::int32_t>::max() - room) return {};
   return beyond(*this, added, "begins behind 2 GiB");
 }
 

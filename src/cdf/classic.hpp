@@ -34,6 +34,10 @@ enum class Type : std::int32_t {
   int64 = 10
 };
 [[nodiscard]] Bytes size_of(Type type);
+/// Returns true if an element of this type can have the value.
+[[nodiscard]] bool holds(Type type, double value);
+/// The longest name, in bytes (netcdf.h, NC_MAX_NAME).
+inline constexpr std::size_t most_name = 256;
 
 /// Appends `value` as a big-endian number of this type.
 void put_number(ByteVector& out, Type type, double value);

@@ -155,7 +155,7 @@ std::vector<Patch> CdfCodec::rest_of_step(std::int64_t lead, std::int64_t previo
     // A variable of small elements may end with up to 3 bytes of padding.
     const Bytes end = field.levels() * slab(field);
     const Bytes size = conventions_.head().variables[field.variable].size;
-    if (end < size) patches.push_back({begin + end, {std::byte{0}}, size - end});
+    if (end < size) patches.push_back({begin + end, field.fill, (size - end) / size_of(field.type)});
   }
   return patches;
 }

@@ -2,6 +2,7 @@
 #include "cdf/conventions.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -78,25 +79,29 @@ ByteVector fill_of(const FieldDefinition& field, Type type) {
   return fill;
 }
 
-Status check_missing(const FieldDefinition& field, Type type) {
-  if (!field.missing || type == Type::float32 || type == Type::float64) return {};
-  const double bits = 8.0 * static_cast<double>(size_of(type));
-  const double low = type == Type::uint8 ? 0 : -std::exp2(bits - 1);
-  const double high = type == Type::uint8 ? 255 : std::exp2(bits - 1) - 1;
-  if (*field.missing >= low && *field.missing <= high && *field.missing == std::floor(*field.missing))
-    return {};
-  return {Code::argument, cat("missing=", *field.missing, " is no ", name_of(field.type))};
+/// The coefficients belong to the half levels above and below each level.
+Status check_hybrid(const Levels& levels) {
+  if (levels.type != "hybrid" || levels.coefficients.empty()) return {};
+  const std::size_t half = levels.coefficients.size() / 2;
+  for (const double level : levels.values) {
+    if (level < 1 || level != std::floor(level) || level >= static_cast<double>(half))
+      return {Code::argument, cat("level ", level, " has no half levels above and below it among the ", half,
+                                  " of the coefficients; levels with coefficients are numbers from 1 on")};
+  }
+  return {};
 }
 
-/// The names that the NetCDF library takes.
+/// The names that the NetCDF library takes, without letters beyond ASCII: it would look for their normal
+/// form.
 Status check_name(const std::string& name) {
-  if (name.empty()) return {Code::argument, "a name is empty"};
-  const auto first = static_cast<unsigned char>(name.front());
-  const bool begins = std::isalnum(first) != 0 || first == '_' || first >= 0x80;
-  const bool plain =
-      std::ranges::none_of(name, [](unsigned char c) { return c < 0x20 || c == '/' || c == 0x7f; });
-  if (begins && plain && name.back() != ' ') return {};
-  return {Code::argument, "NetCDF takes no such name: it begins with a letter, a digit or _, and has no /"};
+  const auto is_word = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
+  const auto is_plain = [](unsigned char c) { return c >= 0x20 && c < 0x7f && c != '/'; };
+  if (!name.empty() && name.size() <= most_name && is_word(static_cast<unsigned char>(name.front())) &&
+      std::ranges::all_of(name, is_plain) && name.back() != ' ')
+    return {};
+  return {Code::argument, cat("NetCDF takes no such name: it begins with a letter, a digit or _, is of ASCII "
+                              "without /, and has at most ",
+                              most_name, " bytes")};
 }
 
 /// Returns the method by which a field's values stand for an interval (CF conventions, appendix E).
@@ -149,12 +154,20 @@ void set(std::vector<Attribute>& attributes, const Attribute& attribute) {
     *same = attribute;
 }
 
-/// Limits of values have the variable's type; other attributes are texts.
+/// Limits and flags of values have the variable's type; other attributes are texts.
 Result<Attribute> attribute_of(const std::string& name, const std::string& value, Type type) {
-  if (name != "valid_min" && name != "valid_max") return Attribute::text(name, value);
-  const Result<double> number = parse_real(value);
-  TR_TRY(number.status().in(name));
-  return Attribute::number(name, type, *number);
+  constexpr std::array numeric{"valid_min",    "valid_max",   "valid_range",
+                               "actual_range", "flag_values", "flag_masks"};
+  if (std::ranges::find(numeric, name) == numeric.end()) return Attribute::text(name, value);
+  const Result<std::vector<double>> numbers = parse_number_list(value);
+  TR_TRY(numbers.status().in(name));
+  Attribute attribute{name, type, {}};
+  for (const double number : *numbers) {
+    if (!holds(type, number))
+      return Status(Code::argument, cat(name, "=", number, " is beyond the field's type"));
+    put_number(attribute.values, type, number);
+  }
+  return attribute;
 }
 
 /// Winds along the rows and columns of a turned grid are not eastward and northward.
@@ -179,11 +192,14 @@ Conventions::Conventions(Version version, const codec::StreamDefinition& stream)
 Status Conventions::check_attributes(const codec::Keys& attributes) {
   for (const auto& [name, value] : attributes) {
     TR_TRY(check_name(name).in(cat("attribute '", name, "'")));
-    for (const std::string_view own : {"_FillValue", "coordinates", "grid_mapping", "bounds"}) {
-      if (name == own)
-        return {Code::argument, cat("attribute '", name, "' follows from the definitions",
-                                    own == "_FillValue" ? " (missing= sets it)" : "", ": leave it out")};
-    }
+    constexpr std::array own{"_FillValue", "missing_value", "coordinates", "grid_mapping", "bounds"};
+    if (std::ranges::find(own, name) != own.end())
+      return {Code::argument,
+              cat("attribute '", name,
+                  "' follows from the definitions (missing= sets fill values): leave it out")};
+    if (name == "scale_factor" || name == "add_offset")
+      return {Code::argument,
+              cat("attribute '", name, "' would change the values, which are stored as they are")};
   }
   return {};
 }
@@ -194,10 +210,11 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
   TR_TRY(check_attributes(field.attributes));
   const Result<Type> type = type_of(field.type);
   TR_TRY(type.status());
-  TR_TRY(check_missing(field, *type));
+  TR_TRY(check_hybrid(field.levels));
+  if (field.missing && !holds(*type, *field.missing))
+    return {Code::argument, cat("missing=", *field.missing, " is no ", name_of(field.type))};
   Variable variable;
   TR_TRY(check_new(field));
-  variable.name = is_taken(field.name) ? free_name(cat(field.name, "_", field.levels.type)) : field.name;
   variable.type = *type;
   variable.dimensions = {record_dimension};
   // By value: what follows adds to the lists.
@@ -230,10 +247,13 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
   const ByteVector fill = fill_of(field, *type);
   variable.attributes.push_back({"_FillValue", *type, fill});
 
+  // Coordinates may have taken the field's name.
+  variable.name = is_taken(field.name) ? free_name(cat(field.name, "_", field.levels.type)) : field.name;
+  const std::string final_name = variable.name;
   const std::size_t number = add_variable(std::move(variable));
   TR_TRY(beyond_);
   fields_.push_back({field.name, field.levels, number, field.elements(), *type, fill});
-  if (field.name == "sp" || field.name == "ps") complete_formulas(field.name);
+  if (field.name == "sp" || field.name == "ps") complete_formulas(final_name);
   return {};
 }
 
@@ -359,7 +379,8 @@ void Conventions::add_level_coordinate(Vertical& added) {
   attributes.push_back(Attribute::text("units", type != nullptr ? type->units : "1"));
   if (type != nullptr) attributes.push_back(Attribute::text("positive", type->positive));
   attributes.push_back(Attribute::text("axis", "Z"));
-  if (!levels.bottoms.empty()) attributes.push_back(Attribute::text("bounds", added.coordinate + "_bnds"));
+  const std::string bounds = free_name(added.coordinate + "_bnds");
+  if (!levels.bottoms.empty()) attributes.push_back(Attribute::text("bounds", bounds));
   const std::size_t coordinate =
       add_coordinate(added.coordinate, dimensions, levels.values, std::move(attributes));
   if (!levels.bottoms.empty()) {
@@ -369,7 +390,7 @@ void Conventions::add_level_coordinate(Vertical& added) {
       pairs.push_back(levels.bottoms[i]);
     }
     dimensions.push_back(bounds_dimension());
-    add_coordinate(added.coordinate + "_bnds", dimensions, pairs, {});
+    add_coordinate(bounds, dimensions, pairs, {});
   }
   if (levels.type == "hybrid" && !levels.coefficients.empty()) add_hybrid(added, coordinate);
 }
@@ -422,7 +443,7 @@ const Conventions::Interval& Conventions::interval(const Statistic& statistic) {
                   [](const Attribute& each) { return each.name == "axis" || each.name == "bounds"; });
     added.time = add_variable(std::move(time));
   }
-  const std::string name = head_.variables[added.time].name + "_bnds";
+  const std::string name = free_name(head_.variables[added.time].name + "_bnds");
   head_.variables[added.time].attributes.push_back(Attribute::text("bounds", name));
   added.bounds = add_variable({name, {record_dimension, bounds_dimension()}, Type::float64, {}});
   return intervals_.emplace_back(std::move(added));

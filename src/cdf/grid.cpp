@@ -89,9 +89,11 @@ Result<std::vector<Index>> points_of(const GridKeys& keys, const std::vector<Ind
   for (const Index extent : shape) elements *= extent;
   std::vector<Index> points = shape;
   if (shape.size() != 2) points = {0, 0};
-  if (i->has_value()) points[1] = static_cast<Index>(**i);
-  if (j->has_value()) points[0] = static_cast<Index>(**j);
-  if (points[0] > 0 && points[1] > 0 && points[0] * points[1] == elements) return points;
+  constexpr double most = 1e9;
+  if (i->has_value() && **i < most) points[1] = static_cast<Index>(**i);
+  if (j->has_value() && **j < most) points[0] = static_cast<Index>(**j);
+  const bool fits = shape.size() != 2 || points == shape;
+  if (fits && points[0] > 0 && points[1] > 0 && points[0] * points[1] == elements) return points;
   return Status(Code::format, cat("the grid has Nj=", points[0], " rows of Ni=", points[1],
                                   " points, but a record has ", elements, " elements"));
 }
@@ -129,8 +131,10 @@ Result<Grid> Grid::unpack(Unpacker& in) {
     *each = {in.get<double>(), in.get<double>(), in.get<Index>()};
   grid.south_pole_latitude = in.get<double>();
   grid.south_pole_longitude = in.get<double>();
+  Index all = 0;
   if (in.ok() && grid.kind >= Kind::unknown && grid.kind <= Kind::rotated && grid.latitudes.points >= 0 &&
-      grid.longitudes.points >= 0)
+      grid.longitudes.points >= 0 &&
+      !__builtin_mul_overflow(grid.latitudes.points, grid.longitudes.points, &all))
     return grid;
   return Status(Code::corrupt, "a prepared grid is not whole");
 }
@@ -140,6 +144,12 @@ Result<Grid> grid_of(const codec::Keys& list, const std::vector<Index>& shape) {
   Grid grid;
   const std::string* const type = keys.find("gridType");
   if (type == nullptr || (*type != "regular_ll" && *type != "rotated_ll")) return grid;
+  for (const std::string_view key : {"jPointsAreConsecutive", "alternativeRowScanning"}) {
+    if (keys.is_set(key))
+      return Status(Code::format, cat("grid key '", key,
+                                      "': NetCDF needs the points of a row one after another, "
+                                      "all rows in one direction"));
+  }
   grid.kind = *type == "regular_ll" ? Grid::Kind::lat_lon : Grid::Kind::rotated;
   const Result<std::vector<Index>> points = points_of(keys, shape);
   TR_TRY(points.status());

@@ -8,8 +8,8 @@ namespace tailrace::cdf {
 
 namespace {
 
-// Sources: the CF Standard Name Table (cfconventions.org), the parameter database of ECMWF for short names
-// and units, and the CMIP6 data request for the names of ocean and sea-ice variables.
+// Sources: the CF Standard Name Table (cfconventions.org), code table 4.2 of GRIB2 (WMO) for the units of
+// short names, and the CMIP6 data request for the names of ocean and sea-ice variables.
 constexpr std::array quantities{
     Quantity{"10u", "eastward_wind", "m s-1"},
     Quantity{"10v", "northward_wind", "m s-1"},
@@ -21,13 +21,13 @@ constexpr std::array quantities{
     Quantity{"cc", "cloud_area_fraction_in_atmosphere_layer", "1"},
     Quantity{"ciwc", "mass_fraction_of_cloud_ice_in_air", "kg kg-1"},
     Quantity{"clwc", "mass_fraction_of_cloud_liquid_water_in_air", "kg kg-1"},
-    Quantity{"cp", "lwe_thickness_of_convective_precipitation_amount", "m"},
+    Quantity{"cp", "convective_precipitation_amount", "kg m-2"},
     Quantity{"d", "divergence_of_wind", "s-1"},
     Quantity{"gh", "geopotential_height", "m"},
     Quantity{"hfss", "surface_upward_sensible_heat_flux", "W m-2"},
     Quantity{"hus", "specific_humidity", "1"},
     Quantity{"lsm", "land_binary_mask", "1"},
-    Quantity{"lsp", "lwe_thickness_of_stratiform_precipitation_amount", "m"},
+    Quantity{"lsp", "stratiform_precipitation_amount", "kg m-2"},
     Quantity{"mlotst", "ocean_mixed_layer_thickness_defined_by_sigma_t", "m"},
     Quantity{"msl", "air_pressure_at_mean_sea_level", "Pa"},
     Quantity{"o3", "mass_fraction_of_ozone_in_air", "kg kg-1"},
@@ -38,7 +38,7 @@ constexpr std::array quantities{
     Quantity{"pv", "ertel_potential_vorticity", "K m2 kg-1 s-1"},
     Quantity{"q", "specific_humidity", "kg kg-1"},
     Quantity{"r", "relative_humidity", "%"},
-    Quantity{"sd", "lwe_thickness_of_surface_snow_amount", "m"},
+    Quantity{"sd", "surface_snow_amount", "kg m-2"},
     Quantity{"siconc", "sea_ice_area_fraction", "%"},
     Quantity{"sithick", "sea_ice_thickness", "m"},
     Quantity{"skt", "surface_temperature", "K"},
@@ -53,7 +53,7 @@ constexpr std::array quantities{
     Quantity{"tcwv", "atmosphere_mass_content_of_water_vapor", "kg m-2"},
     Quantity{"thetao", "sea_water_potential_temperature", "degC"},
     Quantity{"tos", "sea_surface_temperature", "degC"},
-    Quantity{"tp", "lwe_thickness_of_precipitation_amount", "m"},
+    Quantity{"tp", "precipitation_amount", "kg m-2"},
     Quantity{"u", "eastward_wind", "m s-1"},
     Quantity{"ua", "eastward_wind", "m s-1"},
     Quantity{"uas", "eastward_wind", "m s-1"},

@@ -15,6 +15,8 @@ Result<codec::Keys> grid_keys(const codec::Georeference& georeference) {
   const auto lock = lock_definitions();
   const Result<Handle> sample = Handle::from_message(georeference.sample);
   TR_TRY(sample.status());
+  const std::optional<std::string> type = sample->text("gridType");
+  if (!type) return Status(Code::format, "the sample is no GRIB message with a grid");
   // Which of two names is given, in degrees or in millionths, makes no difference.
   const auto is_given = [&](std::string_view name) {
     return std::ranges::any_of(georeference.keys, [&](const auto& key) {
@@ -35,8 +37,7 @@ Result<codec::Keys> grid_keys(const codec::Georeference& georeference) {
     if (is_given(name) || !sample->has(name) || sample->is_missing(name)) continue;
     if (const std::optional<double> value = sample->number(name)) keys.emplace_back(name, cat(*value));
   }
-  const std::optional<std::string> type = sample->text("gridType");
-  if (type && !is_given("gridType")) keys.emplace_back("gridType", *type);
+  if (!is_given("gridType")) keys.emplace_back("gridType", *type);
   return keys;
 }
 

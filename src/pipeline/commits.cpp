@@ -132,7 +132,8 @@ Commits::Fate Commits::fate(bool is_empty) {
   const auto begun = [this, number = turn()](const Status& status) {
     note(number, status.at(cause_in(number, Stage::begin_file)));
   };
-  if (!drop && !files_.is_ready(step.entry.path, step.entry.lead, step.encoded, begun)) return Fate::waits;
+  if (!drop && !files_.is_ready(step.entry.path, step.entry.lead, placement_.least_step(step.encoded), begun))
+    return Fate::waits;
   drop = drop || (!step.has_writes && was_committed(step, file));
   if (drop) return Fate::dropped;
   if (!step.has_writes) placement_.begin_step(step.entry.begin = file.end);

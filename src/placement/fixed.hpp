@@ -20,6 +20,7 @@ class Fixed final : public Placement {
     if (encoded_.empty() || encoded_.begin()->second != step) return std::nullopt;
     return encoded_.begin()->first;
   }
+  [[nodiscard]] Bytes least_step(Bytes) const override { return places_.step; }
   void begin_step(Bytes offset) override { begin_ = offset; }
   void place(std::uint64_t chunk, std::span<Record> records) override {
     encoded_.erase(chunk);

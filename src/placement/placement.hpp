@@ -34,6 +34,8 @@ class Placement {
   virtual void on_encoded(std::uint64_t chunk, std::int64_t step) = 0;
   /// Returns a chunk of the step that can be placed or dropped now.
   [[nodiscard]] virtual std::optional<std::uint64_t> next(std::int64_t step) const = 0;
+  /// Returns the bytes that a step takes at least if `encoded` bytes of its records are known.
+  [[nodiscard]] virtual Bytes least_step(Bytes encoded) const = 0;
   /// Says at which offset of its file a step begins, before the first of its chunks is placed.
   virtual void begin_step(Bytes offset) = 0;
   /// Sets the offsets of the records, which are all of next().

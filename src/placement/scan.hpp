@@ -17,6 +17,7 @@ class Scan final : public Placement {
     if (chunks_.empty() || chunks_.begin()->second != step) return std::nullopt;
     return chunks_.begin()->first;
   }
+  [[nodiscard]] Bytes least_step(Bytes encoded) const override { return encoded; }
   void begin_step(Bytes offset) override { end_ = offset; }
   void place(std::uint64_t chunk, std::span<Record> records) override {
     chunks_.erase(chunk);

@@ -34,19 +34,34 @@ Status write_head(Target& target, const std::string& path, std::span<const std::
   return (*file)->close();
 }
 
-Status check_head(Target& target, const std::string& path, std::string_view format,
-                  std::span<const std::byte> head) {
-  if (head.empty()) return {};
+Result<bool> begins_with(Target& target, const std::string& path, std::string_view format,
+                         std::span<const std::byte> head) {
   Result<std::unique_ptr<File>> file = target.open(path, OpenMode::read);
   TR_TRY(file.status());
-  Result<ByteVector> found = read_bytes(**file, head.size(), 0);
+  constexpr std::size_t most = 64 << 10;
+  const auto wanted = head.first(std::min(head.size(), most));
+  Result<ByteVector> found = read_bytes(**file, wanted.size(), 0);
   TR_TRY(found.status());
-  if (const auto count = formats::step_count(format, 0); count && found->size() == head.size())
+  if (const auto count = formats::step_count(format, 0); count && found->size() == wanted.size())
     std::ranges::copy(count->bytes, found->begin() + count->offset);
-  if (std::ranges::equal(*found, head)) return {};
+  return std::ranges::equal(*found, wanted);
+}
+
+Status check_places(const std::string& path, const IndexContents& contents,
+                    const std::optional<codec::FixedPlaces>& places) {
+  if (!places || contents.steps.empty()) return {};
+  const IndexStep& step = contents.steps.back();
+  const bool same = step.end - step.begin == places->step &&
+                    std::ranges::all_of(step.records, [&](const IndexRecord& each) {
+                      const auto field = static_cast<std::size_t>(each.field);
+                      const auto level = static_cast<std::size_t>(each.level);
+                      return field < places->places.size() && level < places->places[field].size() &&
+                             each.offset - step.begin == places->places[field][level];
+                    });
+  if (same) return {};
   return {Code::state, cat(path,
-                           ": its dimensions, attributes or coordinates are not what the stream has now; "
-                           "a run that continues defines the same stream as before")};
+                           ": its variables are not those that the stream has now; a run that continues "
+                           "defines the same stream as before (existing=replace begins anew)")};
 }
 
 Status tell_steps(File& file, std::string_view format, std::int64_t steps, bool sync) {

@@ -142,15 +142,15 @@ Result<Recovered> recover(Target& target, const std::string& data_path, const Re
   // ever.
   contents->closed = contents->closed && recovered.steps_cut == 0;
   const Bytes index_end = contents->marks.back().position + (contents->closed ? kClosedBytes : 0);
+  // Readers must not come to look for steps that are no more. The number goes down first.
+  if (*exists && *data_size >= contents->data_end())
+    TR_TRY(tell_steps(**data, contents->header.format, static_cast<std::int64_t>(kept), true));
   // The index is cut first. If the data were cut first, a crash in between would leave steps without their
   // bytes.
   const Result<Bytes> index_cut = cut(**index, index_end);
   TR_TRY(index_cut.status());
   recovered.index_bytes_cut = *index_cut;
   if (*exists) {
-    // A reader must not come to look for steps behind the end.
-    if (*data_size >= contents->data_end())
-      TR_TRY(tell_steps(**data, contents->header.format, static_cast<std::int64_t>(kept), true));
     const Result<Bytes> data_cut = cut(**data, contents->data_end());
     TR_TRY(data_cut.status());
     recovered.data_bytes_cut = *data_cut;

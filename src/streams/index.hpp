@@ -72,6 +72,8 @@ class IndexWriter {
   /// file at the path has become another run's or was changed by another writer. After a failed write the
   /// same or another step may be appended in its place.
   Status append(const IndexStep& step);
+  /// Returns Code::state if the file at the path has become another run's, or was changed by another writer.
+  Status check_owner();
   /// Says that no step follows: the file was rolled over or the stream closed.
   Status append_closed();
   /// Makes the records durable. After a failed sync everything since the last good one is taken back, so that
@@ -90,7 +92,6 @@ class IndexWriter {
   IndexWriter(storage::Target& target, std::string path, std::unique_ptr<storage::File> file,
               IndexHeader header)
       : target_(&target), path_(std::move(path)), file_(std::move(file)), header_(std::move(header)) {}
-  Status check_owner();
   Status write(const ByteVector& record);
   Status take_back();
 

@@ -251,7 +251,8 @@ Result<std::unique_ptr<pipeline::Ledger>> make_ledger(const pipeline::Opening& o
   const Result<std::unique_ptr<codec::Codec>> codec = opening.codec();
   TR_TRY(codec.status());
   return std::unique_ptr<pipeline::Ledger>(std::make_unique<FileLedger>(
-      Pairs(opening, std::move(*request), *run, std::move(resuming), std::move(target), (*codec)->head())));
+      Pairs(opening, std::move(*request), *run, std::move(resuming), std::move(target),
+            Pairs::Frame{(*codec)->head(), (*codec)->fixed_places()})));
 }
 
 }  // namespace tailrace::streams

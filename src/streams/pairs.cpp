@@ -28,15 +28,16 @@ Result<OpenPair> opened(Result<IndexWriter> index, bool again) {
 std::string written_to(const std::string& path, bool again) { return again ? again_path(path) : path; }
 
 Pairs::Pairs(const Opening& opening, StreamRequest request, Uuid run, std::optional<Resuming> resuming,
-             std::shared_ptr<storage::Target> target, ByteVector head)
+             std::shared_ptr<storage::Target> target, Frame frame)
     : opening_(opening),
       request_(std::move(request)),
       resuming_(std::move(resuming)),
       target_(std::move(target)),
-      head_(std::move(head)) {
+      frame_(std::move(frame)) {
   const codec::StreamDefinition& stream = opening.definition;
   header_ = {
-      run, stream.format, stream.base, stream.calendar, stream.member, static_cast<Bytes>(head_.size()), {}};
+      run, stream.format, stream.base, stream.calendar, stream.member, static_cast<Bytes>(frame_.head.size()),
+      {}};
   for (const codec::FieldDefinition& field : opening.fields) {
     header_.fields.push_back({field.name, field.type, field.shape, field.levels.type, field.levels.values});
   }
@@ -77,6 +78,7 @@ Result<std::optional<WholePair>> Pairs::finish(const std::string& path, OpenPair
   if (!file.closed) {
     const std::string data = written_to(path, file.again);
     TR_TRY(storage::check_holds(*target_, data, file.index.data_end()));
+    TR_TRY(file.index.check_owner());
     TR_TRY(tell_steps(*target_, data, header_.format, file.index.steps(), true));
     TR_TRY(file.index.append_closed());
     TR_TRY(file.index.sync());
@@ -161,7 +163,9 @@ Result<std::optional<Pair>> Pairs::taken_over_pair(const std::string& path) {
     Result<IndexContents> contents = load_index(*target_, index_path(data));
     if (contents.status().code() == Code::io) return contents.status();
     const bool own = contents.is_ok() && (contents->header.run == header_.run || goes_on_with_others());
-    if (own) return std::optional(Pair{std::move(*contents), again});
+    if (!own) continue;
+    TR_TRY(check_places(data, *contents, frame_.places));
+    return std::optional(Pair{std::move(*contents), again});
   }
   return std::optional<Pair>();
 }
@@ -179,11 +183,25 @@ Result<Pairs::Beginning> Pairs::take_over(const std::string& path, const Pair& p
   return Beginning{std::move(begun), std::move(*file)};
 }
 
-/// A file without steps gets its head.
-Status Pairs::begin_data(const std::string& path, const OpenPair& pair) {
+/// A file without steps gets its head, and an index that tells its size. A file with steps keeps its own.
+Status Pairs::begin_data(const std::string& path, OpenPair& pair) {
   const std::string data = written_to(path, pair.again);
-  return pair.index.steps() == 0 ? write_head(*target_, data, head_)
-                                 : check_head(*target_, data, header_.format, head_);
+  if (pair.index.steps() > 0) {
+    const Result<bool> same = begins_with(*target_, data, header_.format, frame_.head);
+    TR_TRY(same.status());
+    if (!*same)
+      log(LogLevel::warn, cat(data,
+                              ": keeps the attributes and coordinates with which it was begun; those of the "
+                              "stream are others now"));
+    return {};
+  }
+  if (pair.index.data_end() != header_.data_begin) {
+    TR_TRY(pair.index.close());
+    Result<IndexWriter> index = IndexWriter::create(*target_, index_path(data), header_);
+    TR_TRY(index.status());
+    pair.index = std::move(*index);
+  }
+  return write_head(*target_, data, frame_.head);
 }
 
 /// Opens data file and index, empty or continued. Their directory entries are durable.
@@ -301,6 +319,7 @@ Result<IndexWriter> Pairs::continue_index(const std::string& path, std::int64_t 
     const std::string_view advice = " (existing=replace begins anew; or choose another pattern)";
     if (!same.is_ok()) return resuming_ ? same : Status(same.code(), cat(same.text(), advice));
   }
+  TR_TRY(check_places(path, before->contents, frame_.places));
   // A file that cannot be continued stays as it is, closed if it was.
   if (const auto& steps = before->contents.steps; !resuming_ && !steps.empty() && steps.back().lead >= lead) {
     return Status(Code::order,
@@ -323,6 +342,8 @@ Result<std::optional<Pair>> Pairs::find_left_open(const std::string& path) {
   if (pair->has_value() && header_.fields.empty()) {
     header_.fields = (*pair)->contents.header.fields;
     header_.data_begin = (*pair)->contents.header.data_begin;
+  } else if (pair->has_value()) {
+    TR_TRY(check_places(path, (*pair)->contents, frame_.places));
   }
   return pair;
 }
@@ -377,6 +398,11 @@ Status Pairs::remove_empty(const std::string& path, OpenPair& file) {
   if (!std::exchange(file.closed, true)) TR_TRY(file.index.close());
   // The published file stays.
   if (file.again) return discard_again(*target_, path);
+  // A head without an index would look like somebody else's file if this process were killed in between.
+  if (!frame_.head.empty()) {
+    TR_TRY(storage::create_empty(*target_, path));
+    TR_TRY(storage::make_durable(*target_, path));
+  }
   TR_TRY(remove_index(*target_, path));
   TR_TRY(storage::remove_if_there(*target_, path).status());
   return target_->sync_directory_of(path);

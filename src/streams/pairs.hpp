@@ -38,9 +38,13 @@ std::string written_to(const std::string& path, bool again);
 /// different files may run side by side. `opening` must outlive it.
 class Pairs {
  public:
-  /// `head` is what each file begins with (codec::Codec::head).
+  /// What stands in each file beside the records (codec::Codec).
+  struct Frame {
+    ByteVector head;
+    std::optional<codec::FixedPlaces> places;
+  };
   Pairs(const pipeline::Opening& opening, StreamRequest request, Uuid run, std::optional<Resuming> resuming,
-        std::shared_ptr<storage::Target> target, ByteVector head);
+        std::shared_ptr<storage::Target> target, Frame frame);
 
   [[nodiscard]] const StreamRequest& request() const { return request_; }
   [[nodiscard]] storage::Target& target() const { return *target_; }
@@ -84,14 +88,14 @@ class Pairs {
   Result<OpenPair> reopen(const std::string& path, bool again, std::optional<std::int64_t> through_lead = {});
   Result<bool> is_settled(const std::string& path);
   Status put_in_place(const std::string& path);
-  Status begin_data(const std::string& path, const OpenPair& pair);
+  Status begin_data(const std::string& path, OpenPair& pair);
   Status remove_empty(const std::string& path, OpenPair& file);
 
   const pipeline::Opening& opening_;
   StreamRequest request_;
   std::optional<Resuming> resuming_;
   std::shared_ptr<storage::Target> target_;
-  ByteVector head_;
+  Frame frame_;
   IndexHeader header_;
   std::vector<std::string> left_open_;
 };

@@ -178,10 +178,15 @@ class Reader {
     EXPECT_EQ(nc_get_var_double(id_, variable(name), values.data()), NC_NOERR) << name;
     return values;
   }
+  [[nodiscard]] std::vector<double> numbers(const std::string& name, const std::string& attribute) const {
+    std::size_t length = 0;
+    EXPECT_EQ(nc_inq_attlen(id_, variable(name), attribute.c_str(), &length), NC_NOERR);
+    std::vector<double> numbers(length);
+    EXPECT_EQ(nc_get_att_double(id_, variable(name), attribute.c_str(), numbers.data()), NC_NOERR);
+    return numbers;
+  }
   [[nodiscard]] double number(const std::string& name, const std::string& attribute) const {
-    double number = 0;
-    EXPECT_EQ(nc_get_att_double(id_, variable(name), attribute.c_str(), &number), NC_NOERR);
-    return number;
+    return numbers(name, attribute).at(0);
   }
 
  private:
@@ -328,6 +333,10 @@ TEST(cdf, what_a_version_or_the_format_cannot_hold_is_refused_by_name) {
   FieldDefinition missing = field("a", ElementType::i8);
   missing.missing = 300;
   refused(missing, Version::cdf5, "missing=300");
+  missing = field("a", ElementType::i64);
+  missing.missing = 9223372036854775807.0;
+  refused(missing, Version::cdf5, "missing=");
+  refused(field(std::string(300, 'a')), Version::cdf5, "256 bytes");
   // The second variable begins behind the 2 GiB that a version 1 header can tell.
   large.shape = {1 << 14, 1 << 14};
   const auto codec = codec_of({large}, Version::cdf1);
@@ -348,12 +357,51 @@ TEST(cdf, attributes_of_users_come_beside_the_conventions_and_in_their_place) {
   EXPECT_EQ(reader.text("zos", "units"), "cm");
   EXPECT_EQ(reader.text("zos", "long_name"), "height of the sea");
   EXPECT_EQ(reader.number("zos", "valid_min"), -5);
-  for (const std::string name : {"_FillValue", "coordinates", "a/b", ""}) {
+  for (const std::string name : {"_FillValue", "coordinates", "scale_factor", "a/b", "",
+                                 "gr\xc3\xb6\xc3\x9f"
+                                 "e"}) {
     FieldDefinition refused = field("b");
     refused.attributes = {{name, "1"}};
     EXPECT_EQ(codec->define(refused).code(), Code::argument) << name;
     stream.attributes = refused.attributes;
     EXPECT_EQ(make_codec(Version::cdf5, stream).status().code(), Code::argument) << name;
+  }
+}
+
+TEST(cdf, attributes_that_stand_beside_values_have_their_type) {
+  FieldDefinition mask = field("mask", ElementType::i16);
+  mask.attributes = {{"flag_values", "0, 1, 300"}, {"flag_meanings", "sea land lake"}};
+  const auto codec = codec_of({mask});
+  const Reader reader(codec->head());
+  EXPECT_EQ(reader.numbers("mask", "flag_values"), (Values{0, 1, 300}));
+  EXPECT_EQ(reader.text("mask", "flag_meanings"), "sea land lake");
+  mask.name = "b";
+  mask.attributes = {{"valid_max", "100000"}};
+  EXPECT_EQ(codec->define(mask).code(), Code::argument);
+}
+
+TEST(cdf, a_field_may_have_the_name_of_a_coordinate) {
+  FieldDefinition latitude = field("lat");
+  latitude.georeference.keys = {{"gridType", "regular_ll"},
+                                {"latitudeOfFirstGridPointInDegrees", "1"},
+                                {"longitudeOfFirstGridPointInDegrees", "0"},
+                                {"latitudeOfLastGridPointInDegrees", "0"},
+                                {"longitudeOfLastGridPointInDegrees", "2"}};
+  const auto codec = codec_of({latitude, field("depth", ElementType::f32, {"depthBelowSea", {1, 2}, {}, {}}),
+                               field("time"), field("x")});
+  const Reader reader(codec->head());
+  EXPECT_EQ(reader.dimensions("lat"), Names{"lat"});
+  EXPECT_EQ(reader.dimensions("lat_surface"), (Names{"time", "lat", "lon"}));
+  EXPECT_EQ(reader.dimensions("depth"), Names{"depth"});
+  EXPECT_EQ(reader.dimensions("depth_depthBelowSea").front(), "time");
+  EXPECT_EQ(reader.dimensions("time_surface").front(), "time");
+  EXPECT_EQ(reader.dimensions("x_surface"), (Names{"time", "y", "x"}));
+}
+
+TEST(cdf, coefficients_of_levels_that_they_do_not_have_are_never_read) {
+  for (const double level : {0.0, 0.5, 1.7, -1.0, 3.0}) {
+    const FieldDefinition t = field("t", ElementType::f32, {"hybrid", {level}, {}, {0, 100, 300, 1, 0.5, 0}});
+    EXPECT_EQ(codec_of({})->define(t).code(), Code::argument) << level;
   }
 }
 

@@ -53,6 +53,13 @@ TEST(cdf_grid, keys_that_are_not_enough_or_fit_to_another_shape_are_named) {
   keys.emplace_back("Ni", "180");
   EXPECT_NE(grid_of(keys, {181, 360}).status().text().find("Ni=180"), std::string::npos);
   EXPECT_EQ(grid_of(globe(), {65160}).status().code(), Code::format) << "one dimension alone needs Ni and Nj";
+  EXPECT_EQ(grid_of(globe(), {360, 181}).status().code(), Code::ok) << "rows are not told otherwise";
+  keys.emplace_back("Nj", "360");
+  EXPECT_EQ(grid_of(keys, {180, 360}).status().code(), Code::format)
+      << "rows and columns are the other way round";
+  keys = globe();
+  keys.emplace_back("jPointsAreConsecutive", "1");
+  EXPECT_NE(grid_of(keys, {181, 360}).status().text().find("jPointsAreConsecutive"), std::string::npos);
   keys = globe();
   keys[1].second = "ninety";
   EXPECT_EQ(grid_of(keys, {181, 360}).status().code(), Code::format);

@@ -10,6 +10,8 @@ from pathlib import Path
 GRID = ("keys='gridType=regular_ll, latitudeOfFirstGridPointInDegrees=50, longitudeOfFirstGridPointInDegrees=5, "
         "iDirectionIncrementInDegrees=1, jDirectionIncrementInDegrees=1'")
 LEAD = "21600"
+# Options of fields that GRIB does not have, and a format that has them.
+OTHER_FORMATS = {"attributes": "format=cdf5"}
 
 
 def fail(text):
@@ -78,11 +80,22 @@ def finds(what, name, key, wanted):
     return check
 
 
+def shows(what, name, text):
+    def check(folder):
+        header = subprocess.run(["ncdump", "-h", name], text=True, stdout=subprocess.PIPE, cwd=folder).stdout
+        if text not in header:
+            fail(f"{what}: the header of the file has no '{text}': {header}")
+    return check
+
+
 def try_options(trial, rows, place):
     """Each option's example, and its default against leaving it out, beside what else the example gives."""
     for row in rows:
         key, default, example = code(row[0]), code(row[1]), code(row[3])
-        trial.add(example, **{place: example})
+        made = trial.add(example, **{"stream": OTHER_FORMATS.get(key, ""), place: example})
+        if key == "attributes":
+            name, text = re.search(r"(\w+)='([^']+)'", example).groups()
+            trial.checks.append(shows(example, made, f'{name} = "{text}"'))
         if default is None:
             continue
         beside = " ".join(word for word in shlex.split(example) if not word.startswith(f"{key}="))
@@ -113,11 +126,14 @@ def try_tables(page):
     for _, _, pattern, name in table(page, "Names"):
         trial.add(pattern, pattern=code(pattern), stream="member=7")
         trial.checks.append(exists(pattern, code(name)))
-    for _, kind, _, field, example in table(page, "Levels"):
+    for _, kind, _, field, example, coordinate in table(page, "Levels"):
         made = trial.add(example, name=code(field), field=code(example))
         levels = code(example).partition(":")[2]
         count = 40 if levels == "1-40" else len(levels.split(","))
         trial.checks.append(finds(example, made, "typeOfLevel", count * [code(kind)]))
+        made = trial.add(f"{example} in NetCDF", stream="format=cdf5", name="a", field=code(example))
+        if code(coordinate):
+            trial.checks.append(shows(example, made, f'{code(coordinate)}:long_name = "{code(kind)}"'))
     for given, intervals in table(page, "Statistics"):
         made = trial.add(given, lead="21600,43200,86400", name="tp", field=code(given))
         trial.checks.append(finds(given, made, "stepRange", re.findall(r"`([^`]+)`", intervals)))

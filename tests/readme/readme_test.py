@@ -98,7 +98,9 @@ def main():
     check_lengths(named)
     env = dict(os.environ, HOME=str(here / "home"), PATH=f"{here / 'bin'}:{os.environ['PATH']}")
     env.pop("PKG_CONFIG_PATH", None)
-    run_blocks(named, here, env)
+    printed = run_blocks(named, here, env)
+    if '2t:standard_name = "air_temperature"' not in printed:
+        sys.exit("FAILED: README.md's NetCDF file does not say that 2t is a temperature")
 
     want = ["2t", "heightAboveGround", "2", "6", "20260301", "360", "181", 220.0, 268.59]
     for language, name in PROGRAMS.items():

@@ -162,18 +162,21 @@ TR_API int tr_layout_free(tr_layout** layout);
 /* Streams: time-ordered fields in a standard format. */
 
 /* Collective. `pattern`: file name with {base:%Y%m%d%H} {valid:%Y%m%d%H} {lead:03h} {lead:05m} {member:02}.
- * Options: base=TIME (required), format=grib2|raw, packing=simple|ccsds, calendar=, member=, members=,
- * keys="...", existing=replace|continue|fail|overwrite, on_full=fail|wait:DURATION, deadline=DURATION,
- * manifest=on|off, ready=SUFFIX, hook=COMMAND (run by the shell with the finished file as $1),
- * same_lead=fail|keep, empty_step=fail|keep, and any GRIB key.
+ * Options: base=TIME (required), format=grib2|cdf5|cdf2|cdf1|raw, packing=simple|ccsds, calendar=, member=,
+ * members=, keys="...", attributes="...", existing=replace|continue|fail|overwrite,
+ * on_full=fail|wait:DURATION, deadline=DURATION, manifest=on|off, ready=SUFFIX, hook=COMMAND (run by the
+ * shell with the finished file as $1), same_lead=fail|keep, empty_step=fail|keep, and any GRIB key.
+ * format: without it a pattern that ends in .nc, .cdf or .netcdf means cdf5 (classic NetCDF), one that
+ * promises a format that this version lacks (.nc4, .h5, ...) is TR_ERR_SETTINGS, and any other means grib2.
+ * An option that the format does not take is TR_ERR_SETTINGS: packing= and keys belong to grib2, attributes=
+ * (of each file) to cdf5, cdf2 and cdf1.
  * existing: what happens to files that are there already. replace (default): they are begun anew. continue:
  * steps are added behind theirs; a GRIB file without its index is indexed again first. fail: TR_ERR_STATE
  * here if any file of the pattern exists (if directories change with the lead: with the first step of the
  * file). A file that is not known to be Tailrace's is TR_ERR_STATE and left as it is; only overwrite empties
  * it (docs/formats/index.md).
  * Keys give the origin in GRIB messages, as centre=98 generatingProcessIdentifier=1 typeOfProcessedData=an;
- * without: no centre, no process, a forecast. Names of fields are the centre's, without one those of WMO. A
- * pattern that ends in .nc or the like needs format=.
+ * without: no centre, no process, a forecast. Names of fields are the centre's, without one those of WMO.
  * same_lead: with fail a field that an earlier step at the same lead has is TR_ERR_STATE, unless the step
  * failed. empty_step: with fail a step without any put is TR_ERR_STATE. keep says that it is intended.
  * Before it returns, compute rank 0 makes the directory and checks that files can be written there, and that
@@ -184,10 +187,12 @@ TR_API int tr_layout_free(tr_layout** layout);
 TR_API int tr_stream_create(const char* pattern, const char* options, tr_stream** stream);
 
 /* Collective. Before the first step. Options: levels=TYPE[:LIST] (hybrid:1-40, pressure:1000,850,500,
- * height:2, surface), vertical=FILE or coefficients=LIST, accuracy=, relative_accuracy=, bits=, missing=,
- * statistic=instant|accum|average|maximum|minimum, since=start|last|DURATION, at_zero=write|omit,
- * level_axis=N, nproma=N, keys="...", and any GRIB key. The definition encodes one header and reads every
- * requested key back; a difference is TR_ERR_FORMAT. */
+ * height:2, depth:5,10,20, surface), vertical=FILE or coefficients=LIST, accuracy=, relative_accuracy=,
+ * bits=, missing=, statistic=instant|accum|average|maximum|minimum, since=start|last|DURATION,
+ * at_zero=write|omit, level_axis=N, nproma=N, keys="...", attributes="..." (of the variable, in NetCDF), and
+ * any GRIB key. The definition of a GRIB field encodes one header and reads every requested key back; a
+ * difference is TR_ERR_FORMAT. NetCDF and raw files hold values as they are: NetCDF takes accuracy=,
+ * relative_accuracy= and bits=, which change nothing there; raw does not. */
 TR_API int tr_stream_define(tr_stream* stream, const char* field, const tr_layout* layout, int type,
                             const char* options);
 

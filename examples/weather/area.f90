@@ -6,7 +6,7 @@ module area
   implicit none
   private
   public :: dp, pi, gravity, earth_radius, earth_rotation
-  public :: area_setup, print_grid, rotated_longitude, rotated_latitude, true_position, east_in_grid
+  public :: area_setup, print_grid, grid_keys, rotated_longitude, rotated_latitude, true_position, east_in_grid
   public :: width_degrees, height_degrees, middle_latitude, middle_longitude, dx_degrees, dy_degrees
 
   integer, parameter :: dp = real64
@@ -67,6 +67,26 @@ contains
       along_y = 0.0_dp
     end if
   end subroutine
+
+  ! The grid in GRIB's keys, whose numbers count millionths of degrees.
+  function grid_keys() result(keys)
+    character(:), allocatable :: keys
+    keys = 'gridType=rotated_ll, jScansPositively=1, uvRelativeToGrid=1, ' // &
+      'latitudeOfFirstGridPointInDegrees=' // degrees(-0.5_dp * (height_degrees - dy_degrees)) // &
+      ', latitudeOfLastGridPointInDegrees=' // degrees(0.5_dp * (height_degrees - dy_degrees)) // &
+      ', longitudeOfFirstGridPointInDegrees=' // degrees(-0.5_dp * (width_degrees - dx_degrees)) // &
+      ', longitudeOfLastGridPointInDegrees=' // degrees(0.5_dp * (width_degrees - dx_degrees)) // &
+      ', latitudeOfSouthernPoleInDegrees=' // degrees(middle_latitude - 90.0_dp) // &
+      ', longitudeOfSouthernPoleInDegrees=' // degrees(middle_longitude)
+  end function
+
+  function degrees(angle) result(text)
+    real(dp), intent(in) :: angle
+    character(:), allocatable :: text
+    character(16) :: buffer
+    write(buffer, '(f16.6)') angle
+    text = trim(adjustl(buffer))
+  end function
 
   ! The grid as a description for cdo, to standard output.
   subroutine print_grid(nx, ny)

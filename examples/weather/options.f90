@@ -10,6 +10,7 @@ module options
     integer :: hours = 48, output_every = 3, surface_every = 1
     character(:), allocatable :: out, terrain, timings
     character(8) :: progress = 'auto'                 ! auto, bar, lines, none
+    character(6) :: ending = '.grib2'                 ! of the names of files
     logical :: output = .true., help = .false., print_grid = .false.
     integer :: checkpoint_every = 0
     logical :: restart = .false.
@@ -58,6 +59,9 @@ contains
           call value_of(n, name, text=chosen%terrain, problem=problem)
         case ('--timings')
           call value_of(n, name, text=chosen%timings, problem=problem)
+        case ('--format')
+          call value_of(n, name, text=text, problem=problem)
+          if (problem == '') call read_format(text, chosen, problem)
         case ('--size')
           call value_of(n, name, text=text, problem=problem)
           if (problem == '') call read_size(text, chosen, problem)
@@ -127,6 +131,20 @@ contains
     if (status /= 0) problem = '--size: expected NXxNY such as 312x252, got "'//text//'"'
   end subroutine
 
+  subroutine read_format(text, chosen, problem)
+    character(*), intent(in) :: text
+    type(options_type), intent(inout) :: chosen
+    character(:), allocatable, intent(inout) :: problem
+    select case (text)
+      case ('grib2')
+        chosen%ending = '.grib2'
+      case ('cdf5')
+        chosen%ending = '.nc'
+      case default
+        problem = '--format: grib2 or cdf5, got "'//text//'"'
+    end select
+  end subroutine
+
   subroutine read_progress(text, chosen, problem)
     character(*), intent(in) :: text
     type(options_type), intent(inout) :: chosen
@@ -138,9 +156,9 @@ contains
 
   subroutine print_help()
     integer :: n
-    character(*), parameter :: lines(45) = [character(110) :: &
+    character(*), parameter :: lines(48) = [character(110) :: &
       'weather: a shallow-water forecast for the North Atlantic and Europe over real orography, written to', &
-      'GRIB2 files through Tailrace.', &
+      'GRIB2 or NetCDF files through Tailrace.', &
       '', &
       'usage: mpirun -n N weather [options]', &
       '', &
@@ -151,7 +169,8 @@ contains
       '  --surface-every H    hours between outputs of surface fields, in one file; 0: never (1)', &
       '  --checkpoint-every H hours between checkpoints, DIR/restart.0 and .1; 0: never    (0)', &
       '  --restart            go on from the newest checkpoint in DIR; from the start if there is none', &
-      '  --out DIR            where the GRIB2 files go; it must exist                      (.)', &
+      '  --format FORMAT      grib2, or cdf5: classic NetCDF with 64-bit sizes             (grib2)', &
+      '  --out DIR            where the files go; it must exist                            (.)', &
       '  --terrain FILE       GRIB2 message with the height of the ground on the model''s grid (terrain.grib2)', &
       '  --timings FILE       seconds per step and in output calls, as JSON                (not written)', &
       '  --no-output          forecast only', &
@@ -173,6 +192,8 @@ contains
       '  mpirun -n 4 weather --size 156x126 --hours 24', &
       '  # the same files from 4 ranks and 1 server', &
       '  TAILRACE_SERVERS=1 mpirun -n 5 weather --size 156x126 --hours 24', &
+      '  # in NetCDF: fc_2026030100+003.nc, ... and surface_2026030100.nc', &
+      '  mpirun -n 4 weather --size 156x126 --hours 24 --format cdf5', &
       '  # a forecast that may be killed, and gone on with on another number of ranks: the same files', &
       '  mpirun -n 4 weather --size 156x126 --hours 24 --checkpoint-every 3', &
       '  mpirun -n 3 weather --size 156x126 --hours 24 --checkpoint-every 3 --restart', &

@@ -115,7 +115,7 @@ contains
     lead = 0
     if (chosen%restart .or. chosen%checkpoint_every > 0) call checkpoint_open(chosen%out, chosen%restart, lead)
     if (lead > 0 .and. rank == 0) print '(a,f0.2,a)', 'weather: goes on from hour ', lead / 3600.0_dp, ' of the forecast'
-    if (chosen%output) call output_open(chosen%out, chosen%terrain, chosen%levels)
+    if (chosen%output) call output_open(chosen%out, trim(chosen%ending), chosen%levels)
     if (rank == 0 .and. chosen%progress /= 'none') print '(a,i0,a,i0,a,i0,a,i0,a,i0,a,i0,a)', &
       '  ', nx, ' x ', ny, ' x ', chosen%levels, ' points on ', ranks, ' ranks, ', chosen%hours, &
       ' hours in steps of ', time_step, ' s'

@@ -8,9 +8,10 @@ model and calls this; by hand:
 
   python3 examples/weather/demo.py --build build/release-openmpi --out out/demo
   python3 examples/weather/demo.py --build build/release-openmpi --quick
+  python3 examples/weather/demo.py --build build/release-openmpi --format cdf5
   python3 examples/weather/demo.py --build build/release-openmpi --large --rate 40MB/s --servers 1,2
 
-It leaves in the output directory: the GRIB2 files, summary.json (every figure of the table), report.json and trace.json
+It leaves in the output directory: the files in GRIB2 or NetCDF, summary.json (every figure of the table), report.json and trace.json
 (of the run with servers; trace.json opens in ui.perfetto.dev) and demo.html.
 """
 import argparse
@@ -28,9 +29,9 @@ import sys
 import time
 from pathlib import Path
 
+import formats
 from restart import run_and_kill
 
-BYTES_PER_VALUE = 0.67         # of a packed field here, measured: only to choose a rate
 TERMINAL = sys.stdout.isatty()
 
 
@@ -46,6 +47,9 @@ def parse_arguments():
     parser.add_argument("--out", type=Path, default=Path("out/demo"), help="output directory (default: %(default)s)")
     parser.add_argument("--quick", action="store_true", help="one rank, inline, a small grid: seconds")
     parser.add_argument("--large", action="store_true", help="468x378x40, 48 hours: HIRLAM's size")
+    parser.add_argument("--format", choices=list(formats.FORMATS), default="grib2",
+                        help="of the forecast's files: grib2 (packed; default), or cdf5, classic NetCDF with 64-bit sizes "
+                        "(whole values: about 660 MB a run in place of 110)")
     parser.add_argument("--size", help="grid points NXxNY (default: 312x252)")
     parser.add_argument("--levels", type=int, help="hybrid levels (default: 40)")
     parser.add_argument("--hours", type=int, help="length of the forecast (default: 48)")
@@ -60,6 +64,7 @@ def parse_arguments():
     parser.add_argument("--no-page", action="store_true", help="make no demo.html")
     parser.add_argument("--quiet", action="store_true", help="no progress bars")
     args = parser.parse_args()
+    args.format = formats.FORMATS[args.format]
     small = (156, 126) if args.quick else (468, 378) if args.large else (312, 252)
     args.size = args.size or "x".join(map(str, small))
     if not re.fullmatch(r"\d+x\d+", args.size):
@@ -80,14 +85,11 @@ def cores():
 
 # ---- programs ------------------------------------------------------------------------------------------------
 
-PACKAGE_OF = {"cdo": "cdo", "grib_set": "libeccodes-tools", "grib_get": "libeccodes-tools",
-              "grib_count": "libeccodes-tools"}
-
-
-def require_programs():
-    missing = [name for name in PACKAGE_OF if shutil.which(name) is None]
+def require_programs(form):
+    package_of = {"cdo": "cdo", **({form.counter: form.package} if form.counter else {})}
+    missing = [name for name in package_of if shutil.which(name) is None]
     if missing:
-        packages = " ".join(sorted({PACKAGE_OF[name] for name in missing}))
+        packages = " ".join(sorted({package_of[name] for name in missing}))
         raise Failure(f"{', '.join(missing)} not found. Install with:  apt-get install {packages}")
 
 
@@ -145,12 +147,10 @@ def act(number, title):
 
 
 def make_terrain(launcher, args):
-    """The topography built into cdo on the model's grid; rows and winds along the grid's own axes."""
-    terrain, grid, raw = (args.out / name for name in ("terrain.grib2", "grid.txt", "terrain-raw.grib2"))
+    """The topography built into cdo on the model's grid, which the model reads in GRIB2 whatever it writes."""
+    terrain, grid = args.out / "terrain.grib2", args.out / "grid.txt"
     grid.write_text(run_tool(launcher.model, "--size", args.size, "--print-grid", env=launcher.environment({})))
-    run_tool("cdo", "-s", "-O", "-f", "grb2", "-setname,orog", f"-remapbil,{grid}", "-topo", raw)
-    run_tool("grib_set", "-s", "uvRelativeToGrid=1", raw, terrain)
-    raw.unlink()
+    run_tool("cdo", "-s", "-O", "-f", "grb2", "-setname,orog", f"-remapbil,{grid}", "-topo", terrain)
     grid.unlink()
     say(f"  {terrain}: {args.nx} x {args.ny} points, rotated latitude-longitude")
     return terrain
@@ -182,11 +182,12 @@ def fresh(directory):
 def model_command(launcher, args, ranks, terrain, directory):
     return launcher.command(ranks) + ["--size", args.size, "--levels", str(args.levels), "--hours", str(args.hours),
                                       "--output-every", str(args.output_every), "--surface-every",
-                                      str(args.surface_every), "--terrain", str(terrain), "--out", str(directory)]
+                                      str(args.surface_every), "--terrain", str(terrain), "--out", str(directory),
+                                      *(["--format", args.format.name] if args.format.name != "grib2" else [])]
 
 
-def grib_digests(directory):
-    return {path.name: digest(path) for path in sorted(directory.glob("*.grib2"))}
+def digests(args, directory):
+    return {path.name: digest(path) for path in args.format.files(directory)}
 
 
 def forecast(launcher, args, run, terrain, rate):
@@ -219,7 +220,7 @@ def forecast(launcher, args, run, terrain, rate):
     run.timings = json.loads((run.directory / "timings.json").read_text())
     report = run.directory / "report.json"
     run.report = json.loads(report.read_text()) if report.exists() else None
-    run.files = grib_digests(run.directory)
+    run.files = digests(args, run.directory)
 
 
 def busy_ticks(stat, own_cores):
@@ -261,7 +262,7 @@ def killed_and_restarted(launcher, args, undisturbed, terrain, rate):
                       f"  {' '.join(command)}")
     for line in again.stdout.splitlines():
         say(f"  {ranks} ranks: {line.removeprefix('weather: ')}")
-    files = grib_digests(directory)
+    files = digests(args, directory)
     odd = sorted(name for name in files.keys() | undisturbed.files.keys()
                  if files.get(name) != undisturbed.files.get(name))
     if odd:
@@ -278,7 +279,7 @@ def digest(path):
     return sha.hexdigest()
 
 
-def grib_bytes(run):
+def bytes_of(run):
     return sum((run.directory / name).stat().st_size for name in run.files)
 
 
@@ -288,7 +289,7 @@ def choose_rate(args, alone):
     full = 0 if args.output_every == 0 else args.hours // args.output_every
     surface = 0 if args.surface_every == 0 else args.hours // args.surface_every
     values = args.nx * args.ny * (full * (3 * args.levels + 2) + surface * 3)
-    rate = values * BYTES_PER_VALUE / min(20.0, 0.8 * alone.timings["forecast_seconds"])
+    rate = values * args.format.bytes_per_value / min(20.0, 0.8 * alone.timings["forecast_seconds"])
     return f"{max(0.1, float(f'{rate / 1e6:.2g}')):g}MB/s"
 
 
@@ -300,7 +301,7 @@ def check_identical(runs):
     """Every run left the same files with the same bytes, or a Failure that names the first difference."""
     first = runs[0]
     if not first.files:
-        raise Failure(f"the run '{first.title}' left no GRIB2 file in {first.directory}")
+        raise Failure(f"the run '{first.title}' left no file in {first.directory}")
     for other in runs[1:]:
         if first.files.keys() != other.files.keys():
             odd = sorted(first.files.keys() ^ other.files.keys())
@@ -312,20 +313,26 @@ def check_identical(runs):
 
 
 def check_readable(args, run):
-    """The ecCodes tools and cdo find in each file what the model has put there. Returns the number of messages."""
-    messages = 0
+    """cdo and, where they are there, the format's own tools find in each file what the model has put there. Returns what
+    the files hold, by their names."""
+    found = {}
     for name in run.files:
-        path = run.directory / name
-        surface = name.startswith("surface_")
-        expected = 3 * (args.hours // args.surface_every) if surface else 3 * args.levels + 2
-        count = int(run_tool("grib_count", path))
-        if count != expected:
-            raise Failure(f"{path} holds {count} messages, expected {expected}")
-        names = set(run_tool("cdo", "-s", "showname", path).split())
-        if names != ({"sp", "tp", "gh"} if surface else {"t", "u", "v", "sp", "tp"}):
-            raise Failure(f"{path}: cdo finds the fields {' '.join(sorted(names))}")
-        messages += count
-    return messages
+        if name.startswith("surface_"):
+            levels, steps = {"sp": 1, "tp": 1, "gh": 1}, args.hours // args.surface_every
+        else:
+            levels, steps = {"t": args.levels, "u": args.levels, "v": args.levels, "sp": 1, "tp": 1}, 1
+        found[name] = formats.check(args.format, run.directory / name, levels, steps)
+    return found
+
+
+def records_in(args, found):
+    """Such as "2096 GRIB2 messages" or "NetCDF: 5 variables x 1 step, 3 variables x 48 steps"."""
+    records = sum(each.records for each in found.values())
+    if args.format.name == "grib2":
+        return f"{records} GRIB2 messages"
+    kinds = sorted({(len(each.steps), len(each.levels)) for each in found.values()})
+    return f"{args.format.title}: " + ", ".join(f"{count} variables x {steps} step{'s' * (steps > 1)}"
+                                                for steps, count in kinds)
 
 
 # ---- figures -------------------------------------------------------------------------------------------------
@@ -368,7 +375,7 @@ def figures_of(args, run):
     full, surface, plain = split_steps(args, run)
     median = lambda values: statistics.median(values) if values else None
     durable = durable_seconds(run.report)
-    size = grib_bytes(run)
+    size = bytes_of(run)
     return {
         "name": run.name, "title": run.title, "servers": run.servers, "ranks": run.timings["ranks"],
         "blocked_seconds": run.blocked, "blocked_in_steps_seconds": run.timings["blocked_seconds"],
@@ -423,7 +430,7 @@ def remarks(ranks, servers, own_cores, figures):
     if own_cores < ranks + max(servers, default=0):
         who = f"{ranks} rank{'s' * (ranks > 1)}" + (" and their servers" if servers else "")
         said.append(f"{who} share {own_cores} core{'s' * (own_cores > 1)} here"
-                    + (": while a server encodes, a rank waits." if servers else "."))
+                    + (": while a server works, a rank waits." if servers else "."))
     taken = max((entry["others_share"] for entry in figures if entry["others_share"] is not None), default=0.0)
     steps = [entry["step_median_seconds"] for entry in figures[:2]]
     uneven = len(steps) == 2 and None not in steps and max(steps) > 1.3 * min(steps)
@@ -450,14 +457,14 @@ def quick(launcher, args):
     run = Run("inline", "inline", 0, args.out / "run")
     act(2, f"A forecast of {args.hours} hours on {args.ranks} rank, written inline")
     forecast(launcher, args, run, terrain, args.rate if args.rate != "full" else None)
-    messages = check_readable(args, run)
+    found = check_readable(args, run)
     act(3, "The same forecast, killed and restarted")
     killed_and_restarted(launcher, args, run, terrain, None)
     keep_files(args, run, [])
     act(4, "What cdo sees")
     say(run_tool("cdo", "sinfon", args.out / sorted(run.files)[0]).rstrip())
     say()
-    say(f"{messages} GRIB2 messages in {len(run.files)} files in {args.out}/")
+    say(f"{records_in(args, found)} in {len(run.files)} files in {args.out}/")
 
 
 def keep_files(args, run, others):
@@ -473,7 +480,7 @@ def keep_files(args, run, others):
 def clean(directory):
     """Removes what an earlier demo left, and nothing else."""
     directory.mkdir(parents=True, exist_ok=True)
-    for pattern in ("*.grib2", "*.grib2.*", "manifest.jsonl", "report.json", "trace.json", "summary.json", "demo.html"):
+    for pattern in ("*.grib2", "*.grib2.*", "*.nc", "*.nc.*", "manifest.jsonl", "report.json", "trace.json", "summary.json", "demo.html"):
         for path in directory.glob(pattern):
             path.unlink()
 
@@ -495,21 +502,21 @@ def whole(launcher, args):
         forecast(launcher, args, run, terrain, rate)
     act(len(runs) + 2, "The files")
     check_identical(writing)
-    messages = check_readable(args, writing[0])
-    say(f"  {len(writing[0].files)} files, {grib_bytes(writing[0]) / 1e6:.1f} MB, {messages} GRIB2 messages: "
+    found = check_readable(args, writing[0])
+    say(f"  {len(writing[0].files)} files, {bytes_of(writing[0]) / 1e6:.1f} MB, {records_in(args, found)}: "
         + {1: "one run", 2: "identical, byte for byte, in both runs"}.get(
             len(writing), f"identical, byte for byte, in all {len(writing)} runs"))
-    say("  ecCodes and cdo read every one of them")
+    say(f"  {args.format.readers()} read every one of them")
     act(len(runs) + 3, "The same forecast, killed and restarted")
     killed_and_restarted(launcher, args, writing[0], terrain, rate)
     figures = [figures_of(args, run) for run in runs]
     kept = writing[1] if len(writing) > 1 else writing[0]
     summary = {
         "when": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"), "machine": machine(),
-        "mpi": launcher.name, "size": [args.nx, args.ny, args.levels], "hours": args.hours,
+        "mpi": launcher.name, "format": args.format.name, "size": [args.nx, args.ny, args.levels], "hours": args.hours,
         "output_every_hours": args.output_every, "surface_every_hours": args.surface_every, "ranks": args.ranks,
         "time_step_seconds": alone.timings["time_step"], "storage_rate": shown_rate(rate),
-        "files_identical": True, "messages": messages, "sha256": writing[0].files, "runs": figures,
+        "files_identical": True, "records": sum(each.records for each in found.values()), "sha256": writing[0].files, "runs": figures,
         "remarks": remarks(args.ranks, args.servers, cores(), figures),
     }
     steps = {run.name: run.timings for run in runs}
@@ -520,9 +527,9 @@ def whole(launcher, args):
         import make_page
         try:
             say(f"  {make_page.make_page(args.out, terrain, summary, steps)}")
-        except make_page.PageError as error:
+        except formats.Unreadable as error:
             raise Failure(f"the page could not be made: {error}") from None
-    conclude(args, figures, rate, summary["remarks"])
+    conclude(args, figures, rate, [*summary["remarks"], args.format.about])
 
 
 def conclude(args, figures, rate, said):
@@ -539,18 +546,18 @@ def conclude(args, figures, rate, said):
             f"{alone['total_seconds']:.2f} s. Storage: {shown_rate(rate)}.")
     for sentence in said:
         say(f"  {sentence}")
-    say(f"  Left in {args.out}/: GRIB2 files, demo.html, summary.json, report.json, trace.json")
+    say(f"  Left in {args.out}/: {args.format.title} files, demo.html, summary.json, report.json, trace.json")
 
 
 def main():
     args = parse_arguments()
     try:
-        require_programs()
+        require_programs(args.format)
         launcher = Launcher(args.build)
         clean(args.out)
         act(1, "The terrain: cdo's topography on the model's grid")
         (quick if args.quick else whole)(launcher, args)
-    except Failure as failure:
+    except (Failure, formats.Unreadable) as failure:
         sys.exit(f"demo: {failure}")
     except KeyboardInterrupt:
         sys.exit("demo: interrupted")

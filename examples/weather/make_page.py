@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Makes demo.html from the GRIB2 files and figures of a demo: one page that needs nothing from outside of itself.
+"""Makes demo.html from the files, in GRIB2 or NetCDF, and figures of a demo: one page that needs nothing from outside of itself.
 
 cdo decodes the fields; they are packed small (8 or 16 bit, differences, deflate, base64) into page.html and page.js.
 """
@@ -13,10 +13,11 @@ import math
 import operator
 import re
 import struct
-import subprocess
 import sys
 import zlib
 from pathlib import Path
+
+from formats import FORMATS, Unreadable, cdo, contents
 
 HERE = Path(__file__).resolve().parent
 MOST_POINTS = 120_000            # of a field in the page; larger grids are thinned out
@@ -24,18 +25,7 @@ BIN_SECONDS = 600                # of forecast time, of a point of the charts
 RIM = 10                         # points that the model holds to its boundary values (dynamics.f90); the map leaves them out
 
 
-class PageError(Exception):
-    """A file that could not be decoded, in one line."""
-
-
 # ---- fields ----------------------------------------------------------------------------------------------------
-
-def cdo(*words):
-    result = subprocess.run(["cdo", "-s", *map(str, words)], capture_output=True, text=True)
-    if result.returncode != 0:
-        raise PageError(f"cdo {' '.join(map(str, words))} failed: {result.stderr.strip()}")
-    return result.stdout
-
 
 def read_fields(paths, operators, scratch):
     """The fields that cdo makes of the files, in order, as arrays of floats. EXTRA format: a header and a record."""
@@ -54,11 +44,12 @@ def read_fields(paths, operators, scratch):
 
 
 def level_near(path, pressure, levels):
-    """The hybrid level whose standard pressure is next to `pressure`, from the coefficients in the file."""
+    """The hybrid level whose standard pressure is next to `pressure`, from the coefficients in the file where cdo finds
+    them."""
     text = cdo("zaxisdes", path)
     found = re.search(r"vct\s*=\s*([-+.eE\d\s]+)", text)
     if not found:
-        return max(1, round(0.43 * levels))
+        return max(1, math.ceil(0.43 * levels))       # this model's levels
     numbers = [float(word) for word in found.group(1).split()]
     half = len(numbers) // 2
     edges = [a + b * 101325.0 for a, b in zip(numbers[:half], numbers[half:])]
@@ -115,7 +106,8 @@ def rim_of(nx, ny):
 def gather_fields(out, terrain, summary):
     nx, ny, levels = summary["size"]
     every = max(1, math.ceil(math.sqrt(nx * ny / MOST_POINTS)))
-    files = sorted(out.glob("fc_*.grib2"))
+    ending = FORMATS[summary["format"]].ending
+    files = sorted(out.glob(f"fc_*{ending}"))
     if not files:
         return None
     scratch = out / "page-scratch.ext"
@@ -130,25 +122,25 @@ def gather_fields(out, terrain, summary):
         "rain": packer.pack(rain_between(files, scratch, 0.04), 0.0, 0.04, 1),
         "ground": packer.read([terrain], -200.0, 0.1, 2),
     }
-    surface, spacing = sorted(out.glob("surface_*.grib2")), summary["surface_every_hours"]
+    surface, spacing = sorted(out.glob(f"surface_*{ending}")), summary["surface_every_hours"]
     steps = [lead // spacing for lead in leads if lead % spacing == 0] if surface and spacing else []
     if len(steps) == len(leads):
         chosen = "-seltimestep," + ",".join(map(str, steps))
         fields["height"] = packer.read(surface[:1], 3500.0, 0.1, 2, chosen, "-selname,gh")
     return {"nx": len(packer.columns), "ny": len(packer.rows), "every": every, "rim": rim, "leads": leads,
-            "aloft": aloft, "levels": levels, "fields": fields}
+            "aloft": aloft, "levels": levels, "fields": fields, "grid": geometry(files[0], rim, every)}
 
 
-def geometry(terrain, field):
-    """The rotated grid, as its GRIB message describes it."""
-    keys = ("longitudeOfFirstGridPointInDegrees", "latitudeOfFirstGridPointInDegrees", "iDirectionIncrementInDegrees",
-            "jDirectionIncrementInDegrees", "latitudeOfSouthernPoleInDegrees", "longitudeOfSouthernPoleInDegrees")
-    text = subprocess.run(["grib_get", "-p", ",".join(keys), str(terrain)], capture_output=True, text=True,
-                          check=True).stdout
-    west, south, dx, dy, pole_latitude, pole_longitude = map(float, text.split())
-    west, south = west + field["rim"] * dx, south + field["rim"] * dy
-    return {"west": (west + 180) % 360 - 180, "south": south, "dx": dx * field["every"], "dy": dy * field["every"],
-            "tilt": 90 + pole_latitude, "longitude": (pole_longitude + 180) % 360 - 180}
+def geometry(path, rim, every):
+    """The rotated grid of a file without its rim, as cdo describes it."""
+    found = dict(re.findall(r"^(\w+) *= *([-+.eE\d]+)\s*$", cdo("griddes", path), re.M))
+    names = ("xfirst", "yfirst", "xinc", "yinc", "grid_north_pole_latitude", "grid_north_pole_longitude")
+    missing = [name for name in names if name not in found]
+    if missing:
+        raise Unreadable(f"cdo finds no rotated grid in {path}: {', '.join(missing)} missing in its description")
+    west, south, dx, dy, pole_latitude, pole_longitude = (float(found[name]) for name in names)
+    return {"west": (west + rim * dx + 180) % 360 - 180, "south": south + rim * dy, "dx": dx * every, "dy": dy * every,
+            "tilt": 90 - pole_latitude, "longitude": pole_longitude % 360 - 180}
 
 
 # ---- charts ----------------------------------------------------------------------------------------------------
@@ -220,10 +212,31 @@ def tiles_html(summary):
                       f"last step after {seconds_text(first['forecast_seconds'])}, "
                       f"{seconds_text(first['blocked_in_steps_seconds'])} of it waiting for output"))
     tiles.append(("files", "Files", f"{inline['files']} identical",
-                  f"{inline['bytes'] / 1e6:.0f} MB of GRIB2, every byte the same"))
+                  f"{inline['bytes'] / 1e6:.0f} MB of {FORMATS[summary['format']].title}, every byte the same"))
     return "".join(f'<div class="tile {kind}"><div class=label>{html.escape(label)}</div>'
                    f"<div class=value>{html.escape(value)}</div><div class=note>{html.escape(note)}</div></div>"
                    for kind, label, value, note in tiles)
+
+
+def contents_html(out, summary):
+    """A row for each variable of a file of all fields and of that of the surface fields, as cdo finds them."""
+    body = ""
+    ending = FORMATS[summary["format"]].ending
+    for pattern in (f"fc_*{ending}", f"surface_*{ending}"):
+        files = sorted(out.glob(pattern))
+        if not files:
+            continue
+        found = contents(files[0])
+        steps = f"{len(found.steps)}, to {found.steps[-1].replace('T', ' ')[:16]}" if len(files) == 1 else \
+            f"{len(found.steps)} in each of {len(files)} files"
+        name = files[0].name + (f" … {files[-1].name}" if len(files) > 1 else "")
+        for variable, levels in found.levels.items():
+            cells = (found.units.get(variable, "–"), str(levels), steps)
+            body += f"<tr><th scope=row>{html.escape(name)}</th><td>{html.escape(variable)}</td>"
+            body += "".join(f"<td>{html.escape(text)}</td>" for text in cells) + "</tr>\n"
+            name = ""
+    heads = "".join(f"<th scope=col>{text}</th>" for text in ("File", "Variable", "Unit", "Levels", "Steps"))
+    return f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody>"
 
 
 def remarks_html(summary):
@@ -236,19 +249,19 @@ def make_page(out, terrain, summary, timings):
     """Writes out/demo.html and returns its path."""
     nx, ny, levels = summary["size"]
     fields = gather_fields(out, terrain, summary)
-    if fields:
-        fields["grid"] = geometry(terrain, fields)
     shown = [run for run in summary["runs"] if run["servers"] is None or run["servers"] <= 1][:3]
     data = {"map": fields, "hours": summary["hours"], "every": summary["output_every_hours"],
             "series": [dict(bins(timings[run["name"]]), name=run["name"], title=run["title"]) for run in shown]}
     rate = summary["storage_rate"]
     storage = f"storage slowed to {rate}" if rate != "not slowed" else "storage at full speed"
+    form = FORMATS[summary["format"]]
     texts = {
         "LEAD": f"{summary['hours']} hours over the North Atlantic and Europe on {nx} × {ny} points and {levels} "
-                f"levels, computed by {summary['ranks']} ranks and written to GRIB2 every "
+                f"levels, computed by {summary['ranks']} ranks and written to {form.title} every "
                 f"{summary['output_every_hours']} hours: once by the ranks themselves, and again through I/O servers. "
                 f"Same program, same files; {storage}.",
         "TILES": tiles_html(summary), "REMARKS": remarks_html(summary), "TABLE": table_html(summary),
+        "FORMAT": form.title, "ABOUT": html.escape(form.about), "CONTENTS": contents_html(out, summary),
         "RUNS": str(len(summary["runs"])), "RIM": str(rim_of(nx, ny)),
         "MACHINE": html.escape(f"{summary['machine']['cpu']}, {summary['machine']['cores']} cores · {summary['mpi']} · "
                                f"{summary['when']}"),

@@ -17,8 +17,8 @@ def run(name, servers, **figures):
     return {"name": name, "title": name, "servers": servers, "bytes": 1e6, "files": 17, "others_share": 0.0, **every, **figures}
 
 
-def summary(*runs, remarks=()):
-    return {"runs": list(runs), "remarks": list(remarks)}
+def summary(*runs, remarks=(), form="grib2"):
+    return {"runs": list(runs), "remarks": list(remarks), "format": form}
 
 
 class Tiles(unittest.TestCase):

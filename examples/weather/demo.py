@@ -49,7 +49,7 @@ def parse_arguments():
     parser.add_argument("--large", action="store_true", help="468x378x40, 48 hours: HIRLAM's size")
     parser.add_argument("--format", choices=list(formats.FORMATS), default="grib2",
                         help="of the forecast's files: grib2 (packed; default), or cdf5, classic NetCDF with 64-bit sizes "
-                        "(whole values: about 660 MB a run in place of 110)")
+                        "(whole values: about 680 MB a run in place of 110)")
     parser.add_argument("--size", help="grid points NXxNY (default: 312x252)")
     parser.add_argument("--levels", type=int, help="hybrid levels (default: 40)")
     parser.add_argument("--hours", type=int, help="length of the forecast (default: 48)")

@@ -34,7 +34,7 @@ contains
   subroutine output_open(directory, ending, levels)
     character(*), intent(in) :: directory, ending
     integer, intent(in) :: levels
-    character(:), allocatable :: packing, origin, rain     ! those that a format has not stay unallocated: absent
+    character(:), allocatable :: packing, origin           ! those that a format has not stay unallocated: absent
     real(dp) :: since
     since = MPI_Wtime()
     writing = .true.
@@ -43,9 +43,6 @@ contains
       packing = 'ccsds'
       ! No centre runs this model, so none is named: these are research products of its first version.
       origin = 'productionStatusOfProcessedData=2, generatingProcessIdentifier=1'
-    else
-      ! GRIB has tp in kg/m2, as the model does, where no centre is named.
-      rain = 'attributes="standard_name=precipitation_amount, units=''kg m-2''"'
     end if
 
     call full%create(directory//'/fc_{base:%Y%m%d%H}+{lead:03h}'//ending, base=base, packing=packing, keys=origin)
@@ -53,11 +50,11 @@ contains
     call full%define('u',  grid, tr_hybrid(levels, half_a, half_b), accuracy=0.01)
     call full%define('v',  grid, tr_hybrid(levels, half_a, half_b), accuracy=0.01)
     call full%define('sp', grid, tr_surface(), accuracy=1.0)
-    call full%define('tp', grid, tr_surface(), accuracy=0.01, statistic='accum', since='start', options=rain)
+    call full%define('tp', grid, tr_surface(), accuracy=0.01, statistic='accum', since='start')
 
     call surface%create(directory//'/surface_{base:%Y%m%d%H}'//ending, base=base, packing=packing, keys=origin)
     call surface%define('sp', grid, tr_surface(), accuracy=1.0)
-    call surface%define('tp', grid, tr_surface(), accuracy=0.01, statistic='accum', since='start', options=rain)
+    call surface%define('tp', grid, tr_surface(), accuracy=0.01, statistic='accum', since='start')
     call surface%define('gh', grid, tr_pressure(500), accuracy=0.1)
     output_seconds = output_seconds + (MPI_Wtime() - since)
   end subroutine

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "base/options.hpp"
 #include "base/text.hpp"
@@ -395,24 +396,36 @@ void Conventions::add_level_coordinate(Vertical& added) {
   if (levels.type == "hybrid" && !levels.coefficients.empty()) add_hybrid(added, coordinate);
 }
 
-/// The coefficients are those of the half levels above and below each level; the level itself has their mean.
+/// The coefficients are those of the half levels, which are the bounds of levels. A level itself has the
+/// mean.
 void Conventions::add_hybrid(Vertical& added, std::size_t coordinate) {
   const Levels& levels = added.levels;
   const std::size_t half = levels.coefficients.size() / 2;
-  std::vector<int> dimensions;
+  std::vector<int> dimensions, with_bounds;
   if (added.dimension) dimensions = {*added.dimension};
+  with_bounds = dimensions;
+  with_bounds.push_back(bounds_dimension());
+  const std::string bounds = added.coordinate + "_bnds";
+  head_.variables[coordinate].attributes.push_back(Attribute::text("bounds", bounds));
+  std::vector<double> edges;
+  for (const double level : levels.values) edges.insert(edges.end(), {level - 0.5, level + 0.5});
+  added.formula_of = {{coordinate, ""}, {add_coordinate(bounds, with_bounds, edges, {}), "_bnds"}};
   for (const bool pressure : {true, false}) {
-    std::vector<double> values;
+    std::vector<double> middle;
+    edges.clear();
     for (const double level : levels.values) {
       const std::size_t at = (pressure ? 0 : half) + static_cast<std::size_t>(level);
-      values.push_back((levels.coefficients[at - 1] + levels.coefficients[at]) / 2);
+      const double above = levels.coefficients[at - 1], below = levels.coefficients[at];
+      middle.push_back((above + below) / 2);
+      edges.insert(edges.end(), {above, below});
     }
-    add_coordinate(cat(added.coordinate, pressure ? "_ap" : "_b"), dimensions, values,
-                   {Attribute::text("long_name", pressure ? "pressure part of the hybrid coordinate"
-                                                          : "sigma part of the hybrid coordinate"),
-                    Attribute::text("units", pressure ? "Pa" : "1")});
+    const std::string name = cat(added.coordinate, pressure ? "_ap" : "_b");
+    const std::vector<Attribute> attributes{
+        Attribute::text("long_name", cat(pressure ? "pressure" : "sigma", " part of the hybrid coordinate")),
+        Attribute::text("units", pressure ? "Pa" : "1")};
+    add_coordinate(name, dimensions, middle, attributes);
+    add_coordinate(name + "_bnds", with_bounds, edges, attributes);
   }
-  added.formula_of = coordinate;
   for (const std::string pressure : {"sp", "ps"}) {
     if (is_taken(pressure)) complete_formulas(pressure);
   }
@@ -421,12 +434,13 @@ void Conventions::add_hybrid(Vertical& added, std::size_t coordinate) {
 /// A formula needs the surface pressure, which may be defined before or after the levels.
 void Conventions::complete_formulas(const std::string& pressure) {
   for (Vertical& each : verticals_) {
-    if (!each.formula_of) continue;
-    std::vector<Attribute>& attributes = head_.variables[*each.formula_of].attributes;
-    attributes.push_back(Attribute::text("computed_standard_name", "air_pressure"));
-    attributes.push_back(Attribute::text(
-        "formula_terms", cat("ap: ", each.coordinate, "_ap b: ", each.coordinate, "_b ps: ", pressure)));
-    each.formula_of.reset();
+    for (const auto& [variable, ending] : std::exchange(each.formula_of, {})) {
+      std::vector<Attribute>& attributes = head_.variables[variable].attributes;
+      const auto term = [&](std::string_view name) { return cat(each.coordinate, "_", name, ending); };
+      if (ending.empty()) attributes.push_back(Attribute::text("computed_standard_name", "air_pressure"));
+      attributes.push_back(
+          Attribute::text("formula_terms", cat("ap: ", term("ap"), " b: ", term("b"), " ps: ", pressure)));
+    }
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cdf/classic.hpp"
@@ -59,9 +60,10 @@ class Conventions {
   };
   struct Vertical {
     codec::Levels levels;
-    std::optional<int> dimension;             // none for a single level
-    std::string coordinate;                   // name of the variable, empty if there is none
-    std::optional<std::size_t> formula_of{};  // variable to which formula_terms belong, not complete yet
+    std::optional<int> dimension;  // none for a single level
+    std::string coordinate;        // name of the variable, empty if there is none
+    /// Variables that lack their formula_terms, and how names of the terms end.
+    std::vector<std::pair<std::size_t, std::string>> formula_of{};
   };
 
   [[nodiscard]] Status check_new(const codec::FieldDefinition& field) const;

@@ -267,6 +267,10 @@ TEST(cdf, hybrid_levels_have_their_formula_wherever_the_pressure_is_defined) {
     EXPECT_EQ(reader.text("lev", "formula_terms"), "ap: lev_ap b: lev_b ps: sp");
     EXPECT_EQ(reader.values("lev_ap"), (Values{50, 200}));
     EXPECT_EQ(reader.values("lev_b"), (Values{0.75, 0.25}));
+    EXPECT_EQ(reader.text("lev", "bounds"), "lev_bnds");
+    EXPECT_EQ(reader.text("lev_bnds", "formula_terms"), "ap: lev_ap_bnds b: lev_b_bnds ps: sp");
+    EXPECT_EQ(reader.values("lev_bnds"), (Values{0.5, 1.5, 1.5, 2.5}));
+    EXPECT_EQ(reader.values("lev_ap_bnds"), (Values{0, 100, 100, 300}));
   }
   const auto codec = codec_of({field("t", ElementType::f32, levels)});
   EXPECT_EQ(Reader(codec->head()).text("lev", "formula_terms"), "(none)");

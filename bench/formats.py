@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""What a step of a stream costs in each format until it is durable, against peers that write as many bytes in the same run:
+"""What steps of a stream cost in each format, from the first put of four until the last is durable, against peers that write as many bytes in the same run:
 
   storage   one process that writes the bytes of a step by pwrite of 16 MiB and fsync; for cdf5 also PnetCDF on the compute ranks
             (CDF-5, ncmpi_put_vara_float_all, ncmpi_sync; the better of collective buffering on and off), with each MPI-IO of the MPI
@@ -26,8 +26,8 @@ LAYERS = {"ompio": {"OMPI_MCA_io": "ompio"}, "romio": {"OMPI_MCA_io": "romio321"
 class FormatsBench(Bench):
     def __init__(self, args):
         super().__init__(args)
-        self.size, self.levels = (500, 20) if args.quick else (2000, 40) if args.large else (1000, 40)
-        self.steps = 6 if args.quick else 9
+        self.size, self.levels = (500, 20) if args.quick else (2000, 10) if args.large else (1000, 10)
+        self.steps = 9 if not args.quick and not args.large else 6
         say(f"steps of {self.size ** 2 * self.levels * 4 / MIB:.0f} MiB")
 
     def storage(self):
@@ -64,7 +64,7 @@ class FormatsBench(Bench):
 
 
 def main():
-    parser = bench_parser(__doc__, GROUPS, quick="steps of 19 MiB", large="steps of 610 MiB")
+    parser = bench_parser(__doc__, GROUPS, quick="steps of 19 MiB", large="steps of 153 MiB, which take 15 GB")
     args = parser.parse_args()
     return FormatsBench(args).measure("formats", GROUPS)
 

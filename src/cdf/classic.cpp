@@ -16,7 +16,9 @@ constexpr std::int64_t dimension_tag = 10, variable_tag = 11, attribute_tag = 12
 
 template <typename T>
 void put_integer(ByteVector& out, T value) {
-  put_swapped(out, std::as_bytes(std::span(&value, 1)), sizeof value);
+  const auto bytes = std::as_writable_bytes(std::span(&value, 1));
+  swap(bytes, sizeof value);
+  out.insert(out.end(), bytes.begin(), bytes.end());
 }
 
 Bytes padded(Bytes size) { return (size + 3) / 4 * 4; }
@@ -139,32 +141,24 @@ bool holds(Type type, double value) {
 namespace {
 
 template <typename T>
-void swap_to(std::byte* to, const std::byte* from, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) {
+void swap_all(std::span<std::byte> elements) {
+  for (std::size_t at = 0; at < elements.size(); at += sizeof(T)) {
     T value;
-    std::memcpy(&value, from + i * sizeof value, sizeof value);
+    std::memcpy(&value, elements.data() + at, sizeof value);
     if constexpr (sizeof value == 2) value = __builtin_bswap16(value);
     if constexpr (sizeof value == 4) value = __builtin_bswap32(value);
     if constexpr (sizeof value == 8) value = __builtin_bswap64(value);
-    std::memcpy(to + i * sizeof value, &value, sizeof value);
+    std::memcpy(elements.data() + at, &value, sizeof value);
   }
 }
 
 }  // namespace
 
-void put_swapped(ByteVector& out, std::span<const std::byte> elements, Bytes element_size) {
-  const std::size_t at = out.size();
-  out.resize(at + elements.size());
-  const std::size_t count = elements.size() / static_cast<std::size_t>(element_size);
-  if (std::endian::native == std::endian::big || element_size == 1) {
-    std::ranges::copy(elements, out.begin() + static_cast<std::ptrdiff_t>(at));
-  } else if (element_size == 2) {
-    swap_to<std::uint16_t>(out.data() + at, elements.data(), count);
-  } else if (element_size == 4) {
-    swap_to<std::uint32_t>(out.data() + at, elements.data(), count);
-  } else {
-    swap_to<std::uint64_t>(out.data() + at, elements.data(), count);
-  }
+void swap(std::span<std::byte> elements, Bytes element_size) {
+  if (std::endian::native == std::endian::big) return;
+  if (element_size == 2) swap_all<std::uint16_t>(elements);
+  if (element_size == 4) swap_all<std::uint32_t>(elements);
+  if (element_size == 8) swap_all<std::uint64_t>(elements);
 }
 
 void put_number(ByteVector& out, Type type, double value) {

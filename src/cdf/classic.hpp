@@ -41,8 +41,8 @@ inline constexpr std::size_t most_name = 256;
 
 /// Appends `value` as a big-endian number of this type.
 void put_number(ByteVector& out, Type type, double value);
-/// Appends elements of the host's byte order as big-endian ones.
-void put_swapped(ByteVector& out, std::span<const std::byte> elements, Bytes element_size);
+/// Makes elements of the host's byte order big-endian ones.
+void swap(std::span<std::byte> elements, Bytes element_size);
 
 struct Attribute {
   std::string name;

@@ -72,8 +72,10 @@ ByteVector fill_of(const FieldDefinition& field, Type type) {
   ByteVector fill;
   if (type == Type::int64 && !field.missing) {
     // No double is this number.
-    constexpr std::int64_t value = -9223372036854775806;
-    put_swapped(fill, std::as_bytes(std::span(&value, 1)), sizeof value);
+    const std::int64_t value = -9223372036854775806;
+    const auto bytes = std::as_bytes(std::span(&value, 1));
+    fill.assign(bytes.begin(), bytes.end());
+    swap(fill, sizeof value);
   } else {
     put_number(fill, type, field.missing.value_or(default_fill(type)));
   }

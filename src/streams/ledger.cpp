@@ -101,8 +101,8 @@ class FileLedger final : public pipeline::Ledger {
     TR_TRY(index.sync());
     // The step is durable now. A number that could not be written is written with the next step, or when the
     // file is finished.
-    const Status told =
-        tell_steps(pairs_.target(), written_to(entry.path, file.again), pairs_.format(), index.steps());
+    const Status told = tell_steps(pairs_.target(), written_to(entry.path, file.again),
+                                   pairs_.request().definition.format, index.steps());
     if (!told.is_ok())
       log(LogLevel::warn, cat(entry.path, ": readers do not see its last step yet: ", told.text()));
     return {};

@@ -48,7 +48,6 @@ class Pairs {
 
   [[nodiscard]] const StreamRequest& request() const { return request_; }
   [[nodiscard]] storage::Target& target() const { return *target_; }
-  [[nodiscard]] const std::string& format() const { return header_.format; }
   /// Do what Ledger says.
   [[nodiscard]] Result<std::string> path_of(std::int64_t lead) const;
   [[nodiscard]] const std::vector<std::string>& left_open() const { return left_open_; }

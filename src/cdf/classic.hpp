@@ -70,8 +70,8 @@ struct Variable {
   Bytes size = 0;    // in one record, or in all; a multiple of 4
 };
 
-/// What a file holds before its first record: dimensions, attributes, variables, and the data of variables
-/// without records. Dimension 0 is the record dimension.
+/// The beginning of a file, up to its first record: dimensions, attributes, variables, and the data of
+/// variables without records. Dimension 0 is the record dimension.
 struct Head {
   Version version = Version::cdf5;
   std::vector<Dimension> dimensions;

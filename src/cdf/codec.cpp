@@ -66,9 +66,13 @@ class CdfCodec final : public codec::Codec {
   Status define(const FieldDefinition& field) override {
     TR_TRY(codec::check_field(field));
     const std::string context = cat("field '", field.name, "'");
-    const Result<codec::Keys> keys = keys_of(field.georeference);
-    TR_TRY(keys.status().in(context));
-    const Result<Grid> grid = grid_of(*keys, field.shape);
+    if (!georeference_ || *georeference_ != field.georeference) {
+      const Result<codec::Keys> keys = keys_of(field.georeference);
+      TR_TRY(keys.status().in(context));
+      georeference_ = field.georeference;
+      keys_ = *keys;
+    }
+    const Result<Grid> grid = grid_of(keys_, field.shape);
     TR_TRY(grid.status().in(context));
     return add(field, *grid).in(context);
   }
@@ -125,6 +129,9 @@ class CdfCodec final : public codec::Codec {
 
   Conventions conventions_;
   std::vector<Grid> grids_;
+  // Fields share layouts, and decoding a sample takes time: the last georeference, and its grid by keys.
+  std::optional<codec::Georeference> georeference_;
+  codec::Keys keys_;
   std::vector<ElementType> types_;
 };
 

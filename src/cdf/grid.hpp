@@ -16,8 +16,8 @@ struct Axis {
   friend bool operator==(const Axis&, const Axis&) = default;
 };
 
-/// Where on the globe a record's points lie, as far as a file can tell: latitudes and longitudes, of the
-/// globe or turned so that their south pole lies elsewhere.
+/// The places of a record's points on the globe: latitudes and longitudes, plain or turned so that their
+/// south pole lies elsewhere. They are unknown for other kinds of grids.
 struct Grid {
   enum class Kind : std::int32_t { unknown, lat_lon, rotated };
   Kind kind = Kind::unknown;

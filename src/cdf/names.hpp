@@ -5,7 +5,7 @@
 
 namespace tailrace::cdf {
 
-/// What the CF conventions call a quantity, and the unit in which models hold it.
+/// The name of a quantity in the CF conventions, and the unit in which GRIB and CMIP have it.
 struct Quantity {
   std::string_view name;  // short name of GRIB or of CMIP
   std::string_view standard_name;
@@ -14,7 +14,7 @@ struct Quantity {
 /// Returns nullptr for a name that is not in the table.
 const Quantity* find_quantity(std::string_view name);
 
-/// What the CF conventions call a type of level.
+/// The coordinate that the CF conventions have for a type of level.
 struct LevelType {
   std::string_view type;       // ecCodes' typeOfLevel
   std::string_view dimension;  // name of dimension and coordinate

@@ -113,7 +113,7 @@ struct Context {
   Bytes workspace = 0;              // bytes for assembly, encoders and messages
   int streams = 0;                  // open streams, which share the workspace
   Statistics& statistics;
-  std::function<Result<std::unique_ptr<Ledger>>(const Opening&)> make_ledger;
+  std::function<Result<std::unique_ptr<Ledger>>(const Opening&, const codec::Codec&)> make_ledger;
   // By homed compute rank and stream: with their last end of step.
   std::map<int, std::map<std::string, Counters>> said{};
   bool news = false;  // a step became durable since the last report

@@ -17,7 +17,7 @@ class Sequencer {
   Sequencer(const Opening& opening, const codec::Codec& codec, int servers);
   /// Appends what the next descriptor or fence adds to the put order. A chunk of more than one record takes
   /// at most `most` bytes. Returns an error of the step if it puts a record again that has one place in it.
-  /// That record is in the put order all the same, since every rank puts it.
+  /// The put order has such a record all the same, since every rank puts it.
   Status add(const node::Descriptor& descriptor, Bytes most, std::vector<SequenceEntry>& fresh);
 
  private:

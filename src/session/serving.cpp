@@ -54,7 +54,9 @@ Status Serving::start(bool takes_over) {
   setup.me = topology.me();
   setup.takes_over = takes_over;
   setup.workspace = session_.memory().quotas().workspace[static_cast<std::size_t>(setup.me)];
-  setup.make_ledger = [this](const pipeline::Opening& opening) { return make_ledger_(opening, target_); };
+  setup.make_ledger = [this](const pipeline::Opening& opening, const codec::Codec& codec) {
+    return make_ledger_(opening, codec, target_);
+  };
   setup.give_up = [](const Status& why) {
     comm::end_job(
         cat(why.text(),

@@ -16,7 +16,7 @@ namespace tailrace::session {
 class Session;
 
 using LedgerFactory = std::function<Result<std::unique_ptr<pipeline::Ledger>>(
-    const pipeline::Opening&, const std::shared_ptr<storage::Target>&)>;
+    const pipeline::Opening&, const codec::Codec&, const std::shared_ptr<storage::Target>&)>;
 
 /// The server that this rank runs: a server rank in a loop of its own, a rank of a session without servers
 /// inside its calls. All functions are local.

@@ -121,9 +121,9 @@ void Server::open(Opening opening) {
   Stream& stream = streams_[id];
   stream.server = std::move(*server);
   if (context_.is_home(reference)) {
-    stream.root =
-        std::make_unique<pipeline::StreamRoot>(context_, stream.server->opening(), stream.server->codec(),
-                                               context_.make_ledger(stream.server->opening()));
+    stream.root = std::make_unique<pipeline::StreamRoot>(
+        context_, stream.server->opening(), stream.server->codec(),
+        context_.make_ledger(stream.server->opening(), stream.server->codec()));
     on_reference(stream, {.kind = Descriptor::Kind::fence, .step = fences_[reference]});
   }
   context_.send_to_server(context_.home_of(reference), Packer().put(Message::opened).put(id));

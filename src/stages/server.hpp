@@ -21,7 +21,7 @@ class Server {
     std::map<int, std::unique_ptr<node::LaneReader>> lanes;        // by compute rank
     std::map<int, std::unique_ptr<node::LaneReceiver>> receivers;  // by compute rank: lanes from other nodes
     Bytes workspace = 0;
-    std::function<Result<std::unique_ptr<pipeline::Ledger>>(const Opening&)> make_ledger;
+    std::function<Result<std::unique_ptr<pipeline::Ledger>>(const Opening&, const codec::Codec&)> make_ledger;
     /// True if counters travel to server 0 during the run.
     bool reporting = false;
     /// On server 0 only. Called with the counters of all ranks so far (after commits, at most once a second),

@@ -9,7 +9,7 @@ namespace tailrace::stages {
 
 using storage::Extent;
 
-/// What one job has spent.
+/// The times and waits of one job.
 struct Writing::Spent {
   std::int64_t begin = 0;
   std::int64_t written = 0;  // when the last write had ended

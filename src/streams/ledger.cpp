@@ -231,6 +231,7 @@ std::string pack_ledger(const std::string& pattern, const std::string& options, 
 }
 
 Result<std::unique_ptr<pipeline::Ledger>> make_ledger(const pipeline::Opening& opening,
+                                                      const codec::Codec& codec,
                                                       std::shared_ptr<storage::Target> target) {
   std::string_view text = opening.ledger;
   const std::string_view pattern = take_line(text);
@@ -248,11 +249,9 @@ Result<std::unique_ptr<pipeline::Ledger>> make_ledger(const pipeline::Opening& o
     TR_TRY(from.status());
     resuming = std::move(*from);
   }
-  const Result<std::unique_ptr<codec::Codec>> codec = opening.codec();
-  TR_TRY(codec.status());
   return std::unique_ptr<pipeline::Ledger>(std::make_unique<FileLedger>(
       Pairs(opening, std::move(*request), *run, std::move(resuming), std::move(target),
-            Pairs::Frame{(*codec)->head(), (*codec)->fixed_places()})));
+            Pairs::Frame{codec.head(), codec.fixed_places()})));
 }
 
 }  // namespace tailrace::streams

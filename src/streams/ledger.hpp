@@ -18,8 +18,10 @@ std::string pack_ledger(const std::string& pattern, const std::string& options, 
                         const std::optional<Position>& resume = {});
 
 /// Makes the ledger for the files of a stream: each with its index and lock, and for streams that roll over a
-/// manifest, ready markers and a hook. `opening` must outlive the ledger.
+/// manifest, ready markers and a hook. `opening` must outlive the ledger;
+/// `codec` knows its fields.
 Result<std::unique_ptr<pipeline::Ledger>> make_ledger(const pipeline::Opening& opening,
+                                                      const codec::Codec& codec,
                                                       std::shared_ptr<storage::Target> target);
 
 }  // namespace tailrace::streams

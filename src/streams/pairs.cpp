@@ -78,7 +78,7 @@ Result<std::optional<WholePair>> Pairs::finish(const std::string& path, OpenPair
   if (!file.closed) {
     const std::string data = written_to(path, file.again);
     TR_TRY(storage::check_holds(*target_, data, file.index.data_end()));
-    TR_TRY(file.index.check_owner());
+    if (!frame_.head.empty()) TR_TRY(file.index.check_owner());
     TR_TRY(tell_steps(*target_, data, header_.format, file.index.steps(), true));
     TR_TRY(file.index.append_closed());
     TR_TRY(file.index.sync());
@@ -185,6 +185,7 @@ Result<Pairs::Beginning> Pairs::take_over(const std::string& path, const Pair& p
 
 /// A file without steps gets its head, and an index that tells its size. A file with steps keeps its own.
 Status Pairs::begin_data(const std::string& path, OpenPair& pair) {
+  if (frame_.head.empty()) return {};
   const std::string data = written_to(path, pair.again);
   if (pair.index.steps() > 0) {
     const Result<bool> same = begins_with(*target_, data, header_.format, frame_.head);

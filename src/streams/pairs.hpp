@@ -38,7 +38,7 @@ std::string written_to(const std::string& path, bool again);
 /// different files may run side by side. `opening` must outlive it.
 class Pairs {
  public:
-  /// What stands in each file beside the records (codec::Codec).
+  /// The part of the format that files hold beside records (codec::Codec). Formats without it leave it empty.
   struct Frame {
     ByteVector head;
     std::optional<codec::FixedPlaces> places;

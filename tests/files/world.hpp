@@ -27,7 +27,7 @@ class World {
   explicit World(const std::string& options)
       : bootstrap_(*session::Bootstrap::create(state().comm, options.c_str())),
         session_(*session::Session::create(bootstrap_->transport(), bootstrap_->take_facts(),
-                                           [](const auto&, const auto&) {
+                                           [](const auto&, const auto&, const auto&) {
                                              return Result<std::unique_ptr<pipeline::Ledger>>(
                                                  Status(Code::unsupported, "no streams here"));
                                            })),

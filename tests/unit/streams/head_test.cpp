@@ -36,7 +36,7 @@ class Job {
     opening_.fields = {field};
     opening_.prepared = {codec_->prepared(0)};
     opening_.ledger = pack_ledger(file_name, all, Uuid::random(), {});
-    Result<std::unique_ptr<pipeline::Ledger>> ledger = make_ledger(opening_, target_);
+    Result<std::unique_ptr<pipeline::Ledger>> ledger = make_ledger(opening_, *codec_, target_);
     EXPECT_TRUE(ledger.is_ok()) << ledger.status().text();
     ledger_ = std::move(*ledger);
   }

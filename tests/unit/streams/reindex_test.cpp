@@ -37,7 +37,7 @@ class GribStream {
       opening_.prepared.push_back(codec_->prepared(static_cast<int>(opening_.prepared.size())));
     }
     opening_.ledger = pack_ledger(pattern, kBase + options, Uuid::random());
-    ledger_ = std::move(*make_ledger(opening_, target_));
+    ledger_ = std::move(*make_ledger(opening_, **opening_.codec(), target_));
   }
 
   /// Returns the messages of a step: all three, or those of one field.

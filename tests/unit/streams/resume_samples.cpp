@@ -144,7 +144,8 @@ std::unique_ptr<pipeline::Ledger> make_sample_ledger(std::shared_ptr<storage::Ta
   opening.is_taken_over = decided.has_value();
   opening.first_step = decided.value_or(0);
   if (opening.first_step > 0) opening.previous_lead = lead_of(*decided - 1);
-  Result<std::unique_ptr<pipeline::Ledger>> ledger = make_ledger(opening, std::move(target));
+  Result<std::unique_ptr<pipeline::Ledger>> ledger =
+      make_ledger(opening, **opening.codec(), std::move(target));
   EXPECT_TRUE(ledger.is_ok()) << ledger.status().text();
   return std::move(*ledger);
 }

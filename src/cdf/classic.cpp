@@ -2,10 +2,10 @@
 #include "cdf/classic.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 
+#include "base/byte_order.hpp"
 #include "base/text.hpp"
 
 namespace tailrace::cdf {
@@ -138,27 +138,9 @@ bool holds(Type type, double value) {
   return value >= low && value < beyond && value == std::floor(value);
 }
 
-namespace {
-
-template <typename T>
-void swap_all(std::span<std::byte> elements) {
-  for (std::size_t at = 0; at < elements.size(); at += sizeof(T)) {
-    T value;
-    std::memcpy(&value, elements.data() + at, sizeof value);
-    if constexpr (sizeof value == 2) value = __builtin_bswap16(value);
-    if constexpr (sizeof value == 4) value = __builtin_bswap32(value);
-    if constexpr (sizeof value == 8) value = __builtin_bswap64(value);
-    std::memcpy(elements.data() + at, &value, sizeof value);
-  }
-}
-
-}  // namespace
-
 void swap(std::span<std::byte> elements, Bytes element_size) {
-  if (std::endian::native == std::endian::big) return;
-  if (element_size == 2) swap_all<std::uint16_t>(elements);
-  if (element_size == 4) swap_all<std::uint32_t>(elements);
-  if (element_size == 8) swap_all<std::uint64_t>(elements);
+  copy_ordered(elements.data(), elements.data(), static_cast<Bytes>(elements.size()), element_size,
+               std::endian::big);
 }
 
 void put_number(ByteVector& out, Type type, double value) {

@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "cdf/conventions.hpp"
+#include "codec/plain.hpp"
 #ifdef TAILRACE_HAVE_GRIB
 #include "grib2/sample.hpp"
 #endif
@@ -26,37 +27,6 @@ Result<codec::Keys> keys_of(const codec::Georeference& georeference) {
   return georeference.keys;
 #endif
 }
-
-class CdfEncoder final : public codec::Encoder {
- public:
-  explicit CdfEncoder(const Conventions& conventions) : conventions_(conventions) {}
-
-  Status encode(const RecordKey& key, std::byte* values, Index count, ByteVector& out) override {
-    const auto number = static_cast<std::size_t>(key.field);
-    if (key.field < 0 || number >= conventions_.fields().size())
-      return {Code::argument,
-              cat("field number ", key.field, " was not defined; ", conventions_.fields().size(), " were")};
-    const Conventions::Field& field = conventions_.fields()[number];
-    if (count != field.elements)
-      return {Code::argument,
-              cat("variable '", conventions_.head().variables[field.variable].name, "': a record of ", count,
-                  " elements was given, ", field.elements, " were defined")};
-    const Bytes size = size_of(field.type);
-    const Bytes length = count * size;
-    out.reserve(out.size() + static_cast<std::size_t>(length));
-    // Portions that stay in the nearest cache between the two passes, of whole elements.
-    constexpr Bytes portion = 16 << 10;
-    for (Bytes at = 0; at < length; at += portion) {
-      const auto part = std::span(values + at, static_cast<std::size_t>(std::min(portion, length - at)));
-      swap(part, size);
-      out.insert(out.end(), part.begin(), part.end());
-    }
-    return {};
-  }
-
- private:
-  const Conventions& conventions_;
-};
 
 /// A record of a field is one level of its variable in one record of the file.
 class CdfCodec final : public codec::Codec {
@@ -102,10 +72,13 @@ class CdfCodec final : public codec::Codec {
   [[nodiscard]] std::vector<Patch> rest_of_step(std::int64_t lead, std::int64_t previous_lead,
                                                 std::span<const RecordKey> put) const override;
   [[nodiscard]] std::unique_ptr<codec::Encoder> encoder() const override {
-    return std::make_unique<CdfEncoder>(conventions_);
+    return codec::plain_encoder(plain_);
+  }
+  [[nodiscard]] std::optional<codec::PlainValues> plain(int field) const override {
+    return plain_[static_cast<std::size_t>(field)].values();
   }
   [[nodiscard]] ElementType assembled_type(int field) const override {
-    return types_[static_cast<std::size_t>(field)];
+    return plain_[static_cast<std::size_t>(field)].type;
   }
   [[nodiscard]] double cost(int field) const override {
     return 500.0 + 0.2 * static_cast<double>(encoded_bound(field));
@@ -123,7 +96,7 @@ class CdfCodec final : public codec::Codec {
   Status add(const FieldDefinition& field, const Grid& grid) {
     TR_TRY(conventions_.add(field, grid));
     grids_.push_back(grid);
-    types_.push_back(field.type);
+    plain_.push_back({field.name, field.type, field.elements(), std::endian::big});
     return {};
   }
 
@@ -132,7 +105,7 @@ class CdfCodec final : public codec::Codec {
   // Fields share layouts, and decoding a sample takes time: the last georeference, and its grid by keys.
   std::optional<codec::Georeference> georeference_;
   codec::Keys keys_;
-  std::vector<ElementType> types_;
+  std::vector<codec::PlainField> plain_;
 };
 
 std::optional<codec::FixedPlaces> CdfCodec::fixed_places() const {

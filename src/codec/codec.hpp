@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <bit>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -33,6 +34,12 @@ class Encoder {
   /// Returns the global index in the record of the first offending value after encode() has failed with
   /// Code::data, otherwise -1.
   [[nodiscard]] virtual Index offending() const { return -1; }
+};
+
+/// Says that an encoded record is its values, as numbers of `scalar` bytes in this byte order.
+struct PlainValues {
+  Bytes scalar = 0;
+  std::endian order = std::endian::little;
 };
 
 /// Bytes at an offset, written as often as `times` says, one behind the other.
@@ -101,6 +108,9 @@ class Codec {
   /// holds).
   virtual Status check_lead(const RecordKey& key) const = 0;
   [[nodiscard]] virtual std::unique_ptr<Encoder> encoder() const = 0;
+  /// Returns how the values of a record follow one another in it, if it holds nothing else. Who puts them
+  /// there so needs no encoder. The record has the size encoded_bound() then.
+  [[nodiscard]] virtual std::optional<PlainValues> plain(int /*field*/) const { return std::nullopt; }
   /// Returns a finder for records of the fields defined so far. Returns null if records cannot be told from
   /// other bytes.
   [[nodiscard]] virtual std::unique_ptr<Finder> finder() const { return nullptr; }

@@ -88,6 +88,9 @@ struct Section {
 /// Copies one rank's packed piece into its places in a whole record: out[rows] = piece.
 /// Local; no allocation. `element` is 1, 2, 4, 8 or 16 bytes.
 void place_rows(std::span<const Rows> rows, const std::byte* piece, Bytes element, std::byte* record);
+/// The same, with the bytes of each number of `scalar` bytes reversed.
+void place_rows_reversed(std::span<const Rows> rows, const std::byte* piece, Bytes element, Bytes scalar,
+                         std::byte* record);
 /// The same into a float64 record, from pieces of any real type.
 void place_rows_as_f64(std::span<const Rows> rows, const std::byte* piece, ElementType type, double* record);
 

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/byte_order.hpp"
 #include "layout/copy_runs.hpp"
 #include "layout/memory.hpp"
 
@@ -36,6 +37,15 @@ void place_rows(std::span<const Rows> all, const std::byte* piece, Bytes element
     }
     const Bytes length = rows.count * element;
     for (Index r = 0; r < rows.rows; ++r, piece += length) copy_run(at + r * stride, piece, length);
+  }
+}
+
+void place_rows_reversed(std::span<const Rows> all, const std::byte* piece, Bytes element, Bytes scalar,
+                         std::byte* record) {
+  for (const Rows& rows : all) {
+    const Bytes length = rows.count * element;
+    for (Index r = 0; r < rows.rows; ++r, piece += length)
+      copy_reversed(record + (rows.global + r * rows.stride) * element, piece, length, scalar);
   }
 }
 

@@ -47,8 +47,11 @@ void Encoding::take(Gathered gathered) {
     on_encoded(*work, {});
     return;
   }
-  const Bytes bound = stream_.codec->encoded_bound(work->record.entry.field);
+  const int field = work->record.entry.field;
+  const Bytes bound = stream_.codec->encoded_bound(field);
+  if (stream_.codec->plain(field)) work->bytes = pool_.take(bound);
   held_ += bound;
+  pool_.shrink(std::max<Bytes>(stream_.context.workspace_per_stream() - held_, 0));
   ++encoding_;
   stream_.context.executor.compute([this, work](int worker) { return assemble_and_encode(worker, *work); },
                                    [this, work, bound](const Status& status) {
@@ -69,26 +72,49 @@ Status Encoding::assemble_and_encode(int worker, Work& work) {
   for (std::size_t i = 0; i < record.pieces.size(); ++i)
     pieces.push_back(record.pieces[i].content(stream_.context, scratch[i]));
   const std::int64_t begin = line.now();
+  if (const auto plain = stream_.codec->plain(record.entry.field)) {
+    assemble_plain(work, *plain, pieces);
+    work.assemble = line.now() - begin;
+    return {};
+  }
   const std::span<std::byte> whole = assemble(work, pieces);
   const std::int64_t assembled = line.now();
-  auto& encoder = encoders_[static_cast<std::size_t>(worker)];
-  if (encoder == nullptr) encoder = stream_.codec->encoder();
-  const SequenceEntry& entry = record.entry;
-  const codec::RecordKey key{entry.field, entry.level, entry.lead, entry.interval_start};
-  const layout::Layout& layout = stream_.plan(entry.field).layout();
-  Status status = encoder->encode(key, whole.data(), layout.elements(), work.bytes);
+  const Status status = encode(work, whole);
   work.assemble = assembled - begin;
   work.encode = line.now() - assembled;
+  return status;
+}
+
+/// Puts the pieces into the record as they are, or with the bytes of their numbers reversed.
+void Encoding::assemble_plain(Work& work, codec::PlainValues as, Pieces pieces) {
+  const int field = work.record.entry.field;
+  const exchange::RecordPlan& plan = stream_.plan(field);
+  const Bytes element = size_of(stream_.field(field).type);
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const auto rows = plan.rows(work.record.pieces[i].rank);
+    if (as.scalar == 1 || as.order == std::endian::native)
+      layout::place_rows(rows, pieces[i].data(), element, work.bytes.data());
+    else
+      layout::place_rows_reversed(rows, pieces[i].data(), element, as.scalar, work.bytes.data());
+  }
+}
+
+Status Encoding::encode(Work& work, std::span<std::byte> values) {
+  auto& encoder = encoders_[static_cast<std::size_t>(work.worker)];
+  if (encoder == nullptr) encoder = stream_.codec->encoder();
+  const SequenceEntry& entry = work.record.entry;
+  const codec::RecordKey key{entry.field, entry.level, entry.lead, entry.interval_start};
+  const layout::Layout& layout = stream_.plan(entry.field).layout();
+  Status status = encoder->encode(key, values.data(), layout.elements(), work.bytes);
   if (status.is_ok()) return {};
   int owner = -1;
   if (const Index index = encoder->offending(); index >= 0) owner = layout.owner(index);
   if (owner >= 0) status = status.in(cat("rank ", owner));
-  return status.at({entry.step, record.operation, owner});
+  return status.at({entry.step, work.record.operation, owner});
 }
 
 /// Puts the pieces into the memory of the work's worker, as the codec takes them.
-std::span<std::byte> Encoding::assemble(const Work& work,
-                                        std::span<const std::span<const std::byte>> pieces) {
+std::span<std::byte> Encoding::assemble(const Work& work, Pieces pieces) {
   const int field = work.record.entry.field;
   const ElementType from = stream_.field(field).type;
   const ElementType type = stream_.codec->assembled_type(field);
@@ -150,9 +176,14 @@ Encoded Encoding::hand_on(std::uint64_t number) {
   return encoded;
 }
 
-void Encoding::forget(std::uint64_t number) {
-  held_ -= chunks_.at(number).held;
-  chunks_.erase(number);
+void Encoding::forget(std::uint64_t number, Encoded encoded) {
+  const auto chunk = chunks_.extract(number);
+  held_ -= chunk.mapped().held;
+  for (std::size_t i = 0; i < encoded.records.size(); ++i) {
+    const auto& work = chunk.mapped().works[i];
+    if (!work->record.poisoned && stream_.codec->plain(work->record.entry.field))
+      pool_.give_back(std::move(encoded.records[i]));
+  }
 }
 
 }  // namespace tailrace::stages

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "stages/open_stream.hpp"
+#include "stages/record_pool.hpp"
 
 namespace tailrace::stages {
 
@@ -64,8 +65,8 @@ class Encoding {
   void take(Gathered gathered);
   /// Hands on a chunk that was reported. Its bytes still count.
   [[nodiscard]] Encoded hand_on(std::uint64_t chunk);
-  /// Says that a chunk was written or dropped.
-  void forget(std::uint64_t chunk);
+  /// Says that a chunk was written or dropped, and gives back the memory of its records.
+  void forget(std::uint64_t chunk, Encoded encoded);
 
  private:
   /// A record from the worker on.
@@ -85,8 +86,11 @@ class Encoding {
     Bytes held = 0;  // bytes that count against the workspace
   };
 
+  using Pieces = std::span<const std::span<const std::byte>>;
   Status assemble_and_encode(int worker, Work& work);
-  std::span<std::byte> assemble(const Work& work, std::span<const std::span<const std::byte>> pieces);
+  Status encode(Work& work, std::span<std::byte> values);
+  std::span<std::byte> assemble(const Work& work, Pieces pieces);
+  void assemble_plain(Work& work, codec::PlainValues as, Pieces pieces);
   void count(const Work& work);
   void on_encoded(Work& work, const Status& status);
   void report_if_whole(std::uint64_t number, Chunk& chunk);
@@ -95,8 +99,9 @@ class Encoding {
   std::vector<std::unique_ptr<codec::Encoder>> encoders_;  // per worker
   std::vector<ByteVector> assembled_;                      // per worker, reused
   std::map<std::uint64_t, Chunk> chunks_;                  // owned here, until written
-  Bytes held_ = 0;
-  int encoding_ = 0;  // number of records on workers
+  RecordPool pool_;                                        // of plain records
+  Bytes held_ = 0;                                         // by records, without the pool
+  int encoding_ = 0;                                       // number of records on workers
 };
 
 }  // namespace tailrace::stages

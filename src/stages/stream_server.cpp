@@ -40,12 +40,12 @@ void StreamServer::on_place(Unpacker& in) {
   placed.offsets = in.get_list<Bytes>();
   placed.path = in.get_text();
   placed.committed = in.get<Bytes>();
-  const auto done = [this, chunk, step = placed.chunk.step](const Status& status) {
-    encoding_.forget(chunk);
+  const auto done = [this, chunk, step = placed.chunk.step](const Status& status, Encoded encoded) {
+    encoding_.forget(chunk, std::move(encoded));
     stream_.say(Message::written, step, status);
   };
   if (!write || placed.chunk.size() == 0)
-    done({});
+    done({}, std::move(placed.chunk));
   else
     writing_.write(std::move(placed), done);
 }

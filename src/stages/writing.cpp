@@ -49,12 +49,12 @@ Status Writing::write_records(const Placed& placed, Spent& spent) {
   return write_patiently(placed.path, placed.chunk.step, extents, spent);
 }
 
-void Writing::write(Placed placed, Done done) {
+void Writing::write(Placed placed, Written done) {
   // A write behind the end of a file that something else has cut would fill the gap with zeros, and hide the
   // loss for good. Each server looks before its first write of a step.
   const bool looks = written_.try_emplace(placed.path, -1).first->second < placed.chunk.step;
   auto spent = std::make_shared<Spent>();
-  auto shared = std::make_shared<const Placed>(std::move(placed));
+  auto shared = std::make_shared<Placed>(std::move(placed));
   stream_.context.executor.wait(
       executor::key_of(shared->path),
       [this, shared, spent, looks](int worker) -> Status {
@@ -77,7 +77,7 @@ void Writing::write(Placed placed, Done done) {
         total.space_waits += spent->waits;
         total.encoded_bytes += shared->chunk.size();
         stream_.context.statistics.add_span("write", 1 + spent->worker, spent->begin, spent->end);
-        done(status);
+        done(status, std::move(shared->chunk));
       });
 }
 

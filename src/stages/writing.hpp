@@ -24,8 +24,9 @@ class Writing {
   using Done = std::function<void(const Status&)>;
   explicit Writing(OpenStream& stream) : stream_(stream) {}
 
-  /// Writes a chunk that has bytes. `done` runs when it is written, or has failed.
-  void write(Placed placed, Done done);
+  using Written = std::function<void(const Status&, Encoded)>;
+  /// Writes a chunk that has bytes. `done` runs when it is written, or has failed, and gets the chunk back.
+  void write(Placed placed, Written done);
   /// Writes the patches, and then makes everything durable that was written of the file.
   void sync(const std::string& path, std::int64_t step, std::vector<codec::Patch> patches, Done done);
   /// Closes the files: a later stream may find others under their names.

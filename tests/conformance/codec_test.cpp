@@ -8,6 +8,7 @@
 #include <thread>
 #include <tuple>
 
+#include "base/byte_order.hpp"
 #include "formats/registry.hpp"
 
 // Every format of the registry that this build has, in each of its packings. A format without a library that
@@ -152,6 +153,25 @@ TEST_P(CodecConformance, bytes_depend_on_the_arguments_alone) {
     expected.insert(expected.end(), records[i].begin(), records[i].end());
   }
   EXPECT_EQ(file, expected) << "behind other records";
+}
+
+/// Servers put the values of such a record into it without the encoder.
+TEST_P(CodecConformance, a_plain_record_is_its_values_in_their_order) {
+  const auto encoder = codec->encoder();
+  for (int field = 0; field < fields; ++field) {
+    const std::optional<PlainValues> plain = codec->plain(field);
+    if (!plain) continue;
+    const Values values = noise(5);
+    const std::vector<float> floats(values.begin(), values.end());
+    ASSERT_EQ(codec->assembled_type(field), definition(field).type);
+    const bool narrow = definition(field).type == ElementType::f32;
+    const auto given = narrow ? std::as_bytes(std::span(floats)) : std::as_bytes(std::span(values));
+    ByteVector expected(given.size());
+    copy_ordered(expected.data(), given.data(), static_cast<Bytes>(given.size()), plain->scalar,
+                 plain->order);
+    EXPECT_EQ(encoded(*codec, *encoder, {field, 0, 3600, 0}, values), expected);
+    EXPECT_EQ(static_cast<Bytes>(expected.size()), codec->encoded_bound(field));
+  }
 }
 
 TEST_P(CodecConformance, equal_definitions_make_equal_codecs) {

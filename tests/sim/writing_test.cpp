@@ -32,7 +32,11 @@ struct Site {
     return std::exchange(told, Status(Code::state, "nothing was told"));
   }
   Status write(std::vector<ByteVector> records, std::vector<Bytes> offsets, Bytes committed = 4) {
-    writing.write({{0, std::move(records)}, "a", std::move(offsets), committed}, done);
+    writing.write({{0, std::move(records)}, "a", std::move(offsets), committed},
+                  [this](const Status& status, stages::Encoded chunk) {
+                    told = status;
+                    given_back = std::move(chunk.records);
+                  });
     return settle();
   }
   Status sync(std::vector<codec::Patch> patches) {
@@ -54,6 +58,7 @@ struct Site {
   stages::OpenStream stream{context, {}};
   stages::Writing writing{stream};
   Status told;
+  std::vector<ByteVector> given_back;
   const stages::Writing::Done done = [this](const Status& status) { told = status; };
 };
 
@@ -66,6 +71,8 @@ TEST(sim_writing, records_that_follow_one_another_are_one_write) {
   EXPECT_EQ(site.contents(), std::string("headabcde\0\0\0mn\0\0\0\0\0\0xyz", 23));
   EXPECT_EQ(site.target->calls(), 3);
   EXPECT_EQ(site.stream.counters().encoded_bytes, 10);
+  EXPECT_EQ(site.given_back.size(), 5U);
+  EXPECT_EQ(site.given_back.at(1), bytes_of("cde"));
 }
 
 TEST(sim_writing, nothing_is_written_behind_the_end_of_a_file_that_was_cut) {
@@ -103,6 +110,23 @@ TEST(sim_writing, a_patch_that_fails_fails_the_step_before_its_sync) {
     EXPECT_EQ(site.sync({{4, bytes_of("abc"), 1}, {10, bytes_of("xy"), 3}}).code(), Code::io);
     EXPECT_EQ(site.target->calls(), nth);
   }
+}
+
+TEST(sim_writing, memory_of_records_is_used_again_by_those_of_its_size) {
+  stages::RecordPool pool;
+  ByteVector first = pool.take(1000), second = pool.take(1000), other = pool.take(10);
+  const std::byte* const memory = second.data();
+  pool.give_back(std::move(first));
+  pool.give_back(std::move(other));
+  pool.give_back(std::move(second));
+  EXPECT_EQ(pool.size(), 2010);
+  EXPECT_EQ(pool.take(1000).data(), memory) << "the last one is in the caches";
+  EXPECT_EQ(pool.take(11).size(), 11U);
+  EXPECT_EQ(pool.size(), 1010);
+  pool.shrink(10);
+  EXPECT_EQ(pool.size(), 10);
+  pool.shrink(9);
+  EXPECT_EQ(pool.size(), 0);
 }
 
 }  // namespace

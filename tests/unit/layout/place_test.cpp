@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <span>
@@ -28,6 +29,29 @@ TEST(PlaceRows, the_pieces_of_all_ranks_make_up_the_record) {
       place_rows(rows, piece.data(), element, record.data());
     }
     ASSERT_EQ(record, whole) << describe(layout);
+  }
+}
+
+TEST(PlaceRows, reversed_records_hold_the_bytes_of_each_number_backwards) {
+  for (unsigned seed = 0; seed < 500; ++seed) {
+    Generator generator(seed);
+    const Layout layout = generator.any();
+    const ElementType type = any_type(generator);
+    const Bytes element = size_of(type), scalar = element == 16 ? 8 : element;
+    const auto size = static_cast<std::size_t>(layout.elements() * element);
+    std::vector<std::byte> whole(size), record(size);
+    for (Index global = 0; global < layout.elements(); ++global)
+      fill_value(whole.data() + global * element, element, global, 0);
+    for (int rank = 0; rank < layout.ranks(); ++rank) {
+      const auto rows = layout.rows(rank);
+      std::vector<std::byte> piece;
+      for (const Index mine : expand(rows))
+        piece.insert(piece.end(), whole.data() + mine * element, whole.data() + (mine + 1) * element);
+      place_rows_reversed(rows, piece.data(), element, scalar, record.data());
+    }
+    for (auto number = whole.begin(); number != whole.end(); number += scalar)
+      std::reverse(number, number + scalar);
+    ASSERT_EQ(record, whole) << describe(layout) << " of " << name_of(type);
   }
 }
 

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <vector>
+
+#include "base/bytes.hpp"
+
+namespace tailrace::stages {
+
+/// Memory of records that were written, for those to come: memory that goes back to the system costs a page
+/// fault for every 4 KiB when it is needed again, more than it takes to fill it.
+class RecordPool {
+ public:
+  /// Returns memory of `size` bytes with any content: the last that was given back, if it has that size.
+  [[nodiscard]] ByteVector take(Bytes size);
+  void give_back(ByteVector record);
+  /// Frees memory until at most `most` bytes are left.
+  void shrink(Bytes most);
+  [[nodiscard]] Bytes size() const { return size_; }
+
+ private:
+  std::vector<ByteVector> records_;
+  Bytes size_ = 0;
+};
+
+}  // namespace tailrace::stages

@@ -241,4 +241,6 @@ TR_API int tr_stream_close(tr_stream** stream);
 
 #include "tailrace/checkpoints.h"
 
+#include "tailrace/encoders.h"
+
 #endif

@@ -104,7 +104,7 @@ Result<FieldDefinition> FieldDefinition::unpack(Unpacker& in) {
 }
 
 void StreamDefinition::pack(Packer& out) const {
-  out.put_text(format);
+  out.put_text(format).put_text(name);
   // Each member is packed by itself: padding would make equal definitions differ in bytes.
   out.put(base.year).put(base.month).put(base.day).put(base.hour).put(base.minute).put(base.second);
   out.put(calendar);
@@ -118,6 +118,7 @@ void StreamDefinition::pack(Packer& out) const {
 Result<StreamDefinition> StreamDefinition::unpack(Unpacker& in) {
   StreamDefinition stream;
   stream.format = in.get_text();
+  stream.name = in.get_text();
   stream.base = {in.get<std::int64_t>(), in.get<int>(), in.get<int>(),
                  in.get<int>(),          in.get<int>(), in.get<int>()};
   stream.calendar = in.get<Calendar>();

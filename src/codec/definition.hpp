@@ -63,6 +63,7 @@ struct FieldDefinition {
 
 struct StreamDefinition {
   std::string format;  // a name in the registry of formats
+  std::string name;    // the pattern of its files, for people
   DateTime base;       // reference time of all leads
   Calendar calendar = Calendar::proleptic_gregorian;
   std::optional<int> member;       // ensemble member; with it the ensemble templates are chosen

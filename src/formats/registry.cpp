@@ -2,10 +2,14 @@
 #include "formats/registry.hpp"
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 
 #include "base/options.hpp"
 #include "base/text.hpp"
 #include "cdf/codec.hpp"
+#include "encoders/codec.hpp"
+#include "encoders/table.hpp"
 #include "grib2/codec.hpp"
 #include "raw/codec.hpp"
 
@@ -44,6 +48,38 @@ Format classic(std::string_view name, decltype(Format::make) make, std::vector<s
   return {name, make, "", std::move(endings), cdf::options(), {}, step_count};
 }
 
+/// The formats that the program has registered. They stay, and never move.
+struct Own {
+  std::mutex mutex;
+  std::map<std::string, Format, std::less<>> formats;
+};
+
+Own& own() {
+  static Own held;
+  return held;
+}
+
+/// Returns the format of an encoder that is registered, or null.
+const Format* find_own(std::string_view name) {
+  const encoders::Registered* const registered = encoders::find(name);
+  if (registered == nullptr) return nullptr;
+  Own& held = own();
+  const std::lock_guard guard(held.mutex);
+  const std::string_view lasting = registered->name;
+  return &held.formats
+              .try_emplace(registered->name, Format{lasting, encoders::make, "", {}, {{}, {}, lasting}})
+              .first->second;
+}
+
+Status no_such_format(std::string_view text) {
+  std::vector<std::string_view> known = names();
+  const std::vector<std::string> registered = encoders::names();
+  known.insert(known.end(), registered.begin(), registered.end());
+  return {Code::settings,
+          cat(parse_choice(text, known).status().text(),
+              ", or the name of an encoder that tr_encoder_register was given before on every rank")};
+}
+
 }  // namespace
 
 const std::vector<Format>& all() {
@@ -77,7 +113,8 @@ Result<const Format*> find(std::string_view text) {
                     cat(format.name, " is ", format.why, ": streams are written in ", either("")));
     if (words.empty() && format.name == text) return &format;
   }
-  return parse_choice(text, names()).status();
+  if (const Format* const found = find_own(text)) return found;
+  return no_such_format(text);
 }
 
 Result<const Format*> promised_by(std::string_view file_name) {
@@ -93,6 +130,17 @@ Result<const Format*> promised_by(std::string_view file_name) {
     }
   }
   return &all().front();
+}
+
+Status register_encoder(std::string_view name, const tr_encoder* functions, void* user) {
+  const std::string word = lower_case(name);
+  for (const Format& format : all()) {
+    const auto& words = format.asked_as;
+    if (word == lower_case(format.name) || std::find(words.begin(), words.end(), word) != words.end())
+      return {Code::argument,
+              cat("'", name, "' means the format ", format.name, "; choose another name for the encoder")};
+  }
+  return encoders::add(name, functions, user);
 }
 
 std::optional<codec::Patch> step_count(std::string_view name, std::int64_t steps) {

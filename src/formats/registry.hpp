@@ -8,6 +8,7 @@
 
 #include "codec/codec.hpp"
 #include "codec/options.hpp"
+#include "tailrace/encoders.h"
 
 namespace tailrace::formats {
 
@@ -24,11 +25,15 @@ struct Format {
   std::optional<codec::Patch> (*step_count)(std::int64_t steps) = nullptr;
 };
 
-/// Returns one line for each format. The first is the default.
+/// Returns one line for each format that the library has. The first is the default.
 const std::vector<Format>& all();
 
-/// Returns the format for a text after format=, or Code::settings with the nearest name or with the formats
-/// that there are.
+/// Makes an encoder of the program's own a format. Local. Returns Code::argument if another format has the
+/// name, and errors of encoders::add.
+Status register_encoder(std::string_view name, const tr_encoder* functions, void* user);
+
+/// Returns the format for a text after format=, one of all() or a registered one. Returns Code::settings with
+/// the nearest name or with the formats that there are.
 Result<const Format*> find(std::string_view text);
 
 /// Returns the format that the ending of a file's name promises, or the default. Code::settings if this

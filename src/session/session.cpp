@@ -85,7 +85,7 @@ Status Session::start(comm::Transport& transport, Facts facts, LedgerFactory mak
   else if (rank() == 0)
     stops_->tell_left_alone();
   open_lines(transport);
-  TR_TRY(same_everywhere(storage_.open(settings_, std::move(facts.storage), topology_->world_rank())));
+  TR_TRY(open_storage(std::move(facts.storage)));
   TR_TRY(memory_->declare(settings_, facts.keeps_steps));
   if (topology_->world_rank() == 0) print_plan();
   TR_TRY(memory_->share());
@@ -94,6 +94,17 @@ Status Session::start(comm::Transport& transport, Facts facts, LedgerFactory mak
   if (!topology_->roster().self_served) TR_TRY(node_line_->agree({{}, init_call, {}}).status);
   TR_TRY(same_everywhere(make_threads(std::move(facts.make_executor), std::move(make_ledger))));
   print_node_plan();
+  return {};
+}
+
+/// Collective. The servers tell of their encoders with the same votes.
+Status Session::open_storage(std::shared_ptr<storage::Target> given) {
+  const bool has_servers = !topology_->roster().self_served;
+  const Status mine = storage_.open(settings_, std::move(given), topology_->world_rank());
+  const comm::Verdict verdict =
+      line_->agree({mine, init_call, is_server() ? encoders::OfServers::told() : ByteVector()});
+  TR_TRY(verdict.status);
+  if (has_servers) encoders_.take(verdict.contributions, topology_->roster().server_transport);
   return {};
 }
 

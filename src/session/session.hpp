@@ -8,6 +8,7 @@
 
 #include "base/settings.hpp"
 #include "comm/switchboard.hpp"
+#include "encoders/servers.hpp"
 #include "executor/threads.hpp"
 #include "pipeline/statistics.hpp"
 #include "session/computing.hpp"
@@ -64,6 +65,7 @@ class Session {
   [[nodiscard]] executor::Threads& threads() { return *threads_; }
   [[nodiscard]] Stops& stops() { return *stops_; }
   [[nodiscard]] pipeline::Statistics& statistics() { return statistics_; }
+  [[nodiscard]] const encoders::OfServers& servers_encoders() const { return encoders_; }
   /// Returns what compute ranks have.
   [[nodiscard]] Computing& computing() { return *computing_; }
   /// Returns the server that this rank runs.
@@ -85,6 +87,7 @@ class Session {
   Session() = default;
   Status start(comm::Transport& transport, Facts facts, LedgerFactory make_ledger);
   void open_lines(comm::Transport& transport);
+  Status open_storage(std::shared_ptr<storage::Target> given);
   Status make_threads(decltype(Facts::make_executor) make_executor, LedgerFactory make_ledger);
   void print_plan() const;
   void print_node_plan();
@@ -99,6 +102,7 @@ class Session {
   std::unique_ptr<Memory> memory_;
   std::unique_ptr<Computing> computing_;  // compute ranks
   Storage storage_;
+  encoders::OfServers encoders_;
   pipeline::Statistics statistics_;
   std::unique_ptr<executor::Threads> threads_;  // compute ranks: of files and checkpoints
   std::unique_ptr<Serving> serving_;            // servers, and ranks that serve themselves

@@ -441,6 +441,7 @@ Result<StreamRequest> parse_stream(std::string_view pattern, std::string_view op
   const Result<const formats::Format*> format = asked ? formats::find(*asked) : formats::promised_by(pattern);
   TR_TRY(format.status().in(asked ? cat(context, ": format=", *asked) : context));
   request.definition.format = (*format)->name;
+  request.definition.name = pattern;
   TR_TRY(take_reserved(*given, kStreamKeys, request).in(context));
   const Call call{names_of(kStreamKeys), names_of(kFieldKeys), "tr_stream_define",
                   &codec::FormatOptions::stream};

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/log.hpp"
+#include "base/options.hpp"
 #include "base/shape_text.hpp"
 #include "base/text.hpp"
 #include "comm/end_job.hpp"
@@ -29,6 +30,14 @@ Result<std::string> read_text(const std::string& path) {
   return text.str();
 }
 
+/// Names this rank in the error about a format that other ranks may have registered.
+Status on_this_rank(const session::Session& session, const std::string& options, Status status) {
+  const Result<Options> given = Options::parse(options);
+  const std::string* const format = given.is_ok() ? given->find("format") : nullptr;
+  if (format == nullptr || formats::find(*format).is_ok()) return status;
+  return status.in(cat("rank ", session.topology().world_rank()));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const std::string& pattern,
@@ -37,9 +46,10 @@ Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const 
   std::unique_ptr<Stream> stream;
   const Status mine = guarded([&]() -> Status {
     Result<StreamRequest> request = parse_stream(pattern, options);
-    TR_TRY(request.status());
+    TR_TRY(on_this_rank(session, options, request.status()));
     Result<std::unique_ptr<codec::Codec>> codec = formats::make_codec(request->definition);
     TR_TRY(codec.status());
+    TR_TRY(session.servers_encoders().check(request->definition.format));
     stream.reset(new Stream(session, std::move(*request), pattern));
     stream->codec_ = std::move(*codec);
     stream->options_ = options;

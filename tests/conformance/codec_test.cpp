@@ -8,11 +8,12 @@
 #include <thread>
 #include <tuple>
 
+#include "../support/own_encoder.hpp"
 #include "base/byte_order.hpp"
 #include "formats/registry.hpp"
 
-// Every format of the registry that this build has, in each of its packings. A format without a library that
-// reads it passes, too: nothing here decodes.
+// Every format of the registry that this build has, in each of its packings, and one of a program's own. A
+// format without a library that reads it passes, too: nothing here decodes.
 namespace tailrace::codec {
 namespace {
 
@@ -42,6 +43,7 @@ std::vector<Candidate> candidates() {
     }
     if (all.size() == before) all.push_back({&format, ""});
   }
+  if (test::register_own()) all.push_back({*formats::find("own"), ""});
   return all;
 }
 

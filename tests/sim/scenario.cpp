@@ -4,13 +4,21 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <numeric>
 
+#include "../support/own_encoder.hpp"
 #include "base/text.hpp"
 #include "formats/registry.hpp"
 
 namespace tailrace::sim {
+
+std::string any_format(std::uint64_t number) {
+  constexpr std::array formats{"cdf5", "raw", "own"};
+  [[maybe_unused]] static const bool has_own = test::register_own();
+  return formats[number % formats.size()];
+}
 
 void Scenario::prepare() {
   Result<std::shared_ptr<const StreamPlan>> made =

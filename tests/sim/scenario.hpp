@@ -26,8 +26,9 @@ struct Scenario {
   void prepare();
 };
 
-/// Returns a format whose records follow one another, or one in which they have fixed places.
-inline std::string any_format(std::uint64_t number) { return number % 2 == 0 ? "cdf5" : "raw"; }
+/// Returns a format whose records follow one another, one in which they have fixed places, or one of a
+/// program's own.
+std::string any_format(std::uint64_t number);
 
 /// Gives the nodes of `job` the least staging memory with which all of its ranks can put `plan`.
 void squeeze(Job& job, const StreamPlan& plan);

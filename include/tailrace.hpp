@@ -249,6 +249,7 @@ class Stream {
 }  // namespace tr
 
 #include <tailrace/checkpoints.hpp>
+#include <tailrace/encoders.hpp>
 #include <tailrace/face.hpp>
 
 #endif

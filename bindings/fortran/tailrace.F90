@@ -64,6 +64,7 @@ module tailrace
   public :: tr_init, tr_finalize, tr_error, tr_version, tr_log, tr_progress, tr_should_stop
   public :: tr_layout, tr_stream, tr_levels, tr_owner, tr_file, tr_section
   public :: tr_checkpoint, tr_checkpoint_interval
+  public :: tr_record, tr_encoded, tr_encoder_register, tr_encode, tr_encode_bound, tr_encode_head
   public :: tr_hybrid, tr_pressure, tr_height, tr_surface
 
   !> The owners of the elements of a global array. A plain value; copies mean the same layout; `free` ends
@@ -143,6 +144,7 @@ module tailrace
 
 #include "parts/files_types.inc"
 #include "parts/checkpoints_types.inc"
+#include "parts/encoders_types.inc"
 
   interface tr_init
 #ifndef TAILRACE_NO_MPI_F08
@@ -197,6 +199,7 @@ module tailrace
 #include "parts/c_interface.inc"
 #include "parts/files_interface.inc"
 #include "parts/checkpoints_interface.inc"
+#include "parts/encoders_interface.inc"
 
 contains
 
@@ -495,6 +498,10 @@ contains
   ! Checkpoints.
 
 #include "parts/checkpoints.inc"
+
+  ! Encoders of the program's own.
+
+#include "parts/encoders.inc"
 
   ! Levels.
 

@@ -327,6 +327,7 @@ end module face_cases
 program face_test
   use face_cases
   use checkpoint_cases
+  use encoder_cases
   implicit none
   character(40) :: name
   call get_command_argument(1, name)
@@ -357,6 +358,7 @@ program face_test
   case ('items_keep_errors');        call items_keep_errors()
   case ('registered_variables_pass'); call registered_variables_pass()
   case ('fortran77_checkpoints');    call fortran77_checkpoints()
+  case ('encoders_are_called');      call encoders_are_called()
   case default;                      call check(.false., 'there is a case named '//name)
   end select
   if (failures > 0) error stop 1

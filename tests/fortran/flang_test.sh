@@ -23,10 +23,10 @@ options="-cpp -DTAILRACE_NO_MPI_F08 -I$here"
 set -e
 $flang $options -c "$here/../../bindings/fortran/tailrace.F90" -o tailrace.o
 $flang $options -c "$here/checks.F90" -o checks.o
-for source in recorder_checks checkpoints_face_test face_test; do
+for source in recorder_checks checkpoints_face_test encoders_face_test face_test; do
   $flang $options -c "$here/$source.F90" -o $source.o
 done
-$flang face_test.o checkpoints_face_test.o recorder_checks.o checks.o tailrace.o "$recorder" -o face_test
+$flang face_test.o checkpoints_face_test.o encoders_face_test.o recorder_checks.o checks.o tailrace.o "$recorder" -o face_test
 failed=0
 for name in "$@"; do
   refuse=

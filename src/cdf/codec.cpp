@@ -5,7 +5,8 @@
 #include <set>
 
 #include "base/text.hpp"
-#include "cdf/conventions.hpp"
+#include "cdf/classic.hpp"
+#include "cf/conventions.hpp"
 #include "codec/plain.hpp"
 #ifdef TAILRACE_HAVE_GRIB
 #include "grib2/sample.hpp"
@@ -15,6 +16,9 @@ namespace tailrace::cdf {
 
 namespace {
 
+using cf::Conventions;
+using cf::Grid;
+using cf::Type;
 using codec::FieldDefinition;
 using codec::Patch;
 using codec::RecordKey;
@@ -31,7 +35,9 @@ Result<codec::Keys> keys_of(const codec::Georeference& georeference) {
 /// A record of a field is one level of its variable in one record of the file.
 class CdfCodec final : public codec::Codec {
  public:
-  CdfCodec(Version version, const codec::StreamDefinition& stream) : conventions_(version, stream) {}
+  CdfCodec(Version version, const codec::StreamDefinition& stream)
+      : places_{version, {}},
+        conventions_(stream, [this](const cf::Contents& contents) { return places_.add_last(contents); }) {}
 
   Status define(const FieldDefinition& field) override {
     TR_TRY(codec::check_field(field));
@@ -42,7 +48,7 @@ class CdfCodec final : public codec::Codec {
       georeference_ = field.georeference;
       keys_ = *keys;
     }
-    const Result<Grid> grid = grid_of(keys_, field.shape);
+    const Result<Grid> grid = cf::grid_of(keys_, field.shape);
     TR_TRY(grid.status().in(context));
     return add(field, *grid).in(context);
   }
@@ -67,7 +73,7 @@ class CdfCodec final : public codec::Codec {
     if (key.lead >= 0) return {};
     return {Code::argument, cat("lead ", key.lead, " s is before the base time")};
   }
-  [[nodiscard]] ByteVector head() const override { return encode(conventions_.head()); }
+  [[nodiscard]] ByteVector head() const override { return encode(conventions_.contents(), places_); }
   [[nodiscard]] std::optional<codec::FixedPlaces> fixed_places() const override;
   [[nodiscard]] std::vector<Patch> rest_of_step(std::int64_t lead, std::int64_t previous_lead,
                                                 std::span<const RecordKey> put) const override;
@@ -90,8 +96,10 @@ class CdfCodec final : public codec::Codec {
   [[nodiscard]] const Conventions::Field& at(int field) const {
     return conventions_.fields()[static_cast<std::size_t>(field)];
   }
+  /// Returns the offset of a variable within a record.
+  [[nodiscard]] Bytes offset_of(std::size_t variable) const { return places_.of_variables[variable].offset; }
   [[nodiscard]] static Bytes slab(const Conventions::Field& field) {
-    return field.elements * size_of(field.type);
+    return field.elements * cf::size_of(field.type);
   }
   Status add(const FieldDefinition& field, const Grid& grid) {
     TR_TRY(conventions_.add(field, grid));
@@ -100,6 +108,7 @@ class CdfCodec final : public codec::Codec {
     return {};
   }
 
+  Places places_;  // before the conventions, which place the time at once
   Conventions conventions_;
   std::vector<Grid> grids_;
   // Fields share layouts, and decoding a sample takes time: the last georeference, and its grid by keys.
@@ -110,11 +119,11 @@ class CdfCodec final : public codec::Codec {
 
 std::optional<codec::FixedPlaces> CdfCodec::fixed_places() const {
   codec::FixedPlaces places;
-  places.step = conventions_.head().record_size;
+  places.step = places_.record_size;
   for (const Conventions::Field& field : conventions_.fields()) {
     std::vector<Bytes>& of_levels = places.places.emplace_back();
     for (Index level = 0; level < field.levels(); ++level)
-      of_levels.push_back(conventions_.offset_of(field.variable) + level * slab(field));
+      of_levels.push_back(offset_of(field.variable) + level * slab(field));
   }
   return places;
 }
@@ -123,8 +132,9 @@ std::vector<Patch> CdfCodec::rest_of_step(std::int64_t lead, std::int64_t previo
                                           std::span<const RecordKey> put) const {
   std::vector<Patch> patches;
   const auto add_times = [&](std::size_t variable, std::initializer_list<std::int64_t> leads) {
-    Patch& patch = patches.emplace_back(Patch{conventions_.offset_of(variable), {}, 1});
-    for (const std::int64_t each : leads) put_number(patch.bytes, Type::float64, static_cast<double>(each));
+    Patch& patch = patches.emplace_back(Patch{offset_of(variable), {}, 1});
+    for (const std::int64_t each : leads)
+      cf::put_number(patch.bytes, Type::float64, static_cast<double>(each));
   };
   add_times(conventions_.time(), {lead});
   for (const Conventions::Interval& each : conventions_.intervals()) {
@@ -135,15 +145,15 @@ std::vector<Patch> CdfCodec::rest_of_step(std::int64_t lead, std::int64_t previo
   for (const RecordKey& each : put) there.emplace(each.field, each.level);
   for (std::size_t number = 0; number < conventions_.fields().size(); ++number) {
     const Conventions::Field& field = conventions_.fields()[number];
-    const Bytes begin = conventions_.offset_of(field.variable);
+    const Bytes begin = offset_of(field.variable);
     for (Index level = 0; level < field.levels(); ++level) {
       if (there.count({static_cast<int>(number), level}) == 0)
         patches.push_back({begin + level * slab(field), field.fill, field.elements});
     }
     // A variable of small elements may end with up to 3 bytes of padding.
     const Bytes end = field.levels() * slab(field);
-    const Bytes size = conventions_.head().variables[field.variable].size;
-    if (end < size) patches.push_back({begin + end, field.fill, (size - end) / size_of(field.type)});
+    const Bytes size = places_.of_variables[field.variable].size;
+    if (end < size) patches.push_back({begin + end, field.fill, (size - end) / cf::size_of(field.type)});
   }
   return patches;
 }

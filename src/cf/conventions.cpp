@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "cdf/conventions.hpp"
+#include "cf/conventions.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,9 +9,9 @@
 
 #include "base/options.hpp"
 #include "base/text.hpp"
-#include "cdf/names.hpp"
+#include "cf/names.hpp"
 
-namespace tailrace::cdf {
+namespace tailrace::cf {
 
 namespace {
 
@@ -42,8 +42,8 @@ Result<Type> type_of(ElementType type) {
     case ElementType::c128:
       break;
   }
-  return Status(Code::format, cat("classic NetCDF holds real numbers, not ", name_of(type),
-                                  "; write the parts as two fields"));
+  return Status(Code::format,
+                cat("NetCDF holds real numbers, not ", name_of(type), "; write the parts as two fields"));
 }
 
 /// Returns the fill value that the NetCDF library takes for a type (netcdf.h, NC_FILL_*).
@@ -183,10 +183,9 @@ std::string_view standard_name(const Quantity& quantity, const Grid& grid) {
 
 }  // namespace
 
-Conventions::Conventions(Version version, const codec::StreamDefinition& stream) {
-  head_.version = version;
-  head_.attributes.push_back(Attribute::text("Conventions", "CF-1.8"));
-  for (const auto& [name, value] : stream.attributes) set(head_.attributes, Attribute::text(name, value));
+Conventions::Conventions(const codec::StreamDefinition& stream, Accept accept) : accept_(std::move(accept)) {
+  contents_.attributes.push_back(Attribute::text("Conventions", "CF-1.8"));
+  for (const auto& [name, value] : stream.attributes) set(contents_.attributes, Attribute::text(name, value));
   add_dimension("time", 0);
   add_time(stream);
   if (stream.member) add_member(stream);
@@ -236,7 +235,7 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
   if (!levels.dimension && !levels.coordinate.empty()) coordinates += " " + levels.coordinate;
   if (field.statistic.process != Process::instant) {
     const Interval& bounded = interval(field.statistic);
-    if (bounded.time != time_) coordinates += " " + head_.variables[bounded.time].name;
+    if (bounded.time != time_) coordinates += " " + contents_.variables[bounded.time].name;
     variable.attributes.push_back(Attribute::text("cell_methods", method_of(field.statistic.process)));
   }
   if (!coordinates.empty())
@@ -408,7 +407,7 @@ void Conventions::add_hybrid(Vertical& added, std::size_t coordinate) {
   with_bounds = dimensions;
   with_bounds.push_back(bounds_dimension());
   const std::string bounds = added.coordinate + "_bnds";
-  head_.variables[coordinate].attributes.push_back(Attribute::text("bounds", bounds));
+  contents_.variables[coordinate].attributes.push_back(Attribute::text("bounds", bounds));
   std::vector<double> edges;
   for (const double level : levels.values) edges.insert(edges.end(), {level - 0.5, level + 0.5});
   added.formula_of = {{coordinate, ""}, {add_coordinate(bounds, with_bounds, edges, {}), "_bnds"}};
@@ -437,7 +436,7 @@ void Conventions::add_hybrid(Vertical& added, std::size_t coordinate) {
 void Conventions::complete_formulas(const std::string& pressure) {
   for (Vertical& each : verticals_) {
     for (const auto& [variable, ending] : std::exchange(each.formula_of, {})) {
-      std::vector<Attribute>& attributes = head_.variables[variable].attributes;
+      std::vector<Attribute>& attributes = contents_.variables[variable].attributes;
       const auto term = [&](std::string_view name) { return cat(each.coordinate, "_", name, ending); };
       if (ending.empty()) attributes.push_back(Attribute::text("computed_standard_name", "air_pressure"));
       attributes.push_back(
@@ -453,21 +452,21 @@ const Conventions::Interval& Conventions::interval(const Statistic& statistic) {
   Interval added{statistic, time_, 0};
   if (!intervals_.empty()) {
     // A variable of time has one set of bounds.
-    Variable time = head_.variables[time_];
+    Variable time = contents_.variables[time_];
     time.name = free_name("time");
     std::erase_if(time.attributes,
                   [](const Attribute& each) { return each.name == "axis" || each.name == "bounds"; });
     added.time = add_variable(std::move(time));
   }
-  const std::string name = free_name(head_.variables[added.time].name + "_bnds");
-  head_.variables[added.time].attributes.push_back(Attribute::text("bounds", name));
+  const std::string name = free_name(contents_.variables[added.time].name + "_bnds");
+  contents_.variables[added.time].attributes.push_back(Attribute::text("bounds", name));
   added.bounds = add_variable({name, {record_dimension, bounds_dimension()}, Type::float64, {}});
   return intervals_.emplace_back(std::move(added));
 }
 
 int Conventions::add_dimension(const std::string& name, Index length) {
-  head_.dimensions.push_back({name, length});
-  return static_cast<int>(head_.dimensions.size()) - 1;
+  contents_.dimensions.push_back({name, length});
+  return static_cast<int>(contents_.dimensions.size()) - 1;
 }
 
 int Conventions::bounds_dimension() {
@@ -476,8 +475,9 @@ int Conventions::bounds_dimension() {
 }
 
 std::size_t Conventions::add_variable(Variable variable) {
-  if (beyond_.is_ok()) beyond_ = head_.add(std::move(variable));
-  return std::max<std::size_t>(head_.variables.size(), 1) - 1;
+  if (beyond_.is_ok()) beyond_ = contents_.add(std::move(variable));
+  if (beyond_.is_ok()) beyond_ = accept_(contents_);
+  return std::max<std::size_t>(contents_.variables.size(), 1) - 1;
 }
 
 std::size_t Conventions::add_coordinate(const std::string& name, std::vector<int> dimensions,
@@ -502,8 +502,8 @@ std::string Conventions::free_name(const std::string& name) const {
 }
 
 bool Conventions::is_taken(std::string_view name) const {
-  return std::ranges::count(head_.dimensions, name, &Dimension::name) > 0 ||
-         std::ranges::count(head_.variables, name, &Variable::name) > 0;
+  return std::ranges::count(contents_.dimensions, name, &Dimension::name) > 0 ||
+         std::ranges::count(contents_.variables, name, &Variable::name) > 0;
 }
 
-}  // namespace tailrace::cdf
+}  // namespace tailrace::cf

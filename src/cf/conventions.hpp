@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "cdf/classic.hpp"
-#include "cdf/grid.hpp"
+#include "cf/grid.hpp"
+#include "cf/model.hpp"
 #include "codec/definition.hpp"
 
-namespace tailrace::cdf {
+namespace tailrace::cf {
 
 /// The variables of a stream's files, with the metadata that the CF conventions (version 1.8) ask for: a
 /// record is a step, and its variables are the time, bounds of intervals, and the fields.
 class Conventions {
  public:
-  Conventions(Version version, const codec::StreamDefinition& stream);
+  /// Says whether the format can hold the last of the variables.
+  using Accept = std::function<Status(const Contents&)>;
+  Conventions(const codec::StreamDefinition& stream, Accept accept);
 
   /// Returns Code::argument if one of the attributes is not for users to set.
   static Status check_attributes(const codec::Keys& attributes);
@@ -27,7 +30,7 @@ class Conventions {
     std::size_t variable = 0;
     Index elements = 0;  // of one level
     Type type = Type::float64;
-    ByteVector fill{};  // one element in the file's byte order
+    ByteVector fill{};  // one element, big-endian
 
     [[nodiscard]] Index levels() const { return static_cast<Index>(levels_of.values.size()); }
   };
@@ -35,10 +38,8 @@ class Conventions {
   /// Adds a field's variable, with the dimensions and coordinates that no field before it has.
   Status add(const codec::FieldDefinition& field, const Grid& grid);
 
-  [[nodiscard]] const Head& head() const { return head_; }
+  [[nodiscard]] const Contents& contents() const { return contents_; }
   [[nodiscard]] const std::vector<Field>& fields() const { return fields_; }
-  /// Returns the offset of a variable within a record.
-  [[nodiscard]] Bytes offset_of(std::size_t variable) const { return head_.variables[variable].offset; }
   [[nodiscard]] std::size_t time() const { return time_; }
 
   /// Bounds of the intervals over which fields are means, sums or extremes. Intervals that begin differently
@@ -86,7 +87,8 @@ class Conventions {
   [[nodiscard]] std::string free_name(const std::string& name) const;
   [[nodiscard]] bool is_taken(std::string_view name) const;
 
-  Head head_;
+  Accept accept_;
+  Contents contents_;
   std::vector<Field> fields_;
   std::vector<Horizontal> horizontals_;
   std::vector<Vertical> verticals_;
@@ -94,7 +96,7 @@ class Conventions {
   std::string scalars_;  // coordinates of all fields, as the attribute lists them
   std::size_t time_ = 0;
   std::optional<int> bounds_;
-  Status beyond_;  // why the version cannot hold the variables; nothing is added any more
+  Status beyond_;  // why the format cannot hold the variables; nothing is added any more
 };
 
-}  // namespace tailrace::cdf
+}  // namespace tailrace::cf

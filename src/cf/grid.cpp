@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "cdf/grid.hpp"
+#include "cf/grid.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include "base/options.hpp"
 #include "base/text.hpp"
 
-namespace tailrace::cdf {
+namespace tailrace::cf {
 
 namespace {
 
@@ -171,4 +171,4 @@ Result<Grid> grid_of(const codec::Keys& list, const std::vector<Index>& shape) {
   return grid;
 }
 
-}  // namespace tailrace::cdf
+}  // namespace tailrace::cf

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-namespace tailrace::cdf {
+namespace tailrace::cf {
 
 /// The name of a quantity in the CF conventions, and the unit in which GRIB and CMIP have it.
 struct Quantity {
@@ -25,4 +25,4 @@ struct LevelType {
 /// Returns nullptr for a type that is not in the table.
 const LevelType* find_level_type(std::string_view type);
 
-}  // namespace tailrace::cdf
+}  // namespace tailrace::cf

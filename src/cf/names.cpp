@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "cdf/names.hpp"
+#include "cf/names.hpp"
 
 #include <algorithm>
 #include <array>
 
-namespace tailrace::cdf {
+namespace tailrace::cf {
 
 namespace {
 
@@ -95,4 +95,4 @@ const LevelType* find_level_type(std::string_view type) {
   return find_in(level_types, type, &LevelType::type);
 }
 
-}  // namespace tailrace::cdf
+}  // namespace tailrace::cf

@@ -5,7 +5,7 @@
 
 #include "codec/definition.hpp"
 
-namespace tailrace::cdf {
+namespace tailrace::cf {
 
 /// Evenly spaced coordinates, in degrees.
 struct Axis {
@@ -40,4 +40,4 @@ struct Grid {
 /// to the shape.
 Result<Grid> grid_of(const codec::Keys& keys, const std::vector<Index>& shape);
 
-}  // namespace tailrace::cdf
+}  // namespace tailrace::cf

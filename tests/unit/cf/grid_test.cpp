@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "cdf/grid.hpp"
+#include "cf/grid.hpp"
 
 #include <gtest/gtest.h>
 
-namespace tailrace::cdf {
+namespace tailrace::cf {
 namespace {
 
 codec::Keys globe() {
@@ -14,7 +14,7 @@ codec::Keys globe() {
           {"longitudeOfLastGridPointInDegrees", "359"}};
 }
 
-TEST(cdf_grid, rows_and_columns_lie_evenly_between_first_and_last_point) {
+TEST(cf_grid, rows_and_columns_lie_evenly_between_first_and_last_point) {
   const Result<Grid> grid = grid_of(globe(), {181, 360});
   ASSERT_TRUE(grid.is_ok()) << grid.status().text();
   EXPECT_EQ(grid->kind, Grid::Kind::lat_lon);
@@ -22,7 +22,7 @@ TEST(cdf_grid, rows_and_columns_lie_evenly_between_first_and_last_point) {
   for (Index i = 0; i < 360; ++i) EXPECT_DOUBLE_EQ(grid->longitudes.at(i), static_cast<double>(i));
 }
 
-TEST(cdf_grid, increments_and_scanning_flags_stand_for_the_last_point) {
+TEST(cf_grid, increments_and_scanning_flags_stand_for_the_last_point) {
   const codec::Keys keys{{"gridType", "regular_ll"},
                          {"latitudeOfFirstGridPoint", "-10000000"},
                          {"longitudeOfFirstGridPoint", "0"},
@@ -37,7 +37,7 @@ TEST(cdf_grid, increments_and_scanning_flags_stand_for_the_last_point) {
   EXPECT_DOUBLE_EQ(grid->longitudes.last, 4);
 }
 
-TEST(cdf_grid, a_row_may_go_over_the_end_of_the_circle) {
+TEST(cf_grid, a_row_may_go_over_the_end_of_the_circle) {
   codec::Keys keys = globe();
   keys[2].second = "350";
   keys[4].second = "10";
@@ -45,7 +45,7 @@ TEST(cdf_grid, a_row_may_go_over_the_end_of_the_circle) {
   EXPECT_DOUBLE_EQ(grid_of(keys, {3, 21})->longitudes.at(10), 360);
 }
 
-TEST(cdf_grid, keys_that_are_not_enough_or_fit_to_another_shape_are_named) {
+TEST(cf_grid, keys_that_are_not_enough_or_fit_to_another_shape_are_named) {
   codec::Keys keys = globe();
   keys.erase(keys.begin() + 3);
   EXPECT_NE(grid_of(keys, {181, 360}).status().text().find("latitudeOfLastGridPoint"), std::string::npos);
@@ -65,13 +65,13 @@ TEST(cdf_grid, keys_that_are_not_enough_or_fit_to_another_shape_are_named) {
   EXPECT_EQ(grid_of(keys, {181, 360}).status().code(), Code::format);
 }
 
-TEST(cdf_grid, other_grids_have_no_coordinates) {
+TEST(cf_grid, other_grids_have_no_coordinates) {
   EXPECT_EQ(grid_of({}, {10})->kind, Grid::Kind::unknown);
   EXPECT_EQ(grid_of({{"gridType", "lambert"}}, {10, 10})->kind, Grid::Kind::unknown);
 }
 
 /// The south pole of the turned grid, its origin, and points on both circles through the origin.
-TEST(cdf_grid, a_turned_grid_lies_where_its_pole_says) {
+TEST(cf_grid, a_turned_grid_lies_where_its_pole_says) {
   Grid grid;
   grid.kind = Grid::Kind::rotated;
   grid.south_pole_latitude = -30;
@@ -86,7 +86,7 @@ TEST(cdf_grid, a_turned_grid_lies_where_its_pole_says) {
   EXPECT_NEAR(grid.on_globe(0, -90).longitude, -80, 1e-9);
 }
 
-TEST(cdf_grid, what_was_packed_is_read_back_and_damage_is_told) {
+TEST(cf_grid, what_was_packed_is_read_back_and_damage_is_told) {
   const Grid grid = *grid_of(globe(), {181, 360});
   Packer out;
   grid.pack(out);
@@ -99,4 +99,4 @@ TEST(cdf_grid, what_was_packed_is_read_back_and_damage_is_told) {
 }
 
 }  // namespace
-}  // namespace tailrace::cdf
+}  // namespace tailrace::cf

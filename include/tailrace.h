@@ -162,10 +162,11 @@ TR_API int tr_layout_free(tr_layout** layout);
 /* Streams: time-ordered fields in a standard format. */
 
 /* Collective. `pattern`: file name with {base:%Y%m%d%H} {valid:%Y%m%d%H} {lead:03h} {lead:05m} {member:02}.
- * Options: base=TIME (required), format=grib2|cdf5|cdf2|cdf1|raw, packing=simple|ccsds, calendar=, member=,
- * members=, keys="...", attributes="...", existing=replace|continue|fail|overwrite,
- * on_full=fail|wait:DURATION, deadline=DURATION, manifest=on|off, ready=SUFFIX, hook=COMMAND (run by the
- * shell with the finished file as $1), same_lead=fail|keep, empty_step=fail|keep, and any GRIB key.
+ * Options: base=TIME (required), format=grib2|cdf5|cdf2|cdf1|raw, or a name given to tr_encoder_register,
+ * packing=simple|ccsds, calendar=, member=, members=, keys="...", attributes="...",
+ * existing=replace|continue|fail|overwrite, on_full=fail|wait:DURATION, deadline=DURATION, manifest=on|off,
+ * references=on|off, ready=SUFFIX, hook=COMMAND (run by the shell with the finished file as $1),
+ * same_lead=fail|keep, empty_step=fail|keep, and any GRIB key.
  * format: without it a pattern that ends in .nc, .cdf or .netcdf means cdf5 (classic NetCDF), one that
  * promises a format that this version lacks (.nc4, .h5, ...) is TR_ERR_SETTINGS, and any other means grib2.
  * An option that the format does not take is TR_ERR_SETTINGS: packing= and keys belong to grib2, attributes=

@@ -318,12 +318,12 @@ contains
   ! Streams.
 
   subroutine stream_create(self, pattern, base, packing, keys, format, member, members, calendar, existing, &
-                           on_full, deadline, ready, hook, options, ierr, manifest, same_lead, empty_step)
+                           on_full, deadline, ready, hook, options, ierr, manifest, same_lead, empty_step, references)
     class(tr_stream), intent(inout) :: self
     character(*), intent(in) :: pattern
     character(*), intent(in), optional :: base, packing, keys, format, calendar, existing
     character(*), intent(in), optional :: on_full, deadline, ready, hook, options
-    character(*), intent(in), optional :: manifest, same_lead, empty_step
+    character(*), intent(in), optional :: manifest, same_lead, empty_step, references
     class(*), intent(in), optional :: member, members
     integer, intent(out), optional :: ierr
     character(:), allocatable :: all
@@ -341,6 +341,7 @@ contains
     call add(all, 'hook', hook)
     call add(all, 'manifest', manifest)
     call add(all, 'same_lead', same_lead)
+    call add(all, 'references', references)
     call add(all, 'empty_step', empty_step)
     call add(all, 'keys', keys)
     call append(all, options)

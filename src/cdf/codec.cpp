@@ -77,6 +77,7 @@ class CdfCodec final : public codec::Codec {
   [[nodiscard]] std::optional<codec::FixedPlaces> fixed_places() const override;
   [[nodiscard]] std::vector<Patch> rest_of_step(std::int64_t lead, std::int64_t previous_lead,
                                                 std::span<const RecordKey> put) const override;
+  [[nodiscard]] std::optional<codec::Decoding> decoding() const override { return codec::Decoding{true, ""}; }
   [[nodiscard]] std::unique_ptr<codec::Encoder> encoder() const override {
     return codec::plain_encoder(plain_);
   }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "codec/definition.hpp"
@@ -56,6 +57,12 @@ struct FixedPlaces {
   std::vector<std::vector<Bytes>> places;  // by field and level: offset within the step
 };
 
+/// How readers that know NumPy's filters get the values of a record from its bytes.
+struct Decoding {
+  bool big_endian = false;
+  std::string filter;  // the name of a filter of numcodecs whose result is float64; "" = the bytes are values
+};
+
 /// Fills the span with the bytes of a file from the offset on. Returns how many there were.
 using ReadBytes = std::function<Result<Bytes>(std::span<std::byte>, Bytes offset)>;
 
@@ -104,6 +111,8 @@ class Codec {
                                                         std::span<const RecordKey> /*put*/) const {
     return {};
   }
+  /// Returns how other programs decode a record, or nothing if they cannot.
+  [[nodiscard]] virtual std::optional<Decoding> decoding() const { return std::nullopt; }
   /// Checks that a record can be encoded for this lead (units, statistics, going beyond what the format
   /// holds).
   virtual Status check_lead(const RecordKey& key) const = 0;

@@ -12,6 +12,9 @@
 #include "encoders/table.hpp"
 #include "grib2/codec.hpp"
 #include "raw/codec.hpp"
+#ifdef TAILRACE_HAVE_GRIB
+#include "grib2/sample.hpp"
+#endif
 
 namespace tailrace::formats {
 
@@ -147,6 +150,14 @@ std::optional<codec::Patch> step_count(std::string_view name, std::int64_t steps
   const auto format = std::ranges::find(all(), name, &Format::name);
   if (format == all().end() || format->step_count == nullptr) return std::nullopt;
   return format->step_count(steps);
+}
+
+Result<codec::Keys> grid_keys(const codec::Georeference& georeference) {
+#ifdef TAILRACE_HAVE_GRIB
+  return grib2::grid_keys(georeference);
+#else
+  return georeference.keys;
+#endif
 }
 
 Result<std::unique_ptr<codec::Codec>> make_codec(const codec::StreamDefinition& stream) {

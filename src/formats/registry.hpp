@@ -44,6 +44,10 @@ Result<const Format*> promised_by(std::string_view file_name);
 /// anything but its size does.
 std::optional<codec::Patch> step_count(std::string_view format, std::int64_t steps);
 
+/// Returns the keys of a latitude-longitude grid, those of a sample message included. A build without ecCodes
+/// cannot read samples: the keys that were given are all then.
+Result<codec::Keys> grid_keys(const codec::Georeference& georeference);
+
 /// Returns a codec of the stream's format. Returns Code::unsupported if this build lacks what it needs, and
 /// errors of `find`.
 Result<std::unique_ptr<codec::Codec>> make_codec(const codec::StreamDefinition& stream);

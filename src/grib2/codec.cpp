@@ -280,6 +280,8 @@ class Grib2Codec final : public codec::Codec {
     TR_TRY(check_interval({key.interval_start, key.lead}, field.statistic, field.base).in(name(key.field)));
     return check_since(field, key).in(name(key.field));
   }
+  /// The filter is kerchunk's.
+  std::optional<codec::Decoding> decoding() const override { return codec::Decoding{false, "grib"}; }
   std::unique_ptr<codec::Encoder> encoder() const override {
     return std::make_unique<Grib2Encoder>(fields_, own_);
   }

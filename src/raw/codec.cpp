@@ -27,6 +27,7 @@ class RawCodec final : public codec::Codec {
     if (key.lead >= 0) return {};
     return {Code::argument, cat("lead ", key.lead, " s is before the base time")};
   }
+  std::optional<codec::Decoding> decoding() const override { return codec::Decoding{}; }
   std::unique_ptr<codec::Encoder> encoder() const override { return codec::plain_encoder(fields_); }
   std::optional<codec::PlainValues> plain(int field) const override { return at(field).values(); }
   ElementType assembled_type(int field) const override { return at(field).type; }

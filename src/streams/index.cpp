@@ -62,6 +62,7 @@ Result<std::size_t> steps_within(const IndexContents& contents, const std::strin
 
 std::string index_path(const std::string& data_path) { return data_path + ".trx"; }
 std::string old_index_path(const std::string& data_path) { return data_path + ".idx"; }
+std::string references_path(const std::string& data_path) { return data_path + ".refs.json"; }
 std::string lock_path(const std::string& data_path) { return data_path + ".lock"; }
 
 Result<bool> is_index(Target& target, const std::string& path) {
@@ -142,7 +143,8 @@ Result<Recovered> recover(Target& target, const std::string& data_path, const Re
   // ever.
   contents->closed = contents->closed && recovered.steps_cut == 0;
   const Bytes index_end = contents->marks.back().position + (contents->closed ? kClosedBytes : 0);
-  // Readers must not come to look for steps that are no more. The number goes down first.
+  // Readers must not come to look for steps that are no more. What tells of them goes first.
+  if (recovered.steps_cut > 0) TR_TRY(storage::remove_durably(target, references_path(data_path)));
   if (*exists && *data_size >= contents->data_end())
     TR_TRY(tell_steps(**data, contents->header.format, static_cast<std::int64_t>(kept), true));
   // The index is cut first. If the data were cut first, a crash in between would leave steps without their

@@ -14,6 +14,8 @@ namespace tailrace::streams {
 std::string index_path(const std::string& data_path);
 /// Returns "fc+006.grib2.idx", the old name of the index. Other programs keep inventories under this name.
 std::string old_index_path(const std::string& data_path);
+/// Returns "fc+006.grib2.refs.json", the reference file beside a data file.
+std::string references_path(const std::string& data_path);
 /// Returns "fc+006.grib2.lock". A process that writes or repairs the pair holds Target::lock of this file.
 std::string lock_path(const std::string& data_path);
 
@@ -46,7 +48,8 @@ struct Recovered {
 };
 
 /// Local; the caller holds the lock. Cuts index and data back to the last committed step (and to
-/// `options.through_lead`), the index first, and fsyncs both. Afterwards the data file ends where its last
+/// `options.through_lead`), the index first, and fsyncs both. If it cuts committed steps it first removes the
+/// reference file, which may tell of them. Afterwards the data file ends where its last
 /// step ends. The index is closed if it was closed before and no step was cut. Returns Code::corrupt, with
 /// nothing changed, if committed steps are damaged or the data file is shorter than they say and force is
 /// off.

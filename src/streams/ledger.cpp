@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <map>
@@ -19,6 +20,7 @@
 #include "streams/look.hpp"
 #include "streams/manifest.hpp"
 #include "streams/pairs.hpp"
+#include "streams/references.hpp"
 
 namespace tailrace::streams {
 
@@ -64,7 +66,9 @@ void run_hook(const std::string& command, const std::string& path) {
 
 class FileLedger final : public pipeline::Ledger {
  public:
-  explicit FileLedger(Pairs pairs) : pairs_(std::move(pairs)) {
+  /// `references` is null unless the stream asks for reference files.
+  FileLedger(Pairs pairs, std::unique_ptr<References> references)
+      : pairs_(std::move(pairs)), references_(std::move(references)) {
     to_finish_.insert(pairs_.left_open().begin(), pairs_.left_open().end());
   }
 
@@ -105,6 +109,7 @@ class FileLedger final : public pipeline::Ledger {
                                    pairs_.request().definition.format, index.steps());
     if (!told.is_ok())
       log(LogLevel::warn, cat(entry.path, ": readers do not see its last step yet: ", told.text()));
+    refresh_references(entry.path, file);
     return {};
   }
 
@@ -134,6 +139,7 @@ class FileLedger final : public pipeline::Ledger {
     guard.unlock();
     Result<std::optional<WholePair>> whole =
         taken.empty() ? pairs_.finish_left_open(path) : pairs_.finish(path, taken.mapped());
+    if (whole.is_ok() && *whole) write_references(path);
     guard.lock();
     if (!whole.is_ok()) {
       if (!taken.empty()) open_.insert(std::move(taken));
@@ -162,6 +168,27 @@ class FileLedger final : public pipeline::Ledger {
   [[nodiscard]] bool is_finished(const std::string& path) {
     const std::lock_guard guard(mutex_);
     return finished_.count(path) != 0;
+  }
+
+  /// A file without its references is as durable as one with them. What they tell stays right if they are not
+  /// written anew.
+  void write_references(const std::string& path) {
+    if (references_ == nullptr) return;
+    const Status written = references_->write(pairs_.target(), path);
+    if (!written.is_ok())
+      log(LogLevel::warn, cat(references_path(path), " does not tell the last steps: ", written.text()));
+  }
+
+  /// The file grows with the steps that it tells. It is written after a commit if writing it has taken at
+  /// most a twentieth of the time since it was written last.
+  void refresh_references(const std::string& path, OpenPair& file) {
+    const auto now = [] { return std::chrono::steady_clock::now().time_since_epoch().count(); };
+    const std::int64_t begin = now();
+    // The second pair of a name gets references when it takes the place of the first.
+    if (references_ == nullptr || file.again || begin < file.references_due) return;
+    write_references(path);
+    const std::int64_t end = now();
+    file.references_due = end + 19 * (end - begin);
   }
 
   /// Returns the entry of an open file. Only jobs of the file itself touch it.
@@ -214,6 +241,7 @@ class FileLedger final : public pipeline::Ledger {
   [[nodiscard]] const StreamOptions& options() const { return pairs_.request().options; }
 
   Pairs pairs_;
+  const std::unique_ptr<References> references_;
   std::mutex mutex_;  // for the members below
   std::map<std::string, OpenPair> open_;
   std::set<std::string> finished_;
@@ -249,9 +277,17 @@ Result<std::unique_ptr<pipeline::Ledger>> make_ledger(const pipeline::Opening& o
     TR_TRY(from.status());
     resuming = std::move(*from);
   }
-  return std::unique_ptr<pipeline::Ledger>(std::make_unique<FileLedger>(
-      Pairs(opening, std::move(*request), *run, std::move(resuming), std::move(target),
-            Pairs::Frame{codec.head(), codec.fixed_places()})));
+  std::unique_ptr<References> references;
+  if (request->options.references) {
+    Result<std::unique_ptr<References>> made =
+        References::make(opening.definition, opening.fields, codec.decoding().value_or(codec::Decoding{}));
+    TR_TRY(made.status());
+    references = std::move(*made);
+  }
+  return std::unique_ptr<pipeline::Ledger>(
+      std::make_unique<FileLedger>(Pairs(opening, std::move(*request), *run, std::move(resuming),
+                                         std::move(target), Pairs::Frame{codec.head(), codec.fixed_places()}),
+                                   std::move(references)));
 }
 
 }  // namespace tailrace::streams

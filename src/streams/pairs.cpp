@@ -295,6 +295,7 @@ Result<OpenPair> Pairs::begin_anew(const std::string& path) {
   TR_TRY(check_ours(path));
   TR_TRY(remove_ready_marker(*target_, path, request_.options.ready_suffix));
   TR_TRY(discard_again(*target_, path));
+  TR_TRY(storage::remove_durably(*target_, references_path(path)));
   Result<bool> exists = target_->exists(path);
   TR_TRY(exists.status());
   // Old data lose their index to the new one in one rename. Without any index they would be nobody's.
@@ -392,7 +393,9 @@ Status Pairs::put_in_place(const std::string& path) {
   Result<bool> held = !*exists;
   if (*exists) held = first_holds_again(*target_, path);
   TR_TRY(held.status());
-  return *held ? discard_again(*target_, path) : replace_by_again(*target_, path);
+  if (*held) return discard_again(*target_, path);
+  TR_TRY(storage::remove_durably(*target_, references_path(path)));
+  return replace_by_again(*target_, path);
 }
 
 Status Pairs::remove_empty(const std::string& path, OpenPair& file) {

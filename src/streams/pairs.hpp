@@ -20,8 +20,9 @@ namespace tailrace::streams {
 struct OpenPair {
   std::shared_ptr<void> lock;
   IndexWriter index;
-  bool again = false;   // it is the second pair of its name
-  bool closed = false;  // no step will follow
+  bool again = false;               // it is the second pair of its name
+  bool closed = false;              // no step will follow
+  std::int64_t references_due = 0;  // when the reference file may be written again, as a steady clock tells
 };
 
 /// A pair that is finished and not announced.

@@ -96,7 +96,7 @@ Status take_keep(const std::string& text, bool& keep) {
 }
 
 // Keys are taken in this order: the base time depends on the calendar.
-constexpr std::array<KeyRow<StreamRequest>, 16> kStreamKeys{{
+constexpr std::array<KeyRow<StreamRequest>, 17> kStreamKeys{{
     {"format", [](auto&, auto&) { return Status(); }},  // taken before all others
     {"calendar", [](auto& r, auto& t) { return take(parse_calendar(t), r.definition.calendar); }},
     {"base", take_base},
@@ -118,6 +118,7 @@ constexpr std::array<KeyRow<StreamRequest>, 16> kStreamKeys{{
     {"ready", take_ready},
     {"hook", take_hook},
     {"manifest", [](auto& r, auto& t) { return take(parse_boolean(t), r.options.manifest); }},
+    {"references", [](auto& r, auto& t) { return take(parse_boolean(t), r.options.references); }},
     {"same_lead", [](auto& r, auto& t) { return take_keep(t, r.options.keeps_same_lead); }},
     {"empty_step", [](auto& r, auto& t) { return take_keep(t, r.options.keeps_empty_steps); }},
 }};

@@ -26,6 +26,7 @@ struct StreamOptions {
   std::string ready_suffix;                       // "" = no ready marker
   std::string hook;                               // command run when a file is finished; "" = none
   std::optional<bool> manifest;                   // none = where the build can
+  bool references = false;                        // a reference file beside each data file
   bool keeps_same_lead = false;                   // a field may be put twice at one lead
   bool keeps_empty_steps = false;                 // a step without a put is intended
 };

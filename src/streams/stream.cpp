@@ -15,6 +15,7 @@
 #include "formats/registry.hpp"
 #include "streams/ledger.hpp"
 #include "streams/look.hpp"
+#include "streams/references.hpp"
 
 namespace tailrace::streams {
 
@@ -38,6 +39,13 @@ Status on_this_rank(const session::Session& session, const std::string& options,
   return status.in(cat("rank ", session.topology().world_rank()));
 }
 
+Status check_references(const codec::StreamDefinition& stream, const codec::Codec& codec) {
+  TR_TRY(references_available());
+  if (codec.decoding()) return {};
+  return {Code::settings, cat("references=on: no other program knows how to decode records of format=",
+                              stream.format, "; leave it out")};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const std::string& pattern,
@@ -50,6 +58,7 @@ Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const 
     Result<std::unique_ptr<codec::Codec>> codec = formats::make_codec(request->definition);
     TR_TRY(codec.status());
     TR_TRY(session.servers_encoders().check(request->definition.format));
+    if (request->options.references) TR_TRY(check_references(request->definition, **codec));
     stream.reset(new Stream(session, std::move(*request), pattern));
     stream->codec_ = std::move(*codec);
     stream->options_ = options;
@@ -163,7 +172,19 @@ Status Stream::prepare_field(FieldRequest& request, const PlacedLayout& layout, 
 
   TR_TRY(codec_->define(out.definition));
   out.definition.georeference = {};  // the codec has taken what it needs
+  if (request_.options.references) TR_TRY(prepare_references(out.definition, layout.georeference));
   return check_staging(out, static_cast<int>(fields_.size()));
+}
+
+Status Stream::prepare_references(codec::FieldDefinition& fresh,
+                                  const codec::Georeference& georeference) const {
+  Result<codec::Keys> keys = formats::grid_keys(georeference);
+  TR_TRY(keys.status());
+  fresh.georeference.keys = std::move(*keys);
+  std::vector<codec::FieldDefinition> all;
+  for (const Field& each : fields_) all.push_back(each.definition);
+  all.push_back(fresh);
+  return References::make(request_.definition, all, *codec_->decoding()).status();
 }
 
 Status Stream::check_staging(const Field& field, int number) const {

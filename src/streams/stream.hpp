@@ -92,6 +92,8 @@ class Stream final {
         client_(session.line(), session.topology().roster(), session.rank(), pattern) {}
   Status prepare_field(FieldRequest& request, const PlacedLayout& layout, const ByteVector& vertical,
                        Field& out);
+  /// Keeps of a georeference what reference files need.
+  Status prepare_references(codec::FieldDefinition& fresh, const codec::Georeference& georeference) const;
   /// Returns success if the staging memory takes the field that the codec knows by `number`.
   [[nodiscard]] Status check_staging(const Field& field, int number) const;
   void add_field(const std::string& name, Field field);

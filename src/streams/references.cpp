@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "streams/references.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+
+#include "base/text.hpp"
+
+#if TAILRACE_HAVE_JSON
+#include <nlohmann/json.hpp>
+#endif
+
+namespace tailrace::streams {
+
+#if TAILRACE_HAVE_JSON
+
+namespace {
+
+using cf::Contents;
+using cf::Conventions;
+using cf::Type;
+using cf::Variable;
+using Json = nlohmann::ordered_json;
+
+/// Attributes may hold any bytes. Those that are no UTF-8 become U+FFFD, because JSON has no other way.
+std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+std::string base64(std::span<const std::byte> bytes) {
+  constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t at = 0; at < bytes.size(); at += 3) {
+    const std::size_t there = std::min<std::size_t>(3, bytes.size() - at);
+    std::uint32_t bits = 0;
+    for (std::size_t i = 0; i < 3; ++i)
+      bits = bits << 8 | (i < there ? static_cast<std::uint32_t>(bytes[at + i]) : 0);
+    for (std::size_t i = 0; i < 4; ++i) text += i <= there ? letters[bits >> (18 - 6 * i) & 63] : '=';
+  }
+  return text;
+}
+
+template <typename T>
+T from_big_endian(std::span<const std::byte> bytes) {
+  ByteVector own(bytes.begin(), bytes.end());
+  cf::swap(own, sizeof(T));
+  T value{};
+  std::memcpy(&value, own.data(), sizeof value);
+  return value;
+}
+
+/// Zarr v2 writes numbers that are not finite as texts.
+Json number_of(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
+  return value;
+}
+
+Json number_of(Type type, std::span<const std::byte> bytes) {
+  switch (type) {
+    case Type::int8:
+      return from_big_endian<std::int8_t>(bytes);
+    case Type::uint8:
+    case Type::text:
+      return from_big_endian<std::uint8_t>(bytes);
+    case Type::int16:
+      return from_big_endian<std::int16_t>(bytes);
+    case Type::int32:
+      return from_big_endian<std::int32_t>(bytes);
+    case Type::int64:
+      return from_big_endian<std::int64_t>(bytes);
+    case Type::float32:
+      return number_of(static_cast<double>(from_big_endian<float>(bytes)));
+    case Type::float64:
+      return number_of(from_big_endian<double>(bytes));
+  }
+  return nullptr;
+}
+
+Json value_of(const cf::Attribute& attribute) {
+  if (attribute.type == Type::text)
+    return std::string(reinterpret_cast<const char*>(attribute.values.data()), attribute.values.size());
+  const auto size = static_cast<std::size_t>(cf::size_of(attribute.type));
+  Json list = Json::array();
+  for (std::size_t at = 0; at + size <= attribute.values.size(); at += size)
+    list.push_back(number_of(attribute.type, std::span(attribute.values).subspan(at, size)));
+  return list.size() == 1 ? list.front() : list;
+}
+
+/// Returns NumPy's name of a type.
+std::string dtype_of(Type type, bool big_endian) {
+  const Bytes size = cf::size_of(type);
+  const std::string order = size == 1 ? "|" : big_endian ? ">" : "<";
+  const bool real = type == Type::float32 || type == Type::float64;
+  const bool is_unsigned = type == Type::uint8 || type == Type::text;
+  return cat(order, real ? "f" : is_unsigned ? "u" : "i", size);
+}
+
+std::vector<Index> shape_of(const Contents& contents, const Variable& variable, std::size_t steps) {
+  std::vector<Index> shape;
+  for (const int dimension : variable.dimensions)
+    shape.push_back(dimension == 0 ? static_cast<Index>(steps)
+                                   : contents.dimensions[static_cast<std::size_t>(dimension)].length);
+  return shape;
+}
+
+/// Returns a chunk's name within its array: its place in the grid of chunks. The first entries are given, and
+/// all others are 0.
+std::string chunk_of(std::initializer_list<Index> first, std::size_t dimensions) {
+  std::string text;
+  std::size_t written = 0;
+  for (const Index each : first) text += cat(written++ == 0 ? "" : ".", each);
+  for (; written < std::max<std::size_t>(dimensions, 1); ++written) text += written == 0 ? "0" : ".0";
+  return text;
+}
+
+}  // namespace
+
+Status references_available() { return {}; }
+
+#else
+
+Status references_available() {
+  return {Code::unsupported,
+          "references=on needs JSON, and this Tailrace was built without nlohmann-json; build with it"};
+}
+
+#endif
+
+References::References(const codec::StreamDefinition& stream, codec::Decoding decoding)
+    : decoding_(std::move(decoding)), conventions_(stream, [](const cf::Contents&) { return Status(); }) {}
+
+Result<std::unique_ptr<References>> References::make(const codec::StreamDefinition& stream,
+                                                     const std::vector<codec::FieldDefinition>& fields,
+                                                     codec::Decoding decoding) {
+  TR_TRY(references_available());
+  TR_TRY(cf::Conventions::check_attributes(stream.attributes));
+  std::unique_ptr<References> made(new References(stream, std::move(decoding)));
+  for (const codec::FieldDefinition& field : fields) {
+    const std::string context = cat("references=on: field '", field.name, "'");
+    const Result<cf::Grid> grid = cf::grid_of(field.georeference.keys, field.shape);
+    TR_TRY(grid.status().in(context));
+    TR_TRY(made->conventions_.add(field, *grid).in(context));
+  }
+  return made;
+}
+
+#if TAILRACE_HAVE_JSON
+
+/// One entry of the file: a name, and the text of its JSON value.
+struct References::Line {
+  std::string name;
+  std::string value;
+};
+
+const Conventions::Field* References::field_of(std::size_t variable) const {
+  const auto& fields = conventions_.fields();
+  const auto found = std::ranges::find(fields, variable, &Conventions::Field::variable);
+  return found == fields.end() ? nullptr : &*found;
+}
+
+const Conventions::Interval* References::bounds_in(std::size_t variable) const {
+  const auto& intervals = conventions_.intervals();
+  const auto found = std::ranges::find(intervals, variable, &Conventions::Interval::bounds);
+  return found == intervals.end() ? nullptr : &*found;
+}
+
+/// Where intervals begin with the output before, the first step of a file does not tell where that was.
+bool References::is_told(const Conventions::Interval& interval) const {
+  return interval.statistic.since != codec::Statistic::Since::last_output;
+}
+
+/// Returns the values of a variable of times or of their bounds.
+ByteVector References::times_of(std::size_t variable, const std::vector<IndexStep>& steps) const {
+  ByteVector values;
+  const Conventions::Interval* const interval = bounds_in(variable);
+  for (const IndexStep& step : steps) {
+    if (interval != nullptr)
+      cf::put_big_endian(values, static_cast<double>(interval->statistic.interval_start(step.lead, 0)));
+    cf::put_big_endian(values, static_cast<double>(step.lead));
+  }
+  return values;
+}
+
+/// Returns the metadata of all arrays, and the chunks of those that are no fields.
+std::vector<References::Line> References::arrays(const std::vector<IndexStep>& steps) const {
+  std::vector<Line> lines;
+  const Contents& contents = conventions_.contents();
+  for (std::size_t number = 0; number < contents.variables.size(); ++number) {
+    const Variable& variable = contents.variables[number];
+    const Conventions::Interval* const interval = bounds_in(number);
+    if (interval != nullptr && !is_told(*interval)) continue;
+    const Conventions::Field* const field = field_of(number);
+    const bool decoded = field != nullptr && !decoding_.filter.empty();
+    const Type type = decoded ? Type::float64 : variable.type;
+    Json attributes = Json::object();
+    for (const cf::Attribute& attribute : variable.attributes) {
+      // Zarr has the fill value beside the attributes.
+      if (attribute.name == "_FillValue" || (decoded && attribute.name == "missing_value")) continue;
+      const auto owner = std::ranges::find(conventions_.intervals(), number, &Conventions::Interval::time);
+      const bool untold = owner != conventions_.intervals().end() && !is_told(*owner);
+      if (untold && attribute.name == "bounds") continue;
+      attributes[attribute.name] = value_of(attribute);
+    }
+    Json names = Json::array();
+    for (const int dimension : variable.dimensions)
+      names.push_back(contents.dimensions[static_cast<std::size_t>(dimension)].name);
+    attributes["_ARRAY_DIMENSIONS"] = std::move(names);
+    std::vector<Index> shape = shape_of(contents, variable, steps.size());
+    Json array{{"zarr_format", 2}, {"shape", shape}};
+    // A chunk of a field is a record: one level in one step.
+    const bool has_levels = field != nullptr && field->levels() > 1;
+    if (field != nullptr) shape.front() = 1;
+    if (has_levels) shape[1] = 1;
+    array["chunks"] = shape;
+    array["dtype"] = dtype_of(type, field == nullptr || decoding_.big_endian);
+    array["order"] = "C";
+    array["compressor"] = nullptr;
+    array["filters"] = nullptr;
+    array["fill_value"] = nullptr;
+    if (decoded) {
+      const auto dot = Json{{"id", decoding_.filter}, {"var", variable.name}, {"dtype", "float64"}};
+      array["filters"] = Json::array({dot});
+      array["fill_value"] = "NaN";
+    } else if (field != nullptr) {
+      array["fill_value"] = number_of(type, field->fill);
+    }
+    lines.push_back({cat(variable.name, "/.zarray"), text_of(text_of(array))});
+    lines.push_back({cat(variable.name, "/.zattrs"), text_of(text_of(attributes))});
+    if (field != nullptr) continue;
+    const ByteVector values = Contents::is_record(variable) ? times_of(number, steps)
+                              : variable.data               ? variable.data()
+                                                            : ByteVector();
+    if (!values.empty()) {
+      lines.push_back(
+          {cat(variable.name, "/", chunk_of({}, shape.size())), text_of(cat("base64:", base64(values)))});
+    }
+  }
+  return lines;
+}
+
+std::string References::text(const std::string& data_path, const std::vector<IndexStep>& steps) const {
+  const Contents& contents = conventions_.contents();
+  Json attributes = Json::object();
+  for (const cf::Attribute& each : contents.attributes) attributes[each.name] = value_of(each);
+  std::error_code unknown;
+  const std::filesystem::path absolute = std::filesystem::absolute(data_path, unknown);
+  std::string text = cat("{\"version\":1,\"templates\":{\"f\":",
+                         text_of(unknown ? data_path : absolute.lexically_normal().string()),
+                         "},\"refs\":{\n\".zgroup\":", text_of(text_of(Json{{"zarr_format", 2}})),
+                         ",\n\".zattrs\":", text_of(text_of(attributes)));
+  for (const Line& line : arrays(steps)) text += cat(",\n", text_of(line.name), ":", line.value);
+  for (std::size_t step = 0; step < steps.size(); ++step) {
+    for (const IndexRecord& record : steps[step].records) {
+      const Conventions::Field& field = conventions_.fields()[static_cast<std::size_t>(record.field)];
+      const Variable& variable = contents.variables[field.variable];
+      const auto place = static_cast<Index>(step);
+      const std::size_t dimensions = variable.dimensions.size();
+      const std::string chunk =
+          field.levels() > 1 ? chunk_of({place, record.level}, dimensions) : chunk_of({place}, dimensions);
+      text += cat(",\n", text_of(cat(variable.name, "/", chunk)), ":[\"{{f}}\",", record.offset, ",",
+                  record.length, "]");
+    }
+  }
+  return text + "\n}}\n";
+}
+
+#else
+
+std::string References::text(const std::string&, const std::vector<IndexStep>&) const { return {}; }
+
+#endif
+
+Status References::write(storage::Target& target, const std::string& data_path) const {
+  return guarded([&]() -> Status {
+    const Result<IndexContents> contents = load_index(target, index_path(data_path));
+    TR_TRY(contents.status());
+    const std::string whole = text(data_path, contents->steps);
+    const std::string path = references_path(data_path);
+    const std::string temporary = path + ".new";
+    Result<std::unique_ptr<storage::File>> file = target.open(temporary, storage::OpenMode::create);
+    TR_TRY(file.status());
+    TR_TRY((*file)->write(std::as_bytes(std::span(whole)), 0));
+    TR_TRY((*file)->sync());
+    TR_TRY((*file)->close());
+    TR_TRY(target.rename(temporary, path));
+    return target.sync_directory_of(path);
+  });
+}
+
+}  // namespace tailrace::streams

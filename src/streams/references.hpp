@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cf/conventions.hpp"
+#include "codec/codec.hpp"
+#include "storage/target.hpp"
+#include "streams/index.hpp"
+
+namespace tailrace::streams {
+
+/// Returns success if this build can write reference files. They need JSON.
+Status references_available();
+
+/// Knows what the files of a stream hold for readers of Zarr: one array for each field, with the metadata of
+/// the CF conventions, whose chunks are the stream's records (docs/formats/references.md).
+class References {
+ public:
+  /// `fields` have the keys of their grids. Returns Code::argument if an array cannot hold one of the fields.
+  static Result<std::unique_ptr<References>> make(const codec::StreamDefinition& stream,
+                                                  const std::vector<codec::FieldDefinition>& fields,
+                                                  codec::Decoding decoding);
+  References(const References&) = delete;
+  References& operator=(const References&) = delete;
+
+  /// Returns the text of the reference file for these steps of a data file.
+  [[nodiscard]] std::string text(const std::string& data_path, const std::vector<IndexStep>& steps) const;
+  /// Local; the caller holds the lock of the pair. Writes the reference file beside a data file anew, for the
+  /// steps that its index tells. It replaces the one before in one rename, and is durable on return.
+  Status write(storage::Target& target, const std::string& data_path) const;
+
+ private:
+  References(const codec::StreamDefinition& stream, codec::Decoding decoding);
+  struct Line;
+  [[nodiscard]] std::vector<Line> arrays(const std::vector<IndexStep>& steps) const;
+  [[nodiscard]] ByteVector times_of(std::size_t variable, const std::vector<IndexStep>& steps) const;
+  [[nodiscard]] const cf::Conventions::Field* field_of(std::size_t variable) const;
+  /// Returns the interval that has its bounds in a variable, or null.
+  [[nodiscard]] const cf::Conventions::Interval* bounds_in(std::size_t variable) const;
+  [[nodiscard]] bool is_told(const cf::Conventions::Interval& interval) const;
+
+  codec::Decoding decoding_;
+  cf::Conventions conventions_;
+};
+
+}  // namespace tailrace::streams

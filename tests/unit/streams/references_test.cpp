@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "streams/references.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/text.hpp"
+#include "formats/registry.hpp"
+#include "storage/faulty.hpp"
+#include "streams/ledger.hpp"
+#include "streams/parse.hpp"
+
+namespace tailrace::streams {
+namespace {
+
+using Text = nlohmann::json;
+
+/// A member of a reference file that is JSON itself.
+Text member_of(const Text& whole, const std::string& name) {
+  return Text::parse(whole.at("refs").at(name).get<std::string>());
+}
+
+codec::FieldDefinition plain_field(std::string name) {
+  codec::FieldDefinition field;
+  field.name = std::move(name);
+  field.shape = {2, 3};
+  field.levels = {"surface", {0}, {}, {}};
+  return field;
+}
+
+Text references_of(const std::vector<codec::FieldDefinition>& fields, const std::vector<IndexStep>& steps,
+                   const codec::Decoding& decoding = {}) {
+  const auto made = References::make(
+      parse_stream("fc.raw", "base=2026-03-01 format=raw references=on")->definition, fields, decoding);
+  EXPECT_TRUE(made.is_ok()) << made.status().text();
+  return Text::parse((*made)->text("fc.raw", steps));
+}
+
+TEST(references, tell_where_each_record_lies_and_what_its_bytes_are) {
+  codec::FieldDefinition levels = plain_field("t");
+  levels.levels = {"isobaricInhPa", {1000, 850}, {}, {}};
+  levels.missing = std::nan("");
+  codec::FieldDefinition whole = plain_field("count");
+  whole.type = ElementType::i16;
+  whole.missing = -9;
+  const std::vector<IndexStep> steps{{0, 0, 0, 60, {{0, 0, 0, 24}, {0, 1, 24, 24}, {1, 0, 48, 12}}},
+                                     {1, 3600, 60, 84, {{0, 1, 60, 24}}}};
+  const Text refs = references_of({levels, whole}, steps);
+  EXPECT_EQ(refs.at("version"), 1);
+  EXPECT_TRUE(refs.at("templates").at("f").get<std::string>().ends_with("/fc.raw"));
+  EXPECT_EQ(refs["refs"]["t/0.1.0.0"], Text::parse("[\"{{f}}\", 24, 24]"));
+  EXPECT_EQ(refs["refs"]["t/1.1.0.0"], Text::parse("[\"{{f}}\", 60, 24]"));
+  EXPECT_FALSE(refs["refs"].contains("t/1.0.0.0")) << "the record was not put";
+  EXPECT_EQ(refs["refs"]["count/0.0.0"], Text::parse("[\"{{f}}\", 48, 12]"));
+  const Text t = member_of(refs, "t/.zarray");
+  EXPECT_EQ(t.at("shape"), Text::parse("[2, 2, 2, 3]"));
+  EXPECT_EQ(t.at("chunks"), Text::parse("[1, 1, 2, 3]"));
+  EXPECT_EQ(t.at("dtype"), "<f4");
+  EXPECT_EQ(t.at("fill_value"), "NaN");
+  EXPECT_TRUE(t.at("filters").is_null());
+  EXPECT_EQ(member_of(refs, "count/.zarray").at("dtype"), "<i2");
+  EXPECT_EQ(member_of(refs, "count/.zarray").at("fill_value"), -9);
+  EXPECT_EQ(member_of(refs, "count/.zattrs").at("_ARRAY_DIMENSIONS").size(), 3U);
+  EXPECT_FALSE(member_of(refs, "count/.zattrs").contains("_FillValue"));
+  // Two float64 of big-endian bytes: 0 and 3600.
+  EXPECT_EQ(refs["refs"]["time/0"], "base64:AAAAAAAAAABArCAAAAAAAA==");
+  EXPECT_EQ(member_of(refs, "time/.zarray").at("dtype"), ">f8");
+}
+
+TEST(references, name_a_filter_that_decodes_records) {
+  const Text refs = references_of({plain_field("2t")}, {{0, 0, 0, 99, {{0, 0, 0, 99}}}}, {false, "grib"});
+  const Text array = member_of(refs, "2t/.zarray");
+  EXPECT_EQ(array.at("dtype"), "<f8");
+  EXPECT_EQ(array.at("filters"), Text::parse(R"([{"id": "grib", "var": "2t", "dtype": "float64"}])"));
+  EXPECT_EQ(array.at("fill_value"), "NaN");
+}
+
+TEST(references, have_bounds_of_intervals_whose_begin_the_definitions_tell) {
+  codec::FieldDefinition sum = plain_field("sum");
+  sum.statistic.process = codec::Process::accum;
+  const std::vector<IndexStep> steps{{0, 3600, 0, 24, {{0, 0, 0, 24}}}};
+  const Text from_start = references_of({sum}, steps);
+  const std::string bounds = member_of(from_start, "time/.zattrs").at("bounds");
+  EXPECT_EQ(from_start["refs"][bounds + "/0.0"], "base64:AAAAAAAAAABArCAAAAAAAA==");
+  sum.statistic.since = codec::Statistic::Since::last_output;
+  const Text from_last = references_of({sum}, steps);
+  EXPECT_FALSE(member_of(from_last, "time/.zattrs").contains("bounds"));
+  EXPECT_FALSE(from_last["refs"].contains(bounds + "/.zarray"));
+  EXPECT_TRUE(member_of(from_last, "sum/.zattrs").contains("cell_methods"));
+}
+
+TEST(references, are_refused_for_types_that_no_array_of_netcdf_has) {
+  codec::FieldDefinition field = plain_field("z");
+  field.type = ElementType::c64;
+  const Status status = References::make({}, {field}, {}).status();
+  EXPECT_FALSE(status.is_ok());
+  EXPECT_NE(status.text().find("'z'"), std::string::npos) << status.text();
+}
+
+/// Writes steps of one raw field, as far as the storage lets it.
+void write_steps(const std::shared_ptr<storage::Target>& target, const std::string& options,
+                 std::int64_t first, std::int64_t last) {
+  const std::string all = cat("base=2026-03-01 manifest=off format=raw ", options);
+  pipeline::Opening opening;
+  opening.definition = parse_stream("fc.raw", all)->definition;
+  opening.fields = {plain_field("t")};
+  const auto codec = std::move(*formats::make_codec(opening.definition));
+  ASSERT_TRUE(codec->define(opening.fields[0]).is_ok());
+  opening.prepared = {codec->prepared(0)};
+  opening.ledger = pack_ledger("fc.raw", all, Uuid::random(), {});
+  const auto ledger = std::move(*make_ledger(opening, *codec, target));
+  const auto begun = ledger->begin_file("fc.raw", first, 1);
+  if (!begun.is_ok()) return;
+  const auto file = target->open(begun->path, storage::OpenMode::existing);
+  if (!file.is_ok()) return;
+  Bytes end = begun->end;
+  for (std::int64_t step = first; step <= last; ++step, end += 24) {
+    if (!(*file)->write(ByteVector(24, std::byte{7}), end).is_ok() || !(*file)->sync().is_ok()) return;
+    if (!ledger->commit({step, step, "fc.raw", end, end + 24, {{0, 0, end, 24}}}).is_ok()) return;
+  }
+  static_cast<void>(ledger->finish_file("fc.raw"));
+}
+
+/// Returns how many steps the reference file tells, -1 if there is none.
+std::int64_t told_steps(storage::Target& target) {
+  const std::string path = references_path("fc.raw");
+  if (!*target.exists(path)) return -1;
+  const auto file = std::move(*target.open(path, storage::OpenMode::read));
+  std::string text(static_cast<std::size_t>(*file->size()), ' ');
+  EXPECT_TRUE(file->read(std::as_writable_bytes(std::span(text)), 0).is_ok());
+  EXPECT_TRUE(Text::accept(text)) << text;
+  return member_of(Text::parse(text), "time/.zarray").at("shape")[0];
+}
+
+std::int64_t committed_steps(storage::Target& target) {
+  const auto index = load_index(target, index_path("fc.raw"));
+  return index.is_ok() ? static_cast<std::int64_t>(index->steps.size()) : 0;
+}
+
+TEST(references, are_never_ahead_of_the_index_whatever_storage_call_is_the_last) {
+  for (std::int64_t nth = 1;; ++nth) {
+    SCOPED_TRACE(cat("call ", nth));
+    const std::shared_ptr<storage::Target> target = storage::memory_target();
+    write_steps(target, "references=on", 0, 2);
+    ASSERT_EQ(told_steps(*target), 3);
+    const auto faulty =
+        storage::faulty_target(target, {nth, storage::Fault::stopped, storage::all_calls, true});
+    // A job that begins anew, or goes on with the file, and is killed.
+    write_steps(faulty, nth % 2 == 0 ? "references=on" : "references=on existing=continue",
+                nth % 2 == 0 ? 0 : 3, 6);
+    EXPECT_LE(told_steps(*target), committed_steps(*target));
+    write_steps(target, "references=on existing=continue", 7, 8);
+    EXPECT_EQ(told_steps(*target), committed_steps(*target));
+    write_steps(target, "", 0, 1);
+    EXPECT_EQ(told_steps(*target), -1) << "of a file that was replaced";
+    if (!faulty->fired()) break;
+  }
+}
+
+TEST(references, are_removed_when_steps_are_cut_off) {
+  const std::shared_ptr<storage::Target> target = storage::memory_target();
+  write_steps(target, "references=on", 0, 2);
+  ASSERT_TRUE(recover(*target, "fc.raw").is_ok());
+  EXPECT_EQ(told_steps(*target), 3) << "nothing was cut";
+  ASSERT_TRUE(recover(*target, "fc.raw", {.through_lead = 1}).is_ok());
+  EXPECT_EQ(told_steps(*target), -1);
+}
+
+}  // namespace
+}  // namespace tailrace::streams

@@ -166,7 +166,7 @@ TR_API int tr_layout_free(tr_layout** layout);
  * packing=simple|ccsds, calendar=, member=, members=, keys="...", attributes="...",
  * existing=replace|continue|fail|overwrite, on_full=fail|wait:DURATION, deadline=DURATION, manifest=on|off,
  * references=on|off, ready=SUFFIX, hook=COMMAND (run by the shell with the finished file as $1),
- * same_lead=fail|keep, empty_step=fail|keep, and any GRIB key.
+ * same_lead=fail|keep, empty_step=fail|keep, interval=DURATION|Nmo|Ny, and any GRIB key.
  * format: without it a pattern that ends in .nc, .cdf or .netcdf means cdf5 (classic NetCDF), one that
  * promises a format that this version lacks (.nc4, .h5, ...) is TR_ERR_SETTINGS, and any other means grib2.
  * An option that the format does not take is TR_ERR_SETTINGS: packing= and keys belong to grib2, attributes=
@@ -180,20 +180,28 @@ TR_API int tr_layout_free(tr_layout** layout);
  * without: no centre, no process, a forecast. Names of fields are the centre's, without one those of WMO.
  * same_lead: with fail a field that an earlier step at the same lead has is TR_ERR_STATE, unless the step
  * failed. empty_step: with fail a step without any put is TR_ERR_STATE. keep says that it is intended.
- * Before it returns, compute rank 0 makes the directory and checks that files can be written there, and that
- * the files of a stream that continues from a checkpoint are there. Until the stream is closed it holds the
- * lock NAME.stream.lock, NAME being the pattern with its leads in braces: another stream or job with this
- * pattern gets TR_ERR_STATE. No other file is created before the first step. With servers the first call
- * allocates the staging memory: TR_ERR_MEMORY if a node lacks it by now. */
+ * interval: the file gets one step for each interval of this length, counted from the base time; the fields'
+ * operation= says of what. tr_stream_begin, _put and _end of a step within an interval are local, wait for
+ * nothing and tell no server; the step at an interval's end is as without interval=. Errors within an
+ * interval fail that step. Each step has a greater lead than the one before, and one lies at the end of each
+ * interval (TR_ERR_ORDER). The puts of a step at lead 0 count for nothing. Before it returns, compute rank 0
+ * makes the directory and checks that files can be written there, and that the files of a stream that
+ * continues from a checkpoint are there. Until the stream is closed it holds the lock NAME.stream.lock, NAME
+ * being the pattern with its leads in braces: another stream or job with this pattern gets TR_ERR_STATE. No
+ * other file is created before the first step. With servers the first call allocates the staging memory:
+ * TR_ERR_MEMORY if a node lacks it by now. */
 TR_API int tr_stream_create(const char* pattern, const char* options, tr_stream** stream);
 
 /* Collective. Before the first step. Options: levels=TYPE[:LIST] (hybrid:1-40, pressure:1000,850,500,
  * height:2, depth:5,10,20, surface), vertical=FILE or coefficients=LIST, accuracy=, relative_accuracy=,
  * bits=, missing=, statistic=instant|accum|average|maximum|minimum, since=start|last|DURATION,
- * at_zero=write|omit, level_axis=N, nproma=N, keys="...", attributes="..." (of the variable, in NetCDF), and
- * any GRIB key. The definition of a GRIB field encodes one header and reads every requested key back; a
- * difference is TR_ERR_FORMAT. NetCDF and raw files hold values as they are: NetCDF takes accuracy=,
- * relative_accuracy= and bits=, which change nothing there; raw does not. */
+ * at_zero=write|omit, operation=instant|mean|accum|minimum|maximum (with interval=), level_axis=N, nproma=N,
+ * keys="...", attributes="..." (of the variable, in NetCDF), and any GRIB key. The definition of a GRIB field
+ * encodes one header and reads every requested key back; a difference is TR_ERR_FORMAT. NetCDF and raw files
+ * hold values as they are: NetCDF takes accuracy=, relative_accuracy= and bits=, which change nothing there;
+ * raw does not. operation= sets the statistic, and draws the memory for what is accumulated on the node's
+ * budget: TR_ERR_MEMORY if it does not fit. In the middle of an interval of a checkpoint the field must be as
+ * it was when the checkpoint was saved (TR_ERR_STATE). */
 TR_API int tr_stream_define(tr_stream* stream, const char* field, const tr_layout* layout, int type,
                             const char* options);
 
@@ -203,7 +211,8 @@ TR_API int tr_stream_begin(tr_stream* stream, int64_t lead);
 /* Local; waits only while the staging memory is full (counted and reported). Captures the caller's part of
  * `field`, all levels, from the array at `data`, allocated as the layout (halo) and the definition
  * (level_axis, nproma) say. Without a server in the session `data` must stay unchanged until tr_stream_end. A
- * rank that owns nothing of the field may omit the call. Errors are kept for tr_stream_end. */
+ * rank that owns nothing of the field may omit the call. Errors are kept for tr_stream_end. With interval=
+ * the array is accumulated at once and may change afterwards. */
 TR_API int tr_stream_put(tr_stream* stream, const char* field, const void* data);
 
 /* Local, as tr_stream_put, for an array whose shape the caller knows. `extents` in C order, level axis
@@ -213,7 +222,8 @@ TR_API int tr_stream_put(tr_stream* stream, const char* field, const void* data)
 TR_API int tr_stream_put_array(tr_stream* stream, const char* field, const void* data, int type, int ndims,
                                const tr_index* extents, const tr_index* strides);
 
-/* Collective. Closes the step, in which something must have been put. The step is captured on return. With
+/* Collective, but local within an interval (interval=), where it returns TR_OK at once unless the ranks'
+ * calls differ. Closes the step, in which something must have been put. The step is captured on return. With
  * servers the result is the agreed verdict of the step before (and of any earlier step whose failure became
  * known); without servers it is this step's. A failed step is dropped as a whole; the program may go on. */
 TR_API int tr_stream_end(tr_stream* stream);
@@ -224,6 +234,7 @@ TR_API int tr_stream_end(tr_stream* stream);
 TR_API int tr_stream_wait(tr_stream* stream, int event);
 
 /* Collective. Blocks until all steps are durable or have failed. Returns the first failure not yet returned.
+ * Of an interval (interval=) that is not complete nothing is written, and a warning names it.
  * Ranks that have begun different numbers of steps get TR_ERR_ORDER here, or from another collective call of
  * the session. Then nothing more is written to that stream, and its tr_stream_end, _wait and _close return
  * TR_ERR_ORDER on every rank. *stream becomes NULL, whatever is returned: tr_finalize closes a stream that

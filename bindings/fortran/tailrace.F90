@@ -318,12 +318,13 @@ contains
   ! Streams.
 
   subroutine stream_create(self, pattern, base, packing, keys, format, member, members, calendar, existing, &
-                           on_full, deadline, ready, hook, options, ierr, manifest, same_lead, empty_step, references)
+                           on_full, deadline, ready, hook, options, ierr, manifest, same_lead, empty_step, &
+                           references, interval)
     class(tr_stream), intent(inout) :: self
     character(*), intent(in) :: pattern
     character(*), intent(in), optional :: base, packing, keys, format, calendar, existing
     character(*), intent(in), optional :: on_full, deadline, ready, hook, options
-    character(*), intent(in), optional :: manifest, same_lead, empty_step, references
+    character(*), intent(in), optional :: manifest, same_lead, empty_step, references, interval
     class(*), intent(in), optional :: member, members
     integer, intent(out), optional :: ierr
     character(:), allocatable :: all
@@ -343,6 +344,7 @@ contains
     call add(all, 'same_lead', same_lead)
     call add(all, 'references', references)
     call add(all, 'empty_step', empty_step)
+    call add(all, 'interval', interval)
     call add(all, 'keys', keys)
     call append(all, options)
     call settle(c_create(to_c(pattern), to_c(all), self%handle), ierr)
@@ -352,14 +354,14 @@ contains
   !> absent means TR_REAL. Numbers may be of any kind; default reals keep their decimal value (0.01 means
   !> 0.01).
   subroutine stream_define(self, name, grid, levels, type, accuracy, relative_accuracy, bits, missing, &
-                           statistic, since, at_zero, level_dim, nproma, keys, options, ierr)
+                           statistic, since, at_zero, level_dim, nproma, keys, options, ierr, operation)
     class(tr_stream), intent(in) :: self
     character(*), intent(in) :: name
     class(tr_layout), intent(in) :: grid
     class(tr_levels), intent(in), optional :: levels
     integer, intent(in), optional :: type, level_dim
     class(*), intent(in), optional :: accuracy, relative_accuracy, bits, missing, nproma
-    character(*), intent(in), optional :: statistic, since, at_zero, keys, options
+    character(*), intent(in), optional :: statistic, since, at_zero, keys, options, operation
     integer, intent(out), optional :: ierr
     character(:), allocatable :: all
     integer(c_int) :: element
@@ -374,6 +376,7 @@ contains
     call add(all, 'statistic', statistic)
     call add(all, 'since', since)
     call add(all, 'at_zero', at_zero)
+    call add(all, 'operation', operation)
     if (present(level_dim)) call add_number(all, 'level_axis', level_axis(grid, level_dim))
     call add_number(all, 'nproma', nproma)
     call add(all, 'keys', keys)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <cfenv>
 #include <functional>
 #include <thread>
 
@@ -12,5 +13,22 @@ namespace tailrace {
 /// would inherit the program's traps and flush-to-zero, and signals belong to the program. Returns
 /// Code::memory, with errno, if the system gives no thread.
 Result<std::thread> start_thread(std::function<void()> body);
+
+/// Sets the calling thread's floating-point environment to the default (traps masked, no flush-to-zero, round
+/// to nearest) and back. The environment of x86-64 includes MXCSR, and so the flush-to-zero that start-up
+/// code of -Ofast sets.
+class DefaultArithmetic {
+ public:
+  DefaultArithmetic() {
+    std::fegetenv(&before_);
+    std::fesetenv(FE_DFL_ENV);
+  }
+  ~DefaultArithmetic() { std::fesetenv(&before_); }
+  DefaultArithmetic(const DefaultArithmetic&) = delete;
+  DefaultArithmetic& operator=(const DefaultArithmetic&) = delete;
+
+ private:
+  std::fenv_t before_ = {};
+};
 
 }  // namespace tailrace

@@ -26,7 +26,7 @@ int tr_stream_create(const char* pattern, const char* options, tr_stream** strea
   const std::string name = text_of(pattern);
   restart::Outputs& outputs = *state().outputs;
   Result<std::unique_ptr<streams::Stream>> made =
-      streams::Stream::create(*session, name, text_of(options), outputs.stream(name));
+      streams::Stream::create(*session, name, text_of(options), outputs.stream(name), outputs.kept());
   if (!made.is_ok()) return fail(made.status());
   outputs.take_stream(name);
   *stream = new tr_stream{std::move(*made)};

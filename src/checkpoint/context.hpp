@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "checkpoint/compression.hpp"
+#include "checkpoint/items.hpp"
 #include "checkpoint/slots.hpp"
 #include "session/session.hpp"
 
@@ -43,6 +44,13 @@ class Outputs {
   /// Any thread. Returns the oldest generation whose undo files are needed to go on from the copy; all later
   /// ones are needed, too.
   [[nodiscard]] virtual std::int64_t oldest_undo(const Copy& copy) const = 0;
+  /// Returns what a save holds of the outputs beside the program's items. The names are the same on every
+  /// rank.
+  [[nodiscard]] virtual std::vector<NamedItem> own_items() const { return {}; }
+  /// Returns where a load puts the library's own items of the copy. The memory stays until the next load.
+  virtual Result<std::vector<NamedItem>> make_own_items(const Copy& /*copy*/) {
+    return std::vector<NamedItem>();
+  }
   /// Makes the outputs go on from what the copy has recorded.
   virtual Status resume(const Copy& copy) = 0;
 };

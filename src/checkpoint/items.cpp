@@ -23,17 +23,22 @@ Result<std::vector<SaveItem>> to_save(const std::vector<NamedItem>& items, int r
     Result<arrays::Owned> owned = arrays::find_owned(array, rank);
     if (!owned.is_ok()) return owned.status().in(cat("item ", item.name));
     ItemInfo info{item.name, array.type, item.scalar ? std::vector<Index>() : owned->shape};
-    list.push_back({std::move(info), std::move(*owned), array.data});
+    list.push_back({std::move(info), std::move(*owned), array.data, item.keep});
   }
   return list;
 }
 
 void Items::add(NamedItem item) {
   if (item.name.empty()) latch(Status(Code::argument, "the name of an item is empty"));
+  if (is_own_name(item.name))
+    latch(Status(Code::argument, cat("item ", item.name, ": names that begin with ", own_prefix,
+                                     " belong to the library: choose another")));
   if (std::ranges::find(list_, item.name, &NamedItem::name) != list_.end())
     latch(Status(Code::argument, cat("item ", item.name, " is named twice")));
   list_.push_back(std::move(item));
 }
+
+void Items::add_own(std::vector<NamedItem> items) { std::ranges::move(items, std::back_inserter(list_)); }
 
 void Items::latch(const Status& status) {
   if (error_.is_ok()) error_ = status;
@@ -74,7 +79,7 @@ Status Items::match(const Copy& copy) const {
                                   " has ", saved.text())};
   }
   for (const ItemInfo& item : items) {
-    if (std::ranges::find(list_, item.name, &NamedItem::name) == list_.end())
+    if (!is_own_name(item.name) && std::ranges::find(list_, item.name, &NamedItem::name) == list_.end())
       return {Code::argument,
               cat("item ", item.name, " (", item.text(), ") of ", copy.path, " is not named by the program")};
   }

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "arrays/array.hpp"
@@ -19,10 +20,15 @@ struct NamedItem {
   arrays::Array array;  // its layout lives in `scalar` if there is no other
   std::shared_ptr<const layout::Layout> scalar;
   std::vector<Index> halo;
+  std::shared_ptr<const void> keep = nullptr;  // as SaveItem::keep
 
   /// Returns the array with its layout and halo, which must live as long as this item.
   [[nodiscard]] arrays::Array whole() const;
 };
+
+/// Names of items that begin like this belong to the library: the state of its outputs.
+constexpr std::string_view own_prefix = "tailrace:";
+inline bool is_own_name(std::string_view name) { return name.starts_with(own_prefix); }
 
 /// Local. Returns the items with the elements that `rank` owns.
 Result<std::vector<SaveItem>> to_save(const std::vector<NamedItem>& items, int rank);
@@ -32,6 +38,8 @@ Result<std::vector<SaveItem>> to_save(const std::vector<NamedItem>& items, int r
 class Items {
  public:
   void add(NamedItem item);
+  /// Adds the library's own items.
+  void add_own(std::vector<NamedItem> items);
   /// Keeps an error, if it is the first, for the vote that ends the bracket.
   void latch(const Status& status);
   [[nodiscard]] const Status& error() const { return error_; }
@@ -39,7 +47,7 @@ class Items {
   [[nodiscard]] const std::vector<NamedItem>& list() const { return list_; }
   /// Returns the items as a vote compares them: "; NAME TYPE SHAPE; ...".
   [[nodiscard]] std::string text() const;
-  /// Returns Code::argument unless the copy has these items and no others.
+  /// Returns Code::argument unless the copy has these items and no others besides the library's own.
   [[nodiscard]] Status match(const Copy& copy) const;
   /// Makes the plan of each item, in their order.
   [[nodiscard]] Result<std::vector<Plan>> plans(int rank) const;

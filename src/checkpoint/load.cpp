@@ -151,15 +151,11 @@ Status Load::read_share(PartDirectory::Messages& told) {
 
 Status Load::end(const Items& items) {
   Status mine = items.error();
-  std::vector<Plan> plans;
   // If an array is missing on one rank, all ranks must hear of it before any rank fills its own.
   if (mine.is_ok() && copy_) {
     mine = guarded([&]() -> Status {
       TR_TRY(items.match(*copy_));
-      Result<std::vector<Plan>> made = items.plans(context_.session.rank());
-      TR_TRY(made.status());
-      plans = std::move(*made);
-      return {};
+      return items.plans(context_.session.rank()).status();
     });
   }
   if (mine.is_ok() && !copy_ && !items.list().empty())
@@ -167,14 +163,27 @@ Status Load::end(const Items& items) {
   const comm::Verdict verdict = context_.session.agree(
       {mine, cat("tr_checkpoint_end(", context_.name, ", load", items.text(), ")"), {}});
   TR_TRY(verdict.status);
-  return copy_ ? read_from_newest(items, plans) : Status();
+  return copy_ ? read_from_newest(items) : Status();
 }
 
 /// Collective. A rank may find damage only when it reads the elements of a copy. All ranks then go on with
 /// the copy before it. The Status is the same on every rank.
-Status Load::read_from_newest(const Items& items, const std::vector<Plan>& plans) {
+Status Load::read_from_newest(const Items& named) {
   while (true) {
-    Status mine = find_parts(items, plans, items.match(*copy_));
+    // Each copy has the outputs of its own moment.
+    Items items = named;
+    std::vector<Plan> plans;
+    Status mine = guarded([&]() -> Status {
+      TR_TRY(named.match(*copy_));
+      Result<std::vector<NamedItem>> own = context_.outputs.make_own_items(*copy_);
+      TR_TRY(own.status());
+      items.add_own(std::move(*own));
+      Result<std::vector<Plan>> made = items.plans(context_.session.rank());
+      TR_TRY(made.status());
+      plans = std::move(*made);
+      return {};
+    });
+    mine = find_parts(items, plans, mine);
     if (mine.is_ok()) mine = guarded([&] { return read_items(items, plans); });
     const comm::Verdict verdict = context_.session.agree({mine, "tr_checkpoint_end: reading the items", {}});
     if (verdict.status.is_ok()) {

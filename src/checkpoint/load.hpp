@@ -70,7 +70,7 @@ class Load {
   Status take_next(const std::string& call, Status mine);
   Status take(const std::string& call, std::span<const std::byte> packed);
   Status read_share(PartDirectory::Messages& told);
-  Status read_from_newest(const Items& items, const std::vector<Plan>& plans);
+  Status read_from_newest(const Items& named);
   Status find_parts(const Items& items, const std::vector<Plan>& plans, Status mine);
   [[nodiscard]] Result<std::vector<PartDirectory::Share>> shares(const Items& items) const;
   Status read_tables(const std::map<std::int32_t, PartPlace>& parts);

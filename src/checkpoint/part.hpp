@@ -16,7 +16,8 @@ namespace tailrace::checkpoint {
 struct SaveItem {
   ItemInfo info;
   arrays::Owned owned;
-  const std::byte* data = nullptr;  // the caller's array
+  const std::byte* data = nullptr;   // the caller's array
+  std::shared_ptr<const void> keep;  // holds memory of the library until the save has ended
 };
 
 /// Returns the status of a save that was given up for a newer one. No other failure has it: is_given_up()

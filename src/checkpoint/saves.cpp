@@ -279,7 +279,9 @@ Saves::~Saves() {
   line_.board().remove_work(work_);
 }
 
-Status Saves::save(const Items& items, bool async) {
+Status Saves::save(const Items& named, bool async) {
+  Items items = named;
+  if (!named.list().empty()) items.add_own(context_.outputs.own_items());
   const std::string call = cat("tr_checkpoint_end(", context_.name, ", save", items.text(), ")");
   session::Session& session = context_.session;
   SavePlan plan{{}, context_.options.mode, {context_.run, 1}, context_.options.compression};

@@ -119,7 +119,7 @@ class Saves {
   [[nodiscard]] SaveCapture& capture() { return capture_; }
   /// Collective. Begins to save the items. Blocks until the save has ended, or with `async` until the items
   /// are captured. The Status is the same on every rank.
-  Status save(const Items& items, bool async);
+  Status save(const Items& named, bool async);
   [[nodiscard]] bool is_running() const { return running_.has_value(); }
   void cancel() {
     if (running_) running_->cancel();

@@ -1,34 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "executor/threads.hpp"
 
-#include <cfenv>
-
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "base/thread.hpp"
 
 namespace tailrace::executor {
-
-namespace {
-
-/// Sets the calling thread's floating-point environment to the default (traps masked, no flush-to-zero, round
-/// to nearest) and back. The environment of x86-64 includes MXCSR, and so the flush-to-zero that start-up
-/// code of -Ofast sets.
-class DefaultArithmetic {
- public:
-  DefaultArithmetic() {
-    std::fegetenv(&before_);
-    std::fesetenv(FE_DFL_ENV);
-  }
-  ~DefaultArithmetic() { std::fesetenv(&before_); }
-  DefaultArithmetic(const DefaultArithmetic&) = delete;
-  DefaultArithmetic& operator=(const DefaultArithmetic&) = delete;
-
- private:
-  std::fenv_t before_ = {};
-};
-
-}  // namespace
 
 Result<std::unique_ptr<Threads>> Threads::create(Limits limits, std::function<void()> wake) {
   std::unique_ptr<Threads> threads(new Threads(limits, std::move(wake)));

@@ -17,8 +17,9 @@ namespace tailrace::node {
 ///   stripes    arrays pass through them to collective files; asynchronous calls capture beside them
 ///   captures   checkpoints copy the program's data into them
 ///   portions   out-of-core arrays have them in memory
-enum class Use { staging, stripes, captures, portions };
-constexpr std::size_t uses = 4;
+///   intervals  streams accumulate fields in them over the steps of an interval
+enum class Use { staging, stripes, captures, portions, intervals };
+constexpr std::size_t uses = 5;
 
 /// The number of bytes that the library may take on one node. Every rank of the node draws on it. All calls
 /// are local and do not block. Any thread may make them.

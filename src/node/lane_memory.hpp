@@ -25,8 +25,9 @@ struct Descriptor {
   };
   Kind kind = Kind::begin;
   std::uint32_t stream = 0;
-  std::int64_t step = 0;       // begin, piece, end; fence: its number, from 1
-  std::int64_t lead = 0;       // begin, close; define: where it is kept in the lane, behind 1; 0: not kept
+  std::int64_t step = 0;  // begin, piece, end; fence: its number, from 1
+  std::int64_t lead = 0;  // begin, close; piece: the rank's calls in an interval; define: where it is kept in
+                          // the lane, behind 1; 0: not kept
   std::int32_t field = 0;      // piece; begin, end, close: how many fields the stream has
   std::int32_t level = 0;      // piece; begin, end, close: the reference; define: 1 if more of it follows
   std::uint64_t position = 0;  // where its bytes lie: ring position (counted on for ever), or a view's number

@@ -65,6 +65,7 @@ struct SequenceEntry {
   std::int64_t step = 0;  // fence: its number
   std::int64_t lead = 0;
   std::int64_t interval_start = 0;
+  std::int64_t calls = 0;  // record: what the reference has told of its puts in an interval
 };
 
 /// The stream's choices for full storage and late steps.

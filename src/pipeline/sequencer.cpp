@@ -70,7 +70,8 @@ void Sequencer::add_record(const Descriptor& descriptor, Bytes most, std::vector
                    .chunk = chunk_,
                    .step = step_,
                    .lead = lead_,
-                   .interval_start = field.statistic.interval_start(lead_, previous_lead_)});
+                   .interval_start = field.statistic.interval_start(lead_, previous_lead_),
+                   .calls = descriptor.lead});
 }
 
 void Sequencer::close_chunk(std::vector<SequenceEntry>& fresh) {

@@ -15,8 +15,9 @@ struct Counters {
   std::int64_t steps = 0;
   std::int64_t records = 0;
   std::int64_t captured_bytes = 0;  // compute: bytes that puts copied or lent
+  std::int64_t interval_bytes = 0;  // compute: memory of what is accumulated over intervals
   std::int64_t blocked = 0;         // compute: all time inside our calls
-  std::int64_t capture = 0;         // compute: part of `blocked` spent packing
+  std::int64_t capture = 0;         // compute: part of `blocked` spent packing or accumulating
   std::int64_t staging_full = 0;    // compute: part spent waiting for free staging
   std::int64_t staging_full_count = 0;
   std::int64_t verdict_wait = 0;  // compute: part spent waiting for the verdict of the step before (skew)

@@ -11,7 +11,8 @@ using node::Descriptor;
 
 void StreamClient::latch(const Status& status) {
   if (status.is_ok()) return;
-  latched_ = first_cause(latched_, status.at({step_, operation_, me_}));
+  // An error within an interval is told with the step that completes it.
+  latched_ = first_cause(latched_, status.at({is_within_ ? step_ + 1 : step_, operation_, me_}));
 }
 
 bool StreamClient::begin(std::int64_t lead) {
@@ -35,6 +36,12 @@ bool StreamClient::begin(std::int64_t lead) {
     last_lead_ = lead;
   }
   return true;
+}
+
+bool StreamClient::begin_within() {
+  if (in_step_) return false;
+  in_step_ = is_within_ = true;
+  return !out_of_step_;
 }
 
 Descriptor StreamClient::descriptor(Descriptor::Kind kind) const {
@@ -81,7 +88,7 @@ std::vector<Told> StreamClient::put_out_of_step(const Status& why, bool servers_
   std::vector<Told> told;
   if (!servers_know) return told;
   told_closed_ = true;
-  if (in_step_) {
+  if (in_step_ && !is_within_) {
     // The other ranks wait for the step's end, and the step must fail.
     latched_ = why.at({step_, operation_, me_});
     told.push_back(end({}));

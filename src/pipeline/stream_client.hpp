@@ -23,6 +23,7 @@ class StreamClient {
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] std::uint32_t id() const { return definitions_.stream(); }
   [[nodiscard]] OwnDefinitions& definitions() { return definitions_; }
+  [[nodiscard]] const OwnDefinitions& definitions() const { return definitions_; }
   [[nodiscard]] StepVerdicts& verdicts() { return verdicts_; }
   [[nodiscard]] const StepVerdicts& verdicts() const { return verdicts_; }
   /// Says that the stream continues: no step may lie at `lead` or before.
@@ -34,14 +35,21 @@ class StreamClient {
   /// Returns true if the step's beginning is to be told.
   [[nodiscard]] bool begin(std::int64_t lead);
   [[nodiscard]] bool in_step() const { return in_step_; }
+  /// Begins a step of which the servers never hear: it lies within an interval. Returns false if the rank is
+  /// in a step already or the stream is out of step.
+  [[nodiscard]] bool begin_within();
+  void end_within() { in_step_ = is_within_ = false; }
+  /// Returns true in a step that begin_within() has begun.
+  [[nodiscard]] bool is_within() const { return is_within_; }
   [[nodiscard]] std::int64_t lead() const { return lead_; }
   [[nodiscard]] node::Descriptor descriptor(node::Descriptor::Kind kind) const;
   /// Returns the descriptor for one level of a field. It counts as the next operation once was_put() is
-  /// called.
-  [[nodiscard]] node::Descriptor piece(int field, Index level) const {
+  /// called. `calls` must be equal on all ranks that put the level.
+  [[nodiscard]] node::Descriptor piece(int field, Index level, std::int64_t calls) const {
     return {.kind = node::Descriptor::Kind::piece,
             .stream = id(),
             .step = step_,
+            .lead = calls,
             .field = field,
             .level = static_cast<std::int32_t>(level)};
   }
@@ -70,7 +78,7 @@ class StreamClient {
   // Ranks whose numbers of steps differ.
   [[nodiscard]] std::int64_t steps() const { return step_ + 1; }
   /// Returns the number of steps that this rank has ended.
-  [[nodiscard]] std::int64_t ended() const { return in_step_ ? step_ : steps(); }
+  [[nodiscard]] std::int64_t ended() const { return in_step_ && !is_within_ ? step_ : steps(); }
   /// Set if the ranks' calls differ: nothing more is written, and every call returns this from now on.
   [[nodiscard]] const std::optional<Status>& out_of_step() const { return out_of_step_; }
   /// Puts the stream out of step. Returns what servers that know it are to be told: it is closed.
@@ -95,6 +103,7 @@ class StreamClient {
   OwnDefinitions definitions_;
   StepVerdicts verdicts_;
   bool in_step_ = false;
+  bool is_within_ = false;
   std::int64_t step_ = -1;  // number of the current or last step
   std::int64_t lead_ = 0;
   std::int64_t lead_before_ = 0;  // of the step before

@@ -12,7 +12,18 @@ namespace tailrace::restart {
 
 namespace {
 
+using checkpoint::NamedItem;
 using streams::Position;
+
+/// Returns the item of an array that a checkpoint has kept.
+NamedItem item_of(std::string name, operations::KeptArray& kept) {
+  NamedItem item;
+  item.name = std::move(name);
+  item.array.data = kept.bytes.data();
+  item.array.type = kept.type;
+  item.array.layout = kept.blocks.get();
+  return item;
+}
 
 /// Returns the open stream of a position, or nullptr if it was closed: all of it is then durable or told as
 /// failed.
@@ -33,6 +44,31 @@ bool may_be_recorded(const OpenFile& each) {
 
 bool is_recorded(const OpenFile& each) {
   return !each.temporary && each.file->holds_stream() && each.file->has_position();
+}
+
+/// Returns the item of one array that a stream has accumulated.
+NamedItem item_of(std::string name, ElementType type, const void* data, const streams::Stream::State& state) {
+  NamedItem item;
+  item.name = std::move(name);
+  item.array.data = const_cast<std::byte*>(static_cast<const std::byte*>(data));  // a save only reads it
+  item.array.type = type;
+  item.array.layout = &state.layout->layout;
+  item.array.layout_number = state.layout->id;
+  item.array.in_parts = state.layout->in_parts;
+  item.array.levels = state.accumulator->what().levels;
+  item.keep = state.accumulator->memory();
+  return item;
+}
+
+/// Packs, on the rank whose puts count, how far the streams are within intervals.
+void put_intervals(Packer& told, const std::vector<const streams::Stream*>& open) {
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    if (!open[i]->is_reference()) continue;
+    const std::optional<streams::OpenInterval> interval = open[i]->position().interval;
+    if (!interval) continue;
+    told.put(static_cast<std::int32_t>(i));
+    interval->pack(told);
+  }
 }
 
 /// The files that a rank has written to, held until they are durable.
@@ -109,14 +145,23 @@ Result<Outputs::Standing> Outputs::stand(journal::Overwritten overwritten) {
     open.push_back(**position);
     written->add(text);
   }
+  for (const streams::Stream* stream : now.streams) {
+    if (stream->in_step() && stream->accumulates())
+      count({Code::state,
+             cat("stream ", stream->name(),
+                 " is inside of a step, of which it has accumulated a part: tr_stream_end comes before "
+                 "the save")});
+  }
   written->closed = closed_.due();
   TR_TRY(first);
   Packer told;
   const std::vector<std::int64_t> taken = files_.taken();
+  Packer intervals;
+  put_intervals(intervals, now.streams);
   // Most ranks have nothing to tell.
-  if (!open.empty() || !taken.empty()) {
+  if (!open.empty() || !taken.empty() || !intervals.bytes().empty()) {
     journal::put_positions(told, open);
-    told.put_list(std::span<const std::int64_t>(taken));
+    told.put_list(std::span<const std::int64_t>(taken)).put_bytes(intervals.bytes());
   }
   Standing standing{told.take(), {}};
   if (!written->files.empty() || !written->closed.is_empty())
@@ -151,6 +196,40 @@ Status Outputs::check(const std::vector<ByteVector>& told, journal::Overwritten 
   return {};
 }
 
+std::vector<NamedItem> Outputs::own_items() const {
+  std::vector<NamedItem> items;
+  for (const streams::Stream* stream : open_().streams) {
+    for (const streams::Stream::State& state : stream->states()) {
+      const operations::Accumulator& accumulator = *state.accumulator;
+      items.push_back(item_of(operations::name_of_values(stream->name(), state.field),
+                              accumulator.state_type(), accumulator.values(), state));
+      if (!accumulator.what().missing) continue;
+      items.push_back(item_of(operations::name_of_counts(stream->name(), state.field), ElementType::i32,
+                              accumulator.memory()->counts.data(), state));
+    }
+  }
+  // What no stream has taken yet is kept once more.
+  for (auto& [name, kept] : *kept_) items.push_back(item_of(name, kept));
+  return items;
+}
+
+/// The names tell which stream and field an array belongs to. Its layout is known once the field is defined.
+Result<std::vector<NamedItem>> Outputs::make_own_items(const checkpoint::Copy& copy) {
+  kept_ = std::make_shared<operations::Kept>();
+  const session::Session& session = service_.session();
+  std::vector<NamedItem> items;
+  for (const checkpoint::ItemInfo& item : copy.directory.items) {
+    if (!checkpoint::is_own_name(item.name)) continue;
+    Index elements = 1;
+    for (const Index extent : item.shape) elements *= extent;
+    Result<operations::KeptArray> kept =
+        operations::make_kept(item.type, elements, session.rank(), session.ranks());
+    TR_TRY(kept.status());
+    items.push_back(item_of(item.name, kept_->emplace(item.name, std::move(*kept)).first->second));
+  }
+  return items;
+}
+
 ByteVector Outputs::positions(const std::vector<ByteVector>& told) {
   Recorded recorded;
   for (const streams::Stream* stream : open_().streams) recorded.streams.push_back(stream->position());
@@ -161,6 +240,13 @@ ByteVector Outputs::positions(const std::vector<ByteVector>& told) {
     const Result<std::vector<journal::Position>> open = journal::get_positions(in);
     if (open.is_ok()) recorded.files.insert(recorded.files.end(), open->begin(), open->end());
     files_.take(in.get_list<std::int64_t>());
+    const auto intervals = in.get_bytes();
+    for (Unpacker rest(intervals); rest.ok() && !rest.rest().empty();) {
+      const auto stream = static_cast<std::size_t>(rest.get<std::int32_t>());
+      streams::OpenInterval interval = streams::OpenInterval::unpack(rest);
+      if (rest.ok() && stream < recorded.streams.size())
+        recorded.streams[stream].interval = std::move(interval);
+    }
   }
   const std::vector<journal::Position> left = files_.left();
   recorded.files.insert(recorded.files.end(), left.begin(), left.end());

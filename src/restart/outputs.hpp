@@ -61,10 +61,14 @@ class Outputs final : public checkpoint::Outputs {
   [[nodiscard]] std::int64_t oldest_undo(const checkpoint::Copy& copy) const override {
     return restart::oldest_undo(copy);
   }
+  [[nodiscard]] std::vector<checkpoint::NamedItem> own_items() const override;
+  Result<std::vector<checkpoint::NamedItem>> make_own_items(const checkpoint::Copy& copy) override;
   Status resume(const checkpoint::Copy& copy) override;
 
   /// Returns where a stream of this pattern goes on that is not created yet, or nothing if it begins anew.
   [[nodiscard]] std::optional<streams::Position> stream(const std::string& pattern) const;
+  /// Returns what the loaded checkpoint has of intervals in which streams are to go on.
+  [[nodiscard]] const std::shared_ptr<operations::Kept>& kept() const { return kept_; }
   /// Says that the stream goes on there now.
   void take_stream(const std::string& pattern) { streams_.erase(pattern); }
   [[nodiscard]] RecordedFiles& files() { return files_; }
@@ -87,6 +91,7 @@ class Outputs final : public checkpoint::Outputs {
   /// By pattern, as the loaded checkpoint has it. The same on every rank, except for put_lead: rank 0's
   /// counts.
   std::map<std::string, streams::Position> streams_;
+  std::shared_ptr<operations::Kept> kept_ = std::make_shared<operations::Kept>();
   RecordedFiles files_;
   journal::ClosedFiles closed_;
 };

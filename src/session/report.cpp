@@ -89,6 +89,7 @@ ordered_json stream_report(const std::map<int, Statistics>& all, const exchange:
   report["steps"] = most(compute, &Counters::steps);
   report["records"] = sum(servers, &Counters::records);
   report["bytes_captured"] = sum(compute, &Counters::captured_bytes);
+  report["bytes_in_intervals"] = sum(compute, &Counters::interval_bytes);
   report["bytes_written"] = sum(servers, &Counters::encoded_bytes);
   report["compute"] = {{"blocked_seconds", seconds(compute, &Counters::blocked)},
                        {"capture_seconds", seconds(compute, &Counters::capture)},

@@ -214,6 +214,13 @@ bool PutOrder::on_piece(int c, LaneProgress& lane, const Descriptor& descriptor)
                  "; all ranks that own a part of them put fields in the same order"));
     return pass(c);
   }
+  if (record.calls != descriptor.lead) {
+    disagree(
+        c, lane,
+        cat(call_text(c, descriptor.field, descriptor.level), " in other steps of the interval than rank ",
+            opening_.reference, "; all ranks that own a part of a field put it in the same steps"));
+    return pass(c);
+  }
   gathering_.take(c, lane.cursor++);
   return true;
 }

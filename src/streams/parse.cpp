@@ -121,6 +121,7 @@ constexpr std::array<KeyRow<StreamRequest>, 17> kStreamKeys{{
     {"references", [](auto& r, auto& t) { return take(parse_boolean(t), r.options.references); }},
     {"same_lead", [](auto& r, auto& t) { return take_keep(t, r.options.keeps_same_lead); }},
     {"empty_step", [](auto& r, auto& t) { return take_keep(t, r.options.keeps_empty_steps); }},
+    {"interval", [](auto& r, auto& t) { return take(operations::parse_interval(t), r.options.interval); }},
 }};
 
 struct LevelAlias {
@@ -213,13 +214,21 @@ Status take_at_zero(FieldRequest& request, const std::string& text) {
   return {};
 }
 
+Status take_operation(FieldRequest& request, const std::string& text) {
+  const auto& names = operations::operation_names;
+  const Result<std::size_t> value = parse_choice(text, {names.begin(), names.end()});
+  TR_TRY(value.status());
+  request.operation = static_cast<operations::Operation>(*value);
+  return {};
+}
+
 Status take_level_axis(FieldRequest& request, const std::string& text) {
   const auto dimensions = static_cast<std::int64_t>(request.definition.shape.size());
   return take(parse_integer(text, 0, dimensions), request.allocation.level_axis);
 }
 
 // Keys are taken in this order: an interval needs its statistic.
-constexpr std::array<KeyRow<FieldRequest>, 14> kFieldKeys{{
+constexpr std::array<KeyRow<FieldRequest>, 15> kFieldKeys{{
     {"levels", take_levels},
     {"coefficients",
      [](auto& r, auto& t) { return take(parse_number_list(t), r.definition.levels.coefficients); }},
@@ -231,6 +240,7 @@ constexpr std::array<KeyRow<FieldRequest>, 14> kFieldKeys{{
     {"statistic", take_statistic},
     {"since", take_since},
     {"at_zero", take_at_zero},
+    {"operation", take_operation},
     {"level_axis", take_level_axis},
     {"nproma", [](auto& r, auto& t) { return take(parse_integer(t, 1, kMostInt), r.allocation.nproma); }},
     {"keys", [](auto& r, auto& t) { return take_keys(t, r.definition.keys); }},
@@ -364,6 +374,14 @@ Status check_stream(const StreamRequest& request, const Options& given) {
   if (stream.members && *stream.member > *stream.members) {
     return settings_error(cat("member=", *stream.member, " of members=", *stream.members, " does not exist"));
   }
+  if (request.options.interval) {
+    if (request.options.keeps_same_lead)
+      return settings_error(
+          "interval= and same_lead=keep exclude each other: a step within an interval has a lead of its own");
+    TR_TRY(operations::Intervals(*request.options.interval, stream.base, stream.calendar)
+               .check()
+               .in("interval="));
+  }
   // Finds {member} without a member. Leads are left to the steps.
   if (request.pattern.uses_member() && !stream.member)
     return request.pattern.expand(0, request.context()).status();
@@ -468,6 +486,8 @@ Result<FieldRequest> parse_field(std::string_view name, int element_type, const 
   const Result<Options> given = Options::parse(options);
   TR_TRY(given.status().in(context));
   TR_TRY(take_reserved(*given, kFieldKeys, request).in(context));
+  request.has_statistic = given->find("statistic") != nullptr;
+  request.has_since = given->find("since") != nullptr || given->find("at_zero") != nullptr;
   const Call call{names_of(kFieldKeys), names_of(kStreamKeys), "tr_stream_create",
                   &codec::FormatOptions::field};
   TR_TRY(take_others(*given, **found, call, request.definition.keys).in(context));

@@ -8,6 +8,8 @@
 
 #include "codec/definition.hpp"
 #include "layout/memory.hpp"
+#include "operations/accumulator.hpp"
+#include "operations/interval.hpp"
 #include "streams/pattern.hpp"
 
 // Turns the options strings of include/tailrace.h into the types of the core. Every function is local, reads
@@ -29,6 +31,7 @@ struct StreamOptions {
   bool references = false;                        // a reference file beside each data file
   bool keeps_same_lead = false;                   // a field may be put twice at one lead
   bool keeps_empty_steps = false;                 // a step without a put is intended
+  std::optional<operations::IntervalLength> interval;  // none = every step is written
 };
 
 struct StreamRequest {
@@ -46,9 +49,12 @@ struct StreamRequest {
 Result<StreamRequest> parse_stream(std::string_view pattern, std::string_view options);
 
 struct FieldRequest {
-  codec::FieldDefinition definition;  // without the georeference, which belongs to the layout
-  layout::Allocation allocation;      // without the halo, which belongs to the layout, too
-  std::string vertical_file;          // one rank reads it and calls set_vertical; "" = none
+  codec::FieldDefinition definition;               // without the georeference, which belongs to the layout
+  layout::Allocation allocation;                   // without the halo, which belongs to the layout, too
+  std::string vertical_file;                       // one rank reads it and calls set_vertical; "" = none
+  std::optional<operations::Operation> operation;  // over the steps of an interval
+  bool has_statistic = false;                      // statistic= is given
+  bool has_since = false;                          // since= or at_zero= is given
 };
 
 /// Parses the options of tr_stream_define, for a stream of `format`. `shape` is the layout's. One level means

@@ -14,7 +14,9 @@ using storage::File;
 using storage::OpenMode;
 using storage::Target;
 
-constexpr std::uint8_t kPositionVersion = 1;
+constexpr std::uint8_t kPositionVersion = 2;  // in the middle of an interval
+constexpr std::uint8_t kPositionWithoutInterval = 1;
+constexpr std::int32_t last_operation = 4;  // of operations::Operation
 constexpr Bytes kCopyPiece = Bytes{4} << 20;
 
 void pack_lead(Packer& out, const std::optional<std::int64_t>& lead) {
@@ -36,6 +38,11 @@ Status check_position(const Position& position) {
   }
   if (position.steps < 0 || position.pattern.empty() || position.lead.has_value() != (position.steps > 0))
     return {Code::corrupt, "a stream's position contradicts itself"};
+  if (!position.interval) return {};
+  for (const OpenInterval::Field& field : position.interval->fields) {
+    if (field.operation < 0 || field.operation > last_operation || field.puts < 0)
+      return {Code::corrupt, cat("a stream's position: field '", field.name, "' contradicts itself")};
+  }
   return {};
 }
 
@@ -94,13 +101,35 @@ Result<bool> pair_exists(Target& target, const std::string& data_path) {
   return target.exists(index_path(data_path));
 }
 
+void OpenInterval::pack(Packer& out) const {
+  out.put(begin).put(lead).put(static_cast<std::int64_t>(fields.size()));
+  for (const Field& field : fields)
+    out.put_text(field.name).put(field.operation).put(field.puts).put(field.leads);
+}
+
+OpenInterval OpenInterval::unpack(Unpacker& in) {
+  OpenInterval interval;
+  interval.begin = in.get<std::int64_t>();
+  interval.lead = in.get<std::int64_t>();
+  for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count) {
+    Field field;
+    field.name = in.get_text();
+    field.operation = in.get<std::int32_t>();
+    field.puts = in.get<std::int64_t>();
+    field.leads = in.get<std::uint64_t>();
+    if (in.ok()) interval.fields.push_back(std::move(field));
+  }
+  return interval;
+}
+
 ByteVector Position::pack() const {
   Packer out;
-  out.put(kPositionVersion).put_text(pattern).put(run).put(steps);
+  out.put(interval ? kPositionVersion : kPositionWithoutInterval).put_text(pattern).put(run).put(steps);
   pack_lead(out, lead);
   pack_lead(out, put_lead);
   out.put(static_cast<std::int64_t>(failed.size()));
   for (const FailedStep& step : failed) out.put(step.step).put(step.lead).put_text(step.text);
+  if (interval) interval->pack(out);
   return out.take();
 }
 
@@ -123,7 +152,10 @@ Result<Position> Position::unpack(std::span<const std::byte> bytes) {
     failed.text = in.get_text();
     if (in.ok()) position.failed.push_back(std::move(failed));
   }
-  if (!in.ok() || !in.rest().empty() || bytes.front() != std::byte{kPositionVersion}) {
+  const bool has_interval = in.ok() && bytes.front() == std::byte{kPositionVersion};
+  if (has_interval) position.interval = OpenInterval::unpack(in);
+  if (!in.ok() || !in.rest().empty() ||
+      (!has_interval && bytes.front() != std::byte{kPositionWithoutInterval})) {
     return Status(Code::corrupt,
                   cat("a stream's position: its ", counted(bytes.size(), "byte"), " are not whole"));
   }
@@ -132,8 +164,11 @@ Result<Position> Position::unpack(std::span<const std::byte> bytes) {
 }
 
 std::string text_of(const Position& position) {
-  if (!position.lead) return "the beginning";
-  return cat("lead ", *position.lead, " s (", position.steps, position.steps == 1 ? " step)" : " steps)");
+  const std::string within =
+      position.interval ? cat(", within an interval at lead ", position.interval->lead, " s") : "";
+  if (!position.lead) return cat("the beginning", within);
+  return cat("lead ", *position.lead, " s (", position.steps, position.steps == 1 ? " step)" : " steps)",
+             within);
 }
 
 namespace {

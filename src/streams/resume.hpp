@@ -25,7 +25,27 @@ struct FailedStep {
   friend bool operator==(const FailedStep&, const FailedStep&) = default;
 };
 
-/// Where a stream stands, as the program sees it: behind the last step that it has ended.
+/// An interval of a stream with interval= that is not complete.
+struct OpenInterval {
+  /// A field in it. The accumulated values are items of the checkpoint.
+  struct Field {
+    std::string name;
+    std::int32_t operation = 0;  // operations::Operation
+    std::int64_t puts = 0;       // how often it was put in the interval
+    std::uint64_t leads = 0;     // checksum of the leads of these puts
+    friend bool operator==(const Field&, const Field&) = default;
+  };
+  std::int64_t begin = 0;  // lead at which it began
+  std::int64_t lead = 0;   // of its last step so far
+  std::vector<Field> fields;
+
+  void pack(Packer& out) const;
+  static OpenInterval unpack(Unpacker& in);
+  friend bool operator==(const OpenInterval&, const OpenInterval&) = default;
+};
+
+/// Where a stream stands, as the program sees it: behind the last step that it has ended. Steps within an
+/// interval count as part of the step that completes it.
 struct Position {
   std::string pattern;
   Uuid run;                              // the run in the stream's indexes
@@ -33,6 +53,7 @@ struct Position {
   std::optional<std::int64_t> lead;      // of the last step
   std::optional<std::int64_t> put_lead;  // of the last step that did not fail and to which this rank put
   std::vector<FailedStep> failed;        // as far as they are known, by their numbers
+  std::optional<OpenInterval> interval = std::nullopt;  // that has begun behind the last step
 
   [[nodiscard]] ByteVector pack() const;
   /// Returns Code::corrupt for bytes that are no position, and Code::unsupported for those of a later

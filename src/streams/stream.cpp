@@ -7,6 +7,7 @@
 #include <ranges>
 #include <sstream>
 
+#include "arrays/array.hpp"
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "base/shape_text.hpp"
@@ -50,7 +51,8 @@ Status check_references(const codec::StreamDefinition& stream, const codec::Code
 
 Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const std::string& pattern,
                                                const std::string& options,
-                                               const std::optional<Position>& resume) {
+                                               const std::optional<Position>& resume,
+                                               std::shared_ptr<operations::Kept> kept) {
   std::unique_ptr<Stream> stream;
   const Status mine = guarded([&]() -> Status {
     Result<StreamRequest> request = parse_stream(pattern, options);
@@ -62,6 +64,8 @@ Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const 
     stream.reset(new Stream(session, std::move(*request), pattern));
     stream->codec_ = std::move(*codec);
     stream->options_ = options;
+    stream->kept_ = std::move(kept);
+    TR_TRY(stream->prepare_operations(resume));
     if (session.rank() != 0) return {};
     // The files are looked at now: the first step may be hours away.
     Result<std::shared_ptr<void>> lock = lock_stream(session.target(), stream->request_);
@@ -86,6 +90,17 @@ Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const 
   session.computing().add_stream(stream->client_);
   stream->tell_definitions(stream->client_.definitions().begin(stream->head()));
   return stream;
+}
+
+/// Makes what a stream with interval= needs besides.
+Status Stream::prepare_operations(const std::optional<Position>& resume) {
+  if (request_.options.interval) {
+    operations_.emplace(request_);
+    return resume ? operations_->resume(*resume) : Status();
+  }
+  if (!resume || !resume->interval) return {};
+  return {Code::state, cat("the checkpoint has the stream in the middle of an interval, at lead ",
+                           resume->interval->lead, " s: create it with the interval= that it had")};
 }
 
 void Stream::continue_from(const Position& position) {
@@ -135,7 +150,7 @@ Status Stream::define(const std::string& field, const PlacedLayout* layout, int 
   const comm::Verdict verdict = session_.agree({mine.in(call), cat(call, " on a ", shape), {}});
   if (verdict.status.is_ok()) {
     add_field(field, std::move(fresh));
-    return {};
+    return restore(fields_.back());
   }
   if (had_codec) {
     // This codec may hold a field that this or another rank refused afterwards. A new codec takes the fields
@@ -157,6 +172,11 @@ Status Stream::prepare_field(FieldRequest& request, const PlacedLayout& layout, 
     const std::string_view text(reinterpret_cast<const char*>(vertical.data()), vertical.size());
     TR_TRY(set_vertical(request.definition, text, request.vertical_file));
   }
+  if (operations_)
+    TR_TRY(operations_->define(request));
+  else if (request.operation)
+    return {Code::settings,
+            "operation= is over the steps of an interval: create the stream with interval=, as interval=1h"};
   out.definition = std::move(request.definition);
   out.definition.georeference = layout.georeference;
   // The indices of a layout may take more memory than its fields, so they are kept once.
@@ -169,6 +189,15 @@ Status Stream::prepare_field(FieldRequest& request, const PlacedLayout& layout, 
       layout::memory_map(layout.layout, session_.rank(), out.definition.type, out.allocation);
   TR_TRY(map.status());
   out.map = std::make_shared<const layout::MemoryMap>(std::move(*map));
+  if (operations_) {
+    const auto levels = static_cast<Index>(out.definition.levels.values.size());
+    Result<std::unique_ptr<TimedField>> timed =
+        TimedField::make({request.operation.value_or(operations::Operation::instant), out.definition.type,
+                          out.definition.missing, levels, out.count},
+                         session_.memory().budget());
+    TR_TRY(timed.status());
+    out.timed = std::move(*timed);
+  }
 
   TR_TRY(codec_->define(out.definition));
   out.definition.georeference = {};  // the codec has taken what it needs
@@ -223,6 +252,8 @@ Status Stream::check_staging(const Field& field, int number) const {
 /// Servers hear of a field as soon as it is agreed: any rank may be the first that begins the stream.
 void Stream::add_field(const std::string& name, Field field) {
   numbers_[name] = static_cast<int>(fields_.size());
+  if (field.timed)
+    counters().interval_bytes += operations::Accumulator::bytes_of(field.timed->accumulator().what());
   fields_.push_back(std::move(field));
   const std::shared_ptr<const PlacedLayout>& layout = fields_.back().layout;
   layouts_.emplace(layout->id, layout);
@@ -231,6 +262,41 @@ void Stream::add_field(const std::string& name, Field field) {
   tell_definitions(
       client_.definitions().add({&fields_.back().definition, std::move(prepared), &layout->layout, layout->id,
                                  layout->in_parts, layout->own_indices}));
+}
+
+/// Collective. Takes what a checkpoint has kept of a field, where the stream goes on in the middle of an
+/// interval.
+Status Stream::restore(const Field& field) {
+  if (!operations_ || !from_.interval) return {};
+  const std::string call = cat("tr_stream_define(\"", name(), "\", \"", field.definition.name, "\")");
+  operations::Accumulator& accumulator = field.timed->accumulator();
+  TR_TRY(operations_->take_recorded(field.definition.name, accumulator.what().operation).in(call));
+  arrays::Array array;
+  array.layout = &field.layout->layout;
+  array.levels = accumulator.what().levels;
+  array.data = accumulator.memory()->values.data();
+  const Result<arrays::Owned> owned = arrays::find_owned(array, session_.rank());
+  TR_TRY(owned.status().in(call));
+  const auto take = [&](const std::string& item, ElementType type, std::byte* to) -> Status {
+    const auto found = kept_ ? kept_->find(item) : operations::Kept::iterator();
+    if (!kept_ || found == kept_->end() || found->second.type != type ||
+        found->second.blocks->elements() != array.levels * field.layout->layout.elements())
+      return {Code::state, cat(call, ": the checkpoint has no ", item, " of ", array.levels, " levels of ",
+                               extents(field.layout->layout.shape()), " elements of ", name_of(type),
+                               ": define the field as it was when the checkpoint was saved")};
+    const Status taken = take_kept(session_.computes(), found->second, owned->rows, to, call);
+    if (taken.is_ok()) kept_->erase(found);
+    return taken;
+  };
+  operations::Accumulator::Memory& memory = *accumulator.memory();
+  TR_TRY(take(operations::name_of_values(name(), field.definition.name), accumulator.state_type(),
+              memory.values.data()));
+  if (accumulator.what().missing) {
+    TR_TRY(take(operations::name_of_counts(name(), field.definition.name), ElementType::i32,
+                reinterpret_cast<std::byte*>(memory.counts.data())));
+  }
+  field.timed->restore(*operations_->recorded(field.definition.name));
+  return {};
 }
 
 pipeline::Opening Stream::head() const {
@@ -273,14 +339,32 @@ void Stream::tell_definitions(const std::vector<pipeline::Told>& all) {
 void Stream::begin(std::int64_t lead) {
   const std::int64_t entered = session_.line().now();
   stop_if_broken();
-  if (!client_.begin(lead)) return;
+  Status order;
+  const bool is_timed = operations_ && !client_.in_step();
+  if (is_timed) order = begin_timed(lead);
+  const bool is_within = is_timed && !operations_->completes();
+  if (is_within ? !client_.begin_within() : !client_.begin(lead)) return;
+  latch(order.in(cat("tr_stream_begin(\"", name(), "\")")));
   put_.clear();
   has_put_ = false;
+  if (is_within) {
+    session_.board().pump();
+    counters().blocked += session_.line().now() - entered;
+    return;
+  }
   if (lead != put_lead_) put_steps_.clear();
   put_lead_ = lead;
   tell({client_.descriptor(Descriptor::Kind::begin), {}});
   session_.board().pump();
   counters().blocked += session_.line().now() - entered;
+}
+
+/// Finds the interval of the step, and begins it if it is another one.
+Status Stream::begin_timed(std::int64_t lead) {
+  const Status order = operations_->begin(lead);
+  if (!operations_->begins_interval()) return order;
+  for (Field& field : fields_) field.timed->begin();
+  return order;
 }
 
 Result<std::shared_ptr<const layout::MemoryMap>> Stream::map_of(Field& field, const ArrayShape* shape) {
@@ -312,7 +396,7 @@ Result<std::shared_ptr<const layout::MemoryMap>> Stream::map_of(Field& field, co
 
 void Stream::put(const std::string& name, const void* data, const ArrayShape* shape) {
   const std::int64_t entered = session_.line().now();
-  const auto call = [&] { return cat("tr_stream_put('", name, "') at lead ", client_.lead(), " s"); };
+  const auto call = [&] { return cat("tr_stream_put('", name, "') at lead ", lead(), " s"); };
   if (client_.out_of_step()) return;
   if (!client_.in_step()) {
     latch(Status(Code::state,
@@ -331,7 +415,7 @@ void Stream::put(const std::string& name, const void* data, const ArrayShape* sh
   Status status;
   if (!put_.insert(found->second).second) {
     status = Status(Code::state, "the field was put in this step already");
-  } else if (Status again = check_put_again(found->second); !again.is_ok()) {
+  } else if (Status again = operations_ ? Status() : check_put_again(found->second); !again.is_ok()) {
     status = std::move(again);
   } else if (data == nullptr && field.count > 0) {
     status = Status(Code::argument, "the array is a null pointer");
@@ -341,7 +425,9 @@ void Stream::put(const std::string& name, const void* data, const ArrayShape* sh
     // An array that comes with its shape may be a compiler's temporary, gone after the call. It is never
     // lent.
     const bool may_lend = shape == nullptr;
-    if (map.is_ok())
+    if (map.is_ok() && operations_)
+      accumulate(field, static_cast<const std::byte*>(data), **map);
+    else if (map.is_ok())
       status = capture(field, found->second, static_cast<const std::byte*>(data), *map, may_lend);
   }
   latch(status.in(call()));
@@ -381,7 +467,7 @@ Status Stream::capture(Field& field, int number, const std::byte* data,
   std::int64_t waited = 0;
   const auto levels = static_cast<Index>(field.definition.levels.values.size());
   for (Index level = 0; level < levels; ++level, client_.was_put()) {
-    const Descriptor descriptor = client_.piece(number, level);
+    const Descriptor descriptor = client_.piece(number, level, field.timed ? field.timed->calls() : 0);
     const std::int64_t full = session_.computing().publish(
         [&] { return session_.computing().outlet().put(descriptor, map, data, may_lend); });
     counters().staging_full_count += full > 0;
@@ -393,8 +479,63 @@ Status Stream::capture(Field& field, int number, const std::byte* data,
   return {};
 }
 
+void Stream::accumulate(Field& field, const std::byte* data, const layout::MemoryMap& map) {
+  if (!operations_->counts()) return;
+  const std::int64_t begin = session_.line().now();
+  field.timed->add(map, data, operations_->lead());
+  counters().capture += session_.line().now() - begin;
+}
+
+/// Puts what the fields have accumulated in the interval that the step completes, in the order of definition.
+void Stream::put_results() {
+  for (std::size_t i = 0; i < fields_.size(); ++i) {
+    Field& field = fields_[i];
+    operations::Accumulator& accumulator = field.timed->accumulator();
+    if (accumulator.puts() == 0) continue;
+    const int number = static_cast<int>(i);
+    put_.insert(number);
+    Status status = accumulator.finish();
+    if (!status.is_ok()) status = status.in(place_of(field, accumulator.offending()));
+    // The other ranks expect this rank's pieces, also if the step fails.
+    const Status captured = capture(field, number, accumulator.values(), accumulator.map(), true);
+    latch((status.is_ok() ? captured : status)
+              .in(cat("tr_stream_end(\"", name(), "\") at lead ", operations_->lead(), " s, field '",
+                      field.definition.name, "'")));
+  }
+}
+
+/// Returns the place of an accumulated element as texts of errors name it.
+std::string Stream::place_of(const Field& field, Index element) const {
+  if (field.count == 0 || element < 0) return "";
+  const auto level = static_cast<std::size_t>(element / field.count);
+  Index rest = element % field.count;
+  for (const layout::Rows& rows : field.layout->layout.rows(session_.rank())) {
+    if (rest >= rows.rows * rows.count) {
+      rest -= rows.rows * rows.count;
+      continue;
+    }
+    const Index global = rows.global + rest / rows.count * rows.stride + rest % rows.count;
+    return cat("rank ", session_.rank(), ", level ", field.definition.levels.values[level], ", index ",
+               global);
+  }
+  return "";
+}
+
+/// Ends a step within an interval. It touches no server.
+Status Stream::end_within() {
+  if (!client_.in_step()) latch(Status(Code::state, "tr_stream_end without tr_stream_begin"));
+  client_.end_within();
+  return client_.out_of_step().value_or(Status());
+}
+
 Status Stream::end() {
   const std::int64_t entered = session_.line().now();
+  if (operations_ && (client_.is_within() || !client_.in_step())) {
+    const Status status = end_within();
+    counters().blocked += session_.line().now() - entered;
+    return status;
+  }
+  if (operations_ && operations_->completes() && !client_.out_of_step()) put_results();
   if (!client_.in_step()) {
     // A step of its own carries the error. Its verdict is then everybody's, and nobody waits for ever.
     latch(Status(Code::state, "tr_stream_end without tr_stream_begin"));
@@ -457,8 +598,28 @@ Status Stream::wait(bool durable) {
 }
 
 Position Stream::position() const {
-  return with_failures({name(), run_, from_.steps + std::ssize(ended_), last_lead_, {}, {}});
+  Position here = with_failures({name(), run_, from_.steps + std::ssize(ended_), last_lead_, {}, {}});
+  here.interval = operations_ ? operations_->open() : std::nullopt;
+  if (!here.interval) return here;
+  for (const Field& field : fields_)
+    here.interval->fields.push_back(field.timed->recorded(field.definition.name));
+  // Fields that a checkpoint has and the program has not defined yet.
+  for (const OpenInterval::Field& field :
+       from_.interval ? from_.interval->fields : std::vector<OpenInterval::Field>()) {
+    if (numbers_.count(field.name) == 0) here.interval->fields.push_back(field);
+  }
+  return here;
 }
+
+std::vector<Stream::State> Stream::states() const {
+  std::vector<State> states;
+  if (!operations_ || !operations_->open()) return states;
+  for (const Field& field : fields_)
+    states.push_back({field.definition.name, field.layout.get(), &field.timed->accumulator()});
+  return states;
+}
+
+bool Stream::is_reference() const { return session_.rank() == client_.definitions().reference(); }
 
 bool Stream::is_settled_through(const Position& position) const {
   return client_.verdicts().durable_through() >= position.steps - from_.steps - 1;
@@ -481,6 +642,15 @@ Position Stream::with_failures(Position position) const {
   return position;
 }
 
+/// Says what is lost if the stream is closed in the middle of an interval.
+void Stream::warn_of_open_interval() const {
+  const std::optional<OpenInterval> open = operations_ ? operations_->open() : std::nullopt;
+  if (!open || session_.rank() != 0) return;
+  log(LogLevel::warn, cat("stream ", name(), " is closed within the interval from lead ", open->begin,
+                          " s to ", operations_->end(), " s: what was put in it up to lead ", open->lead,
+                          " s is not written. A run that goes on from a checkpoint saved there has it"));
+}
+
 Status Stream::close() {
   const std::int64_t entered = session_.line().now();
   const std::string call = cat("tr_stream_close(\"", name(), "\")");
@@ -491,6 +661,7 @@ Status Stream::close() {
       latch(Status(Code::state, "tr_stream_close inside of a step: the step is dropped"));
       misuse = end();
     }
+    warn_of_open_interval();
     // Without the vote, only this rank would know of its errors since its last step.
     const comm::Verdict verdict = session_.agree({client_.closing_vote().in(call), call, {}});
     if (misuse.is_ok()) misuse = verdict.status;

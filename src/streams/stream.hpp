@@ -10,6 +10,7 @@
 #include "codec/codec.hpp"
 #include "layout/memory.hpp"
 #include "session/session.hpp"
+#include "streams/operations.hpp"
 #include "streams/parse.hpp"
 #include "streams/resume.hpp"
 
@@ -37,10 +38,12 @@ struct ArrayShape {
 class Stream final {
  public:
   /// With `resume` the stream goes on behind that position. Its next step has a greater lead, and in the end
-  /// the files have the bytes that they would have if the run had never stopped there.
+  /// the files have the bytes that they would have if the run had never stopped there. If the position is in
+  /// the middle of an interval, `kept` has what was accumulated; define() takes out of it what it needs.
   static Result<std::unique_ptr<Stream>> create(session::Session& session, const std::string& pattern,
                                                 const std::string& options,
-                                                const std::optional<Position>& resume = {});
+                                                const std::optional<Position>& resume = {},
+                                                std::shared_ptr<operations::Kept> kept = nullptr);
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
@@ -57,6 +60,8 @@ class Stream final {
   /// Keeps an error for end(), like the errors of begin() and put().
   void latch(const Status& status) { client_.latch(status); }
   [[nodiscard]] const std::string& name() const { return client_.name(); }
+  [[nodiscard]] bool in_step() const { return client_.in_step(); }
+  [[nodiscard]] bool accumulates() const { return operations_.has_value(); }
 
   /// Local. Returns where the stream stands: behind the last step that was ended. It is the same on every
   /// rank with two exceptions: put_lead if a rank leaves out puts of fields of which it owns nothing, and
@@ -69,6 +74,18 @@ class Stream final {
   /// last step that is not among them.
   [[nodiscard]] Position with_failures(Position position) const;
 
+  /// What a field has accumulated in an interval that is not complete.
+  struct State {
+    std::string field;
+    const PlacedLayout* layout = nullptr;  // of the elements, level after level
+    const operations::Accumulator* accumulator = nullptr;
+  };
+  /// Local. Returns the state of each field, in the order of definition, if the stream is in the middle of an
+  /// interval, where position() has an interval.
+  [[nodiscard]] std::vector<State> states() const;
+  /// Local. Returns true if this rank is the one whose puts count for position().interval.
+  [[nodiscard]] bool is_reference() const;
+
  private:
   struct Field {
     codec::FieldDefinition definition;
@@ -79,6 +96,7 @@ class Stream final {
     std::vector<Index> last_extents;  // the map of arrays handed over with their shape, kept
     std::vector<Bytes> last_strides;
     std::shared_ptr<const layout::MemoryMap> last_map;
+    std::unique_ptr<TimedField> timed;  // in streams with interval=
   };
 
   struct EndedStep {
@@ -97,11 +115,20 @@ class Stream final {
   /// Returns success if the staging memory takes the field that the codec knows by `number`.
   [[nodiscard]] Status check_staging(const Field& field, int number) const;
   void add_field(const std::string& name, Field field);
+  Status prepare_operations(const std::optional<Position>& resume);
+  Status restore(const Field& field);
+  [[nodiscard]] std::string place_of(const Field& field, Index element) const;
   [[nodiscard]] pipeline::Opening head() const;
   void continue_from(const Position& position);
   Result<std::shared_ptr<const layout::MemoryMap>> map_of(Field& field, const ArrayShape* shape);
   Status capture(Field& field, int number, const std::byte* data,
                  const std::shared_ptr<const layout::MemoryMap>& map, bool may_lend);
+  void accumulate(Field& field, const std::byte* data, const layout::MemoryMap& map);
+  [[nodiscard]] Status begin_timed(std::int64_t lead);
+  void put_results();
+  Status end_within();
+  void warn_of_open_interval() const;
+  [[nodiscard]] std::int64_t lead() const { return operations_ ? operations_->lead() : client_.lead(); }
   [[nodiscard]] Status check_put_again(int number);
   void tell(const pipeline::Told& told);
   void tell_definitions(const std::vector<pipeline::Told>& all);
@@ -114,6 +141,8 @@ class Stream final {
   pipeline::StreamClient client_;
   std::string options_;
   std::unique_ptr<codec::Codec> codec_;
+  std::optional<Operations> operations_;    // with interval=
+  std::shared_ptr<operations::Kept> kept_;  // what a checkpoint has, for the fields to come
   std::vector<Field> fields_;
   std::map<std::string, int> numbers_;
   std::map<std::int64_t, std::shared_ptr<const PlacedLayout>> layouts_;  // of the fields, by their ids

@@ -49,6 +49,8 @@ class Array {
   [[nodiscard]] const void* data() const { return bytes_.data(); }
   [[nodiscard]] void* data() { return bytes_.data(); }
   [[nodiscard]] const std::string& error() const { return error_; }
+  /// Returns the global number of an owned element.
+  [[nodiscard]] tr_index element(tr_index owned) const { return elements_[static_cast<std::size_t>(owned)]; }
   [[nodiscard]] tr_index owned() const { return static_cast<tr_index>(elements_.size()); }
   /// Sets the owned elements. Everything else (halo, padding, a replica that is not written) is NaN or
   /// nonsense.

@@ -10,8 +10,8 @@ from pathlib import Path
 GRID = ("keys='gridType=regular_ll, latitudeOfFirstGridPointInDegrees=50, longitudeOfFirstGridPointInDegrees=5, "
         "iDirectionIncrementInDegrees=1, jDirectionIncrementInDegrees=1'")
 LEAD = "21600"
-# Options of fields that GRIB does not have, and a format that has them.
-OTHER_FORMATS = {"attributes": "format=cdf5"}
+# Options of fields that need something of the stream: a format that has them, or an interval.
+STREAM_OPTIONS = {"attributes": "format=cdf5", "operation": "interval=1h"}
 
 
 def fail(text):
@@ -92,7 +92,8 @@ def try_options(trial, rows, place):
     """Each option's example, and its default against leaving it out, beside what else the example gives."""
     for row in rows:
         key, default, example = code(row[0]), code(row[1]), code(row[3])
-        made = trial.add(example, **{"stream": OTHER_FORMATS.get(key, ""), place: example})
+        stream = STREAM_OPTIONS.get(key, "")
+        made = trial.add(example, **{"stream": stream, place: example})
         if key == "attributes":
             name, text = re.search(r"(\w+)='([^']+)'", example).groups()
             trial.checks.append(shows(example, made, f'{name} = "{text}"'))
@@ -100,8 +101,8 @@ def try_options(trial, rows, place):
             continue
         beside = " ".join(word for word in shlex.split(example) if not word.startswith(f"{key}="))
         lead = "0" if key == "at_zero" else LEAD
-        plain = trial.add(f"{example} without {key}", lead=lead, **{place: beside})
-        given = trial.add(f"{key}={default}", lead=lead, **{place: f"{beside} {key}={default}"})
+        plain = trial.add(f"{example} without {key}", lead=lead, **{"stream": stream, place: beside})
+        given = trial.add(f"{key}={default}", lead=lead, **{"stream": stream, place: f"{beside} {key}={default}"})
         trial.checks.append(same_bytes(f"{key}={default}", plain, given))
 
 

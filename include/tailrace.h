@@ -234,7 +234,7 @@ TR_API int tr_stream_end(tr_stream* stream);
 TR_API int tr_stream_wait(tr_stream* stream, int event);
 
 /* Collective. Blocks until all steps are durable or have failed. Returns the first failure not yet returned.
- * Of an interval (interval=) that is not complete nothing is written, and a warning names it.
+ * An interval (interval=) that is not complete is not written, and a warning names it.
  * Ranks that have begun different numbers of steps get TR_ERR_ORDER here, or from another collective call of
  * the session. Then nothing more is written to that stream, and its tr_stream_end, _wait and _close return
  * TR_ERR_ORDER on every rank. *stream becomes NULL, whatever is returned: tr_finalize closes a stream that

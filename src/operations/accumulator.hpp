@@ -14,15 +14,15 @@
 
 namespace tailrace::operations {
 
-/// What the file gets of the values that a field has in the steps of an interval. The values of the enum are
-/// part of checkpoints: append only.
+/// The value that the file gets of those that a field has in the steps of an interval. The values of the enum
+/// are part of checkpoints: append only.
 enum class Operation : std::int32_t { instant = 0, mean = 1, accum = 2, minimum = 3, maximum = 4 };
 constexpr std::array<std::string_view, 5> operation_names{"instant", "mean", "accum", "minimum", "maximum"};
 constexpr std::string_view name_of(Operation operation) {
   return operation_names[static_cast<std::size_t>(operation)];
 }
 
-/// What is accumulated: one rank's elements of one field.
+/// One rank's elements of one field, and their operation.
 struct Accumulated {
   Operation operation = Operation::instant;
   ElementType type = ElementType::f32;

@@ -208,7 +208,7 @@ std::vector<NamedItem> Outputs::own_items() const {
                               accumulator.memory()->counts.data(), state));
     }
   }
-  // What no stream has taken yet is kept once more.
+  // Arrays that no stream has taken yet are kept once more.
   for (auto& [name, kept] : *kept_) items.push_back(item_of(name, kept));
   return items;
 }

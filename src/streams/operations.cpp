@@ -96,11 +96,6 @@ Status Operations::define(FieldRequest& field) const {
   if (field.has_statistic && statistic.process != process_of(operation))
     return settings_error(cat("statistic= contradicts operation=", name_of(operation),
                               ", from which the statistic follows: leave statistic= out"));
-  if (field.has_since)
-    return settings_error(
-        cat("since= and at_zero= belong to statistics that the program makes itself; with "
-            "operation=",
-            name_of(operation), " each interval of the stream is one: leave them out"));
   using Since = codec::Statistic::Since;
   const std::int64_t seconds = intervals_.length().seconds;
   statistic = {process_of(operation), seconds > 0 ? Since::duration : Since::last_output, seconds, false};

@@ -64,7 +64,7 @@ class Operations {
   /// Begins a step. Returns Code::order if it does not follow the one before, or passes over the end of an
   /// interval.
   Status begin(std::int64_t lead);
-  /// Of the current step. Return its lead, whether an interval begins with it, whether its puts count, and
+  /// Return, for the current step, its lead, whether an interval begins with it, whether its puts count, and
   /// whether it completes its interval.
   [[nodiscard]] std::int64_t lead() const { return lead_; }
   [[nodiscard]] bool begins_interval() const { return begins_; }

@@ -183,7 +183,24 @@ Status take_statistic(FieldRequest& request, const std::string& text) {
               request.definition.statistic.process);
 }
 
+Status take_operation(FieldRequest& request, const std::string& text) {
+  const auto& names = operations::operation_names;
+  const Result<std::size_t> value = parse_choice(text, {names.begin(), names.end()});
+  TR_TRY(value.status());
+  request.operation = static_cast<operations::Operation>(*value);
+  return {};
+}
+
+/// Returns an error if the interval of a field follows from its operation.
+Status check_own_interval(const FieldRequest& request) {
+  if (request.operation.value_or(operations::Operation::instant) == operations::Operation::instant) return {};
+  return settings_error(cat(
+      "it belongs to a statistic that the program makes itself; with operation=", name_of(*request.operation),
+      " each interval of the stream is one: leave it out"));
+}
+
 Status take_since(FieldRequest& request, const std::string& text) {
+  TR_TRY(check_own_interval(request));
   using Since = codec::Statistic::Since;
   codec::Statistic& statistic = request.definition.statistic;
   if (statistic.process == codec::Process::instant) {
@@ -204,6 +221,7 @@ Status take_since(FieldRequest& request, const std::string& text) {
 }
 
 Status take_at_zero(FieldRequest& request, const std::string& text) {
+  TR_TRY(check_own_interval(request));
   if (request.definition.statistic.process == codec::Process::instant) {
     return settings_error(
         "at_zero is about the empty interval of a statistic; an instantaneous field has none");
@@ -214,20 +232,12 @@ Status take_at_zero(FieldRequest& request, const std::string& text) {
   return {};
 }
 
-Status take_operation(FieldRequest& request, const std::string& text) {
-  const auto& names = operations::operation_names;
-  const Result<std::size_t> value = parse_choice(text, {names.begin(), names.end()});
-  TR_TRY(value.status());
-  request.operation = static_cast<operations::Operation>(*value);
-  return {};
-}
-
 Status take_level_axis(FieldRequest& request, const std::string& text) {
   const auto dimensions = static_cast<std::int64_t>(request.definition.shape.size());
   return take(parse_integer(text, 0, dimensions), request.allocation.level_axis);
 }
 
-// Keys are taken in this order: an interval needs its statistic.
+// Keys are taken in this order: an interval needs its statistic, or its operation.
 constexpr std::array<KeyRow<FieldRequest>, 15> kFieldKeys{{
     {"levels", take_levels},
     {"coefficients",
@@ -237,10 +247,10 @@ constexpr std::array<KeyRow<FieldRequest>, 15> kFieldKeys{{
     {"relative_accuracy", [](auto& r, auto& t) { return take_accuracy(t, r.definition.relative_accuracy); }},
     {"bits", [](auto& r, auto& t) { return take(parse_integer(t, 1, 32), r.definition.bits); }},
     {"missing", [](auto& r, auto& t) { return take(parse_real(t), r.definition.missing); }},
+    {"operation", take_operation},
     {"statistic", take_statistic},
     {"since", take_since},
     {"at_zero", take_at_zero},
-    {"operation", take_operation},
     {"level_axis", take_level_axis},
     {"nproma", [](auto& r, auto& t) { return take(parse_integer(t, 1, kMostInt), r.allocation.nproma); }},
     {"keys", [](auto& r, auto& t) { return take_keys(t, r.definition.keys); }},
@@ -487,7 +497,6 @@ Result<FieldRequest> parse_field(std::string_view name, int element_type, const 
   TR_TRY(given.status().in(context));
   TR_TRY(take_reserved(*given, kFieldKeys, request).in(context));
   request.has_statistic = given->find("statistic") != nullptr;
-  request.has_since = given->find("since") != nullptr || given->find("at_zero") != nullptr;
   const Call call{names_of(kFieldKeys), names_of(kStreamKeys), "tr_stream_create",
                   &codec::FormatOptions::field};
   TR_TRY(take_others(*given, **found, call, request.definition.keys).in(context));

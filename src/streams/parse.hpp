@@ -54,7 +54,6 @@ struct FieldRequest {
   std::string vertical_file;                       // one rank reads it and calls set_vertical; "" = none
   std::optional<operations::Operation> operation;  // over the steps of an interval
   bool has_statistic = false;                      // statistic= is given
-  bool has_since = false;                          // since= or at_zero= is given
 };
 
 /// Parses the options of tr_stream_define, for a stream of `format`. `shape` is the layout's. One level means

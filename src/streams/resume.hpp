@@ -44,8 +44,8 @@ struct OpenInterval {
   friend bool operator==(const OpenInterval&, const OpenInterval&) = default;
 };
 
-/// Where a stream stands, as the program sees it: behind the last step that it has ended. Steps within an
-/// interval count as part of the step that completes it.
+/// The place where a stream stands, as the program sees it: behind the last step that it has ended. Steps
+/// within an interval count as part of the step that completes it.
 struct Position {
   std::string pattern;
   Uuid run;                              // the run in the stream's indexes

@@ -74,7 +74,7 @@ class Stream final {
   /// last step that is not among them.
   [[nodiscard]] Position with_failures(Position position) const;
 
-  /// What a field has accumulated in an interval that is not complete.
+  /// A field and what it has accumulated in an interval that is not complete.
   struct State {
     std::string field;
     const PlacedLayout* layout = nullptr;  // of the elements, level after level

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "mpi/scene.hpp"
+#include "support/captured_stderr.hpp"
 
 using namespace tailrace::mpi_test;
 using namespace tailrace::scene;
@@ -68,7 +69,7 @@ bool expect(int code) {
   return CHECK_EQ(code == TR_OK ? std::string("no error") : std::string(tr_error()), std::string("no error"));
 }
 
-/// What the model has at one element in the step at `at` hours.
+/// Returns the model's value of one element in the step at `at` hours.
 double model_value(int field, const Field& of, std::int64_t at, tr_index level, tr_index element) {
   if (of.name == "holes" && (element % 5 == 0 || (element + at) % 3 == 0)) return -5000;
   const double number = value(field, at * hour, level, element);
@@ -76,7 +77,7 @@ double model_value(int field, const Field& of, std::int64_t at, tr_index level, 
   return of.type == TR_F32 ? static_cast<double>(static_cast<float>(number)) : number;
 }
 
-/// What a program that accumulates by itself has of an element in the six hours up to `end`.
+/// Returns the value of an element that a program gets which accumulates the six hours up to `end` by itself.
 double result(int field, const Field& of, std::int64_t end, tr_index level, tr_index element) {
   std::optional<double> state;
   int count = 0;
@@ -256,7 +257,7 @@ MPI_TEST(operations, a_run_that_goes_on_within_an_interval_leaves_the_same_bytes
       CHECK_EQ(load(cp), saved_at);
       {
         Outputs outputs(compute, directory, false);
-        // What nobody has put yet is kept by the next save, too.
+        // This save is in the same interval again.
         save(cp, saved_at);
         for (std::int64_t at = saved_at + 1; at <= last_hour; ++at) outputs.step(at);
       }
@@ -304,7 +305,7 @@ MPI_TEST(operations, definitions_that_contradict_each_other_are_refused) {
     CHECK_EQ(timed.define("operation=mean statistic=accum"), TR_ERR_SETTINGS);
     tells("statistic= contradicts operation=mean");
     CHECK_EQ(timed.define("operation=mean statistic=average since=start"), TR_ERR_SETTINGS);
-    tells("since= and at_zero= belong to statistics that the program makes itself");
+    tells("a statistic that the program makes itself");
     CHECK_EQ(timed.define("operation=median"), TR_ERR_SETTINGS);
     expect(timed.define("operation=mean statistic=average"));
     expect(timed.close());
@@ -418,6 +419,55 @@ MPI_TEST(operations, a_save_inside_of_a_step_is_refused_and_what_does_not_fit_is
     expect(tr_checkpoint_close(&cp));
     expect(timed.close());
   });
+}
+
+MPI_TEST(operations, what_does_not_fit_the_budget_is_told_at_the_definition) {
+  const std::string directory = fresh_directory("errors");
+  on_ranks(
+      2, 1,
+      [&](MPI_Comm) {
+        tr_stream* stream = nullptr;
+        tr_layout* layout = nullptr;
+        const tr_index shape[] = {200, 200};
+        expect(tr_layout_block(2, shape, nullptr, &layout));
+        expect(tr_stream_create((directory + "/a.raw").c_str(), "base=2026-03-01 format=raw interval=1h",
+                                &stream));
+        const char* const most = "levels=hybrid:1-100 operation=mean";  // 16 MB on each rank
+        CHECK_EQ(tr_stream_define(stream, "t", layout, TR_F32, most), TR_ERR_MEMORY);
+        tells("operation=mean takes 16000000 bytes on this rank");
+        tells("TAILRACE_MEMORY");
+        expect(tr_stream_define(stream, "t", layout, TR_F32, "levels=hybrid:1-4 operation=mean"));
+        expect(tr_stream_close(&stream));
+        tr_layout_free(&layout);
+      },
+      "memory=12MiB");
+}
+
+MPI_TEST(operations, a_stream_that_is_closed_within_an_interval_warns_and_the_report_has_its_memory) {
+  const std::string directory = fresh_directory("errors");
+  CapturedStderr captured;
+  on_ranks(
+      2, 1,
+      [&](MPI_Comm compute) {
+        Small timed(compute, directory + "/a.raw", "interval=1h");
+        expect(timed.define("operation=mean"));
+        expect(timed.step(3600));
+        expect(timed.step(5400));
+        expect(timed.close());
+      },
+      "report=" + directory + "/report.json");
+  const std::string told = captured.text();
+  if (rank() == 0) {
+    CHECK(told.find("is closed within the interval from lead 3600 s to 7200 s") != std::string::npos);
+    CHECK(told.find("up to lead 5400 s is not written") != std::string::npos);
+    CHECK_EQ(contents(directory + "/a.raw").size(), static_cast<std::size_t>(levels * ny * nx * 4));
+#if TAILRACE_HAVE_JSON
+    const auto report = contents(directory + "/report.json");
+    const std::string text(reinterpret_cast<const char*>(report.data()), report.size());
+    CHECK(text.find("\"bytes_in_intervals\": " + std::to_string(levels * ny * nx * 8)) != std::string::npos);
+#endif
+  }
+  quiet_barrier();
 }
 
 }  // namespace

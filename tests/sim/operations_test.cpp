@@ -383,5 +383,103 @@ TEST(sim_operations, a_chain_of_jobs_that_end_within_intervals_leaves_the_same_b
   EXPECT_GT(resumed, 60);
 }
 
+/// The file lacks the intervals whose step failed, and no other one: an interval begins with nothing of the
+/// one before.
+TEST(sim_operations, an_interval_that_fails_takes_no_other_one_along) {
+  constexpr std::int64_t all_steps = 25;
+  const ByteVector plain = plain_file("raw", all_steps - 1);
+  const auto per_interval = static_cast<std::ptrdiff_t>(plain.size() / 6);
+  std::size_t failed = 0;
+  for (std::uint64_t seed = 1; seed <= seeds(60); ++seed) {
+    Scheduler dice(seed * 6367);
+    Job job;
+    job.nodes = random_nodes(dice, static_cast<int>(dice.random(1, 4)), static_cast<int>(dice.random(1, 3)));
+    job.seed = seed;
+    SessionWorld world(job);
+    const int faulty = static_cast<int>(dice.random(0, world.servers() - 1));
+    world.storage_of(faulty).restart(
+        {dice.random(1, 60), storage::Fault::no_space, storage::changing_calls, false});
+    std::vector<layout::Layout> layouts;
+    for (std::size_t i = 0; i < variables.size(); ++i) layouts.push_back(random_layout(dice, world.ranks()));
+    streams::Position position;
+    const Texts stuck = world.run([&](SessionRank& rank) {
+      Values arrays;
+      auto stream = Stream::create(rank.session(), "fc.data", cat(options_of_stream("raw"), " interval=1h"));
+      if (!stream.is_ok() || !define_all(**stream, layouts, false).is_ok()) return;
+      for (std::int64_t step = 0; step < all_steps; ++step) {
+        (*stream)->begin(step * quarter);
+        for (std::size_t i = 0; i < variables.size(); ++i) {
+          if (step % variables[i].every != 0) continue;
+          put(**stream, i, step, own_elements(layouts[i], rank.rank()), arrays,
+              [&](Index level, Index element) { return value_at(i, level, step, element); });
+        }
+        const Status ended = (*stream)->end();
+        if (step % 4 != 0) {
+          EXPECT_TRUE(ended.is_ok()) << ended.text();
+        }
+      }
+      (void)(*stream)->wait(true);
+      if (rank.rank() == 0) position = (*stream)->position();
+      (void)(*stream)->close();
+    });
+    ASSERT_EQ(stuck, Texts()) << "seed " << seed;
+    ASSERT_EQ(position.steps, 6) << "seed " << seed;
+    ByteVector expected;
+    for (std::int64_t interval = 0; interval < 6; ++interval) {
+      const auto is_it = [&](const streams::FailedStep& each) { return each.step == interval; };
+      if (std::ranges::any_of(position.failed, is_it)) continue;
+      const auto begin = plain.begin() + interval * per_interval;
+      expected.insert(expected.end(), begin, begin + per_interval);
+    }
+    EXPECT_TRUE(read_file(world.storage(), "fc.data") == expected) << "seed " << seed;
+    failed += position.failed.size();
+  }
+  EXPECT_GT(failed, 20U);
+}
+
+/// Writes half a year of monthly means, or of the means that the program itself has made.
+ByteVector months(int ranks, int servers, bool accumulates_itself) {
+  constexpr std::int64_t ten_days = 864000;
+  Job job;
+  job.nodes = {{ranks, servers}};
+  SessionWorld world(job);
+  const layout::Layout layout = *layout::Layout::block(shape, ranks);
+  const Texts stuck = world.run([&](SessionRank& rank) {
+    Values arrays;
+    const std::string options = "base=2025-11-15 manifest=off format=cdf5 calendar=360_day";
+    auto stream =
+        Stream::create(rank.session(), "fc.data", cat(options, accumulates_itself ? "" : " interval=1mo"));
+    ASSERT_TRUE(stream.is_ok()) << stream.status().text();
+    const streams::PlacedLayout placed{layout, 0, {}, {}, {}, false};
+    const Status defined = (*stream)->define(
+        "ta", &placed, static_cast<int>(ElementType::f32),
+        cat("levels=hybrid:1-2 ", accumulates_itself ? "statistic=average since=last" : "operation=mean"));
+    ASSERT_TRUE(defined.is_ok()) << defined.text();
+    for (std::int64_t step = 1; step <= 18; ++step) {
+      if (accumulates_itself && step % 3 != 0) continue;
+      (*stream)->begin(step * ten_days);
+      put(**stream, 0, step, own_elements(layout, rank.rank()), arrays, [&](Index level, Index element) {
+        if (!accumulates_itself) return value_at(0, level, step, element);
+        double sum = value_at(0, level, step - 2, element);
+        sum += value_at(0, level, step - 1, element);
+        sum += value_at(0, level, step, element);
+        return static_cast<float>(sum / 3);
+      });
+      const Status ended = (*stream)->end();
+      EXPECT_TRUE(ended.is_ok()) << ended.text();
+    }
+    EXPECT_TRUE((*stream)->close().is_ok());
+  });
+  EXPECT_EQ(stuck, Texts());
+  return read_file(world.storage(), "fc.data");
+}
+
+TEST(sim_operations, months_are_those_of_the_calendar_and_have_their_bounds) {
+  const ByteVector plain = months(1, 0, true);
+  ASSERT_GT(plain.size(), 6U * 2 * elements * 4);
+  EXPECT_TRUE(months(1, 0, false) == plain);
+  EXPECT_TRUE(months(3, 2, false) == plain);
+}
+
 }  // namespace
 }  // namespace tailrace::sim

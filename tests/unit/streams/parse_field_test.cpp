@@ -143,6 +143,19 @@ TEST(parse_field, statistics_and_their_intervals) {
   EXPECT_TRUE(mentions(error_of("statistic=accum at_zero=skip"), "It may be write, omit"));
 }
 
+TEST(parse_field, operations_and_what_the_program_says_of_the_statistic_itself) {
+  EXPECT_FALSE(parsed("").operation.has_value());
+  EXPECT_EQ(parsed("operation=mean").operation, operations::Operation::mean);
+  EXPECT_EQ(parsed("operation=maximum").operation, operations::Operation::maximum);
+  EXPECT_FALSE(parsed("operation=maximum").has_statistic);
+  EXPECT_TRUE(parsed("operation=mean statistic=average").has_statistic);
+  EXPECT_TRUE(parsed("operation=instant statistic=accum since=start").has_statistic);
+  for (const char* own : {"operation=mean since=last", "since=6h operation=mean",
+                          "operation=accum at_zero=omit", "operation=mean statistic=average since=1h"})
+    EXPECT_TRUE(mentions(error_of(own), "a statistic that the program makes itself")) << own;
+  EXPECT_NE(error_of("operation=average").find("operation="), std::string::npos);
+}
+
 TEST(parse_field, coefficients_belong_to_hybrid_levels_and_suffice_for_them) {
   EXPECT_EQ(parsed("levels=hybrid:1-2 coefficients=0,1,2,0,0.5,1").definition.levels.coefficients,
             (std::vector<double>{0, 1, 2, 0, 0.5, 1}));

@@ -71,6 +71,17 @@ TEST(parse_stream, every_documented_option_is_taken) {
   EXPECT_EQ(parsed("base=2026-03-01 existing=overwrite").options.existing, Existing::overwrite);
 }
 
+TEST(parse_stream, an_interval_is_a_duration_or_months_of_a_day_that_each_month_has) {
+  EXPECT_FALSE(parsed("base=2026-03-31").options.interval.has_value());
+  EXPECT_EQ(parsed("base=2026-03-31 interval=1h").options.interval->seconds, 3600);
+  EXPECT_EQ(parsed("base=2026-03-28 interval=1mo").options.interval->months, 1);
+  EXPECT_TRUE(mentions(error_of("base=2026-03-31 interval=1mo"),
+                       "2026-03-31T00:00:00Z is on a day that some months lack"));
+  EXPECT_TRUE(mentions(error_of("base=2026-03-01 interval=soon"), "months and years are 1mo and 1y"));
+  EXPECT_TRUE(mentions(error_of("base=2026-03-01 interval=0"), "an interval of 0 s"));
+  EXPECT_TRUE(mentions(error_of("base=2026-03-01 interval=1h same_lead=keep"), "exclude each other"));
+}
+
 TEST(parse_stream, the_calendar_holds_for_the_base_wherever_it_stands) {
   EXPECT_EQ(parsed("base=2026-02-30 calendar=360_day").definition.base.day, 30);
   EXPECT_TRUE(mentions(error_of("base=2026-02-30"),

@@ -27,16 +27,27 @@ Position sample_position() {
   return position;
 }
 
+Position position_within() {
+  Position position = sample_position();
+  position.interval = OpenInterval{129600, 130500, {{"t", 1, 3, 77}, {"pr", 2, 0, 0}}};
+  return position;
+}
+
 TEST(position, is_what_was_packed) {
-  for (const Position& position : {sample_position(), position_behind(0), position_behind(6)}) {
+  for (const Position& position :
+       {sample_position(), position_behind(0), position_behind(6), position_within()}) {
     const Result<Position> back = Position::unpack(position.pack());
     ASSERT_TRUE(back.is_ok()) << back.status().text();
     EXPECT_EQ(*back, position);
   }
 }
 
-TEST(position, of_other_bytes_is_refused) {
-  const ByteVector whole = sample_position().pack();
+TEST(position, between_intervals_is_packed_as_before_there_were_intervals) {
+  EXPECT_EQ(sample_position().pack().front(), std::byte{1});
+  EXPECT_EQ(position_within().pack().front(), std::byte{2});
+}
+
+void expect_others_refused(const ByteVector& whole) {
   for (std::size_t size = 0; size < whole.size(); ++size) {
     EXPECT_EQ(Position::unpack(std::span(whole).first(size)).status().code(), Code::corrupt) << size;
   }
@@ -54,7 +65,14 @@ TEST(position, of_other_bytes_is_refused) {
     if (!back.is_ok()) continue;
     EXPECT_GE(back->steps, 1);
     EXPECT_LE(back->failed.size(), 2U);
+    for (const OpenInterval::Field& field : back->interval.value_or(OpenInterval()).fields)
+      EXPECT_LE(field.operation, 4);
   }
+}
+
+TEST(position, of_other_bytes_is_refused) {
+  expect_others_refused(sample_position().pack());
+  expect_others_refused(position_within().pack());
 }
 
 TEST(resume, a_run_that_continues_without_a_loss_ends_like_one_that_never_stopped) {

@@ -70,8 +70,10 @@ TR_API int tr_checkpoint_begin(tr_checkpoint* checkpoint, int direction, int* fo
  * part of a distributed array, allocated as the layout says, halo included (the halo is neither saved nor
  * loaded). The data is read, or filled, in tr_checkpoint_end, and must be there until that returns. All ranks
  * name the same items in the same order. On loading the order may differ, and every item of the checkpoint
- * must be named. Errors are kept for tr_checkpoint_end. Outside of a bracket they are kept for the next
- * tr_checkpoint_begin, which then returns TR_ERR_STATE on every rank and begins nothing. */
+ * must be named. Names that begin with "tailrace:" belong to the library, which saves and loads these items
+ * by itself: values that streams with interval= have accumulated. Errors are kept for tr_checkpoint_end.
+ * Outside of a bracket they are kept for the next tr_checkpoint_begin, which then returns TR_ERR_STATE on
+ * every rank and begins nothing. */
 TR_API void tr_checkpoint_item(tr_checkpoint* checkpoint, const char* name, void* data, int type,
                                const tr_layout* layout);
 /* Local. Names a section of an array. On loading the section must have the saved one's shape. */

@@ -41,6 +41,7 @@ bool StreamClient::begin(std::int64_t lead) {
 bool StreamClient::begin_within() {
   if (in_step_) return false;
   in_step_ = is_within_ = true;
+  put_off_records();
   return !out_of_step_;
 }
 

@@ -39,6 +39,11 @@ class StreamClient {
   /// in a step already or the stream is out of step.
   [[nodiscard]] bool begin_within();
   void end_within() { in_step_ = is_within_ = false; }
+  /// Says that the errors of the step so far come before all of its records: those follow from what the
+  /// program has put in several steps, and differ where one of its calls has failed. begin_records() ends
+  /// that.
+  void put_off_records() { operation_ = -1; }
+  void begin_records() { operation_ = 0; }
   /// Returns true in a step that begin_within() has begun.
   [[nodiscard]] bool is_within() const { return is_within_; }
   [[nodiscard]] std::int64_t lead() const { return lead_; }

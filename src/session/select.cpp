@@ -209,7 +209,7 @@ std::string memory_text(const exchange::Roster& roster, const Quotas& quotas, co
              " on each node: staging=", size_text(declared.staging), " (", cut,
              "workspace=", size_text(quotas.workspace[0]), " for each ",
              roster.self_served ? "rank" : "server", "), stripes=", size_text(settings.io_buffer),
-             " for each aggregator; captures and portions take from the rest");
+             " for each aggregator; captures, portions and intervals take from the rest");
 }
 
 }  // namespace tailrace::session

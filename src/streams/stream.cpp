@@ -344,6 +344,7 @@ void Stream::begin(std::int64_t lead) {
   if (is_timed) order = begin_timed(lead);
   const bool is_within = is_timed && !operations_->completes();
   if (is_within ? !client_.begin_within() : !client_.begin(lead)) return;
+  if (is_timed) client_.put_off_records();
   latch(order.in(cat("tr_stream_begin(\"", name(), "\")")));
   put_.clear();
   has_put_ = false;
@@ -488,6 +489,7 @@ void Stream::accumulate(Field& field, const std::byte* data, const layout::Memor
 
 /// Puts what the fields have accumulated in the interval that the step completes, in the order of definition.
 void Stream::put_results() {
+  client_.begin_records();
   for (std::size_t i = 0; i < fields_.size(); ++i) {
     Field& field = fields_[i];
     operations::Accumulator& accumulator = field.timed->accumulator();

@@ -238,9 +238,10 @@ MPI_TEST(operations, a_run_that_goes_on_within_an_interval_leaves_the_same_bytes
   for (const auto& [before, after] : std::vector<std::pair<Shape, Shape>>{
            {{3, 1}, {2, 0}}, {{1, 0}, {5, 1}}, {{5, 0}, {3, 2}}, {{2, 1}, {4, 1}}}) {
     const std::string directory = fresh_directory("again");
+    const char* const how = before.ranks % 2 == 1 ? "capture=copy_on_write" : "async=off";
     on_ranks(before.ranks, before.servers, [&](MPI_Comm compute) {
       tr_checkpoint* cp = nullptr;
-      expect(tr_checkpoint_create((directory + "/cp").c_str(), "", &cp));
+      expect(tr_checkpoint_create((directory + "/cp").c_str(), how, &cp));
       CHECK_EQ(load(cp), -1);
       {
         Outputs outputs(compute, directory, false);
@@ -253,7 +254,7 @@ MPI_TEST(operations, a_run_that_goes_on_within_an_interval_leaves_the_same_bytes
     });
     on_ranks(after.ranks, after.servers, [&](MPI_Comm compute) {
       tr_checkpoint* cp = nullptr;
-      expect(tr_checkpoint_create((directory + "/cp").c_str(), "", &cp));
+      expect(tr_checkpoint_create((directory + "/cp").c_str(), how, &cp));
       CHECK_EQ(load(cp), saved_at);
       {
         Outputs outputs(compute, directory, false);
@@ -359,6 +360,30 @@ MPI_TEST(operations, ranks_that_put_a_field_in_other_steps_of_an_interval_are_to
       tells("in other steps of the interval");
       CHECK(timed.close() == TR_OK || servers == 0);
     });
+  }
+}
+
+MPI_TEST(operations, an_error_of_a_put_within_an_interval_is_told_with_the_step_that_completes_it) {
+  const std::string directory = fresh_directory("errors");
+  for (const int servers : {0, 1}) {
+    for (const int victim : {0, 1, 2}) {
+      on_ranks(3, servers, [&](MPI_Comm compute) {
+        Small timed(compute, directory + "/a.raw", "interval=1h");
+        expect(timed.define("operation=mean"));
+        tr_stream_begin(timed.stream, 900);
+        const bool fails = rank_of(compute) == victim;
+        tr_stream_put(timed.stream, "t", fails ? nullptr : timed.array->data());
+        expect(tr_stream_end(timed.stream));
+        expect(timed.step(1800));
+        const int ended = timed.step(3600);
+        const int waited = tr_stream_wait(timed.stream, TR_DURABLE);
+        CHECK_EQ(ended != TR_OK ? ended : waited, TR_ERR_ARGUMENT);
+        tells("tr_stream_put('t') at lead 900 s");
+        tells("the array is a null pointer");
+        expect(timed.step(7200));
+        expect(timed.close());
+      });
+    }
   }
 }
 

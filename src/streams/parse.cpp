@@ -96,7 +96,7 @@ Status take_keep(const std::string& text, bool& keep) {
 }
 
 // Keys are taken in this order: the base time depends on the calendar.
-constexpr std::array<KeyRow<StreamRequest>, 17> kStreamKeys{{
+constexpr std::array<KeyRow<StreamRequest>, 18> kStreamKeys{{
     {"format", [](auto&, auto&) { return Status(); }},  // taken before all others
     {"calendar", [](auto& r, auto& t) { return take(parse_calendar(t), r.definition.calendar); }},
     {"base", take_base},

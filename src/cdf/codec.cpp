@@ -6,74 +6,40 @@
 
 #include "base/text.hpp"
 #include "cdf/classic.hpp"
-#include "cf/conventions.hpp"
+#include "cf/fields.hpp"
 #include "codec/plain.hpp"
-#ifdef TAILRACE_HAVE_GRIB
-#include "grib2/sample.hpp"
-#endif
 
 namespace tailrace::cdf {
 
 namespace {
 
 using cf::Conventions;
-using cf::Grid;
 using cf::Type;
 using codec::FieldDefinition;
 using codec::Patch;
 using codec::RecordKey;
-
-/// A build without ecCodes cannot read samples: fields have no coordinates then.
-Result<codec::Keys> keys_of(const codec::Georeference& georeference) {
-#ifdef TAILRACE_HAVE_GRIB
-  return grib2::grid_keys(georeference);
-#else
-  return georeference.keys;
-#endif
-}
 
 /// A record of a field is one level of its variable in one record of the file.
 class CdfCodec final : public codec::Codec {
  public:
   CdfCodec(Version version, const codec::StreamDefinition& stream)
       : places_{version, {}},
-        conventions_(stream, [this](const cf::Contents& contents) { return places_.add_last(contents); }) {}
+        fields_(stream, [this](const cf::Contents& contents) { return places_.add_last(contents); }) {}
 
   Status define(const FieldDefinition& field) override {
-    TR_TRY(codec::check_field(field));
-    const std::string context = cat("field '", field.name, "'");
-    if (!georeference_ || *georeference_ != field.georeference) {
-      const Result<codec::Keys> keys = keys_of(field.georeference);
-      TR_TRY(keys.status().in(context));
-      georeference_ = field.georeference;
-      keys_ = *keys;
-    }
-    const Result<Grid> grid = cf::grid_of(keys_, field.shape);
-    TR_TRY(grid.status().in(context));
-    return add(field, *grid).in(context);
+    TR_TRY(fields_.define(field));
+    return add_plain(field);
   }
-  [[nodiscard]] ByteVector prepared(int field) const override {
-    Packer out;
-    out.put_text(at(field).name);
-    grids_[static_cast<std::size_t>(field)].pack(out);
-    return out.take();
-  }
+  [[nodiscard]] ByteVector prepared(int field) const override { return fields_.prepared(field); }
   Status adopt(const FieldDefinition& field, std::span<const std::byte> prepared) override {
-    TR_TRY(codec::check_field(field));
-    Unpacker in(prepared);
-    const bool same_name = in.get_text() == field.name;
-    const Result<Grid> grid = Grid::unpack(in);
-    TR_TRY(grid.status().in(cat("field '", field.name, "'")));
-    const bool known = grid->kind != Grid::Kind::unknown;
-    if (!same_name || (known && grid->latitudes.points * grid->longitudes.points != field.elements()))
-      return {Code::corrupt, cat("field '", field.name, "': the prepared grid belongs to another field")};
-    return add(field, *grid).in(cat("field '", field.name, "'"));
+    TR_TRY(fields_.adopt(field, prepared));
+    return add_plain(field);
   }
   Status check_lead(const RecordKey& key) const override {
     if (key.lead >= 0) return {};
     return {Code::argument, cat("lead ", key.lead, " s is before the base time")};
   }
-  [[nodiscard]] ByteVector head() const override { return encode(conventions_.contents(), places_); }
+  [[nodiscard]] ByteVector head() const override { return encode(conventions().contents(), places_); }
   [[nodiscard]] std::optional<codec::FixedPlaces> fixed_places() const override;
   [[nodiscard]] std::vector<Patch> rest_of_step(std::int64_t lead, std::int64_t previous_lead,
                                                 std::span<const RecordKey> put) const override;
@@ -84,44 +50,34 @@ class CdfCodec final : public codec::Codec {
   [[nodiscard]] std::optional<codec::PlainValues> plain(int field) const override {
     return plain_[static_cast<std::size_t>(field)].values();
   }
-  [[nodiscard]] ElementType assembled_type(int field) const override {
-    return plain_[static_cast<std::size_t>(field)].type;
-  }
+  [[nodiscard]] ElementType assembled_type(int field) const override { return fields_.type_of(field); }
   [[nodiscard]] double cost(int field) const override {
     return 500.0 + 0.2 * static_cast<double>(encoded_bound(field));
   }
-  [[nodiscard]] Bytes encoded_bound(int field) const override { return slab(at(field)); }
+  [[nodiscard]] Bytes encoded_bound(int field) const override { return slab(fields_.at(field)); }
   [[nodiscard]] Bytes working_bytes(int) const override { return 0; }
 
  private:
-  [[nodiscard]] const Conventions::Field& at(int field) const {
-    return conventions_.fields()[static_cast<std::size_t>(field)];
+  Status add_plain(const FieldDefinition& field) {
+    plain_.push_back({field.name, field.type, field.elements(), std::endian::big});
+    return {};
   }
+  [[nodiscard]] const Conventions& conventions() const { return fields_.conventions(); }
   /// Returns the offset of a variable within a record.
   [[nodiscard]] Bytes offset_of(std::size_t variable) const { return places_.of_variables[variable].offset; }
   [[nodiscard]] static Bytes slab(const Conventions::Field& field) {
     return field.elements * cf::size_of(field.type);
   }
-  Status add(const FieldDefinition& field, const Grid& grid) {
-    TR_TRY(conventions_.add(field, grid));
-    grids_.push_back(grid);
-    plain_.push_back({field.name, field.type, field.elements(), std::endian::big});
-    return {};
-  }
 
-  Places places_;  // before the conventions, which place the time at once
-  Conventions conventions_;
-  std::vector<Grid> grids_;
-  // Fields share layouts, and decoding a sample takes time: the last georeference, and its grid by keys.
-  std::optional<codec::Georeference> georeference_;
-  codec::Keys keys_;
+  Places places_;  // before the fields, whose conventions place the time at once
+  cf::Fields fields_;
   std::vector<codec::PlainField> plain_;
 };
 
 std::optional<codec::FixedPlaces> CdfCodec::fixed_places() const {
   codec::FixedPlaces places;
   places.step = places_.record_size;
-  for (const Conventions::Field& field : conventions_.fields()) {
+  for (const Conventions::Field& field : fields_.all()) {
     std::vector<Bytes>& of_levels = places.places.emplace_back();
     for (Index level = 0; level < field.levels(); ++level)
       of_levels.push_back(offset_of(field.variable) + level * slab(field));
@@ -137,15 +93,15 @@ std::vector<Patch> CdfCodec::rest_of_step(std::int64_t lead, std::int64_t previo
     for (const std::int64_t each : leads)
       cf::put_number(patch.bytes, Type::float64, static_cast<double>(each));
   };
-  add_times(conventions_.time(), {lead});
-  for (const Conventions::Interval& each : conventions_.intervals()) {
-    if (each.time != conventions_.time()) add_times(each.time, {lead});
+  add_times(conventions().time(), {lead});
+  for (const Conventions::Interval& each : conventions().intervals()) {
+    if (each.time != conventions().time()) add_times(each.time, {lead});
     add_times(each.bounds, {each.statistic.interval_start(lead, previous_lead), lead});
   }
   std::set<std::pair<int, Index>> there;
   for (const RecordKey& each : put) there.emplace(each.field, each.level);
-  for (std::size_t number = 0; number < conventions_.fields().size(); ++number) {
-    const Conventions::Field& field = conventions_.fields()[number];
+  for (std::size_t number = 0; number < fields_.all().size(); ++number) {
+    const Conventions::Field& field = fields_.all()[number];
     const Bytes begin = offset_of(field.variable);
     for (Index level = 0; level < field.levels(); ++level) {
       if (there.count({static_cast<int>(number), level}) == 0)

@@ -124,11 +124,6 @@ std::string_view method_of(Process process) {
   return "";
 }
 
-bool begins_alike(const Statistic& one, const Statistic& other) {
-  return one.since == other.since &&
-         (one.since != Statistic::Since::duration || one.duration_seconds == other.duration_seconds);
-}
-
 bool are_same(const Levels& one, const Levels& other) {
   return one.type == other.type && one.values == other.values && one.bottoms == other.bottoms &&
          one.coefficients == other.coefficients;
@@ -204,6 +199,11 @@ Status Conventions::check_attributes(const codec::Keys& attributes) {
               cat("attribute '", name, "' would change the values, which are stored as they are")};
   }
   return {};
+}
+
+bool Conventions::begin_alike(const Statistic& one, const Statistic& other) {
+  return one.since == other.since &&
+         (one.since != Statistic::Since::duration || one.duration_seconds == other.duration_seconds);
 }
 
 Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
@@ -447,7 +447,7 @@ void Conventions::complete_formulas(const std::string& pressure) {
 
 const Conventions::Interval& Conventions::interval(const Statistic& statistic) {
   for (const Interval& each : intervals_) {
-    if (begins_alike(each.statistic, statistic)) return each;
+    if (begin_alike(each.statistic, statistic)) return each;
   }
   Interval added{statistic, time_, 0};
   if (!intervals_.empty()) {

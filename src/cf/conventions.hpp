@@ -38,6 +38,11 @@ class Conventions {
   /// Adds a field's variable, with the dimensions and coordinates that no field before it has.
   Status add(const codec::FieldDefinition& field, const Grid& grid);
 
+  /// Adds an attribute that the conventions do not ask for.
+  void add_attribute(std::size_t variable, Attribute attribute) {
+    contents_.variables[variable].attributes.push_back(std::move(attribute));
+  }
+
   [[nodiscard]] const Contents& contents() const { return contents_; }
   [[nodiscard]] const std::vector<Field>& fields() const { return fields_; }
   [[nodiscard]] std::size_t time() const { return time_; }
@@ -50,6 +55,8 @@ class Conventions {
     std::size_t bounds = 0;
   };
   [[nodiscard]] const std::vector<Interval>& intervals() const { return intervals_; }
+  /// Returns true if the intervals of two statistics have the same bounds.
+  static bool begin_alike(const codec::Statistic& one, const codec::Statistic& other);
 
  private:
   struct Horizontal {

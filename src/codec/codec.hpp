@@ -63,6 +63,24 @@ struct Decoding {
   std::string filter;  // the name of a filter of numcodecs whose result is float64; "" = the bytes are values
 };
 
+/// One committed step of a file, as its index tells it.
+struct FinishedStep {
+  struct Record {
+    int field = 0;
+    Index level = 0;
+    Bytes offset = 0;
+    Bytes length = 0;
+  };
+  std::int64_t lead = 0;
+  std::vector<Record> records;
+};
+
+/// What a finished file holds besides its steps, in formats whose files cannot be read before.
+struct Ending {
+  Patch head;       // replaces a part of the file's head
+  ByteVector tail;  // behind the last step
+};
+
 /// Fills the span with the bytes of a file from the offset on. Returns how many there were.
 using ReadBytes = std::function<Result<Bytes>(std::span<std::byte>, Bytes offset)>;
 
@@ -102,6 +120,13 @@ class Codec {
   }
   /// Returns what each file begins with, before its first step.
   [[nodiscard]] virtual ByteVector head() const { return {}; }
+  /// Returns what makes a file with these steps readable. `read` reads the file, whose last step ends at
+  /// `data_end`. None for formats whose files need no ending. Equal arguments give equal bytes.
+  [[nodiscard]] virtual Result<std::optional<Ending>> ending(const ReadBytes& /*read*/,
+                                                             std::span<const FinishedStep> /*steps*/,
+                                                             Bytes /*data_end*/) const {
+    return std::optional<Ending>();
+  }
   /// Returns the places of records within a step, or nothing if they follow one another as they were put. A
   /// field may be put once in a step then.
   [[nodiscard]] virtual std::optional<FixedPlaces> fixed_places() const { return std::nullopt; }

@@ -11,10 +11,8 @@
 #include "encoders/codec.hpp"
 #include "encoders/table.hpp"
 #include "grib2/codec.hpp"
+#include "netcdf4/codec.hpp"
 #include "raw/codec.hpp"
-#ifdef TAILRACE_HAVE_GRIB
-#include "grib2/sample.hpp"
-#endif
 
 namespace tailrace::formats {
 
@@ -27,6 +25,15 @@ constexpr std::nullptr_t make_grib2 = nullptr;
 #endif
 constexpr std::string_view no_eccodes =
     "built without ecCodes; install libeccodes-dev and configure again with -DTAILRACE_GRIB=ON";
+#ifdef TAILRACE_HAVE_HDF5
+constexpr auto* make_netcdf4 = netcdf4::make;
+constexpr Finishing finish_netcdf4{netcdf4::unfinished, netcdf4::reopen, netcdf4::check_goes_on};
+#else
+constexpr std::nullptr_t make_netcdf4 = nullptr;
+constexpr std::nullopt_t finish_netcdf4 = std::nullopt;
+#endif
+constexpr std::string_view no_hdf5 =
+    "built without HDF5; install libhdf5-dev and libdeflate-dev, and configure again with -DTAILRACE_HDF5=ON";
 constexpr std::string_view absent = "not in this version";
 
 std::vector<std::string_view> names() {
@@ -93,14 +100,22 @@ const std::vector<Format>& all() {
               cdf::count<cdf::Version::cdf5>),
       classic("cdf2", cdf::make<cdf::Version::cdf2>, {}, cdf::count<cdf::Version::cdf2>),
       classic("cdf1", cdf::make<cdf::Version::cdf1>, {}, cdf::count<cdf::Version::cdf1>),
+      {"netcdf4",
+       make_netcdf4,
+       no_hdf5,
+       {".nc4", ".h5", ".hdf5"},
+       netcdf4::options(),
+       {},
+       nullptr,
+       finish_netcdf4},
       {"NetCDF",
        nullptr,
-       "called cdf5 here (cdf2 and cdf1 are for older readers)",
+       "called cdf5 here (netcdf4 is compressed; cdf2 and cdf1 are for older readers)",
        {},
        {},
        {"netcdf", "netcdf3", "nc", "cdf"}},
-      {"NetCDF-4", nullptr, absent, {".nc4"}, {}, {"netcdf4", "nc4"}},
-      {"HDF5", nullptr, absent, {".h5", ".hdf5", ".hdf"}, {}, {"hdf5", "hdf", "h5"}},
+      {"NetCDF-4", nullptr, "called netcdf4 here", {}, {}, {"nc4", "netcdf-4"}},
+      {"HDF5", nullptr, "called netcdf4 here, as it is HDF5", {".hdf"}, {}, {"hdf5", "hdf", "h5"}},
       {"Zarr", nullptr, absent, {".zarr"}, {}, {"zarr"}},
       {"GRIB1", nullptr, absent, {".grib1", ".grb1"}, {}, {"grib1", "grb1"}},
   };
@@ -152,12 +167,9 @@ std::optional<codec::Patch> step_count(std::string_view name, std::int64_t steps
   return format->step_count(steps);
 }
 
-Result<codec::Keys> grid_keys(const codec::Georeference& georeference) {
-#ifdef TAILRACE_HAVE_GRIB
-  return grib2::grid_keys(georeference);
-#else
-  return georeference.keys;
-#endif
+const Finishing* finishing(std::string_view name) {
+  const auto format = std::ranges::find(all(), name, &Format::name);
+  return format == all().end() || !format->finishing ? nullptr : &*format->finishing;
 }
 
 Result<std::unique_ptr<codec::Codec>> make_codec(const codec::StreamDefinition& stream) {

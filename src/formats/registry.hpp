@@ -12,6 +12,18 @@
 
 namespace tailrace::formats {
 
+/// What a format whose files can be read only once they are finished needs besides its codec. Bytes are those
+/// of the head of a file (codec::Codec::head).
+struct Finishing {
+  /// Returns what a part of the head says until the file is finished: Ending::head replaces it.
+  codec::Patch (*unfinished)() = nullptr;
+  /// Makes a codec of the definitions in the head, which can make the ending of the file.
+  Result<std::unique_ptr<codec::Codec>> (*reopen)(std::span<const std::byte> head) = nullptr;
+  /// Returns Code::state if records of a stream with the head `now` cannot follow those in a file with the
+  /// head `own`.
+  Status (*check_goes_on)(std::span<const std::byte> own, std::span<const std::byte> now) = nullptr;
+};
+
 /// A format of streams, or one that users ask for and that this version lacks.
 struct Format {
   std::string_view name;  // as format= takes it
@@ -23,6 +35,7 @@ struct Format {
   /// Returns what tells readers of a file that it holds so many steps: a big-endian number. Null if the size
   /// of the file tells.
   std::optional<codec::Patch> (*step_count)(std::int64_t steps) = nullptr;
+  std::optional<Finishing> finishing{};
 };
 
 /// Returns one line for each format that the library has. The first is the default.
@@ -44,9 +57,8 @@ Result<const Format*> promised_by(std::string_view file_name);
 /// anything but its size does.
 std::optional<codec::Patch> step_count(std::string_view format, std::int64_t steps);
 
-/// Returns the keys of a latitude-longitude grid, those of a sample message included. A build without ecCodes
-/// cannot read samples: the keys that were given are all then.
-Result<codec::Keys> grid_keys(const codec::Georeference& georeference);
+/// Returns how files of the format are finished, or null if they need nothing.
+const Finishing* finishing(std::string_view format);
 
 /// Returns a codec of the stream's format. Returns Code::unsupported if this build lacks what it needs, and
 /// errors of `find`.

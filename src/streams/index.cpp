@@ -6,6 +6,8 @@
 #include <cerrno>
 
 #include "base/text.hpp"
+#include "formats/registry.hpp"
+#include "streams/ending.hpp"
 #include "streams/head.hpp"
 
 namespace tailrace::streams {
@@ -43,6 +45,18 @@ Result<Bytes> cut(File& file, Bytes size) {
   TR_TRY(file.truncate(size));
   TR_TRY(file.sync());
   return *before - size;
+}
+
+// Cuts the data behind the last step.
+Result<Bytes> cut_data(Target& target, const std::string& path, std::string_view format, Bytes size) {
+  const Result<std::optional<Bytes>> before = storage::size_if_there(target, path);
+  TR_TRY(before.status());
+  TR_TRY(remove_ending(target, path, format, size));
+  Result<std::unique_ptr<File>> data = target.open(path, OpenMode::existing);
+  TR_TRY(data.status());
+  TR_TRY(cut(**data, size).status());
+  TR_TRY((*data)->close());
+  return std::max<Bytes>(0, before->value_or(0) - size);
 }
 
 // Returns how many steps lie whole in a data file of `size` bytes. Fewer than the index has is an error
@@ -152,11 +166,13 @@ Result<Recovered> recover(Target& target, const std::string& data_path, const Re
   const Result<Bytes> index_cut = cut(**index, index_end);
   TR_TRY(index_cut.status());
   recovered.index_bytes_cut = *index_cut;
-  if (*exists) {
-    const Result<Bytes> data_cut = cut(**data, contents->data_end());
+  if (*exists) TR_TRY((*data)->close());
+  // A finished file that keeps all its steps keeps its ending, too.
+  const bool keeps_ending = contents->closed && formats::finishing(contents->header.format) != nullptr;
+  if (*exists && !keeps_ending) {
+    const Result<Bytes> data_cut = cut_data(target, data_path, contents->header.format, contents->data_end());
     TR_TRY(data_cut.status());
     recovered.data_bytes_cut = *data_cut;
-    TR_TRY((*data)->close());
   }
   TR_TRY((*index)->close());
   contents->tail = IndexTail::none;

@@ -49,10 +49,10 @@ struct Recovered {
 
 /// Local; the caller holds the lock. Cuts index and data back to the last committed step (and to
 /// `options.through_lead`), the index first, and fsyncs both. If it cuts committed steps it first removes the
-/// reference file, which may tell of them. Afterwards the data file ends where its last
-/// step ends. The index is closed if it was closed before and no step was cut. Returns Code::corrupt, with
-/// nothing changed, if committed steps are damaged or the data file is shorter than they say and force is
-/// off.
+/// reference file, which may tell of them. Afterwards the data file ends where its last step ends. The index
+/// is closed if it was closed before and no step was cut: a file that needs an ending (see ending.hpp) keeps
+/// it then, and loses it otherwise. Returns Code::corrupt, with nothing changed, if committed steps are
+/// damaged or the data file is shorter than they say and force is off.
 Result<Recovered> recover(storage::Target& target, const std::string& data_path, const Reopen& options = {});
 
 /// Local. Removes an old index before its data file is replaced: from then on nothing in the file counts as
@@ -90,6 +90,7 @@ class IndexWriter {
   [[nodiscard]] const IndexStep* last() const { return written_.last ? &*written_.last : nullptr; }
   [[nodiscard]] Bytes data_end() const { return written_.last ? written_.last->end : header_.data_begin; }
   [[nodiscard]] std::int64_t steps() const { return written_.steps; }
+  [[nodiscard]] const IndexHeader& header() const { return header_; }
 
  private:
   IndexWriter(storage::Target& target, std::string path, std::unique_ptr<storage::File> file,

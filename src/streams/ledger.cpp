@@ -233,6 +233,10 @@ class FileLedger final : public pipeline::Ledger {
     Result<std::string> digest = digest_file(pairs_.target(), path);
     TR_TRY(digest.status());
     entry.digest = *digest;
+    // Some formats have an ending behind the last step.
+    Result<std::optional<Bytes>> size = storage::size_if_there(pairs_.target(), path);
+    TR_TRY(size.status());
+    entry.size = size->value_or(entry.size);
     if (once) return ensure_in_manifest(pairs_.target(), manifest_path(path), entry);
     TR_TRY(append_to_manifest(pairs_.target(), manifest_path(path), entry));
     return true;

@@ -7,6 +7,8 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "formats/registry.hpp"
+#include "streams/ending.hpp"
 #include "streams/head.hpp"
 #include "streams/look.hpp"
 #include "streams/manifest.hpp"
@@ -80,6 +82,7 @@ Result<std::optional<WholePair>> Pairs::finish(const std::string& path, OpenPair
     TR_TRY(storage::check_holds(*target_, data, file.index.data_end()));
     if (!frame_.head.empty()) TR_TRY(file.index.check_owner());
     TR_TRY(tell_steps(*target_, data, header_.format, file.index.steps(), true));
+    TR_TRY(end_data(data));
     TR_TRY(file.index.append_closed());
     TR_TRY(file.index.sync());
     file.closed = true;
@@ -87,6 +90,14 @@ Result<std::optional<WholePair>> Pairs::finish(const std::string& path, OpenPair
   }
   if (file.again) TR_TRY(put_in_place(path));
   return std::optional(WholePair{std::move(file.lock), !file.again});
+}
+
+/// The index tells where everything lies.
+Status Pairs::end_data(const std::string& data) {
+  if (formats::finishing(header_.format) == nullptr) return {};
+  const Result<IndexContents> contents = load_index(*target_, index_path(data));
+  TR_TRY(contents.status());
+  return write_ending(*target_, data, *contents);
 }
 
 Result<std::optional<WholePair>> Pairs::finish_left_open(const std::string& path) {
@@ -188,6 +199,7 @@ Status Pairs::begin_data(const std::string& path, OpenPair& pair) {
   if (frame_.head.empty()) return {};
   const std::string data = written_to(path, pair.again);
   if (pair.index.steps() > 0) {
+    TR_TRY(check_goes_on(*target_, data, pair.index.header(), frame_.head));
     const Result<bool> same = begins_with(*target_, data, header_.format, frame_.head);
     TR_TRY(same.status());
     if (!*same)

@@ -89,6 +89,7 @@ class Pairs {
   Result<bool> is_settled(const std::string& path);
   Status put_in_place(const std::string& path);
   Status begin_data(const std::string& path, OpenPair& pair);
+  Status end_data(const std::string& data);
   Status remove_empty(const std::string& path, OpenPair& file);
 
   const pipeline::Opening& opening_;

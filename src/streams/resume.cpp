@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "streams/ending.hpp"
 #include "streams/head.hpp"
 #include "streams/manifest.hpp"
 
@@ -314,7 +315,13 @@ Result<IndexWriter> reopen_pair(Target& target, const std::string& data_path,
                                 std::optional<std::int64_t> through_lead) {
   TR_TRY(recover(target, data_path, {through_lead}).status());
   TR_TRY(make_index_durable(target, data_path));
-  return IndexWriter::open_existing(target, index_path(data_path));
+  Result<IndexWriter> index = IndexWriter::open_existing(target, index_path(data_path));
+  TR_TRY(index.status());
+  // The index says no more that the file is finished.
+  const Result<bool> exists = target.exists(data_path);
+  TR_TRY(exists.status());
+  if (*exists) TR_TRY(remove_ending(target, data_path, index->header().format, index->data_end()));
+  return index;
 }
 
 Status end_replacing(Target& target, const std::string& data_path) {
@@ -371,6 +378,7 @@ Result<IndexWriter> copy_again(Target& target, const std::string& data_path, con
   const std::string again = again_path(data_path);
   TR_TRY(copy_bytes(target, data_path, published.end_of(steps), again));
   TR_TRY(tell_steps(target, again, published.header.format, static_cast<std::int64_t>(steps), true));
+  TR_TRY(remove_ending(target, again, published.header.format, published.end_of(steps)));
   TR_TRY(target.sync_directory_of(again));
   const std::string temporary = index_path(again) + ".new";
   TR_TRY(copy_bytes(target, index_path(data_path), published.marks[steps].position, temporary));

@@ -12,6 +12,7 @@
 #include "base/options.hpp"
 #include "base/shape_text.hpp"
 #include "base/text.hpp"
+#include "cf/fields.hpp"
 #include "comm/end_job.hpp"
 #include "formats/registry.hpp"
 #include "streams/ledger.hpp"
@@ -207,7 +208,7 @@ Status Stream::prepare_field(FieldRequest& request, const PlacedLayout& layout, 
 
 Status Stream::prepare_references(codec::FieldDefinition& fresh,
                                   const codec::Georeference& georeference) const {
-  Result<codec::Keys> keys = formats::grid_keys(georeference);
+  Result<codec::Keys> keys = cf::grid_keys(georeference);
   TR_TRY(keys.status());
   fresh.georeference.keys = std::move(*keys);
   std::vector<codec::FieldDefinition> all;

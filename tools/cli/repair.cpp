@@ -7,6 +7,7 @@
 #include "base/calendar.hpp"
 #include "base/text.hpp"
 #include "commands.hpp"
+#include "streams/ending.hpp"
 #include "streams/index.hpp"
 #include "streams/resume.hpp"
 
@@ -43,6 +44,8 @@ int run_repair(const RepairArguments& arguments) {
   const Result<streams::Recovered> recovered = streams::recover(*target, path, options);
   if (!recovered.is_ok()) return report("repair", recovered.status());
   const streams::IndexContents& kept = recovered->contents;
+  if (const Status ended = streams::write_ending(*target, path, kept); !ended.is_ok())
+    return report("repair", ended);
   const std::string last = kept.steps.empty() ? "none"
                                               : cat("step ", kept.steps.back().step, " at lead ",
                                                     duration_text(kept.steps.back().lead));

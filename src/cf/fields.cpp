@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "cf/fields.hpp"
+
+#include "base/text.hpp"
+#ifdef TAILRACE_HAVE_GRIB
+#include "grib2/sample.hpp"
+#endif
+
+namespace tailrace::cf {
+
+using codec::FieldDefinition;
+
+Result<codec::Keys> grid_keys(const codec::Georeference& georeference) {
+#ifdef TAILRACE_HAVE_GRIB
+  return grib2::grid_keys(georeference);
+#else
+  return georeference.keys;
+#endif
+}
+
+Status Fields::define(const FieldDefinition& field) {
+  TR_TRY(codec::check_field(field));
+  const std::string context = cat("field '", field.name, "'");
+  if (!georeference_ || *georeference_ != field.georeference) {
+    const Result<codec::Keys> keys = grid_keys(field.georeference);
+    TR_TRY(keys.status().in(context));
+    georeference_ = field.georeference;
+    keys_ = *keys;
+  }
+  const Result<Grid> grid = grid_of(keys_, field.shape);
+  TR_TRY(grid.status().in(context));
+  return add(field, *grid).in(context);
+}
+
+ByteVector Fields::prepared(int field) const {
+  Packer out;
+  out.put_text(at(field).name);
+  grids_[static_cast<std::size_t>(field)].pack(out);
+  return out.take();
+}
+
+Status Fields::adopt(const FieldDefinition& field, std::span<const std::byte> prepared) {
+  TR_TRY(codec::check_field(field));
+  Unpacker in(prepared);
+  const bool same_name = in.get_text() == field.name;
+  const Result<Grid> grid = Grid::unpack(in);
+  TR_TRY(grid.status().in(cat("field '", field.name, "'")));
+  const bool known = grid->kind != Grid::Kind::unknown;
+  if (!same_name || (known && grid->latitudes.points * grid->longitudes.points != field.elements()))
+    return {Code::corrupt, cat("field '", field.name, "': the prepared grid belongs to another field")};
+  return add(field, *grid).in(cat("field '", field.name, "'"));
+}
+
+Status Fields::add(const FieldDefinition& field, const Grid& grid) {
+  TR_TRY(conventions_.add(field, grid));
+  grids_.push_back(grid);
+  types_.push_back(field.type);
+  return {};
+}
+
+Status Fields::check_record(const codec::RecordKey& key, Index count) const {
+  if (key.field < 0 || static_cast<std::size_t>(key.field) >= all().size())
+    return {Code::argument, cat("field number ", key.field, " was not defined; ", all().size(), " were")};
+  const Conventions::Field& field = at(key.field);
+  if (count == field.elements) return {};
+  return {Code::argument,
+          cat("variable '", conventions_.contents().variables[field.variable].name, "': a record of ", count,
+              " elements was given, ", field.elements, " were defined")};
+}
+
+}  // namespace tailrace::cf

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "netcdf4/head.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/checksum.hpp"
+
+namespace tailrace::netcdf4 {
+
+namespace {
+
+constexpr std::string_view mark = "TRLNC4D1";
+constexpr Bytes alignment = 512;  // of the first step
+
+Status no_head() { return {Code::corrupt, "the definitions in the head of the file are damaged"}; }
+
+}  // namespace
+
+codec::Patch unfinished() {
+  constexpr std::string_view text = "tailrace: NetCDF-4, not finished (docs/formats/netcdf4.md)\n";
+  static_assert(text.size() <= superblock_room);
+  ByteVector bytes(static_cast<std::size_t>(superblock_room));
+  std::ranges::copy(std::as_bytes(std::span(text)), bytes.begin());
+  return {0, std::move(bytes), 1};
+}
+
+ByteVector encode_head(const Definitions& definitions) {
+  Packer packed;
+  definitions.stream.pack(packed);
+  packed.put(static_cast<std::int64_t>(definitions.fields.size()));
+  for (const Definitions::Field& each : definitions.fields) {
+    each.definition.pack(packed);
+    packed.put_bytes(each.prepared);
+  }
+  Packer out;
+  for (const char letter : mark) out.put(letter);
+  out.put(checksum(packed.bytes())).put_bytes(packed.bytes());
+  ByteVector head = unfinished().bytes;
+  head.insert(head.end(), out.bytes().begin(), out.bytes().end());
+  const auto size = static_cast<Bytes>(head.size());
+  head.resize(static_cast<std::size_t>((size + alignment - 1) / alignment * alignment));
+  return head;
+}
+
+Result<Definitions> decode_head(std::span<const std::byte> head) {
+  if (std::ssize(head) < superblock_room) return no_head();
+  Unpacker in(head.subspan(static_cast<std::size_t>(superblock_room)));
+  for (const char letter : mark) {
+    if (in.get<char>() != letter) return no_head();
+  }
+  const auto sum = in.get<std::uint64_t>();
+  const std::span<const std::byte> packed = in.get_bytes();
+  if (!in.ok() || checksum(packed) != sum) return no_head();
+  Unpacker fields(packed);
+  Result<codec::StreamDefinition> stream = codec::StreamDefinition::unpack(fields);
+  TR_TRY(stream.status());
+  Definitions definitions{std::move(*stream), {}};
+  for (auto count = fields.get<std::int64_t>(); count > 0 && fields.ok(); --count) {
+    Result<codec::FieldDefinition> field = codec::FieldDefinition::unpack(fields);
+    TR_TRY(field.status());
+    definitions.fields.push_back({std::move(*field), fields.get_list<std::byte>()});
+  }
+  return fields.ok() ? Result<Definitions>(std::move(definitions)) : no_head();
+}
+
+}  // namespace tailrace::netcdf4

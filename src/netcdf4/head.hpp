@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/status.hpp"
+#include "codec/codec.hpp"
+
+// What stands before the first step of a file: room for the superblock of HDF5, and the definitions of the
+// stream, from which the ending of the file can be made by anybody (docs/formats/netcdf4.md).
+namespace tailrace::netcdf4 {
+
+/// The room for the superblock. Until the file is finished it holds a text that says so.
+inline constexpr Bytes superblock_room = 64;
+
+/// The definitions of a stream, without what `prepared` replaces.
+struct Definitions {
+  codec::StreamDefinition stream;
+  struct Field {
+    codec::FieldDefinition definition;
+    ByteVector prepared;
+  };
+  std::vector<Field> fields;
+};
+
+[[nodiscard]] ByteVector encode_head(const Definitions& definitions);
+/// Returns Code::corrupt if the bytes are no such head.
+Result<Definitions> decode_head(std::span<const std::byte> head);
+/// Returns what the room for the superblock holds until the file is finished.
+[[nodiscard]] codec::Patch unfinished();
+
+}  // namespace tailrace::netcdf4

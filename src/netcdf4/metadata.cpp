@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "netcdf4/metadata.hpp"
+
+#include <hdf5.h>
+#include <hdf5_hl.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <mutex>
+#include <utility>
+
+#include "base/text.hpp"
+#include "netcdf4/head.hpp"
+#include "netcdf4/image.hpp"
+
+namespace tailrace::netcdf4 {
+
+namespace {
+
+using cf::Attribute;
+using cf::Contents;
+using cf::Dimension;
+using cf::Type;
+using cf::Variable;
+
+/// An object of the library, closed at the end of its life.
+class Handle {
+ public:
+  Handle() = default;
+  Handle(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) {}
+  Handle(Handle&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
+  Handle& operator=(Handle&& other) noexcept {
+    std::swap(id_, other.id_);
+    std::swap(close_, other.close_);
+    return *this;
+  }
+  ~Handle() { close(); }
+  herr_t close() { return id_ < 0 ? -1 : close_(std::exchange(id_, -1)); }
+  [[nodiscard]] hid_t id() const { return id_; }
+  [[nodiscard]] bool is_ok() const { return id_ >= 0; }
+
+ private:
+  hid_t id_ = -1;
+  herr_t (*close_)(hid_t) = nullptr;
+};
+
+/// Keeps the library from printing its errors, and gives the program back what it had chosen.
+class Quiet {
+ public:
+  Quiet() {
+    H5Eget_auto2(H5E_DEFAULT, &function_, &data_);
+    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  }
+  ~Quiet() { H5Eset_auto2(H5E_DEFAULT, function_, data_); }
+  Quiet(const Quiet&) = delete;
+  Quiet& operator=(const Quiet&) = delete;
+
+ private:
+  H5E_auto2_t function_ = nullptr;
+  void* data_ = nullptr;
+};
+
+herr_t take_text(unsigned, const H5E_error2_t* error, void* to) {
+  *static_cast<std::string*>(to) = error->desc == nullptr ? "" : error->desc;
+  return 1;  // the first is the innermost
+}
+
+Status failed(std::string_view what) {
+  std::string why;
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_text, &why);
+  return {Code::format, cat("the HDF5 library failed to ", what, ": ", why)};
+}
+
+hid_t type_in_file(Type type) {
+  switch (type) {
+    case Type::int8:
+    case Type::text:
+      return H5T_STD_I8LE;
+    case Type::uint8:
+      return H5T_STD_U8LE;
+    case Type::int16:
+      return H5T_STD_I16LE;
+    case Type::int32:
+      return H5T_STD_I32LE;
+    case Type::int64:
+      return H5T_STD_I64LE;
+    case Type::float32:
+      return H5T_IEEE_F32LE;
+    case Type::float64:
+      return H5T_IEEE_F64LE;
+  }
+  return -1;
+}
+
+/// Returns the type of the values that the module cf makes.
+hid_t big_endian(Type type) {
+  switch (type) {
+    case Type::int8:
+    case Type::text:
+      return H5T_STD_I8BE;
+    case Type::uint8:
+      return H5T_STD_U8BE;
+    case Type::int16:
+      return H5T_STD_I16BE;
+    case Type::int32:
+      return H5T_STD_I32BE;
+    case Type::int64:
+      return H5T_STD_I64BE;
+    case Type::float32:
+      return H5T_IEEE_F32BE;
+    case Type::float64:
+      return H5T_IEEE_F64BE;
+  }
+  return -1;
+}
+
+/// Attributes as netCDF-C writes them: texts are scalars, numbers are lists.
+Status add_attribute(hid_t object, const Attribute& attribute) {
+  const bool is_text = attribute.type == Type::text;
+  Handle type(H5Tcopy(is_text ? H5T_C_S1 : type_in_file(attribute.type)), H5Tclose);
+  const auto bytes = static_cast<Bytes>(attribute.values.size());
+  if (is_text && bytes > 0) H5Tset_size(type.id(), attribute.values.size());
+  const auto count = static_cast<hsize_t>(bytes / cf::size_of(attribute.type));
+  const Handle space(bytes == 0 ? H5Screate(H5S_NULL)
+                     : is_text  ? H5Screate(H5S_SCALAR)
+                                : H5Screate_simple(1, &count, nullptr),
+                     H5Sclose);
+  const Handle made(
+      H5Acreate2(object, attribute.name.c_str(), type.id(), space.id(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+  const hid_t in_memory = is_text ? type.id() : big_endian(attribute.type);
+  if (!made.is_ok() || (bytes > 0 && H5Awrite(made.id(), in_memory, attribute.values.data()) < 0))
+    return failed(cat("write the attribute '", attribute.name, "'"));
+  return {};
+}
+
+Status add_number(hid_t object, const char* name, int value) {
+  const Handle space(H5Screate(H5S_SCALAR), H5Sclose);
+  const Handle made(H5Acreate2(object, name, H5T_STD_I32LE, space.id(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+  if (!made.is_ok() || H5Awrite(made.id(), H5T_NATIVE_INT, &value) < 0)
+    return failed(cat("write the attribute '", name, "'"));
+  return {};
+}
+
+/// Makes one file in memory. A variable is created with the dimensions that it has, and then tied to the
+/// dimension scales (HDF5's "Dimension Scale Specification") by which netCDF-C knows dimensions.
+class Maker {
+ public:
+  explicit Maker(const Description& description)
+      : description_(description),
+        contents_(*description.contents),
+        image_(description.data_begin, description.data_end),
+        datasets_(contents_.variables.size()),
+        scales_(contents_.dimensions.size(), -1) {}
+
+  Result<codec::Ending> make() {
+    TR_TRY(create_file());
+    for (std::size_t i = 0; i < contents_.dimensions.size(); ++i) TR_TRY(add_dimension(i));
+    for (std::size_t i = 0; i < contents_.variables.size(); ++i) {
+      if (!datasets_[i].is_ok()) TR_TRY(add_variable(i));
+      TR_TRY(attach_scales(i));
+    }
+    for (const Description::Times& each : description_.times) TR_TRY(write_times(each));
+    for (const Description::Field& each : description_.fields) TR_TRY(place_chunks(each));
+    return finish();
+  }
+
+ private:
+  Status create_file() {
+    const Handle access(image_.access(), H5Pclose);
+    const Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose);
+    constexpr unsigned ordered = H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED;
+    const bool set = access.is_ok() && creation.is_ok() &&
+                     H5Pset_libver_bounds(access.id(), H5F_LIBVER_V18, H5F_LIBVER_V18) >= 0 &&
+                     H5Pset_fclose_degree(access.id(), H5F_CLOSE_STRONG) >= 0 &&
+                     H5Pset_link_creation_order(creation.id(), ordered) >= 0 &&
+                     H5Pset_attr_creation_order(creation.id(), ordered) >= 0 &&
+                     H5Pset_obj_track_times(creation.id(), false) >= 0;
+    if (!set) return failed("set the properties of a file");
+    file_ = Handle(H5Fcreate("in memory", H5F_ACC_TRUNC, creation.id(), access.id()), H5Fclose);
+    if (!file_.is_ok()) return failed("begin a file in memory");
+    unsigned major = 0, minor = 0, release = 0;
+    H5get_libversion(&major, &minor, &release);
+    // The number behind our name is that of this way to write files.
+    const std::string origin = cat("version=2,tailrace=1,hdf5=", major, ".", minor, ".", release);
+    TR_TRY(add_attribute(file_.id(), Attribute::text("_NCProperties", origin)));
+    for (const Attribute& each : contents_.attributes) TR_TRY(add_attribute(file_.id(), each));
+    return {};
+  }
+
+  [[nodiscard]] static Handle creation_list() {
+    Handle list(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+    H5Pset_obj_track_times(list.id(), false);
+    H5Pset_attr_creation_order(list.id(), H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED);
+    return list;
+  }
+
+  /// A dimension is a variable of its name, or a scale that is none.
+  Status add_dimension(std::size_t number) {
+    const Dimension& dimension = contents_.dimensions[number];
+    const auto own = std::ranges::find_if(contents_.variables, [&](const Variable& each) {
+      return each.name == dimension.name && each.dimensions == std::vector<int>{static_cast<int>(number)};
+    });
+    std::string name = dimension.name;
+    if (own != contents_.variables.end()) {
+      const auto variable = static_cast<std::size_t>(own - contents_.variables.begin());
+      TR_TRY(add_variable(variable));
+      scales_[number] = datasets_[variable].id();
+    } else {
+      const auto length = static_cast<hsize_t>(dimension.length);
+      const Handle space(H5Screate_simple(1, &length, nullptr), H5Sclose);
+      const Handle list = creation_list();
+      Handle& made = plain_scales_.emplace_back(H5Dcreate2(file_.id(), name.c_str(), H5T_IEEE_F32BE,
+                                                           space.id(), H5P_DEFAULT, list.id(), H5P_DEFAULT),
+                                                H5Dclose);
+      if (!made.is_ok()) return failed(cat("add the dimension '", name, "'"));
+      scales_[number] = made.id();
+      char text[96];  // netCDF-C knows the first 53 letters (nc4internal.h, DIM_WITHOUT_VARIABLE)
+      std::snprintf(text, sizeof text, "This is a netCDF dimension but not a netCDF variable.%10lld",
+                    static_cast<long long>(dimension.length));
+      name = text;
+    }
+    if (H5DSset_scale(scales_[number], name.c_str()) < 0)
+      return failed(cat("make '", dimension.name, "' a dimension"));
+    return add_number(scales_[number], "_Netcdf4Dimid", static_cast<int>(number));
+  }
+
+  [[nodiscard]] const Description::Field* field_of(std::size_t variable) const {
+    const auto found = std::ranges::find(description_.fields, variable, &Description::Field::variable);
+    return found == description_.fields.end() ? nullptr : &*found;
+  }
+
+  [[nodiscard]] Handle space_of(const Variable& variable) const {
+    std::vector<hsize_t> lengths, most;
+    for (const int dimension : variable.dimensions) {
+      const Index length = contents_.dimensions[static_cast<std::size_t>(dimension)].length;
+      lengths.push_back(static_cast<hsize_t>(dimension == 0 ? description_.steps : length));
+      most.push_back(dimension == 0 ? H5S_UNLIMITED : lengths.back());
+    }
+    if (lengths.empty()) return {H5Screate(H5S_SCALAR), H5Sclose};
+    return {H5Screate_simple(static_cast<int>(lengths.size()), lengths.data(), most.data()), H5Sclose};
+  }
+
+  /// Cuts a variable with records into chunks. Those of a field lie in the file.
+  Status set_chunks(hid_t list, const Variable& variable, const Description::Field* field) const {
+    std::vector<hsize_t> chunk;
+    if (field != nullptr) {
+      chunk.assign(field->has_levels ? 2 : 1, 1);
+      chunk.insert(chunk.end(), field->record->chunk.begin(), field->record->chunk.end());
+    } else {
+      chunk.push_back(512);  // times
+      for (std::size_t i = 1; i < variable.dimensions.size(); ++i)
+        chunk.push_back(static_cast<hsize_t>(
+            contents_.dimensions[static_cast<std::size_t>(variable.dimensions[i])].length));
+    }
+    if (H5Pset_chunk(list, static_cast<int>(chunk.size()), chunk.data()) < 0) return failed("set chunks");
+    if (field == nullptr) return {};
+    const RecordShape& record = *field->record;
+    const bool filtered =
+        record.level == 0 || ((record.element_size == 1 || H5Pset_shuffle(list) >= 0) &&
+                              H5Pset_deflate(list, static_cast<unsigned>(record.level)) >= 0);
+    // What a reader gets for chunks that are not there.
+    if (!filtered || H5Pset_fill_value(list, big_endian(variable.type), field->fill.data()) < 0)
+      return failed("set filters and fill value");
+    return {};
+  }
+
+  Status add_variable(std::size_t number) {
+    const Variable& variable = contents_.variables[number];
+    const Handle list = creation_list();
+    const Handle space = space_of(variable);
+    if (Contents::is_record(variable))
+      TR_TRY(set_chunks(list.id(), variable, field_of(number)).in(cat("variable '", variable.name, "'")));
+    Handle& made = datasets_[number];
+    made = Handle(H5Dcreate2(file_.id(), variable.name.c_str(), type_in_file(variable.type), space.id(),
+                             H5P_DEFAULT, list.id(), H5P_DEFAULT),
+                  H5Dclose);
+    if (!made.is_ok()) return failed(cat("add the variable '", variable.name, "'"));
+    for (const Attribute& each : variable.attributes) TR_TRY(add_attribute(made.id(), each));
+    if (Contents::is_record(variable)) return {};
+    const ByteVector data = variable.data();
+    if (H5Dwrite(made.id(), big_endian(variable.type), H5S_ALL, H5S_ALL, H5P_DEFAULT, data.data()) < 0)
+      return failed(cat("write the variable '", variable.name, "'"));
+    return {};
+  }
+
+  /// A scale itself is tied to none.
+  Status attach_scales(std::size_t number) {
+    const hid_t dataset = datasets_[number].id();
+    if (std::ranges::find(scales_, dataset) != scales_.end()) return {};
+    const std::vector<int>& dimensions = contents_.variables[number].dimensions;
+    for (std::size_t i = 0; i < dimensions.size(); ++i) {
+      if (H5DSattach_scale(dataset, scales_[static_cast<std::size_t>(dimensions[i])],
+                           static_cast<unsigned>(i)) < 0)
+        return failed(cat("give '", contents_.variables[number].name, "' its dimensions"));
+    }
+    return {};
+  }
+
+  Status write_times(const Description::Times& times) {
+    if (times.values.empty() || H5Dwrite(datasets_[times.variable].id(), H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL,
+                                         H5P_DEFAULT, times.values.data()) >= 0)
+      return {};
+    return failed("write the times");
+  }
+
+  Status place_chunks(const Description::Field& field) {
+    const std::vector<Index> numbers = field.record->chunks();
+    const std::size_t grid = numbers.size();
+    std::vector<hsize_t> offset((field.has_levels ? 2 : 1) + grid, 0);
+    for (const PlacedChunk& each : field.chunks) {
+      offset[0] = static_cast<hsize_t>(each.step);
+      if (field.has_levels) offset[1] = static_cast<hsize_t>(each.level);
+      Index rest = each.number;
+      for (std::size_t d = grid; d-- > 0; rest /= numbers[d])
+        offset[offset.size() - grid + d] = static_cast<hsize_t>(rest % numbers[d] * field.record->chunk[d]);
+      image_.expect_chunk(each.offset, each.length);
+      // The image drops what it is given for the chunk.
+      const std::byte nothing{};
+      if (H5Dwrite_chunk(datasets_[field.variable].id(), H5P_DEFAULT, 0, offset.data(),
+                         static_cast<std::size_t>(each.length), &nothing) < 0 ||
+          !image_.took_chunk())
+        return failed(cat("place a chunk of '", contents_.variables[field.variable].name, "'"));
+    }
+    return {};
+  }
+
+  Result<codec::Ending> finish() {
+    for (Handle& each : datasets_) each.close();
+    for (Handle& each : plain_scales_) each.close();
+    if (file_.close() < 0) return failed("complete a file in memory");
+    ByteVector superblock = image_.superblock();
+    superblock.resize(static_cast<std::size_t>(superblock_room));
+    return codec::Ending{{0, std::move(superblock), 1}, image_.take_tail()};
+  }
+
+  const Description& description_;
+  const Contents& contents_;
+  Image image_;
+  Handle file_;
+  std::vector<Handle> datasets_, plain_scales_;  // by variable; of dimensions without one
+  std::vector<hid_t> scales_;                    // by dimension
+};
+
+/// The headers call a function that ends the program if the library is of another version.
+Status check_library() {
+  unsigned major = 0, minor = 0, release = 0;
+  if (H5get_libversion(&major, &minor, &release) >= 0 && major == H5_VERS_MAJOR && minor == H5_VERS_MINOR &&
+      release == H5_VERS_RELEASE)
+    return {};
+  return {Code::unsupported, cat("the HDF5 library of this process is ", major, ".", minor, ".", release,
+                                 ", and Tailrace was built with ", H5_VERS_INFO,
+                                 ": build it with the one that the program uses")};
+}
+
+}  // namespace
+
+Result<codec::Ending> make_metadata(const Description& description) {
+  // The library has one lock at best, and none in some builds.
+  static std::mutex mutex;
+  const std::lock_guard guard(mutex);
+  TR_TRY(check_library());
+  return guarded([&]() -> Result<codec::Ending> {
+    const Quiet quiet;
+    return Maker(description).make();
+  });
+}
+
+}  // namespace tailrace::netcdf4

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "codec/definition.hpp"
+
+namespace tailrace::netcdf4 {
+
+/// How the values of a field lose bits that nobody needs, so that they compress well.
+struct Quantisation {
+  double step = 0;          // 0 = none; values become multiples of it, a power of two
+  std::optional<int> kept;  // bits of the mantissa behind its first one
+
+  [[nodiscard]] bool keeps_all() const { return step == 0 && !kept; }
+};
+
+/// Returns the quantisation that a field's accuracy=, relative_accuracy= or bits= asks for. Integers keep all
+/// bits, which satisfies each of them.
+Quantisation quantisation_of(const codec::FieldDefinition& field);
+
+/// Quantises values in place. NaN, Inf and `missing` stay as they are.
+void quantise(std::span<float> values, const Quantisation& how, std::optional<double> missing);
+void quantise(std::span<double> values, const Quantisation& how, std::optional<double> missing);
+
+}  // namespace tailrace::netcdf4

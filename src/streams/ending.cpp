@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "streams/ending.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "formats/registry.hpp"
+
+namespace tailrace::streams {
+
+using storage::File;
+using storage::OpenMode;
+using storage::Target;
+
+namespace {
+
+/// Returns the bytes of a file from the offset on, fewer at its end.
+Result<ByteVector> read_from(File& file, Bytes size, Bytes offset) {
+  return guarded([&]() -> Result<ByteVector> {
+    ByteVector bytes(static_cast<std::size_t>(std::max<Bytes>(size, 0)));
+    const Result<Bytes> got = file.read(bytes, offset);
+    TR_TRY(got.status());
+    bytes.resize(static_cast<std::size_t>(*got));
+    return bytes;
+  });
+}
+
+Result<bool> holds(File& file, std::span<const std::byte> bytes, Bytes offset) {
+  const Result<ByteVector> found = read_from(file, std::ssize(bytes), offset);
+  TR_TRY(found.status());
+  return std::ranges::equal(*found, bytes);
+}
+
+Result<codec::Ending> make_ending(const formats::Finishing& format, File& file,
+                                  const IndexContents& contents) {
+  const Result<ByteVector> head = read_from(file, contents.header.data_begin, 0);
+  TR_TRY(head.status());
+  const Result<std::unique_ptr<codec::Codec>> codec = format.reopen(*head);
+  TR_TRY(codec.status());
+  std::vector<codec::FinishedStep> steps;
+  for (const IndexStep& each : contents.steps) {
+    codec::FinishedStep& step = steps.emplace_back(codec::FinishedStep{each.lead, {}});
+    for (const IndexRecord& record : each.records)
+      step.records.push_back({record.field, record.level, record.offset, record.length});
+  }
+  const codec::ReadBytes read = [&](std::span<std::byte> to, Bytes offset) { return file.read(to, offset); };
+  Result<std::optional<codec::Ending>> ending = (*codec)->ending(read, steps, contents.data_end());
+  TR_TRY(ending.status());
+  return *ending ? std::move(**ending) : codec::Ending{};
+}
+
+/// What is behind the last step must be there before the head leads to it.
+Status write_parts(File& file, const codec::Ending& ending, Bytes data_end) {
+  const Result<Bytes> size = file.size();
+  TR_TRY(size.status());
+  const Bytes end = data_end + std::ssize(ending.tail);
+  const Result<bool> has_tail = holds(file, ending.tail, data_end);
+  TR_TRY(has_tail.status());
+  const Result<bool> has_head = holds(file, ending.head.bytes, ending.head.offset);
+  TR_TRY(has_head.status());
+  if (*has_head && *has_tail && *size == end) return file.sync();
+  if (!*has_tail) TR_TRY(file.write(ending.tail, data_end));
+  if (*size > end) TR_TRY(file.truncate(end));
+  TR_TRY(file.sync());
+  if (!*has_head) TR_TRY(file.write(ending.head.bytes, ending.head.offset));
+  return file.sync();
+}
+
+}  // namespace
+
+Status write_ending(Target& target, const std::string& path, const IndexContents& contents) {
+  const formats::Finishing* const format = formats::finishing(contents.header.format);
+  if (format == nullptr || contents.steps.empty()) return {};
+  Result<std::unique_ptr<File>> file = target.open(path, OpenMode::existing);
+  TR_TRY(file.status());
+  const Result<codec::Ending> ending = make_ending(*format, **file, contents);
+  TR_TRY(ending.status().in(path));
+  TR_TRY(write_parts(**file, *ending, contents.data_end()));
+  return (*file)->close();
+}
+
+Status remove_ending(Target& target, const std::string& path, std::string_view format_name, Bytes data_end) {
+  const formats::Finishing* const format = formats::finishing(format_name);
+  if (format == nullptr) return {};
+  Result<std::unique_ptr<File>> file = target.open(path, OpenMode::existing);
+  TR_TRY(file.status());
+  const Result<Bytes> size = (*file)->size();
+  TR_TRY(size.status());
+  const codec::Patch mark = format->unfinished();
+  const Result<bool> marked = holds(**file, mark.bytes, mark.offset);
+  TR_TRY(marked.status());
+  // A file without steps may not have its head yet.
+  if (!*marked && *size >= mark.offset + std::ssize(mark.bytes)) {
+    TR_TRY((*file)->write(mark.bytes, mark.offset));
+    TR_TRY((*file)->sync());
+  }
+  if (*size > data_end) {
+    TR_TRY((*file)->truncate(data_end));
+    TR_TRY((*file)->sync());
+  }
+  return (*file)->close();
+}
+
+Status check_goes_on(Target& target, const std::string& path, const IndexHeader& header,
+                     std::span<const std::byte> now) {
+  const formats::Finishing* const format = formats::finishing(header.format);
+  if (format == nullptr) return {};
+  Result<std::unique_ptr<File>> file = target.open(path, OpenMode::read);
+  TR_TRY(file.status());
+  const Result<ByteVector> own = read_from(**file, header.data_begin, 0);
+  TR_TRY(own.status());
+  return format->check_goes_on(*own, now).in(path);
+}
+
+}  // namespace tailrace::streams

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "storage/target.hpp"
+#include "streams/index_format.hpp"
+
+// The ending of a data file, in formats whose files can be read only once they are finished. It is made of
+// the head of the file and its index, by whoever finishes or repairs it. All functions are local, do nothing
+// for other formats, and the caller holds the lock of the pair.
+namespace tailrace::streams {
+
+/// Gives the file its ending, durable on return: first what stands behind the last step, then the head that
+/// leads there. Bytes that are there already are not written again. Whatever else stands behind the last step
+/// is cut off. A file without steps has no ending.
+Status write_ending(storage::Target& target, const std::string& path, const IndexContents& contents);
+/// Takes the ending away before steps follow or go: first the head says that the file is not finished, then
+/// the file is cut to `data_end`. Durable on return.
+Status remove_ending(storage::Target& target, const std::string& path, std::string_view format,
+                     Bytes data_end);
+/// Returns Code::state if steps of a stream with the head `now` cannot follow those in the file.
+Status check_goes_on(storage::Target& target, const std::string& path, const IndexHeader& header,
+                     std::span<const std::byte> now);
+
+}  // namespace tailrace::streams

@@ -2,7 +2,7 @@
 #include "netcdf4/codec.hpp"
 
 #include <algorithm>
-#include <bit>
+#include <map>
 
 #include "base/options.hpp"
 #include "base/text.hpp"
@@ -219,8 +219,11 @@ Status Netcdf4Codec::describe(const codec::ReadBytes& read, std::span<const Fini
     // A step may lack the fields that tell when an interval began.
     for (const Conventions::Interval& each : fields_.conventions().intervals())
       of_step.push_back(each.statistic.interval_start(steps[i].lead, previous));
-    for (const FinishedStep::Record& each : steps[i].records)
-      TR_TRY(describe_record(read, static_cast<Index>(i), each, description, of_step));
+    // A record that was put twice is the one that was put last.
+    std::map<std::pair<int, Index>, const FinishedStep::Record*> last;
+    for (const FinishedStep::Record& each : steps[i].records) last[{each.field, each.level}] = &each;
+    for (const auto& [key, record] : last)
+      TR_TRY(describe_record(read, static_cast<Index>(i), *record, description, of_step));
     previous = steps[i].lead;
   }
   add_times(steps, starts, description);

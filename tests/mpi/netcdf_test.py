@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Classic NetCDF files as others read them: ncdump, cdo, the netCDF4 package and xarray. Values of every number of servers,
+"""NetCDF files, classic ones and NetCDF-4, as others read them: ncdump, cdo, the netCDF4 package and xarray. Values of every number of servers,
 files that are read while they are written, and jobs that are killed and continued."""
 import math
 import os
@@ -22,7 +22,13 @@ from killed_job import Job  # noqa: E402
 from small_model import *  # noqa: E402,F403
 
 OPTIONS = 'attributes=\'title="a small model", institution=nobody\''
-KINDS = {"cdf5": ("cdf5", "NETCDF3_64BIT_DATA"), "cdf2": ("64-bit offset", "NETCDF3_64BIT_OFFSET"), "cdf1": ("classic", "NETCDF3_CLASSIC")}
+KINDS = {"cdf5": ("cdf5", "NETCDF3_64BIT_DATA"), "cdf2": ("64-bit offset", "NETCDF3_64BIT_OFFSET"), "cdf1": ("classic", "NETCDF3_CLASSIC"),
+         "netcdf4": ("netCDF-4", "NETCDF4")}
+
+
+# A build without HDF5 has only the classic kinds.
+if os.environ.get("TEST_HDF5") != "1":
+    del KINDS["netcdf4"]
 
 
 def values(hour, kind):
@@ -138,6 +144,50 @@ def killed_and_continued(servers):
     check(code == 0 and "whole: 8 steps" in out, f"verify: {code}, {out} {err}")
 
 
+def killed_and_finished_by_repair(servers):
+    """A NetCDF-4 file is readable once it is finished: by the run, or by tailrace repair after a kill. Then a run goes on with it."""
+    directory = os.path.abspath(fresh(f"finished-s{servers}"))
+    path, truth = f"{directory}/fc.nc4", f"{directory}/truth.nc4"
+    ranks, settings = 2 + servers, {"TAILRACE_SERVERS": str(servers)}
+    code, _, err = run(ranks, arguments(truth, "", 5), **settings)
+    check(code == 0 and holds(truth, range(6)), f"the undisturbed run: {code}, {err}")
+    first = 0
+    for life in range(2):
+        directory_of_life = fresh(f"{directory}/life{life}")
+        job = Job([*MPIRUN, "-n", str(ranks), *arguments(path, "existing=continue", 5, first)],
+                  environment(SMALL_MODEL_AWAITS=f"{first + 2}:{directory_of_life}/never", **settings), directory_of_life)
+        try:
+            code, _, err = tailrace("wait", path, "--lead", f"{first + 1}h", "--timeout", "60s")
+            check(code == 0, f"life {life}: {code}, {err}")
+        finally:
+            job.kill_all()
+        check(contents(path).startswith(b"tailrace: NetCDF-4, not finished"), f"life {life} left a file that looks finished")
+        first += 2
+        code, out, err = tailrace("repair", path)
+        check(code == 0 and holds(path, range(first)), f"repair: {code}, {out} {err}")
+    code, _, err = run(ranks, arguments(path, "existing=continue", 5, first), **settings)
+    check(code == 0 and holds(path, range(6)), f"the last life: {code}, {err}")
+    check(contents(path) == contents(truth), "the bytes of two killed jobs and one that ended are others")
+    code, out, err = tailrace("verify", path)
+    check(code == 0 and "whole: 6 steps" in out, f"verify: {code}, {out} {err}")
+    code, out, err = tailrace("repair", path, "--through-lead", "3h")
+    check(code == 0 and holds(path, range(4)), f"repair up to a lead: {code}, {out} {err}")
+
+
+def compression_reaches_the_file():
+    directory = fresh("compressed")
+    sizes = {}
+    for options in ("deflate=0", "deflate=1", "deflate=9"):
+        path = f"{directory}/{options}.nc4"
+        code, _, err = run(3, arguments(path, options, 3), TAILRACE_SERVERS="1")
+        check(code == 0 and holds(path, range(4)), f"{options}: {code}, {err}")
+        with netCDF4.Dataset(path) as file:
+            filters = file["t"].filters()
+        check(filters["zlib"] == (options != "deflate=0"), f"{options}: {filters}")
+        sizes[options] = os.path.getsize(path)
+    check(sizes["deflate=9"] <= sizes["deflate=1"] < sizes["deflate=0"], f"{sizes}")
+
+
 def definitions_that_have_changed():
     directory = fresh("changed")
     path = f"{directory}/fc.nc"
@@ -169,6 +219,10 @@ for kind in KINDS:
 for number in (0, 1):
     steps_are_seen_as_they_are_committed(number)
     killed_and_continued(number)
+    if "netcdf4" in KINDS:
+        killed_and_finished_by_repair(number)
 definitions_that_have_changed()
 a_file_for_each_step()
+if "netcdf4" in KINDS:
+    compression_reaches_the_file()
 finish()

@@ -12,7 +12,7 @@ Scenario random_scenario(Scheduler& dice, int ranks, Index longest = 12) {
   scenario.variables = random_variables(dice, ranks, longest);
   scenario.steps = static_cast<int>(dice.random(1, 4));
   scenario.in_parts = dice.once_in(2);
-  scenario.format = any_format(static_cast<std::uint64_t>(dice.random(0, 2)));
+  scenario.format = any_format(static_cast<std::uint64_t>(dice.random(0, 3)));
   scenario.prepare();
   return scenario;
 }

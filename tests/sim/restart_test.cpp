@@ -332,7 +332,8 @@ void expect_whole(storage::Target& target, const Scenario& scenario, bool one_fi
       there.push_back(step);
     }
     EXPECT_TRUE(next == index->steps.end()) << name << " has a step at lead " << next->lead;
-    EXPECT_TRUE(read_file(target, name) == bytes_of_file(*scenario.plan, there, half_day)) << name;
+    EXPECT_TRUE(read_file(target, name) == bytes_of_file(*scenario.plan, there, half_day, index->closed))
+        << name;
   }
   const auto names = target.list(".");
   ASSERT_TRUE(names.is_ok());

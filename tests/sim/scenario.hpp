@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/registry.hpp"
 #include "planned_stream.hpp"
 #include "session_world.hpp"
 #include "streams/index.hpp"
@@ -26,8 +27,8 @@ struct Scenario {
   void prepare();
 };
 
-/// Returns a format whose records follow one another, one in which they have fixed places, or one of a
-/// program's own.
+/// Returns a format whose records follow one another, one in which they have fixed places, one whose files
+/// are finished by an ending, or one of a program's own.
 std::string any_format(std::uint64_t number);
 
 /// Gives the nodes of `job` the least staging memory with which all of its ranks can put `plan`.
@@ -50,9 +51,9 @@ std::vector<float> array_of(const StreamPlan& plan, int c, int field, std::int64
 ByteVector bytes_of_step(const StreamPlan& plan, std::int64_t step);
 
 /// Returns the file of these steps, `interval` seconds apart, as one rank alone would write it in the plan's
-/// format.
+/// format. Unless it is `finished` it lacks its ending.
 ByteVector bytes_of_file(const StreamPlan& plan, const std::vector<std::int64_t>& steps,
-                         std::int64_t interval = 3600);
+                         std::int64_t interval = 3600, bool finished = true);
 
 /// Returns the bytes of a file in simulated storage, empty if there is none.
 ByteVector read_file(storage::Target& target, const std::string& path);

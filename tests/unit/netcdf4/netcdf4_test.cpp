@@ -129,5 +129,122 @@ TEST(netcdf4, records_that_were_not_put_read_as_the_fill_value) {
   EXPECT_EQ(reader.values("c"), Values(6, NC_FILL_BYTE));
 }
 
+TEST(netcdf4, the_ending_is_made_of_the_head_alone_and_always_the_same) {
+  FieldDefinition turned = field("u");
+  turned.georeference.keys = {{"gridType", "rotated_ll"},
+                              {"latitudeOfFirstGridPointInDegrees", "-1"},
+                              {"longitudeOfFirstGridPointInDegrees", "0"},
+                              {"latitudeOfLastGridPointInDegrees", "1"},
+                              {"longitudeOfLastGridPointInDegrees", "2"},
+                              {"latitudeOfSouthernPoleInDegrees", "-30"},
+                              {"longitudeOfSouthernPoleInDegrees", "10"}};
+  const std::vector fields{turned, field("t", ElementType::f32, {"heightAboveGround", {2}, {}, {}})};
+  const auto codec = codec_of(fields);
+  File file(*codec, fields);
+  for (int step = 0; step < 5; ++step) file.add_step();
+  const auto other = reopen(codec->head());
+  ASSERT_TRUE(other.is_ok()) << other.status().text();
+  const codec::Ending one = file.ending(*codec), again = file.ending(**other);
+  EXPECT_EQ(one.tail, again.tail);
+  EXPECT_EQ(one.head.bytes, again.head.bytes);
+  const Reader reader(file.finished());
+  EXPECT_EQ(reader.text("u", "coordinates"), "lat lon");
+  EXPECT_EQ(reader.text("u", "grid_mapping"), "rotated_pole");
+  EXPECT_NEAR(reader.values("lat")[0], 59, 1e-9);
+  EXPECT_EQ(reader.dimensions("lat"), (Names{"rlat", "rlon"}));
+  EXPECT_EQ(reader.dimensions("u"), (Names{"time", "rlat", "rlon"}));
+  EXPECT_EQ(reader.values("height"), Values{2});
+}
+
+TEST(netcdf4, a_head_that_was_damaged_is_refused) {
+  ByteVector head = codec_of({field("a")})->head();
+  head[200] ^= std::byte{1};
+  EXPECT_EQ(reopen(head).status().code(), Code::corrupt);
+  for (std::size_t size = 0; size < 300; size += 20)
+    EXPECT_EQ(reopen(std::span(head).first(size)).status().code(), Code::corrupt) << size;
+}
+
+TEST(netcdf4, intervals_since_the_last_output_keep_their_begin_wherever_the_output_before_lies) {
+  using Since = Statistic::Since;
+  const std::vector fields{field("tp", ElementType::f32, {}, {Process::accum, Since::start}),
+                           field("max", ElementType::f32, {}, {Process::maximum, Since::last_output}),
+                           field("mean", ElementType::f32, {}, {Process::average, Since::duration, 7200})};
+  const auto codec = codec_of(fields);
+  File file(*codec, fields);
+  for (int step = 0; step < 4; ++step) file.add_step();
+  const Reader reader(file.finished());
+  EXPECT_EQ(reader.text("tp", "cell_methods"), "time: sum");
+  EXPECT_EQ(reader.values("time_bnds"), (Values{0, 0, 0, 3600, 0, 7200, 0, 10800}));
+  EXPECT_EQ(reader.text("max", "coordinates"), "time_2");
+  EXPECT_EQ(reader.values("time_2_bnds"), (Values{-3600, 0, 0, 3600, 3600, 7200, 7200, 10800}));
+  EXPECT_EQ(reader.values("time_3_bnds"), (Values{0, 0, 0, 3600, 0, 7200, 3600, 10800}));
+}
+
+TEST(netcdf4, levels_may_be_cut_into_chunks_that_do_not_fit_their_edges) {
+  for (const char* const level : {"0", "3"}) {
+    FieldDefinition cut = field("a", ElementType::i16, {"depthBelowSea", {5, 10}, {}, {}},
+                                {Process::average, Statistic::Since::last_output});
+    cut.shape = {5, 7};
+    cut.keys = {{"chunks", "2x3"}};
+    const auto codec = codec_of({cut}, {{"deflate", level}});
+    File file(*codec, {cut});
+    for (int step = 0; step < 2; ++step) file.add_step();
+    const Reader reader(file.finished());
+    Values expected;
+    for (std::int64_t step = 0; step < 2; ++step) {
+      for (Index i = 0; i < 70; ++i) expected.push_back(value_of<double>(step, 0, i / 35, i % 35));
+    }
+    EXPECT_EQ(reader.values("a"), expected);
+  }
+}
+
+TEST(netcdf4, compression_and_rounding_make_files_smaller) {
+  const auto bytes = [](const char* level, std::optional<double> accuracy) {
+    FieldDefinition smooth = field("a");
+    smooth.shape = {100, 100};
+    smooth.accuracy = accuracy;
+    smooth.keys = {{"deflate", level}};
+    const auto codec = codec_of({smooth});
+    std::vector<float> values(10000);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = 280 + 10 * std::sin(static_cast<float>(i) / 50);
+    ByteVector out;
+    const Status status =
+        codec->encoder()->encode({0, 0, 0, 0}, reinterpret_cast<std::byte*>(values.data()), 10000, out);
+    EXPECT_TRUE(status.is_ok()) << status.text();
+    return out.size();
+  };
+  EXPECT_EQ(bytes("0", {}), 40000U);
+  EXPECT_LT(bytes("1", {}), 35000U);
+  EXPECT_LT(bytes("1", 0.05), 12000U);
+}
+
+TEST(netcdf4, what_the_format_cannot_hold_is_refused_by_name) {
+  const auto refused = [](const FieldDefinition& field, std::string_view text) {
+    const Status status = codec_of({})->define(field);
+    EXPECT_FALSE(status.is_ok());
+    EXPECT_NE(status.text().find(text), std::string::npos) << status.text();
+  };
+  refused(field("a", ElementType::c64), "two fields");
+  FieldDefinition large = field("a");
+  large.shape = {50000, 50000};
+  refused(large, "less than 4 GiB");
+  large.keys = {{"chunks", "1000x1000"}};
+  EXPECT_TRUE(codec_of({})->define(large).is_ok());
+  large.keys = {{"chunks", "1000"}};
+  refused(large, "1 number");
+}
+
+TEST(netcdf4, a_file_goes_on_with_the_same_chunks_and_filters_alone) {
+  const auto head = [](const char* level, const char* chunks) {
+    FieldDefinition cut = field("a");
+    cut.keys = {{"deflate", level}, {"chunks", chunks}};
+    return codec_of({cut})->head();
+  };
+  EXPECT_TRUE(check_goes_on(head("1", "2x3"), head("9", "2x3")).is_ok());
+  EXPECT_EQ(check_goes_on(head("1", "2x3"), head("0", "2x3")).code(), Code::state);
+  EXPECT_EQ(check_goes_on(head("1", "2x3"), head("1", "1x3")).code(), Code::state);
+}
+
 }  // namespace
 }  // namespace tailrace::netcdf4

@@ -179,10 +179,16 @@ TEST(parse_stream, bad_values_name_their_key) {
 TEST(parse_stream, a_format_that_is_not_there_is_named_in_options_and_in_names) {
   EXPECT_TRUE(
       mentions(error_of("base=2026-03-01 format=netcdf"), "format=netcdf: NetCDF is called cdf5 here"));
-  EXPECT_TRUE(mentions(error_of("base=2026-03-01 format=NetCDF4"), "grib2, raw, cdf5, cdf2 or cdf1"));
+  EXPECT_TRUE(mentions(error_of("base=2026-03-01 format=nc4"),
+                       "NetCDF-4 is called netcdf4 here: streams are "
+                       "written in grib2, raw, cdf5, cdf2, cdf1 or "
+                       "netcdf4"));
+  EXPECT_TRUE(mentions(error_of("base=2026-03-01 format=hdf5"), "called netcdf4 here"));
+  for (const char* const name : {"fc.NC4", "out/fc.h5", "fc.hdf5"})
+    EXPECT_EQ(parsed("base=2026-03-01", name).definition.format, "netcdf4");
   EXPECT_TRUE(mentions(error_of("base=2026-03-01 format=grib1"), "GRIB1 is not in this version"));
   EXPECT_EQ(parsed("base=2026-03-01", "fc_{lead:03h}.NC").definition.format, "cdf5");
-  for (const char* const name : {"fc.NC4", "out/fc.h5", "fc.zarr"}) {
+  for (const char* const name : {"fc.grb1", "fc.zarr"}) {
     const std::string error = error_of("base=2026-03-01", name);
     EXPECT_TRUE(mentions(error, "is not in this version")) << error;
     EXPECT_TRUE(mentions(error, "end it in .grib2, or say format=grib2, format=raw, format=cdf5")) << error;

@@ -185,6 +185,15 @@ bool holds(double value) {
   }
 }
 
+/// Returns true if an element of the type can be equal to the number, once it is rounded to a shorter type.
+template <typename T>
+bool is_value_of(double number) {
+  if constexpr (std::is_floating_point_v<T>)
+    return !std::isfinite(number) || std::abs(number) <= static_cast<double>(std::numeric_limits<T>::max());
+  else
+    return holds<T>(number) && std::trunc(number) == number;
+}
+
 constexpr std::size_t portion = 512;  // elements that are converted at once
 
 /// Turns sums into values of type T in their place. A value never takes more room than its sum, and so the
@@ -192,10 +201,7 @@ constexpr std::size_t portion = 512;  // elements that are converted at once
 template <typename T>
 Index turn_sums(const Accumulated& what, std::int64_t puts, Accumulator::Memory& memory) {
   const bool divides = what.operation == Operation::mean;
-  const auto missing =
-      what.missing
-          ? static_cast<T>(std::isnan(*what.missing) && !std::is_floating_point_v<T> ? 0.0 : *what.missing)
-          : T{};
+  const auto missing = static_cast<T>(what.missing.value_or(0));
   Index wrong = -1;
   std::array<double, portion> sums;
   std::array<T, portion> values;
@@ -231,9 +237,16 @@ void add_as(const Task& task) {
 
 }  // namespace
 
-Status check_operation(Operation operation, ElementType type) {
+Status check_operation(Operation operation, ElementType type, std::optional<double> missing) {
   const bool is_real = type >= ElementType::i8 && type <= ElementType::f64;
-  if (is_real || operation == Operation::instant) return {};
+  if (operation == Operation::instant) return {};
+  if (is_real) {
+    bool is_held = true;
+    if (missing) with_type(type, [&](auto zero) { is_held = is_value_of<decltype(zero)>(*missing); });
+    if (is_held) return {};
+    return {Code::settings,
+            cat("missing=", *missing, " is no ", name_of(type), ": give a value that an element can have")};
+  }
   return {Code::settings,
           cat("operation=", name_of(operation), " needs integers or real numbers, and the elements are ",
               name_of(type), "; operation=instant takes them")};

@@ -31,8 +31,9 @@ struct Accumulated {
   Index count = 0;  // of one level
 };
 
-/// Returns Code::settings if the operation has no meaning for elements of the type.
-Status check_operation(Operation operation, ElementType type);
+/// Returns Code::settings if the operation has no meaning for elements of the type, or the missing value is
+/// none of it.
+Status check_operation(Operation operation, ElementType type, std::optional<double> missing);
 
 /// Accumulates the values of one field on one rank, element by element. Sums are of float64 and grow in the
 /// order of the puts; minima, maxima and last values have the field's type. Elements lie in packed order,

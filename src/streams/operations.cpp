@@ -91,7 +91,7 @@ Status Operations::resume(const Position& position) {
 Status Operations::define(FieldRequest& field) const {
   codec::Statistic& statistic = field.definition.statistic;
   const Operation operation = field.operation.value_or(Operation::instant);
-  TR_TRY(operations::check_operation(operation, field.definition.type));
+  TR_TRY(operations::check_operation(operation, field.definition.type, field.definition.missing));
   if (operation == Operation::instant) return {};
   if (field.has_statistic && statistic.process != process_of(operation))
     return settings_error(cat("statistic= contradicts operation=", name_of(operation),

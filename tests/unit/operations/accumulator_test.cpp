@@ -184,9 +184,20 @@ TEST(accumulator, does_not_depend_on_the_rounding_that_the_program_has_set) {
 }
 
 TEST(accumulator, takes_complex_numbers_and_bytes_as_they_are) {
-  EXPECT_TRUE(check_operation(Operation::instant, ElementType::c64).is_ok());
-  EXPECT_EQ(check_operation(Operation::mean, ElementType::c64).code(), Code::settings);
-  EXPECT_EQ(check_operation(Operation::maximum, ElementType::byte).code(), Code::settings);
+  EXPECT_TRUE(check_operation(Operation::instant, ElementType::c64, {}).is_ok());
+  EXPECT_EQ(check_operation(Operation::mean, ElementType::c64, {}).code(), Code::settings);
+  EXPECT_EQ(check_operation(Operation::maximum, ElementType::byte, {}).code(), Code::settings);
+}
+
+TEST(accumulator, a_missing_value_is_one_that_an_element_can_have) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_TRUE(check_operation(Operation::mean, ElementType::f32, 1e20).is_ok());
+  EXPECT_TRUE(check_operation(Operation::mean, ElementType::f32, nan).is_ok());
+  EXPECT_TRUE(check_operation(Operation::mean, ElementType::i16, -32768).is_ok());
+  EXPECT_TRUE(check_operation(Operation::instant, ElementType::i16, 1e20).is_ok());
+  for (const double wrong : {1e20, 32768.0, 0.5, nan})
+    EXPECT_EQ(check_operation(Operation::mean, ElementType::i16, wrong).code(), Code::settings) << wrong;
+  EXPECT_EQ(check_operation(Operation::mean, ElementType::f32, 1e300).code(), Code::settings);
 }
 
 TEST(accumulator, counts_all_of_its_memory) {

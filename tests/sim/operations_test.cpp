@@ -341,10 +341,10 @@ std::shared_ptr<storage::CrashTarget> live(const Life& life, const std::string& 
 TEST(sim_operations, files_have_the_bytes_of_a_program_that_accumulates_by_itself) {
   constexpr std::int64_t all_steps = 13;  // 0 to 12: three hours
   std::map<std::string, ByteVector> plain;
-  for (const char* format : {"raw", "cdf5"}) plain[format] = plain_file(format, all_steps - 1);
   for (std::uint64_t seed = 1; seed <= seeds(60); ++seed) {
     Scheduler dice(seed * 7877);
     const std::string format = any_format(seed);
+    if (!plain.contains(format)) plain[format] = plain_file(format, all_steps - 1);
     Life life;
     life.nodes = random_nodes(dice, static_cast<int>(dice.random(1, 6)), static_cast<int>(dice.random(0, 3)));
     life.steps = all_steps;
@@ -361,11 +361,11 @@ TEST(sim_operations, files_have_the_bytes_of_a_program_that_accumulates_by_itsel
 TEST(sim_operations, a_chain_of_jobs_that_end_within_intervals_leaves_the_same_bytes) {
   constexpr std::int64_t all_steps = 25;  // six hours
   std::map<std::string, ByteVector> plain;
-  for (const char* format : {"raw", "cdf5"}) plain[format] = plain_file(format, all_steps - 1);
   int resumed = 0;
   for (std::uint64_t seed = 1; seed <= seeds(60); ++seed) {
     Scheduler dice(seed * 4523);
     const std::string format = any_format(seed);
+    if (!plain.contains(format)) plain[format] = plain_file(format, all_steps - 1);
     auto disk = storage::crash_target();
     Answers answers;
     for (std::uint64_t number = 0; number < 7; ++number) {

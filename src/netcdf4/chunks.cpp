@@ -89,9 +89,8 @@ Bytes RecordShape::bound() const {
 }
 
 Bytes RecordShape::working_bytes() const {
-  // libdeflate's tables take less than this at every level up to 9 (libdeflate 1.14: 0.7 MB).
-  constexpr Bytes tables = 1 << 20;
-  return (count() > 1 ? chunk_bytes() : 0) + (level > 0 ? chunk_bytes() + tables : 0);
+  // The tables of deflate belong to the thread, not to a record: each encoder keeps one set.
+  return (count() > 1 ? chunk_bytes() : 0) + (level > 0 ? chunk_bytes() : 0);
 }
 
 Status check(const RecordShape& record) {

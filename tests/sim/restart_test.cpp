@@ -351,7 +351,7 @@ void move_copies_away(storage::Target& target) {
 TEST(sim_restart, a_chain_of_jobs_leaves_the_bytes_of_an_undisturbed_run_however_they_end) {
   int resumed = 0;
   std::size_t failed = 0;
-  for (std::uint64_t seed = 1; seed <= seeds(60); ++seed) {
+  for (std::uint64_t seed = 1; seed <= seeds(90); ++seed) {
     Scheduler dice(seed * 4937);
     const bool one_file = dice.once_in(2);
     const std::string pattern = cat(one_file ? "fc." : "fc_{valid:%Y%m%d}.", any_format(seed));

@@ -37,12 +37,7 @@ Result<codec::Ending> make_ending(const formats::Finishing& format, File& file,
   TR_TRY(head.status());
   const Result<std::unique_ptr<codec::Codec>> codec = format.reopen(*head);
   TR_TRY(codec.status());
-  std::vector<codec::FinishedStep> steps;
-  for (const IndexStep& each : contents.steps) {
-    codec::FinishedStep& step = steps.emplace_back(codec::FinishedStep{each.lead, {}});
-    for (const IndexRecord& record : each.records)
-      step.records.push_back({record.field, record.level, record.offset, record.length});
-  }
+  const std::vector<codec::FinishedStep> steps = finished_steps(contents);
   const codec::ReadBytes read = [&](std::span<std::byte> to, Bytes offset) { return file.read(to, offset); };
   Result<std::optional<codec::Ending>> ending = (*codec)->ending(read, steps, contents.data_end());
   TR_TRY(ending.status());
@@ -67,6 +62,16 @@ Status write_parts(File& file, const codec::Ending& ending, Bytes data_end) {
 }
 
 }  // namespace
+
+std::vector<codec::FinishedStep> finished_steps(const IndexContents& contents) {
+  std::vector<codec::FinishedStep> steps;
+  for (const IndexStep& each : contents.steps) {
+    codec::FinishedStep& step = steps.emplace_back(codec::FinishedStep{each.lead, {}});
+    for (const IndexRecord& record : each.records)
+      step.records.push_back({record.field, record.level, record.offset, record.length});
+  }
+  return steps;
+}
 
 Status write_ending(Target& target, const std::string& path, const IndexContents& contents) {
   const formats::Finishing* const format = formats::finishing(contents.header.format);

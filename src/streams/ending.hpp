@@ -4,7 +4,9 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "codec/codec.hpp"
 #include "storage/target.hpp"
 #include "streams/index_format.hpp"
 
@@ -13,6 +15,8 @@
 // for other formats, and the caller holds the lock of the pair.
 namespace tailrace::streams {
 
+/// Returns the steps of an index as formats and references take them.
+std::vector<codec::FinishedStep> finished_steps(const IndexContents& contents);
 /// Gives the file its ending, durable on return: first what stands behind the last step, then the head that
 /// leads there. Bytes that are there already are not written again. Whatever else stands behind the last step
 /// is cut off. A file without steps has no ending.

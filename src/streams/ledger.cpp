@@ -16,11 +16,12 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "references/references.hpp"
+#include "streams/ending.hpp"
 #include "streams/head.hpp"
 #include "streams/look.hpp"
 #include "streams/manifest.hpp"
 #include "streams/pairs.hpp"
-#include "streams/references.hpp"
 
 namespace tailrace::streams {
 
@@ -29,6 +30,7 @@ namespace {
 using pipeline::Begun;
 using pipeline::Opening;
 using pipeline::StepEntry;
+using references::References;
 
 /// Starts a shell with the signals of a program that a user starts: threads of the library block all of them,
 /// and servers ignore TERM.
@@ -174,7 +176,11 @@ class FileLedger final : public pipeline::Ledger {
   /// written anew.
   void write_references(const std::string& path) {
     if (references_ == nullptr) return;
-    const Status written = references_->write(pairs_.target(), path);
+    const Status written = guarded([&]() -> Status {
+      const Result<IndexContents> contents = load_index(pairs_.target(), index_path(path));
+      TR_TRY(contents.status());
+      return references_->write(pairs_.target(), references_path(path), path, finished_steps(*contents));
+    });
     if (!written.is_ok())
       log(LogLevel::warn, cat(references_path(path), " does not tell the last steps: ", written.text()));
   }

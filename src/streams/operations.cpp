@@ -98,7 +98,7 @@ Status Operations::define(FieldRequest& field) const {
                               ", from which the statistic follows: leave statistic= out"));
   using Since = codec::Statistic::Since;
   const std::int64_t seconds = intervals_.length().seconds;
-  statistic = {process_of(operation), seconds > 0 ? Since::duration : Since::last_output, seconds, false};
+  statistic = {process_of(operation), seconds > 0 ? Since::duration : Since::last_output, seconds};
   return {};
 }
 

@@ -15,9 +15,9 @@
 #include "cf/fields.hpp"
 #include "comm/end_job.hpp"
 #include "formats/registry.hpp"
+#include "references/references.hpp"
 #include "streams/ledger.hpp"
 #include "streams/look.hpp"
-#include "streams/references.hpp"
 
 namespace tailrace::streams {
 
@@ -42,7 +42,7 @@ Status on_this_rank(const session::Session& session, const std::string& options,
 }
 
 Status check_references(const codec::StreamDefinition& stream, const codec::Codec& codec) {
-  TR_TRY(references_available());
+  TR_TRY(references::available());
   if (codec.decoding()) return {};
   return {Code::settings, cat("references=on: no other program knows how to decode records of format=",
                               stream.format, "; leave it out")};
@@ -214,7 +214,7 @@ Status Stream::prepare_references(codec::FieldDefinition& fresh,
   std::vector<codec::FieldDefinition> all;
   for (const Field& each : fields_) all.push_back(each.definition);
   all.push_back(fresh);
-  return References::make(request_.definition, all, *codec_->decoding()).status();
+  return references::References::make(request_.definition, all, *codec_->decoding()).status();
 }
 
 Status Stream::check_staging(const Field& field, int number) const {

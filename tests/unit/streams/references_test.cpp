@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "streams/references.hpp"
+#include "references/references.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,6 +13,8 @@
 #include "streams/parse.hpp"
 
 namespace tailrace::streams {
+
+using references::References;
 namespace {
 
 using Text = nlohmann::json;
@@ -30,8 +32,8 @@ codec::FieldDefinition plain_field(std::string name) {
   return field;
 }
 
-Text references_of(const std::vector<codec::FieldDefinition>& fields, const std::vector<IndexStep>& steps,
-                   const codec::Decoding& decoding = {}) {
+Text references_of(const std::vector<codec::FieldDefinition>& fields,
+                   const std::vector<codec::FinishedStep>& steps, const codec::Decoding& decoding = {}) {
   const auto made = References::make(
       parse_stream("fc.raw", "base=2026-03-01 format=raw references=on")->definition, fields, decoding);
   EXPECT_TRUE(made.is_ok()) << made.status().text();
@@ -45,8 +47,8 @@ TEST(references, tell_where_each_record_lies_and_what_its_bytes_are) {
   codec::FieldDefinition whole = plain_field("count");
   whole.type = ElementType::i16;
   whole.missing = -9;
-  const std::vector<IndexStep> steps{{0, 0, 0, 60, {{0, 0, 0, 24}, {0, 1, 24, 24}, {1, 0, 48, 12}}},
-                                     {1, 3600, 60, 84, {{0, 1, 60, 24}}}};
+  const std::vector<codec::FinishedStep> steps{{0, {{0, 0, 0, 24}, {0, 1, 24, 24}, {1, 0, 48, 12}}},
+                                               {3600, {{0, 1, 60, 24}}}};
   const Text refs = references_of({levels, whole}, steps);
   EXPECT_EQ(refs.at("version"), 1);
   EXPECT_TRUE(refs.at("templates").at("f").get<std::string>().ends_with("/fc.raw"));
@@ -70,7 +72,7 @@ TEST(references, tell_where_each_record_lies_and_what_its_bytes_are) {
 }
 
 TEST(references, name_a_filter_that_decodes_records) {
-  const Text refs = references_of({plain_field("2t")}, {{0, 0, 0, 99, {{0, 0, 0, 99}}}}, {false, "grib"});
+  const Text refs = references_of({plain_field("2t")}, {{0, {{0, 0, 0, 99}}}}, {false, "grib"});
   const Text array = member_of(refs, "2t/.zarray");
   EXPECT_EQ(array.at("dtype"), "<f8");
   EXPECT_EQ(array.at("filters"), Text::parse(R"([{"id": "grib", "var": "2t", "dtype": "float64"}])"));
@@ -80,7 +82,7 @@ TEST(references, name_a_filter_that_decodes_records) {
 TEST(references, have_bounds_of_intervals_whose_begin_the_definitions_tell) {
   codec::FieldDefinition sum = plain_field("sum");
   sum.statistic.process = codec::Process::accum;
-  const std::vector<IndexStep> steps{{0, 3600, 0, 24, {{0, 0, 0, 24}}}};
+  const std::vector<codec::FinishedStep> steps{{3600, {{0, 0, 0, 24}}}};
   const Text from_start = references_of({sum}, steps);
   const std::string bounds = member_of(from_start, "time/.zattrs").at("bounds");
   EXPECT_EQ(from_start["refs"][bounds + "/0.0"], "base64:AAAAAAAAAABArCAAAAAAAA==");

@@ -8,12 +8,11 @@
 #include "cf/conventions.hpp"
 #include "codec/codec.hpp"
 #include "storage/target.hpp"
-#include "streams/index.hpp"
 
-namespace tailrace::streams {
+namespace tailrace::references {
 
 /// Returns success if this build can write reference files. They need JSON.
-Status references_available();
+Status available();
 
 /// Knows what the files of a stream hold for readers of Zarr: one array for each field, with the metadata of
 /// the CF conventions, whose chunks are the stream's records (docs/formats/references.md).
@@ -27,16 +26,19 @@ class References {
   References& operator=(const References&) = delete;
 
   /// Returns the text of the reference file for these steps of a data file.
-  [[nodiscard]] std::string text(const std::string& data_path, const std::vector<IndexStep>& steps) const;
-  /// Local; the caller holds the lock of the pair. Writes the reference file beside a data file anew, for the
-  /// steps that its index tells. It replaces the one before in one rename, and is durable on return.
-  Status write(storage::Target& target, const std::string& data_path) const;
+  [[nodiscard]] std::string text(const std::string& data_path,
+                                 const std::vector<codec::FinishedStep>& steps) const;
+  /// Local; the caller holds the lock of the data file. Writes the reference file `path` anew, for these
+  /// steps of the data file. It replaces the one before in one rename, and is durable on return.
+  Status write(storage::Target& target, const std::string& path, const std::string& data_path,
+               const std::vector<codec::FinishedStep>& steps) const;
 
  private:
   References(const codec::StreamDefinition& stream, codec::Decoding decoding);
   struct Line;
-  [[nodiscard]] std::vector<Line> arrays(const std::vector<IndexStep>& steps) const;
-  [[nodiscard]] ByteVector times_of(std::size_t variable, const std::vector<IndexStep>& steps) const;
+  [[nodiscard]] std::vector<Line> arrays(const std::vector<codec::FinishedStep>& steps) const;
+  [[nodiscard]] ByteVector times_of(std::size_t variable,
+                                    const std::vector<codec::FinishedStep>& steps) const;
   [[nodiscard]] const cf::Conventions::Field* field_of(std::size_t variable) const;
   /// Returns the interval that has its bounds in a variable, or null.
   [[nodiscard]] const cf::Conventions::Interval* bounds_in(std::size_t variable) const;
@@ -46,4 +48,4 @@ class References {
   cf::Conventions conventions_;
 };
 
-}  // namespace tailrace::streams
+}  // namespace tailrace::references

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "streams/references.hpp"
+#include "references/references.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 #endif
 
-namespace tailrace::streams {
+namespace tailrace::references {
 
 #if TAILRACE_HAVE_JSON
 
@@ -117,11 +117,11 @@ std::string chunk_of(std::initializer_list<Index> first, std::size_t dimensions)
 
 }  // namespace
 
-Status references_available() { return {}; }
+Status available() { return {}; }
 
 #else
 
-Status references_available() {
+Status available() {
   return {Code::unsupported,
           "references=on needs JSON, and this Tailrace was built without nlohmann-json; build with it"};
 }
@@ -134,7 +134,7 @@ References::References(const codec::StreamDefinition& stream, codec::Decoding de
 Result<std::unique_ptr<References>> References::make(const codec::StreamDefinition& stream,
                                                      const std::vector<codec::FieldDefinition>& fields,
                                                      codec::Decoding decoding) {
-  TR_TRY(references_available());
+  TR_TRY(available());
   TR_TRY(cf::Conventions::check_attributes(stream.attributes));
   std::unique_ptr<References> made(new References(stream, std::move(decoding)));
   for (const codec::FieldDefinition& field : fields) {
@@ -172,10 +172,10 @@ bool References::is_told(const Conventions::Interval& interval) const {
 }
 
 /// Returns the values of a variable of times or of their bounds.
-ByteVector References::times_of(std::size_t variable, const std::vector<IndexStep>& steps) const {
+ByteVector References::times_of(std::size_t variable, const std::vector<codec::FinishedStep>& steps) const {
   ByteVector values;
   const Conventions::Interval* const interval = bounds_in(variable);
-  for (const IndexStep& step : steps) {
+  for (const codec::FinishedStep& step : steps) {
     if (interval != nullptr)
       cf::put_big_endian(values, static_cast<double>(interval->statistic.interval_start(step.lead, 0)));
     cf::put_big_endian(values, static_cast<double>(step.lead));
@@ -184,7 +184,7 @@ ByteVector References::times_of(std::size_t variable, const std::vector<IndexSte
 }
 
 /// Returns the metadata of all arrays, and the chunks of those that are no fields.
-std::vector<References::Line> References::arrays(const std::vector<IndexStep>& steps) const {
+std::vector<References::Line> References::arrays(const std::vector<codec::FinishedStep>& steps) const {
   std::vector<Line> lines;
   const Contents& contents = conventions_.contents();
   for (std::size_t number = 0; number < contents.variables.size(); ++number) {
@@ -240,7 +240,8 @@ std::vector<References::Line> References::arrays(const std::vector<IndexStep>& s
   return lines;
 }
 
-std::string References::text(const std::string& data_path, const std::vector<IndexStep>& steps) const {
+std::string References::text(const std::string& data_path,
+                             const std::vector<codec::FinishedStep>& steps) const {
   const Contents& contents = conventions_.contents();
   Json attributes = Json::object();
   for (const cf::Attribute& each : contents.attributes) attributes[each.name] = value_of(each);
@@ -252,7 +253,7 @@ std::string References::text(const std::string& data_path, const std::vector<Ind
                          ",\n\".zattrs\":", text_of(text_of(attributes)));
   for (const Line& line : arrays(steps)) text += cat(",\n", text_of(line.name), ":", line.value);
   for (std::size_t step = 0; step < steps.size(); ++step) {
-    for (const IndexRecord& record : steps[step].records) {
+    for (const codec::FinishedStep::Record& record : steps[step].records) {
       const Conventions::Field& field = conventions_.fields()[static_cast<std::size_t>(record.field)];
       const Variable& variable = contents.variables[field.variable];
       const auto place = static_cast<Index>(step);
@@ -268,16 +269,14 @@ std::string References::text(const std::string& data_path, const std::vector<Ind
 
 #else
 
-std::string References::text(const std::string&, const std::vector<IndexStep>&) const { return {}; }
+std::string References::text(const std::string&, const std::vector<codec::FinishedStep>&) const { return {}; }
 
 #endif
 
-Status References::write(storage::Target& target, const std::string& data_path) const {
+Status References::write(storage::Target& target, const std::string& path, const std::string& data_path,
+                         const std::vector<codec::FinishedStep>& steps) const {
   return guarded([&]() -> Status {
-    const Result<IndexContents> contents = load_index(target, index_path(data_path));
-    TR_TRY(contents.status());
-    const std::string whole = text(data_path, contents->steps);
-    const std::string path = references_path(data_path);
+    const std::string whole = text(data_path, steps);
     const std::string temporary = path + ".new";
     Result<std::unique_ptr<storage::File>> file = target.open(temporary, storage::OpenMode::create);
     TR_TRY(file.status());
@@ -289,4 +288,4 @@ Status References::write(storage::Target& target, const std::string& data_path) 
   });
 }
 
-}  // namespace tailrace::streams
+}  // namespace tailrace::references

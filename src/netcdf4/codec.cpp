@@ -19,8 +19,6 @@ using codec::FieldDefinition;
 using codec::FinishedStep;
 using codec::RecordKey;
 
-constexpr int default_level = 1;
-
 const std::string* find_key(const codec::Keys& keys, std::string_view name) {
   const auto found = std::ranges::find(keys, name, [](const auto& each) { return each.first; });
   return found == keys.end() ? nullptr : &found->second;

@@ -2,6 +2,7 @@
 #include "netcdf4/head.hpp"
 
 #include <algorithm>
+#include <string>
 #include <string_view>
 
 #include "base/checksum.hpp"
@@ -25,7 +26,32 @@ codec::Patch unfinished() {
   return {0, std::move(bytes), 1};
 }
 
-ByteVector encode_head(const Definitions& definitions) {
+namespace {
+
+/// Returns equal definitions for streams that mean the same, whatever their files are called, and whether
+/// they name a default or not.
+Definitions normalised(Definitions definitions) {
+  definitions.stream.name.clear();
+  const auto take_level = [](codec::Keys& keys, std::string otherwise) {
+    const auto found = std::ranges::find(keys, "deflate", [](const auto& key) { return key.first; });
+    if (found == keys.end()) return otherwise;
+    std::string level = std::move(found->second);
+    keys.erase(found);
+    return level;
+  };
+  const std::string of_stream = take_level(definitions.stream.keys, std::to_string(default_level));
+  for (Definitions::Field& each : definitions.fields) {
+    codec::Keys& keys = each.definition.keys;
+    const std::string level = take_level(keys, of_stream);
+    keys.emplace_back("deflate", level);
+  }
+  return definitions;
+}
+
+}  // namespace
+
+ByteVector encode_head(const Definitions& given) {
+  const Definitions definitions = normalised(given);
   Packer packed;
   definitions.stream.pack(packed);
   packed.put(static_cast<std::int64_t>(definitions.fields.size()));

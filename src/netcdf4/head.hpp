@@ -25,6 +25,9 @@ struct Definitions {
   std::vector<Field> fields;
 };
 
+/// The level of deflate where neither stream nor field names one.
+inline constexpr int default_level = 1;
+
 [[nodiscard]] ByteVector encode_head(const Definitions& definitions);
 /// Returns Code::corrupt if the bytes are no such head.
 Result<Definitions> decode_head(std::span<const std::byte> head);

@@ -113,8 +113,8 @@ def check_all_options_stand_there(page, source):
     for array, place, title in (("kStreamKeys", "stream", "Options of a stream"), ("kFieldKeys", "field", "Fields")):
         known = set(re.findall(r'(?m)^ *\{"(\w+)",', text.split(array + "{{", 1)[1].split("}};", 1)[0]))
         for module in formats:
-            for rows in re.findall(rf"\.{place} = \{{(.*?\}})\}},\n", module, re.S):
-                known |= set(re.findall(r'\{"(\w+)", \{', rows))
+            for rows in re.findall(rf"\.{place} = \{{(.*?\}})\}},\n\s+\.", module, re.S):
+                known |= set(re.findall(r'\{"(\w+)", [{a-z]', rows))
         listed = {code(row[0]) for row in table(page, title)}
         if not known or known != listed:
             fail(f"the options below '{title}' and those of the parser differ: {sorted(known ^ listed)}")

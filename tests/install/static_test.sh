@@ -6,7 +6,7 @@
 try "the static build configures" cmake -S "$TEST_SOURCE" -B build -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 \
   -DCMAKE_UNITY_BUILD=ON \
   -DCMAKE_CXX_COMPILER="$1" -DMPI_C_COMPILER="$TEST_MPICC" -DMPI_Fortran_COMPILER="$TEST_MPIFORT" \
-  -DBUILD_SHARED_LIBS=OFF -DTAILRACE_GRIB=OFF -DTAILRACE_URING=OFF -DTAILRACE_ZSTD=OFF -DTAILRACE_LZ4=OFF -DTAILRACE_NETCDF=OFF -DTAILRACE_JSON=OFF -DTAILRACE_CLI=OFF \
+  -DBUILD_SHARED_LIBS=OFF -DTAILRACE_GRIB=OFF -DTAILRACE_HDF5=OFF -DTAILRACE_URING=OFF -DTAILRACE_ZSTD=OFF -DTAILRACE_LZ4=OFF -DTAILRACE_NETCDF=OFF -DTAILRACE_JSON=OFF -DTAILRACE_CLI=OFF \
   -DTAILRACE_BUILD_TESTS=OFF -DTAILRACE_BUILD_EXAMPLES=OFF -DTAILRACE_BUILD_BENCH=OFF
 try "the static build builds" cmake --build build
 rm -rf prefix
@@ -14,6 +14,6 @@ try "cmake --install" cmake --install build --prefix "$PWD/prefix"
 test -z "$(find prefix -name 'libtailrace*.so*')" || fail "a shared library was installed"
 builds_with_cmake "$PWD/prefix"
 builds_with_pkg_config "$PWD/prefix"
-ldd pc_c | grep -E 'tailrace|eccodes|uring' && fail "a program with the static library needs these libraries"
+ldd pc_c | grep -E 'tailrace|eccodes|hdf5|deflate|uring' && fail "a program with the static library needs these libraries"
 rm -rf prefix consumer written
 exit $((failures > 0))

@@ -75,7 +75,7 @@ struct FinishedStep {
   std::vector<Record> records;
 };
 
-/// What a finished file holds besides its steps, in formats whose files cannot be read before.
+/// The bytes that make a file readable once its last step is there, in formats that need such.
 struct Ending {
   Patch head;       // replaces a part of the file's head
   ByteVector tail;  // behind the last step

@@ -12,8 +12,8 @@
 
 namespace tailrace::formats {
 
-/// What a format whose files can be read only once they are finished needs besides its codec. Bytes are those
-/// of the head of a file (codec::Codec::head).
+/// Functions of a format whose files can be read only once they are finished. Each `head` is the head of a
+/// file (codec::Codec::head).
 struct Finishing {
   /// Returns what a part of the head says until the file is finished: Ending::head replaces it.
   codec::Patch (*unfinished)() = nullptr;

@@ -41,7 +41,7 @@ struct RecordShape {
 /// Returns Code::format if HDF5 cannot hold chunks of this shape.
 Status check(const RecordShape& record);
 
-/// What a trailer tells.
+/// The contents of a trailer, which stands behind the chunks of a record.
 struct Trailer {
   std::vector<Bytes> lengths;  // of the chunks
   std::int64_t interval_start = 0;

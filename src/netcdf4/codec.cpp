@@ -2,6 +2,7 @@
 #include "netcdf4/codec.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "base/options.hpp"
@@ -51,6 +52,33 @@ Result<std::vector<Index>> chunk_of(const FieldDefinition& field) {
                                       ", a record has ", counted(field.shape.size(), "dimension")));
   for (std::size_t i = 0; i < chunk.size(); ++i) chunk[i] = std::min(chunk[i], field.shape[i]);
   return chunk;
+}
+
+/// Returns Code::argument if an attribute has a name that HDF5's dimension scales, netCDF-C (attributes.c,
+/// the reserved ones) or this module give a meaning.
+Status check_names(const codec::Keys& attributes) {
+  constexpr std::array<std::string_view, 15> reserved{"CLASS",
+                                                      "NAME",
+                                                      "DIMENSION_LIST",
+                                                      "REFERENCE_LIST",
+                                                      "DIMENSION_LABELS",
+                                                      "_Netcdf4Coordinates",
+                                                      "_Netcdf4Dimid",
+                                                      "_NCProperties",
+                                                      "_nc3_strict",
+                                                      "_Format",
+                                                      "_IsNetcdf4",
+                                                      "_SuperblockVersion",
+                                                      "_QuantizeBitRoundNumberOfSignificantBits",
+                                                      "quantization_maximum_absolute_error",
+                                                      "quantization_step"};
+  for (const auto& [name, value] : attributes) {
+    if (std::ranges::find(reserved, name) != reserved.end())
+      return {Code::argument, cat("attribute '", name,
+                                  "' is one that NetCDF-4 files have by themselves: "
+                                  "leave it out")};
+  }
+  return {};
 }
 
 /// The file's names for what was quantised.
@@ -143,6 +171,7 @@ template <typename Add>
 Status Netcdf4Codec::add(const FieldDefinition& field, Add add_to_fields) {
   TR_TRY(codec::check_field(field));
   const std::string context = cat("field '", field.name, "'");
+  TR_TRY(check_names(field.attributes).in(context));
   const Result<int> level = level_of(field, definitions_.stream);
   TR_TRY(level.status().in(context));
   const Result<std::vector<Index>> chunk = chunk_of(field);
@@ -274,6 +303,7 @@ Result<std::unique_ptr<Netcdf4Codec>> codec_of(std::span<const std::byte> head) 
 
 Result<std::unique_ptr<codec::Codec>> make(const codec::StreamDefinition& stream) {
   TR_TRY(Conventions::check_attributes(stream.attributes));
+  TR_TRY(check_names(stream.attributes));
   return std::unique_ptr<codec::Codec>(std::make_unique<Netcdf4Codec>(stream));
 }
 

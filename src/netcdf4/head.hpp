@@ -8,8 +8,8 @@
 #include "base/status.hpp"
 #include "codec/codec.hpp"
 
-// What stands before the first step of a file: room for the superblock of HDF5, and the definitions of the
-// stream, from which the ending of the file can be made by anybody (docs/formats/netcdf4.md).
+// The head of a file stands before its first step. It has room for the superblock of HDF5, and holds the
+// definitions of the stream, from which anybody can make the ending of the file (docs/formats/netcdf4.md).
 namespace tailrace::netcdf4 {
 
 /// The room for the superblock. Until the file is finished it holds a text that says so.

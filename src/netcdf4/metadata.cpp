@@ -258,7 +258,7 @@ class Maker {
     const bool filtered =
         record.level == 0 || ((record.element_size == 1 || H5Pset_shuffle(list) >= 0) &&
                               H5Pset_deflate(list, static_cast<unsigned>(record.level)) >= 0);
-    // What a reader gets for chunks that are not there.
+    // The fill value is what a reader gets for chunks that are not there.
     if (!filtered || H5Pset_fill_value(list, big_endian(variable.type), field->fill.data()) < 0)
       return failed("set filters and fill value");
     return {};

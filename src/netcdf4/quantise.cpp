@@ -44,8 +44,12 @@ void round_all(std::span<Real> values, std::optional<double> missing, Round roun
     for (Real& value : values) value = round(value);
     return;
   }
+  // A value that would be rounded to the missing one stays as it is: it is there.
   const Real kept = static_cast<Real>(*missing);
-  for (Real& value : values) value = value == kept ? value : round(value);
+  for (Real& value : values) {
+    const Real rounded = round(value);
+    value = value == kept || rounded == kept ? value : rounded;
+  }
 }
 
 template <typename Real>

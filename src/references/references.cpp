@@ -166,7 +166,7 @@ const Conventions::Interval* References::bounds_in(std::size_t variable) const {
   return found == intervals.end() ? nullptr : &*found;
 }
 
-/// Where intervals begin with the output before, the first step of a file does not tell where that was.
+/// An interval may begin with the output before. The first step of a file does not tell when that was.
 bool References::is_told(const Conventions::Interval& interval) const {
   return interval.statistic.since != codec::Statistic::Since::last_output;
 }

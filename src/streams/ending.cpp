@@ -44,7 +44,7 @@ Result<codec::Ending> make_ending(const formats::Finishing& format, File& file,
   return *ending ? std::move(**ending) : codec::Ending{};
 }
 
-/// What is behind the last step must be there before the head leads to it.
+/// Writes the tail before the head that leads to it.
 Status write_parts(File& file, const codec::Ending& ending, Bytes data_end) {
   const Result<Bytes> size = file.size();
   TR_TRY(size.status());

@@ -288,7 +288,8 @@ Result<std::unique_ptr<pipeline::Ledger>> make_ledger(const pipeline::Opening& o
     resuming = std::move(*from);
   }
   std::unique_ptr<References> references;
-  if (request->options.references) {
+  // A stream that is closed without fields finishes files, whose references tell all of their steps.
+  if (request->options.references && !opening.fields.empty()) {
     Result<std::unique_ptr<References>> made =
         References::make(opening.definition, opening.fields, codec.decoding().value_or(codec::Decoding{}));
     TR_TRY(made.status());

@@ -25,6 +25,13 @@ Result<OpenPair> opened(Result<IndexWriter> index, bool again) {
   return OpenPair{nullptr, std::move(*index), again, false};
 }
 
+/// Returns why steps of a stream cannot follow those in a file, which nothing has changed yet.
+Status check_fits(storage::Target& target, const std::string& data, const IndexContents& contents,
+                  const Pairs::Frame& frame) {
+  TR_TRY(check_places(data, contents, frame.places));
+  return contents.steps.empty() ? Status() : check_goes_on(target, data, contents.header, frame.head);
+}
+
 }  // namespace
 
 std::string written_to(const std::string& path, bool again) { return again ? again_path(path) : path; }
@@ -175,7 +182,7 @@ Result<std::optional<Pair>> Pairs::taken_over_pair(const std::string& path) {
     if (contents.status().code() == Code::io) return contents.status();
     const bool own = contents.is_ok() && (contents->header.run == header_.run || goes_on_with_others());
     if (!own) continue;
-    TR_TRY(check_places(data, *contents, frame_.places));
+    TR_TRY(check_fits(*target_, data, *contents, frame_));
     return std::optional(Pair{std::move(*contents), again});
   }
   return std::optional<Pair>();
@@ -199,7 +206,6 @@ Status Pairs::begin_data(const std::string& path, OpenPair& pair) {
   if (frame_.head.empty()) return {};
   const std::string data = written_to(path, pair.again);
   if (pair.index.steps() > 0) {
-    TR_TRY(check_goes_on(*target_, data, pair.index.header(), frame_.head));
     const Result<bool> same = begins_with(*target_, data, header_.format, frame_.head);
     TR_TRY(same.status());
     if (!*same)
@@ -333,7 +339,7 @@ Result<IndexWriter> Pairs::continue_index(const std::string& path, std::int64_t 
     const std::string_view advice = " (existing=replace begins anew; or choose another pattern)";
     if (!same.is_ok()) return resuming_ ? same : Status(same.code(), cat(same.text(), advice));
   }
-  TR_TRY(check_places(path, before->contents, frame_.places));
+  TR_TRY(check_fits(*target_, written_to(path, before->again), before->contents, frame_));
   // A file that cannot be continued stays as it is, closed if it was.
   if (const auto& steps = before->contents.steps; !resuming_ && !steps.empty() && steps.back().lead >= lead) {
     return Status(Code::order,
@@ -357,7 +363,7 @@ Result<std::optional<Pair>> Pairs::find_left_open(const std::string& path) {
     header_.fields = (*pair)->contents.header.fields;
     header_.data_begin = (*pair)->contents.header.data_begin;
   } else if (pair->has_value()) {
-    TR_TRY(check_places(path, (*pair)->contents, frame_.places));
+    TR_TRY(check_fits(*target_, written_to(path, (*pair)->again), (*pair)->contents, frame_));
   }
   return pair;
 }
@@ -405,9 +411,7 @@ Status Pairs::put_in_place(const std::string& path) {
   Result<bool> held = !*exists;
   if (*exists) held = first_holds_again(*target_, path);
   TR_TRY(held.status());
-  if (*held) return discard_again(*target_, path);
-  TR_TRY(storage::remove_durably(*target_, references_path(path)));
-  return replace_by_again(*target_, path);
+  return *held ? discard_again(*target_, path) : replace_by_again(*target_, path);
 }
 
 Status Pairs::remove_empty(const std::string& path, OpenPair& file) {

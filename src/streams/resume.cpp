@@ -417,6 +417,7 @@ Result<bool> first_holds_again(Target& target, const std::string& data_path) {
 }
 
 Status replace_by_again(Target& target, const std::string& data_path) {
+  TR_TRY(storage::remove_durably(target, references_path(data_path)));  // they tell of the first pair's bytes
   TR_TRY(target.rename(again_path(data_path), data_path));
   return end_replacing(target, data_path);
 }

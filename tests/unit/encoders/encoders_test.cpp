@@ -16,7 +16,7 @@ namespace {
 using codec::Codec;
 using Functions = std::function<int(const tr_record&, tr_encoded*)>;
 
-/// What the encoder "script" does. Each test sets it.
+/// The behaviour of the encoder "script". Each test sets it.
 struct Script {
   Functions encode;
   std::function<int(const tr_record*, std::int32_t, tr_encoded*)> head;
@@ -169,7 +169,7 @@ TEST_F(OwnEncoder, fails_with_its_own_text_and_the_names_of_field_and_level) {
   expect_text(failure(names_none), Code::data, {"odd"});
   EXPECT_EQ(encoder->offending(), -1) << "there are 6 values";
   expect_text(failure([](const tr_record&, tr_encoded*) { return 77; }), Code::format, {"77", "850"});
-  // What it returns does not hide what it has said.
+  // Its result does not hide its text.
   expect_text(failure([](const tr_record&, tr_encoded* out) { return tr_encoded_fail(out, -1, "said"), 0; }),
               Code::format, {"said"});
 }

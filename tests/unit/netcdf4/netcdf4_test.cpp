@@ -246,5 +246,22 @@ TEST(netcdf4, a_file_goes_on_with_the_same_chunks_and_filters_alone) {
   EXPECT_EQ(check_goes_on(head("1", "2x3"), head("1", "1x3")).code(), Code::state);
 }
 
+TEST(netcdf4, attributes_that_the_file_has_by_itself_are_refused_when_they_are_defined) {
+  for (const char* name : {"_NCProperties", "DIMENSION_LIST", "CLASS", "quantization_step"}) {
+    codec::StreamDefinition stream;
+    stream.format = "netcdf4";
+    stream.base = {2026, 3, 1, 6, 0, 0};
+    FieldDefinition field;
+    field.name = "t";
+    field.shape = {2, 3};
+    field.attributes = {{name, "x"}};
+    const Status defined = (*make(stream))->define(field);
+    EXPECT_EQ(defined.code(), Code::argument) << name;
+    EXPECT_NE(defined.text().find(name), std::string::npos) << defined.text();
+    stream.attributes = {{name, "x"}};
+    EXPECT_EQ(make(stream).status().code(), Code::argument) << name;
+  }
+}
+
 }  // namespace
 }  // namespace tailrace::netcdf4

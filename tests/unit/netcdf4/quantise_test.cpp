@@ -108,5 +108,13 @@ TEST(quantise, integers_keep_all_bits_and_so_do_numbers_without_an_option) {
   EXPECT_TRUE(quantisation_of(definition).keeps_all());
 }
 
+TYPED_TEST(QuantiseTest, no_value_that_is_there_becomes_the_missing_one) {
+  codec::FieldDefinition definition = field(TestFixture::type);
+  definition.accuracy = 0.5;
+  std::vector<TypeParam> values{TypeParam(0.3), 0, TypeParam(-0.2), TypeParam(1.3)};
+  quantise(values, quantisation_of(definition), 0.0);
+  EXPECT_EQ(values, (std::vector<TypeParam>{TypeParam(0.3), 0, TypeParam(-0.2), 1}));
+}
+
 }  // namespace
 }  // namespace tailrace::netcdf4

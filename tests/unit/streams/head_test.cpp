@@ -46,14 +46,24 @@ class Job {
   Status add_step(std::int64_t lead) {
     const Result<pipeline::Begun> begun = begin(lead);
     TR_TRY(begun.status());
-    const codec::FixedPlaces places = *codec_->fixed_places();
+    const std::optional<codec::FixedPlaces> places = codec_->fixed_places();
     const Result<std::unique_ptr<storage::File>> file =
         target_->open(begun->path, storage::OpenMode::existing);
     TR_TRY(file.status());
-    TR_TRY((*file)->write(ByteVector(static_cast<std::size_t>(places.step), std::byte{7}), begun->end));
+    ByteVector step;
+    if (places) {
+      step.assign(static_cast<std::size_t>(places->step), std::byte{7});
+    } else {
+      std::vector<float> values(6, 1.5F);
+      TR_TRY(
+          codec_->encoder()->encode({0, 0, lead, 0}, reinterpret_cast<std::byte*>(values.data()), 6, step));
+    }
+    TR_TRY((*file)->write(step, begun->end));
     TR_TRY((*file)->sync());
-    const Bytes at = begun->end + places.places[0][0];
-    return ledger_->commit({0, lead, file_name, begun->end, begun->end + places.step, {{0, 0, at, 24}}});
+    const Bytes at = begun->end + (places ? places->places[0][0] : 0);
+    const Bytes length = places ? 24 : std::ssize(step);
+    return ledger_->commit(
+        {0, lead, file_name, begun->end, begun->end + std::ssize(step), {{0, 0, at, length}}});
   }
   Status finish() {
     TR_TRY(ledger_->finish_file(file_name));
@@ -119,6 +129,23 @@ TEST(head, steps_of_other_variables_are_refused_and_the_file_stays_as_it_is) {
   EXPECT_NE(refused.text().find("variables"), std::string::npos) << refused.text();
   EXPECT_EQ(bytes_of(*disk, file_name), data);
   EXPECT_EQ(bytes_of(*disk, index_path(file_name)), index) << "it is still closed";
+}
+
+/// A file that is finished can be read, and a stream whose chunks it cannot take must not change that.
+TEST(head, a_finished_file_stays_readable_if_steps_with_other_filters_are_refused) {
+  if (formats::finishing("netcdf4") == nullptr) GTEST_SKIP() << "built without HDF5";
+  const auto disk = storage::memory_target();
+  Job first(disk, "format=netcdf4");
+  ASSERT_TRUE(first.add_step(0).is_ok() && first.finish().is_ok());
+  const ByteVector data = bytes_of(*disk, file_name), index = bytes_of(*disk, index_path(file_name));
+  ASSERT_EQ(static_cast<unsigned char>(data.at(0)), 0x89) << "the signature of HDF5";
+  const Status refused = Job(disk, "format=netcdf4 deflate=0 existing=continue").begin(3600).status();
+  EXPECT_EQ(refused.code(), Code::state);
+  EXPECT_NE(refused.text().find("filters"), std::string::npos) << refused.text();
+  EXPECT_EQ(bytes_of(*disk, file_name), data);
+  EXPECT_EQ(bytes_of(*disk, index_path(file_name)), index) << "it is still closed";
+  Job second(disk, "format=netcdf4 existing=continue");
+  EXPECT_TRUE(second.add_step(3600).is_ok() && second.finish().is_ok());
 }
 
 TEST(head, of_a_file_that_a_killed_job_was_removing_is_nobodys) {

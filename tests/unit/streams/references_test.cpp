@@ -6,11 +6,13 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "../storage/scratch.hpp"
 #include "base/text.hpp"
 #include "formats/registry.hpp"
 #include "storage/faulty.hpp"
 #include "streams/ledger.hpp"
 #include "streams/parse.hpp"
+#include "streams/resume.hpp"
 
 namespace tailrace::streams {
 
@@ -168,6 +170,18 @@ TEST(references, are_removed_when_steps_are_cut_off) {
   EXPECT_EQ(told_steps(*target), 3) << "nothing was cut";
   ASSERT_TRUE(recover(*target, "fc.raw", {.through_lead = 1}).is_ok());
   EXPECT_EQ(told_steps(*target), -1);
+}
+
+TEST(references, go_with_the_bytes_that_they_tell_of) {
+  const auto disk = storage::memory_target();
+  const std::string again = again_path("fc.raw");
+  for (const std::string& path :
+       {std::string("fc.raw"), index_path("fc.raw"), references_path("fc.raw"), again, index_path(again)})
+    ASSERT_TRUE(storage::put_file(*disk, path, "of " + path).is_ok());
+  const Status replaced = replace_by_again(*disk, "fc.raw");
+  ASSERT_TRUE(replaced.is_ok()) << replaced.text();
+  EXPECT_EQ(storage::contents_of(*disk, "fc.raw"), "of " + again);
+  EXPECT_FALSE(*disk->exists(references_path("fc.raw")));
 }
 
 }  // namespace

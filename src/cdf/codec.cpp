@@ -41,8 +41,9 @@ class CdfCodec final : public codec::Codec {
   }
   [[nodiscard]] ByteVector head() const override { return encode(conventions().contents(), places_); }
   [[nodiscard]] std::optional<codec::FixedPlaces> fixed_places() const override;
-  [[nodiscard]] std::vector<Patch> rest_of_step(std::int64_t lead, std::int64_t previous_lead,
-                                                std::span<const RecordKey> put) const override;
+  [[nodiscard]] std::vector<Patch> rest_of_step(
+      std::int64_t lead, std::int64_t previous_lead,
+      std::span<const codec::FinishedStep::Record> put) const override;
   [[nodiscard]] std::optional<codec::Decoding> decoding() const override { return codec::Decoding{true, ""}; }
   [[nodiscard]] std::unique_ptr<codec::Encoder> encoder() const override {
     return codec::plain_encoder(plain_);
@@ -86,7 +87,7 @@ std::optional<codec::FixedPlaces> CdfCodec::fixed_places() const {
 }
 
 std::vector<Patch> CdfCodec::rest_of_step(std::int64_t lead, std::int64_t previous_lead,
-                                          std::span<const RecordKey> put) const {
+                                          std::span<const codec::FinishedStep::Record> put) const {
   std::vector<Patch> patches;
   const auto add_times = [&](std::size_t variable, std::initializer_list<std::int64_t> leads) {
     Patch& patch = patches.emplace_back(Patch{offset_of(variable), {}, 1});
@@ -99,7 +100,7 @@ std::vector<Patch> CdfCodec::rest_of_step(std::int64_t lead, std::int64_t previo
     add_times(each.bounds, {each.statistic.interval_start(lead, previous_lead), lead});
   }
   std::set<std::pair<int, Index>> there;
-  for (const RecordKey& each : put) there.emplace(each.field, each.level);
+  for (const codec::FinishedStep::Record& each : put) there.emplace(each.field, each.level);
   for (std::size_t number = 0; number < fields_.all().size(); ++number) {
     const Conventions::Field& field = fields_.all()[number];
     const Bytes begin = offset_of(field.variable);

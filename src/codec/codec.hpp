@@ -55,6 +55,8 @@ struct Patch {
 struct FixedPlaces {
   Bytes step = 0;                          // size of a step
   std::vector<std::vector<Bytes>> places;  // by field and level: offset within the step
+  /// The levels of a field follow one another as they were put, from its place on: their sizes differ.
+  bool are_packed = false;
 };
 
 /// How readers that know NumPy's filters get the values of a record from its bytes.
@@ -131,9 +133,9 @@ class Codec {
   /// field may be put once in a step then.
   [[nodiscard]] virtual std::optional<FixedPlaces> fixed_places() const { return std::nullopt; }
   /// Returns what a step holds beside the records that were put, in a format with fixed places: its time, and
-  /// fill values for other records. Offsets count from the step's begin. `put` has the fields and levels.
+  /// fill values for other records. Offsets count from the step's begin, those of `put` too.
   [[nodiscard]] virtual std::vector<Patch> rest_of_step(std::int64_t /*lead*/, std::int64_t /*previous_lead*/,
-                                                        std::span<const RecordKey> /*put*/) const {
+                                                        std::span<const FinishedStep::Record> /*put*/) const {
     return {};
   }
   /// Returns how other programs decode a record, or nothing if they cannot.

@@ -13,6 +13,7 @@
 #include "grib2/codec.hpp"
 #include "netcdf4/codec.hpp"
 #include "raw/codec.hpp"
+#include "zarr/codec.hpp"
 
 namespace tailrace::formats {
 
@@ -34,6 +35,16 @@ constexpr std::nullopt_t finish_netcdf4 = std::nullopt;
 #endif
 constexpr std::string_view no_hdf5 =
     "built without HDF5; install libhdf5-dev and libdeflate-dev, and configure again with -DTAILRACE_HDF5=ON";
+#ifdef TAILRACE_HAVE_ZARR
+constexpr auto* make_zarr = zarr::make;
+constexpr auto* count_zarr = zarr::step_count;
+#else
+constexpr std::nullptr_t make_zarr = nullptr;
+constexpr std::nullptr_t count_zarr = nullptr;
+#endif
+constexpr std::string_view no_zarr =
+    "built without nlohmann-json or libdeflate; install nlohmann-json3-dev and libdeflate-dev, and configure "
+    "again with -DTAILRACE_ZARR=ON";
 constexpr std::string_view absent = "not in this version";
 
 std::vector<std::string_view> names() {
@@ -108,6 +119,7 @@ const std::vector<Format>& all() {
        {},
        nullptr,
        finish_netcdf4},
+      {"zarr", make_zarr, no_zarr, {".zarr"}, zarr::options(), {}, count_zarr, std::nullopt, true},
       {"NetCDF",
        nullptr,
        "called cdf5 here (netcdf4 is compressed; cdf2 and cdf1 are for older readers)",
@@ -116,7 +128,6 @@ const std::vector<Format>& all() {
        {"netcdf", "netcdf3", "nc", "cdf"}},
       {"NetCDF-4", nullptr, "called netcdf4 here", {}, {}, {"nc4", "netcdf-4"}},
       {"HDF5", nullptr, "called netcdf4 here, as it is HDF5", {".hdf"}, {}, {"hdf5", "hdf", "h5"}},
-      {"Zarr", nullptr, absent, {".zarr"}, {}, {"zarr"}},
       {"GRIB1", nullptr, absent, {".grib1", ".grb1"}, {}, {"grib1", "grb1"}},
   };
   return formats;

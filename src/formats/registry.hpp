@@ -36,6 +36,7 @@ struct Format {
   /// of the file tells.
   std::optional<codec::Patch> (*step_count)(std::int64_t steps) = nullptr;
   std::optional<Finishing> finishing{};
+  bool is_store = false;  // what has the file's name is a directory of objects (stores::with_stores)
 };
 
 /// Returns one line for each format that the library has. The first is the default.

@@ -205,9 +205,9 @@ bool Commits::commit() {
 void Commits::start_sync(std::int64_t number, Step& step) {
   step.state = Step::State::syncing;
   step.syncs = static_cast<int>(step.writers.size());
-  std::vector<codec::RecordKey> put;
+  std::vector<codec::FinishedStep::Record> put;
   for (const RecordEntry& record : step.entry.records)
-    put.push_back({.field = record.field, .level = record.level, .lead = step.entry.lead});
+    put.push_back({record.field, record.level, record.offset - step.entry.begin, record.length});
   std::vector<codec::Patch> rest = codec_.rest_of_step(step.entry.lead, step.previous_lead, put);
   for (const int server : step.writers) {
     Packer out;

@@ -2,6 +2,7 @@
 #include "placement/placement.hpp"
 
 #include "placement/fixed.hpp"
+#include "placement/packed.hpp"
 #include "placement/scan.hpp"
 
 namespace tailrace::placement {
@@ -9,6 +10,7 @@ namespace tailrace::placement {
 std::unique_ptr<Placement> make_placement(const codec::Codec& codec) {
   std::optional<codec::FixedPlaces> places = codec.fixed_places();
   if (!places) return std::make_unique<Scan>();
+  if (places->are_packed) return std::make_unique<Packed>(*std::move(places));
   return std::make_unique<Fixed>(*std::move(places));
 }
 

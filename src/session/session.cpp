@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "session/affinity.hpp"
 #include "session/report.hpp"
+#include "stores/stores.hpp"
 
 namespace tailrace::session {
 
@@ -66,6 +67,7 @@ Status Storage::open(const Settings& settings, std::shared_ptr<storage::Target> 
     TR_TRY(plan.status());
     if (*rank < 0 || *rank == world_rank) target_ = faulty_ = storage::faulty_target(target_, *plan);
   }
+  of_streams_ = stores::with_stores(target_);
   return {};
 }
 
@@ -147,8 +149,8 @@ Status Session::make_threads(decltype(Facts::make_executor) make_executor, Ledge
   TR_TRY(memory_->take_staging_without_ranks());
   // The first server writes them when everything is done. That is too late to hear that it cannot.
   if (rank() == 0) TR_TRY(check_report(settings_));
-  serving_ =
-      std::make_unique<Serving>(*this, storage_.target(), std::move(make_ledger), std::move(make_executor));
+  serving_ = std::make_unique<Serving>(*this, storage_.of_streams(), std::move(make_ledger),
+                                       std::move(make_executor));
   return serving_->start(false);
 }
 

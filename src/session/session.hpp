@@ -32,9 +32,12 @@ class Storage {
   /// of the world for which `settings` ask that.
   Status open(const Settings& settings, std::shared_ptr<storage::Target> given, int world_rank);
   [[nodiscard]] const std::shared_ptr<storage::Target>& target() const { return target_; }
+  /// Returns the same storage as streams see it: their stores of objects are files.
+  [[nodiscard]] const std::shared_ptr<storage::Target>& of_streams() const { return of_streams_; }
 
  private:
   std::shared_ptr<storage::Target> target_;
+  std::shared_ptr<storage::Target> of_streams_;
   std::shared_ptr<storage::FaultyTarget> faulty_;  // set if TAILRACE_FAULT asks for failures
   int world_rank_ = 0;
 };
@@ -61,6 +64,7 @@ class Session {
   [[nodiscard]] comm::Line& computes() { return computing_->line(); }
   [[nodiscard]] Memory& memory() { return *memory_; }
   [[nodiscard]] storage::Target& target() { return *storage_.target(); }
+  [[nodiscard]] storage::Target& streams_target() { return *storage_.of_streams(); }
   /// Returns the threads of a compute rank's files and checkpoints.
   [[nodiscard]] executor::Threads& threads() { return *threads_; }
   [[nodiscard]] Stops& stops() { return *stops_; }

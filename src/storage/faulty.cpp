@@ -163,6 +163,11 @@ Status FaultyTarget::remove(const std::string& path) {
   return play(*clock_, Call::remove, "remove", path, [&] { return below_->remove(path); });
 }
 
+Status FaultyTarget::remove_directory(const std::string& path) {
+  return play(*clock_, Call::remove, "remove directory", path,
+              [&] { return below_->remove_directory(path); });
+}
+
 Result<bool> FaultyTarget::exists(const std::string& path) {
   return play(*clock_, Call::exists, "look up", path, [&] { return below_->exists(path); });
 }

@@ -102,6 +102,7 @@ class FaultyTarget final : public Target {
   Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) override;
   Status rename(const std::string& from, const std::string& to) override;
   Status remove(const std::string& path) override;
+  Status remove_directory(const std::string& path) override;
   Result<bool> exists(const std::string& path) override;
   Status make_directories(const std::string& path) override;
   Status sync_directory_of(const std::string& path) override;

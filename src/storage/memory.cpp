@@ -137,11 +137,67 @@ Status MemoryTarget::rename(const std::string& from, const std::string& to) {
   const std::lock_guard guard(mutex_);
   TR_TRY(check_parent("rename", source));
   const auto found = files_.find(source);
-  if (directories_.contains(source) || directories_.contains(destination)) {
-    return io_error("rename", cat(from, " to ", to), EISDIR);
+  if (directories_.contains(source)) {
+    if (files_.contains(destination)) return io_error("rename", cat(from, " to ", to), ENOTDIR);
+    if (source != destination && directories_.contains(destination) && !is_empty(destination))
+      return io_error("rename", cat(from, " to ", to), ENOTEMPTY);
+    if (source != destination) move_directory(source, destination);
+    return {};
   }
+  if (directories_.contains(destination)) return io_error("rename", cat(from, " to ", to), EISDIR);
   if (found == files_.end()) return io_error("rename", cat(from, " to ", to), ENOENT);
   if (source != destination) change({parent_of(source), source, destination, found->second});
+  return {};
+}
+
+bool MemoryTarget::is_empty(const std::string& directory) const {
+  const std::string below = directory + "/";
+  const auto file = files_.lower_bound(below);
+  const auto other = directories_.lower_bound(below);
+  return (file == files_.end() || !file->first.starts_with(below)) &&
+         (other == directories_.end() || !other->starts_with(below));
+}
+
+/// Directories are durable once made, and so is their new name.
+void MemoryTarget::move_directory(const std::string& from, const std::string& to) {
+  const std::string below = from + "/";
+  const auto moved = [&](std::string& path) {
+    const bool is_inside = path == from || path.starts_with(below);
+    if (is_inside) path = to + path.substr(from.size());
+    return is_inside;
+  };
+  for (MemoryFiles* const files : {&files_, &durable_files_}) {
+    MemoryFiles now;
+    for (const auto& [path, inode] : *files) {
+      std::string name = path;
+      moved(name);
+      now.emplace(name, inode);
+    }
+    *files = std::move(now);
+  }
+  std::set<std::string> directories;
+  for (std::string name : directories_) {
+    moved(name);
+    directories.insert(std::move(name));
+  }
+  directories_ = std::move(directories);
+  for (EntryChange& change : unsynced_) {
+    moved(change.directory);
+    moved(change.erased);
+    moved(change.set);
+  }
+}
+
+Status MemoryTarget::remove_directory(const std::string& path) {
+  const std::string tidy = tidy_path(path);
+  const std::lock_guard guard(mutex_);
+  if (!directories_.contains(tidy))
+    return io_error("remove directory", path, files_.contains(tidy) ? ENOTDIR : ENOENT);
+  if (!is_empty(tidy)) return io_error("remove directory", path, ENOTEMPTY);
+  directories_.erase(tidy);
+  // What was in it is gone with it, durably.
+  std::erase_if(unsynced_, [&](const EntryChange& change) { return change.directory == tidy; });
+  std::erase_if(durable_files_, [&](const auto& each) { return parent_of(each.first) == tidy; });
   return {};
 }
 

@@ -49,6 +49,7 @@ class MemoryTarget : public Target {
   Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) override;
   Status rename(const std::string& from, const std::string& to) override;
   Status remove(const std::string& path) override;
+  Status remove_directory(const std::string& path) override;
   Result<bool> exists(const std::string& path) override;
   Status make_directories(const std::string& path) override;
   Status sync_directory_of(const std::string& path) override;
@@ -60,6 +61,8 @@ class MemoryTarget : public Target {
   // The functions below expect mutex_ to be held; paths are tidy.
   Status check_parent(const char* operation, const std::string& path) const;
   void change(EntryChange change);
+  [[nodiscard]] bool is_empty(const std::string& directory) const;
+  void move_directory(const std::string& from, const std::string& to);
 
   struct Locks {
     std::mutex mutex;

@@ -209,6 +209,11 @@ Status PosixTarget::remove(const std::string& path) {
   return result < 0 ? io_error("remove", path, -result) : Status();
 }
 
+Status PosixTarget::remove_directory(const std::string& path) {
+  const int result = uninterrupted([&] { return system_->rmdir(path.c_str()); });
+  return result < 0 ? io_error("remove directory", path, -result) : Status();
+}
+
 Result<bool> PosixTarget::exists(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) == 0) return true;

@@ -34,6 +34,7 @@ int System::ftruncate(int descriptor, off_t size) { return or_errno(::ftruncate(
 int System::close(int descriptor) { return or_errno(::close(descriptor)); }
 int System::rename(const char* from, const char* to) { return or_errno(::rename(from, to)); }
 int System::unlink(const char* path) { return or_errno(::unlink(path)); }
+int System::rmdir(const char* path) { return or_errno(::rmdir(path)); }
 int System::mkdir(const char* path, mode_t mode) { return or_errno(::mkdir(path, mode)); }
 
 }  // namespace tailrace::storage

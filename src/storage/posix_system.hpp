@@ -24,6 +24,7 @@ class System {
   virtual int close(int descriptor);
   virtual int rename(const char* from, const char* to);
   virtual int unlink(const char* path);
+  virtual int rmdir(const char* path);
   virtual int mkdir(const char* path, mode_t mode);
 };
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "storage/target.hpp"
 
+#include <algorithm>
 #include <array>
 
+#include "base/bytes.hpp"
 #include "base/text.hpp"
 
 namespace tailrace::storage {
@@ -36,6 +38,34 @@ Status File::write(std::span<const std::byte> data, Bytes offset) {
   return write_gathered(parts, offset);
 }
 
+Result<bool> File::holds(Bytes end) {
+  const Result<Bytes> found = size();
+  TR_TRY(found.status());
+  return *found >= end;
+}
+
+Status Target::copy(const std::string& from, Bytes size, const std::string& to) {
+  constexpr Bytes most = Bytes{4} << 20;
+  Result<std::unique_ptr<File>> source = open(from, OpenMode::read);
+  TR_TRY(source.status());
+  Result<std::unique_ptr<File>> made = open(to, OpenMode::create);
+  TR_TRY(made.status());
+  ByteVector piece(static_cast<std::size_t>(std::min(size, most)));
+  for (Bytes at = 0; at < size;) {
+    const auto part = std::span(piece).first(static_cast<std::size_t>(std::min(size - at, most)));
+    const Result<Bytes> got = (*source)->read(part, at);
+    TR_TRY(got.status());
+    if (*got < std::ssize(part)) {
+      return {Code::corrupt, cat(from, ": ends at byte ", at + *got, ", but its index says that ", size,
+                                 " are committed; it was cut by something else")};
+    }
+    TR_TRY((*made)->write(part, at));
+    at += *got;
+  }
+  TR_TRY((*made)->sync());
+  return (*made)->close();
+}
+
 Result<std::optional<Bytes>> size_if_there(Target& target, const std::string& path) {
   const Result<bool> exists = target.exists(path);
   TR_TRY(exists.status());
@@ -48,12 +78,21 @@ Result<std::optional<Bytes>> size_if_there(Target& target, const std::string& pa
 }
 
 Status check_holds(Target& target, const std::string& path, Bytes end) {
-  const Result<std::optional<Bytes>> size = size_if_there(target, path);
-  TR_TRY(size.status());
-  if (*size && **size >= end) return {};
+  const Result<bool> exists = target.exists(path);
+  TR_TRY(exists.status());
+  std::string found = ": is missing";
+  if (*exists) {
+    Result<std::unique_ptr<File>> file = target.open(path, OpenMode::read);
+    TR_TRY(file.status());
+    const Result<bool> holds = (*file)->holds(end);
+    TR_TRY(holds.status());
+    if (*holds) return {};
+    const Result<Bytes> size = (*file)->size();
+    TR_TRY(size.status());
+    found = cat(": has ", counted(*size, "byte"));
+  }
   return {Code::corrupt,
-          cat(path, *size ? cat(": has ", counted(**size, "byte")) : std::string(": is missing"), ", but ",
-              end, " were written: something else has ", *size ? "cut" : "removed",
+          cat(path, found, ", but ", end, " were written: something else has ", *exists ? "cut" : "removed",
               " the file; put it back as it was, or begin from a checkpoint before its steps")};
 }
 

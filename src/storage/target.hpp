@@ -48,6 +48,8 @@ class File {
   /// Cuts the file, or extends it with zeros.
   virtual Status truncate(Bytes size) = 0;
   virtual Result<Bytes> size() = 0;
+  /// Returns true if the file reaches up to `end`.
+  virtual Result<bool> holds(Bytes end);
   /// Closes the file and checks the result. Further calls are Code::state. The destructor closes without a
   /// check.
   virtual Status close() = 0;
@@ -64,11 +66,17 @@ class Target {
  public:
   virtual ~Target() = default;
   virtual Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) = 0;
-  /// Atomically gives the file `from` the name `to`, replacing the file that had it. Both lie in one
+  /// Atomically gives the file `from` the name `to`, replacing the file that had it. A directory may get a
+  /// name that nothing has. Both lie in one
   /// directory; otherwise it returns Code::argument, because no system makes a move between two directories
   /// durable as one.
   virtual Status rename(const std::string& from, const std::string& to) = 0;
   virtual Status remove(const std::string& path) = 0;
+  /// Removes an empty directory.
+  virtual Status remove_directory(const std::string& path) = 0;
+  /// Makes the file `to` of the first `size` bytes of `from`. The bytes are durable on return, the name is
+  /// not. Code::corrupt if `from` is shorter.
+  virtual Status copy(const std::string& from, Bytes size, const std::string& to);
   virtual Result<bool> exists(const std::string& path) = 0;
   /// Makes the directory and those above it that are missing. They are durable on success.
   virtual Status make_directories(const std::string& path) = 0;

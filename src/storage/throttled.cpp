@@ -105,6 +105,7 @@ class ThrottledTarget final : public Target {
   }
   Status rename(const std::string& from, const std::string& to) override { return below_->rename(from, to); }
   Status remove(const std::string& path) override { return below_->remove(path); }
+  Status remove_directory(const std::string& path) override { return below_->remove_directory(path); }
   Result<bool> exists(const std::string& path) override { return below_->exists(path); }
   Status make_directories(const std::string& path) override { return below_->make_directories(path); }
   Status sync_directory_of(const std::string& path) override { return below_->sync_directory_of(path); }

@@ -56,7 +56,8 @@ Status check_places(const std::string& path, const IndexContents& contents,
                       const auto field = static_cast<std::size_t>(each.field);
                       const auto level = static_cast<std::size_t>(each.level);
                       return field < places->places.size() && level < places->places[field].size() &&
-                             each.offset - step.begin == places->places[field][level];
+                             (places->are_packed ? each.offset - step.begin >= places->places[field][level]
+                                                 : each.offset - step.begin == places->places[field][level]);
                     });
   if (same) return {};
   return {Code::state, cat(path,

@@ -11,6 +11,7 @@
 #include "base/shape_text.hpp"
 #include "base/text.hpp"
 #include "formats/registry.hpp"
+#include "stores/stores.hpp"
 
 namespace tailrace::streams {
 namespace {
@@ -456,6 +457,20 @@ Result<std::vector<double>> numbers_of(std::string_view line) {
 
 }  // namespace
 
+namespace {
+
+/// A name tells whether a directory has it or a file: readers, and commands that see the name alone, must
+/// agree.
+Status check_kind(const formats::Format& format, std::string_view pattern) {
+  if (format.is_store == stores::is_store(pattern)) return {};
+  if (format.is_store)
+    return {Code::settings, cat("format=", format.name, " writes a directory, whose name ends in .zarr")};
+  return {Code::settings, cat("a name that ends in .zarr promises a directory, and format=", format.name,
+                              " writes a file: choose another ending")};
+}
+
+}  // namespace
+
 Result<StreamRequest> parse_stream(std::string_view pattern, std::string_view options) {
   StreamRequest request;
   Result<Pattern> parsed = Pattern::parse(pattern);
@@ -469,6 +484,7 @@ Result<StreamRequest> parse_stream(std::string_view pattern, std::string_view op
   const std::string* const asked = given->find("format");
   const Result<const formats::Format*> format = asked ? formats::find(*asked) : formats::promised_by(pattern);
   TR_TRY(format.status().in(asked ? cat(context, ": format=", *asked) : context));
+  TR_TRY(check_kind(**format, pattern).in(context));
   request.definition.format = (*format)->name;
   request.definition.name = pattern;
   TR_TRY(take_reserved(*given, kStreamKeys, request).in(context));

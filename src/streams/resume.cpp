@@ -47,28 +47,6 @@ Status check_position(const Position& position) {
   return {};
 }
 
-/// Makes a file of the first `size` bytes of another one. The bytes are durable on return, the name is not.
-Status copy_bytes(Target& target, const std::string& from, Bytes size, const std::string& to) {
-  Result<std::unique_ptr<File>> source = target.open(from, OpenMode::read);
-  TR_TRY(source.status());
-  Result<std::unique_ptr<File>> copy = target.open(to, OpenMode::create);
-  TR_TRY(copy.status());
-  ByteVector piece(static_cast<std::size_t>(std::min(size, kCopyPiece)));
-  for (Bytes at = 0; at < size;) {
-    const auto part = std::span(piece).first(static_cast<std::size_t>(std::min(size - at, kCopyPiece)));
-    const Result<Bytes> got = (*source)->read(part, at);
-    TR_TRY(got.status());
-    if (*got < static_cast<Bytes>(part.size())) {
-      return {Code::corrupt, cat(from, ": ends at byte ", at + *got, ", but its index says that ", size,
-                                 " are committed; it was cut by something else")};
-    }
-    TR_TRY((*copy)->write(part, at));
-    at += *got;
-  }
-  TR_TRY((*copy)->sync());
-  return (*copy)->close();
-}
-
 /// Returns true if two files hold the same step, wherever in them.
 Result<bool> is_same_step(File& one, const IndexStep& first, File& other, const IndexStep& second) {
   const Bytes size = first.end - first.begin;
@@ -376,12 +354,12 @@ Result<IndexWriter> copy_again(Target& target, const std::string& data_path, con
   TR_TRY(make_index_durable(target, data_path));
   TR_TRY(discard_again(target, data_path));
   const std::string again = again_path(data_path);
-  TR_TRY(copy_bytes(target, data_path, published.end_of(steps), again));
+  TR_TRY(target.copy(data_path, published.end_of(steps), again));
   TR_TRY(tell_steps(target, again, published.header.format, static_cast<std::int64_t>(steps), true));
   TR_TRY(remove_ending(target, again, published.header.format, published.end_of(steps)));
   TR_TRY(target.sync_directory_of(again));
   const std::string temporary = index_path(again) + ".new";
-  TR_TRY(copy_bytes(target, index_path(data_path), published.marks[steps].position, temporary));
+  TR_TRY(target.copy(index_path(data_path), published.marks[steps].position, temporary));
   TR_TRY(target.rename(temporary, index_path(again)));
   TR_TRY(target.sync_directory_of(again));
   return IndexWriter::open_existing(target, index_path(again));

@@ -69,10 +69,10 @@ Result<std::unique_ptr<Stream>> Stream::create(session::Session& session, const 
     TR_TRY(stream->prepare_operations(resume));
     if (session.rank() != 0) return {};
     // The files are looked at now: the first step may be hours away.
-    Result<std::shared_ptr<void>> lock = lock_stream(session.target(), stream->request_);
+    Result<std::shared_ptr<void>> lock = lock_stream(session.streams_target(), stream->request_);
     TR_TRY(lock.status());
     stream->lock_ = std::move(*lock);
-    return look_ahead(session.target(), stream->request_, resume);
+    return look_ahead(session.streams_target(), stream->request_, resume);
   });
   const std::string call = cat("tr_stream_create(\"", pattern, "\", \"", options, "\")");
   comm::Vote vote{mine.in(call), call, {}};

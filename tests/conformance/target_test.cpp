@@ -237,6 +237,32 @@ TEST_P(TargetConformance, a_directory_is_no_file) {
   EXPECT_EQ(target->remove(at("d")).error_number(), EISDIR);
 }
 
+TEST_P(TargetConformance, an_empty_directory_is_removed_and_another_gets_a_new_name) {
+  ASSERT_TRUE(target->make_directories(at("d/e")).is_ok());
+  ASSERT_TRUE(create_empty(*target, at("d/e/f")).is_ok());
+  EXPECT_EQ(target->remove_directory(at("d/e")).error_number(), ENOTEMPTY);
+  EXPECT_EQ(target->remove_directory(at("none")).error_number(), ENOENT);
+  ASSERT_TRUE(target->rename(at("d"), at("moved")).is_ok());
+  EXPECT_FALSE(*target->exists(at("d")));
+  EXPECT_TRUE(*target->exists(at("moved/e/f")));
+  ASSERT_TRUE(target->make_directories(at("other")).is_ok());
+  ASSERT_TRUE(create_empty(*target, at("other/g")).is_ok());
+  EXPECT_EQ(target->rename(at("moved"), at("other")).error_number(), ENOTEMPTY);
+  EXPECT_TRUE(target->remove(at("moved/e/f")).is_ok());
+  EXPECT_TRUE(target->remove_directory(at("moved/e")).is_ok());
+  EXPECT_FALSE(*target->exists(at("moved/e")));
+}
+
+TEST_P(TargetConformance, a_copy_has_the_first_bytes) {
+  ASSERT_TRUE(open("a", OpenMode::create)->write(bytes_of("abcdef"), 0).is_ok());
+  ASSERT_TRUE(target->copy(at("a"), 4, at("b")).is_ok());
+  const auto copy = open("b", OpenMode::read);
+  EXPECT_EQ(*copy->size(), 4);
+  EXPECT_TRUE(*copy->holds(4));
+  EXPECT_FALSE(*copy->holds(5));
+  EXPECT_EQ(target->copy(at("a"), 7, at("b")).code(), Code::corrupt);
+}
+
 TEST_P(TargetConformance, a_regular_file_is_read_and_a_directory_is_none) {
   ASSERT_TRUE(put_file(*target, at("a"), "text").is_ok());
   ASSERT_TRUE(target->make_directories(at("d")).is_ok());

@@ -12,7 +12,7 @@ Scenario random_scenario(Scheduler& dice, int ranks, Index longest = 12) {
   scenario.variables = random_variables(dice, ranks, longest);
   scenario.steps = static_cast<int>(dice.random(1, 4));
   scenario.in_parts = dice.once_in(2);
-  scenario.format = any_format(static_cast<std::uint64_t>(dice.random(0, 3)));
+  scenario.format = any_format(static_cast<std::uint64_t>(dice.random(0, 99)));
   scenario.prepare();
   return scenario;
 }
@@ -119,11 +119,11 @@ TEST(sim_bytes, two_streams_and_files_that_roll_over_do_not_disturb_each_other) 
     std::vector<std::int64_t> steps;
     for (std::int64_t step = 0; step < steps_of_both; ++step) {
       steps.push_back(step);
-      EXPECT_TRUE(read_file(world.storage(), cat("second+00", step * 2, ".data")) ==
+      EXPECT_TRUE(read_file(world.storage(), name_for(cat("second+00", step * 2, ".data"), second.format)) ==
                   bytes_of_file(*second.plan, {step}, 7200))
           << where;
     }
-    EXPECT_TRUE(read_file(world.storage(), "first.data") == bytes_of_file(*first.plan, steps)) << where;
+    EXPECT_TRUE(read_file(world.storage(), first.pattern) == bytes_of_file(*first.plan, steps)) << where;
   }
 }
 

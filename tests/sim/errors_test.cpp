@@ -7,6 +7,7 @@
 
 #include "base/text.hpp"
 #include "executor/threads.hpp"
+#include "formats/registry.hpp"
 #include "scenario.hpp"
 #include "storage/memory.hpp"
 
@@ -216,21 +217,18 @@ bool fail_one_call(const Job& job, const Scenario& scenario, int victim, std::in
   return fired;
 }
 
-Scenario small_forecast(int ranks) {
+Scenario small_forecast(int ranks, const std::string& format = "cdf5") {
   Scenario scenario;
   scenario.steps = 5;
   scenario.variables = {{"t", *layout::Layout::block({6, 6}, ranks), "levels=hybrid:1-3"},
                         {"u", *layout::Layout::block({6, 6}, ranks), "levels=surface"}};
-  scenario.format = any_format(static_cast<std::uint64_t>(ranks));
+  scenario.format = format;
   scenario.prepare();
   return scenario;
 }
 
 void fail_every_call(const std::vector<NodeShape>& nodes, Program program, std::uint64_t seed = 0,
-                     double disk = 1e9) {
-  int ranks = 0;
-  for (const NodeShape& node : nodes) ranks += node.ranks;
-  const Scenario scenario = small_forecast(ranks);
+                     double disk = 1e9, const Scenario& scenario = small_forecast(4)) {
   Job job;
   job.nodes = nodes;
   job.disk_bytes_per_second = disk;
@@ -243,7 +241,7 @@ void fail_every_call(const std::vector<NodeShape>& nodes, Program program, std::
         const std::string where = cat("seed ", job.seed, ", fault ", static_cast<int>(fault), ", server ",
                                       victim, ", call ", nth, ": ");
         if (!fail_one_call(job, scenario, victim, nth, fault, program, where)) break;
-        ASSERT_LT(nth, 500);
+        ASSERT_LT(nth, 1000);
         if (testing::Test::HasFailure()) return;
       }
     }
@@ -273,7 +271,22 @@ TEST(sim_errors, what_the_next_step_wrote_while_one_failed_is_cut_off) {
   fail_one_call(job, small_forecast(4), 2, 9, storage::Fault::io_error, forecast, "");
 }
 
-TEST(sim_errors, so_it_does_without_servers) { fail_every_call({{3, 0}}, forecast); }
+TEST(sim_errors, so_it_does_without_servers) {
+  fail_every_call({{3, 0}}, forecast, 0, 1e9, small_forecast(3, any_format(3)));
+}
+
+/// A store is many objects, and each of them takes several calls.
+TEST(sim_errors, so_it_does_in_a_store_of_objects) {
+  for (const formats::Format& format : formats::all()) {
+    if (!format.is_store || format.make == nullptr) continue;
+    Scenario scenario;
+    scenario.steps = 3;
+    scenario.format = format.name;
+    scenario.variables = {{"u", *layout::Layout::block({6, 6}, 2), "levels=height:2,10"}};
+    scenario.prepare();
+    fail_every_call({{1, 1}, {1, 1}}, forecast, 0, 1e5, scenario);
+  }
+}
 
 /// Behaves like a file of NFS whose server is out of space: bytes that no sync() covered are lost when it is
 /// closed, and only close() tells.

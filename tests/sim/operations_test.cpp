@@ -149,7 +149,7 @@ ByteVector plain_file(const std::string& format, std::int64_t steps, std::int64_
   SessionWorld world(job);
   Values arrays;
   const Texts stuck = world.run([&](SessionRank& rank) {
-    auto stream = Stream::create(rank.session(), "fc.data", options_of_stream(format));
+    auto stream = Stream::create(rank.session(), name_for("fc.data", format), options_of_stream(format));
     ASSERT_TRUE(stream.is_ok()) << stream.status().text();
     const std::vector<layout::Layout> layouts(variables.size(), *layout::Layout::block(shape, 1));
     const Status defined = define_all(**stream, layouts, true);
@@ -169,7 +169,7 @@ ByteVector plain_file(const std::string& format, std::int64_t steps, std::int64_
     EXPECT_TRUE(closed.is_ok()) << closed.text();
   });
   EXPECT_TRUE(stuck.empty()) << text_of(stuck);
-  return read_file(world.storage(), "fc.data");
+  return read_file(world.storage(), name_for("fc.data", format));
 }
 
 /// Ways in which a job ends.
@@ -261,12 +261,12 @@ class Model {
   }
 
   bool open_stream() {
-    const std::optional<streams::Position> position = outputs_.stream("fc.data");
-    auto made = Stream::create(rank_.session(), "fc.data", cat(options_of_stream(format_), " interval=1h"),
-                               position, outputs_.kept());
+    const std::optional<streams::Position> position = outputs_.stream(name_for("fc.data", format_));
+    auto made = Stream::create(rank_.session(), name_for("fc.data", format_),
+                               cat(options_of_stream(format_), " interval=1h"), position, outputs_.kept());
     if (!hear(made.status())) return false;
     stream_ = std::move(*made);
-    outputs_.take_stream("fc.data");
+    outputs_.take_stream(name_for("fc.data", format_));
     if (!hear(define_all(*stream_, layouts_, false))) return false;
     if (rank_.rank() == 0 && position && position->interval) ++answers_.resumed;
     return true;
@@ -354,7 +354,8 @@ TEST(sim_operations, files_have_the_bytes_of_a_program_that_accumulates_by_itsel
     const auto disk = live(life, format, all_steps, storage::crash_target(), seed, answers);
     ASSERT_FALSE(testing::Test::HasFailure()) << "seed " << seed;
     ASSERT_GE(plain[format].size(), 3U * 4 * elements * 9);
-    ASSERT_TRUE(read_file(*disk, "fc.data") == plain[format]) << "seed " << seed << ", " << format;
+    ASSERT_TRUE(read_file(*disk, name_for("fc.data", format)) == plain[format])
+        << "seed " << seed << ", " << format;
   }
 }
 
@@ -380,7 +381,8 @@ TEST(sim_operations, a_chain_of_jobs_that_end_within_intervals_leaves_the_same_b
       disk = live(life, format, all_steps, disk, seed * 100 + number, answers);
       ASSERT_FALSE(testing::Test::HasFailure()) << "seed " << seed << ", job " << number;
     }
-    ASSERT_TRUE(read_file(*disk, "fc.data") == plain[format]) << "seed " << seed << ", " << format;
+    ASSERT_TRUE(read_file(*disk, name_for("fc.data", format)) == plain[format])
+        << "seed " << seed << ", " << format;
     resumed += answers.resumed;
   }
   EXPECT_GT(resumed, 60);

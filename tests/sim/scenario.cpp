@@ -10,17 +10,26 @@
 #include "../support/own_encoder.hpp"
 #include "base/text.hpp"
 #include "formats/registry.hpp"
+#include "stores/stores.hpp"
 
 namespace tailrace::sim {
 
 std::string any_format(std::uint64_t number) {
   [[maybe_unused]] static const bool has_own = test::register_own();
   std::vector<std::string> all{"cdf5", "raw", "own"};
-  if (formats::finishing("netcdf4") != nullptr) all.push_back("netcdf4");
+  for (const formats::Format& format : formats::all()) {
+    if (format.make != nullptr && (format.finishing || format.is_store)) all.emplace_back(format.name);
+  }
   return all[number % all.size()];
 }
 
+std::string name_for(const std::string& name, const std::string& format) {
+  const Result<const formats::Format*> found = formats::find(format);
+  return found.is_ok() && (*found)->is_store && !stores::is_store(name) ? name + ".zarr" : name;
+}
+
 void Scenario::prepare() {
+  pattern = name_for(pattern, format);
   Result<std::shared_ptr<const StreamPlan>> made =
       StreamPlan::make(pattern, "base=2026-03-01 format=" + format, variables, in_parts);
   ASSERT_TRUE(made.is_ok()) << made.status().text();
@@ -110,23 +119,28 @@ codec::FinishedStep add_step(const StreamPlan& plan, std::int64_t step, std::int
   const auto begin = static_cast<Bytes>(file.size());
   if (places) file.resize(file.size() + static_cast<std::size_t>(places->step));
   const auto encoder = plan.codec->encoder();
-  std::vector<codec::RecordKey> put;
+  std::vector<codec::FinishedStep::Record> put;
   for (std::size_t i = 0; i < plan.fields.size(); ++i) {
+    Bytes used = 0;  // by the levels before, where they follow one another
     const int field = static_cast<int>(i);
     const Index elements = plan.fields[i].layout.elements();
     for (Index level = 0; level < plan.levels(field); ++level) {
       std::vector<float> values;
       for (Index element = 0; element < elements; ++element)
         values.push_back(sim::value_of(field, level, step, element));
-      put.push_back({field, level, step * interval, 0});
+      const codec::RecordKey key{field, level, step * interval, 0};
       ByteVector record;
       EXPECT_TRUE(
-          encoder->encode(put.back(), reinterpret_cast<std::byte*>(values.data()), elements, record).is_ok());
-      if (places)
-        place(file, begin + places->places[i][static_cast<std::size_t>(level)], record);
-      else
-        file.insert(file.end(), record.begin(), record.end());
+          encoder->encode(key, reinterpret_cast<std::byte*>(values.data()), elements, record).is_ok());
       const auto length = static_cast<Bytes>(record.size());
+      if (places) {
+        const Bytes at = places->places[i][static_cast<std::size_t>(level)] + used;
+        if (places->are_packed) used += length;
+        place(file, begin + at, record);
+        put.push_back({field, level, at, length});
+      } else {
+        file.insert(file.end(), record.begin(), record.end());
+      }
       added.records.push_back({field, level, static_cast<Bytes>(file.size()) - length, length});
     }
   }
@@ -164,7 +178,8 @@ ByteVector bytes_of_file(const StreamPlan& plan, const std::vector<std::int64_t>
 }
 
 ByteVector read_file(storage::Target& target, const std::string& path) {
-  Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::read);
+  const auto whole = stores::with_stores(std::shared_ptr<storage::Target>(std::shared_ptr<void>(), &target));
+  Result<std::unique_ptr<storage::File>> file = whole->open(path, storage::OpenMode::read);
   if (!file.is_ok()) return {};
   ByteVector bytes(static_cast<std::size_t>(*(*file)->size()));
   EXPECT_TRUE((*file)->read(bytes, 0).is_ok());

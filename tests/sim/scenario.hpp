@@ -30,6 +30,8 @@ struct Scenario {
 /// Returns a format whose records follow one another, one in which they have fixed places, one whose files
 /// are finished by an ending, or one of a program's own.
 std::string any_format(std::uint64_t number);
+/// Returns a name for a file of a format: a directory of objects has an ending of its own.
+std::string name_for(const std::string& name, const std::string& format);
 
 /// Gives the nodes of `job` the least staging memory with which all of its ranks can put `plan`.
 void squeeze(Job& job, const StreamPlan& plan);

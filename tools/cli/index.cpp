@@ -7,6 +7,7 @@
 
 #include "base/text.hpp"
 #include "commands.hpp"
+#include "stores/stores.hpp"
 
 #if TAILRACE_HAVE_JSON
 #include <nlohmann/json.hpp>
@@ -132,7 +133,7 @@ Result<std::string> index_of(storage::Target& target, const std::string& file) {
 
 int run_index(const IndexArguments& arguments) {
   const std::string path = data_path_of(arguments.file);
-  const std::unique_ptr<storage::Target> target = storage::posix_target();
+  const std::shared_ptr<storage::Target> target = stores::with_stores(storage::posix_target());
   const Result<std::string> index = index_of(*target, arguments.file);
   if (!index.is_ok()) return report("index", index.status());
   const Result<IndexContents> contents = streams::load_index(*target, *index);

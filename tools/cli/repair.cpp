@@ -7,6 +7,7 @@
 #include "base/calendar.hpp"
 #include "base/text.hpp"
 #include "commands.hpp"
+#include "stores/stores.hpp"
 #include "streams/ending.hpp"
 #include "streams/index.hpp"
 #include "streams/resume.hpp"
@@ -31,7 +32,7 @@ int run_repair(const RepairArguments& arguments) {
     options.through_lead = *lead;
   }
   const std::string path = data_path_of(arguments.file);
-  const std::unique_ptr<storage::Target> target = storage::posix_target();
+  const std::shared_ptr<storage::Target> target = stores::with_stores(storage::posix_target());
   // Both pairs of a file have one lock.
   const std::string file =
       path.ends_with(again_suffix) ? path.substr(0, path.size() - again_suffix.size()) : path;

@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "commands.hpp"
 #include "storage/target.hpp"
+#include "stores/stores.hpp"
 #include "streams/index.hpp"
 #include "streams/manifest.hpp"
 
@@ -59,7 +60,7 @@ Result<std::string> verify(storage::Target& target, const std::string& path) {
 }
 
 int run_verify_files(const std::vector<std::string>& files) {
-  const std::unique_ptr<storage::Target> target = storage::posix_target();
+  const std::shared_ptr<storage::Target> target = stores::with_stores(storage::posix_target());
   int exit = Exit::done;
   for (const std::string& file : files) {
     const std::string path = data_path_of(file);

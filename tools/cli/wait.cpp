@@ -12,6 +12,7 @@
 #include "base/options.hpp"
 #include "base/text.hpp"
 #include "commands.hpp"
+#include "stores/stores.hpp"
 #include "streams/head.hpp"
 #include "streams/index.hpp"
 #include "streams/pattern.hpp"
@@ -157,7 +158,7 @@ class Watch {
 };
 
 int wait_for(const Wanted& wanted, bool quiet) {
-  const std::unique_ptr<Target> target = storage::posix_target();
+  const std::shared_ptr<Target> target = stores::with_stores(storage::posix_target());
   Watch watch(*target, wanted);
   const auto begin = Clock::now();
   for (auto pause = std::chrono::milliseconds(10);;

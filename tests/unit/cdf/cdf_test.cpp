@@ -43,16 +43,17 @@ class File {
     const std::size_t begin = bytes_.size();
     bytes_.resize(begin + static_cast<std::size_t>(places.step), std::byte{0xee});
     const auto encoder = codec_.encoder();
-    std::vector<RecordKey> put;
+    std::vector<codec::FinishedStep::Record> put;
     for (int field = 0; field < static_cast<int>(places.places.size()); ++field) {
       for (Index level = 0; level < static_cast<Index>(places.places[field].size()); ++level) {
         if (std::ranges::count(left_out, std::pair(field, level)) > 0) continue;
-        put.push_back({field, level, steps_ * 3600, 0});
+        const Bytes at = places.places[static_cast<std::size_t>(field)][static_cast<std::size_t>(level)];
+        put.push_back({field, level, at, codec_.encoded_bound(field)});
         ByteVector values = record_of(codec_.assembled_type(field), steps_, field, level, 6);
         ByteVector out;
-        EXPECT_TRUE(encoder->encode(put.back(), values.data(), 6, out).is_ok());
+        EXPECT_TRUE(encoder->encode({field, level, steps_ * 3600, 0}, values.data(), 6, out).is_ok());
         EXPECT_EQ(static_cast<Bytes>(out.size()), codec_.encoded_bound(field));
-        place(begin, places.places[static_cast<std::size_t>(field)][static_cast<std::size_t>(level)], out);
+        place(begin, at, out);
       }
     }
     for (const codec::Patch& each : codec_.rest_of_step(steps_ * 3600, (steps_ - 1) * 3600, put)) {

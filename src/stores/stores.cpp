@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "stores/stores.hpp"
+
+#include "base/text.hpp"
+
+#ifdef TAILRACE_HAVE_ZARR
+#include "stores/store_file.hpp"
+#endif
+
+namespace tailrace::stores {
+
+namespace {
+
+constexpr std::string_view ending = ".zarr", again_ending = ".zarr.again";
+
+}  // namespace
+
+bool is_store(std::string_view path) { return path.ends_with(ending) || path.ends_with(again_ending); }
+
+#ifdef TAILRACE_HAVE_ZARR
+
+namespace {
+
+using storage::File;
+using storage::OpenMode;
+using storage::Target;
+
+/// No system replaces a directory with files in it by another in one call. A store that is replaced gets the
+/// name old_name() first: from then on the one that replaces it counts as having the name, whoever looks.
+std::string old_name(const std::string& path) { return path + ".old"; }
+
+bool is_again(std::string_view path) { return path.ends_with(again_ending); }
+
+/// Returns the name that the second pair of a store takes over when it is finished.
+std::string first_name(const std::string& path) {
+  return is_again(path) ? path.substr(0, path.size() - again_ending.size() + ending.size()) : path;
+}
+
+class StoreTarget final : public Target {
+ public:
+  explicit StoreTarget(std::shared_ptr<Target> below) : below_(std::move(below)) {}
+
+  Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) override {
+    if (!is_store(path)) return below_->open(path, mode);
+    const bool reads = mode == OpenMode::read || mode == OpenMode::read_regular;
+    if (!reads) TR_TRY(end_rename(first_name(path)));
+    const Result<std::string> directory = directory_of(path);
+    TR_TRY(directory.status());
+    Result<std::unique_ptr<StoreFile>> file = StoreFile::open(below_, *directory, mode);
+    TR_TRY(file.status());
+    return std::unique_ptr<File>(std::move(*file));
+  }
+
+  Status rename(const std::string& from, const std::string& to) override {
+    if (!is_store(from) && !is_store(to)) return below_->rename(from, to);
+    if (!is_again(from) || first_name(from) != to)
+      return {Code::unsupported, cat("rename ", from, " to ", to, ": only ", to, ".again takes this name")};
+    TR_TRY(end_rename(to));
+    const Result<bool> exists = below_->exists(to);
+    TR_TRY(exists.status());
+    if (*exists) TR_TRY(below_->rename(to, old_name(to)));
+    return *exists ? end_rename(to) : below_->rename(from, to);
+  }
+
+  Status remove(const std::string& path) override {
+    if (!is_store(path)) return below_->remove(path);
+    TR_TRY(end_rename(first_name(path)));
+    return remove_store(path);
+  }
+
+  Result<bool> exists(const std::string& path) override {
+    if (!is_store(path)) return below_->exists(path);
+    const Result<std::string> directory = directory_of(path);
+    TR_TRY(directory.status());
+    return below_->exists(*directory);
+  }
+
+  Status copy(const std::string& from, Bytes size, const std::string& to) override {
+    if (!is_store(from)) return Target::copy(from, size, to);
+    const Result<std::string> directory = directory_of(from);
+    TR_TRY(directory.status());
+    Result<std::unique_ptr<StoreFile>> source = StoreFile::open(below_, *directory, OpenMode::read);
+    TR_TRY(source.status());
+    Result<std::unique_ptr<StoreFile>> made = StoreFile::open(below_, to, OpenMode::create);
+    TR_TRY(made.status());
+    const std::optional<zarr::Layout>& layout = (*source)->layout();
+    if (!layout || size < layout->head()) return (*made)->close();
+    const Result<bool> holds = (*source)->holds(size);
+    TR_TRY(holds.status());
+    if (!*holds)
+      return {Code::corrupt, cat(from, ": lacks steps that its index has; something else has removed them")};
+    TR_TRY((*source)->copy_to(**made, (size - layout->head()) / layout->step()));
+    return (*made)->close();
+  }
+
+  Status remove_directory(const std::string& path) override { return below_->remove_directory(path); }
+  Status make_directories(const std::string& path) override { return below_->make_directories(path); }
+  Status sync_directory_of(const std::string& path) override { return below_->sync_directory_of(path); }
+  Result<storage::Space> space(const std::string& path) override { return below_->space(path); }
+  Result<std::vector<std::string>> list(const std::string& directory) override {
+    return below_->list(directory);
+  }
+  Result<std::shared_ptr<void>> lock(const std::string& path) override { return below_->lock(path); }
+
+ private:
+  /// Returns true if a rename to this name has begun and is not done.
+  Result<bool> is_between(const std::string& path) {
+    const Result<bool> exists = below_->exists(path);
+    if (!exists.is_ok() || *exists) return exists.is_ok() ? Result<bool>(false) : exists;
+    return below_->exists(old_name(path));
+  }
+
+  /// Returns the directory that has the name for all who look. One that nobody has stands for a name that was
+  /// given away.
+  Result<std::string> directory_of(const std::string& path) {
+    const std::string first = first_name(path);
+    const Result<bool> between = is_between(first);
+    TR_TRY(between.status());
+    if (!*between) return path;
+    return is_again(path) ? path + ".gone" : first + ".again";
+  }
+
+  Status end_rename(const std::string& path) {
+    const Result<bool> between = is_between(path);
+    TR_TRY(between.status());
+    const Result<bool> has_old = *between ? between : below_->exists(old_name(path));
+    TR_TRY(has_old.status());
+    if (!*has_old) return {};
+    if (*between) TR_TRY(below_->rename(path + ".again", path));
+    // The names must not be lost once the old objects are.
+    TR_TRY(below_->sync_directory_of(path));
+    TR_TRY(remove_store(old_name(path)));
+    return below_->sync_directory_of(path);
+  }
+
+  Status remove_store(const std::string& directory) {
+    Result<std::unique_ptr<StoreFile>> file = StoreFile::open(below_, directory, OpenMode::existing);
+    TR_TRY(file.status());
+    TR_TRY((*file)->remove_all());
+    return below_->remove_directory(directory);
+  }
+
+  const std::shared_ptr<Target> below_;
+};
+
+}  // namespace
+
+std::shared_ptr<Target> with_stores(std::shared_ptr<Target> below) {
+  return std::make_shared<StoreTarget>(std::move(below));
+}
+
+#else
+
+std::shared_ptr<storage::Target> with_stores(std::shared_ptr<storage::Target> below) { return below; }
+
+#endif
+
+}  // namespace tailrace::stores

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/status.hpp"
+#include "base/types.hpp"
+
+namespace tailrace::zarr {
+
+/// Arrays of times hold so many steps in a chunk: readers fetch all of them to open a store.
+inline constexpr Index steps_in_chunk = 1024;
+/// What stands before the metadata in a head: their length and the number of steps, both big-endian.
+inline constexpr Bytes frame_bytes = 16;
+/// The steps' place in a head.
+inline constexpr Bytes steps_offset = 8;
+
+/// Returns the most bytes that a chunk of `raw` bytes may have behind gzip.
+[[nodiscard]] constexpr Bytes most_compressed(Bytes raw) { return raw + raw / 64 + 64; }
+/// Returns the size of a shard's index.
+[[nodiscard]] constexpr Bytes index_bytes(Index chunks) { return 16 * chunks + 4; }
+
+/// The metadata of a group, and the place of each of its objects in one row of bytes: the head, and then one
+/// step after the other, all of the same size (docs/formats/zarr.md). Everything follows from zarr.json.
+class Layout {
+ public:
+  struct Array {
+    std::string name;
+    std::size_t dimensions = 0;
+    bool has_steps = false;
+    Index in_chunk = 0;  // number of steps in an object; 0: each step is an object of its own
+    Bytes begin = 0;     // in the head, or in a step
+    Bytes size = 0;      // the room of the array there
+
+    /// Returns the name of the object that holds chunk `number` along the steps.
+    [[nodiscard]] std::string object(std::int64_t number) const;
+  };
+
+  /// Reads the text of a group's zarr.json. Code::corrupt if no stream can have written it.
+  static Result<Layout> of(std::string_view group);
+
+  [[nodiscard]] const std::vector<Array>& arrays() const { return arrays_; }
+  [[nodiscard]] const Array& array(std::string_view name) const;
+  [[nodiscard]] Bytes head() const { return head_; }
+  [[nodiscard]] Bytes step() const { return step_; }
+  /// Returns the number of steps that the metadata tell of.
+  [[nodiscard]] std::int64_t steps() const { return steps_; }
+  void set_steps(std::int64_t steps) { steps_ = steps; }
+  /// Returns the text of zarr.json of the group, or of one array, with so many steps.
+  [[nodiscard]] std::string group_text(std::int64_t steps) const;
+  [[nodiscard]] std::string array_text(const Array& array, std::int64_t steps) const;
+  /// Returns the first bytes of a head: the frame, and the metadata without steps.
+  [[nodiscard]] ByteVector head_begin(std::int64_t steps) const;
+
+ private:
+  Layout() = default;
+  Status add(const std::string& name, const nlohmann::ordered_json& array, const std::string& steps_name);
+
+  std::shared_ptr<const nlohmann::ordered_json> group_;  // without steps
+  std::vector<Array> arrays_;
+  Bytes head_ = 0;
+  Bytes step_ = 0;
+  std::int64_t steps_ = 0;
+};
+
+}  // namespace tailrace::zarr

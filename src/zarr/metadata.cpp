@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "zarr/metadata.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "cf/json.hpp"
+#include "zarr/layout.hpp"
+
+namespace tailrace::zarr {
+
+namespace {
+
+using cf::Contents;
+using cf::Json;
+using cf::Type;
+using cf::Variable;
+
+bool is_real(Type type) { return type == Type::float32 || type == Type::float64; }
+
+std::string_view data_type_of(Type type) {
+  switch (type) {
+    case Type::int8:
+      return "int8";
+    case Type::text:
+    case Type::uint8:
+      return "uint8";
+    case Type::int16:
+      return "int16";
+    case Type::int32:
+      return "int32";
+    case Type::int64:
+      return "int64";
+    case Type::float32:
+      return "float32";
+    case Type::float64:
+      return "float64";
+  }
+  return "float64";
+}
+
+/// xarray reads the value that means "no value" from an attribute, because Zarr's own fill value may be a
+/// number like others. JSON has no name for every real number: xarray's FillValueCoder writes them as the
+/// base64 of a little-endian float64.
+Json masked_value(Type type, std::span<const std::byte> fill) {
+  if (!is_real(type)) return cf::number_of(type, fill);
+  ByteVector whole(fill.begin(), fill.end());
+  cf::swap(whole, std::ssize(whole));
+  double value = 0;
+  float narrow = 0;
+  if (type == Type::float32) {
+    std::memcpy(&narrow, whole.data(), sizeof narrow);
+    value = static_cast<double>(narrow);
+  } else {
+    std::memcpy(&value, whole.data(), sizeof value);
+  }
+  ByteVector bytes;
+  cf::put_big_endian(bytes, value);
+  std::ranges::reverse(bytes);
+  return cf::base64(bytes);
+}
+
+Json attributes_of(const Variable& variable, const FieldArray* field) {
+  Json attributes = Json::object();
+  for (const cf::Attribute& each : variable.attributes) {
+    if (each.name != "_FillValue") attributes[each.name] = cf::value_of(each);
+  }
+  if (field != nullptr) attributes["_FillValue"] = masked_value(variable.type, field->fill);
+  return attributes;
+}
+
+Json named(std::string_view name, Json configuration) {
+  return {{"name", name}, {"configuration", std::move(configuration)}};
+}
+
+/// Elements of one byte have no order.
+Json bytes_codec(Type type, std::string_view order) {
+  return cf::size_of(type) == 1 ? Json{{"name", "bytes"}} : named("bytes", {{"endian", order}});
+}
+
+/// A shard is all levels of a field in one step, and a chunk in it one level.
+Json codecs_of(Type type, const FieldArray& field, std::vector<Index> chunk) {
+  Json codecs = Json::array({bytes_codec(type, "little")});
+  if (field.deflate > 0) codecs.push_back(named("gzip", {{"level", field.deflate}}));
+  if (field.levels == 1) return codecs;
+  chunk[1] = 1;
+  const Json index = Json::array({named("bytes", {{"endian", "little"}}), Json{{"name", "crc32c"}}});
+  return Json::array({named(
+      "sharding_indexed",
+      {{"chunk_shape", chunk}, {"codecs", codecs}, {"index_codecs", index}, {"index_location", "end"}})});
+}
+
+Json array_of(const Contents& contents, const Variable& variable, const FieldArray* field) {
+  std::vector<Index> shape;
+  Json names = Json::array();
+  for (const int each : variable.dimensions) {
+    const cf::Dimension& dimension = contents.dimensions[static_cast<std::size_t>(each)];
+    shape.push_back(each == 0 ? 0 : dimension.length);
+    names.push_back(dimension.name);
+  }
+  std::vector<Index> chunk = shape;
+  if (Contents::is_record(variable)) chunk.front() = field != nullptr ? 1 : steps_in_chunk;
+  const Json codecs = field != nullptr ? codecs_of(variable.type, *field, chunk)
+                                       : Json::array({bytes_codec(variable.type, "big")});
+  const Json fill = field != nullptr         ? cf::number_of(variable.type, field->fill)
+                    : is_real(variable.type) ? Json("NaN")
+                                             : Json(0);
+  return {{"zarr_format", 3},
+          {"node_type", "array"},
+          {"shape", shape},
+          {"data_type", data_type_of(variable.type)},
+          {"chunk_grid", named("regular", {{"chunk_shape", chunk}})},
+          {"chunk_key_encoding", named("default", {{"separator", "."}})},
+          {"fill_value", fill},
+          {"codecs", codecs},
+          {"attributes", attributes_of(variable, field)},
+          {"dimension_names", names}};
+}
+
+}  // namespace
+
+std::string group_text(const Contents& contents, const FieldOf& field_of) {
+  Json attributes = Json::object();
+  for (const cf::Attribute& each : contents.attributes) attributes[each.name] = cf::value_of(each);
+  Json arrays = Json::object();
+  for (std::size_t i = 0; i < contents.variables.size(); ++i)
+    arrays[contents.variables[i].name] = array_of(contents, contents.variables[i], field_of(i));
+  const Json consolidated{{"kind", "inline"}, {"must_understand", false}, {"metadata", std::move(arrays)}};
+  return cf::text_of(Json{{"zarr_format", 3},
+                          {"node_type", "group"},
+                          {"attributes", std::move(attributes)},
+                          {"consolidated_metadata", consolidated}});
+}
+
+}  // namespace tailrace::zarr

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Zarr stores: the same objects for every number of servers, read as the specification says and, where they are installed, by
+zarr-python and xarray; read while they are written; continued by jobs behind killed ones."""
+import math
+import os
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
+from killed_job import Job  # noqa: E402
+from small_model import *  # noqa: E402,F403
+from zarr_store import Store, bytes_of  # noqa: E402
+
+OTHERS = """
+import sys, numpy, xarray, zarr
+path, hours = sys.argv[1], int(sys.argv[2])
+group = zarr.open_group(path, mode="r")
+assert group["t"].shape[0] == hours and group["t"].shards[:2] == (1, 3) and group["t"].chunks[:2] == (1, 1), group["t"].info
+with xarray.open_zarr(path) as data:
+    assert data.sizes["time"] == hours and str(data.time.values[1]).startswith("2026-03-01T01:00:00"), data
+    point = data.t.sel(plev=850, lat=50, lon=7).isel(time=2).item()
+    assert abs(point - (100 * numpy.sin(0.1 + 0.3 + 0.2) + 2 - 10)) < 1e-9, point
+    assert data.t.attrs["standard_name"] == "air_temperature" and data.attrs["title"] == "small", data
+"""
+
+
+def value(level, hour, place):
+    return 100 * math.sin(0.05 * place + 0.3 * level + 0.1 * hour) + place - 10.0 * level
+
+
+def close(got, expected, tolerance):
+    return len(got) == len(expected) and all(math.isclose(a, b, rel_tol=tolerance, abs_tol=100 * tolerance) for a, b in zip(got, expected))
+
+
+def holds(path, hours):
+    """Whether the store holds these steps and no others, with the right values."""
+    store, hours = Store(path), list(hours)
+    if store["t"].shape[0] != len(hours) or store["time"].values() != [hour * 3600.0 for hour in hours]:
+        return False
+    for number, hour in enumerate(hours):
+        expected = [value(level, hour, place) for level in range(LEVELS) for place in range(NX * NY)]
+        if not close(store["t"].step(number), expected, 1e-12) or not close(store["u"].step(number), expected, 1e-6):
+            return False
+    return True
+
+
+def any_number_of_servers(options):
+    directory = fresh("servers-" + options.split()[0])
+    stores = []
+    for ranks, servers in ((1, 0), (3, 0), (2, 1), (3, 2), (2, 3)):
+        path = f"{directory}/r{ranks}s{servers}.zarr"
+        code, _, err = run(ranks + servers, arguments(path, f"{options} attributes=title=small", 2), TAILRACE_SERVERS=str(servers))
+        check(code == 0 and holds(path, range(3)), f"{options}, {ranks} ranks, {servers} servers: {code}, {err}")
+        stores.append(bytes_of(path))
+    check(all(store == stores[0] for store in stores), f"{options}: the bytes depend on ranks or servers")
+    return f"{directory}/r2s1.zarr"
+
+
+def metadata_are_those_of_cf(path):
+    store = Store(path)
+    check(list(store.arrays) == ["time", "plev", "lat", "lon", "t", "u"], f"{list(store.arrays)}")
+    check(store["t"].names == ["time", "plev", "lat", "lon"] and store["t"].codecs == ["sharding_indexed"], f"{store['t'].metadata}")
+    check(store["lat"].values() == [50.0 - i for i in range(NY)] and store["plev"].values() == [1000, 850, 500], "coordinates")
+    check(store["time"].attributes["units"] == "seconds since 2026-03-01 00:00:00", f"{store['time'].attributes}")
+    check(store["t"].attributes["units"] == "K" and store.attributes["Conventions"] == "CF-1.8", f"{store['t'].attributes}")
+    check(all(store.own_metadata(name) == store[name].metadata for name in store.arrays), "arrays have other metadata by themselves")
+    python = os.environ.get("TEST_ZARR_PYTHON", sys.executable)
+    if subprocess.run([python, "-c", "import xarray, zarr; assert zarr.__version__ >= '3'"], capture_output=True).returncode != 0:
+        print("zarr-python 3 and xarray are not installed: the store was read by the test alone", flush=True)
+        return
+    read = subprocess.run([python, "-W", "error", "-c", OTHERS, path, "3"], capture_output=True, text=True)
+    check(read.returncode == 0, f"zarr-python and xarray: {read.stderr}")
+
+
+def steps_are_seen_as_they_are_committed(servers):
+    directory = os.path.abspath(fresh(f"beside-s{servers}"))
+    path = f"{directory}/fc.zarr"
+    ranks = 2 + servers
+    beside = subprocess.Popen([*MPIRUN, "-n", str(ranks), *arguments(path, "", 8, 0, 5)],
+                              env=environment(TAILRACE_SERVERS=str(servers), SMALL_MODEL_AWAITS=f"3:{directory}/go"),
+                              stdout=subprocess.DEVNULL)
+    try:
+        for hour in range(3):
+            code, _, err = tailrace("wait", path, "--lead", f"{hour}h", "--timeout", "60s")
+            check(code == 0 and Store(path)["t"].shape[0] > hour, f"behind wait for hour {hour}: {code}, {err}")
+        open(f"{directory}/go", "w", encoding="ascii").close()
+        looks = 0
+        while beside.poll() is None:
+            steps = Store(path)["t"].shape[0]
+            if not check(3 <= steps <= 9 and len(Store(path)["time"].values()) >= steps, f"a look at {steps} steps"):
+                break
+            last = [value(level, steps - 1, place) for level in range(LEVELS) for place in range(NX * NY)]
+            check(close(Store(path)["t"].step(steps - 1), last, 1e-12), f"step {steps - 1} was not whole when it was told of")
+            looks += 1
+        check(beside.wait(timeout=60) == 0 and looks > 0, f"{looks} looks")
+        check(holds(path, range(9)), "the whole store")
+    finally:
+        if beside.poll() is None:
+            beside.kill()
+
+
+def killed_and_continued(servers):
+    directory = os.path.abspath(fresh(f"killed-s{servers}"))
+    path, truth = f"{directory}/fc.zarr", f"{directory}/truth.zarr"
+    ranks, settings = 2 + servers, {"TAILRACE_SERVERS": str(servers)}
+    code, _, err = run(ranks, arguments(truth, "", 5), **settings)
+    check(code == 0, f"the undisturbed run: {err}")
+    first = 0
+    for life in range(2):
+        directory_of_life = fresh(f"{directory}/life{life}")
+        job = Job([*MPIRUN, "-n", str(ranks), *arguments(path, "existing=continue", 5, first)],
+                  environment(SMALL_MODEL_AWAITS=f"{first + 2}:{directory_of_life}/never", **settings), directory_of_life)
+        try:
+            code, _, err = tailrace("wait", path, "--lead", f"{first + 1}h", "--timeout", "60s")
+            check(code == 0, f"life {life}: {code}, {err}")
+        finally:
+            job.kill_all()
+        first += 2
+        # Objects of a step that was begun: nobody reads them, and they are removed.
+        shutil.copy(f"{path}/t/c.0.0.0.0", f"{path}/t/c.{first}.0.0.0")
+        check(holds(path, range(first)), f"what life {life} has left")
+    code, out, err = tailrace("repair", path)
+    check(code == 0 and holds(path, range(first)) and not os.path.exists(f"{path}/t/c.{first}.0.0.0"), f"repair: {code}, {out} {err}")
+    code, _, err = run(ranks, arguments(path, "existing=continue", 5, first), **settings)
+    check(code == 0 and holds(path, range(6)), f"the last life: {code}, {err}")
+    check(bytes_of(path) == bytes_of(truth), "the bytes of two killed jobs and one that ended are others")
+    code, out, err = tailrace("verify", path)
+    check(code == 0 and "whole: 6 steps" in out, f"verify: {code}, {out} {err}")
+    code, out, err = tailrace("index", path)
+    check(code == 0 and "zarr" in out, f"index: {code}, {out} {err}")
+    with open(f"{path}/t/c.4.0.0.0", "r+b") as file:
+        file.write(b"other")
+    check(tailrace("verify", path)[0] != 0, "verify does not notice other bytes")
+    check(tailrace("repair", path, "--through-lead", "3h")[0] == 0 and holds(path, range(4)), "repair up to a lead")
+
+
+def other_directories_stay():
+    directory = fresh("others")
+    os.makedirs(f"{directory}/fc.zarr/mine")
+    code, _, err = run(1, arguments(f"{directory}/fc.zarr", "existing=overwrite", 1))
+    check(code != 0 and "which no stream has written" in err and os.path.isdir(f"{directory}/fc.zarr/mine"), f"{code}, {err}")
+    code, _, err = run(1, arguments(f"{directory}/fc", "format=zarr", 1))
+    check(code != 0 and "whose name ends in .zarr" in err, f"{code}, {err}")
+
+
+store = any_number_of_servers("deflate=1")
+any_number_of_servers("deflate=0")
+metadata_are_those_of_cf(store)
+for number in (0, 1):
+    steps_are_seen_as_they_are_committed(number)
+    killed_and_continued(number)
+other_directories_stay()
+finish()

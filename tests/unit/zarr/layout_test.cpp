@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "zarr/layout.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/text.hpp"
+#include "sample.hpp"
+#include "zarr/crc32c.hpp"
+
+namespace tailrace::zarr {
+namespace {
+
+std::string text_in(const ByteVector& head) {
+  std::int64_t length = 0;
+  for (int i = 0; i < 8; ++i)
+    length = length << 8 | static_cast<std::int64_t>(head[static_cast<std::size_t>(i)]);
+  return {reinterpret_cast<const char*>(head.data()) + frame_bytes, static_cast<std::size_t>(length)};
+}
+
+TEST(zarr_layout, the_sum_is_that_of_the_standard) {
+  EXPECT_EQ(crc32c(std::as_bytes(std::span(std::string_view("123456789")))), 0xe3069283U);  // RFC 3720, B.4
+}
+
+// A store that goes on after years is read by this text alone.
+TEST(zarr_layout, metadata_are_these_bytes) {
+  const std::string arrays =
+      R"("time":{"zarr_format":3,"node_type":"array","shape":[0],"data_type":"float64",)"
+      R"("chunk_grid":{"name":"regular","configuration":{"chunk_shape":[1024]}},)"
+      R"("chunk_key_encoding":{"name":"default","configuration":{"separator":"."}},"fill_value":"NaN",)"
+      R"("codecs":[{"name":"bytes","configuration":{"endian":"big"}}],)";
+  const std::string field =
+      R"("t":{"zarr_format":3,"node_type":"array","shape":[0,2,2,3],"data_type":"float32",)"
+      R"("chunk_grid":{"name":"regular","configuration":{"chunk_shape":[1,2,2,3]}},)"
+      R"("chunk_key_encoding":{"name":"default","configuration":{"separator":"."}},)"
+      R"("fill_value":9.969209968386869e+36,"codecs":[{"name":"sharding_indexed","configuration":)"
+      R"({"chunk_shape":[1,1,2,3],"codecs":[{"name":"bytes","configuration":{"endian":"little"}}],)"
+      R"("index_codecs":[{"name":"bytes","configuration":{"endian":"little"}},{"name":"crc32c"}],)"
+      R"("index_location":"end"}}],)";
+  const std::string single = R"("codecs":[{"name":"bytes","configuration":{"endian":"little"}},)"
+                             R"({"name":"gzip","configuration":{"level":1}}])";
+  const std::string text = text_in(sample_codec()->head());
+  EXPECT_TRUE(
+      text.starts_with(R"({"zarr_format":3,"node_type":"group","attributes":{"Conventions":"CF-1.8")"))
+      << text;
+  for (const std::string& part :
+       {arrays, field, single, std::string(R"("dimension_names":["time","plev","y","x"])"),
+        std::string(R"("_FillValue":"AAAAAAAAnkc=")")})
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+}
+
+TEST(zarr_layout, metadata_are_read_back_and_written_alike) {
+  const ByteVector head = sample_codec()->head();
+  Result<Layout> layout = Layout::of(text_in(head));
+  ASSERT_TRUE(layout.is_ok()) << layout.status().text();
+  EXPECT_EQ(layout->head(), std::ssize(head));
+  EXPECT_EQ(layout->step(), sample_codec()->fixed_places()->step);
+  const ByteVector begin = layout->head_begin(0);
+  EXPECT_TRUE(std::equal(begin.begin(), begin.end(), head.begin()));
+  const Result<Layout> later = Layout::of(layout->group_text(1234));
+  ASSERT_TRUE(later.is_ok());
+  EXPECT_EQ(later->steps(), 1234);
+  EXPECT_EQ(later->group_text(0), text_in(head));
+  EXPECT_NE(later->array_text(later->array("t"), 7).find("\"shape\":[7,2,2,3]"), std::string::npos);
+  // Where a field lies in a step: times, two levels and their index, and gzip's room.
+  EXPECT_EQ(layout->array("time").size, 8);
+  EXPECT_EQ(layout->array("t").size, 2 * 24 + index_bytes(2));
+  EXPECT_EQ(layout->array("ps").size, most_compressed(48));
+  EXPECT_EQ(layout->array("t").object(12), "t/c.12.0.0.0");
+}
+
+TEST(zarr_layout, other_metadata_are_refused) {
+  for (
+      const char* const text :
+      {"", "no json", "{}", "[]", R"({"consolidated_metadata":{"metadata":{}}})",
+       R"({"consolidated_metadata":{"metadata":{"t":{"shape":[3],"dimension_names":["time"],"data_type":"float64",)"
+       R"("chunk_grid":{"configuration":{"chunk_shape":[1]}},"codecs":[]}}}})"})
+    EXPECT_EQ(Layout::of(text).status().code(), Code::corrupt) << text;
+}
+
+TEST(zarr_layout, names_that_no_array_can_have_are_refused) {
+  for (const char* const name : {"a/b", "..", "__mine", "zarr.json"}) {
+    codec::StreamDefinition stream;
+    stream.format = "zarr";
+    stream.base = {2026, 3, 1, 0, 0, 0};
+    const auto codec = *formats::make_codec(stream);
+    codec::FieldDefinition field;
+    field.name = name;
+    field.shape = {4};
+    EXPECT_EQ(codec->define(field).code(), Code::argument) << name;
+  }
+}
+
+TEST(zarr_layout, a_shard_ends_with_the_places_of_its_levels) {
+  const auto codec = sample_codec();
+  // Of two levels the second alone was put.
+  const std::vector<codec::Patch> step = sample_step(*codec, 0, {{0, 1}});
+  const codec::Patch& index = step.back();
+  EXPECT_EQ(index.offset - step.front().offset, 24);
+  ASSERT_EQ(std::ssize(index.bytes), index_bytes(2));
+  ByteVector expected(16, std::byte{0xff});
+  expected.resize(32);
+  expected[24] = std::byte{24};
+  EXPECT_TRUE(std::equal(expected.begin(), expected.end(), index.bytes.begin()));
+}
+
+}  // namespace
+}  // namespace tailrace::zarr

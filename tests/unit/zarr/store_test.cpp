@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "base/text.hpp"
+#include "sample.hpp"
+#include "storage/crash.hpp"
+#include "storage/faulty.hpp"
+#include "stores/stores.hpp"
+
+namespace tailrace::stores {
+namespace {
+
+using storage::File;
+using storage::OpenMode;
+using storage::Target;
+
+const std::string path = "d/fc.zarr";
+
+std::unique_ptr<File> open(Target& target, OpenMode mode, const std::string& name = path) {
+  Result<std::unique_ptr<File>> file = target.open(name, mode);
+  EXPECT_TRUE(file.is_ok()) << file.status().text();
+  return file.is_ok() ? std::move(*file) : nullptr;
+}
+
+Status tell(File& file, std::int64_t steps) {
+  const codec::Patch count = *formats::step_count("zarr", steps);
+  return file.write(count.bytes, count.offset);
+}
+
+/// Writes a store of so many steps as a stream does it: head, then each step, its sync and its number.
+Status write_store(Target& target, const std::string& name, int steps, const std::string& field = "t") {
+  TR_TRY(target.make_directories("d"));
+  TR_TRY(storage::create_empty(target, name));
+  const auto codec = zarr::sample_codec(field);
+  Result<std::unique_ptr<File>> root = target.open(name, OpenMode::existing);
+  TR_TRY(root.status());
+  TR_TRY((*root)->write(codec->head(), 0));
+  TR_TRY((*root)->sync());
+  Result<std::unique_ptr<File>> file = target.open(name, OpenMode::existing);
+  TR_TRY(file.status());
+  for (int step = 0; step < steps; ++step) {
+    for (const codec::Patch& each : zarr::sample_step(*codec, step))
+      TR_TRY((*file)->write(each.bytes, each.offset));
+    TR_TRY((*file)->sync());
+    TR_TRY(tell(**root, step + 1));
+  }
+  return (*root)->sync();
+}
+
+ByteVector all_of(Target& target, const std::string& name = path) {
+  const auto file = open(target, OpenMode::read, name);
+  if (file == nullptr) return {};
+  ByteVector bytes(static_cast<std::size_t>(*file->size()));
+  EXPECT_TRUE(file->read(bytes, 0).is_ok());
+  return bytes;
+}
+
+Bytes end_of(int steps) {
+  const auto codec = zarr::sample_codec();
+  return std::ssize(codec->head()) + steps * codec->fixed_places()->step;
+}
+
+TEST(stores, names_tell_what_is_a_store) {
+  for (const char* const name : {"fc.zarr", "a/b.zarr", "fc.zarr.again"}) EXPECT_TRUE(is_store(name)) << name;
+  for (const char* const name : {"fc.nc", "fc.zarr.trx", "fc.zarr/time", "fc.zarr.old"})
+    EXPECT_FALSE(is_store(name)) << name;
+}
+
+TEST(stores, hold_the_objects_of_their_steps) {
+  const auto below = storage::memory_target();
+  const auto target = with_stores(below);
+  ASSERT_TRUE(write_store(*target, path, 2).is_ok());
+  EXPECT_EQ(*below->list("d"), (std::vector<std::string>{"fc.zarr"}));
+  EXPECT_EQ(*below->list(path), (std::vector<std::string>{"plev", "ps", "t", "time", "zarr.json"}));
+  EXPECT_EQ(*below->list(path + "/t"), (std::vector<std::string>{"c.0.0.0.0", "c.1.0.0.0", "zarr.json"}));
+  EXPECT_EQ(*below->list(path + "/time"), (std::vector<std::string>{"c.0", "zarr.json"}));
+  EXPECT_EQ(*storage::size_if_there(*below, path + "/time/c.0"), 8 * 1024);
+  EXPECT_EQ(*storage::size_if_there(*below, path + "/t/c.1.0.0.0"), 2 * 24 + 36);
+}
+
+TEST(stores, are_files_of_the_bytes_that_were_written) {
+  const auto target = with_stores(storage::memory_target());
+  ASSERT_TRUE(write_store(*target, path, 3).is_ok());
+  const auto codec = zarr::sample_codec();
+  ByteVector expected = codec->head();
+  expected.resize(static_cast<std::size_t>(end_of(3)));
+  const auto put = [&](const codec::Patch& each) {
+    std::copy(each.bytes.begin(), each.bytes.end(), expected.begin() + each.offset);
+  };
+  for (int step = 0; step < 3; ++step) {
+    for (const codec::Patch& each : zarr::sample_step(*codec, step)) put(each);
+  }
+  put(*formats::step_count("zarr", 3));
+  EXPECT_TRUE(all_of(*target) == expected);
+  EXPECT_TRUE(*open(*target, OpenMode::read)->holds(end_of(3)));
+  EXPECT_FALSE(*open(*target, OpenMode::read)->holds(end_of(3) + 1));
+}
+
+TEST(stores, are_cut_at_a_step) {
+  const auto below = storage::memory_target();
+  const auto target = with_stores(below);
+  ASSERT_TRUE(write_store(*target, path, 3).is_ok());
+  const auto file = open(*target, OpenMode::existing);
+  ASSERT_TRUE(file->truncate(end_of(1)).is_ok());
+  ASSERT_TRUE(file->sync().is_ok());
+  EXPECT_EQ(*file->size(), end_of(1));
+  const auto other = with_stores(storage::memory_target());
+  ASSERT_TRUE(write_store(*other, path, 1).is_ok());
+  EXPECT_TRUE(all_of(*target) == all_of(*other));
+  EXPECT_EQ(*below->list(path + "/ps"), (std::vector<std::string>{"c.0.0.0", "zarr.json"}));
+  ASSERT_TRUE(target->remove(path).is_ok());
+  EXPECT_FALSE(*below->exists(path));
+}
+
+TEST(stores, are_copied_up_to_a_step) {
+  const auto target = with_stores(storage::memory_target());
+  ASSERT_TRUE(write_store(*target, path, 3).is_ok());
+  ASSERT_TRUE(target->copy(path, end_of(2), path + ".again").is_ok());
+  ASSERT_TRUE(tell(*open(*target, OpenMode::existing, path + ".again"), 2).is_ok());
+  const auto other = with_stores(storage::memory_target());
+  ASSERT_TRUE(write_store(*other, path, 2).is_ok());
+  EXPECT_TRUE(all_of(*target, path + ".again") == all_of(*other));
+  EXPECT_EQ(target->copy(path, end_of(4), path + ".again").code(), Code::corrupt);
+}
+
+TEST(stores, leave_what_no_stream_has_written) {
+  const auto below = storage::memory_target();
+  const auto target = with_stores(below);
+  ASSERT_TRUE(below->make_directories(path + "/mine").is_ok());
+  for (const OpenMode mode : {OpenMode::read, OpenMode::existing, OpenMode::keep, OpenMode::create})
+    EXPECT_EQ(target->open(path, mode).status().code(), Code::state);
+  EXPECT_EQ(target->remove(path).code(), Code::state);
+  ASSERT_TRUE(below->remove_directory(path + "/mine").is_ok());
+  ASSERT_TRUE(write_store(*target, path, 1).is_ok());
+  ASSERT_TRUE(storage::create_empty(*below, path + "/notes").is_ok());
+  EXPECT_EQ(target->open(path, OpenMode::create).status().code(), Code::state);
+  EXPECT_EQ(*open(*target, OpenMode::read)->size(), end_of(1));
+}
+
+/// Two servers have the store open. One of them cuts the step that the other has begun, and writes it again.
+TEST(stores, of_a_step_that_another_server_has_cut_hold_what_is_written_behind_the_cut) {
+  const auto target = with_stores(storage::memory_target());
+  ASSERT_TRUE(write_store(*target, path, 1).is_ok());
+  const auto codec = zarr::sample_codec();
+  const auto mine = open(*target, OpenMode::existing);
+  const std::vector<codec::Patch> step = zarr::sample_step(*codec, 1);
+  ASSERT_TRUE(mine->write(step[0].bytes, step[0].offset).is_ok());
+  ASSERT_TRUE(open(*target, OpenMode::existing)->truncate(end_of(1)).is_ok());
+  for (const codec::Patch& each : step) ASSERT_TRUE(mine->write(each.bytes, each.offset).is_ok());
+  ASSERT_TRUE(mine->sync().is_ok());
+  const auto other = with_stores(storage::memory_target());
+  ASSERT_TRUE(write_store(*other, path, 2).is_ok());
+  ASSERT_TRUE(tell(*mine, 2).is_ok());
+  EXPECT_TRUE(all_of(*target) == all_of(*other));
+}
+
+constexpr storage::CrashPolicy lost{storage::CrashPolicy::Writes::dropped,
+                                    storage::CrashPolicy::Entries::lost};
+
+TEST(stores, keep_their_synchronised_steps_when_power_is_lost) {
+  const auto disk = storage::crash_target();
+  ASSERT_TRUE(write_store(*with_stores(disk), path, 2).is_ok());
+  const ByteVector before = all_of(*with_stores(disk));
+  // A third step is written, and not synchronised.
+  const auto file = open(*with_stores(disk), OpenMode::existing);
+  for (const codec::Patch& each : zarr::sample_step(*zarr::sample_codec(), 2))
+    ASSERT_TRUE(file->write(each.bytes, each.offset).is_ok());
+  EXPECT_TRUE(all_of(*with_stores(disk->crash(lost, 1))) == before);
+}
+
+/// Whoever looks finds one of the two stores under the name, however far the rename has come.
+TEST(stores, are_replaced_as_by_one_rename) {
+  const auto disk = with_stores(storage::memory_target());
+  ASSERT_TRUE(write_store(*disk, path, 2).is_ok());
+  const ByteVector old = all_of(*disk);
+  ASSERT_TRUE(write_store(*disk, path, 2, "q").is_ok());
+  const ByteVector young = all_of(*disk);
+  int between = 0;
+  for (std::int64_t nth = 1;; ++nth) {
+    for (const bool power : {false, true}) {
+      const auto memory = storage::crash_target();
+      ASSERT_TRUE(write_store(*with_stores(memory), path, 2).is_ok());
+      ASSERT_TRUE(write_store(*with_stores(memory), path + ".again", 2, "q").is_ok());
+      const auto faulty =
+          storage::faulty_target(memory, {nth, storage::Fault::stopped, storage::all_calls, true});
+      const Status renamed = with_stores(faulty)->rename(path + ".again", path);
+      const std::shared_ptr<Target> left = power ? memory->crash(lost, 1) : memory;
+      const auto seen = with_stores(left);
+      const ByteVector found = all_of(*seen);
+      ASSERT_TRUE(found == old || found == young) << "call " << nth;
+      const bool again = *seen->exists(path + ".again");
+      EXPECT_EQ(again, found == old) << "call " << nth;
+      if (*left->exists(path + ".old")) ++between;
+      // The next one that opens the store to write ends the rename.
+      EXPECT_NE(open(*seen, OpenMode::existing), nullptr);
+      EXPECT_FALSE(*left->exists(path + ".old")) << "call " << nth;
+      EXPECT_TRUE(all_of(*seen) == found);
+      if (renamed.is_ok()) {
+        EXPECT_TRUE(found == young);
+        EXPECT_GT(between, 10);
+        return;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tailrace::stores

@@ -3,7 +3,7 @@
 // Promise 1: a file has the bytes that a one-rank run writes, whatever the number of ranks and servers, the
 // layout, and the way in which the caller's array is allocated. Raw bytes are known beforehand. Other formats
 // are compared with a one-rank run in which every field has the plain block layout, and the decoded values of
-// that run with the model's (NetCDF: netcdf_test.py).
+// that run with the model's (NetCDF: netcdf_test.py, Zarr: zarr_test.py).
 #include "mpi/scene.hpp"
 
 #include <algorithm>
@@ -36,6 +36,12 @@ std::vector<File> files() {
                             {"types.raw", "format=raw", ""},
                             {"types.nc", "attributes=\"title=identity\"", ""},
                             {"old.nc", "format=cdf1", ""}};
+#if TAILRACE_HAVE_HDF5
+  list.push_back({"types.nc4", "deflate=1", ""});
+#endif
+#if TAILRACE_HAVE_ZARR
+  list.push_back({"types.zarr", "deflate=1", ""});
+#endif
 #if TAILRACE_HAVE_GRIB
   list.push_back({"simple.grib2", "packing=simple", "accuracy=0.01"});
   list.push_back({"ccsds.grib2", "packing=ccsds", "accuracy=0.01"});
@@ -49,14 +55,14 @@ bool is_raw(const File& file) { return file.name.find("raw") != std::string::npo
 
 int type_of(const File& file, std::size_t field) {
   if (file.name == "types.raw") return types[field];
-  if (file.name == "types.nc") return real_types[field];
+  if (file.name.starts_with("types.")) return real_types[field];
   if (is_grib(file) && field % 5 == 3) return TR_I16;
   return field % 2 == 0 ? TR_F32 : TR_F64;
 }
 
 std::size_t fields_of(const File& file) {
-  if (file.name == "types.nc") return real_types.size();
-  return file.name == "types.raw" ? types.size() : kinds.size();
+  if (file.name == "types.raw") return types.size();
+  return file.name.starts_with("types.") ? real_types.size() : kinds.size();
 }
 
 /// Every field of one file, each in another layout; or all in the first one.

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <span>
 
 namespace tailrace::scene {
 
@@ -247,7 +248,28 @@ void quiet_barrier() {
   }
 }
 
+namespace {
+
+std::vector<std::byte> contents_below(const std::string& directory) {
+  std::vector<std::string> names;
+  for (const auto& each : std::filesystem::recursive_directory_iterator(directory)) {
+    if (each.is_regular_file()) names.push_back(each.path().lexically_relative(directory).string());
+  }
+  std::sort(names.begin(), names.end());
+  std::vector<std::byte> all;
+  for (const std::string& name : names) {
+    const auto text = std::as_bytes(std::span(name));
+    const std::vector<std::byte> bytes = contents(directory + "/" + name);
+    all.insert(all.end(), text.begin(), text.end());
+    all.insert(all.end(), bytes.begin(), bytes.end());
+  }
+  return all;
+}
+
+}  // namespace
+
 std::vector<std::byte> contents(const std::string& path) {
+  if (std::filesystem::is_directory(path)) return contents_below(path);
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) return {};
   std::vector<std::byte> bytes(static_cast<std::size_t>(file.tellg()));

@@ -84,7 +84,7 @@ int size_of(MPI_Comm comm);
 
 /// Collective over the world. Waits asleep: ranks that take no part in a case leave the cores to the others.
 void quiet_barrier();
-/// Returns the whole file, empty if there is none.
+/// Returns the whole file, empty if there is none; of a directory, names and bytes of all files in it.
 std::vector<std::byte> contents(const std::string& path);
 /// Makes a directory of this program's own below the current one; rank 0 of the world empties it. Collective
 /// over the world.

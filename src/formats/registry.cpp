@@ -12,6 +12,7 @@
 #include "encoders/table.hpp"
 #include "grib2/codec.hpp"
 #include "netcdf4/codec.hpp"
+#include "netcdf4/superblock.hpp"
 #include "raw/codec.hpp"
 #include "zarr/codec.hpp"
 
@@ -28,10 +29,11 @@ constexpr std::string_view no_eccodes =
     "built without ecCodes; install libeccodes-dev and configure again with -DTAILRACE_GRIB=ON";
 #ifdef TAILRACE_HAVE_HDF5
 constexpr auto* make_netcdf4 = netcdf4::make;
-constexpr Finishing finish_netcdf4{netcdf4::unfinished, netcdf4::reopen, netcdf4::check_goes_on};
+constexpr Finishing finish_netcdf4{netcdf4::unfinished, netcdf4::is_finished, netcdf4::reopen,
+                                   netcdf4::check_goes_on};
 #else
 constexpr std::nullptr_t make_netcdf4 = nullptr;
-constexpr std::nullopt_t finish_netcdf4 = std::nullopt;
+constexpr Finishing finish_netcdf4{netcdf4::unfinished, netcdf4::is_finished, nullptr, nullptr};
 #endif
 constexpr std::string_view no_hdf5 =
     "built without HDF5; install libhdf5-dev and libdeflate-dev, and configure again with -DTAILRACE_HDF5=ON";
@@ -181,6 +183,16 @@ std::optional<codec::Patch> step_count(std::string_view name, std::int64_t steps
 const Finishing* finishing(std::string_view name) {
   const auto format = std::ranges::find(all(), name, &Format::name);
   return format == all().end() || !format->finishing ? nullptr : &*format->finishing;
+}
+
+Status check_can_finish(std::string_view name) {
+  const auto format = std::ranges::find(all(), name, &Format::name);
+  if (format == all().end() || !format->finishing || format->finishing->reopen != nullptr) return {};
+  return {
+      Code::unsupported,
+      cat("files of format '", name,
+          "' end with what makes them readable, and this Tailrace can neither make that nor take it away: ",
+          format->why)};
 }
 
 Result<std::unique_ptr<codec::Codec>> make_codec(const codec::StreamDefinition& stream) {

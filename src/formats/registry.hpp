@@ -13,10 +13,12 @@
 namespace tailrace::formats {
 
 /// Functions of a format whose files can be read only once they are finished. Each `head` is the head of a
-/// file (codec::Codec::head).
+/// file (codec::Codec::head). A build that lacks the format has the first two alone.
 struct Finishing {
   /// Returns what a part of the head says until the file is finished: Ending::head replaces it.
   codec::Patch (*unfinished)() = nullptr;
+  /// Returns true if a file of `size` bytes has an ending behind `data_end`, whoever made it.
+  Result<bool> (*is_finished)(const codec::ReadBytes& read, Bytes data_end, Bytes size) = nullptr;
   /// Makes a codec of the definitions in the head, which can make the ending of the file.
   Result<std::unique_ptr<codec::Codec>> (*reopen)(std::span<const std::byte> head) = nullptr;
   /// Returns Code::state if records of a stream with the head `now` cannot follow those in a file with the
@@ -60,6 +62,9 @@ std::optional<codec::Patch> step_count(std::string_view format, std::int64_t ste
 
 /// Returns how files of the format are finished, or null if they need nothing.
 const Finishing* finishing(std::string_view format);
+/// Returns Code::unsupported, saying what helps, if files of the format have an ending that this build cannot
+/// make: it must not take one away either.
+Status check_can_finish(std::string_view format);
 
 /// Returns a codec of the stream's format. Returns Code::unsupported if this build lacks what it needs, and
 /// errors of `find`.

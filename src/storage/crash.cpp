@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <random>
 
+#include "storage/paths.hpp"
+
 namespace tailrace::storage {
 
 namespace {
@@ -82,6 +84,15 @@ std::shared_ptr<CrashTarget> CrashTarget::crash(CrashPolicy policy, std::uint64_
   }
   left->durable_files_ = left->files_;
   return left;
+}
+
+void CrashTarget::fail_write_back(const std::string& path) {
+  const std::lock_guard guard(mutex_);
+  const auto found = files_.find(tidy_path(path));
+  if (found == files_.end()) return;
+  MemoryInode& inode = *found->second;
+  const std::lock_guard contents(inode.mutex);
+  std::erase_if(inode.unsynced, [](const ContentChange& change) { return !change.cut; });
 }
 
 std::shared_ptr<CrashTarget> crash_target() { return std::make_shared<CrashTarget>(); }

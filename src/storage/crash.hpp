@@ -19,6 +19,9 @@
 //    overwrite). The size may grow without the data, which then reads as zeros. An unsynced truncation
 //    happened or did not.
 //  - Each unsynced entry change survives as Entries says. A rename is one change: both names or neither.
+//  - After fail_write_back() of a file no later sync() covers what was written to it before, although it can
+//  be
+//    read: so Linux treats pages whose write to the device has failed.
 //  - Locks are gone. Later calls of the running program on the old target change nothing in the new one.
 //  - Not modelled: storage that lies about fsync; damage to bytes that were synced.
 //
@@ -49,6 +52,9 @@ class CrashTarget final : public MemoryTarget {
   /// Returns the tree as if power were lost now. The same policy, seed and history always give the same tree.
   /// This target is unchanged, so that one run can be crashed in many ways.
   [[nodiscard]] std::shared_ptr<CrashTarget> crash(CrashPolicy policy, std::uint64_t seed) const;
+  /// The writes to the file that no sync() has covered never become durable. Does nothing without such a
+  /// file.
+  void fail_write_back(const std::string& path);
 };
 
 std::shared_ptr<CrashTarget> crash_target();

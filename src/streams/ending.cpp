@@ -31,6 +31,10 @@ Result<bool> holds(File& file, std::span<const std::byte> bytes, Bytes offset) {
   return std::ranges::equal(*found, bytes);
 }
 
+codec::ReadBytes reader_of(File& file) {
+  return [&file](std::span<std::byte> to, Bytes offset) { return file.read(to, offset); };
+}
+
 Result<codec::Ending> make_ending(const formats::Finishing& format, File& file,
                                   const IndexContents& contents) {
   const Result<ByteVector> head = read_from(file, contents.header.data_begin, 0);
@@ -38,27 +42,37 @@ Result<codec::Ending> make_ending(const formats::Finishing& format, File& file,
   const Result<std::unique_ptr<codec::Codec>> codec = format.reopen(*head);
   TR_TRY(codec.status());
   const std::vector<codec::FinishedStep> steps = finished_steps(contents);
-  const codec::ReadBytes read = [&](std::span<std::byte> to, Bytes offset) { return file.read(to, offset); };
-  Result<std::optional<codec::Ending>> ending = (*codec)->ending(read, steps, contents.data_end());
+  Result<std::optional<codec::Ending>> ending = (*codec)->ending(reader_of(file), steps, contents.data_end());
   TR_TRY(ending.status());
   return *ending ? std::move(**ending) : codec::Ending{};
 }
 
-/// Writes the tail before the head that leads to it.
-Status write_parts(File& file, const codec::Ending& ending, Bytes data_end) {
+/// Writes the tail before the head that leads to it. Everything is written, whatever the file holds: after a
+/// failed fsync it may hold bytes that never come to storage.
+Status write_parts(File& file, const codec::Patch& mark, const codec::Ending& ending, Bytes data_end) {
   const Result<Bytes> size = file.size();
   TR_TRY(size.status());
+  // No head must lead into a tail that is half written.
+  const Result<bool> marked = holds(file, mark.bytes, mark.offset);
+  TR_TRY(marked.status());
+  if (!*marked) {
+    TR_TRY(file.write(mark.bytes, mark.offset));
+    TR_TRY(file.sync());
+  }
+  TR_TRY(file.write(ending.tail, data_end));
   const Bytes end = data_end + std::ssize(ending.tail);
-  const Result<bool> has_tail = holds(file, ending.tail, data_end);
-  TR_TRY(has_tail.status());
-  const Result<bool> has_head = holds(file, ending.head.bytes, ending.head.offset);
-  TR_TRY(has_head.status());
-  if (*has_head && *has_tail && *size == end) return file.sync();
-  if (!*has_tail) TR_TRY(file.write(ending.tail, data_end));
   if (*size > end) TR_TRY(file.truncate(end));
   TR_TRY(file.sync());
-  if (!*has_head) TR_TRY(file.write(ending.head.bytes, ending.head.offset));
+  TR_TRY(file.write(ending.head.bytes, ending.head.offset));
   return file.sync();
+}
+
+/// Returns true if the index says that the file is finished, and it is: the ending is durable then.
+Result<bool> is_finished(const formats::Finishing& format, File& file, const IndexContents& contents) {
+  if (!contents.closed) return false;
+  const Result<Bytes> size = file.size();
+  TR_TRY(size.status());
+  return format.is_finished(reader_of(file), contents.data_end(), *size);
 }
 
 }  // namespace
@@ -78,24 +92,27 @@ Status write_ending(Target& target, const std::string& path, const IndexContents
   if (format == nullptr || contents.steps.empty()) return {};
   Result<std::unique_ptr<File>> file = target.open(path, OpenMode::existing);
   TR_TRY(file.status());
+  const Result<bool> finished = is_finished(*format, **file, contents);
+  TR_TRY(finished.status());
+  if (*finished) return (*file)->close();
+  TR_TRY(formats::check_can_finish(contents.header.format).in(path));
   const Result<codec::Ending> ending = make_ending(*format, **file, contents);
   TR_TRY(ending.status().in(path));
-  TR_TRY(write_parts(**file, *ending, contents.data_end()));
+  TR_TRY(write_parts(**file, format->unfinished(), *ending, contents.data_end()));
   return (*file)->close();
 }
 
 Status remove_ending(Target& target, const std::string& path, std::string_view format_name, Bytes data_end) {
   const formats::Finishing* const format = formats::finishing(format_name);
   if (format == nullptr) return {};
+  TR_TRY(formats::check_can_finish(format_name).in(path));
   Result<std::unique_ptr<File>> file = target.open(path, OpenMode::existing);
   TR_TRY(file.status());
   const Result<Bytes> size = (*file)->size();
   TR_TRY(size.status());
   const codec::Patch mark = format->unfinished();
-  const Result<bool> marked = holds(**file, mark.bytes, mark.offset);
-  TR_TRY(marked.status());
-  // A file without steps may not have its head yet.
-  if (!*marked && *size >= mark.offset + std::ssize(mark.bytes)) {
+  // A file without steps may not have its head yet. A mark that is there may not be on storage.
+  if (*size >= mark.offset + std::ssize(mark.bytes)) {
     TR_TRY((*file)->write(mark.bytes, mark.offset));
     TR_TRY((*file)->sync());
   }
@@ -110,6 +127,7 @@ Status check_goes_on(Target& target, const std::string& path, const IndexHeader&
                      std::span<const std::byte> now) {
   const formats::Finishing* const format = formats::finishing(header.format);
   if (format == nullptr) return {};
+  TR_TRY(formats::check_can_finish(header.format).in(path));
   Result<std::unique_ptr<File>> file = target.open(path, OpenMode::read);
   TR_TRY(file.status());
   const Result<ByteVector> own = read_from(**file, header.data_begin, 0);

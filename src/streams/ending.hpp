@@ -18,11 +18,12 @@ namespace tailrace::streams {
 /// Returns the steps of an index as formats and references take them.
 std::vector<codec::FinishedStep> finished_steps(const IndexContents& contents);
 /// Gives the file its ending, durable on return: first what stands behind the last step, then the head that
-/// leads there. Bytes that are there already are not written again. Whatever else stands behind the last step
-/// is cut off. A file without steps has no ending.
+/// leads there. Whatever else stands behind the last step is cut off. A file without steps has no ending. A
+/// file that is closed and finished is left as it is, whichever HDF5 library finished it.
 Status write_ending(storage::Target& target, const std::string& path, const IndexContents& contents);
 /// Takes the ending away before steps follow or go: first the head says that the file is not finished, then
-/// the file is cut to `data_end`. Durable on return.
+/// the file is cut to `data_end`. Durable on return. Returns Code::unsupported, with nothing changed, if this
+/// build could not make the ending anew.
 Status remove_ending(storage::Target& target, const std::string& path, std::string_view format,
                      Bytes data_end);
 /// Returns Code::state if steps of a stream with the head `now` cannot follow those in the file.

@@ -156,6 +156,9 @@ Result<Recovered> recover(Target& target, const std::string& data_path, const Re
   // A closed file that keeps all its steps is still whole: a program that waits for it must not wait for
   // ever.
   contents->closed = contents->closed && recovered.steps_cut == 0;
+  // A build that cannot make an ending takes none away.
+  const bool keeps_ending = contents->closed && formats::finishing(contents->header.format) != nullptr;
+  if (!keeps_ending) TR_TRY(formats::check_can_finish(contents->header.format).in(data_path));
   const Bytes index_end = contents->marks.back().position + (contents->closed ? kClosedBytes : 0);
   // Readers must not come to look for steps that are no more. What tells of them goes first.
   if (recovered.steps_cut > 0) TR_TRY(storage::remove_durably(target, references_path(data_path)));
@@ -168,7 +171,6 @@ Result<Recovered> recover(Target& target, const std::string& data_path, const Re
   recovered.index_bytes_cut = *index_cut;
   if (*exists) TR_TRY((*data)->close());
   // A finished file that keeps all its steps keeps its ending, too.
-  const bool keeps_ending = contents->closed && formats::finishing(contents->header.format) != nullptr;
   if (*exists && !keeps_ending) {
     const Result<Bytes> data_cut = cut_data(target, data_path, contents->header.format, contents->data_end());
     TR_TRY(data_cut.status());

@@ -52,7 +52,8 @@ struct Recovered {
 /// reference file, which may tell of them. Afterwards the data file ends where its last step ends. The index
 /// is closed if it was closed before and no step was cut: a file that needs an ending (see ending.hpp) keeps
 /// it then, and loses it otherwise. Returns Code::corrupt, with nothing changed, if committed steps are
-/// damaged or the data file is shorter than they say and force is off.
+/// damaged or the data file is shorter than they say and force is off, and Code::unsupported likewise if this
+/// build cannot make the ending that a cut would take away.
 Result<Recovered> recover(storage::Target& target, const std::string& data_path, const Reopen& options = {});
 
 /// Local. Removes an old index before its data file is replaced: from then on nothing in the file counts as

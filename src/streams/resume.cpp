@@ -291,14 +291,16 @@ Status make_index_durable(Target& target, const std::string& data_path) {
 
 Result<IndexWriter> reopen_pair(Target& target, const std::string& data_path,
                                 std::optional<std::int64_t> through_lead) {
-  TR_TRY(recover(target, data_path, {through_lead}).status());
+  const Result<Recovered> recovered = recover(target, data_path, {through_lead});
+  TR_TRY(recovered.status());
   TR_TRY(make_index_durable(target, data_path));
   Result<IndexWriter> index = IndexWriter::open_existing(target, index_path(data_path));
   TR_TRY(index.status());
   // The index says no more that the file is finished.
   const Result<bool> exists = target.exists(data_path);
   TR_TRY(exists.status());
-  if (*exists) TR_TRY(remove_ending(target, data_path, index->header().format, index->data_end()));
+  if (*exists && recovered->contents.closed)
+    TR_TRY(remove_ending(target, data_path, index->header().format, index->data_end()));
   return index;
 }
 

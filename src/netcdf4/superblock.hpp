@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "codec/codec.hpp"
+
+namespace tailrace::netcdf4 {
+
+/// Returns true if a file of `size` bytes is finished: it begins with the superblock of HDF5 that an ending
+/// has, whole, which tells the file's size and leads behind `data_end` to the root group. Needs no HDF5
+/// library.
+Result<bool> is_finished(const codec::ReadBytes& read, Bytes data_end, Bytes size);
+
+/// Returns the checksum that HDF5 gives its metadata: Bob Jenkins' lookup3, with 0 as the initial value.
+[[nodiscard]] std::uint32_t metadata_checksum(std::span<const std::byte> bytes);
+
+}  // namespace tailrace::netcdf4

@@ -254,7 +254,8 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
   const std::string final_name = variable.name;
   const std::size_t number = add_variable(std::move(variable));
   TR_TRY(beyond_);
-  fields_.push_back({field.name, field.levels, number, field.elements(), *type, fill});
+  fields_.push_back(
+      {field.name, field.levels, number, field.elements(), *type, fill, levels.dimension.has_value()});
   if (field.name == "sp" || field.name == "ps") complete_formulas(final_name);
   return {};
 }

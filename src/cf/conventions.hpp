@@ -30,7 +30,8 @@ class Conventions {
     std::size_t variable = 0;
     Index elements = 0;  // of one level
     Type type = Type::float64;
-    ByteVector fill{};  // one element, big-endian
+    ByteVector fill{};        // one element, big-endian
+    bool has_levels = false;  // the variable has a dimension of them
 
     [[nodiscard]] Index levels() const { return static_cast<Index>(levels_of.values.size()); }
   };

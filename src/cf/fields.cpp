@@ -18,7 +18,18 @@ Result<codec::Keys> grid_keys(const codec::Georeference& georeference) {
 #endif
 }
 
-Status Fields::define(const FieldDefinition& field) {
+namespace {
+
+ByteVector packed(const std::string& name, const Grid& grid) {
+  Packer out;
+  out.put_text(name);
+  grid.pack(out);
+  return out.take();
+}
+
+}  // namespace
+
+Result<Grid> Fields::read_grid(const FieldDefinition& field) {
   TR_TRY(codec::check_field(field));
   const std::string context = cat("field '", field.name, "'");
   if (!georeference_ || *georeference_ != field.georeference) {
@@ -27,16 +38,25 @@ Status Fields::define(const FieldDefinition& field) {
     georeference_ = field.georeference;
     keys_ = *keys;
   }
-  const Result<Grid> grid = grid_of(keys_, field.shape);
+  Result<Grid> grid = grid_of(keys_, field.shape);
   TR_TRY(grid.status().in(context));
-  return add(field, *grid).in(context);
+  return grid;
+}
+
+Status Fields::define(const FieldDefinition& field) {
+  const Result<Grid> grid = read_grid(field);
+  TR_TRY(grid.status());
+  return add(field, *grid).in(cat("field '", field.name, "'"));
+}
+
+Result<ByteVector> Fields::prepare(const FieldDefinition& field) {
+  const Result<Grid> grid = read_grid(field);
+  TR_TRY(grid.status());
+  return packed(field.name, *grid);
 }
 
 ByteVector Fields::prepared(int field) const {
-  Packer out;
-  out.put_text(at(field).name);
-  grids_[static_cast<std::size_t>(field)].pack(out);
-  return out.take();
+  return packed(at(field).name, grids_[static_cast<std::size_t>(field)]);
 }
 
 Status Fields::adopt(const FieldDefinition& field, std::span<const std::byte> prepared) {
@@ -46,7 +66,8 @@ Status Fields::adopt(const FieldDefinition& field, std::span<const std::byte> pr
   const Result<Grid> grid = Grid::unpack(in);
   TR_TRY(grid.status().in(cat("field '", field.name, "'")));
   const bool known = grid->kind != Grid::Kind::unknown;
-  if (!same_name || (known && grid->latitudes.points * grid->longitudes.points != field.elements()))
+  if (!same_name || !in.rest().empty() ||
+      (known && grid->latitudes.points * grid->longitudes.points != field.elements()))
     return {Code::corrupt, cat("field '", field.name, "': the prepared grid belongs to another field")};
   return add(field, *grid).in(cat("field '", field.name, "'"));
 }

@@ -23,6 +23,8 @@ class Fields {
 
   /// Do what codec::Codec says. What is prepared is the field's grid.
   Status define(const codec::FieldDefinition& field);
+  /// Returns what `define` would prepare. No field is added.
+  Result<ByteVector> prepare(const codec::FieldDefinition& field);
   [[nodiscard]] ByteVector prepared(int field) const;
   Status adopt(const codec::FieldDefinition& field, std::span<const std::byte> prepared);
 
@@ -40,6 +42,7 @@ class Fields {
   [[nodiscard]] Status check_record(const codec::RecordKey& key, Index count) const;
 
  private:
+  Result<Grid> read_grid(const codec::FieldDefinition& field);
   Status add(const codec::FieldDefinition& field, const Grid& grid);
 
   Conventions conventions_;

@@ -103,9 +103,12 @@ Status check(const RecordShape& record) {
               "a chunk of HDF5 has less than 4 GiB: cut the records with chunks=, as "
               "chunks=1000x1000"};
   }
-  Bytes total = 0;
-  if (__builtin_mul_overflow(record.count(), record.bound() / record.count() + 1, &total))
-    return {Code::argument, "a record has more than 2^63 bytes"};
+  // Both limits together keep a record below 2^49 bytes.
+  if (record.count() > most_chunks)
+    return {Code::argument, cat("chunks= cuts a record into ", record.count(),
+                                " chunks, and each takes room in the file and "
+                                "time to find: at most ",
+                                most_chunks, " are taken, which larger chunks give")};
   return {};
 }
 
@@ -152,6 +155,7 @@ Status ChunkEncoder::encode(const RecordShape& record, std::byte* values, std::i
   }
   to_file_order(bytes, record.element_size);
   const std::size_t before = out.size();
+  if (before == 0) out.reserve(static_cast<std::size_t>(record.bound()));
   const auto add = [&](std::span<std::byte> chunk) {
     const Status status = append_chunk(record, chunk, out);
     if (!status.is_ok()) out.resize(before);

@@ -38,7 +38,10 @@ struct RecordShape {
   [[nodiscard]] Bytes working_bytes() const;
 };
 
-/// Returns Code::format if HDF5 cannot hold chunks of this shape.
+/// The most chunks of one record. The root server keeps 40 bytes of each while it finishes a file.
+inline constexpr Index most_chunks = 1 << 16;
+
+/// Returns Code::format if HDF5 cannot hold chunks of this shape, and Code::argument if they are too many.
 Status check(const RecordShape& record);
 
 /// The contents of a trailer, which stands behind the chunks of a record.

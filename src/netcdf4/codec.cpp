@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 
 #include "base/options.hpp"
@@ -34,10 +35,10 @@ Result<int> level_of(const FieldDefinition& field, const codec::StreamDefinition
   return static_cast<int>(*level);
 }
 
-/// Reads "100x200": one number for each dimension of a record.
-Result<std::vector<Index>> chunk_of(const FieldDefinition& field) {
+/// Reads "100x200": one number for each dimension of a record in the file.
+Result<std::vector<Index>> chunk_of(const FieldDefinition& field, const std::vector<Index>& shape) {
   const std::string* const text = find_key(field.keys, "chunks");
-  if (text == nullptr) return field.shape;
+  if (text == nullptr) return shape;
   std::vector<Index> chunk;
   for (std::size_t begin = 0; begin <= text->size();) {
     const std::size_t end = std::min(text->find('x', begin), text->size());
@@ -47,10 +48,11 @@ Result<std::vector<Index>> chunk_of(const FieldDefinition& field) {
     chunk.push_back(*length);
     begin = end + 1;
   }
-  if (chunk.size() != field.shape.size())
-    return Status(Code::argument, cat("chunks=", *text, " has ", counted(chunk.size(), "number"),
-                                      ", a record has ", counted(field.shape.size(), "dimension")));
-  for (std::size_t i = 0; i < chunk.size(); ++i) chunk[i] = std::min(chunk[i], field.shape[i]);
+  if (chunk.size() != shape.size())
+    return Status(Code::argument,
+                  cat("chunks=", *text, " has ", counted(chunk.size(), "number"),
+                      ", a level of the variable has ", counted(shape.size(), "dimension"), " in the file"));
+  for (std::size_t i = 0; i < chunk.size(); ++i) chunk[i] = std::min(chunk[i], shape[i]);
   return chunk;
 }
 
@@ -117,11 +119,16 @@ class Netcdf4Codec final : public codec::Codec {
   }
 
   Status define(const FieldDefinition& field) override {
-    return add(field, [&] { return fields_.define(field); });
+    const Result<ByteVector> prepared = fields_.prepare(field);
+    TR_TRY(prepared.status());
+    TR_TRY(check_can_be_finished(field, *prepared));
+    return adopt(field, *prepared);
   }
   [[nodiscard]] ByteVector prepared(int field) const override { return fields_.prepared(field); }
   Status adopt(const FieldDefinition& field, std::span<const std::byte> prepared) override {
-    return add(field, [&] { return fields_.adopt(field, prepared); });
+    const Status added = add(field, prepared);
+    if (!added.is_ok()) take_back();
+    return added;
   }
   Status check_lead(const RecordKey& key) const override {
     if (key.lead >= 0) return {};
@@ -143,12 +150,17 @@ class Netcdf4Codec final : public codec::Codec {
   }
   [[nodiscard]] Bytes encoded_bound(int field) const override { return at(field).bound(); }
   [[nodiscard]] Bytes working_bytes(int field) const override { return at(field).working_bytes(); }
-  [[nodiscard]] const std::vector<RecordShape>& records() const { return records_; }
+  /// Returns in what the fields of a file differ from those of the stream `now`, or nothing if its records
+  /// may follow.
+  [[nodiscard]] std::string difference_to(const Netcdf4Codec& now) const;
 
  private:
   [[nodiscard]] const RecordShape& at(int field) const { return records_[static_cast<std::size_t>(field)]; }
-  template <typename Add>
-  Status add(const FieldDefinition& field, Add add_to_fields);
+  Status add(const FieldDefinition& field, std::span<const std::byte> prepared);
+  Status check_can_be_finished(const FieldDefinition& field, std::span<const std::byte> prepared) const;
+  void take_back();
+  [[nodiscard]] std::vector<Index> record_dimensions(int field) const;
+  [[nodiscard]] std::string difference_to(const Netcdf4Codec& now, std::size_t number) const;
   Status describe(const codec::ReadBytes& read, std::span<const FinishedStep> steps,
                   Description& description) const;
   Status describe_record(const codec::ReadBytes& read, Index step, const FinishedStep::Record& each,
@@ -167,21 +179,58 @@ bool is_since_last_output(const codec::Statistic& statistic) {
          statistic.since == codec::Statistic::Since::last_output;
 }
 
-template <typename Add>
-Status Netcdf4Codec::add(const FieldDefinition& field, Add add_to_fields) {
-  TR_TRY(codec::check_field(field));
+/// Makes the ending of a file without steps that has this field alone, and no data of coordinates: what the
+/// HDF5 library does not take must be refused before records of it are put. A codec of its own keeps this one
+/// as it is.
+Status Netcdf4Codec::check_can_be_finished(const FieldDefinition& field,
+                                           std::span<const std::byte> prepared) const {
+  return guarded([&]() -> Status {
+    Netcdf4Codec alone(definitions_.stream);
+    TR_TRY(alone.add(field, prepared));
+    Description description;
+    description.contents = &alone.fields_.conventions().contents();
+    description.data_begin = description.data_end = std::ssize(alone.head());
+    description.has_data = false;
+    TR_TRY(alone.describe({}, {}, description));
+    return make_metadata(description).status().in(cat("field '", field.name, "'"));
+  });
+}
+
+/// Makes the codec what it was before a field that failed: the conventions may have got a part of it.
+void Netcdf4Codec::take_back() {
+  Netcdf4Codec before(definitions_.stream);
+  for (const Definitions::Field& each : definitions_.fields) {
+    if (!before.add(each.definition, each.prepared).is_ok()) return;  // each was added before
+  }
+  *this = std::move(before);
+}
+
+/// Returns the dimensions of one record in the file. A grid that is known has its own, whatever the shape of
+/// the program's array is.
+std::vector<Index> Netcdf4Codec::record_dimensions(int field) const {
+  const cf::Contents& contents = fields_.conventions().contents();
+  const std::vector<int>& all = contents.variables[fields_.at(field).variable].dimensions;
+  std::vector<Index> lengths;
+  for (std::size_t i = fields_.at(field).has_levels ? 2 : 1; i < all.size(); ++i)
+    lengths.push_back(contents.dimensions[static_cast<std::size_t>(all[i])].length);
+  return lengths;
+}
+
+/// A failure may leave a part of the field behind.
+Status Netcdf4Codec::add(const FieldDefinition& field, std::span<const std::byte> prepared) {
   const std::string context = cat("field '", field.name, "'");
   TR_TRY(check_names(field.attributes).in(context));
   const Result<int> level = level_of(field, definitions_.stream);
   TR_TRY(level.status().in(context));
-  const Result<std::vector<Index>> chunk = chunk_of(field);
+  TR_TRY(fields_.adopt(field, prepared));
+  const int number = static_cast<int>(records_.size());
+  const std::vector<Index> shape = record_dimensions(number);
+  const Result<std::vector<Index>> chunk = chunk_of(field, shape);
   TR_TRY(chunk.status().in(context));
-  RecordShape record{field.shape, *chunk, size_of(field.type), *level, is_since_last_output(field.statistic)};
+  RecordShape record{shape, *chunk, size_of(field.type), *level, is_since_last_output(field.statistic)};
   record.quantisation = quantisation_of(field);
   record.missing = field.missing;
   TR_TRY(check(record).in(context));
-  TR_TRY(add_to_fields());
-  const int number = static_cast<int>(records_.size());
   for (cf::Attribute& each : attributes_of(record.quantisation, field))
     fields_.add_attribute(number, std::move(each));
   record.fill = fields_.at(number).fill;
@@ -212,6 +261,11 @@ Status Netcdf4Codec::describe_record(const codec::ReadBytes& read, Index step,
       each.level >= fields_.at(each.field).levels())
     return {Code::corrupt, "the index has records of fields that the head of the file does not define"};
   const RecordShape& record = records_[number];
+  if (each.offset < description.data_begin || each.length < record.trailer_bytes() ||
+      each.offset > description.data_end - each.length)
+    return {Code::corrupt,
+            cat("the index has a record of ", counted(each.length, "byte"), " at ", each.offset,
+                ", which does not lie between the head of the file and the end of its last step")};
   ByteVector bytes(static_cast<std::size_t>(record.trailer_bytes()));
   if (!bytes.empty()) {
     const Result<Bytes> got = read(bytes, each.offset + each.length - std::ssize(bytes));
@@ -232,12 +286,9 @@ Status Netcdf4Codec::describe_record(const codec::ReadBytes& read, Index step,
 
 Status Netcdf4Codec::describe(const codec::ReadBytes& read, std::span<const FinishedStep> steps,
                               Description& description) const {
-  const std::vector<cf::Variable>& variables = fields_.conventions().contents().variables;
   for (std::size_t i = 0; i < records_.size(); ++i) {
     const Conventions::Field& field = fields_.all()[i];
-    const std::size_t rank = variables[field.variable].dimensions.size();
-    description.fields.push_back(
-        {field.variable, &records_[i], rank == records_[i].shape.size() + 2, field.fill, {}});
+    description.fields.push_back({field.variable, &records_[i], field.has_levels, field.fill, {}});
   }
   std::vector<std::vector<std::int64_t>> starts;
   std::int64_t previous = 0;
@@ -290,6 +341,42 @@ Result<std::optional<codec::Ending>> Netcdf4Codec::ending(const codec::ReadBytes
   });
 }
 
+/// NaN is like NaN here.
+bool is_same(const std::optional<double>& one, const std::optional<double>& other) {
+  if (!one || !other) return one.has_value() == other.has_value();
+  return *one == *other || (std::isnan(*one) && std::isnan(*other));
+}
+
+std::string Netcdf4Codec::difference_to(const Netcdf4Codec& now, std::size_t number) const {
+  const RecordShape &record = records_[number], &other = now.records_[number];
+  const FieldDefinition& field = definitions_.fields[number].definition;
+  const FieldDefinition& field_now = now.definitions_.fields[number].definition;
+  if (record.shape != other.shape || record.element_size != other.element_size)
+    return "another shape or type";
+  if (record.chunk != other.chunk) return "other chunks";
+  if ((record.level == 0) != (other.level == 0)) return "other filters (deflate=0 or not)";
+  const bool same_process = field.statistic.process == field_now.statistic.process;
+  const bool is_instant = field.statistic.process == codec::Process::instant;
+  if (!same_process || (!is_instant && !Conventions::begin_alike(field.statistic, field_now.statistic)))
+    return "another statistic";
+  if (!is_same(field.missing, field_now.missing)) return "another missing value";
+  const Quantisation &how = record.quantisation, &how_now = other.quantisation;
+  if (how.step != how_now.step || how.kept != how_now.kept ||
+      (how.step > 0 && field.accuracy != field_now.accuracy))
+    return "another accuracy";
+  return "";
+}
+
+std::string Netcdf4Codec::difference_to(const Netcdf4Codec& now) const {
+  if (records_.size() != now.records_.size())
+    return cat("the file has ", counted(records_.size(), "field"), ", and the stream ", now.records_.size());
+  for (std::size_t i = 0; i < records_.size(); ++i) {
+    if (const std::string what = difference_to(now, i); !what.empty())
+      return cat("the variable of field '", fields_.all()[i].name, "' has ", what, " in the file");
+  }
+  return "";
+}
+
 Result<std::unique_ptr<Netcdf4Codec>> codec_of(std::span<const std::byte> head) {
   Result<Definitions> definitions = decode_head(head);
   TR_TRY(definitions.status());
@@ -302,33 +389,33 @@ Result<std::unique_ptr<Netcdf4Codec>> codec_of(std::span<const std::byte> head) 
 }  // namespace
 
 Result<std::unique_ptr<codec::Codec>> make(const codec::StreamDefinition& stream) {
+  TR_TRY(check_library());
   TR_TRY(Conventions::check_attributes(stream.attributes));
   TR_TRY(check_names(stream.attributes));
   return std::unique_ptr<codec::Codec>(std::make_unique<Netcdf4Codec>(stream));
 }
 
 Result<std::unique_ptr<codec::Codec>> reopen(std::span<const std::byte> head) {
-  Result<std::unique_ptr<Netcdf4Codec>> codec = codec_of(head);
-  TR_TRY(codec.status());
-  return std::unique_ptr<codec::Codec>(std::move(*codec));
+  TR_TRY(check_library());
+  return guarded([&]() -> Result<std::unique_ptr<codec::Codec>> {
+    Result<std::unique_ptr<Netcdf4Codec>> codec = codec_of(head);
+    TR_TRY(codec.status());
+    return std::unique_ptr<codec::Codec>(std::move(*codec));
+  });
 }
 
 Status check_goes_on(std::span<const std::byte> own, std::span<const std::byte> now) {
-  const Result<std::unique_ptr<Netcdf4Codec>> before = codec_of(own);
-  TR_TRY(before.status());
-  const Result<std::unique_ptr<Netcdf4Codec>> after = codec_of(now);
-  TR_TRY(after.status());
-  const bool same = std::ranges::equal(
-      (*before)->records(), (*after)->records(), [](const RecordShape& one, const RecordShape& other) {
-        return one.shape == other.shape && one.chunk == other.chunk &&
-               one.element_size == other.element_size && (one.level == 0) == (other.level == 0) &&
-               one.has_interval == other.has_interval;
-      });
-  if (same) return {};
-  return {
-      Code::state,
-      "its variables have other chunks, statistics or filters (deflate=0 or not) than those of the stream "
-      "now; a run that continues defines the same stream as before (existing=replace begins anew)"};
+  return guarded([&]() -> Status {
+    const Result<std::unique_ptr<Netcdf4Codec>> before = codec_of(own);
+    TR_TRY(before.status());
+    const Result<std::unique_ptr<Netcdf4Codec>> after = codec_of(now);
+    TR_TRY(after.status());
+    const std::string difference = (*before)->difference_to(**after);
+    if (difference.empty()) return {};
+    return {Code::state, cat(difference,
+                             "; a run that continues defines the same stream as before "
+                             "(existing=replace begins anew)")};
+  });
 }
 
 }  // namespace tailrace::netcdf4

@@ -10,7 +10,8 @@
 
 namespace tailrace::netcdf4 {
 
-/// Makes the codec of NetCDF-4 files.
+/// Makes the codec of NetCDF-4 files. Returns Code::unsupported if the HDF5 library of this process is not
+/// the one with which Tailrace was built.
 Result<std::unique_ptr<codec::Codec>> make(const codec::StreamDefinition& stream);
 /// Makes the codec of a file from its head.
 Result<std::unique_ptr<codec::Codec>> reopen(std::span<const std::byte> head);

@@ -6,12 +6,14 @@
 #include <string_view>
 
 #include "base/checksum.hpp"
+#include "base/text.hpp"
 
 namespace tailrace::netcdf4 {
 
 namespace {
 
-constexpr std::string_view mark = "TRLNC4D1";
+constexpr std::string_view mark = "TRLNC4D";
+constexpr char version = '1';     // of the definitions: another one whenever their bytes change
 constexpr Bytes alignment = 512;  // of the first step
 
 Status no_head() { return {Code::corrupt, "the definitions in the head of the file are damaged"}; }
@@ -61,11 +63,12 @@ ByteVector encode_head(const Definitions& given) {
   }
   Packer out;
   for (const char letter : mark) out.put(letter);
+  out.put(version);
   out.put(checksum(packed.bytes())).put_bytes(packed.bytes());
-  ByteVector head = unfinished().bytes;
-  head.insert(head.end(), out.bytes().begin(), out.bytes().end());
-  const auto size = static_cast<Bytes>(head.size());
-  head.resize(static_cast<std::size_t>((size + alignment - 1) / alignment * alignment));
+  const Bytes size = superblock_room + std::ssize(out.bytes());
+  ByteVector head(static_cast<std::size_t>((size + alignment - 1) / alignment * alignment));
+  std::ranges::copy(unfinished().bytes, head.begin());
+  std::ranges::copy(out.bytes(), head.begin() + superblock_room);
   return head;
 }
 
@@ -75,9 +78,14 @@ Result<Definitions> decode_head(std::span<const std::byte> head) {
   for (const char letter : mark) {
     if (in.get<char>() != letter) return no_head();
   }
+  if (const char found = in.get<char>(); in.ok() && found != version)
+    return Status(Code::unsupported, cat("the definitions in the head of the file have version '", found,
+                                         "', and this Tailrace reads version '", version,
+                                         "': use the Tailrace that began the file"));
   const auto sum = in.get<std::uint64_t>();
   const std::span<const std::byte> packed = in.get_bytes();
-  if (!in.ok() || checksum(packed) != sum) return no_head();
+  const auto is_zero = [](std::byte each) { return each == std::byte{}; };
+  if (!in.ok() || checksum(packed) != sum || !std::ranges::all_of(in.rest(), is_zero)) return no_head();
   Unpacker fields(packed);
   Result<codec::StreamDefinition> stream = codec::StreamDefinition::unpack(fields);
   TR_TRY(stream.status());
@@ -87,7 +95,8 @@ Result<Definitions> decode_head(std::span<const std::byte> head) {
     TR_TRY(field.status());
     definitions.fields.push_back({std::move(*field), fields.get_list<std::byte>()});
   }
-  return fields.ok() ? Result<Definitions>(std::move(definitions)) : no_head();
+  if (!fields.ok() || !fields.rest().empty()) return no_head();
+  return definitions;
 }
 
 }  // namespace tailrace::netcdf4

@@ -29,7 +29,8 @@ struct Definitions {
 inline constexpr int default_level = 1;
 
 [[nodiscard]] ByteVector encode_head(const Definitions& definitions);
-/// Returns Code::corrupt if the bytes are no such head.
+/// Returns Code::corrupt if the bytes are no such head, and Code::unsupported if another version of Tailrace
+/// wrote it.
 Result<Definitions> decode_head(std::span<const std::byte> head);
 /// Returns what the room for the superblock holds until the file is finished.
 [[nodiscard]] codec::Patch unfinished();

@@ -45,7 +45,10 @@ struct Driver {
     return 0;
   }
   static haddr_t alloc(H5FD_t* file, H5FD_mem_t type, hid_t, hsize_t size) {
-    return image_of(file).allocate(type, static_cast<Bytes>(size));
+    Image& image = image_of(file);
+    const haddr_t offset = image.allocate(type, static_cast<Bytes>(size));
+    image.failed_ = image.failed_ || offset == HADDR_UNDEF;
+    return offset;
   }
   static haddr_t get_end(const H5FD_t* file, H5FD_mem_t) {
     return static_cast<haddr_t>(image_of(file).allocated_);
@@ -55,14 +58,19 @@ struct Driver {
     return 0;
   }
   static herr_t read(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t offset, size_t size, void* to) {
-    return image_of(file).read(static_cast<Bytes>(offset), size, to) ? 0 : -1;
+    Image& image = image_of(file);
+    if (image.read(static_cast<Bytes>(offset), size, to)) return 0;
+    image.failed_ = true;
+    return -1;
   }
   static herr_t write(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t offset, size_t size, const void* from) {
+    Image& image = image_of(file);
     try {
-      return image_of(file).write(static_cast<Bytes>(offset), size, from) ? 0 : -1;
-    } catch (const std::exception&) {
-      return -1;  // no memory
+      if (image.write(static_cast<Bytes>(offset), size, from)) return 0;
+    } catch (const std::exception&) {  // no memory
     }
+    image.failed_ = true;
+    return -1;
   }
 
   static H5FD_class_t description() {

@@ -31,6 +31,9 @@ class Image {
   /// Returns true once the library has asked for it.
   [[nodiscard]] bool took_chunk() const { return !expected_; }
 
+  /// Returns true once the image has refused a call of the library, which may have ignored that.
+  [[nodiscard]] bool has_failed() const { return failed_; }
+
   [[nodiscard]] const ByteVector& superblock() const { return superblock_; }
   /// Returns everything behind the data.
   [[nodiscard]] ByteVector take_tail();
@@ -50,6 +53,7 @@ class Image {
   Bytes data_end_;
   Bytes allocated_ = 0;  // the end of all that the library has asked for
   std::optional<Place> expected_;
+  bool failed_ = false;
   ByteVector superblock_, tail_;
 };
 

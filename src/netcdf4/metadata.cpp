@@ -2,10 +2,10 @@
 #include "netcdf4/metadata.hpp"
 
 #include <hdf5.h>
-#include <hdf5_hl.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <mutex>
 #include <utility>
 
@@ -133,6 +133,61 @@ Status add_attribute(hid_t object, const Attribute& attribute) {
   return {};
 }
 
+/// A text as HDF5's high-level library writes it: with the zero at its end.
+Status add_terminated(hid_t object, const char* name, const std::string& text) {
+  const Handle type(H5Tcopy(H5T_C_S1), H5Tclose);
+  const Handle space(H5Screate(H5S_SCALAR), H5Sclose);
+  H5Tset_size(type.id(), text.size() + 1);
+  const Handle made(H5Acreate2(object, name, type.id(), space.id(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+  if (!made.is_ok() || H5Awrite(made.id(), type.id(), text.c_str()) < 0)
+    return failed(cat("write the attribute '", name, "'"));
+  return {};
+}
+
+Result<hobj_ref_t> reference_to(hid_t object) {
+  hobj_ref_t reference{};
+  if (H5Rcreate(&reference, object, ".", H5R_OBJECT, -1) < 0) return failed("refer to a dataset");
+  return reference;
+}
+
+/// A dimension of a variable, as the REFERENCE_LIST of its scale names it: HDF5's ds_list_t.
+struct Use {
+  hobj_ref_t variable;
+  std::int32_t dimension;
+  std::int32_t padding;  // 0: the library writes all bytes
+};
+static_assert(sizeof(Use) == 16 && offsetof(Use, dimension) == 8);
+
+/// Names the scales of a variable, one for each dimension.
+Status add_dimension_list(hid_t variable, std::vector<hobj_ref_t>& scales) {
+  const Handle type(H5Tvlen_create(H5T_STD_REF_OBJ), H5Tclose);
+  const hsize_t rank = scales.size();
+  const Handle space(H5Screate_simple(1, &rank, nullptr), H5Sclose);
+  std::vector<hvl_t> lists;
+  for (hobj_ref_t& each : scales) lists.push_back({1, &each});
+  const Handle made(H5Acreate2(variable, "DIMENSION_LIST", type.id(), space.id(), H5P_DEFAULT, H5P_DEFAULT),
+                    H5Aclose);
+  if (made.is_ok() && H5Awrite(made.id(), type.id(), lists.data()) >= 0) return {};
+  return failed("name the dimensions of a variable");
+}
+
+/// Names the variables that have a dimension.
+Status add_reference_list(hid_t scale, const std::vector<Use>& uses) {
+  const auto make_type = [](hid_t number) {
+    Handle type(H5Tcreate(H5T_COMPOUND, sizeof(Use)), H5Tclose);
+    H5Tinsert(type.id(), "dataset", offsetof(Use, variable), H5T_STD_REF_OBJ);
+    H5Tinsert(type.id(), "dimension", offsetof(Use, dimension), number);
+    return type;
+  };
+  const Handle in_file = make_type(H5T_STD_I32LE), in_memory = make_type(H5T_NATIVE_INT32);
+  const hsize_t count = uses.size();
+  const Handle space(H5Screate_simple(1, &count, nullptr), H5Sclose);
+  const Handle made(H5Acreate2(scale, "REFERENCE_LIST", in_file.id(), space.id(), H5P_DEFAULT, H5P_DEFAULT),
+                    H5Aclose);
+  if (made.is_ok() && H5Awrite(made.id(), in_memory.id(), uses.data()) >= 0) return {};
+  return failed("name the variables that have a dimension");
+}
+
 Status add_number(hid_t object, const char* name, int value) {
   const Handle space(H5Screate(H5S_SCALAR), H5Sclose);
   const Handle made(H5Acreate2(object, name, H5T_STD_I32LE, space.id(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
@@ -142,7 +197,9 @@ Status add_number(hid_t object, const char* name, int value) {
 }
 
 /// Makes one file in memory. A variable is created with the dimensions that it has, and then tied to the
-/// dimension scales (HDF5's "Dimension Scale Specification") by which netCDF-C knows dimensions.
+/// dimension scales (HDF5's "Dimension Scale Specification") by which netCDF-C knows dimensions. The
+/// attributes are those of HDF5's high-level library, which reads and writes a list anew for each variable
+/// that it adds, and leaves whatever its stack holds in the padding.
 class Maker {
  public:
   explicit Maker(const Description& description)
@@ -150,14 +207,19 @@ class Maker {
         contents_(*description.contents),
         image_(description.data_begin, description.data_end),
         datasets_(contents_.variables.size()),
-        scales_(contents_.dimensions.size(), -1) {}
+        scales_(contents_.dimensions.size(), -1),
+        uses_(scales_.size()) {}
 
   Result<codec::Ending> make() {
     TR_TRY(create_file());
     for (std::size_t i = 0; i < contents_.dimensions.size(); ++i) TR_TRY(add_dimension(i));
     for (std::size_t i = 0; i < contents_.variables.size(); ++i) {
       if (!datasets_[i].is_ok()) TR_TRY(add_variable(i));
-      TR_TRY(attach_scales(i));
+      TR_TRY(name_dimensions(i));
+    }
+    for (std::size_t i = 0; i < uses_.size(); ++i) {
+      if (!uses_[i].empty())
+        TR_TRY(add_reference_list(scales_[i], uses_[i]).in(contents_.dimensions[i].name));
     }
     for (const Description::Times& each : description_.times) TR_TRY(write_times(each));
     for (const Description::Field& each : description_.fields) TR_TRY(place_chunks(each));
@@ -219,8 +281,8 @@ class Maker {
                     static_cast<long long>(dimension.length));
       name = text;
     }
-    if (H5DSset_scale(scales_[number], name.c_str()) < 0)
-      return failed(cat("make '", dimension.name, "' a dimension"));
+    TR_TRY(add_terminated(scales_[number], "CLASS", "DIMENSION_SCALE").in(dimension.name));
+    TR_TRY(add_terminated(scales_[number], "NAME", name).in(dimension.name));
     return add_number(scales_[number], "_Netcdf4Dimid", static_cast<int>(number));
   }
 
@@ -276,24 +338,29 @@ class Maker {
                   H5Dclose);
     if (!made.is_ok()) return failed(cat("add the variable '", variable.name, "'"));
     for (const Attribute& each : variable.attributes) TR_TRY(add_attribute(made.id(), each));
-    if (Contents::is_record(variable)) return {};
+    if (Contents::is_record(variable) || !description_.has_data) return {};
     const ByteVector data = variable.data();
     if (H5Dwrite(made.id(), big_endian(variable.type), H5S_ALL, H5S_ALL, H5P_DEFAULT, data.data()) < 0)
       return failed(cat("write the variable '", variable.name, "'"));
     return {};
   }
 
-  /// A scale itself is tied to none.
-  Status attach_scales(std::size_t number) {
+  /// A scale itself has none.
+  Status name_dimensions(std::size_t number) {
     const hid_t dataset = datasets_[number].id();
-    if (std::ranges::find(scales_, dataset) != scales_.end()) return {};
     const std::vector<int>& dimensions = contents_.variables[number].dimensions;
+    if (dimensions.empty() || std::ranges::find(scales_, dataset) != scales_.end()) return {};
+    const Result<hobj_ref_t> own = reference_to(dataset);
+    TR_TRY(own.status());
+    std::vector<hobj_ref_t> scales;
     for (std::size_t i = 0; i < dimensions.size(); ++i) {
-      if (H5DSattach_scale(dataset, scales_[static_cast<std::size_t>(dimensions[i])],
-                           static_cast<unsigned>(i)) < 0)
-        return failed(cat("give '", contents_.variables[number].name, "' its dimensions"));
+      const auto dimension = static_cast<std::size_t>(dimensions[i]);
+      const Result<hobj_ref_t> scale = reference_to(scales_[dimension]);
+      TR_TRY(scale.status());
+      scales.push_back(*scale);
+      uses_[dimension].push_back({*own, static_cast<std::int32_t>(i), 0});
     }
-    return {};
+    return add_dimension_list(dataset, scales).in(contents_.variables[number].name);
   }
 
   Status write_times(const Description::Times& times) {
@@ -325,12 +392,17 @@ class Maker {
   }
 
   Result<codec::Ending> finish() {
-    for (Handle& each : datasets_) each.close();
-    for (Handle& each : plain_scales_) each.close();
-    if (file_.close() < 0) return failed("complete a file in memory");
-    ByteVector superblock = image_.superblock();
-    superblock.resize(static_cast<std::size_t>(superblock_room));
-    return codec::Ending{{0, std::move(superblock), 1}, image_.take_tail()};
+    bool closed = true;
+    for (std::vector<Handle>* const handles : {&datasets_, &plain_scales_}) {
+      for (Handle& each : *handles) closed = each.close() >= 0 && closed;
+    }
+    closed = file_.close() >= 0 && closed;
+    if (!closed || image_.has_failed()) return failed("complete a file in memory");
+    codec::Ending ending;
+    ending.head.bytes = image_.superblock();
+    ending.head.bytes.resize(static_cast<std::size_t>(superblock_room));
+    ending.tail = image_.take_tail();
+    return ending;
   }
 
   const Description& description_;
@@ -339,7 +411,10 @@ class Maker {
   Handle file_;
   std::vector<Handle> datasets_, plain_scales_;  // by variable; of dimensions without one
   std::vector<hid_t> scales_;                    // by dimension
+  std::vector<std::vector<Use>> uses_;           // by dimension: the variables that have it
 };
+
+}  // namespace
 
 /// The headers call a function that ends the program if the library is of another version.
 Status check_library() {
@@ -352,13 +427,10 @@ Status check_library() {
                                  ": build it with the one that the program uses")};
 }
 
-}  // namespace
-
 Result<codec::Ending> make_metadata(const Description& description) {
   // The library has one lock at best, and none in some builds.
   static std::mutex mutex;
   const std::lock_guard guard(mutex);
-  TR_TRY(check_library());
   return guarded([&]() -> Result<codec::Ending> {
     const Quiet quiet;
     return Maker(description).make();

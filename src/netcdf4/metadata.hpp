@@ -38,8 +38,11 @@ struct Description {
     std::vector<double> values;
   };
   std::vector<Times> times;
+  bool has_data = true;  // false: leaves out the data of coordinates, which may be large
 };
 
+/// Returns Code::unsupported if the HDF5 library of this process is not the one of the build.
+Status check_library();
 /// Makes the metadata of a file with the HDF5 library, in memory. Blocks while another thread does so.
 Result<codec::Ending> make_metadata(const Description& description);
 

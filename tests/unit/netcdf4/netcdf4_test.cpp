@@ -2,11 +2,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <limits>
 
 #include "../cf/netcdf_file.hpp"
 #include "base/text.hpp"
+#include "netcdf4/chunks.hpp"
 #include "netcdf4/codec.hpp"
+#include "netcdf4/head.hpp"
+#include "netcdf4/image.hpp"
+#include "netcdf4/superblock.hpp"
 
 namespace tailrace::netcdf4 {
 namespace {
@@ -35,6 +41,14 @@ std::unique_ptr<Codec> codec_of(const std::vector<FieldDefinition>& fields, cons
   return codec;
 }
 
+codec::ReadBytes reader_of(const ByteVector& bytes) {
+  return [&bytes](std::span<std::byte> to, Bytes offset) -> Result<Bytes> {
+    const Bytes there = std::clamp<Bytes>(std::ssize(bytes) - offset, 0, std::ssize(to));
+    std::copy_n(bytes.begin() + offset, there, to.begin());
+    return there;
+  };
+}
+
 /// A file as the library puts it together: head, records one behind the other, ending.
 class File {
  public:
@@ -61,12 +75,21 @@ class File {
       }
     }
   }
+  /// Puts a record of the last step once more, with the values of another step.
+  void put_again(int f, Index level, std::int64_t values_of) {
+    const FieldDefinition& field = fields_[static_cast<std::size_t>(f)];
+    ByteVector values = record_of(field.type, values_of, f, level, field.elements());
+    const auto begin = std::ssize(bytes_);
+    EXPECT_TRUE(codec_.encoder()
+                    ->encode({f, level, steps_.back().lead, 0}, values.data(), field.elements(), bytes_)
+                    .is_ok());
+    steps_.back().records.push_back({f, level, begin, std::ssize(bytes_) - begin});
+  }
+  [[nodiscard]] Result<std::optional<codec::Ending>> try_ending(const Codec& by) const {
+    return by.ending(reader_of(bytes_), steps_, std::ssize(bytes_));
+  }
   [[nodiscard]] codec::Ending ending(const Codec& by) const {
-    const codec::ReadBytes read = [&](std::span<std::byte> to, Bytes offset) -> Result<Bytes> {
-      std::copy_n(bytes_.begin() + offset, to.size(), to.begin());
-      return std::ssize(to);
-    };
-    Result<std::optional<codec::Ending>> made = by.ending(read, steps_, std::ssize(bytes_));
+    Result<std::optional<codec::Ending>> made = try_ending(by);
     EXPECT_TRUE(made.is_ok()) << made.status().text();
     return made.is_ok() && *made ? **made : codec::Ending{};
   }
@@ -77,7 +100,8 @@ class File {
     bytes.insert(bytes.end(), end.tail.begin(), end.tail.end());
     return bytes;
   }
-  [[nodiscard]] const ByteVector& unfinished() const { return bytes_; }
+  [[nodiscard]] Bytes data_end() const { return std::ssize(bytes_); }
+  [[nodiscard]] FinishedStep::Record& last_record() { return steps_.back().records.back(); }
 
  private:
   const Codec& codec_;
@@ -244,6 +268,231 @@ TEST(netcdf4, a_file_goes_on_with_the_same_chunks_and_filters_alone) {
   EXPECT_TRUE(check_goes_on(head("1", "2x3"), head("9", "2x3")).is_ok());
   EXPECT_EQ(check_goes_on(head("1", "2x3"), head("0", "2x3")).code(), Code::state);
   EXPECT_EQ(check_goes_on(head("1", "2x3"), head("1", "1x3")).code(), Code::state);
+}
+
+TEST(netcdf4, a_file_does_not_go_on_with_what_its_metadata_do_not_tell) {
+  FieldDefinition before = field("a");
+  before.statistic = {Process::average, Statistic::Since::duration, 3600};
+  before.missing = -1;
+  before.accuracy = 0.05;
+  const ByteVector own = codec_of({before})->head();
+  const auto refused = [&](const char* text, auto change) {
+    FieldDefinition now = before;
+    change(now);
+    const Status status = check_goes_on(own, codec_of({now})->head());
+    EXPECT_EQ(status.code(), Code::state) << text;
+    EXPECT_NE(status.text().find(text), std::string::npos) << status.text();
+    EXPECT_NE(status.text().find("'a'"), std::string::npos) << status.text();
+  };
+  refused("another statistic", [](FieldDefinition& now) { now.statistic.process = Process::maximum; });
+  refused("another statistic", [](FieldDefinition& now) { now.statistic.duration_seconds = 7200; });
+  refused("another missing value", [](FieldDefinition& now) { now.missing = -2; });
+  refused("another missing value", [](FieldDefinition& now) { now.missing.reset(); });
+  refused("another accuracy", [](FieldDefinition& now) { now.accuracy = 0.06; });
+  refused("another accuracy", [](FieldDefinition& now) { now.accuracy.reset(); });
+  refused("another shape", [](FieldDefinition& now) { now.shape = {3, 2}; });
+  EXPECT_TRUE(check_goes_on(own, codec_of({before})->head()).is_ok());
+  EXPECT_EQ(check_goes_on(own, codec_of({before, field("b")})->head()).code(), Code::state);
+}
+
+/// A grid that is known has the dimensions lat and lon, whatever the shape of the program's array is.
+TEST(netcdf4, fields_of_every_shape_are_finished_with_the_dimensions_of_their_grid) {
+  using Shape = std::vector<Index>;
+  for (const bool known : {true, false}) {
+    for (const Shape& shape : {Shape{6}, Shape{2, 3}, Shape{1, 2, 3}, Shape{2, 1, 3}}) {
+      for (const Values& levels : {Values{500}, Values{1000, 500}}) {
+        FieldDefinition each = field("a", ElementType::f32, {"isobaricInhPa", levels, {}, {}});
+        each.shape = shape;
+        if (known)
+          each.georeference.keys = {{"gridType", "regular_ll"},
+                                    {"Ni", "3"},
+                                    {"Nj", "2"},
+                                    {"latitudeOfFirstGridPointInDegrees", "1"},
+                                    {"longitudeOfFirstGridPointInDegrees", "0"},
+                                    {"latitudeOfLastGridPointInDegrees", "0"},
+                                    {"longitudeOfLastGridPointInDegrees", "2"}};
+        const auto codec = codec_of({each});
+        File file(*codec, {each});
+        file.add_step();
+        const Reader reader(file.finished());
+        Names dimensions = known               ? Names{"lat", "lon"}
+                           : shape.size() == 1 ? Names{"cell"}
+                           : shape.size() == 2 ? Names{"y", "x"}
+                                               : Names{"z", "y", "x"};
+        if (levels.size() > 1) dimensions.insert(dimensions.begin(), "plev");
+        dimensions.insert(dimensions.begin(), "time");
+        EXPECT_EQ(reader.dimensions("a"), dimensions);
+        Values expected;
+        for (Index i = 0; i < 6 * std::ssize(levels); ++i)
+          expected.push_back(value_of<double>(0, 0, i / 6, i % 6));
+        EXPECT_EQ(reader.values("a"), expected) << shape.size() << " dimensions";
+      }
+    }
+  }
+}
+
+TEST(netcdf4, a_field_that_is_refused_leaves_the_codec_as_it_was) {
+  const FieldDefinition good = field("a", ElementType::f32, {"heightAboveGround", {2}, {}, {}});
+  FieldDefinition bad = field("b", ElementType::f32, {"isobaricInhPa", {1000, 500}, {}, {}});
+  bad.attributes = {{"valid_min", "not a number"}};
+  FieldDefinition too_many = field("c");
+  too_many.shape = std::vector<Index>(32, 1);  // HDF5 has 32 dimensions, time included
+  const FieldDefinition last = field("d", ElementType::f32, {"isobaricInhPa", {850, 500}, {}, {}});
+  const auto codec = codec_of({good});
+  EXPECT_FALSE(codec->define(bad).is_ok());
+  const Status refused = codec->define(too_many);
+  EXPECT_EQ(refused.code(), Code::format) << "what the HDF5 library does not take is refused at once";
+  EXPECT_NE(refused.text().find("'c'"), std::string::npos) << refused.text();
+  EXPECT_EQ(codec->define(good).code(), Code::argument) << "it is there already";
+  EXPECT_TRUE(codec->define(last).is_ok());
+  const auto other = codec_of({good, last});
+  EXPECT_EQ(codec->head(), other->head());
+  File one(*codec, {good, last}), another(*other, {good, last});
+  one.add_step();
+  another.add_step();
+  EXPECT_EQ(one.finished(), another.finished());
+  FieldDefinition mended = bad;
+  mended.attributes.clear();
+  EXPECT_FALSE(codec->adopt(bad, codec_of({mended})->prepared(0)).is_ok());
+  EXPECT_EQ(codec->head(), other->head()) << "nor does adopt";
+}
+
+TEST(netcdf4, of_records_that_were_put_twice_the_last_counts) {
+  const std::vector fields{field("a", ElementType::f64, {"depthBelowSea", {5, 10}, {}, {}})};
+  const auto codec = codec_of(fields);
+  File file(*codec, fields);
+  file.add_step();
+  file.put_again(0, 0, 3);
+  EXPECT_EQ(Reader(file.finished()).values("a"), (Values{120, 121, 122, 123, 124, 125, 6, 7, 8, 9, 10, 11}));
+}
+
+TEST(netcdf4, an_index_that_names_bytes_outside_of_the_data_makes_no_ending) {
+  FieldDefinition cut = field("a");
+  cut.keys = {{"chunks", "1x3"}};
+  const auto codec = codec_of({cut});
+  using Record = FinishedStep::Record;
+  const auto code = [&](auto change) {
+    File file(*codec, {cut});
+    file.add_step();
+    change(file.last_record(), file.data_end());
+    return file.try_ending(*codec).status().code();
+  };
+  EXPECT_EQ(code([](Record&, Bytes) {}), Code::ok);
+  EXPECT_EQ(code([](Record& each, Bytes) { each.offset = 8; }), Code::corrupt) << "within the head";
+  EXPECT_EQ(code([](Record& each, Bytes) { each.length = 3; }), Code::corrupt) << "less than its trailer";
+  EXPECT_EQ(code([](Record& each, Bytes end) { each.offset = end; }), Code::corrupt);
+  EXPECT_EQ(code([](Record& each, Bytes) { each.offset = std::numeric_limits<Bytes>::max() - 2; }),
+            Code::corrupt);
+}
+
+TEST(netcdf4, a_record_is_cut_into_so_many_chunks_and_no_more) {
+  RecordShape record{{1 << 10, 1 << 10}, {4, 4}, 4};
+  EXPECT_EQ(record.count(), most_chunks);
+  EXPECT_TRUE(check(record).is_ok());
+  record.chunk = {4, 3};
+  EXPECT_EQ(check(record).code(), Code::argument);
+  record = {{Index{1} << 62, 1}, {1, 1}, 1};
+  EXPECT_EQ(check(record).code(), Code::argument);
+}
+
+/// The bytes of the head are those of the messages between ranks: who changes these gives the head another
+/// version (src/netcdf4/head.cpp).
+TEST(netcdf4, the_head_has_the_bytes_that_it_always_had) {
+  if constexpr (std::endian::native != std::endian::little) GTEST_SKIP() << "numbers are the machine's";
+  FieldDefinition all = field("t", ElementType::f64, {"isobaricInhPa", {1000, 500}, {}, {}},
+                              {Process::average, Statistic::Since::duration, 3600});
+  all.missing = -1;
+  all.accuracy = 0.5;
+  all.keys = {{"chunks", "1x3"}};
+  all.attributes = {{"comment", "x"}};
+  all.georeference.keys = {{"gridType", "regular_ll"},
+                           {"latitudeOfFirstGridPointInDegrees", "1"},
+                           {"longitudeOfFirstGridPointInDegrees", "0"},
+                           {"latitudeOfLastGridPointInDegrees", "0"},
+                           {"longitudeOfLastGridPointInDegrees", "2"}};
+  const ByteVector head = codec_of({all}, {{"deflate", "9"}})->head();
+  std::string text;
+  for (std::size_t i = 64; i < head.size(); ++i) {
+    constexpr const char* digits = "0123456789abcdef";
+    const auto byte = static_cast<unsigned char>(head[i]);
+    text += {digits[byte >> 4], digits[byte & 15]};
+  }
+  text.erase(text.find_last_not_of('0') + 1);
+  EXPECT_EQ(text,
+            "54524c4e43344431154a8b6a8e733153d30100000000000007000000000000006e6574636466340000000000000000ea"
+            "070000000000000300000001000000060000000000000000000000020000000000000000000000000006000000000000"
+            "0073696d706c650000000000000000010000000000000005000000000000007469746c65060000000000000041207465"
+            "737401000000000000000100000000000000740600000010000000000000000200000000000000030000000000000000"
+            "0000000000000000000000000000000d0000000000000069736f6261726963496e685061100000000000000000000000"
+            "00408f400000000000407f40000000000000000000000000000000000200000002000000100e00000000000001010000"
+            "00000000e03f000000000000000000000000000001000000000000f0bf02000000000000000600000000000000636875"
+            "6e6b73030000000000000031783307000000000000006465666c61746501000000000000003901000000000000000700"
+            "000000000000636f6d6d656e740100000000000000784d00000000000000010000000000000074010000000000000000"
+            "00f03f000000000000000002000000000000000000000000000000000000000000004003000000000000000000000000"
+            "8056c");
+  EXPECT_EQ(head.size(), 1024U);
+  EXPECT_TRUE(reopen(head).is_ok());
+}
+
+TEST(netcdf4, a_head_of_another_version_is_unsupported_and_one_with_a_rest_damaged) {
+  const ByteVector head = codec_of({field("a")})->head();
+  ByteVector other = head;
+  other.at(71) = std::byte{'2'};
+  const Status status = reopen(other).status();
+  EXPECT_EQ(status.code(), Code::unsupported);
+  EXPECT_NE(status.text().find("version '2'"), std::string::npos) << status.text();
+  ByteVector with_rest = head;
+  with_rest.back() = std::byte{1};
+  EXPECT_EQ(reopen(with_rest).status().code(), Code::corrupt);
+}
+
+TEST(netcdf4, a_finished_file_is_told_by_its_superblock) {
+  const std::vector fields{field("a")};
+  const auto codec = codec_of(fields);
+  File file(*codec, fields);
+  file.add_step();
+  const ByteVector whole = file.finished();
+  const auto finished = [&](ByteVector bytes) {
+    return *is_finished(reader_of(bytes), file.data_end(), std::ssize(bytes));
+  };
+  EXPECT_TRUE(finished(whole));
+  for (const std::size_t at : {0, 8, 20, 30, 40, 46}) {
+    ByteVector damaged = whole;
+    damaged.at(at) ^= std::byte{1};
+    EXPECT_FALSE(finished(damaged)) << at;
+  }
+  ByteVector other = whole;
+  other.pop_back();
+  EXPECT_FALSE(finished(other)) << "it was cut";
+  other = whole;
+  std::ranges::copy(unfinished().bytes, other.begin());
+  EXPECT_FALSE(finished(other));
+  EXPECT_FALSE(finished({}));
+}
+
+TEST(netcdf4, an_image_remembers_what_it_has_refused) {
+  Image image(512, 4096);
+  const hid_t access = image.access();
+  H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18);
+  const hid_t file = H5Fcreate("in memory", H5F_ACC_TRUNC, H5P_DEFAULT, access);
+  const hsize_t size = 16;
+  const hid_t space = H5Screate_simple(1, &size, nullptr), list = H5Pcreate(H5P_DATASET_CREATE);
+  H5Pset_chunk(list, 1, &size);
+  const hid_t dataset = H5Dcreate2(file, "a", H5T_STD_I8LE, space, H5P_DEFAULT, list, H5P_DEFAULT);
+  ASSERT_GE(dataset, 0);
+  EXPECT_FALSE(image.has_failed());
+  image.expect_chunk(512, 15);  // not what the library will ask for
+  const hsize_t offset = 0;
+  const char bytes[16] = {};
+  H5E_BEGIN_TRY { EXPECT_LT(H5Dwrite_chunk(dataset, H5P_DEFAULT, 0, &offset, 16, bytes), 0); }
+  H5E_END_TRY;
+  EXPECT_TRUE(image.has_failed());
+  H5Dclose(dataset);
+  H5Pclose(list);
+  H5Sclose(space);
+  H5Fclose(file);
+  H5Pclose(access);
+  EXPECT_TRUE(image.has_failed());
 }
 
 TEST(netcdf4, attributes_that_the_file_has_by_itself_are_refused_when_they_are_defined) {

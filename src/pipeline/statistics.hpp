@@ -27,7 +27,7 @@ struct Counters {
   std::int64_t sync = 0;
   std::int64_t encoded_bytes = 0;
   std::int64_t sent_bytes = 0;      // servers: pieces sent between nodes
-  std::int64_t workspace_peak = 0;  // servers: most bytes encoded and not yet written
+  std::int64_t workspace_peak = 0;  // servers: most bytes encoded and not yet written, or kept for records
   std::int64_t space_waits = 0;     // number of times that the stream waited for space on a full disk
 };
 

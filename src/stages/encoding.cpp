@@ -39,6 +39,12 @@ bool Encoding::has_room(const SequenceEntry& record) const {
   return encoding_ < 2 * context.executor.count();
 }
 
+Bytes Encoding::most_in_pool() const {
+  return std::max<Bytes>(stream_.context.workspace_per_stream() - held_, 0);
+}
+
+void Encoding::shrink_pool() { pool_.shrink(most_in_pool()); }
+
 void Encoding::take(Gathered gathered) {
   auto work = std::make_shared<Work>();
   work->record = std::move(gathered);
@@ -49,9 +55,9 @@ void Encoding::take(Gathered gathered) {
   }
   const int field = work->record.entry.field;
   const Bytes bound = stream_.codec->encoded_bound(field);
-  if (stream_.codec->plain(field)) work->bytes = pool_.take(bound);
   held_ += bound;
-  pool_.shrink(std::max<Bytes>(stream_.context.workspace_per_stream() - held_, 0));
+  if (stream_.codec->plain(field)) work->bytes = pool_.take(bound, most_in_pool());
+  shrink_pool();
   ++encoding_;
   stream_.context.executor.compute([this, work](int worker) { return assemble_and_encode(worker, *work); },
                                    [this, work, bound](const Status& status) {
@@ -137,7 +143,7 @@ void Encoding::count(const Work& work) {
   total.assemble += work.assemble;
   total.encode += work.encode;
   total.records += 1;
-  total.workspace_peak = std::max(total.workspace_peak, held_);
+  total.workspace_peak = std::max(total.workspace_peak, held_ + pool_.size());
   stream_.context.statistics.add_span("encode", 1 + work.worker, work.began,
                                       work.began + work.assemble + work.encode);
 }

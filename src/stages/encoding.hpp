@@ -67,6 +67,9 @@ class Encoding {
   [[nodiscard]] Encoded hand_on(std::uint64_t chunk);
   /// Says that a chunk was written or dropped, and gives back the memory of its records.
   void forget(std::uint64_t chunk, Encoded encoded);
+  /// Frees memory that waits for records if it is more than the stream's share of the workspace, which
+  /// shrinks when a stream is added.
+  void shrink_pool();
 
  private:
   /// A record from the worker on.
@@ -93,6 +96,7 @@ class Encoding {
   void assemble_plain(Work& work, codec::PlainValues as, Pieces pieces);
   void count(const Work& work);
   void on_encoded(Work& work, const Status& status);
+  [[nodiscard]] Bytes most_in_pool() const;
   void report_if_whole(std::uint64_t number, Chunk& chunk);
 
   OpenStream& stream_;

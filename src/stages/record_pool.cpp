@@ -6,10 +6,13 @@
 
 namespace tailrace::stages {
 
-ByteVector RecordPool::take(Bytes size) {
+ByteVector RecordPool::take(Bytes size, Bytes most) {
   const auto fits = [size](const ByteVector& record) { return static_cast<Bytes>(record.size()) == size; };
   const auto found = std::find_if(records_.rbegin(), records_.rend(), fits);
-  if (found == records_.rend()) return ByteVector(static_cast<std::size_t>(size));
+  if (found == records_.rend()) {
+    shrink(most);
+    return ByteVector(static_cast<std::size_t>(size));
+  }
   ByteVector record = std::move(*found);
   records_.erase(std::next(found).base());
   size_ -= size;

@@ -11,8 +11,9 @@ namespace tailrace::stages {
 /// fault for every 4 KiB when it is needed again, more than it takes to fill it.
 class RecordPool {
  public:
-  /// Returns memory of `size` bytes with any content: the last that was given back, if it has that size.
-  [[nodiscard]] ByteVector take(Bytes size);
+  /// Returns memory of `size` bytes with any content: the last that was given back, if one has that size.
+  /// Before it allocates it frees memory until at most `most` bytes are left in the pool.
+  [[nodiscard]] ByteVector take(Bytes size, Bytes most);
   void give_back(ByteVector record);
   /// Frees memory until at most `most` bytes are left.
   void shrink(Bytes most);

@@ -114,6 +114,9 @@ void Server::open(Opening opening) {
     if (opening.first_step > 0) opening.previous_lead = lead_before_[id];
   }
   ++context_.streams;
+  for (auto& [number, other] : streams_) {
+    if (other.server) other.server->on_stream_added();
+  }
   Result<std::unique_ptr<StreamServer>> server = StreamServer::create(context_, std::move(opening), fences_);
   // The same definitions passed on a compute rank. The failure is of memory here, or of the message on its
   // way.

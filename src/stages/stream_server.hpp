@@ -36,6 +36,8 @@ class StreamServer {
   void on_sync(Unpacker& in);
   void on_verdict(VerdictKind kind, std::int64_t step, const Status& status);
   bool advance();
+  /// Says that the server has another stream, with which this one shares the workspace.
+  void on_stream_added() { encoding_.shrink_pool(); }
   [[nodiscard]] bool is_closed() const { return order_.is_closed(); }
   [[nodiscard]] std::string waiting_for() const { return order_.waiting_for(); }
 

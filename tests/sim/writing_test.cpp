@@ -114,18 +114,24 @@ TEST(sim_writing, a_patch_that_fails_fails_the_step_before_its_sync) {
 
 TEST(sim_writing, memory_of_records_is_used_again_by_those_of_its_size) {
   stages::RecordPool pool;
-  ByteVector first = pool.take(1000), second = pool.take(1000), other = pool.take(10);
+  ByteVector first = pool.take(1000, 9999), second = pool.take(1000, 9999), other = pool.take(10, 9999);
   const std::byte* const memory = second.data();
   pool.give_back(std::move(first));
   pool.give_back(std::move(other));
   pool.give_back(std::move(second));
   EXPECT_EQ(pool.size(), 2010);
-  EXPECT_EQ(pool.take(1000).data(), memory) << "the last one is in the caches";
-  EXPECT_EQ(pool.take(11).size(), 11U);
+  EXPECT_EQ(pool.take(1000, 9999).data(), memory) << "the last one is in the caches";
+  EXPECT_EQ(pool.take(11, 9999).size(), 11U);
   EXPECT_EQ(pool.size(), 1010);
-  pool.shrink(10);
-  EXPECT_EQ(pool.size(), 10);
-  pool.shrink(9);
+  pool.give_back(ByteVector(500));
+  EXPECT_EQ(pool.take(500, 0).size(), 500U);
+  EXPECT_EQ(pool.size(), 1010) << "nothing is freed where nothing is allocated";
+  pool.give_back(ByteVector(500));
+  EXPECT_EQ(pool.take(11, 1200).size(), 11U);
+  EXPECT_EQ(pool.size(), 510) << "the oldest go before more is allocated";
+  pool.shrink(510);
+  EXPECT_EQ(pool.size(), 510);
+  pool.shrink(499);
   EXPECT_EQ(pool.size(), 0);
 }
 

@@ -367,22 +367,24 @@ TEST(netcdf4, of_records_that_were_put_twice_the_last_counts) {
 }
 
 TEST(netcdf4, an_index_that_names_bytes_outside_of_the_data_makes_no_ending) {
-  FieldDefinition cut = field("a");
-  cut.keys = {{"chunks", "1x3"}};
-  const auto codec = codec_of({cut});
   using Record = FinishedStep::Record;
-  const auto code = [&](auto change) {
-    File file(*codec, {cut});
-    file.add_step();
-    change(file.last_record(), file.data_end());
-    return file.try_ending(*codec).status().code();
-  };
-  EXPECT_EQ(code([](Record&, Bytes) {}), Code::ok);
-  EXPECT_EQ(code([](Record& each, Bytes) { each.offset = 8; }), Code::corrupt) << "within the head";
-  EXPECT_EQ(code([](Record& each, Bytes) { each.length = 3; }), Code::corrupt) << "less than its trailer";
-  EXPECT_EQ(code([](Record& each, Bytes end) { each.offset = end; }), Code::corrupt);
-  EXPECT_EQ(code([](Record& each, Bytes) { each.offset = std::numeric_limits<Bytes>::max() - 2; }),
-            Code::corrupt);
+  for (const char* const chunks : {"2x3", "1x3"}) {  // without and with a trailer
+    FieldDefinition cut = field("a");
+    cut.keys = {{"chunks", chunks}};
+    const auto codec = codec_of({cut});
+    const auto code = [&](auto change) {
+      File file(*codec, {cut});
+      file.add_step();
+      change(file.last_record(), file.data_end());
+      return file.try_ending(*codec).status().code();
+    };
+    EXPECT_EQ(code([](Record&, Bytes) {}), Code::ok);
+    EXPECT_EQ(code([](Record& each, Bytes) { each.offset = 8; }), Code::corrupt) << "within the head";
+    EXPECT_EQ(code([](Record& each, Bytes) { each.length = 0; }), Code::corrupt) << "less than its trailer";
+    EXPECT_EQ(code([](Record& each, Bytes end) { each.offset = end; }), Code::corrupt);
+    EXPECT_EQ(code([](Record& each, Bytes) { each.offset = std::numeric_limits<Bytes>::max() - 2; }),
+              Code::corrupt);
+  }
 }
 
 TEST(netcdf4, a_record_is_cut_into_so_many_chunks_and_no_more) {

@@ -143,7 +143,7 @@ void Encoding::count(const Work& work) {
   total.assemble += work.assemble;
   total.encode += work.encode;
   total.records += 1;
-  total.workspace_peak = std::max(total.workspace_peak, held_ + pool_.size());
+  total.workspace_peak = std::max(total.workspace_peak, held_ + kept());
   stream_.context.statistics.add_span("encode", 1 + work.worker, work.began,
                                       work.began + work.assemble + work.encode);
 }

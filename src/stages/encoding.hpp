@@ -70,6 +70,8 @@ class Encoding {
   /// Frees memory that waits for records if it is more than the stream's share of the workspace, which
   /// shrinks when a stream is added.
   void shrink_pool();
+  /// Returns the size of the memory that waits for records.
+  [[nodiscard]] Bytes kept() const { return pool_.size(); }
 
  private:
   /// A record from the worker on.

@@ -8,7 +8,9 @@
 #include <algorithm>
 
 #include "fibre_world.hpp"
+#include "formats/registry.hpp"
 #include "sim/disk.hpp"
+#include "stages/encoding.hpp"
 #include "storage/faulty.hpp"
 #include "storage/memory.hpp"
 #include "storage/scratch.hpp"
@@ -133,6 +135,46 @@ TEST(sim_writing, memory_of_records_is_used_again_by_those_of_its_size) {
   EXPECT_EQ(pool.size(), 510);
   pool.shrink(499);
   EXPECT_EQ(pool.size(), 0);
+}
+
+TEST(sim_writing, memory_kept_for_records_counts_against_the_workspace_and_shrinks_with_it) {
+  Site site;
+  site.roster = {{0}, {0}, {0}, {0}, {0}, {1}, true};
+  site.context.workspace = 2000;
+  site.context.streams = 1;
+  codec::StreamDefinition definition;
+  definition.format = "raw";
+  definition.base = {2026, 3, 1, 0, 0, 0};
+  site.stream.codec = *formats::make_codec(definition);
+  std::vector<Bytes> sizes;
+  for (const Index elements : {200, 100}) {
+    codec::FieldDefinition field;
+    field.name = elements == 200 ? "a" : "b";
+    field.shape = {elements};
+    ASSERT_TRUE(site.stream.codec->define(field).is_ok());
+    sizes.push_back(site.stream.codec->encoded_bound(static_cast<int>(sizes.size())));
+    site.stream.opening.fields.push_back(field);
+    site.stream.opening.layout_of.push_back(static_cast<int>(site.stream.plans.size()));
+    site.stream.plans.emplace_back(*layout::Layout::block(field.shape, 1), site.roster, 0);
+  }
+  stages::Encoding encoding(site.stream);
+  std::uint64_t chunk = 0;
+  const auto encode = [&](std::int32_t field) {
+    pipeline::SequenceEntry record{pipeline::SequenceEntry::Kind::record, field};
+    record.chunk = ++chunk;
+    encoding.announce(record);
+    encoding.take({chunk, record, 0, false, {}});
+    (void)site.settle();
+    encoding.forget(chunk, encoding.hand_on(chunk));
+  };
+  encode(0);
+  EXPECT_EQ(encoding.kept(), sizes[0]);
+  encode(1);
+  EXPECT_EQ(encoding.kept(), sizes[0] + sizes[1]);
+  EXPECT_EQ(site.stream.counters().workspace_peak, sizes[0] + sizes[1]);
+  site.context.streams = 3;
+  encoding.shrink_pool();
+  EXPECT_EQ(encoding.kept(), sizes[1]) << "a third of the workspace holds no record of the first field";
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "base/text.hpp"
+#include "formats/registry.hpp"
 #include "index_samples.hpp"
 #include "resume_samples.hpp"
 #include "storage/faulty.hpp"
@@ -171,6 +172,34 @@ TEST_P(ResumeAfter, an_interruption_nothing_stays_of_what_lay_behind_the_positio
       const bool is_known = static_cast<int>(known.size()) >= behind;
       return is_known ? std::vector<Position>{position_behind(behind)} : std::vector<Position>();
     });
+  }
+}
+
+/// A second pair has no ending until it is finished, and then takes the place of a file that has one.
+TEST(resume, in_netcdf4_any_interruption_of_a_second_pair_leaves_files_with_right_endings) {
+  if (!formats::check_can_finish("netcdf4").is_ok()) GTEST_SKIP() << "built without HDF5";
+  const std::string format = "format=netcdf4";
+  const auto undisturbed = make_disk();
+  ASSERT_TRUE(forecast(undisturbed, {.options = format}).status.is_ok());
+  const auto expected = files_of(*undisturbed);
+  for (const std::size_t number : {0, 4, 6}) {
+    const Ending ending = endings(7)[number];
+    for (const bool same_bytes : {true, false}) {
+      const auto before = make_disk();
+      ASSERT_TRUE(
+          forecast(before, {.differs_from = same_bytes ? kSteps : 1, .options = format}).status.is_ok());
+      for (std::int64_t nth = 1 + static_cast<std::int64_t>(number) / 2;; nth += stride(5)) {
+        const auto disk = before->crash({CrashPolicy::Writes::kept, CrashPolicy::Entries::kept}, 1);
+        const Plan second{.from = position_behind(1), .options = format};
+        const Interrupted left = interrupted(disk, second, nth, ending, ending.power);
+        if (!left.struck) break;
+        const Position from = left.positions.empty() ? *second.from : left.positions.back();
+        const std::string what = cat(ending.name, " at call ", nth, ", continued behind ", from.steps);
+        const Status status = forecast(left.disk, {.from = from, .options = format}).status;
+        ASSERT_TRUE(status.is_ok()) << what << ": " << status.text();
+        ASSERT_NO_FATAL_FAILURE(expect_files(*left.disk->crash({}, 1), expected, what));
+      }
+    }
   }
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "formats/registry.hpp"
 #include "index_samples.hpp"
 #include "streams/manifest.hpp"
 #include "streams/parse.hpp"
@@ -15,7 +16,7 @@ namespace tailrace::streams {
 namespace {
 
 const std::string kPattern = "out/fc_{valid:%Y%m%d}.raw";
-const std::string kOptions = "format=raw base=2026-03-01 ready=.ready";
+const std::string kOptions = "base=2026-03-01 ready=.ready";
 
 /// The lengths differ too, so that nothing has the place of what it replaces.
 ByteVector random_bytes(int step, bool other) {
@@ -132,14 +133,17 @@ std::unique_ptr<pipeline::Ledger> make_sample_ledger(std::shared_ptr<storage::Ta
                                                      const std::optional<Position>& from,
                                                      const std::string& field, const std::string& more,
                                                      std::optional<int> decided) {
-  const std::string options = cat(kOptions, " ", more);
+  const bool has_format = more.find("format=") != std::string::npos;
+  const std::string options = cat(kOptions, has_format ? " " : " format=raw ", more);
   static std::deque<pipeline::Opening> openings;  // they outlive their ledgers
   pipeline::Opening& opening = openings.emplace_back();
   opening.definition = parse_stream(kPattern, options)->definition;
   opening.fields.emplace_back();
-  opening.prepared.emplace_back();
   opening.fields.back().name = field;
   opening.fields.back().shape = {3, 5};
+  const std::unique_ptr<codec::Codec> codec = *formats::make_codec(opening.definition);
+  EXPECT_TRUE(codec->define(opening.fields.back()).is_ok());
+  opening.prepared = {codec->prepared(0)};
   opening.ledger = pack_ledger(kPattern, options, from ? from->run : sample_header().run, from);
   opening.is_taken_over = decided.has_value();
   opening.first_step = decided.value_or(0);
@@ -200,6 +204,7 @@ void expect_files(storage::Target& target, const std::map<std::string, ByteVecto
   for (const auto& [path, bytes] : expected) {
     if (!path.ends_with(".raw")) continue;
     ManifestEntry wanted = manifest_entry(path, *load_index(target, index_path(path)));
+    wanted.size = std::ssize(bytes);  // with the ending, in formats that have one
     wanted.digest = *digest_file(target, path);
     ManifestEntry last;
     for (const ManifestEntry& entry : *manifest) {

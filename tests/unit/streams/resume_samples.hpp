@@ -25,7 +25,7 @@ struct Plan {
   std::vector<bool> others;  // by step: true if it has other bytes, in place of differs_from
   int per_day = 2;           // steps, and thus in one file
   int first = 0;             // step of a run that continues from no checkpoint
-  std::string options;       // beside the usual ones
+  std::string options;       // beside the usual ones, of which format=raw is one
 };
 
 struct Outcome {

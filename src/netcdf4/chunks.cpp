@@ -105,10 +105,8 @@ Status check(const RecordShape& record) {
   }
   // Both limits together keep a record below 2^49 bytes.
   if (record.count() > most_chunks)
-    return {Code::argument, cat("chunks= cuts a record into ", record.count(),
-                                " chunks, and each takes room in the file and "
-                                "time to find: at most ",
-                                most_chunks, " are taken, which larger chunks give")};
+    return {Code::argument, cat("chunks= cuts a record into ", record.count(), " chunks, and at most ",
+                                most_chunks, " are taken: make them larger")};
   return {};
 }
 

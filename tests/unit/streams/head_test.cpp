@@ -171,7 +171,7 @@ bool is_marked(storage::Target& target) {
                     [](char a, std::byte b) { return static_cast<std::byte>(a) == b; });
 }
 
-/// What `tailrace repair` does.
+/// Repairs the file as `tailrace repair` does.
 Status repair(storage::Target& target, std::optional<std::int64_t> through_lead = {}) {
   const Result<Recovered> kept = recover(target, file_name, {through_lead});
   TR_TRY(kept.status());

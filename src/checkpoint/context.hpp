@@ -19,7 +19,8 @@ class Outputs {
  public:
   /// One rank's contribution to the vote on a save.
   struct Standing {
-    ByteVector told;  // told to the other ranks, which do not know it
+    ByteVector told;             // told to the other ranks, which do not know it
+    ByteVector told_first = {};  // told to rank 0 alone
     std::function<Status()>
         make_durable;  // runs on any thread; the rank's part counts only after it. Empty: nothing to do
   };
@@ -30,8 +31,10 @@ class Outputs {
   /// Returns OK if a checkpoint can record together all outputs that the ranks have told of.
   [[nodiscard]] virtual Status check(const std::vector<ByteVector>& told,
                                      journal::Overwritten overwritten) const = 0;
-  /// Returns how far the outputs are now. `told` has each rank's Standing::told.
-  virtual ByteVector positions(const std::vector<ByteVector>& told) = 0;
+  /// Returns how far the outputs are now. `told` has each rank's Standing::told, and on rank 0 `told_first`
+  /// each rank's Standing::told_first. What rank 0 returns counts.
+  virtual ByteVector positions(const std::vector<ByteVector>& told,
+                               const std::vector<ByteVector>& told_first) = 0;
   /// Returns true if storage holds the outputs as far as `positions` says.
   [[nodiscard]] virtual bool are_settled(const ByteVector& positions) const = 0;
   /// Returns `positions` with the failures among them that are known by now.

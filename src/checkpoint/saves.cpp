@@ -62,6 +62,18 @@ std::vector<ByteVector> standings_of(const comm::Verdict& verdict) {
   return standings;
 }
 
+/// Returns what the ranks have told the first rank, on that rank.
+std::vector<ByteVector> standings_for_first(const comm::Verdict& verdict) {
+  std::vector<ByteVector> standings;
+  for (const ByteVector& each : verdict.for_first) {
+    Unpacker in(each);
+    (void)in.get<ForFirst>();
+    const auto standing = in.get_bytes();
+    standings.emplace_back(standing.begin(), standing.end());
+  }
+  return standings;
+}
+
 /// Writes and seals a part in one task.
 Status write_and_seal(Saving& saving) {
   TR_TRY(saving.write());
@@ -170,7 +182,8 @@ void RunningSave::place(const comm::Verdict& begun) {
     context_.slots->begun(plan.id.generation, plan.path);
     clean_up_undo_files();
   }
-  outputs_ = context_.outputs.with_failures(context_.outputs.positions(standings_of(begun)));
+  outputs_ = context_.outputs.with_failures(
+      context_.outputs.positions(standings_of(begun), standings_for_first(begun)));
   if (context_.options.overwritten == journal::Overwritten::journal)
     context_.outputs.keep_since(context_.name, plan.id.generation, outputs_);
   saving_->place_behind(begun.before);
@@ -310,7 +323,7 @@ Status Saves::save(const Items& named, bool async) {
         told.memory = capture_.need();
       }
       vote.contribution = for_all(standing->told, context_.slots ? &plan : nullptr);
-      vote.for_first = Packer().put(told).take();
+      vote.for_first = Packer().put(told).put_bytes(standing->told_first).take();
       vote.addend = saving->placed_bytes();
       return {};
     });

@@ -32,7 +32,8 @@ struct Descriptor {
   std::int32_t level = 0;      // piece; begin, end, close: the reference; define: 1 if more of it follows
   std::uint64_t position = 0;  // where its bytes lie: ring position (counted on for ever), or a view's number
   std::int64_t bytes = 0;      // piece: packed elements; end: a packed Status, empty if all went well
-  std::int64_t stamp = 0;      // end: clock of the rank's node; begin: the lead of the stream's step before
+  std::int64_t stamp =
+      0;  // end: clock of the rank's node; begin: the lead behind which the step's interval begins
 };
 
 /// The producer of a lane knows by these how far it is. Positions in the ring are counted on for ever.

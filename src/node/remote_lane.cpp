@@ -31,8 +31,9 @@ void LaneReceiver::take(Unpacker in) {
   const auto bytes = in.get_bytes();
   const LaneMemory memory = lane_.memory();
   if (!bytes.empty()) std::memcpy(memory.data(descriptor.position), bytes.data(), bytes.size());
-  // Clocks of two nodes cannot be compared: the time until durable counts from here.
-  descriptor.stamp = line_.now();
+  // Clocks of two nodes cannot be compared: the time until durable counts from here. The stamp of a step's
+  // begin is no clock.
+  if (descriptor.kind != Descriptor::Kind::begin) descriptor.stamp = line_.now();
   if (descriptor.kind == Descriptor::Kind::farewell) farewell_ = head_;
   memory.descriptor(head_) = descriptor;
   lane_.header()->head.store(++head_, std::memory_order_release);

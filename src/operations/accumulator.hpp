@@ -43,7 +43,8 @@ class Accumulator {
   /// The memory of an accumulator. A save of a checkpoint shares it until the save has ended.
   struct Memory {
     ByteVector values;
-    std::vector<std::int32_t> counts;  // by element, how many values were not missing; fields with missing=
+    std::vector<std::int32_t> counts;   // by element, how many values were not missing; fields with missing=
+    std::shared_ptr<const void> drawn;  // what these bytes are drawn on; it lives as long as they do
   };
 
   /// Returns the bytes that the constructor takes.

@@ -15,6 +15,11 @@ void StreamClient::latch(const Status& status) {
   latched_ = first_cause(latched_, status.at({is_within_ ? step_ + 1 : step_, operation_, me_}));
 }
 
+void StreamClient::keep(const Status& status) {
+  const Cause cause = status.cause();
+  latched_ = first_cause(latched_, status.at({step_ + 1, cause.operation, cause.rank}));
+}
+
 bool StreamClient::begin(std::int64_t lead) {
   if (in_step_) {
     latch(Status(Code::state, cat("tr_stream_begin(lead ", lead, ") inside the step at lead ", lead_,

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "comm/line.hpp"
@@ -39,6 +41,15 @@ class StreamClient {
   /// in a step already or the stream is out of step.
   [[nodiscard]] bool begin_within();
   void end_within() { in_step_ = is_within_ = false; }
+  /// Says, behind begin(), that the interval of the step begins at `lead`, where that lies behind the step
+  /// before: no step was at its end.
+  void note_interval(std::int64_t lead) { lead_before_ = std::max(lead_before_, lead); }
+  /// Return the error that is kept for the step that completes the interval, and forget it.
+  [[nodiscard]] const Status& kept() const { return latched_; }
+  [[nodiscard]] Status drop_kept() { return std::exchange(latched_, Status()); }
+  /// Keeps the error with which another run had come to its checkpoint, for the first step. Its operation and
+  /// rank stay its cause.
+  void keep(const Status& status);
   /// Says that the errors of the step so far come before all of its records: those follow from what the
   /// program has put in several steps, and differ where one of its calls has failed. begin_records() ends
   /// that.

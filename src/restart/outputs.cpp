@@ -6,6 +6,7 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "restart/intervals.hpp"
 #include "storage/paths.hpp"
 
 namespace tailrace::restart {
@@ -19,9 +20,10 @@ using streams::Position;
 NamedItem item_of(std::string name, operations::KeptArray& kept) {
   NamedItem item;
   item.name = std::move(name);
-  item.array.data = kept.bytes.data();
+  item.array.data = kept.memory->bytes.data();
   item.array.type = kept.type;
   item.array.layout = kept.blocks.get();
+  item.keep = kept.memory;
   return item;
 }
 
@@ -61,9 +63,10 @@ NamedItem item_of(std::string name, ElementType type, const void* data, const st
 }
 
 /// Packs, on the rank whose puts count, how far the streams are within intervals.
-void put_intervals(Packer& told, const std::vector<const streams::Stream*>& open) {
+void put_intervals(Packer& told, const std::vector<const streams::Stream*>& open,
+                   const session::Session& session) {
   for (std::size_t i = 0; i < open.size(); ++i) {
-    if (!open[i]->is_reference()) continue;
+    if (open[i]->reference() != session.rank()) continue;
     const std::optional<streams::OpenInterval> interval = open[i]->position().interval;
     if (!interval) continue;
     told.put(static_cast<std::int32_t>(i));
@@ -157,13 +160,13 @@ Result<Outputs::Standing> Outputs::stand(journal::Overwritten overwritten) {
   Packer told;
   const std::vector<std::int64_t> taken = files_.taken();
   Packer intervals;
-  put_intervals(intervals, now.streams);
+  put_intervals(intervals, now.streams, service_.session());
   // Most ranks have nothing to tell.
   if (!open.empty() || !taken.empty() || !intervals.bytes().empty()) {
     journal::put_positions(told, open);
     told.put_list(std::span<const std::int64_t>(taken)).put_bytes(intervals.bytes());
   }
-  Standing standing{told.take(), {}};
+  Standing standing{told.take(), tell_of_intervals(now.streams), {}};
   if (!written->files.empty() || !written->closed.is_empty())
     standing.make_durable = [written, target = &service_.target()] { return written->sync(*target); };
   return standing;
@@ -216,23 +219,25 @@ std::vector<NamedItem> Outputs::own_items() const {
 /// The names tell which stream and field an array belongs to. Its layout is known once the field is defined.
 Result<std::vector<NamedItem>> Outputs::make_own_items(const checkpoint::Copy& copy) {
   kept_ = std::make_shared<operations::Kept>();
-  const session::Session& session = service_.session();
+  session::Session& session = service_.session();
   std::vector<NamedItem> items;
   for (const checkpoint::ItemInfo& item : copy.directory.items) {
     if (!checkpoint::is_own_name(item.name)) continue;
     Index elements = 1;
     for (const Index extent : item.shape) elements *= extent;
-    Result<operations::KeptArray> kept =
-        operations::make_kept(item.type, elements, session.rank(), session.ranks());
-    TR_TRY(kept.status());
+    Result<operations::KeptArray> kept = operations::make_kept(item.type, elements, session.rank(),
+                                                               session.ranks(), session.memory().budget());
+    TR_TRY(kept.status().in(item.name));
     items.push_back(item_of(item.name, kept_->emplace(item.name, std::move(*kept)).first->second));
   }
   return items;
 }
 
-ByteVector Outputs::positions(const std::vector<ByteVector>& told) {
+ByteVector Outputs::positions(const std::vector<ByteVector>& told,
+                              const std::vector<ByteVector>& told_first) {
   Recorded recorded;
-  for (const streams::Stream* stream : open_().streams) recorded.streams.push_back(stream->position());
+  const std::vector<const streams::Stream*> streams = open_().streams;
+  for (const streams::Stream* stream : streams) recorded.streams.push_back(stream->position());
   for (const auto& [pattern, position] : streams_) recorded.streams.push_back(position);
   for (const ByteVector& each : told) {
     if (each.empty()) continue;
@@ -248,6 +253,7 @@ ByteVector Outputs::positions(const std::vector<ByteVector>& told) {
         recorded.streams[stream].interval = std::move(interval);
     }
   }
+  note_failures(streams, told_first, recorded.streams);
   const std::vector<journal::Position> left = files_.left();
   recorded.files.insert(recorded.files.end(), left.begin(), left.end());
   return recorded.pack();

@@ -53,7 +53,8 @@ class Outputs final : public checkpoint::Outputs {
   Result<Standing> stand(journal::Overwritten overwritten) override;
   [[nodiscard]] Status check(const std::vector<ByteVector>& told,
                              journal::Overwritten overwritten) const override;
-  ByteVector positions(const std::vector<ByteVector>& told) override;
+  ByteVector positions(const std::vector<ByteVector>& told,
+                       const std::vector<ByteVector>& told_first) override;
   [[nodiscard]] bool are_settled(const ByteVector& positions) const override;
   [[nodiscard]] ByteVector with_failures(const ByteVector& positions) const override;
   void keep_since(const std::string& checkpoint, std::int64_t generation,

@@ -44,6 +44,9 @@ Status check_position(const Position& position) {
     if (field.operation < 0 || field.operation > last_operation || field.puts < 0)
       return {Code::corrupt, cat("a stream's position: field '", field.name, "' contradicts itself")};
   }
+  const std::optional<OpenInterval::Failure>& failure = position.interval->failure;
+  if (failure && (failure->code <= Code::ok || failure->code > Code::corrupt))
+    return {Code::corrupt, "a stream's position: the error within its interval is none"};
   return {};
 }
 
@@ -82,8 +85,15 @@ Result<bool> pair_exists(Target& target, const std::string& data_path) {
 
 void OpenInterval::pack(Packer& out) const {
   out.put(begin).put(lead).put(static_cast<std::int64_t>(fields.size()));
-  for (const Field& field : fields)
+  for (const Field& field : fields) {
     out.put_text(field.name).put(field.operation).put(field.puts).put(field.leads);
+    out.put_text(field.type)
+        .put_list(std::span<const Index>(field.shape))
+        .put_text(field.levels)
+        .put_text(field.missing);
+  }
+  out.put(length.seconds).put(length.months).put(static_cast<std::uint8_t>(failure ? 1 : 0));
+  if (failure) out.put(failure->code).put(failure->operation).put(failure->rank).put_text(failure->text);
 }
 
 OpenInterval OpenInterval::unpack(Unpacker& in) {
@@ -96,8 +106,21 @@ OpenInterval OpenInterval::unpack(Unpacker& in) {
     field.operation = in.get<std::int32_t>();
     field.puts = in.get<std::int64_t>();
     field.leads = in.get<std::uint64_t>();
+    field.type = in.get_text();
+    field.shape = in.get_list<Index>();
+    field.levels = in.get_text();
+    field.missing = in.get_text();
     if (in.ok()) interval.fields.push_back(std::move(field));
   }
+  interval.length.seconds = in.get<std::int64_t>();
+  interval.length.months = in.get<std::int64_t>();
+  if (in.get<std::uint8_t>() == 0) return interval;
+  Failure failure;
+  failure.code = in.get<Code>();
+  failure.operation = in.get<std::int64_t>();
+  failure.rank = in.get<std::int32_t>();
+  failure.text = in.get_text();
+  interval.failure = std::move(failure);
   return interval;
 }
 

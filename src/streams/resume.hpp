@@ -9,6 +9,7 @@
 #include "base/bytes.hpp"
 #include "base/status.hpp"
 #include "base/uuid.hpp"
+#include "operations/interval.hpp"
 #include "storage/target.hpp"
 #include "streams/index.hpp"
 
@@ -33,11 +34,25 @@ struct OpenInterval {
     std::int32_t operation = 0;  // operations::Operation
     std::int64_t puts = 0;       // how often it was put in the interval
     std::uint64_t leads = 0;     // checksum of the leads of these puts
+    std::string type;            // name of its elements' type
+    std::vector<Index> shape;    // of its records
+    std::string levels;          // type and values of its levels, in the order of the array
+    std::string missing;         // its missing value; "" = none
     friend bool operator==(const Field&, const Field&) = default;
+  };
+  /// An error that was kept for the end of the interval: no run may write a value of it.
+  struct Failure {
+    Code code = Code::ok;
+    std::int64_t operation = -1;  // of the cause
+    std::int32_t rank = -1;       // of the cause
+    std::string text;
+    friend bool operator==(const Failure&, const Failure&) = default;
   };
   std::int64_t begin = 0;  // lead at which it began
   std::int64_t lead = 0;   // of its last step so far
   std::vector<Field> fields;
+  operations::IntervalLength length;
+  std::optional<Failure> failure = std::nullopt;
 
   void pack(Packer& out) const;
   static OpenInterval unpack(Unpacker& in);

@@ -109,6 +109,10 @@ void Stream::continue_from(const Position& position) {
   from_ = position;
   last_lead_ = position.lead;
   if (position.lead) client_.continue_behind(*position.lead);
+  if (position.interval && position.interval->failure && session_.rank() == 0) {
+    const OpenInterval::Failure& failure = *position.interval->failure;
+    client_.keep(Status(failure.code, failure.text).at({0, failure.operation, failure.rank}));
+  }
   if (session_.rank() == 0)
     log(LogLevel::info, cat("stream ", name(), " continues from ", text_of(position)));
 }
@@ -149,9 +153,11 @@ Status Stream::define(const std::string& field, const PlacedLayout* layout, int 
                                 ? "no layout"
                                 : cat(layout->layout.kind(), " layout ", extents(layout->layout.shape()));
   const comm::Verdict verdict = session_.agree({mine.in(call), cat(call, " on a ", shape), {}});
-  if (verdict.status.is_ok()) {
+  Status status = verdict.status;
+  if (status.is_ok()) status = restore(fresh);
+  if (status.is_ok()) {
     add_field(field, std::move(fresh));
-    return restore(fields_.back());
+    return status;
   }
   if (had_codec) {
     // This codec may hold a field that this or another rank refused afterwards. A new codec takes the fields
@@ -162,7 +168,7 @@ Status Stream::define(const std::string& field, const PlacedLayout* layout, int 
       TR_TRY((*codec)->adopt(fields_[i].definition, codec_->prepared(static_cast<int>(i))));
     codec_ = std::move(*codec);
   }
-  return verdict.status;
+  return status;
 }
 
 Status Stream::prepare_field(FieldRequest& request, const PlacedLayout& layout, const ByteVector& vertical,
@@ -198,6 +204,7 @@ Status Stream::prepare_field(FieldRequest& request, const PlacedLayout& layout, 
                          session_.memory().budget());
     TR_TRY(timed.status());
     out.timed = std::move(*timed);
+    TR_TRY(check_recorded(out));
   }
 
   TR_TRY(codec_->define(out.definition));
@@ -265,38 +272,53 @@ void Stream::add_field(const std::string& name, Field field) {
                                  layout->in_parts, layout->own_indices}));
 }
 
+/// Checks a field that goes on in the middle of an interval against what the checkpoint has of it.
+Status Stream::check_recorded(const Field& field) const {
+  if (!from_.interval) return {};
+  TR_TRY(operations_->check_recorded(field.timed->recorded(field.definition)));
+  const operations::Accumulator& accumulator = field.timed->accumulator();
+  const Index elements = accumulator.what().levels * field.definition.elements();
+  const auto check = [&](const std::string& item, ElementType type) -> Status {
+    const auto found = kept_ ? kept_->find(item) : operations::Kept::iterator();
+    if (kept_ && found != kept_->end() && found->second.type == type &&
+        found->second.blocks->elements() == elements)
+      return {};
+    return {Code::state, cat("the checkpoint has no item ", item, " of ", elements, " elements of ",
+                             name_of(type), ", though it is in the middle of an interval")};
+  };
+  const std::string& field_name = field.definition.name;
+  TR_TRY(check(operations::name_of_values(name(), field_name), accumulator.state_type()));
+  if (!accumulator.what().missing) return {};
+  return check(operations::name_of_counts(name(), field_name), ElementType::i32);
+}
+
 /// Collective. Takes what a checkpoint has kept of a field, where the stream goes on in the middle of an
-/// interval.
+/// interval. If that fails, nothing is lost: the program may define the field again.
 Status Stream::restore(const Field& field) {
   if (!operations_ || !from_.interval) return {};
-  const std::string call = cat("tr_stream_define(\"", name(), "\", \"", field.definition.name, "\")");
-  operations::Accumulator& accumulator = field.timed->accumulator();
-  TR_TRY(operations_->take_recorded(field.definition.name, accumulator.what().operation).in(call));
+  const std::string& field_name = field.definition.name;
+  const std::string call = cat("tr_stream_define(\"", name(), "\", \"", field_name, "\")");
+  const operations::Accumulator& accumulator = field.timed->accumulator();
+  operations::Accumulator::Memory& memory = *accumulator.memory();
   arrays::Array array;
   array.layout = &field.layout->layout;
   array.levels = accumulator.what().levels;
-  array.data = accumulator.memory()->values.data();
-  const Result<arrays::Owned> owned = arrays::find_owned(array, session_.rank());
-  TR_TRY(owned.status().in(call));
-  const auto take = [&](const std::string& item, ElementType type, std::byte* to) -> Status {
-    const auto found = kept_ ? kept_->find(item) : operations::Kept::iterator();
-    if (!kept_ || found == kept_->end() || found->second.type != type ||
-        found->second.blocks->elements() != array.levels * field.layout->layout.elements())
-      return {Code::state, cat(call, ": the checkpoint has no ", item, " of ", array.levels, " levels of ",
-                               extents(field.layout->layout.shape()), " elements of ", name_of(type),
-                               ": define the field as it was when the checkpoint was saved")};
-    const Status taken = take_kept(session_.computes(), found->second, owned->rows, to, call);
-    if (taken.is_ok()) kept_->erase(found);
-    return taken;
+  array.data = memory.values.data();
+  const Result<arrays::Owned> owned =
+      guarded([&]() -> Result<arrays::Owned> { return arrays::find_owned(array, session_.rank()); });
+  const std::span<const layout::Rows> rows =
+      owned.is_ok() ? std::span<const layout::Rows>(owned->rows) : std::span<const layout::Rows>();
+  const auto take = [&](const std::string& item, std::byte* to) {
+    return take_kept(session_.computes(), kept_->at(item), rows, to, owned.status(), call);
   };
-  operations::Accumulator::Memory& memory = *accumulator.memory();
-  TR_TRY(take(operations::name_of_values(name(), field.definition.name), accumulator.state_type(),
-              memory.values.data()));
-  if (accumulator.what().missing) {
-    TR_TRY(take(operations::name_of_counts(name(), field.definition.name), ElementType::i32,
-                reinterpret_cast<std::byte*>(memory.counts.data())));
-  }
-  field.timed->restore(*operations_->recorded(field.definition.name));
+  const std::string values = operations::name_of_values(name(), field_name);
+  const std::string counts = operations::name_of_counts(name(), field_name);
+  TR_TRY(take(values, memory.values.data()));
+  if (accumulator.what().missing) TR_TRY(take(counts, reinterpret_cast<std::byte*>(memory.counts.data())));
+  kept_->erase(values);
+  kept_->erase(counts);
+  field.timed->restore(*operations_->recorded(field_name));
+  operations_->take_recorded(field_name);
   return {};
 }
 
@@ -346,6 +368,7 @@ void Stream::begin(std::int64_t lead) {
   const bool is_within = is_timed && !operations_->completes();
   if (is_within ? !client_.begin_within() : !client_.begin(lead)) return;
   if (is_timed) client_.put_off_records();
+  if (is_timed && operations_->counts()) client_.note_interval(operations_->interval_begin());
   latch(order.in(cat("tr_stream_begin(\"", name(), "\")")));
   put_.clear();
   has_put_ = false;
@@ -366,7 +389,20 @@ Status Stream::begin_timed(std::int64_t lead) {
   const Status order = operations_->begin(lead);
   if (!operations_->begins_interval()) return order;
   for (Field& field : fields_) field.timed->begin();
+  if (!operations_->missed().is_ok()) note_missed(operations_->missed());
   return order;
+}
+
+/// Keeps what end() tells of an interval whose end had no step. The errors that were kept for that end must
+/// not fail the interval that begins.
+void Stream::note_missed(const Status& missed) {
+  const Status told = missed.in(cat("tr_stream_begin(\"", name(), "\")"));
+  untold_ = untold_.is_ok() ? told : Status(told.code(), cat(untold_.text(), "; ", told.text()));
+  const Status kept = client_.drop_kept();
+  if (!kept.is_ok())
+    log(LogLevel::warn,
+        cat("stream ", name(), ": the interval that has no step at its end had failed on rank ",
+            session_.rank(), " before: ", kept.text()));
 }
 
 Result<std::shared_ptr<const layout::MemoryMap>> Stream::map_of(Field& field, const ArrayShape* shape) {
@@ -528,10 +564,19 @@ std::string Stream::place_of(const Field& field, Index element) const {
 Status Stream::end_within() {
   if (!client_.in_step()) latch(Status(Code::state, "tr_stream_end without tr_stream_begin"));
   client_.end_within();
-  return client_.out_of_step().value_or(Status());
+  if (client_.out_of_step()) return *client_.out_of_step();
+  // All ranks have defined the same fields. What is missing is known now, and will be in every later step.
+  return operations_->check_complete().in(cat("tr_stream_end(\"", name(), "\")"));
 }
 
+/// Returns what end_step() does, or else the error of an interval whose end had no step. All ranks know of it
+/// by themselves.
 Status Stream::end() {
+  const Status status = end_step();
+  return status.is_ok() ? std::exchange(untold_, Status()) : status;
+}
+
+Status Stream::end_step() {
   const std::int64_t entered = session_.line().now();
   if (operations_ && (client_.is_within() || !client_.in_step())) {
     const Status status = end_within();
@@ -604,8 +649,7 @@ Position Stream::position() const {
   Position here = with_failures({name(), run_, from_.steps + std::ssize(ended_), last_lead_, {}, {}});
   here.interval = operations_ ? operations_->open() : std::nullopt;
   if (!here.interval) return here;
-  for (const Field& field : fields_)
-    here.interval->fields.push_back(field.timed->recorded(field.definition.name));
+  for (const Field& field : fields_) here.interval->fields.push_back(field.timed->recorded(field.definition));
   // Fields that a checkpoint has and the program has not defined yet.
   for (const OpenInterval::Field& field :
        from_.interval ? from_.interval->fields : std::vector<OpenInterval::Field>()) {
@@ -622,7 +666,14 @@ std::vector<Stream::State> Stream::states() const {
   return states;
 }
 
-bool Stream::is_reference() const { return session_.rank() == client_.definitions().reference(); }
+std::vector<std::optional<std::int64_t>> Stream::calls() const {
+  std::vector<std::optional<std::int64_t>> calls;
+  for (const Field& field : fields_) {
+    const bool counts = field.timed && (field.count > 0 || session_.rank() == reference());
+    calls.push_back(counts ? std::optional(field.timed->calls()) : std::nullopt);
+  }
+  return calls;
+}
 
 bool Stream::is_settled_through(const Position& position) const {
   return client_.verdicts().durable_through() >= position.steps - from_.steps - 1;
@@ -662,8 +713,9 @@ Status Stream::close() {
   if (misuse.is_ok()) {
     if (client_.in_step()) {
       latch(Status(Code::state, "tr_stream_close inside of a step: the step is dropped"));
-      misuse = end();
+      misuse = end_step();
     }
+    if (misuse.is_ok()) misuse = std::exchange(untold_, Status());
     warn_of_open_interval();
     // Without the vote, only this rank would know of its errors since its last step.
     const comm::Verdict verdict = session_.agree({client_.closing_vote().in(call), call, {}});

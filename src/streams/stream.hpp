@@ -83,8 +83,16 @@ class Stream final {
   /// Local. Returns the state of each field, in the order of definition, if the stream is in the middle of an
   /// interval, where position() has an interval.
   [[nodiscard]] std::vector<State> states() const;
-  /// Local. Returns true if this rank is the one whose puts count for position().interval.
-  [[nodiscard]] bool is_reference() const;
+  /// Local. Returns the rank whose puts count for position().interval.
+  [[nodiscard]] int reference() const { return client_.definitions().reference(); }
+  /// Local. Returns the error that this rank keeps for the end of that interval.
+  [[nodiscard]] const Status& kept_error() const { return client_.kept(); }
+  /// Local. Returns, for each field, TimedField::calls(), or nothing if this rank owns none of its elements
+  /// and need not put it.
+  [[nodiscard]] std::vector<std::optional<std::int64_t>> calls() const;
+  [[nodiscard]] const std::string& name_of_field(std::size_t number) const {
+    return fields_[number].definition.name;
+  }
 
  private:
   struct Field {
@@ -116,6 +124,7 @@ class Stream final {
   [[nodiscard]] Status check_staging(const Field& field, int number) const;
   void add_field(const std::string& name, Field field);
   Status prepare_operations(const std::optional<Position>& resume);
+  [[nodiscard]] Status check_recorded(const Field& field) const;
   Status restore(const Field& field);
   [[nodiscard]] std::string place_of(const Field& field, Index element) const;
   [[nodiscard]] pipeline::Opening head() const;
@@ -126,7 +135,9 @@ class Stream final {
   void accumulate(Field& field, const std::byte* data, const layout::MemoryMap& map);
   [[nodiscard]] Status begin_timed(std::int64_t lead);
   void put_results();
+  Status end_step();
   Status end_within();
+  void note_missed(const Status& missed);
   void warn_of_open_interval() const;
   [[nodiscard]] std::int64_t lead() const { return operations_ ? operations_->lead() : client_.lead(); }
   [[nodiscard]] Status check_put_again(int number);
@@ -152,6 +163,7 @@ class Stream final {
   Uuid run_;                               // the same on all ranks
   Position from_;                          // where the stream continues; without steps: the beginning
   bool continues_ = false;
+  Status untold_;         // of an interval whose end had no step, the same on all ranks
   bool has_put_ = false;  // the program has put something in this step
   std::vector<EndedStep> ended_;
   std::optional<std::int64_t> last_lead_;

@@ -15,7 +15,7 @@ class NoOutputs final : public checkpoint::Outputs {
   [[nodiscard]] Status check(const std::vector<ByteVector>&, journal::Overwritten) const override {
     return {};
   }
-  ByteVector positions(const std::vector<ByteVector>&) override { return {}; }
+  ByteVector positions(const std::vector<ByteVector>&, const std::vector<ByteVector>&) override { return {}; }
   [[nodiscard]] bool are_settled(const ByteVector&) const override { return true; }
   [[nodiscard]] ByteVector with_failures(const ByteVector& positions) const override { return positions; }
   void keep_since(const std::string&, std::int64_t, const ByteVector&) override {}

@@ -29,7 +29,12 @@ Position sample_position() {
 
 Position position_within() {
   Position position = sample_position();
-  position.interval = OpenInterval{129600, 130500, {{"t", 1, 3, 77}, {"pr", 2, 0, 0}}};
+  position.interval = OpenInterval{
+      129600,
+      130500,
+      {{"t", 1, 3, 77, "float32", {3, 4}, "hybrid:1,2", "-9"}, {"pr", 2, 0, 0, "int16", {}, "surface:0", ""}},
+      {3600, 0},
+      OpenInterval::Failure{Code::argument, -1, 2, "a null pointer"}};
   return position;
 }
 

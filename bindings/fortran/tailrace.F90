@@ -571,13 +571,13 @@ contains
 
   ! Texts.
 
-  function to_c(text) result(terminated)
+  recursive function to_c(text) result(terminated)
     character(*), intent(in) :: text
     character(len_trim(text) + 1, kind=c_char) :: terminated
     terminated = trim(text)//c_null_char
   end function
 
-  function from_c(address) result(text)
+  recursive function from_c(address) result(text)
     type(c_ptr), intent(in) :: address
     character(:), allocatable :: text
     character(kind=c_char), pointer :: letters(:)

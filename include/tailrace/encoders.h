@@ -12,6 +12,7 @@
 #ifndef TAILRACE_ENCODERS_H
 #define TAILRACE_ENCODERS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifndef TR_API
@@ -79,31 +80,41 @@ TR_API int tr_encoded_used(tr_encoded* out, int64_t count);
  * encoder may end with return tr_encoded_fail(...). */
 TR_API int tr_encoded_fail(tr_encoded* out, int64_t index, const char* text);
 
-/* The functions of an encoder. `user` is what was given to tr_encoder_register. All but `encode` may be NULL.
- * A result that is not 0 is an error. */
+/* The functions of an encoder: tr_encoder functions = TR_ENCODER; functions.encode = ...;
+ * `user` is what was given to tr_encoder_register. All but `encode` may be NULL. A result that is not 0 is an
+ * error. Later versions may add functions at the end. */
 typedef struct tr_encoder {
+  size_t size; /* TR_ENCODER sets it: how much of this struct the program knows */
   /* Appends the bytes of `record` to `out`, at least one and at most its bound. An error fails the step on
    * every rank. `thread` is what thread_begin returned. */
   int (*encode)(const tr_record* record, tr_encoded* out, void* thread, void* user);
   /* Returns the most bytes that a record of this field takes. NULL: twice the bytes of its values, and 4096.
-   * Servers keep that much memory for a record. */
-  int64_t (*bound)(const tr_record* field, void* user);
-  /* Appends what each file begins with, at most 1 MiB. `fields` has one entry for each field defined so far,
-   * with its first level. It runs on every rank at each tr_stream_define, and an error is that call's. */
-  int (*head)(const tr_record* fields, int32_t count, tr_encoded* out, void* user);
+   * Servers keep that much memory for a record. `out` takes no bytes; with tr_encoded_fail the function says
+   * why it refuses the field. It runs on every compute rank at each tr_stream_define, and an error is that
+   * call's. What compute rank 0 gets counts, on servers too. */
+  int64_t (*bound)(const tr_record* field, tr_encoded* out, void* user);
+  /* Appends what each file begins with, at most 1 MiB. `fields` points to one record for each field defined
+   * so far, with its first level. It runs where and when `bound` does, and compute rank 0's bytes count. */
+  int (*head)(const tr_record* const* fields, int32_t count, tr_encoded* out, void* user);
   /* Make and free what one thread needs to encode the records of one stream, as a workspace. NULL may be
-   * returned, and is passed on. */
+   * returned, and is passed on. thread_begin runs on the thread that then encodes; thread_end may run on
+   * another one, when nobody encodes any more. */
   void* (*thread_begin)(void* user);
   void (*thread_end)(void* thread, void* user);
 } tr_encoder;
+
+/* The value with which a tr_encoder begins: its size, and no functions. */
+#define TR_ENCODER \
+  { sizeof(tr_encoder), NULL, NULL, NULL, NULL, NULL }
 
 /* Local, without a session or in one. Makes format=NAME mean these functions for the rest of the process, on
  * this rank. `name` has letters, digits, "_" and "-", at most 32, and is not that of another format. The
  * functions are copied; `user` must live as long as a stream of the format may be open. Every rank registers
  * the same names, before tr_stream_create, and before tr_init if the job has servers, since those work
  * inside of it: otherwise tr_stream_create is TR_ERR_SETTINGS on every rank and names a rank that lacks the
- * encoder. TR_ERR_STATE if the name is registered with other functions; to register it again with the same
- * ones changes nothing. Returns TR_OK or a code, with tr_error(). */
+ * encoder. TR_ERR_ARGUMENT if `functions` was not begun with TR_ENCODER. TR_ERR_STATE if the name is
+ * registered with other functions; to register it again with the same ones changes nothing. Returns TR_OK or
+ * a code, with tr_error(). */
 TR_API int tr_encoder_register(const char* name, const tr_encoder* functions, void* user);
 
 #ifdef __cplusplus

@@ -49,7 +49,7 @@ class Encoded {
 
 /// The functions of an encoder. All but `encode` may be left out. Several threads call them at the same time.
 /// An exception that leaves `encode` fails the step on every rank with its text; one that leaves `bound` or
-/// `head` fails Stream::define.
+/// `head` fails Stream::define with its text.
 struct Encoder {
   std::function<void(const Record&, Encoded&)> encode;
   std::function<Index(const Record&)> bound = {};
@@ -78,18 +78,18 @@ inline int encode(const tr_record* record, tr_encoded* out, void*, void* user) {
   });
 }
 
-inline std::int64_t bound(const tr_record* field, void* user) {
-  try {
-    return static_cast<const Encoder*>(user)->bound(*field);
-  } catch (...) {
-    return -1;
-  }
+inline std::int64_t bound(const tr_record* field, tr_encoded* out, void* user) {
+  std::int64_t bytes = 0;
+  run(out, [&] { bytes = static_cast<const Encoder*>(user)->bound(*field); });
+  return bytes;
 }
 
-inline int head(const tr_record* fields, std::int32_t count, tr_encoded* out, void* user) {
+inline int head(const tr_record* const* fields, std::int32_t count, tr_encoded* out, void* user) {
   return run(out, [&] {
     Encoded encoded(out);
-    static_cast<const Encoder*>(user)->head(std::vector<Record>(fields, fields + count), encoded);
+    std::vector<Record> records;
+    for (std::int32_t i = 0; i < count; ++i) records.push_back(*fields[i]);
+    static_cast<const Encoder*>(user)->head(records, encoded);
   });
 }
 
@@ -100,8 +100,10 @@ inline int head(const tr_record* fields, std::int32_t count, tr_encoded* out, vo
 [[nodiscard]] inline Status register_encoder(const std::string& name, Encoder encoder) {
   namespace calls = encoders_detail;
   auto kept = std::make_unique<Encoder>(std::move(encoder));
-  const tr_encoder functions{kept->encode ? calls::encode : nullptr, kept->bound ? calls::bound : nullptr,
-                             kept->head ? calls::head : nullptr, nullptr, nullptr};
+  tr_encoder functions = TR_ENCODER;
+  if (kept->encode) functions.encode = calls::encode;
+  if (kept->bound) functions.bound = calls::bound;
+  if (kept->head) functions.head = calls::head;
   Status status(tr_encoder_register(name.c_str(), &functions, kept.get()));
   if (status.is_ok()) static_cast<void>(kept.release());  // as long as the process
   return status;

@@ -2,6 +2,7 @@
 #include "base/thread.hpp"
 
 #include <pthread.h>
+#include <sys/resource.h>
 
 #include <cfenv>
 #include <csignal>
@@ -11,7 +12,44 @@
 
 namespace tailrace {
 
-Result<std::thread> start_thread(std::function<void()> body) {
+namespace {
+
+/// Makes the stacks of new threads larger until the end of the scope: std::thread takes no size. A thread
+/// that the program starts meanwhile has such a stack, too.
+class LargeStacks {
+ public:
+  explicit LargeStacks(std::size_t unlimited_stack) {
+    rlimit limit{};
+    if (unlimited_stack == 0 || getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY)
+      return;
+    pthread_attr_t attributes;
+    if (pthread_getattr_default_np(&attributes) != 0) return;
+    pthread_attr_getstacksize(&attributes, &before_);
+    if (before_ < unlimited_stack) is_set_ = set(attributes, unlimited_stack);
+    pthread_attr_destroy(&attributes);
+  }
+  ~LargeStacks() {
+    pthread_attr_t attributes;
+    if (!is_set_ || pthread_getattr_default_np(&attributes) != 0) return;
+    set(attributes, before_);
+    pthread_attr_destroy(&attributes);
+  }
+  LargeStacks(const LargeStacks&) = delete;
+  LargeStacks& operator=(const LargeStacks&) = delete;
+
+ private:
+  static bool set(pthread_attr_t& attributes, std::size_t bytes) {
+    return pthread_attr_setstacksize(&attributes, bytes) == 0 && pthread_setattr_default_np(&attributes) == 0;
+  }
+
+  std::size_t before_ = 0;
+  bool is_set_ = false;
+};
+
+}  // namespace
+
+Result<std::thread> start_thread(std::function<void()> body, std::size_t unlimited_stack) {
+  const LargeStacks stacks(unlimited_stack);
   sigset_t all;
   sigset_t before;
   sigfillset(&all);

@@ -11,8 +11,10 @@ namespace tailrace {
 
 /// Starts a thread of the library's own, with default floating-point state and all signals blocked: a thread
 /// would inherit the program's traps and flush-to-zero, and signals belong to the program. Returns
-/// Code::memory, with errno, if the system gives no thread.
-Result<std::thread> start_thread(std::function<void()> body);
+/// Code::memory, with errno, if the system gives no thread. Its stack is as large as the limit of the process
+/// says. If that is unlimited, where the C library takes 2 MiB, it has `unlimited_stack` bytes; 0: those 2
+/// MiB.
+Result<std::thread> start_thread(std::function<void()> body, std::size_t unlimited_stack = 0);
 
 /// Sets the calling thread's floating-point environment to the default (traps masked, no flush-to-zero, round
 /// to nearest) and back. The environment of x86-64 includes MXCSR, and so the flush-to-zero that start-up

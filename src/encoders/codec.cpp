@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "encoders/codec.hpp"
 
+#include <algorithm>
 #include <deque>
 #include <exception>
 
@@ -32,10 +33,30 @@ Status run(tr_encoded& out, const Call& call) {
   return out.finish(code);
 }
 
-/// The fields of one stream, with the bounds of their records.
+/// What the program's functions have said of a field. Ranks that adopt the field do not ask again.
+struct Answers {
+  Bytes bound = 0;  // of a record
+  // The head of files with this field, which most encoders make by appending to the one without it.
+  Bytes kept_first = 0, kept_last = 0;  // bytes that stay at the begin and at the end of the head before
+  ByteVector between;
+};
+
+/// Writes how `head` follows from `before`.
+void set_head(Answers& answers, const ByteVector& before, const ByteVector& head) {
+  const auto both = static_cast<std::ptrdiff_t>(std::min(before.size(), head.size()));
+  const auto first =
+      std::mismatch(before.begin(), before.begin() + both, head.begin()).first - before.begin();
+  const auto last =
+      std::mismatch(before.rbegin(), before.rbegin() + (both - first), head.rbegin()).first - before.rbegin();
+  answers.kept_first = first;
+  answers.kept_last = last;
+  answers.between.assign(head.begin() + first, head.end() - last);
+}
+
+/// The fields of one stream, and what is known of their records.
 struct Fields {
   std::deque<Description> described;  // they must not move
-  std::vector<Bytes> bounds;
+  std::vector<Answers> answers;
 };
 
 class UserEncoder final : public codec::Encoder {
@@ -60,7 +81,7 @@ class UserEncoder final : public codec::Encoder {
                                   " elements was given, ", description.field().elements(), " were defined")};
     const tr_record record = description.record(key, values);
     const std::size_t before = out.size();
-    tr_encoded to(out, fields_.bounds[number]);
+    tr_encoded to(out, fields_.answers[number].bound);
     Status status = run(to, [&] {
       begin_thread();
       return functions_.encode(&record, &to, thread_, registered_.user);
@@ -95,14 +116,20 @@ class UserCodec final : public codec::Codec {
       : registered_(registered), stream_(stream) {}
 
   Status define(const codec::FieldDefinition& field) override {
-    TR_TRY(codec::check_field(field));
-    Bytes length = 0;
-    if (__builtin_mul_overflow(field.elements(), size_of(field.type), &length) || length > kMostBytes)
-      return {Code::argument, cat("field '", field.name, "': a record has more than 2^60 bytes")};
-    fields_.described.emplace_back(stream_, field, static_cast<int>(fields_.bounds.size()));
-    const Status added = add_last(2 * length + kUsualBound);
-    if (!added.is_ok()) fields_.described.pop_back();
-    return added.in(cat("format=", registered_.name, ": field '", field.name, "'"));
+    return add(field, [this](Bytes length) { return ask(2 * length + kUsualBound); });
+  }
+  [[nodiscard]] ByteVector prepared(int field) const override {
+    const Answers& answers = fields_.answers[static_cast<std::size_t>(field)];
+    return Packer()
+        .put_text(at(field).name)
+        .put(answers.bound)
+        .put(answers.kept_first)
+        .put(answers.kept_last)
+        .put_bytes(answers.between)
+        .take();
+  }
+  Status adopt(const codec::FieldDefinition& field, std::span<const std::byte> prepared) override {
+    return add(field, [&](Bytes) { return unpack(field, prepared); });
   }
   [[nodiscard]] ByteVector head() const override { return head_; }
   Status check_lead(const codec::RecordKey& key) const override {
@@ -118,7 +145,7 @@ class UserCodec final : public codec::Codec {
     return 1000.0 + 5.0 * static_cast<double>(at(field).elements());
   }
   [[nodiscard]] Bytes encoded_bound(int field) const override {
-    return fields_.bounds[static_cast<std::size_t>(field)];
+    return fields_.answers[static_cast<std::size_t>(field)].bound;
   }
   /// While the output grows or gives room back, there are two of it.
   [[nodiscard]] Bytes working_bytes(int field) const override { return encoded_bound(field); }
@@ -130,15 +157,53 @@ class UserCodec final : public codec::Codec {
     return fields_.described[static_cast<std::size_t>(field)].field();
   }
 
-  /// Asks the program about the field that was described last.
-  Status add_last(Bytes bound) {
-    const Result<Bytes> asked = ask_bound(fields_.described.back().unput(), bound);
-    TR_TRY(asked.status());
-    Result<ByteVector> head = ask_head();
+  /// Describes a field, and takes what `answer` returns for values of so many bytes.
+  template <typename Answer>
+  Status add(const codec::FieldDefinition& field, const Answer& answer) {
+    TR_TRY(codec::check_field(field));
+    Bytes length = 0;
+    if (__builtin_mul_overflow(field.elements(), size_of(field.type), &length) || length > kMostBytes)
+      return {Code::argument, cat("field '", field.name, "': a record has more than 2^60 bytes")};
+    fields_.described.emplace_back(stream_, field, static_cast<int>(fields_.answers.size()));
+    const Status added = guarded([&]() -> Status {
+      Result<Answers> answers = answer(length);
+      TR_TRY(answers.status());
+      ByteVector head(head_.begin(), head_.begin() + answers->kept_first);
+      head.insert(head.end(), answers->between.begin(), answers->between.end());
+      head.insert(head.end(), head_.end() - answers->kept_last, head_.end());
+      fields_.answers.push_back(std::move(*answers));
+      head_ = std::move(head);
+      return {};
+    });
+    if (!added.is_ok()) fields_.described.pop_back();
+    return added.in(cat("format=", registered_.name, ": field '", field.name, "'"));
+  }
+
+  /// Asks the program about the field that was described last. `usual` is the bound that it need not name.
+  Result<Answers> ask(Bytes usual) const {
+    Answers answers;
+    const Result<Bytes> bound = ask_bound(fields_.described.back().unput(), usual);
+    TR_TRY(bound.status());
+    const Result<ByteVector> head = ask_head();
     TR_TRY(head.status());
-    fields_.bounds.push_back(*asked);
-    head_ = std::move(*head);
-    return {};
+    answers.bound = *bound;
+    set_head(answers, head_, *head);
+    return answers;
+  }
+
+  /// Unpacks what another rank has prepared of the field.
+  Result<Answers> unpack(const codec::FieldDefinition& field, std::span<const std::byte> prepared) const {
+    Unpacker in(prepared);
+    const std::string name = in.get_text();
+    Answers answers{in.get<Bytes>(), in.get<Bytes>(), in.get<Bytes>(), {}};
+    const auto between = in.get_bytes();
+    answers.between.assign(between.begin(), between.end());
+    const auto before = static_cast<Bytes>(head_.size());
+    const bool fits = answers.bound >= 1 && answers.bound <= kMostBytes && answers.kept_first >= 0 &&
+                      answers.kept_last >= 0 && answers.kept_first <= before &&
+                      answers.kept_last <= before - answers.kept_first;
+    if (in.ok() && in.rest().empty() && name == field.name && fits) return answers;
+    return Status(Code::corrupt, "what another rank has prepared is damaged or belongs to another field");
   }
 
   Result<Bytes> ask_bound(const tr_record& field, Bytes usual) const {
@@ -148,7 +213,7 @@ class UserCodec final : public codec::Codec {
     tr_encoded out(nothing, 0);
     Bytes bound = 0;
     TR_TRY(run(out, [&] {
-      bound = function(&field, registered_.user);
+      bound = function(&field, &out, registered_.user);
       return 0;
     }));
     if (bound >= 1 && bound <= kMostBytes) return bound;
@@ -160,8 +225,8 @@ class UserCodec final : public codec::Codec {
     const auto& function = registered_.functions.head;
     ByteVector head;
     if (function == nullptr) return head;
-    std::vector<tr_record> fields;
-    for (const Description& each : fields_.described) fields.push_back(each.unput());
+    std::vector<const tr_record*> fields;
+    for (const Description& each : fields_.described) fields.push_back(&each.unput());
     tr_encoded out(head, kMostHead);
     TR_TRY(run(out, [&] {
              return function(fields.data(), static_cast<std::int32_t>(fields.size()), &out, registered_.user);

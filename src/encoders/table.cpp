@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstring>
 #include <map>
 #include <mutex>
 
@@ -33,6 +34,25 @@ bool is_same(const Registered& known, const tr_encoder& functions, const void* u
          known.user == user;
 }
 
+/// Copies what this library knows of the program's functions to `known`. The program may have been compiled
+/// with the header of another version.
+Status copy_known(const tr_encoder* functions, tr_encoder& known) {
+  if (functions == nullptr) return {Code::argument, "no functions were given"};
+  const std::size_t size = functions->size;
+  constexpr std::size_t least = sizeof(tr_encoder);  // of the first version
+  constexpr std::size_t most = 1024;
+  if (size < least || size > most || size % sizeof(void*) != 0)
+    return {Code::argument, cat("its tr_encoder says that it has ", counted(size, "byte"), ", where it has ",
+                                least, ": begin it with TR_ENCODER, as tr_encoder functions = TR_ENCODER;")};
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(functions);
+  if (std::any_of(bytes + sizeof known, bytes + size, [](unsigned char byte) { return byte != 0; }))
+    return {Code::unsupported,
+            "it has functions of which this Tailrace knows nothing: the program was compiled "
+            "with a later version of tailrace/encoders.h"};
+  std::memcpy(&known, functions, sizeof known);
+  return {};
+}
+
 }  // namespace
 
 Status add(std::string_view name, const tr_encoder* functions, void* user) {
@@ -40,13 +60,14 @@ Status add(std::string_view name, const tr_encoder* functions, void* user) {
     return {Code::argument, cat("'", name, "' is no name of an encoder: give 1 to ", kMostLetters,
                                 " letters, digits, '_' and '-'")};
   }
-  if (functions == nullptr || functions->encode == nullptr)
-    return {Code::argument, cat("encoder '", name, "' has no function `encode`")};
+  tr_encoder known = TR_ENCODER;
+  TR_TRY(copy_known(functions, known).in(cat("encoder '", name, "'")));
+  if (known.encode == nullptr) return {Code::argument, cat("encoder '", name, "' has no function `encode`")};
   Table& held = table();
   const std::lock_guard guard(held.mutex);
   const auto [entry, is_new] =
-      held.entries.try_emplace(std::string(name), Registered{std::string(name), *functions, user});
-  if (is_new || is_same(entry->second, *functions, user)) return {};
+      held.entries.try_emplace(std::string(name), Registered{std::string(name), known, user});
+  if (is_new || is_same(entry->second, known, user)) return {};
   return {Code::state,
           cat("encoder '", name, "' is registered already, with other functions; choose another name")};
 }

@@ -7,12 +7,19 @@
 
 namespace tailrace::executor {
 
+namespace {
+
+constexpr std::size_t unlimited_stack = std::size_t{64}
+                                        << 20;  // encoders of programs may have large arrays there
+
+}  // namespace
+
 Result<std::unique_ptr<Threads>> Threads::create(Limits limits, std::function<void()> wake) {
   std::unique_ptr<Threads> threads(new Threads(limits, std::move(wake)));
   threads->computing_.reserve(static_cast<std::size_t>(limits.compute));
   for (int worker = 0; worker < limits.compute; ++worker) {
     Result<std::thread> started =
-        start_thread([self = threads.get(), worker] { self->run_computing(worker); });
+        start_thread([self = threads.get(), worker] { self->run_computing(worker); }, unlimited_stack);
     if (!started.is_ok())
       return started.status().in(cat("cannot start ", limits.compute, " threads that compute"));
     threads->computing_.push_back(std::move(*started));

@@ -39,6 +39,7 @@ int tr_encoder_register(const char* name, const tr_encoder* functions, void* use
     const void* values;
   } kinds[] = {{TR_I32, i4}, {TR_I64, i8}, {TR_F32, f4}, {TR_F64, f8}};
   begin("tr_encoder_register");
+  if (functions->size != sizeof *functions) say(" of %zu bytes", functions->size);
   say(" [%s]", name);
   tr_record record = {.stream = "out/{lead}.own",
                       .field = "temperature",
@@ -73,9 +74,9 @@ int tr_encoder_register(const char* name, const tr_encoder* functions, void* use
     say(" =%d,%lld", code, (long long)out.appended);
   }
   record.values = NULL;
-  if (functions->bound) say(" bound=%lld", (long long)functions->bound(&record, user));
+  if (functions->bound) say(" bound=%lld", (long long)functions->bound(&record, NULL, user));
   if (functions->head) {
-    const tr_record fields[2] = {record, record};
+    const tr_record* const fields[2] = {&record, &record};
     tr_encoded out = {0};
     say(" head:");
     say(" =%d", functions->head(fields, 2, &out, user));

@@ -37,15 +37,16 @@ static int encode(const tr_record* record, tr_encoded* out, void* thread, void* 
   return 0;
 }
 
-static int64_t bound(const tr_record* field, void* user) {
+static int64_t bound(const tr_record* field, tr_encoded* out, void* user) {
   (void)user;
+  if (is_mode("bound")) tr_encoded_fail(out, -1, "no bound for that");
   return 64 + 12 * field->count;
 }
 
-static int head(const tr_record* fields, int32_t count, tr_encoded* out, void* user) {
+static int head(const tr_record* const* fields, int32_t count, tr_encoded* out, void* user) {
   (void)user;
   for (int32_t i = 0; i < count; ++i) {
-    tr_encoded_append(out, fields[i].field, (int64_t)strlen(fields[i].field));
+    tr_encoded_append(out, fields[i]->field, (int64_t)strlen(fields[i]->field));
     tr_encoded_append(out, " ", 1);
   }
   return is_mode("head") ? tr_encoded_fail(out, -1, "no head for that") : 0;
@@ -56,7 +57,10 @@ static void say(const char* call, int64_t step, int code) {
 }
 
 static int enlist(void) {
-  const tr_encoder functions = {encode, bound, head, NULL, NULL};
+  tr_encoder functions = TR_ENCODER;
+  functions.encode = encode;
+  functions.bound = bound;
+  functions.head = head;
   return tr_encoder_register("runs", &functions, "run-length");
 }
 

@@ -27,7 +27,7 @@ void append_runs(const T* values, tr::Index count, tr::Encoded& out) {
   }
 }
 
-tr::Encoder encoder(bool fails) {
+tr::Encoder encoder(bool fails, bool refuses) {
   tr::Encoder made;
   made.encode = [fails](const tr::Record& record, tr::Encoded& out) {
     if (fails && record.level == 850 && record.lead == 7200) throw std::runtime_error("too hot");
@@ -37,7 +37,10 @@ tr::Encoder encoder(bool fails) {
     if (const float* narrow = tr::values<float>(record)) append_runs(narrow, record.count, out);
     if (const double* wide = tr::values<double>(record)) append_runs(wide, record.count, out);
   };
-  made.bound = [](const tr::Record& field) { return 64 + 12 * field.count; };
+  made.bound = [refuses](const tr::Record& field) {
+    if (refuses) throw std::runtime_error("no bound for that");
+    return 64 + 12 * field.count;
+  };
   made.head = [](const std::vector<tr::Record>& fields, tr::Encoded& out) {
     for (const tr::Record& field : fields) out.append(field.field + std::string(" "));
   };
@@ -85,7 +88,8 @@ int main(int argc, char** argv) {
   MPI_Comm model;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
-  tr::Status status = tr::register_encoder("runs", encoder(std::string(argv[3]) == "fail"));
+  tr::Status status =
+      tr::register_encoder("runs", encoder(std::string(argv[3]) == "fail", std::string(argv[3]) == "bound"));
   if (status.is_ok()) status = tr::init(MPI_COMM_WORLD, model);
   if (!status.is_ok())
     say("init", 0, status);

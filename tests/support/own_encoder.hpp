@@ -28,15 +28,17 @@ inline int encode_own(const tr_record* record, tr_encoded* out, void*, void*) {
   return 0;
 }
 
-inline int own_head(const tr_record* fields, std::int32_t count, tr_encoded* out, void*) {
+inline int own_head(const tr_record* const* fields, std::int32_t count, tr_encoded* out, void*) {
   std::string head = "own:";
-  for (std::int32_t i = 0; i < count; ++i) head += std::string(fields[i].field) + ";";
+  for (std::int32_t i = 0; i < count; ++i) head += std::string(fields[i]->field) + ";";
   return tr_encoded_append(out, head.data(), static_cast<std::int64_t>(head.size()));
 }
 
 /// Registers the encoder as the format "own", once in a process.
 inline bool register_own() {
-  const tr_encoder functions{encode_own, nullptr, own_head, nullptr, nullptr};
+  tr_encoder functions = TR_ENCODER;
+  functions.encode = encode_own;
+  functions.head = own_head;
   return formats::register_encoder("own", &functions, nullptr).is_ok();
 }
 

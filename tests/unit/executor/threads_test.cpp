@@ -13,6 +13,7 @@
 #include <thread>
 
 #include <pthread.h>
+#include <sys/resource.h>
 
 namespace tailrace::executor {
 namespace {
@@ -179,6 +180,39 @@ TEST(threads, each_job_that_computes_has_a_worker_of_its_own) {
       [&](const Status&) { ++done; });
   poll_until(*threads, done, 4);
   EXPECT_EQ(worker_that_waits, 3);
+}
+
+/// The C library gives threads 2 MiB where the program has asked for no limit.
+TEST(threads, threads_that_compute_have_a_large_stack_if_the_limit_is_none) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_STACK, &before), 0);
+  if (before.rlim_max != RLIM_INFINITY) GTEST_SKIP() << "this process may not have an unlimited stack";
+  const rlimit none{RLIM_INFINITY, RLIM_INFINITY};
+  ASSERT_EQ(setrlimit(RLIMIT_STACK, &none), 0);
+  const auto stack_of_thread = [] {
+    std::size_t bytes = 0;
+    pthread_attr_t attributes;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0) return bytes;
+    pthread_attr_getstacksize(&attributes, &bytes);
+    pthread_attr_destroy(&attributes);
+    return bytes;
+  };
+  std::atomic<std::size_t> computing{0};
+  std::size_t others = 0;
+  {
+    const auto threads = threads_of(1, 0);
+    std::thread([&] { others = stack_of_thread(); }).join();
+    threads->compute(
+        [&](int) {
+          computing = stack_of_thread();
+          return Status();
+        },
+        [](const Status&) {});
+    while (!threads->poll()) std::this_thread::yield();
+  }
+  setrlimit(RLIMIT_STACK, &before);
+  EXPECT_GE(computing, std::size_t{64} << 20);
+  EXPECT_LT(others, std::size_t{64} << 20);
 }
 
 TEST(threads, what_a_job_fails_with_comes_back_to_who_submitted_it) {

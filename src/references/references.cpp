@@ -43,13 +43,10 @@ std::vector<Index> shape_of(const Contents& contents, const Variable& variable, 
   return shape;
 }
 
-/// Returns a chunk's name within its array: its place in the grid of chunks. The first entries are given, and
-/// all others are 0.
-std::string chunk_of(std::initializer_list<Index> first, std::size_t dimensions) {
-  std::string text;
-  std::size_t written = 0;
-  for (const Index each : first) text += cat(written++ == 0 ? "" : ".", each);
-  for (; written < std::max<std::size_t>(dimensions, 1); ++written) text += written == 0 ? "0" : ".0";
+/// Returns the name of an array's first chunk: its place in the grid of chunks.
+std::string first_chunk(std::size_t dimensions) {
+  std::string text = "0";
+  for (std::size_t i = 1; i < dimensions; ++i) text += ".0";
   return text;
 }
 
@@ -172,7 +169,7 @@ std::vector<References::Line> References::arrays(const std::vector<codec::Finish
                                                             : ByteVector();
     if (!values.empty()) {
       lines.push_back(
-          {cat(variable.name, "/", chunk_of({}, shape.size())), text_of(cat("base64:", base64(values)))});
+          {cat(variable.name, "/", first_chunk(shape.size())), text_of(cat("base64:", base64(values)))});
     }
   }
   return lines;
@@ -190,16 +187,28 @@ std::string References::text(const std::string& data_path,
                          "},\"refs\":{\n\".zgroup\":", text_of(text_of(Json{{"zarr_format", 2}})),
                          ",\n\".zattrs\":", text_of(text_of(attributes)));
   for (const Line& line : arrays(steps)) text += cat(",\n", text_of(line.name), ":", line.value);
+  // There may be millions of records: the texts around their numbers are made once for each field.
+  struct Around {
+    std::string begin, end;
+    bool has_levels = false;
+  };
+  std::vector<Around> around;
+  for (const Conventions::Field& field : conventions_.fields()) {
+    const Variable& variable = contents.variables[field.variable];
+    const bool has_levels = field.levels() > 1;
+    const std::string name = text_of(cat(variable.name, "/"));
+    around.push_back({cat(",\n", name.substr(0, name.size() - 1)), "", has_levels});
+    for (std::size_t i = has_levels ? 2 : 1; i < variable.dimensions.size(); ++i) around.back().end += ".0";
+    around.back().end += "\":[\"{{f}}\",";
+  }
   for (std::size_t step = 0; step < steps.size(); ++step) {
     for (const codec::FinishedStep::Record& record : steps[step].records) {
-      const Conventions::Field& field = conventions_.fields()[static_cast<std::size_t>(record.field)];
-      const Variable& variable = contents.variables[field.variable];
-      const auto place = static_cast<Index>(step);
-      const std::size_t dimensions = variable.dimensions.size();
-      const std::string chunk =
-          field.levels() > 1 ? chunk_of({place, record.level}, dimensions) : chunk_of({place}, dimensions);
-      text += cat(",\n", text_of(cat(variable.name, "/", chunk)), ":[\"{{f}}\",", record.offset, ",",
-                  record.length, "]");
+      const Around& texts = around[static_cast<std::size_t>(record.field)];
+      text += texts.begin;
+      text += std::to_string(step);
+      if (texts.has_levels) text += cat(".", record.level);
+      text += texts.end;
+      text += cat(record.offset, ",", record.length, "]");
     }
   }
   return text + "\n}}\n";
@@ -211,18 +220,31 @@ std::string References::text(const std::string&, const std::vector<codec::Finish
 
 #endif
 
+namespace {
+
+/// Writes a file under another name, and renames it.
+Status put_in_place(storage::Target& target, const std::string& text, const std::string& temporary,
+                    const std::string& path) {
+  Result<std::unique_ptr<storage::File>> file = target.open(temporary, storage::OpenMode::create);
+  TR_TRY(file.status());
+  TR_TRY((*file)->write(std::as_bytes(std::span(text)), 0));
+  TR_TRY((*file)->sync());
+  TR_TRY((*file)->close());
+  return target.rename(temporary, path);
+}
+
+}  // namespace
+
 Status References::write(storage::Target& target, const std::string& path, const std::string& data_path,
                          const std::vector<codec::FinishedStep>& steps) const {
   return guarded([&]() -> Status {
     const std::string whole = text(data_path, steps);
     const std::string temporary = path + ".new";
-    Result<std::unique_ptr<storage::File>> file = target.open(temporary, storage::OpenMode::create);
-    TR_TRY(file.status());
-    TR_TRY((*file)->write(std::as_bytes(std::span(whole)), 0));
-    TR_TRY((*file)->sync());
-    TR_TRY((*file)->close());
-    TR_TRY(target.rename(temporary, path));
-    return target.sync_directory_of(path);
+    const Status renamed = put_in_place(target, whole, temporary, path);
+    if (renamed.is_ok()) return target.sync_directory_of(path);
+    // The part that a full disk has taken is room for the data.
+    static_cast<void>(storage::remove_if_there(target, temporary));
+    return renamed;
   });
 }
 

@@ -139,9 +139,11 @@ class FileLedger final : public pipeline::Ledger {
     if (taken.empty() && to_finish_.count(path) == 0) return {};
     finished_.insert(path);
     guard.unlock();
+    // A file with one step, or a slow one, has them all.
+    const bool are_told = !taken.empty() && taken.mapped().references.told() == taken.mapped().index.steps();
     Result<std::optional<WholePair>> whole =
         taken.empty() ? pairs_.finish_left_open(path) : pairs_.finish(path, taken.mapped());
-    if (whole.is_ok() && *whole) write_references(path);
+    if (whole.is_ok() && *whole && !are_told) static_cast<void>(write_references(path));
     guard.lock();
     if (!whole.is_ok()) {
       if (!taken.empty()) open_.insert(std::move(taken));
@@ -173,9 +175,9 @@ class FileLedger final : public pipeline::Ledger {
   }
 
   /// A file without its references is as durable as one with them. What they tell stays right if they are not
-  /// written anew.
-  void write_references(const std::string& path) {
-    if (references_ == nullptr) return;
+  /// written anew. Returns true if they were.
+  bool write_references(const std::string& path) {
+    if (references_ == nullptr) return false;
     const Status written = guarded([&]() -> Status {
       const Result<IndexContents> contents = load_index(pairs_.target(), index_path(path));
       TR_TRY(contents.status());
@@ -183,18 +185,18 @@ class FileLedger final : public pipeline::Ledger {
     });
     if (!written.is_ok())
       log(LogLevel::warn, cat(references_path(path), " does not tell the last steps: ", written.text()));
+    return written.is_ok();
   }
 
-  /// The file grows with the steps that it tells. It is written after a commit if writing it has taken at
-  /// most a twentieth of the time since it was written last.
+  /// Writes the references after a commit, if that takes a small share of the time.
   void refresh_references(const std::string& path, OpenPair& file) {
     const auto now = [] { return std::chrono::steady_clock::now().time_since_epoch().count(); };
     const std::int64_t begin = now();
     // The second pair of a name gets references when it takes the place of the first.
-    if (references_ == nullptr || file.again || begin < file.references_due) return;
-    write_references(path);
-    const std::int64_t end = now();
-    file.references_due = end + 19 * (end - begin);
+    const std::int64_t steps = file.index.steps();
+    if (references_ == nullptr || file.again || !file.references.may_write(begin, steps)) return;
+    const bool are_told = write_references(path);
+    file.references.wrote(begin, now(), steps, are_told);
   }
 
   /// Returns the entry of an open file. Only jobs of the file itself touch it.
@@ -288,7 +290,8 @@ Result<std::unique_ptr<pipeline::Ledger>> make_ledger(const pipeline::Opening& o
     resuming = std::move(*from);
   }
   std::unique_ptr<References> references;
-  // A stream that is closed without fields finishes files, whose references tell all of their steps.
+  // A stream that is closed without fields finishes files, and does not know their arrays. What the run
+  // before has told of them stays right.
   if (request->options.references && !opening.fields.empty()) {
     Result<std::unique_ptr<References>> made =
         References::make(opening.definition, opening.fields, codec.decoding().value_or(codec::Decoding{}));

@@ -8,6 +8,7 @@
 
 #include "pipeline/ledger.hpp"
 #include "pipeline/messages.hpp"
+#include "references/pace.hpp"
 #include "storage/target.hpp"
 #include "streams/index.hpp"
 #include "streams/parse.hpp"
@@ -20,9 +21,9 @@ namespace tailrace::streams {
 struct OpenPair {
   std::shared_ptr<void> lock;
   IndexWriter index;
-  bool again = false;               // it is the second pair of its name
-  bool closed = false;              // no step will follow
-  std::int64_t references_due = 0;  // when the reference file may be written again, as a steady clock tells
+  bool again = false;           // it is the second pair of its name
+  bool closed = false;          // no step will follow
+  references::Pace references;  // of the reference file, if the stream asks for one
 };
 
 /// A pair that is finished and not announced.

@@ -183,6 +183,7 @@ Status write_index(Target& target, const std::string& data_path, const IndexHead
                    const std::vector<IndexStep>& steps) {
   const std::string path = index_path(data_path);
   const std::string temporary = path + ".found";
+  TR_TRY(storage::remove_durably(target, references_path(data_path)));  // they may tell of other steps
   Result<IndexWriter> index = IndexWriter::create(target, temporary, header);
   TR_TRY(index.status());
   for (const IndexStep& step : steps) TR_TRY(index->append(step));

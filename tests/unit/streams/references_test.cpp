@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "../storage/scratch.hpp"
@@ -103,9 +105,11 @@ TEST(references, are_refused_for_types_that_no_array_of_netcdf_has) {
   EXPECT_NE(status.text().find("'z'"), std::string::npos) << status.text();
 }
 
-/// Writes steps of one raw field, as far as the storage lets it.
+/// Writes steps of one raw field, as far as the storage lets it. `before_end` runs before the file is
+/// finished; a run that it ends with false is killed there.
 void write_steps(const std::shared_ptr<storage::Target>& target, const std::string& options,
-                 std::int64_t first, std::int64_t last) {
+                 std::int64_t first, std::int64_t last, const std::function<bool()>& before_end = {},
+                 const Uuid& run = Uuid::random()) {
   const std::string all = cat("base=2026-03-01 manifest=off format=raw ", options);
   pipeline::Opening opening;
   opening.definition = parse_stream("fc.raw", all)->definition;
@@ -113,7 +117,7 @@ void write_steps(const std::shared_ptr<storage::Target>& target, const std::stri
   const auto codec = std::move(*formats::make_codec(opening.definition));
   ASSERT_TRUE(codec->define(opening.fields[0]).is_ok());
   opening.prepared = {codec->prepared(0)};
-  opening.ledger = pack_ledger("fc.raw", all, Uuid::random(), {});
+  opening.ledger = pack_ledger("fc.raw", all, run, {});
   const auto ledger = std::move(*make_ledger(opening, *codec, target));
   const auto begun = ledger->begin_file("fc.raw", first, 1);
   if (!begun.is_ok()) return;
@@ -124,7 +128,7 @@ void write_steps(const std::shared_ptr<storage::Target>& target, const std::stri
     if (!(*file)->write(ByteVector(24, std::byte{7}), end).is_ok() || !(*file)->sync().is_ok()) return;
     if (!ledger->commit({step, step, "fc.raw", end, end + 24, {{0, 0, end, 24}}}).is_ok()) return;
   }
-  static_cast<void>(ledger->finish_file("fc.raw"));
+  if (!before_end || before_end()) static_cast<void>(ledger->finish_file("fc.raw"));
 }
 
 /// Returns how many steps the reference file tells, -1 if there is none.
@@ -161,6 +165,89 @@ TEST(references, are_never_ahead_of_the_index_whatever_storage_call_is_the_last)
     EXPECT_EQ(told_steps(*target), -1) << "of a file that was replaced";
     if (!faulty->fired()) break;
   }
+}
+
+TEST(references, take_a_small_share_of_the_time_however_they_grow) {
+  // Costs of a write in microseconds, for a file of no step and for each step.
+  for (const auto& [fixed, each, step] :
+       {std::array<std::int64_t, 3>{1500, 10, 600}, {3000, 5, 600}, {100, 1, 20'000}, {20'000, 30, 5000}}) {
+    references::Pace pace;
+    std::int64_t now = 0;
+    std::int64_t spent = 0;
+    std::int64_t written = 0;
+    const auto write = [&](std::int64_t steps) {
+      const std::int64_t cost = fixed + each * steps;
+      pace.wrote(now, now + cost, steps, true);
+      now += cost;
+      spent += cost;
+      ++written;
+    };
+    for (std::int64_t steps = 1; steps <= 8000; ++steps) {
+      now += step;
+      if (pace.may_write(now, steps)) write(steps);
+    }
+    const std::int64_t behind = 8000 - pace.told();
+    write(8000);
+    EXPECT_LE(spent * 20, now) << fixed << " " << each << " " << step << ": " << written << " times";
+    EXPECT_GE(written, 3);
+    EXPECT_LT(behind * step, 45 * (fixed + each * 8000)) << "they lag behind";
+  }
+}
+
+TEST(references, that_tell_all_steps_already_are_not_written_again_at_the_end) {
+  const std::shared_ptr<storage::Target> target = storage::memory_target();
+  const auto mark = [&] { return storage::put_file(*target, references_path("fc.raw"), "{}").is_ok(); };
+  write_steps(target, "references=on", 0, 0, mark);
+  EXPECT_EQ(storage::contents_of(*target, references_path("fc.raw")), "{}");
+  // Without time between its steps a file lacks the last ones until it is finished.
+  write_steps(target, "references=on", 0, 3, mark);
+  EXPECT_EQ(told_steps(*target), 4);
+}
+
+TEST(references, leave_nothing_of_a_file_for_which_the_disk_has_no_room) {
+  for (std::int64_t nth = 1;; ++nth) {
+    const std::shared_ptr<storage::Target> target = storage::memory_target();
+    const auto faulty =
+        storage::faulty_target(target, {nth, storage::Fault::no_space, storage::changing_calls, false});
+    write_steps(faulty, "references=on", 0, 0);
+    EXPECT_FALSE(*target->exists(references_path("fc.raw") + ".new")) << "call " << nth;
+    if (!faulty->fired()) break;
+  }
+}
+
+TEST(references, stay_as_they_are_if_a_stream_without_fields_finishes_the_file) {
+  const std::shared_ptr<storage::Target> target = storage::memory_target();
+  const Uuid run = Uuid::random();
+  write_steps(
+      target, "references=on", 0, 3, [] { return false; }, run);
+  const std::int64_t told = told_steps(*target);
+  EXPECT_GE(told, 1);
+  const std::string all = "base=2026-03-01 manifest=off format=raw references=on";
+  pipeline::Opening opening;
+  opening.definition = parse_stream("fc.raw", all)->definition;
+  const auto codec = std::move(*formats::make_codec(opening.definition));
+  opening.ledger = pack_ledger("fc.raw", all, run, Position{"fc.raw", run, 4, 3, 3, {}});
+  const auto ledger = make_ledger(opening, *codec, target);
+  ASSERT_TRUE(ledger.is_ok()) << ledger.status().text();
+  for (const std::string& path : (*ledger)->left_open()) {
+    const Status finished = (*ledger)->finish_file(path);
+    EXPECT_TRUE(finished.is_ok()) << finished.text();
+  }
+  const auto index = load_index(*target, index_path("fc.raw"));
+  ASSERT_TRUE(index.is_ok());
+  EXPECT_TRUE(index->closed);
+  EXPECT_EQ(index->steps.size(), 4U);
+  EXPECT_EQ(told_steps(*target), told);
+}
+
+TEST(references, go_when_a_file_is_indexed_again) {
+  const std::shared_ptr<storage::Target> target = storage::memory_target();
+  write_steps(target, "references=on", 0, 2);
+  const auto index = load_index(*target, index_path("fc.raw"));
+  ASSERT_TRUE(index.is_ok());
+  const Status written = write_index(*target, "fc.raw", index->header, {});
+  ASSERT_TRUE(written.is_ok()) << written.text();
+  EXPECT_EQ(told_steps(*target), -1);
 }
 
 TEST(references, are_removed_when_steps_are_cut_off) {

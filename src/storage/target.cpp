@@ -38,7 +38,7 @@ Status File::write(std::span<const std::byte> data, Bytes offset) {
   return write_gathered(parts, offset);
 }
 
-Result<bool> File::holds(Bytes end) {
+Result<bool> File::holds(Bytes end, std::span<const Range>) {
   const Result<Bytes> found = size();
   TR_TRY(found.status());
   return *found >= end;
@@ -77,18 +77,23 @@ Result<std::optional<Bytes>> size_if_there(Target& target, const std::string& pa
   return std::optional(*size);
 }
 
-Status check_holds(Target& target, const std::string& path, Bytes end) {
+Status check_holds(Target& target, const std::string& path, Bytes end, std::span<const Range> ranges) {
   const Result<bool> exists = target.exists(path);
   TR_TRY(exists.status());
   std::string found = ": is missing";
   if (*exists) {
     Result<std::unique_ptr<File>> file = target.open(path, OpenMode::read);
     TR_TRY(file.status());
-    const Result<bool> holds = (*file)->holds(end);
+    const Result<bool> holds = (*file)->holds(end, ranges);
     TR_TRY(holds.status());
     if (*holds) return {};
     const Result<Bytes> size = (*file)->size();
     TR_TRY(size.status());
+    if (*size >= end)
+      return {Code::corrupt,
+              cat(path,
+                  ": lacks parts of its steps: something else has removed them; put them back as "
+                  "they were, or begin from a checkpoint before the steps")};
     found = cat(": has ", counted(*size, "byte"));
   }
   return {Code::corrupt,

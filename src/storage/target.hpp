@@ -24,6 +24,12 @@ enum class OpenMode {
   existing /* read-write; the file must exist */
 };
 
+/// Bytes of a file.
+struct Range {
+  Bytes offset = 0;
+  Bytes size = 0;
+};
+
 /// One open file that accepts bytes at offsets. Methods may be called from several threads at once. A file
 /// outlives its target. After close() every method is Code::state.
 class File {
@@ -48,8 +54,8 @@ class File {
   /// Cuts the file, or extends it with zeros.
   virtual Status truncate(Bytes size) = 0;
   virtual Result<Bytes> size() = 0;
-  /// Returns true if the file reaches up to `end`.
-  virtual Result<bool> holds(Bytes end);
+  /// Returns true if the file reaches up to `end`, and has the ranges, which lie before it.
+  virtual Result<bool> holds(Bytes end, std::span<const Range> ranges);
   /// Closes the file and checks the result. Further calls are Code::state. The destructor closes without a
   /// check.
   virtual Status close() = 0;
@@ -72,6 +78,9 @@ class Target {
   /// durable as one.
   virtual Status rename(const std::string& from, const std::string& to) = 0;
   virtual Status remove(const std::string& path) = 0;
+  /// Returns Code::state if the file must be neither emptied nor removed: it is a directory to which another
+  /// program has added something.
+  virtual Status check_removable(const std::string& /*path*/) { return {}; }
   /// Removes an empty directory.
   virtual Status remove_directory(const std::string& path) = 0;
   /// Makes the file `to` of the first `size` bytes of `from`. The bytes are durable on return, the name is
@@ -96,9 +105,10 @@ class Target {
 /// Local, like the functions that follow. Returns the size of a file, or nothing if there is none.
 Result<std::optional<Bytes>> size_if_there(Target& target, const std::string& path);
 /// Returns Code::corrupt, saying what became of the file, if fewer than `end` bytes lie under its
-/// name: something else has cut or removed it. The name is looked up anew because a descriptor stays good for
-/// a removed file, and because a network file system asks for the size anew when a file is opened.
-Status check_holds(Target& target, const std::string& path, Bytes end);
+/// name, or not all of the ranges: something else has cut or removed it. The name is looked up anew because a
+/// descriptor stays good for a removed file, and because a network file system asks for the size anew when a
+/// file is opened.
+Status check_holds(Target& target, const std::string& path, Bytes end, std::span<const Range> ranges = {});
 /// Returns true if there was a file to remove. The removal is not durable yet.
 Result<bool> remove_if_there(Target& target, const std::string& path);
 /// Removes the file if it is there, durably.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "stores/stores.hpp"
 
+#include "base/log.hpp"
 #include "base/text.hpp"
 
 #ifdef TAILRACE_HAVE_ZARR
@@ -11,7 +12,7 @@ namespace tailrace::stores {
 
 namespace {
 
-constexpr std::string_view ending = ".zarr", again_ending = ".zarr.again";
+constexpr std::string_view again_ending = ".zarr.again";
 
 }  // namespace
 
@@ -25,9 +26,14 @@ using storage::File;
 using storage::OpenMode;
 using storage::Target;
 
-/// No system replaces a directory with files in it by another in one call. A store that is replaced gets the
-/// name old_name() first: from then on the one that replaces it counts as having the name, whoever looks.
-std::string old_name(const std::string& path) { return path + ".old"; }
+/// POSIX has no call that replaces a directory with files in it by another. A store that is replaced gets the
+/// name old_name() first. From then on every process takes the one that replaces it for the store of the
+/// name.
+std::string old_name(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  const std::size_t begin = slash == std::string::npos ? 0 : slash + 1;
+  return cat(path.substr(0, begin), ".", path.substr(begin), ".replaced");
+}
 
 bool is_again(std::string_view path) { return path.ends_with(again_ending); }
 
@@ -58,7 +64,10 @@ class StoreTarget final : public Target {
     TR_TRY(end_rename(to));
     const Result<bool> exists = below_->exists(to);
     TR_TRY(exists.status());
-    if (*exists) TR_TRY(below_->rename(to, old_name(to)));
+    if (*exists) {
+      TR_TRY(check_removable(to));
+      TR_TRY(below_->rename(to, old_name(to)));
+    }
     return *exists ? end_rename(to) : below_->rename(from, to);
   }
 
@@ -83,14 +92,24 @@ class StoreTarget final : public Target {
     TR_TRY(source.status());
     Result<std::unique_ptr<StoreFile>> made = StoreFile::open(below_, to, OpenMode::create);
     TR_TRY(made.status());
-    const std::optional<zarr::Layout>& layout = (*source)->layout();
-    if (!layout || size < layout->head()) return (*made)->close();
-    const Result<bool> holds = (*source)->holds(size);
+    const Result<bool> holds = (*source)->holds(size, {});
     TR_TRY(holds.status());
     if (!*holds)
       return {Code::corrupt, cat(from, ": lacks steps that its index has; something else has removed them")};
-    TR_TRY((*source)->copy_to(**made, (size - layout->head()) / layout->step()));
+    TR_TRY((*source)->copy_to(**made, size));
     return (*made)->close();
+  }
+
+  Status check_removable(const std::string& path) override {
+    if (!is_store(path)) return below_->check_removable(path);
+    const Result<bool> exists = this->exists(path);
+    TR_TRY(exists.status());
+    if (!*exists) return {};
+    const Result<std::string> directory = directory_of(path);
+    TR_TRY(directory.status());
+    Result<std::unique_ptr<StoreFile>> file = StoreFile::open(below_, *directory, OpenMode::read);
+    TR_TRY(file.status());
+    return (*file)->check_own();
   }
 
   Status remove_directory(const std::string& path) override { return below_->remove_directory(path); }
@@ -110,8 +129,8 @@ class StoreTarget final : public Target {
     return below_->exists(old_name(path));
   }
 
-  /// Returns the directory that has the name for all who look. One that nobody has stands for a name that was
-  /// given away.
+  /// Returns the directory that counts as having the name. A store that has taken over another name has none
+  /// of its own any more: then the result is a name without a directory.
   Result<std::string> directory_of(const std::string& path) {
     const std::string first = first_name(path);
     const Result<bool> between = is_between(first);
@@ -129,8 +148,12 @@ class StoreTarget final : public Target {
     if (*between) TR_TRY(below_->rename(path + ".again", path));
     // The names must not be lost once the old objects are.
     TR_TRY(below_->sync_directory_of(path));
-    TR_TRY(remove_store(old_name(path)));
-    return below_->sync_directory_of(path);
+    Status removed = remove_store(old_name(path));
+    if (removed.is_ok()) removed = below_->sync_directory_of(path);
+    // Nobody needs the old store, and the next one that writes here tries again.
+    if (!removed.is_ok())
+      log(LogLevel::warn, cat(old_name(path), ": was replaced, and is still there: ", removed.text()));
+    return {};
   }
 
   Status remove_store(const std::string& directory) {

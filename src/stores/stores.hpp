@@ -9,6 +9,9 @@
 
 namespace tailrace::stores {
 
+/// The ending of the names of stores.
+inline constexpr std::string_view ending = ".zarr";
+
 /// Returns true if what has this name is a directory of objects that streams write as if it were a file.
 bool is_store(std::string_view path);
 

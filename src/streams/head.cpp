@@ -70,7 +70,8 @@ Status tell_steps(File& file, std::string_view format, std::int64_t steps, bool 
   if (!count) return {};
   const Result<ByteVector> found = read_bytes(file, count->bytes.size(), count->offset);
   TR_TRY(found.status());
-  if (*found != count->bytes) TR_TRY(file.write(count->bytes, count->offset));
+  // The process that wrote the number may have been killed before it was durable.
+  if (sync || *found != count->bytes) TR_TRY(file.write(count->bytes, count->offset));
   return sync ? file.sync() : Status();
 }
 

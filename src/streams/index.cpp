@@ -128,6 +128,14 @@ Status remove_index(Target& target, const std::string& data_path) {
   return storage::remove_durably(target, index_path(data_path));
 }
 
+std::vector<storage::Range> ranges_of(std::span<const IndexStep> steps) {
+  std::vector<storage::Range> ranges;
+  for (const IndexStep& step : steps) {
+    for (const IndexRecord& each : step.records) ranges.push_back({each.offset, each.length});
+  }
+  return ranges;
+}
+
 Result<Recovered> recover(Target& target, const std::string& data_path, const Reopen& options) {
   TR_TRY(rename_old_index(target, data_path));
   const std::string path = index_path(data_path);
@@ -150,6 +158,10 @@ Result<Recovered> recover(Target& target, const std::string& data_path, const Re
   Recovered recovered;
   const std::size_t kept =
       options.through_lead ? std::min(*whole, contents->steps_up_to(*options.through_lead)) : *whole;
+  if (kept > 0 && !options.force) {
+    const auto last = std::span(contents->steps).subspan(kept - 1, 1);
+    TR_TRY(storage::check_holds(target, data_path, last.front().end, ranges_of(last)));
+  }
   recovered.steps_cut = contents->steps.size() - kept;
   contents->steps.resize(kept);
   contents->marks.resize(kept + 1);

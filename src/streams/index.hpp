@@ -47,6 +47,9 @@ struct Recovered {
   Bytes data_bytes_cut = 0;
 };
 
+/// Returns where the records of the steps lie.
+std::vector<storage::Range> ranges_of(std::span<const IndexStep> steps);
+
 /// Local; the caller holds the lock. Cuts index and data back to the last committed step (and to
 /// `options.through_lead`), the index first, and fsyncs both. If it cuts committed steps it first removes the
 /// reference file, which may tell of them. Afterwards the data file ends where its last step ends. The index

@@ -95,7 +95,10 @@ class FileLedger final : public pipeline::Ledger {
 
   Status commit(const StepEntry& entry) override {
     OpenPair& file = *find_open(entry.path);
-    TR_TRY(storage::check_holds(pairs_.target(), written_to(entry.path, file.again), entry.end));
+    std::vector<storage::Range> records;
+    for (const pipeline::RecordEntry& record : entry.records)
+      records.push_back({record.offset, record.length});
+    TR_TRY(storage::check_holds(pairs_.target(), written_to(entry.path, file.again), entry.end, records));
     IndexWriter& index = file.index;
     // A stream that continues a file continues its numbers of steps.
     IndexStep step{index.steps(), entry.lead, entry.begin, entry.end, {}};

@@ -311,6 +311,7 @@ Status Pairs::check_ours(const std::string& path) {
 
 Result<OpenPair> Pairs::begin_anew(const std::string& path) {
   TR_TRY(check_ours(path));
+  TR_TRY(target_->check_removable(path));
   TR_TRY(remove_ready_marker(*target_, path, request_.options.ready_suffix));
   TR_TRY(discard_again(*target_, path));
   TR_TRY(storage::remove_durably(*target_, references_path(path)));

@@ -462,7 +462,8 @@ namespace {
 /// A name tells whether a directory has it or a file: readers, and commands that see the name alone, must
 /// agree.
 Status check_kind(const formats::Format& format, std::string_view pattern) {
-  if (format.is_store == stores::is_store(pattern)) return {};
+  const bool promises_store = pattern.ends_with(stores::ending);
+  if (format.is_store == promises_store) return {};
   if (format.is_store)
     return {Code::settings, cat("format=", format.name, " writes a directory, whose name ends in .zarr")};
   return {Code::settings, cat("a name that ends in .zarr promises a directory, and format=", format.name,

@@ -150,10 +150,11 @@ class ZarrCodec final : public codec::Codec {
   mutable std::optional<Layout> layout_;
 };
 
-/// Zarr's core specification forbids these names of nodes. The store has zarr.json beside the arrays.
+/// Zarr's core specification forbids names of nodes with slashes, and those that begin with "__". The store
+/// has objects of its own beside the arrays, and file systems take up to 255 bytes.
 Status check_name(const std::string& name) {
   const bool forbidden = name.find('/') != std::string::npos || name.starts_with("__") ||
-                         name.find_first_not_of('.') == std::string::npos || name == "zarr.json";
+                         name.starts_with(".") || name.starts_with("zarr.json") || name.size() > 255;
   return forbidden ? Status(Code::argument, "no array of Zarr can have this name; choose another one")
                    : Status();
 }
@@ -230,7 +231,6 @@ Patch ZarrCodec::index_of(int field, std::span<const FinishedStep::Record> put) 
       static_cast<std::size_t>(fields_.at(field).levels()), none);
   Bytes end = begin;
   for (const FinishedStep::Record& each : put) {
-    if (each.field != field) continue;
     entries[static_cast<std::size_t>(each.level)] = {static_cast<std::uint64_t>(each.offset - begin),
                                                      static_cast<std::uint64_t>(each.length)};
     end = std::max(end, each.offset + each.length);
@@ -262,10 +262,10 @@ std::vector<Patch> ZarrCodec::rest_of_step(std::int64_t lead, std::int64_t previ
     if (each.time != conventions.time()) add_times(each.time, {lead});
     add_times(each.bounds, {each.statistic.interval_start(lead, previous_lead), lead});
   }
-  std::vector<bool> is_put(arrays_.size());
-  for (const FinishedStep::Record& each : put) is_put[static_cast<std::size_t>(each.field)] = true;
-  for (std::size_t field = 0; field < arrays_.size(); ++field) {
-    if (is_put[field] && arrays_[field].levels > 1) patches.push_back(index_of(static_cast<int>(field), put));
+  std::map<int, std::vector<FinishedStep::Record>> by_field;
+  for (const FinishedStep::Record& each : put) by_field[each.field].push_back(each);
+  for (const auto& [field, records] : by_field) {
+    if (arrays_[static_cast<std::size_t>(field)].levels > 1) patches.push_back(index_of(field, records));
   }
   return patches;
 }

@@ -24,25 +24,18 @@ bool has_codec(const Json& codecs, std::string_view name) {
   return std::ranges::any_of(codecs, [&](const Json& each) { return each.at("name") == name; });
 }
 
-/// Returns the room that one object of a field needs.
-Bytes room_of(const Json& array, Bytes raw) {
+/// The text of an array's metadata up to its first extent.
+constexpr std::string_view before_steps = R"({"zarr_format":3,"node_type":"array","shape":[)";
+
+/// Sets the room that one object of a field needs.
+void set_room(Layout::Array& field, const Json& array, const std::vector<Index>& chunk_shape, Bytes raw) {
   const Json& codecs = array.at("codecs");
   const bool is_sharded = has_codec(codecs, "sharding_indexed");
   const Json& inner = is_sharded ? codecs.at(0).at("configuration").at("codecs") : codecs;
-  const Index chunks =
-      is_sharded ? array.at("chunk_grid").at("configuration").at("chunk_shape").at(1).get<Index>() : 1;
+  const Index chunks = is_sharded ? chunk_shape.at(1) : 1;
   const Bytes chunk = has_codec(inner, "gzip") ? most_compressed(raw / chunks) : raw / chunks;
-  return chunks * chunk + (is_sharded ? index_bytes(chunks) : 0);
-}
-
-/// A copy of the group in which arrays have so many steps.
-Json with_steps(const Json& group, const std::vector<Layout::Array>& arrays, std::int64_t steps) {
-  Json changed = group;
-  Json& metadata = changed["consolidated_metadata"]["metadata"];
-  for (const Layout::Array& each : arrays) {
-    if (each.has_steps) metadata[each.name]["shape"][0] = steps;
-  }
-  return changed;
+  field.index = is_sharded ? index_bytes(chunks) : 0;
+  field.size = chunks * chunk + field.index;
 }
 
 }  // namespace
@@ -58,15 +51,22 @@ Status Layout::add(const std::string& name, const Json& array, const std::string
   const Json& names = array.at("dimension_names");
   added.has_steps = !names.empty() && names.at(0) == steps_name;
   const auto chunk = array.at("chunk_grid").at("configuration").at("chunk_shape").get<std::vector<Index>>();
+  const std::string own = cf::text_of(array);
+  added.text = text_.find(own, arrays_.empty() ? 0 : arrays_.back().text + arrays_.back().text_length);
+  added.text_length = own.size();
   Bytes raw = item_size(array.at("data_type").get<std::string>());
-  if (raw == 0 || chunk.size() != added.dimensions || names.size() != added.dimensions)
-    return {Code::corrupt, cat("array '", name, "' is none that a stream writes")};
+  const bool is_known = raw > 0 && chunk.size() == added.dimensions && names.size() == added.dimensions &&
+                        added.text != std::string::npos && own.starts_with(before_steps) &&
+                        std::ranges::all_of(chunk, [](Index each) { return each > 0; }) &&
+                        (!added.has_steps || array.at("shape").at(0) == 0);
+  if (!is_known) return {Code::corrupt, cat("array '", name, "' is none that a stream writes")};
   for (std::size_t i = added.has_steps ? 1 : 0; i < chunk.size(); ++i) {
-    if (chunk[i] < 0 || __builtin_mul_overflow(raw, chunk[i], &raw) || raw > (Bytes{1} << 60))
+    if (__builtin_mul_overflow(raw, chunk[i], &raw) || raw > (Bytes{1} << 60))
       return {Code::argument, cat("a chunk of '", name, "' has more than 2^60 bytes")};
   }
+  added.size = raw;
   if (added.has_steps && chunk.front() > 1) added.in_chunk = chunk.front();
-  added.size = added.has_steps && added.in_chunk == 0 ? room_of(array, raw) : raw;
+  if (added.has_steps && added.in_chunk == 0) set_room(added, array, chunk, raw);
   Bytes& end = added.has_steps ? step_ : head_;
   added.begin = end;
   if (__builtin_add_overflow(end, added.size, &end) || end > (Bytes{1} << 62))
@@ -75,23 +75,21 @@ Status Layout::add(const std::string& name, const Json& array, const std::string
   return {};
 }
 
-Result<Layout> Layout::of(std::string_view text) {
+Result<Layout> Layout::of(std::string text) {
   Layout layout;
+  layout.text_ = std::move(text);
   try {
-    Json group = Json::parse(text);
+    const Json group = Json::parse(layout.text_);
     const Json& arrays = group.at("consolidated_metadata").at("metadata");
-    if (arrays.empty()) return Status(Code::corrupt, "zarr.json tells of no arrays");
+    if (arrays.empty()) return Status(Code::corrupt, "its metadata tell of no arrays");
     const std::string steps_name = arrays.begin()->at("dimension_names").at(0).get<std::string>();
     for (const auto& [name, array] : arrays.items()) TR_TRY(layout.add(name, array, steps_name));
-    layout.steps_ = arrays.begin()->at("shape").at(0).get<std::int64_t>();
-    layout.group_ = std::make_shared<const Json>(with_steps(group, layout.arrays_, 0));
   } catch (const Json::exception& error) {
-    return Status(Code::corrupt, cat("zarr.json is none that a stream writes: ", error.what()));
+    return Status(Code::corrupt, cat("its metadata are none that a stream writes: ", error.what()));
   }
-  const Array& times = layout.arrays_.front();
-  if (times.in_chunk == 0 || times.size != 8)
-    return Status(Code::corrupt, "zarr.json is none that a stream writes: the first array has no times");
-  const Bytes before = frame_bytes + std::ssize(layout.group_text(0));
+  if (layout.times().in_chunk == 0 || layout.times().size != 8)
+    return Status(Code::corrupt, "its metadata are none that a stream writes: the first array has no times");
+  const Bytes before = frame_bytes + std::ssize(layout.text_);
   for (Array& each : layout.arrays_) {
     if (!each.has_steps) each.begin += before;
   }
@@ -104,23 +102,44 @@ const Layout::Array& Layout::array(std::string_view name) const {
 }
 
 std::string Layout::group_text(std::int64_t steps) const {
-  return cf::text_of(with_steps(*group_, arrays_, steps));
+  std::string text;
+  std::size_t copied = 0;
+  for (const Array& each : arrays_) {
+    if (!each.has_steps) continue;
+    const std::size_t count = each.text + before_steps.size();
+    text.append(text_, copied, count - copied).append(std::to_string(steps));
+    copied = count + 1;
+  }
+  return text.append(text_, copied);
 }
 
 std::string Layout::array_text(const Array& array, std::int64_t steps) const {
-  Json changed = group_->at("consolidated_metadata").at("metadata").at(array.name);
-  if (array.has_steps) changed["shape"][0] = steps;
-  return cf::text_of(changed);
+  std::string text = text_.substr(array.text, array.text_length);
+  if (array.has_steps) text.replace(before_steps.size(), 1, std::to_string(steps));
+  return text;
 }
 
 ByteVector Layout::head_begin(std::int64_t steps) const {
-  const std::string text = group_text(0);
   ByteVector out;
-  cf::put_big_endian(out, static_cast<std::int64_t>(text.size()));
+  cf::put_big_endian(out, static_cast<std::int64_t>(text_.size()));
   cf::put_big_endian(out, steps);
-  const auto bytes = std::as_bytes(std::span(text));
+  const auto bytes = std::as_bytes(std::span(text_));
   out.insert(out.end(), bytes.begin(), bytes.end());
   return out;
+}
+
+Result<std::int64_t> Layout::steps_in(std::string_view group) const {
+  try {
+    const Json json = Json::parse(group);
+    return json.at("consolidated_metadata")
+        .at("metadata")
+        .at(times().name)
+        .at("shape")
+        .at(0)
+        .get<std::int64_t>();
+  } catch (const Json::exception& error) {
+    return Status(Code::corrupt, cat("zarr.json does not tell the number of steps: ", error.what()));
+  }
 }
 
 }  // namespace tailrace::zarr

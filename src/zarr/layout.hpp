@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
-#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -26,8 +25,8 @@ inline constexpr Bytes steps_offset = 8;
 /// Returns the size of a shard's index.
 [[nodiscard]] constexpr Bytes index_bytes(Index chunks) { return 16 * chunks + 4; }
 
-/// The metadata of a group, and the place of each of its objects in one row of bytes: the head, and then one
-/// step after the other, all of the same size (docs/formats/zarr.md). Everything follows from zarr.json.
+/// The metadata of a group as a stream begins it, without steps, and the place of each of its objects in one
+/// row of bytes: the head, and then one step after the other, all of the same size (docs/formats/zarr.md).
 class Layout {
  public:
   struct Array {
@@ -37,36 +36,38 @@ class Layout {
     Index in_chunk = 0;  // number of steps in an object; 0: each step is an object of its own
     Bytes begin = 0;     // in the head, or in a step
     Bytes size = 0;      // the room of the array there
+    Bytes index = 0;     // size of what stands behind the chunks of a shard
+    std::size_t text = 0, text_length = 0;  // its metadata in those of the group
 
     /// Returns the name of the object that holds chunk `number` along the steps.
     [[nodiscard]] std::string object(std::int64_t number) const;
   };
 
-  /// Reads the text of a group's zarr.json. Code::corrupt if no stream can have written it.
-  static Result<Layout> of(std::string_view group);
+  /// Reads the metadata of a group. Code::corrupt if no stream can have begun a store with them.
+  static Result<Layout> of(std::string group);
 
   [[nodiscard]] const std::vector<Array>& arrays() const { return arrays_; }
   [[nodiscard]] const Array& array(std::string_view name) const;
+  /// Returns the array of the steps' times.
+  [[nodiscard]] const Array& times() const { return arrays_.front(); }
   [[nodiscard]] Bytes head() const { return head_; }
   [[nodiscard]] Bytes step() const { return step_; }
-  /// Returns the number of steps that the metadata tell of.
-  [[nodiscard]] std::int64_t steps() const { return steps_; }
-  void set_steps(std::int64_t steps) { steps_ = steps; }
   /// Returns the text of zarr.json of the group, or of one array, with so many steps.
   [[nodiscard]] std::string group_text(std::int64_t steps) const;
   [[nodiscard]] std::string array_text(const Array& array, std::int64_t steps) const;
   /// Returns the first bytes of a head: the frame, and the metadata without steps.
   [[nodiscard]] ByteVector head_begin(std::int64_t steps) const;
+  /// Returns the number of steps that zarr.json of the group tells of, whoever has changed it meanwhile.
+  [[nodiscard]] Result<std::int64_t> steps_in(std::string_view group) const;
 
  private:
   Layout() = default;
   Status add(const std::string& name, const nlohmann::ordered_json& array, const std::string& steps_name);
 
-  std::shared_ptr<const nlohmann::ordered_json> group_;  // without steps
+  std::string text_;
   std::vector<Array> arrays_;
   Bytes head_ = 0;
   Bytes step_ = 0;
-  std::int64_t steps_ = 0;
 };
 
 }  // namespace tailrace::zarr

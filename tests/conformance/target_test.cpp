@@ -258,8 +258,8 @@ TEST_P(TargetConformance, a_copy_has_the_first_bytes) {
   ASSERT_TRUE(target->copy(at("a"), 4, at("b")).is_ok());
   const auto copy = open("b", OpenMode::read);
   EXPECT_EQ(*copy->size(), 4);
-  EXPECT_TRUE(*copy->holds(4));
-  EXPECT_FALSE(*copy->holds(5));
+  EXPECT_TRUE(*copy->holds(4, {}));
+  EXPECT_FALSE(*copy->holds(5, {}));
   EXPECT_EQ(target->copy(at("a"), 7, at("b")).code(), Code::corrupt);
 }
 

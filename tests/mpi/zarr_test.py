@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """Zarr stores: the same objects for every number of servers, read as the specification says and, where they are installed, by
 zarr-python and xarray; read while they are written; continued by jobs behind killed ones."""
+import json
 import math
 import os
 import shutil
@@ -135,6 +136,35 @@ def killed_and_continued(servers):
     check(tailrace("repair", path, "--through-lead", "3h")[0] == 0 and holds(path, range(4)), "repair up to a lead")
 
 
+def what_users_do_with_stores():
+    """A finished store may get attributes and arrays of others. Then it is continued, repaired, and not replaced."""
+    directory = fresh("users")
+    path = f"{directory}/fc.zarr"
+    check(run(1, arguments(path, "", 2))[0] == 0, "the first run")
+    with open(f"{path}/zarr.json", encoding="utf-8") as file:
+        group = json.load(file)
+    arrays = group["consolidated_metadata"]["metadata"]
+    group["consolidated_metadata"]["metadata"] = dict(sorted(arrays.items()))
+    group["attributes"]["note"] = "x" * 5000
+    with open(f"{path}/zarr.json", "w", encoding="utf-8") as file:
+        json.dump(group, file, indent=2)
+    shutil.copytree(path, f"{path}.old")
+    code, out, err = tailrace("repair", path + "/")
+    check(code == 0 and "3 whole steps kept" in out and holds(path, range(3)), f"repair: {code}, {out} {err}")
+    code, _, err = run(1, arguments(path, "existing=continue", 3, 3))
+    check(code == 0 and holds(path, range(4)) and holds(f"{path}.old", range(3)), f"continued: {code}, {err}")
+    os.makedirs(f"{path}/mine")
+    code, _, err = run(1, arguments(path, "existing=replace", 1))
+    check(code != 0 and "which no stream has written" in err and holds(path, range(4)), f"replaced: {code}, {err}")
+    check(tailrace("verify", path)[0] == 0, "a refused replacement has changed the index")
+    os.rmdir(f"{path}/mine")
+    os.remove(f"{path}/u/c.1.0.0.0")
+    os.remove(f"{directory}/manifest.jsonl")
+    code, _, err = tailrace("verify", path)
+    check(code != 0 and "lacks parts of its steps" in err, f"verify: {code}, {err}")
+    check(tailrace("repair", path)[0] != 0, "repair does not notice a missing object")
+
+
 def other_directories_stay():
     directory = fresh("others")
     os.makedirs(f"{directory}/fc.zarr/mine")
@@ -150,5 +180,6 @@ metadata_are_those_of_cf(store)
 for number in (0, 1):
     steps_are_seen_as_they_are_committed(number)
     killed_and_continued(number)
+what_users_do_with_stores()
 other_directories_stay()
 finish()

@@ -33,6 +33,6 @@ int report(const char* command, const Status& status);
 /// "6h", "1h30m", "0s".
 std::string duration_text(std::int64_t seconds);
 /// Returns the data file that is meant if `path` names its index.
-std::string data_path_of(const std::string& path);
+std::string data_path_of(std::string path);
 
 }  // namespace tailrace::cli

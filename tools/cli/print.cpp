@@ -32,7 +32,9 @@ std::string duration_text(std::int64_t seconds) {
   return out;
 }
 
-std::string data_path_of(const std::string& path) {
+std::string data_path_of(std::string path) {
+  // A shell completes the name of a store with a slash.
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   for (const std::string& ending : {streams::index_path(""), streams::old_index_path("")}) {
     if (path.ends_with(ending)) return path.substr(0, path.size() - ending.size());
   }

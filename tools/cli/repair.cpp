@@ -42,6 +42,16 @@ int run_repair(const RepairArguments& arguments) {
   // them by it.
   if (const Status ended = streams::end_replacing(*target, file); !ended.is_ok())
     return report("repair", ended);
+  if (!arguments.force) {
+    const Result<streams::IndexContents> contents = streams::load_index(*target, streams::index_path(path));
+    // The repair itself tells what is wrong with an index, and cuts off steps beyond the end of the data.
+    const Result<std::optional<Bytes>> size = storage::size_if_there(*target, path);
+    if (contents.is_ok() && size.is_ok() && size->value_or(0) >= contents->data_end()) {
+      const Status whole =
+          storage::check_holds(*target, path, contents->data_end(), streams::ranges_of(contents->steps));
+      if (!whole.is_ok()) return report("repair", whole);
+    }
+  }
   const Result<streams::Recovered> recovered = streams::recover(*target, path, options);
   if (!recovered.is_ok()) return report("repair", recovered.status());
   const streams::IndexContents& kept = recovered->contents;

@@ -44,7 +44,7 @@ Result<std::string> verify(storage::Target& target, const std::string& path) {
   TR_TRY(contents.status());
   if (contents->tail == streams::IndexTail::damaged)
     return Status(Code::corrupt, cat(*index, ": ", contents->tail_text));
-  TR_TRY(storage::check_holds(target, path, contents->data_end()));
+  TR_TRY(storage::check_holds(target, path, contents->data_end(), streams::ranges_of(contents->steps)));
   const std::size_t steps = contents->steps.size();
   const std::string has =
       cat(steps, steps == 1 ? " step" : " steps", ", ", counted(contents->data_end(), "byte"));

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "stores/objects.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <utility>
+
+#include "base/text.hpp"
+#include "storage/paths.hpp"
+#include "stores/times.hpp"
+
+namespace tailrace::stores {
+
+using storage::File;
+using storage::OpenMode;
+using zarr::Layout;
+
+namespace {
+
+constexpr std::string_view group = "zarr.json", temporary_ending = ".new";
+/// The metadata as the store was begun with them. Other programs may change zarr.json of a finished store,
+/// and where the objects lie in the row of bytes must not change with it.
+constexpr std::string_view begun_with = ".tailrace.json";
+/// More descriptors are not kept open until the next settle().
+constexpr std::size_t most_open = 64;
+
+Result<std::string> text_of_file(storage::Target& target, const std::string& path) {
+  Result<std::unique_ptr<File>> file = target.open(path, OpenMode::read);
+  TR_TRY(file.status());
+  const Result<Bytes> size = (*file)->size();
+  TR_TRY(size.status());
+  std::string text(static_cast<std::size_t>(*size), '\0');
+  const Result<Bytes> got = (*file)->read(std::as_writable_bytes(std::span(text)), 0);
+  TR_TRY(got.status());
+  text.resize(static_cast<std::size_t>(*got));
+  return text;
+}
+
+/// Returns the number of an object of the array that has this name in its directory.
+std::optional<std::int64_t> number_of(const Layout::Array& array, const std::string& name) {
+  std::int64_t number = 0;
+  if (name.starts_with("c.")) std::from_chars(name.data() + 2, name.data() + name.size(), number);
+  if (array.object(number) != cat(array.name, "/", name)) return std::nullopt;
+  return number;
+}
+
+bool is_metadata(std::string_view name, std::string_view metadata) {
+  if (name.ends_with(temporary_ending)) name.remove_suffix(temporary_ending.size());
+  return name == metadata;
+}
+
+}  // namespace
+
+Status Objects::make() {
+  const Result<bool> above = below_->exists(storage::parent_of(storage::tidy_path(directory_)));
+  TR_TRY(above.status());
+  return *above ? below_->make_directories(directory_) : io_error("create", directory_, ENOENT);
+}
+
+Result<std::optional<Layout>> Objects::load() {
+  const Result<bool> has_begun = below_->exists(path_of(std::string(begun_with)));
+  TR_TRY(has_begun.status());
+  if (!*has_begun) {
+    TR_TRY(check_own({}));
+    return std::optional<Layout>();
+  }
+  Result<std::string> text = text_of_file(*below_, path_of(std::string(begun_with)));
+  TR_TRY(text.status());
+  Result<Layout> layout = Layout::of(std::move(*text));
+  TR_TRY(layout.status().in(cat(directory_, "/", begun_with)));
+  return std::optional(std::move(*layout));
+}
+
+/// The bytes are durable on return, the name is not.
+Status Objects::replace(const std::string& object, const std::string& text) {
+  const std::string path = path_of(object), temporary = path + std::string(temporary_ending);
+  Result<std::unique_ptr<File>> file = below_->open(temporary, OpenMode::create);
+  TR_TRY(file.status());
+  TR_TRY((*file)->write(std::as_bytes(std::span(text)), 0));
+  TR_TRY((*file)->sync());
+  TR_TRY((*file)->close());
+  TR_TRY(below_->rename(temporary, path));
+  names_.insert(path);
+  return {};
+}
+
+/// What the store was begun with comes first: a directory without it is nobody's. zarr.json of the group
+/// comes last: readers find a store with all of its arrays.
+Status Objects::begin(const Layout& layout, std::span<const std::byte> head) {
+  TR_TRY(replace(std::string(begun_with), layout.group_text(0)));
+  TR_TRY(settle_names());
+  for (const Array& each : layout.arrays()) {
+    TR_TRY(below_->make_directories(path_of(each.name)));
+    TR_TRY(replace(cat(each.name, "/", group), layout.array_text(each, 0)));
+    if (each.has_steps) continue;
+    const auto bytes =
+        head.subspan(static_cast<std::size_t>(each.begin), static_cast<std::size_t>(each.size));
+    TR_TRY(write(each, 0, 0, {&bytes, 1}));
+  }
+  TR_TRY(settle());
+  return tell(layout, 0);
+}
+
+Status Objects::tell(const Layout& layout, std::int64_t steps) {
+  return replace(std::string(group), layout.group_text(steps));
+}
+
+Result<std::int64_t> Objects::told(const Layout& layout) {
+  const Result<std::string> text = text_of_file(*below_, path_of(std::string(group)));
+  if (text.status().error_number() == ENOENT) return std::int64_t{0};
+  TR_TRY(text.status());
+  const Result<std::int64_t> steps = layout.steps_in(*text);
+  TR_TRY(steps.status().in(directory_));
+  return steps;
+}
+
+Status Objects::tell_arrays(const Layout& layout, std::int64_t steps) {
+  for (const Array& each : layout.arrays()) {
+    const std::string object = cat(each.name, "/", group);
+    const std::string text = layout.array_text(each, steps);
+    const Result<std::string> found = text_of_file(*below_, path_of(object));
+    if (found.status().error_number() != ENOENT) TR_TRY(found.status());
+    if (!found.is_ok() || *found != text) TR_TRY(replace(object, text));
+  }
+  return {};
+}
+
+/// Objects are opened for each write: another server may have cut the step of an open one, and bytes in a
+/// removed file are lost. An object of times has all values of its chunk from the beginning.
+Status Objects::write(const Array& array, std::int64_t number, Bytes offset, storage::Parts parts) {
+  const std::string path = path_of(array.object(number));
+  Result<std::unique_ptr<File>> file = below_->open(path, OpenMode::keep);
+  TR_TRY(file.status());
+  bool is_new = true;
+  if (array.in_chunk > 0) {
+    const Bytes whole = array.in_chunk * array.size;
+    const Result<Bytes> size = (*file)->size();
+    TR_TRY(size.status());
+    is_new = *size < whole;
+    if (is_new) TR_TRY((*file)->write(no_times(whole), 0));
+  }
+  if (is_new) names_.insert(path);
+  TR_TRY((*file)->write_gathered(parts, offset));
+  std::unique_ptr<File>& held = written_[path];
+  if (held) TR_TRY(held->close());
+  held = std::move(*file);
+  for (auto each = written_.begin(); written_.size() > most_open;) {
+    failure_ = first_cause(failure_, each->second->sync());
+    failure_ = first_cause(failure_, each->second->close());
+    each = written_.erase(each);
+    TR_TRY(failure_);
+  }
+  return {};
+}
+
+Result<Bytes> Objects::read(const Array& array, std::int64_t number, Bytes offset,
+                            std::span<std::byte> data) {
+  std::ranges::fill(data, std::byte{0});
+  Result<std::unique_ptr<File>> file = below_->open(path_of(array.object(number)), OpenMode::read);
+  if (file.status().error_number() == ENOENT) return Bytes{0};
+  TR_TRY(file.status());
+  return (*file)->read(data, offset);
+}
+
+Result<std::optional<Bytes>> Objects::size_of(const Array& array, std::int64_t number) {
+  return storage::size_if_there(*below_, path_of(array.object(number)));
+}
+
+Result<std::vector<std::int64_t>> Objects::numbers(const Array& array) {
+  std::vector<std::int64_t> found;
+  const Result<std::vector<std::string>> names = below_->list(path_of(array.name));
+  if (names.status().error_number() == ENOENT) return found;
+  TR_TRY(names.status());
+  for (const std::string& name : *names) {
+    if (const std::optional<std::int64_t> number = number_of(array, name)) found.push_back(*number);
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+Status Objects::forget_times(const Array& array, std::int64_t steps) {
+  const Result<std::vector<std::int64_t>> found = numbers(array);
+  TR_TRY(found.status());
+  for (const std::int64_t number : *found) {
+    const std::int64_t kept = std::clamp<std::int64_t>(steps - number * array.in_chunk, 0, array.in_chunk);
+    const std::string path = path_of(array.object(number));
+    if (kept == 0) {
+      TR_TRY(below_->remove(path));
+      names_.insert(path);
+    } else if (kept < array.in_chunk) {
+      const ByteVector none = no_times((array.in_chunk - kept) * array.size);
+      const std::span<const std::byte> bytes = none;
+      TR_TRY(write(array, number, kept * array.size, {&bytes, 1}));
+    }
+  }
+  return {};
+}
+
+/// Steps go backwards: the last one first, so that an interruption leaves the first ones whole.
+Status Objects::remove_from(const Layout& layout, std::int64_t step) {
+  for (const Array& each : layout.arrays()) {
+    if (!each.has_steps) continue;
+    if (each.in_chunk > 0) {
+      TR_TRY(forget_times(each, step));
+      continue;
+    }
+    Result<std::vector<std::int64_t>> found = numbers(each);
+    TR_TRY(found.status());
+    for (; !found->empty() && found->back() >= step; found->pop_back()) {
+      const std::string path = path_of(each.object(found->back()));
+      TR_TRY(below_->remove(path));
+      names_.insert(path);
+    }
+  }
+  return {};
+}
+
+Status Objects::copy_before(const Layout& layout, std::int64_t step, Objects& to) {
+  for (const Array& each : layout.arrays()) {
+    if (!each.has_steps) continue;
+    const Result<std::vector<std::int64_t>> found = numbers(each);
+    TR_TRY(found.status());
+    for (const std::int64_t number : *found) {
+      if (number * std::max<Index>(each.in_chunk, 1) >= step) continue;
+      const Result<std::optional<Bytes>> size = size_of(each, number);
+      TR_TRY(size.status());
+      const std::string object = each.object(number);
+      TR_TRY(below_->copy(path_of(object), size->value_or(0), to.path_of(object)));
+      to.names_.insert(to.path_of(object));
+    }
+    if (each.in_chunk > 0) TR_TRY(to.forget_times(each, step));
+  }
+  return to.settle();
+}
+
+Status Objects::check_own(const std::optional<Layout>& layout) {
+  const auto foreign = [&](const std::string& name) {
+    return Status(Code::state, cat(directory_, ": is a directory with '", name,
+                                   "', which no stream has written; move one of them away, or choose another "
+                                   "name for the stream's"));
+  };
+  const Result<std::vector<std::string>> names = below_->list(directory_);
+  if (names.status().error_number() == ENOTDIR)
+    return {Code::state, cat(directory_,
+                             ": is a file, and a stream writes a directory of this name; move it "
+                             "away, or choose another name")};
+  TR_TRY(names.status());
+  for (const std::string& name : *names) {
+    // A directory that has just been made may hold the temporary of its first object.
+    if (is_metadata(name, begun_with) || (layout && is_metadata(name, group))) continue;
+    const bool is_array = layout && std::ranges::count(layout->arrays(), name, &Array::name) > 0;
+    if (!is_array) return foreign(name);
+    const Result<std::vector<std::string>> inside = below_->list(path_of(name));
+    TR_TRY(inside.status());
+    for (const std::string& each : *inside) {
+      if (!is_metadata(each, group) && !number_of(layout->array(name), each))
+        return foreign(cat(name, "/", each));
+    }
+  }
+  return {};
+}
+
+Status Objects::remove_all(const std::optional<Layout>& layout) {
+  TR_TRY(check_own(layout));
+  written_.clear();
+  if (layout) {
+    const Result<bool> exists = below_->exists(path_of(std::string(group)));
+    TR_TRY(exists.status());
+    if (*exists) TR_TRY(tell(*layout, 0));
+    TR_TRY(settle_names());
+    for (const Array& array : layout->arrays()) {
+      const Result<std::vector<std::string>> names = below_->list(path_of(array.name));
+      if (names.status().error_number() == ENOENT) continue;
+      TR_TRY(names.status());
+      for (const std::string& each : *names) TR_TRY(below_->remove(path_of(cat(array.name, "/", each))));
+      TR_TRY(below_->remove_directory(path_of(array.name)));
+    }
+    names_.insert(path_of(std::string(group)));
+    TR_TRY(settle_names());
+  }
+  for (const std::string_view object : {group, begun_with}) {
+    for (const std::string& path : {path_of(cat(object, temporary_ending)), path_of(std::string(object))}) {
+      const Result<bool> removed = storage::remove_if_there(*below_, path);
+      TR_TRY(removed.status());
+      if (*removed) names_.insert(path);
+    }
+    TR_TRY(settle_names());
+  }
+  return {};
+}
+
+Status Objects::settle_names() {
+  std::set<std::string> directories;
+  for (const std::string& path : std::exchange(names_, {})) {
+    if (!directories.insert(storage::parent_of(path)).second) continue;
+    failure_ = first_cause(failure_, below_->sync_directory_of(path));
+    TR_TRY(failure_);
+  }
+  return {};
+}
+
+Status Objects::settle() {
+  TR_TRY(failure_);
+  for (const auto& [path, file] : std::exchange(written_, {})) {
+    failure_ = first_cause(failure_, file->sync());
+    failure_ = first_cause(failure_, file->close());
+    TR_TRY(failure_);
+  }
+  return settle_names();
+}
+
+}  // namespace tailrace::stores

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "storage/target.hpp"
+#include "zarr/layout.hpp"
+
+namespace tailrace::stores {
+
+/// The objects of one store, as files of a directory. One thread at a time. Nothing is durable before
+/// settle().
+class Objects {
+ public:
+  using Array = zarr::Layout::Array;
+
+  Objects(std::shared_ptr<storage::Target> below, std::string directory)
+      : below_(std::move(below)), directory_(std::move(directory)) {}
+
+  [[nodiscard]] const std::string& directory() const { return directory_; }
+  [[nodiscard]] storage::Target& below() const { return *below_; }
+  /// Makes the directory, if it lies in one that is there.
+  Status make();
+  /// Returns what the store was begun with, or none for an empty directory. Code::state for a directory that
+  /// no stream has begun.
+  Result<std::optional<zarr::Layout>> load();
+  /// Begins the store: writes the metadata, and the arrays that have no steps from the bytes of the head.
+  Status begin(const zarr::Layout& layout, std::span<const std::byte> head);
+  /// Makes the group's metadata tell of so many steps, in one rename.
+  Status tell(const zarr::Layout& layout, std::int64_t steps);
+  /// Returns the number of steps that the group's metadata tell of.
+  Result<std::int64_t> told(const zarr::Layout& layout);
+  /// Makes each array's own metadata tell of so many steps.
+  Status tell_arrays(const zarr::Layout& layout, std::int64_t steps);
+
+  Status write(const Array& array, std::int64_t number, Bytes offset, storage::Parts parts);
+  /// Returns how many of the bytes there are. The others become zeros.
+  Result<Bytes> read(const Array& array, std::int64_t number, Bytes offset, std::span<std::byte> data);
+  /// Returns the size of an object, or nothing if there is none.
+  Result<std::optional<Bytes>> size_of(const Array& array, std::int64_t number);
+  /// Returns the numbers of an array's objects, ascending.
+  Result<std::vector<std::int64_t>> numbers(const Array& array);
+  /// Removes the objects of steps from this one on, and times from there.
+  Status remove_from(const zarr::Layout& layout, std::int64_t step);
+  /// Copies the objects of the steps before this one to another store, which has been begun.
+  Status copy_before(const zarr::Layout& layout, std::int64_t step, Objects& to);
+
+  /// Returns Code::state if the directory holds anything that no stream has written.
+  Status check_own(const std::optional<zarr::Layout>& layout);
+  /// Empties the directory. Readers see a store without steps before the first object goes.
+  Status remove_all(const std::optional<zarr::Layout>& layout);
+
+  /// Makes everything durable that was written or removed. A failure is final.
+  Status settle();
+
+ private:
+  [[nodiscard]] std::string path_of(const std::string& object) const { return directory_ + "/" + object; }
+  Status replace(const std::string& object, const std::string& text);
+  Status settle_names();
+  Status forget_times(const Array& array, std::int64_t steps);
+
+  const std::shared_ptr<storage::Target> below_;
+  const std::string directory_;
+  // The last descriptor of each object with bytes that are not durable yet. While one is open, the system
+  // tells a failed write-back to the next fsync.
+  std::map<std::string, std::unique_ptr<storage::File>> written_;
+  std::set<std::string> names_;  // objects whose names, or whose removals, are not durable yet
+  Status failure_;
+};
+
+}  // namespace tailrace::stores

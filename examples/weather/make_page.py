@@ -43,6 +43,12 @@ def read_fields(paths, operators, scratch):
     return fields
 
 
+def on_level(name, level):
+    """Operators for a variable on one of its hybrid levels. cdo selects the surface pressure with it, by which NetCDF defines the
+    levels; the second selection leaves it out."""
+    return f"-sellevel,{level}", f"-select,name={name},level={level}"
+
+
 def level_near(path, pressure, levels):
     """The hybrid level whose standard pressure is next to `pressure`, from the coefficients in the file where cdo finds
     them."""
@@ -116,9 +122,9 @@ def gather_fields(out, terrain, summary):
     aloft = level_near(files[0], 25000.0, levels)
     leads = [int(re.search(r"\+(\d+)", path.name).group(1)) for path in files]
     fields = {
-        "u": packer.read(files, -102.0, 0.8, 1, f"-select,name=u,level={aloft}"),
-        "v": packer.read(files, -102.0, 0.8, 1, f"-select,name=v,level={aloft}"),
-        "t": packer.read(files, -70.0, 0.5, 1, "-addc,-273.15", f"-select,name=t,level={levels}"),
+        "u": packer.read(files, -102.0, 0.8, 1, *on_level("u", aloft)),
+        "v": packer.read(files, -102.0, 0.8, 1, *on_level("v", aloft)),
+        "t": packer.read(files, -70.0, 0.5, 1, "-addc,-273.15", *on_level("t", levels)),
         "rain": packer.pack(rain_between(files, scratch, 0.04), 0.0, 0.04, 1),
         "ground": packer.read([terrain], -200.0, 0.1, 2),
     }
@@ -127,6 +133,9 @@ def gather_fields(out, terrain, summary):
     if len(steps) == len(leads):
         chosen = "-seltimestep," + ",".join(map(str, steps))
         fields["height"] = packer.read(surface[:1], 3500.0, 0.1, 2, chosen, "-selname,gh")
+    for name, field in fields.items():
+        if field["frames"] != (1 if name == "ground" else len(leads)):
+            raise Unreadable(f"cdo finds {field['frames']} fields {name} in {len(leads)} files such as {files[0].name}, expected one in each")
     return {"nx": len(packer.columns), "ny": len(packer.rows), "every": every, "rim": rim, "leads": leads,
             "aloft": aloft, "levels": levels, "fields": fields, "grid": geometry(files[0], rim, every)}
 

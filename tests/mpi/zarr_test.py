@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 
-sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
+sys.path[:0] = [os.path.join(os.environ["TEST_SOURCE"], *place) for place in (("tests", "support"), ("examples", "weather"))]
 from killed_job import Job  # noqa: E402
 from small_model import *  # noqa: E402,F403
 from zarr_store import Store, bytes_of  # noqa: E402

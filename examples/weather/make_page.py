@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Makes demo.html from the files, in GRIB2 or NetCDF, and figures of a demo: one page that needs nothing from outside of itself.
+"""Makes demo.html from the files, in GRIB2, NetCDF or Zarr, and figures of a demo: one page that needs nothing from outside of itself.
 
 cdo decodes the fields; they are packed small (8 or 16 bit, differences, deflate, base64) into page.html and page.js.
 """
@@ -17,7 +17,7 @@ import sys
 import zlib
 from pathlib import Path
 
-from formats import FORMATS, Unreadable, cdo, contents
+from formats import FORMATS, Unreadable, cdo, contents, for_cdo
 
 HERE = Path(__file__).resolve().parent
 MOST_POINTS = 120_000            # of a field in the page; larger grids are thinned out
@@ -110,13 +110,17 @@ def rim_of(nx, ny):
 
 
 def gather_fields(out, terrain, summary):
-    nx, ny, levels = summary["size"]
-    every = max(1, math.ceil(math.sqrt(nx * ny / MOST_POINTS)))
     ending = FORMATS[summary["format"]].ending
-    files = sorted(out.glob(f"fc_*{ending}"))
+    files, surface = sorted(out.glob(f"fc_*{ending}")), sorted(out.glob(f"surface_*{ending}"))
     if not files:
         return None
-    scratch = out / "page-scratch.ext"
+    with for_cdo([*files, *surface]) as readable:
+        return fields_of(readable[:len(files)], readable[len(files):], terrain, summary, out / "page-scratch.ext")
+
+
+def fields_of(files, surface, terrain, summary, scratch):
+    nx, ny, levels = summary["size"]
+    every = max(1, math.ceil(math.sqrt(nx * ny / MOST_POINTS)))
     rim = rim_of(nx, ny)
     packer = Packer(nx, ny, rim, every, scratch)
     aloft = level_near(files[0], 25000.0, levels)
@@ -128,7 +132,7 @@ def gather_fields(out, terrain, summary):
         "rain": packer.pack(rain_between(files, scratch, 0.04), 0.0, 0.04, 1),
         "ground": packer.read([terrain], -200.0, 0.1, 2),
     }
-    surface, spacing = sorted(out.glob(f"surface_*{ending}")), summary["surface_every_hours"]
+    spacing = summary["surface_every_hours"]
     steps = [lead // spacing for lead in leads if lead % spacing == 0] if surface and spacing else []
     if len(steps) == len(leads):
         chosen = "-seltimestep," + ",".join(map(str, steps))

@@ -140,8 +140,12 @@ contains
         chosen%ending = '.grib2'
       case ('cdf5')
         chosen%ending = '.nc'
+      case ('netcdf4')
+        chosen%ending = '.nc4'
+      case ('zarr')
+        chosen%ending = '.zarr'
       case default
-        problem = '--format: grib2 or cdf5, got "'//text//'"'
+        problem = '--format: grib2, cdf5, netcdf4 or zarr, got "'//text//'"'
     end select
   end subroutine
 
@@ -156,9 +160,9 @@ contains
 
   subroutine print_help()
     integer :: n
-    character(*), parameter :: lines(48) = [character(110) :: &
+    character(*), parameter :: lines(50) = [character(110) :: &
       'weather: a shallow-water forecast for the North Atlantic and Europe over real orography, written to', &
-      'GRIB2 or NetCDF files through Tailrace.', &
+      'GRIB2 or NetCDF files or Zarr stores through Tailrace.', &
       '', &
       'usage: mpirun -n N weather [options]', &
       '', &
@@ -169,7 +173,7 @@ contains
       '  --surface-every H    hours between outputs of surface fields, in one file; 0: never (1)', &
       '  --checkpoint-every H hours between checkpoints, DIR/restart.0 and .1; 0: never    (0)', &
       '  --restart            go on from the newest checkpoint in DIR; from the start if there is none', &
-      '  --format FORMAT      grib2, or cdf5: classic NetCDF with 64-bit sizes             (grib2)', &
+      '  --format FORMAT      grib2; cdf5: classic NetCDF with 64-bit sizes; netcdf4; zarr (grib2)', &
       '  --out DIR            where the files go; it must exist                            (.)', &
       '  --terrain FILE       GRIB2 message with the height of the ground on the model''s grid (terrain.grib2)', &
       '  --timings FILE       seconds per step and in output calls, as JSON                (not written)', &
@@ -194,6 +198,8 @@ contains
       '  TAILRACE_SERVERS=1 mpirun -n 5 weather --size 156x126 --hours 24', &
       '  # in NetCDF: fc_2026030100+003.nc, ... and surface_2026030100.nc', &
       '  mpirun -n 4 weather --size 156x126 --hours 24 --format cdf5', &
+      '  # in Zarr, which xarray opens: fc_2026030100+003.zarr, ... and surface_2026030100.zarr', &
+      '  mpirun -n 4 weather --size 156x126 --hours 24 --format zarr', &
       '  # a forecast that may be killed, and gone on with on another number of ranks: the same files', &
       '  mpirun -n 4 weather --size 156x126 --hours 24 --checkpoint-every 3', &
       '  mpirun -n 3 weather --size 156x126 --hours 24 --checkpoint-every 3 --restart', &

@@ -3,8 +3,7 @@
 """The sample forecast, killed at random moments and restarted until it is done, on other numbers of ranks and servers each
 time: its files are those of an undisturbed run, and no others.
 
-    restart_test.py WEATHER grib2|cdf5 [ROUNDS [SEED]]"""
-import hashlib
+    restart_test.py WEATHER grib2|cdf5|netcdf4|zarr [ROUNDS [SEED]]"""
 import os
 import random
 import shutil
@@ -14,7 +13,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "examples", "weather"))
-from formats import FORMATS  # noqa: E402
+from formats import FORMATS, digest  # noqa: E402
 from restart import run_and_kill  # noqa: E402
 
 MOST_KILLS = 4  # in one round: then it may come to its end
@@ -44,7 +43,7 @@ def make_terrain(model):
 
 
 def digests(form, directory):
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in form.files(Path(directory))}
+    return {path.name: digest(path) for path in form.files(Path(directory))}
 
 
 def one_round(model, form, choose, expected, seconds):
@@ -67,7 +66,7 @@ def one_round(model, form, choose, expected, seconds):
     odd = sorted(name for name in left.keys() | expected.keys() if left.get(name) != expected.get(name))
     if code != 0 or odd:
         sys.exit(f"FAILED: exit code {code}, other files: {odd}; it was {story}; see {directory.absolute()}")
-    more = sorted(path.name for path in directory.iterdir() if ".again" in path.name or path.name.endswith(".lock"))
+    more = sorted(path.name for path in directory.iterdir() if ".again" in path.name or path.suffix in (".lock", ".old"))
     if more:
         sys.exit(f"FAILED: left behind: {more}; it was {story}")
     return len(story) - 1

@@ -117,7 +117,7 @@ class Launcher:
             raise Failure(f"{self.build} holds no {name}: which library did the configuration not find?")
         return path
 
-    def start(self, ranks, program, arguments, settings, environment=None, errors=None):
+    def start(self, ranks, program, arguments, settings, environment=None, errors=None, stdin=subprocess.DEVNULL):
         """`settings` are the library's, `environment` is anybody's else; standard error goes to the file `errors`."""
         command = [self.mpiexec]
         if self.openmpi:
@@ -131,7 +131,7 @@ class Launcher:
         if not self.openmpi and self.yielding:
             environment["LD_PRELOAD"] = str(self.yielding)  # MPICH never yields: with more ranks than cores it crawls
         environment.update({f"TAILRACE_{key.upper()}": str(value) for key, value in settings.items()})
-        return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
+        return subprocess.Popen(command, env=environment, stdin=stdin, stdout=subprocess.PIPE, stderr=errors,
                                 text=True)
 
     def run(self, ranks, program, arguments, settings, watch=None, environment=None, timeout=600, errors=None):

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
-/* Steps of one field through a stream, four at a time, in turn with peers that write as many bytes and call
+/* Steps of one field through a stream, four at a time, in turn with peers that write the same values and call
  * fsync after each step. As one line of JSON: seconds of each four steps, the longest of all compute ranks.
- *   --format raw|cdf5  --size N (points along each side)  --levels N  --steps N  --name PATH
- * Peers: one process that writes the bytes of a step, as they lie in memory, by pwrite; and PnetCDF on the
- * compute ranks, the values as one variable of a CDF-5 file, with and without collective buffering. */
+ *   --format raw|cdf5|netcdf4|zarr  --size N (points along each side)  --levels N  --steps N  --name PATH
+ *   --deflate N (netcdf4 and zarr)
+ * Peers: one process that writes the bytes of a step, as they lie in memory, by pwrite; and for cdf5 PnetCDF
+ * on the compute ranks, the values as one variable of a CDF-5 file, with and without collective buffering.
+ * With `--turns 1` standard input says whose turn is next, since other peers are other programs: "ours" or
+ * "plain". */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <mpi.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +18,9 @@
 #ifdef HAVE_PNETCDF
 #include <pnetcdf.h>
 #endif
+#include "contest.h"
 
 enum { most_steps = 100, piece = 16 << 20, burst = 4 };
-
-static struct {
-  const char *format, *name;
-  long size, levels, steps;
-} options = {"cdf5", "rate", 1000, 40, 6};
 
 static MPI_Comm compute;
 static int rank, ranks;
@@ -30,21 +28,10 @@ static tr_layout* layout;
 static tr_index lower[2], upper[2];
 static float* data; /* (level, own rows, columns) */
 
-static void must(int good, const char* what) {
-  if (good) return;
-  fprintf(stderr, "format_rate: %s: %s\n", what, tr_error());
-  MPI_Abort(MPI_COMM_WORLD, 1);
-}
+static void check(int good, const char* what) { must(good, what, tr_error()); }
 
 static size_t own_bytes(void) {
   return (size_t)(options.levels * (upper[0] - lower[0]) * (upper[1] - lower[1])) * sizeof(float);
-}
-
-/* Returns the seconds since `begin`, the longest of all ranks. */
-static double longest_since(double begin) {
-  double mine = MPI_Wtime() - begin, all = 0;
-  MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_MAX, compute);
-  return all;
 }
 
 static void path_of(char* path, size_t size, const char* ending) {
@@ -59,21 +46,23 @@ static void open_stream(void) {
   char path[4096], text[256];
   path_of(path, sizeof path, options.format);
   snprintf(text, sizeof text, "base=2026-03-01T00:00Z manifest=off format=%s", options.format);
-  must(tr_stream_create(path, text, &stream) == TR_OK, path);
+  if (strcmp(options.format, "netcdf4") == 0 || strcmp(options.format, "zarr") == 0)
+    snprintf(text + strlen(text), sizeof text - strlen(text), " deflate=%ld", options.deflate);
+  check(tr_stream_create(path, text, &stream) == TR_OK, path);
   snprintf(text, sizeof text, "levels=hybrid:1-%ld", options.levels);
-  must(tr_stream_define(stream, "t", layout, TR_F32, text) == TR_OK, "define");
+  check(tr_stream_define(stream, "t", layout, TR_F32, text) == TR_OK, "define");
 }
 
 static double stream_step(long step) {
   MPI_Barrier(compute);
   const double begin = MPI_Wtime();
   for (long i = 0; i < burst; i++) {
-    must(tr_stream_begin(stream, 3600 * (burst * step + i)) == TR_OK, "begin");
-    must(tr_stream_put(stream, "t", data) == TR_OK, "put");
-    must(tr_stream_end(stream) == TR_OK, "end");
+    check(tr_stream_begin(stream, 3600 * (burst * step + i)) == TR_OK, "begin");
+    check(tr_stream_put(stream, "t", data) == TR_OK, "put");
+    check(tr_stream_end(stream) == TR_OK, "end");
   }
-  must(tr_stream_wait(stream, TR_DURABLE) == TR_OK, "wait");
-  return longest_since(begin);
+  check(tr_stream_wait(stream, TR_DURABLE) == TR_OK, "wait");
+  return longest_since(begin, compute);
 }
 
 /* ---- one process with pwrite ---- */
@@ -84,7 +73,7 @@ static char* bytes;
 static void open_plain(void) {
   char path[4096];
   path_of(path, sizeof path, "plain");
-  if (rank == 0) must((file = open(path, O_CREAT | O_TRUNC | O_WRONLY, 0666)) >= 0, path);
+  if (rank == 0) check((file = open(path, O_CREAT | O_TRUNC | O_WRONLY, 0666)) >= 0, path);
 }
 
 static double plain_step(long step) {
@@ -94,12 +83,12 @@ static double plain_step(long step) {
   for (long i = 0; i < burst && rank == 0; i++) {
     for (size_t at = 0; at < all; at += piece) {
       const size_t part = all - at < piece ? all - at : piece;
-      must(pwrite(file, bytes + at, part, (off_t)(all * (size_t)(burst * step + i) + at)) == (ssize_t)part,
-           "pwrite");
+      check(pwrite(file, bytes + at, part, (off_t)(all * (size_t)(burst * step + i) + at)) == (ssize_t)part,
+            "pwrite");
     }
-    must(fsync(file) == 0, "fsync");
+    check(fsync(file) == 0, "fsync");
   }
-  return longest_since(begin);
+  return longest_since(begin, compute);
 }
 
 /* ---- PnetCDF ---- */
@@ -140,36 +129,35 @@ static double pnetcdf_step(int buffered, long step) {
     good(ncmpi_put_vara_float_all(netcdf[buffered], variable[buffered], start, count, data));
     good(ncmpi_sync(netcdf[buffered]));
   }
-  return longest_since(begin);
+  return longest_since(begin, compute);
 }
 #endif
 
 /* ---- */
 
-static void parse(int argc, char** argv) {
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const char *key = argv[i], *value = argv[i + 1];
-    if (strcmp(key, "--format") == 0) options.format = value;
-    if (strcmp(key, "--name") == 0) options.name = value;
-    if (strcmp(key, "--size") == 0) options.size = atol(value);
-    if (strcmp(key, "--levels") == 0) options.levels = atol(value);
-    if (strcmp(key, "--steps") == 0) options.steps = atol(value);
-  }
-  must(options.steps <= most_steps, "too many steps");
-}
-
 static void make_data(void) {
   const tr_index shape[] = {options.size, options.size};
-  must(tr_layout_block(2, shape, NULL, &layout) == TR_OK, "layout");
-  must(tr_layout_bounds(layout, 0, lower, upper) == TR_OK, "bounds");
+  check(tr_layout_block(2, shape, NULL, &layout) == TR_OK, "layout");
+  check(tr_layout_bounds(layout, 0, lower, upper) == TR_OK, "bounds");
   data = malloc(own_bytes());
-  must(data != NULL, "memory");
-  for (size_t i = 0; i < own_bytes() / sizeof *data; i++) data[i] = (float)(i % 1000) + 0.5F * (float)rank;
+  check(data != NULL, "memory");
+  const long from[] = {lower[0], lower[1]}, to[] = {upper[0], upper[1]};
+  make_values(data, from, to);
   if (rank != 0) return;
   const size_t all = (size_t)(options.levels * options.size * options.size) * sizeof(float);
+  const long begin[] = {0, 0}, end[] = {options.size, options.size};
   bytes = malloc(all);
-  must(bytes != NULL, "memory");
-  memset(bytes, 1, all);
+  check(bytes != NULL, "memory");
+  make_values((float*)bytes, begin, end);
+}
+
+/* Another program reads the values from there. */
+static void write_values(void) {
+  char path[4096];
+  path_of(path, sizeof path, "values");
+  const size_t all = (size_t)(options.levels * options.size * options.size) * sizeof(float);
+  FILE* values = fopen(path, "wb");
+  check(values != NULL && fwrite(bytes, 1, all, values) == all && fclose(values) == 0, path);
 }
 
 static void print_list(const char* name, const double* seconds) {
@@ -193,7 +181,7 @@ static void measure(void) {
     for (int buffered = 0; buffered < 2; buffered++) pnetcdf[buffered][step] = pnetcdf_step(buffered, step);
 #endif
   }
-  must(tr_stream_close(&stream) == TR_OK, "close");
+  check(tr_stream_close(&stream) == TR_OK, "close");
   if (rank == 0) {
     printf("{\"bytes\": %ld", burst * options.levels * options.size * options.size * (long)sizeof(float));
     print_list("ours", ours);
@@ -209,34 +197,34 @@ static void measure(void) {
   if (rank == 0) printf("}\n");
 }
 
-/* Each process has a core of its own if there are as many. */
-static void bind(void) {
-  int world, me;
-  cpu_set_t may, one;
-  MPI_Comm_size(MPI_COMM_WORLD, &world);
-  MPI_Comm_rank(MPI_COMM_WORLD, &me);
-  if (sched_getaffinity(0, sizeof may, &may) != 0 || CPU_COUNT(&may) < world) return;
-  for (int core = 0, seen = 0; core < CPU_SETSIZE; core++) {
-    if (!CPU_ISSET(core, &may) || seen++ != me) continue;
-    CPU_ZERO(&one);
-    CPU_SET(core, &one);
-    sched_setaffinity(0, sizeof one, &one);
-  }
+/* Takes turns with contenders in other programs. */
+static void take_turns(void) {
+  long ours = 0, plain = 0;
+  open_stream();
+  open_plain();
+  if (rank == 0 && options.values) write_values();
+  for (char word = 0; (word = next_turn(compute)) != 0;)
+    end_turn(rank, word == 'o' ? stream_step(ours++) : plain_step(plain++), burst);
+  check(tr_stream_close(&stream) == TR_OK, "close");
 }
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  parse(argc, argv);
-  bind();
-  must(tr_init(MPI_COMM_WORLD, &compute, NULL) == TR_OK, "tr_init");
+  parse_options(argc, argv);
+  check(options.steps <= most_steps, "too many steps");
+  bind_to_cores();
+  check(tr_init(MPI_COMM_WORLD, &compute, NULL) == TR_OK, "tr_init");
   if (compute != MPI_COMM_NULL) {
     MPI_Comm_rank(compute, &rank);
     MPI_Comm_size(compute, &ranks);
     make_data();
-    measure();
+    if (options.turns)
+      take_turns();
+    else
+      measure();
     tr_layout_free(&layout);
   }
-  must(tr_finalize() == TR_OK, "tr_finalize");
+  check(tr_finalize() == TR_OK, "tr_finalize");
   MPI_Finalize();
   return 0;
 }

@@ -35,19 +35,28 @@ void must(int good, const char* what, const char* why) {
 
 void make_values(float* data, const long lower[2], const long upper[2]) {
   const double step = 2 * acos(-1.0) / (double)options.size;
+  double* const waves = malloc((size_t)options.size * 3 * sizeof *waves); /* of each column */
+  must(waves != NULL, "memory", "none");
+  for (long x = lower[1]; x < upper[1]; x++) {
+    waves[3 * x] = cos(3 * step * (double)x);
+    waves[3 * x + 1] = 1.5 * sin(17 * step * (double)x);
+    waves[3 * x + 2] = 1.5 * cos(17 * step * (double)x);
+  }
   for (long level = 0; level < options.levels; level++) {
     for (long y = lower[0]; y < upper[0]; y++) {
-      const double b = step * (double)y, wave = 12 * sin(b + 0.3 * (double)level);
+      const double b = step * (double)y, long_wave = 12 * sin(b + 0.3 * (double)level);
+      const double cosine = cos(5 * b), sine = sin(5 * b), mean = 288 - 2.5 * (double)level;
       for (long x = lower[1]; x < upper[1]; x++) {
-        const double a = step * (double)x;
+        const double* const wave = waves + 3 * x;
         uint32_t noise = (uint32_t)((level * options.size + y) * options.size + x) * 2654435761U;
         noise = (noise ^ noise >> 16) * 0x85ebca6bU;
         noise = (noise ^ noise >> 13) & 0xffff;
-        *data++ = (float)(288 - 2.5 * (double)level + wave * cos(3 * a) + 1.5 * sin(17 * a + 5 * b) +
+        *data++ = (float)(mean + long_wave * wave[0] + wave[1] * cosine + wave[2] * sine +
                           0.02 * (noise / 65536.0 - 0.5));
       }
     }
   }
+  free(waves);
 }
 
 MPI_Info hints(void) {

@@ -144,7 +144,8 @@ def never_ahead_of_the_index(format, servers):
                 break
             check_values(refs, "t", refs.steps() - 1, refs.steps() - 1, format)
             seen.add(refs.steps())
-        check(beside.wait(timeout=60) == 0 and len(seen) > 2, f"{format}, {servers} servers: looks at {seen} steps")
+        # A busy machine writes them so slowly that a twentieth of the time is enough for the first and the last alone.
+        check(beside.wait(timeout=60) == 0 and len(seen) > 1, f"{format}, {servers} servers: looks at {seen} steps")
     finally:
         if beside.poll() is None:
             beside.kill()

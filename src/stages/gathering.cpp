@@ -84,7 +84,7 @@ std::set<int> Gathering::waits_for() const {
   // Only records at the front get data. Data for later ones stays with its sender, which bounds the memory.
   std::set<int> servers;
   int looked = 0;
-  for (auto number = next_; number < end() && looked < 2; ++number) {
+  for (auto number = next_owned_; number < end() && looked < 2; ++number) {
     const Record& record = records_[static_cast<std::size_t>(number - first_)];
     if (!stream_.owns(record.entry)) continue;
     ++looked;
@@ -94,31 +94,39 @@ std::set<int> Gathering::waits_for() const {
 }
 
 bool Gathering::advance() {
-  const std::uint64_t before = next_;
-  for (; next_ < end(); ++next_) {
-    Record& record = this->record(next_);
-    if (record.missing > 0) break;
-    if (!(stream_.owns(record.entry) ? hand_on(record) : send(record))) break;
-  }
+  // Without threads, handing on a record encodes it.
+  const bool sent = advance(false);
+  const bool handed_on = advance(true);
   retire();
-  return next_ != before;
+  return sent || handed_on;
+}
+
+bool Gathering::advance(bool owned) {
+  std::uint64_t& next = owned ? next_owned_ : next_sent_;
+  const std::uint64_t before = next;
+  for (; next < end(); ++next) {
+    Record& record = this->record(next);
+    if (stream_.owns(record.entry) != owned) continue;
+    if (record.missing > 0 || !(owned ? hand_on(next, record) : send(next, record))) break;
+  }
+  return next != before;
 }
 
 /// Returns false if pieces of other servers are still to come, or the next stage has no room.
-bool Gathering::hand_on(Record& record) {
+bool Gathering::hand_on(std::uint64_t number, Record& record) {
   if (!record.senders.empty() || !encoding_.has_room(record.entry)) return false;
-  encoding_.take({next_, record.entry, record.operation, record.poisoned, std::move(record.pieces)});
+  encoding_.take({number, record.entry, record.operation, record.poisoned, std::move(record.pieces)});
   return true;
 }
 
 /// Returns false if the transport has enough to carry for now.
-bool Gathering::send(const Record& record) {
+bool Gathering::send(std::uint64_t number, const Record& record) {
   Context& context = stream_.context;
   if (stream_.plan(record.entry.field).sent_to(record.entry.owner).empty()) return true;
   if (context.line.unsent_data() > context.workspace_per_stream() / 4) return false;
   const std::span<const Piece> sent = record.poisoned ? std::span<const Piece>() : record.pieces;
   Packer out;
-  out.put(stream_.opening.stream).put(next_).put(context.me);
+  out.put(stream_.opening.stream).put(number).put(context.me);
   out.put(record.poisoned).put(static_cast<std::int32_t>(sent.size()));
   ByteVector scratch;
   for (const Piece& piece : sent) out.put(piece.rank).put_bytes(piece.content(context, scratch));
@@ -129,7 +137,8 @@ bool Gathering::send(const Record& record) {
 }
 
 void Gathering::retire() {
-  for (; first_ < next_ && records_.front().unmatched == 0; ++first_) records_.pop_front();
+  for (; first_ < std::min(next_owned_, next_sent_) && records_.front().unmatched == 0; ++first_)
+    records_.pop_front();
 }
 
 }  // namespace tailrace::stages

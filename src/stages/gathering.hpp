@@ -12,7 +12,8 @@ namespace tailrace::stages {
 
 /// The second stage. It takes the records of the put order, and for each of them the pieces that come in the
 /// lanes read here and from servers that read other lanes. It hands on each record of this server with all
-/// its pieces (Gathered), in put order, and sends the pieces of other servers' records to their owners.
+/// its pieces (Gathered), in put order, and sends the pieces of other servers' records to their owners, in
+/// put order as well. Neither waits for the other: while a server encodes, the next one gets its pieces.
 class Gathering {
  public:
   Gathering(OpenStream& stream, Encoding& encoding) : stream_(stream), encoding_(encoding) {}
@@ -53,15 +54,17 @@ class Gathering {
   Record& record(std::uint64_t number) { return records_[static_cast<std::size_t>(number - first_)]; }
   [[nodiscard]] bool needs_piece(const SequenceEntry& entry, int c) const;
   bool come_to(int c, Record& record);
-  bool hand_on(Record& record);
-  bool send(const Record& record);
+  bool advance(bool owned);
+  bool hand_on(std::uint64_t number, Record& record);
+  bool send(std::uint64_t number, const Record& record);
   void retire();
 
   OpenStream& stream_;
   Encoding& encoding_;
   std::deque<Record> records_;
-  std::uint64_t first_ = 0;  // number of records_.front()
-  std::uint64_t next_ = 0;   // the first record not handed on or sent
+  std::uint64_t first_ = 0;       // number of records_.front()
+  std::uint64_t next_owned_ = 0;  // the first own record that is not handed on, or a record before it
+  std::uint64_t next_sent_ = 0;   // the first record of another server that is not sent, likewise
   // Pieces that came before their record was announced.
   std::map<std::uint64_t, std::vector<ByteVector>> early_;
 };

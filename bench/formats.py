@@ -123,6 +123,11 @@ class FormatsBench(Bench):
         process = self.launcher.start(ranks + servers, program, arguments, {"servers": servers}, environment, stdin=subprocess.PIPE)
         return Contender(name, process, Path(f"{path}.{format}") if format else path)
 
+    @staticmethod
+    def cores(processes):
+        """The cores that so many processes of ours have: peers get as many ranks or threads."""
+        return min(processes, len(os.sched_getaffinity(0)))
+
     def netcdf4(self, name, directory, ranks, servers, deflate):
         contenders = [self.start("ours", "format_rate", directory, ranks, deflate, servers, "netcdf4")]
         if deflate:
@@ -131,7 +136,7 @@ class FormatsBench(Bench):
                     say(f"{name}: {program} was not built, since its library is not installed")
                     continue
                 for layer, environment in (LAYERS if self.launcher.openmpi else {"": {}}).items():
-                    contenders.append(self.start(f"{peer}.{layer}".rstrip("."), program, directory, ranks + servers, deflate,
+                    contenders.append(self.start(f"{peer}.{layer}".rstrip("."), program, directory, self.cores(ranks + servers), deflate,
                                                  environment=environment))
         elif self.launcher.find("format_hdf5_serial"):
             contenders.append(self.start("hdf5", "format_hdf5_serial", directory, 1, deflate))
@@ -147,7 +152,7 @@ class FormatsBench(Bench):
             contenders.append(Contender("plain", contenders[0].process, directory / "rate.plain", "plain"))
             bounds["plain"] = OVER_PLAIN
         if self.has_zarr():
-            cores = min(ranks + servers, len(os.sched_getaffinity(0)))
+            cores = self.cores(ranks + servers)
             store = directory / "peer.zarr"
             command = [self.python, ZARR_PEER, "--name", store, "--values", directory / "rate.values", "--size", self.size, "--levels",
                        self.levels, "--steps", TURNS, "--deflate", deflate, "--cores", cores]

@@ -35,7 +35,8 @@ def main():
     shape = (args.levels, args.size, args.size)
     codecs = [zarr.codecs.GzipCodec(level=args.deflate)] if args.deflate else None
     array = zarr.create_array(store=args.name, shape=(args.steps, *shape), shards=(1, *shape), chunks=(1, 1, *shape[1:]), dtype="float32",
-                              compressors=codecs, fill_value=float("nan"))
+                              compressors=codecs, fill_value=float("nan"),
+                              config={"write_empty_chunks": True})  # values are not compared with the fill value
     values = None
     for step, _ in enumerate(sys.stdin):
         if values is None:  # they are there from the first turn on

@@ -292,9 +292,22 @@ Saves::~Saves() {
   line_.board().remove_work(work_);
 }
 
+namespace {
+
+/// Takes the program's items, and those that the library adds to them.
+Status take_items(const Items& named, const Outputs& outputs, Items& items) {
+  return guarded([&]() -> Status {
+    items = named;
+    if (!named.list().empty()) items.add_own(outputs.own_items());
+    return {};
+  });
+}
+
+}  // namespace
+
 Status Saves::save(const Items& named, bool async) {
-  Items items = named;
-  if (!named.list().empty()) items.add_own(context_.outputs.own_items());
+  Items items;
+  const Status made = take_items(named, context_.outputs, items);
   const std::string call = cat("tr_checkpoint_end(", context_.name, ", save", items.text(), ")");
   session::Session& session = context_.session;
   SavePlan plan{{}, context_.options.mode, {context_.run, 1}, context_.options.compression};
@@ -304,6 +317,7 @@ Status Saves::save(const Items& named, bool async) {
   Result<Outputs::Standing> standing =
       guarded([&] { return context_.outputs.stand(context_.options.overwritten); });
   vote.status = items.error().is_ok() ? standing.status() : items.error();
+  if (!made.is_ok()) vote.status = made;
   if (context_.slots && vote.status.is_ok()) vote.status = context_.slots->check_next_generation();
   if (vote.status.is_ok()) {
     vote.status = guarded([&]() -> Status {

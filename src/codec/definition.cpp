@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/options.hpp"
 #include "base/text.hpp"
 
 namespace tailrace::codec {
@@ -130,6 +131,20 @@ Result<StreamDefinition> StreamDefinition::unpack(Unpacker& in) {
   if (!in.ok() || stream.calendar < Calendar::proleptic_gregorian || stream.calendar > Calendar::no_leap)
     return damaged("stream");
   return stream;
+}
+
+const std::string* find_key(const Keys& keys, std::string_view name) {
+  const auto found = std::ranges::find(keys, name, [](const auto& each) { return each.first; });
+  return found == keys.end() ? nullptr : &found->second;
+}
+
+Result<int> deflate_level(const FieldDefinition& field, const Keys& stream) {
+  const std::string* text = find_key(field.keys, "deflate");
+  if (text == nullptr) text = find_key(stream, "deflate");
+  if (text == nullptr) return default_deflate_level;
+  const Result<std::int64_t> level = parse_integer(*text, 0, 9);
+  TR_TRY(level.status().in("deflate"));
+  return static_cast<int>(*level);
 }
 
 }  // namespace tailrace::codec

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,9 @@
 namespace tailrace::codec {
 
 using Keys = std::vector<std::pair<std::string, std::string>>;  // in the order given
+
+/// Returns the text of a key, or null.
+const std::string* find_key(const Keys& keys, std::string_view name);
 
 /// The grid of the records, given by a sample message, by keys or by both (keys win).
 struct Georeference {
@@ -75,5 +79,10 @@ struct StreamDefinition {
   void pack(Packer& out) const;
   static Result<StreamDefinition> unpack(Unpacker& in);
 };
+
+inline constexpr int default_deflate_level = 1;
+
+/// Returns the level of compression that a field or else its stream asks for by deflate=, from 0 (none) to 9.
+Result<int> deflate_level(const FieldDefinition& field, const Keys& stream);
 
 }  // namespace tailrace::codec

@@ -33,7 +33,7 @@ Status run(tr_encoded& out, const Call& call) {
   return out.finish(code);
 }
 
-/// What the program's functions have said of a field. Ranks that adopt the field do not ask again.
+/// The answers of the program's functions for a field. Ranks that adopt the field do not ask again.
 struct Answers {
   Bytes bound = 0;  // of a record
   // The head of files with this field, which most encoders make by appending to the one without it.

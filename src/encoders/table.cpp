@@ -39,17 +39,19 @@ bool is_same(const Registered& known, const tr_encoder& functions, const void* u
 Status copy_known(const tr_encoder* functions, tr_encoder& known) {
   if (functions == nullptr) return {Code::argument, "no functions were given"};
   const std::size_t size = functions->size;
-  constexpr std::size_t least = sizeof(tr_encoder);  // of the first version
+  constexpr std::size_t least = sizeof(std::size_t) + 5 * sizeof(void*);  // of the first version
+  static_assert(least <= sizeof(tr_encoder));
   constexpr std::size_t most = 1024;
   if (size < least || size > most || size % sizeof(void*) != 0)
     return {Code::argument, cat("its tr_encoder says that it has ", counted(size, "byte"), ", where it has ",
                                 least, ": begin it with TR_ENCODER, as tr_encoder functions = TR_ENCODER;")};
   const auto* const bytes = reinterpret_cast<const unsigned char*>(functions);
-  if (std::any_of(bytes + sizeof known, bytes + size, [](unsigned char byte) { return byte != 0; }))
+  if (size > sizeof known &&
+      std::any_of(bytes + sizeof known, bytes + size, [](unsigned char byte) { return byte != 0; }))
     return {Code::unsupported,
             "it has functions of which this Tailrace knows nothing: the program was compiled "
             "with a later version of tailrace/encoders.h"};
-  std::memcpy(&known, functions, sizeof known);
+  std::memcpy(&known, functions, std::min(size, sizeof known));
   return {};
 }
 

@@ -21,23 +21,9 @@ using codec::FieldDefinition;
 using codec::FinishedStep;
 using codec::RecordKey;
 
-const std::string* find_key(const codec::Keys& keys, std::string_view name) {
-  const auto found = std::ranges::find(keys, name, [](const auto& each) { return each.first; });
-  return found == keys.end() ? nullptr : &found->second;
-}
-
-Result<int> level_of(const FieldDefinition& field, const codec::StreamDefinition& stream) {
-  const std::string* text = find_key(field.keys, "deflate");
-  if (text == nullptr) text = find_key(stream.keys, "deflate");
-  if (text == nullptr) return default_level;
-  const Result<std::int64_t> level = parse_integer(*text, 0, 9);
-  TR_TRY(level.status().in("deflate"));
-  return static_cast<int>(*level);
-}
-
 /// Reads "100x200": one number for each dimension of a record in the file.
 Result<std::vector<Index>> chunk_of(const FieldDefinition& field, const std::vector<Index>& shape) {
-  const std::string* const text = find_key(field.keys, "chunks");
+  const std::string* const text = codec::find_key(field.keys, "chunks");
   if (text == nullptr) return shape;
   std::vector<Index> chunk;
   for (std::size_t begin = 0; begin <= text->size();) {
@@ -220,7 +206,7 @@ std::vector<Index> Netcdf4Codec::record_dimensions(int field) const {
 Status Netcdf4Codec::add(const FieldDefinition& field, std::span<const std::byte> prepared) {
   const std::string context = cat("field '", field.name, "'");
   TR_TRY(check_names(field.attributes).in(context));
-  const Result<int> level = level_of(field, definitions_.stream);
+  const Result<int> level = codec::deflate_level(field, definitions_.stream.keys);
   TR_TRY(level.status().in(context));
   TR_TRY(fields_.adopt(field, prepared));
   const int number = static_cast<int>(records_.size());
@@ -355,6 +341,11 @@ std::string Netcdf4Codec::difference_to(const Netcdf4Codec& now, std::size_t num
     return "another shape or type";
   if (record.chunk != other.chunk) return "other chunks";
   if ((record.level == 0) != (other.level == 0)) return "other filters (deflate=0 or not)";
+  // What is prepared of a field is its grid, and tells where its values lie.
+  if (definitions_.fields[number].prepared != now.definitions_.fields[number].prepared) return "another grid";
+  if (field.levels.bottoms != field_now.levels.bottoms ||
+      field.levels.coefficients != field_now.levels.coefficients)
+    return "other levels";
   const bool same_process = field.statistic.process == field_now.statistic.process;
   const bool is_instant = field.statistic.process == codec::Process::instant;
   if (!same_process || (!is_instant && !Conventions::begin_alike(field.statistic, field_now.statistic)))

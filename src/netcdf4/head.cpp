@@ -41,7 +41,8 @@ Definitions normalised(Definitions definitions) {
     keys.erase(found);
     return level;
   };
-  const std::string of_stream = take_level(definitions.stream.keys, std::to_string(default_level));
+  const std::string of_stream =
+      take_level(definitions.stream.keys, std::to_string(codec::default_deflate_level));
   for (Definitions::Field& each : definitions.fields) {
     codec::Keys& keys = each.definition.keys;
     const std::string level = take_level(keys, of_stream);

@@ -25,9 +25,6 @@ struct Definitions {
   std::vector<Field> fields;
 };
 
-/// The level of deflate where neither stream nor field names one.
-inline constexpr int default_level = 1;
-
 [[nodiscard]] ByteVector encode_head(const Definitions& definitions);
 /// Returns Code::corrupt if the bytes are no such head, and Code::unsupported if another version of Tailrace
 /// wrote it.

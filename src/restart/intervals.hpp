@@ -6,7 +6,7 @@
 #include "base/bytes.hpp"
 #include "streams/stream.hpp"
 
-// What would make an interval fail at its end, found at a save in its middle. A run that goes on from the
+// Reasons for an interval to fail at its end, found at a save in its middle. A run that goes on from the
 // save has none of it in its own memory, and would write a value that nobody should see.
 namespace tailrace::restart {
 

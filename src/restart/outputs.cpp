@@ -218,7 +218,7 @@ std::vector<NamedItem> Outputs::own_items() const {
 
 /// The names tell which stream and field an array belongs to. Its layout is known once the field is defined.
 Result<std::vector<NamedItem>> Outputs::make_own_items(const checkpoint::Copy& copy) {
-  kept_ = std::make_shared<operations::Kept>();
+  loaded_ = std::make_shared<operations::Kept>();
   session::Session& session = service_.session();
   std::vector<NamedItem> items;
   for (const checkpoint::ItemInfo& item : copy.directory.items) {
@@ -228,7 +228,7 @@ Result<std::vector<NamedItem>> Outputs::make_own_items(const checkpoint::Copy& c
     Result<operations::KeptArray> kept = operations::make_kept(item.type, elements, session.rank(),
                                                                session.ranks(), session.memory().budget());
     TR_TRY(kept.status().in(item.name));
-    items.push_back(item_of(item.name, kept_->emplace(item.name, std::move(*kept)).first->second));
+    items.push_back(item_of(item.name, loaded_->emplace(item.name, std::move(*kept)).first->second));
   }
   return items;
 }
@@ -307,6 +307,8 @@ Status Outputs::resume(const checkpoint::Copy& copy) {
     }
     streams_.emplace(position.pattern, position);
   }
+  // A load that failed leaves nothing of it in later saves.
+  if (loaded_) kept_ = std::move(loaded_);
   return {};
 }
 

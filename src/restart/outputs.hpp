@@ -93,6 +93,7 @@ class Outputs final : public checkpoint::Outputs {
   /// counts.
   std::map<std::string, streams::Position> streams_;
   std::shared_ptr<operations::Kept> kept_ = std::make_shared<operations::Kept>();
+  std::shared_ptr<operations::Kept> loaded_;  // what a load reads into, until it has succeeded
   RecordedFiles files_;
   journal::ClosedFiles closed_;
 };

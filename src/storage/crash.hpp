@@ -20,8 +20,7 @@
 //    happened or did not.
 //  - Each unsynced entry change survives as Entries says. A rename is one change: both names or neither.
 //  - After fail_write_back() of a file no later sync() covers what was written to it before, although it can
-//  be
-//    read: so Linux treats pages whose write to the device has failed.
+//    be read: so Linux treats pages whose write to the device has failed.
 //  - Locks are gone. Later calls of the running program on the old target change nothing in the new one.
 //  - Not modelled: storage that lies about fsync; damage to bytes that were synced.
 //

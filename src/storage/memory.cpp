@@ -195,7 +195,7 @@ Status MemoryTarget::remove_directory(const std::string& path) {
     return io_error("remove directory", path, files_.contains(tidy) ? ENOTDIR : ENOENT);
   if (!is_empty(tidy)) return io_error("remove directory", path, ENOTEMPTY);
   directories_.erase(tidy);
-  // What was in it is gone with it, durably.
+  // Its files are gone with it, durably.
   std::erase_if(unsynced_, [&](const EntryChange& change) { return change.directory == tidy; });
   std::erase_if(durable_files_, [&](const auto& each) { return parent_of(each.first) == tidy; });
   return {};

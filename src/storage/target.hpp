@@ -73,9 +73,8 @@ class Target {
   virtual ~Target() = default;
   virtual Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) = 0;
   /// Atomically gives the file `from` the name `to`, replacing the file that had it. A directory may get a
-  /// name that nothing has. Both lie in one
-  /// directory; otherwise it returns Code::argument, because no system makes a move between two directories
-  /// durable as one.
+  /// name that nothing has. Both lie in one directory; otherwise it returns Code::argument, because no system
+  /// makes a move between two directories durable as one.
   virtual Status rename(const std::string& from, const std::string& to) = 0;
   virtual Status remove(const std::string& path) = 0;
   /// Returns Code::state if the file must be neither emptied nor removed: it is a directory to which another

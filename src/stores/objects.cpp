@@ -23,7 +23,7 @@ constexpr std::string_view group = "zarr.json", temporary_ending = ".new";
 /// and where the objects lie in the row of bytes must not change with it.
 constexpr std::string_view begun_with = ".tailrace.json";
 /// More descriptors are not kept open until the next settle().
-constexpr std::size_t most_open = 64;
+constexpr std::size_t most_open = 32;
 
 Result<std::string> text_of_file(storage::Target& target, const std::string& path) {
   Result<std::unique_ptr<File>> file = target.open(path, OpenMode::read);
@@ -85,8 +85,8 @@ Status Objects::replace(const std::string& object, const std::string& text) {
   return {};
 }
 
-/// What the store was begun with comes first: a directory without it is nobody's. zarr.json of the group
-/// comes last: readers find a store with all of its arrays.
+/// The metadata that the store is begun with come first: a directory without them is nobody's. zarr.json of
+/// the group comes last: readers find a store with all of its arrays.
 Status Objects::begin(const Layout& layout, std::span<const std::byte> head) {
   TR_TRY(replace(std::string(begun_with), layout.group_text(0)));
   TR_TRY(settle_names());
@@ -106,13 +106,12 @@ Status Objects::tell(const Layout& layout, std::int64_t steps) {
   return replace(std::string(group), layout.group_text(steps));
 }
 
-Result<std::int64_t> Objects::told(const Layout& layout) {
+Result<std::optional<std::int64_t>> Objects::told(const Layout& layout) {
   const Result<std::string> text = text_of_file(*below_, path_of(std::string(group)));
-  if (text.status().error_number() == ENOENT) return std::int64_t{0};
+  if (text.status().error_number() == ENOENT) return std::optional<std::int64_t>(0);
   TR_TRY(text.status());
   const Result<std::int64_t> steps = layout.steps_in(*text);
-  TR_TRY(steps.status().in(directory_));
-  return steps;
+  return steps.is_ok() ? std::optional(*steps) : std::nullopt;
 }
 
 Status Objects::tell_arrays(const Layout& layout, std::int64_t steps) {
@@ -137,21 +136,20 @@ Status Objects::write(const Array& array, std::int64_t number, Bytes offset, sto
     const Bytes whole = array.in_chunk * array.size;
     const Result<Bytes> size = (*file)->size();
     TR_TRY(size.status());
-    is_new = *size < whole;
-    if (is_new) TR_TRY((*file)->write(no_times(whole), 0));
+    if (*size < whole) TR_TRY((*file)->write(no_times(whole), 0));
+    // A process that was killed may have made the object, and not its name durable.
+    is_new = *size < whole || offset < array.size;
   }
   if (is_new) names_.insert(path);
   TR_TRY((*file)->write_gathered(parts, offset));
-  std::unique_ptr<File>& held = written_[path];
-  if (held) TR_TRY(held->close());
-  held = std::move(*file);
+  const std::unique_ptr<File> before = std::exchange(written_[path], std::move(*file));
+  if (before) failure_ = first_cause(failure_, before->close());
   for (auto each = written_.begin(); written_.size() > most_open;) {
     failure_ = first_cause(failure_, each->second->sync());
     failure_ = first_cause(failure_, each->second->close());
     each = written_.erase(each);
-    TR_TRY(failure_);
   }
-  return {};
+  return failure_;
 }
 
 Result<Bytes> Objects::read(const Array& array, std::int64_t number, Bytes offset,
@@ -184,27 +182,27 @@ Status Objects::forget_times(const Array& array, std::int64_t steps) {
   TR_TRY(found.status());
   for (const std::int64_t number : *found) {
     const std::int64_t kept = std::clamp<std::int64_t>(steps - number * array.in_chunk, 0, array.in_chunk);
+    ByteVector there(static_cast<std::size_t>((array.in_chunk - kept) * array.size));
     const std::string path = path_of(array.object(number));
     if (kept == 0) {
       TR_TRY(below_->remove(path));
       names_.insert(path);
     } else if (kept < array.in_chunk) {
-      const ByteVector none = no_times((array.in_chunk - kept) * array.size);
+      const ByteVector none = no_times(std::ssize(there));
+      const Result<Bytes> got = read(array, number, kept * array.size, there);
+      TR_TRY(got.status());
       const std::span<const std::byte> bytes = none;
-      TR_TRY(write(array, number, kept * array.size, {&bytes, 1}));
+      if (there != none) TR_TRY(write(array, number, kept * array.size, {&bytes, 1}));
     }
   }
   return {};
 }
 
-/// Steps go backwards: the last one first, so that an interruption leaves the first ones whole.
+/// Steps go backwards: the last one first, so that an interruption leaves the first ones whole. Times go
+/// last: on storage that is full, removals make the room for them.
 Status Objects::remove_from(const Layout& layout, std::int64_t step) {
   for (const Array& each : layout.arrays()) {
-    if (!each.has_steps) continue;
-    if (each.in_chunk > 0) {
-      TR_TRY(forget_times(each, step));
-      continue;
-    }
+    if (!each.has_steps || each.in_chunk > 0) continue;
     Result<std::vector<std::int64_t>> found = numbers(each);
     TR_TRY(found.status());
     for (; !found->empty() && found->back() >= step; found->pop_back()) {
@@ -212,6 +210,9 @@ Status Objects::remove_from(const Layout& layout, std::int64_t step) {
       TR_TRY(below_->remove(path));
       names_.insert(path);
     }
+  }
+  for (const Array& each : layout.arrays()) {
+    if (each.in_chunk > 0) TR_TRY(forget_times(each, step));
   }
   return {};
 }
@@ -247,6 +248,8 @@ Status Objects::check_own(const std::optional<Layout>& layout) {
                              "away, or choose another name")};
   TR_TRY(names.status());
   for (const std::string& name : *names) {
+    // NFS keeps a removed file under such a name while somebody has it open.
+    if (name.starts_with(".nfs")) continue;
     // A directory that has just been made may hold the temporary of its first object.
     if (is_metadata(name, begun_with) || (layout && is_metadata(name, group))) continue;
     const bool is_array = layout && std::ranges::count(layout->arrays(), name, &Array::name) > 0;

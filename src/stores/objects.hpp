@@ -32,8 +32,9 @@ class Objects {
   Status begin(const zarr::Layout& layout, std::span<const std::byte> head);
   /// Makes the group's metadata tell of so many steps, in one rename.
   Status tell(const zarr::Layout& layout, std::int64_t steps);
-  /// Returns the number of steps that the group's metadata tell of.
-  Result<std::int64_t> told(const zarr::Layout& layout);
+  /// Returns the number of steps that the group's metadata tell of, or nothing if they tell none: other
+  /// programs may have changed them.
+  Result<std::optional<std::int64_t>> told(const zarr::Layout& layout);
   /// Makes each array's own metadata tell of so many steps.
   Status tell_arrays(const zarr::Layout& layout, std::int64_t steps);
 

@@ -143,9 +143,9 @@ Result<Bytes> StoreFile::read(std::span<std::byte> data, Bytes offset) {
   TR_TRY(end.status());
   ByteVector begin;
   if (offset < layout_->head()) {
-    const Result<std::int64_t> told = objects_.told(*layout_);
+    const Result<std::optional<std::int64_t>> told = objects_.told(*layout_);
     TR_TRY(told.status());
-    begin = layout_->head_begin(*told);
+    begin = layout_->head_begin(told->value_or(0));
   }
   const Bytes total = std::clamp<Bytes>(*end - offset, 0, std::ssize(data));
   for (Bytes done = 0; done < total;) {
@@ -224,7 +224,7 @@ Result<Bytes> StoreFile::size() {
   return layout_->head() + *steps * layout_->step();
 }
 
-/// The time of a step is written behind its records, and looking at it costs less than listing all objects.
+/// A step whose time is there has all of its records, and looking at it costs less than listing all objects.
 Result<bool> StoreFile::holds(Bytes end, std::span<const storage::Range> ranges) {
   const std::lock_guard guard(mutex_);
   TR_TRY(check_open("size"));
@@ -256,14 +256,15 @@ Status StoreFile::truncate(Bytes size) {
   if (size == 0) {
     TR_TRY(objects_.remove_all(layout_));
     layout_.reset();
+    told_.reset();
     return {};
   }
   if (!layout_ || size < layout_->head())
     return {Code::state, cat("truncate ", objects_.directory(), ": its metadata are not cut in parts")};
   const std::int64_t steps = (size - layout_->head() + layout_->step() - 1) / layout_->step();
-  const Result<std::int64_t> told = objects_.told(*layout_);
+  const Result<std::optional<std::int64_t>> told = objects_.told(*layout_);
   TR_TRY(told.status());
-  if (*told > steps) {
+  if (told->value_or(steps + 1) > steps) {
     told_ = steps;
     TR_TRY(objects_.tell(*layout_, steps));
     TR_TRY(objects_.settle());

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "stores/stores.hpp"
 
+#include <cerrno>
+#include <mutex>
+#include <set>
+
 #include "base/log.hpp"
 #include "base/text.hpp"
 
@@ -61,7 +65,13 @@ class StoreTarget final : public Target {
     if (!is_store(from) && !is_store(to)) return below_->rename(from, to);
     if (!is_again(from) || first_name(from) != to)
       return {Code::unsupported, cat("rename ", from, " to ", to, ": only ", to, ".again takes this name")};
+    const Result<bool> between = is_between(to);
+    TR_TRY(between.status());
     TR_TRY(end_rename(to));
+    if (*between) return {};
+    const Result<bool> has_new = below_->exists(from);
+    TR_TRY(has_new.status());
+    if (!*has_new) return io_error("rename", cat(from, " to ", to), ENOENT);
     const Result<bool> exists = below_->exists(to);
     TR_TRY(exists.status());
     if (*exists) {
@@ -86,9 +96,10 @@ class StoreTarget final : public Target {
 
   Status copy(const std::string& from, Bytes size, const std::string& to) override {
     if (!is_store(from)) return Target::copy(from, size, to);
-    const Result<std::string> directory = directory_of(from);
-    TR_TRY(directory.status());
-    Result<std::unique_ptr<StoreFile>> source = StoreFile::open(below_, *directory, OpenMode::read);
+    // The two names may be those of a rename that was interrupted.
+    TR_TRY(end_rename(first_name(from)));
+    TR_TRY(end_rename(first_name(to)));
+    Result<std::unique_ptr<StoreFile>> source = StoreFile::open(below_, from, OpenMode::read);
     TR_TRY(source.status());
     Result<std::unique_ptr<StoreFile>> made = StoreFile::open(below_, to, OpenMode::create);
     TR_TRY(made.status());
@@ -126,7 +137,9 @@ class StoreTarget final : public Target {
   Result<bool> is_between(const std::string& path) {
     const Result<bool> exists = below_->exists(path);
     if (!exists.is_ok() || *exists) return exists.is_ok() ? Result<bool>(false) : exists;
-    return below_->exists(old_name(path));
+    const Result<bool> has_old = below_->exists(old_name(path));
+    if (!has_old.is_ok() || !*has_old) return has_old;
+    return below_->exists(path + ".again");
   }
 
   /// Returns the directory that counts as having the name. A store that has taken over another name has none
@@ -142,16 +155,19 @@ class StoreTarget final : public Target {
   Status end_rename(const std::string& path) {
     const Result<bool> between = is_between(path);
     TR_TRY(between.status());
-    const Result<bool> has_old = *between ? between : below_->exists(old_name(path));
-    TR_TRY(has_old.status());
-    if (!*has_old) return {};
     if (*between) TR_TRY(below_->rename(path + ".again", path));
+    for (const std::string& name : {path, old_name(path)}) {
+      const Result<bool> exists = below_->exists(name);
+      TR_TRY(exists.status());
+      if (!*exists) return {};
+    }
     // The names must not be lost once the old objects are.
     TR_TRY(below_->sync_directory_of(path));
     Status removed = remove_store(old_name(path));
     if (removed.is_ok()) removed = below_->sync_directory_of(path);
     // Nobody needs the old store, and the next one that writes here tries again.
-    if (!removed.is_ok())
+    const std::lock_guard guard(mutex_);
+    if (!removed.is_ok() && warned_.insert(path).second)
       log(LogLevel::warn, cat(old_name(path), ": was replaced, and is still there: ", removed.text()));
     return {};
   }
@@ -164,6 +180,8 @@ class StoreTarget final : public Target {
   }
 
   const std::shared_ptr<Target> below_;
+  std::mutex mutex_;
+  std::set<std::string> warned_;  // names of which an old store is still there
 };
 
 }  // namespace

@@ -455,15 +455,11 @@ Result<std::vector<double>> numbers_of(std::string_view line) {
   return numbers;
 }
 
-}  // namespace
-
-namespace {
-
 /// A name tells whether a directory has it or a file: readers, and commands that see the name alone, must
 /// agree.
 Status check_kind(const formats::Format& format, std::string_view pattern) {
-  const bool promises_store = pattern.ends_with(stores::ending);
-  if (format.is_store == promises_store) return {};
+  const bool fits = format.is_store ? pattern.ends_with(stores::ending) : !stores::is_store(pattern);
+  if (fits) return {};
   if (format.is_store)
     return {Code::settings, cat("format=", format.name, " writes a directory, whose name ends in .zarr")};
   return {Code::settings, cat("a name that ends in .zarr promises a directory, and format=", format.name,

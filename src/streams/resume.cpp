@@ -345,6 +345,10 @@ Status end_replacing(Target& target, const std::string& data_path) {
       moved.is_ok() ? storage::check_holds(target, data_path, moved->data_end()) : moved.status();
   if (fits.code() == Code::corrupt) return {};
   TR_TRY(fits);
+  // Opening a store to write ends a rename of it that was interrupted.
+  Result<std::unique_ptr<File>> data_file = target.open(data_path, OpenMode::existing);
+  TR_TRY(data_file.status());
+  TR_TRY((*data_file)->close());
   // The rename of the data must not be lost once the index has its new name.
   TR_TRY(target.sync_directory_of(data_path));
   TR_TRY(target.rename(index_path(again), index_path(data_path)));
@@ -379,6 +383,8 @@ Result<IndexWriter> copy_again(Target& target, const std::string& data_path, con
   TR_TRY(make_index_durable(target, data_path));
   TR_TRY(discard_again(target, data_path));
   const std::string again = again_path(data_path);
+  TR_TRY(storage::check_holds(target, data_path, published.end_of(steps),
+                              ranges_of(std::span(published.steps).first(steps))));
   TR_TRY(target.copy(data_path, published.end_of(steps), again));
   TR_TRY(tell_steps(target, again, published.header.format, static_cast<std::int64_t>(steps), true));
   TR_TRY(remove_ending(target, again, published.header.format, published.end_of(steps)));

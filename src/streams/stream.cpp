@@ -400,9 +400,8 @@ void Stream::note_missed(const Status& missed) {
   untold_ = untold_.is_ok() ? told : Status(told.code(), cat(untold_.text(), "; ", told.text()));
   const Status kept = client_.drop_kept();
   if (!kept.is_ok())
-    log(LogLevel::warn,
-        cat("stream ", name(), ": the interval that has no step at its end had failed on rank ",
-            session_.rank(), " before: ", kept.text()));
+    log(LogLevel::warn, cat("stream ", name(),
+                            ": the interval that has no step at its end had failed before: ", kept.text()));
 }
 
 Result<std::shared_ptr<const layout::MemoryMap>> Stream::map_of(Field& field, const ArrayShape* shape) {

@@ -8,7 +8,6 @@
 #include <map>
 #include <mutex>
 
-#include "base/options.hpp"
 #include "base/text.hpp"
 #include "cf/fields.hpp"
 #include "codec/plain.hpp"
@@ -25,20 +24,6 @@ using codec::FieldDefinition;
 using codec::FinishedStep;
 using codec::Patch;
 using codec::RecordKey;
-
-const std::string* find_key(const codec::Keys& keys, std::string_view name) {
-  const auto found = std::ranges::find(keys, name, [](const auto& each) { return each.first; });
-  return found == keys.end() ? nullptr : &found->second;
-}
-
-Result<int> level_of(const FieldDefinition& field, const codec::Keys& stream) {
-  const std::string* text = find_key(field.keys, "deflate");
-  if (text == nullptr) text = find_key(stream, "deflate");
-  if (text == nullptr) return default_level;
-  const Result<std::int64_t> level = parse_integer(*text, 0, 9);
-  TR_TRY(level.status().in("deflate"));
-  return static_cast<int>(*level);
-}
 
 /// Compresses records. Each thread has one.
 class ZarrEncoder final : public codec::Encoder {
@@ -164,7 +149,7 @@ Status ZarrCodec::add(const FieldDefinition& field, Add add_to_fields) {
   TR_TRY(codec::check_field(field));
   const std::string context = cat("field '", field.name, "'");
   TR_TRY(check_name(field.name).in(context));
-  const Result<int> level = level_of(field, keys_);
+  const Result<int> level = codec::deflate_level(field, keys_);
   TR_TRY(level.status().in(context));
   constexpr Bytes most_of_step = Bytes{1} << 60;
   const auto levels = static_cast<Index>(field.levels.values.size());

@@ -13,8 +13,6 @@ Result<std::unique_ptr<codec::Codec>> make(const codec::StreamDefinition& stream
 /// Returns the place in a head that says how many steps a store has, and what it says then.
 std::optional<codec::Patch> step_count(std::int64_t steps);
 
-inline constexpr int default_level = 1;
-
 /// Values are kept as they are, which is as accurate as anybody may ask for.
 inline codec::FormatOptions options() {
   const std::vector<std::string_view> levels{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};

@@ -58,7 +58,8 @@ Status Layout::add(const std::string& name, const Json& array, const std::string
   const bool is_known = raw > 0 && chunk.size() == added.dimensions && names.size() == added.dimensions &&
                         added.text != std::string::npos && own.starts_with(before_steps) &&
                         std::ranges::all_of(chunk, [](Index each) { return each > 0; }) &&
-                        (!added.has_steps || array.at("shape").at(0) == 0);
+                        (!added.has_steps || array.at("shape").at(0) == 0) &&
+                        (chunk.size() > 1 || !has_codec(array.at("codecs"), "sharding_indexed"));
   if (!is_known) return {Code::corrupt, cat("array '", name, "' is none that a stream writes")};
   for (std::size_t i = added.has_steps ? 1 : 0; i < chunk.size(); ++i) {
     if (__builtin_mul_overflow(raw, chunk[i], &raw) || raw > (Bytes{1} << 60))

@@ -15,7 +15,7 @@ namespace tailrace::zarr {
 
 /// Arrays of times hold so many steps in a chunk: readers fetch all of them to open a store.
 inline constexpr Index steps_in_chunk = 1024;
-/// What stands before the metadata in a head: their length and the number of steps, both big-endian.
+/// The bytes before the metadata in a head: their length and the number of steps, both big-endian.
 inline constexpr Bytes frame_bytes = 16;
 /// The steps' place in a head.
 inline constexpr Bytes steps_offset = 8;

@@ -368,7 +368,7 @@ TEST(sim_operations_errors, a_fields_memory_stays_drawn_as_long_as_a_save_shares
   EXPECT_TRUE(other.take(1000).is_ok());
 }
 
-/// What the interval's file lacks is told once. The step that comes late counts in its own interval.
+/// The missing interval is told once. The step that comes late counts in its own interval.
 TEST(sim_operations_errors, an_interval_without_a_step_at_its_end_takes_no_other_one_along) {
   for (const int servers : {0, 1}) {
     const Storage disk = storage::memory_target();

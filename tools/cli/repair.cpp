@@ -47,8 +47,11 @@ int run_repair(const RepairArguments& arguments) {
     // The repair itself tells what is wrong with an index, and cuts off steps beyond the end of the data.
     const Result<std::optional<Bytes>> size = storage::size_if_there(*target, path);
     if (contents.is_ok() && size.is_ok() && size->value_or(0) >= contents->data_end()) {
+      const std::size_t kept =
+          options.through_lead ? contents->steps_up_to(*options.through_lead) : contents->steps.size();
+      const auto steps = std::span(contents->steps).first(kept);
       const Status whole =
-          storage::check_holds(*target, path, contents->data_end(), streams::ranges_of(contents->steps));
+          storage::check_holds(*target, path, contents->end_of(kept), streams::ranges_of(steps));
       if (!whole.is_ok()) return report("repair", whole);
     }
   }

@@ -291,6 +291,15 @@ TEST(netcdf4, a_file_does_not_go_on_with_what_its_metadata_do_not_tell) {
   refused("another accuracy", [](FieldDefinition& now) { now.accuracy = 0.06; });
   refused("another accuracy", [](FieldDefinition& now) { now.accuracy.reset(); });
   refused("another shape", [](FieldDefinition& now) { now.shape = {3, 2}; });
+  refused("another grid", [](FieldDefinition& now) {
+    now.georeference.keys = {{"gridType", "regular_ll"},
+                             {"Ni", "3"},
+                             {"Nj", "2"},
+                             {"latitudeOfFirstGridPointInDegrees", "0"},
+                             {"longitudeOfFirstGridPointInDegrees", "0"},
+                             {"latitudeOfLastGridPointInDegrees", "1"},
+                             {"longitudeOfLastGridPointInDegrees", "2"}};
+  });
   EXPECT_TRUE(check_goes_on(own, codec_of({before})->head()).is_ok());
   EXPECT_EQ(check_goes_on(own, codec_of({before, field("b")})->head()).code(), Code::state);
 }

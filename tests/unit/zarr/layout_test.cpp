@@ -63,10 +63,10 @@ TEST(zarr_layout, metadata_are_read_back_and_written_alike) {
   EXPECT_TRUE(layout->array_text(layout->array("t"), 7)
                   .starts_with("{\"zarr_format\":3,\"node_type\":\"array\",\"shape\":[7,2,2,3]"));
   EXPECT_NE(later.find(layout->array_text(layout->array("ps"), 1234)), std::string::npos);
-  // What another program has made of it: other attributes, another order.
+  // Another program has changed it: other attributes, another order.
   EXPECT_EQ(*layout->steps_in(R"({"consolidated_metadata":{"metadata":{"a":{},"time":{"shape":[5]}}}})"), 5);
   EXPECT_EQ(layout->steps_in("{}").status().code(), Code::corrupt);
-  // Where a field lies in a step: times, two levels and their index, and gzip's room.
+  // A step has times, two levels and their index, and gzip's room.
   EXPECT_EQ(layout->array("time").size, 8);
   EXPECT_EQ(layout->array("t").size, 2 * 24 + index_bytes(2));
   EXPECT_EQ(layout->array("ps").size, most_compressed(48));
@@ -97,7 +97,7 @@ TEST(zarr_layout, names_that_no_array_can_have_are_refused) {
 
 TEST(zarr_layout, a_shard_ends_with_the_places_of_its_levels) {
   const auto codec = sample_codec();
-  // Of two levels the second alone was put.
+  // The program has put the second of two levels alone.
   const std::vector<codec::Patch> step = sample_step(*codec, 0, {{0, 1}});
   const codec::Patch& index = step.back();
   EXPECT_EQ(index.offset - step.front().offset, 24);

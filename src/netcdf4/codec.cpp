@@ -341,7 +341,7 @@ std::string Netcdf4Codec::difference_to(const Netcdf4Codec& now, std::size_t num
     return "another shape or type";
   if (record.chunk != other.chunk) return "other chunks";
   if ((record.level == 0) != (other.level == 0)) return "other filters (deflate=0 or not)";
-  // What is prepared of a field is its grid, and tells where its values lie.
+  // A field's prepared bytes are its grid. Steps of two grids in one file would share one set of coordinates.
   if (definitions_.fields[number].prepared != now.definitions_.fields[number].prepared) return "another grid";
   if (field.levels.bottoms != field_now.levels.bottoms ||
       field.levels.coefficients != field_now.levels.coefficients)

@@ -149,7 +149,9 @@ Status Objects::write(const Array& array, std::int64_t number, Bytes offset, sto
     failure_ = first_cause(failure_, each->second->close());
     each = written_.erase(each);
   }
-  return failure_;
+  // settle() tells the failure. Behind it the store is opened anew, which a failed write would not bring
+  // about.
+  return {};
 }
 
 Result<Bytes> Objects::read(const Array& array, std::int64_t number, Bytes offset,

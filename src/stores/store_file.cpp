@@ -119,7 +119,7 @@ Status StoreFile::write_head(std::span<const std::byte> head) {
   if (layout->head() != std::ssize(head)) return not_whole;
   TR_TRY(objects_.remove_all(layout_));
   layout_ = std::move(*layout);
-  told_ = 0;
+  told_.reset();  // the arrays' own metadata are written with the head
   return objects_.begin(*layout_, head);
 }
 

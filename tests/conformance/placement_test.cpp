@@ -7,6 +7,7 @@
 
 #include "codec/sample_codec.hpp"
 #include "placement/fixed.hpp"
+#include "placement/packed.hpp"
 #include "placement/scan.hpp"
 
 namespace tailrace::placement {
@@ -244,8 +245,13 @@ TEST_P(PlacementConformance, nothing_of_a_later_step_is_placed_early) {
 INSTANTIATE_TEST_SUITE_P(
     All, PlacementConformance,
     testing::Values(Candidate{"scan", []() -> std::optional<codec::FixedPlaces> { return {}; }},
-                    Candidate{"fixed",
-                              []() -> std::optional<codec::FixedPlaces> { return sample_places(); }}),
+                    Candidate{"fixed", []() -> std::optional<codec::FixedPlaces> { return sample_places(); }},
+                    Candidate{"packed",
+                              []() -> std::optional<codec::FixedPlaces> {
+                                codec::FixedPlaces places = sample_places();
+                                places.are_packed = true;
+                                return places;
+                              }}),
     [](const auto& candidate) { return candidate.param.name; });
 
 TEST(Scan, waits_for_the_sizes_before_and_takes_a_record_twice) {
@@ -272,6 +278,22 @@ TEST(Fixed, places_a_chunk_before_those_before_it_are_encoded) {
   fixed.place(1, records);
   EXPECT_EQ(records[0].offset, 10 + 8 + 5 + 3);
   EXPECT_EQ(fixed.end(), 10 + sample_places().step);
+}
+
+TEST(Packed, puts_the_levels_of_a_field_behind_one_another_from_its_place_on) {
+  Packed packed(sample_places());
+  for (const std::uint64_t chunk : {0, 1}) packed.announce(chunk);
+  packed.on_encoded(1, 0);
+  EXPECT_EQ(packed.next(0), std::nullopt);
+  packed.on_encoded(0, 0);
+  packed.begin_step(10);
+  // Levels 3 and 0 of field 0, and level 5 of field 1 between them.
+  std::vector<Record> records{{0, 3, 0, 2}, {1, 5, 0, 9}, {0, 0, 0, 4}};
+  packed.place(*packed.next(0), records);
+  EXPECT_EQ(records[0].offset, 10 + 8);
+  EXPECT_EQ(records[1].offset, 10 + 8 + levels * (5 + 3));
+  EXPECT_EQ(records[2].offset, 10 + 8 + 2);
+  EXPECT_EQ(packed.end(), 10 + sample_places().step);
 }
 
 }  // namespace

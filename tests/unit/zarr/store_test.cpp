@@ -215,6 +215,7 @@ TEST(stores, that_are_emptied_tell_no_steps_whose_objects_are_gone) {
     }
     // The next run can empty it.
     EXPECT_TRUE(seen->open(path, OpenMode::create).is_ok()) << "call " << nth;
+    EXPECT_EQ(*memory->list(path), std::vector<std::string>()) << "call " << nth;
     if (emptied.is_ok()) return;
   }
 }
@@ -248,6 +249,30 @@ TEST(stores, keep_their_synchronised_steps_when_power_is_lost) {
   for (const codec::Patch& each : zarr::sample_step(*zarr::sample_codec(), 2))
     ASSERT_TRUE(file->write(each.bytes, each.offset).is_ok());
   EXPECT_TRUE(all_of(*with_stores(disk->crash(lost, 1))) == before);
+}
+
+/// A store keeps few descriptors open, and synchronises the objects of the others while it is written.
+TEST(stores, tell_a_failed_sync_of_many_objects_once_and_are_written_again) {
+  const auto memory = storage::memory_target();
+  ASSERT_TRUE(write_store(*with_stores(memory), path, 0).is_ok());
+  const auto codec = zarr::sample_codec();
+  const auto faulty =
+      storage::faulty_target(memory, {1, storage::Fault::io_error, storage::set_of(storage::Call::sync)});
+  const auto target = with_stores(faulty);
+  const auto write_all = [&](File& file) {
+    for (int step = 0; step < 40; ++step) {
+      for (const codec::Patch& each : zarr::sample_step(*codec, step))
+        ASSERT_TRUE(file.write(each.bytes, each.offset).is_ok()) << "step " << step;
+    }
+  };
+  const auto file = open(*target, OpenMode::existing);
+  write_all(*file);
+  ASSERT_TRUE(faulty->fired()) << "all objects were kept open";
+  EXPECT_EQ(file->sync().code(), Code::io);
+  const auto again = open(*target, OpenMode::existing);
+  write_all(*again);
+  EXPECT_TRUE(again->sync().is_ok());
+  EXPECT_EQ(*again->size(), end_of(40));
 }
 
 /// Whoever looks finds one of the two stores under the name, however far the rename has come.

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/types.hpp"
@@ -19,6 +20,9 @@ using ByteVector = std::vector<std::byte>;
 /// native byte order, since both ends are ranks of one job.
 class Packer {
  public:
+  Packer() = default;
+  /// Uses the memory of `bytes`, whose content goes.
+  explicit Packer(ByteVector bytes) : bytes_(std::move(bytes)) { bytes_.clear(); }
   template <typename T>
   requires std::is_trivially_copyable_v<T> Packer& put(const T& value) {
     const std::size_t size = bytes_.size();

@@ -132,6 +132,12 @@ std::optional<ByteVector> Line::receive_data(int source) {
   return board_.transport().receive_from(members_->transport_rank(source), number_, Traffic::data);
 }
 
+void Line::keep_memory(Bytes most) { board_.transport().keep_memory(most); }
+
+ByteVector Line::data_memory(Bytes size) { return board_.transport().memory(size); }
+
+void Line::give_back(ByteVector bytes) { board_.transport().give_back(std::move(bytes)); }
+
 Bytes Line::unsent_data() const { return board_.transport().unsent(number_, Traffic::data); }
 
 std::int64_t Line::now() const { return board_.transport().now(); }

@@ -71,6 +71,12 @@ class Line {
   void send_data(int destination, ByteVector bytes);
   /// Returns the next data message of `source` if it has arrived whole. Asking allows it to arrive.
   std::optional<ByteVector> receive_data(int source);
+  /// Keeps at most `most` bytes of the memory of data messages that are over, for others of this process.
+  void keep_memory(Bytes most);
+  /// Returns memory for a data message of `size` bytes, with any content.
+  [[nodiscard]] ByteVector data_memory(Bytes size);
+  /// Takes the memory of a data message that is over, for others. Any thread.
+  void give_back(ByteVector bytes);
   /// Returns the bytes of data messages that have not left this process yet.
   [[nodiscard]] Bytes unsent_data() const;
   [[nodiscard]] std::int64_t now() const;

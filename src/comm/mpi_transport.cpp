@@ -15,6 +15,8 @@ namespace {
 constexpr int control_tag = 0;
 /// The largest single MPI message. Counts are int, and some transports cut at 2 GiB.
 constexpr Bytes largest_part = Bytes{1} << 30;
+/// Smaller memory comes from the heap, which keeps it by itself.
+constexpr Bytes least_spare = Bytes{64} << 10;
 
 int tag_of(LineNumber line, Traffic traffic) {
   if (traffic == Traffic::control) return control_tag;
@@ -82,6 +84,21 @@ void MpiTransport::send(int destination, LineNumber line, Traffic traffic, ByteV
   }
 }
 
+void MpiTransport::keep_memory(Bytes most) {
+  most_spare_ = most;
+  spare_.shrink(most);
+}
+
+ByteVector MpiTransport::memory(Bytes size) {
+  return size < least_spare ? ByteVector(static_cast<std::size_t>(size)) : spare_.take(size, most_spare_);
+}
+
+void MpiTransport::give_back(ByteVector bytes) {
+  if (static_cast<Bytes>(bytes.size()) < least_spare) return;
+  spare_.give_back(std::move(bytes));
+  spare_.shrink(most_spare_);
+}
+
 Bytes MpiTransport::unsent(LineNumber line, Traffic traffic) const {
   const auto found = unsent_.find({line, traffic});
   return found == unsent_.end() ? 0 : found->second;
@@ -98,6 +115,7 @@ bool MpiTransport::progress() {
     }
     const auto unsent = unsent_.find(out->way);
     if (unsent != unsent_.end() && (unsent->second -= out->size) == 0) unsent_.erase(unsent);
+    if (out->bytes.use_count() == 1) give_back(std::move(*out->bytes));
     out = outgoing_.erase(out);
     moved = true;
   }
@@ -122,7 +140,10 @@ bool MpiTransport::probe(int source, int tag, std::list<Incoming>& into) {
   Incoming& incoming = same != into.end() ? *same : into.emplace_back();
   incoming.source = status.MPI_SOURCE;
   const std::size_t filled = incoming.bytes.size();
-  incoming.bytes.resize(filled + static_cast<std::size_t>(size));
+  if (filled == 0)
+    incoming.bytes = memory(size);
+  else
+    incoming.bytes.resize(filled + static_cast<std::size_t>(size));
   incoming.continues = size == largest_part;
   check(MPI_Imrecv(incoming.bytes.data() + filled, size, MPI_BYTE, &message, &incoming.request),
         "MPI_Imrecv");

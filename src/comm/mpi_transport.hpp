@@ -9,6 +9,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/byte_pool.hpp"
 #include "comm/transport.hpp"
 
 namespace tailrace::comm {
@@ -30,6 +31,9 @@ class MpiTransport final : public Transport {
   std::optional<ByteVector> receive_from(int source, LineNumber line, Traffic traffic) override;
   [[nodiscard]] Bytes unsent(LineNumber line, Traffic traffic) const override;
   [[nodiscard]] bool all_sent() const override { return outgoing_.empty(); }
+  void keep_memory(Bytes most) override;
+  [[nodiscard]] ByteVector memory(Bytes size) override;
+  void give_back(ByteVector bytes) override;
   /// Collective. Blocks until everything sent has left, and frees the communicator.
   void free();
 
@@ -59,6 +63,8 @@ class MpiTransport final : public Transport {
   std::map<std::pair<int, int>, std::list<Incoming>> data_;  // by source and tag; only those that have any
   std::deque<Envelope> own_control_;
   std::map<Way, std::deque<ByteVector>> own_data_;
+  BytePool spare_;
+  Bytes most_spare_ = 0;
 };
 
 }  // namespace tailrace::comm

@@ -53,6 +53,21 @@ bool SharedTransport::all_sent() const {
   return transport_->all_sent();
 }
 
+void SharedTransport::keep_memory(Bytes most) {
+  const std::lock_guard lock(mutex_);
+  transport_->keep_memory(most);
+}
+
+ByteVector SharedTransport::memory(Bytes size) {
+  const std::lock_guard lock(mutex_);
+  return transport_->memory(size);
+}
+
+void SharedTransport::give_back(ByteVector bytes) {
+  const std::lock_guard lock(mutex_);
+  transport_->give_back(std::move(bytes));
+}
+
 std::int64_t SharedTransport::now() const { return is_connected() ? transport_->now() : Transport::now(); }
 
 void SharedTransport::idle(std::int64_t nanoseconds, const std::string& what) {

@@ -47,6 +47,12 @@ class Transport {
   /// Returns true if everything ever handed to send() has left, including empty messages and those of closed
   /// lines.
   [[nodiscard]] virtual bool all_sent() const = 0;
+  /// Memory of messages that are over is kept for others, at most `most` bytes of it; none before this call.
+  virtual void keep_memory(Bytes /*most*/) {}
+  /// Returns memory for a message of `size` bytes, with any content.
+  [[nodiscard]] virtual ByteVector memory(Bytes size) { return ByteVector(static_cast<std::size_t>(size)); }
+  /// Takes the memory of a message that was received, and is over.
+  virtual void give_back(ByteVector /*bytes*/) {}
   /// Returns the nanoseconds of a clock that only goes forward; simulated time in the simulated world. Any
   /// thread.
   [[nodiscard]] virtual std::int64_t now() const;
@@ -75,6 +81,9 @@ class SharedTransport final : public Transport {
   std::optional<ByteVector> receive_from(int source, LineNumber line, Traffic traffic) override;
   [[nodiscard]] Bytes unsent(LineNumber line, Traffic traffic) const override;
   [[nodiscard]] bool all_sent() const override;
+  void keep_memory(Bytes most) override;
+  [[nodiscard]] ByteVector memory(Bytes size) override;
+  void give_back(ByteVector bytes) override;
   [[nodiscard]] std::int64_t now() const override;
   void idle(std::int64_t nanoseconds, const std::string& what) override;
   void park(Doorbell& bell, std::uint32_t ticket, std::chrono::nanoseconds limit) override {

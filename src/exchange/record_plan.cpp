@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "layout/part.hpp"
+
 namespace tailrace::exchange {
 
 RecordPlan::RecordPlan(layout::Layout layout, const Roster& roster, int me)
@@ -10,6 +12,7 @@ RecordPlan::RecordPlan(layout::Layout layout, const Roster& roster, int me)
   for (int c = 0; c < roster.computes(); ++c) {
     counts_.push_back(layout_.count(c));
     rows_.push_back(layout_.rows(c));
+    comes_in_parts_ = comes_in_parts_ && layout::come_in_parts(rows_.back());
     if (counts_.back() == 0) continue;
     const int home = roster.home[static_cast<std::size_t>(c)];
     if (roster.sees(me, c))

@@ -130,10 +130,10 @@ void LaneProducer::hurry(bool in_haste) {
   ring();
 }
 
-/// Where another server may take the lane over, readers release a part of a step only if this rank cannot go
-/// on without.
+/// Readers keep pieces for as long as they use them, and a part of a step that another server may take over
+/// until the step has its verdict. They make room earlier if this rank cannot go on without.
 void LaneProducer::note_full(bool is_full) {
-  if (!keeps() || is_full_ == is_full) return;
+  if (is_full_ == is_full) return;
   header_->is_full = is_full_ = is_full;
   if (!is_full) return;
   announce();
@@ -163,6 +163,12 @@ std::span<const std::byte> SharedLaneReader::bytes(std::uint64_t number, ByteVec
   if (descriptor.kind == Descriptor::Kind::define && descriptor.lead > 0)
     return kept_.at(descriptor.lead - 1);
   return {memory_.data(descriptor.position), static_cast<std::size_t>(descriptor.bytes)};
+}
+
+void SharedLaneReader::place(std::uint64_t number, std::span<const layout::Rows> rows,
+                             const layout::Part& part) const {
+  const Descriptor& descriptor = at(number);
+  layout::place_part(rows, {memory_.data(descriptor.position), {}, descriptor.bytes}, part);
 }
 
 void SharedLaneReader::release(std::uint64_t number) {

@@ -9,6 +9,7 @@
 #include "base/status.hpp"
 #include "base/types.hpp"
 #include "comm/doorbell.hpp"
+#include "layout/part.hpp"
 #include "node/kept_definitions.hpp"
 #include "node/lane_memory.hpp"
 
@@ -104,6 +105,12 @@ class LaneReader {
   [[nodiscard]] virtual const Descriptor& at(std::uint64_t number) const = 0;
   /// Any thread. Returns the packed bytes of a descriptor. Uses `scratch` if they must be packed first.
   [[nodiscard]] virtual std::span<const std::byte> bytes(std::uint64_t number, ByteVector& scratch) const = 0;
+  /// Returns true if a piece may stay in the lane until it is written: where its rank waits for room,
+  /// is_full() tells.
+  [[nodiscard]] virtual bool may_stay(std::uint64_t /*number*/) const { return false; }
+  /// Any thread. Copies what a piece that may stay has of a part of its record. `rows` are those of its rank.
+  virtual void place(std::uint64_t /*number*/, std::span<const layout::Rows> /*rows*/,
+                     const layout::Part& /*part*/) const {}
   /// Puts begin_failed in the place of a `begin` that is not released, for a server that takes the lane over.
   virtual void mark_failed(std::uint64_t /*number*/) {}
   /// Says that this reader needs nothing before `number` any more.
@@ -122,19 +129,24 @@ class LaneReader {
 /// A lane in memory that both sides map.
 class SharedLaneReader final : public LaneReader {
  public:
-  /// `bells` are the node's, if producers are patient.
-  SharedLaneReader(LaneHeader* header, std::byte* memory, int reader, const NodeBells* bells = nullptr)
+  /// `bells` are the node's, if producers are patient. The producer of a `remote` lane has another header.
+  SharedLaneReader(LaneHeader* header, std::byte* memory, int reader, const NodeBells* bells = nullptr,
+                   bool remote = false)
       : header_(header),
         memory_(header, memory),
         kept_(memory + ring_bytes(header->capacity), header->kept),
         reader_(reader),
-        bells_(bells) {}
+        bells_(bells),
+        remote_(remote) {}
   /// The result goes back to what was announced when nobody is in haste any more.
   [[nodiscard]] std::uint64_t head() const override;
   [[nodiscard]] const Descriptor& at(std::uint64_t number) const override {
     return memory_.descriptor(number);
   }
   [[nodiscard]] std::span<const std::byte> bytes(std::uint64_t number, ByteVector&) const override;
+  [[nodiscard]] bool may_stay(std::uint64_t) const override { return !remote_; }
+  void place(std::uint64_t number, std::span<const layout::Rows> rows,
+             const layout::Part& part) const override;
   void release(std::uint64_t number) override;
   void mark_failed(std::uint64_t number) override {
     memory_.descriptor(number).kind = Descriptor::Kind::begin_failed;
@@ -153,6 +165,7 @@ class SharedLaneReader final : public LaneReader {
   KeptDefinitions kept_;
   int reader_;
   const NodeBells* bells_;
+  bool remote_;
 };
 
 }  // namespace tailrace::node

@@ -46,30 +46,53 @@ void LentLane::Entry::take_in() {
   map = nullptr;
 }
 
+std::optional<layout::PackedRuns> LentLane::Entry::runs() const {
+  if (map != nullptr) return layout::packed_runs(*map, base, descriptor.level);
+  return layout::PackedRuns{bytes.data(), {}, static_cast<Bytes>(bytes.size())};
+}
+
+void LentLane::add(Entry entry) {
+  const std::lock_guard lock(mutex_);
+  entries_.push_back(std::move(entry));
+}
+
+void LentLane::release(std::uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  for (; first_ < number; ++first_) entries_.pop_front();
+}
+
+void LentLane::take_in() {
+  const std::lock_guard lock(mutex_);
+  for (Entry& entry : entries_) entry.take_in();
+}
+
+void LentLane::place(std::uint64_t number, std::span<const layout::Rows> rows,
+                     const layout::Part& part) const {
+  const std::lock_guard lock(mutex_);
+  layout::place_part(rows, *at(number).runs(), part);
+}
+
 bool LendingOutlet::put(node::Descriptor descriptor, const std::shared_ptr<const layout::MemoryMap>& map,
                         const std::byte* base, bool may_lend) {
   descriptor.bytes = map->count() * map->element;
   LentLane::Entry entry{descriptor, map, base, {}};
   if (!may_lend) entry.take_in();
-  lane_->entries.push_back(std::move(entry));
+  lane_->add(std::move(entry));
   return true;
 }
 
 bool LendingOutlet::tell(node::Descriptor descriptor, std::span<const std::byte> bytes) {
   descriptor.bytes = static_cast<Bytes>(bytes.size());
-  lane_->entries.push_back({descriptor, nullptr, nullptr, ByteVector(bytes.begin(), bytes.end())});
+  lane_->add({descriptor, nullptr, nullptr, ByteVector(bytes.begin(), bytes.end())});
   return true;
 }
 
 std::span<const std::byte> LentLaneReader::bytes(std::uint64_t number, ByteVector& scratch) const {
-  const LentLane::Entry& entry = lane_->entries[static_cast<std::size_t>(number - lane_->first)];
-  if (entry.map == nullptr) return entry.bytes;
+  const LentLane::Entry& entry = lane_->at(number);
+  if (const auto runs = entry.runs(); runs && runs->loops.empty())
+    return {runs->base, static_cast<std::size_t>(runs->run)};
   entry.pack(scratch);
   return scratch;
-}
-
-void LentLaneReader::release(std::uint64_t number) {
-  for (; lane_->first < number; ++lane_->first) lane_->entries.pop_front();
 }
 
 }  // namespace tailrace::pipeline

@@ -3,8 +3,11 @@
 
 #include <deque>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
 
-#include "layout/memory.hpp"
+#include "layout/part.hpp"
 #include "node/lane.hpp"
 #include "node/remote_lane.hpp"
 
@@ -71,7 +74,7 @@ class LentLane {
  public:
   struct Entry {
     node::Descriptor descriptor;
-    std::shared_ptr<const layout::MemoryMap> map;
+    std::shared_ptr<const layout::MemoryMap> map;  // of an array that is lent
     const std::byte* base = nullptr;
     ByteVector bytes;
 
@@ -79,9 +82,27 @@ class LentLane {
     void pack(ByteVector& out) const;
     /// Copies the array, if it is lent.
     void take_in();
+    /// Returns where the bytes lie, or nothing if they must be packed.
+    [[nodiscard]] std::optional<layout::PackedRuns> runs() const;
   };
-  std::deque<Entry> entries;
-  std::uint64_t first = 0;  // number of entries.front()
+  void add(Entry entry);
+  /// Removes the entries before `number`.
+  void release(std::uint64_t number);
+  void take_in();
+  [[nodiscard]] bool is_empty() const { return entries_.empty(); }
+  /// Returns the number of the entry that will be added next.
+  [[nodiscard]] std::uint64_t end() const { return first_ + entries_.size(); }
+  [[nodiscard]] const Entry& at(std::uint64_t number) const {
+    return entries_[static_cast<std::size_t>(number - first_)];
+  }
+  /// Any thread. Copies what an entry has of a part of its record.
+  void place(std::uint64_t number, std::span<const layout::Rows> rows, const layout::Part& part) const;
+
+ private:
+  mutable std::mutex
+      mutex_;  // other threads use an entry while the rank changes the list, or takes arrays in
+  std::deque<Entry> entries_;
+  std::uint64_t first_ = 0;  // number of entries_.front()
 };
 
 class LendingOutlet final : public Outlet {
@@ -90,10 +111,8 @@ class LendingOutlet final : public Outlet {
   bool put(node::Descriptor descriptor, const std::shared_ptr<const layout::MemoryMap>& map,
            const std::byte* base, bool may_lend) override;
   bool tell(node::Descriptor descriptor, std::span<const std::byte> bytes) override;
-  void take_in() override {
-    for (LentLane::Entry& entry : lane_->entries) entry.take_in();
-  }
-  [[nodiscard]] bool is_drained() const override { return lane_->entries.empty(); }
+  void take_in() override { lane_->take_in(); }
+  [[nodiscard]] bool is_drained() const override { return lane_->is_empty(); }
 
  private:
   std::shared_ptr<LentLane> lane_;
@@ -102,12 +121,19 @@ class LendingOutlet final : public Outlet {
 class LentLaneReader final : public node::LaneReader {
  public:
   explicit LentLaneReader(std::shared_ptr<LentLane> lane) : lane_(std::move(lane)) {}
-  [[nodiscard]] std::uint64_t head() const override { return lane_->first + lane_->entries.size(); }
+  [[nodiscard]] std::uint64_t head() const override { return lane_->end(); }
   [[nodiscard]] const node::Descriptor& at(std::uint64_t number) const override {
-    return lane_->entries[static_cast<std::size_t>(number - lane_->first)].descriptor;
+    return lane_->at(number).descriptor;
   }
   [[nodiscard]] std::span<const std::byte> bytes(std::uint64_t number, ByteVector& scratch) const override;
-  void release(std::uint64_t number) override;
+  [[nodiscard]] bool may_stay(std::uint64_t number) const override {
+    return lane_->at(number).runs().has_value();
+  }
+  void place(std::uint64_t number, std::span<const layout::Rows> rows,
+             const layout::Part& part) const override {
+    lane_->place(number, rows, part);
+  }
+  void release(std::uint64_t number) override { lane_->release(number); }
 
  private:
   std::shared_ptr<LentLane> lane_;

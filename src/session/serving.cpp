@@ -138,7 +138,8 @@ Status Serving::find_lanes(stages::Server::Setup& setup) {
     auto& lane = received_[c] = std::make_unique<node::PrivateLane>(session_.memory().quotas().lane[i]);
     setup.receivers.emplace(
         c, std::make_unique<node::LaneReceiver>(*lane, session_.line(), roster.compute_transport[i]));
-    setup.lanes.emplace(c, std::make_unique<node::SharedLaneReader>(lane->header(), lane->data(), 0));
+    setup.lanes.emplace(
+        c, std::make_unique<node::SharedLaneReader>(lane->header(), lane->data(), 0, nullptr, true));
   }
   return {};
 }

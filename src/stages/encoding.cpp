@@ -14,9 +14,7 @@ void use_up(Context& context, std::span<const Piece> pieces) {
 }
 
 Encoding::Encoding(OpenStream& stream)
-    : stream_(stream),
-      encoders_(static_cast<std::size_t>(stream.context.executor.count())),
-      assembled_(encoders_.size()) {}
+    : stream_(stream), workers_(static_cast<std::size_t>(stream.context.executor.count())) {}
 
 void Encoding::announce(const SequenceEntry& record) {
   Chunk& chunk = chunks_[record.chunk];
@@ -55,6 +53,16 @@ void Encoding::take(Gathered gathered) {
   }
   const int field = work->record.entry.field;
   const Bytes bound = stream_.codec->encoded_bound(field);
+  if (may_stay(work->record)) {
+    work->stays = true;
+    ++staying_;
+    for (const Piece& piece : work->record.pieces) work->held += static_cast<Bytes>(piece.bytes.size());
+    held_ += work->held;
+    shrink_pool();
+    count(*work);
+    on_encoded(*work, {});
+    return;
+  }
   held_ += bound;
   if (stream_.codec->plain(field)) work->bytes = pool_.take(bound, most_in_pool());
   shrink_pool();
@@ -68,15 +76,87 @@ void Encoding::take(Gathered gathered) {
                                    });
 }
 
+bool Encoding::may_stay(const Gathered& record) const {
+  const auto stays = [this](const Piece& piece) {
+    return !piece.in_lane || stream_.context.lanes.at(piece.rank).reader().may_stay(piece.number);
+  };
+  return stream_.codec->plain(record.entry.field) && stream_.plan(record.entry.field).comes_in_parts() &&
+         std::ranges::all_of(record.pieces, stays);
+}
+
+/// Returns all of a record that stays, without the memory into which it is put.
+layout::Part Encoding::part_of(const Work& work) const {
+  const int field = work.record.entry.field;
+  const codec::PlainValues values = *stream_.codec->plain(field);
+  const Index elements = stream_.plan(field).layout().elements();
+  return {0, elements, size_of(stream_.field(field).type),
+          values.order == std::endian::native ? 1 : values.scalar, nullptr};
+}
+
+/// Any thread.
+void Encoding::put_together(const Work& work, layout::Part part) const {
+  const exchange::RecordPlan& plan = stream_.plan(work.record.entry.field);
+  for (const Piece& piece : work.record.pieces) {
+    const auto rows = plan.rows(piece.rank);
+    if (piece.in_lane)
+      stream_.context.lanes.at(piece.rank).reader().place(piece.number, rows, part);
+    else
+      layout::place_part(rows, {piece.bytes.data(), {}, static_cast<Bytes>(piece.bytes.size())}, part);
+  }
+}
+
+/// Takes the pieces of a record that stays into memory of its own.
+void Encoding::put_together_whole(Chunk& chunk, Work& work) {
+  const Bytes more = work.size - work.held;
+  work.held += more;
+  chunk.held += more;
+  held_ += more;
+  work.bytes = pool_.take(work.size, most_in_pool());
+  shrink_pool();
+  layout::Part whole = part_of(work);
+  whole.out = work.bytes.data();
+  const std::int64_t begin = stream_.context.line.now();
+  put_together(work, whole);
+  Counters& total = stream_.counters();
+  total.assemble += stream_.context.line.now() - begin;
+  total.workspace_peak = std::max(total.workspace_peak, held_ + kept());
+  work.stays = false;
+  --staying_;
+  use_up(stream_.context, work.record.pieces);
+  work.record.pieces.clear();
+}
+
+bool Encoding::make_room() {
+  const auto waits = [](const auto& lane) { return lane.second.reader().is_full(); };
+  if (staying_ == 0 || std::ranges::none_of(stream_.context.lanes, waits)) return false;
+  constexpr Bytes at_once = Bytes{4} << 20;  // messages wait meanwhile
+  Bytes done = 0;
+  const auto fills = [this](const Piece& piece) {
+    return piece.in_lane && stream_.context.lanes.at(piece.rank).reader().is_full();
+  };
+  for (auto& [number, chunk] : chunks_) {
+    const bool oldest = number == chunks_.begin()->first;
+    for (const auto& work : chunk.works) {
+      if (chunk.handed_on || !work->stays || std::ranges::none_of(work->record.pieces, fills)) continue;
+      if (done > 0 && done + work->size > at_once) return true;
+      if (!oldest && held_ + work->size > stream_.context.workspace_per_stream()) return done > 0;
+      put_together_whole(chunk, *work);
+      done += work->size;
+    }
+  }
+  return done > 0;
+}
+
 Status Encoding::assemble_and_encode(int worker, Work& work) {
   const comm::Line& line = stream_.context.line;
   const Gathered& record = work.record;
   work.worker = worker;
   work.began = line.now();
-  std::vector<ByteVector> scratch(record.pieces.size());
+  std::vector<ByteVector>& packed = workers_[static_cast<std::size_t>(worker)].packed;
+  packed.resize(std::max(packed.size(), record.pieces.size()));
   std::vector<std::span<const std::byte>> pieces;
   for (std::size_t i = 0; i < record.pieces.size(); ++i)
-    pieces.push_back(record.pieces[i].content(stream_.context, scratch[i]));
+    pieces.push_back(record.pieces[i].content(stream_.context, packed[i]));
   const std::int64_t begin = line.now();
   if (const auto plain = stream_.codec->plain(record.entry.field)) {
     assemble_plain(work, *plain, pieces);
@@ -106,7 +186,7 @@ void Encoding::assemble_plain(Work& work, codec::PlainValues as, Pieces pieces) 
 }
 
 Status Encoding::encode(Work& work, std::span<std::byte> values) {
-  auto& encoder = encoders_[static_cast<std::size_t>(work.worker)];
+  auto& encoder = workers_[static_cast<std::size_t>(work.worker)].encoder;
   if (encoder == nullptr) encoder = stream_.codec->encoder();
   const SequenceEntry& entry = work.record.entry;
   const codec::RecordKey key{entry.field, entry.level, entry.lead, entry.interval_start};
@@ -125,7 +205,7 @@ std::span<std::byte> Encoding::assemble(const Work& work, Pieces pieces) {
   const ElementType from = stream_.field(field).type;
   const ElementType type = stream_.codec->assembled_type(field);
   const exchange::RecordPlan& plan = stream_.plan(field);
-  ByteVector& whole = assembled_[static_cast<std::size_t>(work.worker)];
+  ByteVector& whole = workers_[static_cast<std::size_t>(work.worker)].assembled;
   whole.resize(static_cast<std::size_t>(plan.layout().elements() * size_of(type)));
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     const auto rows = plan.rows(work.record.pieces[i].rank);
@@ -149,13 +229,18 @@ void Encoding::count(const Work& work) {
 }
 
 void Encoding::on_encoded(Work& work, const Status& status) {
-  use_up(stream_.context, work.record.pieces);
-  work.record.pieces.clear();
+  if (!work.stays) {
+    use_up(stream_.context, work.record.pieces);
+    work.record.pieces.clear();
+  }
+  work.size = work.stays ? stream_.codec->encoded_bound(work.record.entry.field)
+                         : static_cast<Bytes>(work.bytes.size());
   const std::uint64_t number = work.record.entry.chunk;
   Chunk& chunk = chunks_.at(number);
   chunk.status = first_cause(chunk.status, status);
   chunk.poisoned = chunk.poisoned || work.record.poisoned;
-  chunk.held += static_cast<Bytes>(work.bytes.size());
+  if (!work.stays) work.held = work.size;
+  chunk.held += work.held;
   --chunk.open;
   report_if_whole(number, chunk);
 }
@@ -170,15 +255,31 @@ void Encoding::report_if_whole(std::uint64_t number, Chunk& chunk) {
   out.put(static_cast<std::int64_t>(chunk.works.size()));
   for (const auto& work : chunk.works) {
     const SequenceEntry& entry = work->record.entry;
-    out.put(entry.field).put(entry.level).put(static_cast<Bytes>(work->bytes.size()));
+    out.put(entry.field).put(entry.level).put(work->size);
   }
   stream_.send_to_root(out);
 }
 
 Encoded Encoding::hand_on(std::uint64_t number) {
   Chunk& chunk = chunks_.at(number);
+  chunk.handed_on = true;
   Encoded encoded{chunk.step, {}};
-  for (const auto& work : chunk.works) encoded.records.push_back(std::move(work->bytes));
+  for (const auto& work : chunk.works) {
+    EncodedRecord& record = encoded.records.emplace_back();
+    record.bytes = std::move(work->bytes);
+    if (!work->stays) continue;
+    --staying_;
+    const layout::Part whole = part_of(*work);
+    record.size = work->size;
+    record.element = whole.element;
+    record.put_together = [this, work, whole](Bytes first, Bytes end, std::byte* out) {
+      layout::Part part = whole;
+      part.first = first / whole.element;
+      part.end = end / whole.element;
+      part.out = out;
+      put_together(*work, part);
+    };
+  }
   return encoded;
 }
 
@@ -187,8 +288,11 @@ void Encoding::forget(std::uint64_t number, Encoded encoded) {
   held_ -= chunk.mapped().held;
   for (std::size_t i = 0; i < encoded.records.size(); ++i) {
     const auto& work = chunk.mapped().works[i];
-    if (!work->record.poisoned && stream_.codec->plain(work->record.entry.field))
-      pool_.give_back(std::move(encoded.records[i]));
+    if (work->record.poisoned) continue;
+    if (work->stays)
+      use_up(stream_.context, work->record.pieces);
+    else if (stream_.codec->plain(work->record.entry.field))
+      pool_.give_back(std::move(encoded.records[i].bytes));
   }
 }
 

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "base/byte_pool.hpp"
+#include "layout/part.hpp"
+
 #include "stages/open_stream.hpp"
-#include "stages/record_pool.hpp"
 
 namespace tailrace::stages {
 
@@ -16,11 +19,11 @@ struct Piece {
   int rank = 0;
   std::uint64_t number = 0;  // descriptor, for pieces in a lane
   bool in_lane = false;
-  ByteVector bytes;  // for pieces that arrived as a message
+  std::span<const std::byte> bytes{};           // for pieces that arrived as a message
+  std::shared_ptr<const ByteVector> message{};  // where the bytes lie
 
   [[nodiscard]] std::span<const std::byte> content(const Context& context, ByteVector& scratch) const {
-    return in_lane ? context.lanes.at(rank).reader().bytes(number, scratch)
-                   : std::span<const std::byte>(bytes);
+    return in_lane ? context.lanes.at(rank).reader().bytes(number, scratch) : bytes;
   }
 };
 /// Says that pieces were used up: their room in the lanes is free again.
@@ -35,14 +38,26 @@ struct Gathered {
   std::vector<Piece> pieces;
 };
 
+/// A record as it is written: its bytes, or values that are put together while they are written. A part of a
+/// record that was put together a moment ago is still in the caches when the system copies it.
+struct EncodedRecord {
+  ByteVector bytes{};
+  /// Any thread. Puts the bytes from `first` to `end`, of whole elements, together at `out`.
+  std::function<void(Bytes first, Bytes end, std::byte* out)> put_together{};
+  Bytes size = 0;     // of the record, if it is put together
+  Bytes element = 1;  // of its values
+
+  [[nodiscard]] Bytes length() const { return put_together ? size : static_cast<Bytes>(bytes.size()); }
+};
+
 /// One chunk whose size the root was told: what encoding hands on.
 struct Encoded {
   std::int64_t step = 0;
-  std::vector<ByteVector> records;  // in put order
+  std::vector<EncodedRecord> records;  // in put order
 
   [[nodiscard]] Bytes size() const {
     Bytes size = 0;
-    for (const ByteVector& record : records) size += static_cast<Bytes>(record.size());
+    for (const EncodedRecord& record : records) size += record.length();
     return size;
   }
 };
@@ -51,6 +66,9 @@ struct Encoded {
 /// and tells the root the size of each chunk once all its records are encoded. It keeps the chunks until the
 /// root has placed them, and then hands them on (Encoded). Their bytes count against the workspace until they
 /// are written.
+///
+/// Records that are their values are not encoded. Their pieces stay where they are until they are written, or
+/// until a rank waits for the room that they take.
 class Encoding {
  public:
   explicit Encoding(OpenStream& stream);
@@ -67,6 +85,9 @@ class Encoding {
   [[nodiscard]] Encoded hand_on(std::uint64_t chunk);
   /// Says that a chunk was written or dropped, and gives back the memory of its records.
   void forget(std::uint64_t chunk, Encoded encoded);
+  /// Puts records together whose pieces stay in the lanes of ranks that wait for room. Returns true if there
+  /// was one.
+  bool make_room();
   /// Frees memory that waits for records if it is more than the stream's share of the workspace, which
   /// shrinks when a stream is added.
   void shrink_pool();
@@ -78,6 +99,9 @@ class Encoding {
   struct Work {
     Gathered record;
     ByteVector bytes;
+    bool stays = false;  // the pieces stay where they are, and there are no bytes
+    Bytes size = 0;
+    Bytes held = 0;  // bytes that count against the workspace
     int worker = 0;
     std::int64_t began = 0, assemble = 0, encode = 0;  // time and durations
   };
@@ -87,6 +111,7 @@ class Encoding {
     int open = 0;  // records not encoded yet
     bool closed = false;
     bool poisoned = false;
+    bool handed_on = false;
     Status status;
     Bytes held = 0;  // bytes that count against the workspace
   };
@@ -96,18 +121,29 @@ class Encoding {
   Status encode(Work& work, std::span<std::byte> values);
   std::span<std::byte> assemble(const Work& work, Pieces pieces);
   void assemble_plain(Work& work, codec::PlainValues as, Pieces pieces);
+  [[nodiscard]] bool may_stay(const Gathered& record) const;
+  [[nodiscard]] layout::Part part_of(const Work& work) const;
+  void put_together(const Work& work, layout::Part part) const;
+  void put_together_whole(Chunk& chunk, Work& work);
   void count(const Work& work);
   void on_encoded(Work& work, const Status& status);
   [[nodiscard]] Bytes most_in_pool() const;
   void report_if_whole(std::uint64_t number, Chunk& chunk);
 
+  /// What one worker uses again for each record.
+  struct Worker {
+    std::unique_ptr<codec::Encoder> encoder;
+    ByteVector assembled;
+    std::vector<ByteVector> packed;  // pieces of arrays that are lent
+  };
+
   OpenStream& stream_;
-  std::vector<std::unique_ptr<codec::Encoder>> encoders_;  // per worker
-  std::vector<ByteVector> assembled_;                      // per worker, reused
-  std::map<std::uint64_t, Chunk> chunks_;                  // owned here, until written
-  RecordPool pool_;                                        // of plain records
-  Bytes held_ = 0;                                         // by records, without the pool
-  int encoding_ = 0;                                       // number of records on workers
+  std::vector<Worker> workers_;
+  std::map<std::uint64_t, Chunk> chunks_;  // owned here, until written
+  BytePool pool_;                          // of plain records
+  Bytes held_ = 0;                         // by records, without the pool
+  int encoding_ = 0;                       // number of records on workers
+  int staying_ = 0;                        // number of records that stay, and are not handed on
 };
 
 }  // namespace tailrace::stages

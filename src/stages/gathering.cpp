@@ -27,10 +27,7 @@ void Gathering::announce(const SequenceEntry& entry, std::int64_t operation) {
   record.senders.insert(plan.senders().begin(), plan.senders().end());
   encoding_.announce(entry);
   if (const auto early = early_.extract(number); !early.empty()) {
-    for (const ByteVector& bytes : early.mapped()) {
-      Unpacker in(bytes);
-      take_sent(number, in);
-    }
+    for (const auto& [in, message] : early.mapped()) take_sent(number, in, message);
   }
 }
 
@@ -53,7 +50,7 @@ void Gathering::take(int c, std::uint64_t number) {
   Record& record = this->record(number);
   const std::uint64_t descriptor = lane.pass();
   if (come_to(c, record))
-    record.pieces.push_back({c, descriptor, true, {}});
+    record.pieces.push_back({c, descriptor, true});
   else
     lane.use_up(descriptor);
   retire();
@@ -64,10 +61,10 @@ void Gathering::lose(int c, std::uint64_t number) {
   record.poisoned = come_to(c, record) || record.poisoned;
 }
 
-void Gathering::take_sent(std::uint64_t number, Unpacker& in) {
+void Gathering::take_sent(std::uint64_t number, Unpacker in,
+                          const std::shared_ptr<const ByteVector>& message) {
   if (number >= end()) {
-    const auto rest = in.rest();
-    early_[number].emplace_back(rest.begin(), rest.end());
+    early_[number].emplace_back(in, message);
     return;
   }
   Record& record = this->record(number);
@@ -75,8 +72,7 @@ void Gathering::take_sent(std::uint64_t number, Unpacker& in) {
   record.poisoned = in.get<bool>() || record.poisoned;
   for (auto count = in.get<std::int32_t>(); count > 0; --count) {
     const int rank = in.get<int>();
-    const auto bytes = in.get_bytes();
-    record.pieces.push_back({rank, 0, false, ByteVector(bytes.begin(), bytes.end())});
+    record.pieces.push_back({rank, 0, false, in.get_bytes(), message});
   }
 }
 
@@ -119,17 +115,25 @@ bool Gathering::hand_on(std::uint64_t number, Record& record) {
   return true;
 }
 
+/// Returns the size of a message with these pieces, or a little more.
+Bytes Gathering::bytes_of(int field, std::span<const Piece> pieces) const {
+  constexpr Bytes head = 64;  // of the message, and of a piece
+  const Bytes element = size_of(stream_.field(field).type);
+  Bytes bytes = head;
+  for (const Piece& piece : pieces) bytes += head + stream_.plan(field).count(piece.rank) * element;
+  return bytes;
+}
+
 /// Returns false if the transport has enough to carry for now.
 bool Gathering::send(std::uint64_t number, const Record& record) {
   Context& context = stream_.context;
   if (stream_.plan(record.entry.field).sent_to(record.entry.owner).empty()) return true;
   if (context.line.unsent_data() > context.workspace_per_stream() / 4) return false;
   const std::span<const Piece> sent = record.poisoned ? std::span<const Piece>() : record.pieces;
-  Packer out;
+  Packer out(context.line.data_memory(bytes_of(record.entry.field, sent)));
   out.put(stream_.opening.stream).put(number).put(context.me);
   out.put(record.poisoned).put(static_cast<std::int32_t>(sent.size()));
-  ByteVector scratch;
-  for (const Piece& piece : sent) out.put(piece.rank).put_bytes(piece.content(context, scratch));
+  for (const Piece& piece : sent) out.put(piece.rank).put_bytes(piece.content(context, packed_));
   stream_.counters().sent_bytes += static_cast<std::int64_t>(out.bytes().size());
   context.line.send_data(context.rank_of_server(record.entry.owner), out.take());
   use_up(context, record.pieces);

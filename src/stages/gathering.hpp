@@ -24,8 +24,9 @@ class Gathering {
   void take(int c, std::uint64_t record);
   /// The piece of a record that rank `c` owns will not come: the record is poisoned.
   void lose(int c, std::uint64_t record);
-  /// Takes pieces of one record from a server that sees lanes which this one does not.
-  void take_sent(std::uint64_t record, Unpacker& in);
+  /// Takes pieces of one record from a server that sees lanes which this one does not. `in` has them, in
+  /// `message`.
+  void take_sent(std::uint64_t record, Unpacker in, const std::shared_ptr<const ByteVector>& message);
   /// Returns the servers whose data is awaited by records that could be encoded with it.
   [[nodiscard]] std::set<int> waits_for() const;
   /// Hands on and sends what is complete. Returns true if there was something.
@@ -56,6 +57,7 @@ class Gathering {
   bool come_to(int c, Record& record);
   bool advance(bool owned);
   bool hand_on(std::uint64_t number, Record& record);
+  [[nodiscard]] Bytes bytes_of(int field, std::span<const Piece> pieces) const;
   bool send(std::uint64_t number, const Record& record);
   void retire();
 
@@ -66,7 +68,8 @@ class Gathering {
   std::uint64_t next_owned_ = 0;  // the first own record that is not handed on, or a record before it
   std::uint64_t next_sent_ = 0;   // the first record of another server that is not sent, likewise
   // Pieces that came before their record was announced.
-  std::map<std::uint64_t, std::vector<ByteVector>> early_;
+  std::map<std::uint64_t, std::vector<std::pair<Unpacker, std::shared_ptr<const ByteVector>>>> early_;
+  ByteVector packed_;  // a piece of an array that is lent
 };
 
 }  // namespace tailrace::stages

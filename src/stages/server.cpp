@@ -26,6 +26,11 @@ Server::Server(comm::Line& line, const exchange::Roster& roster, executor::Execu
     const LaneCursor& lane = context_.lanes.emplace(c, LaneCursor(std::move(reader))).first->second;
     if (const std::int64_t passed = lane.reader().position().fences; passed > 0) fences_[c] = passed;
   }
+  if (roster_.servers() > 1) {
+    const Bytes spare = context_.workspace / 8;
+    context_.workspace -= spare;
+    context_.line.keep_memory(spare);
+  }
   take_messages();
   if (!setup_.takes_over) return;
   const Status taken = guarded([this] { return take_over(); });
@@ -34,6 +39,7 @@ Server::Server(comm::Line& line, const exchange::Roster& roster, executor::Execu
 
 /// Messages that come later are for nobody.
 Server::~Server() {
+  context_.line.keep_memory(0);
   for (const Message kind : context_.taken)
     context_.line.on(static_cast<std::uint32_t>(kind), [](int, Unpacker&) {});
 }
@@ -276,14 +282,19 @@ bool Server::poll_data() {
 
 /// Takes pieces that have come from a server, which may be for another stream.
 bool Server::take_pieces(int server) {
-  const std::optional<ByteVector> bytes = context_.line.receive_data(context_.rank_of_server(server));
+  std::optional<ByteVector> bytes = context_.line.receive_data(context_.rank_of_server(server));
   if (!bytes) return false;
-  Unpacker in(*bytes);
+  const std::shared_ptr<ByteVector> message(new ByteVector(*std::move(bytes)),
+                                            [&line = context_.line](ByteVector* over) {
+                                              line.give_back(std::move(*over));
+                                              delete over;
+                                            });
+  Unpacker in(*message);
   const auto id = in.get<std::uint32_t>();
   const auto record = in.get<std::uint64_t>();
   // Pieces of a record that has failed may come when the stream is over.
   if (const auto stream = streams_.find(id); stream != streams_.end())
-    stream->second.server->on_pieces(record, in);
+    stream->second.server->on_pieces(record, in, message);
   return true;
 }
 

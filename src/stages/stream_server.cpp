@@ -69,8 +69,9 @@ void StreamServer::on_verdict(VerdictKind kind, std::int64_t step, const Status&
 }
 
 bool StreamServer::advance() {
-  const bool moved = order_.advance();
-  return gathering_.advance() || moved;
+  const bool ordered = order_.advance();
+  const bool gathered = gathering_.advance();
+  return encoding_.make_room() || ordered || gathered;
 }
 
 }  // namespace tailrace::stages

@@ -33,7 +33,12 @@ struct Site {
     while (threads.poll()) continue;
     return std::exchange(told, Status(Code::state, "nothing was told"));
   }
-  Status write(std::vector<ByteVector> records, std::vector<Bytes> offsets, Bytes committed = 4) {
+  Status write(std::vector<ByteVector> bytes, std::vector<Bytes> offsets, Bytes committed = 4) {
+    std::vector<stages::EncodedRecord> records;
+    for (ByteVector& each : bytes) records.push_back({std::move(each)});
+    return write(std::move(records), std::move(offsets), committed);
+  }
+  Status write(std::vector<stages::EncodedRecord> records, std::vector<Bytes> offsets, Bytes committed) {
     writing.write({{0, std::move(records)}, "a", std::move(offsets), committed},
                   [this](const Status& status, stages::Encoded chunk) {
                     told = status;
@@ -60,7 +65,7 @@ struct Site {
   stages::OpenStream stream{context, {}};
   stages::Writing writing{stream};
   Status told;
-  std::vector<ByteVector> given_back;
+  std::vector<stages::EncodedRecord> given_back;
   const stages::Writing::Done done = [this](const Status& status) { told = status; };
 };
 
@@ -74,7 +79,57 @@ TEST(sim_writing, records_that_follow_one_another_are_one_write) {
   EXPECT_EQ(site.target->calls(), 3);
   EXPECT_EQ(site.stream.counters().encoded_bytes, 10);
   EXPECT_EQ(site.given_back.size(), 5U);
-  EXPECT_EQ(site.given_back.at(1), bytes_of("cde"));
+  EXPECT_EQ(site.given_back.at(1).bytes, bytes_of("cde"));
+}
+
+/// A record whose values are put together as they are written: byte i is i + `first`.
+stages::EncodedRecord values(Bytes size, Bytes element, Bytes first) {
+  stages::EncodedRecord record;
+  record.size = size;
+  record.element = element;
+  record.put_together = [element, first](Bytes begin, Bytes end, std::byte* out) {
+    EXPECT_TRUE(begin % element == 0 && end % element == 0 && begin < end);
+    for (Bytes i = begin; i < end; ++i) *out++ = static_cast<std::byte>((i + first) % 251);
+  };
+  return record;
+}
+
+TEST(sim_writing, values_are_put_together_and_written_part_by_part) {
+  Site site;
+  site.target->restart({0, Fault::io_error, set_of(Call::write)});
+  std::vector<stages::EncodedRecord> records;
+  const std::vector<std::pair<Bytes, Bytes>> sizes{{3, 1}, {800'000, 16}, {8, 8}, {300'000, 4}};
+  std::string expected = "head";
+  std::vector<Bytes> offsets;
+  for (const auto& [size, element] : sizes) {
+    records.push_back(values(size, element, static_cast<Bytes>(offsets.size())));
+    offsets.push_back(static_cast<Bytes>(expected.size()));
+    for (Bytes i = 0; i < size; ++i)
+      expected += static_cast<char>((i + static_cast<Bytes>(offsets.size()) - 1) % 251);
+  }
+  records.push_back({bytes_of("bytes")});  // right behind, and then values behind a gap
+  offsets.push_back(static_cast<Bytes>(expected.size()));
+  expected += "bytes";
+  records.push_back(values(100, 4, 0));
+  offsets.push_back(static_cast<Bytes>(expected.size()) + 10);
+  expected += std::string(10, '\0');
+  for (int i = 0; i < 100; ++i) expected += static_cast<char>(i);
+  ASSERT_TRUE(site.write(std::move(records), offsets, 4).is_ok());
+  EXPECT_TRUE(site.contents() == expected);
+  // 1,100,011 bytes of values in parts of at most 256 KiB, whose last elements may be left to the next part.
+  EXPECT_EQ(site.target->calls(), 5 + 2);
+  EXPECT_EQ(site.stream.counters().encoded_bytes, 1'100'011 + 5 + 100);
+}
+
+TEST(sim_writing, a_part_of_values_that_fails_fails_the_write) {
+  for (const int nth : {1, 3, 4}) {
+    Site site;
+    site.target->restart({nth, Fault::io_error, set_of(Call::write)});
+    std::vector<stages::EncodedRecord> records;
+    records.push_back(values(1'000'000, 4, 0));
+    EXPECT_EQ(site.write(std::move(records), {4}, 4).code(), Code::io);
+    EXPECT_EQ(site.target->calls(), nth);
+  }
 }
 
 TEST(sim_writing, nothing_is_written_behind_the_end_of_a_file_that_was_cut) {
@@ -115,7 +170,7 @@ TEST(sim_writing, a_patch_that_fails_fails_the_step_before_its_sync) {
 }
 
 TEST(sim_writing, memory_of_records_is_used_again_by_those_of_its_size) {
-  stages::RecordPool pool;
+  BytePool pool;
   ByteVector first = pool.take(1000, 9999), second = pool.take(1000, 9999), other = pool.take(10, 9999);
   const std::byte* const memory = second.data();
   pool.give_back(std::move(first));
@@ -140,16 +195,16 @@ TEST(sim_writing, memory_of_records_is_used_again_by_those_of_its_size) {
 TEST(sim_writing, memory_kept_for_records_counts_against_the_workspace_and_shrinks_with_it) {
   Site site;
   site.roster = {{0}, {0}, {0}, {0}, {0}, {1}, true};
-  site.context.workspace = 2000;
+  site.context.workspace = 120;
   site.context.streams = 1;
   codec::StreamDefinition definition;
   definition.format = "raw";
   definition.base = {2026, 3, 1, 0, 0, 0};
   site.stream.codec = *formats::make_codec(definition);
   std::vector<Bytes> sizes;
-  for (const Index elements : {200, 100}) {
+  for (const Index elements : {12, 6}) {  // too short for parts: the records are put together in memory
     codec::FieldDefinition field;
-    field.name = elements == 200 ? "a" : "b";
+    field.name = elements == 12 ? "a" : "b";
     field.shape = {elements};
     ASSERT_TRUE(site.stream.codec->define(field).is_ok());
     sizes.push_back(site.stream.codec->encoded_bound(static_cast<int>(sizes.size())));
@@ -175,6 +230,122 @@ TEST(sim_writing, memory_kept_for_records_counts_against_the_workspace_and_shrin
   site.context.streams = 3;
   encoding.shrink_pool();
   EXPECT_EQ(encoding.kept(), sizes[1]) << "a third of the workspace holds no record of the first field";
+}
+
+/// A lane with one level of a field after the other, all elements of which are the level's number.
+class FakeLane final : public node::LaneReader {
+ public:
+  explicit FakeLane(Index elements) : elements_(static_cast<std::size_t>(elements)) {}
+
+  [[nodiscard]] std::uint64_t head() const override { return 100; }
+  [[nodiscard]] const node::Descriptor& at(std::uint64_t) const override { return descriptor_; }
+  [[nodiscard]] std::span<const std::byte> bytes(std::uint64_t number, ByteVector& scratch) const override {
+    const std::vector<float> values(elements_, static_cast<float>(number));
+    const auto bytes = std::as_bytes(std::span(values));
+    scratch.assign(bytes.begin(), bytes.end());
+    return scratch;
+  }
+  [[nodiscard]] bool may_stay(std::uint64_t) const override { return true; }
+  void place(std::uint64_t number, std::span<const layout::Rows> rows,
+             const layout::Part& part) const override {
+    ByteVector scratch;
+    const auto piece = bytes(number, scratch);
+    layout::place_part(rows, {piece.data(), {}, static_cast<Bytes>(piece.size())}, part);
+  }
+  void release(std::uint64_t number) override { released = number; }
+  [[nodiscard]] bool is_full() const override { return full; }
+
+  bool full = false;
+  std::uint64_t released = 0;
+
+ private:
+  std::size_t elements_;
+  node::Descriptor descriptor_;
+};
+
+/// A server with one field of raw float32 records whose pieces lie in one lane.
+struct StayingSite : Site {
+  static constexpr Index elements = 20;
+  static constexpr Bytes record_bytes = 4 * elements;
+
+  StayingSite() {
+    roster = {{0}, {0}, {0}, {0}, {0}, {1}, true};
+    context.streams = 1;
+    codec::StreamDefinition definition;
+    definition.format = "raw";
+    definition.base = {2026, 3, 1, 0, 0, 0};
+    stream.codec = *formats::make_codec(definition);
+    codec::FieldDefinition field;
+    field.name = "a";
+    field.shape = {elements};
+    EXPECT_TRUE(stream.codec->define(field).is_ok());
+    stream.opening.fields.push_back(field);
+    stream.opening.layout_of.push_back(0);
+    stream.plans.emplace_back(*layout::Layout::block(field.shape, 1), roster, 0);
+    auto made = std::make_unique<FakeLane>(elements);
+    lane = made.get();
+    context.lanes.emplace(0, pipeline::LaneCursor(std::move(made)));
+  }
+  void take(stages::Encoding& encoding, std::uint64_t chunk) {
+    pipeline::SequenceEntry record{pipeline::SequenceEntry::Kind::record, 0};
+    record.chunk = chunk;
+    const std::uint64_t number = context.lanes.at(0).pass();
+    encoding.announce(record);
+    encoding.take({number, record, 0, false, {{0, number, true}}});
+  }
+  static ByteVector record_of(int number) {
+    const std::vector<float> values(elements, static_cast<float>(number));
+    const auto bytes = std::as_bytes(std::span(values));
+    return {bytes.begin(), bytes.end()};
+  }
+
+  FakeLane* lane = nullptr;
+};
+
+TEST(sim_writing, values_stay_in_their_lane_until_they_are_written) {
+  StayingSite site;
+  site.context.workspace = 10 * StayingSite::record_bytes;
+  stages::Encoding encoding(site.stream);
+  site.take(encoding, 1);
+  site.take(encoding, 1);
+  EXPECT_FALSE(encoding.make_room()) << "nobody waits for room";
+  EXPECT_EQ(site.lane->released, 0U);
+  EXPECT_EQ(encoding.kept(), 0);
+  stages::Encoded chunk = encoding.hand_on(1);
+  ASSERT_EQ(chunk.size(), 2 * StayingSite::record_bytes);
+  for (int i = 0; i < 2; ++i) {
+    ByteVector got(StayingSite::record_bytes);
+    chunk.records[static_cast<std::size_t>(i)].put_together(0, 40, got.data());
+    chunk.records[static_cast<std::size_t>(i)].put_together(40, 80, got.data() + 40);
+    EXPECT_EQ(got, StayingSite::record_of(i));
+  }
+  site.lane->full = true;
+  EXPECT_FALSE(encoding.make_room()) << "what is being written stays where it is";
+  encoding.forget(1, std::move(chunk));
+  EXPECT_EQ(site.lane->released, 2U);
+  EXPECT_EQ(site.stream.counters().workspace_peak, 0);
+}
+
+TEST(sim_writing, values_leave_the_lane_of_a_rank_that_waits_for_room_as_far_as_the_workspace_has_some) {
+  StayingSite site;
+  site.context.workspace = 3 * StayingSite::record_bytes;
+  stages::Encoding encoding(site.stream);
+  for (const std::uint64_t chunk : {1, 1, 2, 2}) site.take(encoding, chunk);
+  site.lane->full = true;
+  EXPECT_TRUE(encoding.make_room());
+  EXPECT_EQ(site.lane->released, 3U) << "one record of the second chunk finds no room";
+  EXPECT_FALSE(encoding.make_room());
+  stages::Encoded first = encoding.hand_on(1);
+  EXPECT_EQ(first.records.at(1).bytes, StayingSite::record_of(1));
+  EXPECT_FALSE(first.records.at(1).put_together);
+  encoding.forget(1, std::move(first));
+  EXPECT_TRUE(encoding.make_room()) << "the oldest chunk has room in any case";
+  EXPECT_EQ(site.lane->released, 4U);
+  stages::Encoded second = encoding.hand_on(2);
+  EXPECT_EQ(second.records.at(0).bytes, StayingSite::record_of(2));
+  EXPECT_EQ(second.records.at(1).bytes, StayingSite::record_of(3));
+  encoding.forget(2, std::move(second));
+  EXPECT_EQ(site.stream.counters().workspace_peak, 3 * StayingSite::record_bytes);
 }
 
 }  // namespace

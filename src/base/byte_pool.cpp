@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "base/byte_pool.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace tailrace {
+
+ByteVector BytePool::take(Bytes size, Bytes most) {
+  const auto fits = [size](const ByteVector& bytes) {
+    const Bytes more = static_cast<Bytes>(bytes.size()) - size;
+    return more >= 0 && more <= size / 8;
+  };
+  const auto found = std::find_if(kept_.rbegin(), kept_.rend(), fits);
+  if (found == kept_.rend()) {
+    shrink(most);
+    return ByteVector(static_cast<std::size_t>(size));
+  }
+  ByteVector bytes = std::move(*found);
+  kept_.erase(std::next(found).base());
+  size_ -= static_cast<Bytes>(bytes.size());
+  bytes.resize(static_cast<std::size_t>(size));
+  return bytes;
+}
+
+void BytePool::give_back(ByteVector bytes) {
+  size_ += static_cast<Bytes>(bytes.size());
+  kept_.push_back(std::move(bytes));
+}
+
+void BytePool::shrink(Bytes most) {
+  auto keep = kept_.begin();
+  for (; keep != kept_.end() && size_ > most; ++keep) size_ -= static_cast<Bytes>(keep->size());
+  kept_.erase(kept_.begin(), keep);
+}
+
+}  // namespace tailrace

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "layout/part.hpp"
+
+#include <algorithm>
+
+#include "base/byte_order.hpp"
+#include "layout/array.hpp"
+#include "layout/copy_runs.hpp"
+
+namespace tailrace::layout {
+
+namespace {
+
+/// place_part() looks at all entries, and finds the place of each row by divisions.
+constexpr std::size_t most_entries = 4096;
+constexpr Index shortest_row = 16;
+
+/// Copies `length` bytes of a piece from its byte `at` on.
+void copy_packed(const PackedRuns& piece, Bytes at, Bytes length, Bytes scalar, std::byte* out) {
+  while (length > 0) {
+    Index run = at / piece.run;
+    const Bytes within = at - run * piece.run;
+    const Bytes bytes = std::min(length, piece.run - within);
+    const std::byte* from = piece.base + within;
+    for (auto loop = piece.loops.rbegin(); loop != piece.loops.rend(); ++loop) {
+      from += run % loop->count * loop->stride;
+      run /= loop->count;
+    }
+    if (scalar == 1)
+      copy_run(out, from, bytes);
+    else
+      copy_reversed(out, from, bytes, scalar);
+    at += bytes;
+    out += bytes;
+    length -= bytes;
+  }
+}
+
+/// Returns the element behind the last of an entry's rows.
+Index end_of(const Rows& rows) { return rows.global + (rows.rows - 1) * rows.stride + rows.count; }
+
+}  // namespace
+
+std::optional<PackedRuns> packed_runs(const MemoryMap& map, const std::byte* base, Index level) {
+  if (map.nests.size() != 1) return std::nullopt;
+  const Nest& nest = map.nests.front();
+  if (nest.loops.back().stride != map.element) return std::nullopt;
+  const auto [loops, length] = runs_of(nest, map.element);
+  return PackedRuns{base + level * map.level_stride + nest.offset, loops, length};
+}
+
+bool come_in_parts(std::span<const Rows> rows) {
+  return rows.size() <= most_entries &&
+         std::ranges::all_of(rows, [](const Rows& entry) { return entry.count >= shortest_row; });
+}
+
+void place_part(std::span<const Rows> all, const PackedRuns& piece, const Part& part) {
+  Index before = 0;  // elements of the piece before this entry
+  for (const Rows& rows : all) {
+    if (rows.global < part.end && end_of(rows) > part.first) {
+      // The first row that ends behind the part's first element.
+      const Index skipped = part.first - rows.global - rows.count;
+      Index row = rows.rows > 1 && skipped >= 0 ? skipped / rows.stride + 1 : 0;
+      for (; row < rows.rows; ++row) {
+        const Index global = rows.global + row * rows.stride;
+        const Index first = std::max(global, part.first), end = std::min(global + rows.count, part.end);
+        if (first >= end) break;
+        copy_packed(piece, (before + row * rows.count + first - global) * part.element,
+                    (end - first) * part.element, part.scalar,
+                    part.out + (first - part.first) * part.element);
+      }
+    }
+    before += rows.rows * rows.count;
+  }
+}
+
+}  // namespace tailrace::layout

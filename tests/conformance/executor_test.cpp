@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <latch>
 #include <mutex>
 #include <numeric>
@@ -17,6 +18,12 @@
 
 namespace tailrace::executor {
 namespace {
+
+/// Takes some microseconds. A yield would cost a time slice where others compute.
+void linger() {
+  std::atomic<int> looks = 0;
+  while (looks.fetch_add(1) < 500) continue;
+}
 
 /// An executor, and what makes its time pass.
 class World {
@@ -35,7 +42,7 @@ class ThreadsWorld final : public World {
       : threads_(std::move(*Threads::create(limits, std::move(wake)))) {}
   Executor& executor() override { return *threads_; }
   bool go_on() override {
-    std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
     return true;
   }
   void end() override { threads_.reset(); }
@@ -103,7 +110,10 @@ std::vector<Candidate> those_that_wait(std::vector<Candidate::Waiting> ways) {
 class ExecutorConformance : public testing::TestWithParam<Candidate> {
  protected:
   void SetUp() override {
-    world = GetParam().make([this] { ++woken; });
+    world = GetParam().make([this] {
+      on_wake();
+      ++woken;
+    });
   }
   Executor& executor() { return world->executor(); }
   /// Polls until `count` reaches `wanted`. A job that never ends hangs a test, whose time is limited.
@@ -119,6 +129,7 @@ class ExecutorConformance : public testing::TestWithParam<Candidate> {
   }
 
   std::atomic<int> woken = 0;
+  std::function<void()> on_wake = [] {};
   std::unique_ptr<World> world;
 };
 
@@ -145,7 +156,7 @@ TEST_P(ExecutorConformance, jobs_of_a_key_run_one_after_another_in_the_order_of_
         key,
         [&, key, i](int) {
           if (++running[key] > 1) overlapped = true;
-          if (i % 16 == 0) std::this_thread::yield();
+          if (i % 16 == 0) linger();
           seen[key].push_back(i);
           --running[key];
           return Status();
@@ -263,7 +274,7 @@ TEST_P(ExecutorConformance, two_jobs_of_one_worker_never_overlap) {
       }
       auto& mine = running[static_cast<std::size_t>(worker)];
       if (++mine > 1) overlapped = true;
-      std::this_thread::yield();
+      linger();
       --mine;
       return Status();
     };
@@ -383,10 +394,8 @@ TEST_P(ExecutorConformance, what_a_job_holds_is_free_before_it_is_told_as_done) 
   for (const bool computes : {true, false}) {
     auto held = std::make_shared<int>(7);
     const std::weak_ptr<int> watched = held;
-    const auto note = [&, watched](const Status&) {
-      EXPECT_TRUE(watched.expired());
-      ++done;
-    };
+    on_wake = [watched] { EXPECT_TRUE(watched.expired()); };
+    const auto note = [&](const Status&) { ++done; };
     auto job = [held = std::move(held)](int) { return *held == 7 ? Status() : Status(Code::io, "lost"); };
     if (computes)
       executor().compute(std::move(job), note);

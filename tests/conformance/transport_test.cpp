@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <latch>
 #include <thread>
 
 #include "sim/fibre_world.hpp"
@@ -84,7 +85,7 @@ class Alone final : public Transport {
  private:
   bool use() const {
     if (users_.fetch_add(1) > 0) was_shared_ = true;
-    for (int i = 0; i < 5; ++i) std::this_thread::yield();
+    for (int i = 0; i < 300; ++i) static_cast<void>(users_.load());  // a yield would cost a time slice
     users_.fetch_sub(1);
     return false;
   }
@@ -105,8 +106,10 @@ TEST(SharedTransport, is_used_by_one_thread_at_a_time) {
     Alone alone;
     SharedTransport shared;
     shared.connect(alone);
+    std::latch both(2);
     const auto repeat = [&] {
-      for (int i = 0; i < 300; ++i) uses[use](shared);
+      both.arrive_and_wait();
+      for (int i = 0; i < 500; ++i) uses[use](shared);
     };
     std::thread other(repeat);
     repeat();

@@ -194,7 +194,7 @@ MPI_TEST(scale, many_streams_are_open_at_once) {
 }
 
 MPI_TEST(scale, a_run_has_many_files) {
-  const int files = many(60, 1'000);
+  const int files = many(80, 1'000);
   for (const auto& [format, ending] : formats()) {
     with_and_without_a_server(format, "files", [&](const std::string& directory, int servers) {
       Run run(format, servers);
@@ -202,8 +202,8 @@ MPI_TEST(scale, a_run_has_many_files) {
       tr_stream* stream = run.open(directory + "/fc{lead:05h}" + ending);
       Usage early;
       for (int file = 0; file < files; ++file) {
-        // A few files stay open behind the newest one, until they are durable or there are too many.
-        if (file == std::max(40, files / 5)) early = Usage::now();
+        // Each rank keeps some finished files open behind the newest one, and no more than that.
+        if (file == std::max(60, files / 5)) early = Usage::now();
         run.step(stream, file);
       }
       check_flat(format + ", servers=" + std::to_string(servers), early, Usage::now(), files);

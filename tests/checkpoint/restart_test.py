@@ -4,13 +4,21 @@ leaves the files of a run that was never disturbed; what it announced as finishe
 Where a small file system can be mounted, some rounds have one, and some runs end because it is full.
     restart_test.py MODEL [--format NAME ENDING] [--seed N] [--rounds N] [--round N]"""
 import argparse
+import contextlib
 import json
 import os
 import random
 import re
 import shutil
+import subprocess
 import sys
 import time
+
+# The small file systems live in a mount namespace of this script, so that nothing of them is left however it ends.
+MOUNTS = os.geteuid() == 0 and subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode == 0
+if MOUNTS and os.environ.get("RESTART_TEST_ISOLATED") != "1":
+    os.environ["RESTART_TEST_ISOLATED"] = "1"
+    os.execvp("unshare", ["unshare", "-m", "--propagation", "private", sys.executable, *sys.argv])
 
 sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
 from killed_job import Job, end_all  # noqa: E402
@@ -33,6 +41,7 @@ OPTIONS = f"format={FORMAT} ready=.ready manifest=on"
 ROUNDS = (24 if MPI == "openmpi" else 20) if ALL and FORMAT == "raw" else 8 if ALL else 6 if FORMAT == "raw" else 1
 GROWS = FORMAT in ("raw", "grib2")  # a file that was stopped early is the beginning of the whole one
 DISK = 12 << 20
+SMALL_DISKS, FULL_DISKS = 0.5, 0.5  # of the rounds; of the ends before time in such a round
 
 
 class RoundFailed(Exception):
@@ -51,6 +60,8 @@ class Round:
         self.published = {}  # bytes by name
         self.stopped = False  # in the middle of a file, which is announced with fewer steps then
         self.committed = (0, 0)  # generation and step
+        self.small = MOUNTS and self.random.random() < SMALL_DISKS and subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", self.directory], capture_output=True).returncode == 0
 
     def check(self, condition, what):
         # Later failures would only follow from this one; the directory stays as it is.
@@ -136,7 +147,24 @@ class Round:
         self.stopped = True
         return job
 
+    def fill(self):
+        """Takes all space of the disk but a little, until the run has ended."""
+        job = self.start()
+        self.check(job.wait_for("begun"), f"did not begin: {job.lines}")
+        time.sleep(self.random.uniform(0, 0.05 + self.seconds * (1 - self.committed[1] / STEPS)))
+        space = os.statvfs(self.directory)
+        with open(f"{self.directory}/filler", "wb", buffering=0) as filler, contextlib.suppress(OSError):  # the run writes, too
+            filler.write(bytes(max(0, space.f_bavail * space.f_bsize - self.random.choice((0, 4096, 20480)))))
+        self.check(job.ended_within(90), f"did not end: {job.lines}")
+        os.remove(f"{self.directory}/filler")
+        told = any("No space left on device" in line or "no space for" in line for line in job.lines)
+        self.check(told or job.process.returncode == 0, f"ended with {job.process.returncode}: {job.lines}")
+        self.story.append("the disk was full" if told else "was over before the disk was full")
+        return job
+
     def disturb(self):
+        if self.small and self.random.random() < FULL_DISKS:
+            return self.fill()
         if self.random.random() < STOPS:
             return self.stop()
         job = self.start()
@@ -180,6 +208,8 @@ class Round:
         self.complete()
         self.compare()
         self.check(contents(f"{self.directory}/out/manifest.jsonl") == before, "a run that changed nothing changed the manifest")
+        if self.small:
+            subprocess.run(["umount", "-l", self.directory], check=False)
         shutil.rmtree(self.directory)
 
 

@@ -48,7 +48,8 @@ pkg_check_modules(LIBDEFLATE IMPORTED_TARGET libdeflate)
 # The serial library: only its metadata are made here, in memory. Debian calls it hdf5-serial beside those for MPI.
 set(TAILRACE_HAVE_HDF5 OFF)
 if(NOT TAILRACE_HDF5 STREQUAL "OFF")
-  pkg_search_module(LIBHDF5 IMPORTED_TARGET hdf5-serial hdf5)
+  # H5Dwrite_chunk is in the library itself from 1.10.3 on.
+  pkg_search_module(LIBHDF5 IMPORTED_TARGET "hdf5-serial>=1.10.3" "hdf5>=1.10.3")
   set(hdf5_is_parallel OFF)
   if(LIBHDF5_FOUND)
     file(GLOB_RECURSE configuration ${LIBHDF5_INCLUDEDIR}/H5pubconf*.h ${LIBHDF5_INCLUDE_DIRS}/H5pubconf*.h)
@@ -65,7 +66,7 @@ if(NOT TAILRACE_HDF5 STREQUAL "OFF")
     add_library(tailrace_hdf5 INTERFACE)
     target_link_libraries(tailrace_hdf5 INTERFACE PkgConfig::LIBHDF5 PkgConfig::LIBDEFLATE)
   elseif(TAILRACE_HDF5 STREQUAL "ON")
-    message(FATAL_ERROR "TAILRACE_HDF5=ON but a serial HDF5 (libhdf5-dev), or libdeflate (libdeflate-dev), was not found")
+    message(FATAL_ERROR "TAILRACE_HDF5=ON but a serial HDF5 of version 1.10.3 or later (libhdf5-dev), or libdeflate (libdeflate-dev), was not found")
   endif()
 endif()
 

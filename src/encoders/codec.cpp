@@ -210,7 +210,7 @@ class UserCodec final : public codec::Codec {
     const auto& function = registered_.functions.bound;
     if (function == nullptr) return usual;
     ByteVector nothing;
-    tr_encoded out(nothing, 0);
+    tr_encoded out(nothing, 0, tr_encoded::What::bound);
     Bytes bound = 0;
     TR_TRY(run(out, [&] {
       bound = function(&field, &out, registered_.user);
@@ -227,7 +227,7 @@ class UserCodec final : public codec::Codec {
     if (function == nullptr) return head;
     std::vector<const tr_record*> fields;
     for (const Description& each : fields_.described) fields.push_back(&each.unput());
-    tr_encoded out(head, kMostHead);
+    tr_encoded out(head, kMostHead, tr_encoded::What::head);
     TR_TRY(run(out, [&] {
              return function(fields.data(), static_cast<std::int32_t>(fields.size()), &out, registered_.user);
            }).in("the head of its files"));

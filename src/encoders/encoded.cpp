@@ -10,8 +10,22 @@ using tailrace::cat;
 using tailrace::Code;
 using tailrace::Status;
 
-tr_encoded::tr_encoded(tailrace::ByteVector& out, Bytes limit)
-    : out_(out), before_(out.size()), limit_(limit), last_(out.size()) {}
+tr_encoded::tr_encoded(tailrace::ByteVector& out, Bytes limit, What what)
+    : out_(out), before_(out.size()), limit_(limit), what_(what), last_(out.size()) {}
+
+std::string tr_encoded::too_much() const {
+  const std::string most = tailrace::counted(limit_, "byte");
+  switch (what_) {
+    case What::record:
+      return cat("the encoder gave more than its bound of ", most, "; let its function `bound` return more");
+    case What::head:
+      return cat("the encoder gave more than ", most,
+                 ", the most that a head may have; let its function `head` give less");
+    case What::bound:
+      break;
+  }
+  return "its function `bound` gave bytes; it returns a number of bytes, or fails by tr_encoded_fail";
+}
 
 std::span<std::byte> tr_encoded::grow(std::int64_t count) {
   if (!failure_.is_ok()) return {};
@@ -21,8 +35,7 @@ std::span<std::byte> tr_encoded::grow(std::int64_t count) {
     return {};
   }
   if (count > limit_ - has) {
-    fail(Code::format, cat("the encoder gave more than its bound of ", tailrace::counted(limit_, "byte"),
-                           "; let its function `bound` return more"));
+    fail(Code::format, too_much());
     return {};
   }
   const Status grown = tailrace::guarded([&]() -> Status {

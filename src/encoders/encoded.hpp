@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/status.hpp"
@@ -9,8 +10,10 @@
 
 /// The bytes that an encoder of the program's own appends, behind what `out` held before.
 struct tr_encoded {
+  /// What is asked for, for the error of an encoder that gives more than the limit.
+  enum class What { record, head, bound };
   /// `out` gets at most `limit` bytes more.
-  tr_encoded(tailrace::ByteVector& out, tailrace::Bytes limit);
+  tr_encoded(tailrace::ByteVector& out, tailrace::Bytes limit, What what = What::record);
   tr_encoded(const tr_encoded&) = delete;
   tr_encoded& operator=(const tr_encoded&) = delete;
 
@@ -27,9 +30,11 @@ struct tr_encoded {
   [[nodiscard]] tailrace::Index offending() const { return offending_; }
 
  private:
+  [[nodiscard]] std::string too_much() const;
   tailrace::ByteVector& out_;
   const std::size_t before_;
   const tailrace::Bytes limit_;
+  const What what_;
   std::size_t last_ = 0;  // where the last growth begins
   tailrace::Status failure_;
   tailrace::Index offending_ = -1;

@@ -78,7 +78,7 @@ void Threads::enqueue(Key key, Work work) {
     }
   }
   const DefaultArithmetic guard;
-  work(limits_.compute);
+  work(count());
 }
 
 bool Threads::poll() {

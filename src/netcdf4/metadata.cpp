@@ -44,18 +44,38 @@ class Handle {
   herr_t (*close_)(hid_t) = nullptr;
 };
 
-/// Keeps the library from printing its errors, and gives the program back what it had chosen.
+/// Keeps the library from printing its errors, and gives the program back what it had chosen. A handler of
+/// the older kind cannot be asked for by H5Eget_auto2.
 class Quiet {
  public:
   Quiet() {
-    H5Eget_auto2(H5E_DEFAULT, &function_, &data_);
+#ifndef H5_NO_DEPRECATED_SYMBOLS
+    unsigned is_new = 1;
+    H5Eauto_is_v2(H5E_DEFAULT, &is_new);
+    is_old_ = is_new == 0;
+    if (is_old_)
+      H5Eget_auto1(&old_function_, &data_);
+    else
+#endif
+      H5Eget_auto2(H5E_DEFAULT, &function_, &data_);
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
   }
-  ~Quiet() { H5Eset_auto2(H5E_DEFAULT, function_, data_); }
+  ~Quiet() {
+#ifndef H5_NO_DEPRECATED_SYMBOLS
+    if (is_old_)
+      H5Eset_auto1(old_function_, data_);
+    else
+#endif
+      H5Eset_auto2(H5E_DEFAULT, function_, data_);
+  }
   Quiet(const Quiet&) = delete;
   Quiet& operator=(const Quiet&) = delete;
 
  private:
+#ifndef H5_NO_DEPRECATED_SYMBOLS
+  H5E_auto1_t old_function_ = nullptr;
+  bool is_old_ = false;
+#endif
   H5E_auto2_t function_ = nullptr;
   void* data_ = nullptr;
 };
@@ -68,6 +88,7 @@ herr_t take_text(unsigned, const H5E_error2_t* error, void* to) {
 Status failed(std::string_view what) {
   std::string why;
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_text, &why);
+  if (why.empty()) why = "it gave no reason";
   return {Code::format, cat("the HDF5 library failed to ", what, ": ", why)};
 }
 
@@ -397,7 +418,12 @@ class Maker {
       for (Handle& each : *handles) closed = each.close() >= 0 && closed;
     }
     closed = file_.close() >= 0 && closed;
-    if (!closed || image_.has_failed()) return failed("complete a file in memory");
+    // The library does not hear why the image refused: its error stack is empty then.
+    if (image_.has_failed())
+      return Status(Code::format,
+                    cat("the HDF5 library (", H5_VERS_INFO,
+                        ") placed a part of a file in memory where none may lie, or memory ran out"));
+    if (!closed) return failed("complete a file in memory");
     codec::Ending ending;
     ending.head.bytes = image_.superblock();
     ending.head.bytes.resize(static_cast<std::size_t>(superblock_room));

@@ -6,8 +6,9 @@
 
 namespace tailrace::references {
 
-/// Says when the reference file of a data file may be written again, so that all writing takes at most a
-/// twentieth of the time. Its cost grows with the steps that it tells. So what the next one costs is
+/// Says when the reference file of a data file may be written again, so that writing it takes at most a
+/// twentieth of the time, apart from the first time, and from the last one as far as it costs more than was
+/// predicted. Its cost grows with the steps that it tells. So what the next one costs is
 /// predicted, and as much is kept for the last one, when the data file is finished. Times are of a steady
 /// clock, in any unit.
 class Pace {

@@ -159,16 +159,22 @@ Status Stream::define(const std::string& field, const PlacedLayout* layout, int 
     add_field(field, std::move(fresh));
     return status;
   }
-  if (had_codec) {
-    // This codec may hold a field that this or another rank refused afterwards. A new codec takes the fields
-    // that all agreed on.
-    Result<std::unique_ptr<codec::Codec>> codec = formats::make_codec(request_.definition);
-    TR_TRY(codec.status());
-    for (std::size_t i = 0; i < fields_.size(); ++i)
-      TR_TRY((*codec)->adopt(fields_[i].definition, codec_->prepared(static_cast<int>(i))));
-    codec_ = std::move(*codec);
-  }
+  // If the codec cannot be renewed now, the next definition tries again and tells all ranks.
+  codec_is_ahead_ = codec_is_ahead_ || had_codec;
+  if (codec_is_ahead_) static_cast<void>(guarded([&] { return renew_codec(); }));
   return status;
+}
+
+/// The codec may hold a field that this or another rank refused afterwards. A new codec takes the fields that
+/// all agreed on.
+Status Stream::renew_codec() {
+  Result<std::unique_ptr<codec::Codec>> codec = formats::make_codec(request_.definition);
+  TR_TRY(codec.status());
+  for (std::size_t i = 0; i < fields_.size(); ++i)
+    TR_TRY((*codec)->adopt(fields_[i].definition, codec_->prepared(static_cast<int>(i))));
+  codec_ = std::move(*codec);
+  codec_is_ahead_ = false;
+  return {};
 }
 
 Status Stream::prepare_field(FieldRequest& request, const PlacedLayout& layout, const ByteVector& vertical,
@@ -207,6 +213,7 @@ Status Stream::prepare_field(FieldRequest& request, const PlacedLayout& layout, 
     TR_TRY(check_recorded(out));
   }
 
+  if (codec_is_ahead_) TR_TRY(renew_codec().in("making the codec anew without the field refused before"));
   TR_TRY(codec_->define(out.definition));
   out.definition.georeference = {};  // the codec has taken what it needs
   if (request_.options.references) TR_TRY(prepare_references(out.definition, layout.georeference));

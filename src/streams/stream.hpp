@@ -121,6 +121,7 @@ class Stream final {
   /// Keeps of a georeference what reference files need.
   Status prepare_references(codec::FieldDefinition& fresh, const codec::Georeference& georeference) const;
   /// Returns success if the staging memory takes the field that the codec knows by `number`.
+  Status renew_codec();
   [[nodiscard]] Status check_staging(const Field& field, int number) const;
   void add_field(const std::string& name, Field field);
   Status prepare_operations(const std::optional<Position>& resume);
@@ -152,6 +153,7 @@ class Stream final {
   pipeline::StreamClient client_;
   std::string options_;
   std::unique_ptr<codec::Codec> codec_;
+  bool codec_is_ahead_ = false;             // it may hold a field that some rank has refused
   std::optional<Operations> operations_;    // with interval=
   std::shared_ptr<operations::Kept> kept_;  // what a checkpoint has, for the fields to come
   std::vector<Field> fields_;

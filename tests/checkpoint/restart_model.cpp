@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 //
 // A model with history: each value follows from the one before, so that an inexact restart shows in
-// everything that comes later. It writes a step each quarter of an hour, to a stream and to the files log.txt
-// and log.bin, which are opened in mode LOG_MODE, and over state.bin, and saves every third step. When it is
-// told to stop it saves once more and ends in good order.
+// everything that comes later. It writes a step each quarter of an hour, to a stream of any format (its
+// second field to raw files alone: it has no grid) and to the files log.txt and log.bin, which are opened in
+// mode LOG_MODE, and over state.bin, and saves every third step. When it is told to stop it saves once more
+// and ends in good order.
 //   restart_model PATTERN OPTIONS CHECKPOINT CHECKPOINT_OPTIONS STEPS PAUSE_MS LOG_MODE
 // Rank 0 prints "begun", "none whole", "loaded GENERATION STEP", "committed GENERATION STEP" and "complete"
 // or "stopped". Each process leaves a file named after its process id in the directory `pids`.
@@ -24,6 +25,9 @@ constexpr tr_index shape[2] = {23, 19};
 constexpr tr_index halo[2] = {1, 2};
 constexpr tr_index points = 333;
 constexpr tr_index block = 7;
+constexpr const char* grid_keys =
+    "keys=\"gridType=regular_ll, latitudeOfFirstGridPointInDegrees=50, longitudeOfFirstGridPointInDegrees=5, "
+    "latitudeOfLastGridPointInDegrees=28, longitudeOfLastGridPointInDegrees=23\"";
 
 int rank = 0;
 
@@ -156,13 +160,13 @@ class Logs {
 };
 
 /// Returns true if the model came to its end, and was not told to stop before.
-bool steps(Model& model, tr_stream* stream, Logs& logs, tr_checkpoint* cp, char** arguments) {
+bool steps(Model& model, tr_stream* stream, bool has_u, Logs& logs, tr_checkpoint* cp, char** arguments) {
   Commits commits;
   while (model.step < std::atoll(arguments[5])) {
     model.advance();
     must(tr_stream_begin(stream, model.step * step_seconds), "begin");
     must(tr_stream_put(stream, "t", model.t.data()), "put t");
-    must(tr_stream_put(stream, "u", model.u.data()), "put u");
+    if (has_u) must(tr_stream_put(stream, "u", model.u.data()), "put u");
     must(tr_stream_end(stream), "end");
     logs.write(model);
     commits.look(cp);
@@ -191,12 +195,14 @@ void run(MPI_Comm compute, char** arguments) {
     std::printf("loaded %lld %lld\n", static_cast<long long>(tr_checkpoint_generation(cp)),
                 static_cast<long long>(model.step));
   tr_stream* stream = nullptr;
-  const std::string options = std::string("format=raw base=2026-03-01T00:00Z ") + arguments[2];
+  const std::string options = std::string("base=2026-03-01T00:00Z ") + arguments[2];
   must(tr_stream_create(arguments[1], options.c_str(), &stream), "stream");
+  const bool is_raw = options.find("format=raw") != std::string::npos;
+  if (!is_raw) must(tr_layout_georeference(model.blocks, grid_keys), "georeference");
   must(tr_stream_define(stream, "t", model.blocks, TR_F64, nullptr), "define t");
-  must(tr_stream_define(stream, "u", model.cyclic, TR_I64, nullptr), "define u");
+  if (is_raw) must(tr_stream_define(stream, "u", model.cyclic, TR_I64, nullptr), "define u");
   Logs logs(arguments[7], model.step == 0);
-  const bool complete = steps(model, stream, logs, cp, arguments);
+  const bool complete = steps(model, stream, is_raw, logs, cp, arguments);
   logs.close();
   must(tr_stream_close(&stream), "close");
   must(tr_checkpoint_close(&cp), "close of the checkpoint");

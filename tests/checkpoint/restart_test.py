@@ -1,33 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 """A model that is killed at random moments, or stopped in good order, and goes on from its checkpoint, on other numbers of ranks and servers,
 leaves the files of a run that was never disturbed; what it announced as finished on the way is right, and stays.
-    restart_test.py MODEL [--seed N] [--rounds N] [--round N]"""
+Where a small file system can be mounted, some rounds have one, and some runs end because it is full.
+    restart_test.py MODEL [--format NAME ENDING] [--seed N] [--rounds N] [--round N]"""
 import argparse
+import contextlib
 import json
 import os
 import random
 import re
 import shutil
+import subprocess
 import sys
 import time
+
+# The small file systems live in a mount namespace of this script, so that nothing of them is left however it ends.
+MOUNTS = os.geteuid() == 0 and subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode == 0
+if MOUNTS and os.environ.get("RESTART_TEST_ISOLATED") != "1":
+    os.environ["RESTART_TEST_ISOLATED"] = "1"
+    os.execvp("unshare", ["unshare", "-m", "--propagation", "private", sys.executable, *sys.argv])
 
 sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
 from killed_job import Job, end_all  # noqa: E402
 from small_model import *  # noqa: E402,F403
 
 STEPS = 26  # of a quarter of an hour; the last save is that of step 24
-PATTERN = "out/fc_{valid:%Y%m%d%H}.raw"
-OPTIONS = "ready=.ready manifest=on"
-ROUNDS = (24 if MPI == "openmpi" else 20) if ALL else 6
 STOPS = 0.4  # of the ends before time: told to stop, by a signal, the time limit or the halt file; the others are kills
 LOGS = ["log.bin", "log.txt", "state.bin"]
 
 parser = argparse.ArgumentParser()
 parser.add_argument("model")
 parser.add_argument("--seed", type=int, default=int(time.time()))
-parser.add_argument("--rounds", type=int, default=ROUNDS)
+parser.add_argument("--format", nargs=2, default=("raw", ".raw"))
+parser.add_argument("--rounds", type=int)
 parser.add_argument("--round", type=int, help="this one alone")
 given = parser.parse_args()
+FORMAT, ENDING = given.format
+PATTERN = "out/fc_{valid:%Y%m%d%H}" + ENDING
+OPTIONS = f"format={FORMAT} ready=.ready manifest=on"
+ROUNDS = (24 if MPI == "openmpi" else 20) if ALL and FORMAT == "raw" else 8 if ALL else 6 if FORMAT == "raw" else 1
+GROWS = FORMAT in ("raw", "grib2")  # a file that was stopped early is the beginning of the whole one
+DISK = 12 << 20
+SMALL_DISKS, FULL_DISKS = 0.5, 0.5  # of the rounds; of the ends before time in such a round
 
 
 class RoundFailed(Exception):
@@ -46,6 +60,8 @@ class Round:
         self.published = {}  # bytes by name
         self.stopped = False  # in the middle of a file, which is announced with fewer steps then
         self.committed = (0, 0)  # generation and step
+        self.small = MOUNTS and self.random.random() < SMALL_DISKS and subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", self.directory], capture_output=True).returncode == 0
 
     def check(self, condition, what):
         # Later failures would only follow from this one; the directory stays as it is.
@@ -81,7 +97,7 @@ class Round:
         step = self.loaded(job)
         for line in job.matches(r"committed (\d+) (\d+)"):
             self.committed = max(self.committed, tuple(map(int, line)))
-        data = {name[:-6]: contents(f"{self.directory}/out/{name[:-6]}") or b""
+        data = {name[:-6]: content_of(f"{self.directory}/out/{name[:-6]}") or b""
                 for name in names_in(f"{self.directory}/out") if name.endswith(".ready")}
         ready = {name: len(content) for name, content in data.items()}
         if step:  # a run from the very beginning replaces what an earlier one has left
@@ -90,7 +106,8 @@ class Round:
         self.published = ready
         listed = manifest(f"{self.directory}/out")
         for name in sorted(ready):
-            right = reference_data[name].startswith(data[name]) if self.stopped else data[name] == reference_data[name]
+            begun = reference_data[name].startswith(data[name]) if GROWS else len(data[name]) <= len(reference_data[name])
+            right = begun if self.stopped else data[name] == reference_data[name]
             self.check(right, f"{name} is announced and not right")
             self.check(any(entry["path"] == name for entry in listed), f"{name} is announced and not in the manifest")
 
@@ -130,7 +147,24 @@ class Round:
         self.stopped = True
         return job
 
+    def fill(self):
+        """Takes all space of the disk but a little, until the run has ended."""
+        job = self.start()
+        self.check(job.wait_for("begun"), f"did not begin: {job.lines}")
+        time.sleep(self.random.uniform(0, 0.05 + self.seconds * (1 - self.committed[1] / STEPS)))
+        space = os.statvfs(self.directory)
+        with open(f"{self.directory}/filler", "wb", buffering=0) as filler, contextlib.suppress(OSError):  # the run writes, too
+            filler.write(bytes(max(0, space.f_bavail * space.f_bsize - self.random.choice((0, 4096, 20480)))))
+        self.check(job.ended_within(90), f"did not end: {job.lines}")
+        os.remove(f"{self.directory}/filler")
+        told = any("No space left on device" in line or "no space for" in line for line in job.lines)
+        self.check(told or job.process.returncode == 0, f"ended with {job.process.returncode}: {job.lines}")
+        self.story.append("the disk was full" if told else "was over before the disk was full")
+        return job
+
     def disturb(self):
+        if self.small and self.random.random() < FULL_DISKS:
+            return self.fill()
         if self.random.random() < STOPS:
             return self.stop()
         job = self.start()
@@ -154,7 +188,7 @@ class Round:
             self.check(contents(f"{self.directory}/{name}") == contents(f"undisturbed/{name}"),
                        f"{name} differs from the undisturbed run's")
         for name, data in reference_data.items():
-            self.check(contents(f"{out}/{name}") == data, f"{name} differs from the undisturbed run's")
+            self.check(content_of(f"{out}/{name}") == data, f"{name} differs from the undisturbed run's")
             self.check(steps_of(f"{out}/{name}") == steps_of(f"undisturbed/out/{name}"), f"the index of {name} differs")
         lines = manifest(out)
         last = {entry["path"]: entry for entry in lines}
@@ -174,7 +208,17 @@ class Round:
         self.complete()
         self.compare()
         self.check(contents(f"{self.directory}/out/manifest.jsonl") == before, "a run that changed nothing changed the manifest")
+        if self.small:
+            subprocess.run(["umount", "-l", self.directory], check=False)
         shutil.rmtree(self.directory)
+
+
+def content_of(path):
+    """The bytes of a file, or of all objects of a store with their names."""
+    if not os.path.isdir(path):
+        return contents(path)
+    objects = sorted(os.path.join(top, name) for top, _, names in os.walk(path) for name in names)
+    return b"".join(os.path.relpath(each, path).encode() + b"\0" + (contents(each) or b"") for each in objects)
 
 
 def names_in(directory):
@@ -205,7 +249,7 @@ def undisturbed():
     job = Job(command, environment(), directory)
     ended = job.ended_within(60)
     check(ended and job.process.returncode == 0, f"the undisturbed run ended with {job.process.returncode}: {job.lines}")
-    data = {name: contents(f"undisturbed/out/{name}") for name in names_in("undisturbed/out") if name.endswith(".raw")}
+    data = {name: content_of(f"undisturbed/out/{name}") for name in names_in("undisturbed/out") if name.endswith(ENDING)}
     check(len(data) == 7, f"the undisturbed run left {names_in('undisturbed/out')}")
     check((contents("undisturbed/log.txt") or b"").count(b"\n") == 2 * STEPS, "the undisturbed run left no lines")
     check(len(contents("undisturbed/log.bin") or b"") == STEPS * (8 * (23 * 19 + 333) + 6), "the undisturbed run left no arrays")
@@ -214,7 +258,7 @@ def undisturbed():
 
 print(f"seed {given.seed}", flush=True)
 reference_data = undisturbed()
-for number in [given.round] if given.round is not None else range(given.rounds):
+for number in [given.round] if given.round is not None else range(given.rounds or ROUNDS):
     one = Round(number)
     try:
         one.play()

@@ -23,6 +23,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -34,7 +35,7 @@ namespace tailrace::mpi_test {
 
 struct Case {
   std::string name;
-  void (*body)();
+  std::function<void()> body;
 };
 
 inline std::vector<Case>& cases() {

@@ -263,7 +263,9 @@ TEST_F(OwnEncoder, gives_files_a_head_that_knows_all_fields) {
   script.head = [](const tr_record* const*, std::int32_t, tr_encoded* out) {
     return tr_encoded_room(out, (1 << 20) + 1) == nullptr ? 0 : 1;
   };
-  expect_text(codec->define(field_of("v")), Code::format, {"1048576 bytes"});
+  const Status too_long = codec->define(field_of("v"));
+  expect_text(too_long, Code::format, {"1048576 bytes", "the most that a head may have", "`head` give less"});
+  EXPECT_EQ(too_long.text().find("bound"), std::string::npos) << too_long.text();
   EXPECT_EQ(codec->head().size(), 2U) << "a refused field changes no head";
 }
 

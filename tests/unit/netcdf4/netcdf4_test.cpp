@@ -180,6 +180,29 @@ TEST(netcdf4, the_ending_is_made_of_the_head_alone_and_always_the_same) {
   EXPECT_EQ(reader.values("height"), Values{2});
 }
 
+/// The older kind cannot be asked for by the newer function.
+TEST(netcdf4, the_program_s_handler_of_hdf5_errors_stays_whichever_kind_it_is) {
+  const std::vector fields{field("t")};
+  const auto codec = codec_of(fields);
+  File file(*codec, fields);
+  file.add_step();
+  int data = 0;
+  const H5E_auto1_t older = [](void*) -> herr_t { return 0; };
+  ASSERT_GE(H5Eset_auto1(older, &data), 0);
+  EXPECT_FALSE(file.ending(*codec).tail.empty());
+  H5E_auto1_t older_now = nullptr;
+  void* data_now = nullptr;
+  EXPECT_GE(H5Eget_auto1(&older_now, &data_now), 0);
+  EXPECT_EQ(older_now, older);
+  EXPECT_EQ(data_now, &data);
+  const H5E_auto2_t newer = [](hid_t, void*) -> herr_t { return 0; };
+  ASSERT_GE(H5Eset_auto2(H5E_DEFAULT, newer, &data), 0);
+  EXPECT_FALSE(file.ending(*codec).tail.empty());
+  H5E_auto2_t newer_now = nullptr;
+  EXPECT_GE(H5Eget_auto2(H5E_DEFAULT, &newer_now, &data_now), 0);
+  EXPECT_EQ(newer_now, newer);
+}
+
 TEST(netcdf4, a_head_that_was_damaged_is_refused) {
   ByteVector head = codec_of({field("a")})->head();
   head[200] ^= std::byte{1};

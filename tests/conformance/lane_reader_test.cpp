@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <numeric>
+#include <thread>
+
+#include "comm/line.hpp"
+#include "comm/switchboard.hpp"
+#include "pipeline/outlet.hpp"
+#include "sim/network.hpp"
+
+namespace tailrace::node {
+namespace {
+
+using Kind = Descriptor::Kind;
+using pipeline::Outlet;
+
+/// Room for a few pieces of this suite, so that rings are full soon and turn often.
+constexpr Bytes lane_capacity = least_lane + 4096;
+
+/// A lane: the rank's end, the server's end, and what lies between them.
+class Lane {
+ public:
+  virtual ~Lane() = default;
+  [[nodiscard]] virtual Outlet& outlet() = 0;
+  [[nodiscard]] virtual LaneReader& reader() = 0;
+  /// Moves on everything that is between the two ends.
+  virtual void move_on() {}
+};
+
+class SharedLane final : public Lane {
+ public:
+  SharedLane(Announcing announcing, Bytes kept)
+      : lines_(static_cast<std::size_t>((lane_capacity + kept) / 64)) {
+    std::byte* const memory = lines_.front().bytes;
+    header_.capacity = lane_capacity;
+    header_.kept = kept;
+    outlet_ = std::make_unique<pipeline::RingOutlet>(LaneProducer(&header_, memory, &bells_, announcing));
+    reader_ = std::make_unique<SharedLaneReader>(&header_, memory, 0, &bells_);
+  }
+  Outlet& outlet() override { return *outlet_; }
+  LaneReader& reader() override { return *reader_; }
+  void move_on() override { outlet_->announce(); }
+
+ private:
+  struct alignas(64) CacheLine {
+    std::byte bytes[64];
+  };
+  NodeBells bells_;
+  LaneHeader header_;
+  std::vector<CacheLine> lines_;
+  std::unique_ptr<pipeline::RingOutlet> outlet_;
+  std::unique_ptr<SharedLaneReader> reader_;
+};
+
+/// Nobody waits here: the test itself moves everything on.
+class NoWaiter final : public sim::Waiter {
+ public:
+  void look() override {}
+  void idle(sim::Nanoseconds, const std::string&) override {}
+  void park(comm::Doorbell&, std::uint32_t, sim::Nanoseconds) override {}
+  void let_others_run() override {}
+};
+
+/// A rank on one node and its server on another.
+class RemoteLane final : public Lane {
+ public:
+  explicit RemoteLane(std::uint64_t seed) : scheduler_(seed), network_(scheduler_, 2) {
+    for (int rank = 0; rank < 2; ++rank) {
+      network_.port(rank).connect(waiter_);
+      boards_[rank].connect(network_.port(rank));
+      lines_[rank] = std::make_unique<comm::Line>(boards_[rank], comm::line_number::session, members_);
+    }
+    auto lane = std::make_unique<PrivateLane>(lane_capacity);
+    auto sender = std::make_unique<LaneSender>(*lane, *lines_[0], 1);
+    const LaneProducer producer(lane->header(), lane->data(), nullptr);
+    outlet_ = std::make_unique<pipeline::RingOutlet>(producer, std::move(lane), std::move(sender));
+    receiver_ = std::make_unique<LaneReceiver>(received_, *lines_[1], 0);
+    reader_ = std::make_unique<SharedLaneReader>(received_.header(), received_.data(), 0);
+  }
+  Outlet& outlet() override { return *outlet_; }
+  LaneReader& reader() override { return *reader_; }
+  void move_on() override {
+    do {
+      outlet_->advance();
+      for (auto& board : boards_) board.pump();
+      while (const auto bytes = lines_[1]->receive_data(0)) receiver_->take(Unpacker(*bytes));
+      if (const auto credit = receiver_->fresh_credit()) outlet_->credit(*credit);
+    } while (scheduler_.run_one());
+  }
+
+ private:
+  NoWaiter waiter_;
+  sim::Scheduler scheduler_;
+  sim::Network network_;
+  std::shared_ptr<const comm::Members> members_ = std::make_shared<const comm::Members>(std::vector{0, 1});
+  comm::Switchboard boards_[2];
+  std::unique_ptr<comm::Line> lines_[2];
+  PrivateLane received_{lane_capacity};
+  std::unique_ptr<pipeline::RingOutlet> outlet_;
+  std::unique_ptr<LaneReceiver> receiver_;
+  std::unique_ptr<SharedLaneReader> reader_;
+};
+
+/// The rank is its own server.
+class OwnLane final : public Lane {
+ public:
+  Outlet& outlet() override { return outlet_; }
+  LaneReader& reader() override { return reader_; }
+
+ private:
+  std::shared_ptr<pipeline::LentLane> lane_ = std::make_shared<pipeline::LentLane>();
+  pipeline::LendingOutlet outlet_{lane_};
+  pipeline::LentLaneReader reader_{lane_};
+};
+
+struct Candidate {
+  std::string name;
+  std::function<std::unique_ptr<Lane>()> make;
+  bool is_bounded = true;          // a rank that is ahead finds no room
+  bool may_be_taken_over = false;  // by another server
+};
+
+std::vector<Candidate> candidates() {
+  std::vector<Candidate> all{
+      {"shared", [] { return std::make_unique<SharedLane>(Announcing::at_once, 0); }},
+      {"shared_patient", [] { return std::make_unique<SharedLane>(Announcing::patient, 0); }},
+      {"shared_and_kept", [] { return std::make_unique<SharedLane>(Announcing::at_once, 4096); }, true, true},
+      {"own_arrays", [] { return std::make_unique<OwnLane>(); }, false}};
+  for (std::uint64_t seed = 1; seed <= 3; ++seed)
+    all.push_back(
+        {"remote_seed_" + std::to_string(seed), [seed] { return std::make_unique<RemoteLane>(seed); }});
+  return all;
+}
+
+/// Every second element of an array, in two levels.
+struct Array {
+  static constexpr Index count = 20;
+  std::vector<std::int64_t> elements = std::vector<std::int64_t>(4 * count);
+  std::shared_ptr<const layout::MemoryMap> map =
+      std::make_shared<const layout::MemoryMap>(layout::MemoryMap{8, 2 * count * 8, {{8, {{count, 16}}}}});
+
+  explicit Array(std::int64_t first) { fill(first); }
+  void fill(std::int64_t first) { std::iota(elements.begin(), elements.end(), first); }
+  [[nodiscard]] const std::byte* base() const { return std::as_bytes(std::span(elements)).data(); }
+  [[nodiscard]] static std::vector<std::int64_t> packed(std::int64_t first, Index level) {
+    std::vector<std::int64_t> expected;
+    for (Index i = 0; i < count; ++i) expected.push_back(first + level * 2 * count + 2 * i + 1);
+    return expected;
+  }
+};
+
+Descriptor described(Kind kind, std::int64_t step) {
+  Descriptor descriptor;
+  descriptor.kind = kind;
+  descriptor.stream = 7;
+  descriptor.step = step;
+  if (kind != Kind::define) descriptor.lead = 3600 * step;  // a definition's place in the lane
+  descriptor.field = static_cast<std::int32_t>(step % 5);
+  return descriptor;
+}
+
+class LaneReaderConformance : public testing::TestWithParam<Candidate> {
+ protected:
+  Outlet& outlet() { return lane->outlet(); }
+  LaneReader& reader() { return lane->reader(); }
+  /// Puts one level of an array whose first element is `first`.
+  bool put(Array& array, std::int64_t step, std::int32_t level, bool may_lend = false) {
+    Descriptor descriptor = described(Kind::piece, step);
+    descriptor.level = level;
+    return outlet().put(descriptor, array.map, array.base(), may_lend);
+  }
+  bool tell(Kind kind, std::int64_t step, std::string_view text) {
+    return outlet().tell(described(kind, step), std::as_bytes(std::span(text)));
+  }
+  std::vector<std::int64_t> piece(std::uint64_t number) {
+    ByteVector scratch;
+    const auto bytes = reader().bytes(number, scratch);
+    EXPECT_EQ(bytes.size(), static_cast<std::size_t>(reader().at(number).bytes));
+    std::vector<std::int64_t> values(bytes.size() / 8);
+    std::memcpy(values.data(), bytes.data(), values.size() * 8);
+    return values;
+  }
+  std::string text(std::uint64_t number) {
+    ByteVector scratch;
+    const auto bytes = reader().bytes(number, scratch);
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
+
+  std::unique_ptr<Lane> lane = GetParam().make();
+};
+
+TEST_P(LaneReaderConformance, an_empty_lane_has_nothing) {
+  lane->move_on();
+  EXPECT_EQ(reader().head(), 0U);
+  EXPECT_TRUE(outlet().is_drained());
+  EXPECT_FALSE(reader().is_full());
+  EXPECT_FALSE(reader().lacks_something());
+}
+
+TEST_P(LaneReaderConformance, descriptors_come_in_the_order_of_the_calls_with_all_that_they_tell) {
+  Array array(100);
+  ASSERT_TRUE(tell(Kind::begin, 1, ""));
+  ASSERT_TRUE(put(array, 2, 0));
+  ASSERT_TRUE(put(array, 3, 1));
+  ASSERT_TRUE(tell(Kind::end, 4, "a status"));
+  lane->move_on();
+  ASSERT_EQ(reader().head(), 4U);
+  const Kind kinds[] = {Kind::begin, Kind::piece, Kind::piece, Kind::end};
+  for (std::uint64_t number = 0; number < 4; ++number) {
+    const Descriptor& descriptor = reader().at(number);
+    const auto step = static_cast<std::int64_t>(number) + 1;
+    EXPECT_EQ(descriptor.kind, kinds[number]) << number;
+    EXPECT_EQ(descriptor.stream, 7U);
+    EXPECT_EQ(descriptor.step, step);
+    EXPECT_EQ(descriptor.lead, 3600 * step);
+    EXPECT_EQ(descriptor.field, step % 5);
+    EXPECT_EQ(descriptor.level, number == 2 ? 1 : 0);
+  }
+  EXPECT_EQ(text(0), "");
+  EXPECT_EQ(piece(1), Array::packed(100, 0));
+  EXPECT_EQ(piece(2), Array::packed(100, 1));
+  EXPECT_EQ(text(3), "a status");
+}
+
+TEST_P(LaneReaderConformance, numbers_go_on_for_ever_and_bytes_are_exact) {
+  Array array(0);
+  for (std::int64_t step = 0; step < 1000; ++step) {
+    array.fill(1000 * step);
+    const auto number = static_cast<std::uint64_t>(2 * step);
+    const std::string status(static_cast<std::size_t>(step % 97), static_cast<char>('a' + step % 26));
+    ASSERT_TRUE(put(array, step, 1)) << step;
+    ASSERT_TRUE(tell(Kind::end, step, status)) << step;
+    lane->move_on();
+    ASSERT_EQ(reader().head(), number + 2);
+    ASSERT_EQ(reader().at(number).step, step);
+    ASSERT_EQ(piece(number), Array::packed(1000 * step, 1)) << step;
+    ASSERT_EQ(text(number + 1), status) << step;
+    reader().release(number + 2);
+    lane->move_on();
+    ASSERT_TRUE(outlet().is_drained());
+  }
+}
+
+TEST_P(LaneReaderConformance, what_is_not_released_stays_as_it_is) {
+  Array array(0);
+  constexpr std::int64_t most = 200;
+  std::int64_t put_so_far = 0;
+  for (std::int64_t first_kept = 0; first_kept < 40; ++first_kept) {
+    for (; put_so_far < most; ++put_so_far) {
+      array.fill(1000 * put_so_far);
+      if (!put(array, put_so_far, 0)) break;
+      lane->move_on();
+    }
+    ASSERT_EQ(put_so_far == most, !GetParam().is_bounded || first_kept + 30 > most);
+    ASSERT_EQ(reader().head(), static_cast<std::uint64_t>(put_so_far));
+    for (std::int64_t step = first_kept; step < put_so_far; ++step) {
+      const auto number = static_cast<std::uint64_t>(step);
+      ASSERT_EQ(reader().at(number).step, step);
+      ASSERT_EQ(piece(number), Array::packed(1000 * step, 0)) << step << " of " << put_so_far;
+    }
+    reader().release(static_cast<std::uint64_t>(first_kept) + 1);
+    lane->move_on();
+  }
+}
+
+TEST_P(LaneReaderConformance, a_lane_is_drained_once_everything_is_released) {
+  Array array(5);
+  EXPECT_TRUE(put(array, 1, 0));
+  EXPECT_FALSE(outlet().is_drained());
+  EXPECT_TRUE(tell(Kind::end, 1, "x"));
+  lane->move_on();
+  reader().release(1);
+  lane->move_on();
+  EXPECT_FALSE(outlet().is_drained());
+  EXPECT_EQ(text(1), "x");
+  reader().release(2);
+  lane->move_on();
+  EXPECT_TRUE(outlet().is_drained());
+}
+
+TEST_P(LaneReaderConformance, the_array_may_change_after_it_was_put) {
+  Array array(50);
+  ASSERT_TRUE(put(array, 1, 0));
+  array.fill(900);
+  ASSERT_TRUE(put(array, 2, 1));
+  array.fill(-1);
+  lane->move_on();
+  EXPECT_EQ(piece(0), Array::packed(50, 0));
+  EXPECT_EQ(piece(1), Array::packed(900, 1));
+}
+
+TEST_P(LaneReaderConformance, a_lent_array_may_change_after_it_was_taken_in) {
+  Array array(50);
+  ASSERT_TRUE(put(array, 1, 0, true));
+  lane->move_on();
+  EXPECT_EQ(piece(0), Array::packed(50, 0));
+  outlet().take_in();
+  array.fill(-1);
+  ASSERT_TRUE(put(array, 2, 1, true));
+  lane->move_on();
+  EXPECT_EQ(piece(0), Array::packed(50, 0));
+  EXPECT_EQ(piece(1), Array::packed(-1, 1));
+}
+
+/// A rank that is ahead of its server is refused, and goes on where room was made.
+TEST_P(LaneReaderConformance, room_comes_back_when_pieces_are_released) {
+  if (!GetParam().is_bounded) {
+    EXPECT_EQ(outlet().largest_piece(), 0);
+    return;
+  }
+  Array array(0);
+  std::uint64_t made = 0;
+  while (put(array, static_cast<std::int64_t>(made), 0)) ++made;
+  lane->move_on();
+  ASSERT_EQ(reader().head(), made) << "what found no room was not published";
+  EXPECT_EQ(reader().is_full(), GetParam().may_be_taken_over);
+  for (std::uint64_t number = 0; number < 100; ++number) {
+    ASSERT_FALSE(put(array, 0, 0)) << number;
+    reader().release(number + 1);
+    lane->move_on();
+    ASSERT_TRUE(put(array, 0, 0)) << number;
+    lane->move_on();
+    ASSERT_EQ(reader().head(), made + number + 1);
+  }
+  reader().release(made + 100);
+  lane->move_on();
+  EXPECT_TRUE(outlet().is_drained());
+  ASSERT_TRUE(put(array, 0, 0));
+  EXPECT_FALSE(reader().is_full());
+}
+
+TEST_P(LaneReaderConformance, definitions_have_their_bytes) {
+  ASSERT_TRUE(tell(Kind::define, 0, "what the stream is"));
+  ASSERT_TRUE(tell(Kind::define, 1, std::string(1000, 'f')));
+  ASSERT_TRUE(tell(Kind::fence, 1, ""));
+  lane->move_on();
+  ASSERT_EQ(reader().head(), 3U);
+  EXPECT_EQ(reader().at(1).kind, Kind::define);
+  EXPECT_EQ(text(0), "what the stream is");
+  EXPECT_EQ(text(1), std::string(1000, 'f'));
+  EXPECT_EQ(text(2), "");
+}
+
+TEST_P(LaneReaderConformance, only_a_lane_that_may_be_taken_over_keeps_definitions) {
+  ASSERT_TRUE(tell(Kind::define, 0, "what the stream is"));
+  ASSERT_TRUE(tell(Kind::fence, 1, ""));
+  lane->move_on();
+  reader().release(2);
+  lane->move_on();
+  ASSERT_EQ(reader().kept() != nullptr, GetParam().may_be_taken_over);
+  EXPECT_FALSE(reader().lacks_something());
+  if (!GetParam().may_be_taken_over) return;
+  ASSERT_EQ(reader().kept()->all().size(), 1U);
+  EXPECT_EQ(reader().kept()->all()[0].bytes.size(), std::string("what the stream is").size());
+  EXPECT_EQ(reader().position().first, 2U);
+  EXPECT_EQ(reader().position().fences, 1);
+  outlet().drop(7);
+  EXPECT_TRUE(reader().kept()->all().empty());
+}
+
+TEST_P(LaneReaderConformance, what_a_later_server_would_need_and_not_find_is_told) {
+  if (!GetParam().may_be_taken_over) return;
+  ASSERT_TRUE(tell(Kind::begin, 1, ""));
+  lane->move_on();
+  reader().mark_failed(0);
+  EXPECT_EQ(reader().at(0).kind, Kind::begin_failed);
+  EXPECT_EQ(reader().at(0).step, 1);
+  reader().tear(true);
+  EXPECT_TRUE(reader().lacks_something());
+  reader().tear(false);
+  EXPECT_FALSE(reader().lacks_something());
+  reader().release(1);
+  std::uint64_t told = 1;
+  while (!reader().lacks_something() && told < 100) {
+    ASSERT_TRUE(tell(Kind::define, 0, std::string(500, 'd'))) << told;
+    EXPECT_EQ(text(told), std::string(500, 'd')) << "one that finds no room beside the ring lies in it";
+    reader().release(++told);
+  }
+  EXPECT_TRUE(reader().lacks_something());
+}
+
+TEST_P(LaneReaderConformance, threads_read_side_by_side) {
+  std::vector<std::unique_ptr<Array>> arrays;
+  for (std::int64_t step = 0; step < 12; ++step) {
+    arrays.push_back(std::make_unique<Array>(1000 * step));
+    ASSERT_TRUE(put(*arrays.back(), step, 0, true));
+  }
+  lane->move_on();
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 3; ++thread) {
+    threads.emplace_back([&, thread] {
+      ByteVector scratch;
+      for (int i = 0; i < 300; ++i) {
+        const auto number = static_cast<std::uint64_t>(i * (thread + 1) % 12);
+        const auto bytes = reader().bytes(number, scratch);
+        const auto expected = Array::packed(static_cast<std::int64_t>(1000 * number), 0);
+        if (bytes.size() != expected.size() * 8 ||
+            std::memcmp(bytes.data(), expected.data(), bytes.size()) != 0)
+          ++wrong;
+      }
+    });
+  }
+  for (std::thread& each : threads) each.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(every_lane_reader, LaneReaderConformance, testing::ValuesIn(candidates()),
+                         [](const auto& instance) { return instance.param.name; });
+
+}  // namespace
+}  // namespace tailrace::node

@@ -170,7 +170,7 @@ Result<Attribute> attribute_of(const std::string& name, const std::string& value
 
 /// Winds along the rows and columns of a turned grid are not eastward and northward.
 std::string_view standard_name(const Quantity& quantity, const Grid& grid) {
-  const bool turned = grid.kind == Grid::Kind::rotated;
+  const bool turned = grid.is_turned();
   if (turned && quantity.standard_name == "eastward_wind") return "x_wind";
   if (turned && quantity.standard_name == "northward_wind") return "y_wind";
   return quantity.standard_name;
@@ -304,32 +304,78 @@ Conventions::Horizontal& Conventions::horizontal(const Grid& grid, const std::ve
 
 void Conventions::add_grid_coordinates(Horizontal& added) {
   const Grid& grid = added.grid;
-  const bool turned = grid.kind == Grid::Kind::rotated;
-  const std::string north = free_name(turned ? "rlat" : "lat"), east = free_name(turned ? "rlon" : "lon");
-  added.dimensions = {add_dimension(north, grid.latitudes.points),
-                      add_dimension(east, grid.longitudes.points)};
-  const auto attributes = [&](bool latitude) -> std::vector<Attribute> {
-    const std::string_view name = latitude ? "latitude" : "longitude";
-    const std::string units = turned ? "degrees" : latitude ? "degrees_north" : "degrees_east";
-    return {Attribute::text("standard_name", turned ? cat("grid_", name) : std::string(name)),
-            Attribute::text("long_name", turned ? cat(name, " in the rotated grid") : std::string(name)),
-            Attribute::text("units", units), Attribute::text("axis", latitude ? "Y" : "X")};
+  const bool turned = grid.kind == Grid::Kind::rotated, projected = grid.is_projected();
+  const std::string north = free_name(projected ? "y" : turned ? "rlat" : "lat");
+  const std::string east = free_name(projected ? "x" : turned ? "rlon" : "lon");
+  added.dimensions = {add_dimension(north, grid.y.points), add_dimension(east, grid.x.points)};
+  const auto attributes = [&](bool is_y) -> std::vector<Attribute> {
+    const std::string_view name = is_y ? "latitude" : "longitude", letter = is_y ? "y" : "x";
+    const std::string units = projected ? "m" : turned ? "degrees" : is_y ? "degrees_north" : "degrees_east";
+    const std::string standard = projected ? cat("projection_", letter, "_coordinate")
+                                 : turned  ? cat("grid_", name)
+                                           : std::string(name);
+    const std::string text = projected ? cat(letter, " in the projection")
+                             : turned  ? cat(name, " in the rotated grid")
+                                       : std::string(name);
+    return {Attribute::text("standard_name", standard), Attribute::text("long_name", text),
+            Attribute::text("units", units), Attribute::text("axis", is_y ? "Y" : "X")};
   };
-  add_axis(north, added.dimensions[0], grid.latitudes, attributes(true));
-  add_axis(east, added.dimensions[1], grid.longitudes, attributes(false));
-  if (!turned) return;
-  added.mapping = free_name("rotated_pole");
-  Variable mapping{added.mapping, {}, Type::int32, {}};
-  mapping.data = constant(Type::int32, {0});
-  // The conventions tell of the north pole of the turned grid, GRIB of its south pole.
-  const double longitude = std::remainder(grid.south_pole_longitude + 180, 360);
-  mapping.attributes = {
-      Attribute::text("grid_mapping_name", "rotated_latitude_longitude"),
-      Attribute::number("grid_north_pole_latitude", Type::float64, -grid.south_pole_latitude),
-      Attribute::number("grid_north_pole_longitude", Type::float64, longitude)};
-  add_variable(std::move(mapping));
+  add_coordinate(north, {added.dimensions[0]}, grid.rows(), attributes(true));
+  add_coordinate(east, {added.dimensions[1]}, grid.columns(), attributes(false));
+  if (!grid.is_turned()) return;
+  add_mapping(added);
   add_place_on_globe(added, true);
   add_place_on_globe(added, false);
+}
+
+/// Adds the variable that describes how a turned grid lies on the globe (CF conventions, appendix F).
+void Conventions::add_mapping(Horizontal& added) {
+  const Grid& grid = added.grid;
+  const Projection& projection = grid.projection;
+  const std::string name = grid.kind == Grid::Kind::rotated   ? "rotated_pole"
+                           : grid.kind == Grid::Kind::lambert ? "lambert_conformal_conic"
+                                                              : "polar_stereographic";
+  added.mapping = free_name(name);
+  Variable mapping{added.mapping, {}, Type::int32, {}};
+  mapping.data = constant(Type::int32, {0});
+  const auto add_text = [&](std::string_view attribute, std::string_view value) {
+    mapping.attributes.push_back(Attribute::text(attribute, value));
+  };
+  const auto add = [&](std::string_view attribute, std::initializer_list<double> values) {
+    Attribute added_number{std::string(attribute), Type::float64, {}};
+    for (const double each : values) put_number(added_number.values, Type::float64, each);
+    mapping.attributes.push_back(std::move(added_number));
+  };
+  if (grid.kind == Grid::Kind::rotated) {
+    add_text("grid_mapping_name", "rotated_latitude_longitude");
+    // The conventions tell of the north pole of the turned grid, GRIB of its south pole.
+    add("grid_north_pole_latitude", {-grid.south_pole_latitude});
+    add("grid_north_pole_longitude", {std::remainder(grid.south_pole_longitude + 180, 360)});
+  } else if (grid.kind == Grid::Kind::lambert) {
+    add_text("grid_mapping_name", name);
+    if (projection.parallel_1 == projection.parallel_2)
+      add("standard_parallel", {projection.parallel_1});
+    else
+      add("standard_parallel", {projection.parallel_1, projection.parallel_2});
+    add("longitude_of_central_meridian", {projection.central_longitude});
+    add("latitude_of_projection_origin", {projection.origin_latitude});
+  } else {
+    add_text("grid_mapping_name", name);
+    add("straight_vertical_longitude_from_pole", {projection.central_longitude});
+    add("latitude_of_projection_origin", {projection.origin_latitude});
+    add("standard_parallel", {projection.parallel_1});
+  }
+  if (grid.is_projected()) {
+    add("false_easting", {0});
+    add("false_northing", {0});
+    if (projection.earth.is_sphere()) {
+      add("earth_radius", {projection.earth.major});
+    } else {
+      add("semi_major_axis", {projection.earth.major});
+      add("semi_minor_axis", {projection.earth.minor});
+    }
+  }
+  add_variable(std::move(mapping));
 }
 
 /// Adds the latitude or the longitude of each point of a turned grid. It is computed when a file begins.
@@ -342,9 +388,9 @@ void Conventions::add_place_on_globe(Horizontal& added, bool latitude) {
                          Attribute::text("units", latitude ? "degrees_north" : "degrees_east")};
   variable.data = [grid = added.grid, latitude] {
     ByteVector data;
-    for (Index j = 0; j < grid.latitudes.points; ++j) {
-      for (Index i = 0; i < grid.longitudes.points; ++i) {
-        const Grid::Point point = grid.on_globe(grid.latitudes.at(j), grid.longitudes.at(i));
+    for (Index j = 0; j < grid.y.points; ++j) {
+      for (Index i = 0; i < grid.x.points; ++i) {
+        const Grid::Point point = grid.on_globe(grid.y.at(j), grid.x.at(i));
         put_number(data, Type::float64, latitude ? point.latitude : point.longitude);
       }
     }
@@ -487,13 +533,6 @@ std::size_t Conventions::add_coordinate(const std::string& name, std::vector<int
   Variable variable{name, std::move(dimensions), Type::float64, std::move(attributes)};
   variable.data = constant(Type::float64, values);
   return add_variable(std::move(variable));
-}
-
-void Conventions::add_axis(const std::string& name, int dimension, const Axis& axis,
-                           std::vector<Attribute> attributes) {
-  std::vector<double> values;
-  for (Index i = 0; i < axis.points; ++i) values.push_back(axis.at(i));
-  add_coordinate(name, {dimension}, values, std::move(attributes));
 }
 
 std::string Conventions::free_name(const std::string& name) const {

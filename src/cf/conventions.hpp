@@ -80,6 +80,7 @@ class Conventions {
   void add_member(const codec::StreamDefinition& stream);
   Horizontal& horizontal(const Grid& grid, const std::vector<Index>& shape);
   void add_grid_coordinates(Horizontal& added);
+  void add_mapping(Horizontal& added);
   Vertical& vertical(const codec::Levels& levels);
   void add_level_coordinate(Vertical& added);
   void add_hybrid(Vertical& added, std::size_t coordinate);
@@ -90,7 +91,6 @@ class Conventions {
   std::size_t add_variable(Variable variable);
   std::size_t add_coordinate(const std::string& name, std::vector<int> dimensions,
                              const std::vector<double>& values, std::vector<Attribute> attributes);
-  void add_axis(const std::string& name, int dimension, const Axis& axis, std::vector<Attribute> attributes);
   void add_place_on_globe(Horizontal& added, bool latitude);
   [[nodiscard]] std::string free_name(const std::string& name) const;
   [[nodiscard]] bool is_taken(std::string_view name) const;

@@ -66,8 +66,7 @@ Status Fields::adopt(const FieldDefinition& field, std::span<const std::byte> pr
   const Result<Grid> grid = Grid::unpack(in);
   TR_TRY(grid.status().in(cat("field '", field.name, "'")));
   const bool known = grid->kind != Grid::Kind::unknown;
-  if (!same_name || !in.rest().empty() ||
-      (known && grid->latitudes.points * grid->longitudes.points != field.elements()))
+  if (!same_name || !in.rest().empty() || (known && grid->y.points * grid->x.points != field.elements()))
     return {Code::corrupt, cat("field '", field.name, "': the prepared grid belongs to another field")};
   return add(field, *grid).in(cat("field '", field.name, "'"));
 }

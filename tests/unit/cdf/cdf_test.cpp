@@ -205,6 +205,51 @@ TEST(cdf, a_server_that_adopts_what_a_rank_has_prepared_makes_the_same_head) {
   EXPECT_EQ(other->adopt(without, codec->prepared(0)).code(), Code::corrupt);
 }
 
+TEST(cdf, a_projection_has_its_coordinates_its_mapping_and_its_earth) {
+  FieldDefinition u = field("u");
+  u.georeference.keys = {{"gridType", "lambert"},   {"latitudeOfFirstGridPointInDegrees", "50"},
+                         {"LoVInDegrees", "10"},    {"longitudeOfFirstGridPointInDegrees", "10"},
+                         {"LaDInDegrees", "50"},    {"Latin1InDegrees", "45"},
+                         {"Latin2InDegrees", "55"}, {"DxInMetres", "1000"},
+                         {"DyInMetres", "2000"},    {"jScansPositively", "1"},
+                         {"shapeOfTheEarth", "4"}};
+  FieldDefinition polar = field("t");
+  polar.georeference.keys = {{"gridType", "polar_stereographic"},
+                             {"latitudeOfFirstGridPointInDegrees", "70"},
+                             {"LoV", "-45000000"},
+                             {"longitudeOfFirstGridPointInDegrees", "-45"},
+                             {"LaD", "60000000"},
+                             {"DxInMetres", "1000"},
+                             {"DyInMetres", "2000"},
+                             {"shapeOfTheEarth", "6"}};
+  const auto codec = codec_of({u, polar});
+  const Reader reader(codec->head());
+  EXPECT_EQ(reader.dimensions("u"), (Names{"time", "y", "x"}));
+  EXPECT_EQ(reader.text("u", "standard_name"), "x_wind");
+  EXPECT_EQ(reader.text("u", "grid_mapping"), "lambert_conformal_conic");
+  EXPECT_EQ(reader.text("u", "coordinates"), "lat lon");
+  EXPECT_EQ(reader.text("y", "standard_name"), "projection_y_coordinate");
+  EXPECT_EQ(reader.text("x", "units"), "m");
+  EXPECT_NEAR(reader.values("y")[1] - reader.values("y")[0], 2000, 1e-6);
+  EXPECT_NEAR(reader.values("x")[0], 0, 1e-6);
+  EXPECT_NEAR(reader.values("lat")[0], 50, 1e-9);
+  EXPECT_NEAR(reader.values("lon")[0], 10, 1e-9);
+  EXPECT_EQ(reader.numbers("lambert_conformal_conic", "standard_parallel"), (Values{45, 55}));
+  EXPECT_EQ(reader.number("lambert_conformal_conic", "longitude_of_central_meridian"), 10);
+  EXPECT_EQ(reader.number("lambert_conformal_conic", "semi_major_axis"), 6378137);
+  EXPECT_EQ(reader.number("lambert_conformal_conic", "semi_minor_axis"), 6356752.314);
+  EXPECT_EQ(reader.dimensions("t"), (Names{"time", "y_2", "x_2"}));
+  EXPECT_EQ(reader.number("polar_stereographic", "straight_vertical_longitude_from_pole"), -45);
+  EXPECT_EQ(reader.number("polar_stereographic", "latitude_of_projection_origin"), 90);
+  EXPECT_EQ(reader.number("polar_stereographic", "standard_parallel"), 60);
+  EXPECT_EQ(reader.number("polar_stereographic", "earth_radius"), 6371229);
+  const auto other = codec_of({});
+  u.georeference = polar.georeference = {};
+  ASSERT_TRUE(other->adopt(u, codec->prepared(0)).is_ok());
+  ASSERT_TRUE(other->adopt(polar, codec->prepared(1)).is_ok());
+  EXPECT_EQ(other->head(), codec->head());
+}
+
 TEST(cdf, what_a_version_or_the_format_cannot_hold_is_refused_by_name) {
   const auto refused = [](const FieldDefinition& field, Version version, std::string_view text) {
     const Status status = codec_of({}, version)->define(field);

@@ -168,6 +168,13 @@ Result<Attribute> attribute_of(const std::string& name, const std::string& value
   return attribute;
 }
 
+/// Returns the attributes of the latitudes or the longitudes of single points.
+std::vector<Attribute> place_attributes(bool latitude) {
+  const std::string_view name = latitude ? "latitude" : "longitude";
+  return {Attribute::text("standard_name", name), Attribute::text("long_name", name),
+          Attribute::text("units", latitude ? "degrees_north" : "degrees_east")};
+}
+
 /// Winds along the rows and columns of a turned grid are not eastward and northward.
 std::string_view standard_name(const Quantity& quantity, const Grid& grid) {
   const bool turned = grid.is_turned();
@@ -290,7 +297,7 @@ Conventions::Horizontal& Conventions::horizontal(const Grid& grid, const std::ve
     if (each.grid == grid && each.shape == shape) return each;
   }
   Horizontal& added = horizontals_.emplace_back(Horizontal{grid, shape, {}, {}, {}});
-  if (grid.kind != Grid::Kind::unknown) {
+  if (grid.kind != Grid::Kind::unknown && grid.kind != Grid::Kind::told) {
     add_grid_coordinates(added);
     return added;
   }
@@ -299,7 +306,36 @@ Conventions::Horizontal& Conventions::horizontal(const Grid& grid, const std::ve
     const std::string name = shape.size() < names.size() ? names[shape.size()][i] : cat("dim", i);
     added.dimensions.push_back(add_dimension(free_name(name), shape[i]));
   }
+  if (grid.kind == Grid::Kind::told) add_told_coordinates(added);
   return added;
+}
+
+/// Adds the places of points, and the corners of their cells, that the program has told.
+void Conventions::add_told_coordinates(Horizontal& added) {
+  const std::shared_ptr<const codec::Coordinates> told = added.grid.coordinates;
+  const Bytes size = told->points() * 8;
+  std::vector<int> with_corners = added.dimensions;
+  if (told->corners > 0) with_corners.push_back(add_dimension(free_name("vertices"), told->corners));
+  const auto part = [&](Bytes begin, Bytes length) {
+    return [told, begin, length] {
+      if (told->values.empty()) return ByteVector();
+      const auto at = told->values.begin() + begin;
+      return ByteVector(at, at + length);
+    };
+  };
+  for (const bool latitude : {true, false}) {
+    const std::string name = free_name(latitude ? "lat" : "lon"), bounds = free_name(name + "_bnds");
+    added.coordinates += " " + name;
+    Variable variable{name, added.dimensions, Type::float64, place_attributes(latitude)};
+    if (told->corners > 0) variable.attributes.push_back(Attribute::text("bounds", bounds));
+    variable.data = part(latitude ? 0 : size, size);
+    add_variable(std::move(variable));
+    if (told->corners == 0) continue;
+    const Bytes length = size * told->corners;
+    Variable corners{bounds, with_corners, Type::float64, {}};
+    corners.data = part(2 * size + (latitude ? 0 : length), length);
+    add_variable(std::move(corners));
+  }
 }
 
 void Conventions::add_grid_coordinates(Horizontal& added) {
@@ -382,10 +418,7 @@ void Conventions::add_mapping(Horizontal& added) {
 void Conventions::add_place_on_globe(Horizontal& added, bool latitude) {
   const std::string name = free_name(latitude ? "lat" : "lon");
   added.coordinates += " " + name;
-  Variable variable{name, added.dimensions, Type::float64, {}};
-  const std::string_view long_name = latitude ? "latitude" : "longitude";
-  variable.attributes = {Attribute::text("standard_name", long_name), Attribute::text("long_name", long_name),
-                         Attribute::text("units", latitude ? "degrees_north" : "degrees_east")};
+  Variable variable{name, added.dimensions, Type::float64, place_attributes(latitude)};
   variable.data = [grid = added.grid, latitude] {
     ByteVector data;
     for (Index j = 0; j < grid.y.points; ++j) {

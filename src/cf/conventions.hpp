@@ -81,6 +81,7 @@ class Conventions {
   Horizontal& horizontal(const Grid& grid, const std::vector<Index>& shape);
   void add_grid_coordinates(Horizontal& added);
   void add_mapping(Horizontal& added);
+  void add_told_coordinates(Horizontal& added);
   Vertical& vertical(const codec::Levels& levels);
   void add_level_coordinate(Vertical& added);
   void add_hybrid(Vertical& added, std::size_t coordinate);

@@ -32,6 +32,7 @@ ByteVector packed(const std::string& name, const Grid& grid) {
 Result<Grid> Fields::read_grid(const FieldDefinition& field) {
   TR_TRY(codec::check_field(field));
   const std::string context = cat("field '", field.name, "'");
+  if (field.georeference.coordinates) return grid_of(field.georeference.coordinates);
   if (!georeference_ || *georeference_ != field.georeference) {
     const Result<codec::Keys> keys = grid_keys(field.georeference);
     TR_TRY(keys.status().in(context));
@@ -63,8 +64,10 @@ Status Fields::adopt(const FieldDefinition& field, std::span<const std::byte> pr
   TR_TRY(codec::check_field(field));
   Unpacker in(prepared);
   const bool same_name = in.get_text() == field.name;
-  const Result<Grid> grid = Grid::unpack(in);
+  Result<Grid> grid = Grid::unpack(in);
   TR_TRY(grid.status().in(cat("field '", field.name, "'")));
+  const auto& told = field.georeference.coordinates;
+  if (grid->coordinates && told && told->are_those_of(*grid->coordinates)) grid->coordinates = told;
   const bool known = grid->kind != Grid::Kind::unknown;
   if (!same_name || !in.rest().empty() || (known && grid->y.points * grid->x.points != field.elements()))
     return {Code::corrupt, cat("field '", field.name, "': the prepared grid belongs to another field")};

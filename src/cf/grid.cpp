@@ -288,6 +288,15 @@ double Axis::at(Index i) const {
   return first + (last - first) * static_cast<double>(i) / static_cast<double>(points - 1);
 }
 
+bool operator==(const Grid& one, const Grid& other) {
+  const bool both = one.coordinates && other.coordinates;
+  return one.kind == other.kind && one.y == other.y && one.x == other.x &&
+         one.south_pole_latitude == other.south_pole_latitude &&
+         one.south_pole_longitude == other.south_pole_longitude && one.parallels == other.parallels &&
+         one.projection == other.projection &&
+         (both ? one.coordinates->are_those_of(*other.coordinates) : one.coordinates == other.coordinates);
+}
+
 std::vector<double> Grid::rows() const {
   std::vector<double> values;
   if (kind == Kind::gaussian) {
@@ -330,6 +339,7 @@ void Grid::pack(Packer& out) const {
   // Heads of NetCDF-4 files hold these bytes: those of the first kinds are what they always were.
   if (kind == Kind::gaussian) out.put(parallels);
   if (is_projected()) out.put(projection);
+  if (kind == Kind::told) coordinates->facts().pack(out);
 }
 
 Result<Grid> Grid::unpack(Unpacker& in) {
@@ -340,11 +350,25 @@ Result<Grid> Grid::unpack(Unpacker& in) {
   grid.south_pole_longitude = in.get<double>();
   if (grid.kind == Kind::gaussian) grid.parallels = in.get<Index>();
   if (grid.is_projected()) grid.projection = in.get<Projection>();
+  if (grid.kind == Kind::told) {
+    Result<codec::Coordinates> told = codec::Coordinates::unpack(in);
+    TR_TRY(told.status());
+    grid.coordinates = std::make_shared<const codec::Coordinates>(std::move(*told));
+  }
   Index all = 0;
-  if (in.ok() && grid.kind >= Kind::unknown && grid.kind <= Kind::polar_stereographic && grid.y.points >= 0 &&
+  if (in.ok() && grid.kind >= Kind::unknown && grid.kind <= Kind::told && grid.y.points >= 0 &&
       grid.x.points >= 0 && !__builtin_mul_overflow(grid.y.points, grid.x.points, &all))
     return grid;
   return Status(Code::corrupt, "a prepared grid is not whole");
+}
+
+Grid grid_of(std::shared_ptr<const codec::Coordinates> coordinates) {
+  Grid grid;
+  grid.kind = Grid::Kind::told;
+  grid.y.points = coordinates->shape.front();
+  grid.x.points = coordinates->shape.size() > 1 ? coordinates->shape[1] : 1;
+  grid.coordinates = std::move(coordinates);
+  return grid;
 }
 
 Result<Grid> grid_of(const codec::Keys& list, const std::vector<Index>& shape) {

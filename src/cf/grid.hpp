@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "cf/projection.hpp"
@@ -18,16 +19,18 @@ struct Axis {
 };
 
 /// The places of a record's points on the globe: latitudes and longitudes, plain or turned so that their
-/// south pole lies elsewhere, Gaussian latitudes, or x and y of a projection. They are unknown for other
-/// kinds of grids.
+/// south pole lies elsewhere, Gaussian latitudes, x and y of a projection, or the places that the program has
+/// told for each point. They are unknown for other kinds of grids.
 struct Grid {
-  enum class Kind : std::int32_t { unknown, lat_lon, rotated, gaussian, lambert, polar_stereographic };
+  enum class Kind : std::int32_t { unknown, lat_lon, rotated, gaussian, lambert, polar_stereographic, told };
   Kind kind = Kind::unknown;
   Axis y, x;  // slower and faster dimension of the record
   double south_pole_latitude = -90, south_pole_longitude = 0;
   Index parallels = 0;  // of a Gaussian grid, between pole and equator: y has some of them, or all
   Projection projection;
-  friend bool operator==(const Grid&, const Grid&) = default;
+  /// Where each point lies, if the program has told. On ranks that write no heads without the values.
+  std::shared_ptr<const codec::Coordinates> coordinates;
+  friend bool operator==(const Grid& one, const Grid& other);
 
   using Point = Projection::Point;
   [[nodiscard]] bool is_projected() const {
@@ -45,6 +48,8 @@ struct Grid {
   static Result<Grid> unpack(Unpacker& in);
 };
 
+/// Returns the grid of a layout whose coordinates the program has told.
+Grid grid_of(std::shared_ptr<const codec::Coordinates> coordinates);
 /// Reads the grid off the keys of a georeference, which have the names that ecCodes gives them. Grids other
 /// than regular_ll, rotated_ll, regular_gg, lambert and polar_stereographic are unknown. Returns Code::format
 /// if the keys are not enough, or do not fit to the shape.

@@ -250,6 +250,74 @@ TEST(cdf, a_projection_has_its_coordinates_its_mapping_and_its_earth) {
   EXPECT_EQ(other->head(), codec->head());
 }
 
+std::shared_ptr<const codec::Coordinates> told_places(const std::vector<Index>& shape, Index corners,
+                                                      double shift) {
+  codec::Coordinates told{shape, corners, 0, {}};
+  for (Index i = 0; i < told.points() * 2 * (1 + corners); ++i)
+    cf::put_number(told.values, cf::Type::float64, shift + static_cast<double>(i));
+  told.checksum = static_cast<std::uint64_t>(shift);
+  return std::make_shared<const codec::Coordinates>(std::move(told));
+}
+
+TEST(cdf, coordinates_that_the_program_has_told_have_their_bounds) {
+  FieldDefinition map = field("a"), again = field("b"), cells = field("c"), other = field("d");
+  cells.shape = {2};
+  map.georeference = again.georeference = {{}, {}, told_places({2, 3}, 3, 0)};
+  cells.georeference.coordinates = told_places({2}, 0, 50);
+  other.georeference.coordinates = told_places({2, 3}, 0, 100);
+  const auto codec = codec_of({map, again, cells, other});
+  const Reader reader(codec->head());
+  EXPECT_EQ(reader.dimensions("a"), (Names{"time", "y", "x"}));
+  EXPECT_EQ(reader.dimensions("lat_bnds"), (Names{"y", "x", "vertices"}));
+  EXPECT_EQ(reader.text("a", "coordinates"), "lat lon");
+  EXPECT_EQ(reader.text("b", "coordinates"), "lat lon") << "fields share them";
+  EXPECT_EQ(reader.text("lat", "bounds"), "lat_bnds");
+  EXPECT_EQ(reader.text("lon", "standard_name"), "longitude");
+  EXPECT_EQ(reader.values("lat"), (Values{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(reader.values("lon"), (Values{6, 7, 8, 9, 10, 11}));
+  EXPECT_EQ(reader.values("lat_bnds")[17], 29);
+  EXPECT_EQ(reader.values("lon_bnds")[0], 30);
+  EXPECT_EQ(reader.dimensions("lat_2"), Names{"cell"});
+  EXPECT_EQ(reader.values("lon_2"), (Values{52, 53}));
+  EXPECT_EQ(reader.text("lat_2", "bounds"), "(none)");
+  EXPECT_EQ(reader.text("d", "coordinates"), "lat_3 lon_3");
+  // A server that writes no heads gets the fields without the values.
+  const auto server = codec_of({});
+  FieldDefinition there = map;
+  there.georeference = {};
+  ASSERT_TRUE(server->adopt(there, codec->prepared(0)).is_ok());
+  EXPECT_EQ(server->fixed_places()->step, codec_of({map})->fixed_places()->step);
+  there.georeference.coordinates = map.georeference.coordinates;
+  const auto root = codec_of({});
+  ASSERT_TRUE(root->adopt(there, codec->prepared(0)).is_ok());
+  EXPECT_EQ(root->head(), codec_of({map})->head());
+}
+
+TEST(cdf, a_file_goes_on_with_its_own_coordinates_alone) {
+  FieldDefinition own = field("a");
+  own.georeference.coordinates = told_places({2, 3}, 3, 0);
+  for (const Version version : {Version::cdf1, Version::cdf2, Version::cdf5}) {
+    const ByteVector head = codec_of({own}, version)->head();
+    const auto goes_on = [&](const FieldDefinition& now) {
+      return check_goes_on(head, codec_of({now}, version)->head());
+    };
+    EXPECT_TRUE(goes_on(own).is_ok());
+    FieldDefinition now = own;
+    now.attributes = {{"comment", "attributes may change"}};
+    EXPECT_TRUE(goes_on(now).is_ok());
+    now.georeference.coordinates = told_places({2, 3}, 3, 1e-12);
+    EXPECT_TRUE(goes_on(now).is_ok()) << "another machine may compute other last bits";
+    now.georeference.coordinates = told_places({2, 3}, 3, 1);
+    EXPECT_NE(goes_on(now).text().find("'lat' has other values in the file"), std::string::npos);
+    now.georeference.coordinates = told_places({2, 3}, 0, 0);
+    EXPECT_EQ(goes_on(now).code(), Code::state) << "without bounds";
+    now.georeference = {};
+    EXPECT_NE(goes_on(now).text().find("'lat' is in the file"), std::string::npos);
+    EXPECT_EQ(check_goes_on(codec_of({now}, version)->head(), head).code(), Code::state);
+  }
+  EXPECT_EQ(check_goes_on(ByteVector(20), ByteVector(20)).code(), Code::corrupt);
+}
+
 TEST(cdf, what_a_version_or_the_format_cannot_hold_is_refused_by_name) {
   const auto refused = [](const FieldDefinition& field, Version version, std::string_view text) {
     const Status status = codec_of({}, version)->define(field);

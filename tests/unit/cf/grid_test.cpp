@@ -140,6 +140,26 @@ TEST(cf_grid, rows_of_a_gaussian_grid_may_be_a_part_of_it) {
   EXPECT_DOUBLE_EQ(part->columns()[7], 315);
 }
 
+TEST(cf_grid, told_coordinates_are_told_apart_by_their_checksum_wherever_the_values_are) {
+  codec::Coordinates told{{2, 3}, 0, 7, ByteVector(96)};
+  const Grid whole = grid_of(std::make_shared<const codec::Coordinates>(told));
+  Packer out;
+  whole.pack(out);
+  EXPECT_LT(out.bytes().size(), 150U) << "the values are not packed";
+  Unpacker in(out.bytes());
+  const Result<Grid> read = Grid::unpack(in);
+  ASSERT_TRUE(read.is_ok()) << read.status().text();
+  EXPECT_EQ(*read, whole);
+  told.checksum = 8;
+  EXPECT_FALSE(grid_of(std::make_shared<const codec::Coordinates>(told)) == whole);
+  EXPECT_FALSE(Grid() == whole);
+  Packer damaged;
+  told.values.pop_back();
+  told.pack(damaged);
+  Unpacker again(damaged.bytes());
+  EXPECT_EQ(codec::Coordinates::unpack(again).status().code(), Code::corrupt);
+}
+
 TEST(cf_grid, what_was_packed_is_read_back_and_damage_is_told) {
   const Grid grid = *grid_of(globe(), {181, 360});
   Packer out;

@@ -253,6 +253,7 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
     TR_TRY(attribute.status());
     set(variable.attributes, *attribute);
   }
+  add_grid_reference(grid, variable);
   const ByteVector fill = fill_of(field, *type);
   variable.attributes.push_back({"_FillValue", *type, fill});
 
@@ -265,6 +266,25 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
       {field.name, field.levels, number, field.elements(), *type, fill, levels.dimension.has_value()});
   if (field.name == "sp" || field.name == "ps") complete_formulas(final_name);
   return {};
+}
+
+/// Adds what GRIB has of an unstructured grid, under the names of ICON's files and of CDI, to the file; of a
+/// second grid to its fields.
+void Conventions::add_grid_reference(const Grid& grid, Variable& variable) {
+  if (grid.number_used == 0 && grid.uuid.empty()) return;
+  std::vector<Attribute> told;
+  if (grid.number_used != 0)
+    told.push_back(
+        Attribute::number("number_of_grid_used", Type::int32, static_cast<double>(grid.number_used)));
+  if (!grid.uuid.empty()) told.push_back(Attribute::text("uuidOfHGrid", grid.uuid));
+  const bool is_first = !referred_;
+  if (is_first) referred_ = {grid.number_used, grid.uuid};
+  if (!is_first && *referred_ == std::pair(grid.number_used, grid.uuid)) return;
+  std::vector<Attribute>& to = is_first ? contents_.attributes : variable.attributes;
+  for (Attribute& each : told) {
+    // What the user has set stays.
+    if (std::ranges::find(to, each.name, &Attribute::name) == to.end()) to.push_back(std::move(each));
+  }
 }
 
 /// GRIB tells fields apart by their levels; variables need names of their own.

@@ -79,6 +79,7 @@ class Conventions {
   void add_time(const codec::StreamDefinition& stream);
   void add_member(const codec::StreamDefinition& stream);
   Horizontal& horizontal(const Grid& grid, const std::vector<Index>& shape);
+  void add_grid_reference(const Grid& grid, Variable& variable);
   void add_grid_coordinates(Horizontal& added);
   void add_mapping(Horizontal& added);
   void add_told_coordinates(Horizontal& added);
@@ -105,6 +106,7 @@ class Conventions {
   std::string scalars_;  // coordinates of all fields, as the attribute lists them
   std::size_t time_ = 0;
   std::optional<int> bounds_;
+  std::optional<std::pair<std::int64_t, std::string>> referred_;  // number and UUID of the file's grid
   Status beyond_;  // why the format cannot hold the variables; nothing is added any more
 };
 

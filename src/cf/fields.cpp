@@ -32,14 +32,13 @@ ByteVector packed(const std::string& name, const Grid& grid) {
 Result<Grid> Fields::read_grid(const FieldDefinition& field) {
   TR_TRY(codec::check_field(field));
   const std::string context = cat("field '", field.name, "'");
-  if (field.georeference.coordinates) return grid_of(field.georeference.coordinates);
   if (!georeference_ || *georeference_ != field.georeference) {
     const Result<codec::Keys> keys = grid_keys(field.georeference);
     TR_TRY(keys.status().in(context));
     georeference_ = field.georeference;
     keys_ = *keys;
   }
-  Result<Grid> grid = grid_of(keys_, field.shape);
+  Result<Grid> grid = grid_of(keys_, field.shape, field.georeference.coordinates);
   TR_TRY(grid.status().in(context));
   return grid;
 }

@@ -10,6 +10,7 @@
 
 #include "base/options.hpp"
 #include "base/text.hpp"
+#include "base/uuid.hpp"
 
 namespace tailrace::cf {
 
@@ -281,6 +282,21 @@ Status read_projection(const GridKeys& keys, Grid& grid) {
   return {};
 }
 
+Status read_reference(const GridKeys& keys, Grid& grid) {
+  const Result<std::optional<double>> number = keys.number("numberOfGridUsed");
+  TR_TRY(number.status());
+  constexpr double most = 16777215;  // 3 bytes in GRIB
+  if (number->has_value() && !(**number >= 0 && **number <= most))
+    return {Code::format, cat("grid key 'numberOfGridUsed' = ", **number, ": it is from 0 to ", most)};
+  grid.number_used = static_cast<std::int64_t>(number->value_or(0));
+  const std::string* const uuid = keys.find("uuidOfHGrid");
+  if (uuid == nullptr) return {};
+  const Result<Uuid> parsed = Uuid::parse(*uuid);
+  TR_TRY(parsed.status().in("grid key 'uuidOfHGrid'"));
+  grid.uuid = parsed->text();
+  return {};
+}
+
 }  // namespace
 
 double Axis::at(Index i) const {
@@ -293,7 +309,8 @@ bool operator==(const Grid& one, const Grid& other) {
   return one.kind == other.kind && one.y == other.y && one.x == other.x &&
          one.south_pole_latitude == other.south_pole_latitude &&
          one.south_pole_longitude == other.south_pole_longitude && one.parallels == other.parallels &&
-         one.projection == other.projection &&
+         one.projection == other.projection && one.number_used == other.number_used &&
+         one.uuid == other.uuid &&
          (both ? one.coordinates->are_those_of(*other.coordinates) : one.coordinates == other.coordinates);
 }
 
@@ -339,6 +356,7 @@ void Grid::pack(Packer& out) const {
   // Heads of NetCDF-4 files hold these bytes: those of the first kinds are what they always were.
   if (kind == Kind::gaussian) out.put(parallels);
   if (is_projected()) out.put(projection);
+  if (kind == Kind::told || number_used != 0 || !uuid.empty()) out.put(number_used).put_text(uuid);
   if (kind == Kind::told) coordinates->facts().pack(out);
 }
 
@@ -350,6 +368,10 @@ Result<Grid> Grid::unpack(Unpacker& in) {
   grid.south_pole_longitude = in.get<double>();
   if (grid.kind == Kind::gaussian) grid.parallels = in.get<Index>();
   if (grid.is_projected()) grid.projection = in.get<Projection>();
+  if (grid.kind == Kind::told || (grid.kind == Kind::unknown && !in.rest().empty())) {
+    grid.number_used = in.get<std::int64_t>();
+    grid.uuid = in.get_text();
+  }
   if (grid.kind == Kind::told) {
     Result<codec::Coordinates> told = codec::Coordinates::unpack(in);
     TR_TRY(told.status());
@@ -362,16 +384,8 @@ Result<Grid> Grid::unpack(Unpacker& in) {
   return Status(Code::corrupt, "a prepared grid is not whole");
 }
 
-Grid grid_of(std::shared_ptr<const codec::Coordinates> coordinates) {
-  Grid grid;
-  grid.kind = Grid::Kind::told;
-  grid.y.points = coordinates->shape.front();
-  grid.x.points = coordinates->shape.size() > 1 ? coordinates->shape[1] : 1;
-  grid.coordinates = std::move(coordinates);
-  return grid;
-}
-
-Result<Grid> grid_of(const codec::Keys& list, const std::vector<Index>& shape) {
+Result<Grid> grid_of(const codec::Keys& list, const std::vector<Index>& shape,
+                     std::shared_ptr<const codec::Coordinates> coordinates) {
   static const std::map<std::string_view, Grid::Kind> kinds{
       {"regular_ll", Grid::Kind::lat_lon},
       {"rotated_ll", Grid::Kind::rotated},
@@ -382,6 +396,14 @@ Result<Grid> grid_of(const codec::Keys& list, const std::vector<Index>& shape) {
   const GridKeys keys(list);
   Grid grid;
   const std::string* const type = keys.find("gridType");
+  if (type != nullptr && *type == "unstructured_grid") TR_TRY(read_reference(keys, grid));
+  if (coordinates) {
+    grid.kind = Grid::Kind::told;
+    grid.y.points = coordinates->shape.front();
+    grid.x.points = coordinates->shape.size() > 1 ? coordinates->shape[1] : 1;
+    grid.coordinates = std::move(coordinates);
+    return grid;
+  }
   const auto found = type == nullptr ? kinds.end() : kinds.find(*type);
   if (found == kinds.end()) return grid;
   for (const std::string_view key : {"jPointsAreConsecutive", "alternativeRowScanning"}) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "cf/projection.hpp"
@@ -28,6 +29,9 @@ struct Grid {
   double south_pole_latitude = -90, south_pole_longitude = 0;
   Index parallels = 0;  // of a Gaussian grid, between pole and equator: y has some of them, or all
   Projection projection;
+  /// The numbers by which GRIB knows an unstructured grid: 0 and empty if they are not given.
+  std::int64_t number_used = 0;
+  std::string uuid;  // 8-4-4-4-12 small hexadecimal digits
   /// Where each point lies, if the program has told. On ranks that write no heads without the values.
   std::shared_ptr<const codec::Coordinates> coordinates;
   friend bool operator==(const Grid& one, const Grid& other);
@@ -48,11 +52,10 @@ struct Grid {
   static Result<Grid> unpack(Unpacker& in);
 };
 
-/// Returns the grid of a layout whose coordinates the program has told.
-Grid grid_of(std::shared_ptr<const codec::Coordinates> coordinates);
 /// Reads the grid off the keys of a georeference, which have the names that ecCodes gives them. Grids other
 /// than regular_ll, rotated_ll, regular_gg, lambert and polar_stereographic are unknown. Returns Code::format
 /// if the keys are not enough, or do not fit to the shape.
-Result<Grid> grid_of(const codec::Keys& keys, const std::vector<Index>& shape);
+Result<Grid> grid_of(const codec::Keys& keys, const std::vector<Index>& shape,
+                     std::shared_ptr<const codec::Coordinates> coordinates = nullptr);
 
 }  // namespace tailrace::cf

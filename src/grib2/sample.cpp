@@ -58,6 +58,12 @@ Result<codec::Keys> grid_keys(const codec::Georeference& georeference) {
     if (is_given(name) || !sample->has(name) || sample->is_missing(name)) continue;
     if (const std::optional<double> value = sample->number(name)) keys.emplace_back(name, cat(*value));
   }
+  if (*type == "unstructured_grid") {
+    for (const std::string name : {"numberOfGridUsed", "uuidOfHGrid"}) {
+      const std::optional<std::string> value = sample->text(name);
+      if (!is_given(name) && value) keys.emplace_back(name, *value);
+    }
+  }
   if (!is_given("gridType")) keys.emplace_back("gridType", *type);
   return keys;
 }

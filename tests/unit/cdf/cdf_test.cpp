@@ -293,6 +293,34 @@ TEST(cdf, coordinates_that_the_program_has_told_have_their_bounds) {
   EXPECT_EQ(root->head(), codec_of({map})->head());
 }
 
+TEST(cdf, an_unstructured_grid_is_named_as_icon_names_it) {
+  FieldDefinition one = field("a"), same = field("b"), other = field("c");
+  one.shape = same.shape = other.shape = {6};
+  one.georeference.keys = {{"gridType", "unstructured_grid"},
+                           {"numberOfGridUsed", "42"},
+                           {"uuidOfHGrid", "A60BD5BE123456789ABCDEF012345678"}};
+  same.georeference = one.georeference;
+  one.georeference.coordinates = told_places({6}, 3, 0);
+  other.georeference.keys = {{"gridType", "unstructured_grid"}, {"numberOfGridUsed", "43"}};
+  const auto codec = codec_of({one, same, other});
+  const Reader reader(codec->head());
+  EXPECT_EQ(reader.text("", "uuidOfHGrid"), "a60bd5be-1234-5678-9abc-def012345678");
+  EXPECT_EQ(reader.number("c", "number_of_grid_used"), 43)
+      << "the second grid of a file is that of its fields";
+  EXPECT_EQ(reader.text("b", "uuidOfHGrid"), "(none)");
+  EXPECT_EQ(reader.text("a", "coordinates"), "lat lon");
+  const auto there = codec_of({});
+  FieldDefinition without = one;
+  without.georeference = {{}, {}, one.georeference.coordinates};
+  ASSERT_TRUE(there->adopt(without, codec->prepared(0)).is_ok());
+  same.georeference = other.georeference = {};
+  ASSERT_TRUE(there->adopt(same, codec->prepared(1)).is_ok());
+  ASSERT_TRUE(there->adopt(other, codec->prepared(2)).is_ok());
+  EXPECT_EQ(there->head(), codec->head());
+  other.georeference.keys = {{"gridType", "unstructured_grid"}, {"uuidOfHGrid", "none"}};
+  EXPECT_NE((*make_codec(Version::cdf5, {}))->define(other).text().find("is no UUID"), std::string::npos);
+}
+
 TEST(cdf, a_file_goes_on_with_its_own_coordinates_alone) {
   FieldDefinition own = field("a");
   own.georeference.coordinates = told_places({2, 3}, 3, 0);

@@ -142,7 +142,7 @@ TEST(cf_grid, rows_of_a_gaussian_grid_may_be_a_part_of_it) {
 
 TEST(cf_grid, told_coordinates_are_told_apart_by_their_checksum_wherever_the_values_are) {
   codec::Coordinates told{{2, 3}, 0, 7, ByteVector(96)};
-  const Grid whole = grid_of(std::make_shared<const codec::Coordinates>(told));
+  const Grid whole = *grid_of({}, {2, 3}, std::make_shared<const codec::Coordinates>(told));
   Packer out;
   whole.pack(out);
   EXPECT_LT(out.bytes().size(), 150U) << "the values are not packed";
@@ -151,7 +151,7 @@ TEST(cf_grid, told_coordinates_are_told_apart_by_their_checksum_wherever_the_val
   ASSERT_TRUE(read.is_ok()) << read.status().text();
   EXPECT_EQ(*read, whole);
   told.checksum = 8;
-  EXPECT_FALSE(grid_of(std::make_shared<const codec::Coordinates>(told)) == whole);
+  EXPECT_FALSE(*grid_of({}, {2, 3}, std::make_shared<const codec::Coordinates>(told)) == whole);
   EXPECT_FALSE(Grid() == whole);
   Packer damaged;
   told.values.pop_back();

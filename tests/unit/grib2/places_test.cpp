@@ -159,5 +159,19 @@ TEST(grib2_places, a_sample_tells_all_keys_of_a_projection) {
   }
 }
 
+TEST(grib2_places, a_sample_tells_which_unstructured_grid_it_is_on) {
+  FieldDefinition field = field_of("2t", "heightAboveGround", {2});
+  field.shape = {60};
+  field.georeference.keys = {{"gridType", "unstructured_grid"},
+                             {"numberOfGridUsed", "42"},
+                             {"uuidOfHGrid", "a60bd5be123456789abcdef012345678"}};
+  const Result<ByteVector> message = encode(stream_of(), field, {0, 0, 3600, 0}, wave(60));
+  ASSERT_TRUE(message.is_ok()) << message.status().text();
+  const Result<cf::Grid> grid = cf::grid_of(*cf::grid_keys({*message, {}, nullptr}), {60});
+  ASSERT_TRUE(grid.is_ok()) << grid.status().text();
+  EXPECT_EQ(grid->number_used, 42);
+  EXPECT_EQ(grid->uuid, "a60bd5be-1234-5678-9abc-def012345678");
+}
+
 }  // namespace
 }  // namespace tailrace::codec::test

@@ -156,6 +156,26 @@ TR_API int tr_layout_count(const tr_layout* layout, tr_index* count);
  * Compute rank 0 reads the file. */
 TR_API int tr_layout_georeference(tr_layout* layout, const char* options);
 
+/* Collective. Blocks until all compute ranks have called it and compute rank 0 has all values. Says where the
+ * points of a grid lie that no keys describe: latitudes (-90 to 90) and longitudes in degrees, in arrays of
+ * the caller's part allocated as the layout says (halo). `corners` > 0 also says where the cells around the
+ * points end: latitudes and longitudes of so many corners (3 to 64) of each cell, side by side (the fastest
+ * dimension of the arrays), with the halo of the layout. 0: no bounds, and NULL. Ranks that own nothing may
+ * pass NULL. Layouts have 1 dimension (cells) or 2 (rows and columns). Streams that are defined on the layout
+ * later put the coordinates into the heads of NetCDF files and Zarr stores, and into references, where they
+ * take the place of those that follow from keys; GRIB messages stay as the georeference says. The arrays may
+ * change afterwards. TR_ERR_DATA names the rank and the global index of a value that is not finite or no
+ * latitude; TR_ERR_MEMORY if the node's budget is too small (compute rank 0 keeps 16 bytes for each point and
+ * each corner until the layout is freed; docs/design/023-coordinates.md). */
+TR_API int tr_layout_coordinates(tr_layout* layout, const double* latitudes, const double* longitudes,
+                                 int corners, const double* latitude_bounds, const double* longitude_bounds);
+/* Collective. The same for contiguous arrays whose shape the caller knows. `extents` in C order, of the
+ * arrays of latitudes and longitudes, are the owned extents or owned + 2*halo; those of bounds have `corners`
+ * behind them. */
+TR_API int tr_layout_coordinates_array(tr_layout* layout, const double* latitudes, const double* longitudes,
+                                       int ndims, const tr_index* extents, int corners,
+                                       const double* latitude_bounds, const double* longitude_bounds);
+
 /* Local. *layout becomes NULL. */
 TR_API int tr_layout_free(tr_layout** layout);
 

@@ -181,6 +181,14 @@ class Layout {
   [[nodiscard]] Status georeference(const Options& options) {
     return Status(tr_layout_georeference(handle_, options.text().c_str()));
   }
+  /// Says where the points lie, in arrays allocated as the layout says (halo). With `corners` also where the
+  /// cells end: the corners of each cell side by side. tr_layout_coordinates has the contract.
+  [[nodiscard]] Status coordinates(const double* latitudes, const double* longitudes, int corners = 0,
+                                   const double* latitude_bounds = nullptr,
+                                   const double* longitude_bounds = nullptr) {
+    return Status(
+        tr_layout_coordinates(handle_, latitudes, longitudes, corners, latitude_bounds, longitude_bounds));
+  }
   [[nodiscard]] Result<Bounds> bounds(bool with_halo = true) const;
   [[nodiscard]] Result<Index> count() const;
   [[nodiscard]] int ndims() const { return ndims_; }

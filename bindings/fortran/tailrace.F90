@@ -90,6 +90,8 @@ module tailrace
     generic :: callback => callback_i4, callback_i8
     generic :: bounds => bounds_i4, bounds_i8
     procedure :: georeference
+    procedure, private :: coordinates_1, coordinates_2
+    generic :: coordinates => coordinates_1, coordinates_2
     procedure :: lower => layout_lower
     procedure :: upper => layout_upper
     procedure :: own_lower => layout_own_lower
@@ -319,13 +321,13 @@ contains
 
   subroutine stream_create(self, pattern, base, packing, keys, format, member, members, calendar, existing, &
                            on_full, deadline, ready, hook, options, ierr, manifest, same_lead, empty_step, &
-                           references, interval)
+                           references, interval, attributes, deflate)
     class(tr_stream), intent(inout) :: self
     character(*), intent(in) :: pattern
     character(*), intent(in), optional :: base, packing, keys, format, calendar, existing
     character(*), intent(in), optional :: on_full, deadline, ready, hook, options
-    character(*), intent(in), optional :: manifest, same_lead, empty_step, references, interval
-    class(*), intent(in), optional :: member, members
+    character(*), intent(in), optional :: manifest, same_lead, empty_step, references, interval, attributes
+    class(*), intent(in), optional :: member, members, deflate
     integer, intent(out), optional :: ierr
     character(:), allocatable :: all
     all = ''
@@ -345,6 +347,8 @@ contains
     call add(all, 'references', references)
     call add(all, 'empty_step', empty_step)
     call add(all, 'interval', interval)
+    call add(all, 'attributes', attributes)
+    call add_number(all, 'deflate', deflate)
     call add(all, 'keys', keys)
     call append(all, options)
     call settle(c_create(to_c(pattern), to_c(all), self%handle), ierr)
@@ -354,14 +358,16 @@ contains
   !> absent means TR_REAL. Numbers may be of any kind; default reals keep their decimal value (0.01 means
   !> 0.01).
   subroutine stream_define(self, name, grid, levels, type, accuracy, relative_accuracy, bits, missing, &
-                           statistic, since, at_zero, level_dim, nproma, keys, options, ierr, operation)
+                           statistic, since, at_zero, level_dim, nproma, keys, options, ierr, operation, &
+                           attributes, deflate, chunks, vertical)
     class(tr_stream), intent(in) :: self
     character(*), intent(in) :: name
     class(tr_layout), intent(in) :: grid
     class(tr_levels), intent(in), optional :: levels
     integer, intent(in), optional :: type, level_dim
-    class(*), intent(in), optional :: accuracy, relative_accuracy, bits, missing, nproma
+    class(*), intent(in), optional :: accuracy, relative_accuracy, bits, missing, nproma, deflate
     character(*), intent(in), optional :: statistic, since, at_zero, keys, options, operation
+    character(*), intent(in), optional :: attributes, chunks, vertical
     integer, intent(out), optional :: ierr
     character(:), allocatable :: all
     integer(c_int) :: element
@@ -379,6 +385,10 @@ contains
     call add(all, 'operation', operation)
     if (present(level_dim)) call add_number(all, 'level_axis', level_axis(grid, level_dim))
     call add_number(all, 'nproma', nproma)
+    call add(all, 'attributes', attributes)
+    call add_number(all, 'deflate', deflate)
+    call add(all, 'chunks', chunks)
+    call add(all, 'vertical', vertical)
     call add(all, 'keys', keys)
     call append(all, options)
     call settle(c_define(self%handle, to_c(name), grid%handle, element, to_c(all)), ierr)

@@ -35,11 +35,13 @@ Uuid Uuid::random() {
 Result<Uuid> Uuid::parse(std::string_view text) {
   const Status bad(Code::argument,
                    cat("\"", text, "\" is no UUID such as 123e4567-e89b-42d3-a456-426614174000"));
-  if (text.size() != 36) return bad;
+  // The dashes may be left out, all of them.
+  const bool has_dashes = text.size() == 36;
+  if (!has_dashes && text.size() != 32) return bad;
   Uuid uuid;
   std::size_t at = 0;
   for (std::size_t i = 0; i < 16; ++i) {
-    if (dash_before(i) && text[at++] != '-') return bad;
+    if (has_dashes && dash_before(i) && text[at++] != '-') return bad;
     const int high = hex_digit(text[at++]);
     const int low = hex_digit(text[at++]);
     if (high < 0 || low < 0) return bad;

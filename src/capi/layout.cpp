@@ -4,6 +4,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "arrays/coordinates.hpp"
 #include "base/shape_text.hpp"
 #include "base/text.hpp"
 #include "capi/arguments.hpp"
@@ -94,6 +95,35 @@ int make_indexed(const char* name, int ndims, const tr_index* shape, const std::
   if (!made.is_ok()) return fail(made.status());
   *out = new tr_layout{{std::move(*made), state().layouts_made++, {}, {}, *given, true}};
   count_layout((*out)->placed.layout, 1);
+  return TR_OK;
+}
+
+/// Returns how the arrays of a layout are allocated, or with their extents, how these are.
+Result<layout::Allocation> allocation_of(const session::Session& session, const tr_layout& layout,
+                                         const std::optional<std::vector<Index>>& extents) {
+  layout::Allocation allocation;
+  allocation.halo = layout.placed.halo;
+  allocation.level_axis = -1;
+  if (!extents) return allocation;
+  return layout::match_extents(layout.placed.layout, session.rank(), std::move(allocation), *extents);
+}
+
+/// Collective. Does the work of both calls that give coordinates.
+int set_coordinates(tr_layout* layout, arrays::GivenCoordinates given,
+                    const std::optional<std::vector<Index>>& extents) {
+  session::Session* const session = session_for("tr_layout_coordinates");
+  if (session == nullptr) return TR_ERR_STATE;
+  const std::string call = cat("tr_layout_coordinates(", given.corners, " corners)");
+  if (layout == nullptr)
+    return fail(
+        session->agree({Status(Code::argument, "`layout` is a null pointer").in(call), call, {}}).status);
+  given.allocation = allocation_of(*session, *layout, extents);
+  Result<arrays::GatheredCoordinates> gathered = arrays::gather_coordinates(
+      session->computes(), [&](comm::Vote vote) { return session->agree(std::move(vote)); },
+      session->memory().budget(), call, layout->placed.layout, given);
+  if (!gathered.is_ok()) return fail(gathered.status());
+  layout->placed.georeference.coordinates = std::move(gathered->coordinates);
+  session->memory().keep_coordinates(layout->placed.id, std::move(gathered->drawn));
   return TR_OK;
 }
 
@@ -280,9 +310,24 @@ int tr_layout_georeference(tr_layout* layout, const char* options) {
   return TR_OK;
 }
 
+int tr_layout_coordinates(tr_layout* layout, const double* latitudes, const double* longitudes, int corners,
+                          const double* latitude_bounds, const double* longitude_bounds) {
+  return set_coordinates(layout, {latitudes, longitudes, corners, latitude_bounds, longitude_bounds}, {});
+}
+
+int tr_layout_coordinates_array(tr_layout* layout, const double* latitudes, const double* longitudes,
+                                int ndims, const tr_index* extents, int corners,
+                                const double* latitude_bounds, const double* longitude_bounds) {
+  return set_coordinates(layout, {latitudes, longitudes, corners, latitude_bounds, longitude_bounds},
+                         extents == nullptr ? std::vector<Index>() : list_of(extents, ndims));
+}
+
 int tr_layout_free(tr_layout** layout) {
   if (layout == nullptr) return fail(Status(Code::argument, "tr_layout_free: a null pointer"));
-  if (*layout != nullptr && state().session != nullptr) count_layout((*layout)->placed.layout, -1);
+  if (*layout != nullptr && state().session != nullptr) {
+    count_layout((*layout)->placed.layout, -1);
+    state().session->memory().forget_coordinates((*layout)->placed.id);
+  }
   delete *layout;
   *layout = nullptr;
   return TR_OK;

@@ -97,6 +97,57 @@ ByteVector encode_header(const Contents& contents, const Places& places, Bytes d
   return out.take();
 }
 
+/// Reads a header that a Writer has written.
+class Reader {
+ public:
+  explicit Reader(std::span<const std::byte> head) : head_(head) {
+    version_ = static_cast<Version>(number(4) & 0xff);
+  }
+  std::int64_t tag() { return number(4); }
+  std::int64_t count() { return number(version_ == Version::cdf5 ? 8 : 4); }
+  Bytes offset() { return number(version_ == Version::cdf1 ? 4 : 8); }
+  std::string name() {
+    const std::span<const std::byte> text = bytes(count());
+    return {reinterpret_cast<const char*>(text.data()), text.size()};
+  }
+  /// Returns the length of a list, whose tag comes first.
+  std::int64_t list() {
+    tag();
+    return count();
+  }
+  void skip_attributes() {
+    for (std::int64_t left = list(); left > 0 && ok_; --left) {
+      name();
+      const auto type = static_cast<Type>(tag());
+      bytes(count() * size_of(type));
+    }
+  }
+  [[nodiscard]] bool ok() const { return ok_; }
+  [[nodiscard]] std::span<const std::byte> at(Bytes begin, Bytes size) {
+    ok_ = ok_ && begin >= 0 && size >= 0 && size <= std::ssize(head_) && begin <= std::ssize(head_) - size;
+    return ok_ ? head_.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(size))
+               : std::span<const std::byte>();
+  }
+
+ private:
+  std::int64_t number(Bytes size) {
+    std::int64_t value = 0;
+    for (const std::byte each : at(next_, size)) value = value << 8 | static_cast<std::int64_t>(each);
+    next_ += size;
+    return value;
+  }
+  std::span<const std::byte> bytes(Bytes size) {
+    const auto found = at(next_, size);
+    next_ += ok_ ? padded(size) : 0;
+    return found;
+  }
+
+  std::span<const std::byte> head_;
+  Version version_ = Version::cdf5;
+  Bytes next_ = 0;
+  bool ok_ = true;
+};
+
 std::string_view name_of(Version version) {
   return version == Version::cdf1 ? "cdf1" : version == Version::cdf2 ? "cdf2" : "cdf5";
 }
@@ -140,6 +191,37 @@ ByteVector encode(const Contents& contents, const Places& places) {
     out.resize(static_cast<std::size_t>(padded(static_cast<Bytes>(out.size()))));
   }
   return out;
+}
+
+Result<std::vector<cf::Fixed>> fixed_in(std::span<const std::byte> head) {
+  Reader in(head);
+  in.count();  // of the records
+  std::vector<Bytes> lengths;
+  for (std::int64_t left = in.list(); left > 0 && in.ok(); --left) {
+    in.name();
+    lengths.push_back(in.count());
+  }
+  in.skip_attributes();
+  std::vector<cf::Fixed> fixed;
+  for (std::int64_t left = in.list(); left > 0 && in.ok(); --left) {
+    cf::Fixed each{in.name(), {}};
+    Bytes size = 8;
+    for (std::int64_t dimensions = in.count(); dimensions > 0 && in.ok(); --dimensions) {
+      const auto number = static_cast<std::size_t>(in.count());
+      const Bytes length = number < lengths.size() ? lengths[number] : 0;
+      if (__builtin_mul_overflow(size, length, &size)) size = -1;
+    }
+    in.skip_attributes();
+    const auto type = static_cast<Type>(in.tag());
+    in.count();  // its size, which older versions cannot always tell
+    const Bytes begin = in.offset();
+    // Variables with records have no length in one dimension.
+    if (type != Type::float64 || size == 0) continue;
+    each.values = in.at(begin, size);
+    fixed.push_back(std::move(each));
+  }
+  if (in.ok()) return fixed;
+  return Status(Code::corrupt, "the head of the file is no whole NetCDF header");
 }
 
 ByteVector encode_records(Version version, std::int64_t records) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "base/bytes.hpp"
@@ -37,6 +38,8 @@ struct Places {
 
 /// Returns the bytes of a file up to its first record.
 [[nodiscard]] ByteVector encode(const cf::Contents& contents, const Places& places);
+/// Returns the float64 variables without records of a head. Code::corrupt if it is none.
+Result<std::vector<cf::Fixed>> fixed_in(std::span<const std::byte> head);
 /// Returns the number of records as it stands at byte 4 of a file.
 [[nodiscard]] ByteVector encode_records(Version version, std::int64_t records);
 

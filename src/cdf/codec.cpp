@@ -35,6 +35,7 @@ class CdfCodec final : public codec::Codec {
     TR_TRY(fields_.adopt(field, prepared));
     return add_plain(field);
   }
+  [[nodiscard]] bool has_coordinates() const override { return true; }
   Status check_lead(const RecordKey& key) const override {
     if (key.lead >= 0) return {};
     return {Code::argument, cat("lead ", key.lead, " s is before the base time")};
@@ -121,6 +122,14 @@ std::vector<Patch> CdfCodec::rest_of_step(std::int64_t lead, std::int64_t previo
 Result<std::unique_ptr<codec::Codec>> make_codec(Version version, const codec::StreamDefinition& stream) {
   TR_TRY(Conventions::check_attributes(stream.attributes));
   return std::unique_ptr<codec::Codec>(std::make_unique<CdfCodec>(version, stream));
+}
+
+Status check_goes_on(std::span<const std::byte> own, std::span<const std::byte> now) {
+  const Result<std::vector<cf::Fixed>> before = fixed_in(own);
+  TR_TRY(before.status());
+  const Result<std::vector<cf::Fixed>> after = fixed_in(now);
+  TR_TRY(after.status());
+  return cf::check_same(*before, *after);
 }
 
 std::optional<codec::Patch> step_count(Version version, std::int64_t steps) {

@@ -11,6 +11,9 @@ namespace tailrace::cdf {
 
 /// Makes the codec of classic NetCDF files of this version.
 Result<std::unique_ptr<codec::Codec>> make_codec(Version version, const codec::StreamDefinition& stream);
+/// Returns Code::state if steps of a stream with the head `now` cannot follow those in a file with the head
+/// `own`: its coordinates are others.
+Status check_goes_on(std::span<const std::byte> own, std::span<const std::byte> now);
 /// Returns where a file of this version says how many steps it holds, and what it says then.
 std::optional<codec::Patch> step_count(Version version, std::int64_t steps);
 

@@ -168,9 +168,16 @@ Result<Attribute> attribute_of(const std::string& name, const std::string& value
   return attribute;
 }
 
+/// Returns the attributes of the latitudes or the longitudes of single points.
+std::vector<Attribute> place_attributes(bool latitude) {
+  const std::string_view name = latitude ? "latitude" : "longitude";
+  return {Attribute::text("standard_name", name), Attribute::text("long_name", name),
+          Attribute::text("units", latitude ? "degrees_north" : "degrees_east")};
+}
+
 /// Winds along the rows and columns of a turned grid are not eastward and northward.
 std::string_view standard_name(const Quantity& quantity, const Grid& grid) {
-  const bool turned = grid.kind == Grid::Kind::rotated;
+  const bool turned = grid.is_turned();
   if (turned && quantity.standard_name == "eastward_wind") return "x_wind";
   if (turned && quantity.standard_name == "northward_wind") return "y_wind";
   return quantity.standard_name;
@@ -246,6 +253,7 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
     TR_TRY(attribute.status());
     set(variable.attributes, *attribute);
   }
+  add_grid_reference(grid, variable);
   const ByteVector fill = fill_of(field, *type);
   variable.attributes.push_back({"_FillValue", *type, fill});
 
@@ -258,6 +266,25 @@ Status Conventions::add(const FieldDefinition& field, const Grid& grid) {
       {field.name, field.levels, number, field.elements(), *type, fill, levels.dimension.has_value()});
   if (field.name == "sp" || field.name == "ps") complete_formulas(final_name);
   return {};
+}
+
+/// Adds what GRIB has of an unstructured grid, under the names of ICON's files and of CDI, to the file; of a
+/// second grid to its fields.
+void Conventions::add_grid_reference(const Grid& grid, Variable& variable) {
+  if (grid.number_used == 0 && grid.uuid.empty()) return;
+  std::vector<Attribute> told;
+  if (grid.number_used != 0)
+    told.push_back(
+        Attribute::number("number_of_grid_used", Type::int32, static_cast<double>(grid.number_used)));
+  if (!grid.uuid.empty()) told.push_back(Attribute::text("uuidOfHGrid", grid.uuid));
+  const bool is_first = !referred_;
+  if (is_first) referred_ = {grid.number_used, grid.uuid};
+  if (!is_first && *referred_ == std::pair(grid.number_used, grid.uuid)) return;
+  std::vector<Attribute>& to = is_first ? contents_.attributes : variable.attributes;
+  for (Attribute& each : told) {
+    // What the user has set stays.
+    if (std::ranges::find(to, each.name, &Attribute::name) == to.end()) to.push_back(std::move(each));
+  }
 }
 
 /// GRIB tells fields apart by their levels; variables need names of their own.
@@ -290,7 +317,7 @@ Conventions::Horizontal& Conventions::horizontal(const Grid& grid, const std::ve
     if (each.grid == grid && each.shape == shape) return each;
   }
   Horizontal& added = horizontals_.emplace_back(Horizontal{grid, shape, {}, {}, {}});
-  if (grid.kind != Grid::Kind::unknown) {
+  if (grid.kind != Grid::Kind::unknown && grid.kind != Grid::Kind::told) {
     add_grid_coordinates(added);
     return added;
   }
@@ -299,52 +326,124 @@ Conventions::Horizontal& Conventions::horizontal(const Grid& grid, const std::ve
     const std::string name = shape.size() < names.size() ? names[shape.size()][i] : cat("dim", i);
     added.dimensions.push_back(add_dimension(free_name(name), shape[i]));
   }
+  if (grid.kind == Grid::Kind::told) add_told_coordinates(added);
   return added;
+}
+
+/// Adds the places of points, and the corners of their cells, that the program has told.
+void Conventions::add_told_coordinates(Horizontal& added) {
+  const std::shared_ptr<const codec::Coordinates> told = added.grid.coordinates;
+  const Bytes size = told->points() * 8;
+  std::vector<int> with_corners = added.dimensions;
+  if (told->corners > 0) with_corners.push_back(add_dimension(free_name("vertices"), told->corners));
+  const auto part = [&](Bytes begin, Bytes length) {
+    return [told, begin, length] {
+      if (told->values.empty()) return ByteVector();
+      const auto at = told->values.begin() + begin;
+      return ByteVector(at, at + length);
+    };
+  };
+  for (const bool latitude : {true, false}) {
+    const std::string name = free_name(latitude ? "lat" : "lon"), bounds = free_name(name + "_bnds");
+    added.coordinates += " " + name;
+    Variable variable{name, added.dimensions, Type::float64, place_attributes(latitude)};
+    if (told->corners > 0) variable.attributes.push_back(Attribute::text("bounds", bounds));
+    variable.data = part(latitude ? 0 : size, size);
+    add_variable(std::move(variable));
+    if (told->corners == 0) continue;
+    const Bytes length = size * told->corners;
+    Variable corners{bounds, with_corners, Type::float64, {}};
+    corners.data = part(2 * size + (latitude ? 0 : length), length);
+    add_variable(std::move(corners));
+  }
 }
 
 void Conventions::add_grid_coordinates(Horizontal& added) {
   const Grid& grid = added.grid;
-  const bool turned = grid.kind == Grid::Kind::rotated;
-  const std::string north = free_name(turned ? "rlat" : "lat"), east = free_name(turned ? "rlon" : "lon");
-  added.dimensions = {add_dimension(north, grid.latitudes.points),
-                      add_dimension(east, grid.longitudes.points)};
-  const auto attributes = [&](bool latitude) -> std::vector<Attribute> {
-    const std::string_view name = latitude ? "latitude" : "longitude";
-    const std::string units = turned ? "degrees" : latitude ? "degrees_north" : "degrees_east";
-    return {Attribute::text("standard_name", turned ? cat("grid_", name) : std::string(name)),
-            Attribute::text("long_name", turned ? cat(name, " in the rotated grid") : std::string(name)),
-            Attribute::text("units", units), Attribute::text("axis", latitude ? "Y" : "X")};
+  const bool turned = grid.kind == Grid::Kind::rotated, projected = grid.is_projected();
+  const std::string north = free_name(projected ? "y" : turned ? "rlat" : "lat");
+  const std::string east = free_name(projected ? "x" : turned ? "rlon" : "lon");
+  added.dimensions = {add_dimension(north, grid.y.points), add_dimension(east, grid.x.points)};
+  const auto attributes = [&](bool is_y) -> std::vector<Attribute> {
+    const std::string_view name = is_y ? "latitude" : "longitude", letter = is_y ? "y" : "x";
+    const std::string units = projected ? "m" : turned ? "degrees" : is_y ? "degrees_north" : "degrees_east";
+    const std::string standard = projected ? cat("projection_", letter, "_coordinate")
+                                 : turned  ? cat("grid_", name)
+                                           : std::string(name);
+    const std::string text = projected ? cat(letter, " in the projection")
+                             : turned  ? cat(name, " in the rotated grid")
+                                       : std::string(name);
+    return {Attribute::text("standard_name", standard), Attribute::text("long_name", text),
+            Attribute::text("units", units), Attribute::text("axis", is_y ? "Y" : "X")};
   };
-  add_axis(north, added.dimensions[0], grid.latitudes, attributes(true));
-  add_axis(east, added.dimensions[1], grid.longitudes, attributes(false));
-  if (!turned) return;
-  added.mapping = free_name("rotated_pole");
-  Variable mapping{added.mapping, {}, Type::int32, {}};
-  mapping.data = constant(Type::int32, {0});
-  // The conventions tell of the north pole of the turned grid, GRIB of its south pole.
-  const double longitude = std::remainder(grid.south_pole_longitude + 180, 360);
-  mapping.attributes = {
-      Attribute::text("grid_mapping_name", "rotated_latitude_longitude"),
-      Attribute::number("grid_north_pole_latitude", Type::float64, -grid.south_pole_latitude),
-      Attribute::number("grid_north_pole_longitude", Type::float64, longitude)};
-  add_variable(std::move(mapping));
+  add_coordinate(north, {added.dimensions[0]}, grid.rows(), attributes(true));
+  add_coordinate(east, {added.dimensions[1]}, grid.columns(), attributes(false));
+  if (!grid.is_turned()) return;
+  add_mapping(added);
   add_place_on_globe(added, true);
   add_place_on_globe(added, false);
+}
+
+/// Adds the variable that describes how a turned grid lies on the globe (CF conventions, appendix F).
+void Conventions::add_mapping(Horizontal& added) {
+  const Grid& grid = added.grid;
+  const Projection& projection = grid.projection;
+  const std::string name = grid.kind == Grid::Kind::rotated   ? "rotated_pole"
+                           : grid.kind == Grid::Kind::lambert ? "lambert_conformal_conic"
+                                                              : "polar_stereographic";
+  added.mapping = free_name(name);
+  Variable mapping{added.mapping, {}, Type::int32, {}};
+  mapping.data = constant(Type::int32, {0});
+  const auto add_text = [&](std::string_view attribute, std::string_view value) {
+    mapping.attributes.push_back(Attribute::text(attribute, value));
+  };
+  const auto add = [&](std::string_view attribute, std::initializer_list<double> values) {
+    Attribute added_number{std::string(attribute), Type::float64, {}};
+    for (const double each : values) put_number(added_number.values, Type::float64, each);
+    mapping.attributes.push_back(std::move(added_number));
+  };
+  if (grid.kind == Grid::Kind::rotated) {
+    add_text("grid_mapping_name", "rotated_latitude_longitude");
+    // The conventions tell of the north pole of the turned grid, GRIB of its south pole.
+    add("grid_north_pole_latitude", {-grid.south_pole_latitude});
+    add("grid_north_pole_longitude", {std::remainder(grid.south_pole_longitude + 180, 360)});
+  } else if (grid.kind == Grid::Kind::lambert) {
+    add_text("grid_mapping_name", name);
+    if (projection.parallel_1 == projection.parallel_2)
+      add("standard_parallel", {projection.parallel_1});
+    else
+      add("standard_parallel", {projection.parallel_1, projection.parallel_2});
+    add("longitude_of_central_meridian", {projection.central_longitude});
+    add("latitude_of_projection_origin", {projection.origin_latitude});
+  } else {
+    add_text("grid_mapping_name", name);
+    add("straight_vertical_longitude_from_pole", {projection.central_longitude});
+    add("latitude_of_projection_origin", {projection.origin_latitude});
+    add("standard_parallel", {projection.parallel_1});
+  }
+  if (grid.is_projected()) {
+    add("false_easting", {0});
+    add("false_northing", {0});
+    if (projection.earth.is_sphere()) {
+      add("earth_radius", {projection.earth.major});
+    } else {
+      add("semi_major_axis", {projection.earth.major});
+      add("semi_minor_axis", {projection.earth.minor});
+    }
+  }
+  add_variable(std::move(mapping));
 }
 
 /// Adds the latitude or the longitude of each point of a turned grid. It is computed when a file begins.
 void Conventions::add_place_on_globe(Horizontal& added, bool latitude) {
   const std::string name = free_name(latitude ? "lat" : "lon");
   added.coordinates += " " + name;
-  Variable variable{name, added.dimensions, Type::float64, {}};
-  const std::string_view long_name = latitude ? "latitude" : "longitude";
-  variable.attributes = {Attribute::text("standard_name", long_name), Attribute::text("long_name", long_name),
-                         Attribute::text("units", latitude ? "degrees_north" : "degrees_east")};
+  Variable variable{name, added.dimensions, Type::float64, place_attributes(latitude)};
   variable.data = [grid = added.grid, latitude] {
     ByteVector data;
-    for (Index j = 0; j < grid.latitudes.points; ++j) {
-      for (Index i = 0; i < grid.longitudes.points; ++i) {
-        const Grid::Point point = grid.on_globe(grid.latitudes.at(j), grid.longitudes.at(i));
+    for (Index j = 0; j < grid.y.points; ++j) {
+      for (Index i = 0; i < grid.x.points; ++i) {
+        const Grid::Point point = grid.on_globe(grid.y.at(j), grid.x.at(i));
         put_number(data, Type::float64, latitude ? point.latitude : point.longitude);
       }
     }
@@ -487,13 +586,6 @@ std::size_t Conventions::add_coordinate(const std::string& name, std::vector<int
   Variable variable{name, std::move(dimensions), Type::float64, std::move(attributes)};
   variable.data = constant(Type::float64, values);
   return add_variable(std::move(variable));
-}
-
-void Conventions::add_axis(const std::string& name, int dimension, const Axis& axis,
-                           std::vector<Attribute> attributes) {
-  std::vector<double> values;
-  for (Index i = 0; i < axis.points; ++i) values.push_back(axis.at(i));
-  add_coordinate(name, {dimension}, values, std::move(attributes));
 }
 
 std::string Conventions::free_name(const std::string& name) const {

@@ -79,7 +79,10 @@ class Conventions {
   void add_time(const codec::StreamDefinition& stream);
   void add_member(const codec::StreamDefinition& stream);
   Horizontal& horizontal(const Grid& grid, const std::vector<Index>& shape);
+  void add_grid_reference(const Grid& grid, Variable& variable);
   void add_grid_coordinates(Horizontal& added);
+  void add_mapping(Horizontal& added);
+  void add_told_coordinates(Horizontal& added);
   Vertical& vertical(const codec::Levels& levels);
   void add_level_coordinate(Vertical& added);
   void add_hybrid(Vertical& added, std::size_t coordinate);
@@ -90,7 +93,6 @@ class Conventions {
   std::size_t add_variable(Variable variable);
   std::size_t add_coordinate(const std::string& name, std::vector<int> dimensions,
                              const std::vector<double>& values, std::vector<Attribute> attributes);
-  void add_axis(const std::string& name, int dimension, const Axis& axis, std::vector<Attribute> attributes);
   void add_place_on_globe(Horizontal& added, bool latitude);
   [[nodiscard]] std::string free_name(const std::string& name) const;
   [[nodiscard]] bool is_taken(std::string_view name) const;
@@ -104,6 +106,7 @@ class Conventions {
   std::string scalars_;  // coordinates of all fields, as the attribute lists them
   std::size_t time_ = 0;
   std::optional<int> bounds_;
+  std::optional<std::pair<std::int64_t, std::string>> referred_;  // number and UUID of the file's grid
   Status beyond_;  // why the format cannot hold the variables; nothing is added any more
 };
 

@@ -38,7 +38,7 @@ Result<Grid> Fields::read_grid(const FieldDefinition& field) {
     georeference_ = field.georeference;
     keys_ = *keys;
   }
-  Result<Grid> grid = grid_of(keys_, field.shape);
+  Result<Grid> grid = grid_of(keys_, field.shape, field.georeference.coordinates);
   TR_TRY(grid.status().in(context));
   return grid;
 }
@@ -63,11 +63,12 @@ Status Fields::adopt(const FieldDefinition& field, std::span<const std::byte> pr
   TR_TRY(codec::check_field(field));
   Unpacker in(prepared);
   const bool same_name = in.get_text() == field.name;
-  const Result<Grid> grid = Grid::unpack(in);
+  Result<Grid> grid = Grid::unpack(in);
   TR_TRY(grid.status().in(cat("field '", field.name, "'")));
+  const auto& told = field.georeference.coordinates;
+  if (grid->coordinates && told && told->are_those_of(*grid->coordinates)) grid->coordinates = told;
   const bool known = grid->kind != Grid::Kind::unknown;
-  if (!same_name || !in.rest().empty() ||
-      (known && grid->latitudes.points * grid->longitudes.points != field.elements()))
+  if (!same_name || !in.rest().empty() || (known && grid->y.points * grid->x.points != field.elements()))
     return {Code::corrupt, cat("field '", field.name, "': the prepared grid belongs to another field")};
   return add(field, *grid).in(cat("field '", field.name, "'"));
 }

@@ -2,6 +2,8 @@
 #include "cf/model.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -82,6 +84,45 @@ std::optional<Bytes> Contents::bytes_of(const Variable& variable) const {
   }
   if (product > std::numeric_limits<Bytes>::max() - 3) return std::nullopt;
   return product;
+}
+
+namespace {
+
+bool are_close(std::span<const std::byte> one, std::span<const std::byte> other) {
+  const auto number_at = [](std::span<const std::byte> values, std::size_t at) {
+    std::array<std::byte, 8> bytes{};
+    std::ranges::copy(values.subspan(at, bytes.size()), bytes.begin());
+    swap(bytes, std::ssize(bytes));
+    return std::bit_cast<double>(bytes);
+  };
+  if (one.size() != other.size()) return false;
+  if (std::ranges::equal(one, other)) return true;
+  constexpr double last_bits = 1e-9;
+  for (std::size_t at = 0; at + 8 <= one.size(); at += 8) {
+    const double a = number_at(one, at), b = number_at(other, at);
+    if (!(std::fabs(a - b) <= last_bits * std::max(1.0, std::fabs(a)))) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Status check_same(const std::vector<Fixed>& own, const std::vector<Fixed>& now) {
+  const auto differs = [](const Fixed& each, std::string_view how) {
+    return Status(Code::state, cat("the coordinate '", each.name, "' ", how,
+                                   "; a run that continues defines the same stream as before "
+                                   "(existing=replace begins anew)"));
+  };
+  for (const Fixed& each : own) {
+    const auto same = std::ranges::find(now, each.name, &Fixed::name);
+    if (same == now.end()) return differs(each, "is in the file, and the stream has none");
+    if (!are_close(each.values, same->values)) return differs(each, "has other values in the file");
+  }
+  for (const Fixed& each : now) {
+    if (std::ranges::find(own, each.name, &Fixed::name) == own.end())
+      return differs(each, "is not in the file, and the stream has one");
+  }
+  return {};
 }
 
 Status Contents::add(Variable variable) {

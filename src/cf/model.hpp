@@ -84,4 +84,13 @@ struct Contents {
   Status add(Variable variable);
 };
 
+/// The float64 values of a variable without steps, as a file has them.
+struct Fixed {
+  std::string name;
+  std::span<const std::byte> values;
+};
+/// Returns Code::state if the coordinates of a file differ from those of the stream that is to go on with it.
+/// Another C library may have computed other last bits.
+Status check_same(const std::vector<Fixed>& own, const std::vector<Fixed>& now);
+
 }  // namespace tailrace::cf

@@ -120,6 +120,9 @@ class Codec {
   virtual Status adopt(const FieldDefinition& field, std::span<const std::byte> /*prepared*/) {
     return define(field);
   }
+  /// Returns true if heads of files tell the coordinates of georeferences. Ranks that write no heads adopt
+  /// fields without the values of coordinates.
+  [[nodiscard]] virtual bool has_coordinates() const { return false; }
   /// Returns what each file begins with, before its first step.
   [[nodiscard]] virtual ByteVector head() const { return {}; }
   /// Returns what makes a file with these steps readable. `read` reads the file, whose last step ends at

@@ -70,6 +70,28 @@ Index FieldDefinition::elements() const {
   return product;
 }
 
+Index Coordinates::points() const {
+  Index product = 1;
+  for (const Index extent : shape) product *= extent;
+  return product;
+}
+
+void Coordinates::pack(Packer& out) const {
+  out.put_list<Index>(shape).put(corners).put(checksum).put_bytes(values);
+}
+
+Result<Coordinates> Coordinates::unpack(Unpacker& in) {
+  Coordinates told{in.get_list<Index>(), in.get<Index>(), in.get<std::uint64_t>(), in.get_list<std::byte>()};
+  Index all = 1;
+  bool is_whole = in.ok() && told.corners >= 0 && told.corners <= most_corners;
+  for (const Index extent : told.shape)
+    is_whole = is_whole && extent >= 0 && !__builtin_mul_overflow(all, extent, &all);
+  Bytes bytes = 0;
+  is_whole = is_whole && !__builtin_mul_overflow(all, 16 * (1 + told.corners), &bytes);
+  if (is_whole && (told.values.empty() || std::ssize(told.values) == bytes)) return told;
+  return Status(Code::corrupt, "the definition of coordinates is not whole");
+}
+
 void FieldDefinition::pack(Packer& out) const {
   out.put_text(name).put(type).put_list<Index>(shape);
   out.put_bytes(georeference.sample);
@@ -91,7 +113,7 @@ Result<FieldDefinition> FieldDefinition::unpack(Unpacker& in) {
   field.name = in.get_text();
   field.type = in.get<ElementType>();
   field.shape = in.get_list<Index>();
-  field.georeference = {in.get_list<std::byte>(), get_keys(in)};
+  field.georeference = {in.get_list<std::byte>(), get_keys(in), nullptr};
   field.levels = {in.get_text(), in.get_list<double>(), in.get_list<double>(), in.get_list<double>()};
   const bool valid = get_statistic(in, field.statistic);
   field.accuracy = get_optional<double>(in);

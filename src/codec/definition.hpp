@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,10 +20,38 @@ using Keys = std::vector<std::pair<std::string, std::string>>;  // in the order 
 /// Returns the text of a key, or null.
 const std::string* find_key(const Keys& keys, std::string_view name);
 
-/// The grid of the records, given by a sample message, by keys or by both (keys win).
+/// No cell has more corners.
+inline constexpr Index most_corners = 64;
+
+/// Where the points of a layout lie, as the program has told for a grid that no keys describe: latitudes and
+/// longitudes, and the corners of the cells around the points if it has told them, too.
+struct Coordinates {
+  std::vector<Index> shape;    // of the points, slowest dimension first
+  Index corners = 0;           // of each cell; 0: none were told
+  std::uint64_t checksum = 0;  // of all values
+  /// Big-endian float64 in C order: all latitudes, all longitudes, and then the latitudes of all corners and
+  /// their longitudes, those of one cell side by side. Only ranks that write heads of files have them.
+  ByteVector values;
+
+  [[nodiscard]] Index points() const;
+  /// Returns the number of bytes that `values` has where it is there.
+  [[nodiscard]] Bytes bytes() const { return points() * 16 * (1 + corners); }
+  /// Returns the same without the values.
+  [[nodiscard]] Coordinates facts() const { return {shape, corners, checksum, {}}; }
+  /// Returns true if the values are the same, wherever they are.
+  [[nodiscard]] bool are_those_of(const Coordinates& other) const {
+    return shape == other.shape && corners == other.corners && checksum == other.checksum;
+  }
+  void pack(Packer& out) const;
+  static Result<Coordinates> unpack(Unpacker& in);
+};
+
+/// The grid of the records, given by a sample message, by keys or by both (keys win), and for formats that
+/// have coordinates also by these.
 struct Georeference {
   ByteVector sample;  // a whole GRIB message, already read from its file; empty = none
   Keys keys;          // e.g. {"gridType","rotated_ll"}, {"Ni","468"}, ...
+  std::shared_ptr<const Coordinates> coordinates = nullptr;  // never packed with a field
   friend bool operator==(const Georeference&, const Georeference&) = default;
 };
 

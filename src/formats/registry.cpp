@@ -29,20 +29,23 @@ constexpr std::string_view no_eccodes =
     "built without ecCodes; install libeccodes-dev and configure again with -DTAILRACE_GRIB=ON";
 #ifdef TAILRACE_HAVE_HDF5
 constexpr auto* make_netcdf4 = netcdf4::make;
-constexpr Finishing finish_netcdf4{netcdf4::unfinished, netcdf4::is_finished, netcdf4::reopen,
-                                   netcdf4::check_goes_on};
+constexpr Finishing finish_netcdf4{netcdf4::unfinished, netcdf4::is_finished, netcdf4::reopen};
+constexpr auto* go_on_netcdf4 = netcdf4::check_goes_on;
 #else
 constexpr std::nullptr_t make_netcdf4 = nullptr;
-constexpr Finishing finish_netcdf4{netcdf4::unfinished, netcdf4::is_finished, nullptr, nullptr};
+constexpr Finishing finish_netcdf4{netcdf4::unfinished, netcdf4::is_finished, nullptr};
+constexpr std::nullptr_t go_on_netcdf4 = nullptr;
 #endif
 constexpr std::string_view no_hdf5 =
     "built without HDF5; install libhdf5-dev and libdeflate-dev, and configure again with -DTAILRACE_HDF5=ON";
 #ifdef TAILRACE_HAVE_ZARR
 constexpr auto* make_zarr = zarr::make;
 constexpr auto* count_zarr = zarr::step_count;
+constexpr auto* go_on_zarr = zarr::check_goes_on;
 #else
 constexpr std::nullptr_t make_zarr = nullptr;
 constexpr std::nullptr_t count_zarr = nullptr;
+constexpr std::nullptr_t go_on_zarr = nullptr;
 #endif
 constexpr std::string_view no_zarr =
     "built without nlohmann-json or libdeflate; install nlohmann-json3-dev and libdeflate-dev, and configure "
@@ -68,7 +71,8 @@ std::string either(std::string_view before_each) {
 
 Format classic(std::string_view name, decltype(Format::make) make, std::vector<std::string_view> endings,
                decltype(Format::step_count) step_count) {
-  return {name, make, "", std::move(endings), cdf::options(), {}, step_count};
+  return {name, make,       "",           std::move(endings), cdf::options(),
+          {},   step_count, std::nullopt, cdf::check_goes_on};
 }
 
 /// The formats that the program has registered. They stay, and never move.
@@ -120,8 +124,18 @@ const std::vector<Format>& all() {
        netcdf4::options(),
        {},
        nullptr,
-       finish_netcdf4},
-      {"zarr", make_zarr, no_zarr, {".zarr"}, zarr::options(), {}, count_zarr, std::nullopt, true},
+       finish_netcdf4,
+       go_on_netcdf4},
+      {"zarr",
+       make_zarr,
+       no_zarr,
+       {".zarr"},
+       zarr::options(),
+       {},
+       count_zarr,
+       std::nullopt,
+       go_on_zarr,
+       true},
       {"NetCDF",
        nullptr,
        "called cdf5 here (netcdf4 is compressed; cdf2 and cdf1 are for older readers)",
@@ -178,6 +192,16 @@ std::optional<codec::Patch> step_count(std::string_view name, std::int64_t steps
   const auto format = std::ranges::find(all(), name, &Format::name);
   if (format == all().end() || format->step_count == nullptr) return std::nullopt;
   return format->step_count(steps);
+}
+
+bool has_heads(std::string_view name) {
+  const auto format = std::ranges::find(all(), name, &Format::name);
+  return format != all().end() && format->check_goes_on != nullptr;
+}
+
+Status check_goes_on(std::string_view name, std::span<const std::byte> own, std::span<const std::byte> now) {
+  const auto format = std::ranges::find(all(), name, &Format::name);
+  return has_heads(name) ? format->check_goes_on(own, now) : Status();
 }
 
 const Finishing* finishing(std::string_view name) {

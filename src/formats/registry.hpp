@@ -21,9 +21,6 @@ struct Finishing {
   Result<bool> (*is_finished)(const codec::ReadBytes& read, Bytes data_end, Bytes size) = nullptr;
   /// Makes a codec of the definitions in the head, which can make the ending of the file.
   Result<std::unique_ptr<codec::Codec>> (*reopen)(std::span<const std::byte> head) = nullptr;
-  /// Returns Code::state if records of a stream with the head `now` cannot follow those in a file with the
-  /// head `own`.
-  Status (*check_goes_on)(std::span<const std::byte> own, std::span<const std::byte> now) = nullptr;
 };
 
 /// A format of streams, or one that users ask for and that this version lacks.
@@ -38,6 +35,9 @@ struct Format {
   /// of the file tells.
   std::optional<codec::Patch> (*step_count)(std::int64_t steps) = nullptr;
   std::optional<Finishing> finishing{};
+  /// Returns Code::state if records of a stream with the head `now` cannot follow those in a file with the
+  /// head `own`. Null if files have no heads.
+  Status (*check_goes_on)(std::span<const std::byte> own, std::span<const std::byte> now) = nullptr;
   bool is_store = false;  // what has the file's name is a directory of objects (stores::with_stores)
 };
 
@@ -59,6 +59,12 @@ Result<const Format*> promised_by(std::string_view file_name);
 /// Returns the bytes that tell readers of a file of the format how many steps it holds, and their place, if
 /// anything but its size does.
 std::optional<codec::Patch> step_count(std::string_view format, std::int64_t steps);
+
+/// Returns Format::check_goes_on of a format, or success if its files have no heads.
+Status check_goes_on(std::string_view format, std::span<const std::byte> own, std::span<const std::byte> now);
+
+/// Returns true if files of the format have heads that tell what they hold.
+bool has_heads(std::string_view format);
 
 /// Returns how files of the format are finished, or null if they need nothing.
 const Finishing* finishing(std::string_view format);

@@ -8,6 +8,7 @@
 
 #include "base/shape_text.hpp"
 #include "base/text.hpp"
+#include "base/uuid.hpp"
 #include "grib2/header.hpp"
 
 namespace tailrace::grib2 {
@@ -44,7 +45,9 @@ Status check_complete(const codec::Keys& keys, const std::string& grid_type) {
   const auto found = needs.find(grid_type);
   if (found == needs.end()) return {};
   for (const std::string_view key : found->second) {
-    if (!given(keys, key))
+    // The plane at a pole has this name of ecCodes, too.
+    const bool otherwise = key == "LoV" && given(keys, "orientationOfTheGrid");
+    if (!given(keys, key) && !otherwise)
       return {Code::format, cat("grid '", grid_type, "' needs the key ", key,
                                 "...; add it to the georeference, or give a sample message")};
   }
@@ -209,6 +212,18 @@ Status check_points(const Handle& handle, const codec::FieldDefinition& field, I
                             "; swap the layout's dimensions, or set jPointsAreConsecutive=1")};
 }
 
+/// ecCodes takes 32 digits, and people write dashes between them.
+Status write_uuids_as_grib_does(codec::Keys& keys) {
+  for (auto& [key, value] : keys) {
+    if (key != "uuidOfHGrid") continue;
+    const Result<Uuid> uuid = Uuid::parse(value);
+    TR_TRY(uuid.status().in("grid key 'uuidOfHGrid'"));
+    value = uuid->text();
+    std::erase(value, '-');
+  }
+  return {};
+}
+
 }  // namespace
 
 codec::Keys grid_keys(const Request& request) {
@@ -229,6 +244,7 @@ Status set_grid(Handle& handle, const codec::FieldDefinition& field, const codec
   codec::Keys ordered = keys;
   std::stable_sort(ordered.begin(), ordered.end(),
                    [](const auto& a, const auto& b) { return turn(a.first) < turn(b.first); });
+  TR_TRY(write_uuids_as_grib_does(ordered));
   for (const auto& [key, value] : ordered) {
     const int error = handle.set_text(key, value);
     if (error != 0 && !is_absent(error)) return refused(key, value, error);

@@ -18,10 +18,15 @@ Result<codec::Keys> grid_keys(const codec::Georeference& georeference) {
   const std::optional<std::string> type = sample->text("gridType");
   if (!type) return Status(Code::format, "the sample is no GRIB message with a grid");
   // Which of two names is given, in degrees or in millionths, makes no difference.
+  const auto plain = [](std::string_view name) {
+    for (const std::string_view unit : {"InDegrees", "InMetres"}) {
+      if (name.ends_with(unit)) name.remove_suffix(unit.size());
+    }
+    return name;
+  };
   const auto is_given = [&](std::string_view name) {
-    return std::ranges::any_of(georeference.keys, [&](const auto& key) {
-      return key.first.starts_with(name) || name.starts_with(key.first);
-    });
+    return std::ranges::any_of(georeference.keys,
+                               [&](const auto& key) { return plain(key.first) == plain(name); });
   };
   constexpr std::array names{"Ni",
                              "Nj",
@@ -32,10 +37,32 @@ Result<codec::Keys> grid_keys(const codec::Georeference& georeference) {
                              "latitudeOfLastGridPointInDegrees",
                              "longitudeOfLastGridPointInDegrees",
                              "latitudeOfSouthernPoleInDegrees",
-                             "longitudeOfSouthernPoleInDegrees"};
+                             "longitudeOfSouthernPoleInDegrees",
+                             "N",
+                             "DxInMetres",
+                             "DyInMetres",
+                             "LoVInDegrees",
+                             "LaDInDegrees",
+                             "Latin1InDegrees",
+                             "Latin2InDegrees",
+                             "orientationOfTheGridInDegrees",
+                             "projectionCentreFlag",
+                             "shapeOfTheEarth",
+                             "scaleFactorOfRadiusOfSphericalEarth",
+                             "scaledValueOfRadiusOfSphericalEarth",
+                             "scaleFactorOfEarthMajorAxis",
+                             "scaledValueOfEarthMajorAxis",
+                             "scaleFactorOfEarthMinorAxis",
+                             "scaledValueOfEarthMinorAxis"};
   for (const std::string name : names) {
     if (is_given(name) || !sample->has(name) || sample->is_missing(name)) continue;
     if (const std::optional<double> value = sample->number(name)) keys.emplace_back(name, cat(*value));
+  }
+  if (*type == "unstructured_grid") {
+    for (const std::string name : {"numberOfGridUsed", "uuidOfHGrid"}) {
+      const std::optional<std::string> value = sample->text(name);
+      if (!is_given(name) && value) keys.emplace_back(name, *value);
+    }
   }
   if (!is_given("gridType")) keys.emplace_back("gridType", *type);
   return keys;

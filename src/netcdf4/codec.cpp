@@ -116,6 +116,7 @@ class Netcdf4Codec final : public codec::Codec {
     if (!added.is_ok()) take_back();
     return added;
   }
+  [[nodiscard]] bool has_coordinates() const override { return true; }
   Status check_lead(const RecordKey& key) const override {
     if (key.lead >= 0) return {};
     return {Code::argument, cat("lead ", key.lead, " s is before the base time")};
@@ -229,7 +230,8 @@ Status Netcdf4Codec::add(const FieldDefinition& field, std::span<const std::byte
   std::ranges::reverse(record.fill);
   records_.push_back(std::move(record));
   FieldDefinition kept = field;
-  kept.georeference = {};  // what is prepared takes its place
+  // What is prepared takes its place, but for the values of coordinates.
+  kept.georeference = {{}, {}, field.georeference.coordinates};
   definitions_.fields.push_back({std::move(kept), fields_.prepared(number)});
   return {};
 }

@@ -51,6 +51,37 @@ Definitions normalised(Definitions definitions) {
   return definitions;
 }
 
+using ToldCoordinates = std::shared_ptr<const codec::Coordinates>;
+
+/// Returns each of the fields' coordinates once.
+std::vector<ToldCoordinates> told_coordinates(const Definitions& definitions) {
+  std::vector<ToldCoordinates> told;
+  for (const Definitions::Field& field : definitions.fields) {
+    const ToldCoordinates& its = field.definition.georeference.coordinates;
+    const auto same = [&](const ToldCoordinates& each) { return each->are_those_of(*its); };
+    if (its && std::ranges::none_of(told, same)) told.push_back(its);
+  }
+  return told;
+}
+
+/// Gives each field its own of the coordinates that follow the definitions. What is prepared of a field ends
+/// with what tells them from others.
+Status read_coordinates(Unpacker& in, Definitions& definitions) {
+  for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count) {
+    Result<codec::Coordinates> read = codec::Coordinates::unpack(in);
+    TR_TRY(read.status());
+    const auto told = std::make_shared<const codec::Coordinates>(std::move(*read));
+    Packer facts;
+    told->facts().pack(facts);
+    for (Definitions::Field& field : definitions.fields) {
+      const bool ends_so = field.prepared.size() >= facts.bytes().size() &&
+                           std::equal(facts.bytes().rbegin(), facts.bytes().rend(), field.prepared.rbegin());
+      if (ends_so) field.definition.georeference.coordinates = told;
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 ByteVector encode_head(const Definitions& given) {
@@ -62,6 +93,10 @@ ByteVector encode_head(const Definitions& given) {
     each.definition.pack(packed);
     packed.put_bytes(each.prepared);
   }
+  // Files without them have the bytes that they had before there were any.
+  const std::vector<ToldCoordinates> told = told_coordinates(definitions);
+  if (!told.empty()) packed.put(static_cast<std::int64_t>(told.size()));
+  for (const ToldCoordinates& each : told) each->pack(packed);
   Packer out;
   for (const char letter : mark) out.put(letter);
   out.put(version);
@@ -96,6 +131,7 @@ Result<Definitions> decode_head(std::span<const std::byte> head) {
     TR_TRY(field.status());
     definitions.fields.push_back({std::move(*field), fields.get_list<std::byte>()});
   }
+  if (fields.ok() && !fields.rest().empty()) TR_TRY(read_coordinates(fields, definitions));
   if (!fields.ok() || !fields.rest().empty()) return no_head();
   return definitions;
 }

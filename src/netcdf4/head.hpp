@@ -15,7 +15,7 @@ namespace tailrace::netcdf4 {
 /// The room for the superblock. Until the file is finished it holds a text that says so.
 inline constexpr Bytes superblock_room = 64;
 
-/// The definitions of a stream, without what `prepared` replaces.
+/// The definitions of a stream, without what `prepared` replaces. Of georeferences the coordinates are left.
 struct Definitions {
   codec::StreamDefinition stream;
   struct Field {

@@ -7,7 +7,8 @@ namespace tailrace::node {
 
 namespace {
 
-constexpr std::array<std::string_view, uses> names{"staging", "stripes", "captures", "portions", "intervals"};
+constexpr std::array<std::string_view, uses> names{"staging",  "stripes",   "captures",
+                                                   "portions", "intervals", "coordinates"};
 
 void raise(std::atomic<Bytes>& most, Bytes value) {
   for (Bytes before = most; before < value && !most.compare_exchange_weak(before, value);) continue;

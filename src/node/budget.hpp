@@ -13,13 +13,14 @@
 namespace tailrace::node {
 
 /// The uses of memory that draw on a node's budget.
-///   staging    streams capture into it; servers assemble and encode records in it
-///   stripes    arrays pass through them to collective files; asynchronous calls capture beside them
-///   captures   checkpoints copy the program's data into them
-///   portions   out-of-core arrays have them in memory
-///   intervals  streams accumulate fields in them over the steps of an interval
-enum class Use { staging, stripes, captures, portions, intervals };
-constexpr std::size_t uses = 5;
+///   staging      streams capture into it; servers assemble and encode records in it
+///   stripes      arrays pass through them to collective files; asynchronous calls capture beside them
+///   captures     checkpoints copy the program's data into them
+///   portions     out-of-core arrays have them in memory
+///   intervals    streams accumulate fields in them over the steps of an interval
+///   coordinates  those of layouts, for the heads of files
+enum class Use { staging, stripes, captures, portions, intervals, coordinates };
+constexpr std::size_t uses = 6;
 
 /// The number of bytes that the library may take on one node. Every rank of the node draws on it. All calls
 /// are local and do not block. Any thread may make them.

@@ -46,6 +46,8 @@ Status Definitions::collect(std::uint32_t stream, Definition kind, Unpacker& in)
     case Definition::layout:
       collected_.at(stream).add_layout(in);
       return {};
+    case Definition::coordinates:
+      return collected_.at(stream).add_coordinates(in);
     case Definition::field:
       return collected_.at(stream).add_field(in);
     case Definition::forget:
@@ -83,10 +85,16 @@ void Definitions::tell_if_complete(std::uint32_t stream) {
   Opening& opening = collected->second;
   if (static_cast<std::int32_t>(opening.fields.size()) < wanted->second.fields) return;
   opening.reference = wanted->second.reference;
+  // The values of coordinates may be large, and only the root puts them into files.
+  const int root = context_.home_of(opening.reference);
   Packer out;
-  out.put(Message::open);
-  opening.pack(out);
-  context_.send_to_servers(out);
+  opening.pack(out.put(Message::open), false);
+  for (int server = 0; server < context_.roster.servers(); ++server) {
+    if (server != root) context_.send_to_server(server, out);
+  }
+  Packer with_values;
+  opening.pack(with_values.put(Message::open), true);
+  context_.send_to_server(root, with_values);
   collected_.erase(collected);
   wanted_.erase(wanted);
 }

@@ -9,11 +9,22 @@ namespace tailrace::pipeline {
 
 constexpr const char* kIncomplete = "a stream's definition arrived incomplete";
 
-void Opening::pack(Packer& out) const {
+void Opening::pack(Packer& out, bool with_values) const {
   out.put(reference);
   pack_head(out);
+  out.put(static_cast<std::int64_t>(coordinates.size()));
+  for (const auto& each : coordinates) {
+    if (with_values)
+      each->pack(out);
+    else
+      each->facts().pack(out);
+  }
   out.put(static_cast<std::int64_t>(fields.size()));
-  for (std::size_t i = 0; i < fields.size(); ++i) pack_field(out, fields[i], prepared[i], layout_of[i]);
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const auto its = std::ranges::find(coordinates, fields[i].georeference.coordinates);
+    const auto number = its == coordinates.end() ? -1 : static_cast<int>(its - coordinates.begin());
+    pack_field(out, fields[i], prepared[i], layout_of[i], number);
+  }
   out.put(static_cast<std::int64_t>(layouts.size()));
   for (std::size_t i = 0; i < layouts.size(); ++i) pack_layout(out, layouts[i], in_parts[i] != 0);
 }
@@ -23,6 +34,8 @@ Result<Opening> Opening::unpack(Unpacker& in) {
   Result<Opening> opening = unpack_head(in);
   TR_TRY(opening.status());
   opening->reference = reference;
+  for (auto count = in.get<std::int64_t>(); count > 0 && in.ok(); --count)
+    TR_TRY(opening->add_coordinates(in));
   const auto fields = in.get<std::int64_t>();
   for (std::int64_t i = 0; i < fields; ++i) TR_TRY(opening->add_field(in));
   const auto layouts = in.get<std::int64_t>();
@@ -54,9 +67,9 @@ Result<Opening> Opening::unpack_head(Unpacker& in) {
 }
 
 void Opening::pack_field(Packer& out, const codec::FieldDefinition& field,
-                         std::span<const std::byte> prepared, int layout) {
+                         std::span<const std::byte> prepared, int layout, int coordinates) {
   field.pack(out);
-  out.put_bytes(prepared).put(layout);
+  out.put_bytes(prepared).put(layout).put(coordinates);
 }
 
 Status Opening::add_field(Unpacker& in) {
@@ -66,6 +79,16 @@ Status Opening::add_field(Unpacker& in) {
   const auto bytes = in.get_bytes();
   prepared.emplace_back(bytes.begin(), bytes.end());
   layout_of.push_back(in.get<int>());
+  const int its = in.get<int>();
+  if (its >= static_cast<int>(coordinates.size())) return {Code::corrupt, kIncomplete};
+  if (its >= 0) fields.back().georeference.coordinates = coordinates[static_cast<std::size_t>(its)];
+  return {};
+}
+
+Status Opening::add_coordinates(Unpacker& in) {
+  Result<codec::Coordinates> told = codec::Coordinates::unpack(in);
+  TR_TRY(told.status());
+  coordinates.push_back(std::make_shared<const codec::Coordinates>(std::move(*told)));
   return {};
 }
 

@@ -47,11 +47,12 @@ enum class VerdictKind : std::uint32_t {
 
 /// First word of an entry in a lane that tells what a stream is (node::Descriptor::Kind::define).
 enum class Definition : std::uint32_t {
-  stream = 1,  // compute rank 0: the stream
-  layout = 2,  // compute rank 0: the next of its layouts
-  field = 3,   // compute rank 0: the next of its fields
-  part = 4,    // each compute rank: the indices that it owns of a layout
-  forget = 5,  // each compute rank: the stream is closed and was never begun; whether there were parts
+  stream = 1,       // compute rank 0: the stream
+  layout = 2,       // compute rank 0: the next of its layouts
+  field = 3,        // compute rank 0: the next of its fields
+  part = 4,         // each compute rank: the indices that it owns of a layout
+  forget = 5,       // each compute rank: the stream is closed and was never begun; whether there were parts
+  coordinates = 6,  // compute rank 0: the next coordinates that fields have
 };
 
 /// One entry of the put order, as the root announces it.
@@ -80,13 +81,16 @@ struct Opening {
   int reference = 0;  // the compute rank whose puts are the put order
   codec::StreamDefinition definition;
   Policy policy;
-  std::int64_t previous_lead = 0;              // of the step before the first one put
-  std::string ledger;                          // what the ledger needs to keep the files; streams packs it
-  std::vector<codec::FieldDefinition> fields;  // without georeferences, which the prepared headers have
-  std::vector<ByteVector> prepared;            // per field: codec::Codec::prepared
-  std::vector<int> layout_of;                  // per field: index into layouts
-  std::vector<ByteVector> layouts;             // packed; of those in parts the shape alone
-  std::vector<char> in_parts;  // 1: every compute rank tells its own indices (Definition::part)
+  std::int64_t previous_lead = 0;  // of the step before the first one put
+  std::string ledger;              // what the ledger needs to keep the files; streams packs it
+  /// Those of the fields, each once. Their values go to the root alone, whose files have them in their heads.
+  std::vector<std::shared_ptr<const codec::Coordinates>> coordinates;
+  /// Without georeferences, which the prepared headers have, but for coordinates.
+  std::vector<codec::FieldDefinition> fields;
+  std::vector<ByteVector> prepared;  // per field: codec::Codec::prepared
+  std::vector<int> layout_of;        // per field: index into layouts
+  std::vector<ByteVector> layouts;   // packed; of those in parts the shape alone
+  std::vector<char> in_parts;        // 1: every compute rank tells its own indices (Definition::part)
   // Not packed. Set by a server that takes the stream over:
   bool is_taken_over = false;   // another server has opened it
   std::int64_t first_step = 0;  // the first step without a verdict; the one before it was at previous_lead
@@ -98,14 +102,15 @@ struct Opening {
   [[nodiscard]] std::string step_text(std::int64_t lead) const {
     return cat("stream ", name(), ", step at lead ", lead, " s");
   }
-  void pack(Packer& out) const;
+  void pack(Packer& out, bool with_values) const;
   static Result<Opening> unpack(Unpacker& in);
-  /// All but the fields, the layouts and the reference.
+  /// All but the coordinates, the fields, the layouts and the reference.
   void pack_head(Packer& out) const;
   static Result<Opening> unpack_head(Unpacker& in);
   static void pack_field(Packer& out, const codec::FieldDefinition& field,
-                         std::span<const std::byte> prepared, int layout);
+                         std::span<const std::byte> prepared, int layout, int coordinates);
   Status add_field(Unpacker& in);
+  Status add_coordinates(Unpacker& in);
   static void pack_layout(Packer& out, std::span<const std::byte> layout, bool in_parts);
   void add_layout(Unpacker& in);
   /// A codec that knows the fields.

@@ -25,11 +25,27 @@ std::vector<Told> OwnDefinitions::add(const Field& field) {
   if (same == layouts_.end()) add_layout(field, told);
   ++fields_;
   if (me_ != 0) return told;
+  const int coordinates = number_of(field.definition->georeference.coordinates.get(), told);
   Packer packed;
   packed.put(Definition::field);
-  Opening::pack_field(packed, *field.definition, field.prepared, number);
+  Opening::pack_field(packed, *field.definition, field.prepared, number, coordinates);
   told.push_back(entry(packed));
   return told;
+}
+
+/// Returns the number of coordinates, which it tells the first time; -1 if there are none.
+int OwnDefinitions::number_of(const codec::Coordinates* coordinates, std::vector<Told>& told) {
+  if (coordinates == nullptr) return -1;
+  const auto same = std::ranges::find_if(
+      coordinates_, [&](const codec::Coordinates& each) { return each.are_those_of(*coordinates); });
+  const auto number = static_cast<int>(same - coordinates_.begin());
+  if (same != coordinates_.end()) return number;
+  coordinates_.push_back(coordinates->facts());
+  Packer packed;
+  packed.put(Definition::coordinates);
+  coordinates->pack(packed);
+  told.push_back(entry(packed));
+  return number;
 }
 
 void OwnDefinitions::add_layout(const Field& field, std::vector<Told>& told) {

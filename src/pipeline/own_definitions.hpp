@@ -51,6 +51,7 @@ class OwnDefinitions {
  private:
   [[nodiscard]] Told entry(Packer& packed) const;
   void add_layout(const Field& field, std::vector<Told>& told);
+  [[nodiscard]] int number_of(const codec::Coordinates* coordinates, std::vector<Told>& told);
   void choose_reference();
 
   const exchange::Roster& roster_;
@@ -58,6 +59,7 @@ class OwnDefinitions {
   std::uint32_t stream_ = 0;
   using LayoutOfId = std::pair<std::int64_t, const layout::Layout*>;
   std::vector<LayoutOfId> layouts_;
+  std::vector<codec::Coordinates> coordinates_;  // that were told, without their values
   bool has_parts_ = false;
   int fields_ = 0;
   int reference_ = 0;

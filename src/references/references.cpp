@@ -74,7 +74,8 @@ Result<std::unique_ptr<References>> References::make(const codec::StreamDefiniti
   std::unique_ptr<References> made(new References(stream, std::move(decoding)));
   for (const codec::FieldDefinition& field : fields) {
     const std::string context = cat("references=on: field '", field.name, "'");
-    const Result<cf::Grid> grid = cf::grid_of(field.georeference.keys, field.shape);
+    const Result<cf::Grid> grid =
+        cf::grid_of(field.georeference.keys, field.shape, field.georeference.coordinates);
     TR_TRY(grid.status().in(context));
     TR_TRY(made->conventions_.add(field, *grid).in(context));
   }

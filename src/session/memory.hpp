@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,6 +48,11 @@ class Memory {
   [[nodiscard]] Bytes smallest_workspace() const;
   /// Returns the setting with which a `share` of the staging memory becomes `needed` bytes, for error texts.
   [[nodiscard]] std::string staging_for(Bytes needed, Bytes share) const;
+  /// Local. Keeps what the coordinates of a layout have drawn, until it is forgotten or the session ends.
+  void keep_coordinates(std::int64_t layout, std::unique_ptr<node::Draw> drawn) {
+    coordinates_[layout] = std::move(drawn);
+  }
+  void forget_coordinates(std::int64_t layout) { coordinates_.erase(layout); }
   /// Returns the node's bells, or nullptr if the node has no lanes.
   [[nodiscard]] node::NodeBells* bells() const { return bells_; }
   /// Returns the memory of the lane of a node's rank: its header, and behind it its descriptors and data.
@@ -65,8 +71,9 @@ class Memory {
   bool huge_pages_ = false;
   std::unique_ptr<node::NodeMemory> memory_;
   std::unique_ptr<node::Budget> budget_;
-  std::optional<node::Draw> staging_;  // this rank's part of its node's staging
-  bool staging_is_open_ = false;       // the same on all compute ranks
+  std::map<std::int64_t, std::unique_ptr<node::Draw>> coordinates_;  // by the layout's number
+  std::optional<node::Draw> staging_;                                // this rank's part of its node's staging
+  bool staging_is_open_ = false;                                     // the same on all compute ranks
   node::NodeBells* bells_ = nullptr;
 };
 

@@ -125,14 +125,13 @@ Status remove_ending(Target& target, const std::string& path, std::string_view f
 
 Status check_goes_on(Target& target, const std::string& path, const IndexHeader& header,
                      std::span<const std::byte> now) {
-  const formats::Finishing* const format = formats::finishing(header.format);
-  if (format == nullptr) return {};
   TR_TRY(formats::check_can_finish(header.format).in(path));
+  if (!formats::has_heads(header.format)) return {};
   Result<std::unique_ptr<File>> file = target.open(path, OpenMode::read);
   TR_TRY(file.status());
   const Result<ByteVector> own = read_from(**file, header.data_begin, 0);
   TR_TRY(own.status());
-  return format->check_goes_on(*own, now).in(path);
+  return formats::check_goes_on(header.format, *own, now).in(path);
 }
 
 }  // namespace tailrace::streams

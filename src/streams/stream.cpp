@@ -41,6 +41,12 @@ Status on_this_rank(const session::Session& session, const std::string& options,
   return status.in(cat("rank ", session.topology().world_rank()));
 }
 
+/// Returns what a stream keeps of a layout. Coordinates may be large.
+PlacedLayout without_grid(PlacedLayout layout) {
+  layout.georeference = {};
+  return layout;
+}
+
 Status check_references(const codec::StreamDefinition& stream, const codec::Codec& codec) {
   TR_TRY(references::available());
   if (codec.decoding()) return {};
@@ -192,9 +198,15 @@ Status Stream::prepare_field(FieldRequest& request, const PlacedLayout& layout, 
             "operation= is over the steps of an interval: create the stream with interval=, as interval=1h"};
   out.definition = std::move(request.definition);
   out.definition.georeference = layout.georeference;
+  const auto told = layout.georeference.coordinates;
+  const bool needs_coordinates = codec_->has_coordinates() || request_.options.references;
+  const auto facts =
+      told && needs_coordinates ? std::make_shared<const codec::Coordinates>(told->facts()) : nullptr;
+  out.definition.georeference.coordinates = facts;
   // The indices of a layout may take more memory than its fields, so they are kept once.
   const auto known = layouts_.find(layout.id);
-  out.layout = known != layouts_.end() ? known->second : std::make_shared<const PlacedLayout>(layout);
+  out.layout =
+      known != layouts_.end() ? known->second : std::make_shared<const PlacedLayout>(without_grid(layout));
   out.allocation = std::move(request.allocation);
   out.allocation.halo = layout.halo;
   out.count = layout.layout.count(session_.rank());
@@ -216,7 +228,9 @@ Status Stream::prepare_field(FieldRequest& request, const PlacedLayout& layout, 
   if (codec_is_ahead_) TR_TRY(renew_codec().in("making the codec anew without the field refused before"));
   TR_TRY(codec_->define(out.definition));
   out.definition.georeference = {};  // the codec has taken what it needs
+  out.definition.georeference.coordinates = facts;
   if (request_.options.references) TR_TRY(prepare_references(out.definition, layout.georeference));
+  if (facts) out.coordinates = told;
   return check_staging(out, static_cast<int>(fields_.size()));
 }
 
@@ -274,9 +288,14 @@ void Stream::add_field(const std::string& name, Field field) {
   layouts_.emplace(layout->id, layout);
   ByteVector prepared;
   if (session_.rank() == 0) prepared = codec_->prepared(static_cast<int>(fields_.size()) - 1);
+  // The servers get the values. No rank keeps them for the stream.
+  codec::FieldDefinition& definition = fields_.back().definition;
+  const auto facts = definition.georeference.coordinates;
+  if (facts) definition.georeference.coordinates = std::exchange(fields_.back().coordinates, nullptr);
   tell_definitions(
       client_.definitions().add({&fields_.back().definition, std::move(prepared), &layout->layout, layout->id,
                                  layout->in_parts, layout->own_indices}));
+  definition.georeference.coordinates = facts;
 }
 
 /// Checks a field that goes on in the middle of an interval against what the checkpoint has of it.

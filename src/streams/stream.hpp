@@ -98,6 +98,7 @@ class Stream final {
   struct Field {
     codec::FieldDefinition definition;
     std::shared_ptr<const PlacedLayout> layout;
+    std::shared_ptr<const codec::Coordinates> coordinates;  // until the servers have been told
     layout::Allocation allocation;
     std::shared_ptr<const layout::MemoryMap> map;  // for arrays allocated as defined
     Index count = 0;

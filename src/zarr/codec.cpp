@@ -85,6 +85,7 @@ class ZarrCodec final : public codec::Codec {
   Status adopt(const FieldDefinition& field, std::span<const std::byte> prepared) override {
     return add(field, [&] { return fields_.adopt(field, prepared); });
   }
+  [[nodiscard]] bool has_coordinates() const override { return true; }
   Status check_lead(const RecordKey& key) const override {
     if (key.lead >= 0) return {};
     return {Code::argument, cat("lead ", key.lead, " s is before the base time")};
@@ -260,6 +261,40 @@ std::vector<Patch> ZarrCodec::rest_of_step(std::int64_t lead, std::int64_t previ
 Result<std::unique_ptr<codec::Codec>> make(const codec::StreamDefinition& stream) {
   TR_TRY(Conventions::check_attributes(stream.attributes));
   return std::unique_ptr<codec::Codec>(std::make_unique<ZarrCodec>(stream));
+}
+
+namespace {
+
+/// Returns the arrays of float64 without steps in a head.
+Result<std::vector<cf::Fixed>> fixed_in(std::span<const std::byte> head) {
+  Unpacker in(head);
+  Bytes text = 0;
+  for (std::size_t i = 0; i < sizeof text; ++i) text = text << 8 | static_cast<Bytes>(in.get<std::byte>());
+  const Status damaged(Code::corrupt, "the head of the store is damaged");
+  if (!in.ok() || text < 0 || text > std::ssize(head) - frame_bytes) return damaged;
+  const auto group = head.subspan(static_cast<std::size_t>(frame_bytes), static_cast<std::size_t>(text));
+  const Result<Layout> layout =
+      Layout::of(std::string(reinterpret_cast<const char*>(group.data()), group.size()));
+  TR_TRY(layout.status());
+  if (layout->head() > std::ssize(head)) return damaged;
+  std::vector<cf::Fixed> fixed;
+  for (const Layout::Array& each : layout->arrays()) {
+    // Arrays of one int32 stand for the member and for mappings.
+    if (each.has_steps || each.size % 8 != 0) continue;
+    fixed.push_back(
+        {each.name, head.subspan(static_cast<std::size_t>(each.begin), static_cast<std::size_t>(each.size))});
+  }
+  return fixed;
+}
+
+}  // namespace
+
+Status check_goes_on(std::span<const std::byte> own, std::span<const std::byte> now) {
+  const Result<std::vector<cf::Fixed>> before = fixed_in(own);
+  TR_TRY(before.status());
+  const Result<std::vector<cf::Fixed>> after = fixed_in(now);
+  TR_TRY(after.status());
+  return cf::check_same(*before, *after);
 }
 
 std::optional<codec::Patch> step_count(std::int64_t steps) {

@@ -10,6 +10,9 @@ namespace tailrace::zarr {
 
 /// Makes the codec of Zarr stores (version 3 of Zarr).
 Result<std::unique_ptr<codec::Codec>> make(const codec::StreamDefinition& stream);
+/// Returns Code::state if steps of a stream with the head `now` cannot follow those in a store with the head
+/// `own`: its coordinates are others.
+Status check_goes_on(std::span<const std::byte> own, std::span<const std::byte> now);
 /// Returns the place in a head that says how many steps a store has, and what it says then.
 std::optional<codec::Patch> step_count(std::int64_t steps);
 

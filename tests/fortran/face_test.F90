@@ -139,6 +139,27 @@ contains
     call expect('tr_layout_georeference [sample="climate file.grib2" keys="a=1, b=2" Ni=3]')
   end subroutine
 
+  ! Coordinates arrive with the extents in C order, and the corners of a cell side by side.
+  subroutine coordinates_arrive()
+    type(tr_layout) :: grid
+    real(real64) :: latitudes(3, 2), bounds(4, 3, 2)
+    integer :: i, ierr
+    call grid%block([3, 2])
+    latitudes = reshape([(real(i, real64), i=1,6)], [3, 2])
+    bounds = spread(latitudes, 1, 4)
+    bounds(2,:,:) = bounds(2,:,:) + 0.5_real64
+    call grid%coordinates(latitudes, latitudes + 10)
+    call expect('tr_layout_coordinates_array extents=2,3 first=1,11 corners=0')
+    call grid%coordinates(latitudes(2:,:), latitudes(2:,:) + 10, bounds(:,2:,:), bounds(:,2:,:) + 10)
+    call expect('tr_layout_coordinates_array extents=2,2 first=2,12 corners=4 second corner=2.5,12.5')
+    call grid%coordinates(latitudes(:,1), latitudes(:,2), bounds(:,:,1), bounds(:,:,2))
+    call expect('tr_layout_coordinates_array extents=3 first=1,4 corners=4 second corner=1.5,4.5')
+    call grid%coordinates(latitudes, latitudes, latitude_bounds=bounds, ierr=ierr)
+    call expect('tr_layout_coordinates_array no extents')
+    call grid%coordinates(latitudes, latitudes(:,:1), ierr=ierr)
+    call expect('tr_layout_coordinates_array no extents')
+  end subroutine
+
   ! Bounds fill arrays of either integer kind. A bound that does not fit is an error, not a wrong number.
   subroutine bounds_fit()
     type(tr_layout) :: grid
@@ -182,6 +203,8 @@ contains
     call expect('tr_stream_create [x] [format=raw calendar="" hook="say ""done"""]')
     call stream%create('x', manifest='off', same_lead='keep', empty_step='keep', keys='centre=98', options='ready=.ok')
     call expect('tr_stream_create [x] [manifest=off same_lead=keep empty_step=keep keys=centre=98 ready=.ok]')
+    call stream%create('x.nc4', attributes='title="a run", source=me', deflate=4)
+    call expect('tr_stream_create [x.nc4] [attributes="title=""a run"", source=me" deflate=4]')
     call stream%create('x', interval='1h')
     call expect('tr_stream_create [x] [interval=1h]')
     call stream%begin(lead=3600)
@@ -208,6 +231,10 @@ contains
     call expect('tr_stream_define [t] type=6 [relative_accuracy=1.E-0007 missing=-1.E+0020]')
     call stream%define('t', grid, tr_surface(), type=TR_F64, operation='mean')
     call expect('tr_stream_define [t] type=6 [levels=surface operation=mean]')
+    call stream%define('t', grid, type=TR_F64, attributes='units=mm, long_name="all rain"', deflate=0, chunks='10x20')
+    call expect('tr_stream_define [t] type=6 [attributes="units=mm, long_name=""all rain""" deflate=0 chunks=10x20]')
+    call stream%define('t', grid, tr_levels('hybrid'), type=TR_F64, vertical='ab.txt')
+    call expect('tr_stream_define [t] type=6 [levels=hybrid vertical=ab.txt]')
     call stream%define('t', grid, type=TR_F64, level_dim=1, nproma=32)
     call expect('tr_stream_define [t] type=6 [level_axis=2 nproma=32]')
     call stream%define('t', grid, type=TR_F64, level_dim=3)
@@ -340,6 +367,7 @@ program face_test
   case ('arrays_arrive');            call arrays_arrive()
   case ('sections_are_not_copied');  call sections_are_not_copied()
   case ('layouts_are_turned');       call layouts_are_turned()
+  case ('coordinates_arrive');       call coordinates_arrive()
   case ('bounds_fit');               call bounds_fit()
   case ('mismatches_are_errors');    call mismatches_are_errors()
   case ('options_are_written');      call options_are_written()

@@ -177,6 +177,17 @@ int tr_layout_georeference(tr_layout* layout, const char* options) {
   say(" [%s]", options);
   return verdict("tr_layout_georeference");
 }
+int tr_layout_coordinates_array(tr_layout* layout, const double* latitudes, const double* longitudes,
+                                int ndims, const tr_index* extents, int corners,
+                                const double* latitude_bounds, const double* longitude_bounds) {
+  (void)layout;
+  begin("tr_layout_coordinates_array");
+  for (int d = 0; d < ndims; ++d) say(d == 0 ? " extents=%lld" : ",%lld", (long long)extents[d]);
+  if (ndims == 0) say("%s", " no extents");
+  if (ndims > 0) say(" first=%g,%g corners=%d", latitudes[0], longitudes[0], corners);
+  if (corners > 0 && ndims > 0) say(" second corner=%g,%g", latitude_bounds[1], longitude_bounds[1]);
+  return verdict("tr_layout_coordinates_array");
+}
 int tr_layout_free(tr_layout** layout) {
   *layout = NULL;
   return TR_OK;

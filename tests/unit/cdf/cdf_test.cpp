@@ -205,6 +205,147 @@ TEST(cdf, a_server_that_adopts_what_a_rank_has_prepared_makes_the_same_head) {
   EXPECT_EQ(other->adopt(without, codec->prepared(0)).code(), Code::corrupt);
 }
 
+TEST(cdf, a_projection_has_its_coordinates_its_mapping_and_its_earth) {
+  FieldDefinition u = field("u");
+  u.georeference.keys = {{"gridType", "lambert"},   {"latitudeOfFirstGridPointInDegrees", "50"},
+                         {"LoVInDegrees", "10"},    {"longitudeOfFirstGridPointInDegrees", "10"},
+                         {"LaDInDegrees", "50"},    {"Latin1InDegrees", "45"},
+                         {"Latin2InDegrees", "55"}, {"DxInMetres", "1000"},
+                         {"DyInMetres", "2000"},    {"jScansPositively", "1"},
+                         {"shapeOfTheEarth", "4"}};
+  FieldDefinition polar = field("t");
+  polar.georeference.keys = {{"gridType", "polar_stereographic"},
+                             {"latitudeOfFirstGridPointInDegrees", "70"},
+                             {"LoV", "-45000000"},
+                             {"longitudeOfFirstGridPointInDegrees", "-45"},
+                             {"LaD", "60000000"},
+                             {"DxInMetres", "1000"},
+                             {"DyInMetres", "2000"},
+                             {"shapeOfTheEarth", "6"}};
+  const auto codec = codec_of({u, polar});
+  const Reader reader(codec->head());
+  EXPECT_EQ(reader.dimensions("u"), (Names{"time", "y", "x"}));
+  EXPECT_EQ(reader.text("u", "standard_name"), "x_wind");
+  EXPECT_EQ(reader.text("u", "grid_mapping"), "lambert_conformal_conic");
+  EXPECT_EQ(reader.text("u", "coordinates"), "lat lon");
+  EXPECT_EQ(reader.text("y", "standard_name"), "projection_y_coordinate");
+  EXPECT_EQ(reader.text("x", "units"), "m");
+  EXPECT_NEAR(reader.values("y")[1] - reader.values("y")[0], 2000, 1e-6);
+  EXPECT_NEAR(reader.values("x")[0], 0, 1e-6);
+  EXPECT_NEAR(reader.values("lat")[0], 50, 1e-9);
+  EXPECT_NEAR(reader.values("lon")[0], 10, 1e-9);
+  EXPECT_EQ(reader.numbers("lambert_conformal_conic", "standard_parallel"), (Values{45, 55}));
+  EXPECT_EQ(reader.number("lambert_conformal_conic", "longitude_of_central_meridian"), 10);
+  EXPECT_EQ(reader.number("lambert_conformal_conic", "semi_major_axis"), 6378137);
+  EXPECT_EQ(reader.number("lambert_conformal_conic", "semi_minor_axis"), 6356752.314);
+  EXPECT_EQ(reader.dimensions("t"), (Names{"time", "y_2", "x_2"}));
+  EXPECT_EQ(reader.number("polar_stereographic", "straight_vertical_longitude_from_pole"), -45);
+  EXPECT_EQ(reader.number("polar_stereographic", "latitude_of_projection_origin"), 90);
+  EXPECT_EQ(reader.number("polar_stereographic", "standard_parallel"), 60);
+  EXPECT_EQ(reader.number("polar_stereographic", "earth_radius"), 6371229);
+  const auto other = codec_of({});
+  u.georeference = polar.georeference = {};
+  ASSERT_TRUE(other->adopt(u, codec->prepared(0)).is_ok());
+  ASSERT_TRUE(other->adopt(polar, codec->prepared(1)).is_ok());
+  EXPECT_EQ(other->head(), codec->head());
+}
+
+std::shared_ptr<const codec::Coordinates> told_places(const std::vector<Index>& shape, Index corners,
+                                                      double shift) {
+  codec::Coordinates told{shape, corners, 0, {}};
+  for (Index i = 0; i < told.points() * 2 * (1 + corners); ++i)
+    cf::put_number(told.values, cf::Type::float64, shift + static_cast<double>(i));
+  told.checksum = static_cast<std::uint64_t>(shift);
+  return std::make_shared<const codec::Coordinates>(std::move(told));
+}
+
+TEST(cdf, coordinates_that_the_program_has_told_have_their_bounds) {
+  FieldDefinition map = field("a"), again = field("b"), cells = field("c"), other = field("d");
+  cells.shape = {2};
+  map.georeference = again.georeference = {{}, {}, told_places({2, 3}, 3, 0)};
+  cells.georeference.coordinates = told_places({2}, 0, 50);
+  other.georeference.coordinates = told_places({2, 3}, 0, 100);
+  const auto codec = codec_of({map, again, cells, other});
+  const Reader reader(codec->head());
+  EXPECT_EQ(reader.dimensions("a"), (Names{"time", "y", "x"}));
+  EXPECT_EQ(reader.dimensions("lat_bnds"), (Names{"y", "x", "vertices"}));
+  EXPECT_EQ(reader.text("a", "coordinates"), "lat lon");
+  EXPECT_EQ(reader.text("b", "coordinates"), "lat lon") << "fields share them";
+  EXPECT_EQ(reader.text("lat", "bounds"), "lat_bnds");
+  EXPECT_EQ(reader.text("lon", "standard_name"), "longitude");
+  EXPECT_EQ(reader.values("lat"), (Values{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(reader.values("lon"), (Values{6, 7, 8, 9, 10, 11}));
+  EXPECT_EQ(reader.values("lat_bnds")[17], 29);
+  EXPECT_EQ(reader.values("lon_bnds")[0], 30);
+  EXPECT_EQ(reader.dimensions("lat_2"), Names{"cell"});
+  EXPECT_EQ(reader.values("lon_2"), (Values{52, 53}));
+  EXPECT_EQ(reader.text("lat_2", "bounds"), "(none)");
+  EXPECT_EQ(reader.text("d", "coordinates"), "lat_3 lon_3");
+  // A server that writes no heads gets the fields without the values.
+  const auto server = codec_of({});
+  FieldDefinition there = map;
+  there.georeference = {};
+  ASSERT_TRUE(server->adopt(there, codec->prepared(0)).is_ok());
+  EXPECT_EQ(server->fixed_places()->step, codec_of({map})->fixed_places()->step);
+  there.georeference.coordinates = map.georeference.coordinates;
+  const auto root = codec_of({});
+  ASSERT_TRUE(root->adopt(there, codec->prepared(0)).is_ok());
+  EXPECT_EQ(root->head(), codec_of({map})->head());
+}
+
+TEST(cdf, an_unstructured_grid_is_named_as_icon_names_it) {
+  FieldDefinition one = field("a"), same = field("b"), other = field("c");
+  one.shape = same.shape = other.shape = {6};
+  one.georeference.keys = {{"gridType", "unstructured_grid"},
+                           {"numberOfGridUsed", "42"},
+                           {"uuidOfHGrid", "A60BD5BE123456789ABCDEF012345678"}};
+  same.georeference = one.georeference;
+  one.georeference.coordinates = told_places({6}, 3, 0);
+  other.georeference.keys = {{"gridType", "unstructured_grid"}, {"numberOfGridUsed", "43"}};
+  const auto codec = codec_of({one, same, other});
+  const Reader reader(codec->head());
+  EXPECT_EQ(reader.text("", "uuidOfHGrid"), "a60bd5be-1234-5678-9abc-def012345678");
+  EXPECT_EQ(reader.number("c", "number_of_grid_used"), 43)
+      << "the second grid of a file is that of its fields";
+  EXPECT_EQ(reader.text("b", "uuidOfHGrid"), "(none)");
+  EXPECT_EQ(reader.text("a", "coordinates"), "lat lon");
+  const auto there = codec_of({});
+  FieldDefinition without = one;
+  without.georeference = {{}, {}, one.georeference.coordinates};
+  ASSERT_TRUE(there->adopt(without, codec->prepared(0)).is_ok());
+  same.georeference = other.georeference = {};
+  ASSERT_TRUE(there->adopt(same, codec->prepared(1)).is_ok());
+  ASSERT_TRUE(there->adopt(other, codec->prepared(2)).is_ok());
+  EXPECT_EQ(there->head(), codec->head());
+  other.georeference.keys = {{"gridType", "unstructured_grid"}, {"uuidOfHGrid", "none"}};
+  EXPECT_NE((*make_codec(Version::cdf5, {}))->define(other).text().find("is no UUID"), std::string::npos);
+}
+
+TEST(cdf, a_file_goes_on_with_its_own_coordinates_alone) {
+  FieldDefinition own = field("a");
+  own.georeference.coordinates = told_places({2, 3}, 3, 0);
+  for (const Version version : {Version::cdf1, Version::cdf2, Version::cdf5}) {
+    const ByteVector head = codec_of({own}, version)->head();
+    const auto goes_on = [&](const FieldDefinition& now) {
+      return check_goes_on(head, codec_of({now}, version)->head());
+    };
+    EXPECT_TRUE(goes_on(own).is_ok());
+    FieldDefinition now = own;
+    now.attributes = {{"comment", "attributes may change"}};
+    EXPECT_TRUE(goes_on(now).is_ok());
+    now.georeference.coordinates = told_places({2, 3}, 3, 1e-12);
+    EXPECT_TRUE(goes_on(now).is_ok()) << "another machine may compute other last bits";
+    now.georeference.coordinates = told_places({2, 3}, 3, 1);
+    EXPECT_NE(goes_on(now).text().find("'lat' has other values in the file"), std::string::npos);
+    now.georeference.coordinates = told_places({2, 3}, 0, 0);
+    EXPECT_EQ(goes_on(now).code(), Code::state) << "without bounds";
+    now.georeference = {};
+    EXPECT_NE(goes_on(now).text().find("'lat' is in the file"), std::string::npos);
+    EXPECT_EQ(check_goes_on(codec_of({now}, version)->head(), head).code(), Code::state);
+  }
+  EXPECT_EQ(check_goes_on(ByteVector(20), ByteVector(20)).code(), Code::corrupt);
+}
+
 TEST(cdf, what_a_version_or_the_format_cannot_hold_is_refused_by_name) {
   const auto refused = [](const FieldDefinition& field, Version version, std::string_view text) {
     const Status status = codec_of({}, version)->define(field);

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <numbers>
+
 namespace tailrace::cf {
 namespace {
 
@@ -18,8 +21,8 @@ TEST(cf_grid, rows_and_columns_lie_evenly_between_first_and_last_point) {
   const Result<Grid> grid = grid_of(globe(), {181, 360});
   ASSERT_TRUE(grid.is_ok()) << grid.status().text();
   EXPECT_EQ(grid->kind, Grid::Kind::lat_lon);
-  for (Index i = 0; i < 181; ++i) EXPECT_DOUBLE_EQ(grid->latitudes.at(i), 90 - static_cast<double>(i));
-  for (Index i = 0; i < 360; ++i) EXPECT_DOUBLE_EQ(grid->longitudes.at(i), static_cast<double>(i));
+  for (Index i = 0; i < 181; ++i) EXPECT_DOUBLE_EQ(grid->y.at(i), 90 - static_cast<double>(i));
+  for (Index i = 0; i < 360; ++i) EXPECT_DOUBLE_EQ(grid->x.at(i), static_cast<double>(i));
 }
 
 TEST(cf_grid, increments_and_scanning_flags_stand_for_the_last_point) {
@@ -33,16 +36,16 @@ TEST(cf_grid, increments_and_scanning_flags_stand_for_the_last_point) {
                          {"Nj", "5"}};
   const Result<Grid> grid = grid_of(keys, {15});
   ASSERT_TRUE(grid.is_ok()) << grid.status().text();
-  EXPECT_DOUBLE_EQ(grid->latitudes.last, -8);
-  EXPECT_DOUBLE_EQ(grid->longitudes.last, 4);
+  EXPECT_DOUBLE_EQ(grid->y.last, -8);
+  EXPECT_DOUBLE_EQ(grid->x.last, 4);
 }
 
 TEST(cf_grid, a_row_may_go_over_the_end_of_the_circle) {
   codec::Keys keys = globe();
   keys[2].second = "350";
   keys[4].second = "10";
-  EXPECT_DOUBLE_EQ(grid_of(keys, {3, 21})->longitudes.at(20), 370);
-  EXPECT_DOUBLE_EQ(grid_of(keys, {3, 21})->longitudes.at(10), 360);
+  EXPECT_DOUBLE_EQ(grid_of(keys, {3, 21})->x.at(20), 370);
+  EXPECT_DOUBLE_EQ(grid_of(keys, {3, 21})->x.at(10), 360);
 }
 
 TEST(cf_grid, keys_that_are_not_enough_or_fit_to_another_shape_are_named) {
@@ -67,7 +70,7 @@ TEST(cf_grid, keys_that_are_not_enough_or_fit_to_another_shape_are_named) {
 
 TEST(cf_grid, other_grids_have_no_coordinates) {
   EXPECT_EQ(grid_of({}, {10})->kind, Grid::Kind::unknown);
-  EXPECT_EQ(grid_of({{"gridType", "lambert"}}, {10, 10})->kind, Grid::Kind::unknown);
+  EXPECT_EQ(grid_of({{"gridType", "mercator"}}, {10, 10})->kind, Grid::Kind::unknown);
 }
 
 /// The south pole of the turned grid, its origin, and points on both circles through the origin.
@@ -84,6 +87,77 @@ TEST(cf_grid, a_turned_grid_lies_where_its_pole_says) {
   EXPECT_NEAR(grid.on_globe(0, 90).latitude, 0, 1e-9);
   EXPECT_NEAR(grid.on_globe(0, 90).longitude, 100, 1e-9);
   EXPECT_NEAR(grid.on_globe(0, -90).longitude, -80, 1e-9);
+}
+
+codec::Keys plane() {
+  return {{"gridType", "polar_stereographic"},
+          {"latitudeOfFirstGridPointInDegrees", "60"},
+          {"longitudeOfFirstGridPointInDegrees", "-45"},
+          {"LaDInDegrees", "60"},
+          {"orientationOfTheGridInDegrees", "0"},
+          {"Dx", "100000000"},
+          {"DyInMetres", "100000"},
+          {"jScansPositively", "1"}};
+}
+
+TEST(cf_grid, a_plane_at_the_pole_has_metres_from_the_pole) {
+  const Result<Grid> grid = grid_of(plane(), {5, 4});
+  ASSERT_TRUE(grid.is_ok()) << grid.status().text();
+  // On the parallel of true scale the distance from the axis is that on the globe.
+  const double rho = 6367470 * std::cos(std::numbers::pi / 3);
+  EXPECT_NEAR(grid->x.first, -rho / std::numbers::sqrt2, 1e-3);
+  EXPECT_NEAR(grid->y.first, -rho / std::numbers::sqrt2, 1e-3);
+  EXPECT_DOUBLE_EQ(grid->x.last - grid->x.first, 300000) << "Dx counts millimetres";
+  EXPECT_DOUBLE_EQ(grid->y.last - grid->y.first, 400000);
+  EXPECT_NEAR(grid->on_globe(0, 0).latitude, 90, 1e-9);
+}
+
+TEST(cf_grid, a_projection_that_is_half_described_is_refused_by_the_key_it_lacks) {
+  for (const std::string_view lacking : {"LaD", "DyInMetres", "latitudeOfFirstGridPointInDegrees"}) {
+    codec::Keys keys = plane();
+    std::erase_if(keys, [&](const auto& key) { return key.first.starts_with(lacking); });
+    EXPECT_NE(grid_of(keys, {5, 4}).status().text().find(lacking), std::string::npos) << lacking;
+  }
+  codec::Keys keys = plane();
+  keys.emplace_back("shapeOfTheEarth", "12");
+  EXPECT_NE(grid_of(keys, {5, 4}).status().text().find("shapeOfTheEarth"), std::string::npos);
+  keys = {{"gridType", "regular_gg"}, {"N", "32"}, {"latitudeOfFirstGridPointInDegrees", "50"}};
+  EXPECT_NE(grid_of(keys, {64, 128}).status().text().find("64 rows"), std::string::npos);
+}
+
+TEST(cf_grid, rows_of_a_gaussian_grid_may_be_a_part_of_it) {
+  const std::vector<double> all = grid_of({{"gridType", "regular_gg"}, {"N", "2"}}, {4, 8})->rows();
+  EXPECT_NEAR(all[0], 59.444408, 1e-6);  // WMO's four rows of N = 2
+  EXPECT_NEAR(all[1], 19.875719, 1e-6);
+  EXPECT_DOUBLE_EQ(all[3], -all[0]);
+  const Result<Grid> part = grid_of({{"gridType", "regular_gg"},
+                                     {"N", "2"},
+                                     {"latitudeOfFirstGridPointInDegrees", "-19.875719"},
+                                     {"jScansPositively", "1"}},
+                                    {2, 8});
+  ASSERT_TRUE(part.is_ok()) << part.status().text();
+  EXPECT_EQ(part->rows(), (std::vector<double>{all[2], all[1]}));
+  EXPECT_DOUBLE_EQ(part->columns()[7], 315);
+}
+
+TEST(cf_grid, told_coordinates_are_told_apart_by_their_checksum_wherever_the_values_are) {
+  codec::Coordinates told{{2, 3}, 0, 7, ByteVector(96)};
+  const Grid whole = *grid_of({}, {2, 3}, std::make_shared<const codec::Coordinates>(told));
+  Packer out;
+  whole.pack(out);
+  EXPECT_LT(out.bytes().size(), 150U) << "the values are not packed";
+  Unpacker in(out.bytes());
+  const Result<Grid> read = Grid::unpack(in);
+  ASSERT_TRUE(read.is_ok()) << read.status().text();
+  EXPECT_EQ(*read, whole);
+  told.checksum = 8;
+  EXPECT_FALSE(*grid_of({}, {2, 3}, std::make_shared<const codec::Coordinates>(told)) == whole);
+  EXPECT_FALSE(Grid() == whole);
+  Packer damaged;
+  told.values.pop_back();
+  told.pack(damaged);
+  Unpacker again(damaged.bytes());
+  EXPECT_EQ(codec::Coordinates::unpack(again).status().code(), Code::corrupt);
 }
 
 TEST(cf_grid, what_was_packed_is_read_back_and_damage_is_told) {

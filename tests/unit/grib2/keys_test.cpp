@@ -419,5 +419,25 @@ TEST(grib2_keys, both_packings_read_back_and_others_are_unknown) {
   EXPECT_TRUE(contains(status.text(), "'simple'")) << status.text();
 }
 
+TEST(grib2_keys, an_unstructured_grid_has_its_number_and_its_uuid) {
+  FieldDefinition field = field_of("2t", "heightAboveGround", {2});
+  field.shape = {60};
+  for (const std::string uuid :
+       {"A60BD5BE-1234-5678-9abc-def012345678", "a60bd5be123456789abcdef012345678"}) {
+    field.georeference.keys = {{"gridType", "unstructured_grid"},
+                               {"numberOfGridUsed", "42"},
+                               {"numberOfGridInReference", "1"},
+                               {"uuidOfHGrid", uuid}};
+    const grib2::Handle record = open_record(stream_of(), field, {0, 0, 3600, 0});
+    EXPECT_EQ(record.text("uuidOfHGrid"), "a60bd5be123456789abcdef012345678");
+    EXPECT_EQ(record.integer("numberOfGridUsed"), 42);
+    EXPECT_EQ(record.integer("numberOfGridInReference"), 1);
+    EXPECT_EQ(record.text("gridType"), "unstructured_grid");
+  }
+  field.georeference.keys.back().second = "a60bd5be";
+  const Status status = define(stream_of(), field);
+  EXPECT_NE(status.text().find("'uuidOfHGrid': \"a60bd5be\" is no UUID"), std::string::npos) << status.text();
+}
+
 }  // namespace
 }  // namespace tailrace::codec::test

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+namespace tailrace::cf {
+
+/// A sphere, or a spheroid with two axes, in metres.
+struct Earth {
+  double major = 6367470;  // shapeOfTheEarth=0, which a message of ecCodes has if nothing else is said
+  double minor = 6367470;
+  [[nodiscard]] bool is_sphere() const { return major == minor; }
+  friend bool operator==(const Earth&, const Earth&) = default;
+};
+
+/// A conformal map of the earth: Lambert's cone, or a plane at a pole. All angles are in degrees. The
+/// equations are those of J. P. Snyder, Map projections: a working manual (USGS, 1987), which hold for both
+/// spheres and spheroids.
+struct Projection {
+  Earth earth;
+  double parallel_1 = 0, parallel_2 = 0;  // true to scale; the plane at a pole has the first alone
+  double origin_latitude = 0;             // where y is 0 on the central meridian; of a plane its pole
+  double central_longitude = 0;           // this meridian is vertical
+  friend bool operator==(const Projection&, const Projection&) = default;
+
+  struct Point {
+    double latitude = 0, longitude = 0;
+  };
+  struct Place {
+    double x = 0, y = 0;  // metres
+  };
+  [[nodiscard]] Place lambert(Point point) const;
+  [[nodiscard]] Place polar(Point point) const;
+  /// Longitudes are from -180 to 180.
+  [[nodiscard]] Point from_lambert(Place place) const;
+  [[nodiscard]] Point from_polar(Place place) const;
+
+ private:
+  struct Cone {
+    double n = 0, scale = 0, origin = 0;  // Snyder's n, a F and rho 0
+  };
+  [[nodiscard]] Cone cone() const;
+  [[nodiscard]] double eccentricity() const;
+  [[nodiscard]] double m(double latitude) const;
+  [[nodiscard]] double t(double latitude) const;
+  [[nodiscard]] double latitude_of(double t) const;
+  [[nodiscard]] double polar_scale() const;
+};
+
+}  // namespace tailrace::cf

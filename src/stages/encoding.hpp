@@ -78,6 +78,7 @@ class Encoding {
   struct Work {
     Gathered record;
     ByteVector bytes;
+    std::vector<Bytes> parts{};
     int worker = 0;
     std::int64_t began = 0, assemble = 0, encode = 0;  // time and durations
   };

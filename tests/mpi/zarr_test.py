@@ -212,7 +212,13 @@ def what_users_do_with_stores():
     os.remove(f"{directory}/manifest.jsonl")
     code, _, err = tailrace("verify", path)
     check(code != 0 and "lacks parts of its steps" in err, f"verify: {code}, {err}")
-    check(tailrace("repair", path)[0] != 0, "repair does not notice a missing object")
+    code, _, err = tailrace("repair", path)
+    check(code != 0 and "tailrace repair --force" in err and Store(path)["t"].shape[0] == 4,
+          f"repair of a store that lacks an object: {code}, {err}")
+    code, out, err = tailrace("repair", "--force", path)
+    check(code == 0 and "1 whole step kept" in out and "3 whole steps dropped" in out and holds(path, range(1)),
+          f"repair --force: {code}, {out} {err}")
+    check(tailrace("verify", path)[0] == 0, "what repair --force has kept is not whole")
 
 
 def other_directories_stay():

@@ -8,7 +8,8 @@ values in the same run:
                         MPI-IO of the MPI
             netcdf4     compressed: HDF5's and netCDF-C's collective writes on as many ranks as the job has, shuffle and deflate 1, with
                         each MPI-IO; not compressed: H5Dwrite of one process
-            zarr        zarr-python 3 on as many cores as the job has, with gzip 1 and without compression; and one process with pwrite
+            zarr        zarr-python 3 on as many cores as the job has, with the same codec (--compress); without compression also one
+                        process with pwrite
   cache     the same on a file system in memory (/dev/shm), where fsync costs nothing: what the library itself takes
 
 zarr-python is run by the Python that --python or BENCH_PYTHON names (default: python3).
@@ -29,6 +30,8 @@ from _bench import MIB, Bench, Failure, Figure, bench_parser, run_main, say  # n
 GROUPS = ("storage", "cache")
 FORMATS = ("raw", "cdf5", "netcdf4", "zarr")
 TURNS = 6  # of contenders that are programs of their own
+IN_TURN = 4  # steps: `burst` of formats/contest.h
+COMPRESSIONS = ("blosc_zstd:1", "blosc_lz4:5", "zstd:1", "gzip:1", "none")  # with levels, which peers are told too
 # Compute ranks and servers: beside the model, two of them, and without any.
 JOBS = ((1, 1), (1, 2), (1, 0), (2, 0))
 OVER_PLAIN, OVER_PNETCDF, OVER_PARALLEL, OVER_SERIAL, OVER_ZARR = 0.85, 1.3, 3, 0.9, 2
@@ -89,9 +92,12 @@ class FormatsBench(Bench):
                 if format in ("raw", "cdf5"):
                     self.job(name, directory, format, ranks, servers)
                     continue
-                for deflate in (1, 0):
-                    contest = self.netcdf4 if format == "netcdf4" else self.zarr
-                    contest(f"{name}.deflate{deflate}", directory, ranks, servers, deflate)
+                if format == "netcdf4":
+                    for deflate in (1, 0):
+                        self.netcdf4(f"{name}.deflate{deflate}", directory, ranks, servers, deflate)
+                    continue
+                for compress in self.args.compress or ("blosc_zstd:1", "none"):
+                    self.zarr(f"{name}.{compress.replace(':', '')}", directory, ranks, servers, compress)
 
     def job(self, name, directory, format, ranks, servers):
         layers = LAYERS if format == "cdf5" and self.launcher.openmpi else {"": {}}
@@ -115,11 +121,11 @@ class FormatsBench(Bench):
 
     # ---- contenders that are programs of their own
 
-    def start(self, name, program, directory, ranks, deflate, servers=0, format="", environment=None, values=False):
+    def start(self, name, program, directory, ranks, compress, servers=0, format="", environment=None, values=False):
         """Starts one of them; ours has its name without the ending, which is the format."""
         path = directory / "rate" if format else directory / f"{name}.nc4"
         arguments = ["--format", format or "none", "--size", self.size, "--levels", self.levels, "--steps", TURNS, "--name", path,
-                     "--deflate", deflate, "--buffering", "disable", "--turns", 1, "--values", int(values)]
+                     "--compress", compress, "--deflate", compress.partition(":")[2] or 0, "--buffering", "disable", "--turns", 1, "--values", int(values)]
         process = self.launcher.start(ranks + servers, program, arguments, {"servers": servers}, environment, stdin=subprocess.PIPE)
         return Contender(name, process, Path(f"{path}.{format}") if format else path)
 
@@ -129,33 +135,34 @@ class FormatsBench(Bench):
         return min(processes, len(os.sched_getaffinity(0)))
 
     def netcdf4(self, name, directory, ranks, servers, deflate):
-        contenders = [self.start("ours", "format_rate", directory, ranks, deflate, servers, "netcdf4")]
+        compress = f"deflate:{deflate}" if deflate else "none"
+        contenders = [self.start("ours", "format_rate", directory, ranks, compress, servers, "netcdf4")]
         if deflate:
             for program, peer in (("format_hdf5_parallel", "hdf5"), ("format_netcdf4", "netcdf")):
                 if self.launcher.find(program) is None:
                     say(f"{name}: {program} was not built, since its library is not installed")
                     continue
                 for layer, environment in (LAYERS if self.launcher.openmpi else {"": {}}).items():
-                    contenders.append(self.start(f"{peer}.{layer}".rstrip("."), program, directory, self.cores(ranks + servers), deflate,
+                    contenders.append(self.start(f"{peer}.{layer}".rstrip("."), program, directory, self.cores(ranks + servers), compress,
                                                  environment=environment))
         elif self.launcher.find("format_hdf5_serial"):
-            contenders.append(self.start("hdf5", "format_hdf5_serial", directory, 1, deflate))
+            contenders.append(self.start("hdf5", "format_hdf5_serial", directory, 1, compress))
         else:
             say(f"{name}: format_hdf5_serial was not built, since its library is not installed")
         bounds = dict.fromkeys((each.name for each in contenders[1:]), OVER_PARALLEL if deflate else OVER_SERIAL)
         self.contest(name, directory, ranks, servers, contenders, bounds)
 
-    def zarr(self, name, directory, ranks, servers, deflate):
-        contenders = [self.start("ours", "format_rate", directory, ranks, deflate, servers, "zarr", values=True)]
+    def zarr(self, name, directory, ranks, servers, compress):
+        contenders = [self.start("ours", "format_rate", directory, ranks, compress, servers, "zarr", values=True)]
         bounds = {}
-        if not deflate:
+        if compress == "none":
             contenders.append(Contender("plain", contenders[0].process, directory / "rate.plain", "plain"))
             bounds["plain"] = OVER_PLAIN
         if self.has_zarr():
             cores = self.cores(ranks + servers)
             store = directory / "peer.zarr"
             command = [self.python, ZARR_PEER, "--name", store, "--values", directory / "rate.values", "--size", self.size, "--levels",
-                       self.levels, "--steps", TURNS, "--deflate", deflate, "--cores", cores]
+                       self.levels, "--steps", TURNS * IN_TURN, "--in-turn", IN_TURN, "--compress", compress, "--cores", cores]
             process = subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
             contenders.append(Contender("zarr_python", process, store))
             bounds["zarr_python"] = OVER_ZARR
@@ -202,6 +209,8 @@ class FormatsBench(Bench):
 def main():
     parser = bench_parser(__doc__, GROUPS, quick="steps of 19 MiB", large="steps of 153 MiB, which take 15 GB")
     parser.add_argument("--format", choices=FORMATS, action="append", help="one format; may be repeated")
+    parser.add_argument("--compress", choices=COMPRESSIONS, action="append",
+                        help="how both sides compress zarr; may be repeated (default: blosc_zstd:1 and none)")
     parser.add_argument("--python", help="a Python that has zarr-python 3 (default: BENCH_PYTHON, then python3)")
     args = parser.parse_args()
     return FormatsBench(args).measure("formats", GROUPS)

@@ -183,15 +183,15 @@ TR_API int tr_layout_free(tr_layout** layout);
 
 /* Collective. `pattern`: file name with {base:%Y%m%d%H} {valid:%Y%m%d%H} {lead:03h} {lead:05m} {member:02}.
  * Options: base=TIME (required), format=grib2|cdf5|cdf2|cdf1|netcdf4|zarr|raw, or a name given to
- * tr_encoder_register, packing=simple|ccsds, deflate=LEVEL, calendar=, member=, members=, keys="...",
- * attributes="...", existing=replace|continue|fail|overwrite, on_full=fail|wait:DURATION,
+ * tr_encoder_register, packing=simple|ccsds, compress=METHOD[:LEVEL], calendar=, member=, members=,
+ * keys="...", attributes="...", existing=replace|continue|fail|overwrite, on_full=fail|wait:DURATION,
  * deadline=DURATION, manifest=on|off, references=on|off, ready=SUFFIX, hook=COMMAND (run by the shell with
  * the finished file as $1), same_lead=fail|keep, empty_step=fail|keep, interval=DURATION|Nmo|Ny, and any GRIB
  * key. format: without it a pattern that ends in .nc, .cdf or .netcdf means cdf5 (classic NetCDF), in .nc4,
  * .h5 or .hdf5 netcdf4, in .zarr zarr (which needs such a name), one that promises a format that this
  * version lacks (.grib1) is TR_ERR_SETTINGS, and any other means grib2. An option that the format does not
  * take is TR_ERR_SETTINGS: packing= and keys belong to grib2, attributes= (of each file) to cdf5, cdf2, cdf1,
- * netcdf4 and zarr, deflate= to netcdf4 and zarr. existing: what happens to files that are there already.
+ * netcdf4 and zarr, compress= to netcdf4 and zarr. existing: what happens to files that are there already.
  * replace (default): they are begun anew. continue: steps are added behind theirs; a GRIB file without its
  * index is indexed again first. fail: TR_ERR_STATE here if any file of the pattern exists (if directories
  * change with the lead: with the first step of the file). A file that is not known to be Tailrace's is

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-struct options options = {"cdf5", "rate", 1000, 10, 6, 1, "automatic", 0, 0};
+struct options options = {"cdf5", "rate", 1000, 10, 6, "", 1, "automatic", 0, 0};
 
 void parse_options(int argc, char** argv) {
   for (int i = 1; i + 1 < argc; i += 2) {
@@ -20,6 +20,7 @@ void parse_options(int argc, char** argv) {
     if (strcmp(key, "--size") == 0) options.size = atol(value);
     if (strcmp(key, "--levels") == 0) options.levels = atol(value);
     if (strcmp(key, "--steps") == 0) options.steps = atol(value);
+    if (strcmp(key, "--compress") == 0) options.compress = value;
     if (strcmp(key, "--deflate") == 0) options.deflate = atol(value);
     if (strcmp(key, "--buffering") == 0) options.buffering = value;
     if (strcmp(key, "--turns") == 0) options.turns = atoi(value);
@@ -107,4 +108,14 @@ void end_turn(int rank, double seconds, long steps) {
   if (rank != 0) return;
   printf("%.6f %ld\n", seconds, steps * options.levels * options.size * options.size * (long)sizeof(float));
   fflush(stdout);
+}
+
+void write_turns(double (*write_step)(long step)) {
+  int rank;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  for (long step = 0; next_turn(MPI_COMM_WORLD); step += burst) {
+    double seconds = 0;
+    for (long i = 0; i < burst; i++) seconds += write_step(step + i);
+    end_turn(rank, seconds, burst);
+  }
 }

@@ -7,15 +7,19 @@
 
 struct options {
   const char *format, *name;
-  long size, levels, steps, deflate;
+  long size, levels, steps;
+  const char* compress;  /* what ours is told; empty for formats that compress nothing */
+  long deflate;          /* level of the peers of NetCDF-4 */
   const char* buffering; /* romio_cb_write: "enable", "disable" or "automatic" */
   int turns;             /* wait for a line of standard input before each turn */
   int values;            /* also write NAME.values, from which a peer without MPI reads its field */
 };
 extern struct options options;
 
-/* Reads `--format F --name PATH --size N --levels N --steps N --deflate N --buffering W --turns 1
- * --values 1`. */
+enum { burst = 4 }; /* steps of a turn, which all contenders write alike */
+
+/* Reads `--format F --name PATH --size N --levels N --steps N --compress W --deflate N
+ * --buffering W --turns 1 --values 1`. */
 void parse_options(int argc, char** argv);
 
 /* Prints what went wrong and ends the job unless `good`. */
@@ -38,6 +42,10 @@ double longest_since(double begin, MPI_Comm comm);
 /* Waits for a line and returns its first character on every rank, or 0 after the last line. Collective. Ranks
  * sleep meanwhile, since another contender has its turn. */
 char next_turn(MPI_Comm comm);
+
+/* Writes the steps of each turn, one after another, until the last line. `write_step` returns the seconds of
+ * one. Collective over MPI_COMM_WORLD. */
+void write_turns(double (*write_step)(long step));
 
 /* Prints on rank 0 how long a turn took and how many bytes of values it wrote. */
 void end_turn(int rank, double seconds, long steps);

@@ -2,7 +2,7 @@
 /* Steps of one field through a stream, four at a time, in turn with peers that write the same values and call
  * fsync after each step. As one line of JSON: seconds of each four steps, the longest of all compute ranks.
  *   --format raw|cdf5|netcdf4|zarr  --size N (points along each side)  --levels N  --steps N  --name PATH
- *   --deflate N (netcdf4 and zarr)
+ *   --compress W (netcdf4 and zarr)
  * Peers: one process that writes the bytes of a step, as they lie in memory, by pwrite; and for cdf5 PnetCDF
  * on the compute ranks, the values as one variable of a CDF-5 file, with and without collective buffering.
  * With `--turns 1` standard input says whose turn is next, since other peers are other programs: "ours" or
@@ -20,7 +20,7 @@
 #endif
 #include "contest.h"
 
-enum { most_steps = 100, piece = 16 << 20, burst = 4 };
+enum { most_steps = 100, piece = 16 << 20 };
 
 static MPI_Comm compute;
 static int rank, ranks;
@@ -46,8 +46,8 @@ static void open_stream(void) {
   char path[4096], text[256];
   path_of(path, sizeof path, options.format);
   snprintf(text, sizeof text, "base=2026-03-01T00:00Z manifest=off format=%s", options.format);
-  if (strcmp(options.format, "netcdf4") == 0 || strcmp(options.format, "zarr") == 0)
-    snprintf(text + strlen(text), sizeof text - strlen(text), " deflate=%ld", options.deflate);
+  if (options.compress[0] != 0)
+    snprintf(text + strlen(text), sizeof text - strlen(text), " compress=%s", options.compress);
   check(tr_stream_create(path, text, &stream) == TR_OK, path);
   snprintf(text, sizeof text, "levels=hybrid:1-%ld", options.levels);
   check(tr_stream_define(stream, "t", layout, TR_F32, text) == TR_OK, "define");

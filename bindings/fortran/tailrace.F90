@@ -321,13 +321,13 @@ contains
 
   subroutine stream_create(self, pattern, base, packing, keys, format, member, members, calendar, existing, &
                            on_full, deadline, ready, hook, options, ierr, manifest, same_lead, empty_step, &
-                           references, interval, attributes, deflate)
+                           references, interval, attributes, compress)
     class(tr_stream), intent(inout) :: self
     character(*), intent(in) :: pattern
     character(*), intent(in), optional :: base, packing, keys, format, calendar, existing
     character(*), intent(in), optional :: on_full, deadline, ready, hook, options
-    character(*), intent(in), optional :: manifest, same_lead, empty_step, references, interval, attributes
-    class(*), intent(in), optional :: member, members, deflate
+    character(*), intent(in), optional :: manifest, same_lead, empty_step, references, interval, attributes, compress
+    class(*), intent(in), optional :: member, members
     integer, intent(out), optional :: ierr
     character(:), allocatable :: all
     all = ''
@@ -348,7 +348,7 @@ contains
     call add(all, 'empty_step', empty_step)
     call add(all, 'interval', interval)
     call add(all, 'attributes', attributes)
-    call add_number(all, 'deflate', deflate)
+    call add(all, 'compress', compress)
     call add(all, 'keys', keys)
     call append(all, options)
     call settle(c_create(to_c(pattern), to_c(all), self%handle), ierr)
@@ -359,15 +359,15 @@ contains
   !> 0.01).
   subroutine stream_define(self, name, grid, levels, type, accuracy, relative_accuracy, bits, missing, &
                            statistic, since, at_zero, level_dim, nproma, keys, options, ierr, operation, &
-                           attributes, deflate, chunks, vertical)
+                           attributes, compress, chunks, vertical)
     class(tr_stream), intent(in) :: self
     character(*), intent(in) :: name
     class(tr_layout), intent(in) :: grid
     class(tr_levels), intent(in), optional :: levels
     integer, intent(in), optional :: type, level_dim
-    class(*), intent(in), optional :: accuracy, relative_accuracy, bits, missing, nproma, deflate
+    class(*), intent(in), optional :: accuracy, relative_accuracy, bits, missing, nproma
     character(*), intent(in), optional :: statistic, since, at_zero, keys, options, operation
-    character(*), intent(in), optional :: attributes, chunks, vertical
+    character(*), intent(in), optional :: attributes, compress, chunks, vertical
     integer, intent(out), optional :: ierr
     character(:), allocatable :: all
     integer(c_int) :: element
@@ -386,7 +386,7 @@ contains
     if (present(level_dim)) call add_number(all, 'level_axis', level_axis(grid, level_dim))
     call add_number(all, 'nproma', nproma)
     call add(all, 'attributes', attributes)
-    call add_number(all, 'deflate', deflate)
+    call add(all, 'compress', compress)
     call add(all, 'chunks', chunks)
     call add(all, 'vertical', vertical)
     call add(all, 'keys', keys)

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Reads stores of Zarr as its specification (version 3) says, with nothing but Python's own library: for the demo, whose cdo reads
-none, and for the tests."""
+"""Reads stores of Zarr as its specification (version 3) says: for the demo, whose cdo reads none, and for the tests. Python's own
+library is enough for `compress=gzip` and `none`. Chunks of blosc and zstd need the package numcodecs, or the shared libraries that
+Tailrace itself was linked with (libblosc, libzstd)."""
 import array
+import ctypes
+import ctypes.util
 import gzip
 import itertools
 import json
@@ -27,27 +30,86 @@ def crc32c(data):
     return total ^ 0xFFFFFFFF
 
 
+def numcodecs_decoder(name):
+    """The decoder that the package numcodecs has, or None without it."""
+    try:
+        import numcodecs  # an option
+    except ImportError:
+        return None
+    return {"blosc": numcodecs.Blosc, "zstd": numcodecs.Zstd}[name]().decode
+
+
+def library(name):
+    """A shared library of the system, or None."""
+    for each in (ctypes.util.find_library(name), f"lib{name}.so.1"):
+        try:
+            return ctypes.CDLL(each) if each else None
+        except OSError:
+            pass
+    return None
+
+
+def unpack_blosc(data):
+    blosc = library("blosc")
+    size = ctypes.c_size_t()
+    if blosc is None or blosc.blosc_cbuffer_validate(data, ctypes.c_size_t(len(data)), ctypes.byref(size)) < 0:
+        return None
+    out = ctypes.create_string_buffer(max(size.value, 1))
+    got = blosc.blosc_decompress_ctx(data, out, size, ctypes.c_int(1))
+    return out.raw[:size.value] if got == size.value else None
+
+
+def unpack_zstd(data):
+    zstd = library("zstd")
+    if zstd is None:
+        return None
+    zstd.ZSTD_getFrameContentSize.restype = ctypes.c_ulonglong
+    zstd.ZSTD_decompress.restype = ctypes.c_size_t
+    size = zstd.ZSTD_getFrameContentSize(data, ctypes.c_size_t(len(data)))
+    if size >= 2**63:  # unknown, or no frame
+        return None
+    out = ctypes.create_string_buffer(max(size, 1))
+    got = zstd.ZSTD_decompress(out, ctypes.c_size_t(size), data, ctypes.c_size_t(len(data)))
+    return out.raw[:size] if got == size else None
+
+
+def decompress(name, data, path):
+    """The bytes of a chunk that passed the codec of this name."""
+    if name == "gzip":
+        return gzip.decompress(data)
+    if name not in ("blosc", "zstd"):
+        raise ValueError(f"{path}: the codec {name} is not one of those that Tailrace writes")
+    decoder = numcodecs_decoder(name)
+    if decoder is not None:
+        return bytes(decoder(data))
+    if library(name) is None:
+        raise ValueError(f"{path}: its chunks are compressed by {name}, for which this Python has neither numcodecs nor lib{name}: "
+                         f"`pip install numcodecs`, or let the stream write compress=gzip")
+    unpacked = {"blosc": unpack_blosc, "zstd": unpack_zstd}[name](data)
+    expect(unpacked is not None, path, f"a chunk is no data of {name}")
+    return unpacked
+
+
 class Array:
-    """One array of a store. Its chunks may cut its first extent, the steps, and no other one."""
+    """One array of a store. Its objects may cut its first extent, the steps, and no other one; the chunks of a shard may cut all."""
 
     def __init__(self, path, metadata):
         self.path, self.metadata = path, metadata
         expect(metadata["zarr_format"] == 3 and metadata["node_type"] == "array", path, "expected an array of Zarr 3")
         self.shape, self.attributes, self.names = metadata["shape"], metadata["attributes"], metadata["dimension_names"]
         self.chunk_shape = metadata["chunk_grid"]["configuration"]["chunk_shape"]
-        expect(self.chunk_shape[1:] == self.shape[1:], path, f"expected chunks of whole steps, got {self.chunk_shape}")
+        expect(all(chunk >= extent for chunk, extent in zip(self.chunk_shape[1:], self.shape[1:])), path,
+               f"expected objects of whole steps, got {self.chunk_shape}")
         self.codecs = [codec["name"] for codec in metadata["codecs"]]
 
     def decode(self, data, codecs, count):
         """The `count` values of a chunk that passes these codecs."""
         order = "little"
         for codec in reversed(codecs):
-            if codec["name"] == "gzip":
-                data = gzip.decompress(data)
-            elif codec["name"] == "bytes":
+            if codec["name"] == "bytes":
                 order = codec.get("configuration", {}).get("endian", order)
             else:
-                raise ValueError(f"{self.path}: the codec {codec['name']} is not one of those that Tailrace writes")
+                data = decompress(codec["name"], data, self.path)
         values = array.array(TYPES[self.metadata["data_type"]], data)
         expect(len(values) == count, self.path, f"a chunk has {len(values)} values, expected {count}")
         if order != sys.byteorder:
@@ -65,7 +127,7 @@ class Array:
         path = os.path.join(self.path, ".".join(["c", *map(str, place)]))
         count = math.prod(self.chunk_shape)
         if not os.path.exists(path):
-            return self.fill(count)
+            return self.fill(math.prod([*self.chunk_shape[:1], *self.shape[1:]]))
         with open(path, "rb") as file:
             data = file.read()
         first = self.metadata["codecs"][0]
@@ -77,10 +139,28 @@ class Array:
         inner = math.prod(setup["chunk_shape"])
         index = data[-(16 * (count // inner) + 4):]
         expect(struct.unpack("<I", index[-4:])[0] == crc32c(index[:-4]), path, "the index is damaged")
-        values = self.fill(0)
+        chunks = []
         for offset, length in struct.iter_unpack("<QQ", index[:-4]):
             missing = offset == length == 2**64 - 1
-            values += self.fill(inner) if missing else self.decode(data[offset:offset + length], setup["codecs"], inner)
+            chunks.append(self.fill(inner) if missing else self.decode(data[offset:offset + length], setup["codecs"], inner))
+        return self.joined(chunks, setup["chunk_shape"])
+
+    def joined(self, chunks, shape):
+        """The values of one step in the order of the array, from chunks of this shape in theirs."""
+        whole = [1, *self.shape[1:]]
+        numbers = [extent // length for extent, length in zip(self.chunk_shape, shape)]
+        values = self.fill(math.prod(whole))
+        for number, chunk in zip(itertools.product(*map(range, numbers)), chunks):
+            begin = [place * length for place, length in zip(number, shape)]
+            row = min(shape[-1], whole[-1] - begin[-1])
+            for at, place in enumerate(itertools.product(*map(range, shape[:-1]))):
+                index = [first + inside for first, inside in zip(begin, place)]
+                if row <= 0 or any(each >= extent for each, extent in zip(index, whole)):
+                    continue
+                to = 0
+                for each, extent in zip([*index, begin[-1]], whole):
+                    to = to * extent + each
+                values[to:to + row] = chunk[at * shape[-1]:at * shape[-1] + row]
         return values
 
     def step(self, number):

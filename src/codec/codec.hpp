@@ -35,6 +35,9 @@ class Encoder {
   /// Returns the global index in the record of the first offending value after encode() has failed with
   /// Code::data, otherwise -1.
   [[nodiscard]] virtual Index offending() const { return -1; }
+  /// Returns the lengths of the parts of the record that encode() has appended, if the codec needs them for
+  /// the rest of the step.
+  [[nodiscard]] virtual std::vector<Bytes> parts() const { return {}; }
 };
 
 /// Says that an encoded record is its values, as numbers of `scalar` bytes in this byte order.
@@ -72,6 +75,7 @@ struct FinishedStep {
     Index level = 0;
     Bytes offset = 0;
     Bytes length = 0;
+    std::vector<Bytes> parts{};  // Encoder::parts(), for rest_of_step() alone: no index has them
   };
   std::int64_t lead = 0;
   std::vector<Record> records;

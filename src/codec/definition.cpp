@@ -160,13 +160,4 @@ const std::string* find_key(const Keys& keys, std::string_view name) {
   return found == keys.end() ? nullptr : &found->second;
 }
 
-Result<int> deflate_level(const FieldDefinition& field, const Keys& stream) {
-  const std::string* text = find_key(field.keys, "deflate");
-  if (text == nullptr) text = find_key(stream, "deflate");
-  if (text == nullptr) return default_deflate_level;
-  const Result<std::int64_t> level = parse_integer(*text, 0, 9);
-  TR_TRY(level.status().in("deflate"));
-  return static_cast<int>(*level);
-}
-
 }  // namespace tailrace::codec

@@ -109,9 +109,4 @@ struct StreamDefinition {
   static Result<StreamDefinition> unpack(Unpacker& in);
 };
 
-inline constexpr int default_deflate_level = 1;
-
-/// Returns the level of compression that a field or else its stream asks for by deflate=, from 0 (none) to 9.
-Result<int> deflate_level(const FieldDefinition& field, const Keys& stream);
-
 }  // namespace tailrace::codec

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <map>
 
-#include "base/options.hpp"
 #include "base/text.hpp"
 #include "cf/fields.hpp"
 #include "netcdf4/chunks.hpp"
@@ -21,31 +20,10 @@ using codec::FieldDefinition;
 using codec::FinishedStep;
 using codec::RecordKey;
 
-/// Reads "100x200": one number for each dimension of a record in the file.
-Result<std::vector<Index>> chunk_of(const FieldDefinition& field, const std::vector<Index>& shape) {
-  const std::string* const text = codec::find_key(field.keys, "chunks");
-  if (text == nullptr) return shape;
-  std::vector<Index> chunk;
-  for (std::size_t begin = 0; begin <= text->size();) {
-    const std::size_t end = std::min(text->find('x', begin), text->size());
-    const Result<std::int64_t> length =
-        parse_integer(std::string_view(*text).substr(begin, end - begin), 1, std::int64_t{1} << 40);
-    TR_TRY(length.status().in("chunks"));
-    chunk.push_back(*length);
-    begin = end + 1;
-  }
-  if (chunk.size() != shape.size())
-    return Status(Code::argument,
-                  cat("chunks=", *text, " has ", counted(chunk.size(), "number"),
-                      ", a level of the variable has ", counted(shape.size(), "dimension"), " in the file"));
-  for (std::size_t i = 0; i < chunk.size(); ++i) chunk[i] = std::min(chunk[i], shape[i]);
-  return chunk;
-}
-
 /// Returns Code::argument if an attribute has a name that HDF5's dimension scales, netCDF-C (attributes.c,
 /// the reserved ones) or this module give a meaning.
 Status check_names(const codec::Keys& attributes) {
-  constexpr std::array<std::string_view, 15> reserved{"CLASS",
+  constexpr std::array<std::string_view, 12> reserved{"CLASS",
                                                       "NAME",
                                                       "DIMENSION_LIST",
                                                       "REFERENCE_LIST",
@@ -56,28 +34,14 @@ Status check_names(const codec::Keys& attributes) {
                                                       "_nc3_strict",
                                                       "_Format",
                                                       "_IsNetcdf4",
-                                                      "_SuperblockVersion",
-                                                      "_QuantizeBitRoundNumberOfSignificantBits",
-                                                      "quantization_maximum_absolute_error",
-                                                      "quantization_step"};
+                                                      "_SuperblockVersion"};
   for (const auto& [name, value] : attributes) {
     if (std::ranges::find(reserved, name) != reserved.end())
       return {Code::argument, cat("attribute '", name,
                                   "' is one that NetCDF-4 files have by themselves: "
                                   "leave it out")};
   }
-  return {};
-}
-
-/// The file's names for what was quantised.
-std::vector<cf::Attribute> attributes_of(const Quantisation& how, const FieldDefinition& field) {
-  // netCDF-C has this name for rounding to bits (netcdf.h, NC_QUANTIZE_BITROUND_ATT_NAME).
-  if (how.kept)
-    return {cf::Attribute::number("_QuantizeBitRoundNumberOfSignificantBits", cf::Type::int32, *how.kept)};
-  if (how.step > 0)
-    return {cf::Attribute::number("quantization_maximum_absolute_error", cf::Type::float64, *field.accuracy),
-            cf::Attribute::number("quantization_step", cf::Type::float64, how.step)};
-  return {};
+  return cf::check_quantisation_names(attributes);
 }
 
 class ChunkedEncoder final : public codec::Encoder {
@@ -130,16 +94,16 @@ class Netcdf4Codec final : public codec::Codec {
   }
   [[nodiscard]] std::optional<codec::PlainValues> plain(int field) const override {
     const RecordShape& record = at(field);
-    const bool is_values = record.level == 0 && record.quantisation.keeps_all() && record.count() == 1 &&
+    const bool is_values = record.compression.method == compression::Method::none &&
+                           record.quantisation.keeps_all() && record.count() == 1 &&
                            record.trailer_bytes() == 0;
     return is_values ? std::optional(codec::PlainValues{record.element_size}) : std::nullopt;
   }
   [[nodiscard]] ElementType assembled_type(int field) const override { return fields_.type_of(field); }
   [[nodiscard]] double cost(int field) const override {
-    // Nanoseconds for each byte: shuffle and deflate took 3 to 6, a copy 0.2.
     const RecordShape& record = at(field);
     const auto bytes = static_cast<double>(record.chunk_bytes() * record.count());
-    return 1000.0 + bytes * (record.level == 0 ? 0.2 : 4.0);
+    return 1000.0 + bytes * compression::cost(record.compression.method);
   }
   [[nodiscard]] Bytes encoded_bound(int field) const override { return at(field).bound(); }
   [[nodiscard]] Bytes working_bytes(int field) const override { return at(field).working_bytes(); }
@@ -213,18 +177,20 @@ std::vector<Index> Netcdf4Codec::record_dimensions(int field) const {
 Status Netcdf4Codec::add(const FieldDefinition& field, std::span<const std::byte> prepared) {
   const std::string context = cat("field '", field.name, "'");
   TR_TRY(check_names(field.attributes).in(context));
-  const Result<int> level = codec::deflate_level(field, definitions_.stream.keys);
-  TR_TRY(level.status().in(context));
+  const Result<compression::Compression> compression =
+      compression::asked_for(field, definitions_.stream.keys, methods);
+  TR_TRY(compression.status().in(context));
   TR_TRY(fields_.adopt(field, prepared));
   const int number = static_cast<int>(records_.size());
   const std::vector<Index> shape = record_dimensions(number);
-  const Result<std::vector<Index>> chunk = chunk_of(field, shape);
+  const Result<std::vector<Index>> chunk = cf::chunk_of(field, shape);
   TR_TRY(chunk.status().in(context));
-  RecordShape record{shape, *chunk, size_of(field.type), *level, is_since_last_output(field.statistic)};
-  record.quantisation = quantisation_of(field);
+  RecordShape record{
+      {shape, *chunk, size_of(field.type)}, *compression, is_since_last_output(field.statistic)};
+  record.quantisation = cf::quantisation_of(field);
   record.missing = field.missing;
   TR_TRY(check(record).in(context));
-  for (cf::Attribute& each : attributes_of(record.quantisation, field))
+  for (cf::Attribute& each : cf::attributes_of(record.quantisation, field))
     fields_.add_attribute(number, std::move(each));
   record.fill = fields_.at(number).fill;
   std::ranges::reverse(record.fill);
@@ -348,7 +314,7 @@ std::string Netcdf4Codec::difference_to(const Netcdf4Codec& now, std::size_t num
   if (record.shape != other.shape || record.element_size != other.element_size)
     return "another shape or type";
   if (record.chunk != other.chunk) return "other chunks";
-  if ((record.level == 0) != (other.level == 0)) return "other filters (deflate=0 or not)";
+  if (record.compression.method != other.compression.method) return "other filters (compress=none or not)";
   // A field's prepared bytes are its grid. Steps of two grids in one file would share one set of coordinates.
   if (definitions_.fields[number].prepared != now.definitions_.fields[number].prepared) return "another grid";
   if (field.levels.bottoms != field_now.levels.bottoms ||
@@ -359,7 +325,7 @@ std::string Netcdf4Codec::difference_to(const Netcdf4Codec& now, std::size_t num
   if (!same_process || (!is_instant && !Conventions::begin_alike(field.statistic, field_now.statistic)))
     return "another statistic";
   if (!is_same(field.missing, field_now.missing)) return "another missing value";
-  const Quantisation &how = record.quantisation, &how_now = other.quantisation;
+  const cf::Quantisation &how = record.quantisation, &how_now = other.quantisation;
   if (how.step != how_now.step || how.kept != how_now.kept ||
       (how.step > 0 && field.accuracy != field_now.accuracy))
     return "another accuracy";
@@ -391,6 +357,7 @@ Result<std::unique_ptr<codec::Codec>> make(const codec::StreamDefinition& stream
   TR_TRY(check_library());
   TR_TRY(Conventions::check_attributes(stream.attributes));
   TR_TRY(check_names(stream.attributes));
+  TR_TRY(compression::check_asked(stream.keys, methods));
   return std::unique_ptr<codec::Codec>(std::make_unique<Netcdf4Codec>(stream));
 }
 

@@ -20,13 +20,12 @@ Result<std::unique_ptr<codec::Codec>> reopen(std::span<const std::byte> head);
 Status check_goes_on(std::span<const std::byte> own, std::span<const std::byte> now);
 
 inline codec::FormatOptions options() {
-  const std::vector<std::string_view> levels{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
-  return {.stream = {{"attributes", {}}, {"deflate", levels}},
+  return {.stream = {{"attributes", {}}, {"compress", {}}},
           .field = {{"attributes", {}},
                     {"accuracy", {}},
                     {"relative_accuracy", {}},
                     {"bits", {}},
-                    {"deflate", levels},
+                    {"compress", {}},
                     {"chunks", {}}},
           .keys = ""};
 }

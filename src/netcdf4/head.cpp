@@ -13,7 +13,7 @@ namespace tailrace::netcdf4 {
 namespace {
 
 constexpr std::string_view mark = "TRLNC4D";
-constexpr char version = '1';     // of the definitions: another one whenever their bytes change
+constexpr char version = '2';     // of the definitions: another one whenever their bytes change
 constexpr Bytes alignment = 512;  // of the first step
 
 Status no_head() { return {Code::corrupt, "the definitions in the head of the file are damaged"}; }
@@ -34,20 +34,15 @@ namespace {
 /// they name a default or not.
 Definitions normalised(Definitions definitions) {
   definitions.stream.name.clear();
-  const auto take_level = [](codec::Keys& keys, std::string otherwise) {
-    const auto found = std::ranges::find(keys, "deflate", [](const auto& key) { return key.first; });
-    if (found == keys.end()) return otherwise;
-    std::string level = std::move(found->second);
-    keys.erase(found);
-    return level;
-  };
-  const std::string of_stream =
-      take_level(definitions.stream.keys, std::to_string(codec::default_deflate_level));
+  const auto is_compress = [](const auto& key) { return key.first == "compress"; };
   for (Definitions::Field& each : definitions.fields) {
-    codec::Keys& keys = each.definition.keys;
-    const std::string level = take_level(keys, of_stream);
-    keys.emplace_back("deflate", level);
+    const Result<compression::Compression> how =
+        compression::asked_for(each.definition, definitions.stream.keys, methods);
+    if (!how.is_ok()) continue;  // no field was defined so
+    std::erase_if(each.definition.keys, is_compress);
+    each.definition.keys.emplace_back("compress", compression::text_of(*how));
   }
+  std::erase_if(definitions.stream.keys, is_compress);
   return definitions;
 }
 

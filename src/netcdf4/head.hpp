@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <array>
 #include <span>
 #include <vector>
 
 #include "base/bytes.hpp"
 #include "base/status.hpp"
 #include "codec/codec.hpp"
+#include "compression/compression.hpp"
 
 // The head of a file stands before its first step. It has room for the superblock of HDF5, and holds the
 // definitions of the stream, from which anybody can make the ending of the file (docs/formats/netcdf4.md).
 namespace tailrace::netcdf4 {
 
+/// What compress= may say, the default first.
+inline constexpr std::array<compression::Method, 2> methods{compression::Method::deflate,
+                                                            compression::Method::none};
 /// The room for the superblock. Until the file is finished it holds a text that says so.
 inline constexpr Bytes superblock_room = 64;
 

@@ -338,9 +338,9 @@ class Maker {
     if (H5Pset_chunk(list, static_cast<int>(chunk.size()), chunk.data()) < 0) return failed("set chunks");
     if (field == nullptr) return {};
     const RecordShape& record = *field->record;
-    const bool filtered =
-        record.level == 0 || ((record.element_size == 1 || H5Pset_shuffle(list) >= 0) &&
-                              H5Pset_deflate(list, static_cast<unsigned>(record.level)) >= 0);
+    const bool filtered = record.compression.method == compression::Method::none ||
+                          ((record.element_size == 1 || H5Pset_shuffle(list) >= 0) &&
+                           H5Pset_deflate(list, static_cast<unsigned>(record.compression.level)) >= 0);
     // The fill value is what a reader gets for chunks that are not there.
     if (!filtered || H5Pset_fill_value(list, big_endian(variable.type), field->fill.data()) < 0)
       return failed("set filters and fill value");

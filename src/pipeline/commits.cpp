@@ -206,8 +206,9 @@ void Commits::start_sync(std::int64_t number, Step& step) {
   step.state = Step::State::syncing;
   step.syncs = static_cast<int>(step.writers.size());
   std::vector<codec::FinishedStep::Record> put;
-  for (const RecordEntry& record : step.entry.records)
-    put.push_back({record.field, record.level, record.offset - step.entry.begin, record.length});
+  for (RecordEntry& record : step.entry.records)
+    put.push_back({record.field, record.level, record.offset - step.entry.begin, record.length,
+                   std::exchange(record.parts, {})});
   std::vector<codec::Patch> rest = codec_.rest_of_step(step.entry.lead, step.previous_lead, put);
   for (const int server : step.writers) {
     Packer out;

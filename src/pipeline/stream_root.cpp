@@ -47,7 +47,7 @@ void StreamRoot::on_encoded(Unpacker& in) {
     const auto field = in.get<std::int32_t>();
     const auto level = in.get<std::int32_t>();
     const auto length = in.get<Bytes>();
-    chunk.records.push_back({field, level, 0, length});
+    chunk.records.push_back({field, level, 0, length, in.get_list<Bytes>()});
     chunk.size += length;
   }
   commits_.on_encoded(chunk.step, chunk.size, poisoned, status);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "base/types.hpp"
 
@@ -20,6 +21,7 @@ struct Record {
   Index level = 0;
   Bytes offset = 0;
   Bytes length = 0;
+  std::vector<Bytes> parts{};  // codec::Encoder::parts
 };
 
 /// Gives the encoded records of a stream their offsets. Chunks are numbered in put order, and encoded in any

@@ -192,7 +192,10 @@ Status Encoding::encode(Work& work, std::span<std::byte> values) {
   const codec::RecordKey key{entry.field, entry.level, entry.lead, entry.interval_start};
   const layout::Layout& layout = stream_.plan(entry.field).layout();
   Status status = encoder->encode(key, values.data(), layout.elements(), work.bytes);
-  if (status.is_ok()) return {};
+  if (status.is_ok()) {
+    work.parts = encoder->parts();
+    return {};
+  }
   int owner = -1;
   if (const Index index = encoder->offending(); index >= 0) owner = layout.owner(index);
   if (owner >= 0) status = status.in(cat("rank ", owner));
@@ -255,7 +258,7 @@ void Encoding::report_if_whole(std::uint64_t number, Chunk& chunk) {
   out.put(static_cast<std::int64_t>(chunk.works.size()));
   for (const auto& work : chunk.works) {
     const SequenceEntry& entry = work->record.entry;
-    out.put(entry.field).put(entry.level).put(work->size);
+    out.put(entry.field).put(entry.level).put(work->size).put_list<Bytes>(work->parts);
   }
   stream_.send_to_root(out);
 }

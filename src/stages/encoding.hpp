@@ -99,7 +99,8 @@ class Encoding {
   struct Work {
     Gathered record;
     ByteVector bytes;
-    bool stays = false;  // the pieces stay where they are, and there are no bytes
+    std::vector<Bytes> parts{};  // codec::Encoder::parts
+    bool stays = false;          // the pieces stay where they are, and there are no bytes
     Bytes size = 0;
     Bytes held = 0;  // bytes that count against the workspace
     int worker = 0;

@@ -64,6 +64,7 @@ void StreamServer::on_sync(Unpacker& in) {
 }
 
 void StreamServer::on_verdict(VerdictKind kind, std::int64_t step, const Status& status) {
+  if (kind == VerdictKind::durable) writing_.on_verdict(step, status);
   if (kind == VerdictKind::finished) writing_.forget_files();
   order_.on_verdict(kind, step, status);
 }

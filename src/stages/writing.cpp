@@ -99,6 +99,7 @@ void Writing::write(Placed placed, Written done) {
   // A write behind the end of a file that something else has cut would fill the gap with zeros, and hide the
   // loss for good. Each server looks before its first write of a step.
   const bool looks = written_.try_emplace(placed.path, -1).first->second < placed.chunk.step;
+  undecided_[placed.path].steps.insert(placed.chunk.step);
   auto spent = std::make_shared<Spent>();
   auto shared = std::make_shared<Placed>(std::move(placed));
   stream_.context.executor.wait(
@@ -177,16 +178,31 @@ void Writing::sync(const std::string& path, std::int64_t step, std::vector<codec
       });
 }
 
-void Writing::forget_files() {
-  for (const auto& [path, last] : std::exchange(written_, {})) {
-    stream_.context.executor.wait(
-        executor::key_of(path),
-        [&files = stream_.context.files, path = path](int) -> Status {
-          files.forget(path);
-          return {};
-        },
-        [](const Status&) {});
+void Writing::on_verdict(std::int64_t step, const Status& status) {
+  for (auto file = undecided_.begin(); file != undecided_.end();) {
+    auto& [path, undecided] = *file;
+    if (undecided.steps.erase(step) > 0 && !status.is_ok()) undecided.has_failed = true;
+    if (!undecided.steps.empty()) {
+      ++file;
+      continue;
+    }
+    if (undecided.has_failed) forget(path);
+    file = undecided_.erase(file);
   }
+}
+
+void Writing::forget(const std::string& path) {
+  stream_.context.executor.wait(
+      executor::key_of(path),
+      [&files = stream_.context.files, path](int) -> Status {
+        files.forget(path);
+        return {};
+      },
+      [](const Status&) {});
+}
+
+void Writing::forget_files() {
+  for (const auto& [path, last] : std::exchange(written_, {})) forget(path);
 }
 
 }  // namespace tailrace::stages

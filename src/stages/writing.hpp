@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 
 #include "stages/encoding.hpp"
@@ -29,6 +30,9 @@ class Writing {
   void write(Placed placed, Written done);
   /// Writes the patches, and then makes everything durable that was written of the file.
   void sync(const std::string& path, std::int64_t step, std::vector<codec::Patch> patches, Done done);
+  /// Says that a step has its verdict. A file in which it failed is closed once no later step has bytes in it
+  /// here: what was cut off lies on storage as long as a descriptor of it is open.
+  void on_verdict(std::int64_t step, const Status& status);
   /// Closes the files: a later stream may find others under their names.
   void forget_files();
 
@@ -40,12 +44,20 @@ class Writing {
   Status write_records(const Placed& placed, Spent& spent);
   Status write_bytes(const Placed& placed, Records records, Spent& spent);
   Status write_values(const Placed& placed, Records records, Spent& spent);
+  void forget(const std::string& path);
   Status write_patch(const std::string& path, std::int64_t step, const codec::Patch& patch, Spent& spent);
 
   OpenStream& stream_;
   // Before the first write of a step this server looks whether a file is whole. Each file opened here has the
   // last step whose look found it so.
   std::map<std::string, std::int64_t> written_;
+  /// The steps without a verdict that this server writes to a file. A file that is closed loses what it knows
+  /// of bytes to synchronise.
+  struct Undecided {
+    std::set<std::int64_t> steps;
+    bool has_failed = false;
+  };
+  std::map<std::string, Undecided> undecided_;
 };
 
 }  // namespace tailrace::stages

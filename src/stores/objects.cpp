@@ -22,8 +22,6 @@ constexpr std::string_view group = "zarr.json", temporary_ending = ".new";
 /// The metadata as the store was begun with them. Other programs may change zarr.json of a finished store,
 /// and where the objects lie in the row of bytes must not change with it.
 constexpr std::string_view begun_with = ".tailrace.json";
-/// More descriptors are not kept open until the next settle().
-constexpr std::size_t most_open = 32;
 
 Result<std::string> text_of_file(storage::Target& target, const std::string& path) {
   Result<std::unique_ptr<File>> file = target.open(path, OpenMode::read);
@@ -58,18 +56,18 @@ Status Objects::make() {
   return *above ? below_->make_directories(directory_) : io_error("create", directory_, ENOENT);
 }
 
-Result<std::optional<Layout>> Objects::load() {
+Result<std::shared_ptr<const Layout>> Objects::load() {
   const Result<bool> has_begun = below_->exists(path_of(std::string(begun_with)));
   TR_TRY(has_begun.status());
   if (!*has_begun) {
-    TR_TRY(check_own({}));
-    return std::optional<Layout>();
+    TR_TRY(check_own(nullptr));
+    return std::shared_ptr<const Layout>();
   }
   Result<std::string> text = text_of_file(*below_, path_of(std::string(begun_with)));
   TR_TRY(text.status());
-  Result<Layout> layout = Layout::of(std::move(*text));
+  Result<std::shared_ptr<const Layout>> layout = known_->layout_of(std::move(*text));
   TR_TRY(layout.status().in(cat(directory_, "/", begun_with)));
-  return std::optional(std::move(*layout));
+  return layout;
 }
 
 /// The bytes are durable on return, the name is not.
@@ -129,29 +127,41 @@ Status Objects::tell_arrays(const Layout& layout, std::int64_t steps) {
 /// removed file are lost. An object of times has all values of its chunk from the beginning.
 Status Objects::write(const Array& array, std::int64_t number, Bytes offset, storage::Parts parts) {
   const std::string path = path_of(array.object(number));
+  // Who makes an object makes its name durable. One that a killed process has left was removed before.
+  const Result<bool> exists = below_->exists(path);
+  TR_TRY(exists.status());
+  bool is_new = !*exists;
   Result<std::unique_ptr<File>> file = below_->open(path, OpenMode::keep);
   TR_TRY(file.status());
-  bool is_new = true;
   if (array.in_chunk > 0) {
     const Bytes whole = array.in_chunk * array.size;
     const Result<Bytes> size = (*file)->size();
     TR_TRY(size.status());
     if (*size < whole) TR_TRY((*file)->write(no_times(whole), 0));
     // A process that was killed may have made the object, and not its name durable.
-    is_new = *size < whole || offset < array.size;
+    is_new = is_new || *size < whole || offset < array.size;
   }
   if (is_new) names_.insert(path);
   TR_TRY((*file)->write_gathered(parts, offset));
-  const std::unique_ptr<File> before = std::exchange(written_[path], std::move(*file));
-  if (before) failure_ = first_cause(failure_, before->close());
-  for (auto each = written_.begin(); written_.size() > most_open;) {
-    failure_ = first_cause(failure_, each->second->sync());
-    failure_ = first_cause(failure_, each->second->close());
-    each = written_.erase(each);
-  }
-  // settle() tells the failure. Behind it the store is opened anew, which a failed write would not bring
-  // about.
+  keep_open(path, std::move(*file));
   return {};
+}
+
+/// settle() tells what fails here. Behind it the store is opened anew, which a failed write would not bring
+/// about.
+void Objects::keep_open(const std::string& path, std::unique_ptr<File> file) {
+  if (const auto before = written_.find(path); before != written_.end()) {
+    failure_ = first_cause(failure_, before->second.file->close());
+    before->second.file = std::move(file);
+    return;
+  }
+  written_.try_emplace(path, std::move(file), *known_);
+  while (known_->descriptors() > most_open && !written_.empty()) {
+    const auto oldest = written_.begin();
+    failure_ = first_cause(failure_, oldest->second.file->sync());
+    failure_ = first_cause(failure_, oldest->second.file->close());
+    written_.erase(oldest);
+  }
 }
 
 Result<Bytes> Objects::read(const Array& array, std::int64_t number, Bytes offset,
@@ -237,7 +247,7 @@ Status Objects::copy_before(const Layout& layout, std::int64_t step, Objects& to
   return to.settle();
 }
 
-Status Objects::check_own(const std::optional<Layout>& layout) {
+Status Objects::check_own(const Layout* layout) {
   const auto foreign = [&](const std::string& name) {
     return Status(Code::state, cat(directory_, ": is a directory with '", name,
                                    "', which no stream has written; move one of them away, or choose another "
@@ -266,7 +276,7 @@ Status Objects::check_own(const std::optional<Layout>& layout) {
   return {};
 }
 
-Status Objects::remove_all(const std::optional<Layout>& layout) {
+Status Objects::remove_all(const Layout* layout) {
   TR_TRY(check_own(layout));
   written_.clear();
   if (layout) {
@@ -297,21 +307,25 @@ Status Objects::remove_all(const std::optional<Layout>& layout) {
 
 Status Objects::settle_names() {
   std::set<std::string> directories;
+  std::vector<std::string> paths;  // one in each of them
   for (const std::string& path : std::exchange(names_, {})) {
-    if (!directories.insert(storage::parent_of(path)).second) continue;
-    failure_ = first_cause(failure_, below_->sync_directory_of(path));
-    TR_TRY(failure_);
+    if (directories.insert(storage::parent_of(path)).second) paths.push_back(path);
   }
-  return {};
+  failure_ = first_cause(failure_, below_->sync_directories_of(paths));
+  return failure_;
 }
 
 Status Objects::settle() {
   TR_TRY(failure_);
-  for (const auto& [path, file] : std::exchange(written_, {})) {
-    failure_ = first_cause(failure_, file->sync());
-    failure_ = first_cause(failure_, file->close());
-    TR_TRY(failure_);
+  const std::map<std::string, Written> all = std::exchange(written_, {});
+  std::vector<File*> files;
+  for (const auto& [path, written] : all) {
+    written.file->begin_write_back();
+    files.push_back(written.file.get());
   }
+  failure_ = first_cause(failure_, below_->sync_files(files));
+  for (File* const file : files) failure_ = first_cause(failure_, file->close());
+  TR_TRY(failure_);
   return settle_names();
 }
 

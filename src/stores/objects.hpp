@@ -8,6 +8,7 @@
 #include <string>
 
 #include "storage/target.hpp"
+#include "stores/known.hpp"
 #include "zarr/layout.hpp"
 
 namespace tailrace::stores {
@@ -18,16 +19,19 @@ class Objects {
  public:
   using Array = zarr::Layout::Array;
 
-  Objects(std::shared_ptr<storage::Target> below, std::string directory)
-      : below_(std::move(below)), directory_(std::move(directory)) {}
+  /// Descriptors beyond so many, in all stores of the target together, do not stay open until settle().
+  static constexpr std::size_t most_open = 256;
+
+  Objects(std::shared_ptr<storage::Target> below, std::shared_ptr<Known> known, std::string directory)
+      : below_(std::move(below)), known_(std::move(known)), directory_(std::move(directory)) {}
 
   [[nodiscard]] const std::string& directory() const { return directory_; }
   [[nodiscard]] storage::Target& below() const { return *below_; }
   /// Makes the directory, if it lies in one that is there.
   Status make();
-  /// Returns what the store was begun with, or none for an empty directory. Code::state for a directory that
+  /// Returns what the store was begun with, or null for an empty directory. Code::state for a directory that
   /// no stream has begun.
-  Result<std::optional<zarr::Layout>> load();
+  Result<std::shared_ptr<const zarr::Layout>> load();
   /// Begins the store: writes the metadata, and the arrays that have no steps from the bytes of the head.
   Status begin(const zarr::Layout& layout, std::span<const std::byte> head);
   /// Makes the group's metadata tell of so many steps, in one rename.
@@ -51,9 +55,9 @@ class Objects {
   Status copy_before(const zarr::Layout& layout, std::int64_t step, Objects& to);
 
   /// Returns Code::state if the directory holds anything that no stream has written.
-  Status check_own(const std::optional<zarr::Layout>& layout);
+  Status check_own(const zarr::Layout* layout);
   /// Empties the directory. Readers see a store without steps before the first object goes.
-  Status remove_all(const std::optional<zarr::Layout>& layout);
+  Status remove_all(const zarr::Layout* layout);
 
   /// Makes everything durable that was written or removed. A failure is final.
   Status settle();
@@ -61,14 +65,22 @@ class Objects {
  private:
   [[nodiscard]] std::string path_of(const std::string& object) const { return directory_ + "/" + object; }
   Status replace(const std::string& object, const std::string& text);
+  void keep_open(const std::string& path, std::unique_ptr<storage::File> file);
   Status settle_names();
   Status forget_times(const Array& array, std::int64_t steps);
 
+  struct Written {
+    Written(std::unique_ptr<storage::File> opened, Known& known) : file(std::move(opened)), counted(known) {}
+    std::unique_ptr<storage::File> file;
+    Known::Descriptor counted;
+  };
+
   const std::shared_ptr<storage::Target> below_;
+  const std::shared_ptr<Known> known_;
   const std::string directory_;
   // The last descriptor of each object with bytes that are not durable yet. While one is open, the system
   // tells a failed write-back to the next fsync.
-  std::map<std::string, std::unique_ptr<storage::File>> written_;
+  std::map<std::string, Written> written_;
   std::set<std::string> names_;  // objects whose names, or whose removals, are not durable yet
   Status failure_;
 };

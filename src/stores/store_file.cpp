@@ -41,8 +41,10 @@ std::vector<std::span<const std::byte>> slice(storage::Parts parts, Bytes begin,
 }  // namespace
 
 Result<std::unique_ptr<StoreFile>> StoreFile::open(std::shared_ptr<storage::Target> below,
-                                                   std::string directory, OpenMode mode) {
-  std::unique_ptr<StoreFile> file(new StoreFile(std::move(below), std::move(directory), mode));
+                                                   std::shared_ptr<Known> known, std::string directory,
+                                                   OpenMode mode) {
+  std::unique_ptr<StoreFile> file(
+      new StoreFile(std::move(below), std::move(known), std::move(directory), mode));
   Objects& objects = file->objects_;
   const Result<bool> exists = objects.below().exists(objects.directory());
   TR_TRY(exists.status());
@@ -52,7 +54,7 @@ Result<std::unique_ptr<StoreFile>> StoreFile::open(std::shared_ptr<storage::Targ
     TR_TRY(objects.make());
     return file;
   }
-  Result<std::optional<Layout>> layout = objects.load();
+  Result<std::shared_ptr<const Layout>> layout = objects.load();
   TR_TRY(layout.status());
   file->layout_ = std::move(*layout);
   if (mode == OpenMode::create) TR_TRY(file->truncate(0));
@@ -113,11 +115,11 @@ Status StoreFile::write_head(std::span<const std::byte> head) {
                          cat("write ", objects_.directory(), ": its metadata are written whole"));
   const std::int64_t length = std::ssize(head) < zarr::frame_bytes ? 0 : from_big_endian(head.first(8));
   if (length <= 0 || length > std::ssize(head) - zarr::frame_bytes) return not_whole;
-  Result<Layout> layout = Layout::of(std::string(
+  Result<std::shared_ptr<const Layout>> layout = known_->layout_of(std::string(
       reinterpret_cast<const char*>(head.data()) + zarr::frame_bytes, static_cast<std::size_t>(length)));
   TR_TRY(layout.status().in(objects_.directory()));
-  if (layout->head() != std::ssize(head)) return not_whole;
-  TR_TRY(objects_.remove_all(layout_));
+  if ((*layout)->head() != std::ssize(head)) return not_whole;
+  TR_TRY(objects_.remove_all(layout_.get()));
   layout_ = std::move(*layout);
   told_.reset();  // the arrays' own metadata are written with the head
   return objects_.begin(*layout_, head);
@@ -254,7 +256,7 @@ Status StoreFile::truncate(Bytes size) {
   TR_TRY(check_open("truncate"));
   if (!writes_) return io_error("truncate", objects_.directory(), EBADF);
   if (size == 0) {
-    TR_TRY(objects_.remove_all(layout_));
+    TR_TRY(objects_.remove_all(layout_.get()));
     layout_.reset();
     told_.reset();
     return {};

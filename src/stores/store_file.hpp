@@ -18,7 +18,8 @@ class StoreFile final : public storage::File {
  public:
   /// Opens the store in a directory, or begins an empty one there.
   static Result<std::unique_ptr<StoreFile>> open(std::shared_ptr<storage::Target> below,
-                                                 std::string directory, storage::OpenMode mode);
+                                                 std::shared_ptr<Known> known, std::string directory,
+                                                 storage::OpenMode mode);
 
   Status write_gathered(storage::Parts parts, Bytes offset) override;
   Result<Bytes> read(std::span<std::byte> data, Bytes offset) override;
@@ -31,12 +32,14 @@ class StoreFile final : public storage::File {
   /// Makes `to`, an empty store, a durable copy of the first `size` bytes.
   Status copy_to(StoreFile& to, Bytes size);
   /// Returns Code::state if the directory holds anything that no stream has written.
-  Status check_own() { return objects_.check_own(layout_); }
-  Status remove_all() { return objects_.remove_all(layout_); }
+  Status check_own() { return objects_.check_own(layout_.get()); }
+  Status remove_all() { return objects_.remove_all(layout_.get()); }
 
  private:
-  StoreFile(std::shared_ptr<storage::Target> below, std::string directory, storage::OpenMode mode)
-      : objects_(std::move(below), std::move(directory)),
+  StoreFile(std::shared_ptr<storage::Target> below, std::shared_ptr<Known> known, std::string directory,
+            storage::OpenMode mode)
+      : known_(known),
+        objects_(std::move(below), std::move(known), std::move(directory)),
         writes_(mode != storage::OpenMode::read && mode != storage::OpenMode::read_regular) {}
 
   /// The part of an object at one offset of the row.
@@ -56,12 +59,13 @@ class StoreFile final : public storage::File {
   Result<Bytes> end_for(Bytes offset, Bytes size);
 
   std::mutex mutex_;
+  const std::shared_ptr<Known> known_;
   Objects objects_;
   const bool writes_;
   bool is_closed_ = false;
-  std::optional<zarr::Layout> layout_;  // none for a store that has no head yet
-  std::optional<Bytes> end_;            // of a store that is only read
-  std::optional<std::int64_t> told_;    // the number of steps that was written here, and is not settled
+  std::shared_ptr<const zarr::Layout> layout_;  // none for a store that has no head yet
+  std::optional<Bytes> end_;                    // of a store that is only read
+  std::optional<std::int64_t> told_;  // the number of steps that was written here, and is not settled
 };
 
 }  // namespace tailrace::stores

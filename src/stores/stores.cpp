@@ -56,7 +56,7 @@ class StoreTarget final : public Target {
     if (!reads) TR_TRY(end_rename(first_name(path)));
     const Result<std::string> directory = directory_of(path);
     TR_TRY(directory.status());
-    Result<std::unique_ptr<StoreFile>> file = StoreFile::open(below_, *directory, mode);
+    Result<std::unique_ptr<StoreFile>> file = StoreFile::open(below_, known_, *directory, mode);
     TR_TRY(file.status());
     return std::unique_ptr<File>(std::move(*file));
   }
@@ -99,9 +99,9 @@ class StoreTarget final : public Target {
     // The two names may be those of a rename that was interrupted.
     TR_TRY(end_rename(first_name(from)));
     TR_TRY(end_rename(first_name(to)));
-    Result<std::unique_ptr<StoreFile>> source = StoreFile::open(below_, from, OpenMode::read);
+    Result<std::unique_ptr<StoreFile>> source = StoreFile::open(below_, known_, from, OpenMode::read);
     TR_TRY(source.status());
-    Result<std::unique_ptr<StoreFile>> made = StoreFile::open(below_, to, OpenMode::create);
+    Result<std::unique_ptr<StoreFile>> made = StoreFile::open(below_, known_, to, OpenMode::create);
     TR_TRY(made.status());
     const Result<bool> holds = (*source)->holds(size, {});
     TR_TRY(holds.status());
@@ -118,7 +118,7 @@ class StoreTarget final : public Target {
     if (!*exists) return {};
     const Result<std::string> directory = directory_of(path);
     TR_TRY(directory.status());
-    Result<std::unique_ptr<StoreFile>> file = StoreFile::open(below_, *directory, OpenMode::read);
+    Result<std::unique_ptr<StoreFile>> file = StoreFile::open(below_, known_, *directory, OpenMode::read);
     TR_TRY(file.status());
     return (*file)->check_own();
   }
@@ -173,13 +173,14 @@ class StoreTarget final : public Target {
   }
 
   Status remove_store(const std::string& directory) {
-    Result<std::unique_ptr<StoreFile>> file = StoreFile::open(below_, directory, OpenMode::existing);
+    Result<std::unique_ptr<StoreFile>> file = StoreFile::open(below_, known_, directory, OpenMode::existing);
     TR_TRY(file.status());
     TR_TRY((*file)->remove_all());
     return below_->remove_directory(directory);
   }
 
   const std::shared_ptr<Target> below_;
+  const std::shared_ptr<Known> known_ = std::make_shared<Known>();
   std::mutex mutex_;
   std::set<std::string> warned_;  // names of which an old store is still there
 };

@@ -72,6 +72,18 @@ Result<std::size_t> steps_within(const IndexContents& contents, const std::strin
                                    " are whole, and `tailrace repair --force` keeps just those"));
 }
 
+// Returns how many of the first `count` steps stand before the first that lacks a part. A file of bytes has
+// all that lies before its end; of a store something may be gone from the middle.
+Result<std::size_t> whole_steps(File& data, const IndexContents& contents, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto step = std::span(contents.steps).subspan(i, 1);
+    const Result<bool> holds = data.holds(step.front().end, ranges_of(step));
+    TR_TRY(holds.status());
+    if (!*holds) return i;
+  }
+  return count;
+}
+
 }  // namespace
 
 std::string index_path(const std::string& data_path) { return data_path + ".trx"; }
@@ -152,8 +164,12 @@ Result<Recovered> recover(Target& target, const std::string& data_path, const Re
   TR_TRY(data.status());
   const Result<Bytes> data_size = *exists ? (*data)->size() : Bytes{0};
   TR_TRY(data_size.status());
-  const Result<std::size_t> whole = steps_within(*contents, data_path, *data_size, options.force);
+  Result<std::size_t> whole = steps_within(*contents, data_path, *data_size, options.force);
   TR_TRY(whole.status());
+  if (options.force && *exists) {
+    whole = whole_steps(**data, *contents, *whole);
+    TR_TRY(whole.status());
+  }
 
   Recovered recovered;
   const std::size_t kept =

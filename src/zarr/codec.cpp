@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "zarr/codec.hpp"
 
-#include <libdeflate.h>
-
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <map>
 #include <mutex>
@@ -11,6 +10,7 @@
 #include "base/text.hpp"
 #include "cf/fields.hpp"
 #include "codec/plain.hpp"
+#include "compression/compressor.hpp"
 #include "zarr/crc32c.hpp"
 #include "zarr/layout.hpp"
 #include "zarr/metadata.hpp"
@@ -25,66 +25,71 @@ using codec::FinishedStep;
 using codec::Patch;
 using codec::RecordKey;
 
-/// Compresses records. Each thread has one.
+using compression::Method;
+/// The first is the default: docs/formats/zarr.md has what was measured.
+constexpr std::array<Method, 5> methods{Method::blosc_zstd, Method::blosc_lz4, Method::zstd, Method::gzip,
+                                        Method::none};
+
+/// Returns the most bytes that one level becomes.
+Bytes most_of_level(const FieldArray& array) {
+  const Bytes chunk = array.chunking.chunk_bytes();
+  return array.chunking.count() * (array.is_compressed() ? most_compressed(chunk) : chunk);
+}
+
+/// Rounds, cuts and compresses records. Each thread has one.
 class ZarrEncoder final : public codec::Encoder {
  public:
-  ZarrEncoder(const cf::Fields& fields, const std::vector<codec::PlainField>& plain,
-              const std::vector<FieldArray>& arrays)
-      : fields_(fields), plain_(codec::plain_encoder(plain)), arrays_(arrays) {}
+  ZarrEncoder(const cf::Fields& fields, const std::vector<FieldArray>& arrays)
+      : fields_(fields), arrays_(arrays) {}
 
   Status encode(const RecordKey& key, std::byte* values, Index count, ByteVector& out) override {
+    parts_.clear();
     TR_TRY(fields_.check_record(key, count));
-    const int level = arrays_[static_cast<std::size_t>(key.field)].deflate;
-    if (level == 0) return plain_->encode(key, values, count, out);
-    const Bytes size = size_of(fields_.type_of(key.field));
-    const auto bytes = std::span(values, static_cast<std::size_t>(count * size));
-    if constexpr (std::endian::native == std::endian::big) cf::swap(bytes, size);
-    return compress(bytes, level, out);
-  }
-
- private:
-  struct Release {
-    void operator()(libdeflate_compressor* each) const { libdeflate_free_compressor(each); }
-  };
-
-  Status compress(std::span<const std::byte> bytes, int level, ByteVector& out) {
-    if (level_ != level) {
-      compressor_.reset(libdeflate_alloc_compressor(level));
-      level_ = compressor_ ? level : -1;
-    }
-    if (!compressor_) return {Code::memory, "no memory for the tables of deflate"};
+    const FieldArray& array = arrays_[static_cast<std::size_t>(key.field)];
+    const ElementType type = fields_.type_of(key.field);
+    const auto bytes = std::span(values, static_cast<std::size_t>(count * size_of(type)));
+    cf::quantise(bytes, type, array.quantisation, array.missing);
+    if constexpr (std::endian::native == std::endian::big) cf::swap(bytes, size_of(type));
+    const ByteVector fill(array.fill.rbegin(), array.fill.rend());
     const std::size_t before = out.size();
-    const auto most = static_cast<std::size_t>(most_compressed(std::ssize(bytes)));
-    out.resize(before + most);
-    const std::size_t size =
-        libdeflate_gzip_compress(compressor_.get(), bytes.data(), bytes.size(), out.data() + before, most);
-    out.resize(before + size);
-    if (size == 0) return {Code::format, "gzip made more bytes than a chunk has room for"};
+    if (before == 0) out.reserve(static_cast<std::size_t>(most_of_level(array)));
+    const Index chunks = array.chunking.count();
+    for (Index i = 0; i < chunks; ++i) {
+      const std::size_t begin = out.size();
+      const Status status = compressor_.compress(
+          array.compression, cutter_.chunk(array.chunking, i, fill, bytes), size_of(type), out);
+      if (!status.is_ok()) {
+        out.resize(before);
+        return status;
+      }
+      if (chunks > 1) parts_.push_back(static_cast<Bytes>(out.size() - begin));
+    }
     if (before == 0 && out.size() < out.capacity() / 5 * 4) out.shrink_to_fit();
     return {};
   }
+  [[nodiscard]] std::vector<Bytes> parts() const override { return parts_; }
 
+ private:
   const cf::Fields& fields_;
-  std::unique_ptr<codec::Encoder> plain_;
   const std::vector<FieldArray>& arrays_;
-  std::unique_ptr<libdeflate_compressor, Release> compressor_;
-  int level_ = -1;  // of the compressor
+  compression::Compressor compressor_;
+  cf::Cutter cutter_;
+  std::vector<Bytes> parts_;  // of the last record
 };
 
 /// A record of a field is one level of its array in one step: a chunk of a shard if the field has levels, or
 /// a chunk that is an object.
 class ZarrCodec final : public codec::Codec {
  public:
-  explicit ZarrCodec(const codec::StreamDefinition& stream)
-      : keys_(stream.keys), fields_(stream, [](const cf::Contents&) { return Status(); }) {}
+  explicit ZarrCodec(const codec::StreamDefinition& stream) : stream_(stream), fields_(without_fields()) {}
 
   Status define(const FieldDefinition& field) override {
-    return add(field, [&] { return fields_.define(field); });
+    const Result<ByteVector> prepared = fields_.prepare(field);
+    TR_TRY(prepared.status());
+    return adopt(field, *prepared);
   }
   [[nodiscard]] ByteVector prepared(int field) const override { return fields_.prepared(field); }
-  Status adopt(const FieldDefinition& field, std::span<const std::byte> prepared) override {
-    return add(field, [&] { return fields_.adopt(field, prepared); });
-  }
+  Status adopt(const FieldDefinition& field, std::span<const std::byte> prepared) override;
   [[nodiscard]] bool has_coordinates() const override { return true; }
   Status check_lead(const RecordKey& key) const override {
     if (key.lead >= 0) return {};
@@ -95,30 +100,32 @@ class ZarrCodec final : public codec::Codec {
   [[nodiscard]] std::vector<Patch> rest_of_step(std::int64_t lead, std::int64_t previous_lead,
                                                 std::span<const FinishedStep::Record> put) const override;
   [[nodiscard]] std::unique_ptr<codec::Encoder> encoder() const override {
-    return std::make_unique<ZarrEncoder>(fields_, plain_, arrays_);
+    return std::make_unique<ZarrEncoder>(fields_, arrays_);
   }
   [[nodiscard]] std::optional<codec::PlainValues> plain(int field) const override {
-    const auto number = static_cast<std::size_t>(field);
-    if (arrays_[number].deflate > 0) return std::nullopt;
-    return plain_[number].values();
+    const FieldArray& array = at(field);
+    if (array.is_compressed() || array.chunking.count() > 1 || !array.quantisation.keeps_all())
+      return std::nullopt;
+    return codec::PlainValues{array.chunking.element_size, std::endian::little};
   }
   [[nodiscard]] ElementType assembled_type(int field) const override { return fields_.type_of(field); }
   [[nodiscard]] double cost(int field) const override {
-    const auto number = static_cast<std::size_t>(field);
-    const auto bytes = static_cast<double>(plain_[number].bytes());
-    // Nanoseconds for each byte: gzip at its lowest level took 8 for a smooth field with noise, a copy 0.2.
-    return 500.0 + bytes * (arrays_[number].deflate == 0 ? 0.2 : 8.0);
+    const FieldArray& array = at(field);
+    const auto bytes = static_cast<double>(array.chunking.count() * array.chunking.chunk_bytes());
+    return 500.0 + bytes * compression::cost(array.compression.method);
   }
-  [[nodiscard]] Bytes encoded_bound(int field) const override {
-    const auto number = static_cast<std::size_t>(field);
-    const Bytes raw = plain_[number].bytes();
-    return arrays_[number].deflate == 0 ? raw : most_compressed(raw);
+  [[nodiscard]] Bytes encoded_bound(int field) const override { return most_of_level(at(field)); }
+  [[nodiscard]] Bytes working_bytes(int field) const override {
+    return at(field).chunking.count() > 1 ? at(field).chunking.chunk_bytes() : 0;
   }
-  [[nodiscard]] Bytes working_bytes(int) const override { return 0; }
 
  private:
-  template <typename Add>
-  Status add(const FieldDefinition& field, Add add_to_fields);
+  [[nodiscard]] const FieldArray& at(int field) const { return arrays_[static_cast<std::size_t>(field)]; }
+  [[nodiscard]] cf::Fields without_fields() const {
+    return {stream_, [](const cf::Contents&) { return Status(); }};
+  }
+  Result<FieldArray> array_of(const FieldDefinition& field, const cf::Fields& alone) const;
+  Result<Bytes> most_of_step(const FieldArray& array) const;
   [[nodiscard]] std::string text() const;
   [[nodiscard]] const Layout& layout() const;
   [[nodiscard]] const Layout::Array& place_of(std::size_t variable) const {
@@ -126,11 +133,10 @@ class ZarrCodec final : public codec::Codec {
   }
   [[nodiscard]] Patch index_of(int field, std::span<const FinishedStep::Record> put) const;
 
-  const codec::Keys keys_;
+  const codec::StreamDefinition stream_;
   cf::Fields fields_;
-  std::vector<codec::PlainField> plain_;  // by field
-  std::vector<FieldArray> arrays_;        // by field
-  Bytes total_ = 0;                       // no step has more
+  std::vector<FieldArray> arrays_;  // by field
+  Bytes total_ = 0;                 // no step has more
   // Made when all fields are defined. Threads share it.
   mutable std::mutex mutex_;
   mutable std::optional<Layout> layout_;
@@ -145,30 +151,64 @@ Status check_name(const std::string& name) {
                    : Status();
 }
 
-template <typename Add>
-Status ZarrCodec::add(const FieldDefinition& field, Add add_to_fields) {
+/// `alone` has this field and no other.
+Result<FieldArray> ZarrCodec::array_of(const FieldDefinition& field, const cf::Fields& alone) const {
+  const Result<compression::Compression> compression = compression::asked_for(field, stream_.keys, methods);
+  TR_TRY(compression.status());
+  const Conventions::Field& added = alone.at(0);
+  // A grid that is known has dimensions of its own, whatever the shape of the program's array is.
+  const cf::Contents& contents = alone.conventions().contents();
+  const std::vector<int>& dimensions = contents.variables[added.variable].dimensions;
+  std::vector<Index> shape;
+  for (std::size_t i = added.has_levels ? 2 : 1; i < dimensions.size(); ++i)
+    shape.push_back(contents.dimensions[static_cast<std::size_t>(dimensions[i])].length);
+  const Result<std::vector<Index>> chunk = cf::chunk_of(field, shape);
+  TR_TRY(chunk.status());
+  FieldArray array{added.levels(), {shape, *chunk, size_of(field.type)},
+                   *compression,   cf::quantisation_of(field),
+                   field.missing,  added.fill};
+  TR_TRY(cf::check_count(array.chunking));
+  const Bytes raw = array.chunking.chunk_bytes();
+  TR_TRY(compression::check(array.compression, raw));
+  if (array.is_compressed() && compression::bound(array.compression, raw) > most_compressed(raw))
+    return Status(
+        Code::unsupported,
+        "this library of the compression may make a chunk larger than its place; say compress=none");
+  return array;
+}
+
+/// Returns the most bytes of a step with a field more.
+Result<Bytes> ZarrCodec::most_of_step(const FieldArray& array) const {
+  const Index chunks = array.chunking.count();
+  Bytes level = 0, total = 0;
+  if (__builtin_mul_overflow(chunks, most_compressed(array.chunking.chunk_bytes()) + 16, &level) ||
+      __builtin_mul_overflow(array.levels, level, &total) ||
+      __builtin_add_overflow(total, total_ + index_bytes(0), &total) || total > (Bytes{1} << 60))
+    return Status(Code::argument, "with it a step has more than 2^60 bytes");
+  return total;
+}
+
+/// The field is tried alone: one that is refused must leave nothing behind.
+Status ZarrCodec::adopt(const FieldDefinition& field, std::span<const std::byte> prepared) {
   TR_TRY(codec::check_field(field));
   const std::string context = cat("field '", field.name, "'");
   TR_TRY(check_name(field.name).in(context));
-  const Result<int> level = codec::deflate_level(field, keys_);
-  TR_TRY(level.status().in(context));
-  constexpr Bytes most_of_step = Bytes{1} << 60;
-  const auto levels = static_cast<Index>(field.levels.values.size());
-  Bytes raw = 0, total = 0;
-  if (__builtin_mul_overflow(field.elements(), size_of(field.type), &raw) || raw > most_of_step ||
-      __builtin_mul_overflow(most_compressed(raw) + index_bytes(1), levels, &total) ||
-      total > most_of_step - total_)
+  TR_TRY(cf::check_quantisation_names(field.attributes).in(context));
+  Bytes raw = 0;
+  if (__builtin_mul_overflow(field.elements(), size_of(field.type), &raw) || raw > (Bytes{1} << 60))
     return {Code::argument, cat(context, ": with it a step has more than 2^60 bytes")};
-  const auto most =
-      static_cast<Bytes>(libdeflate_gzip_compress_bound(nullptr, static_cast<std::size_t>(raw)));
-  if (*level > 0 && most > most_compressed(raw))
-    return {Code::unsupported,
-            cat(context, ": this libdeflate may make a chunk larger than its place; say deflate=0")};
-  TR_TRY(add_to_fields());
-  const Conventions::Field& added = fields_.all().back();
-  plain_.push_back({field.name, field.type, field.elements(), std::endian::little});
-  arrays_.push_back({added.levels(), *level, added.fill});
-  total_ += total;
+  cf::Fields alone = without_fields();
+  TR_TRY(alone.adopt(field, prepared));
+  Result<FieldArray> array = array_of(field, alone);
+  TR_TRY(array.status().in(context));
+  const Result<Bytes> total = most_of_step(*array);
+  TR_TRY(total.status().in(context));
+  TR_TRY(fields_.adopt(field, prepared));
+  const int number = static_cast<int>(arrays_.size());
+  for (cf::Attribute& each : cf::attributes_of(array->quantisation, field))
+    fields_.add_attribute(number, std::move(each));
+  arrays_.push_back(std::move(*array));
+  total_ = *total;
   layout_.reset();
   return {};
 }
@@ -213,12 +253,18 @@ std::optional<codec::FixedPlaces> ZarrCodec::fixed_places() const {
 Patch ZarrCodec::index_of(int field, std::span<const FinishedStep::Record> put) const {
   const Bytes begin = place_of(fields_.at(field).variable).begin;
   constexpr std::pair<std::uint64_t, std::uint64_t> none{~std::uint64_t{0}, ~std::uint64_t{0}};
+  const Index chunks = at(field).chunking.count();
   std::vector<std::pair<std::uint64_t, std::uint64_t>> entries(
-      static_cast<std::size_t>(fields_.at(field).levels()), none);
+      static_cast<std::size_t>(at(field).levels * chunks), none);
   Bytes end = begin;
   for (const FinishedStep::Record& each : put) {
-    entries[static_cast<std::size_t>(each.level)] = {static_cast<std::uint64_t>(each.offset - begin),
-                                                     static_cast<std::uint64_t>(each.length)};
+    auto entry = entries.begin() + each.level * chunks;
+    auto offset = static_cast<std::uint64_t>(each.offset - begin);
+    const std::vector<Bytes> whole{each.length};
+    for (const Bytes length : chunks == 1 ? whole : each.parts) {
+      *entry++ = {offset, static_cast<std::uint64_t>(length)};
+      offset += static_cast<std::uint64_t>(length);
+    }
     end = std::max(end, each.offset + each.length);
   }
   Patch index{end, {}, 1};
@@ -251,7 +297,7 @@ std::vector<Patch> ZarrCodec::rest_of_step(std::int64_t lead, std::int64_t previ
   std::map<int, std::vector<FinishedStep::Record>> by_field;
   for (const FinishedStep::Record& each : put) by_field[each.field].push_back(each);
   for (const auto& [field, records] : by_field) {
-    if (arrays_[static_cast<std::size_t>(field)].levels > 1) patches.push_back(index_of(field, records));
+    if (at(field).is_sharded()) patches.push_back(index_of(field, records));
   }
   return patches;
 }
@@ -260,6 +306,7 @@ std::vector<Patch> ZarrCodec::rest_of_step(std::int64_t lead, std::int64_t previ
 
 Result<std::unique_ptr<codec::Codec>> make(const codec::StreamDefinition& stream) {
   TR_TRY(Conventions::check_attributes(stream.attributes));
+  TR_TRY(compression::check_asked(stream.keys, methods));
   return std::unique_ptr<codec::Codec>(std::make_unique<ZarrCodec>(stream));
 }
 

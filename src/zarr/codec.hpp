@@ -16,15 +16,14 @@ Status check_goes_on(std::span<const std::byte> own, std::span<const std::byte> 
 /// Returns the place in a head that says how many steps a store has, and what it says then.
 std::optional<codec::Patch> step_count(std::int64_t steps);
 
-/// Values are kept as they are, which is as accurate as anybody may ask for.
 inline codec::FormatOptions options() {
-  const std::vector<std::string_view> levels{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
-  return {.stream = {{"attributes", {}}, {"deflate", levels}},
+  return {.stream = {{"attributes", {}}, {"compress", {}}},
           .field = {{"attributes", {}},
                     {"accuracy", {}},
                     {"relative_accuracy", {}},
                     {"bits", {}},
-                    {"deflate", levels}},
+                    {"compress", {}},
+                    {"chunks", {}}},
           .keys = ""};
 }
 

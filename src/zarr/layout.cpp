@@ -2,6 +2,7 @@
 #include "zarr/layout.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/text.hpp"
 #include "cf/json.hpp"
@@ -27,15 +28,24 @@ bool has_codec(const Json& codecs, std::string_view name) {
 /// The text of an array's metadata up to its first extent.
 constexpr std::string_view before_steps = R"({"zarr_format":3,"node_type":"array","shape":[)";
 
-/// Sets the room that one object of a field needs.
-void set_room(Layout::Array& field, const Json& array, const std::vector<Index>& chunk_shape, Bytes raw) {
+/// Sets the room that one object of a field needs. Returns false if no stream writes such a field.
+bool set_room(Layout::Array& field, const Json& array, const std::vector<Index>& shape, Bytes raw) {
   const Json& codecs = array.at("codecs");
   const bool is_sharded = has_codec(codecs, "sharding_indexed");
   const Json& inner = is_sharded ? codecs.at(0).at("configuration").at("codecs") : codecs;
-  const Index chunks = is_sharded ? chunk_shape.at(1) : 1;
-  const Bytes chunk = has_codec(inner, "gzip") ? most_compressed(raw / chunks) : raw / chunks;
+  Index chunks = 1;
+  if (is_sharded) {
+    const auto chunk = codecs.at(0).at("configuration").at("chunk_shape").get<std::vector<Index>>();
+    if (chunk.size() != shape.size()) return false;
+    for (std::size_t i = 0; i < chunk.size(); ++i) {
+      if (chunk[i] <= 0 || shape[i] % chunk[i] != 0) return false;
+      chunks *= shape[i] / chunk[i];  // no more than `raw`
+    }
+  }
+  const Bytes chunk = inner.size() > 1 ? most_compressed(raw / chunks) : raw / chunks;
   field.index = is_sharded ? index_bytes(chunks) : 0;
-  field.size = chunks * chunk + field.index;
+  return !__builtin_mul_overflow(chunks, chunk, &field.size) &&
+         !__builtin_add_overflow(field.size, field.index, &field.size);
 }
 
 }  // namespace
@@ -58,8 +68,7 @@ Status Layout::add(const std::string& name, const Json& array, const std::string
   const bool is_known = raw > 0 && chunk.size() == added.dimensions && names.size() == added.dimensions &&
                         added.text != std::string::npos && own.starts_with(before_steps) &&
                         std::ranges::all_of(chunk, [](Index each) { return each > 0; }) &&
-                        (!added.has_steps || array.at("shape").at(0) == 0) &&
-                        (chunk.size() > 1 || !has_codec(array.at("codecs"), "sharding_indexed"));
+                        (!added.has_steps || array.at("shape").at(0) == 0);
   if (!is_known) return {Code::corrupt, cat("array '", name, "' is none that a stream writes")};
   for (std::size_t i = added.has_steps ? 1 : 0; i < chunk.size(); ++i) {
     if (__builtin_mul_overflow(raw, chunk[i], &raw) || raw > (Bytes{1} << 60))
@@ -67,7 +76,8 @@ Status Layout::add(const std::string& name, const Json& array, const std::string
   }
   added.size = raw;
   if (added.has_steps && chunk.front() > 1) added.in_chunk = chunk.front();
-  if (added.has_steps && added.in_chunk == 0) set_room(added, array, chunk, raw);
+  if (added.has_steps && added.in_chunk == 0 && !set_room(added, array, chunk, raw))
+    return {Code::corrupt, cat("array '", name, "' has chunks that no stream writes")};
   Bytes& end = added.has_steps ? step_ : head_;
   added.begin = end;
   if (__builtin_add_overflow(end, added.size, &end) || end > (Bytes{1} << 62))
@@ -130,6 +140,11 @@ ByteVector Layout::head_begin(std::int64_t steps) const {
 }
 
 Result<std::int64_t> Layout::steps_in(std::string_view group) const {
+  // Mostly a stream has written it: then there is nothing to read but one number.
+  const std::size_t count = times().text + before_steps.size();
+  std::int64_t steps = 0;
+  if (count < group.size()) std::from_chars(group.data() + count, group.data() + group.size(), steps);
+  if (group == group_text(steps)) return steps;
   try {
     const Json json = Json::parse(group);
     return json.at("consolidated_metadata")

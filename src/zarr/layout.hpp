@@ -20,7 +20,7 @@ inline constexpr Bytes frame_bytes = 16;
 /// The steps' place in a head.
 inline constexpr Bytes steps_offset = 8;
 
-/// Returns the most bytes that a chunk of `raw` bytes may have behind gzip.
+/// Returns the most bytes that a chunk of `raw` bytes may have behind any compression.
 [[nodiscard]] constexpr Bytes most_compressed(Bytes raw) { return raw + raw / 64 + 64; }
 /// Returns the size of a shard's index.
 [[nodiscard]] constexpr Bytes index_bytes(Index chunks) { return 16 * chunks + 4; }

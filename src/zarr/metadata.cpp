@@ -78,12 +78,32 @@ Json bytes_codec(Type type, std::string_view order) {
   return cf::size_of(type) == 1 ? Json{{"name", "bytes"}} : named("bytes", {{"endian", order}});
 }
 
-/// A shard is all levels of a field in one step, and a chunk in it one level.
-Json codecs_of(Type type, const FieldArray& field, std::vector<Index> chunk) {
+/// The names and settings are those with which zarr-python writes them
+/// (https://github.com/zarr-developers/zarr-extensions/tree/main/codecs).
+Json compression_codec(Type type, const compression::Compression& how) {
+  using compression::Method;
+  if (how.method == Method::gzip) return named("gzip", {{"level", how.level}});
+  if (how.method == Method::zstd) return named("zstd", {{"level", how.level}, {"checksum", false}});
+  const Bytes size = cf::size_of(type);
+  return named("blosc", {{"typesize", size},
+                         {"cname", how.method == Method::blosc_lz4 ? "lz4" : "zstd"},
+                         {"clevel", how.level},
+                         {"shuffle", size > 1 ? "shuffle" : "noshuffle"},
+                         {"blocksize", 0}});
+}
+
+/// A shard is all levels of a field in one step, and a chunk in it one level or a part of it. The shape of
+/// the shard becomes a multiple of that of its chunks, as the codec asks.
+Json codecs_of(Type type, const FieldArray& field, std::vector<Index>& shard) {
   Json codecs = Json::array({bytes_codec(type, "little")});
-  if (field.deflate > 0) codecs.push_back(named("gzip", {{"level", field.deflate}}));
-  if (field.levels == 1) return codecs;
-  chunk[1] = 1;
+  if (field.is_compressed()) codecs.push_back(compression_codec(type, field.compression));
+  if (!field.is_sharded()) return codecs;
+  const std::vector<Index>& cut = field.chunking.chunk;
+  const std::size_t first = shard.size() - cut.size();
+  std::vector<Index> chunk(first, 1);
+  chunk.insert(chunk.end(), cut.begin(), cut.end());
+  for (std::size_t i = first; i < shard.size(); ++i)
+    shard[i] = (shard[i] + chunk[i] - 1) / chunk[i] * chunk[i];
   const Json index = Json::array({named("bytes", {{"endian", "little"}}), Json{{"name", "crc32c"}}});
   return Json::array({named(
       "sharding_indexed",

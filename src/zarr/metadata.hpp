@@ -2,18 +2,29 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "base/bytes.hpp"
+#include "cf/chunking.hpp"
 #include "cf/model.hpp"
+#include "cf/quantise.hpp"
+#include "compression/compression.hpp"
 
 namespace tailrace::zarr {
 
 /// Says how the records of a field become chunks.
 struct FieldArray {
   Index levels = 1;
-  int deflate = 0;    // level of gzip; 0 = not compressed
+  cf::Chunking chunking{};  // of one level
+  compression::Compression compression{};
+  cf::Quantisation quantisation{};
+  std::optional<double> missing{};
   ByteVector fill{};  // one element, big-endian
+
+  [[nodiscard]] bool is_compressed() const { return compression.method != compression::Method::none; }
+  /// Returns true if an object has several chunks: levels, or parts of them.
+  [[nodiscard]] bool is_sharded() const { return levels > 1 || chunking.count() > 1; }
 };
 
 /// Returns the field whose variable has this number, or null.

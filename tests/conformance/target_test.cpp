@@ -6,6 +6,7 @@
 #include <random>
 #include <thread>
 
+#include "base/text.hpp"
 #include "storage/crash.hpp"
 #include "storage/faulty.hpp"
 #include "storage/scratch.hpp"
@@ -366,6 +367,32 @@ TEST_P(TargetConformance, a_closed_file_refuses_every_call) {
   const Status again = file->close();
   EXPECT_EQ(again.code(), Code::state);
   EXPECT_NE(again.text().find(at("a")), std::string::npos) << again.text();
+}
+
+TEST_P(TargetConformance, many_files_and_directories_are_synchronised_and_the_first_failure_is_told) {
+  std::vector<std::unique_ptr<File>> files;
+  std::vector<File*> all;
+  std::vector<std::string> paths;
+  for (int i = 0; i < 30; ++i) {
+    const std::string directory = cat("many", i % 10);
+    ASSERT_TRUE(target->make_directories(at(directory)).is_ok());
+    files.push_back(open(cat(directory, "/file", i), OpenMode::create));
+    ASSERT_TRUE(files.back()->write(bytes_of("x"), 0).is_ok());
+    all.push_back(files.back().get());
+    paths.push_back(at(cat(directory, "/file", i)));
+  }
+  EXPECT_TRUE(target->sync_files(all).is_ok());
+  EXPECT_TRUE(target->sync_directories_of(paths).is_ok());
+  EXPECT_TRUE(target->sync_files({}).is_ok() && target->sync_directories_of({}).is_ok());
+  if (const auto* const disk = dynamic_cast<CrashTarget*>(target.get()); disk != nullptr) {
+    for (const std::string& path : paths) EXPECT_TRUE(*disk->crash({}, 1)->exists(path)) << path;
+  }
+  ASSERT_TRUE(files[7]->close().is_ok() && files[20]->close().is_ok());
+  const Status failed = target->sync_files(all);
+  EXPECT_EQ(failed.code(), Code::state);
+  EXPECT_NE(failed.text().find("many7/file7"), std::string::npos) << failed.text();
+  paths[3] = at("nowhere/a");
+  EXPECT_EQ(target->sync_directories_of(paths).error_number(), ENOENT);
 }
 
 TEST_P(TargetConformance, a_file_outlives_its_target) {

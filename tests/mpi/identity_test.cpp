@@ -37,10 +37,10 @@ std::vector<File> files() {
                             {"types.nc", "attributes=\"title=identity\"", ""},
                             {"old.nc", "format=cdf1", ""}};
 #if TAILRACE_HAVE_HDF5
-  list.push_back({"types.nc4", "deflate=1", ""});
+  list.push_back({"types.nc4", "compress=deflate:1", ""});
 #endif
 #if TAILRACE_HAVE_ZARR
-  list.push_back({"types.zarr", "deflate=1", ""});
+  list.push_back({"types.zarr", "compress=gzip", ""});
 #endif
 #if TAILRACE_HAVE_GRIB
   list.push_back({"simple.grib2", "packing=simple", "accuracy=0.01"});

@@ -186,15 +186,15 @@ def killed_and_finished_by_repair(servers):
 def compression_reaches_the_file():
     directory = fresh("compressed")
     sizes = {}
-    for options in ("deflate=0", "deflate=1", "deflate=9"):
+    for options in ("compress=none", "compress=deflate:1", "compress=deflate:9"):
         path = f"{directory}/{options}.nc4"
         code, _, err = run(3, arguments(path, options, 3), TAILRACE_SERVERS="1")
         check(code == 0 and holds(path, range(4)), f"{options}: {code}, {err}")
         with netCDF4.Dataset(path) as file:
             filters = file["t"].filters()
-        check(filters["zlib"] == (options != "deflate=0"), f"{options}: {filters}")
+        check(filters["zlib"] == (options != "compress=none"), f"{options}: {filters}")
         sizes[options] = os.path.getsize(path)
-    check(sizes["deflate=9"] <= sizes["deflate=1"] < sizes["deflate=0"], f"{sizes}")
+    check(sizes["compress=deflate:9"] <= sizes["compress=deflate:1"] < sizes["compress=none"], f"{sizes}")
 
 
 def definitions_that_have_changed():

@@ -7,6 +7,7 @@
 // leaves tr_finalize out. Each process leaves a file named after its process id in the directory `pids`, if
 // there is one. With SMALL_MODEL_STALLS=RANK:SECONDS that compute rank sleeps before its second step. With
 // SMALL_MODEL_AWAITS=HOUR:FILE each compute rank waits before that hour's step until the file is there.
+// SMALL_MODEL_FIELDS has more options of both fields.
 #include <tailrace.h>
 #include <unistd.h>
 
@@ -59,8 +60,10 @@ void forecast(MPI_Comm compute, char** arguments) {
     expect(tr_layout_georeference(t.layout(), tailrace::scene::grid_keys));
     expect(tr_layout_georeference(u.layout(), tailrace::scene::grid_keys));
   }
-  expect(tr_stream_define(stream, "t", t.layout(), TR_F64, "levels=pressure:1000,850,500"));
-  expect(tr_stream_define(stream, "u", u.layout(), TR_F32, "levels=pressure:1000,850,500"));
+  const char* const more = std::getenv("SMALL_MODEL_FIELDS");
+  const std::string field = std::string("levels=pressure:1000,850,500 ") + (more == nullptr ? "" : more);
+  expect(tr_stream_define(stream, "t", t.layout(), TR_F64, field.c_str()));
+  expect(tr_stream_define(stream, "u", u.layout(), TR_F32, field.c_str()));
   for (std::int64_t hour = std::atoll(arguments[3]); hour <= std::atoll(arguments[4]); ++hour) {
     t.fill(0, hour * 3600);
     u.fill(1, hour * 3600);

@@ -33,13 +33,15 @@ struct Site {
     while (threads.poll()) continue;
     return std::exchange(told, Status(Code::state, "nothing was told"));
   }
-  Status write(std::vector<ByteVector> bytes, std::vector<Bytes> offsets, Bytes committed = 4) {
+  Status write(std::vector<ByteVector> bytes, std::vector<Bytes> offsets, Bytes committed = 4,
+               std::int64_t step = 0) {
     std::vector<stages::EncodedRecord> records;
     for (ByteVector& each : bytes) records.push_back({std::move(each)});
-    return write(std::move(records), std::move(offsets), committed);
+    return write(std::move(records), std::move(offsets), committed, step);
   }
-  Status write(std::vector<stages::EncodedRecord> records, std::vector<Bytes> offsets, Bytes committed) {
-    writing.write({{0, std::move(records)}, "a", std::move(offsets), committed},
+  Status write(std::vector<stages::EncodedRecord> records, std::vector<Bytes> offsets, Bytes committed,
+               std::int64_t step = 0) {
+    writing.write({{step, std::move(records)}, "a", std::move(offsets), committed},
                   [this](const Status& status, stages::Encoded chunk) {
                     told = status;
                     given_back = std::move(chunk.records);
@@ -346,6 +348,47 @@ TEST(sim_writing, values_leave_the_lane_of_a_rank_that_waits_for_room_as_far_as_
   EXPECT_EQ(second.records.at(1).bytes, StayingSite::record_of(3));
   encoding.forget(2, std::move(second));
   EXPECT_EQ(site.stream.counters().workspace_peak, 3 * StayingSite::record_bytes);
+}
+
+/// Returns how often the write of a step opens the file: once to look whether it is whole, and once more if
+/// it is not open.
+std::int64_t opens_of(Site& site, std::int64_t step, Bytes offset) {
+  site.target->restart({0, Fault::io_error, set_of(Call::open)});
+  EXPECT_TRUE(site.write({bytes_of("step")}, {offset}, offset, step).is_ok());
+  return site.target->calls();
+}
+
+void tell(Site& site, std::int64_t step, const Status& verdict) {
+  site.writing.on_verdict(step, verdict);
+  EXPECT_EQ(site.settle().code(), Code::state);
+}
+
+// The root has cut off what the step has written. On a full disk its space must be free at once.
+TEST(sim_writing, closes_a_file_when_a_step_in_it_has_failed) {
+  const Status failed(Code::space, "another server has no space");
+  Site site;
+  EXPECT_EQ(opens_of(site, 0, 4), 2);
+  tell(site, 0, {});
+  EXPECT_EQ(opens_of(site, 1, 8), 1) << "the next step goes on with it";
+  tell(site, 1, failed);
+  EXPECT_EQ(opens_of(site, 2, 8), 2);
+  tell(site, 1, failed);
+  EXPECT_EQ(opens_of(site, 3, 12), 1) << "that was no news";
+  EXPECT_EQ(site.contents(), "headstepstepstep");
+}
+
+// A file that is closed does not synchronise what was written to it.
+TEST(sim_writing, closes_a_file_with_bytes_of_a_later_step_behind_that_one) {
+  Site site;
+  EXPECT_EQ(opens_of(site, 0, 4), 2);
+  EXPECT_EQ(opens_of(site, 1, 4), 1);
+  tell(site, 0, Status(Code::io, "another server has failed"));
+  EXPECT_EQ(opens_of(site, 2, 8), 1);
+  tell(site, 1, {});
+  EXPECT_EQ(opens_of(site, 3, 12), 1);
+  tell(site, 2, {});
+  tell(site, 3, {});
+  EXPECT_EQ(opens_of(site, 4, 16), 2);
 }
 
 }  // namespace

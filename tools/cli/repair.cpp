@@ -52,7 +52,13 @@ int run_repair(const RepairArguments& arguments) {
       const auto steps = std::span(contents->steps).first(kept);
       const Status whole =
           storage::check_holds(*target, path, contents->end_of(kept), streams::ranges_of(steps));
-      if (!whole.is_ok()) return report("repair", whole);
+      if (!whole.is_ok())
+        return report("repair",
+                      whole.code() != Code::corrupt
+                          ? whole
+                          : Status(whole.code(), cat(whole.text(),
+                                                     "; `tailrace repair --force` keeps the steps before the "
+                                                     "first that lacks any")));
     }
   }
   const Result<streams::Recovered> recovered = streams::recover(*target, path, options);

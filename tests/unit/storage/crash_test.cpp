@@ -143,6 +143,46 @@ TEST(power_loss, directories_are_synced_one_by_one) {
   EXPECT_TRUE(*left->exists("/a/below")) << "a directory is durable once made";
 }
 
+TEST(power_loss, takes_back_names_of_directories_that_were_not_synced) {
+  const auto disk = crash_target();
+  ASSERT_TRUE(disk->make_directories("d/old/inside").is_ok());
+  ASSERT_TRUE(disk->make_directories("d/young").is_ok());
+  ASSERT_TRUE(put_file(*disk, "d/old/inside/a", "one").is_ok());
+  ASSERT_TRUE(put_file(*disk, "d/young/b", "two").is_ok());
+  ASSERT_TRUE(disk->rename("d/old", "d/older").is_ok());
+  ASSERT_TRUE(disk->rename("d/young", "d/old").is_ok());
+  const auto before = disk->crash({Writes::dropped, Entries::lost}, 1);
+  EXPECT_EQ(contents_of(*before, "d/old/inside/a"), "one");
+  EXPECT_EQ(contents_of(*before, "d/young/b"), "two");
+  EXPECT_FALSE(*before->exists("d/older"));
+  std::set<int> seen;
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    const auto left = disk->crash({Writes::dropped, Entries::some}, seed);
+    const bool first = *left->exists("d/older/inside/a"), second = *left->exists("d/old/b");
+    EXPECT_TRUE(first || !second) << "in their order";
+    EXPECT_NE(second, *left->exists("d/young/b"));
+    seen.insert(first + second);
+  }
+  EXPECT_EQ(seen.size(), 3U);
+  ASSERT_TRUE(disk->sync_directory_of("d/old").is_ok());
+  after_every_crash(*disk, 3, [](CrashTarget& left) {
+    EXPECT_EQ(contents_of(left, "d/older/inside/a"), "one");
+    EXPECT_EQ(contents_of(left, "d/old/b"), "two");
+  });
+}
+
+TEST(power_loss, brings_back_a_directory_whose_removal_was_not_synced) {
+  const auto disk = crash_target();
+  ASSERT_TRUE(disk->make_directories("d/old").is_ok());
+  ASSERT_TRUE(put_file(*disk, "d/old/a", "one").is_ok());
+  ASSERT_TRUE(disk->remove("d/old/a").is_ok());
+  ASSERT_TRUE(disk->remove_directory("d/old").is_ok());
+  EXPECT_EQ(contents_of(*disk->crash({Writes::dropped, Entries::lost}, 1), "d/old/a"), "one");
+  EXPECT_FALSE(*disk->crash({Writes::dropped, Entries::kept}, 1)->exists("d/old"));
+  ASSERT_TRUE(disk->sync_directory_of("d/old").is_ok());
+  after_every_crash(*disk, 3, [](CrashTarget& left) { EXPECT_FALSE(*left.exists("d/old")); });
+}
+
 TEST(power_loss, frees_locks_and_the_next_run_starts_durable) {
   const auto disk = crash_target();
   const auto lock = disk->lock("lock");

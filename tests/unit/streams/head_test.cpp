@@ -150,7 +150,7 @@ TEST(head, a_finished_file_stays_readable_if_steps_with_other_filters_are_refuse
   ASSERT_TRUE(first.add_step(0).is_ok() && first.finish().is_ok());
   const ByteVector data = bytes_of(*disk, file_name), index = bytes_of(*disk, index_path(file_name));
   ASSERT_EQ(static_cast<unsigned char>(data.at(0)), 0x89) << "the signature of HDF5";
-  const Status refused = Job(disk, "format=netcdf4 deflate=0 existing=continue").begin(3600).status();
+  const Status refused = Job(disk, "format=netcdf4 compress=none existing=continue").begin(3600).status();
   EXPECT_EQ(refused.code(), Code::state);
   EXPECT_NE(refused.text().find("filters"), std::string::npos) << refused.text();
   EXPECT_EQ(bytes_of(*disk, file_name), data);

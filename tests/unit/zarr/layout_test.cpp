@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
+
 #include "base/text.hpp"
 #include "sample.hpp"
 #include "zarr/crc32c.hpp"
@@ -106,6 +109,116 @@ TEST(zarr_layout, a_shard_ends_with_the_places_of_its_levels) {
   expected.resize(32);
   expected[24] = std::byte{24};
   EXPECT_TRUE(std::equal(expected.begin(), expected.end(), index.bytes.begin()));
+}
+
+codec::FieldDefinition field_of(std::vector<Index> shape, codec::Keys keys) {
+  codec::FieldDefinition field;
+  field.name = "q";
+  field.shape = std::move(shape);
+  field.keys = std::move(keys);
+  return field;
+}
+
+std::unique_ptr<codec::Codec> codec_of(const codec::FieldDefinition& field, const codec::Keys& stream = {}) {
+  codec::StreamDefinition definition;
+  definition.format = "zarr";
+  definition.base = {2026, 3, 1, 0, 0, 0};
+  definition.keys = stream;
+  auto codec = *formats::make_codec(definition);
+  const Status status = codec->define(field);
+  EXPECT_TRUE(status.is_ok()) << status.text();
+  return codec;
+}
+
+// 3 x 5 values in chunks of 2 x 2: six of them, of which the shard has whole ones.
+TEST(zarr_layout, a_level_may_be_cut_into_chunks_that_do_not_fit_its_edges) {
+  const auto codec = codec_of(field_of({3, 5}, {{"chunks", "2x2"}}), {{"compress", "none"}});
+  Result<Layout> layout = Layout::of(text_in(codec->head()));
+  ASSERT_TRUE(layout.is_ok()) << layout.status().text();
+  EXPECT_EQ(layout->array("q").size, 6 * 16 + index_bytes(6));
+  const std::string text = layout->group_text(1);
+  EXPECT_NE(text.find(R"("configuration":{"chunk_shape":[1,4,6]}})"), std::string::npos) << text;
+  EXPECT_NE(text.find(R"("configuration":{"chunk_shape":[1,2,2],"codecs":)"), std::string::npos) << text;
+  std::vector<float> values(15);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+  ByteVector out;
+  const auto encoder = codec->encoder();
+  ASSERT_TRUE(encoder->encode({0, 0, 0, 0}, reinterpret_cast<std::byte*>(values.data()), 15, out).is_ok());
+  EXPECT_EQ(encoder->parts(), std::vector<Bytes>(6, 16));
+  std::vector<float> found(24);
+  ASSERT_EQ(out.size(), 96U);
+  std::memcpy(found.data(), out.data(), 96);
+  EXPECT_EQ(std::vector<float>(found.begin() + 4, found.begin() + 8), (std::vector<float>{2, 3, 7, 8}));
+  const float none = found[9];  // beyond the edge
+  EXPECT_GT(none, 9e36F);
+  EXPECT_EQ(std::vector<float>(found.begin() + 20, found.end()), (std::vector<float>{14, none, none, none}));
+  const codec::Patch index = codec->rest_of_step(0, 0, {{{0, 0, 40, 96, encoder->parts()}}}).back();
+  ASSERT_EQ(std::ssize(index.bytes), index_bytes(6));
+  EXPECT_EQ(index.bytes[16], std::byte{40 - 8 + 16}) << "the second chunk";
+}
+
+TEST(zarr_layout, each_compression_has_room_for_what_does_not_shrink) {
+  std::vector<std::uint64_t> noise(5000);
+  std::uint64_t last = 1;
+  for (std::uint64_t& each : noise) each = last = last * 6364136223846793005U + 1442695040888963407U;
+  for (const char* const word :
+       {"none", "gzip", "gzip:9", "zstd", "zstd:19", "blosc_lz4", "blosc_zstd", "blosc_zstd:9"}) {
+    codec::FieldDefinition field = field_of({5000}, {{"compress", word}});
+    field.type = ElementType::f64;
+    codec::StreamDefinition stream;
+    stream.format = "zarr";
+    stream.base = {2026, 3, 1, 0, 0, 0};
+    const auto codec = *formats::make_codec(stream);
+    const Status defined = codec->define(field);
+    if (defined.code() == Code::unsupported) {
+      EXPECT_NE(defined.text().find("was built without"), std::string::npos) << defined.text();
+      continue;
+    }
+    ASSERT_TRUE(defined.is_ok()) << defined.text();
+    for (const bool noisy : {true, false}) {
+      std::vector<std::uint64_t> values = noise;
+      if (!noisy) std::ranges::fill(values, 7);
+      ByteVector first, second;
+      for (ByteVector* const out : {&first, &second}) {
+        std::vector<std::uint64_t> copy = values;
+        const Status status =
+            codec->encoder()->encode({0, 0, 0, 0}, reinterpret_cast<std::byte*>(copy.data()), 5000, *out);
+        ASSERT_TRUE(status.is_ok()) << word << ": " << status.text();
+      }
+      EXPECT_TRUE(first == second) << word;
+      EXPECT_LE(std::ssize(first), codec->encoded_bound(0)) << word;
+      if (!noisy && std::string_view(word) != "none") EXPECT_LT(first.size(), 2000U) << word;
+    }
+  }
+}
+
+TEST(zarr_layout, values_are_rounded_if_a_field_asks_for_it) {
+  codec::FieldDefinition field = field_of({2}, {{"compress", "none"}});
+  field.accuracy = 0.5;
+  const auto codec = codec_of(field);
+  EXPECT_FALSE(codec->plain(0)) << "its values are not as they were";
+  std::vector<float> values{1.3F, 2.6F};
+  ByteVector out;
+  ASSERT_TRUE(
+      codec->encoder()->encode({0, 0, 0, 0}, reinterpret_cast<std::byte*>(values.data()), 2, out).is_ok());
+  std::memcpy(values.data(), out.data(), out.size());
+  EXPECT_EQ(values, (std::vector<float>{1, 3}));
+  EXPECT_NE(text_in(codec->head()).find(R"("quantization_step":1)"), std::string::npos);
+}
+
+TEST(zarr_layout, a_field_that_is_refused_leaves_nothing_behind) {
+  const auto codec = sample_codec();
+  const ByteVector head = codec->head();
+  EXPECT_EQ(codec->define(field_of({3, 5}, {{"chunks", "2"}})).code(), Code::argument);
+  EXPECT_EQ(codec->define(field_of({3, 5}, {{"compress", "deflate"}})).code(), Code::settings);
+  EXPECT_EQ(codec->define(field_of({1000, 1000}, {{"chunks", "1x1"}})).code(), Code::argument);
+  EXPECT_FALSE(codec->define(field_of({1 << 15, 1 << 15}, {})).is_ok()) << "blosc: less than 2 GiB";
+  EXPECT_TRUE(codec->head() == head);
+  codec::StreamDefinition stream;
+  stream.format = "zarr";
+  stream.base = {2026, 3, 1, 0, 0, 0};
+  stream.keys = {{"compress", "deflate"}};
+  EXPECT_EQ(formats::make_codec(stream).status().code(), Code::settings);
 }
 
 }  // namespace

@@ -18,12 +18,12 @@ inline std::unique_ptr<codec::Codec> sample_codec(const std::string& name = "t")
   field.name = name;
   field.shape = {2, 3};
   field.levels = {"isobaricInhPa", {1000, 850}, {}, {}};
-  field.keys = {{"deflate", "0"}};
+  field.keys = {{"compress", "none"}};
   EXPECT_TRUE((*made)->define(field).is_ok());
   field.name = "ps";
   field.type = ElementType::f64;
   field.levels = {};
-  field.keys = {{"deflate", "1"}};
+  field.keys = {{"compress", "gzip"}};
   EXPECT_TRUE((*made)->define(field).is_ok());
   return std::move(*made);
 }

@@ -7,6 +7,7 @@
 #include "sample.hpp"
 #include "storage/crash.hpp"
 #include "storage/faulty.hpp"
+#include "stores/objects.hpp"
 #include "stores/stores.hpp"
 #include "zarr/layout.hpp"
 
@@ -259,8 +260,9 @@ TEST(stores, tell_a_failed_sync_of_many_objects_once_and_are_written_again) {
   const auto faulty =
       storage::faulty_target(memory, {1, storage::Fault::io_error, storage::set_of(storage::Call::sync)});
   const auto target = with_stores(faulty);
+  constexpr int steps = Objects::most_open / 2 + 10;  // of two objects, and a time
   const auto write_all = [&](File& file) {
-    for (int step = 0; step < 40; ++step) {
+    for (int step = 0; step < steps; ++step) {
       for (const codec::Patch& each : zarr::sample_step(*codec, step))
         ASSERT_TRUE(file.write(each.bytes, each.offset).is_ok()) << "step " << step;
     }
@@ -272,7 +274,33 @@ TEST(stores, tell_a_failed_sync_of_many_objects_once_and_are_written_again) {
   const auto again = open(*target, OpenMode::existing);
   write_all(*again);
   EXPECT_TRUE(again->sync().is_ok());
-  EXPECT_EQ(*again->size(), end_of(40));
+  EXPECT_EQ(*again->size(), end_of(steps));
+}
+
+TEST(stores, together_keep_no_more_objects_open_than_one) {
+  const auto memory = storage::memory_target();
+  const std::string other = "d/other.zarr";
+  for (const std::string& name : {path, other})
+    ASSERT_TRUE(write_store(*with_stores(memory), name, 0).is_ok());
+  const auto counted =
+      storage::faulty_target(memory, {0, storage::Fault::io_error, storage::set_of(storage::Call::sync)});
+  const auto target = with_stores(counted);
+  const auto one = open(*target, OpenMode::existing), two = open(*target, OpenMode::existing, other);
+  const auto write_half = [](File& file) {
+    for (int step = 0; step < static_cast<int>(Objects::most_open) / 4 + 10; ++step) {
+      for (const codec::Patch& each : zarr::sample_step(*zarr::sample_codec(), step))
+        ASSERT_TRUE(file.write(each.bytes, each.offset).is_ok()) << "step " << step;
+    }
+  };
+  write_half(*one);
+  EXPECT_EQ(counted->calls(), 0) << "one store has not reached the bound";
+  write_half(*two);
+  EXPECT_GT(counted->calls(), 0) << "each store had a bound of its own";
+  EXPECT_TRUE(one->sync().is_ok());
+  const std::int64_t before = counted->calls();
+  write_half(*two);
+  EXPECT_TRUE(two->sync().is_ok());
+  EXPECT_GT(counted->calls(), before);
 }
 
 /// Whoever looks finds one of the two stores under the name, however far the rename has come.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "netcdf4/quantise.hpp"
+#include "cf/quantise.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <random>
 #include <set>
 
-namespace tailrace::netcdf4 {
+namespace tailrace::cf {
 namespace {
 
 codec::FieldDefinition field(ElementType type) {
@@ -117,4 +117,4 @@ TYPED_TEST(QuantiseTest, no_value_that_is_there_becomes_the_missing_one) {
 }
 
 }  // namespace
-}  // namespace tailrace::netcdf4
+}  // namespace tailrace::cf

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "netcdf4/quantise.hpp"
+#include "cf/quantise.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -7,9 +7,16 @@
 #include <cstdint>
 #include <limits>
 
-namespace tailrace::netcdf4 {
+#include "base/text.hpp"
+
+namespace tailrace::cf {
 
 namespace {
+
+// netCDF-C has the first name for rounding to bits (netcdf.h, NC_QUANTIZE_BITROUND_ATT_NAME).
+constexpr std::string_view bits_name = "_QuantizeBitRoundNumberOfSignificantBits",
+                           error_name = "quantization_maximum_absolute_error",
+                           step_name = "quantization_step";
 
 /// Rounds to multiples of a power of two, ties to even. A float holds the result, too: it needs no more bits
 /// of a mantissa than the value itself.
@@ -89,6 +96,23 @@ Quantisation quantisation_of(const codec::FieldDefinition& field) {
   return how;
 }
 
+std::vector<Attribute> attributes_of(const Quantisation& how, const codec::FieldDefinition& field) {
+  if (how.kept) return {Attribute::number(std::string(bits_name), Type::int32, *how.kept)};
+  if (how.step > 0)
+    return {Attribute::number(std::string(error_name), Type::float64, *field.accuracy),
+            Attribute::number(std::string(step_name), Type::float64, how.step)};
+  return {};
+}
+
+Status check_quantisation_names(const codec::Keys& attributes) {
+  for (const std::string_view name : {bits_name, error_name, step_name}) {
+    if (codec::find_key(attributes, name) != nullptr)
+      return {Code::argument,
+              cat("attribute '", name, "' tells of rounding, and a file has it by itself: leave it out")};
+  }
+  return {};
+}
+
 void quantise(std::span<float> values, const Quantisation& how, std::optional<double> missing) {
   quantise_all(values, how, missing);
 }
@@ -96,4 +120,14 @@ void quantise(std::span<double> values, const Quantisation& how, std::optional<d
   quantise_all(values, how, missing);
 }
 
-}  // namespace tailrace::netcdf4
+void quantise(std::span<std::byte> values, ElementType type, const Quantisation& how,
+              std::optional<double> missing) {
+  if (how.keeps_all()) return;
+  const std::size_t count = values.size() / static_cast<std::size_t>(size_of(type));
+  if (type == ElementType::f32)
+    quantise(std::span(reinterpret_cast<float*>(values.data()), count), how, missing);
+  else
+    quantise(std::span(reinterpret_cast<double*>(values.data()), count), how, missing);
+}
+
+}  // namespace tailrace::cf

@@ -3,10 +3,12 @@
 
 #include <optional>
 #include <span>
+#include <vector>
 
+#include "cf/model.hpp"
 #include "codec/definition.hpp"
 
-namespace tailrace::netcdf4 {
+namespace tailrace::cf {
 
 /// How the values of a field lose bits that nobody needs, so that they compress well.
 struct Quantisation {
@@ -20,8 +22,16 @@ struct Quantisation {
 /// bits, which satisfies each of them.
 Quantisation quantisation_of(const codec::FieldDefinition& field);
 
+/// Returns the attributes that tell of it in the file.
+std::vector<Attribute> attributes_of(const Quantisation& how, const codec::FieldDefinition& field);
+/// Returns Code::argument if one of the names is that of such an attribute.
+Status check_quantisation_names(const codec::Keys& attributes);
+
 /// Quantises values in place. NaN, Inf and `missing` stay as they are.
 void quantise(std::span<float> values, const Quantisation& how, std::optional<double> missing);
 void quantise(std::span<double> values, const Quantisation& how, std::optional<double> missing);
+/// The same for bytes that are values of the field's type. Nothing happens unless they are to lose bits.
+void quantise(std::span<std::byte> values, ElementType type, const Quantisation& how,
+              std::optional<double> missing);
 
-}  // namespace tailrace::netcdf4
+}  // namespace tailrace::cf

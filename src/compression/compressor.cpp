@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "compression/compressor.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/text.hpp"
+
+#ifdef TAILRACE_HAVE_DEFLATE
+#include <libdeflate.h>
+#endif
+#ifdef TAILRACE_HAVE_ISAL
+#include <isa-l/igzip_lib.h>
+#endif
+#ifdef TAILRACE_HAVE_ZSTD
+#include <zstd.h>
+#endif
+#ifdef TAILRACE_HAVE_BLOSC
+#include <blosc.h>
+#endif
+
+namespace tailrace::compression {
+
+struct Compressor::Tables {
+#ifdef TAILRACE_HAVE_DEFLATE
+  struct FreeDeflate {
+    void operator()(libdeflate_compressor* each) const { libdeflate_free_compressor(each); }
+  };
+  std::unique_ptr<libdeflate_compressor, FreeDeflate> deflate{};
+  int deflate_level = -1;
+#endif
+#ifdef TAILRACE_HAVE_ISAL
+  ByteVector fast{};  // what ISA-L works in
+  Result<std::size_t> by_isal(const Compression& how, std::span<const std::byte> bytes,
+                              std::span<std::byte> out);
+#endif
+#ifdef TAILRACE_HAVE_ZSTD
+  struct FreeZstd {
+    void operator()(ZSTD_CCtx* each) const { ZSTD_freeCCtx(each); }
+  };
+  std::unique_ptr<ZSTD_CCtx, FreeZstd> zstd{};
+#endif
+
+  /// Compresses into `out`, which has bound() bytes. Returns their number, or 0 if it failed.
+  Result<std::size_t> compress(const Compression& how, std::span<const std::byte> bytes, Bytes element_size,
+                               std::span<std::byte> out);
+  Result<std::size_t> by_deflate(const Compression& how, std::span<const std::byte> bytes,
+                                 std::span<std::byte> out);
+  Result<std::size_t> by_zstd(const Compression& how, std::span<const std::byte> bytes,
+                              std::span<std::byte> out);
+};
+
+namespace {
+
+[[maybe_unused]] Status lacking(std::string_view library, std::string_view package,
+                                std::string_view instead) {
+  return {Code::unsupported, cat("this Tailrace was built without ", library, "; install ", package,
+                                 " and configure again, or say ", instead)};
+}
+
+#ifdef TAILRACE_HAVE_BLOSC
+/// One thread of its own: the record's thread.
+Result<std::size_t> by_blosc(const Compression& how, std::span<const std::byte> bytes, Bytes element_size,
+                             std::span<std::byte> out) {
+  const int size =
+      blosc_compress_ctx(how.level, element_size > 1 ? BLOSC_SHUFFLE : BLOSC_NOSHUFFLE,
+                         static_cast<std::size_t>(element_size), bytes.size(), bytes.data(), out.data(),
+                         out.size(), how.method == Method::blosc_lz4 ? "lz4" : "zstd", 0, 1);
+  return static_cast<std::size_t>(size > 0 ? size : 0);
+}
+#endif
+
+}  // namespace
+
+#ifdef TAILRACE_HAVE_ISAL
+/// ISA-L counts bytes in 32 bits.
+constexpr std::size_t most_of_isal = std::size_t{1} << 31;
+
+/// A shuffled chunk takes 1.0 ns a byte and becomes 1.894 times smaller, 4.9 and 1.905 by libdeflate. ISA-L's
+/// levels 1 and 2 give the same bytes on processors with and without AVX2 and AVX-512; level 3 does not.
+Result<std::size_t> Compressor::Tables::by_isal(const Compression& how, std::span<const std::byte> bytes,
+                                                std::span<std::byte> out) {
+  fast.resize(ISAL_DEF_LVL2_DEFAULT);
+  isal_zstream stream;
+  isal_deflate_stateless_init(&stream);
+  stream.level = 2;
+  stream.level_buf = reinterpret_cast<std::uint8_t*>(fast.data());
+  stream.level_buf_size = static_cast<std::uint32_t>(fast.size());
+  stream.gzip_flag = how.method == Method::gzip ? IGZIP_GZIP : IGZIP_ZLIB;
+  stream.end_of_stream = 1;
+  // It only reads the input.
+  stream.next_in = const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(bytes.data()));
+  stream.avail_in = static_cast<std::uint32_t>(bytes.size());
+  stream.next_out = reinterpret_cast<std::uint8_t*>(out.data());
+  stream.avail_out = static_cast<std::uint32_t>(std::min(out.size(), 2 * most_of_isal - 1));
+  return isal_deflate_stateless(&stream) == COMP_OK ? std::size_t{stream.total_out} : std::size_t{0};
+}
+#endif
+
+#ifdef TAILRACE_HAVE_DEFLATE
+Result<std::size_t> Compressor::Tables::by_deflate(const Compression& how, std::span<const std::byte> bytes,
+                                                   std::span<std::byte> out) {
+#ifdef TAILRACE_HAVE_ISAL
+  if (how.level == 1 && bytes.size() <= most_of_isal) return by_isal(how, bytes, out);
+#endif
+  if (deflate_level != how.level) {
+    deflate.reset(libdeflate_alloc_compressor(how.level));
+    deflate_level = deflate ? how.level : -1;
+  }
+  if (!deflate) return Status(Code::memory, "no memory for the tables of deflate");
+  const auto call = how.method == Method::gzip ? libdeflate_gzip_compress : libdeflate_zlib_compress;
+  return call(deflate.get(), bytes.data(), bytes.size(), out.data(), out.size());
+}
+#endif
+
+#ifdef TAILRACE_HAVE_ZSTD
+Result<std::size_t> Compressor::Tables::by_zstd(const Compression& how, std::span<const std::byte> bytes,
+                                                std::span<std::byte> out) {
+  if (!zstd) zstd.reset(ZSTD_createCCtx());
+  if (!zstd) return Status(Code::memory, "no memory for the tables of zstd");
+  const std::size_t size =
+      ZSTD_compressCCtx(zstd.get(), out.data(), out.size(), bytes.data(), bytes.size(), how.level);
+  return ZSTD_isError(size) != 0 ? std::size_t{0} : size;
+}
+#endif
+
+Result<std::size_t> Compressor::Tables::compress([[maybe_unused]] const Compression& how,
+                                                 [[maybe_unused]] std::span<const std::byte> bytes,
+                                                 [[maybe_unused]] Bytes element_size,
+                                                 [[maybe_unused]] std::span<std::byte> out) {
+  switch (how.method) {
+    case Method::none:
+      break;
+    case Method::deflate:
+    case Method::gzip:
+#ifdef TAILRACE_HAVE_DEFLATE
+      return by_deflate(how, bytes, out);
+#else
+      break;
+#endif
+    case Method::zstd:
+#ifdef TAILRACE_HAVE_ZSTD
+      return by_zstd(how, bytes, out);
+#else
+      break;
+#endif
+    case Method::blosc_lz4:
+    case Method::blosc_zstd:
+#ifdef TAILRACE_HAVE_BLOSC
+      return by_blosc(how, bytes, element_size, out);
+#else
+      break;
+#endif
+  }
+  return Status(Code::unsupported, "this Tailrace was built without this compression");
+}
+
+Status check(const Compression& how, [[maybe_unused]] Bytes raw) {
+  switch (how.method) {
+    case Method::none:
+      return {};
+    case Method::deflate:
+    case Method::gzip:
+#ifdef TAILRACE_HAVE_DEFLATE
+      return {};
+#else
+      return lacking("libdeflate", "libdeflate-dev", "compress=none");
+#endif
+    case Method::zstd:
+#ifdef TAILRACE_HAVE_ZSTD
+      return {};
+#else
+      return lacking("zstd", "libzstd-dev", "compress=gzip");
+#endif
+    case Method::blosc_lz4:
+    case Method::blosc_zstd:
+#ifdef TAILRACE_HAVE_BLOSC
+      if (raw <= BLOSC_MAX_BUFFERSIZE) return {};
+      return {Code::argument, "blosc takes chunks of less than 2 GiB: cut the levels with chunks="};
+#else
+      return lacking("c-blosc", "libblosc-dev", "compress=gzip");
+#endif
+  }
+  return {};
+}
+
+Bytes bound(const Compression& how, Bytes raw) {
+  switch (how.method) {
+    case Method::deflate:
+#ifdef TAILRACE_HAVE_DEFLATE
+      return static_cast<Bytes>(libdeflate_zlib_compress_bound(nullptr, static_cast<std::size_t>(raw)));
+#else
+      break;
+#endif
+    case Method::gzip:
+#ifdef TAILRACE_HAVE_DEFLATE
+      return static_cast<Bytes>(libdeflate_gzip_compress_bound(nullptr, static_cast<std::size_t>(raw)));
+#else
+      break;
+#endif
+    case Method::zstd:
+#ifdef TAILRACE_HAVE_ZSTD
+      return static_cast<Bytes>(ZSTD_compressBound(static_cast<std::size_t>(raw)));
+#else
+      break;
+#endif
+    case Method::blosc_lz4:
+    case Method::blosc_zstd:
+#ifdef TAILRACE_HAVE_BLOSC
+      return raw + BLOSC_MAX_OVERHEAD;
+#else
+      break;
+#endif
+    case Method::none:
+      break;
+  }
+  return raw;
+}
+
+Compressor::Compressor() = default;
+Compressor::~Compressor() = default;
+Compressor::Compressor(Compressor&&) noexcept = default;
+
+Status Compressor::compress(const Compression& how, std::span<const std::byte> bytes, Bytes element_size,
+                            ByteVector& out) {
+  if (how.method == Method::none) {
+    out.insert(out.end(), bytes.begin(), bytes.end());
+    return {};
+  }
+  if (!tables_) tables_ = std::make_unique<Tables>();
+  const std::size_t before = out.size();
+  out.resize(before + static_cast<std::size_t>(bound(how, std::ssize(bytes))));
+  const Result<std::size_t> size =
+      tables_->compress(how, bytes, element_size, std::span(out).subspan(before));
+  out.resize(before + (size.is_ok() ? *size : 0));
+  TR_TRY(size.status());
+  if (*size == 0) return {Code::format, "a chunk did not fit into the bytes that its compression promises"};
+  return {};
+}
+
+}  // namespace tailrace::compression

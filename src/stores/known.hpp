@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "zarr/layout.hpp"
+
+namespace tailrace::stores {
+
+/// What all stores of a target share. Thread-safe.
+class Known {
+ public:
+  /// Returns what zarr::Layout::of does. The last texts are not read once more: a store is opened several
+  /// times for each step.
+  Result<std::shared_ptr<const zarr::Layout>> layout_of(std::string text) {
+    constexpr std::size_t most_kept = 8;
+    const std::lock_guard guard(mutex_);
+    for (const Layout& each : layouts_) {
+      if (each.first == text) return each.second;
+    }
+    Result<zarr::Layout> layout = zarr::Layout::of(text);
+    TR_TRY(layout.status());
+    layouts_.emplace_front(std::move(text), std::make_shared<const zarr::Layout>(std::move(*layout)));
+    if (layouts_.size() > most_kept) layouts_.pop_back();
+    return layouts_.front().second;
+  }
+
+  /// Counts one descriptor of an object as long as it lives.
+  class Descriptor {
+   public:
+    explicit Descriptor(Known& known) : known_(&known) { ++known_->descriptors_; }
+    ~Descriptor() { --known_->descriptors_; }
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+
+   private:
+    Known* known_;
+  };
+  [[nodiscard]] std::size_t descriptors() const { return descriptors_; }
+
+ private:
+  using Layout = std::pair<std::string, std::shared_ptr<const zarr::Layout>>;
+  std::mutex mutex_;
+  std::deque<Layout> layouts_;  // newest first, with their texts
+  std::atomic<std::size_t> descriptors_ = 0;
+};
+
+}  // namespace tailrace::stores

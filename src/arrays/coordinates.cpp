@@ -237,7 +237,7 @@ Result<GatheredCoordinates> gather_coordinates(comm::Line& line,
         line.exchange(std::move(messages), {packed.in(call), cat(call, ": coordinates"), {}});
     TR_TRY(received.status());
     for (const auto& [rank, bytes] : *received) {
-      if (placed.is_ok()) placed = gathering.place(bytes);
+      if (placed.is_ok()) placed = guarded([&] { return gathering.place(bytes); });
     }
   }
   comm::Vote vote{placed.in(call), call, {}};

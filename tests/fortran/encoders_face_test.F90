@@ -7,6 +7,8 @@ module encoder_cases
   use tailrace
   implicit none
 
+  logical :: refuses = .false.
+
 contains
 
   subroutine check_told(record)
@@ -52,12 +54,14 @@ contains
     end if
   end subroutine
 
-  function twice(field) result(bytes)
+  function twice(field, out) result(bytes)
     type(tr_record), intent(in) :: field
+    type(tr_encoded), intent(inout) :: out
     integer(int64) :: bytes
     real(real32), pointer :: t(:)
     call field%values(t)
     call check(.not. associated(t), 'a bound knows no values')
+    if (refuses) call out%fail('no such field', index=3)
     bytes = 2*field%count
   end function
 
@@ -74,6 +78,9 @@ contains
     call tr_encoder_register('mine', encode_last, twice, two_fields)
     call check(recorded() == 'tr_encoder_register [mine] 3: 06000000 =0,4 4: 06000000000000000400000000000000 =0,16' &
       //' 5: 0000c040 =0,4 6: 6162 0102 failed[no more] at 4 =0,4 bound=12 head: 7465 =0', 'got '//recorded())
+    refuses = .true.
+    call tr_encoder_register('refusing', encode_last, twice)
+    call check(index(recorded(), ' failed[no such field] at 2 bound=12') > 0, 'a bound refuses: got '//recorded())
     call tr_encoder_register('other', encode_last, ierr=code)
     call check(code == TR_OK .and. index(recorded(), 'bound') == 0 .and. index(recorded(), 'head') == 0, &
                'functions that are left out are none')

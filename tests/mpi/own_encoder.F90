@@ -4,7 +4,7 @@ module run_length
   use, intrinsic :: iso_fortran_env, only: int32, int64, real32, real64
   use tailrace
   implicit none
-  logical :: fails = .false.
+  logical :: fails = .false., has_no_bound = .false.
 
 contains
 
@@ -38,9 +38,11 @@ contains
     end do
   end subroutine
 
-  function bound(field) result(bytes)
+  function bound(field, out) result(bytes)
     type(tr_record), intent(in) :: field
+    type(tr_encoded), intent(inout) :: out
     integer(int64) :: bytes
+    if (has_no_bound) call out%fail('no bound for that')
     bytes = 64 + 12*field%count
   end function
 
@@ -68,6 +70,7 @@ program own_encoder
   call MPI_Comm_rank(MPI_COMM_WORLD, rank)
   call get_command_argument(3, argument)
   fails = argument == 'fail'
+  has_no_bound = argument == 'bound'
   call tr_encoder_register('runs', encode, bound, head, ierr=code)
   if (code == TR_OK) call tr_init(MPI_COMM_WORLD, model, ierr=code)
   if (code /= TR_OK) then
@@ -115,7 +118,11 @@ contains
       return
     end if
     allocate (t(lo(1):hi(1), lo(2):hi(2), 2), q(lo(1):hi(1), lo(2):hi(2)))
-    call out%define('t', grid, tr_pressure([1000, 850]), type=TR_F32, options='quality=3')
+    call out%define('t', grid, tr_pressure([1000, 850]), type=TR_F32, options='quality=3', ierr=code)
+    if (code /= TR_OK) then
+      call say('define', 0_int64)
+      return
+    end if
     call out%define('q', grid, tr_surface(), type=TR_F64)
     do step = number_of(4), number_of(5)
       do j = lo(2), hi(2)

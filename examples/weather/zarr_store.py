@@ -138,6 +138,7 @@ class Array:
                f"unknown kind of shards: {setup}")
         inner = math.prod(setup["chunk_shape"])
         index = data[-(16 * (count // inner) + 4):]
+        expect(len(index) == 16 * (count // inner) + 4, path, "it is too short for a shard")
         expect(struct.unpack("<I", index[-4:])[0] == crc32c(index[:-4]), path, "the index is damaged")
         chunks = []
         for offset, length in struct.iter_unpack("<QQ", index[:-4]):

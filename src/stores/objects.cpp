@@ -90,6 +90,13 @@ Status Objects::begin(const Layout& layout, std::span<const std::byte> head) {
   TR_TRY(settle_names());
   for (const Array& each : layout.arrays()) {
     TR_TRY(below_->make_directories(path_of(each.name)));
+    const Result<bool> is_taken = below_->exists(path_of(cat(each.name, "/", group)));
+    TR_TRY(is_taken.status());
+    if (*is_taken)
+      return {Code::state,
+              cat(directory_, ": '", each.name,
+                  "' and another array are one directory here, since the file system does not tell "
+                  "upper from lower case; give one of the fields another name")};
     TR_TRY(replace(cat(each.name, "/", group), layout.array_text(each, 0)));
     if (each.has_steps) continue;
     const auto bytes =

@@ -165,11 +165,8 @@ Result<Recovered> recover(Target& target, const std::string& data_path, const Re
   const Result<Bytes> data_size = *exists ? (*data)->size() : Bytes{0};
   TR_TRY(data_size.status());
   Result<std::size_t> whole = steps_within(*contents, data_path, *data_size, options.force);
+  if (whole.is_ok() && options.force && *exists) whole = whole_steps(**data, *contents, *whole);
   TR_TRY(whole.status());
-  if (options.force && *exists) {
-    whole = whole_steps(**data, *contents, *whole);
-    TR_TRY(whole.status());
-  }
 
   Recovered recovered;
   const std::size_t kept =

@@ -5,6 +5,7 @@ import json
 import math
 import os
 import shutil
+import struct
 import subprocess
 import sys
 
@@ -12,6 +13,7 @@ sys.path[:0] = [os.path.join(os.environ["TEST_SOURCE"], *place) for place in (("
 from killed_job import Job  # noqa: E402
 from small_model import *  # noqa: E402,F403
 from zarr_store import Store, bytes_of  # noqa: E402
+from zarr_to_netcdf import convert  # noqa: E402
 
 # What zarr-python 3 writes into the metadata for the same settings.
 CODECS = {"none": []}
@@ -221,11 +223,51 @@ def what_users_do_with_stores():
     check(tailrace("verify", path)[0] == 0, "what repair --force has kept is not whole")
 
 
+def classic_netcdf_is_made_of_stores():
+    directory = fresh("converted")
+    path, made = f"{directory}/fc.zarr", f"{directory}/fc.nc"
+    fields = 'chunks=4x5 compress=gzip attributes="valid_min=0"'
+    check(run(2, arguments(path, "", 1), SMALL_MODEL_FIELDS=fields)[0] == 0, "the store to convert")
+    convert(path, made)
+    with open(made, "rb") as file:
+        data = file.read()
+    # The attribute has the type of its variable: 6 is a double, 5 a float (the number of values is 1).
+    for code, bytes_of_zero in ((6, 8), (5, 4)):
+        check(b"valid_min\0\0\0" + struct.pack(">iq", code, 1) + bytes(bytes_of_zero) in data, f"no valid_min of type {code}")
+    last = [value(LEVELS - 1, 1, place) for place in range(NX * NY)]
+    values = b"".join(struct.pack(">d", each) for each in Store(path)["t"].step(1)[-NX * NY:])
+    check(values in data and close(struct.unpack(f">{NX * NY}d", values), last, 1e-12), "the last level is not in the file")
+    with open(f"{path}/zarr.json", encoding="utf-8") as file:
+        group = json.load(file)
+    for array in group["consolidated_metadata"]["metadata"].values():
+        if array["dimension_names"][:1] == ["time"]:
+            array["shape"][0] = 0
+    shutil.copytree(path, f"{directory}/empty.zarr")
+    with open(f"{directory}/empty.zarr/zarr.json", "w", encoding="utf-8") as file:
+        json.dump(group, file)
+    convert(f"{directory}/empty.zarr", f"{directory}/empty.nc")
+    with open(f"{directory}/empty.nc", "rb") as file:
+        check(file.read().startswith(b"CDF\5"), "a store without steps")
+    with open(f"{path}/t/c.1.0.0.0", "wb") as file:
+        file.write(b"x")
+    try:
+        convert(path, made)
+        check(False, "a damaged store was converted")
+    except ValueError as error:
+        check("t/c.1.0.0.0" in str(error), f"{error}")
+    with open(made, "rb") as file:
+        check(file.read() == data and not os.path.exists(f"{made}.part"), "a failed conversion has changed the file that was there")
+
+
 def other_directories_stay():
     directory = fresh("others")
     os.makedirs(f"{directory}/fc.zarr/mine")
     code, _, err = run(1, arguments(f"{directory}/fc.zarr", "existing=overwrite", 1))
     check(code != 0 and "which no stream has written" in err and os.path.isdir(f"{directory}/fc.zarr/mine"), f"{code}, {err}")
+    open(f"{directory}/file.zarr", "w", encoding="ascii").close()
+    code, _, err = run(1, arguments(f"{directory}/file.zarr", "existing=overwrite", 1))
+    check(code != 0 and "is a file, and a stream writes a directory" in err, f"{code}, {err}")
+    check(sorted(os.listdir(directory)) == ["fc.zarr", "file.zarr"], f"a refused name has left {sorted(os.listdir(directory))}")
     code, _, err = run(1, arguments(f"{directory}/fc", "format=zarr", 1))
     check(code != 0 and "whose name ends in .zarr" in err, f"{code}, {err}")
 
@@ -239,5 +281,6 @@ for number in (0, 1):
     steps_are_seen_as_they_are_committed(number)
     killed_and_continued(number)
 what_users_do_with_stores()
+classic_netcdf_is_made_of_stores()
 other_directories_stay()
 finish()

@@ -7,6 +7,7 @@
 #include "sample.hpp"
 #include "storage/crash.hpp"
 #include "storage/faulty.hpp"
+#include "storage/memory.hpp"
 #include "stores/objects.hpp"
 #include "stores/stores.hpp"
 #include "zarr/layout.hpp"
@@ -301,6 +302,32 @@ TEST(stores, together_keep_no_more_objects_open_than_one) {
   write_half(*two);
   EXPECT_TRUE(two->sync().is_ok());
   EXPECT_GT(counted->calls(), before);
+}
+
+/// A file system that does not tell upper from lower case.
+class OneCase final : public storage::MemoryTarget {
+ public:
+  OneCase() : MemoryTarget(false) {}
+  Result<std::unique_ptr<File>> open(const std::string& name, OpenMode mode) override {
+    return MemoryTarget::open(lower_case(name), mode);
+  }
+  Status rename(const std::string& from, const std::string& to) override {
+    return MemoryTarget::rename(lower_case(from), lower_case(to));
+  }
+  Result<bool> exists(const std::string& name) override { return MemoryTarget::exists(lower_case(name)); }
+  Status make_directories(const std::string& name) override {
+    return MemoryTarget::make_directories(lower_case(name));
+  }
+  Status sync_directory_of(const std::string& name) override {
+    return MemoryTarget::sync_directory_of(lower_case(name));
+  }
+};
+
+TEST(stores, are_refused_where_two_arrays_would_be_one_directory) {
+  EXPECT_TRUE(write_store(*with_stores(storage::memory_target()), path, 1, "PS").is_ok());
+  const Status refused = write_store(*with_stores(std::make_shared<OneCase>()), path, 1, "PS");
+  EXPECT_EQ(refused.code(), Code::state);
+  EXPECT_NE(refused.text().find("another name"), std::string::npos) << refused.text();
 }
 
 /// Whoever looks finds one of the two stores under the name, however far the rename has come.

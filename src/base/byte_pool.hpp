@@ -12,7 +12,7 @@ namespace tailrace {
 class BytePool {
  public:
   /// Returns memory of `size` bytes with any content: the last that was given back of those that have at
-  /// least this size, and at most twice as much. Before it allocates it frees memory until at most `most`
+  /// least this size, and at most an eighth more. Before it allocates it frees memory until at most `most`
   /// bytes are left in the pool.
   [[nodiscard]] ByteVector take(Bytes size, Bytes most);
   void give_back(ByteVector bytes);

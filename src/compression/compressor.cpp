@@ -7,10 +7,8 @@
 #include "base/text.hpp"
 
 #ifdef TAILRACE_HAVE_DEFLATE
-#include <libdeflate.h>
-#endif
-#ifdef TAILRACE_HAVE_ISAL
 #include <isa-l/igzip_lib.h>
+#include <libdeflate.h>
 #endif
 #ifdef TAILRACE_HAVE_ZSTD
 #include <zstd.h>
@@ -28,8 +26,6 @@ struct Compressor::Tables {
   };
   std::unique_ptr<libdeflate_compressor, FreeDeflate> deflate{};
   int deflate_level = -1;
-#endif
-#ifdef TAILRACE_HAVE_ISAL
   ByteVector fast{};  // what ISA-L works in
   Result<std::size_t> by_isal(const Compression& how, std::span<const std::byte> bytes,
                               std::span<std::byte> out);
@@ -72,7 +68,7 @@ Result<std::size_t> by_blosc(const Compression& how, std::span<const std::byte> 
 
 }  // namespace
 
-#ifdef TAILRACE_HAVE_ISAL
+#ifdef TAILRACE_HAVE_DEFLATE
 /// ISA-L counts bytes in 32 bits.
 constexpr std::size_t most_of_isal = std::size_t{1} << 31;
 
@@ -81,7 +77,7 @@ constexpr std::size_t most_of_isal = std::size_t{1} << 31;
 Result<std::size_t> Compressor::Tables::by_isal(const Compression& how, std::span<const std::byte> bytes,
                                                 std::span<std::byte> out) {
   fast.resize(ISAL_DEF_LVL2_DEFAULT);
-  isal_zstream stream;
+  isal_zstream stream{};  // its own initialisation leaves hist_bits as they were
   isal_deflate_stateless_init(&stream);
   stream.level = 2;
   stream.level_buf = reinterpret_cast<std::uint8_t*>(fast.data());
@@ -95,14 +91,10 @@ Result<std::size_t> Compressor::Tables::by_isal(const Compression& how, std::spa
   stream.avail_out = static_cast<std::uint32_t>(std::min(out.size(), 2 * most_of_isal - 1));
   return isal_deflate_stateless(&stream) == COMP_OK ? std::size_t{stream.total_out} : std::size_t{0};
 }
-#endif
 
-#ifdef TAILRACE_HAVE_DEFLATE
 Result<std::size_t> Compressor::Tables::by_deflate(const Compression& how, std::span<const std::byte> bytes,
                                                    std::span<std::byte> out) {
-#ifdef TAILRACE_HAVE_ISAL
   if (how.level == 1 && bytes.size() <= most_of_isal) return by_isal(how, bytes, out);
-#endif
   if (deflate_level != how.level) {
     deflate.reset(libdeflate_alloc_compressor(how.level));
     deflate_level = deflate ? how.level : -1;
@@ -164,7 +156,7 @@ Status check(const Compression& how, [[maybe_unused]] Bytes raw) {
 #ifdef TAILRACE_HAVE_DEFLATE
       return {};
 #else
-      return lacking("libdeflate", "libdeflate-dev", "compress=none");
+      return lacking("libdeflate and ISA-L", "libdeflate-dev and libisal-dev", "compress=none");
 #endif
     case Method::zstd:
 #ifdef TAILRACE_HAVE_ZSTD

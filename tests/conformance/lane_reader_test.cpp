@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 #include <thread>
@@ -77,7 +78,7 @@ class RemoteLane final : public Lane {
     const LaneProducer producer(lane->header(), lane->data(), nullptr);
     outlet_ = std::make_unique<pipeline::RingOutlet>(producer, std::move(lane), std::move(sender));
     receiver_ = std::make_unique<LaneReceiver>(received_, *lines_[1], 0);
-    reader_ = std::make_unique<SharedLaneReader>(received_.header(), received_.data(), 0);
+    reader_ = std::make_unique<SharedLaneReader>(received_.header(), received_.data(), 0, nullptr, true);
   }
   Outlet& outlet() override { return *outlet_; }
   LaneReader& reader() override { return *reader_; }
@@ -120,6 +121,7 @@ struct Candidate {
   std::function<std::unique_ptr<Lane>()> make;
   bool is_bounded = true;          // a rank that is ahead finds no room
   bool may_be_taken_over = false;  // by another server
+  bool is_remote = false;          // nobody hears when it is full
 };
 
 std::vector<Candidate> candidates() {
@@ -129,8 +131,8 @@ std::vector<Candidate> candidates() {
       {"shared_and_kept", [] { return std::make_unique<SharedLane>(Announcing::at_once, 4096); }, true, true},
       {"own_arrays", [] { return std::make_unique<OwnLane>(); }, false}};
   for (std::uint64_t seed = 1; seed <= 3; ++seed)
-    all.push_back(
-        {"remote_seed_" + std::to_string(seed), [seed] { return std::make_unique<RemoteLane>(seed); }});
+    all.push_back({"remote_seed_" + std::to_string(seed),
+                   [seed] { return std::make_unique<RemoteLane>(seed); }, true, false, true});
   return all;
 }
 
@@ -304,6 +306,52 @@ TEST_P(LaneReaderConformance, a_lent_array_may_change_after_it_was_taken_in) {
   EXPECT_EQ(piece(1), Array::packed(-1, 1));
 }
 
+/// Puts the parts of a record of one rank together, and returns its elements.
+std::vector<std::int64_t> placed(const LaneReader& reader, std::uint64_t number, Index elements) {
+  std::vector<std::int64_t> record(static_cast<std::size_t>(elements));
+  const layout::Rows rows{0, elements, elements, 1};
+  for (layout::Part part{0, 0, 8, 1}; part.first < elements; part.first = part.end) {
+    part.end = std::min(elements, part.first + 7);
+    part.out = reinterpret_cast<std::byte*>(record.data() + part.first);
+    reader.place(number, {&rows, 1}, part);
+  }
+  return record;
+}
+
+TEST_P(LaneReaderConformance, a_piece_that_may_stay_gives_the_parts_of_its_record) {
+  Array array(50);
+  ASSERT_TRUE(put(array, 1, 1));
+  array.fill(-1);
+  lane->move_on();
+  ASSERT_EQ(reader().may_stay(0), !GetParam().is_remote);
+  if (GetParam().is_remote) return;
+  EXPECT_EQ(placed(reader(), 0, Array::count), Array::packed(50, 1));
+}
+
+/// An array that is lent is read where it lies, until it is taken in.
+TEST_P(LaneReaderConformance, a_piece_that_may_stay_is_that_of_the_call_or_of_an_array_that_is_lent) {
+  constexpr Index columns = 6, rows = 3, pitch = 10;
+  std::vector<std::int64_t> field(rows * pitch);
+  const auto map = std::make_shared<const layout::MemoryMap>(
+      layout::MemoryMap{8, 0, {{16, {{rows, pitch * 8}, {columns, 8}}}}});
+  const auto fill = [&](std::int64_t first) {
+    std::iota(field.begin(), field.end(), first);
+    std::vector<std::int64_t> packed;
+    for (Index row = 0; row < rows; ++row)
+      for (Index column = 0; column < columns; ++column) packed.push_back(first + row * pitch + column + 2);
+    return packed;
+  };
+  const auto captured = fill(100);
+  ASSERT_TRUE(outlet().put(described(Kind::piece, 1), map, std::as_bytes(std::span(field)).data(), true));
+  lane->move_on();
+  if (!reader().may_stay(0)) return;
+  const auto now = fill(500);
+  EXPECT_EQ(placed(reader(), 0, rows * columns), GetParam().is_bounded ? captured : now);
+  outlet().take_in();
+  fill(900);
+  EXPECT_EQ(placed(reader(), 0, rows * columns), GetParam().is_bounded ? captured : now);
+}
+
 /// A rank that is ahead of its server is refused, and goes on where room was made.
 TEST_P(LaneReaderConformance, room_comes_back_when_pieces_are_released) {
   if (!GetParam().is_bounded) {
@@ -315,7 +363,7 @@ TEST_P(LaneReaderConformance, room_comes_back_when_pieces_are_released) {
   while (put(array, static_cast<std::int64_t>(made), 0)) ++made;
   lane->move_on();
   ASSERT_EQ(reader().head(), made) << "what found no room was not published";
-  EXPECT_EQ(reader().is_full(), GetParam().may_be_taken_over);
+  EXPECT_EQ(reader().is_full(), !GetParam().is_remote);
   for (std::uint64_t number = 0; number < 100; ++number) {
     ASSERT_FALSE(put(array, 0, 0)) << number;
     reader().release(number + 1);

@@ -204,7 +204,8 @@ Status Gathering::place(std::span<const std::byte> portion) {
     std::size_t at = 0;
     for (const Run& run : runs) {
       const auto count = static_cast<std::size_t>(run.count * part.width);
-      if (!in.ok() || values.size() - at < count)
+      const bool inside = run.global >= 0 && run.count >= 0 && run.count <= layout_.elements() - run.global;
+      if (!in.ok() || !inside || values.size() - at < count)
         return {Code::corrupt, "a part of the coordinates is not whole"};
       std::byte* const to = whole_.values.data() + begin + run.global * part.width * 8;
       copy_ordered(to, reinterpret_cast<const std::byte*>(values.data() + at), static_cast<Bytes>(count * 8),

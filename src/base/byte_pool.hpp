@@ -15,7 +15,7 @@ class BytePool {
   /// least this size, and at most an eighth more. Before it allocates it frees memory until at most `most`
   /// bytes are left in the pool.
   [[nodiscard]] ByteVector take(Bytes size, Bytes most);
-  void give_back(ByteVector bytes);
+  void give_back(ByteVector bytes) noexcept;
   /// Frees memory until at most `most` bytes are left.
   void shrink(Bytes most);
   [[nodiscard]] Bytes size() const { return size_; }

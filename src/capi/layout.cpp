@@ -113,7 +113,8 @@ int set_coordinates(tr_layout* layout, arrays::GivenCoordinates given,
                     const std::optional<std::vector<Index>>& extents) {
   session::Session* const session = session_for("tr_layout_coordinates");
   if (session == nullptr) return TR_ERR_STATE;
-  const std::string call = cat("tr_layout_coordinates(", given.corners, " corners)");
+  const std::string call = cat("tr_layout_coordinates(layout ", layout == nullptr ? -1 : layout->placed.id,
+                               ", ", given.corners, " corners)");
   if (layout == nullptr)
     return fail(
         session->agree({Status(Code::argument, "`layout` is a null pointer").in(call), call, {}}).status);
@@ -319,7 +320,7 @@ int tr_layout_coordinates_array(tr_layout* layout, const double* latitudes, cons
                                 int ndims, const tr_index* extents, int corners,
                                 const double* latitude_bounds, const double* longitude_bounds) {
   return set_coordinates(layout, {latitudes, longitudes, corners, latitude_bounds, longitude_bounds},
-                         extents == nullptr ? std::vector<Index>() : list_of(extents, ndims));
+                         extents == nullptr || ndims < 0 ? std::vector<Index>() : list_of(extents, ndims));
 }
 
 int tr_layout_free(tr_layout** layout) {

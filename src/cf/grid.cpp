@@ -31,6 +31,16 @@ class GridKeys {
     const std::string* const value = find(name);
     return value != nullptr && *value != "0";
   }
+  /// Returns true if the flag is set, by itself or by its bit of scanningMode (GRIB2, flag table 3.4).
+  [[nodiscard]] bool scans(std::string_view name, int bit) const {
+    if (find(name) != nullptr) return is_set(name);
+    const std::string* const mode = find("scanningMode");
+    const Result<std::int64_t> bits =
+        mode == nullptr ? Result<std::int64_t>(0) : parse_integer(*mode, 0, 255);
+    return bits.is_ok() && (*bits & bit) != 0;
+  }
+  [[nodiscard]] bool to_west() const { return scans("iScansNegatively", 128); }
+  [[nodiscard]] bool to_north() const { return scans("jScansPositively", 64); }
   [[nodiscard]] Result<std::optional<double>> number(std::string_view name) const {
     const std::string* const text = find(name);
     if (text == nullptr) return std::optional<double>();
@@ -184,8 +194,8 @@ std::vector<double> gaussian_latitudes(Index parallels) {
 }
 
 Status read_lat_lon(const GridKeys& keys, Grid& grid) {
-  const int north = keys.is_set("jScansPositively") ? 1 : -1;
-  const int east = keys.is_set("iScansNegatively") ? -1 : 1;
+  const int north = keys.to_north() ? 1 : -1;
+  const int east = keys.to_west() ? -1 : 1;
   const Result<Axis> latitudes = axis_of(keys, "latitude", 'j', grid.y.points, north, 0);
   TR_TRY(latitudes.status());
   const Result<Axis> longitudes = axis_of(keys, "longitude", 'i', grid.x.points, east, 360);
@@ -214,7 +224,7 @@ Status read_gaussian(const GridKeys& keys, Grid& grid) {
                 most)};
   grid.parallels = static_cast<Index>(**parallels);
   const std::vector<double> all = gaussian_latitudes(grid.parallels);
-  const bool to_north = keys.is_set("jScansPositively");
+  const bool to_north = keys.to_north();
   const Result<std::optional<double>> given = keys.degrees("latitudeOfFirstGridPoint");
   TR_TRY(given.status());
   const double first = given->value_or(to_north ? all.back() : all.front());
@@ -235,7 +245,7 @@ Status read_gaussian(const GridKeys& keys, Grid& grid) {
                        keys.find("iDirectionIncrementInDegrees") != nullptr;
   if (west->has_value() && has_end) {
     const Result<Axis> longitudes =
-        axis_of(keys, "longitude", 'i', grid.x.points, keys.is_set("iScansNegatively") ? -1 : 1, 360);
+        axis_of(keys, "longitude", 'i', grid.x.points, keys.to_west() ? -1 : 1, 360);
     TR_TRY(longitudes.status());
     grid.x = *longitudes;
     return {};
@@ -275,8 +285,8 @@ Status read_projection(const GridKeys& keys, Grid& grid) {
   TR_TRY(dy.status());
   const Projection::Point point{*latitude, *longitude};
   const Projection::Place first = lambert ? grid.projection.lambert(point) : grid.projection.polar(point);
-  const double east = keys.is_set("iScansNegatively") ? -*dx : *dx;
-  const double north = keys.is_set("jScansPositively") ? *dy : -*dy;
+  const double east = keys.to_west() ? -*dx : *dx;
+  const double north = keys.to_north() ? *dy : -*dy;
   grid.x = {first.x, first.x + east * static_cast<double>(grid.x.points - 1), grid.x.points};
   grid.y = {first.y, first.y + north * static_cast<double>(grid.y.points - 1), grid.y.points};
   return {};
@@ -319,7 +329,9 @@ std::vector<double> Grid::rows() const {
   if (kind == Kind::gaussian) {
     values = gaussian_latitudes(parallels);
     if (y.last > y.first) std::ranges::reverse(values);
-    const auto first = std::ranges::find(values, y.first);
+    // Another processor or build may compute the last bit otherwise.
+    const auto first =
+        std::ranges::min_element(values, {}, [this](double each) { return std::abs(each - y.first); });
     values.erase(values.begin(), first);
     values.resize(static_cast<std::size_t>(y.points));
     return values;
@@ -406,9 +418,10 @@ Result<Grid> grid_of(const codec::Keys& list, const std::vector<Index>& shape,
   }
   const auto found = type == nullptr ? kinds.end() : kinds.find(*type);
   if (found == kinds.end()) return grid;
-  for (const std::string_view key : {"jPointsAreConsecutive", "alternativeRowScanning"}) {
-    if (keys.is_set(key))
-      return Status(Code::format, cat("grid key '", key,
+  for (const auto& [key, bit] :
+       {std::pair("jPointsAreConsecutive", 32), std::pair("alternativeRowScanning", 16)}) {
+    if (keys.scans(key, bit))
+      return Status(Code::format, cat("grid key '", std::string_view(key),
                                       "': NetCDF needs the points of a row one after another, "
                                       "all rows in one direction"));
   }

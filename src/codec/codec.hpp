@@ -44,6 +44,7 @@ class Encoder {
 struct PlainValues {
   Bytes scalar = 0;
   std::endian order = std::endian::little;
+  bool in_small_writes = true;  // a record may be written in many; not so where each opens an object
 };
 
 /// Bytes at an offset, written as often as `times` says, one behind the other.

@@ -94,7 +94,7 @@ ByteVector MpiTransport::memory(Bytes size) {
 }
 
 void MpiTransport::give_back(ByteVector bytes) {
-  if (static_cast<Bytes>(bytes.size()) < least_spare) return;
+  if (static_cast<Bytes>(bytes.capacity()) < least_spare) return;
   spare_.give_back(std::move(bytes));
   spare_.shrink(most_spare_);
 }

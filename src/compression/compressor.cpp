@@ -69,7 +69,7 @@ Result<std::size_t> by_blosc(const Compression& how, std::span<const std::byte> 
 }  // namespace
 
 #ifdef TAILRACE_HAVE_DEFLATE
-/// ISA-L counts bytes in 32 bits.
+/// ISA-L counts bytes in 32 bits, and twice its input, too.
 constexpr std::size_t most_of_isal = std::size_t{1} << 31;
 
 /// A shuffled chunk takes 1.0 ns a byte and becomes 1.894 times smaller, 4.9 and 1.905 by libdeflate. ISA-L's
@@ -94,7 +94,7 @@ Result<std::size_t> Compressor::Tables::by_isal(const Compression& how, std::spa
 
 Result<std::size_t> Compressor::Tables::by_deflate(const Compression& how, std::span<const std::byte> bytes,
                                                    std::span<std::byte> out) {
-  if (how.level == 1 && bytes.size() <= most_of_isal) return by_isal(how, bytes, out);
+  if (how.level == 1 && bytes.size() < most_of_isal) return by_isal(how, bytes, out);
   if (deflate_level != how.level) {
     deflate.reset(libdeflate_alloc_compressor(how.level));
     deflate_level = deflate ? how.level : -1;

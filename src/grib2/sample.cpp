@@ -32,6 +32,8 @@ Result<codec::Keys> grid_keys(const codec::Georeference& georeference) {
                              "Nj",
                              "jScansPositively",
                              "iScansNegatively",
+                             "jPointsAreConsecutive",
+                             "alternativeRowScanning",
                              "latitudeOfFirstGridPointInDegrees",
                              "longitudeOfFirstGridPointInDegrees",
                              "latitudeOfLastGridPointInDegrees",
@@ -54,7 +56,9 @@ Result<codec::Keys> grid_keys(const codec::Georeference& georeference) {
                              "scaledValueOfEarthMajorAxis",
                              "scaleFactorOfEarthMinorAxis",
                              "scaledValueOfEarthMinorAxis"};
+  const bool has_mode = is_given("scanningMode");
   for (const std::string name : names) {
+    if (has_mode && (name.find("Scan") != std::string::npos || name == "jPointsAreConsecutive")) continue;
     if (is_given(name) || !sample->has(name) || sample->is_missing(name)) continue;
     if (const std::optional<double> value = sample->number(name)) keys.emplace_back(name, cat(*value));
   }

@@ -51,24 +51,18 @@ std::optional<layout::PackedRuns> LentLane::Entry::runs() const {
   return layout::PackedRuns{bytes.data(), {}, static_cast<Bytes>(bytes.size())};
 }
 
-void LentLane::add(Entry entry) {
-  const std::lock_guard lock(mutex_);
-  entries_.push_back(std::move(entry));
-}
+void LentLane::add(Entry entry) { entries_.push_back(std::move(entry)); }
 
 void LentLane::release(std::uint64_t number) {
-  const std::lock_guard lock(mutex_);
   for (; first_ < number; ++first_) entries_.pop_front();
 }
 
 void LentLane::take_in() {
-  const std::lock_guard lock(mutex_);
   for (Entry& entry : entries_) entry.take_in();
 }
 
 void LentLane::place(std::uint64_t number, std::span<const layout::Rows> rows,
                      const layout::Part& part) const {
-  const std::lock_guard lock(mutex_);
   layout::place_part(rows, *at(number).runs(), part);
 }
 

@@ -3,7 +3,6 @@
 
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 
@@ -95,12 +94,10 @@ class LentLane {
   [[nodiscard]] const Entry& at(std::uint64_t number) const {
     return entries_[static_cast<std::size_t>(number - first_)];
   }
-  /// Any thread. Copies what an entry has of a part of its record.
+  /// Copies what an entry has of a part of its record. A rank that serves itself runs all jobs in its calls.
   void place(std::uint64_t number, std::span<const layout::Rows> rows, const layout::Part& part) const;
 
  private:
-  mutable std::mutex
-      mutex_;  // other threads use an entry while the rank changes the list, or takes arrays in
   std::deque<Entry> entries_;
   std::uint64_t first_ = 0;  // number of entries_.front()
 };

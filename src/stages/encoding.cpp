@@ -80,7 +80,8 @@ bool Encoding::may_stay(const Gathered& record) const {
   const auto stays = [this](const Piece& piece) {
     return !piece.in_lane || stream_.context.lanes.at(piece.rank).reader().may_stay(piece.number);
   };
-  return stream_.codec->plain(record.entry.field) && stream_.plan(record.entry.field).comes_in_parts() &&
+  const auto plain = stream_.codec->plain(record.entry.field);
+  return plain && plain->in_small_writes && stream_.plan(record.entry.field).comes_in_parts() &&
          std::ranges::all_of(record.pieces, stays);
 }
 
@@ -137,7 +138,9 @@ bool Encoding::make_room() {
   for (auto& [number, chunk] : chunks_) {
     const bool oldest = number == chunks_.begin()->first;
     for (const auto& work : chunk.works) {
-      if (chunk.handed_on || !work->stays || std::ranges::none_of(work->record.pieces, fills)) continue;
+      if (!work->stays || std::ranges::none_of(work->record.pieces, fills)) continue;
+      // Lanes free room in order: it comes when this chunk is written, and not before.
+      if (chunk.handed_on) return done > 0;
       if (done > 0 && done + work->size > at_once) return true;
       if (!oldest && held_ + work->size > stream_.context.workspace_per_stream()) return done > 0;
       put_together_whole(chunk, *work);
@@ -227,6 +230,7 @@ void Encoding::count(const Work& work) {
   total.encode += work.encode;
   total.records += 1;
   total.workspace_peak = std::max(total.workspace_peak, held_ + kept());
+  if (work.stays) return;
   stream_.context.statistics.add_span("encode", 1 + work.worker, work.began,
                                       work.began + work.assemble + work.encode);
 }

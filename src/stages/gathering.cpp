@@ -128,7 +128,8 @@ Bytes Gathering::bytes_of(int field, std::span<const Piece> pieces) const {
 bool Gathering::send(std::uint64_t number, const Record& record) {
   Context& context = stream_.context;
   if (stream_.plan(record.entry.field).sent_to(record.entry.owner).empty()) return true;
-  if (context.line.unsent_data() > context.workspace_per_stream() / 4) return false;
+  // As much again is memory of messages that are over (Server).
+  if (context.line.unsent_data() > context.workspace_per_stream() / 8) return false;
   const std::span<const Piece> sent = record.poisoned ? std::span<const Piece>() : record.pieces;
   Packer out(context.line.data_memory(bytes_of(record.entry.field, sent)));
   out.put(stream_.opening.stream).put(number).put(context.me);

@@ -26,11 +26,7 @@ Server::Server(comm::Line& line, const exchange::Roster& roster, executor::Execu
     const LaneCursor& lane = context_.lanes.emplace(c, LaneCursor(std::move(reader))).first->second;
     if (const std::int64_t passed = lane.reader().position().fences; passed > 0) fences_[c] = passed;
   }
-  if (roster_.servers() > 1) {
-    const Bytes spare = context_.workspace / 8;
-    context_.workspace -= spare;
-    context_.line.keep_memory(spare);
-  }
+  if (roster_.servers() > 1) context_.line.keep_memory(context_.workspace / 8);
   take_messages();
   if (!setup_.takes_over) return;
   const Status taken = guarded([this] { return take_over(); });

@@ -6,6 +6,7 @@
 #include <bit>
 #include <map>
 #include <mutex>
+#include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
 #include "cf/fields.hpp"
@@ -106,7 +107,7 @@ class ZarrCodec final : public codec::Codec {
     const FieldArray& array = at(field);
     if (array.is_compressed() || array.chunking.count() > 1 || !array.quantisation.keeps_all())
       return std::nullopt;
-    return codec::PlainValues{array.chunking.element_size, std::endian::little};
+    return codec::PlainValues{array.chunking.element_size, std::endian::little, false};
   }
   [[nodiscard]] ElementType assembled_type(int field) const override { return fields_.type_of(field); }
   [[nodiscard]] double cost(int field) const override {
@@ -312,20 +313,65 @@ Result<std::unique_ptr<codec::Codec>> make(const codec::StreamDefinition& stream
 
 namespace {
 
-/// Returns the arrays of float64 without steps in a head.
-Result<std::vector<cf::Fixed>> fixed_in(std::span<const std::byte> head) {
+/// Takes levels of compression away: chunks of any level are read alike.
+void without_levels(nlohmann::ordered_json& codec) {
+  if (!codec.is_structured()) return;
+  if (codec.is_object()) {
+    codec.erase("level");
+    codec.erase("clevel");
+  }
+  for (nlohmann::ordered_json& each : codec) without_levels(each);
+}
+
+/// Returns what tells readers of an array what its chunks mean, in words that name it.
+std::vector<std::pair<std::string, std::string>> reading_of(const Layout& layout,
+                                                            const Layout::Array& array) {
+  nlohmann::ordered_json all = nlohmann::ordered_json::parse(layout.array_text(array, 0));
+  without_levels(all["codecs"]);
+  nlohmann::ordered_json rounding = nlohmann::ordered_json::object();
+  for (const auto& [name, value] : all["attributes"].items()) {
+    if (name.starts_with("quantization_") || name.starts_with("_Quantize")) rounding[name] = value;
+  }
+  return {{"type", all["data_type"].dump()},
+          {"compress= or chunks=", all["codecs"].dump()},
+          {"shape or chunks=", all["chunk_grid"].dump()},
+          {"missing=", all["fill_value"].dump()},
+          {"accuracy=, relative_accuracy= or bits=", rounding.dump()}};
+}
+
+/// Returns Code::state if the steps of a store have arrays that a stream would write otherwise.
+Status check_read_alike(const Layout& own, const Layout& now) {
+  for (const Layout::Array& each : now.arrays()) {
+    const auto same = std::ranges::find(own.arrays(), each.name, &Layout::Array::name);
+    if (!each.has_steps || same == own.arrays().end()) continue;
+    const auto before = reading_of(own, *same), after = reading_of(now, each);
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      if (before[i].second == after[i].second) continue;
+      return {Code::state, cat("the store has '", each.name, "' with another ", before[i].first, ": ",
+                               before[i].second, " where the stream has ", after[i].second,
+                               "; define it as it was, or write to another store")};
+    }
+  }
+  return {};
+}
+
+Result<Layout> layout_in(std::span<const std::byte> head) {
   Unpacker in(head);
   Bytes text = 0;
   for (std::size_t i = 0; i < sizeof text; ++i) text = text << 8 | static_cast<Bytes>(in.get<std::byte>());
   const Status damaged(Code::corrupt, "the head of the store is damaged");
   if (!in.ok() || text < 0 || text > std::ssize(head) - frame_bytes) return damaged;
   const auto group = head.subspan(static_cast<std::size_t>(frame_bytes), static_cast<std::size_t>(text));
-  const Result<Layout> layout =
-      Layout::of(std::string(reinterpret_cast<const char*>(group.data()), group.size()));
+  Result<Layout> layout = Layout::of(std::string(reinterpret_cast<const char*>(group.data()), group.size()));
   TR_TRY(layout.status());
   if (layout->head() > std::ssize(head)) return damaged;
+  return layout;
+}
+
+/// Returns the arrays of float64 without steps in a head.
+std::vector<cf::Fixed> fixed_in(const Layout& layout, std::span<const std::byte> head) {
   std::vector<cf::Fixed> fixed;
-  for (const Layout::Array& each : layout->arrays()) {
+  for (const Layout::Array& each : layout.arrays()) {
     // Arrays of one int32 stand for the member and for mappings.
     if (each.has_steps || each.size % 8 != 0) continue;
     fixed.push_back(
@@ -337,11 +383,12 @@ Result<std::vector<cf::Fixed>> fixed_in(std::span<const std::byte> head) {
 }  // namespace
 
 Status check_goes_on(std::span<const std::byte> own, std::span<const std::byte> now) {
-  const Result<std::vector<cf::Fixed>> before = fixed_in(own);
+  const Result<Layout> before = layout_in(own);
   TR_TRY(before.status());
-  const Result<std::vector<cf::Fixed>> after = fixed_in(now);
+  const Result<Layout> after = layout_in(now);
   TR_TRY(after.status());
-  return cf::check_same(*before, *after);
+  TR_TRY(cf::check_same(fixed_in(*before, own), fixed_in(*after, now)));
+  return guarded([&] { return check_read_alike(*before, *after); });
 }
 
 std::optional<codec::Patch> step_count(std::int64_t steps) {

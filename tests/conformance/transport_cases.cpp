@@ -344,6 +344,28 @@ void messages_beyond_the_largest_part_are_whole(End& end) {
   ends_empty(end);
 }
 
+/// Memory of messages that are over may be kept for others. Nobody hears of it.
+void messages_in_memory_that_was_used_before_are_whole(End& end) {
+  Transport& transport = end.transport();
+  const int next = (transport.rank() + 1) % end.size(),
+            before = (transport.rank() + end.size() - 1) % end.size();
+  transport.keep_memory(4 * static_cast<Bytes>(large));
+  for (int number = 0; number < 6; ++number) {
+    const std::size_t size = large - static_cast<std::size_t>(number) * 1000;
+    const ByteVector content = message(transport.rank(), number, size);
+    ByteVector bytes = transport.memory(static_cast<Bytes>(size));
+    end.check(bytes.size() == size, "memory has the size that was asked for");
+    std::copy(content.begin(), content.end(), bytes.begin());
+    transport.send(next, lines[0], Traffic::data, std::move(bytes));
+    ByteVector got = take_from(end, before, lines[0], Traffic::data);
+    end.check(got == message(before, number, size), "a message in used memory is whole");
+    transport.give_back(std::move(got));
+    wait_until_sent(end);
+  }
+  transport.keep_memory(0);
+  end.meet();
+}
+
 #define CASE(name) \
   { #name, name }
 
@@ -359,6 +381,7 @@ const std::vector<TransportCase>& transport_cases() {
       CASE(kinds_and_lines_do_not_wait_for_each_other),
       CASE(what_one_source_has_sent_is_nobody_else_s),
       CASE(the_clock_goes_forward_and_idling_ends),
+      CASE(messages_in_memory_that_was_used_before_are_whole),
   };
   return cases;
 }

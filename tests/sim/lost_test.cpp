@@ -131,7 +131,7 @@ Texts open_a_stream(const pipeline::Opening& opening, std::size_t cut) {
     if (rank.rank() != 0) return;
     Packer out;
     out.put(pipeline::Message::open);
-    opening.pack(out);
+    opening.pack(out, true);
     ByteVector bytes = out.take();
     bytes.resize(bytes.size() - cut);
     rank.session().line().send(rank.session().topology().roster().server_transport[0], std::move(bytes));

@@ -192,6 +192,14 @@ TEST(sim_writing, memory_of_records_is_used_again_by_those_of_its_size) {
   EXPECT_EQ(pool.size(), 510);
   pool.shrink(499);
   EXPECT_EQ(pool.size(), 0);
+  ByteVector shorter = pool.take(1000, 9999);
+  const std::byte* const same = shorter.data();
+  shorter.resize(900);
+  pool.give_back(std::move(shorter));
+  EXPECT_EQ(pool.size(), 1000) << "all of its memory counts";
+  const ByteVector again = pool.take(950, 9999);
+  EXPECT_EQ(again.data(), same);
+  EXPECT_EQ(again.size(), 950U);
 }
 
 TEST(sim_writing, memory_kept_for_records_counts_against_the_workspace_and_shrinks_with_it) {

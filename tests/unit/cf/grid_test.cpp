@@ -40,6 +40,23 @@ TEST(cf_grid, increments_and_scanning_flags_stand_for_the_last_point) {
   EXPECT_DOUBLE_EQ(grid->x.last, 4);
 }
 
+TEST(cf_grid, scanning_flags_may_come_as_one_number) {
+  codec::Keys keys{{"gridType", "regular_ll"},
+                   {"latitudeOfFirstGridPointInDegrees", "-10"},
+                   {"longitudeOfFirstGridPointInDegrees", "20"},
+                   {"jDirectionIncrementInDegrees", "0.5"},
+                   {"iDirectionIncrementInDegrees", "2"},
+                   {"scanningMode", "64"}};
+  EXPECT_DOUBLE_EQ(grid_of(keys, {5, 3})->y.last, -8);
+  keys.back().second = "128";
+  EXPECT_DOUBLE_EQ(grid_of(keys, {5, 3})->y.last, -12);
+  EXPECT_DOUBLE_EQ(grid_of(keys, {5, 3})->x.last, 16);
+  for (const char* const mode : {"32", "16"}) {
+    keys.back().second = mode;
+    EXPECT_EQ(grid_of(keys, {5, 3}).status().code(), Code::format) << mode;
+  }
+}
+
 TEST(cf_grid, a_row_may_go_over_the_end_of_the_circle) {
   codec::Keys keys = globe();
   keys[2].second = "350";

@@ -8,6 +8,7 @@
 
 #include "base/text.hpp"
 #include "sample.hpp"
+#include "zarr/codec.hpp"
 #include "zarr/crc32c.hpp"
 
 namespace tailrace::zarr {
@@ -22,6 +23,46 @@ std::string text_in(const ByteVector& head) {
 
 TEST(zarr_layout, the_sum_is_that_of_the_standard) {
   EXPECT_EQ(crc32c(std::as_bytes(std::span(std::string_view("123456789")))), 0xe3069283U);  // RFC 3720, B.4
+}
+
+/// Returns the head of a store with one field that has these keys.
+ByteVector head_with(const codec::Keys& keys, std::optional<double> missing = {},
+                     ElementType type = ElementType::f32, std::optional<double> accuracy = {}) {
+  codec::StreamDefinition stream;
+  stream.format = "zarr";
+  stream.base = {2026, 3, 1, 0, 0, 0};
+  const auto codec = *formats::make_codec(stream);
+  codec::FieldDefinition field;
+  field.name = "t";
+  field.type = type;
+  field.shape = {6, 6};
+  field.keys = keys;
+  field.missing = missing;
+  field.accuracy = accuracy;
+  EXPECT_TRUE(codec->define(field).is_ok());
+  return codec->head();
+}
+
+// Chunks of another method, or cut otherwise, would be in the store under metadata that readers misread them
+// by.
+TEST(zarr_layout, a_store_goes_on_only_with_chunks_that_its_metadata_tell) {
+  const ByteVector own = head_with({{"compress", "gzip:1"}, {"chunks", "2x3"}});
+  EXPECT_TRUE(check_goes_on(own, own).is_ok());
+  EXPECT_TRUE(check_goes_on(own, head_with({{"compress", "gzip:4"}, {"chunks", "2x3"}})).is_ok())
+      << "chunks of every level are read alike";
+  const std::vector<std::pair<ByteVector, std::string>> others{
+      {head_with({{"compress", "none"}, {"chunks", "2x3"}}), "compress="},
+      {head_with({{"compress", "zstd"}, {"chunks", "2x3"}}), "compress="},
+      {head_with({{"compress", "gzip:1"}, {"chunks", "3x2"}}), "chunks="},
+      {head_with({{"compress", "gzip:1"}, {"chunks", "2x3"}}, -9.0), "missing="},
+      {head_with({{"compress", "gzip:1"}, {"chunks", "2x3"}}, {}, ElementType::i32), "type"},
+      {head_with({{"compress", "gzip:1"}, {"chunks", "2x3"}}, {}, ElementType::f32, 0.1), "accuracy="}};
+  for (const auto& [other, word] : others) {
+    const Status status = check_goes_on(own, other);
+    EXPECT_EQ(status.code(), Code::state) << word;
+    EXPECT_NE(status.text().find(word), std::string::npos) << status.text();
+    EXPECT_NE(status.text().find("'t'"), std::string::npos) << status.text();
+  }
 }
 
 // A store that goes on after years is read by this text alone.

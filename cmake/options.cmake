@@ -12,8 +12,8 @@ set(TAILRACE_ZSTD AUTO CACHE STRING "Checkpoints, and chunks of Zarr, compressed
 set(TAILRACE_LZ4 AUTO CACHE STRING "Checkpoints compressed by LZ4: ON, OFF or AUTO")
 set(TAILRACE_JSON AUTO CACHE STRING "Reports, traces and manifests through nlohmann-json: ON, OFF or AUTO")
 set(TAILRACE_CLI AUTO CACHE STRING "The tailrace command through CLI11: ON, OFF or AUTO")
-set(TAILRACE_HDF5 AUTO CACHE STRING "NetCDF-4 files (HDF5, libdeflate and ISA-L): ON, OFF or AUTO")
-set(TAILRACE_ZARR AUTO CACHE STRING "Zarr stores (nlohmann-json, libdeflate and ISA-L): ON, OFF or AUTO")
+set(TAILRACE_HDF5 AUTO CACHE STRING "NetCDF-4 files (HDF5 and libdeflate): ON, OFF or AUTO")
+set(TAILRACE_ZARR AUTO CACHE STRING "Zarr stores (nlohmann-json and libdeflate): ON, OFF or AUTO")
 set(TAILRACE_BLOSC AUTO CACHE STRING "Chunks of Zarr compressed by c-blosc: ON, OFF or AUTO")
 set(TAILRACE_NETCDF AUTO CACHE STRING "Items extracted as NetCDF by the tailrace command: ON, OFF or AUTO")
 

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "compression/compressor.hpp"
 
-#include <algorithm>
-#include <cstdint>
-
 #include "base/text.hpp"
 
 #ifdef TAILRACE_HAVE_DEFLATE
-#include <isa-l/igzip_lib.h>
 #include <libdeflate.h>
 #endif
 #ifdef TAILRACE_HAVE_ZSTD
@@ -26,9 +22,6 @@ struct Compressor::Tables {
   };
   std::unique_ptr<libdeflate_compressor, FreeDeflate> deflate{};
   int deflate_level = -1;
-  ByteVector fast{};  // what ISA-L works in
-  Result<std::size_t> by_isal(const Compression& how, std::span<const std::byte> bytes,
-                              std::span<std::byte> out);
 #endif
 #ifdef TAILRACE_HAVE_ZSTD
   struct FreeZstd {
@@ -69,32 +62,8 @@ Result<std::size_t> by_blosc(const Compression& how, std::span<const std::byte> 
 }  // namespace
 
 #ifdef TAILRACE_HAVE_DEFLATE
-/// ISA-L counts bytes in 32 bits, and twice its input, too.
-constexpr std::size_t most_of_isal = std::size_t{1} << 31;
-
-/// A shuffled chunk takes 1.0 ns a byte and becomes 1.894 times smaller, 4.9 and 1.905 by libdeflate. ISA-L's
-/// levels 1 and 2 give the same bytes on processors with and without AVX2 and AVX-512; level 3 does not.
-Result<std::size_t> Compressor::Tables::by_isal(const Compression& how, std::span<const std::byte> bytes,
-                                                std::span<std::byte> out) {
-  fast.resize(ISAL_DEF_LVL2_DEFAULT);
-  isal_zstream stream{};  // its own initialisation leaves hist_bits as they were
-  isal_deflate_stateless_init(&stream);
-  stream.level = 2;
-  stream.level_buf = reinterpret_cast<std::uint8_t*>(fast.data());
-  stream.level_buf_size = static_cast<std::uint32_t>(fast.size());
-  stream.gzip_flag = how.method == Method::gzip ? IGZIP_GZIP : IGZIP_ZLIB;
-  stream.end_of_stream = 1;
-  // It only reads the input.
-  stream.next_in = const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(bytes.data()));
-  stream.avail_in = static_cast<std::uint32_t>(bytes.size());
-  stream.next_out = reinterpret_cast<std::uint8_t*>(out.data());
-  stream.avail_out = static_cast<std::uint32_t>(std::min(out.size(), 2 * most_of_isal - 1));
-  return isal_deflate_stateless(&stream) == COMP_OK ? std::size_t{stream.total_out} : std::size_t{0};
-}
-
 Result<std::size_t> Compressor::Tables::by_deflate(const Compression& how, std::span<const std::byte> bytes,
                                                    std::span<std::byte> out) {
-  if (how.level == 1 && bytes.size() < most_of_isal) return by_isal(how, bytes, out);
   if (deflate_level != how.level) {
     deflate.reset(libdeflate_alloc_compressor(how.level));
     deflate_level = deflate ? how.level : -1;
@@ -156,7 +125,7 @@ Status check(const Compression& how, [[maybe_unused]] Bytes raw) {
 #ifdef TAILRACE_HAVE_DEFLATE
       return {};
 #else
-      return lacking("libdeflate and ISA-L", "libdeflate-dev and libisal-dev", "compress=none");
+      return lacking("libdeflate", "libdeflate-dev", "compress=none");
 #endif
     case Method::zstd:
 #ifdef TAILRACE_HAVE_ZSTD

@@ -37,8 +37,7 @@ constexpr Finishing finish_netcdf4{netcdf4::unfinished, netcdf4::is_finished, nu
 constexpr std::nullptr_t go_on_netcdf4 = nullptr;
 #endif
 constexpr std::string_view no_hdf5 =
-    "built without HDF5; install libhdf5-dev, libdeflate-dev and libisal-dev, and configure again with "
-    "-DTAILRACE_HDF5=ON";
+    "built without HDF5; install libhdf5-dev and libdeflate-dev, and configure again with -DTAILRACE_HDF5=ON";
 #ifdef TAILRACE_HAVE_ZARR
 constexpr auto* make_zarr = zarr::make;
 constexpr auto* count_zarr = zarr::step_count;
@@ -49,8 +48,7 @@ constexpr std::nullptr_t count_zarr = nullptr;
 constexpr std::nullptr_t go_on_zarr = nullptr;
 #endif
 constexpr std::string_view no_zarr =
-    "built without nlohmann-json, libdeflate or ISA-L; install nlohmann-json3-dev, libdeflate-dev and "
-    "libisal-dev, and configure "
+    "built without nlohmann-json or libdeflate; install nlohmann-json3-dev and libdeflate-dev, and configure "
     "again with -DTAILRACE_ZARR=ON";
 constexpr std::string_view absent = "not in this version";
 

@@ -9,6 +9,40 @@
 
 namespace tailrace::grib2 {
 
+namespace {
+
+/// The keys of grids that have numbers.
+constexpr std::array numeric_keys{"Ni",
+                                  "Nj",
+                                  "jScansPositively",
+                                  "iScansNegatively",
+                                  "jPointsAreConsecutive",
+                                  "alternativeRowScanning",
+                                  "latitudeOfFirstGridPointInDegrees",
+                                  "longitudeOfFirstGridPointInDegrees",
+                                  "latitudeOfLastGridPointInDegrees",
+                                  "longitudeOfLastGridPointInDegrees",
+                                  "latitudeOfSouthernPoleInDegrees",
+                                  "longitudeOfSouthernPoleInDegrees",
+                                  "N",
+                                  "DxInMetres",
+                                  "DyInMetres",
+                                  "LoVInDegrees",
+                                  "LaDInDegrees",
+                                  "Latin1InDegrees",
+                                  "Latin2InDegrees",
+                                  "orientationOfTheGridInDegrees",
+                                  "projectionCentreFlag",
+                                  "shapeOfTheEarth",
+                                  "scaleFactorOfRadiusOfSphericalEarth",
+                                  "scaledValueOfRadiusOfSphericalEarth",
+                                  "scaleFactorOfEarthMajorAxis",
+                                  "scaledValueOfEarthMajorAxis",
+                                  "scaleFactorOfEarthMinorAxis",
+                                  "scaledValueOfEarthMinorAxis"};
+
+}  // namespace
+
 Result<codec::Keys> grid_keys(const codec::Georeference& georeference) {
   codec::Keys keys = georeference.keys;
   if (georeference.sample.empty()) return keys;
@@ -28,36 +62,8 @@ Result<codec::Keys> grid_keys(const codec::Georeference& georeference) {
     return std::ranges::any_of(georeference.keys,
                                [&](const auto& key) { return plain(key.first) == plain(name); });
   };
-  constexpr std::array names{"Ni",
-                             "Nj",
-                             "jScansPositively",
-                             "iScansNegatively",
-                             "jPointsAreConsecutive",
-                             "alternativeRowScanning",
-                             "latitudeOfFirstGridPointInDegrees",
-                             "longitudeOfFirstGridPointInDegrees",
-                             "latitudeOfLastGridPointInDegrees",
-                             "longitudeOfLastGridPointInDegrees",
-                             "latitudeOfSouthernPoleInDegrees",
-                             "longitudeOfSouthernPoleInDegrees",
-                             "N",
-                             "DxInMetres",
-                             "DyInMetres",
-                             "LoVInDegrees",
-                             "LaDInDegrees",
-                             "Latin1InDegrees",
-                             "Latin2InDegrees",
-                             "orientationOfTheGridInDegrees",
-                             "projectionCentreFlag",
-                             "shapeOfTheEarth",
-                             "scaleFactorOfRadiusOfSphericalEarth",
-                             "scaledValueOfRadiusOfSphericalEarth",
-                             "scaleFactorOfEarthMajorAxis",
-                             "scaledValueOfEarthMajorAxis",
-                             "scaleFactorOfEarthMinorAxis",
-                             "scaledValueOfEarthMinorAxis"};
   const bool has_mode = is_given("scanningMode");
-  for (const std::string name : names) {
+  for (const std::string name : numeric_keys) {
     if (has_mode && (name.find("Scan") != std::string::npos || name == "jPointsAreConsecutive")) continue;
     if (is_given(name) || !sample->has(name) || sample->is_missing(name)) continue;
     if (const std::optional<double> value = sample->number(name)) keys.emplace_back(name, cat(*value));

@@ -282,7 +282,7 @@ void Conventions::add_grid_reference(const Grid& grid, Variable& variable) {
   if (!is_first && *referred_ == std::pair(grid.number_used, grid.uuid)) return;
   std::vector<Attribute>& to = is_first ? contents_.attributes : variable.attributes;
   for (Attribute& each : told) {
-    // What the user has set stays.
+    // An attribute that the user has set stays.
     if (std::ranges::find(to, each.name, &Attribute::name) == to.end()) to.push_back(std::move(each));
   }
 }

@@ -126,7 +126,7 @@ Result<std::vector<Index>> points_of(const GridKeys& keys, const std::vector<Ind
   for (const Index extent : shape) elements *= extent;
   std::vector<Index> points = shape;
   if (shape.size() != 2) {
-    // What GRIB takes for a Gaussian grid.
+    // GRIB takes these numbers for a Gaussian grid without Ni and Nj.
     const Result<std::optional<double>> parallels = keys.number("N");
     const double n = parallels.is_ok() ? parallels->value_or(0) : 0;
     points = {static_cast<Index>(2 * n), static_cast<Index>(4 * n)};

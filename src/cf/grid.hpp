@@ -32,7 +32,7 @@ struct Grid {
   /// The numbers by which GRIB knows an unstructured grid: 0 and empty if they are not given.
   std::int64_t number_used = 0;
   std::string uuid;  // 8-4-4-4-12 small hexadecimal digits
-  /// Where each point lies, if the program has told. On ranks that write no heads without the values.
+  /// The program tells where each point lies, or these are none. Ranks that write no heads lack the values.
   std::shared_ptr<const codec::Coordinates> coordinates;
   friend bool operator==(const Grid& one, const Grid& other);
 

@@ -23,8 +23,8 @@ const std::string* find_key(const Keys& keys, std::string_view name);
 /// No cell has more corners.
 inline constexpr Index most_corners = 64;
 
-/// Where the points of a layout lie, as the program has told for a grid that no keys describe: latitudes and
-/// longitudes, and the corners of the cells around the points if it has told them, too.
+/// The program tells where the points of a layout lie if no keys describe the grid: their latitudes and
+/// longitudes. It may also tell the corners of the cells around the points.
 struct Coordinates {
   std::vector<Index> shape;    // of the points, slowest dimension first
   Index corners = 0;           // of each cell; 0: none were told

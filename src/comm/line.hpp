@@ -71,7 +71,8 @@ class Line {
   void send_data(int destination, ByteVector bytes);
   /// Returns the next data message of `source` if it has arrived whole. Asking allows it to arrive.
   std::optional<ByteVector> receive_data(int source);
-  /// Keeps at most `most` bytes of the memory of data messages that are over, for others of this process.
+  /// The transport keeps at most `most` bytes of the memory of large messages that are over, for those to
+  /// come: messages of all lines of this process, sent and received.
   void keep_memory(Bytes most);
   /// Returns memory for a data message of `size` bytes, with any content.
   [[nodiscard]] ByteVector data_memory(Bytes size);

@@ -10,7 +10,7 @@
 
 /// The bytes that an encoder of the program's own appends, behind what `out` held before.
 struct tr_encoded {
-  /// What is asked for, for the error of an encoder that gives more than the limit.
+  /// The encoder was asked for this. The error names it if the encoder gives more than the limit.
   enum class What { record, head, bound };
   /// `out` gets at most `limit` bytes more.
   tr_encoded(tailrace::ByteVector& out, tailrace::Bytes limit, What what = What::record);

@@ -196,7 +196,7 @@ Status Netcdf4Codec::add(const FieldDefinition& field, std::span<const std::byte
   std::ranges::reverse(record.fill);
   records_.push_back(std::move(record));
   FieldDefinition kept = field;
-  // What is prepared takes its place, but for the values of coordinates.
+  // The prepared bytes tell the grid, but not the values of its coordinates.
   kept.georeference = {{}, {}, field.georeference.coordinates};
   definitions_.fields.push_back({std::move(kept), fields_.prepared(number)});
   return {};

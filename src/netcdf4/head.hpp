@@ -14,7 +14,7 @@
 // definitions of the stream, from which anybody can make the ending of the file (docs/formats/netcdf4.md).
 namespace tailrace::netcdf4 {
 
-/// What compress= may say, the default first.
+/// The methods that compress= may name, the default first.
 inline constexpr std::array<compression::Method, 2> methods{compression::Method::deflate,
                                                             compression::Method::none};
 /// The room for the superblock. Until the file is finished it holds a text that says so.

@@ -105,8 +105,8 @@ class LaneReader {
   [[nodiscard]] virtual const Descriptor& at(std::uint64_t number) const = 0;
   /// Any thread. Returns the packed bytes of a descriptor. Uses `scratch` if they must be packed first.
   [[nodiscard]] virtual std::span<const std::byte> bytes(std::uint64_t number, ByteVector& scratch) const = 0;
-  /// Returns true if a piece may stay in the lane until it is written: where its rank waits for room,
-  /// is_full() tells.
+  /// Returns true if a piece may stay in the lane until it is written. This takes a lane whose is_full()
+  /// tells when the rank waits for room.
   [[nodiscard]] virtual bool may_stay(std::uint64_t /*number*/) const { return false; }
   /// Any thread. Copies what a piece that may stay has of a part of its record. `rows` are those of its rank.
   virtual void place(std::uint64_t /*number*/, std::span<const layout::Rows> /*rows*/,

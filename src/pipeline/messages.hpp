@@ -83,7 +83,7 @@ struct Opening {
   Policy policy;
   std::int64_t previous_lead = 0;  // of the step before the first one put
   std::string ledger;              // what the ledger needs to keep the files; streams packs it
-  /// Those of the fields, each once. Their values go to the root alone, whose files have them in their heads.
+  /// The coordinates of all fields, each once. The root alone gets their values, since it writes the heads.
   std::vector<std::shared_ptr<const codec::Coordinates>> coordinates;
   /// Without georeferences, which the prepared headers have, but for coordinates.
   std::vector<codec::FieldDefinition> fields;

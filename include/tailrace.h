@@ -271,6 +271,8 @@ TR_API int tr_stream_close(tr_stream** stream);
 
 #include "tailrace/windows.h"
 
+#include "tailrace/shared.h"
+
 #include "tailrace/checkpoints.h"
 
 #include "tailrace/encoders.h"

@@ -17,6 +17,7 @@
 #include "restart/outputs.hpp"
 #include "session/bootstrap.hpp"
 #include "session/session.hpp"
+#include "shared/shared_file.hpp"
 #include "streams/stream.hpp"
 #include "tailrace.h"
 #include "unformatted/record_file.hpp"
@@ -39,6 +40,9 @@ struct tr_file {
 };
 struct tr_window {
   std::unique_ptr<tailrace::outofcore::OutOfCore> array;
+};
+struct tr_shared {
+  std::unique_ptr<tailrace::shared::SharedFile> file;
 };
 struct tr_checkpoint {
   std::unique_ptr<tailrace::checkpoint::Checkpoint> checkpoint;
@@ -74,6 +78,7 @@ struct State {
   std::vector<tr_stream*> streams;
   std::vector<TextFile> text_files;
   std::vector<tr_window*> windows;
+  std::vector<tr_shared*> shared_files;
   std::vector<tr_file*> files;
   std::vector<tr_checkpoint*> checkpoints;
   std::unique_ptr<files::Service> file_service;
@@ -151,5 +156,7 @@ void count_layout(const layout::Layout& layout, int times);
 Status end_checkpoints();
 /// Collective. Closes the open out-of-core arrays. Runs before files end.
 Status end_windows();
+/// Collective. Closes the open shared files, with a warning for each. Runs before files end.
+Status end_shared_files();
 
 }  // namespace tailrace::capi

@@ -19,8 +19,9 @@ namespace tailrace::node {
 ///   portions     out-of-core arrays have them in memory
 ///   intervals    streams accumulate fields in them over the steps of an interval
 ///   coordinates  those of layouts, for the heads of files
-enum class Use { staging, stripes, captures, portions, intervals, coordinates };
-constexpr std::size_t uses = 6;
+///   pages        shared files have them in memory
+enum class Use { staging, stripes, captures, portions, intervals, coordinates, pages };
+constexpr std::size_t uses = 7;
 
 /// The number of bytes that the library may take on one node. Every rank of the node draws on it. All calls
 /// are local and do not block. Any thread may make them.
@@ -43,6 +44,8 @@ class Budget {
   Budget(Account& account, Bytes limit) : account_(&account), limit_(limit) {}
 
   [[nodiscard]] Bytes limit() const { return limit_; }
+  /// Returns the bytes that can still be drawn at this moment.
+  [[nodiscard]] Bytes left() const { return limit_ - account_->all.now; }
   /// Returns the largest sum that the ranks of the node have held at one moment, in bytes.
   [[nodiscard]] Bytes most() const { return account_->all.most; }
   /// Returns that sum and the largest sum of each use, as "1.5GiB (staging 1GiB, captures 768MiB)". The uses

@@ -261,8 +261,10 @@ void* map_aligned(int descriptor, std::size_t length) {
 }  // namespace
 
 Result<std::unique_ptr<NodeMemory>> NodeMemory::create(comm::Line& node, std::span<const Bytes> bytes,
-                                                       bool huge_pages, Bytes at_once, const Status& ready) {
+                                                       bool huge_pages, Bytes at_once, const Status& ready,
+                                                       Growth growth) {
   std::unique_ptr<NodeMemory> memory(new NodeMemory());
+  memory->growth_ = growth;
   memory->huge_pages_ = huge_pages;
   if (const Status status = memory->open(node, bytes, at_once, ready); !status.is_ok()) return status;
   return memory;
@@ -316,7 +318,7 @@ Status NodeMemory::map(int rank, Bytes at_once) {
   end_ = offsets_[static_cast<std::size_t>(rank) + 1];
   begin_ = at_once >= end_ - part ? end_ : part + whole_pages(at_once);
   TR_TRY(allocate(part, begin_));
-  if (left() == 0) ::close(std::exchange(descriptor_, -1));
+  if (left() == 0 && growth_ == Growth::by_owner) ::close(std::exchange(descriptor_, -1));
   return {};
 }
 
@@ -340,12 +342,15 @@ Status NodeMemory::allocate(Bytes from, Bytes to) {
   if (const int error = ::posix_fallocate(descriptor_, from, bytes); error != 0) {
     // posix_fallocate keeps the pages that it got before the memory ran out, and nobody would use them.
     ::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, bytes);
-    return Status(Code::memory,
-                  cat("staging memory of ", bytes, " bytes is not to be had on this node (",
-                      std::string_view(std::strerror(error)),
-                      "): set TAILRACE_STAGING lower, or "
-                      "TAILRACE_IO_BUFFER if it is for collective files"),
-                  error);
+    const std::string_view way_out =
+        growth_ == Growth::by_any ? "): give the shared file less with memory="
+                                  : "): set TAILRACE_STAGING lower, or TAILRACE_IO_BUFFER if it is for "
+                                    "collective files";
+    return Status(
+        Code::memory,
+        cat(growth_ == Growth::by_any ? "memory" : "staging memory", " of ", bytes,
+            " bytes is not to be had on this node (", std::string_view(std::strerror(error)), way_out),
+        error);
   }
   if (populate()) return {};
   for (Bytes at = from; at < to; at += 4096) base_[at] = std::byte{0};

@@ -18,6 +18,8 @@ namespace tailrace::node {
 class NodeMemory {
  public:
   static constexpr Bytes everything = std::numeric_limits<Bytes>::max();
+  /// Says who allocates what is not allocated at once: the rank whose part it is, or any rank, by add().
+  enum class Growth { by_owner, by_any };
 
   /// Collective over `node`, a line of ranks of one node. Rank i gets `bytes[i]` bytes. It allocates and
   /// prefaults the first `at_once` of them itself. Nobody may touch the others before allocate() has returned
@@ -25,7 +27,8 @@ class NodeMemory {
   /// Status on every rank.
   static Result<std::unique_ptr<NodeMemory>> create(comm::Line& node, std::span<const Bytes> bytes,
                                                     bool huge_pages, Bytes at_once = everything,
-                                                    const Status& ready = {});
+                                                    const Status& ready = {},
+                                                    Growth growth = Growth::by_owner);
   ~NodeMemory();
   NodeMemory(const NodeMemory&) = delete;
   NodeMemory& operator=(const NodeMemory&) = delete;
@@ -38,6 +41,10 @@ class NodeMemory {
   /// Local. Allocates and prefaults those bytes. Returns Code::memory if they cannot be had: the part is as
   /// before then, and the caller may try again.
   Status allocate();
+  /// Local, with Growth::by_any. Allocates `bytes` bytes that nobody has allocated yet, from `begin` on, in
+  /// any rank's part; both are multiples of the system's page. Any thread. Returns Code::memory if they
+  /// cannot be had.
+  Status add(const std::byte* begin, Bytes bytes) { return allocate(begin - base_, begin - base_ + bytes); }
   /// Local. Maps the parts of all ranks, once they have allocated them: a first access would take long.
   void map_all();
   [[nodiscard]] Bytes size() const { return offsets_.back(); }
@@ -53,6 +60,7 @@ class NodeMemory {
   std::byte* base_ = nullptr;
   std::vector<Bytes> offsets_;
   bool huge_pages_ = false;
+  Growth growth_ = Growth::by_owner;
   int descriptor_ = -1;  // while something is to be allocated
   Bytes begin_ = 0;      // the bytes of this rank's part that are not allocated yet
   Bytes end_ = 0;

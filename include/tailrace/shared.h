@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
+/* Shared files: one binary file, in which every rank reads and writes small pieces anywhere, as it likes. The
+ * file lies in the memory of all ranks, in pages. Small calls copy between the caller's memory and a page;
+ * the disk sees large blocks, when the file is flushed or closed, and when a page is needed or must make
+ * room. Included by tailrace.h.
+ *
+ *   tr_shared_open("elements.bin", "w", NULL, &file);
+ *   for (each of my elements)
+ *     tr_shared_pwrite(file, vertices, 32, 32 * element);
+ *   tr_shared_close(&file);
+ *
+ * The file on disk holds what was written, byte for byte as a serial program would leave it; bytes that
+ * nobody wrote are zeros, and it ends behind the highest byte written.
+ *
+ * What a rank sees: its own writes at once, in the order in which it made them. Writes of other ranks are
+ * certain to be seen after a tr_shared_sync or _flush that follows them on the writer and comes before the
+ * read on the reader; ranks of one node may see them earlier. If ranks write the same bytes without a sync
+ * between them, each page holds the bytes of one of them there, whole. There is one size, the same for all
+ * ranks. Memory: at most `memory=` bytes for each node, drawn on the node's budget as pages are used; when
+ * that is full, pages that were not used lately make room, and are written to the file first if they have
+ * changed. */
+#ifndef TAILRACE_SHARED_H
+#define TAILRACE_SHARED_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tr_shared tr_shared;
+
+/* Bytes in the caller's memory, and their place in the file. */
+typedef struct tr_piece {
+  void* data; /* tr_shared_writev does not change it */
+  int64_t bytes;
+  int64_t offset;
+} tr_piece;
+
+/* Collective over the compute ranks, which pass the same arguments; blocks until the file is open everywhere.
+ *
+ *   mode     as in fopen(3), ISO C99 7.19.5.3: "r" reads; "r+" reads and writes a file that exists; "w" makes
+ *            the file, or empties it, and writes; "w+" also reads; "a" and "a+" make the file if it is not
+ *            there, and every tr_shared_write goes to its end. A letter "b" means nothing; "x" with "w": the
+ *            file must not exist (ISO C11 7.21.5.3).
+ *
+ *   options  page=BYTES: of a page (1MiB), a power of 2 from 4KiB to 1GiB. memory=BYTES: the most that
+ *            pages of this file may take on each node; without it, half of what the budget of the node
+ * leaves. size=BYTES: how large the file is expected to become, a hint. NULL for none.
+ *
+ * The file is opened by that name on every rank, so relative names need one working directory. The file may
+ * be larger than memory. TR_ERR_IO: it cannot be opened or made. TR_ERR_MEMORY: the node has no memory for
+ * two pages for each of its ranks. The same error on every rank. */
+TR_API int tr_shared_open(const char* path, const char* mode, const char* options, tr_shared** file);
+/* Collective over `comm`, whose ranks are compute ranks of the session. As tr_shared_open. `comm` may be
+ * freed before the file is closed. */
+TR_API int tr_shared_open_comm(MPI_Comm comm, const char* path, const char* mode, const char* options,
+                               tr_shared** file);
+
+/* Local. Moves the caller's own position to `offset` bytes from the file's begin (SEEK_SET), from the
+ * position (SEEK_CUR) or from the file's end (SEEK_END, which waits as tr_shared_size). *position (may be
+ * NULL) becomes the new one. It may lie behind the end. TR_ERR_ARGUMENT: it would lie before the begin. */
+TR_API int tr_shared_seek(tr_shared* file, int64_t offset, int whence, int64_t* position);
+/* Local. Returns the caller's position. A new file has 0 on every rank. */
+TR_API int tr_shared_tell(const tr_shared* file, int64_t* position);
+
+/* Local. Reads up to `bytes` bytes at the caller's position, or at `offset`, into `data`. *got (may be NULL)
+ * is the number of bytes read, less than asked only at the end of the file. tr_shared_read moves the position
+ * by it. Waits for storage if the page is not in memory, and for the rank that has the page if that is on
+ * another node. TR_ERR_STATE in modes "w" and "a". With got == NULL fewer bytes than asked are TR_ERR_IO. */
+TR_API int tr_shared_read(tr_shared* file, void* data, int64_t bytes, int64_t* got);
+TR_API int tr_shared_pread(tr_shared* file, void* data, int64_t bytes, int64_t offset, int64_t* got);
+/* Local. Writes `bytes` bytes from `data` at the caller's position, or at `offset`; `data` may change on
+ * return. tr_shared_write moves the position. Waits only for room in memory. The file grows as needed.
+ * TR_ERR_STATE in mode "r". Failures that come later are those of the next tr_shared_flush and of
+ * tr_shared_close, on all ranks. */
+TR_API int tr_shared_write(tr_shared* file, const void* data, int64_t bytes);
+TR_API int tr_shared_pwrite(tr_shared* file, const void* data, int64_t bytes, int64_t offset);
+/* Local. As tr_shared_pread and _pwrite for each of `count` pieces, in any order; one exchange with each
+ * other node. *got (may be NULL) is the number of bytes read in all. The pieces of a tr_shared_writev that
+ * overlap are written in the order of the list. */
+TR_API int tr_shared_readv(tr_shared* file, const tr_piece* pieces, int64_t count, int64_t* got);
+TR_API int tr_shared_writev(tr_shared* file, const tr_piece* pieces, int64_t count);
+/* Local. Writes at the end of the file, wherever that is by now: no other rank's append gets the same bytes.
+ * *offset (may be NULL) is where they begin. Waits as tr_shared_size. */
+TR_API int tr_shared_append(tr_shared* file, const void* data, int64_t bytes, int64_t* offset);
+
+/* Local. Returns the size of the file in bytes: at least behind all writes of the caller, and those of others
+ * that it can see. On several nodes it waits for rank 0 to answer, which does so in any call of the library.
+ */
+TR_API int tr_shared_size(tr_shared* file, int64_t* size);
+/* Collective. Cuts the file to `size` bytes, or extends it with zeros. Blocks until that is done: it does
+ * tr_shared_sync before and after. All ranks pass the same size. TR_ERR_STATE in mode "r". */
+TR_API int tr_shared_resize(tr_shared* file, int64_t size);
+
+/* Collective; blocks until all ranks have called it. Every rank then sees what any rank wrote before. The
+ * disk is not touched. */
+TR_API int tr_shared_sync(tr_shared* file);
+/* Collective; blocks until everything that was written is durable (fsync), the file's size included. Does
+ * tr_shared_sync. Returns the first failure since the last flush, the same on every rank. A file that nobody
+ * has changed is not touched. */
+TR_API int tr_shared_flush(tr_shared* file);
+/* Collective; blocks as tr_shared_flush, which it does, except that it waits for no fsync. *file becomes
+ * NULL, whatever is returned. tr_finalize closes files that are left open, with a warning. */
+TR_API int tr_shared_close(tr_shared** file);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "shared/definition.hpp"
+
+#include <bit>
+
+#include "base/options.hpp"
+#include "base/text.hpp"
+
+namespace tailrace::shared {
+
+Result<Access> read_mode(const std::string& mode) {
+  Access access;
+  const char kind = mode.empty() ? ' ' : mode.front();
+  bool plus = false;
+  bool known = kind == 'r' || kind == 'w' || kind == 'a';
+  for (const char letter : mode.substr(mode.empty() ? 0 : 1)) {
+    if (letter == '+' && !plus)
+      plus = true;
+    else if (letter == 'x' && kind == 'w' && !access.exclusive)
+      access.exclusive = true;
+    else if (letter != 'b')
+      known = false;
+  }
+  if (!known) {
+    return Status(Code::argument,
+                  cat("the mode is \"r\", \"r+\", \"w\", \"w+\", \"a\" or \"a+\", with x behind "
+                      "w for a file that must not exist, not \"",
+                      mode, "\""));
+  }
+  access.reads = kind == 'r' || plus;
+  access.writes = kind != 'r' || plus;
+  access.creates = kind != 'r';
+  access.empties = kind == 'w';
+  access.appends = kind == 'a';
+  return access;
+}
+
+namespace {
+
+Status read_page(Bytes page, Definition& definition) {
+  const bool is_power = page > 0 && std::has_single_bit(static_cast<std::uint64_t>(page));
+  if (!is_power || page < Definition::least_page || page > Definition::most_page) {
+    return {Code::settings, cat("page is a power of 2 from ", size_text(Definition::least_page), " to ",
+                                size_text(Definition::most_page), ", not ", page)};
+  }
+  definition.page = page;
+  return {};
+}
+
+}  // namespace
+
+Status read_options(const std::string& text, Definition& definition) {
+  const Result<Options> options = Options::parse(text);
+  TR_TRY(options.status());
+  for (const Option& option : options->entries()) {
+    const Result<std::size_t> key = parse_choice(option.key, {"page", "memory", "size"});
+    if (!key.is_ok()) return key.status().in("unknown option");
+    const Result<Bytes> bytes = parse_bytes(option.value);
+    TR_TRY(bytes.status().in(option.key));
+    if (*key == 0) TR_TRY(read_page(*bytes, definition));
+    if (*key == 1) definition.memory = *bytes;
+    if (*key == 2) definition.size = *bytes;
+  }
+  return {};
+}
+
+}  // namespace tailrace::shared

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/status.hpp"
+#include "base/types.hpp"
+
+namespace tailrace::shared {
+
+/// What a shared file is opened for, as open(2) has it.
+struct Access {
+  bool reads = false;
+  bool writes = false;
+  bool creates = false;    // it is made if it is not there
+  bool exclusive = false;  // it must not be there
+  bool empties = false;
+  bool appends = false;  // every write at the position goes to the end
+  friend bool operator==(const Access&, const Access&) = default;
+};
+
+struct Definition {
+  std::string path;
+  Access access;
+  std::optional<Bytes> page;    // without it the library chooses
+  std::optional<Bytes> memory;  // the most that pages take on a node; likewise
+  Bytes size = 0;               // that the program expects
+
+  static constexpr Bytes default_page = Bytes{1} << 20;
+  static constexpr Bytes least_page = Bytes{4} << 10;
+  static constexpr Bytes most_page = Bytes{1} << 30;
+};
+
+/// Returns what a mode of fopen(3) asks for.
+Result<Access> read_mode(const std::string& mode);
+/// Takes page=, memory= and size= into `definition`.
+Status read_options(const std::string& options, Definition& definition);
+
+}  // namespace tailrace::shared

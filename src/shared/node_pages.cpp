@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "shared/node_pages.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <new>
+
+#include "base/text.hpp"
+#include "comm/switchboard.hpp"
+
+namespace tailrace::shared {
+
+namespace {
+
+constexpr Bytes system_page = 4096;
+constexpr Bytes round_up(Bytes bytes) { return (bytes + system_page - 1) / system_page * system_page; }
+
+/// Runs of changed pages are stored in calls of this size, as far as they follow one another.
+constexpr Bytes largest_run = Bytes{16} << 20;
+
+}  // namespace
+
+/// Holds a frame from when it is found until the caller has copied.
+class NodePages::Holding {
+ public:
+  explicit Holding(Hold& hold) : hold_(hold) {}
+  ~Holding() { hold_.frame.store(nobody, std::memory_order_release); }
+  Holding(const Holding&) = delete;
+  Holding& operator=(const Holding&) = delete;
+
+ private:
+  Hold& hold_;
+};
+
+Result<std::unique_ptr<NodePages>> NodePages::create(comm::Line& node, const Plan& plan, bool huge_pages,
+                                                     node::Budget& budget, Disk disk) {
+  std::unique_ptr<NodePages> pages(new NodePages(node.board().transport(), plan, budget, std::move(disk)));
+  TR_TRY(pages->make(node, huge_pages));
+  return pages;
+}
+
+Status NodePages::make(comm::Line& node, bool huge_pages) {
+  me_ = node.rank();
+  ranks_ = node.size();
+  page_shift_ = std::countr_zero(static_cast<std::uint64_t>(plan_.page));
+  least_ = static_cast<FrameNumber>(frames_of_rank * ranks_);
+  const Bytes most = std::min<Bytes>(plan_.memory >> page_shift_, nobody / 4);
+  frames_ = std::max(static_cast<FrameNumber>(most), least_);
+  bucket_mask_ = std::bit_ceil(frames_) * 2 - 1;
+  head_bytes_ = head_bytes();
+  const Status ready = guarded([&] {
+    touched_.assign(frames_, 0);
+    return drawn_.take(frames_of_rank * plan_.page + (me_ == 0 ? head_bytes_ : 0));
+  });
+  std::vector<Bytes> parts(static_cast<std::size_t>(ranks_), 0);
+  parts.front() = head_bytes_ + static_cast<Bytes>(frames_) * plan_.page;
+  Result<std::unique_ptr<node::NodeMemory>> memory =
+      node::NodeMemory::create(node, parts, huge_pages, head_bytes_, ready, node::NodeMemory::Growth::by_any);
+  TR_TRY(memory.status());
+  memory_ = std::move(*memory);
+  base_ = memory_->part(0);
+  if (me_ == 0) {
+    (new (base_) Head())->most = frames_;
+    for (int rank = 0; rank < ranks_; ++rank) {
+      new (&hold_of(rank, User::program)) Hold();
+      new (&hold_of(rank, User::service)) Hold();
+    }
+    for (std::uint32_t bucket = 0; bucket <= bucket_mask_; ++bucket)
+      new (&bucket_of(Index{bucket} * plan_.nodes)) std::atomic<FrameNumber>(nobody);
+    for (FrameNumber number = 0; number < frames_; ++number) new (&frame(number)) Frame();
+  }
+  // Nobody may look before it is there.
+  return node.agree({{}, "the pages of a shared file", {}}).status;
+}
+
+// The head, two holds for each rank, the buckets and the frames follow one another.
+
+Bytes NodePages::head_bytes() const {
+  return round_up(static_cast<Bytes>(sizeof(Head)) + 2 * ranks_ * static_cast<Bytes>(sizeof(Hold)) +
+                  (Bytes{bucket_mask_} + 1) * static_cast<Bytes>(sizeof(std::atomic<FrameNumber>)) +
+                  Bytes{frames_} * static_cast<Bytes>(sizeof(Frame)) + Bytes{alignof(Frame)});
+}
+
+NodePages::Hold& NodePages::hold_of(int rank, User user) const {
+  return reinterpret_cast<Hold*>(&head() + 1)[2 * rank + (user == User::service ? 1 : 0)];
+}
+
+std::atomic<NodePages::FrameNumber>& NodePages::bucket_of(Index page) const {
+  // Pages of this node follow one another in its buckets.
+  const auto bucket = static_cast<std::uint64_t>(page / plan_.nodes) & bucket_mask_;
+  return reinterpret_cast<std::atomic<FrameNumber>*>(&hold_of(ranks_, User::program))[bucket];
+}
+
+NodePages::Frame& NodePages::frame(FrameNumber number) const {
+  auto* const behind_buckets =
+      reinterpret_cast<std::byte*>(&hold_of(ranks_, User::program)) +
+      (Bytes{bucket_mask_} + 1) * static_cast<Bytes>(sizeof(std::atomic<FrameNumber>));
+  const auto address = reinterpret_cast<std::uintptr_t>(behind_buckets);
+  const std::uintptr_t aligned = (address + alignof(Frame) - 1) / alignof(Frame) * alignof(Frame);
+  return reinterpret_cast<Frame*>(aligned)[number];
+}
+
+void NodePages::raise_size(Bytes size) {
+  std::atomic<Bytes>& now = head().size;
+  for (Bytes before = now.load(std::memory_order_relaxed);
+       before < size && !now.compare_exchange_weak(before, size);)
+    continue;
+}
+
+/// Returns the frame that has the page. A chain may change meanwhile, so that a page is missed: those who
+/// change anything look again under the directory's lock.
+std::optional<NodePages::FrameNumber> NodePages::find(Index page) const {
+  FrameNumber number = bucket_of(page).load(std::memory_order_acquire);
+  for (FrameNumber steps = 0; number != nobody && steps < frames_; ++steps) {
+    const Frame& here = frame(number);
+    if (here.page.load(std::memory_order_acquire) == page) return number;
+    number = here.next.load(std::memory_order_acquire);
+  }
+  return std::nullopt;
+}
+
+/// Under the directory's lock. Returns the frame that has the page, or into which it is coming, or nobody.
+NodePages::FrameNumber NodePages::find_in_chain(Index page) const {
+  for (FrameNumber number = bucket_of(page); number != nobody; number = frame(number).next) {
+    const Index there = frame(number).page;  // read once: the page may come at any moment
+    if (there == page || there == coming(page)) return number;
+  }
+  return nobody;
+}
+
+/// Under the directory's lock.
+void NodePages::link(FrameNumber number, Index page) {
+  std::atomic<FrameNumber>& first = bucket_of(page);
+  frame(number).next = first.load();
+  first = number;
+}
+
+/// Under the directory's lock.
+void NodePages::unlink(FrameNumber number, Index page) {
+  std::atomic<FrameNumber>* link = &bucket_of(page);
+  while (*link != number) link = &frame(*link).next;
+  *link = frame(number).next.load();
+}
+
+bool NodePages::is_held(FrameNumber number) const {
+  for (int rank = 0; rank < ranks_; ++rank) {
+    for (const User user : {User::program, User::service})
+      if (hold_of(rank, user).frame.load() == number) return true;
+  }
+  return false;
+}
+
+/// Both this and take_from_others() store first and then load what the other stores, sequentially
+/// consistent: one of the two sees it.
+bool NodePages::try_hold(FrameNumber number, Index page, Hold& hold) const {
+  hold.frame.store(number);
+  if (frame(number).page.load() == page) return true;
+  hold.frame.store(nobody);
+  return false;
+}
+
+Result<NodePages::Held> NodePages::hold(Index page, std::span<const std::byte> whole, User user) {
+  Hold& mine = hold_of(me_, user);
+  Known* const known =
+      user == User::program ? &known_[static_cast<std::size_t>(page / plan_.nodes) % known_.size()] : nullptr;
+  if (known != nullptr && known->page == page && try_hold(known->frame, page, mine))
+    return Held{known->frame};
+  for (;;) {
+    Held held;
+    if (const std::optional<FrameNumber> found = find(page); found && try_hold(*found, page, mine)) {
+      held.frame = *found;
+    } else {
+      Result<Held> brought = bring_in(page, whole, mine);
+      TR_TRY(brought.status());
+      held = *brought;
+    }
+    if (held.frame == nobody) continue;
+    if (known != nullptr) {
+      *known = {page, held.frame};
+      touch(held.frame);
+    }
+    return held;
+  }
+}
+
+/// Makes the page tables of a frame: one call costs less than a fault for each of its pages.
+void NodePages::touch(FrameNumber number) {
+  char& touched = touched_[number];
+  if (touched != 0) return;
+  touched = 1;
+  ::madvise(memory_of(number), static_cast<std::size_t>(plan_.page), MADV_POPULATE_WRITE);
+}
+
+/// Returns the page's frame, held, or nobody if it is to be looked for again.
+Result<NodePages::Held> NodePages::bring_in(Index page, std::span<const std::byte> whole, Hold& hold) {
+  const Result<Room> room = find_room();
+  TR_TRY(room.status());
+  if (room->frame == nobody) return Held{};
+  Frame& into = frame(room->frame);
+  {
+    const Locked directory(head().directory, transport_);
+    if (find_in_chain(page) != nobody) {
+      // Another one was faster.
+      into.next = head().first_free;
+      head().first_free = room->frame;
+      into.lock.unlock();
+      return Held{};
+    }
+    into.page = coming(page);
+    link(room->frame, page);
+  }
+  const Status filled = fill(room->frame, page, whole);
+  if (!filled.is_ok()) {
+    TR_TRY(give_up(room->frame, page, filled));
+    return Held{};
+  }
+  into.used = true;
+  into.changed = !whole.empty();
+  hold.frame.store(room->frame);
+  into.page.store(page);
+  into.lock.unlock();
+  return Held{room->frame, !whole.empty()};
+}
+
+Status NodePages::fill(FrameNumber number, Index page, std::span<const std::byte> whole) {
+  Frame& into = frame(number);
+  const std::span memory(memory_of(number), static_cast<std::size_t>(plan_.page));
+  if (!into.has_memory) {
+    TR_TRY(memory_->add(memory.data(), plan_.page));
+    into.has_memory = true;
+    into.is_zero = true;
+  }
+  if (!whole.empty()) {
+    std::memcpy(memory.data(), whole.data(), whole.size());
+  } else if (page << page_shift_ < head().stored) {
+    into.is_zero = false;
+    return disk_.load(memory, page << page_shift_);
+  } else if (!into.is_zero) {
+    std::memset(memory.data(), 0, memory.size());
+  }
+  into.is_zero = false;
+  return {};
+}
+
+/// The page did not come into its frame. Returns `why`, or success if it is worth another try: a node without
+/// memory for one more frame has others.
+Status NodePages::give_up(FrameNumber number, Index page, const Status& why) {
+  const Locked directory(head().directory, transport_);
+  Head& all = head();
+  Frame& from = frame(number);
+  unlink(number, page);
+  from.page = no_page;
+  const bool is_lost = !from.has_memory && all.made - all.lost > least_;
+  if (is_lost) {
+    ++all.lost;
+    all.most = all.made;
+  } else {
+    from.next = all.first_free;
+    all.first_free = number;
+  }
+  from.lock.unlock();
+  return is_lost ? Status() : why;
+}
+
+/// Returns a locked frame without a page, or nobody if it is worth a look whether the page has come.
+Result<NodePages::Room> NodePages::find_room() {
+  for (int tries = 1;; ++tries) {
+    Room room;
+    {
+      const Locked directory(head().directory, transport_);
+      Head& all = head();
+      if (all.first_free != nobody) {
+        room.frame = all.first_free;
+        all.first_free = frame(room.frame).next;
+        frame(room.frame).lock.lock(transport_);  // whoever has freed it lets go of it at once
+        return room;
+      }
+      if (all.made < all.most && (all.made < least_ || drawn_.take(plan_.page).is_ok())) {
+        room.frame = all.made++;
+        frame(room.frame).lock.lock(transport_);
+        return room;
+      }
+      room = take_from_others();
+    }
+    if (room.frame != nobody && !room.is_to_store) return room;
+    if (room.is_to_store) {
+      const Status stored = store(room.frame);
+      frame(room.frame).lock.unlock();
+      TR_TRY(stored);
+      tries = 0;
+      continue;
+    }
+    // Every frame is in use at this moment: one will be free soon, and may be that of the page itself.
+    SharedLock::wait_a_little(tries, transport_);
+    if (tries > 64) return Room{};
+  }
+}
+
+/// Under the directory's lock. The hand goes round until it finds a page that is in nobody's hands, has not
+/// been used since it passed, and has not changed. The first changed one on the way is to be stored if there
+/// is no such page.
+NodePages::Room NodePages::take_from_others() {
+  Head& all = head();
+  Room to_store;
+  for (FrameNumber steps = 0; steps < 2 * all.made; ++steps) {
+    const FrameNumber number = all.hand;
+    all.hand = (all.hand + 1) % all.made;
+    Frame& from = frame(number);
+    if (number == to_store.frame || !from.lock.try_lock()) continue;
+    const Index page = from.page;
+    if (page < 0 || from.used.exchange(false) || is_held(number)) {
+      from.lock.unlock();
+      continue;
+    }
+    if (from.changed) {
+      if (to_store.frame == nobody)
+        to_store = {number, true};  // it stays locked
+      else
+        from.lock.unlock();
+      continue;
+    }
+    from.page.store(no_page);
+    if (is_held(number)) {  // a reader was faster
+      from.page.store(page);
+      from.lock.unlock();
+      continue;
+    }
+    unlink(number, page);
+    if (to_store.frame != nobody) frame(to_store.frame).lock.unlock();
+    return {number, false};
+  }
+  return to_store;
+}
+
+/// Stores a frame's page. The caller has its lock.
+Status NodePages::store(FrameNumber number) {
+  const std::pair<Index, FrameNumber> one[] = {{frame(number).page, number}};
+  return store_run(one);
+}
+
+/// Stores pages that follow one another in the file, up to the file's end. The caller has their locks.
+Status NodePages::store_run(std::span<const std::pair<Index, FrameNumber>> run) {
+  const Bytes begin = run.front().first << page_shift_;
+  const Bytes end = size();
+  std::vector<std::span<const std::byte>> parts;
+  Bytes at = begin;
+  for (const auto& [page, number] : run) {
+    const Bytes length = std::min(plan_.page, end - at);
+    if (length <= 0) break;
+    parts.emplace_back(memory_of(number), static_cast<std::size_t>(length));
+    at += length;
+  }
+  if (!parts.empty()) TR_TRY(disk_.store(parts, begin));
+  std::atomic<Bytes>& stored = head().stored;
+  for (Bytes before = stored; before < at && !stored.compare_exchange_weak(before, at);) continue;
+  head().stored_since = true;
+  for (const auto& [page, number] : run) frame(number).changed = false;
+  return {};
+}
+
+Status NodePages::read(Index page, Bytes from, std::span<std::byte> bytes, User user) {
+  const std::unique_lock alone =
+      user == User::service ? std::unique_lock(service_) : std::unique_lock<std::mutex>();
+  const Result<Held> held = hold(page, {}, user);
+  TR_TRY(held.status());
+  const Holding holding(hold_of(me_, user));
+  Frame& here = frame(held->frame);
+  std::memcpy(bytes.data(), memory_of(held->frame) + from, bytes.size());
+  if (!here.used.load(std::memory_order_relaxed)) here.used.store(true, std::memory_order_relaxed);
+  return {};
+}
+
+Status NodePages::write(Index page, Bytes from, std::span<const std::byte> bytes, User user) {
+  const std::unique_lock alone =
+      user == User::service ? std::unique_lock(service_) : std::unique_lock<std::mutex>();
+  const bool is_whole = std::ssize(bytes) == plan_.page;
+  const Result<Held> held = hold(page, is_whole ? bytes : std::span<const std::byte>(), user);
+  TR_TRY(held.status());
+  const Holding holding(hold_of(me_, user));
+  if (held->is_written) return {};
+  Frame& here = frame(held->frame);
+  const Locked lock(here.lock, transport_);
+  std::memcpy(memory_of(held->frame) + from, bytes.data(), bytes.size());
+  if (!here.changed.load(std::memory_order_relaxed)) here.changed.store(true, std::memory_order_relaxed);
+  if (!here.used.load(std::memory_order_relaxed)) here.used.store(true, std::memory_order_relaxed);
+  return {};
+}
+
+Status NodePages::store_changed(int share, int shares) {
+  std::vector<std::pair<Index, FrameNumber>> changed;
+  for (FrameNumber number = 0; number < head().made; ++number) {
+    const Frame& each = frame(number);
+    if (each.changed && each.page >= 0) changed.emplace_back(each.page, number);
+  }
+  std::ranges::sort(changed);
+  const auto part = [&](int i) { return changed.size() * static_cast<std::size_t>(i) / shares; };
+  const auto most = static_cast<std::size_t>(std::max<Bytes>(largest_run >> page_shift_, 1));
+  Status first;
+  for (std::size_t at = part(share); at < part(share + 1);) {
+    std::size_t end = at + 1;
+    while (end < part(share + 1) && end - at < most && changed[end].first == changed[end - 1].first + 1)
+      ++end;
+    first = first_cause(first, store_run(std::span(changed).subspan(at, end - at)));
+    at = end;
+  }
+  return first;
+}
+
+void NodePages::cut(Bytes size) {
+  const Locked directory(head().directory, transport_);
+  for (FrameNumber number = 0; number < head().made; ++number) {
+    Frame& each = frame(number);
+    const Index page = each.page;
+    if (page < 0 || (page + 1) << page_shift_ <= size) continue;
+    const Bytes keep = std::max<Bytes>(size - (page << page_shift_), 0);
+    std::memset(memory_of(number) + keep, 0, static_cast<std::size_t>(plan_.page - keep));
+    if (keep == 0) each.changed = false;
+  }
+  head().size = size;
+  head().stored = std::min<Bytes>(head().stored, size);
+}
+
+}  // namespace tailrace::shared

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "node/budget.hpp"
+#include "node/node_memory.hpp"
+#include "shared/shared_lock.hpp"
+#include "storage/target.hpp"
+
+namespace tailrace::shared {
+
+/// The file under the pages. Any thread may call it.
+struct Disk {
+  /// Fills `bytes` from `offset` on, with zeros behind the end of the file.
+  std::function<Status(std::span<std::byte> bytes, Bytes offset)> load;
+  std::function<Status(storage::Parts parts, Bytes offset)> store;
+};
+
+/// The pages of a file that belong to one node. They lie in frames: memory that the ranks of the node share.
+/// A page that is not in a frame is on disk, or was never written. Whoever needs such a page brings it in. If
+/// all frames are taken, a page that was not used lately makes room, and is stored first if it has changed.
+///
+/// A rank that copies from or to a frame holds it: it says so in a place of its own, which costs the others
+/// nothing, and then looks whether the frame still has the page. Whoever takes a frame away does both in the
+/// other order. Writers of a page lock its frame, so that writes of the same bytes follow one another.
+class NodePages {
+ public:
+  struct Plan {
+    Bytes page = 0;    // a power of 2
+    Bytes memory = 0;  // the most that frames may take
+    int nodes = 1;     // page p belongs to this node if p % nodes says so
+  };
+  /// The threads of a process that use the pages: the program's, and one that serves other nodes.
+  enum class User { program, service };
+
+  /// Collective over `node`, the ranks of one node. Returns the same Status on every rank of the node.
+  static Result<std::unique_ptr<NodePages>> create(comm::Line& node, const Plan& plan, bool huge_pages,
+                                                   node::Budget& budget, Disk disk);
+  /// Returns the bytes that a plan needs at least for so many ranks of a node.
+  static Bytes least_memory(Bytes page, int ranks) { return page * frames_of_rank * ranks; }
+
+  // Local. They wait for storage, and for other ranks of the node that use the same page.
+  Status read(Index page, Bytes from, std::span<std::byte> bytes, User user = User::program);
+  Status write(Index page, Bytes from, std::span<const std::byte> bytes, User user = User::program);
+  /// Returns true if the page need not be brought in, by now.
+  [[nodiscard]] bool has(Index page) const { return find(page).has_value(); }
+
+  /// Return the file's size as this node knows it, and make it larger.
+  [[nodiscard]] Bytes size() const { return head().size.load(std::memory_order_relaxed); }
+  void raise_size(Bytes size);
+  /// Returns the size before.
+  Bytes add_to_size(Bytes bytes) { return head().size.fetch_add(bytes); }
+
+  // The following calls need the ranks of the node to be in one collective call, so that nobody writes.
+  void set_size(Bytes size) { head().size = size; }
+  void set_stored(Bytes size) { head().stored = size; }
+  /// Stores share `share` of `shares` of the changed pages, in the file's order.
+  Status store_changed(int share, int shares);
+  /// Forgets what lies behind `size`. One rank of the node calls it.
+  void cut(Bytes size);
+  /// Returns true if something was stored since the last call. One rank of the node calls it.
+  [[nodiscard]] bool take_stored_since() { return head().stored_since.exchange(false); }
+
+ private:
+  using FrameNumber = std::uint32_t;
+  static constexpr FrameNumber nobody = ~FrameNumber{0};
+  static constexpr Bytes frames_of_rank = 4;
+  static constexpr Index no_page = -1;
+  /// A page that is being brought in has this in place of its number.
+  static constexpr Index coming(Index page) { return -2 - page; }
+
+  struct alignas(64) Frame {
+    std::atomic<Index> page{no_page};
+    std::atomic<FrameNumber> next{nobody};  // in the chain of its bucket, or of the free frames
+    SharedLock lock;
+    std::atomic<bool> changed{false};
+    std::atomic<bool> used{false};  // since the hand passed
+    // The lock guards these.
+    bool has_memory = false;
+    bool is_zero = false;
+  };
+  struct Head {
+    alignas(64) std::atomic<Bytes> size{0};
+    std::atomic<Bytes> stored{0};  // bytes before this one may be on disk
+    std::atomic<bool> stored_since{false};
+    alignas(64) SharedLock directory;
+    // The directory's lock guards what follows, the chains, and which frame has which page.
+    FrameNumber made = 0;
+    FrameNumber most = 0;
+    FrameNumber lost = 0;  // the node had no memory for them
+    FrameNumber hand = 0;
+    FrameNumber first_free = nobody;
+  };
+  struct alignas(64) Hold {
+    std::atomic<FrameNumber> frame{nobody};
+  };
+  /// The frame in which the caller's thread has found a page last.
+  struct Known {
+    Index page = no_page;
+    FrameNumber frame = nobody;
+  };
+  /// A frame to bring a page into (locked), or one to store first (locked), or none at this moment.
+  struct Room {
+    FrameNumber frame = nobody;
+    bool is_to_store = false;
+  };
+  /// A frame that the caller's thread holds.
+  struct Held {
+    FrameNumber frame = nobody;
+    bool is_written = false;  // bringing it in has written the bytes
+  };
+  class Holding;
+
+  NodePages(comm::Transport& transport, const Plan& plan, node::Budget& budget, Disk disk)
+      : transport_(transport), plan_(plan), drawn_(budget, node::Use::pages), disk_(std::move(disk)) {}
+  Status make(comm::Line& node, bool huge_pages);
+  [[nodiscard]] Bytes head_bytes() const;
+  [[nodiscard]] Head& head() const { return *reinterpret_cast<Head*>(base_); }
+  [[nodiscard]] Hold& hold_of(int rank, User user) const;
+  [[nodiscard]] std::atomic<FrameNumber>& bucket_of(Index page) const;
+  [[nodiscard]] Frame& frame(FrameNumber number) const;
+  [[nodiscard]] std::byte* memory_of(FrameNumber number) const {
+    return base_ + head_bytes_ + static_cast<Bytes>(number) * plan_.page;
+  }
+  [[nodiscard]] bool is_held(FrameNumber number) const;
+
+  [[nodiscard]] std::optional<FrameNumber> find(Index page) const;
+  [[nodiscard]] FrameNumber find_in_chain(Index page) const;
+  void link(FrameNumber number, Index page);
+  void unlink(FrameNumber number, Index page);
+  bool try_hold(FrameNumber number, Index page, Hold& hold) const;
+  Result<Held> hold(Index page, std::span<const std::byte> whole, User user);
+  Result<Held> bring_in(Index page, std::span<const std::byte> whole, Hold& hold);
+  Status fill(FrameNumber number, Index page, std::span<const std::byte> whole);
+  Status give_up(FrameNumber number, Index page, const Status& why);
+  Result<Room> find_room();
+  Room take_from_others();
+  Status store(FrameNumber number);
+  Status store_run(std::span<const std::pair<Index, FrameNumber>> run);
+  void touch(FrameNumber number);
+
+  comm::Transport& transport_;
+  const Plan plan_;
+  node::Draw drawn_;  // by this rank, for the frames that it has made
+  const Disk disk_;
+  std::unique_ptr<node::NodeMemory> memory_;
+  std::byte* base_ = nullptr;
+  Bytes head_bytes_ = 0;
+  int page_shift_ = 0;
+  int me_ = 0;
+  int ranks_ = 1;
+  FrameNumber frames_ = 0;
+  FrameNumber least_ = 0;  // frames that are drawn from the beginning
+  std::uint32_t bucket_mask_ = 0;
+  std::array<Known, 256> known_{};
+  std::vector<char> touched_;  // by frame: its page tables are made
+  std::mutex service_;         // one service at a time has the second hold
+};
+
+}  // namespace tailrace::shared

@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "shared/shared_file.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "base/text.hpp"
+
+namespace tailrace::shared {
+
+namespace {
+
+/// The most that one message carries for another node.
+constexpr Bytes largest_far = Bytes{1} << 20;
+/// A read asks other nodes for this much at a time.
+constexpr Bytes far_at_once = Bytes{4} << 20;
+
+constexpr Bytes most = std::numeric_limits<Bytes>::max();
+
+}  // namespace
+
+SharedFile::SharedFile(std::shared_ptr<files::Group> group, const Definition& what, std::uint64_t epoch)
+    : group_(std::move(group)), what_(what), epoch_(epoch) {}
+
+SharedFile::~SharedFile() = default;
+
+Result<std::unique_ptr<SharedFile>> SharedFile::open(const std::shared_ptr<files::Group>& group,
+                                                     const std::string& call,
+                                                     const Result<Definition>& given) {
+  const std::uint64_t epoch = group->new_epoch();  // also if this rank has nothing to open
+  std::unique_ptr<SharedFile> made;
+  Status mine = given.status();
+  if (mine.is_ok()) {
+    mine = guarded([&] {
+      made.reset(new SharedFile(group, *given, epoch));
+      made->find_nodes();
+      return Status();
+    });
+  }
+  const Cause cause{-1, -1, group->rank()};
+  if (made == nullptr) return group->agree({mine.in(call).at(cause), call, {}}).status;
+  const Result<Deal> deal = made->agree_on_deal(call, mine.in(call).at(cause));
+  TR_TRY(deal.status());
+  // Nobody creates, and so truncates, a file before there is memory for it everywhere.
+  TR_TRY(made->make_pages(*deal, call));
+  mine = group->is_io_rank() ? guarded([&] { return made->make_or_check(); }) : Status();
+  Packer told;
+  if (group->is_io_rank() && mine.is_ok()) told.put(made->pages_->size());
+  const comm::Verdict verdict =
+      group->agree({mine.in(call).at(cause), cat(call, " of file ", epoch), told.take()});
+  TR_TRY(verdict.status);
+  Unpacker in(verdict.contributions.front());
+  const auto size = in.get<Bytes>();
+  if (made->is_first_of_node()) {
+    made->pages_->set_size(size);
+    made->pages_->set_stored(size);
+  }
+  const bool writes = given->access.writes;
+  if (!group->is_io_rank()) {
+    mine = guarded(
+        [&] { return made->open_file(writes ? storage::OpenMode::existing : storage::OpenMode::read); });
+  }
+  TR_TRY(made->vote(call, mine.in(call)));
+  return made;
+}
+
+void SharedFile::find_nodes() {
+  std::map<int, int> numbers;
+  for (int rank = 0; rank < group_->size(); ++rank) {
+    const int lowest = group_->nodes()[static_cast<std::size_t>(rank)];
+    const auto [entry, is_new] = numbers.try_emplace(lowest, static_cast<int>(numbers.size()));
+    if (is_new) ranks_of_.emplace_back();
+    ranks_of_[static_cast<std::size_t>(entry->second)].push_back(rank);
+    if (rank == group_->rank()) node_ = entry->second;
+  }
+  nodes_ = static_cast<int>(ranks_of_.size());
+}
+
+/// Returns what the caller's node can do: the page is made smaller if the memory is small.
+SharedFile::Deal SharedFile::proposed() const {
+  Deal deal;
+  deal.memory = what_.memory.value_or(group_->budget().left() / 2);
+  deal.page = what_.page.value_or(Definition::default_page);
+  const int ranks = group_->node().size();
+  while (!what_.page && deal.page > Definition::least_page &&
+         NodePages::least_memory(deal.page, ranks) > deal.memory)
+    deal.page /= 2;
+  return deal;
+}
+
+/// The first rank of each node says what its node can do.
+Result<SharedFile::Deal> SharedFile::agree_on_deal(const std::string& call, Status mine) {
+  Packer told;
+  if (mine.is_ok() && is_first_of_node()) {
+    const Deal deal = proposed();
+    const Bytes least = NodePages::least_memory(deal.page, group_->node().size());
+    told.put(deal.page).put(deal.memory);
+    if (least > deal.memory) {
+      mine = Status(Code::memory,
+                    cat(call, ": pages may take ", size_text(deal.memory), " on a node, but ",
+                        counted(group_->node().size(), "rank"), " with pages of ", size_text(deal.page),
+                        " need at least ", size_text(least), ": set memory= higher or page= lower"))
+                 .at({-1, -1, group_->rank()});
+    }
+  }
+  const comm::Verdict verdict = group_->agree({mine, call, told.take()});
+  TR_TRY(verdict.status);
+  Deal all;
+  all.page = Definition::most_page;
+  for (std::size_t node = 0; node < ranks_of_.size(); ++node) {
+    Unpacker in(verdict.contributions[static_cast<std::size_t>(ranks_of_[node].front())]);
+    all.page = std::min(all.page, in.get<Bytes>());
+    const auto memory = in.get<Bytes>();
+    if (static_cast<int>(node) == node_) all.memory = memory;
+  }
+  return all;
+}
+
+Status SharedFile::make_pages(const Deal& deal, const std::string& call) {
+  page_ = deal.page;
+  Status mine;
+  if (nodes_ > 1) {
+    Result<std::unique_ptr<comm::Line>> line =
+        comm::Line::open_among(group_->line().board(), group_->line().members(), call);
+    TR_TRY(line.status());
+    line_ = std::move(*line);
+  }
+  Result<std::unique_ptr<NodePages>> pages = NodePages::create(
+      group_->node(), {page_, deal.memory, nodes_}, group_->settings().huge_pages, group_->budget(), disk());
+  mine = pages.status();
+  if (mine.is_ok()) pages_ = std::move(*pages);
+  if (mine.is_ok() && nodes_ > 1) {
+    mine = guarded([&] {
+      far_ = std::make_unique<FarPages>(*line_, group_->threads(), served());
+      return Status();
+    });
+  }
+  return vote(call, mine.in(call));
+}
+
+Status SharedFile::open_file(storage::OpenMode mode) {
+  Result<std::unique_ptr<storage::File>> file = group_->service().target().open(what_.path, mode);
+  TR_TRY(file.status());
+  file_ = std::move(*file);
+  return {};
+}
+
+/// Does the I/O rank's part of opening. Afterwards the file is there, and its size is known.
+Status SharedFile::make_or_check() {
+  const Access& access = what_.access;
+  storage::Target& target = group_->service().target();
+  if (access.creates || access.exclusive) {
+    const Result<bool> exists = target.exists(what_.path);
+    TR_TRY(exists.status());
+    if (*exists && access.exclusive) return io_error("create", what_.path, EEXIST);
+    is_new_ = !*exists;
+  }
+  journal::Journals& journals = group_->service().journals();
+  const bool is_kept = access.empties && journals.has(what_.path);
+  TR_TRY(open_file(!access.writes                     ? storage::OpenMode::read
+                   : access.empties && !is_kept       ? storage::OpenMode::create
+                   : access.creates || access.empties ? storage::OpenMode::keep
+                                                      : storage::OpenMode::existing));
+  if (is_kept) {
+    TR_TRY(journals.keep(what_.path, *file_, 0, most));
+    TR_TRY(file_->truncate(0));
+  }
+  const Result<Bytes> size = file_->size();
+  TR_TRY(size.status());
+  pages_->set_size(*size);
+  return {};
+}
+
+Disk SharedFile::disk() {
+  Disk disk;
+  disk.load = [this](std::span<std::byte> bytes, Bytes offset) -> Status {
+    const Result<Bytes> got = file_->read(bytes, offset);
+    TR_TRY(got.status());
+    std::ranges::fill(bytes.subspan(static_cast<std::size_t>(*got)), std::byte{0});
+    return {};
+  };
+  disk.store = [this](storage::Parts parts, Bytes offset) -> Status {
+    journal::Journals& journals = group_->service().journals();
+    if (journals.has(what_.path)) TR_TRY(journals.keep(what_.path, *file_, offset, storage::bytes_in(parts)));
+    return file_->write_gathered(parts, offset);
+  };
+  return disk;
+}
+
+Served SharedFile::served() {
+  const auto user = [](bool waits) { return waits ? NodePages::User::service : NodePages::User::program; };
+  Served served;
+  served.size = [this] { return pages_->size(); };
+  served.raise_size = [this](Bytes size) { pages_->raise_size(size); };
+  served.add_to_size = [this](Bytes bytes) { return pages_->add_to_size(bytes); };
+  served.is_here = [this](Bytes offset, Bytes) { return pages_->has(offset / page_); };
+  served.read = [this, user](Bytes offset, std::span<std::byte> into, bool waits) {
+    return pages_->read(offset / page_, offset % page_, into, user(waits));
+  };
+  served.write = [this, user](Bytes offset, std::span<const std::byte> bytes, bool waits) {
+    pages_->raise_size(offset + std::ssize(bytes));
+    return pages_->write(offset / page_, offset % page_, bytes, user(waits));
+  };
+  return served;
+}
+
+/// The pages of a node are dealt to its ranks in turn.
+int SharedFile::server_of(Index page) const {
+  const std::vector<int>& ranks = ranks_of_[static_cast<std::size_t>(page % nodes_)];
+  return ranks[static_cast<std::size_t>(page / nodes_) % ranks.size()];
+}
+
+Status SharedFile::vote(const std::string& call, const Status& mine) {
+  const Cause cause{-1, -1, group_->rank()};
+  return group_
+      ->agree({mine.at(mine.cause().rank < 0 ? cause : mine.cause()), cat(call, " of file ", epoch_), {}})
+      .status;
+}
+
+Status SharedFile::check(bool wanted, const char* what) const {
+  if (wanted) return {};
+  return {Code::state, cat(what_.path, " was not opened for ", std::string_view(what))};
+}
+
+Result<Bytes> SharedFile::seek(Bytes offset, Whence whence) {
+  Bytes from = 0;
+  if (whence == Whence::position) from = position_;
+  if (whence == Whence::end) {
+    const Result<Bytes> end = size();
+    TR_TRY(end.status());
+    from = *end;
+  }
+  Bytes to = 0;
+  if (__builtin_add_overflow(from, offset, &to) || to < 0) {
+    return Status(Code::argument, cat("byte ", from, " of ", what_.path, " and ", offset,
+                                      " lie before the file's begin, or "
+                                      "behind the last byte that a file can have"));
+  }
+  position_ = to;
+  return to;
+}
+
+/// Calls near(page, from, bytes) and far(offset, bytes) for the parts of a piece that lie in one page each.
+template <typename Byte, typename Near, typename Far>
+Status SharedFile::for_each_segment(const Piece<Byte>& piece, const Near& near, const Far& far) const {
+  Bytes offset = piece.offset;
+  std::span<Byte> rest = piece.bytes;
+  while (!rest.empty()) {
+    const Index page = offset / page_;
+    const Bytes from = offset % page_;
+    Bytes length = std::min<Bytes>(page_ - from, std::ssize(rest));
+    const bool is_here = nodes_ == 1 || is_near(page);
+    if (!is_here) length = std::min(length, largest_far);
+    const auto part = rest.first(static_cast<std::size_t>(length));
+    TR_TRY(is_here ? near(page, from, part) : far(page, offset, part));
+    offset += length;
+    rest = rest.subspan(part.size());
+  }
+  return {};
+}
+
+Result<Bytes> SharedFile::size() {
+  if (nodes_ == 1 || node_ == 0) return pages_->size();
+  return far_->size();
+}
+
+/// Returns a size of the file that shows how much there is of each sink.
+Result<Bytes> SharedFile::end_for(std::span<const Sink> sinks) {
+  const Bytes known = pages_->size();
+  const bool is_enough = std::ranges::all_of(sinks, [&](const Sink& sink) {
+    return sink.offset <= known && std::ssize(sink.bytes) <= known - sink.offset;
+  });
+  return is_enough ? Result<Bytes>(known) : size();
+}
+
+Result<Bytes> SharedFile::read(std::span<const Sink> sinks) {
+  TR_TRY(check(what_.access.reads, "reading"));
+  const Result<Bytes> end = end_for(sinks);
+  TR_TRY(end.status());
+  std::vector<FarRead> far;
+  Bytes waiting = 0;
+  Bytes got = 0;
+  for (const Sink& sink : sinks) {
+    if (sink.offset >= *end) continue;
+    const Bytes there = std::min<Bytes>(std::ssize(sink.bytes), *end - sink.offset);
+    TR_TRY(for_each_segment(
+        Sink{sink.bytes.first(static_cast<std::size_t>(there)), sink.offset},
+        [&](Index page, Bytes from, std::span<std::byte> into) { return pages_->read(page, from, into); },
+        [&](Index page, Bytes offset, std::span<std::byte> into) {
+          far.push_back({server_of(page), offset, into});
+          waiting += std::ssize(into);
+          return waiting < far_at_once ? Status() : read_far(far, waiting);
+        }));
+    got += there;
+  }
+  TR_TRY(read_far(far, waiting));
+  return got;
+}
+
+Status SharedFile::read_far(std::vector<FarRead>& reads, Bytes& waiting) {
+  waiting = 0;
+  if (reads.empty()) return {};
+  const Status status = far_->read(reads);
+  reads.clear();
+  return status;
+}
+
+Result<Bytes> SharedFile::read_here(std::span<std::byte> bytes) {
+  const Sink sinks[] = {{bytes, position_}};
+  const Result<Bytes> got = read(sinks);
+  if (got.is_ok()) position_ += *got;
+  return got;
+}
+
+Status SharedFile::write(std::span<const Source> sources) {
+  TR_TRY(check(what_.access.writes, "writing"));
+  for (const Source& source : sources) {
+    if (source.bytes.empty()) continue;
+    // A page may be stored at any moment, and only up to the end of the file.
+    pages_->raise_size(source.offset + std::ssize(source.bytes));
+    TR_TRY(for_each_segment(
+        source,
+        [&](Index page, Bytes from, std::span<const std::byte> bytes) {
+          return pages_->write(page, from, bytes);
+        },
+        [&](Index page, Bytes offset, std::span<const std::byte> bytes) {
+          far_->write(server_of(page), offset, bytes);
+          return Status();
+        }));
+  }
+  return {};
+}
+
+Status SharedFile::write_here(std::span<const std::byte> bytes) {
+  if (what_.access.appends) {
+    const Result<Bytes> begin = append(bytes);
+    if (begin.is_ok()) position_ = *begin + std::ssize(bytes);
+    return begin.status();
+  }
+  const Source sources[] = {{bytes, position_}};
+  TR_TRY(write(sources));
+  position_ += std::ssize(bytes);
+  return {};
+}
+
+Result<Bytes> SharedFile::append(std::span<const std::byte> bytes) {
+  TR_TRY(check(what_.access.writes, "writing"));
+  Bytes begin = 0;
+  if (nodes_ == 1 || node_ == 0) {
+    begin = pages_->add_to_size(std::ssize(bytes));
+  } else {
+    const Result<Bytes> before = far_->add_to_size(std::ssize(bytes));
+    TR_TRY(before.status());
+    begin = *before;
+  }
+  const Source sources[] = {{bytes, begin}};
+  TR_TRY(write(sources));
+  return begin;
+}
+
+/// Afterwards all writes so far are in their pages, and all ranks know the same size. Returns the same Status
+/// on every rank: the first failure of a write that was on its way.
+Status SharedFile::meet(const std::string& call) {
+  Status mine;
+  if (far_ != nullptr) {
+    far_->settle();
+    mine = far_->take_failure();
+  }
+  const std::string named = cat(call, "(", what_.path, ")");
+  const Status met = vote(named, mine.in(named));
+  if (far_ == nullptr || met.code() == Code::order) return met;
+  // The size that a node knows counts the writes of its ranks, and those of others in its pages.
+  Packer told;
+  if (is_first_of_node()) told.put(pages_->size());
+  const comm::Verdict verdict = group_->agree({{}, cat(named, " and the size"), told.take()});
+  TR_TRY(verdict.status);
+  for (const std::vector<int>& ranks : ranks_of_) {
+    Unpacker in(verdict.contributions[static_cast<std::size_t>(ranks.front())]);
+    pages_->raise_size(in.get<Bytes>());
+  }
+  return met;
+}
+
+Status SharedFile::sync() { return meet("tr_shared_sync"); }
+
+Status SharedFile::resize(Bytes size) {
+  const std::string call = cat("tr_shared_resize(", what_.path, ", ", size, ")");
+  Status mine = check(what_.access.writes, "writing");
+  if (mine.is_ok() && size < 0) mine = Status(Code::argument, "a file has no negative size");
+  // Before anybody changes anything, all agree on the arguments.
+  TR_TRY(vote(call, mine.in(call)));
+  const Status met = meet("tr_shared_resize");
+  if (met.code() == Code::order) return met;
+  // A rank that is late in tr_shared_sync still makes the size of its node what it was.
+  TR_TRY(vote(cat(call, ", cutting"), {}));
+  if (is_first_of_node()) pages_->cut(size);
+  mine = Status();
+  if (group_->is_io_rank()) {
+    // What lies behind on disk must not come back if the file grows again.
+    mine = guarded([&]() -> Status {
+      journal::Journals& journals = group_->service().journals();
+      const Result<Bytes> stored = file_->size();
+      TR_TRY(stored.status());
+      if (*stored <= size) return {};
+      if (journals.has(what_.path)) TR_TRY(journals.keep(what_.path, *file_, size, *stored - size));
+      return file_->truncate(size);
+    });
+  }
+  return first_cause(met, vote(call, mine.in(call)));
+}
+
+/// Stores what this rank is to store of its node's pages, and on the I/O rank the size.
+Status SharedFile::store_mine(bool durable) {
+  const int writers = std::clamp(group_->settings().aggregators, 1, group_->node().size());
+  const int me = group_->node().rank();
+  Status mine;
+  if (me < writers) mine = pages_->store_changed(me, writers);
+  if (!group_->is_io_rank() || !mine.is_ok()) return mine;
+  const Result<Bytes> stored = file_->size();
+  TR_TRY(stored.status());
+  // Holes at the end are part of the file. Other nodes may be writing below this size.
+  if (*stored < pages_->size()) TR_TRY(file_->truncate(pages_->size()));
+  if (!durable || !is_new_) return {};
+  TR_TRY(group_->service().target().sync_directory_of(what_.path));
+  is_new_ = false;
+  return {};
+}
+
+Status SharedFile::store(const std::string& call, bool durable, bool closes) {
+  const Status met = meet(call);
+  const std::string named = cat(call, "(", what_.path, ")");
+  Status mine;
+  if (what_.access.writes && met.code() != Code::order) mine = guarded([&] { return store_mine(durable); });
+  Status stored = vote(cat(named, ", storing"), mine.in(named));
+  if (durable && what_.access.writes && stored.is_ok()) {
+    // One rank of each node synchronises what all of its ranks have stored.
+    mine = is_first_of_node() && pages_->take_stored_since() ? file_->sync() : Status();
+    stored = vote(cat(named, ", durable"), mine.in(named));
+  }
+  if (closes) {
+    if (file_ != nullptr) mine = std::exchange(file_, nullptr)->close();
+    stored = first_cause(stored, vote(cat(named, ", closing"), mine.in(named)));
+  }
+  return met.is_ok() ? stored : met;
+}
+
+Status SharedFile::flush() { return store("tr_shared_flush", true, false); }
+
+Status SharedFile::close() {
+  const Status closed = store("tr_shared_close", false, true);
+  far_.reset();
+  line_.reset();
+  pages_.reset();
+  return closed;
+}
+
+}  // namespace tailrace::shared

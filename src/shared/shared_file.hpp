@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "files/group.hpp"
+#include "shared/definition.hpp"
+#include "shared/far_pages.hpp"
+#include "shared/node_pages.hpp"
+
+namespace tailrace::shared {
+
+/// Bytes in the caller's memory, and their place in the file.
+template <typename Byte>
+struct Piece {
+  std::span<Byte> bytes;
+  Bytes offset = 0;
+};
+using Source = Piece<const std::byte>;
+using Sink = Piece<std::byte>;
+
+enum class Whence { begin, position, end };
+
+/// One binary file whose pages lie in the memory of all ranks of a group. Page p belongs to node p % nodes;
+/// in a node it lies in memory that its ranks share, and those of other nodes ask one of them.
+class SharedFile {
+ public:
+  /// Collective over the group; blocks. `call` names the call and its arguments, `given` is what the caller
+  /// made of them. Returns the same Status on every rank.
+  static Result<std::unique_ptr<SharedFile>> open(const std::shared_ptr<files::Group>& group,
+                                                  const std::string& call, const Result<Definition>& given);
+  ~SharedFile();
+  SharedFile(const SharedFile&) = delete;
+  SharedFile& operator=(const SharedFile&) = delete;
+
+  [[nodiscard]] const Definition& definition() const { return what_; }
+
+  // Local.
+  /// Returns Code::argument if the position would lie before the begin.
+  Result<Bytes> seek(Bytes offset, Whence whence);
+  [[nodiscard]] Bytes position() const { return position_; }
+  void move_to(Bytes position) { position_ = position; }
+  /// Read what there is of each sink, and return the bytes read.
+  Result<Bytes> read(std::span<const Sink> sinks);
+  Result<Bytes> read_here(std::span<std::byte> bytes);
+  Status write(std::span<const Source> sources);
+  Status write_here(std::span<const std::byte> bytes);
+  /// Returns where the bytes begin.
+  Result<Bytes> append(std::span<const std::byte> bytes);
+  /// Returns the file's size. Waits for rank 0 if there are several nodes.
+  Result<Bytes> size();
+
+  // Collective. Each returns the same Status on every rank, and blocks until all ranks have called it.
+  Status resize(Bytes size);
+  Status sync();
+  Status flush();
+  Status close();
+
+ private:
+  /// How the pages are dealt out; the same on every rank, but for `memory`.
+  struct Deal {
+    Bytes page = 0;
+    Bytes memory = 0;  // of this node
+  };
+  SharedFile(std::shared_ptr<files::Group> group, const Definition& what, std::uint64_t epoch);
+  void find_nodes();
+  [[nodiscard]] Deal proposed() const;
+  Result<Deal> agree_on_deal(const std::string& call, Status mine);
+  Status make_pages(const Deal& deal, const std::string& call);
+  Status open_file(storage::OpenMode mode);
+  Status make_or_check();
+  [[nodiscard]] Status check(bool wanted, const char* what) const;
+  [[nodiscard]] Disk disk();
+  [[nodiscard]] Served served();
+  [[nodiscard]] bool is_first_of_node() const { return group_->node().rank() == 0; }
+  [[nodiscard]] bool is_near(Index page) const { return page % nodes_ == node_; }
+  [[nodiscard]] int server_of(Index page) const;
+  [[nodiscard]] Status vote(const std::string& call, const Status& mine);
+
+  template <typename Byte, typename Near, typename Far>
+  Status for_each_segment(const Piece<Byte>& piece, const Near& near, const Far& far) const;
+  Result<Bytes> end_for(std::span<const Sink> sinks);
+  Status read_far(std::vector<FarRead>& reads, Bytes& waiting);
+  Status meet(const std::string& call);
+  Status store(const std::string& call, bool durable, bool closes);
+  Status store_mine(bool durable);
+
+  const std::shared_ptr<files::Group> group_;
+  const Definition what_;
+  const std::uint64_t epoch_;
+  int nodes_ = 1;
+  int node_ = 0;                            // this rank's
+  std::vector<std::vector<int>> ranks_of_;  // by node: the group's ranks
+  Bytes page_ = 0;
+  std::unique_ptr<storage::File> file_;
+  std::unique_ptr<NodePages> pages_;
+  std::unique_ptr<comm::Line> line_;  // if there are several nodes, like the pages there
+  std::unique_ptr<FarPages> far_;
+  bool is_new_ = false;  // the file's name is not durable; on the I/O rank
+  Bytes position_ = 0;
+};
+
+}  // namespace tailrace::shared

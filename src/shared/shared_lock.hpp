@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "comm/transport.hpp"
+
+namespace tailrace::shared {
+
+/// A lock in memory that processes share, for sections of a few microseconds. It begins with zeros. A waiter
+/// spins, and then gives its core away: the holder may need it.
+class SharedLock {
+ public:
+  [[nodiscard]] bool try_lock() {
+    return taken_.load(std::memory_order_relaxed) == 0 && taken_.exchange(1, std::memory_order_acquire) == 0;
+  }
+  void lock(comm::Transport& transport) {
+    for (int tries = 1; !try_lock(); ++tries) wait_a_little(tries, transport);
+  }
+  void unlock() { taken_.store(0, std::memory_order_release); }
+
+  /// Waits for another rank that is about to be done. `tries` counts the waits so far.
+  static void wait_a_little(int tries, comm::Transport& transport) {
+    if (tries % spins != 0) {
+#if defined(__x86_64__)
+      __builtin_ia32_pause();
+#endif
+      return;
+    }
+    transport.idle(tries < long_wait ? 0 : 50'000, "a page of a shared file");
+  }
+
+ private:
+  static constexpr int spins = 64;
+  static constexpr int long_wait = 200 * spins;  // a holder that waits for storage
+  std::atomic<std::uint32_t> taken_{0};
+};
+
+/// Holds a lock as long as it lives.
+class Locked {
+ public:
+  Locked(SharedLock& lock, comm::Transport& transport) : lock_(&lock) { lock.lock(transport); }
+  ~Locked() { unlock(); }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+  void unlock() {
+    if (lock_ != nullptr) lock_->unlock();
+    lock_ = nullptr;
+  }
+
+ private:
+  SharedLock* lock_;
+};
+
+}  // namespace tailrace::shared

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Shared files of ranks on two nodes, whose pages travel as messages, under Open MPI. Under MPICH the same program runs
+on two nodes without a script."""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
+from small_model import *  # noqa: E402,F403
+
+faked = faked_nodes()
+if faked is None:
+    print("nodes cannot be faked here: neither MPICH nor root with Open MPI", flush=True)
+    sys.exit(77)
+flags, settings = faked
+for threads in ("2", "0"):
+    code, out, err = run(4, [os.path.abspath(sys.argv[1])], launcher=flags, TAILRACE_IO_THREADS=threads, **settings)
+    check(code == 0 and "5 cases" in out, f"on two nodes, {threads} threads: {code}, {out} {err}")
+finish()

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "shared/definition.hpp"
 
+#include <algorithm>
+#include <array>
 #include <bit>
 
 #include "base/options.hpp"
@@ -37,6 +39,8 @@ Result<Access> read_mode(const std::string& mode) {
 
 namespace {
 
+constexpr std::array<std::string_view, 3> option_names{"page", "memory", "size"};
+
 Status read_page(Bytes page, Definition& definition) {
   const bool is_power = page > 0 && std::has_single_bit(static_cast<std::uint64_t>(page));
   if (!is_power || page < Definition::least_page || page > Definition::most_page) {
@@ -53,13 +57,15 @@ Status read_options(const std::string& text, Definition& definition) {
   const Result<Options> options = Options::parse(text);
   TR_TRY(options.status());
   for (const Option& option : options->entries()) {
-    const Result<std::size_t> key = parse_choice(option.key, {"page", "memory", "size"});
-    if (!key.is_ok()) return key.status().in("unknown option");
+    if (std::ranges::find(option_names, option.key) == option_names.end()) {
+      return {Code::settings, cat("unknown option '", option.key, "'; did you mean '",
+                                  nearest(option.key, option_names), "'? It may be page, memory or size")};
+    }
     const Result<Bytes> bytes = parse_bytes(option.value);
     TR_TRY(bytes.status().in(option.key));
-    if (*key == 0) TR_TRY(read_page(*bytes, definition));
-    if (*key == 1) definition.memory = *bytes;
-    if (*key == 2) definition.size = *bytes;
+    if (option.key == "page") TR_TRY(read_page(*bytes, definition));
+    if (option.key == "memory") definition.memory = *bytes;
+    if (option.key == "size") definition.size = *bytes;
   }
   return {};
 }

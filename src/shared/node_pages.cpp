@@ -390,19 +390,21 @@ Status NodePages::write(Index page, Bytes from, std::span<const std::byte> bytes
 }
 
 Status NodePages::store_changed(int share, int shares) {
+  // Ranks that store side by side see each other's pages change or not, and so may not count them.
+  const auto most = static_cast<std::size_t>(std::max<Bytes>(largest_run >> page_shift_, 1));
+  const auto is_mine = [&](Index page) {
+    return static_cast<int>(page / static_cast<Index>(most) % shares) == share;
+  };
   std::vector<std::pair<Index, FrameNumber>> changed;
   for (FrameNumber number = 0; number < head().made; ++number) {
     const Frame& each = frame(number);
-    if (each.changed && each.page >= 0) changed.emplace_back(each.page, number);
+    if (each.page >= 0 && is_mine(each.page) && each.changed) changed.emplace_back(each.page, number);
   }
   std::ranges::sort(changed);
-  const auto part = [&](int i) { return changed.size() * static_cast<std::size_t>(i) / shares; };
-  const auto most = static_cast<std::size_t>(std::max<Bytes>(largest_run >> page_shift_, 1));
   Status first;
-  for (std::size_t at = part(share); at < part(share + 1);) {
+  for (std::size_t at = 0; at < changed.size();) {
     std::size_t end = at + 1;
-    while (end < part(share + 1) && end - at < most && changed[end].first == changed[end - 1].first + 1)
-      ++end;
+    while (end < changed.size() && end - at < most && changed[end].first == changed[end - 1].first + 1) ++end;
     first = first_cause(first, store_run(std::span(changed).subspan(at, end - at)));
     at = end;
   }

@@ -62,7 +62,7 @@ class NodePages {
   // The following calls need the ranks of the node to be in one collective call, so that nobody writes.
   void set_size(Bytes size) { head().size = size; }
   void set_stored(Bytes size) { head().stored = size; }
-  /// Stores share `share` of `shares` of the changed pages, in the file's order.
+  /// Stores share `share` of `shares` of the changed pages, in the file's order. Other ranks store the others.
   Status store_changed(int share, int shares);
   /// Forgets what lies behind `size`. One rank of the node calls it.
   void cut(Bytes size);

@@ -41,6 +41,7 @@ class World {
     session_->computing().leave();
   }
   [[nodiscard]] Group& group() { return *group_; }
+  [[nodiscard]] const std::shared_ptr<Group>& own_group() const { return group_; }
   /// Collective over `comm`.
   std::shared_ptr<Group> group_of(MPI_Comm comm) { return *groups_->of(comm, "World"); }
   /// Returns true if the session's fault plan has struck on this rank.

@@ -176,7 +176,7 @@ void run(const std::string& path, const Sample& sample) {
 void run_samples(const std::string& name, const std::vector<std::string>& options, tr_index most,
                  int rounds) {
   const std::string directory = fresh_directory("shared-" + name);
-  const Session session;
+  const Session session("aggregators=2");
   for (unsigned seed = 1; seed <= 12; ++seed) {
     const std::string& chosen = options[seed % options.size()];
     const std::int64_t before = state().failures;

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
+// One rank's n-th storage call fails, for n = 1, 2, ... until none does. Every rank hears the same of every
+// collective call, somebody is told, nobody hangs, and a file of which nobody was told anything is right.
+#include "files/world.hpp"
+#include "shared/shared_file.hpp"
+
+using namespace tailrace;
+using namespace tailrace::files_test;
+using shared::SharedFile;
+
+namespace {
+
+constexpr Bytes piece = 1000;
+constexpr int pieces = 60;  // of each rank: more than its pages in memory
+
+ByteVector bytes_of(Bytes number) {
+  ByteVector bytes(static_cast<std::size_t>(piece));
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(number * 7 + static_cast<Bytes>(i));
+  return bytes;
+}
+
+/// The results of one run of the program on this rank.
+struct Heard {
+  std::string all;   // of the collective calls
+  int failures = 0;  // of all calls
+  bool right = true;
+
+  bool add(const Status& status) {
+    all += status.text() + "\n";
+    failures += !status.is_ok();
+    return status.is_ok();
+  }
+};
+
+class Program {
+ public:
+  Program(World& world, std::string path) : world_(world), path_(std::move(path)) {}
+
+  Heard run() {
+    if (open("w+")) {
+      for (int i = 0; i < pieces; ++i) write(number(i));
+      heard_.add(file_->sync());
+      for (int i = 0; i < pieces; ++i) check((number(i) + 1) % (pieces * size()));
+      heard_.add(file_->flush());
+      heard_.add(file_->resize(piece * pieces * size() - 10));
+      heard_.add(file_->resize(piece * pieces * size()));
+      if (rank() == 0) write(piece_count() - 1);
+      heard_.add(file_->close());
+    }
+    if (open("r")) {
+      for (int i = 0; i < pieces; ++i) check(number(i));
+      heard_.add(file_->close());
+    }
+    file_ = nullptr;
+    return heard_;
+  }
+
+ private:
+  static Bytes piece_count() { return pieces * size(); }
+  /// Ranks take turns.
+  static Bytes number(int i) { return Bytes{i} * size() + rank(); }
+
+  bool open(const std::string& mode) {
+    shared::Definition what{path_, *shared::read_mode(mode), 4096, 16384 * size()};
+    Result<std::unique_ptr<SharedFile>> file = SharedFile::open(world_.own_group(), "open", what);
+    if (!heard_.add(file.status())) return false;
+    file_ = std::move(*file);
+    return true;
+  }
+  void write(Bytes which) {
+    const ByteVector bytes = bytes_of(which);
+    const shared::Source sources[] = {{bytes, which * piece}};
+    heard_.failures += !file_->write(sources).is_ok();
+  }
+  void check(Bytes which) {
+    ByteVector got(static_cast<std::size_t>(piece));
+    const shared::Sink sinks[] = {{got, which * piece}};
+    const Result<Bytes> count = file_->read(sinks);
+    heard_.failures += !count.is_ok();
+    if (count.is_ok() && got != bytes_of(which)) heard_.right = false;
+  }
+
+  World& world_;
+  std::string path_;
+  std::unique_ptr<SharedFile> file_;
+  Heard heard_;
+};
+
+void every_call(int victim, const std::string& kind, const std::string& options) {
+  const Scratch scratch;
+  for (int n = 1; n < 400; n += n < 40 ? 1 : 7) {
+    const std::string fault = "rank=" + std::to_string(victim) + " nth=" + std::to_string(n) + " " + kind;
+    bool struck = false;
+    Heard heard;
+    {
+      World world(options + " fault=\"" + fault + "\"");
+      heard = Program(world, scratch.path()).run();
+      struck = any_rank(world.struck());
+    }
+    CHECK(same_on_all_ranks(heard.all));
+    const bool told = any_rank(heard.failures > 0);
+    if (!CHECK(told || !any_rank(!heard.right))) std::fprintf(stderr, "rank %d: %s: wrong\n", rank(), fault.c_str());
+    if (!CHECK(told == struck)) std::fprintf(stderr, "rank %d: %s: struck %d, told %d\n", rank(), fault.c_str(), struck, told);
+    if (!struck) return;
+  }
+  World world(options);
+  const Heard afterwards = Program(world, scratch.path()).run();
+  CHECK_EQ(afterwards.failures, 0);
+  CHECK(afterwards.right);
+}
+
+}  // namespace
+
+MPI_TEST(shared_fault, of_the_first_rank_is_told) {
+  for (const char* kind : {"", "fault=enospc calls=write for=good", "calls=read"}) every_call(0, kind, "");
+}
+
+MPI_TEST(shared_fault, of_the_last_rank_is_told) {
+  if (size() == 1) return;
+  for (const char* kind : {"", "calls=read for=good"}) every_call(size() - 1, kind, "aggregators=2 io_threads=0");
+}
+
+MPI_TEST_MAIN

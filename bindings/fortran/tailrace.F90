@@ -44,6 +44,8 @@ module tailrace
   integer, parameter, public :: TR_I8 = 1, TR_I16 = 2, TR_I32 = 3, TR_I64 = 4, TR_F32 = 5, TR_F64 = 6, &
     TR_C64 = 7, TR_C128 = 8, TR_BYTE = 9
   integer, parameter, public :: TR_REAL = merge(TR_F32, TR_F64, kind(1.0) == real32)
+  ! From where `seek` of a shared file counts: its begin, the position or its end.
+  integer, parameter, public :: TR_SEEK_SET = 0, TR_SEEK_CUR = 1, TR_SEEK_END = 2
   ! Events of wait.
   integer, parameter, public :: TR_CAPTURED = 1, TR_DURABLE = 2
   ! Directions of a checkpoint bracket, then the states of the last save.
@@ -62,7 +64,7 @@ module tailrace
   integer, parameter :: message_length = 256
 
   public :: tr_init, tr_finalize, tr_error, tr_version, tr_log, tr_progress, tr_should_stop
-  public :: tr_layout, tr_stream, tr_levels, tr_owner, tr_file, tr_section
+  public :: tr_layout, tr_stream, tr_levels, tr_owner, tr_file, tr_section, tr_shared
   public :: tr_checkpoint, tr_checkpoint_interval
   public :: tr_record, tr_encoded, tr_encoder_register, tr_encode, tr_encode_bound, tr_encode_head
   public :: tr_hybrid, tr_pressure, tr_height, tr_surface
@@ -145,6 +147,7 @@ module tailrace
   end type
 
 #include "parts/files_types.inc"
+#include "parts/shared_types.inc"
 #include "parts/checkpoints_types.inc"
 #include "parts/encoders_types.inc"
 
@@ -200,6 +203,7 @@ module tailrace
 
 #include "parts/c_interface.inc"
 #include "parts/files_interface.inc"
+#include "parts/shared_interface.inc"
 #include "parts/checkpoints_interface.inc"
 #include "parts/encoders_interface.inc"
 
@@ -508,6 +512,10 @@ contains
 
 #include "parts/files.inc"
 #include "parts/text_files.inc"
+
+  ! Shared files.
+
+#include "parts/shared.inc"
 
   ! Checkpoints.
 

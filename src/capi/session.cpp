@@ -16,9 +16,14 @@ namespace {
 
 thread_local std::string last_error;
 
-/// A session that is still open when a program finalizes MPI would leave servers waiting for ever.
+/// A session that is still open when a program finalizes MPI would leave servers waiting for ever. One that
+/// do_nio has begun ends here: it has no servers, and its program has no other call for that.
 void look_for_open_session() {
   if (state().session == nullptr) return;
+  if (donio_owns_session()) {
+    if (tr_finalize() != TR_OK) tr_log(tr_error());
+    return;
+  }
   comm::end_job(
       "MPI_Finalize was called before tr_finalize: what was not durable yet is lost. Call tr_finalize on "
       "every rank first.");
@@ -152,6 +157,7 @@ int tr_finalize(void) {
   state().session.reset();
   state().bootstrap.reset();
   state().text_files.clear();
+  end_donio();
   return result(status);
 }
 

@@ -151,6 +151,10 @@ Status begin_numbers();
 void expect_arrays();
 /// Local. Counts a layout that the program made (`times` is 1) or freed (-1).
 void count_layout(const layout::Layout& layout, int times);
+/// Local. Forgets do_nio and the descriptors of its files, which end with the other shared files.
+void end_donio();
+/// Local. Returns true if do_nio has begun the session: MPI_Finalize then ends it.
+bool donio_owns_session();
 /// Collective. Closes the open checkpoints. Runs after the streams end, because checkpoints may wait for
 /// their steps.
 Status end_checkpoints();

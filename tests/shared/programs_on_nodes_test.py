@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Programs that check themselves, with shared files whose pages lie on two nodes, under Open MPI."""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
+from small_model import *  # noqa: E402,F403
+
+faked = faked_nodes()
+if faked is None:
+    print("nodes cannot be faked here: neither MPICH nor root with Open MPI", flush=True)
+    sys.exit(77)
+flags, settings = faked
+for program in sys.argv[1:]:
+    grid = ["41", "41", "31"] if os.path.basename(program).startswith("fem") else []
+    code, out, err = run(4, [os.path.abspath(program), *grid], launcher=flags, **settings)
+    check(code == 0, f"{os.path.basename(program)} on two nodes: {code}, {out} {err}")
+finish()

@@ -318,7 +318,7 @@ int tr_do_write(int fd, const void* buf, int nbytes) {
 
 int tr_do_flush(int fd) {
   const DonioFile* const open = donio_file(fd, "do_flush");
-  return open == nullptr ? -1 : answer(open->file().flush().in("do_flush"));
+  return open == nullptr ? -1 : answer(open->file().flush("do_flush"));
 }
 
 int tr_do_close(int fd) {
@@ -326,7 +326,7 @@ int tr_do_close(int fd) {
   if (open == nullptr) return -1;
   const std::unique_ptr<tr_shared> handle = take_off(state().shared_files, open->handle);
   donio().files[static_cast<std::size_t>(fd - Donio::first_descriptor)].reset();
-  return answer(handle->file->close().in("do_close"));
+  return answer(handle->file->close("do_close"));
 }
 
 int tr_do_gsync(void) {
@@ -335,7 +335,7 @@ int tr_do_gsync(void) {
   if (first.code() == Code::order) return refuse(first);
   for (const std::optional<DonioFile>& open : donio().files) {
     if (!open || !open->file().definition().access.writes) continue;
-    const Status status = open->file().sync().in("dogsync");
+    const Status status = open->file().sync("dogsync");
     if (first.is_ok()) first = status;
   }
   return answer(first);

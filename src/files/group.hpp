@@ -23,6 +23,8 @@ class Group final : public exchange::Group {
   Group(Service& service, std::unique_ptr<comm::Line> line);
 
   [[nodiscard]] Service& service() { return service_; }
+  /// Memory that the last shared file of the group has left for the next one.
+  [[nodiscard]] std::shared_ptr<void>& kept_pages() { return kept_pages_; }
   std::uint64_t new_epoch() { return next_epoch_++; }
 
   /// Collective. Returns the I/O rank's outcome on every rank. Blocks until it has sent it.
@@ -30,6 +32,7 @@ class Group final : public exchange::Group {
 
  private:
   Service& service_;
+  std::shared_ptr<void> kept_pages_;
   std::uint64_t next_epoch_ = 0;
 };
 

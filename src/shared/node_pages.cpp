@@ -76,6 +76,29 @@ Status NodePages::make(comm::Line& node, bool huge_pages) {
   return node.agree({{}, "the pages of a shared file", {}}).status;
 }
 
+void NodePages::begin_again(Disk disk) {
+  disk_ = std::move(disk);
+  known_ = {};
+  if (me_ != 0) return;
+  Head& all = head();
+  all.size = 0;
+  all.stored = 0;
+  all.stored_since = false;
+  all.hand = 0;
+  all.first_free = nobody;
+  for (std::uint32_t bucket = 0; bucket <= bucket_mask_; ++bucket)
+    bucket_of(Index{bucket} * plan_.nodes) = nobody;
+  for (FrameNumber number = all.made; number-- > 0;) {
+    Frame& each = frame(number);
+    each.page = no_page;
+    each.changed = false;
+    each.used = false;
+    if (!each.has_memory) continue;
+    each.next = all.first_free;
+    all.first_free = number;
+  }
+}
+
 // The head, two holds for each rank, the buckets and the frames follow one another.
 
 Bytes NodePages::head_bytes() const {
@@ -235,14 +258,16 @@ Status NodePages::fill(FrameNumber number, Index page, std::span<const std::byte
   }
   if (!whole.empty()) {
     std::memcpy(memory.data(), whole.data(), whole.size());
-  } else if (page << page_shift_ < head().stored) {
     into.is_zero = false;
-    return disk_.load(memory, page << page_shift_);
-  } else if (!into.is_zero) {
-    std::memset(memory.data(), 0, memory.size());
+    return {};
   }
+  // What lies behind the file's end is not asked for: storage would have to say so in a call of its own.
+  const Bytes there = std::clamp<Bytes>(head().stored - (page << page_shift_), 0, plan_.page);
+  const auto [loaded, zeros] = std::pair(memory.first(static_cast<std::size_t>(there)),
+                                         memory.subspan(static_cast<std::size_t>(there)));
+  if (!into.is_zero) std::memset(zeros.data(), 0, zeros.size());
   into.is_zero = false;
-  return {};
+  return loaded.empty() ? Status() : disk_.load(loaded, page << page_shift_);
 }
 
 /// The page did not come into its frame. Returns `why`, or success if it is worth another try: a node without

@@ -44,6 +44,12 @@ class NodePages {
   /// Collective over `node`, the ranks of one node. Returns the same Status on every rank of the node.
   static Result<std::unique_ptr<NodePages>> create(comm::Line& node, const Plan& plan, bool huge_pages,
                                                    node::Budget& budget, Disk disk);
+  /// Uses the memory for another file. The ranks of the node do it together, when nobody uses the first file
+  /// any more, and agree before anybody uses the other.
+  void begin_again(Disk disk);
+  [[nodiscard]] const Plan& plan() const { return plan_; }
+  /// Returns the bytes that the frames of the node have taken. Nobody may use the pages meanwhile.
+  [[nodiscard]] Bytes taken() const { return static_cast<Bytes>(head().made) << page_shift_; }
   /// Returns the bytes that a plan needs at least for so many ranks of a node.
   static Bytes least_memory(Bytes page, int ranks) { return page * frames_of_rank * ranks; }
 
@@ -62,7 +68,8 @@ class NodePages {
   // The following calls need the ranks of the node to be in one collective call, so that nobody writes.
   void set_size(Bytes size) { head().size = size; }
   void set_stored(Bytes size) { head().stored = size; }
-  /// Stores share `share` of `shares` of the changed pages, in the file's order. Other ranks store the others.
+  /// Stores share `share` of `shares` of the changed pages, in the file's order. Other ranks store the
+  /// others.
   Status store_changed(int share, int shares);
   /// Forgets what lies behind `size`. One rank of the node calls it.
   void cut(Bytes size);
@@ -150,7 +157,7 @@ class NodePages {
   comm::Transport& transport_;
   const Plan plan_;
   node::Draw drawn_;  // by this rank, for the frames that it has made
-  const Disk disk_;
+  Disk disk_;
   std::unique_ptr<node::NodeMemory> memory_;
   std::byte* base_ = nullptr;
   Bytes head_bytes_ = 0;

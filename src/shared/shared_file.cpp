@@ -21,6 +21,14 @@ constexpr Bytes far_at_once = Bytes{4} << 20;
 
 constexpr Bytes most = std::numeric_limits<Bytes>::max();
 
+/// More memory than this is not kept from one file to the next.
+constexpr Bytes largest_kept = Bytes{256} << 20;
+
+struct KeptPages {
+  std::unique_ptr<NodePages> pages;
+  std::optional<Bytes> asked;  // memory=
+};
+
 }  // namespace
 
 SharedFile::SharedFile(std::shared_ptr<files::Group> group, const Definition& what, std::uint64_t epoch)
@@ -129,10 +137,7 @@ Status SharedFile::make_pages(const Deal& deal, const std::string& call) {
     TR_TRY(line.status());
     line_ = std::move(*line);
   }
-  Result<std::unique_ptr<NodePages>> pages = NodePages::create(
-      group_->node(), {page_, deal.memory, nodes_}, group_->settings().huge_pages, group_->budget(), disk());
-  mine = pages.status();
-  if (mine.is_ok()) pages_ = std::move(*pages);
+  mine = take_pages(deal);
   if (mine.is_ok() && nodes_ > 1) {
     mine = guarded([&] {
       far_ = std::make_unique<FarPages>(*line_, group_->threads(), served());
@@ -140,6 +145,28 @@ Status SharedFile::make_pages(const Deal& deal, const std::string& call) {
     });
   }
   return vote(call, mine.in(call));
+}
+
+/// Takes the pages that the last file has left, or makes new ones.
+Status SharedFile::take_pages(const Deal& deal) {
+  const auto kept = std::static_pointer_cast<KeptPages>(std::exchange(group_->kept_pages(), nullptr));
+  if (kept != nullptr && kept->asked == what_.memory && kept->pages->plan().page == page_) {
+    pages_ = std::move(kept->pages);
+    pages_->begin_again(disk());
+    return {};
+  }
+  Result<std::unique_ptr<NodePages>> pages = NodePages::create(
+      group_->node(), {page_, deal.memory, nodes_}, group_->settings().huge_pages, group_->budget(), disk());
+  TR_TRY(pages.status());
+  pages_ = std::move(*pages);
+  return {};
+}
+
+/// Leaves the pages to the next file, which then need not take fresh memory, if they are not too large.
+void SharedFile::leave_pages() {
+  const Bytes most_kept = std::min(largest_kept, group_->budget().limit() / 8);
+  if (pages_ == nullptr || pages_->taken() > most_kept) return;
+  group_->kept_pages() = std::make_shared<KeptPages>(KeptPages{std::move(pages_), what_.memory});
 }
 
 Status SharedFile::open_file(storage::OpenMode mode) {
@@ -153,7 +180,7 @@ Status SharedFile::open_file(storage::OpenMode mode) {
 Status SharedFile::make_or_check() {
   const Access& access = what_.access;
   storage::Target& target = group_->service().target();
-  if (access.creates || access.exclusive) {
+  if (access.creates) {
     const Result<bool> exists = target.exists(what_.path);
     TR_TRY(exists.status());
     if (*exists && access.exclusive) return io_error("create", what_.path, EEXIST);
@@ -161,14 +188,12 @@ Status SharedFile::make_or_check() {
   }
   journal::Journals& journals = group_->service().journals();
   const bool is_kept = access.empties && journals.has(what_.path);
-  TR_TRY(open_file(!access.writes                     ? storage::OpenMode::read
-                   : access.empties && !is_kept       ? storage::OpenMode::create
-                   : access.creates || access.empties ? storage::OpenMode::keep
-                                                      : storage::OpenMode::existing));
-  if (is_kept) {
-    TR_TRY(journals.keep(what_.path, *file_, 0, most));
-    TR_TRY(file_->truncate(0));
-  }
+  TR_TRY(open_file(!access.writes                                 ? storage::OpenMode::read
+                   : access.empties && access.creates && !is_kept ? storage::OpenMode::create
+                   : access.creates                               ? storage::OpenMode::keep
+                                                                  : storage::OpenMode::existing));
+  if (is_kept) TR_TRY(journals.keep(what_.path, *file_, 0, most));
+  if (access.empties && (is_kept || !access.creates)) TR_TRY(file_->truncate(0));
   const Result<Bytes> size = file_->size();
   TR_TRY(size.status());
   pages_->set_size(*size);
@@ -385,7 +410,7 @@ Status SharedFile::meet(const std::string& call) {
   return met;
 }
 
-Status SharedFile::sync() { return meet("tr_shared_sync"); }
+Status SharedFile::sync(const std::string& call) { return meet(call); }
 
 Status SharedFile::resize(Bytes size) {
   const std::string call = cat("tr_shared_resize(", what_.path, ", ", size, ")");
@@ -448,12 +473,13 @@ Status SharedFile::store(const std::string& call, bool durable, bool closes) {
   return met.is_ok() ? stored : met;
 }
 
-Status SharedFile::flush() { return store("tr_shared_flush", true, false); }
+Status SharedFile::flush(const std::string& call) { return store(call, true, false); }
 
-Status SharedFile::close() {
-  const Status closed = store("tr_shared_close", false, true);
+Status SharedFile::close(const std::string& call) {
+  const Status closed = store(call, false, true);
   far_.reset();
   line_.reset();
+  leave_pages();
   pages_.reset();
   return closed;
 }

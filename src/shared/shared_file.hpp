@@ -55,9 +55,10 @@ class SharedFile {
 
   // Collective. Each returns the same Status on every rank, and blocks until all ranks have called it.
   Status resize(Bytes size);
-  Status sync();
-  Status flush();
-  Status close();
+  // `call` names the program's.
+  Status sync(const std::string& call = "tr_shared_sync");
+  Status flush(const std::string& call = "tr_shared_flush");
+  Status close(const std::string& call = "tr_shared_close");
 
  private:
   /// How the pages are dealt out; the same on every rank, but for `memory`.
@@ -70,6 +71,8 @@ class SharedFile {
   [[nodiscard]] Deal proposed() const;
   Result<Deal> agree_on_deal(const std::string& call, Status mine);
   Status make_pages(const Deal& deal, const std::string& call);
+  Status take_pages(const Deal& deal);
+  void leave_pages();
   Status open_file(storage::OpenMode mode);
   Status make_or_check();
   [[nodiscard]] Status check(bool wanted, const char* what) const;

@@ -77,7 +77,8 @@ MPI_TEST(shared_errors, ranks_that_open_differently_empty_nothing) {
     const Session session;
     tr_shared* file = nullptr;
     const std::string path = directory + "/kept";
-    fails_everywhere(tr_shared_open(path.c_str(), rank() == 0 ? "w" : "w+", nullptr, &file), TR_ERR_ORDER, "");
+    fails_everywhere(tr_shared_open(path.c_str(), rank() == 0 ? "w" : "w+", nullptr, &file), TR_ERR_ORDER,
+                     "");
     fails_everywhere(tr_shared_open(rank() == size() - 1 ? nullptr : path.c_str(), "w", nullptr, &file),
                      TR_ERR_ARGUMENT, "`path`");
   }

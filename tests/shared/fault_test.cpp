@@ -16,7 +16,8 @@ constexpr int pieces = 60;  // of each rank: more than its pages in memory
 
 ByteVector bytes_of(Bytes number) {
   ByteVector bytes(static_cast<std::size_t>(piece));
-  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(number * 7 + static_cast<Bytes>(i));
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = static_cast<std::byte>(number * 7 + static_cast<Bytes>(i));
   return bytes;
 }
 
@@ -100,8 +101,10 @@ void every_call(int victim, const std::string& kind, const std::string& options)
     }
     CHECK(same_on_all_ranks(heard.all));
     const bool told = any_rank(heard.failures > 0);
-    if (!CHECK(told || !any_rank(!heard.right))) std::fprintf(stderr, "rank %d: %s: wrong\n", rank(), fault.c_str());
-    if (!CHECK(told == struck)) std::fprintf(stderr, "rank %d: %s: struck %d, told %d\n", rank(), fault.c_str(), struck, told);
+    if (!CHECK(told || !any_rank(!heard.right)))
+      std::fprintf(stderr, "rank %d: %s: wrong\n", rank(), fault.c_str());
+    if (!CHECK(told == struck))
+      std::fprintf(stderr, "rank %d: %s: struck %d, told %d\n", rank(), fault.c_str(), struck, told);
     if (!struck) return;
   }
   World world(options);
@@ -118,7 +121,8 @@ MPI_TEST(shared_fault, of_the_first_rank_is_told) {
 
 MPI_TEST(shared_fault, of_the_last_rank_is_told) {
   if (size() == 1) return;
-  for (const char* kind : {"", "calls=read for=good"}) every_call(size() - 1, kind, "aggregators=2 io_threads=0");
+  for (const char* kind : {"", "calls=read for=good"})
+    every_call(size() - 1, kind, "aggregators=2 io_threads=0");
 }
 
 MPI_TEST_MAIN

@@ -158,20 +158,30 @@ TR_API int tr_layout_georeference(tr_layout* layout, const char* options);
 
 /* Collective. Blocks until all compute ranks have called it and compute rank 0 has all values. Says where the
  * points of a grid lie that no keys describe: latitudes (-90 to 90) and longitudes in degrees, in arrays of
- * the caller's part allocated as the layout says (halo). `corners` > 0 also says where the cells around the
- * points end: latitudes and longitudes of so many corners (3 to 64) of each cell, side by side (the fastest
- * dimension of the arrays), with the halo of the layout. 0: no bounds, and NULL. Ranks that own nothing may
- * pass NULL. Layouts have 1 dimension (cells) or 2 (rows and columns). Streams that are defined on the layout
- * later put the coordinates into the heads of NetCDF files and Zarr stores, and into references, where they
- * take the place of those that follow from keys; GRIB messages stay as the georeference says. The arrays may
- * change afterwards. TR_ERR_DATA names the rank and the global index of a value that is not finite or no
- * latitude; TR_ERR_MEMORY if the node's budget is too small (compute rank 0 keeps 16 bytes for each point and
- * each corner until the layout is freed; docs/design/023-coordinates.md). */
+ * the caller's part allocated as the layout says (halo). Layouts have 1 dimension (cells) or 2 (rows and
+ * columns). `corners` > 0, the same on all ranks, also says where the cells around the points end: latitudes
+ * and longitudes of so many corners (3 to 64) of each cell, side by side (the fastest dimension of the
+ * arrays), with the halo of the layout, anticlockwise as seen from above (CF conventions, 7.1). A cell with
+ * fewer corners repeats its last one. 0: no bounds, and NULL. Ranks that own nothing may pass NULL. The
+ * arrays may change afterwards.
+ *
+ * Fields that are defined on the layout later have the coordinates in the heads of NetCDF files and Zarr
+ * stores, and in references, in the place of those that follow from keys. Winds on a georeference that is a
+ * turned grid stay along its axes. GRIB messages stay as the georeference says. Another call replaces the
+ * coordinates for fields to come. The first tr_stream_define of a stream that uses them blocks on
+ * compute rank 0 while the values pass through its lane. The budget of its node holds the values (16 bytes
+ * for each point and each corner) once until the layout is freed, and twice for each such stream until it is
+ * closed: TR_ERR_MEMORY from the call that they do not fit (docs/design/023-coordinates.md).
+ *
+ * TR_ERR_ARGUMENT: a null pointer where the rank owns points, a layout of more dimensions, another number of
+ * corners than those above, or bounds with 0 corners. TR_ERR_DATA names the rank and the global index of a
+ * value that is not finite or no latitude. TR_ERR_MEMORY: the node's budget is too small. TR_ERR_ORDER: ranks
+ * name different layouts or numbers of corners. The layout then keeps what it had. */
 TR_API int tr_layout_coordinates(tr_layout* layout, const double* latitudes, const double* longitudes,
                                  int corners, const double* latitude_bounds, const double* longitude_bounds);
 /* Collective. The same for contiguous arrays whose shape the caller knows. `extents` in C order, of the
- * arrays of latitudes and longitudes, are the owned extents or owned + 2*halo; those of bounds have `corners`
- * behind them. */
+ * arrays of latitudes and longitudes, are the owned extents or owned + 2*halo (TR_ERR_ARGUMENT otherwise);
+ * those of bounds have `corners` behind them. */
 TR_API int tr_layout_coordinates_array(tr_layout* layout, const double* latitudes, const double* longitudes,
                                        int ndims, const tr_index* extents, int corners,
                                        const double* latitude_bounds, const double* longitude_bounds);
@@ -221,7 +231,8 @@ TR_API int tr_stream_create(const char* pattern, const char* options, tr_stream*
  * hold values as they are: NetCDF takes accuracy=, relative_accuracy= and bits=, which change nothing there;
  * raw does not. operation= sets the statistic, and draws the memory for what is accumulated on the node's
  * budget: TR_ERR_MEMORY if it does not fit. In the middle of an interval of a checkpoint the field must be as
- * it was when the checkpoint was saved (TR_ERR_STATE). */
+ * it was when the checkpoint was saved (TR_ERR_STATE). On a layout with coordinates see
+ * tr_layout_coordinates. */
 TR_API int tr_stream_define(tr_stream* stream, const char* field, const tr_layout* layout, int type,
                             const char* options);
 

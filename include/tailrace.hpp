@@ -181,8 +181,9 @@ class Layout {
   [[nodiscard]] Status georeference(const Options& options) {
     return Status(tr_layout_georeference(handle_, options.text().c_str()));
   }
-  /// Says where the points lie, in arrays allocated as the layout says (halo). With `corners` also where the
-  /// cells end: the corners of each cell side by side. tr_layout_coordinates has the contract.
+  /// Says where the points lie, in arrays allocated as the layout says (halo). With `corners`, the same on
+  /// all ranks, also where the cells end: the corners of each cell side by side, anticlockwise as seen from
+  /// above. tr_layout_coordinates has the contract.
   [[nodiscard]] Status coordinates(const double* latitudes, const double* longitudes, int corners = 0,
                                    const double* latitude_bounds = nullptr,
                                    const double* longitude_bounds = nullptr) {

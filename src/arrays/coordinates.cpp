@@ -93,6 +93,9 @@ Status Gathering::check_arguments() const {
   if (given_.corners != 0 && (given_.corners < 3 || given_.corners > codec::most_corners))
     return {Code::argument, cat("cells of ", given_.corners, " corners: they have 3 to ", codec::most_corners,
                                 ", and 0 means that no bounds are given")};
+  if (given_.corners == 0 && (given_.latitude_bounds != nullptr || given_.longitude_bounds != nullptr))
+    return {Code::argument,
+            "bounds are given, and 0 corners: say how many corners each cell has, or give null pointers"};
   for (const GivenArray& part : parts_) {
     if (part.given == nullptr && count_ > 0)
       return {Code::argument, cat("the array of each ", part.name, " is a null pointer")};
@@ -104,15 +107,19 @@ Status Gathering::prepare() {
   TR_TRY(check_arguments());
   whole_.shape = layout_.shape();
   whole_.corners = given_.corners;
-  const Bytes bytes = whole_.bytes();
   // Beside what is kept, copies are on their way to a server, in it, and in the head of its file.
   constexpr Bytes copies = 4;
-  const Bytes limit = budget_.limit();
+  const std::optional<Bytes> size = whole_.bytes();
+  Bytes all = 0;
+  if (!size || __builtin_mul_overflow(*size, copies, &all))
+    return {Code::memory, cat("the coordinates of ", counted(layout_.elements(), "point"), " with ",
+                              given_.corners, " corners each are more than any memory has")};
+  const Bytes bytes = *size, limit = budget_.limit();
   const auto needed = [&] {
-    return cat("the coordinates take ", size_text(bytes), ", and ", copies, " times that, ",
-               size_text(copies * bytes), ", on a node while files get them: set TAILRACE_MEMORY to more");
+    return cat("the coordinates take ", size_text(bytes), ", and ", copies, " times that, ", size_text(all),
+               ", on a node while files get them: set TAILRACE_MEMORY to more");
   };
-  if (bytes > limit / copies) return {Code::memory, cat(needed(), " than its ", size_text(limit))};
+  if (all > limit) return {Code::memory, cat(needed(), " than its ", size_text(limit))};
   const Bytes own = count_ * (bytes / std::max<Index>(1, layout_.elements()));
   TR_TRY(own_drawn_.take(own).in(needed()));
   if (me_ == 0) TR_TRY(kept_->take(bytes).in(needed()));

@@ -409,7 +409,7 @@ void Conventions::add_mapping(Horizontal& added) {
     add("grid_north_pole_longitude", {std::remainder(grid.south_pole_longitude + 180, 360)});
   } else if (grid.kind == Grid::Kind::lambert) {
     add_text("grid_mapping_name", name);
-    if (projection.parallel_1 == projection.parallel_2)
+    if (projection.is_tangent())
       add("standard_parallel", {projection.parallel_1});
     else
       add("standard_parallel", {projection.parallel_1, projection.parallel_2});
@@ -419,7 +419,8 @@ void Conventions::add_mapping(Horizontal& added) {
     add_text("grid_mapping_name", name);
     add("straight_vertical_longitude_from_pole", {projection.central_longitude});
     add("latitude_of_projection_origin", {projection.origin_latitude});
-    add("standard_parallel", {projection.parallel_1});
+    // GRIB may tell the parallel without a sign. The conventions have it on the pole's side.
+    add("standard_parallel", {std::copysign(projection.parallel_1, projection.origin_latitude)});
   }
   if (grid.is_projected()) {
     add("false_easting", {0});

@@ -33,6 +33,7 @@ class Fields {
   [[nodiscard]] const Conventions::Field& at(int field) const {
     return all()[static_cast<std::size_t>(field)];
   }
+  [[nodiscard]] const Grid& grid(int field) const { return grids_[static_cast<std::size_t>(field)]; }
   [[nodiscard]] ElementType type_of(int field) const { return types_[static_cast<std::size_t>(field)]; }
   /// Adds an attribute to the variable of a field.
   void add_attribute(int field, Attribute attribute) {

@@ -2,6 +2,7 @@
 #include "cf/grid.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <numbers>
@@ -11,6 +12,7 @@
 #include "base/options.hpp"
 #include "base/text.hpp"
 #include "base/uuid.hpp"
+#include "cf/model.hpp"
 
 namespace tailrace::cf {
 
@@ -27,17 +29,11 @@ class GridKeys {
     }
     return nullptr;
   }
-  [[nodiscard]] bool is_set(std::string_view name) const {
-    const std::string* const value = find(name);
-    return value != nullptr && *value != "0";
-  }
   /// Returns true if the flag is set, by itself or by its bit of scanningMode (GRIB2, flag table 3.4).
-  [[nodiscard]] bool scans(std::string_view name, int bit) const {
-    if (find(name) != nullptr) return is_set(name);
-    const std::string* const mode = find("scanningMode");
-    const Result<std::int64_t> bits =
-        mode == nullptr ? Result<std::int64_t>(0) : parse_integer(*mode, 0, 255);
-    return bits.is_ok() && (*bits & bit) != 0;
+  [[nodiscard]] bool scans(std::string_view name, int bit) const { return is_set(name, "scanningMode", bit); }
+  /// GRIB2, flag table 3.5.
+  [[nodiscard]] bool has_south_pole() const {
+    return is_set("southPoleOnProjectionPlane", "projectionCentreFlag", 128);
   }
   [[nodiscard]] bool to_west() const { return scans("iScansNegatively", 128); }
   [[nodiscard]] bool to_north() const { return scans("jScansPositively", 64); }
@@ -46,6 +42,7 @@ class GridKeys {
     if (text == nullptr) return std::optional<double>();
     const Result<double> value = parse_real(*text);
     if (!value.is_ok()) return Status(Code::format, cat("grid key '", name, "': ", value.status().text()));
+    if (!std::isfinite(*value)) return wrong(name, *value, "it must be a finite number");
     return std::optional(*value);
   }
   /// Returns the degrees of NAMEInDegrees, or of NAME, which counts millionths.
@@ -54,6 +51,15 @@ class GridKeys {
   }
   [[nodiscard]] Result<double> needed(const std::string& name) const {
     return there(name, "InDegrees", degrees(name));
+  }
+  [[nodiscard]] Result<double> needed_latitude(const std::string& name) const {
+    const Result<double> value = needed(name);
+    TR_TRY(value.status());
+    if (std::fabs(*value) <= 90) return *value;
+    return wrong(name + "InDegrees", *value, "a latitude lies from -90 to 90");
+  }
+  [[nodiscard]] static Status wrong(std::string_view name, double value, std::string_view why) {
+    return {Code::format, cat("grid key '", name, "' = ", value, ": ", why)};
   }
   /// Returns the metres of NAMEInMetres, or of NAME, which counts millimetres.
   [[nodiscard]] Result<double> needed_metres(const std::string& name) const {
@@ -71,6 +77,14 @@ class GridKeys {
   }
 
  private:
+  /// Returns true if the flag is set, by itself or by its bit of the key `all`.
+  [[nodiscard]] bool is_set(std::string_view name, std::string_view all, int bit) const {
+    if (const std::string* const value = find(name); value != nullptr) return *value != "0";
+    const std::string* const flags = find(all);
+    const Result<std::int64_t> bits =
+        flags == nullptr ? Result<std::int64_t>(0) : parse_integer(*flags, 0, 255);
+    return bits.is_ok() && (*bits & bit) != 0;
+  }
   [[nodiscard]] Result<std::optional<double>> scaled(const std::string& name, std::string_view ending,
                                                      double unit) const {
     const Result<std::optional<double>> given = number(cat(name, ending));
@@ -256,40 +270,90 @@ Status read_gaussian(const GridKeys& keys, Grid& grid) {
   return {};
 }
 
-Status read_projection(const GridKeys& keys, Grid& grid) {
-  const bool lambert = grid.kind == Grid::Kind::lambert;
+/// Returns an error if the numbers make no map of the earth.
+Status check_projection(const Projection& map, bool lambert) {
+  const auto is_length = [](double value) { return std::isfinite(value) && value > 0; };
+  if (!is_length(map.earth.major) || !is_length(map.earth.minor))
+    return {Code::format, cat("the earth has axes of ", map.earth.major, " and ", map.earth.minor,
+                              " m: both must be positive; set shapeOfTheEarth and its keys otherwise")};
+  if (!lambert) return {};
+  for (const auto& [key, latitude] :
+       {std::pair("Latin1InDegrees", map.parallel_1), std::pair("Latin2InDegrees", map.parallel_2)}) {
+    if (std::fabs(latitude) >= 90)
+      return GridKeys::wrong(key, latitude,
+                             "a cone needs a parallel between the poles (polar_stereographic is at a pole)");
+  }
+  if (std::fabs(map.parallel_1 + map.parallel_2) < 1e-9)
+    return {Code::format,
+            cat("Latin1 = ", map.parallel_1, " and Latin2 = ", map.parallel_2, " make no cone")};
+  return {};
+}
+
+Result<Projection> projection_of(const GridKeys& keys, bool lambert) {
   const Result<Earth> earth = earth_of(keys);
   TR_TRY(earth.status());
   const bool orientation =
       keys.find("orientationOfTheGrid") != nullptr || keys.find("orientationOfTheGridInDegrees") != nullptr;
   const Result<double> central = keys.needed(!lambert && orientation ? "orientationOfTheGrid" : "LoV");
   TR_TRY(central.status());
-  const Result<double> one = keys.needed(lambert ? "Latin1" : "LaD");
+  const Result<double> one = keys.needed_latitude(lambert ? "Latin1" : "LaD");
   TR_TRY(one.status());
-  const Result<double> two = lambert ? keys.needed("Latin2") : Result<double>(*one);
+  const Result<double> two = lambert ? keys.needed_latitude("Latin2") : Result<double>(*one);
   TR_TRY(two.status());
   const Result<std::optional<double>> origin = keys.degrees("LaD");
   TR_TRY(origin.status());
-  const bool south = keys.is_set("southPoleOnProjectionPlane") || keys.is_set("projectionCentreFlag");
-  const double pole = south ? -90 : 90;
-  grid.projection = {*earth, *one, *two, lambert ? origin->value_or(*one) : pole,
-                     std::remainder(*central, 360)};
-  if (lambert && std::fabs(*one + *two) < 1e-9)
-    return {Code::format, cat("Latin1 = ", *one, " and Latin2 = ", *two, " make no cone")};
-  const Result<double> latitude = keys.needed("latitudeOfFirstGridPoint");
+  const double pole = keys.has_south_pole() ? -90 : 90;
+  Projection map{*earth, *one, *two, lambert ? origin->value_or(*one) : pole, std::remainder(*central, 360)};
+  // CF's map with one standard parallel has its origin there.
+  if (lambert && map.is_tangent()) map.origin_latitude = *one;
+  TR_TRY(check_projection(map, lambert));
+  return map;
+}
+
+/// Returns an error if a corner of a grid on a projection lies nowhere on the globe.
+Status check_corners(const Grid& grid) {
+  const bool lambert = grid.kind == Grid::Kind::lambert;
+  for (const double y : {grid.y.first, grid.y.last}) {
+    for (const double x : {grid.x.first, grid.x.last}) {
+      const Grid::Point point = grid.on_globe(y, x);
+      const Projection::Place place = lambert ? grid.projection.lambert(point) : grid.projection.polar(point);
+      // The pole that the map lacks is at an infinite distance. Beyond the meridian where a cone is cut open
+      // lies no place. On that meridian itself the sign of x is either.
+      const double far = 1000 * grid.projection.earth.major, close = 1e-6 * grid.projection.earth.major;
+      const bool is_place = std::fabs(x) < far && std::fabs(y) < far &&
+                            std::fabs(std::fabs(place.x) - std::fabs(x)) < close &&
+                            std::fabs(place.y - y) < close;
+      if (!is_place)
+        return {Code::format, cat("a corner of the grid, x = ", x, " m and y = ", y,
+                                  " m in its projection, lies nowhere on the globe: check the first grid "
+                                  "point, the increments Dx and Dy, and the parallels")};
+    }
+  }
+  return {};
+}
+
+Status read_projection(const GridKeys& keys, Grid& grid) {
+  const bool lambert = grid.kind == Grid::Kind::lambert;
+  const Result<Projection> map = projection_of(keys, lambert);
+  TR_TRY(map.status());
+  grid.projection = *map;
+  const Result<double> latitude = keys.needed_latitude("latitudeOfFirstGridPoint");
   TR_TRY(latitude.status());
   const Result<double> longitude = keys.needed("longitudeOfFirstGridPoint");
   TR_TRY(longitude.status());
   const Result<double> dx = keys.needed_metres("Dx"), dy = keys.needed_metres("Dy");
   TR_TRY(dx.status());
   TR_TRY(dy.status());
+  constexpr std::string_view apart = "points lie some metres apart (scanning flags tell the direction)";
+  if (*dx <= 0 && grid.x.points > 1) return GridKeys::wrong("DxInMetres", *dx, apart);
+  if (*dy <= 0 && grid.y.points > 1) return GridKeys::wrong("DyInMetres", *dy, apart);
   const Projection::Point point{*latitude, *longitude};
-  const Projection::Place first = lambert ? grid.projection.lambert(point) : grid.projection.polar(point);
+  const Projection::Place first = lambert ? map->lambert(point) : map->polar(point);
   const double east = keys.to_west() ? -*dx : *dx;
   const double north = keys.to_north() ? *dy : -*dy;
   grid.x = {first.x, first.x + east * static_cast<double>(grid.x.points - 1), grid.x.points};
   grid.y = {first.y, first.y + north * static_cast<double>(grid.y.points - 1), grid.y.points};
-  return {};
+  return check_corners(grid);
 }
 
 Status read_reference(const GridKeys& keys, Grid& grid) {
@@ -303,7 +367,8 @@ Status read_reference(const GridKeys& keys, Grid& grid) {
   if (uuid == nullptr) return {};
   const Result<Uuid> parsed = Uuid::parse(*uuid);
   TR_TRY(parsed.status().in("grid key 'uuidOfHGrid'"));
-  grid.uuid = parsed->text();
+  // A message of GRIB always has room for one: zeros if it was not given.
+  if (*parsed != Uuid()) grid.uuid = parsed->text();
   return {};
 }
 
@@ -320,8 +385,31 @@ bool operator==(const Grid& one, const Grid& other) {
          one.south_pole_latitude == other.south_pole_latitude &&
          one.south_pole_longitude == other.south_pole_longitude && one.parallels == other.parallels &&
          one.projection == other.projection && one.number_used == other.number_used &&
-         one.uuid == other.uuid &&
+         one.uuid == other.uuid && one.told_is_turned == other.told_is_turned &&
          (both ? one.coordinates->are_those_of(*other.coordinates) : one.coordinates == other.coordinates);
+}
+
+bool are_close(Grid one, Grid other) {
+  const auto numbers = [](Grid& grid) {
+    Projection& map = grid.projection;
+    return std::array{&grid.y.first,
+                      &grid.y.last,
+                      &grid.x.first,
+                      &grid.x.last,
+                      &map.earth.major,
+                      &map.earth.minor,
+                      &map.parallel_1,
+                      &map.parallel_2,
+                      &map.origin_latitude,
+                      &map.central_longitude,
+                      &grid.south_pole_latitude,
+                      &grid.south_pole_longitude};
+  };
+  const auto own = numbers(one), its = numbers(other);
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    if (are_close(*own[i], *its[i])) *its[i] = *own[i];
+  }
+  return one == other;
 }
 
 std::vector<double> Grid::rows() const {
@@ -369,7 +457,9 @@ void Grid::pack(Packer& out) const {
   if (kind == Kind::gaussian) out.put(parallels);
   if (is_projected()) out.put(projection);
   if (kind == Kind::told || number_used != 0 || !uuid.empty()) out.put(number_used).put_text(uuid);
-  if (kind == Kind::told) coordinates->facts().pack(out);
+  if (kind != Kind::told) return;
+  out.put(static_cast<std::int8_t>(told_is_turned));
+  coordinates->facts().pack(out);
 }
 
 Result<Grid> Grid::unpack(Unpacker& in) {
@@ -385,6 +475,7 @@ Result<Grid> Grid::unpack(Unpacker& in) {
     grid.uuid = in.get_text();
   }
   if (grid.kind == Kind::told) {
+    grid.told_is_turned = in.get<std::int8_t>() != 0;
     Result<codec::Coordinates> told = codec::Coordinates::unpack(in);
     TR_TRY(told.status());
     grid.coordinates = std::make_shared<const codec::Coordinates>(std::move(*told));
@@ -408,15 +499,17 @@ Result<Grid> grid_of(const codec::Keys& list, const std::vector<Index>& shape,
   const GridKeys keys(list);
   Grid grid;
   const std::string* const type = keys.find("gridType");
+  const auto found = type == nullptr ? kinds.end() : kinds.find(*type);
   if (type != nullptr && *type == "unstructured_grid") TR_TRY(read_reference(keys, grid));
   if (coordinates) {
+    if (found != kinds.end()) grid.kind = found->second;
+    grid.told_is_turned = grid.is_turned();
     grid.kind = Grid::Kind::told;
     grid.y.points = coordinates->shape.front();
     grid.x.points = coordinates->shape.size() > 1 ? coordinates->shape[1] : 1;
     grid.coordinates = std::move(coordinates);
     return grid;
   }
-  const auto found = type == nullptr ? kinds.end() : kinds.find(*type);
   if (found == kinds.end()) return grid;
   for (const auto& [key, bit] :
        {std::pair("jPointsAreConsecutive", 32), std::pair("alternativeRowScanning", 16)}) {

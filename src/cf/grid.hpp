@@ -34,6 +34,7 @@ struct Grid {
   std::string uuid;  // 8-4-4-4-12 small hexadecimal digits
   /// The program tells where each point lies, or these are none. Ranks that write no heads lack the values.
   std::shared_ptr<const codec::Coordinates> coordinates;
+  bool told_is_turned = false;  // the keys name a turned grid, and the program tells where its points lie
   friend bool operator==(const Grid& one, const Grid& other);
 
   using Point = Projection::Point;
@@ -41,7 +42,7 @@ struct Grid {
     return kind == Kind::lambert || kind == Kind::polar_stereographic;
   }
   /// Returns true if rows and columns do not go east and north.
-  [[nodiscard]] bool is_turned() const { return kind == Kind::rotated || is_projected(); }
+  [[nodiscard]] bool is_turned() const { return kind == Kind::rotated || is_projected() || told_is_turned; }
   /// Return the coordinates of the rows and of the columns.
   [[nodiscard]] std::vector<double> rows() const;
   [[nodiscard]] std::vector<double> columns() const;
@@ -52,9 +53,12 @@ struct Grid {
   static Result<Grid> unpack(Unpacker& in);
 };
 
+/// Returns true if the grids are the same but for last bits of their numbers.
+[[nodiscard]] bool are_close(Grid one, Grid other);
+
 /// Reads the grid off the keys of a georeference, which have the names that ecCodes gives them. Grids other
 /// than regular_ll, rotated_ll, regular_gg, lambert and polar_stereographic are unknown. Returns Code::format
-/// if the keys are not enough, or do not fit to the shape.
+/// if the keys are not enough, make no grid on the globe, or do not fit to the shape.
 Result<Grid> grid_of(const codec::Keys& keys, const std::vector<Index>& shape,
                      std::shared_ptr<const codec::Coordinates> coordinates = nullptr);
 

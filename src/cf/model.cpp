@@ -86,9 +86,14 @@ std::optional<Bytes> Contents::bytes_of(const Variable& variable) const {
   return product;
 }
 
+bool are_close(double one, double other) {
+  constexpr double last_bits = 1e-9;
+  return std::fabs(one - other) <= last_bits * std::max(1.0, std::fabs(one));
+}
+
 namespace {
 
-bool are_close(std::span<const std::byte> one, std::span<const std::byte> other) {
+bool values_are_close(std::span<const std::byte> one, std::span<const std::byte> other) {
   const auto number_at = [](std::span<const std::byte> values, std::size_t at) {
     std::array<std::byte, 8> bytes{};
     std::ranges::copy(values.subspan(at, bytes.size()), bytes.begin());
@@ -97,10 +102,8 @@ bool are_close(std::span<const std::byte> one, std::span<const std::byte> other)
   };
   if (one.size() != other.size()) return false;
   if (std::ranges::equal(one, other)) return true;
-  constexpr double last_bits = 1e-9;
   for (std::size_t at = 0; at + 8 <= one.size(); at += 8) {
-    const double a = number_at(one, at), b = number_at(other, at);
-    if (!(std::fabs(a - b) <= last_bits * std::max(1.0, std::fabs(a)))) return false;
+    if (!are_close(number_at(one, at), number_at(other, at))) return false;
   }
   return true;
 }
@@ -116,7 +119,7 @@ Status check_same(const std::vector<Fixed>& own, const std::vector<Fixed>& now) 
   for (const Fixed& each : own) {
     const auto same = std::ranges::find(now, each.name, &Fixed::name);
     if (same == now.end()) return differs(each, "is in the file, and the stream has none");
-    if (!are_close(each.values, same->values)) return differs(each, "has other values in the file");
+    if (!values_are_close(each.values, same->values)) return differs(each, "has other values in the file");
   }
   for (const Fixed& each : now) {
     if (std::ranges::find(own, each.name, &Fixed::name) == own.end())

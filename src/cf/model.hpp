@@ -84,13 +84,17 @@ struct Contents {
   Status add(Variable variable);
 };
 
+/// Returns true if two numbers differ by no more than last bits. Another C library, or another processor, may
+/// compute a coordinate so.
+[[nodiscard]] bool are_close(double one, double other);
+
 /// The float64 values of a variable without steps, as a file has them.
 struct Fixed {
   std::string name;
   std::span<const std::byte> values;
 };
-/// Returns Code::state if the coordinates of a file differ from those of the stream that is to go on with it.
-/// Another C library may have computed other last bits.
+/// Returns Code::state if the coordinates of a file are not close to those of the stream that is to go on
+/// with it.
 Status check_same(const std::vector<Fixed>& own, const std::vector<Fixed>& now);
 
 }  // namespace tailrace::cf

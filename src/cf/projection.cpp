@@ -43,12 +43,14 @@ double Projection::latitude_of(double t) const {
   return latitude;
 }
 
+bool Projection::is_tangent() const { return std::fabs(parallel_1 - parallel_2) < 1e-9; }
+
 /// Equations 15-7 to 15-10.
 Projection::Cone Projection::cone() const {
   const double one = parallel_1 * degree, two = parallel_2 * degree;
-  const bool touches = std::fabs(parallel_1 - parallel_2) < 1e-9;
-  const double n =
-      touches ? std::sin(one) : (std::log(m(one)) - std::log(m(two))) / (std::log(t(one)) - std::log(t(two)));
+  const double n = is_tangent()
+                       ? std::sin(one)
+                       : (std::log(m(one)) - std::log(m(two))) / (std::log(t(one)) - std::log(t(two)));
   const double scale = earth.major * m(one) / (n * std::pow(t(one), n));
   return {n, scale, scale * std::pow(t(origin_latitude * degree), n)};
 }

@@ -21,6 +21,8 @@ struct Projection {
   double central_longitude = 0;           // this meridian is vertical
   friend bool operator==(const Projection&, const Projection&) = default;
 
+  /// Returns true if the cone touches the earth in one parallel, and does not cut it in two.
+  [[nodiscard]] bool is_tangent() const;
   struct Point {
     double latitude = 0, longitude = 0;
   };

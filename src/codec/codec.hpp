@@ -130,11 +130,12 @@ class Codec {
   [[nodiscard]] virtual bool has_coordinates() const { return false; }
   /// Returns what each file begins with, before its first step.
   [[nodiscard]] virtual ByteVector head() const { return {}; }
-  /// Returns what makes a file with these steps readable. `read` reads the file, whose last step ends at
-  /// `data_end`. None for formats whose files need no ending. Equal arguments give equal bytes.
+  /// Returns what makes a file with these steps readable. `read` reads the file, whose first step begins at
+  /// `data_begin`, and whose last one ends at `data_end`. None for formats whose files need no ending. Equal
+  /// arguments give equal bytes.
   [[nodiscard]] virtual Result<std::optional<Ending>> ending(const ReadBytes& /*read*/,
                                                              std::span<const FinishedStep> /*steps*/,
-                                                             Bytes /*data_end*/) const {
+                                                             Bytes /*data_begin*/, Bytes /*data_end*/) const {
     return std::optional<Ending>();
   }
   /// Returns the places of records within a step, or nothing if they follow one another as they were put. A

@@ -76,19 +76,28 @@ Index Coordinates::points() const {
   return product;
 }
 
+std::optional<Bytes> Coordinates::bytes() const {
+  Bytes product = 16 * (1 + corners);
+  for (const Index extent : shape) {
+    if (__builtin_mul_overflow(product, extent, &product)) return std::nullopt;
+  }
+  return product;
+}
+
+void Coordinates::pack_front(Packer& out) const {
+  out.put_list<Index>(shape).put(corners).put(checksum).put(static_cast<std::int64_t>(values.size()));
+}
+
 void Coordinates::pack(Packer& out) const {
   out.put_list<Index>(shape).put(corners).put(checksum).put_bytes(values);
 }
 
 Result<Coordinates> Coordinates::unpack(Unpacker& in) {
   Coordinates told{in.get_list<Index>(), in.get<Index>(), in.get<std::uint64_t>(), in.get_list<std::byte>()};
-  Index all = 1;
-  bool is_whole = in.ok() && told.corners >= 0 && told.corners <= most_corners;
-  for (const Index extent : told.shape)
-    is_whole = is_whole && extent >= 0 && !__builtin_mul_overflow(all, extent, &all);
-  Bytes bytes = 0;
-  is_whole = is_whole && !__builtin_mul_overflow(all, 16 * (1 + told.corners), &bytes);
-  if (is_whole && (told.values.empty() || std::ssize(told.values) == bytes)) return told;
+  const bool is_shape = std::ranges::none_of(told.shape, [](Index extent) { return extent < 0; });
+  const bool is_whole = in.ok() && told.corners >= 0 && told.corners <= most_corners && is_shape;
+  const std::optional<Bytes> bytes = is_whole ? told.bytes() : std::nullopt;
+  if (bytes && (told.values.empty() || std::ssize(told.values) == *bytes)) return told;
   return Status(Code::corrupt, "the definition of coordinates is not whole");
 }
 

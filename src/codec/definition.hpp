@@ -34,8 +34,8 @@ struct Coordinates {
   ByteVector values;
 
   [[nodiscard]] Index points() const;
-  /// Returns the number of bytes that `values` has where it is there.
-  [[nodiscard]] Bytes bytes() const { return points() * 16 * (1 + corners); }
+  /// Returns the number of bytes that `values` has where it is there, or none beyond 2^63.
+  [[nodiscard]] std::optional<Bytes> bytes() const;
   /// Returns the same without the values.
   [[nodiscard]] Coordinates facts() const { return {shape, corners, checksum, {}}; }
   /// Returns true if the values are the same, wherever they are.
@@ -43,6 +43,8 @@ struct Coordinates {
     return shape == other.shape && corners == other.corners && checksum == other.checksum;
   }
   void pack(Packer& out) const;
+  /// Packs what stands before the values.
+  void pack_front(Packer& out) const;
   static Result<Coordinates> unpack(Unpacker& in);
 };
 

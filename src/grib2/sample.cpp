@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/text.hpp"
 #include "grib2/handle.hpp"
@@ -41,6 +42,17 @@ constexpr std::array numeric_keys{"Ni",
                                   "scaleFactorOfEarthMinorAxis",
                                   "scaledValueOfEarthMinorAxis"};
 
+/// Returns one of the names that ecCodes has for the same octets of a grid.
+std::string_view word_for(std::string_view name) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> words{
+      {{"Nx", "Ni"},
+       {"Ny", "Nj"},
+       {"orientationOfTheGrid", "LoV"},
+       {"southPoleOnProjectionPlane", "projectionCentreFlag"}}};
+  const auto found = std::ranges::find(words, name, &std::pair<std::string_view, std::string_view>::first);
+  return found == words.end() ? name : found->second;
+}
+
 }  // namespace
 
 Result<codec::Keys> grid_keys(const codec::Georeference& georeference) {
@@ -59,8 +71,9 @@ Result<codec::Keys> grid_keys(const codec::Georeference& georeference) {
     return name;
   };
   const auto is_given = [&](std::string_view name) {
-    return std::ranges::any_of(georeference.keys,
-                               [&](const auto& key) { return plain(key.first) == plain(name); });
+    return std::ranges::any_of(georeference.keys, [&](const auto& key) {
+      return word_for(plain(key.first)) == word_for(plain(name));
+    });
   };
   const bool has_mode = is_given("scanningMode");
   for (const std::string name : numeric_keys) {
@@ -71,7 +84,7 @@ Result<codec::Keys> grid_keys(const codec::Georeference& georeference) {
   if (*type == "unstructured_grid") {
     for (const std::string name : {"numberOfGridUsed", "uuidOfHGrid"}) {
       const std::optional<std::string> value = sample->text(name);
-      if (!is_given(name) && value) keys.emplace_back(name, *value);
+      if (!is_given(name) && !sample->is_missing(name) && value) keys.emplace_back(name, *value);
     }
   }
   if (!is_given("gridType")) keys.emplace_back("gridType", *type);

@@ -88,7 +88,7 @@ class Netcdf4Codec final : public codec::Codec {
   [[nodiscard]] ByteVector head() const override { return encode_head(definitions_); }
   [[nodiscard]] Result<std::optional<codec::Ending>> ending(const codec::ReadBytes& read,
                                                             std::span<const FinishedStep> steps,
-                                                            Bytes data_end) const override;
+                                                            Bytes data_begin, Bytes data_end) const override;
   [[nodiscard]] std::unique_ptr<codec::Encoder> encoder() const override {
     return std::make_unique<ChunkedEncoder>(fields_, records_);
   }
@@ -287,12 +287,12 @@ void Netcdf4Codec::add_times(std::span<const FinishedStep> steps,
 
 Result<std::optional<codec::Ending>> Netcdf4Codec::ending(const codec::ReadBytes& read,
                                                           std::span<const FinishedStep> steps,
-                                                          Bytes data_end) const {
+                                                          Bytes data_begin, Bytes data_end) const {
   return guarded([&]() -> Result<std::optional<codec::Ending>> {
     Description description;
     description.contents = &fields_.conventions().contents();
     description.steps = static_cast<Index>(steps.size());
-    description.data_begin = std::ssize(head());
+    description.data_begin = data_begin;
     description.data_end = data_end;
     TR_TRY(describe(read, steps, description));
     Result<codec::Ending> made = make_metadata(description);
@@ -315,8 +315,9 @@ std::string Netcdf4Codec::difference_to(const Netcdf4Codec& now, std::size_t num
     return "another shape or type";
   if (record.chunk != other.chunk) return "other chunks";
   if (record.compression.method != other.compression.method) return "other filters (compress=none or not)";
-  // A field's prepared bytes are its grid. Steps of two grids in one file would share one set of coordinates.
-  if (definitions_.fields[number].prepared != now.definitions_.fields[number].prepared) return "another grid";
+  // Steps of two grids in one file would share one set of coordinates.
+  const int i = static_cast<int>(number);
+  if (!are_close(fields_.grid(i), now.fields_.grid(i))) return "another grid";
   if (field.levels.bottoms != field_now.levels.bottoms ||
       field.levels.coefficients != field_now.levels.coefficients)
     return "other levels";
@@ -336,8 +337,11 @@ std::string Netcdf4Codec::difference_to(const Netcdf4Codec& now) const {
   if (records_.size() != now.records_.size())
     return cat("the file has ", counted(records_.size(), "field"), ", and the stream ", now.records_.size());
   for (std::size_t i = 0; i < records_.size(); ++i) {
+    const std::string &name = fields_.all()[i].name, &name_now = now.fields_.all()[i].name;
+    if (name != name_now)
+      return cat("field ", i + 1, " of the file is '", name, "', and of the stream '", name_now, "'");
     if (const std::string what = difference_to(now, i); !what.empty())
-      return cat("the variable of field '", fields_.all()[i].name, "' has ", what, " in the file");
+      return cat("the variable of field '", name, "' has ", what, " in the file");
   }
   return "";
 }

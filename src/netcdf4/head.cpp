@@ -13,8 +13,8 @@ namespace tailrace::netcdf4 {
 namespace {
 
 constexpr std::string_view mark = "TRLNC4D";
-constexpr char version = '2';     // of the definitions: another one whenever their bytes change
-constexpr Bytes alignment = 512;  // of the first step
+constexpr char version = '2';           // of the definitions: another one whenever their bytes change
+constexpr std::size_t alignment = 512;  // of the first step
 
 Status no_head() { return {Code::corrupt, "the definitions in the head of the file are damaged"}; }
 
@@ -93,13 +93,16 @@ ByteVector encode_head(const Definitions& given) {
   if (!told.empty()) packed.put(static_cast<std::int64_t>(told.size()));
   for (const ToldCoordinates& each : told) each->pack(packed);
   Packer out;
+  for (const std::byte each : unfinished().bytes) out.put(each);
   for (const char letter : mark) out.put(letter);
   out.put(version);
-  out.put(checksum(packed.bytes())).put_bytes(packed.bytes());
-  const Bytes size = superblock_room + std::ssize(out.bytes());
-  ByteVector head(static_cast<std::size_t>((size + alignment - 1) / alignment * alignment));
-  std::ranges::copy(unfinished().bytes, head.begin());
-  std::ranges::copy(out.bytes(), head.begin() + superblock_room);
+  {
+    // Coordinates may be large: no more than two copies of them are there at once.
+    const ByteVector body = packed.take();
+    out.put(checksum(body)).put_bytes(body);
+  }
+  ByteVector head = out.take();
+  head.resize((head.size() + alignment - 1) / alignment * alignment);
   return head;
 }
 

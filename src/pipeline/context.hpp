@@ -140,8 +140,9 @@ struct Context {
     taken.push_back(kind);
     line.on(static_cast<std::uint32_t>(kind), std::move(receiver));
   }
-  void send_to_server(int server, const Packer& message) {
-    line.send(rank_of_server(server), message.bytes());
+  void send_to_server(int server, const Packer& message) { send_to_server(server, message.bytes()); }
+  void send_to_server(int server, ByteVector message) {
+    line.send(rank_of_server(server), std::move(message));
   }
   void send_to_servers(const Packer& message) {
     for (int server = 0; server < roster.servers(); ++server) send_to_server(server, message);

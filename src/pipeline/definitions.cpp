@@ -17,7 +17,13 @@ Definitions::Definitions(Context& context, std::function<void(Opening)> open,
 void Definitions::on_entry(int c, const node::Descriptor& descriptor, std::span<const std::byte> bytes) {
   ByteVector& beginning = beginnings_[c];
   const bool is_last = descriptor.level == 0;
-  if (!is_last || !beginning.empty()) beginning.insert(beginning.end(), bytes.begin(), bytes.end());
+  if (!is_last || !beginning.empty()) {
+    const Status kept = guarded([&]() -> Status {
+      beginning.insert(beginning.end(), bytes.begin(), bytes.end());
+      return {};
+    });
+    if (!kept.is_ok()) return give_up_(kept);
+  }
   if (!is_last) return;
   const ByteVector whole = std::exchange(beginning, {});
   Unpacker in(whole.empty() ? bytes : std::span<const std::byte>(whole));
@@ -82,10 +88,20 @@ void Definitions::tell_if_complete(std::uint32_t stream) {
   const auto wanted = wanted_.find(stream);
   const auto collected = collected_.find(stream);
   if (wanted == wanted_.end() || collected == collected_.end()) return;
-  Opening& opening = collected->second;
-  if (static_cast<std::int32_t>(opening.fields.size()) < wanted->second.fields) return;
+  if (static_cast<std::int32_t>(collected->second.fields.size()) < wanted->second.fields) return;
+  Opening opening = std::move(collected->second);
   opening.reference = wanted->second.reference;
-  // The values of coordinates may be large, and only the root puts them into files.
+  collected_.erase(collected);
+  wanted_.erase(wanted);
+  const Status told = guarded([&]() -> Status {
+    tell(std::move(opening));
+    return {};
+  });
+  if (!told.is_ok()) give_up_(told);
+}
+
+/// The values of coordinates may be large, and only the root puts them into files.
+void Definitions::tell(Opening opening) {
   const int root = context_.home_of(opening.reference);
   Packer out;
   opening.pack(out.put(Message::open), false);
@@ -94,13 +110,12 @@ void Definitions::tell_if_complete(std::uint32_t stream) {
   }
   Packer with_values;
   opening.pack(with_values.put(Message::open), true);
-  context_.send_to_server(root, with_values);
-  collected_.erase(collected);
-  wanted_.erase(wanted);
+  opening = {};  // the message alone has the values from here on
+  context_.send_to_server(root, with_values.take());
 }
 
 void Definitions::on_open(Unpacker& in) {
-  Result<Opening> opening = Opening::unpack(in);
+  Result<Opening> opening = guarded([&] { return Opening::unpack(in); });
   if (!opening.is_ok()) return give_up_(opening.status());
   if (opening->reference < 0 || opening->reference >= context_.roster.computes())
     return give_up_({Code::corrupt, "a stream's definition arrived with a rank that is none"});

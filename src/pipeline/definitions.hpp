@@ -45,6 +45,7 @@ class Definitions {
   void pass_on(Message message, std::uint32_t stream, int c, std::span<const std::byte> bytes);
   void on_wanted(const Wanted& wanted);
   void tell_if_complete(std::uint32_t stream);
+  void tell(Opening opening);
   void on_open(Unpacker& in);
   void on_part(Unpacker& in);
   void on_forgotten(Unpacker& in);

@@ -25,7 +25,7 @@ std::vector<Told> OwnDefinitions::add(const Field& field) {
   if (same == layouts_.end()) add_layout(field, told);
   ++fields_;
   if (me_ != 0) return told;
-  const int coordinates = number_of(field.definition->georeference.coordinates.get(), told);
+  const int coordinates = number_of(field.definition->georeference.coordinates, told);
   Packer packed;
   packed.put(Definition::field);
   Opening::pack_field(packed, *field.definition, field.prepared, number, coordinates);
@@ -34,7 +34,8 @@ std::vector<Told> OwnDefinitions::add(const Field& field) {
 }
 
 /// Returns the number of coordinates, which it tells the first time; -1 if there are none.
-int OwnDefinitions::number_of(const codec::Coordinates* coordinates, std::vector<Told>& told) {
+int OwnDefinitions::number_of(const std::shared_ptr<const codec::Coordinates>& coordinates,
+                              std::vector<Told>& told) {
   if (coordinates == nullptr) return -1;
   const auto same = std::ranges::find_if(
       coordinates_, [&](const codec::Coordinates& each) { return each.are_those_of(*coordinates); });
@@ -43,8 +44,9 @@ int OwnDefinitions::number_of(const codec::Coordinates* coordinates, std::vector
   coordinates_.push_back(coordinates->facts());
   Packer packed;
   packed.put(Definition::coordinates);
-  coordinates->pack(packed);
+  coordinates->pack_front(packed);
   told.push_back(entry(packed));
+  told.back().coordinates = coordinates;
   return number;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -16,6 +17,8 @@ namespace tailrace::pipeline {
 struct Told {
   node::Descriptor descriptor;
   ByteVector bytes;
+  /// Their values, of which no other copy is made, follow the bytes.
+  std::shared_ptr<const codec::Coordinates> coordinates{};
 };
 
 /// The definitions of one stream that a compute rank tells the servers: of the stream, its layouts and its
@@ -51,7 +54,8 @@ class OwnDefinitions {
  private:
   [[nodiscard]] Told entry(Packer& packed) const;
   void add_layout(const Field& field, std::vector<Told>& told);
-  [[nodiscard]] int number_of(const codec::Coordinates* coordinates, std::vector<Told>& told);
+  [[nodiscard]] int number_of(const std::shared_ptr<const codec::Coordinates>& coordinates,
+                              std::vector<Told>& told);
   void choose_reference();
 
   const exchange::Roster& roster_;

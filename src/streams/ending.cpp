@@ -35,14 +35,22 @@ codec::ReadBytes reader_of(File& file) {
   return [&file](std::span<std::byte> to, Bytes offset) { return file.read(to, offset); };
 }
 
+/// The head, which may be large, goes once the codec is there.
+Result<std::unique_ptr<codec::Codec>> codec_of(const formats::Finishing& format, File& file,
+                                               Bytes data_begin) {
+  const Result<ByteVector> head = read_from(file, data_begin, 0);
+  TR_TRY(head.status());
+  return format.reopen(*head);
+}
+
 Result<codec::Ending> make_ending(const formats::Finishing& format, File& file,
                                   const IndexContents& contents) {
-  const Result<ByteVector> head = read_from(file, contents.header.data_begin, 0);
-  TR_TRY(head.status());
-  const Result<std::unique_ptr<codec::Codec>> codec = format.reopen(*head);
+  const Bytes data_begin = contents.header.data_begin;
+  const Result<std::unique_ptr<codec::Codec>> codec = codec_of(format, file, data_begin);
   TR_TRY(codec.status());
   const std::vector<codec::FinishedStep> steps = finished_steps(contents);
-  Result<std::optional<codec::Ending>> ending = (*codec)->ending(reader_of(file), steps, contents.data_end());
+  Result<std::optional<codec::Ending>> ending =
+      (*codec)->ending(reader_of(file), steps, data_begin, contents.data_end());
   TR_TRY(ending.status());
   return *ending ? std::move(**ending) : codec::Ending{};
 }

@@ -230,7 +230,10 @@ Status Stream::prepare_field(FieldRequest& request, const PlacedLayout& layout, 
   out.definition.georeference = {};  // the codec has taken what it needs
   out.definition.georeference.coordinates = facts;
   if (request_.options.references) TR_TRY(prepare_references(out.definition, layout.georeference));
-  if (facts) out.coordinates = told;
+  if (facts) {
+    out.coordinates = told;
+    TR_TRY(draw_coordinates(out));
+  }
   return check_staging(out, static_cast<int>(fields_.size()));
 }
 
@@ -243,6 +246,24 @@ Status Stream::prepare_references(codec::FieldDefinition& fresh,
   for (const Field& each : fields_) all.push_back(each.definition);
   all.push_back(fresh);
   return references::References::make(request_.definition, all, *codec_->decoding()).status();
+}
+
+/// The root keeps the values until the stream is closed: as they came, and in the head of the file. Rank 0
+/// draws for it, since all ranks must hear at definition if the budget is too small.
+Status Stream::draw_coordinates(Field& field) const {
+  if (session_.rank() != 0) return {};
+  const codec::Coordinates& told = *field.coordinates;
+  const bool is_drawn = std::ranges::any_of(fields_, [&](const Field& each) {
+    const auto& its = each.definition.georeference.coordinates;
+    return its && its->are_those_of(told);
+  });
+  if (is_drawn) return {};
+  constexpr Bytes copies = 2;
+  const Bytes bytes = copies * std::ssize(told.values);
+  field.drawn = std::make_unique<node::Draw>(session_.memory().budget(), node::Use::coordinates);
+  return field.drawn->take(bytes).in(
+      cat("while the stream is open the coordinates of the layout take ", size_text(bytes),
+          " for the heads of its files: set TAILRACE_MEMORY to more, or close other streams before"));
 }
 
 Status Stream::check_staging(const Field& field, int number) const {
@@ -374,11 +395,13 @@ void Stream::tell_definitions(const std::vector<pipeline::Told>& all) {
   const Bytes most = session_.computing().outlet().largest_piece();
   const auto piece = static_cast<std::size_t>(most == 0 ? usual : std::clamp<Bytes>(most / 2, 64, usual));
   for (const pipeline::Told& told : all) {
-    std::span<const std::byte> rest = told.bytes;
+    std::span<const std::byte> rest = told.bytes, behind;
+    if (told.coordinates) behind = told.coordinates->values;
     Descriptor descriptor = told.descriptor;
     do {
       const auto bytes = rest.first(std::min(piece, rest.size()));
       rest = rest.subspan(bytes.size());
+      if (rest.empty()) rest = std::exchange(behind, {});
       descriptor.level = rest.empty() ? 0 : 1;
       session_.computing().publish([&] { return session_.computing().outlet().tell(descriptor, bytes); });
     } while (!rest.empty());

@@ -99,6 +99,7 @@ class Stream final {
     codec::FieldDefinition definition;
     std::shared_ptr<const PlacedLayout> layout;
     std::shared_ptr<const codec::Coordinates> coordinates;  // until the servers have been told
+    std::unique_ptr<node::Draw> drawn;                      // on rank 0: for these, by the first field
     layout::Allocation allocation;
     std::shared_ptr<const layout::MemoryMap> map;  // for arrays allocated as defined
     Index count = 0;
@@ -124,6 +125,7 @@ class Stream final {
   /// Returns success if the staging memory takes the field that the codec knows by `number`.
   Status renew_codec();
   [[nodiscard]] Status check_staging(const Field& field, int number) const;
+  [[nodiscard]] Status draw_coordinates(Field& field) const;
   void add_field(const std::string& name, Field field);
   Status prepare_operations(const std::optional<Position>& resume);
   [[nodiscard]] Status check_recorded(const Field& field) const;

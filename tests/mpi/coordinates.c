@@ -2,15 +2,16 @@
 /* A model whose grid has coordinates that no keys describe.
  *   coordinates PATTERN OPTIONS KIND NY NX CORNERS SHIFT FIRST LAST [BAD]
  * KIND: curvilinear (blocks with a halo, and the same points on an indexed layout), cells (indexed layout of
- * NY * NX cells) or replicated. SHIFT is added to all longitudes. FIRST and LAST are the hours of the first
- * and last step. BAD is the global index of a point whose latitude is 91. */
+ * NY * NX cells), replicated, unsaid (replicated, and bounds also without a number of corners) or huge (so
+ * many cells that their coordinates have more than 2^63 bytes). SHIFT is added to all longitudes. FIRST and
+ * LAST are the hours of the first and last step. BAD is the global index of a point whose latitude is 91. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <tailrace.h>
 
-static int failures = 0;
+static int failures = 0, unsaid = 0;
 static tr_index ny, nx, corners, bad = -1;
 static double shift;
 
@@ -53,8 +54,9 @@ static void set_coordinates(const part* mine) {
       lon_b[i * corners + k] = point < 0 ? NAN : corner_longitude(point, k);
     }
   }
-  expect(tr_layout_coordinates(mine->layout, lat, lon, (int)corners, corners > 0 ? lat_b : NULL,
-                               corners > 0 ? lon_b : NULL));
+  const int bounds = corners > 0 || unsaid;
+  expect(tr_layout_coordinates(mine->layout, lat, lon, (int)corners, bounds ? lat_b : NULL,
+                               bounds ? lon_b : NULL));
   for (size_t i = 0; i < n; ++i) lat[i] = lon[i] = 1e9; /* the arrays may change */
   free(lat), free(lon), free(lat_b), free(lon_b);
 }
@@ -96,15 +98,30 @@ static part whole(void) {
   return made;
 }
 
+static void huge(void) {
+  const tr_index shape[] = {(tr_index)1 << 60};
+  const double place = 0; /* what is refused is never looked at */
+  tr_layout* layout = NULL;
+  expect(tr_layout_block(1, shape, NULL, &layout));
+  expect(tr_layout_coordinates(layout, &place, &place, 0, NULL, NULL));
+  expect(tr_layout_free(&layout));
+}
+
 static void run(char** arguments, MPI_Comm model) {
   char options[1024];
   tr_stream* stream = NULL;
+  if (strcmp(arguments[3], "huge") == 0) {
+    huge();
+    return;
+  }
+  unsaid = strcmp(arguments[3], "unsaid") == 0;
   const int cells = strcmp(arguments[3], "cells") == 0, blocks = strcmp(arguments[3], "curvilinear") == 0;
   part first = cells ? scattered(1, model) : blocks ? curvilinear() : whole();
   part second = blocks ? scattered(2, model) : first;
   if (first.layout == NULL || second.layout == NULL) return;
   set_coordinates(&first);
   if (blocks) set_coordinates(&second);
+  if (failures > 0) return;
   snprintf(options, sizeof options, "base=2026-03-01T00:00Z %s", arguments[2]);
   expect(tr_stream_create(arguments[1], options, &stream));
   if (stream == NULL) return;

@@ -130,6 +130,24 @@ def bad_values_are_named():
     check(code == 1 and "the coordinates take 19.1MiB" in err and "TAILRACE_MEMORY" in err, f"too little memory: {code}, {err}")
 
 
+    for ranks in (1, 3):
+        code, _, err = run(ranks, model(path, kind="unsaid", corners=0))
+        check(code == 1 and "bounds are given, and 0 corners" in err, f"bounds without corners: {code}, {err}")
+        code, _, err = run(ranks, model(path, kind="huge"))
+        check(code == 1 and "more than any memory has" in err, f"more than 2^63 bytes: {code}, {err}")
+
+
+def layouts_and_streams_share_the_budget():
+    """19.1 MiB for each of two layouts, and twice that for the stream, beside 16 MiB of staging."""
+    path = f"{fresh('budget')}/fc.nc"
+    arguments = {"rows": 500, "columns": 500}
+    code, _, err = run(3, model(path, **arguments), TAILRACE_SERVERS="1", TAILRACE_MEMORY="84MiB", TAILRACE_STAGING="16MiB")
+    check(code == 1 and "tr_stream_define" in err and "take 38.1MiB for the heads of its files" in err and "coordinates 38.1MiB" in err,
+          f"a stream beyond the budget: {code}, {err}")
+    code, _, err = run(3, model(path, **arguments), TAILRACE_SERVERS="1", TAILRACE_MEMORY="94MiB", TAILRACE_STAGING="16MiB", TAILRACE_LOG="info")
+    check(code == 0 and "coordinates 76.3MiB" in err, f"a stream within the budget: {code}, {err}")
+
+
 def goes_on_only_with_its_own(format):
     path = f"{fresh(f'goes-on-{format}')}/fc.{ENDINGS[format]}"
     check(run(2, model(path, last=1))[0] == 0, f"{format}: the first run")
@@ -168,6 +186,7 @@ for name in ENDINGS:
         larger_than_a_lane(name, number)
     goes_on_only_with_its_own(name)
 bad_values_are_named()
+layouts_and_streams_share_the_budget()
 if os.environ.get("TEST_JSON") == "1":
     references_have_them("cdf5")
     references_have_them("raw")

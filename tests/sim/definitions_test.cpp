@@ -31,6 +31,13 @@ constexpr int own = 50;  // elements of each compute rank
 /// own.
 Index element(int c, int i) { return static_cast<Index>(i) * computes + c; }
 
+/// Returns what the program has told of field a.
+std::shared_ptr<const codec::Coordinates> places() {
+  static const auto told = std::make_shared<const codec::Coordinates>(
+      codec::Coordinates{{7}, 0, 99, ByteVector(7 * 16, std::byte{3})});
+  return told;
+}
+
 /// The calls of all compute ranks. Every rank defines the same streams, and then begins or forgets each of
 /// them.
 struct Program {
@@ -57,9 +64,11 @@ struct Program {
     tell(c, client.definitions().begin(head), pieces);
     codec::FieldDefinition field;
     field.name = "a";
+    field.georeference.coordinates = places();
     const layout::Layout block = *layout::Layout::block({7}, computes);
     tell(c, client.definitions().add({&field, ByteVector(30, std::byte{5}), &block, 1, false, {}}), pieces);
     field.name = "b";
+    field.georeference.coordinates = nullptr;
     tell(c, client.definitions().add({&field, {}, &part, 2, true, indices}), pieces);
     if (begun[static_cast<std::size_t>(stream) - 1]) {
       EXPECT_TRUE(client.begin(0));
@@ -73,7 +82,10 @@ struct Program {
   /// more. With 0, puts them whole.
   void tell(int c, const std::vector<Told>& all, int most) {
     for (const Told& told : all) {
-      std::span<const std::byte> rest = told.bytes;
+      ByteVector whole = told.bytes;
+      if (told.coordinates)
+        whole.insert(whole.end(), told.coordinates->values.begin(), told.coordinates->values.end());
+      std::span<const std::byte> rest = whole;
       do {
         const auto bytes =
             most == 0 ? rest : rest.first(std::min(static_cast<std::size_t>(most), rest.size()));
@@ -149,6 +161,11 @@ class Reader {
     EXPECT_EQ(opening.fields[1].name, "b");
     EXPECT_EQ(opening.prepared[0], ByteVector(30, std::byte{5}));
     EXPECT_EQ(opening.layout_of, (std::vector<int>{0, 1}));
+    const auto& told = opening.fields[0].georeference.coordinates;
+    ASSERT_TRUE(told && told->are_those_of(*places()));
+    const bool is_root = context_.is_home(opening.reference);
+    EXPECT_EQ(told->values, is_root ? places()->values : ByteVector()) << "the root alone has heads";
+    EXPECT_FALSE(opening.fields[1].georeference.coordinates);
     Unpacker in(opening.layouts[1]);
     const layout::Layout layout = *layout::Layout::unpack(in);
     for (int c = 0; c < computes; ++c) EXPECT_EQ(layout.owner(element(c, 3)), c);

@@ -157,7 +157,7 @@ void end_file(const StreamPlan& plan, const std::vector<codec::FinishedStep>& st
     std::copy_n(file.begin() + offset, to.size(), to.begin());
     return static_cast<Bytes>(to.size());
   };
-  const auto ending = plan.codec->ending(read, steps, static_cast<Bytes>(file.size()));
+  const auto ending = plan.codec->ending(read, steps, std::ssize(plan.codec->head()), std::ssize(file));
   ASSERT_TRUE(ending.is_ok()) << ending.status().text();
   if (!*ending) return;
   place(file, (*ending)->head.offset, (*ending)->head.bytes);

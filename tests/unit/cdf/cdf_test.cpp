@@ -250,6 +250,40 @@ TEST(cdf, a_projection_has_its_coordinates_its_mapping_and_its_earth) {
   EXPECT_EQ(other->head(), codec->head());
 }
 
+TEST(cdf, the_parallel_of_a_plane_at_a_pole_has_the_sign_of_the_pole) {
+  for (const bool south : {true, false}) {
+    for (const char* const parallel : {"-70", "70"}) {
+      FieldDefinition polar = field("t");
+      polar.georeference.keys = {{"gridType", "polar_stereographic"},
+                                 {"latitudeOfFirstGridPointInDegrees", south ? "-70" : "70"},
+                                 {"LoVInDegrees", "0"},
+                                 {"longitudeOfFirstGridPointInDegrees", "-45"},
+                                 {"LaDInDegrees", parallel},
+                                 {"southPoleOnProjectionPlane", south ? "1" : "0"},
+                                 {"DxInMetres", "1000"},
+                                 {"DyInMetres", "2000"}};
+      const auto codec = codec_of({polar});
+      const Reader reader(codec->head());
+      EXPECT_EQ(reader.number("polar_stereographic", "latitude_of_projection_origin"), south ? -90 : 90);
+      EXPECT_EQ(reader.number("polar_stereographic", "standard_parallel"), south ? -70 : 70) << parallel;
+      EXPECT_NEAR(reader.values("lat")[0], south ? -70 : 70, 1e-9);
+    }
+  }
+}
+
+TEST(cdf, a_cone_with_one_standard_parallel_has_its_origin_there) {
+  FieldDefinition u = field("u");
+  u.georeference.keys = {{"gridType", "lambert"},   {"latitudeOfFirstGridPointInDegrees", "50"},
+                         {"LoVInDegrees", "10"},    {"longitudeOfFirstGridPointInDegrees", "10"},
+                         {"LaDInDegrees", "52"},    {"Latin1InDegrees", "45"},
+                         {"Latin2InDegrees", "45"}, {"DxInMetres", "1000"},
+                         {"DyInMetres", "2000"}};
+  const auto codec = codec_of({u});
+  const Reader reader(codec->head());
+  EXPECT_EQ(reader.numbers("lambert_conformal_conic", "standard_parallel"), Values{45});
+  EXPECT_EQ(reader.number("lambert_conformal_conic", "latitude_of_projection_origin"), 45);
+}
+
 std::shared_ptr<const codec::Coordinates> told_places(const std::vector<Index>& shape, Index corners,
                                                       double shift) {
   codec::Coordinates told{shape, corners, 0, {}};
@@ -291,6 +325,21 @@ TEST(cdf, coordinates_that_the_program_has_told_have_their_bounds) {
   const auto root = codec_of({});
   ASSERT_TRUE(root->adopt(there, codec->prepared(0)).is_ok());
   EXPECT_EQ(root->head(), codec_of({map})->head());
+}
+
+TEST(cdf, winds_along_a_turned_grid_stay_so_where_the_program_tells_its_places) {
+  FieldDefinition turned = field("u"), plain = field("v");
+  turned.georeference = {{}, {{"gridType", "rotated_ll"}}, told_places({2, 3}, 0, 0)};
+  plain.georeference = {{}, {{"gridType", "regular_ll"}}, told_places({2, 3}, 0, 50)};
+  const auto codec = codec_of({turned, plain});
+  const Reader reader(codec->head());
+  EXPECT_EQ(reader.text("u", "standard_name"), "x_wind");
+  EXPECT_EQ(reader.text("v", "standard_name"), "northward_wind");
+  const auto other = codec_of({});
+  turned.georeference.keys = plain.georeference.keys = {};
+  ASSERT_TRUE(other->adopt(turned, codec->prepared(0)).is_ok());
+  ASSERT_TRUE(other->adopt(plain, codec->prepared(1)).is_ok());
+  EXPECT_EQ(other->head(), codec->head());
 }
 
 TEST(cdf, an_unstructured_grid_is_named_as_icon_names_it) {

@@ -142,6 +142,105 @@ TEST(cf_grid, a_projection_that_is_half_described_is_refused_by_the_key_it_lacks
   EXPECT_NE(grid_of(keys, {64, 128}).status().text().find("64 rows"), std::string::npos);
 }
 
+codec::Keys with(codec::Keys keys, const std::string& name, const std::string& value) {
+  std::erase_if(keys, [&](const auto& key) { return key.first == name; });
+  keys.emplace_back(name, value);
+  return keys;
+}
+
+codec::Keys cone() {
+  return {{"gridType", "lambert"},
+          {"latitudeOfFirstGridPointInDegrees", "40"},
+          {"longitudeOfFirstGridPointInDegrees", "0"},
+          {"LoVInDegrees", "5"},
+          {"LaDInDegrees", "50"},
+          {"Latin1InDegrees", "45"},
+          {"Latin2InDegrees", "55"},
+          {"DxInMetres", "100000"},
+          {"DyInMetres", "100000"},
+          {"jScansPositively", "1"}};
+}
+
+TEST(cf_grid, numbers_that_make_no_map_are_refused) {
+  const auto refused = [](const codec::Keys& keys, std::string_view text) {
+    const Status status = grid_of(keys, {5, 4}).status();
+    EXPECT_EQ(status.code(), Code::format) << text;
+    EXPECT_NE(status.text().find(text), std::string::npos) << status.text();
+  };
+  ASSERT_TRUE(grid_of(cone(), {5, 4}).is_ok());
+  refused(with(cone(), "Latin1InDegrees", "90"), "'Latin1InDegrees' = 90");
+  refused(with(cone(), "Latin2InDegrees", "-95"), "'Latin2InDegrees' = -95");
+  refused(with(cone(), "Latin2InDegrees", "-45"), "make no cone");
+  refused(with(cone(), "LaDInDegrees", "-90"), "nowhere on the globe");
+  refused(with(cone(), "LoVInDegrees", "nan"), "'LoVInDegrees' = nan");
+  refused(with(cone(), "LaDInDegrees", "inf"), "'LaDInDegrees' = inf");
+  refused(with(cone(), "DxInMetres", "0"), "'DxInMetres' = 0");
+  refused(with(cone(), "DyInMetres", "-5"), "'DyInMetres' = -5");
+  refused(with(cone(), "DyInMetres", "inf"), "'DyInMetres' = inf");
+  refused(with(cone(), "DyInMetres", "4000000"), "nowhere on the globe");  // beyond the pole
+  refused(with(cone(), "latitudeOfFirstGridPointInDegrees", "-90"), "nowhere on the globe");
+  for (const codec::Keys& keys : {cone(), plane()}) {
+    refused(with(keys, "latitudeOfFirstGridPointInDegrees", "91"),
+            "'latitudeOfFirstGridPointInDegrees' = 91");
+    codec::Keys flat = with(keys, "shapeOfTheEarth", "1");
+    flat.emplace_back("scaledValueOfRadiusOfSphericalEarth", "0");
+    refused(flat, "must be positive");
+  }
+  refused(with(plane(), "LaDInDegrees", "91"), "'LaDInDegrees' = 91");
+  refused(with(plane(), "latitudeOfFirstGridPointInDegrees", "-90"), "nowhere on the globe");
+  refused(with(globe(), "longitudeOfFirstGridPointInDegrees", "inf"), "must be a finite number");
+  EXPECT_TRUE(grid_of(with(cone(), "DxInMetres", "0"), {5, 1}).is_ok())
+      << "a row of 1 point has no increment";
+}
+
+/// A corner on the meridian where the cone is cut open, opposite of the central one, and one at the pole.
+TEST(cf_grid, corners_may_lie_at_the_very_edge_of_a_cone) {
+  for (const auto& [longitude, to_west] : {std::pair("185", "0"), std::pair("-175", "1")}) {
+    codec::Keys keys = with(cone(), "longitudeOfFirstGridPointInDegrees", longitude);
+    keys = with(with(keys, "jScansPositively", "0"), "iScansNegatively", to_west);
+    const Result<Grid> grid = grid_of(keys, {2, 2});
+    EXPECT_TRUE(grid.is_ok()) << grid.status().text();
+    EXPECT_FALSE(grid_of(with(keys, "iScansNegatively", *to_west == '0' ? "1" : "0"), {2, 2}).is_ok());
+  }
+  codec::Keys keys = with(cone(), "longitudeOfFirstGridPointInDegrees", "5");
+  keys = with(keys, "jScansPositively", "0");
+  for (const std::string sign : {"", "-"}) {
+    for (const char* const parallel : {"Latin1InDegrees", "Latin2InDegrees", "LaDInDegrees"})
+      keys = with(keys, parallel, sign + "50");
+    keys = with(keys, "jScansPositively", sign.empty() ? "0" : "1");
+    const Result<Grid> grid = grid_of(with(keys, "latitudeOfFirstGridPointInDegrees", sign + "90"), {5, 4});
+    EXPECT_TRUE(grid.is_ok()) << grid.status().text();
+  }
+}
+
+TEST(cf_grid, a_cone_that_touches_one_parallel_has_its_origin_there) {
+  codec::Keys keys = with(with(cone(), "Latin1InDegrees", "45"), "Latin2InDegrees", "45");
+  const Grid grid = *grid_of(with(keys, "LaDInDegrees", "50"), {5, 4});
+  EXPECT_DOUBLE_EQ(grid.projection.origin_latitude, 45);
+  EXPECT_NEAR(grid.projection.lambert({45, 5}).y, 0, 1e-6);
+  EXPECT_EQ(grid, *grid_of(with(keys, "LaDInDegrees", "45"), {5, 4}));
+  EXPECT_DOUBLE_EQ(grid_of(cone(), {5, 4})->projection.origin_latitude, 50) << "a cone that cuts has LaD";
+}
+
+TEST(cf_grid, the_south_pole_is_one_bit_of_the_flags_of_a_plane) {
+  const codec::Keys south = with(plane(), "latitudeOfFirstGridPointInDegrees", "-60");
+  const auto pole = [&](const char* name, const char* value) {
+    return grid_of(with(south, name, value), {5, 4})->projection.origin_latitude;
+  };
+  EXPECT_EQ(pole("projectionCentreFlag", "128"), -90);
+  EXPECT_EQ(pole("projectionCentreFlag", "192"), -90);
+  EXPECT_EQ(pole("projectionCentreFlag", "64"), 90) << "bipolar and symmetric";
+  EXPECT_EQ(pole("southPoleOnProjectionPlane", "1"), -90);
+  EXPECT_EQ(pole("southPoleOnProjectionPlane", "0"), 90);
+}
+
+TEST(cf_grid, a_uuid_of_zeros_is_none) {
+  codec::Keys keys{{"gridType", "unstructured_grid"}, {"uuidOfHGrid", std::string(32, '0')}};
+  EXPECT_EQ(grid_of(keys, {6})->uuid, "");
+  keys.back().second.back() = '1';
+  EXPECT_EQ(grid_of(keys, {6})->uuid, "00000000-0000-0000-0000-000000000001");
+}
+
 TEST(cf_grid, rows_of_a_gaussian_grid_may_be_a_part_of_it) {
   const std::vector<double> all = grid_of({{"gridType", "regular_gg"}, {"N", "2"}}, {4, 8})->rows();
   EXPECT_NEAR(all[0], 59.444408, 1e-6);  // WMO's four rows of N = 2
@@ -175,6 +274,37 @@ TEST(cf_grid, told_coordinates_are_told_apart_by_their_checksum_wherever_the_val
   told.pack(damaged);
   Unpacker again(damaged.bytes());
   EXPECT_EQ(codec::Coordinates::unpack(again).status().code(), Code::corrupt);
+}
+
+TEST(cf_grid, told_coordinates_of_a_turned_grid_stay_turned) {
+  const auto told =
+      std::make_shared<const codec::Coordinates>(codec::Coordinates{{2, 3}, 0, 7, ByteVector(96)});
+  for (const auto& [type, turned] : {std::pair("rotated_ll", true), std::pair("lambert", true),
+                                     std::pair("regular_ll", false), std::pair("unstructured_grid", false)}) {
+    const Grid grid = *grid_of({{"gridType", type}}, {2, 3}, told);
+    EXPECT_EQ(grid.kind, Grid::Kind::told);
+    EXPECT_EQ(grid.is_turned(), turned) << type;
+    Packer out;
+    grid.pack(out);
+    Unpacker in(out.bytes());
+    EXPECT_EQ(*Grid::unpack(in), grid) << type;
+  }
+}
+
+TEST(cf_grid, grids_are_close_if_only_last_bits_of_their_numbers_differ) {
+  for (const codec::Keys& keys : {cone(), plane()}) {
+    const Grid grid = *grid_of(keys, {5, 4});
+    Grid other = grid;
+    other.x.first *= 1 + 1e-14;
+    other.projection.central_longitude += 1e-14;
+    EXPECT_FALSE(grid == other);
+    EXPECT_TRUE(are_close(grid, other));
+    other.y.last += 1;
+    EXPECT_FALSE(are_close(grid, other));
+    other = grid;
+    other.y.points = 6;
+    EXPECT_FALSE(are_close(grid, other));
+  }
 }
 
 TEST(cf_grid, what_was_packed_is_read_back_and_damage_is_told) {

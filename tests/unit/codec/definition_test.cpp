@@ -141,5 +141,11 @@ TEST(check_field, what_no_format_holds_is_refused) {
   EXPECT_EQ(check_field(field).code(), Code::argument);
 }
 
+TEST(codec_definition, coordinates_beyond_all_memory_have_no_number_of_bytes) {
+  EXPECT_EQ((Coordinates{{2, 3}, 4, 0, {}}.bytes()), 6 * 16 * 5);
+  EXPECT_EQ((Coordinates{{Index{1} << 60}, 0, 0, {}}.bytes()), std::nullopt);
+  EXPECT_EQ((Coordinates{{Index{1} << 32, Index{1} << 32}, 0, 0, {}}.bytes()), std::nullopt);
+}
+
 }  // namespace
 }  // namespace tailrace::codec

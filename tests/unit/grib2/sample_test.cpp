@@ -34,6 +34,25 @@ TEST(grib2_sample, tells_its_grid_and_what_is_given_counts_more) {
   EXPECT_EQ(given.count("latitudeOfFirstGridPointInDegrees"), 0U);
 }
 
+/// Lambert's and the polar grids have numbers of points and meridians under two names each.
+TEST(grib2_sample, what_is_given_counts_more_under_each_of_its_names) {
+  using Names = std::vector<std::string>;
+  const std::vector<Names> all{{"Ni", "Nx"},
+                               {"Nj", "Ny"},
+                               {"LoVInDegrees", "LoV", "orientationOfTheGridInDegrees"},
+                               {"projectionCentreFlag", "southPoleOnProjectionPlane"}};
+  Handle handle = *Handle::from_sample("polar_stereographic_pl_grib2");
+  const auto message = handle.message();
+  const ByteVector sample(message.begin(), message.end());
+  for (const Names& names : all) {
+    for (const std::string& given : names) {
+      const auto keys = keys_of(sample, {{given, "1"}});
+      EXPECT_EQ(keys.at(given), "1");
+      for (const std::string& other : names) EXPECT_EQ(keys.count(other), other == given ? 1U : 0U) << other;
+    }
+  }
+}
+
 TEST(grib2_sample, no_message_is_an_error_and_none_is_not_needed) {
   EXPECT_EQ(grid_keys({ByteVector(100), {}}).status().code(), Code::format);
   EXPECT_EQ(keys_of({}, {{"gridType", "lambert"}}).size(), 1U);

@@ -86,7 +86,7 @@ class File {
     steps_.back().records.push_back({f, level, begin, std::ssize(bytes_) - begin});
   }
   [[nodiscard]] Result<std::optional<codec::Ending>> try_ending(const Codec& by) const {
-    return by.ending(reader_of(bytes_), steps_, std::ssize(bytes_));
+    return by.ending(reader_of(bytes_), steps_, std::ssize(codec_.head()), std::ssize(bytes_));
   }
   [[nodiscard]] codec::Ending ending(const Codec& by) const {
     Result<std::optional<codec::Ending>> made = try_ending(by);
@@ -325,6 +325,27 @@ TEST(netcdf4, a_file_does_not_go_on_with_what_its_metadata_do_not_tell) {
   });
   EXPECT_TRUE(check_goes_on(own, codec_of({before})->head()).is_ok());
   EXPECT_EQ(check_goes_on(own, codec_of({before, field("b")})->head()).code(), Code::state);
+  FieldDefinition renamed = before;
+  renamed.name = "c";
+  const Status status = check_goes_on(own, codec_of({renamed})->head());
+  EXPECT_NE(status.text().find("field 1 of the file is 'a', and of the stream 'c'"), std::string::npos)
+      << status.text();
+}
+
+/// Another C library may compute other last bits of a projection.
+TEST(netcdf4, a_file_goes_on_with_a_grid_whose_last_bits_differ) {
+  const auto head = [](const char* latitude) {
+    FieldDefinition u = field("u");
+    u.georeference.keys = {{"gridType", "lambert"},   {"latitudeOfFirstGridPointInDegrees", latitude},
+                           {"LoVInDegrees", "10"},    {"longitudeOfFirstGridPointInDegrees", "11"},
+                           {"LaDInDegrees", "50"},    {"Latin1InDegrees", "45"},
+                           {"Latin2InDegrees", "55"}, {"DxInMetres", "1000"},
+                           {"DyInMetres", "2000"}};
+    return codec_of({u})->head();
+  };
+  EXPECT_NE(head("50"), head("50.0000000000001"));
+  EXPECT_TRUE(check_goes_on(head("50"), head("50.0000000000001")).is_ok());
+  EXPECT_NE(check_goes_on(head("50"), head("50.0001")).text().find("another grid"), std::string::npos);
 }
 
 /// A grid that is known has the dimensions lat and lon, whatever the shape of the program's array is.

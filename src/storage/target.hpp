@@ -56,6 +56,8 @@ class File {
   virtual Result<Bytes> size() = 0;
   /// Returns true if the file reaches up to `end`, and has the ranges, which lie before it.
   virtual Result<bool> holds(Bytes end, std::span<const Range> ranges);
+  /// Returns how many of the process's descriptors it takes while it is open.
+  [[nodiscard]] virtual int descriptors() const { return 1; }
   /// Closes the file and checks the result. Further calls are Code::state. The destructor closes without a
   /// check.
   virtual Status close() = 0;

@@ -160,11 +160,14 @@ void Objects::keep_open(const std::string& path, std::unique_ptr<File> file) {
   if (const auto before = written_.find(path); before != written_.end()) {
     failure_ = first_cause(failure_, before->second.file->close());
     before->second.file = std::move(file);
+    before->second.number = ++writes_;
     return;
   }
-  written_.try_emplace(path, std::move(file), *known_);
+  written_.try_emplace(path, std::move(file), *known_).first->second.number = ++writes_;
+  // The object whose last write is the longest ago is the one that most likely gets no other in this step.
   while (known_->descriptors() > most_open && !written_.empty()) {
-    const auto oldest = written_.begin();
+    const auto oldest =
+        std::ranges::min_element(written_, {}, [](const auto& each) { return each.second.number; });
     failure_ = first_cause(failure_, oldest->second.file->sync());
     failure_ = first_cause(failure_, oldest->second.file->close());
     written_.erase(oldest);

@@ -65,6 +65,7 @@ class Objects {
  private:
   [[nodiscard]] std::string path_of(const std::string& object) const { return directory_ + "/" + object; }
   Status replace(const std::string& object, const std::string& text);
+  Status unless_removed(const std::string& path, const Status& status);
   void keep_open(const std::string& path, std::unique_ptr<storage::File> file);
   Status settle_names();
   Status forget_times(const Array& array, std::int64_t steps);

@@ -130,5 +130,62 @@ TEST_F(StoreObjects, count_all_descriptors_that_they_keep_open) {
   EXPECT_EQ(known->descriptors(), 0);
 }
 
+// Over NFS a descriptor is stale once another machine has replaced or removed the file.
+TEST_F(StoreObjects, that_another_machine_replaces_are_read_by_their_names_again) {
+  ASSERT_TRUE(objects.tell(layout, 3).is_ok());
+  ASSERT_TRUE(write(0, objects).is_ok());
+  ASSERT_TRUE(objects.settle().is_ok());
+  int stale = 0;
+  below->watch.before = [&](std::string_view call, const std::string&) {
+    return call == "read" && stale-- > 0 ? ESTALE : 0;
+  };
+  stale = 1;
+  EXPECT_EQ(**objects.told(layout), 3);
+  stale = 2;
+  ByteVector data(3);
+  EXPECT_EQ(*objects.read(layout.array("ps"), 0, 0, data), 3);
+  EXPECT_TRUE(data == value);
+  // The object goes while it is read: there is none then.
+  below->watch.before = [&](std::string_view call, const std::string& path) {
+    if (call != "read") return 0;
+    EXPECT_TRUE(below->remove(path).is_ok());
+    return ESTALE;
+  };
+  EXPECT_EQ(*objects.read(layout.array("ps"), 0, 0, data), 0);
+  EXPECT_TRUE(data == ByteVector(3));
+  // Storage that fails for good is told of.
+  below->watch.before = [](std::string_view call, const std::string&) { return call == "read" ? ESTALE : 0; };
+  EXPECT_EQ(objects.told(layout).status().error_number(), ESTALE);
+}
+
+TEST_F(StoreObjects, that_another_server_has_cut_need_not_become_durable) {
+  for (const std::string_view failing : {"sync", "close"}) {
+    below->watch.before = {};
+    Objects mine(below, known, store);
+    ASSERT_TRUE(write(0, mine).is_ok());
+    ASSERT_TRUE(write(1, mine).is_ok());
+    ASSERT_TRUE(below->remove(path_of(1)).is_ok());
+    below->watch.before = [&](std::string_view call, const std::string& path) {
+      return call == failing && path == path_of(1) ? ESTALE : 0;
+    };
+    EXPECT_TRUE(mine.settle().is_ok()) << failing;
+    // The object is there, and its bytes are lost.
+    ASSERT_TRUE(write(1, mine).is_ok());
+    EXPECT_EQ(mine.settle().error_number(), ESTALE) << failing;
+  }
+}
+
+TEST_F(StoreObjects, that_are_written_anew_behind_a_cut_leave_the_stale_ones_alone) {
+  ASSERT_TRUE(write(0, objects).is_ok());
+  ASSERT_TRUE(below->remove(path_of(0)).is_ok());
+  int closed = 0;
+  below->watch.before = [&](std::string_view call, const std::string&) {
+    return call == "close" && closed++ == 0 ? ESTALE : 0;
+  };
+  ASSERT_TRUE(write(0, objects).is_ok());
+  EXPECT_TRUE(objects.settle().is_ok());
+  EXPECT_EQ(closed, 2);
+}
+
 }  // namespace
 }  // namespace tailrace::stores

@@ -259,6 +259,44 @@ def classic_netcdf_is_made_of_stores():
         check(file.read() == data and not os.path.exists(f"{made}.part"), "a failed conversion has changed the file that was there")
 
 
+def damaged_objects_are_told_by_name():
+    """Whatever byte of an object is another one, a reader gets values or a ValueError that names the object."""
+    directory = fresh("damaged")
+    for word in ("none", "gzip", "zstd", "blosc_lz4", "blosc_zstd"):
+        path = f"{directory}/{word}.zarr"
+        code, _, err = run(1, arguments(path, f"compress={word}", 0))
+        if "was built without" in err:
+            continue
+        check(code == 0, f"{word}: {code}, {err}")
+        whole, told = f"{path}/t/c.0.0.0.0", 0
+        array, right = Store(path)["t"], Store(path)["t"].chunk(0, 0, 0, 0)
+        with open(whole, "rb") as file:
+            data = file.read()
+        places = [*range(40), *range(40, len(data), len(data) // 60)]
+        damaged = [data[:at] + bytes([data[at] ^ mask]) + data[at + 1:] for mask in (1, 0xff) for at in places]
+        damaged += [data[:length] for length in range(0, len(data), len(data) // 20)] + [b"x", data[1:], data + b"x"]
+        for other in damaged:
+            with open(whole, "wb") as file:
+                file.write(other)
+            try:
+                values = array.chunk(0, 0, 0, 0)
+                check(len(values) == len(right) and (word != "gzip" or values == right), f"{word}: damage that gzip's sum must tell")
+            except ValueError as error:
+                told += 1
+                check(whole in str(error), f"{word}: which object is it? {error}")
+            except Exception as error:  # pylint: disable=broad-exception-caught
+                if not check(False, f"{word}: {error!r}"):
+                    return
+        check(told > 0, f"{word}: no damage was told")
+    with open(f"{directory}/none.zarr/zarr.json", "w", encoding="ascii") as file:
+        file.write("{")
+    try:
+        Store(f"{directory}/none.zarr")
+        check(False, "damaged metadata were read")
+    except ValueError as error:
+        check("none.zarr/zarr.json" in str(error), f"{error}")
+
+
 def other_directories_stay():
     directory = fresh("others")
     os.makedirs(f"{directory}/fc.zarr/mine")
@@ -282,5 +320,6 @@ for number in (0, 1):
     killed_and_continued(number)
 what_users_do_with_stores()
 classic_netcdf_is_made_of_stores()
+damaged_objects_are_told_by_name()
 other_directories_stay()
 finish()

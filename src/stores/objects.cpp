@@ -71,11 +71,14 @@ Status Objects::make() {
 }
 
 Result<std::shared_ptr<const Layout>> Objects::load() {
-  const Result<bool> has_begun = below_->exists(path_of(std::string(begun_with)));
+  Result<bool> has_begun = below_->exists(path_of(std::string(begun_with)));
   TR_TRY(has_begun.status());
   if (!*has_begun) {
-    TR_TRY(check_own(nullptr));
-    return std::shared_ptr<const Layout>();
+    const Status own = check_own(nullptr);
+    if (own.is_ok()) return std::shared_ptr<const Layout>();
+    // A stream may have begun the store between the two looks. The arrays are its own then.
+    has_begun = below_->exists(path_of(std::string(begun_with)));
+    if (!has_begun.is_ok() || !*has_begun) return own;
   }
   Result<std::string> text = text_of_file(*below_, path_of(std::string(begun_with)));
   TR_TRY(text.status());

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <functional>
+#include <utility>
 
 #include "base/text.hpp"
 #include "sample.hpp"
@@ -25,6 +26,7 @@ struct Watch {
   std::vector<std::string> synced{};
   /// Called before each call that reads, synchronises or closes. An error number in place of 0 fails it.
   std::function<int(std::string_view call, const std::string& path)> before{};
+  std::function<void()> before_list{};  // called before the next list
 };
 
 class WatchedFile final : public File {
@@ -69,6 +71,10 @@ class WatchedTarget final : public storage::MemoryTarget {
     Result<std::unique_ptr<File>> file = MemoryTarget::open(path, mode);
     TR_TRY(file.status());
     return std::unique_ptr<File>(std::make_unique<WatchedFile>(std::move(*file), path, watch));
+  }
+  Result<std::vector<std::string>> list(const std::string& directory) override {
+    if (watch.before_list) std::exchange(watch.before_list, {})();
+    return MemoryTarget::list(directory);
   }
   Watch watch;
 };
@@ -185,6 +191,18 @@ TEST_F(StoreObjects, that_are_written_anew_behind_a_cut_leave_the_stale_ones_alo
   ASSERT_TRUE(write(0, objects).is_ok());
   EXPECT_TRUE(objects.settle().is_ok());
   EXPECT_EQ(closed, 2);
+}
+
+TEST_F(StoreObjects, that_a_stream_begins_while_somebody_looks_belong_to_it) {
+  const std::string other = "d/other.zarr";
+  ASSERT_TRUE(below->make_directories(other).is_ok());
+  below->watch.before_list = [&] {
+    const ByteVector head = codec->head();
+    EXPECT_TRUE(Objects(below, known, other).begin(layout, head).is_ok());
+  };
+  const auto loaded = Objects(below, known, other).load();
+  ASSERT_TRUE(loaded.is_ok()) << loaded.status().text();
+  EXPECT_NE(*loaded, nullptr);
 }
 
 }  // namespace

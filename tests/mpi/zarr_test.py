@@ -38,7 +38,7 @@ with xarray.open_zarr(path) as data:
     assert data.t.attrs["standard_name"] == "air_temperature" and data.attrs["title"] == "small", data
 """
 
-PYTHON = os.environ.get("TEST_ZARR_PYTHON", sys.executable)
+PYTHON = os.environ.pop("TAILRACE_TEST_PYTHON", "") or sys.executable  # as in python_readers_test.py
 HAVE_ZARR = subprocess.run([PYTHON, "-c", "import xarray, zarr; assert zarr.__version__ >= '3'"], capture_output=True).returncode == 0
 if not HAVE_ZARR:
     print("zarr-python 3 and xarray are not installed: stores are read by the test alone", flush=True)

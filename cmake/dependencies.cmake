@@ -121,11 +121,11 @@ endif()
 
 set(TAILRACE_HAVE_BLOSC OFF)
 if(TAILRACE_HAVE_ZARR AND NOT TAILRACE_BLOSC STREQUAL "OFF")
-  pkg_check_modules(BLOSC IMPORTED_TARGET blosc)
+  pkg_check_modules(BLOSC IMPORTED_TARGET blosc>=1.14)
   if(BLOSC_FOUND)
     set(TAILRACE_HAVE_BLOSC ON)
   elseif(TAILRACE_BLOSC STREQUAL "ON")
-    message(FATAL_ERROR "TAILRACE_BLOSC=ON but c-blosc (libblosc-dev) was not found")
+    message(FATAL_ERROR "TAILRACE_BLOSC=ON but c-blosc 1.14 or later (libblosc-dev) was not found")
   endif()
 endif()
 

@@ -5,6 +5,7 @@ Tailrace itself was linked with (libblosc, libzstd)."""
 import array
 import ctypes
 import ctypes.util
+import functools
 import gzip
 import itertools
 import json
@@ -12,6 +13,7 @@ import math
 import os
 import struct
 import sys
+import zlib
 
 TYPES = {"int8": "b", "uint8": "B", "int16": "h", "int32": "i", "int64": "q", "float32": "f", "float64": "d"}
 
@@ -30,6 +32,15 @@ def crc32c(data):
     return total ^ 0xFFFFFFFF
 
 
+def json_of(path):
+    with open(path, encoding="utf-8") as file:
+        try:
+            return json.load(file)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+
+
+@functools.cache
 def numcodecs_decoder(name):
     """The decoder that the package numcodecs has, or None without it."""
     try:
@@ -39,6 +50,7 @@ def numcodecs_decoder(name):
     return {"blosc": numcodecs.Blosc, "zstd": numcodecs.Zstd}[name]().decode
 
 
+@functools.cache
 def library(name):
     """A shared library of the system, or None."""
     for each in (ctypes.util.find_library(name), f"lib{name}.so.1"):
@@ -49,44 +61,48 @@ def library(name):
     return None
 
 
-def unpack_blosc(data):
-    blosc = library("blosc")
-    size = ctypes.c_size_t()
-    if blosc is None or blosc.blosc_cbuffer_validate(data, ctypes.c_size_t(len(data)), ctypes.byref(size)) < 0:
+def unpack_blosc(data, size):
+    blosc, told = library("blosc"), ctypes.c_size_t()
+    if blosc.blosc_cbuffer_validate(data, ctypes.c_size_t(len(data)), ctypes.byref(told)) < 0:
         return None
-    out = ctypes.create_string_buffer(max(size.value, 1))
-    got = blosc.blosc_decompress_ctx(data, out, size, ctypes.c_int(1))
-    return out.raw[:size.value] if got == size.value else None
+    out = ctypes.create_string_buffer(max(size, 1))
+    got = blosc.blosc_decompress_ctx(data, out, ctypes.c_size_t(size), ctypes.c_int(1))
+    return out.raw[:size] if got == size else None
 
 
-def unpack_zstd(data):
+def unpack_zstd(data, size):
     zstd = library("zstd")
-    if zstd is None:
-        return None
-    zstd.ZSTD_getFrameContentSize.restype = ctypes.c_ulonglong
     zstd.ZSTD_decompress.restype = ctypes.c_size_t
-    size = zstd.ZSTD_getFrameContentSize(data, ctypes.c_size_t(len(data)))
-    if size >= 2**63:  # unknown, or no frame
-        return None
     out = ctypes.create_string_buffer(max(size, 1))
     got = zstd.ZSTD_decompress(out, ctypes.c_size_t(size), data, ctypes.c_size_t(len(data)))
     return out.raw[:size] if got == size else None
 
 
-def decompress(name, data, path):
-    """The bytes of a chunk that passed the codec of this name."""
-    if name == "gzip":
-        return gzip.decompress(data)
-    if name not in ("blosc", "zstd"):
-        raise ValueError(f"{path}: the codec {name} is not one of those that Tailrace writes")
+def unpack(name, data, size, path):
+    """The bytes of a chunk that passed blosc or zstd; None if it did not."""
+    # What follows takes a chunk of blosc by its header alone: its length, and that of the values (README_CHUNK_FORMAT of c-blosc).
+    if name == "blosc" and (len(data) < 16 or struct.unpack_from("<III", data, 4)[::2] != (size, len(data))):
+        return None
     decoder = numcodecs_decoder(name)
     if decoder is not None:
         return bytes(decoder(data))
     if library(name) is None:
-        raise ValueError(f"{path}: its chunks are compressed by {name}, for which this Python has neither numcodecs nor lib{name}: "
-                         f"`pip install numcodecs`, or let the stream write compress=gzip")
-    unpacked = {"blosc": unpack_blosc, "zstd": unpack_zstd}[name](data)
-    expect(unpacked is not None, path, f"a chunk is no data of {name}")
+        raise ImportError(f"{path}: its chunks are compressed by {name}, for which this Python has neither numcodecs nor lib{name}: "
+                          f"`pip install numcodecs`, or let the stream write compress=gzip")
+    return {"blosc": unpack_blosc, "zstd": unpack_zstd}[name](data, size)
+
+
+def decompress(name, data, size, path):
+    """The `size` bytes of a chunk in the object `path` that passed the codec of this name."""
+    expect(name in ("gzip", "blosc", "zstd"), path, f"the codec {name} is not one of those that Tailrace writes")
+    try:
+        unpacked = gzip.decompress(data) if name == "gzip" else unpack(name, data, size, path)
+    except ImportError as error:
+        raise ValueError(str(error)) from error
+    except (EOFError, MemoryError, OSError, RuntimeError, ValueError, zlib.error) as error:  # what gzip and numcodecs raise
+        raise ValueError(f"{path}: a chunk is damaged, or no data of {name}: {error}") from error
+    expect(unpacked is not None, path, f"a chunk is damaged, or no data of {name}")
+    expect(len(unpacked) == size, path, f"a chunk has {len(unpacked)} bytes, expected {size}: it is damaged")
     return unpacked
 
 
@@ -102,16 +118,17 @@ class Array:
                f"expected objects of whole steps, got {self.chunk_shape}")
         self.codecs = [codec["name"] for codec in metadata["codecs"]]
 
-    def decode(self, data, codecs, count):
-        """The `count` values of a chunk that passes these codecs."""
-        order = "little"
+    def decode(self, data, codecs, count, path):
+        """The `count` values of a chunk in the object `path` that passes these codecs."""
+        order, letter = "little", TYPES[self.metadata["data_type"]]
+        size = count * struct.calcsize(letter)
         for codec in reversed(codecs):
             if codec["name"] == "bytes":
                 order = codec.get("configuration", {}).get("endian", order)
             else:
-                data = decompress(codec["name"], data, self.path)
-        values = array.array(TYPES[self.metadata["data_type"]], data)
-        expect(len(values) == count, self.path, f"a chunk has {len(values)} values, expected {count}")
+                data = decompress(codec["name"], data, size, path)
+        expect(len(data) == size, path, f"a chunk has {len(data)} bytes, expected {size}: it is damaged")
+        values = array.array(letter, data)
         if order != sys.byteorder:
             values.byteswap()
         return values
@@ -132,7 +149,7 @@ class Array:
             data = file.read()
         first = self.metadata["codecs"][0]
         if first["name"] != "sharding_indexed":
-            return self.decode(data, self.metadata["codecs"], count)
+            return self.decode(data, self.metadata["codecs"], count, path)
         setup = first["configuration"]
         expect(setup["index_location"] == "end" and [c["name"] for c in setup["index_codecs"]] == ["bytes", "crc32c"], self.path,
                f"unknown kind of shards: {setup}")
@@ -143,7 +160,8 @@ class Array:
         chunks = []
         for offset, length in struct.iter_unpack("<QQ", index[:-4]):
             missing = offset == length == 2**64 - 1
-            chunks.append(self.fill(inner) if missing else self.decode(data[offset:offset + length], setup["codecs"], inner))
+            expect(missing or offset + length <= len(data), path, f"its index tells of a chunk beyond its {len(data)} bytes")
+            chunks.append(self.fill(inner) if missing else self.decode(data[offset:offset + length], setup["codecs"], inner, path))
         return self.joined(chunks, setup["chunk_shape"])
 
     def joined(self, chunks, shape):
@@ -188,8 +206,7 @@ class Array:
 
 class Store:
     def __init__(self, path):
-        with open(os.path.join(path, "zarr.json"), encoding="utf-8") as file:
-            self.metadata = json.load(file)
+        self.metadata = json_of(os.path.join(path, "zarr.json"))
         expect(self.metadata["zarr_format"] == 3 and self.metadata["node_type"] == "group", path, "expected a group of Zarr 3")
         self.attributes = self.metadata["attributes"]
         self.arrays = {name: Array(os.path.join(path, name), metadata)
@@ -199,8 +216,7 @@ class Store:
         return self.arrays[name]
 
     def own_metadata(self, name):
-        with open(os.path.join(self.arrays[name].path, "zarr.json"), encoding="utf-8") as file:
-            return json.load(file)
+        return json_of(os.path.join(self.arrays[name].path, "zarr.json"))
 
 
 def objects(path):

@@ -46,15 +46,28 @@ class LargeStacks {
   bool is_set_ = false;
 };
 
+/// Blocks all signals until the end of the scope: a thread that starts in it inherits that.
+class BlockedSignals {
+ public:
+  BlockedSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
 }  // namespace
 
 Result<std::thread> start_thread(std::function<void()> body, std::size_t unlimited_stack) {
   const LargeStacks stacks(unlimited_stack);
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // the thread inherits this mask
-  Result<std::thread> started = guarded([&]() -> Result<std::thread> {
+  const BlockedSignals blocked;
+  return guarded([&]() -> Result<std::thread> {
     try {
       return std::thread([body = std::move(body)] {
         std::fesetenv(FE_DFL_ENV);
@@ -65,8 +78,6 @@ Result<std::thread> start_thread(std::function<void()> body, std::size_t unlimit
                     error.code().value());
     }
   });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return started;
 }
 
 }  // namespace tailrace

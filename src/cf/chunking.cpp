@@ -53,6 +53,18 @@ Status check_count(const Chunking& record) {
                               most_chunks, " are taken: make them larger")};
 }
 
+namespace {
+
+/// Fills so many bytes with one element, over and over.
+void fill_with(std::byte* to, Bytes length, std::span<const std::byte> element) {
+  if (length <= 0) return;
+  std::ranges::copy(element, to);
+  for (Bytes done = std::ssize(element); done < length; done *= 2)
+    std::memcpy(to + done, to, static_cast<std::size_t>(std::min(done, length - done)));
+}
+
+}  // namespace
+
 std::span<std::byte> Cutter::chunk(const Chunking& record, Index number, std::span<const std::byte> fill,
                                    std::span<std::byte> values) {
   if (record.count() == 1) return values;
@@ -81,7 +93,8 @@ std::span<std::byte> Cutter::chunk(const Chunking& record, Index number, std::sp
     if (taken > 0)
       std::memcpy(to, values.data() + (offset + first) * size, static_cast<std::size_t>(taken * size));
     to += taken * size;
-    for (Index j = taken; j < row; ++j) to = std::ranges::copy(fill, to).out;
+    fill_with(to, (row - taken) * size, fill);
+    to += (row - taken) * size;
     for (std::size_t d = at.size(); d-- > 0 && ++at[d] == record.chunk[d];) at[d] = 0;
   }
   return chunk_;

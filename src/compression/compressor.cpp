@@ -8,9 +8,10 @@
 #endif
 #ifdef TAILRACE_HAVE_ZSTD
 #include <zstd.h>
+#include <zstd_errors.h>
 #endif
 #ifdef TAILRACE_HAVE_BLOSC
-#include <blosc.h>
+#include "compression/blosc_chunk.hpp"
 #endif
 
 namespace tailrace::compression {
@@ -30,7 +31,7 @@ struct Compressor::Tables {
   std::unique_ptr<ZSTD_CCtx, FreeZstd> zstd{};
 #endif
 
-  /// Compresses into `out`, which has bound() bytes. Returns their number, or 0 if it failed.
+  /// Compresses into `out`, which has bound() bytes. Returns their number.
   Result<std::size_t> compress(const Compression& how, std::span<const std::byte> bytes, Bytes element_size,
                                std::span<std::byte> out);
   Result<std::size_t> by_deflate(const Compression& how, std::span<const std::byte> bytes,
@@ -47,18 +48,6 @@ namespace {
                                  " and configure again, or say ", instead)};
 }
 
-#ifdef TAILRACE_HAVE_BLOSC
-/// One thread of its own: the record's thread.
-Result<std::size_t> by_blosc(const Compression& how, std::span<const std::byte> bytes, Bytes element_size,
-                             std::span<std::byte> out) {
-  const int size =
-      blosc_compress_ctx(how.level, element_size > 1 ? BLOSC_SHUFFLE : BLOSC_NOSHUFFLE,
-                         static_cast<std::size_t>(element_size), bytes.size(), bytes.data(), out.data(),
-                         out.size(), how.method == Method::blosc_lz4 ? "lz4" : "zstd", 0, 1);
-  return static_cast<std::size_t>(size > 0 ? size : 0);
-}
-#endif
-
 }  // namespace
 
 #ifdef TAILRACE_HAVE_DEFLATE
@@ -70,7 +59,10 @@ Result<std::size_t> Compressor::Tables::by_deflate(const Compression& how, std::
   }
   if (!deflate) return Status(Code::memory, "no memory for the tables of deflate");
   const auto call = how.method == Method::gzip ? libdeflate_gzip_compress : libdeflate_zlib_compress;
-  return call(deflate.get(), bytes.data(), bytes.size(), out.data(), out.size());
+  const std::size_t size = call(deflate.get(), bytes.data(), bytes.size(), out.data(), out.size());
+  if (size > 0) return size;
+  return Status(Code::format, cat("libdeflate did not fit a chunk of ", counted(bytes.size(), "byte"),
+                                  " into the ", out.size(), " that it promises"));
 }
 #endif
 
@@ -81,7 +73,13 @@ Result<std::size_t> Compressor::Tables::by_zstd(const Compression& how, std::spa
   if (!zstd) return Status(Code::memory, "no memory for the tables of zstd");
   const std::size_t size =
       ZSTD_compressCCtx(zstd.get(), out.data(), out.size(), bytes.data(), bytes.size(), how.level);
-  return ZSTD_isError(size) != 0 ? std::size_t{0} : size;
+  if (ZSTD_isError(size) == 0) return size;
+  const std::string chunk = counted(bytes.size(), "byte");
+  if (ZSTD_getErrorCode(size) == ZSTD_error_memory_allocation)
+    return Status(Code::memory, cat("no memory for zstd to compress a chunk of ", chunk,
+                                    "; a lower level takes less, and so do smaller chunks (chunks=)"));
+  return Status(Code::format, cat("zstd did not compress a chunk of ", chunk, ": ",
+                                  std::string_view(ZSTD_getErrorName(size))));
 }
 #endif
 
@@ -136,8 +134,7 @@ Status check(const Compression& how, [[maybe_unused]] Bytes raw) {
     case Method::blosc_lz4:
     case Method::blosc_zstd:
 #ifdef TAILRACE_HAVE_BLOSC
-      if (raw <= BLOSC_MAX_BUFFERSIZE) return {};
-      return {Code::argument, "blosc takes chunks of less than 2 GiB: cut the levels with chunks="};
+      return check_blosc(how.method, raw);
 #else
       return lacking("c-blosc", "libblosc-dev", "compress=gzip");
 #endif
@@ -168,7 +165,7 @@ Bytes bound(const Compression& how, Bytes raw) {
     case Method::blosc_lz4:
     case Method::blosc_zstd:
 #ifdef TAILRACE_HAVE_BLOSC
-      return raw + BLOSC_MAX_OVERHEAD;
+      return bound_of_blosc(raw);
 #else
       break;
 #endif
@@ -194,9 +191,7 @@ Status Compressor::compress(const Compression& how, std::span<const std::byte> b
   const Result<std::size_t> size =
       tables_->compress(how, bytes, element_size, std::span(out).subspan(before));
   out.resize(before + (size.is_ok() ? *size : 0));
-  TR_TRY(size.status());
-  if (*size == 0) return {Code::format, "a chunk did not fit into the bytes that its compression promises"};
-  return {};
+  return size.status();
 }
 
 }  // namespace tailrace::compression

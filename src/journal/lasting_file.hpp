@@ -32,6 +32,7 @@ class LastingFile final : public storage::File, public std::enable_shared_from_t
   Bytes next_data(Bytes offset) override { return below_->next_data(offset); }
   Status truncate(Bytes size) override { return below_->truncate(size); }
   Result<Bytes> size() override { return below_->size(); }
+  [[nodiscard]] int descriptors() const override { return below_->descriptors(); }
   /// Leaves the file open while somebody holds it. The last holder closes it, and a failure then is told in
   /// the log.
   Status close() override {

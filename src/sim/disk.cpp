@@ -28,6 +28,7 @@ class DiskFile final : public storage::File {
     return below_->truncate(size);
   }
   Result<Bytes> size() override { return below_->size(); }
+  [[nodiscard]] int descriptors() const override { return below_->descriptors(); }
   Status close() override { return below_->close(); }
 
  private:

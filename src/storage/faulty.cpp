@@ -88,6 +88,8 @@ class FaultyFile final : public File {
     return play(*clock_, Call::size, "size of", path_, [&] { return below_->size(); });
   }
 
+  [[nodiscard]] int descriptors() const override { return below_->descriptors(); }
+
   Status close() override {
     const Status closed = below_->close();
     TR_TRY(closed);

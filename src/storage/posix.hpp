@@ -26,6 +26,7 @@ class PosixFile final : public File {
   Bytes next_data(Bytes offset) override;
   Status truncate(Bytes size) override;
   Result<Bytes> size() override;
+  [[nodiscard]] int descriptors() const override { return 1 + system_->descriptors(); }
   Status close() override;
 
  private:

@@ -26,6 +26,8 @@ class System {
   virtual int unlink(const char* path);
   virtual int rmdir(const char* path);
   virtual int mkdir(const char* path, mode_t mode);
+  /// Returns how many descriptors it has of its own.
+  [[nodiscard]] virtual int descriptors() const { return 0; }
 };
 
 /// A call that was interrupted so often in a row will not get through. Signals do not come that fast, but

@@ -104,8 +104,9 @@ Status check_holds(Target& target, const std::string& path, Bytes end, std::span
     if (*size >= end)
       return {Code::corrupt,
               cat(path,
-                  ": lacks parts of its steps: something else has removed them; put them back as "
-                  "they were, or begin from a checkpoint before the steps")};
+                  ": lacks parts of its steps, or has objects of another size: something else has "
+                  "removed or changed them; put them back as they were, or begin from a checkpoint "
+                  "before the steps")};
     found = cat(": has ", counted(*size, "byte"));
   }
   return {Code::corrupt,

@@ -54,8 +54,11 @@ class File {
   /// Cuts the file, or extends it with zeros.
   virtual Status truncate(Bytes size) = 0;
   virtual Result<Bytes> size() = 0;
-  /// Returns true if the file reaches up to `end`, and has the ranges, which lie before it.
+  /// Returns true if the file reaches up to `end`, and has the ranges, which lie before it. They are records,
+  /// all or none of each step.
   virtual Result<bool> holds(Bytes end, std::span<const Range> ranges);
+  /// Returns how many of the process's descriptors it takes while it is open.
+  [[nodiscard]] virtual int descriptors() const { return 1; }
   /// Closes the file and checks the result. Further calls are Code::state. The destructor closes without a
   /// check.
   virtual Status close() = 0;

@@ -86,6 +86,7 @@ class ThrottledFile final : public File {
   Result<Bytes> read(std::span<std::byte> data, Bytes offset) override { return below_->read(data, offset); }
   Status truncate(Bytes size) override { return below_->truncate(size); }
   Result<Bytes> size() override { return below_->size(); }
+  [[nodiscard]] int descriptors() const override { return below_->descriptors(); }
   Status close() override { return below_->close(); }
 
  private:

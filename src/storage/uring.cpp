@@ -84,6 +84,8 @@ class Ring final : public System {
     return static_cast<int>(run([&](io_uring_sqe* entry) { io_uring_prep_fsync(entry, descriptor, 0); }));
   }
 
+  [[nodiscard]] int descriptors() const override { return 1; }
+
  private:
   static constexpr unsigned entries = 4;
 

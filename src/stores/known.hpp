@@ -29,24 +29,25 @@ class Known {
     return layouts_.front().second;
   }
 
-  /// Counts one descriptor of an object as long as it lives.
-  class Descriptor {
+  /// Counts the descriptors of an open object as long as it lives.
+  class Descriptors {
    public:
-    explicit Descriptor(Known& known) : known_(&known) { ++known_->descriptors_; }
-    ~Descriptor() { --known_->descriptors_; }
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
+    Descriptors(Known& known, int count) : known_(&known), count_(count) { known_->descriptors_ += count_; }
+    ~Descriptors() { known_->descriptors_ -= count_; }
+    Descriptors(const Descriptors&) = delete;
+    Descriptors& operator=(const Descriptors&) = delete;
 
    private:
     Known* known_;
+    int count_;
   };
-  [[nodiscard]] std::size_t descriptors() const { return descriptors_; }
+  [[nodiscard]] int descriptors() const { return descriptors_; }
 
  private:
   using Layout = std::pair<std::string, std::shared_ptr<const zarr::Layout>>;
   std::mutex mutex_;
   std::deque<Layout> layouts_;  // newest first, with their texts
-  std::atomic<std::size_t> descriptors_ = 0;
+  std::atomic<int> descriptors_ = 0;
 };
 
 }  // namespace tailrace::stores

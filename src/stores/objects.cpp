@@ -23,16 +23,30 @@ constexpr std::string_view group = "zarr.json", temporary_ending = ".new";
 /// and where the objects lie in the row of bytes must not change with it.
 constexpr std::string_view begun_with = ".tailrace.json";
 
+/// Makes a call that opens a name and reads. Over NFS the descriptor of a file becomes stale (ESTALE) once
+/// another machine has removed the file, or given its name to another one. The name then leads to that one,
+/// or to none.
+template <typename Call>
+auto by_name(Call&& call) {
+  constexpr int most_calls = 5;
+  auto result = call();
+  for (int calls = 1; result.status().error_number() == ESTALE && calls < most_calls; ++calls)
+    result = call();
+  return result;
+}
+
 Result<std::string> text_of_file(storage::Target& target, const std::string& path) {
-  Result<std::unique_ptr<File>> file = target.open(path, OpenMode::read);
-  TR_TRY(file.status());
-  const Result<Bytes> size = (*file)->size();
-  TR_TRY(size.status());
-  std::string text(static_cast<std::size_t>(*size), '\0');
-  const Result<Bytes> got = (*file)->read(std::as_writable_bytes(std::span(text)), 0);
-  TR_TRY(got.status());
-  text.resize(static_cast<std::size_t>(*got));
-  return text;
+  return by_name([&]() -> Result<std::string> {
+    Result<std::unique_ptr<File>> file = target.open(path, OpenMode::read);
+    TR_TRY(file.status());
+    const Result<Bytes> size = (*file)->size();
+    TR_TRY(size.status());
+    std::string text(static_cast<std::size_t>(*size), '\0');
+    const Result<Bytes> got = (*file)->read(std::as_writable_bytes(std::span(text)), 0);
+    TR_TRY(got.status());
+    text.resize(static_cast<std::size_t>(*got));
+    return text;
+  });
 }
 
 /// Returns the number of an object of the array that has this name in its directory.
@@ -57,11 +71,14 @@ Status Objects::make() {
 }
 
 Result<std::shared_ptr<const Layout>> Objects::load() {
-  const Result<bool> has_begun = below_->exists(path_of(std::string(begun_with)));
+  Result<bool> has_begun = below_->exists(path_of(std::string(begun_with)));
   TR_TRY(has_begun.status());
   if (!*has_begun) {
-    TR_TRY(check_own(nullptr));
-    return std::shared_ptr<const Layout>();
+    const Status own = check_own(nullptr);
+    if (own.is_ok()) return std::shared_ptr<const Layout>();
+    // A stream may have begun the store between the two looks. The arrays are its own then.
+    has_begun = below_->exists(path_of(std::string(begun_with)));
+    if (!has_begun.is_ok() || !*has_begun) return own;
   }
   Result<std::string> text = text_of_file(*below_, path_of(std::string(begun_with)));
   TR_TRY(text.status());
@@ -154,34 +171,50 @@ Status Objects::write(const Array& array, std::int64_t number, Bytes offset, sto
   return {};
 }
 
+/// Over NFS the descriptor of an object is stale once another server has removed the object, as it does when
+/// it cuts the step: what was written to it need not be durable. An object that is still there has lost
+/// bytes.
+Status Objects::unless_removed(const std::string& path, const Status& status) {
+  if (status.error_number() != ESTALE) return status;
+  const Result<bool> exists = below_->exists(path);
+  return exists.is_ok() && !*exists ? Status() : status;
+}
+
 /// settle() tells what fails here. Behind it the store is opened anew, which a failed write would not bring
 /// about.
 void Objects::keep_open(const std::string& path, std::unique_ptr<File> file) {
   if (const auto before = written_.find(path); before != written_.end()) {
-    failure_ = first_cause(failure_, before->second.file->close());
+    // A stale descriptor is that of an object which had the name before this one.
+    const Status closed = before->second.file->close();
+    if (closed.error_number() != ESTALE) failure_ = first_cause(failure_, closed);
     before->second.file = std::move(file);
+    before->second.number = ++writes_;
     return;
   }
-  written_.try_emplace(path, std::move(file), *known_);
+  written_.try_emplace(path, std::move(file), *known_).first->second.number = ++writes_;
+  // The object whose last write is the longest ago is the one that most likely gets no other in this step.
   while (known_->descriptors() > most_open && !written_.empty()) {
-    const auto oldest = written_.begin();
-    failure_ = first_cause(failure_, oldest->second.file->sync());
-    failure_ = first_cause(failure_, oldest->second.file->close());
+    const auto oldest =
+        std::ranges::min_element(written_, {}, [](const auto& each) { return each.second.number; });
+    for (const Status& made : {oldest->second.file->sync(), oldest->second.file->close()})
+      failure_ = first_cause(failure_, unless_removed(oldest->first, made));
     written_.erase(oldest);
   }
 }
 
 Result<Bytes> Objects::read(const Array& array, std::int64_t number, Bytes offset,
                             std::span<std::byte> data) {
-  std::ranges::fill(data, std::byte{0});
-  Result<std::unique_ptr<File>> file = below_->open(path_of(array.object(number)), OpenMode::read);
-  if (file.status().error_number() == ENOENT) return Bytes{0};
-  TR_TRY(file.status());
-  return (*file)->read(data, offset);
+  return by_name([&]() -> Result<Bytes> {
+    std::ranges::fill(data, std::byte{0});
+    Result<std::unique_ptr<File>> file = below_->open(path_of(array.object(number)), OpenMode::read);
+    if (file.status().error_number() == ENOENT) return Bytes{0};
+    TR_TRY(file.status());
+    return (*file)->read(data, offset);
+  });
 }
 
 Result<std::optional<Bytes>> Objects::size_of(const Array& array, std::int64_t number) {
-  return storage::size_if_there(*below_, path_of(array.object(number)));
+  return by_name([&] { return storage::size_if_there(*below_, path_of(array.object(number))); });
 }
 
 Result<std::vector<std::int64_t>> Objects::numbers(const Array& array) {
@@ -330,8 +363,15 @@ Status Objects::settle() {
     written.file->begin_write_back();
     files.push_back(written.file.get());
   }
-  failure_ = first_cause(failure_, below_->sync_files(files));
-  for (File* const file : files) failure_ = first_cause(failure_, file->close());
+  Status synced = below_->sync_files(files);
+  if (synced.error_number() == ESTALE) {
+    synced = {};  // each file tells its failure once more
+    for (const auto& [path, written] : all)
+      synced = first_cause(synced, unless_removed(path, written.file->sync()));
+  }
+  failure_ = first_cause(failure_, synced);
+  for (const auto& [path, written] : all)
+    failure_ = first_cause(failure_, unless_removed(path, written.file->close()));
   TR_TRY(failure_);
   return settle_names();
 }

@@ -20,7 +20,7 @@ class Objects {
   using Array = zarr::Layout::Array;
 
   /// Descriptors beyond so many, in all stores of the target together, do not stay open until settle().
-  static constexpr std::size_t most_open = 256;
+  static constexpr int most_open = 256;
 
   Objects(std::shared_ptr<storage::Target> below, std::shared_ptr<Known> known, std::string directory)
       : below_(std::move(below)), known_(std::move(known)), directory_(std::move(directory)) {}
@@ -65,14 +65,17 @@ class Objects {
  private:
   [[nodiscard]] std::string path_of(const std::string& object) const { return directory_ + "/" + object; }
   Status replace(const std::string& object, const std::string& text);
+  Status unless_removed(const std::string& path, const Status& status);
   void keep_open(const std::string& path, std::unique_ptr<storage::File> file);
   Status settle_names();
   Status forget_times(const Array& array, std::int64_t steps);
 
   struct Written {
-    Written(std::unique_ptr<storage::File> opened, Known& known) : file(std::move(opened)), counted(known) {}
+    Written(std::unique_ptr<storage::File> opened, Known& known)
+        : file(std::move(opened)), counted(known, file->descriptors()) {}
     std::unique_ptr<storage::File> file;
-    Known::Descriptor counted;
+    Known::Descriptors counted;
+    std::int64_t number = 0;  // of the last write among those of the store
   };
 
   const std::shared_ptr<storage::Target> below_;
@@ -81,6 +84,7 @@ class Objects {
   // The last descriptor of each object with bytes that are not durable yet. While one is open, the system
   // tells a failed write-back to the next fsync.
   std::map<std::string, Written> written_;
+  std::int64_t writes_ = 0;
   std::set<std::string> names_;  // objects whose names, or whose removals, are not durable yet
   Status failure_;
 };

@@ -227,6 +227,8 @@ Result<Bytes> StoreFile::size() {
 }
 
 /// A step whose time is there has all of its records, and looking at it costs less than listing all objects.
+/// The objects of the ranges have their size, no less and no more: readers find the index of a shard by its
+/// end, and bytes of 0 behind it would not be seen in the row.
 Result<bool> StoreFile::holds(Bytes end, std::span<const storage::Range> ranges) {
   const std::lock_guard guard(mutex_);
   TR_TRY(check_open("size"));
@@ -245,7 +247,7 @@ Result<bool> StoreFile::holds(Bytes end, std::span<const storage::Range> ranges)
   for (const auto& [object, least] : ends) {
     const Result<std::optional<Bytes>> size = objects_.size_of(*object.first, object.second);
     TR_TRY(size.status());
-    if (size->value_or(0) < least + object.first->index) return false;
+    if (size->value_or(0) != least + object.first->index) return false;
   }
   return true;
 }

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "base/byte_order.hpp"
 #include "base/text.hpp"
 #include "cf/fields.hpp"
 #include "codec/plain.hpp"
@@ -152,6 +153,17 @@ Status check_name(const std::string& name) {
                    : Status();
 }
 
+/// The root of a stream keeps some 40 bytes of each chunk of a step, and writes 16 of them at its end.
+/// Readers fetch these 16 first, of all chunks of the shard.
+Status check_shard(const FieldArray& array) {
+  constexpr Index most = Index{1} << 20;
+  if (array.levels <= most / array.chunking.count()) return {};
+  return {Code::argument,
+          cat(counted(array.levels, "level"), " of ", counted(array.chunking.count(), "chunk"),
+              " each would be one shard, and a shard has at most ", most,
+              " chunks: say chunks= with larger ones, or make fields of fewer levels")};
+}
+
 /// `alone` has this field and no other.
 Result<FieldArray> ZarrCodec::array_of(const FieldDefinition& field, const cf::Fields& alone) const {
   const Result<compression::Compression> compression = compression::asked_for(field, stream_.keys, methods);
@@ -169,6 +181,7 @@ Result<FieldArray> ZarrCodec::array_of(const FieldDefinition& field, const cf::F
                    *compression,   cf::quantisation_of(field),
                    field.missing,  added.fill};
   TR_TRY(cf::check_count(array.chunking));
+  TR_TRY(check_shard(array));
   const Bytes raw = array.chunking.chunk_bytes();
   TR_TRY(compression::check(array.compression, raw));
   if (array.is_compressed() && compression::bound(array.compression, raw) > most_compressed(raw))
@@ -253,31 +266,27 @@ std::optional<codec::FixedPlaces> ZarrCodec::fixed_places() const {
 /// there (Zarr extension proposal 2, binary shard format).
 Patch ZarrCodec::index_of(int field, std::span<const FinishedStep::Record> put) const {
   const Bytes begin = place_of(fields_.at(field).variable).begin;
-  constexpr std::pair<std::uint64_t, std::uint64_t> none{~std::uint64_t{0}, ~std::uint64_t{0}};
+  constexpr auto none = ~std::uint64_t{0};
   const Index chunks = at(field).chunking.count();
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> entries(
-      static_cast<std::size_t>(at(field).levels * chunks), none);
+  std::vector<std::uint64_t> numbers(static_cast<std::size_t>(2 * at(field).levels * chunks), none);
   Bytes end = begin;
   for (const FinishedStep::Record& each : put) {
-    auto entry = entries.begin() + each.level * chunks;
+    auto number = numbers.begin() + 2 * each.level * chunks;
     auto offset = static_cast<std::uint64_t>(each.offset - begin);
-    const std::vector<Bytes> whole{each.length};
-    for (const Bytes length : chunks == 1 ? whole : each.parts) {
-      *entry++ = {offset, static_cast<std::uint64_t>(length)};
+    const std::span<const Bytes> whole(&each.length, 1);
+    for (const Bytes length : chunks == 1 ? whole : std::span(each.parts)) {
+      *number++ = offset;
+      *number++ = static_cast<std::uint64_t>(length);
       offset += static_cast<std::uint64_t>(length);
     }
     end = std::max(end, each.offset + each.length);
   }
-  Patch index{end, {}, 1};
-  const auto put_little_endian = [&](auto value) {
-    for (std::size_t i = 0; i < sizeof value; ++i)
-      index.bytes.push_back(static_cast<std::byte>(value >> (8 * i) & 0xff));
-  };
-  for (const auto& [offset, length] : entries) {
-    put_little_endian(offset);
-    put_little_endian(length);
-  }
-  put_little_endian(crc32c(index.bytes));
+  const auto bytes = std::as_bytes(std::span(numbers));
+  Patch index{end, ByteVector(static_cast<std::size_t>(index_bytes(at(field).levels * chunks))), 1};
+  copy_ordered(index.bytes.data(), bytes.data(), std::ssize(bytes), 8, std::endian::little);
+  const std::uint32_t sum = crc32c(std::span(index.bytes).first(bytes.size()));
+  copy_ordered(index.bytes.data() + bytes.size(), std::as_bytes(std::span(&sum, 1)).data(), sizeof sum, 4,
+               std::endian::little);
   return index;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <random>
 #include <thread>
 
@@ -393,6 +394,20 @@ TEST_P(TargetConformance, many_files_and_directories_are_synchronised_and_the_fi
   EXPECT_NE(failed.text().find("many7/file7"), std::string::npos) << failed.text();
   paths[3] = at("nowhere/a");
   EXPECT_EQ(target->sync_directories_of(paths).error_number(), ENOENT);
+}
+
+TEST_P(TargetConformance, an_open_file_tells_its_descriptors) {
+  const auto open_now = [] {
+    const std::filesystem::directory_iterator all("/proc/self/fd");
+    return static_cast<int>(std::distance(begin(all), end(all)));
+  };
+  const int before = open_now();
+  const auto file = open("a", OpenMode::create);
+  const int taken = open_now() - before;
+  if (GetParam().on_disk)
+    EXPECT_EQ(file->descriptors(), taken);
+  else
+    EXPECT_GE(file->descriptors(), taken);
 }
 
 TEST_P(TargetConformance, a_file_outlives_its_target) {

@@ -90,7 +90,7 @@ class Job:
         for pid in self.ranks():
             self.signal_one(pid, signal.SIGKILL)
         for pid in self.ranks():
-            until = time.monotonic() + 20
+            until = time.monotonic() + 60  # a killed rank ends once its fsync does, which may take half a minute on busy disks
             while is_alive(pid) and time.monotonic() < until:
                 time.sleep(0.005)
         self.reader.join(5)

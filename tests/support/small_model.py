@@ -16,6 +16,8 @@ MODEL = os.path.abspath(sys.argv[1])
 ALL = "TEST_ALL" in os.environ  # ./dev test --all
 NX, NY, LEVELS = 13, 11, 3
 STEP_BYTES = NX * NY * LEVELS * (8 + 4)
+# Seconds of one launch or command. Beside compilers and other tests it may stand still for a minute (CONTRIBUTING.md).
+LIMIT = 120
 
 failures = []
 
@@ -49,7 +51,7 @@ def arguments(pattern, options, last, first=0, pause=0, *more):
     return [MODEL, pattern, options, str(first), str(last), str(pause), *more]
 
 
-def run(ranks, args, limit=60, launcher=(), **settings):
+def run(ranks, args, limit=LIMIT, launcher=(), **settings):
     """(exit code, standard output, standard error)"""
     command = [*MPIRUN, *launcher, "-n", str(ranks), *args]
     started = subprocess.Popen(command, env=environment(**settings), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -95,7 +97,7 @@ def contents(path):
         return None
 
 
-def tailrace(*args, limit=60):
+def tailrace(*args, limit=LIMIT):
     done = subprocess.run([COMMAND, *args], capture_output=True, text=True, timeout=limit)
     return done.returncode, done.stdout, done.stderr
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "base/text.hpp"
 #include "sample.hpp"
@@ -254,6 +255,12 @@ TEST(zarr_layout, a_field_that_is_refused_leaves_nothing_behind) {
   EXPECT_EQ(codec->define(field_of({3, 5}, {{"compress", "deflate"}})).code(), Code::settings);
   EXPECT_EQ(codec->define(field_of({1000, 1000}, {{"chunks", "1x1"}})).code(), Code::argument);
   EXPECT_FALSE(codec->define(field_of({1 << 15, 1 << 15}, {})).is_ok()) << "blosc: less than 2 GiB";
+  codec::FieldDefinition many = field_of({256, 256}, {{"compress", "none"}, {"chunks", "1x1"}});
+  many.levels = {"generalVertical", std::vector<double>(17), {}, {}};
+  std::iota(many.levels.values.begin(), many.levels.values.end(), 1);
+  const Status refused = codec->define(many);
+  EXPECT_EQ(refused.code(), Code::argument);
+  EXPECT_NE(refused.text().find("17 levels of 65536 chunks"), std::string::npos) << refused.text();
   EXPECT_TRUE(codec->head() == head);
   codec::StreamDefinition stream;
   stream.format = "zarr";

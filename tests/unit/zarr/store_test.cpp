@@ -169,7 +169,7 @@ TEST(stores, are_the_same_file_whatever_other_programs_make_of_their_metadata) {
   EXPECT_EQ(open(*target, OpenMode::existing)->truncate(5).code(), Code::state);
 }
 
-TEST(stores, tell_which_objects_of_a_step_are_missing_or_short) {
+TEST(stores, tell_which_objects_of_a_step_are_missing_or_of_another_size) {
   const auto below = storage::memory_target();
   const auto target = with_stores(below);
   ASSERT_TRUE(write_store(*target, path, 2).is_ok());
@@ -183,6 +183,12 @@ TEST(stores, tell_which_objects_of_a_step_are_missing_or_short) {
   EXPECT_FALSE(holds()) << "the index of the shard is cut";
   EXPECT_TRUE(storage::check_holds(*target, path, end_of(2)).is_ok());
   EXPECT_EQ(storage::check_holds(*target, path, end_of(2), records).code(), Code::corrupt);
+  ASSERT_TRUE(open(*below, OpenMode::existing, path + "/t/c.1.0.0.0")->truncate(2 * 24 + 36).is_ok());
+  EXPECT_TRUE(holds());
+  const ByteVector before = all_of(*target);
+  ASSERT_TRUE(open(*below, OpenMode::existing, path + "/t/c.1.0.0.0")->truncate(2 * 24 + 37).is_ok());
+  EXPECT_FALSE(holds()) << "readers find the index of the shard at its end";
+  EXPECT_TRUE(all_of(*target) == before) << "the digest cannot tell";
   ASSERT_TRUE(open(*below, OpenMode::existing, path + "/t/c.1.0.0.0")->truncate(2 * 24 + 36).is_ok());
   EXPECT_TRUE(holds());
   ASSERT_TRUE(below->remove(path + "/ps/c.1.0.0").is_ok());

@@ -5,7 +5,8 @@
   elements     the list of elements of a hexahedral grid, a column a call, on storage as it is: a directory and /dev/shm
   interleaved  pieces of 1 KiB and of 32 bytes, dealt out to the ranks in turn, a call each, on the same storage
   latency      both on storage that serves one call after another: 1 ms each, and 500 MB/s
-  network      elements on a mounted network file system (--mounted DIR), until they are on storage
+  network      elements on a network file system until they are on storage: GlusterFS over loopback, if it is installed and root
+               calls this, or what is mounted on --mounted DIR
 
 The contenders take turns within one run: the library, a call for each piece (tailrace) or one call with a list of them
 (tailrace_list); pwrite and pread (posix); fseek with fwrite and fread (stdio); MPI_File_write_at and _read_at (mpi_at), and
@@ -25,6 +26,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from _bench import MIB, Bench, Failure, Figure, bench_parser, file_system_of, run_main, say  # noqa: E402
 from _chart import write_chart  # noqa: E402
+from _gluster import Gluster, why_not  # noqa: E402
 
 GROUPS = ("elements", "interleaved", "latency", "network")
 SECTIONS = ("wopen", "write", "wclose", "ropen", "read", "rclose")
@@ -247,12 +249,23 @@ class SharedBench(Bench):
                    [self.slow_place()])
 
     def network(self):
-        if self.args.mounted is None:
-            say("\nnetwork: left out: " + "; ".join(why_no_network()) + "; --mounted DIR names a directory of one that is mounted")
+        if self.args.mounted:
+            with tempfile.TemporaryDirectory(prefix="tailrace-bench-", dir=self.args.mounted) as directory:
+                self.on_network(directory, file_system_of(directory))
             return
-        with tempfile.TemporaryDirectory(prefix="tailrace-bench-", dir=self.args.mounted) as directory:
-            place = Place("network", directory, f"{file_system_of(directory)}, until it is on storage")
-            self.sweep("network", [(case, (BOUND_RANKS,)) for case in self.grids[:2]], [place])
+        missing = why_not()
+        try:
+            if not missing:
+                with Gluster(self.work / "gluster") as mounted:
+                    self.on_network(mounted.files, "GlusterFS over loopback")
+        except OSError as error:
+            missing.append(str(error))
+        if missing:
+            say(f"\nnetwork: left out: {'; '.join(missing + why_no_nfs())}; --mounted DIR names a directory of one that is mounted")
+
+    def on_network(self, directory, about):
+        place = Place("mounted", directory, f"{about}, until it is on storage")
+        self.sweep("network", [(case, (BOUND_RANKS,)) for case in self.grids[:2]], [place])
 
 
 def bound_of(group, contender, column, ranks):
@@ -278,12 +291,9 @@ def check_counts(one, case):
                           "the others came by calls that bench/shared/slow_storage.c does not wrap")
 
 
-def why_no_network():
+def why_no_nfs():
     known = Path("/proc/filesystems").read_text(encoding="ascii").split()
-    reasons = [] if "nfs" in known or "nfs4" in known else ["this kernel has no NFS client (/proc/filesystems)"]
-    if shutil.which("glusterfs") is None:
-        reasons.append("GlusterFS is not installed (glusterfs-server)")
-    return reasons or ["none is mounted by this bench"]
+    return [] if "nfs" in known or "nfs4" in known else ["this kernel has no NFS client (/proc/filesystems)"]
 
 
 def stop_in_order(*_):
@@ -298,7 +308,7 @@ def main():
     parser.add_argument("--contenders", metavar="NAME,NAME", help="only these beside tailrace: " + ", ".join(CONTENDERS[1:]))
     parser.add_argument("--latency", type=float, default=1, metavar="MS", help="of each call to slow storage (1)")
     parser.add_argument("--rate", type=float, default=500, metavar="MB/s", help="of slow storage (500)")
-    parser.add_argument("--mounted", type=Path, metavar="DIR", help="a directory on a network file system")
+    parser.add_argument("--mounted", type=Path, metavar="DIR", help="a directory on a network file system, in place of a GlusterFS of its own")
     parser.add_argument("--charts", type=Path, default=Path("out/bench"), metavar="DIR", help="for the charts (out/bench)")
     args = parser.parse_args()
     unknown = set((args.contenders or "tailrace").split(",")) - set(CONTENDERS)

@@ -12,8 +12,8 @@ The contenders take turns within one run: the library, a call for each piece (ta
 (tailrace_list); pwrite and pread (posix); fseek with fwrite and fread (stdio); MPI_File_write_at and _read_at (mpi_at), and
 MPI_File_write_all and _read_all with a view (mpi_all), on each I/O layer of the MPI.
 
-`./dev bench shared` builds and calls this. Medians with the lowest and the highest; a section's time is that of the slowest
-rank. Ratios are a contender's time over tailrace's in the same repetition. The exit code is 1 if a bound was missed.
+`./dev bench shared` builds and calls this. Medians with the lowest and the highest; a section ends when the last rank
+is done. Ratios are a contender's time over tailrace's in the same repetition. The exit code is 1 if a bound was missed.
 """
 import os
 import shutil
@@ -107,7 +107,7 @@ class SharedBench(Bench):
         self.grids = [Case.grid(shape) for shape in (GRIDS[:2] if args.quick else GRIDS)]
         self.chosen = args.contenders.split(",") if args.contenders else CONTENDERS
         self.clocks = None
-        say(f"{'fsync before each file is closed' if args.fsync else 'no fsync'}; with more ranks than cores they take turns")
+        say(f"{'each file is on storage when wclose ends' if args.fsync else 'no fsync'}; with more ranks than cores they take turns")
 
     def clean(self):
         super().clean()
@@ -304,7 +304,7 @@ def stop_in_order(*_):
 def main():
     parser = bench_parser(__doc__, GROUPS, quick="1 and 4 ranks, the two smaller grids, 16 and 2 MiB of pieces in place of 64 and 8",
                           large="a grid of 1.1 GB on 4 and 16 ranks too, 1 GiB and 64 MiB of pieces")
-    parser.add_argument("--fsync", action="store_true", help="every file is on storage before it is closed: tr_shared_flush, or one rank's fsync")
+    parser.add_argument("--fsync", action="store_true", help="every file is on storage when wclose ends: tr_shared_flush, or one rank's fsync")
     parser.add_argument("--contenders", metavar="NAME,NAME", help="only these beside tailrace: " + ", ".join(CONTENDERS[1:]))
     parser.add_argument("--latency", type=float, default=1, metavar="MS", help="of each call to slow storage (1)")
     parser.add_argument("--rate", type=float, default=500, metavar="MB/s", help="of slow storage (500)")

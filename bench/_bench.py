@@ -108,7 +108,7 @@ class Launcher:
 
     def find(self, name):
         """The path of a program of this build, or None if it was left out."""
-        folders = ("bench", "bench/files", "bench/checkpoint", "bench/formats", "bin")
+        folders = ("bench", "bench/files", "bench/checkpoint", "bench/formats", "bench/shared", "bin")
         return next((str(self.build / folder / name) for folder in folders if (self.build / folder / name).exists()), None)
 
     def program(self, name):
@@ -129,7 +129,8 @@ class Launcher:
         environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                            OMPI_MCA_mpi_yield_when_idle="1")
         if not self.openmpi and self.yielding:
-            environment["LD_PRELOAD"] = str(self.yielding)  # MPICH never yields: with more ranks than cores it crawls
+            # MPICH never yields: with more ranks than cores it crawls.
+            environment["LD_PRELOAD"] = ":".join(filter(None, (str(self.yielding), environment.get("LD_PRELOAD"))))
         environment.update({f"TAILRACE_{key.upper()}": str(value) for key, value in settings.items()})
         return subprocess.Popen(command, env=environment, stdin=stdin, stdout=subprocess.PIPE, stderr=errors,
                                 text=True)

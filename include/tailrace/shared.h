@@ -18,7 +18,11 @@
  * between them, each page holds the bytes of one of them there, whole. There is one size, the same for all
  * ranks. Memory: at most `memory=` bytes for each node, drawn on the node's budget as pages are used; when
  * that is full, pages that were not used lately make room, and are written to the file first if they have
- * changed. */
+ * changed.
+ *
+ * On several nodes a rank reads pages of other nodes by messages, which their ranks answer inside of any call
+ * of the library, tr_progress too. A rank that waits in MPI answers nobody: do not let ranks wait in
+ * MPI_Barrier for one that reads, but in tr_shared_sync. */
 #ifndef TAILRACE_SHARED_H
 #define TAILRACE_SHARED_H
 

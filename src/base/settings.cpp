@@ -139,7 +139,8 @@ constexpr std::array<SettingInfo, 22> kTable{{
      set_parsed<&Settings::servers, parse_servers>},
     {"memory", "auto", "size", "bytes per node",
      "memory that the library may take: staging, stripes of collective files, captures of checkpoints, "
-     "portions of out-of-core arrays, pages of shared files, what streams accumulate over intervals, coordinates of layouts and of "
+     "portions of out-of-core arrays, pages of shared files, what streams accumulate over intervals, "
+     "coordinates of layouts and of "
      "open streams. "
      "A call that needs more fails "
      "with `TR_ERR_MEMORY` on all ranks, and "

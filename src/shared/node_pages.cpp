@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "base/text.hpp"
 #include "comm/switchboard.hpp"
@@ -256,18 +257,26 @@ Status NodePages::fill(FrameNumber number, Index page, std::span<const std::byte
     into.has_memory = true;
     into.is_zero = true;
   }
+  const bool was_zero = std::exchange(into.is_zero, false);
   if (!whole.empty()) {
     std::memcpy(memory.data(), whole.data(), whole.size());
-    into.is_zero = false;
+    into.filled = plan_.page;
     return {};
   }
   // What lies behind the file's end is not asked for: storage would have to say so in a call of its own.
   const Bytes there = std::clamp<Bytes>(head().stored - (page << page_shift_), 0, plan_.page);
-  const auto [loaded, zeros] = std::pair(memory.first(static_cast<std::size_t>(there)),
-                                         memory.subspan(static_cast<std::size_t>(there)));
-  if (!into.is_zero) std::memset(zeros.data(), 0, zeros.size());
-  into.is_zero = false;
-  return loaded.empty() ? Status() : disk_.load(loaded, page << page_shift_);
+  into.filled = was_zero ? plan_.page : there;
+  return there == 0 ? Status()
+                    : disk_.load(memory.first(static_cast<std::size_t>(there)), page << page_shift_);
+}
+
+/// Makes the bytes before `end` what they are. The caller has the frame's lock.
+void NodePages::fill_up_to(FrameNumber number, Bytes end) {
+  Frame& here = frame(number);
+  const Bytes filled = here.filled.load(std::memory_order_relaxed);
+  if (filled >= end) return;
+  std::memset(memory_of(number) + filled, 0, static_cast<std::size_t>(end - filled));
+  here.filled.store(end, std::memory_order_release);
 }
 
 /// The page did not come into its frame. Returns `why`, or success if it is worth another try: a node without
@@ -375,6 +384,7 @@ Status NodePages::store_run(std::span<const std::pair<Index, FrameNumber>> run) 
   for (const auto& [page, number] : run) {
     const Bytes length = std::min(plan_.page, end - at);
     if (length <= 0) break;
+    fill_up_to(number, length);
     parts.emplace_back(memory_of(number), static_cast<std::size_t>(length));
     at += length;
   }
@@ -393,6 +403,11 @@ Status NodePages::read(Index page, Bytes from, std::span<std::byte> bytes, User 
   TR_TRY(held.status());
   const Holding holding(hold_of(me_, user));
   Frame& here = frame(held->frame);
+  const Bytes end = from + std::ssize(bytes);
+  if (here.filled.load(std::memory_order_acquire) < end) {
+    const Locked lock(here.lock, transport_);
+    fill_up_to(held->frame, end);
+  }
   std::memcpy(bytes.data(), memory_of(held->frame) + from, bytes.size());
   if (!here.used.load(std::memory_order_relaxed)) here.used.store(true, std::memory_order_relaxed);
   return {};
@@ -408,7 +423,10 @@ Status NodePages::write(Index page, Bytes from, std::span<const std::byte> bytes
   if (held->is_written) return {};
   Frame& here = frame(held->frame);
   const Locked lock(here.lock, transport_);
+  const Bytes end = from + std::ssize(bytes);
+  fill_up_to(held->frame, from);
   std::memcpy(memory_of(held->frame) + from, bytes.data(), bytes.size());
+  if (here.filled.load(std::memory_order_relaxed) < end) here.filled.store(end, std::memory_order_release);
   if (!here.changed.load(std::memory_order_relaxed)) here.changed.store(true, std::memory_order_relaxed);
   if (!here.used.load(std::memory_order_relaxed)) here.used.store(true, std::memory_order_relaxed);
   return {};
@@ -443,7 +461,7 @@ void NodePages::cut(Bytes size) {
     const Index page = each.page;
     if (page < 0 || (page + 1) << page_shift_ <= size) continue;
     const Bytes keep = std::max<Bytes>(size - (page << page_shift_), 0);
-    std::memset(memory_of(number) + keep, 0, static_cast<std::size_t>(plan_.page - keep));
+    each.filled = std::min<Bytes>(each.filled, keep);
     if (keep == 0) each.changed = false;
   }
   head().size = size;

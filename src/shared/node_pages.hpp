@@ -90,6 +90,8 @@ class NodePages {
     SharedLock lock;
     std::atomic<bool> changed{false};
     std::atomic<bool> used{false};  // since the hand passed
+    // The bytes from here on are zeros of the page, whatever is in memory. It grows under the lock.
+    std::atomic<Bytes> filled{0};
     // The lock guards these.
     bool has_memory = false;
     bool is_zero = false;
@@ -153,6 +155,7 @@ class NodePages {
   Status store(FrameNumber number);
   Status store_run(std::span<const std::pair<Index, FrameNumber>> run);
   void touch(FrameNumber number);
+  void fill_up_to(FrameNumber number, Bytes end);
 
   comm::Transport& transport_;
   const Plan plan_;

@@ -2,6 +2,7 @@
 #include "shared/shared_file.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <limits>
@@ -130,6 +131,7 @@ Result<SharedFile::Deal> SharedFile::agree_on_deal(const std::string& call, Stat
 
 Status SharedFile::make_pages(const Deal& deal, const std::string& call) {
   page_ = deal.page;
+  page_shift_ = std::countr_zero(static_cast<std::uint64_t>(page_));
   Status mine;
   if (nodes_ > 1) {
     Result<std::unique_ptr<comm::Line>> line =
@@ -222,13 +224,13 @@ Served SharedFile::served() {
   served.size = [this] { return pages_->size(); };
   served.raise_size = [this](Bytes size) { pages_->raise_size(size); };
   served.add_to_size = [this](Bytes bytes) { return pages_->add_to_size(bytes); };
-  served.is_here = [this](Bytes offset, Bytes) { return pages_->has(offset / page_); };
+  served.is_here = [this](Bytes offset, Bytes) { return pages_->has(page_of(offset)); };
   served.read = [this, user](Bytes offset, std::span<std::byte> into, bool waits) {
-    return pages_->read(offset / page_, offset % page_, into, user(waits));
+    return pages_->read(page_of(offset), place_in_page(offset), into, user(waits));
   };
   served.write = [this, user](Bytes offset, std::span<const std::byte> bytes, bool waits) {
     pages_->raise_size(offset + std::ssize(bytes));
-    return pages_->write(offset / page_, offset % page_, bytes, user(waits));
+    return pages_->write(page_of(offset), place_in_page(offset), bytes, user(waits));
   };
   return served;
 }
@@ -275,8 +277,8 @@ Status SharedFile::for_each_segment(const Piece<Byte>& piece, const Near& near, 
   Bytes offset = piece.offset;
   std::span<Byte> rest = piece.bytes;
   while (!rest.empty()) {
-    const Index page = offset / page_;
-    const Bytes from = offset % page_;
+    const Index page = page_of(offset);
+    const Bytes from = place_in_page(offset);
     Bytes length = std::min<Bytes>(page_ - from, std::ssize(rest));
     const bool is_here = nodes_ == 1 || is_near(page);
     if (!is_here) length = std::min(length, largest_far);

@@ -80,6 +80,8 @@ class SharedFile {
   [[nodiscard]] Served served();
   [[nodiscard]] bool is_first_of_node() const { return group_->node().rank() == 0; }
   [[nodiscard]] bool is_near(Index page) const { return page % nodes_ == node_; }
+  [[nodiscard]] Index page_of(Bytes offset) const { return offset >> page_shift_; }
+  [[nodiscard]] Bytes place_in_page(Bytes offset) const { return offset & (page_ - 1); }
   [[nodiscard]] int server_of(Index page) const;
   [[nodiscard]] Status vote(const std::string& call, const Status& mine);
 
@@ -97,7 +99,8 @@ class SharedFile {
   int nodes_ = 1;
   int node_ = 0;                            // this rank's
   std::vector<std::vector<int>> ranks_of_;  // by node: the group's ranks
-  Bytes page_ = 0;
+  Bytes page_ = 0;                          // a power of 2
+  int page_shift_ = 0;
   std::unique_ptr<storage::File> file_;
   std::unique_ptr<NodePages> pages_;
   std::unique_ptr<comm::Line> line_;  // if there are several nodes, like the pages there

@@ -11,9 +11,10 @@ namespace tailrace::layout {
 
 namespace {
 
-/// place_part() looks at all entries, and finds the place of each row by divisions.
-constexpr std::size_t most_entries = 4096;
+/// place_part() finds the place of each row by divisions.
 constexpr Index shortest_row = 16;
+/// The elements of a part, about: 256 KiB of them are put together at once (stages::Writing).
+constexpr Index usual_part = Index{64} << 10;
 
 /// Copies `length` bytes of a piece from its byte `at` on.
 void copy_packed(const PackedRuns& piece, Bytes at, Bytes length, Bytes scalar, std::byte* out) {
@@ -49,9 +50,25 @@ std::optional<PackedRuns> packed_runs(const MemoryMap& map, const std::byte* bas
   return PackedRuns{base + level * map.level_stride + nest.offset, loops, length};
 }
 
+Reach reach_of(std::span<const Rows> rows) {
+  if (rows.empty()) return {};
+  Reach reach{rows.front().global, 0};
+  for (const Rows& entry : rows) {
+    reach.first = std::min(reach.first, entry.global);
+    reach.end = std::max(reach.end, end_of(entry));
+  }
+  return reach;
+}
+
 bool come_in_parts(std::span<const Rows> rows) {
-  return rows.size() <= most_entries &&
-         std::ranges::all_of(rows, [](const Rows& entry) { return entry.count >= shortest_row; });
+  return std::ranges::all_of(rows, [](const Rows& entry) { return entry.count >= shortest_row; });
+}
+
+double entries_looked_at(std::span<const Rows> rows, Index elements) {
+  const Reach reach = reach_of(rows);
+  const auto share =
+      static_cast<double>(reach.end - reach.first + usual_part) / static_cast<double>(elements);
+  return static_cast<double>(rows.size()) * std::min(share, 1.0);
 }
 
 void place_part(std::span<const Rows> all, const PackedRuns& piece, const Part& part) {

@@ -27,8 +27,18 @@ struct Part {
   std::byte* out = nullptr;
 };
 
-/// Returns true if place_part() takes about as long as copying does: the rows are few entries of long runs.
+/// The range of a record in which one rank has its elements: none at all if `end` is 0.
+struct Reach {
+  Index first = 0, end = 0;
+  [[nodiscard]] bool meets(const Part& part) const { return first < part.end && part.first < end; }
+};
+[[nodiscard]] Reach reach_of(std::span<const Rows> rows);
+
+/// Returns true if place_part() takes about as long as copying does: the runs are long.
 [[nodiscard]] bool come_in_parts(std::span<const Rows> rows);
+/// Returns how many entries of a rank place_part() looks at in a part of a record of `elements`, on average.
+/// Ranks that do not reach the part are left out.
+[[nodiscard]] double entries_looked_at(std::span<const Rows> rows, Index elements);
 
 /// Copies what one rank's piece has of a part of the record to its places there. Local; no allocation.
 void place_part(std::span<const Rows> rows, const PackedRuns& piece, const Part& part);

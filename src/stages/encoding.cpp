@@ -98,6 +98,7 @@ layout::Part Encoding::part_of(const Work& work) const {
 void Encoding::put_together(const Work& work, layout::Part part) const {
   const exchange::RecordPlan& plan = stream_.plan(work.record.entry.field);
   for (const Piece& piece : work.record.pieces) {
+    if (!plan.meets(piece.rank, part)) continue;
     const auto rows = plan.rows(piece.rank);
     if (piece.in_lane)
       stream_.context.lanes.at(piece.rank).reader().place(piece.number, rows, part);

@@ -56,7 +56,7 @@ TEST(Parts, together_are_the_record_from_packed_pieces_and_from_arrays_in_place)
         auto runs = packed_runs(piece.map, piece.array.base(), piece.level);
         in_place += runs && !runs->loops.empty() ? 1 : 0;
         if (!runs) runs = PackedRuns{piece.packed.data(), {}, static_cast<Bytes>(piece.packed.size())};
-        place_part(layout.rows(rank), *runs, part);
+        if (reach_of(layout.rows(rank)).meets(part)) place_part(layout.rows(rank), *runs, part);
       }
       ASSERT_EQ(out.back(), std::byte{0xAA}) << "wrote past the end";
       std::copy(out.begin(), out.end() - 1, record.begin() + part.first * element);
@@ -72,6 +72,35 @@ TEST(Parts, of_long_rows_are_cheap_and_of_scattered_elements_are_not) {
   EXPECT_TRUE(come_in_parts({}));
   EXPECT_FALSE(come_in_parts(Layout::block_cyclic({1000}, 4, {1})->rows(0)));
   EXPECT_FALSE(come_in_parts(Layout::block({1000, 40}, 4, {1, 4})->rows(0)));
+}
+
+TEST(Parts, reach_tells_where_a_rank_has_elements) {
+  const std::vector<Rows> rows{{500, 20, 100, 3}, {100, 20, 20, 1}, {300, 20, 20, 1}};
+  const Reach reach = reach_of(rows);
+  EXPECT_EQ(reach.first, 100);
+  EXPECT_EQ(reach.end, 720);
+  EXPECT_TRUE(reach.meets({0, 101}));
+  EXPECT_TRUE(reach.meets({719, 800}));
+  EXPECT_FALSE(reach.meets({0, 100}));
+  EXPECT_FALSE(reach.meets({720, 800}));
+  EXPECT_FALSE(reach_of({}).meets({0, 100}));
+}
+
+/// Boxes of a large array lie in few parts each, those of a cyclic layout in all of them.
+TEST(Parts, entries_are_looked_at_where_their_rank_has_elements) {
+  constexpr Index side = 8192, elements = side * side;
+  const Layout blocks = *Layout::block({side, side}, 1024);
+  const Layout cycles = *Layout::block_cyclic({elements}, 1024, {32});
+  const Layout slabs = *Layout::block({1024, 256, 256}, 1024, {1, 32, 32});
+  double in_blocks = 0, in_cycles = 0, in_slabs = 0;
+  for (int rank = 0; rank < 1024; ++rank) {
+    in_blocks += entries_looked_at(blocks.rows(rank), elements);
+    in_cycles += entries_looked_at(cycles.rows(rank), elements);
+    in_slabs += entries_looked_at(slabs.rows(rank), elements);
+  }
+  EXPECT_LT(in_blocks, 40) << "one band of 32 boxes, or two";
+  EXPECT_DOUBLE_EQ(in_cycles, 1024);
+  EXPECT_GT(in_slabs, 1024 * 1000.0) << "each rank has an entry for each of 1024 slabs";
 }
 
 }  // namespace

@@ -107,12 +107,12 @@ bool Encoding::may_stay(const Gathered& record) const {
     return !piece.in_lane || stream_.context.lanes.at(piece.rank).reader().may_stay(piece.number);
   };
   const auto plain = stream_.codec->plain(record.entry.field);
-  return plain && plain->in_small_writes && stream_.plan(record.entry.field).comes_in_parts() &&
+  return plain && plain->in_small_writes && stream_.plan(record.entry.field).comes_in_stretches() &&
          std::ranges::all_of(record.pieces, stays);
 }
 
 /// Returns all of a record that stays, without the memory into which it is put.
-layout::Part Encoding::part_of(const Work& work) const {
+layout::Stretch Encoding::stretch_of(const Work& work) const {
   const int field = work.record.entry.field;
   const codec::PlainValues values = *stream_.codec->plain(field);
   const Index elements = stream_.plan(field).layout().elements();
@@ -121,15 +121,15 @@ layout::Part Encoding::part_of(const Work& work) const {
 }
 
 /// Any thread.
-void Encoding::put_together(const Work& work, layout::Part part) const {
+void Encoding::put_together(const Work& work, layout::Stretch stretch) const {
   const exchange::RecordPlan& plan = stream_.plan(work.record.entry.field);
   for (const Piece& piece : work.record.pieces) {
-    if (!plan.meets(piece.rank, part)) continue;
+    if (!plan.meets(piece.rank, stretch)) continue;
     const auto rows = plan.rows(piece.rank);
     if (piece.in_lane)
-      stream_.context.lanes.at(piece.rank).reader().place(piece.number, rows, part);
+      stream_.context.lanes.at(piece.rank).reader().place(piece.number, rows, stretch);
     else
-      layout::place_part(rows, {piece.bytes.data(), {}, static_cast<Bytes>(piece.bytes.size())}, part);
+      layout::place_stretch(rows, {piece.bytes.data(), {}, static_cast<Bytes>(piece.bytes.size())}, stretch);
   }
 }
 
@@ -152,7 +152,7 @@ void Encoding::move(const std::shared_ptr<Work>& work) {
 /// The record may have been written, and its stream closed, before a worker comes to it.
 Status Encoding::move_on_worker(Work& work) {
   if (!work.claim.begin_move()) return {};
-  layout::Part whole = part_of(work);
+  layout::Stretch whole = stretch_of(work);
   whole.out = work.bytes.data();
   const std::int64_t begin = stream_.context.line.now();
   put_together(work, whole);
@@ -334,15 +334,15 @@ Encoded Encoding::hand_on(std::uint64_t number) {
       record.bytes = std::move(work->bytes);
       continue;
     }
-    const layout::Part whole = part_of(*work);
+    const layout::Stretch whole = stretch_of(*work);
     record.size = work->size;
     record.element = whole.element;
     record.put_together = [this, work, whole](Bytes first, Bytes end, std::byte* out) {
-      layout::Part part = whole;
-      part.first = first / whole.element;
-      part.end = end / whole.element;
-      part.out = out;
-      put_together(*work, part);
+      layout::Stretch stretch = whole;
+      stretch.first = first / whole.element;
+      stretch.end = end / whole.element;
+      stretch.out = out;
+      put_together(*work, stretch);
     };
     record.claim = [work]() -> std::optional<ByteVector> {
       if (!work->claim.take()) return std::nullopt;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/byte_pool.hpp"
-#include "layout/part.hpp"
+#include "layout/stretch.hpp"
 
 #include "stages/open_stream.hpp"
 
@@ -160,8 +160,8 @@ class Encoding {
   std::span<std::byte> assemble(const Work& work, Pieces pieces);
   void assemble_plain(Work& work, codec::PlainValues as, Pieces pieces);
   [[nodiscard]] bool may_stay(const Gathered& record) const;
-  [[nodiscard]] layout::Part part_of(const Work& work) const;
-  void put_together(const Work& work, layout::Part part) const;
+  [[nodiscard]] layout::Stretch stretch_of(const Work& work) const;
+  void put_together(const Work& work, layout::Stretch stretch) const;
   void move(const std::shared_ptr<Work>& work);
   Status move_on_worker(Work& work);
   void on_moved(Work& work, Bytes more);

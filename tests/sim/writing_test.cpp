@@ -260,10 +260,10 @@ class FakeLane final : public node::LaneReader {
   }
   [[nodiscard]] bool may_stay(std::uint64_t) const override { return true; }
   void place(std::uint64_t number, std::span<const layout::Rows> rows,
-             const layout::Part& part) const override {
+             const layout::Stretch& part) const override {
     ByteVector scratch;
     const auto piece = bytes(number, scratch);
-    layout::place_part(rows, {piece.data(), {}, static_cast<Bytes>(piece.size())}, part);
+    layout::place_stretch(rows, {piece.data(), {}, static_cast<Bytes>(piece.size())}, part);
   }
   void release(std::uint64_t number) override { released = number; }
   [[nodiscard]] bool is_full() const override { return full; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "layout/part.hpp"
+#include "layout/stretch.hpp"
 
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ struct Piece {
   }
 };
 
-TEST(Parts, together_are_the_record_from_packed_pieces_and_from_arrays_in_place) {
+TEST(Stretches, together_are_the_record_from_packed_pieces_and_from_arrays_in_place) {
   int in_place = 0;
   for (unsigned seed = 0; seed < 3000; ++seed) {
     Generator generator(seed);
@@ -47,34 +47,35 @@ TEST(Parts, together_are_the_record_from_packed_pieces_and_from_arrays_in_place)
     }
     std::vector<Piece> pieces;
     for (int rank = 0; rank < layout.ranks(); ++rank) pieces.emplace_back(generator, layout, rank, type);
-    for (Part part{0, 0, element, scalar}; part.first < layout.elements(); part.first = part.end) {
-      part.end = std::min(layout.elements(), part.first + generator.between(1, 40));
-      Buffer out(static_cast<std::size_t>((part.end - part.first) * element) + 1, std::byte{0xAA});
-      part.out = out.data();
+    for (Stretch stretch{0, 0, element, scalar}; stretch.first < layout.elements();
+         stretch.first = stretch.end) {
+      stretch.end = std::min(layout.elements(), stretch.first + generator.between(1, 40));
+      Buffer out(static_cast<std::size_t>((stretch.end - stretch.first) * element) + 1, std::byte{0xAA});
+      stretch.out = out.data();
       for (int rank = 0; rank < layout.ranks(); ++rank) {
         Piece& piece = pieces[static_cast<std::size_t>(rank)];
         auto runs = packed_runs(piece.map, piece.array.base(), piece.level);
         in_place += runs && !runs->loops.empty() ? 1 : 0;
         if (!runs) runs = PackedRuns{piece.packed.data(), {}, static_cast<Bytes>(piece.packed.size())};
-        if (reach_of(layout.rows(rank)).meets(part)) place_part(layout.rows(rank), *runs, part);
+        if (reach_of(layout.rows(rank)).meets(stretch)) place_stretch(layout.rows(rank), *runs, stretch);
       }
       ASSERT_EQ(out.back(), std::byte{0xAA}) << "wrote past the end";
-      std::copy(out.begin(), out.end() - 1, record.begin() + part.first * element);
+      std::copy(out.begin(), out.end() - 1, record.begin() + stretch.first * element);
     }
     ASSERT_EQ(record, whole) << "seed " << seed << ": " << describe(layout) << " of " << name_of(type);
   }
   EXPECT_GT(in_place, 1000);
 }
 
-TEST(Parts, of_long_rows_are_cheap_and_of_scattered_elements_are_not) {
-  EXPECT_TRUE(come_in_parts(Layout::block({1000, 1000}, 4)->rows(3)));
-  EXPECT_TRUE(come_in_parts(Layout::block({100, 300, 400}, 8)->rows(5)));
-  EXPECT_TRUE(come_in_parts({}));
-  EXPECT_FALSE(come_in_parts(Layout::block_cyclic({1000}, 4, {1})->rows(0)));
-  EXPECT_FALSE(come_in_parts(Layout::block({1000, 40}, 4, {1, 4})->rows(0)));
+TEST(Stretches, of_long_rows_are_cheap_and_of_scattered_elements_are_not) {
+  EXPECT_TRUE(come_in_stretches(Layout::block({1000, 1000}, 4)->rows(3)));
+  EXPECT_TRUE(come_in_stretches(Layout::block({100, 300, 400}, 8)->rows(5)));
+  EXPECT_TRUE(come_in_stretches({}));
+  EXPECT_FALSE(come_in_stretches(Layout::block_cyclic({1000}, 4, {1})->rows(0)));
+  EXPECT_FALSE(come_in_stretches(Layout::block({1000, 40}, 4, {1, 4})->rows(0)));
 }
 
-TEST(Parts, reach_tells_where_a_rank_has_elements) {
+TEST(Stretches, reach_tells_where_a_rank_has_elements) {
   const std::vector<Rows> rows{{500, 20, 100, 3}, {100, 20, 20, 1}, {300, 20, 20, 1}};
   const Reach reach = reach_of(rows);
   EXPECT_EQ(reach.first, 100);
@@ -87,7 +88,7 @@ TEST(Parts, reach_tells_where_a_rank_has_elements) {
 }
 
 /// Boxes of a large array lie in few parts each, those of a cyclic layout in all of them.
-TEST(Parts, entries_are_looked_at_where_their_rank_has_elements) {
+TEST(Stretches, entries_are_looked_at_where_their_rank_has_elements) {
   constexpr Index side = 8192, elements = side * side;
   const Layout blocks = *Layout::block({side, side}, 1024);
   const Layout cycles = *Layout::block_cyclic({elements}, 1024, {32});

@@ -246,13 +246,14 @@ MPI_TEST(scale, a_long_run_takes_no_more_memory_descriptors_or_work_for_its_last
       tr_stream* stream = run.open(directory + "/fc" + ending);
       Usages at[11];
       for (int tenth = 0; tenth <= 10; ++tenth) {
+        // Steps that a server has not come to yet have their bytes and their work still before them.
+        if (tenth > 0) CHECK_EQ(tr_stream_wait(stream, TR_DURABLE), TR_OK);
         at[tenth] = run.usages();
         for (int step = tenth * steps / 10; tenth < 10 && step < (tenth + 1) * steps / 10; ++step)
           run.step(stream, step);
       }
       const std::string what = format + ", servers=" + std::to_string(servers);
-      // A server may come to the first step later.
-      check_flat(what, at[1], at[10], bytes_of_a_step * steps, files_of_a_stream);
+      check_flat(what, at[1], at[10], bytes_of_a_step * steps);
       check_work(what, at, steps);
       CHECK_EQ(tr_stream_close(&stream), TR_OK);
       // The index has one record for each step, and what stands at its beginning.

@@ -185,13 +185,6 @@ void Encoding::let_go(Work& work) {
   work.record.pieces.clear();
 }
 
-/// Returns true if writing has taken so much longer than putting together that one more copy hardly counts.
-/// Where memory is the storage it takes 2 to 4 times as long.
-bool Encoding::storage_is_slow() const {
-  const Counters& total = stream_.counters();
-  return total.write > 8 * total.assemble;
-}
-
 bool Encoding::make_room() {
   const auto waits = [](const auto& lane) { return lane.second.reader().is_full(); };
   if (staying_ == 0 || std::ranges::none_of(stream_.context.lanes, waits)) return false;
@@ -199,19 +192,15 @@ bool Encoding::make_room() {
   const auto fills = [this](const Piece& piece) {
     return piece.in_lane && stream_.context.lanes.at(piece.rank).reader().is_full();
   };
-  const bool slow = storage_is_slow();
   bool begun = false;
   for (auto& [number, chunk] : chunks_) {
     const bool oldest = number == chunks_.begin()->first;
     for (const auto& work : chunk.works) {
       if (!work->stays || work->moves || std::ranges::none_of(work->record.pieces, fills)) continue;
-      // Lanes free room in order. On fast storage it comes soon, when this chunk is written.
-      if (chunk.handed_on && !slow) return begun;
-      if (!work->claim.is_free()) continue;
+      // Lanes free room in order: it comes when this chunk is written, and not before.
+      if (chunk.handed_on) return begun;
       if (moving_ > 0 && moving_bytes_ + work->size > at_once) return begun;
-      // Without the oldest chunk nothing is written. One that has its place is written in any case.
-      const bool needed = oldest && !chunk.handed_on;
-      if (!needed && held_ + work->size > stream_.context.workspace_per_stream()) return begun;
+      if (!oldest && held_ + work->size > stream_.context.workspace_per_stream()) return begun;
       move(work);
       begun = true;
     }
@@ -361,11 +350,6 @@ Encoded Encoding::hand_on(std::uint64_t number) {
     };
   }
   return encoded;
-}
-
-void Encoding::let_go(std::uint64_t number, std::size_t records) {
-  const Chunk& chunk = chunks_.at(number);
-  for (std::size_t i = 0; i < records; ++i) let_go(*chunk.works[i]);
 }
 
 void Encoding::forget(std::uint64_t number, Encoded encoded) {

@@ -52,10 +52,8 @@ struct EncodedRecord {
   /// Any thread, once, before put_together(). From here on nobody moves the values. Returns them if they were
   /// moved into memory of their own before, and waits for a move that has begun.
   std::function<std::optional<ByteVector>()> claim{};
-  bool was_moved = false;
 
-  [[nodiscard]] bool is_values() const { return static_cast<bool>(put_together); }
-  [[nodiscard]] Bytes length() const { return is_values() ? size : static_cast<Bytes>(bytes.size()); }
+  [[nodiscard]] Bytes length() const { return put_together ? size : static_cast<Bytes>(bytes.size()); }
   /// Any thread. Decides whether the record is bytes or is put together from now on.
   void settle() {
     if (!claim) return;
@@ -63,7 +61,6 @@ struct EncodedRecord {
     if (!moved) return;
     bytes = std::move(*moved);
     put_together = nullptr;
-    was_moved = true;
   }
 };
 
@@ -119,12 +116,10 @@ class Encoding {
   void take(Gathered gathered);
   /// Hands on a chunk that was reported. Its bytes still count.
   [[nodiscard]] Encoded hand_on(std::uint64_t chunk);
-  /// Says that the first `records` of a chunk were written: those that stayed are not needed any more.
-  void let_go(std::uint64_t chunk, std::size_t records);
   /// Says that a chunk was written or dropped, and gives back the memory of its records.
   void forget(std::uint64_t chunk, Encoded encoded);
-  /// Has workers put records together whose pieces stay in the lanes of ranks that wait for room, on slow
-  /// storage also those that wait to be written. Returns true if there was one.
+  /// Has workers put records together whose pieces stay in the lanes of ranks that wait for room. Returns
+  /// true if there was one.
   bool make_room();
   /// Returns true if no worker moves a record.
   [[nodiscard]] bool is_idle() const { return moving_ == 0; }
@@ -165,7 +160,6 @@ class Encoding {
   std::span<std::byte> assemble(const Work& work, Pieces pieces);
   void assemble_plain(Work& work, codec::PlainValues as, Pieces pieces);
   [[nodiscard]] bool may_stay(const Gathered& record) const;
-  [[nodiscard]] bool storage_is_slow() const;
   [[nodiscard]] layout::Stretch stretch_of(const Work& work) const;
   void put_together(const Work& work, layout::Stretch stretch) const;
   void move(const std::shared_ptr<Work>& work);

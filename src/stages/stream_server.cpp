@@ -47,8 +47,7 @@ void StreamServer::on_place(Unpacker& in) {
   if (!write || placed.chunk.size() == 0)
     done({}, std::move(placed.chunk));
   else
-    writing_.write(
-        std::move(placed), [this, chunk](std::size_t records) { encoding_.let_go(chunk, records); }, done);
+    writing_.write(std::move(placed), done);
 }
 
 void StreamServer::on_sync(Unpacker& in) {

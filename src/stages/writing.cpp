@@ -33,33 +33,14 @@ Status Writing::write_patiently(const std::string& path, std::int64_t step, std:
   return status;
 }
 
-/// Returns the end of the records from `first` on that are written alike. They cannot be moved any more.
-/// Where others wait for the room of records that stay, only a few MiB of those are taken at once.
-std::size_t end_of_run(std::vector<EncodedRecord>& records, std::size_t first) {
-  constexpr Bytes most = Bytes{4} << 20;
-  Bytes taken = 0;
-  std::size_t end = first;
-  for (; end < records.size() && taken < most; ++end) {
-    records[end].settle();
-    if (records[end].is_values() != records[first].is_values()) break;
-    if (records[end].is_values()) taken += records[end].size;
-  }
-  return end;
-}
-
-/// Records behind those that have stayed may have been moved because a rank waits for room. Lanes free it in
-/// order. So the job ends there, and lets those go that are written.
-Status Writing::write_records(Job& job, Spent& spent) {
-  std::vector<EncodedRecord>& records = job.placed.chunk.records;
-  bool have_stayed = false;
-  while (job.next < records.size()) {
-    const std::size_t end = end_of_run(records, job.next);
-    const bool stays = records[job.next].is_values();
-    if (have_stayed && records[job.next].was_moved) return {};
-    const Records run{job.next, end};
-    TR_TRY(stays ? write_values(job.placed, run, spent) : write_bytes(job.placed, run, spent));
-    have_stayed = have_stayed || stays;
-    job.next = end;
+Status Writing::write_records(Placed& placed, Spent& spent) {
+  std::vector<EncodedRecord>& records = placed.chunk.records;
+  for (EncodedRecord& record : records) record.settle();
+  const auto is_put_together = [&](std::size_t i) { return static_cast<bool>(records[i].put_together); };
+  for (Records next{0, 0}; next.first < records.size(); next.first = next.second) {
+    const bool together = is_put_together(next.first);
+    while (next.second < records.size() && is_put_together(next.second) == together) ++next.second;
+    TR_TRY(together ? write_values(placed, next, spent) : write_bytes(placed, next, spent));
   }
   return {};
 }
@@ -103,59 +84,49 @@ Status Writing::write_values(const Placed& placed, Records records, Spent& spent
       at = placed.offsets[i];
     }
     for (Bytes done = 0; done < record.size;) {
-      const Bytes length = std::min(record.size - done, (most - filled) / record.element * record.element);
+      const Bytes part = std::min(record.size - done, (most - filled) / record.element * record.element);
       const std::int64_t begin = stream_.context.line.now();
-      record.put_together(done, done + length, buffer.data() + filled);
+      record.put_together(done, done + part, buffer.data() + filled);
       spent.assembling += stream_.context.line.now() - begin;
-      done += length;
-      filled += length;
+      done += part;
+      filled += part;
       if (most - filled < record.element) TR_TRY(write_out());
     }
   }
   return write_out();
 }
 
-void Writing::write(Placed placed, Progress progress, Written done) {
+void Writing::write(Placed placed, Written done) {
   // A write behind the end of a file that something else has cut would fill the gap with zeros, and hide the
   // loss for good. Each server looks before its first write of a step.
   const bool looks = written_.try_emplace(placed.path, -1).first->second < placed.chunk.step;
   undecided_[placed.path].steps.insert(placed.chunk.step);
-  go_on(std::make_shared<Job>(Job{std::move(placed), std::move(progress), std::move(done), looks}));
-}
-
-void Writing::go_on(const std::shared_ptr<Job>& job) {
   auto spent = std::make_shared<Spent>();
+  auto shared = std::make_shared<Placed>(std::move(placed));
   stream_.context.executor.wait(
-      executor::key_of(job->placed.path),
-      [this, job, spent](int worker) -> Status {
+      executor::key_of(shared->path),
+      [this, shared, spent, looks](int worker) -> Status {
         spent->worker = worker;
         spent->begin = stream_.context.line.now();
-        const Placed& placed = job->placed;
         Status status =
-            std::exchange(job->looks, false)
-                ? storage::check_holds(stream_.context.files.target(), placed.path, placed.committed)
-                : Status();
-        if (status.is_ok()) status = write_records(*job, *spent);
+            looks ? storage::check_holds(stream_.context.files.target(), shared->path, shared->committed)
+                  : Status();
+        if (status.is_ok()) status = write_records(*shared, *spent);
         spent->end = stream_.context.line.now();
         return status;
       },
-      [this, job, spent](const Status& status) {
+      [this, shared, spent, done = std::move(done)](const Status& status) {
+        if (status.is_ok()) {
+          std::int64_t& last = written_[shared->path];
+          last = std::max(last, shared->chunk.step);
+        }
         Counters& total = stream_.counters();
         total.write += spent->end - spent->begin - spent->assembling;
         total.assemble += spent->assembling;
         total.space_waits += spent->waits;
+        total.encoded_bytes += shared->chunk.size();
         stream_.context.statistics.add_span("write", 1 + spent->worker, spent->begin, spent->end);
-        Encoded& chunk = job->placed.chunk;
-        if (status.is_ok() && job->next < chunk.records.size()) {
-          job->progress(job->next);
-          return go_on(job);
-        }
-        if (status.is_ok()) {
-          std::int64_t& last = written_[job->placed.path];
-          last = std::max(last, chunk.step);
-        }
-        total.encoded_bytes += chunk.size();
-        job->done(status, std::move(chunk));
+        done(status, std::move(shared->chunk));
       });
 }
 

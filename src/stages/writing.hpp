@@ -25,12 +25,9 @@ class Writing {
   using Done = std::function<void(const Status&)>;
   explicit Writing(OpenStream& stream) : stream_(stream) {}
 
-  using Progress = std::function<void(std::size_t records)>;
   using Written = std::function<void(const Status&, Encoded)>;
   /// Writes a chunk that has bytes. `done` runs when it is written, or has failed, and gets the chunk back.
-  /// Before that, `progress` tells how many records are written where somebody may wait for the room of
-  /// those.
-  void write(Placed placed, Progress progress, Written done);
+  void write(Placed placed, Written done);
   /// Writes the patches, and then makes everything durable that was written of the file.
   void sync(const std::string& path, std::int64_t step, std::vector<codec::Patch> patches, Done done);
   /// Says that a step has its verdict. A file in which it failed is closed once no later step has bytes in it
@@ -41,19 +38,10 @@ class Writing {
 
  private:
   struct Spent;
-  /// A chunk on its way to its file.
-  struct Job {
-    Placed placed;
-    Progress progress;
-    Written done;
-    bool looks = false;    // whether the file is whole
-    std::size_t next = 0;  // the first record that is not written
-  };
   Status write_patiently(const std::string& path, std::int64_t step, std::span<const storage::Extent> extents,
                          Spent& spent);
   using Records = std::pair<std::size_t, std::size_t>;  // from the first to one behind the last
-  void go_on(const std::shared_ptr<Job>& job);
-  Status write_records(Job& job, Spent& spent);
+  Status write_records(Placed& placed, Spent& spent);
   Status write_bytes(const Placed& placed, Records records, Spent& spent);
   Status write_values(const Placed& placed, Records records, Spent& spent);
   void forget(const std::string& path);

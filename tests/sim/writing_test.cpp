@@ -32,9 +32,8 @@ struct Site {
 
   /// Lets the jobs run, and returns what became of them.
   Status settle() {
-    do {
-      while (scheduler.run_one()) continue;
-    } while (threads.poll());
+    while (scheduler.run_one()) continue;
+    while (threads.poll()) continue;
     return std::exchange(told, Status(Code::state, "nothing was told"));
   }
   Status write(std::vector<ByteVector> bytes, std::vector<Bytes> offsets, Bytes committed = 4,
@@ -45,13 +44,11 @@ struct Site {
   }
   Status write(std::vector<stages::EncodedRecord> records, std::vector<Bytes> offsets, Bytes committed,
                std::int64_t step = 0) {
-    writing.write(
-        {{step, std::move(records)}, "a", std::move(offsets), committed},
-        [this](std::size_t count) { written.push_back(count); },
-        [this](const Status& status, stages::Encoded chunk) {
-          told = status;
-          given_back = std::move(chunk.records);
-        });
+    writing.write({{step, std::move(records)}, "a", std::move(offsets), committed},
+                  [this](const Status& status, stages::Encoded chunk) {
+                    told = status;
+                    given_back = std::move(chunk.records);
+                  });
     return settle();
   }
   Status sync(std::vector<codec::Patch> patches) {
@@ -73,7 +70,6 @@ struct Site {
   stages::OpenStream stream{context, {}};
   stages::Writing writing{stream};
   Status told;
-  std::vector<std::size_t> written;  // numbers of records, as they were told before the chunk was whole
   std::vector<stages::EncodedRecord> given_back;
   const stages::Writing::Done done = [this](const Status& status) { told = status; };
 };
@@ -139,51 +135,6 @@ TEST(sim_writing, a_part_of_values_that_fails_fails_the_write) {
     EXPECT_EQ(site.write(std::move(records), {4}, 4).code(), Code::io);
     EXPECT_EQ(site.target->calls(), nth);
   }
-}
-
-TEST(sim_writing, tells_of_records_that_have_stayed_before_it_writes_those_that_were_moved) {
-  Site site;
-  const auto moved = [](std::string_view bytes) {
-    stages::EncodedRecord record = values(std::ssize(bytes), 1, 0);
-    record.put_together = [](Bytes, Bytes, std::byte*) { ADD_FAILURE() << "the record was moved"; };
-    record.claim = [bytes] { return bytes_of(bytes); };
-    return record;
-  };
-  std::vector<stages::EncodedRecord> records;
-  records.push_back(moved("ab"));
-  records.push_back({bytes_of("cd")});
-  for (const Bytes size : {3, 2}) {
-    records.push_back(values(size, 1, '0'));
-    records.back().claim = [] { return std::nullopt; };
-  }
-  records.push_back(moved("ef"));
-  records.push_back(values(1, 1, 'X'));
-  ASSERT_TRUE(site.write(std::move(records), {4, 6, 8, 11, 13, 15}, 4).is_ok());
-  EXPECT_EQ(site.contents(), "headabcd01201efX");
-  EXPECT_EQ(site.written, (std::vector<std::size_t>{4}));
-  EXPECT_EQ(site.stream.counters().encoded_bytes, 12);
-  EXPECT_EQ(site.given_back.at(0).bytes, bytes_of("ab"));
-}
-
-// A rank may wait for the room of records that come later in a long chunk.
-TEST(sim_writing, takes_some_mebibytes_of_values_at_once) {
-  Site site;
-  std::vector<stages::EncodedRecord> records;
-  std::vector<Bytes> offsets;
-  std::vector<std::size_t> claimed_at;  // calls of the storage before
-  constexpr Bytes size = Bytes{3} << 20;
-  for (Bytes i = 0; i < 4; ++i) {
-    offsets.push_back(4 + i * size);
-    records.push_back(values(size, 4, i));
-    records.back().claim = [&] {
-      claimed_at.push_back(static_cast<std::size_t>(site.target->calls()));
-      return std::nullopt;
-    };
-  }
-  site.target->restart({0, Fault::io_error, set_of(Call::write)});
-  ASSERT_TRUE(site.write(std::move(records), offsets, 4).is_ok());
-  EXPECT_EQ(claimed_at, (std::vector<std::size_t>{0, 0, 24, 24}));
-  EXPECT_TRUE(site.written.empty()) << "nobody waits";
 }
 
 TEST(sim_writing, nothing_is_written_behind_the_end_of_a_file_that_was_cut) {
@@ -452,40 +403,6 @@ TEST(sim_writing, values_are_written_once_whichever_of_worker_and_writing_comes_
   (void)site.settle();
   EXPECT_TRUE(encoding.is_idle());
   EXPECT_EQ(site.lane->released, 4U) << "a record that is dropped is not moved";
-}
-
-TEST(sim_writing, on_slow_storage_values_that_wait_to_be_written_leave_the_lane_too) {
-  StayingSite site;
-  site.context.workspace = 3 * StayingSite::record_bytes;
-  stages::Encoding encoding(site.stream);
-  for (const std::uint64_t chunk : {1, 1, 1, 2, 2}) site.take(encoding, chunk);
-  stages::Encoded first = encoding.hand_on(1), second = encoding.hand_on(2);
-  first.records.at(0).settle();  // its writing has begun
-  site.lane->full = true;
-  site.stream.counters().assemble = 1000;
-  site.stream.counters().write = 4000;
-  EXPECT_FALSE(encoding.make_room()) << "writing will be over soon";
-  site.stream.counters().write = 40'000;
-  EXPECT_TRUE(encoding.make_room());
-  (void)site.settle();
-  EXPECT_EQ(site.lane->released, 0U) << "the first is being written";
-  EXPECT_FALSE(encoding.make_room()) << "the workspace is full";
-  encoding.let_go(1, 1);
-  EXPECT_EQ(site.lane->released, 4U) << "the last one has found no room";
-  for (std::size_t i = 1; i < 3; ++i) {
-    first.records.at(i).settle();
-    EXPECT_EQ(first.records.at(i).bytes, StayingSite::record_of(static_cast<int>(i)));
-  }
-  encoding.forget(1, std::move(first));
-  EXPECT_TRUE(encoding.make_room());
-  (void)site.settle();
-  EXPECT_EQ(site.lane->released, 5U);
-  for (std::size_t i = 0; i < 2; ++i) {
-    second.records.at(i).settle();
-    EXPECT_EQ(second.records.at(i).bytes, StayingSite::record_of(static_cast<int>(i) + 3));
-  }
-  encoding.forget(2, std::move(second));
-  EXPECT_EQ(site.stream.counters().workspace_peak, 3 * StayingSite::record_bytes);
 }
 
 TEST(sim_writing, a_claim_has_one_owner_and_waits_for_a_move_that_has_begun) {

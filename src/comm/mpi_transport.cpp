@@ -16,7 +16,7 @@ constexpr int control_tag = 0;
 /// The largest single MPI message. Counts are int, and some transports cut at 2 GiB.
 constexpr Bytes largest_part = Bytes{1} << 30;
 /// Smaller memory comes from the heap, which keeps it by itself.
-constexpr Bytes least_spare = Bytes{64} << 10;
+constexpr Bytes least_in_pool = Bytes{64} << 10;
 
 int tag_of(LineNumber line, Traffic traffic) {
   if (traffic == Traffic::control) return control_tag;
@@ -85,18 +85,18 @@ void MpiTransport::send(int destination, LineNumber line, Traffic traffic, ByteV
 }
 
 void MpiTransport::keep_memory(Bytes most) {
-  most_spare_ = most;
-  spare_.shrink(most);
+  most_in_pool_ = most;
+  pool_.shrink(most);
 }
 
 ByteVector MpiTransport::memory(Bytes size) {
-  return size < least_spare ? ByteVector(static_cast<std::size_t>(size)) : spare_.take(size, most_spare_);
+  return size < least_in_pool ? ByteVector(static_cast<std::size_t>(size)) : pool_.take(size, most_in_pool_);
 }
 
 void MpiTransport::give_back(ByteVector bytes) {
-  if (static_cast<Bytes>(bytes.capacity()) < least_spare) return;
-  spare_.give_back(std::move(bytes));
-  spare_.shrink(most_spare_);
+  if (static_cast<Bytes>(bytes.capacity()) < least_in_pool) return;
+  pool_.give_back(std::move(bytes));
+  pool_.shrink(most_in_pool_);
 }
 
 Bytes MpiTransport::unsent(LineNumber line, Traffic traffic) const {

@@ -63,8 +63,8 @@ class MpiTransport final : public Transport {
   std::map<std::pair<int, int>, std::list<Incoming>> data_;  // by source and tag; only those that have any
   std::deque<Envelope> own_control_;
   std::map<Way, std::deque<ByteVector>> own_data_;
-  BytePool spare_;
-  Bytes most_spare_ = 0;
+  BytePool pool_;
+  Bytes most_in_pool_ = 0;
 };
 
 }  // namespace tailrace::comm

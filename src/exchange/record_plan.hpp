@@ -7,6 +7,7 @@
 
 #include "exchange/roster.hpp"
 #include "layout/layout.hpp"
+#include "layout/stretch.hpp"
 
 namespace tailrace::exchange {
 
@@ -19,8 +20,14 @@ class RecordPlan {
   [[nodiscard]] const layout::Layout& layout() const { return layout_; }
   [[nodiscard]] Index count(int c) const { return counts_[static_cast<std::size_t>(c)]; }
   [[nodiscard]] std::span<const layout::Rows> rows(int c) const { return rows_[static_cast<std::size_t>(c)]; }
-  /// Returns true if the parts of a record can be put together one after another (layout::place_part).
-  [[nodiscard]] bool comes_in_parts() const { return comes_in_parts_; }
+  /// Returns true if rank `c` has elements in a stretch of a record.
+  [[nodiscard]] bool meets(int c, const layout::Stretch& stretch) const {
+    return reaches_[static_cast<std::size_t>(c)].meets(stretch);
+  }
+  /// Returns true if the stretches of a record can be put together one after another
+  /// (layout::place_stretch), in about the time that copying takes: for each of them there are few ranks and
+  /// entries to look at.
+  [[nodiscard]] bool comes_in_stretches() const { return comes_in_stretches_; }
   /// Returns the compute ranks with a share whose lanes this server reads when it owns the record.
   [[nodiscard]] const std::vector<int>& read_here() const { return read_here_; }
   /// Returns the servers that send this one the pieces of lanes that it does not see.
@@ -34,7 +41,8 @@ class RecordPlan {
   layout::Layout layout_;
   std::vector<Index> counts_;
   std::vector<std::vector<layout::Rows>> rows_;
-  bool comes_in_parts_ = true;
+  std::vector<layout::Reach> reaches_;
+  bool comes_in_stretches_ = true;
   std::vector<int> read_here_;
   std::vector<int> senders_;
   std::vector<std::vector<int>> sent_to_;

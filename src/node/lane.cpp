@@ -166,9 +166,9 @@ std::span<const std::byte> SharedLaneReader::bytes(std::uint64_t number, ByteVec
 }
 
 void SharedLaneReader::place(std::uint64_t number, std::span<const layout::Rows> rows,
-                             const layout::Part& part) const {
+                             const layout::Stretch& stretch) const {
   const Descriptor& descriptor = at(number);
-  layout::place_part(rows, {memory_.data(descriptor.position), {}, descriptor.bytes}, part);
+  layout::place_stretch(rows, {memory_.data(descriptor.position), {}, descriptor.bytes}, stretch);
 }
 
 void SharedLaneReader::release(std::uint64_t number) {

@@ -9,7 +9,7 @@
 #include "base/status.hpp"
 #include "base/types.hpp"
 #include "comm/doorbell.hpp"
-#include "layout/part.hpp"
+#include "layout/stretch.hpp"
 #include "node/kept_definitions.hpp"
 #include "node/lane_memory.hpp"
 
@@ -108,9 +108,10 @@ class LaneReader {
   /// Returns true if a piece may stay in the lane until it is written. This takes a lane whose is_full()
   /// tells when the rank waits for room.
   [[nodiscard]] virtual bool may_stay(std::uint64_t /*number*/) const { return false; }
-  /// Any thread. Copies what a piece that may stay has of a part of its record. `rows` are those of its rank.
+  /// Any thread. Copies what a piece that may stay has of a stretch of its record. `rows` are those of its
+  /// rank.
   virtual void place(std::uint64_t /*number*/, std::span<const layout::Rows> /*rows*/,
-                     const layout::Part& /*part*/) const {}
+                     const layout::Stretch& /*stretch*/) const {}
   /// Puts begin_failed in the place of a `begin` that is not released, for a server that takes the lane over.
   virtual void mark_failed(std::uint64_t /*number*/) {}
   /// Says that this reader needs nothing before `number` any more.
@@ -146,7 +147,7 @@ class SharedLaneReader final : public LaneReader {
   [[nodiscard]] std::span<const std::byte> bytes(std::uint64_t number, ByteVector&) const override;
   [[nodiscard]] bool may_stay(std::uint64_t) const override { return !remote_; }
   void place(std::uint64_t number, std::span<const layout::Rows> rows,
-             const layout::Part& part) const override;
+             const layout::Stretch& stretch) const override;
   void release(std::uint64_t number) override;
   void mark_failed(std::uint64_t number) override {
     memory_.descriptor(number).kind = Descriptor::Kind::begin_failed;

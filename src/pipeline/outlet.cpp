@@ -62,8 +62,8 @@ void LentLane::take_in() {
 }
 
 void LentLane::place(std::uint64_t number, std::span<const layout::Rows> rows,
-                     const layout::Part& part) const {
-  layout::place_part(rows, *at(number).runs(), part);
+                     const layout::Stretch& stretch) const {
+  layout::place_stretch(rows, *at(number).runs(), stretch);
 }
 
 bool LendingOutlet::put(node::Descriptor descriptor, const std::shared_ptr<const layout::MemoryMap>& map,

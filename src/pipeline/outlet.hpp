@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-#include "layout/part.hpp"
+#include "layout/stretch.hpp"
 #include "node/lane.hpp"
 #include "node/remote_lane.hpp"
 
@@ -94,8 +94,9 @@ class LentLane {
   [[nodiscard]] const Entry& at(std::uint64_t number) const {
     return entries_[static_cast<std::size_t>(number - first_)];
   }
-  /// Copies what an entry has of a part of its record. A rank that serves itself runs all jobs in its calls.
-  void place(std::uint64_t number, std::span<const layout::Rows> rows, const layout::Part& part) const;
+  /// Copies what an entry has of a stretch of its record. A rank that serves itself runs all jobs in its
+  /// calls.
+  void place(std::uint64_t number, std::span<const layout::Rows> rows, const layout::Stretch& stretch) const;
 
  private:
   std::deque<Entry> entries_;
@@ -127,8 +128,8 @@ class LentLaneReader final : public node::LaneReader {
     return lane_->at(number).runs().has_value();
   }
   void place(std::uint64_t number, std::span<const layout::Rows> rows,
-             const layout::Part& part) const override {
-    lane_->place(number, rows, part);
+             const layout::Stretch& stretch) const override {
+    lane_->place(number, rows, stretch);
   }
   void release(std::uint64_t number) override { lane_->release(number); }
 

@@ -72,14 +72,16 @@ Result<std::unique_ptr<References>> References::make(const codec::StreamDefiniti
   TR_TRY(available());
   TR_TRY(cf::Conventions::check_attributes(stream.attributes));
   std::unique_ptr<References> made(new References(stream, std::move(decoding)));
-  for (const codec::FieldDefinition& field : fields) {
-    const std::string context = cat("references=on: field '", field.name, "'");
-    const Result<cf::Grid> grid =
-        cf::grid_of(field.georeference.keys, field.shape, field.georeference.coordinates);
-    TR_TRY(grid.status().in(context));
-    TR_TRY(made->conventions_.add(field, *grid).in(context));
-  }
+  for (const codec::FieldDefinition& field : fields) TR_TRY(made->add(field));
   return made;
+}
+
+Status References::add(const codec::FieldDefinition& field) {
+  const std::string context = cat("references=on: field '", field.name, "'");
+  const Result<cf::Grid> grid =
+      cf::grid_of(field.georeference.keys, field.shape, field.georeference.coordinates);
+  TR_TRY(grid.status().in(context));
+  return conventions_.add(field, *grid).in(context);
 }
 
 #if TAILRACE_HAVE_JSON

@@ -22,6 +22,8 @@ class References {
   static Result<std::unique_ptr<References>> make(const codec::StreamDefinition& stream,
                                                   const std::vector<codec::FieldDefinition>& fields,
                                                   codec::Decoding decoding);
+  /// Adds one more field, likewise. After an error the object is of no use any more.
+  Status add(const codec::FieldDefinition& field);
   References(const References&) = delete;
   References& operator=(const References&) = delete;
 

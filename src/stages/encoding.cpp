@@ -13,6 +13,32 @@ void use_up(Context& context, std::span<const Piece> pieces) {
   }
 }
 
+bool Claim::begin_move() {
+  const std::lock_guard lock(mutex_);
+  if (state_ != State::free) return false;
+  state_ = State::moving;
+  return true;
+}
+
+void Claim::end_move() {
+  {
+    const std::lock_guard lock(mutex_);
+    state_ = State::moved;
+  }
+  end_of_move_.notify_all();
+}
+
+bool Claim::take() {
+  std::unique_lock lock(mutex_);
+  end_of_move_.wait(lock, [this] { return state_ != State::moving; });
+  return std::exchange(state_, State::taken) == State::moved;
+}
+
+bool Claim::is_free() const {
+  const std::lock_guard lock(mutex_);
+  return state_ == State::free;
+}
+
 Encoding::Encoding(OpenStream& stream)
     : stream_(stream), workers_(static_cast<std::size_t>(stream.context.executor.count())) {}
 
@@ -81,12 +107,12 @@ bool Encoding::may_stay(const Gathered& record) const {
     return !piece.in_lane || stream_.context.lanes.at(piece.rank).reader().may_stay(piece.number);
   };
   const auto plain = stream_.codec->plain(record.entry.field);
-  return plain && plain->in_small_writes && stream_.plan(record.entry.field).comes_in_parts() &&
+  return plain && plain->in_small_writes && stream_.plan(record.entry.field).comes_in_stretches() &&
          std::ranges::all_of(record.pieces, stays);
 }
 
 /// Returns all of a record that stays, without the memory into which it is put.
-layout::Part Encoding::part_of(const Work& work) const {
+layout::Stretch Encoding::stretch_of(const Work& work) const {
   const int field = work.record.entry.field;
   const codec::PlainValues values = *stream_.codec->plain(field);
   const Index elements = stream_.plan(field).layout().elements();
@@ -95,33 +121,65 @@ layout::Part Encoding::part_of(const Work& work) const {
 }
 
 /// Any thread.
-void Encoding::put_together(const Work& work, layout::Part part) const {
+void Encoding::put_together(const Work& work, layout::Stretch stretch) const {
   const exchange::RecordPlan& plan = stream_.plan(work.record.entry.field);
   for (const Piece& piece : work.record.pieces) {
+    if (!plan.meets(piece.rank, stretch)) continue;
     const auto rows = plan.rows(piece.rank);
     if (piece.in_lane)
-      stream_.context.lanes.at(piece.rank).reader().place(piece.number, rows, part);
+      stream_.context.lanes.at(piece.rank).reader().place(piece.number, rows, stretch);
     else
-      layout::place_part(rows, {piece.bytes.data(), {}, static_cast<Bytes>(piece.bytes.size())}, part);
+      layout::place_stretch(rows, {piece.bytes.data(), {}, static_cast<Bytes>(piece.bytes.size())}, stretch);
   }
 }
 
-/// Takes the pieces of a record that stays into memory of its own.
-void Encoding::put_together_whole(Chunk& chunk, Work& work) {
-  const Bytes more = work.size - work.held;
-  work.held += more;
-  chunk.held += more;
+/// Has a worker take the pieces of a record that stays into memory of its own.
+void Encoding::move(const std::shared_ptr<Work>& work) {
+  const Bytes more = work->size - work->held;
+  work->held += more;
   held_ += more;
-  work.bytes = pool_.take(work.size, most_in_pool());
+  work->bytes = pool_.take(work->size, most_in_pool());
   shrink_pool();
-  layout::Part whole = part_of(work);
+  Counters& total = stream_.counters();
+  total.workspace_peak = std::max(total.workspace_peak, held_ + kept());
+  work->moves = true;
+  ++moving_;
+  moving_bytes_ += work->size;
+  stream_.context.executor.compute([this, work](int) { return move_on_worker(*work); },
+                                   [this, work, more](const Status&) { on_moved(*work, more); });
+}
+
+/// The record may have been written, and its stream closed, before a worker comes to it.
+Status Encoding::move_on_worker(Work& work) {
+  if (!work.claim.begin_move()) return {};
+  layout::Stretch whole = stretch_of(work);
   whole.out = work.bytes.data();
   const std::int64_t begin = stream_.context.line.now();
   put_together(work, whole);
-  Counters& total = stream_.counters();
-  total.assemble += stream_.context.line.now() - begin;
-  total.workspace_peak = std::max(total.workspace_peak, held_ + kept());
-  work.stays = false;
+  work.assemble = stream_.context.line.now() - begin;
+  work.moved = true;
+  work.claim.end_move();
+  return {};
+}
+
+void Encoding::on_moved(Work& work, Bytes more) {
+  --moving_;
+  moving_bytes_ -= work.size;
+  work.moves = false;
+  stream_.counters().assemble += work.assemble;
+  if (work.moved) return let_go(work);
+  // Its writing was faster. It may be over, and nothing counts any more.
+  if (work.held > 0) {
+    work.held -= more;
+    held_ -= more;
+  }
+  pool_.give_back(std::move(work.bytes));
+  shrink_pool();
+}
+
+/// Says that the pieces of a record that stays are not needed any more.
+void Encoding::let_go(Work& work) {
+  if (!std::exchange(work.stays, false)) return;
   --staying_;
   use_up(stream_.context, work.record.pieces);
   work.record.pieces.clear();
@@ -130,24 +188,24 @@ void Encoding::put_together_whole(Chunk& chunk, Work& work) {
 bool Encoding::make_room() {
   const auto waits = [](const auto& lane) { return lane.second.reader().is_full(); };
   if (staying_ == 0 || std::ranges::none_of(stream_.context.lanes, waits)) return false;
-  constexpr Bytes at_once = Bytes{4} << 20;  // messages wait meanwhile
-  Bytes done = 0;
+  constexpr Bytes at_once = Bytes{4} << 20;  // by then there may be room enough
   const auto fills = [this](const Piece& piece) {
     return piece.in_lane && stream_.context.lanes.at(piece.rank).reader().is_full();
   };
+  bool begun = false;
   for (auto& [number, chunk] : chunks_) {
     const bool oldest = number == chunks_.begin()->first;
     for (const auto& work : chunk.works) {
-      if (!work->stays || std::ranges::none_of(work->record.pieces, fills)) continue;
+      if (!work->stays || work->moves || std::ranges::none_of(work->record.pieces, fills)) continue;
       // Lanes free room in order: it comes when this chunk is written, and not before.
-      if (chunk.handed_on) return done > 0;
-      if (done > 0 && done + work->size > at_once) return true;
-      if (!oldest && held_ + work->size > stream_.context.workspace_per_stream()) return done > 0;
-      put_together_whole(chunk, *work);
-      done += work->size;
+      if (chunk.handed_on) return begun;
+      if (moving_ > 0 && moving_bytes_ + work->size > at_once) return begun;
+      if (!oldest && held_ + work->size > stream_.context.workspace_per_stream()) return begun;
+      move(work);
+      begun = true;
     }
   }
-  return done > 0;
+  return begun;
 }
 
 Status Encoding::assemble_and_encode(int worker, Work& work) {
@@ -247,7 +305,6 @@ void Encoding::on_encoded(Work& work, const Status& status) {
   chunk.status = first_cause(chunk.status, status);
   chunk.poisoned = chunk.poisoned || work.record.poisoned;
   if (!work.stays) work.held = work.size;
-  chunk.held += work.held;
   --chunk.open;
   report_if_whole(number, chunk);
 }
@@ -273,18 +330,23 @@ Encoded Encoding::hand_on(std::uint64_t number) {
   Encoded encoded{chunk.step, {}};
   for (const auto& work : chunk.works) {
     EncodedRecord& record = encoded.records.emplace_back();
-    record.bytes = std::move(work->bytes);
-    if (!work->stays) continue;
-    --staying_;
-    const layout::Part whole = part_of(*work);
+    if (!work->stays) {
+      record.bytes = std::move(work->bytes);
+      continue;
+    }
+    const layout::Stretch whole = stretch_of(*work);
     record.size = work->size;
     record.element = whole.element;
     record.put_together = [this, work, whole](Bytes first, Bytes end, std::byte* out) {
-      layout::Part part = whole;
-      part.first = first / whole.element;
-      part.end = end / whole.element;
-      part.out = out;
-      put_together(*work, part);
+      layout::Stretch stretch = whole;
+      stretch.first = first / whole.element;
+      stretch.end = end / whole.element;
+      stretch.out = out;
+      put_together(*work, stretch);
+    };
+    record.claim = [work]() -> std::optional<ByteVector> {
+      if (!work->claim.take()) return std::nullopt;
+      return std::move(work->bytes);
     };
   }
   return encoded;
@@ -292,14 +354,15 @@ Encoded Encoding::hand_on(std::uint64_t number) {
 
 void Encoding::forget(std::uint64_t number, Encoded encoded) {
   const auto chunk = chunks_.extract(number);
-  held_ -= chunk.mapped().held;
   for (std::size_t i = 0; i < encoded.records.size(); ++i) {
     const auto& work = chunk.mapped().works[i];
     if (work->record.poisoned) continue;
-    if (work->stays)
-      use_up(stream_.context, work->record.pieces);
-    else if (stream_.codec->plain(work->record.entry.field))
-      pool_.give_back(std::move(encoded.records[i].bytes));
+    ByteVector& bytes = encoded.records[i].bytes;
+    // A worker may be at the pieces of a record that is dropped.
+    encoded.records[i].settle();
+    let_go(*work);
+    held_ -= std::exchange(work->held, 0);
+    if (!bytes.empty() && stream_.codec->plain(work->record.entry.field)) pool_.give_back(std::move(bytes));
   }
 }
 

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "base/byte_pool.hpp"
-#include "layout/part.hpp"
+#include "layout/stretch.hpp"
 
 #include "stages/open_stream.hpp"
 
@@ -46,8 +49,38 @@ struct EncodedRecord {
   std::function<void(Bytes first, Bytes end, std::byte* out)> put_together{};
   Bytes size = 0;     // of the record, if it is put together
   Bytes element = 1;  // of its values
+  /// Any thread, once, before put_together(). From here on nobody moves the values. Returns them if they were
+  /// moved into memory of their own before, and waits for a move that has begun.
+  std::function<std::optional<ByteVector>()> claim{};
 
   [[nodiscard]] Bytes length() const { return put_together ? size : static_cast<Bytes>(bytes.size()); }
+  /// Any thread. Decides whether the record is bytes or is put together from now on.
+  void settle() {
+    if (!claim) return;
+    auto moved = std::exchange(claim, nullptr)();
+    if (!moved) return;
+    bytes = std::move(*moved);
+    put_together = nullptr;
+  }
+};
+
+/// Two may want the values of a record that stays: the thread that writes them, and one that moves them into
+/// memory of their own because a rank waits for room. The first one has them.
+class Claim {
+ public:
+  /// Returns false if they are written, or moved already.
+  [[nodiscard]] bool begin_move();
+  void end_move();
+  /// Returns true if they were moved. Waits for a move that has begun; none begins later.
+  bool take();
+  /// Returns true if nobody has taken or moved them yet.
+  [[nodiscard]] bool is_free() const;
+
+ private:
+  enum class State { free, moving, moved, taken };
+  mutable std::mutex mutex_;
+  std::condition_variable end_of_move_;
+  State state_ = State::free;
 };
 
 /// One chunk whose size the root was told: what encoding hands on.
@@ -68,7 +101,7 @@ struct Encoded {
 /// are written.
 ///
 /// Records that are their values are not encoded. Their pieces stay where they are until they are written, or
-/// until a rank waits for the room that they take.
+/// until a rank waits for the room that they take. Then workers move them into the workspace.
 class Encoding {
  public:
   explicit Encoding(OpenStream& stream);
@@ -85,9 +118,11 @@ class Encoding {
   [[nodiscard]] Encoded hand_on(std::uint64_t chunk);
   /// Says that a chunk was written or dropped, and gives back the memory of its records.
   void forget(std::uint64_t chunk, Encoded encoded);
-  /// Puts records together whose pieces stay in the lanes of ranks that wait for room. Returns true if there
-  /// was one.
+  /// Has workers put records together whose pieces stay in the lanes of ranks that wait for room. Returns
+  /// true if there was one.
   bool make_room();
+  /// Returns true if no worker moves a record.
+  [[nodiscard]] bool is_idle() const { return moving_ == 0; }
   /// Frees memory that waits for records if it is more than the stream's share of the workspace, which
   /// shrinks when a stream is added.
   void shrink_pool();
@@ -100,7 +135,10 @@ class Encoding {
     Gathered record;
     ByteVector bytes;
     std::vector<Bytes> parts{};  // codec::Encoder::parts
-    bool stays = false;          // the pieces stay where they are, and there are no bytes
+    bool stays = false;          // the pieces stay where they are
+    bool moves = false;          // a worker has been told to put them together
+    bool moved = false;          // it has; the worker writes this, before its job ends
+    Claim claim;                 // of `bytes` as long as the pieces stay
     Bytes size = 0;
     Bytes held = 0;  // bytes that count against the workspace
     int worker = 0;
@@ -114,7 +152,6 @@ class Encoding {
     bool poisoned = false;
     bool handed_on = false;
     Status status;
-    Bytes held = 0;  // bytes that count against the workspace
   };
 
   using Pieces = std::span<const std::span<const std::byte>>;
@@ -123,9 +160,12 @@ class Encoding {
   std::span<std::byte> assemble(const Work& work, Pieces pieces);
   void assemble_plain(Work& work, codec::PlainValues as, Pieces pieces);
   [[nodiscard]] bool may_stay(const Gathered& record) const;
-  [[nodiscard]] layout::Part part_of(const Work& work) const;
-  void put_together(const Work& work, layout::Part part) const;
-  void put_together_whole(Chunk& chunk, Work& work);
+  [[nodiscard]] layout::Stretch stretch_of(const Work& work) const;
+  void put_together(const Work& work, layout::Stretch stretch) const;
+  void move(const std::shared_ptr<Work>& work);
+  Status move_on_worker(Work& work);
+  void on_moved(Work& work, Bytes more);
+  void let_go(Work& work);
   void count(const Work& work);
   void on_encoded(Work& work, const Status& status);
   [[nodiscard]] Bytes most_in_pool() const;
@@ -144,7 +184,9 @@ class Encoding {
   BytePool pool_;                          // of plain records
   Bytes held_ = 0;                         // by records, without the pool
   int encoding_ = 0;                       // number of records on workers
-  int staying_ = 0;                        // number of records that stay, and are not handed on
+  int staying_ = 0;                        // number of records that stay
+  int moving_ = 0;                         // number of records that workers move
+  Bytes moving_bytes_ = 0;                 // of those
 };
 
 }  // namespace tailrace::stages

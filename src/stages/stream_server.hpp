@@ -40,7 +40,7 @@ class StreamServer {
   bool advance();
   /// Says that the server has another stream, with which this one shares the workspace.
   void on_stream_added() { encoding_.shrink_pool(); }
-  [[nodiscard]] bool is_closed() const { return order_.is_closed(); }
+  [[nodiscard]] bool is_closed() const { return order_.is_closed() && encoding_.is_idle(); }
   [[nodiscard]] std::string waiting_for() const { return order_.waiting_for(); }
 
  private:

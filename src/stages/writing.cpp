@@ -33,8 +33,9 @@ Status Writing::write_patiently(const std::string& path, std::int64_t step, std:
   return status;
 }
 
-Status Writing::write_records(const Placed& placed, Spent& spent) {
-  const std::vector<EncodedRecord>& records = placed.chunk.records;
+Status Writing::write_records(Placed& placed, Spent& spent) {
+  std::vector<EncodedRecord>& records = placed.chunk.records;
+  for (EncodedRecord& record : records) record.settle();
   const auto is_put_together = [&](std::size_t i) { return static_cast<bool>(records[i].put_together); };
   for (Records next{0, 0}; next.first < records.size(); next.first = next.second) {
     const bool together = is_put_together(next.first);

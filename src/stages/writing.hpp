@@ -41,7 +41,7 @@ class Writing {
   Status write_patiently(const std::string& path, std::int64_t step, std::span<const storage::Extent> extents,
                          Spent& spent);
   using Records = std::pair<std::size_t, std::size_t>;  // from the first to one behind the last
-  Status write_records(const Placed& placed, Spent& spent);
+  Status write_records(Placed& placed, Spent& spent);
   Status write_bytes(const Placed& placed, Records records, Spent& spent);
   Status write_values(const Placed& placed, Records records, Spent& spent);
   void forget(const std::string& path);

@@ -15,7 +15,6 @@
 #include "cf/fields.hpp"
 #include "comm/end_job.hpp"
 #include "formats/registry.hpp"
-#include "references/references.hpp"
 #include "streams/ledger.hpp"
 #include "streams/look.hpp"
 
@@ -167,6 +166,7 @@ Status Stream::define(const std::string& field, const PlacedLayout* layout, int 
   }
   // If the codec cannot be renewed now, the next definition tries again and tells all ranks.
   codec_is_ahead_ = codec_is_ahead_ || had_codec;
+  references_.reset();  // they may hold the refused field, too
   if (codec_is_ahead_) static_cast<void>(guarded([&] { return renew_codec(); }));
   return status;
 }
@@ -237,15 +237,19 @@ Status Stream::prepare_field(FieldRequest& request, const PlacedLayout& layout, 
   return check_staging(out, static_cast<int>(fields_.size()));
 }
 
-Status Stream::prepare_references(codec::FieldDefinition& fresh,
-                                  const codec::Georeference& georeference) const {
+Status Stream::prepare_references(codec::FieldDefinition& fresh, const codec::Georeference& georeference) {
   Result<codec::Keys> keys = cf::grid_keys(georeference);
   TR_TRY(keys.status());
   fresh.georeference.keys = std::move(*keys);
-  std::vector<codec::FieldDefinition> all;
-  for (const Field& each : fields_) all.push_back(each.definition);
-  all.push_back(fresh);
-  return references::References::make(request_.definition, all, *codec_->decoding()).status();
+  if (references_ == nullptr) {
+    std::vector<codec::FieldDefinition> agreed;
+    for (const Field& each : fields_) agreed.push_back(each.definition);
+    Result<std::unique_ptr<references::References>> made =
+        references::References::make(request_.definition, agreed, *codec_->decoding());
+    TR_TRY(made.status());
+    references_ = std::move(*made);
+  }
+  return references_->add(fresh);
 }
 
 /// The root keeps the values until the stream is closed: as they came, and in the head of the file. Rank 0

@@ -9,6 +9,7 @@
 
 #include "codec/codec.hpp"
 #include "layout/memory.hpp"
+#include "references/references.hpp"
 #include "session/session.hpp"
 #include "streams/operations.hpp"
 #include "streams/parse.hpp"
@@ -121,9 +122,9 @@ class Stream final {
   Status prepare_field(FieldRequest& request, const PlacedLayout& layout, const ByteVector& vertical,
                        Field& out);
   /// Keeps of a georeference what reference files need.
-  Status prepare_references(codec::FieldDefinition& fresh, const codec::Georeference& georeference) const;
-  /// Returns success if the staging memory takes the field that the codec knows by `number`.
+  Status prepare_references(codec::FieldDefinition& fresh, const codec::Georeference& georeference);
   Status renew_codec();
+  /// Returns success if the staging memory takes the field that the codec knows by `number`.
   [[nodiscard]] Status check_staging(const Field& field, int number) const;
   [[nodiscard]] Status draw_coordinates(Field& field) const;
   void add_field(const std::string& name, Field field);
@@ -156,9 +157,10 @@ class Stream final {
   pipeline::StreamClient client_;
   std::string options_;
   std::unique_ptr<codec::Codec> codec_;
-  bool codec_is_ahead_ = false;             // it may hold a field that some rank has refused
-  std::optional<Operations> operations_;    // with interval=
-  std::shared_ptr<operations::Kept> kept_;  // what a checkpoint has, for the fields to come
+  bool codec_is_ahead_ = false;                         // it may hold a field that some rank has refused
+  std::unique_ptr<references::References> references_;  // of fields_, to check the next one; null: not made
+  std::optional<Operations> operations_;                // with interval=
+  std::shared_ptr<operations::Kept> kept_;              // what a checkpoint has, for the fields to come
   std::vector<Field> fields_;
   std::map<std::string, int> numbers_;
   std::map<std::int64_t, std::shared_ptr<const PlacedLayout>> layouts_;  // of the fields, by their ids

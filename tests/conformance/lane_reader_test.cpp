@@ -310,7 +310,7 @@ TEST_P(LaneReaderConformance, a_lent_array_may_change_after_it_was_taken_in) {
 std::vector<std::int64_t> placed(const LaneReader& reader, std::uint64_t number, Index elements) {
   std::vector<std::int64_t> record(static_cast<std::size_t>(elements));
   const layout::Rows rows{0, elements, elements, 1};
-  for (layout::Part part{0, 0, 8, 1}; part.first < elements; part.first = part.end) {
+  for (layout::Stretch part{0, 0, 8, 1}; part.first < elements; part.first = part.end) {
     part.end = std::min(elements, part.first + 7);
     part.out = reinterpret_cast<std::byte*>(record.data() + part.first);
     reader.place(number, {&rows, 1}, part);

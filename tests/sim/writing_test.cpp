@@ -6,11 +6,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
+#include <thread>
 
 #include "fibre_world.hpp"
 #include "formats/registry.hpp"
 #include "sim/disk.hpp"
 #include "stages/encoding.hpp"
+#include "stages/gathering.hpp"
 #include "storage/faulty.hpp"
 #include "storage/memory.hpp"
 #include "storage/scratch.hpp"
@@ -257,10 +260,10 @@ class FakeLane final : public node::LaneReader {
   }
   [[nodiscard]] bool may_stay(std::uint64_t) const override { return true; }
   void place(std::uint64_t number, std::span<const layout::Rows> rows,
-             const layout::Part& part) const override {
+             const layout::Stretch& part) const override {
     ByteVector scratch;
     const auto piece = bytes(number, scratch);
-    layout::place_part(rows, {piece.data(), {}, static_cast<Bytes>(piece.size())}, part);
+    layout::place_stretch(rows, {piece.data(), {}, static_cast<Bytes>(piece.size())}, part);
   }
   void release(std::uint64_t number) override { released = number; }
   [[nodiscard]] bool is_full() const override { return full; }
@@ -273,13 +276,16 @@ class FakeLane final : public node::LaneReader {
   node::Descriptor descriptor_;
 };
 
-/// A server with one field of raw float32 records whose pieces lie in one lane.
+/// A server with one field of raw float32 records. The pieces of the first rank lie in a lane; each other
+/// rank has a node and a server of its own.
 struct StayingSite : Site {
   static constexpr Index elements = 20;
   static constexpr Bytes record_bytes = 4 * elements;
 
-  StayingSite() {
-    roster = {{0}, {0}, {0}, {0}, {0}, {1}, true};
+  explicit StayingSite(int ranks = 1) {
+    std::vector<int> all(static_cast<std::size_t>(ranks));
+    std::iota(all.begin(), all.end(), 0);
+    roster = {all, all, all, all, all, std::vector<char>(all.size(), 1), true};
     context.streams = 1;
     codec::StreamDefinition definition;
     definition.format = "raw";
@@ -287,11 +293,11 @@ struct StayingSite : Site {
     stream.codec = *formats::make_codec(definition);
     codec::FieldDefinition field;
     field.name = "a";
-    field.shape = {elements};
+    field.shape = {ranks * elements};
     EXPECT_TRUE(stream.codec->define(field).is_ok());
     stream.opening.fields.push_back(field);
     stream.opening.layout_of.push_back(0);
-    stream.plans.emplace_back(*layout::Layout::block(field.shape, 1), roster, 0);
+    stream.plans.emplace_back(*layout::Layout::block(field.shape, ranks), roster, 0);
     auto made = std::make_unique<FakeLane>(elements);
     lane = made.get();
     context.lanes.emplace(0, pipeline::LaneCursor(std::move(made)));
@@ -343,6 +349,10 @@ TEST(sim_writing, values_leave_the_lane_of_a_rank_that_waits_for_room_as_far_as_
   for (const std::uint64_t chunk : {1, 1, 2, 2}) site.take(encoding, chunk);
   site.lane->full = true;
   EXPECT_TRUE(encoding.make_room());
+  EXPECT_EQ(site.lane->released, 0U) << "workers move them";
+  EXPECT_FALSE(encoding.is_idle());
+  (void)site.settle();
+  EXPECT_TRUE(encoding.is_idle());
   EXPECT_EQ(site.lane->released, 3U) << "one record of the second chunk finds no room";
   EXPECT_FALSE(encoding.make_room());
   stages::Encoded first = encoding.hand_on(1);
@@ -350,12 +360,139 @@ TEST(sim_writing, values_leave_the_lane_of_a_rank_that_waits_for_room_as_far_as_
   EXPECT_FALSE(first.records.at(1).put_together);
   encoding.forget(1, std::move(first));
   EXPECT_TRUE(encoding.make_room()) << "the oldest chunk has room in any case";
+  (void)site.settle();
   EXPECT_EQ(site.lane->released, 4U);
   stages::Encoded second = encoding.hand_on(2);
   EXPECT_EQ(second.records.at(0).bytes, StayingSite::record_of(2));
   EXPECT_EQ(second.records.at(1).bytes, StayingSite::record_of(3));
   encoding.forget(2, std::move(second));
   EXPECT_EQ(site.stream.counters().workspace_peak, 3 * StayingSite::record_bytes);
+}
+
+/// The writing comes to a record before the worker does, while the worker is at it, or after it.
+TEST(sim_writing, values_are_written_once_whichever_of_worker_and_writing_comes_first) {
+  StayingSite site;
+  site.context.workspace = 10 * StayingSite::record_bytes;
+  stages::Encoding encoding(site.stream);
+  for (const std::uint64_t chunk : {1, 2, 3}) site.take(encoding, chunk);
+  site.lane->full = true;
+  ASSERT_TRUE(encoding.make_room());
+  stages::Encoded first = encoding.hand_on(1);
+  first.records.at(0).settle();
+  EXPECT_TRUE(first.records.at(0).put_together) << "the worker has not begun";
+  ByteVector got(StayingSite::record_bytes);
+  first.records.at(0).put_together(0, StayingSite::record_bytes, got.data());
+  EXPECT_EQ(got, StayingSite::record_of(0));
+  stages::Encoded second = encoding.hand_on(2);
+  while (site.scheduler.run_one()) continue;  // the worker is done, and the server does not know yet
+  second.records.at(0).settle();
+  EXPECT_FALSE(second.records.at(0).put_together);
+  EXPECT_EQ(second.records.at(0).bytes, StayingSite::record_of(1));
+  encoding.forget(2, std::move(second));
+  EXPECT_FALSE(encoding.is_idle());
+  while (site.threads.poll()) continue;
+  EXPECT_TRUE(encoding.is_idle());
+  EXPECT_EQ(site.lane->released, 0U) << "the first is still being written";
+  encoding.forget(1, std::move(first));
+  EXPECT_EQ(site.lane->released, 3U);
+  encoding.forget(3, encoding.hand_on(3));
+  EXPECT_EQ(encoding.kept(), 3 * StayingSite::record_bytes);
+  site.take(encoding, 4);
+  EXPECT_TRUE(encoding.make_room()) << "nothing else counts any more";
+  encoding.forget(4, encoding.hand_on(4));
+  (void)site.settle();
+  EXPECT_TRUE(encoding.is_idle());
+  EXPECT_EQ(site.lane->released, 4U) << "a record that is dropped is not moved";
+}
+
+TEST(sim_writing, a_claim_has_one_owner_and_waits_for_a_move_that_has_begun) {
+  for (int i = 0; i < 200; ++i) {
+    stages::Claim claim;
+    int value = 0;
+    bool moved = false;
+    std::thread mover([&] {
+      if (!claim.begin_move()) return;
+      value = 1;
+      claim.end_move();
+    });
+    if (i % 2 == 0) std::this_thread::yield();
+    moved = claim.take();
+    EXPECT_EQ(value, moved ? 1 : 0);
+    EXPECT_FALSE(claim.begin_move());
+    EXPECT_FALSE(claim.is_free());
+    mover.join();
+  }
+}
+
+/// Two ranks, the lane of one of which another server reads. That one sends the pieces in messages.
+struct SentSite : StayingSite {
+  SentSite() : StayingSite(2) {}
+
+  /// Gathers a record of a chunk of its own. The sent piece is `value` everywhere.
+  void gather(std::uint64_t number, float value) {
+    pipeline::SequenceEntry record{pipeline::SequenceEntry::Kind::record, 0};
+    record.chunk = number;
+    gathering.announce(record, 0);
+    gathering.take(0, number);
+    const std::vector<float> values(elements, value);
+    Packer out;
+    out.put(1).put(false).put(std::int32_t{1}).put(1).put_bytes(std::as_bytes(std::span(values)));
+    const auto message = std::make_shared<const ByteVector>(out.take());
+    messages.push_back(message);
+    gathering.take_sent(number, Unpacker(*message), message);
+    EXPECT_TRUE(gathering.advance());
+  }
+  static ByteVector sent_record(int number, float value) {
+    ByteVector record = record_of(number);
+    const std::vector<float> values(elements, value);
+    const auto sent = std::as_bytes(std::span(values));
+    record.insert(record.end(), sent.begin(), sent.end());
+    return record;
+  }
+
+  stages::Encoding encoding{stream};
+  stages::Gathering gathering{stream, encoding};
+  std::vector<std::weak_ptr<const ByteVector>> messages;
+};
+
+TEST(sim_writing, sent_pieces_stay_in_the_memory_of_their_message_until_they_are_written) {
+  SentSite site;
+  site.context.workspace = 10 * StayingSite::record_bytes;
+  site.gather(0, 70);
+  EXPECT_FALSE(site.messages[0].expired());
+  EXPECT_EQ(site.stream.counters().workspace_peak, StayingSite::record_bytes) << "the message counts";
+  stages::Encoded chunk = site.encoding.hand_on(0);
+  ASSERT_EQ(chunk.size(), 2 * StayingSite::record_bytes);
+  ByteVector got(2 * StayingSite::record_bytes);
+  for (const auto& [first, end] : {std::pair{0, 40}, {40, 76}, {76, 84}, {84, 160}})
+    chunk.records[0].put_together(first, end, got.data() + first);
+  EXPECT_EQ(got, SentSite::sent_record(0, 70));
+  site.encoding.forget(0, std::move(chunk));
+  EXPECT_TRUE(site.messages[0].expired());
+  EXPECT_EQ(site.lane->released, 1U);
+}
+
+TEST(sim_writing, sent_pieces_free_their_message_when_they_move_into_the_workspace) {
+  SentSite site;
+  site.context.workspace = 3 * StayingSite::record_bytes;
+  site.gather(0, 70);
+  site.gather(1, 71);
+  site.lane->full = true;
+  EXPECT_TRUE(site.encoding.make_room());
+  (void)site.settle();
+  EXPECT_TRUE(site.messages[0].expired());
+  EXPECT_FALSE(site.messages[1].expired()) << "the workspace holds one record and this message";
+  EXPECT_EQ(site.stream.counters().workspace_peak, 3 * StayingSite::record_bytes);
+  stages::Encoded first = site.encoding.hand_on(0);
+  EXPECT_EQ(first.records[0].bytes, SentSite::sent_record(0, 70));
+  site.encoding.forget(0, std::move(first));
+  stages::Encoded second = site.encoding.hand_on(1);
+  ByteVector got(2 * StayingSite::record_bytes);
+  second.records[0].put_together(0, 160, got.data());
+  EXPECT_EQ(got, SentSite::sent_record(1, 71));
+  site.encoding.forget(1, std::move(second));
+  EXPECT_TRUE(site.messages[1].expired());
+  EXPECT_EQ(site.lane->released, 2U);
 }
 
 /// Returns how often the write of a step opens the file: once to look whether it is whole, and once more if

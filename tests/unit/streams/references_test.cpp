@@ -97,6 +97,19 @@ TEST(references, have_bounds_of_intervals_whose_begin_the_definitions_tell) {
   EXPECT_TRUE(member_of(from_last, "sum/.zattrs").contains("cell_methods"));
 }
 
+TEST(references, that_get_their_fields_one_by_one_are_those_made_of_all_at_once) {
+  codec::FieldDefinition levels = plain_field("t");
+  levels.levels = {"isobaricInhPa", {1000, 850}, {}, {}};
+  codec::FieldDefinition sum = plain_field("sum");
+  sum.statistic.process = codec::Process::accum;
+  const std::vector<codec::FieldDefinition> fields{plain_field("2t"), levels, sum};
+  const auto stream = parse_stream("fc.raw", "base=2026-03-01 format=raw references=on")->definition;
+  const auto grown = std::move(*References::make(stream, {}, {}));
+  for (const codec::FieldDefinition& field : fields) EXPECT_TRUE(grown->add(field).is_ok());
+  const std::vector<codec::FinishedStep> steps{{3600, {{0, 0, 0, 24}, {1, 0, 24, 24}, {2, 0, 48, 24}}}};
+  EXPECT_EQ(Text::parse(grown->text("fc.raw", steps)), references_of(fields, steps));
+}
+
 TEST(references, are_refused_for_types_that_no_array_of_netcdf_has) {
   codec::FieldDefinition field = plain_field("z");
   field.type = ElementType::c64;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include "layout/part.hpp"
+#include "layout/stretch.hpp"
 
 #include <algorithm>
 
@@ -11,9 +11,10 @@ namespace tailrace::layout {
 
 namespace {
 
-/// place_part() looks at all entries, and finds the place of each row by divisions.
-constexpr std::size_t most_entries = 4096;
+/// place_stretch() finds the place of each row by divisions.
 constexpr Index shortest_row = 16;
+/// The elements of a stretch, about: 256 KiB of them are put together at once (stages::Writing).
+constexpr Index usual_stretch = Index{64} << 10;
 
 /// Copies `length` bytes of a piece from its byte `at` on.
 void copy_packed(const PackedRuns& piece, Bytes at, Bytes length, Bytes scalar, std::byte* out) {
@@ -49,25 +50,41 @@ std::optional<PackedRuns> packed_runs(const MemoryMap& map, const std::byte* bas
   return PackedRuns{base + level * map.level_stride + nest.offset, loops, length};
 }
 
-bool come_in_parts(std::span<const Rows> rows) {
-  return rows.size() <= most_entries &&
-         std::ranges::all_of(rows, [](const Rows& entry) { return entry.count >= shortest_row; });
+Reach reach_of(std::span<const Rows> rows) {
+  if (rows.empty()) return {};
+  Reach reach{rows.front().global, 0};
+  for (const Rows& entry : rows) {
+    reach.first = std::min(reach.first, entry.global);
+    reach.end = std::max(reach.end, end_of(entry));
+  }
+  return reach;
 }
 
-void place_part(std::span<const Rows> all, const PackedRuns& piece, const Part& part) {
+bool come_in_stretches(std::span<const Rows> rows) {
+  return std::ranges::all_of(rows, [](const Rows& entry) { return entry.count >= shortest_row; });
+}
+
+double entries_looked_at(std::span<const Rows> rows, Index elements) {
+  const Reach reach = reach_of(rows);
+  const auto share =
+      static_cast<double>(reach.end - reach.first + usual_stretch) / static_cast<double>(elements);
+  return static_cast<double>(rows.size()) * std::min(share, 1.0);
+}
+
+void place_stretch(std::span<const Rows> all, const PackedRuns& piece, const Stretch& stretch) {
   Index before = 0;  // elements of the piece before this entry
   for (const Rows& rows : all) {
-    if (rows.global < part.end && end_of(rows) > part.first) {
-      // The first row that ends behind the part's first element.
-      const Index skipped = part.first - rows.global - rows.count;
+    if (rows.global < stretch.end && end_of(rows) > stretch.first) {
+      // The first row that ends behind the stretch's first element.
+      const Index skipped = stretch.first - rows.global - rows.count;
       Index row = rows.rows > 1 && skipped >= 0 ? skipped / rows.stride + 1 : 0;
       for (; row < rows.rows; ++row) {
         const Index global = rows.global + row * rows.stride;
-        const Index first = std::max(global, part.first), end = std::min(global + rows.count, part.end);
+        const Index first = std::max(global, stretch.first), end = std::min(global + rows.count, stretch.end);
         if (first >= end) break;
-        copy_packed(piece, (before + row * rows.count + first - global) * part.element,
-                    (end - first) * part.element, part.scalar,
-                    part.out + (first - part.first) * part.element);
+        copy_packed(piece, (before + row * rows.count + first - global) * stretch.element,
+                    (end - first) * stretch.element, stretch.scalar,
+                    stretch.out + (first - stretch.first) * stretch.element);
       }
     }
     before += rows.rows * rows.count;

@@ -10,6 +10,8 @@
 
 namespace tailrace::compression {
 
+struct Tables;
+
 /// Compresses chunks. Each thread has one. Bytes depend on the arguments alone.
 class Compressor {
  public:
@@ -21,7 +23,6 @@ class Compressor {
                   ByteVector& out);
 
  private:
-  struct Tables;
   std::unique_ptr<Tables> tables_;
 };
 

@@ -22,7 +22,7 @@ namespace {
 
 Result<OpenPair> opened(Result<IndexWriter> index, bool again) {
   TR_TRY(index.status());
-  return OpenPair{nullptr, std::move(*index), again, false};
+  return OpenPair{nullptr, std::move(*index), again, false, {}};
 }
 
 /// Returns why steps of a stream cannot follow those in a file, which nothing has changed yet.

@@ -15,6 +15,9 @@ namespace {
 
 /// A call with more elements goes through the other nodes in rounds of so many.
 constexpr std::size_t elements_at_once = std::size_t{1} << 17;
+/// Questions of this size travel without asking the receiver first (eagerly, in MPI's words), and the answer
+/// to one is made while the next is on its way.
+constexpr std::size_t elements_in_message = 4096;
 /// A call on a range asks other nodes for so much at a time.
 constexpr Bytes run_bytes_at_once = Bytes{4} << 20;
 /// The most that one message carries of a range.
@@ -212,21 +215,29 @@ Status GlobalArray::gather(std::span<const Index> indices, std::byte* values) {
 }
 
 Status GlobalArray::gather_some(std::span<const Index> indices, std::byte* values) {
+  struct Part {
+    std::uint64_t question = 0;
+    std::span<const std::uint32_t> positions;
+  };
   deal_out(indices);
-  std::vector<std::uint64_t> questions;
+  std::vector<Part> parts;
   for (const int rank : asked_) {
-    questions.push_back(far_->ask(rank, {Named::Form::each, shares_[static_cast<std::size_t>(rank)].where}));
+    const Share& share = shares_[static_cast<std::size_t>(rank)];
+    for (std::size_t at = 0; at < share.where.size(); at += elements_in_message) {
+      const std::size_t count = std::min(elements_in_message, share.where.size() - at);
+      parts.push_back({far_->ask(rank, {Named::Form::each, std::span(share.where).subspan(at, count)}),
+                       std::span(share.positions).subspan(at, count)});
+    }
   }
   elements_->get({near_.where, near_.positions.data()}, values);
   Status first;
-  for (std::size_t i = 0; i < questions.size(); ++i) {
-    const Result<ByteVector> answer = far_->answer_to(questions[i]);
+  for (const Part& part : parts) {
+    const Result<ByteVector> answer = far_->answer_to(part.question);
     first = first_cause(first, answer.status());
     if (!answer.is_ok()) continue;
-    const Share& share = shares_[static_cast<std::size_t>(asked_[i])];
     with_common_size(element_bytes(), [&](auto size) {
-      for (std::size_t k = 0; k < share.positions.size(); ++k)
-        std::memcpy(values + share.positions[k] * size(), answer->data() + k * size(), size());
+      for (std::size_t i = 0; i < part.positions.size(); ++i)
+        std::memcpy(values + part.positions[i] * size(), answer->data() + i * size(), size());
     });
   }
   return first;

@@ -53,7 +53,9 @@ std::uint64_t FarElements::ask(int rank, const Named& named) {
 }
 
 Result<ByteVector> FarElements::answer_to(std::uint64_t question) {
-  line_.board().wait([&] { return answers_.count(question) != 0; }, "elements of a global array");
+  line_.board().wait(
+      [&] { return answers_.count(question) != 0; },
+      "the owner of elements of a global array, which answers in calls of this library (tr_progress)");
   questions_.erase(question);
   Answer answer = std::move(answers_.extract(question).mapped());
   TR_TRY(answer.status);

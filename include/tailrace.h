@@ -284,6 +284,8 @@ TR_API int tr_stream_close(tr_stream** stream);
 
 #include "tailrace/shared.h"
 
+#include "tailrace/global.h"
+
 #include "tailrace/checkpoints.h"
 
 #include "tailrace/encoders.h"

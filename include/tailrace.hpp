@@ -260,5 +260,6 @@ class Stream {
 #include <tailrace/checkpoints.hpp>
 #include <tailrace/encoders.hpp>
 #include <tailrace/face.hpp>
+#include <tailrace/global.hpp>
 
 #endif

@@ -62,9 +62,11 @@ module tailrace
 #endif
   integer, parameter :: max_dims = 7
   integer, parameter :: message_length = 256
+  ! What is done with a list of elements of a global array.
+  integer, parameter :: list_gather = 1, list_scatter = 2, list_accumulate = 3
 
   public :: tr_init, tr_finalize, tr_error, tr_version, tr_log, tr_progress, tr_should_stop
-  public :: tr_layout, tr_stream, tr_levels, tr_owner, tr_file, tr_section, tr_shared
+  public :: tr_layout, tr_stream, tr_levels, tr_owner, tr_file, tr_section, tr_shared, tr_global
   public :: tr_checkpoint, tr_checkpoint_interval
   public :: tr_record, tr_encoded, tr_encoder_register, tr_encode, tr_encode_bound, tr_encode_head
   public :: tr_hybrid, tr_pressure, tr_height, tr_surface
@@ -148,6 +150,7 @@ module tailrace
 
 #include "parts/files_types.inc"
 #include "parts/shared_types.inc"
+#include "parts/global_types.inc"
 #include "parts/checkpoints_types.inc"
 #include "parts/encoders_types.inc"
 
@@ -204,6 +207,7 @@ module tailrace
 #include "parts/c_interface.inc"
 #include "parts/files_interface.inc"
 #include "parts/shared_interface.inc"
+#include "parts/global_interface.inc"
 #include "parts/checkpoints_interface.inc"
 #include "parts/encoders_interface.inc"
 
@@ -516,6 +520,10 @@ contains
   ! Shared files.
 
 #include "parts/shared.inc"
+
+  ! Global arrays.
+
+#include "parts/global.inc"
 
   ! Checkpoints.
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/status.hpp"
 #include "base/text.hpp"
 #include "layout/shape.hpp"
 
@@ -16,6 +17,10 @@ inline std::string text_of(const char* text) { return text == nullptr ? "" : tex
 
 /// Only for texts of errors.
 inline std::string quoted(const char* text) { return text == nullptr ? "NULL" : cat("\"", text, "\""); }
+
+inline Status null_pointer(const char* name) {
+  return {Code::argument, cat("`", std::string_view(name), "` is a null pointer")};
+}
 
 template <typename T>
 std::vector<T> list_of(const T* values, int count) {

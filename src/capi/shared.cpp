@@ -14,10 +14,6 @@ using shared::SharedFile;
 
 namespace {
 
-Status null_pointer(const char* name) {
-  return {Code::argument, cat("`", std::string_view(name), "` is a null pointer")};
-}
-
 Result<shared::Definition> define_shared(const char* path, const char* mode, const char* options,
                                          tr_shared** file) {
   if (file == nullptr) return null_pointer("file");

@@ -17,6 +17,7 @@
 #include "restart/outputs.hpp"
 #include "session/bootstrap.hpp"
 #include "session/session.hpp"
+#include "shared/global_array.hpp"
 #include "shared/shared_file.hpp"
 #include "streams/stream.hpp"
 #include "tailrace.h"
@@ -43,6 +44,9 @@ struct tr_window {
 };
 struct tr_shared {
   std::unique_ptr<tailrace::shared::SharedFile> file;
+};
+struct tr_global {
+  std::unique_ptr<tailrace::shared::GlobalArray> array;
 };
 struct tr_checkpoint {
   std::unique_ptr<tailrace::checkpoint::Checkpoint> checkpoint;
@@ -79,6 +83,7 @@ struct State {
   std::vector<TextFile> text_files;
   std::vector<tr_window*> windows;
   std::vector<tr_shared*> shared_files;
+  std::vector<tr_global*> global_arrays;
   std::vector<tr_file*> files;
   std::vector<tr_checkpoint*> checkpoints;
   std::unique_ptr<files::Service> file_service;
@@ -162,5 +167,7 @@ Status end_checkpoints();
 Status end_windows();
 /// Collective. Closes the open shared files, with a warning for each. Runs before files end.
 Status end_shared_files();
+/// Collective. Frees the global arrays that are left, with a warning for each. Runs before files end.
+Status end_global_arrays();
 
 }  // namespace tailrace::capi

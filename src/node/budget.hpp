@@ -19,7 +19,7 @@ namespace tailrace::node {
 ///   portions     out-of-core arrays have them in memory
 ///   intervals    streams accumulate fields in them over the steps of an interval
 ///   coordinates  those of layouts, for the heads of files
-///   pages        shared files have them in memory
+///   pages        shared files and global arrays have them in memory
 enum class Use { staging, stripes, captures, portions, intervals, coordinates, pages };
 constexpr std::size_t uses = 7;
 

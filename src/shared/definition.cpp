@@ -41,17 +41,16 @@ namespace {
 
 constexpr std::array<std::string_view, 3> option_names{"page", "memory", "size"};
 
-Status read_page(Bytes page, Definition& definition) {
-  const bool is_power = page > 0 && std::has_single_bit(static_cast<std::uint64_t>(page));
-  if (!is_power || page < Definition::least_page || page > Definition::most_page) {
-    return {Code::settings, cat("page is a power of 2 from ", size_text(Definition::least_page), " to ",
-                                size_text(Definition::most_page), ", not ", page)};
-  }
-  definition.page = page;
-  return {};
-}
-
 }  // namespace
+
+Result<Bytes> read_page(const std::string& value) {
+  const Result<Bytes> page = parse_bytes(value);
+  TR_TRY(page.status().in("page"));
+  const bool is_power = *page > 0 && std::has_single_bit(static_cast<std::uint64_t>(*page));
+  if (is_power && *page >= Definition::least_page && *page <= Definition::most_page) return *page;
+  return Status(Code::settings, cat("page is a power of 2 from ", size_text(Definition::least_page), " to ",
+                                    size_text(Definition::most_page), ", not ", *page));
+}
 
 Status read_options(const std::string& text, Definition& definition) {
   const Result<Options> options = Options::parse(text);
@@ -61,9 +60,9 @@ Status read_options(const std::string& text, Definition& definition) {
       return {Code::settings, cat("unknown option '", option.key, "'; did you mean '",
                                   nearest(option.key, option_names), "'? It may be page, memory or size")};
     }
-    const Result<Bytes> bytes = parse_bytes(option.value);
-    TR_TRY(bytes.status().in(option.key));
-    if (option.key == "page") TR_TRY(read_page(*bytes, definition));
+    const Result<Bytes> bytes = option.key == "page" ? read_page(option.value) : parse_bytes(option.value);
+    TR_TRY(option.key == "page" ? bytes.status() : bytes.status().in(option.key));
+    if (option.key == "page") definition.page = *bytes;
     if (option.key == "memory") definition.memory = *bytes;
     if (option.key == "size") definition.size = *bytes;
   }

@@ -34,6 +34,8 @@ struct Definition {
 
 /// Returns what a mode of fopen(3) asks for.
 Result<Access> read_mode(const std::string& mode);
+/// Returns the bytes of a page, as the option page= has them.
+Result<Bytes> read_page(const std::string& value);
 /// Takes page=, memory= and size= into `definition`.
 Status read_options(const std::string& options, Definition& definition);
 

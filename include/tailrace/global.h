@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
+/* Global arrays: elements of one type that lie in the memory of all ranks, in pages. Each rank reads, writes
+ * and adds to elements anywhere, as it likes. Included by tailrace.h.
+ *
+ *   tr_global_create(TR_F64, vertices, NULL, &mass);
+ *   for (each of my elements)
+ *     tr_global_accumulate(mass, 8, its_vertices, its_masses, TR_LOCKED);
+ *   tr_global_sync(mass);
+ *   tr_global_gather(mass, n, my_vertices, values);
+ *   tr_global_free(&mass);
+ *
+ * Page p belongs to rank p % ranks of the communicator. On one node every rank loads and stores elements
+ * directly. Elements of other nodes travel as messages to the ranks that own their pages, many elements in
+ * each. The owners answer in calls of this library: in those that wait, in calls on global arrays with
+ * ranks on several nodes, and in tr_progress. A rank that computes, or waits in a call of MPI such as
+ * MPI_Barrier, answers nobody, and ranks of other nodes that need its elements wait for it.
+ *
+ * What a rank sees: its own writes at once, in the order in which it made them. Writes of other ranks are
+ * certain to be seen after a tr_global_sync that follows them on the writer and comes before the read on the
+ * reader; ranks of one node may see them earlier. If ranks write the same element without a sync between
+ * them, it holds what one of them wrote. An element of TR_C128 may then hold parts of two.
+ *
+ * Elements are numbered from 0. A call with an index that the array does not have does nothing and returns
+ * TR_ERR_ARGUMENT, which names the index and its position in the list; other ranks go on. Memory is drawn on
+ * the nodes' budgets, whole pages at a time. */
+#ifndef TAILRACE_GLOBAL_H
+#define TAILRACE_GLOBAL_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tr_global tr_global;
+
+/* How tr_global_accumulate adds. */
+enum { TR_UNLOCKED = 0, TR_LOCKED = 1 };
+
+/* Collective over the compute ranks, which pass the same arguments; blocks until the array is there on all of
+ * them. Makes an array of `count` elements of `type` (TR_I8 to TR_BYTE). They are zeros.
+ *
+ *   options  page=BYTES: of a page (1MiB), a power of 2 from 4KiB to 1GiB. NULL for none.
+ *
+ * TR_ERR_MEMORY: a node's budget or memory is too small. The same error on every rank. */
+TR_API int tr_global_create(int type, tr_index count, const char* options, tr_global** global);
+/* Collective over `comm`, whose ranks are compute ranks of the session. As tr_global_create. `comm` may be
+ * freed before the array is. */
+TR_API int tr_global_create_comm(MPI_Comm comm, int type, tr_index count, const char* options,
+                                 tr_global** global);
+
+/* Local. Returns the number of elements. */
+TR_API int tr_global_count(const tr_global* global, tr_index* count);
+
+/* Local. Copies the `n` elements of the numbers `indices`, in any order and as often as they are listed, into
+ * `values`: values[i] becomes element indices[i]. Waits for the owners of elements on other nodes. */
+TR_API int tr_global_gather(tr_global* global, tr_index n, const tr_index* indices, void* values);
+/* Local. Copies values[i] into element indices[i]; the last one counts if an index is listed twice. `values`
+ * may change on return. Waits only while too much is on its way to other nodes. */
+TR_API int tr_global_scatter(tr_global* global, tr_index n, const tr_index* indices, const void* values);
+/* Local. Adds values[i] to element indices[i], as often as the index is listed. `values` may change on
+ * return. Integers wrap around. Waits as tr_global_scatter.
+ *
+ *   TR_LOCKED    Nothing is lost of what several ranks add to the same elements with TR_LOCKED. Waits for
+ *                other ranks of the node that add to the same page, for microseconds. Scatter, and stores
+ *                into the local view, do not heed the lock.
+ *   TR_UNLOCKED  Loads, adds and stores: only one rank may add to an element between two syncs. Faster.
+ *
+ * The order of additions is open, so sums of floating-point numbers may differ in their last bits from run to
+ * run. TR_ERR_ARGUMENT: the array is of TR_I8, TR_I16 or TR_BYTE. */
+TR_API int tr_global_accumulate(tr_global* global, tr_index n, const tr_index* indices, const void* values,
+                                int lock);
+
+/* Local. Copy the `n` elements from number `begin` on into `values`, or from there. They wait as
+ * tr_global_gather and tr_global_scatter do. */
+TR_API int tr_global_read(tr_global* global, tr_index begin, tr_index n, void* values);
+TR_API int tr_global_write(tr_global* global, tr_index begin, tr_index n, const void* values);
+
+/* Local. Returns page number `part`, from 0, of those that belong to the caller: where it lies, the number of
+ * its first element, and the number of its elements. Behind the last one *values is NULL and *count 0. The
+ * caller may load and store there until tr_global_resize or tr_global_free; its stores are writes.
+ *
+ *   for (tr_index part = 0; !tr_global_local(mass, part, &values, &first, &count) && count > 0; part++) */
+TR_API int tr_global_local(tr_global* global, tr_index part, void** values, tr_index* first, tr_index* count);
+
+/* Collective; blocks until all ranks have called it. Every rank then sees what any rank wrote or added
+ * before. */
+TR_API int tr_global_sync(tr_global* global);
+/* Collective; blocks until all ranks have called it. Does tr_global_sync. The array then has `count`
+ * elements: those that there were before keep their values, and new ones are zeros. All ranks pass the same
+ * count. If the number of pages changes, memory is needed for the old and the new array for a moment. After
+ * an error the array is as it was. */
+TR_API int tr_global_resize(tr_global* global, tr_index count);
+/* Collective; blocks until all ranks have called it. *global becomes NULL, whatever is returned. tr_finalize
+ * frees arrays that are left, with a warning. */
+TR_API int tr_global_free(tr_global** global);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -18,6 +18,14 @@ Status say_brought_back(const std::string& path, const Result<bool>& brought) {
   return brought.status();
 }
 
+Status why_not_locked(const Status& status, const std::string& path) {
+  if (status.is_ok()) return status;
+  return status.in(
+      status.code() == Code::state
+          ? cat(path, " is open with safety= already, and is for one program at a time")
+          : cat(path, " cannot be locked, which safety= needs, and a file that a killed program has left"));
+}
+
 /// Gives the file that replaces another one its permissions, as far as they can be had.
 void copy_permissions(const std::string& from, const std::string& to) {
   std::error_code unknown;
@@ -64,7 +72,7 @@ Status bring_back_before_opening(storage::Target& target, const Definition& what
   if (!*is_left) return {};
   const Result<std::shared_ptr<void>> lock = journal::lock_flushed(target, path);
   if (lock.status().code() == Code::state && !what.access.writes) return {};
-  TR_TRY(lock.status().in("another program, or this one, has it open with safety="));
+  TR_TRY(why_not_locked(lock.status(), path));
   return say_brought_back(path, journal::bring_back_flushed(target, path));
 }
 
@@ -77,7 +85,7 @@ SafeFile::SafeFile(files::Group& group, const Definition& what)
 
 Status SafeFile::lock() {
   Result<std::shared_ptr<void>> lock = journal::lock_flushed(target_, path_);
-  TR_TRY(lock.status().in("safety= is for one open at a time"));
+  TR_TRY(why_not_locked(lock.status(), path_));
   lock_ = std::move(*lock);
   return say_brought_back(path_, journal::bring_back_flushed(target_, path_));
 }

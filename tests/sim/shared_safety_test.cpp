@@ -26,7 +26,7 @@ using Writes = CrashPolicy::Writes;
 using Entries = CrashPolicy::Entries;
 using Disk = std::shared_ptr<storage::CrashTarget>;
 
-const std::string name = "dir/../data";
+const std::string name = "dir/../data";  // "data"
 
 CrashPolicy any_way_of_losing(std::uint64_t number) {
   constexpr Writes writes[] = {Writes::dropped, Writes::kept, Writes::torn, Writes::garbage};
@@ -264,6 +264,31 @@ TEST(sim_shared_safety, a_call_that_fails_once_harms_no_flushed_content) {
   for (std::uint64_t seed = 61; seed <= 60 + seeds(6); ++seed) {
     end_at_any_call(seed, seed % 2 == 0 ? Safety::journal : Safety::rename, Fault::no_space, false);
     if (testing::Test::HasFailure()) return;
+  }
+}
+
+/// The program that wrote the file before may not have synchronised it.
+TEST(sim_shared_safety, what_the_file_holds_when_it_is_opened_counts_as_flushed) {
+  const std::string before(60'000, 'b');
+  for (std::uint64_t way = 0; way < 12; ++way) {
+    const Disk disk = storage::crash_target();
+    EXPECT_TRUE(
+        (*disk->open("data", storage::OpenMode::create))->write(std::as_bytes(std::span(before)), 0).is_ok());
+    SessionWorld world({nodes_of(2, 1), {}, {}, disk, 1});
+    const Texts stuck = world.run([&](SessionRank& rank) {
+      const auto group = rank.group({0, 1});
+      shared::Definition what{"data", *shared::read_mode("r+"), 4096, 16384};
+      what.safety = Safety::journal;
+      const auto file = SharedFile::open(*group, "open", what);
+      const std::string after(50'000, 'a');
+      const shared::Source sources[] = {{std::as_bytes(std::span(after)), 0}};
+      EXPECT_TRUE((*file)->write(sources).is_ok());
+      EXPECT_TRUE((*file)->sync().is_ok());
+    });
+    EXPECT_EQ(stuck, Texts());
+    EXPECT_FALSE(bytes_of(*disk) == before);
+    const Disk left = disk->crash(any_way_of_losing(way), way);
+    EXPECT_TRUE(found_by_next(left) == before) << way;
   }
 }
 

@@ -14,5 +14,5 @@ if faked is None:
 flags, settings = faked
 for threads in ("2", "0"):
     code, out, err = run(4, [os.path.abspath(sys.argv[1])], launcher=flags, TAILRACE_IO_THREADS=threads, **settings)
-    check(code == 0 and "5 cases" in out, f"on two nodes, {threads} threads: {code}, {out} {err}")
+    check(code == 0 and "6 cases" in out, f"on two nodes, {threads} threads: {code}, {out} {err}")
 finish()

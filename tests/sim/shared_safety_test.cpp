@@ -292,6 +292,36 @@ TEST(sim_shared_safety, what_the_file_holds_when_it_is_opened_counts_as_flushed)
   }
 }
 
+/// A rank that has left a flush writes to pages of a node whose ranks are still in it.
+TEST(sim_shared_safety, nobody_stores_over_a_flush_that_others_have_not_left) {
+  constexpr int ranks = 4;
+  constexpr Bytes size = Bytes{4} << 20;
+  for (std::uint64_t seed = 1; seed <= seeds(30); ++seed) {
+    const Disk disk = disk_with("before");
+    SessionWorld world({nodes_of(ranks, 2), {}, {}, disk, seed});
+    const std::string flushed(static_cast<std::size_t>(size), 'f');
+    const std::string after(static_cast<std::size_t>(size), 'a');
+    const Texts stuck = world.run([&](SessionRank& rank) {
+      const auto group = rank.group({0, 1, 2, 3});
+      shared::Definition what{name, *shared::read_mode("w+"), 4096, 16384 * 2};
+      what.safety = Safety::journal;
+      const auto file = SharedFile::open(*group, "open", what);
+      const auto write = [&](const std::string& bytes) {
+        const shared::Source sources[] = {{std::as_bytes(std::span(bytes)), 0}};
+        EXPECT_TRUE((*file)->write(sources).is_ok());
+      };
+      if (rank.rank() == 0) write(flushed);
+      EXPECT_TRUE((*file)->flush().is_ok());
+      if (static_cast<std::uint64_t>(rank.rank()) == seed % ranks) write(after);
+      EXPECT_TRUE((*file)->sync().is_ok());
+    });
+    EXPECT_EQ(stuck, Texts());
+    EXPECT_FALSE(bytes_of(*disk) == flushed);
+    EXPECT_TRUE(found_by_next(disk->crash(any_way_of_losing(seed), seed)) == flushed) << seed;
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
 /// Only what pages had been stored for was synchronised: not a size, nor a file that was emptied.
 TEST(sim_shared_safety, a_flush_of_nothing_but_a_size_is_durable) {
   for (const char* mode : {"r+", "w+"}) {

@@ -53,16 +53,16 @@ typedef struct tr_piece {
  * safety=journal: the file has the content of the last tr_shared_flush (or of the open, before the first
  * one), whole, whenever the program ends. Before flushed bytes are written over or cut off in the file they
  * are kept in files FILE.undo* beside it. If a program has not closed the file, the next tr_shared_open of it
- * in any mode, or `tailrace repair FILE`, brings it back; other programs read it half-way until then. It
- * costs: flushed bytes that change are read and written once more between two flushes, and synchronised
- * before the page makes room; each flush makes and renames a small file, and tr_shared_close waits for fsync
- * as tr_shared_flush does. Bytes behind the flushed size cost nothing. Modes "w" and "w+" empty the file at
- * once.
+ * in any mode, or `tailrace repair FILE`, brings it back; until then, programs that read it by other
+ * means see what the crash has left. It costs: flushed bytes that change are read and written once more
+ * between two flushes, and synchronised before the page makes room; each flush makes and renames a small
+ * file, and tr_shared_close waits for fsync as tr_shared_flush does. Bytes behind the flushed size cost
+ * nothing. Modes "w" and "w+" empty the file at once: before the first flush a crash leaves an empty one.
  *
  * safety=rename, for modes "w" and "w+": until the first flush or close the file is written as
- * FILE.tmp-flush, and the old one stays whole. Then the new one takes its name, in one step, and its
- * permissions where that is allowed; hard links stay with the old one. A later flush is as with journal. A
- * file that is flushed once, or only closed, so has no undo files.
+ * FILE.tmp-flush, and the old one stays whole. Then the new one takes its name in one step. It has
+ * the permissions of the old one, where that is allowed; hard links stay with the old one. After the first
+ * flush all is as with journal; a file that is only closed has no undo files.
  *
  * With either, one program at a time has the file open to write: another open fails (TR_ERR_STATE). A close
  * that fails leaves the last flush. A flush that fails at its very end (its error says so) ends all changes:

@@ -45,6 +45,13 @@ class UndoPages::Claim {
   const UndoPages& of_;
 };
 
+UndoPages::UndoPages(comm::Line& node, storage::Target& target, node::Budget& budget, Place place)
+    : node_(node),
+      transport_(node.board().transport()),
+      target_(target),
+      budget_(budget),
+      place_(std::move(place)) {}
+
 /// Returns how many pages of a file of that size the node has.
 Index UndoPages::pages_of_node(Bytes size) const {
   const Index pages = (size + place_.page - 1) / place_.page;

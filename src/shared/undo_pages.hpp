@@ -30,12 +30,7 @@ class UndoPages {
     int node = 0;  // page p belongs to this node if p % nodes says so
   };
 
-  UndoPages(comm::Line& node, storage::Target& target, node::Budget& budget, Place place)
-      : node_(node),
-        transport_(node.board().transport()),
-        target_(target),
-        budget_(budget),
-        place_(std::move(place)) {}
+  UndoPages(comm::Line& node, storage::Target& target, node::Budget& budget, Place place);
 
   /// Collective over the node: makes room to note the pages of a file of that size. Returns the same Status
   /// on every rank of the node.

@@ -48,7 +48,30 @@ typedef struct tr_piece {
  *
  *   options  page=BYTES: of a page (1MiB), a power of 2 from 4KiB to 1GiB. memory=BYTES: the most that
  *            pages of this file may take on each node; without it, half of what the budget of the node
- * leaves. size=BYTES: how large the file is expected to become, a hint. NULL for none.
+ *            leaves. size=BYTES: how large the file is expected to become, a hint. safety=: what a crash
+ *            leaves, see below. NULL for none.
+ *
+ * safety=none (the default): a program that is killed, or loses power, leaves what was stored so far, parts
+ * of it older than others. That costs nothing.
+ *
+ * safety=journal: the file has the content of the last tr_shared_flush (or of the open, before the first
+ * one), whole, whenever the program ends. Before flushed bytes are written over or cut off in the file they
+ * are kept in files FILE.undo* beside it. If a program has not closed the file, the next tr_shared_open of it
+ * in any mode, or `tailrace repair FILE`, brings it back; until then, programs that read it by other
+ * means see what the crash has left. It costs: flushed bytes that change are read and written once more
+ * between two flushes, and synchronised before the page makes room; each flush makes and renames a small
+ * file, and tr_shared_close waits for fsync as tr_shared_flush does. Bytes behind the flushed size cost
+ * nothing. Modes "w" and "w+" empty the file at once: before the first flush a crash leaves an empty one.
+ *
+ * safety=rename, for modes "w" and "w+": until the first flush or close the file is written as
+ * FILE.tmp-flush, and the old one stays whole. Then the new one takes its name in one step. It has
+ * the permissions of the old one, where that is allowed; hard links stay with the old one. After the first
+ * flush all is as with journal; a file that is only closed has no undo files.
+ *
+ * With either, one program at a time has the file open to write: another open fails (TR_ERR_STATE). A close
+ * that fails leaves the last flush. A flush that fails at its very end (its error says so) ends all changes:
+ * close the file, and open it again. Do not copy, move or replace a file without its FILE.undo*, or remove
+ * these: a program brings back what it finds.
  *
  * The file is opened by that name on every rank, so relative names need one working directory. The file may
  * be larger than memory. TR_ERR_IO: it cannot be opened or made. TR_ERR_MEMORY: the node has no memory for
@@ -102,8 +125,8 @@ TR_API int tr_shared_sync(tr_shared* file);
  * tr_shared_sync. Returns the first failure since the last flush, the same on every rank. A file that nobody
  * has changed is not touched. */
 TR_API int tr_shared_flush(tr_shared* file);
-/* Collective; blocks as tr_shared_flush, which it does, except that it waits for no fsync. *file becomes
- * NULL, whatever is returned. tr_finalize closes files that are left open, with a warning. */
+/* Collective; blocks as tr_shared_flush, which it does, except that without safety= it waits for no fsync.
+ * *file becomes NULL, whatever is returned. tr_finalize closes files that are left open, with a warning. */
 TR_API int tr_shared_close(tr_shared** file);
 
 #ifdef __cplusplus

@@ -132,10 +132,11 @@ struct UndoHead {
 };
 
 Result<std::unique_ptr<UndoWriter>> UndoWriter::create(storage::Target& target, const std::string& name,
-                                                       std::int64_t generation, const std::string& path) {
-  UndoName own{"", generation, undo_key(path), 0};
+                                                       std::int64_t generation, const std::string& path,
+                                                       Numbers numbers) {
+  UndoName own{"", generation, undo_key(path), numbers.first};
   // An earlier run that went on from the same generation may have left undo files; they count as well.
-  for (;; ++own.number) {
+  for (;; own.number += numbers.step) {
     own.path = undo_path(name, generation, own.key, own.number);
     const Result<bool> exists = target.exists(own.path);
     TR_TRY(exists.status());
@@ -286,7 +287,8 @@ Status for_each_record(storage::Target& target, const Position& from, UndoRecord
 }
 
 /// A record far behind the end of a file makes the file as long as it has to be, and leaves a hole.
-Status check_end(storage::Target& target, storage::File& file, const Position& from) {
+Status check_end(storage::Target& target, storage::File& file, const Position& from,
+                 std::string_view recorder) {
   const Result<Bytes> size = file.size();
   TR_TRY(size.status());
   if (*size >= from.size) return {};
@@ -296,8 +298,8 @@ Status check_end(storage::Target& target, storage::File& file, const Position& f
     return {};
   }));
   if (kept.gaps(*size, from.size).empty()) return {};
-  return lost(cat(from.path, " has ", counted(*size, "byte"),
-                  ", the checkpoint that was loaded has recorded ", from.size, ": it cannot go on there"));
+  return lost(cat(from.path, " has ", counted(*size, "byte"), ", ", recorder, " has recorded ", from.size,
+                  ": it cannot go on there"));
 }
 
 /// A process that was killed may have left undo files that were never synchronised. Now that their bytes are
@@ -315,9 +317,10 @@ Status make_durable(storage::Target& target, const Position& from) {
 }  // namespace
 
 /// The oldest record of each byte counts. It comes last.
-Status bring_back(storage::Target& target, storage::File& file, const Position& from) {
-  const std::string what = cat(from.path, " cannot be brought back to what the checkpoint has recorded");
-  TR_TRY(check_end(target, file, from).in(what));
+Status bring_back(storage::Target& target, storage::File& file, const Position& from,
+                  std::string_view recorder) {
+  const std::string what = cat(from.path, " cannot be brought back to what ", recorder, " has recorded");
+  TR_TRY(check_end(target, file, from, recorder).in(what));
   TR_TRY(make_durable(target, from).in(what));
   const Status put =
       for_each_record(target, from, UndoRecord::What::bytes, [&](const UndoRecord& record) -> Status {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "journal/position.hpp"
@@ -40,9 +41,21 @@ struct UndoRecord {
 /// Writes an undo file. An added record counts once it is sealed: only then may the file be written over.
 class UndoWriter {
  public:
-  /// Makes the first NAME.uGENERATION.KEY.N that is not there yet.
+  /// N and the numbers of this writer's rank: `first`, and then every `step`-th one.
+  struct Numbers {
+    std::int64_t first = 0;
+    std::int64_t step = 1;
+  };
+  /// Makes the first NAME.uGENERATION.KEY.N that is not there yet. Ranks that make some of one name and path
+  /// need numbers of their own.
   static Result<std::unique_ptr<UndoWriter>> create(storage::Target& target, const std::string& name,
-                                                    std::int64_t generation, const std::string& path);
+                                                    std::int64_t generation, const std::string& path,
+                                                    Numbers numbers);
+  static Result<std::unique_ptr<UndoWriter>> create(storage::Target& target, const std::string& name,
+                                                    std::int64_t generation, const std::string& path) {
+    return create(target, name, generation, path, {0, 1});
+  }
+  [[nodiscard]] const std::string& own_path() const { return name_.path; }
   Status add(UndoRecord::What what, Bytes offset, std::span<const std::byte> bytes);
   /// Makes the added records durable.
   Status seal();
@@ -95,8 +108,9 @@ class UndoReader {
 
 /// Brings a file back to what a checkpoint has recorded of it: bytes that were written over are put back from
 /// its undo files, bytes behind are cut off. Returns Code::corrupt, with EIO, if the file holds less, or if
-/// an undo file is damaged.
-Status bring_back(storage::Target& target, storage::File& file, const Position& from);
+/// an undo file is damaged. `recorder` is who has recorded it, for the text of an error.
+Status bring_back(storage::Target& target, storage::File& file, const Position& from,
+                  std::string_view recorder = "the checkpoint that was loaded");
 /// Returns the text that lay beside a local file then, if it was replaced since.
 Result<std::optional<std::string>> recorded_sidecar(storage::Target& target, const Position& from);
 

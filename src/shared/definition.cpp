@@ -39,7 +39,23 @@ Result<Access> read_mode(const std::string& mode) {
 
 namespace {
 
-constexpr std::array<std::string_view, 3> option_names{"page", "memory", "size"};
+constexpr std::array<std::string_view, 4> option_names{"page", "memory", "size", "safety"};
+constexpr std::array<std::string_view, 3> safety_names{"none", "rename",
+                                                       "journal"};  // in the order of Safety
+
+Status read_safety(const std::string& name, Definition& definition) {
+  const auto* const found = std::ranges::find(safety_names, name);
+  if (found == safety_names.end()) {
+    return {Code::settings, cat("safety may be none, rename or journal, not '", name, "'; did you mean '",
+                                nearest(name, safety_names), "'?")};
+  }
+  definition.safety = static_cast<Safety>(found - safety_names.begin());
+  if (definition.safety != Safety::rename || definition.access.empties || !definition.access.writes)
+    return {};
+  return {Code::settings,
+          "safety=rename is for files that are begun anew (modes \"w\" and \"w+\"); what is changed in place "
+          "needs safety=journal"};
+}
 
 }  // namespace
 
@@ -57,8 +73,13 @@ Status read_options(const std::string& text, Definition& definition) {
   TR_TRY(options.status());
   for (const Option& option : options->entries()) {
     if (std::ranges::find(option_names, option.key) == option_names.end()) {
-      return {Code::settings, cat("unknown option '", option.key, "'; did you mean '",
-                                  nearest(option.key, option_names), "'? It may be page, memory or size")};
+      return {Code::settings,
+              cat("unknown option '", option.key, "'; did you mean '", nearest(option.key, option_names),
+                  "'? It may be page, memory, size or safety")};
+    }
+    if (option.key == "safety") {
+      TR_TRY(read_safety(option.value, definition));
+      continue;
     }
     const Result<Bytes> bytes = option.key == "page" ? read_page(option.value) : parse_bytes(option.value);
     TR_TRY(option.key == "page" ? bytes.status() : bytes.status().in(option.key));

@@ -20,12 +20,20 @@ struct Access {
   friend bool operator==(const Access&, const Access&) = default;
 };
 
+/// What a crash leaves of a file that was being written.
+enum class Safety {
+  none,    /* what was stored so far */
+  rename,  /* the old file, until the new one is flushed; then as journal */
+  journal, /* what was flushed last */
+};
+
 struct Definition {
   std::string path;
   Access access;
   std::optional<Bytes> page;    // without it the library chooses
   std::optional<Bytes> memory;  // the most that pages take on a node; likewise
   Bytes size = 0;               // that the program expects
+  Safety safety = Safety::none;
 
   static constexpr Bytes default_page = Bytes{1} << 20;
   static constexpr Bytes least_page = Bytes{4} << 10;
@@ -36,7 +44,7 @@ struct Definition {
 Result<Access> read_mode(const std::string& mode);
 /// Returns the bytes of a page, as the option page= has them.
 Result<Bytes> read_page(const std::string& value);
-/// Takes page=, memory= and size= into `definition`.
+/// Takes page=, memory=, size= and safety= into `definition`, whose access is known.
 Status read_options(const std::string& options, Definition& definition);
 
 }  // namespace tailrace::shared

@@ -47,6 +47,8 @@ Result<std::unique_ptr<SharedFile>> SharedFile::open(const std::shared_ptr<files
     mine = guarded([&] {
       made.reset(new SharedFile(group, *given, epoch));
       made->find_nodes();
+      if (given->safety != Safety::none && given->access.writes)
+        made->safe_ = std::make_unique<SafeFile>(*group, *given);
       return Status();
     });
   }
@@ -56,9 +58,15 @@ Result<std::unique_ptr<SharedFile>> SharedFile::open(const std::shared_ptr<files
   TR_TRY(deal.status());
   // Nobody creates, and so truncates, a file before there is memory for it everywhere.
   TR_TRY(made->make_pages(*deal, call));
-  mine = group->is_io_rank() ? guarded([&] { return made->make_or_check(); }) : Status();
+  mine = guarded([&]() -> Status {
+    if (made->safe_ != nullptr) made->safe_->place(made->page_, made->nodes_, made->node_);
+    return group->is_io_rank() ? made->make_or_check() : Status();
+  });
   Packer told;
-  if (group->is_io_rank() && mine.is_ok()) told.put(made->pages_->size());
+  if (group->is_io_rank() && mine.is_ok()) {
+    told.put(made->pages_->size());
+    if (made->safe_ != nullptr) made->safe_->tell(told);
+  }
   const comm::Verdict verdict =
       group->agree({mine.in(call).at(cause), cat(call, " of file ", epoch), told.take()});
   TR_TRY(verdict.status);
@@ -68,13 +76,24 @@ Result<std::unique_ptr<SharedFile>> SharedFile::open(const std::shared_ptr<files
     made->pages_->set_size(size);
     made->pages_->set_stored(size);
   }
-  const bool writes = given->access.writes;
-  if (!group->is_io_rank()) {
-    mine = guarded(
-        [&] { return made->open_file(writes ? storage::OpenMode::existing : storage::OpenMode::read); });
-  }
-  TR_TRY(made->vote(call, mine.in(call)));
+  TR_TRY(made->open_elsewhere(call, in));
   return made;
+}
+
+/// The I/O rank has opened the file; the others follow. `told` is what it says to them.
+Status SharedFile::open_elsewhere(const std::string& call, Unpacker& told) {
+  Status mine;
+  if (safe_ != nullptr) {
+    mine = safe_->hear(told);
+  }
+  if (!group_->is_io_rank() && mine.is_ok()) {
+    mine = guarded([&] {
+      return open_file(what_.access.writes ? storage::OpenMode::existing : storage::OpenMode::read);
+    });
+  }
+  const Status opened = vote(call, mine.in(call));
+  if (!opened.is_ok() && safe_ != nullptr && group_->is_io_rank()) safe_->give_up();
+  return opened;
 }
 
 void SharedFile::find_nodes() {
@@ -172,7 +191,7 @@ void SharedFile::leave_pages() {
 }
 
 Status SharedFile::open_file(storage::OpenMode mode) {
-  Result<std::unique_ptr<storage::File>> file = group_->service().target().open(what_.path, mode);
+  Result<std::unique_ptr<storage::File>> file = group_->service().target().open(stored_path(), mode);
   TR_TRY(file.status());
   file_ = std::move(*file);
   return {};
@@ -188,8 +207,12 @@ Status SharedFile::make_or_check() {
     if (*exists && access.exclusive) return io_error("create", what_.path, EEXIST);
     is_new_ = !*exists;
   }
+  TR_TRY(safe_ != nullptr ? safe_->lock() : bring_back_before_opening(target, what_));
   journal::Journals& journals = group_->service().journals();
   const bool is_kept = access.empties && journals.has(what_.path);
+  if (is_kept && what_.safety == Safety::rename)
+    return {Code::unsupported, cat("a checkpoint keeps what is written over in ", what_.path,
+                                   ", and cannot if another file takes its name: use safety=journal")};
   TR_TRY(open_file(!access.writes                                 ? storage::OpenMode::read
                    : access.empties && access.creates && !is_kept ? storage::OpenMode::create
                    : access.creates                               ? storage::OpenMode::keep
@@ -199,7 +222,8 @@ Status SharedFile::make_or_check() {
   const Result<Bytes> size = file_->size();
   TR_TRY(size.status());
   pages_->set_size(*size);
-  return {};
+  is_unsynced_ = access.empties;
+  return safe_ != nullptr ? safe_->begin(*file_) : Status();
 }
 
 Disk SharedFile::disk() {
@@ -211,6 +235,7 @@ Disk SharedFile::disk() {
     return {};
   };
   disk.store = [this](storage::Parts parts, Bytes offset) -> Status {
+    if (safe_ != nullptr) TR_TRY(safe_->keep(*file_, offset, storage::bytes_in(parts)));
     journal::Journals& journals = group_->service().journals();
     if (journals.has(what_.path)) TR_TRY(journals.keep(what_.path, *file_, offset, storage::bytes_in(parts)));
     return file_->write_gathered(parts, offset);
@@ -422,22 +447,24 @@ Status SharedFile::resize(Bytes size) {
   TR_TRY(vote(call, mine.in(call)));
   const Status met = meet("tr_shared_resize");
   if (met.code() == Code::order) return met;
+  // What is cut off must be kept before anything changes.
+  if (safe_ != nullptr && is_first_of_node()) mine = guarded([&] { return safe_->keep(*file_, size, most); });
   // A rank that is late in tr_shared_sync still makes the size of its node what it was.
-  TR_TRY(vote(cat(call, ", cutting"), {}));
+  TR_TRY(vote(cat(call, ", cutting"), mine.in(call)));
   if (is_first_of_node()) pages_->cut(size);
-  mine = Status();
-  if (group_->is_io_rank()) {
-    // What lies behind on disk must not come back if the file grows again.
-    mine = guarded([&]() -> Status {
-      journal::Journals& journals = group_->service().journals();
-      const Result<Bytes> stored = file_->size();
-      TR_TRY(stored.status());
-      if (*stored <= size) return {};
-      if (journals.has(what_.path)) TR_TRY(journals.keep(what_.path, *file_, size, *stored - size));
-      return file_->truncate(size);
-    });
-  }
+  mine = group_->is_io_rank() ? guarded([&] { return cut_file(size); }) : Status();
   return first_cause(met, vote(call, mine.in(call)));
+}
+
+/// What lies behind on disk must not come back if the file grows again.
+Status SharedFile::cut_file(Bytes size) {
+  journal::Journals& journals = group_->service().journals();
+  const Result<Bytes> stored = file_->size();
+  TR_TRY(stored.status());
+  if (*stored <= size) return {};
+  if (journals.has(what_.path)) TR_TRY(journals.keep(what_.path, *file_, size, *stored - size));
+  is_unsynced_ = true;
+  return file_->truncate(size);
 }
 
 /// Stores what this rank is to store of its node's pages, and on the I/O rank the size.
@@ -450,23 +477,38 @@ Status SharedFile::store_mine(bool durable) {
   const Result<Bytes> stored = file_->size();
   TR_TRY(stored.status());
   // Holes at the end are part of the file. Other nodes may be writing below this size.
-  if (*stored < pages_->size()) TR_TRY(file_->truncate(pages_->size()));
-  if (!durable || !is_new_) return {};
+  if (*stored < pages_->size()) {
+    if (safe_ != nullptr) TR_TRY(safe_->keep(*file_, pages_->size(), 0));
+    is_unsynced_ = true;
+    TR_TRY(file_->truncate(pages_->size()));
+  }
+  if (!durable || !is_new_ || safe_ != nullptr) return {};
   TR_TRY(group_->service().target().sync_directory_of(what_.path));
   is_new_ = false;
   return {};
 }
 
+/// One rank of each node synchronises what all of its ranks have stored. What failed once fails again.
+Status SharedFile::synchronise() {
+  if (is_first_of_node() && pages_->take_stored_since()) is_unsynced_ = true;
+  if (!is_unsynced_) return {};
+  TR_TRY(file_->sync());
+  is_unsynced_ = false;
+  return {};
+}
+
 Status SharedFile::store(const std::string& call, bool durable, bool closes) {
   const Status met = meet(call);
+  const Bytes size = pages_->size();  // the same on every rank, until one of them has left this call
+  durable = durable || safe_ != nullptr;
   const std::string named = cat(call, "(", what_.path, ")");
   Status mine;
   if (what_.access.writes && met.code() != Code::order) mine = guarded([&] { return store_mine(durable); });
   Status stored = vote(cat(named, ", storing"), mine.in(named));
   if (durable && what_.access.writes && stored.is_ok()) {
-    // One rank of each node synchronises what all of its ranks have stored.
-    mine = is_first_of_node() && pages_->take_stored_since() ? file_->sync() : Status();
+    mine = synchronise();
     stored = vote(cat(named, ", durable"), mine.in(named));
+    if (safe_ != nullptr && stored.is_ok() && met.is_ok()) stored = safe_->commit(size, closes, named);
   }
   if (closes) {
     if (file_ != nullptr) mine = std::exchange(file_, nullptr)->close();
@@ -483,6 +525,7 @@ Status SharedFile::close(const std::string& call) {
   line_.reset();
   leave_pages();
   pages_.reset();
+  safe_.reset();
   return closed;
 }
 

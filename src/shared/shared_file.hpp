@@ -10,6 +10,7 @@
 #include "shared/definition.hpp"
 #include "shared/far_pages.hpp"
 #include "shared/node_pages.hpp"
+#include "shared/safety.hpp"
 
 namespace tailrace::shared {
 
@@ -75,6 +76,7 @@ class SharedFile {
   void leave_pages();
   Status open_file(storage::OpenMode mode);
   Status make_or_check();
+  Status open_elsewhere(const std::string& call, Unpacker& told);
   [[nodiscard]] Status check(bool wanted, const char* what) const;
   [[nodiscard]] Disk disk();
   [[nodiscard]] Served served();
@@ -92,6 +94,11 @@ class SharedFile {
   Status meet(const std::string& call);
   Status store(const std::string& call, bool durable, bool closes);
   Status store_mine(bool durable);
+  Status synchronise();
+  Status cut_file(Bytes size);
+  [[nodiscard]] const std::string& stored_path() const {
+    return safe_ == nullptr ? what_.path : safe_->path();
+  }
 
   const std::shared_ptr<files::Group> group_;
   const Definition what_;
@@ -105,7 +112,9 @@ class SharedFile {
   std::unique_ptr<NodePages> pages_;
   std::unique_ptr<comm::Line> line_;  // if there are several nodes, like the pages there
   std::unique_ptr<FarPages> far_;
-  bool is_new_ = false;  // the file's name is not durable; on the I/O rank
+  std::unique_ptr<SafeFile> safe_;  // if a crash is to leave a whole file
+  bool is_new_ = false;             // the file's name is not durable; on the I/O rank
+  bool is_unsynced_ = false;        // what this node has stored, as far as this rank knows
   Bytes position_ = 0;
 };
 

@@ -25,7 +25,8 @@ for name in $missing; do
 done
 fortran=$(find "$prefix" -name 'libtailrace_fortran.so')
 if [ -n "$fortran" ]; then
-  others=$(nm -D --defined-only "$fortran" | awk '{print $3}' | grep -Ev '^(__tailrace_MOD_|__.*_tailrace_|trf?_)')
+  # The names of DONIO are what its programs call.
+  others=$(nm -D --defined-only "$fortran" | awk '{print $3}' | grep -Ev '^(__tailrace_(donio_)?MOD_|__.*_tailrace_|trf?_|do(nio|open|lsize|lseek|read|write|flush|close|gsync)_$)')
   test -z "$others" || fail "$fortran also exports: $(echo "$others" | head -5)"
   # Both change together: a program must not come to run with the one of another version.
   soversion() { readelf -d "$1" | sed -n 's/.*SONAME.*\.so\.\([0-9.]*\)\]$/\1/p'; }

@@ -162,4 +162,68 @@ MPI_TEST(shared_errors, closing_what_nobody_has_changed_touches_nothing) {
   remove_directory(directory);
 }
 
+MPI_TEST(shared_errors, what_safety_cannot_do_is_told_on_every_rank) {
+  const std::string directory = fresh_directory("shared-safety");
+  const std::string path = directory + "/f";
+  if (rank() == 0) write_file(path, "precious");
+  MPI_Barrier(state().comm);
+  const Session session;
+  cannot_open(path.c_str(), "r+", "safety=jornal", TR_ERR_SETTINGS, "'journal'");
+  cannot_open(path.c_str(), "r+", "safety=rename", TR_ERR_SETTINGS, "safety=journal");
+  cannot_open(path.c_str(), "a", "safety=rename", TR_ERR_SETTINGS, "safety=journal");
+  for (const char* safety : {"safety=journal", "safety=rename"}) {
+    tr_shared* file = open(path, mentions(safety, "rename") ? "w" : "r+", safety);
+    ok(tr_shared_pwrite(file, "new", 3, 0));
+    ok(tr_shared_flush(file));
+    cannot_open(path.c_str(), "r+", "safety=journal", TR_ERR_STATE, "already");
+    cannot_open(path.c_str(), "w", "safety=rename", TR_ERR_STATE, "already");
+    cannot_open(path.c_str(), "r+", nullptr, TR_ERR_STATE, "already");
+    tr_shared* reader = open(path, "r");
+    ok(tr_shared_close(&reader));
+    ok(tr_shared_close(&file));
+  }
+  CHECK(contents(path) == "new");
+  if (rank() == 0) write_file(path + ".undo", "somebody's own");
+  MPI_Barrier(state().comm);
+  for (const char* options : {"", "safety=journal"})
+    cannot_open(path.c_str(), "r+", options, TR_ERR_CORRUPT, "f.undo");
+  CHECK(contents(path) == "new");
+  CHECK(contents(path + ".undo") == "somebody's own");
+  remove_directory(directory);
+}
+
+MPI_TEST(shared_safety, the_old_file_stays_until_the_new_one_is_flushed) {
+  namespace fs = std::filesystem;
+  const std::string directory = fresh_directory("shared-rename");
+  const std::string path = directory + "/f";
+  const std::string link = directory + "/link";
+  const auto permissions = fs::perms::owner_read | fs::perms::owner_write | fs::perms::group_read;
+  if (rank() == 0) {
+    write_file(path, "precious");
+    fs::permissions(path, permissions);
+    fs::create_symlink("f", link);
+  }
+  MPI_Barrier(state().comm);
+  const Session session;
+  for (const bool flushes : {true, false}) {
+    const std::string before = contents(path);
+    tr_shared* file = open(link, "w+", "safety=rename page=4KiB");
+    ok(tr_shared_pwrite(file, "abcdefgh", 8, 8 * rank()));
+    ok(tr_shared_sync(file));
+    CHECK(contents(path) == before);
+    if (flushes) {
+      ok(tr_shared_flush(file));
+      CHECK_EQ(contents(path).size(), static_cast<std::size_t>(8 * size()));
+      ok(tr_shared_resize(file, 5));
+    }
+    ok(tr_shared_close(&file));
+    CHECK_EQ(contents(path).size(), static_cast<std::size_t>(flushes ? 5 : 8 * size()));
+    CHECK(fs::is_symlink(link));
+    CHECK(fs::status(path).permissions() == permissions);
+    MPI_Barrier(state().comm);
+  }
+  CHECK_EQ(std::distance(fs::directory_iterator(directory), fs::directory_iterator()), 2);
+  remove_directory(directory);
+}
+
 MPI_TEST_MAIN

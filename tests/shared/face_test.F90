@@ -36,7 +36,7 @@ contains
     real(real32) :: f2(2, 3), f5(2, 1, 2, 1, 2), g2
     real(real64) :: f3(2, 3, 2), f4(1, 2, 2, 2), g3
     integer :: k
-    call file%open('shared_face.bin', 'w+', page=4096, size=share*ranks)
+    call file%open('shared_face.bin', 'w+', page=4096, size=share*ranks, safety='rename')
     i0 = 70000 + rank
     i1 = [(5000000001_int64*k + rank, k=1,3)]
     f2 = reshape([(k/8.0 + rank, k=1,6)], [2, 3])
@@ -166,6 +166,8 @@ contains
     call check(ierr == TR_ERR_IO, 'a file that is missing')
     call file%open('shared_face.bin', 'r', options='page=1', ierr=ierr)
     call check(ierr /= TR_OK, 'a page of 1 byte')
+    call file%open('shared_face.bin', 'r+', safety='rename', ierr=ierr)
+    call check(ierr == TR_ERR_SETTINGS, 'safety that the mode cannot have')
     call file%open('shared_face.bin', 'r')
     call file%write(number, ierr)
     call check(ierr == TR_ERR_STATE, 'write to a file that is only read')

@@ -36,7 +36,8 @@ struct Heard {
 
 class Program {
  public:
-  Program(World& world, std::string path) : world_(world), path_(std::move(path)) {}
+  Program(World& world, std::string path, shared::Safety safety)
+      : world_(world), path_(std::move(path)), safety_(safety) {}
 
   Heard run() {
     if (open("w+")) {
@@ -64,6 +65,7 @@ class Program {
 
   bool open(const std::string& mode) {
     shared::Definition what{path_, *shared::read_mode(mode), 4096, 16384 * size()};
+    what.safety = safety_;
     Result<std::unique_ptr<SharedFile>> file = SharedFile::open(world_.own_group(), "open", what);
     if (!heard_.add(file.status())) return false;
     file_ = std::move(*file);
@@ -84,11 +86,13 @@ class Program {
 
   World& world_;
   std::string path_;
+  shared::Safety safety_;
   std::unique_ptr<SharedFile> file_;
   Heard heard_;
 };
 
-void every_call(int victim, const std::string& kind, const std::string& options) {
+void every_call(int victim, const std::string& kind, const std::string& options,
+                shared::Safety safety = shared::Safety::none) {
   const Scratch scratch;
   for (int n = 1; n < 400; n += n < 40 ? 1 : 7) {
     const std::string fault = "rank=" + std::to_string(victim) + " nth=" + std::to_string(n) + " " + kind;
@@ -96,7 +100,7 @@ void every_call(int victim, const std::string& kind, const std::string& options)
     Heard heard;
     {
       World world(options + " fault=\"" + fault + "\"");
-      heard = Program(world, scratch.path()).run();
+      heard = Program(world, scratch.path(), safety).run();
       struck = any_rank(world.struck());
     }
     CHECK(same_on_all_ranks(heard.all));
@@ -108,7 +112,7 @@ void every_call(int victim, const std::string& kind, const std::string& options)
     if (!struck) return;
   }
   World world(options);
-  const Heard afterwards = Program(world, scratch.path()).run();
+  const Heard afterwards = Program(world, scratch.path(), safety).run();
   CHECK_EQ(afterwards.failures, 0);
   CHECK(afterwards.right);
 }
@@ -123,6 +127,17 @@ MPI_TEST(shared_fault, of_the_last_rank_is_told) {
   if (size() == 1) return;
   for (const char* kind : {"", "calls=read for=good"})
     every_call(size() - 1, kind, "aggregators=2 io_threads=0");
+}
+
+/// An undo file that counts no longer and cannot be removed is no failure: it is only told in the log.
+MPI_TEST(shared_fault, of_what_makes_a_file_safe_is_told) {
+  for (const auto safety : {shared::Safety::journal, shared::Safety::rename}) {
+    for (const int victim : {0, size() - 1}) {
+      every_call(victim, "calls=open,write,sync,truncate,rename,sync_directory", "aggregators=2", safety);
+      every_call(victim, "calls=open,write,sync,truncate,rename,sync_directory for=good", "aggregators=2",
+                 safety);
+    }
+  }
 }
 
 MPI_TEST_MAIN

@@ -142,15 +142,42 @@ void close(tr_shared*& file) {
   MPI_Barrier(state().comm);
 }
 
+/// Checks what a crash at this moment would leave: a copy of the file and of its undo files is brought back
+/// to the last flush. Nobody writes meanwhile.
+void check_safety(const std::string& path, const std::string& flushed) {
+  namespace fs = std::filesystem;
+  MPI_Barrier(state().comm);
+  if (!any_rank(rank() == 0 && fs::exists(path + ".undo"))) return;  // it has no name yet
+  const fs::path copy = path + ".copy";
+  if (rank() == 0) {
+    fs::create_directory(copy);
+    for (const auto& each : fs::directory_iterator(fs::path(path).parent_path())) {
+      const std::string name = each.path().filename();
+      if (name == "file" || (name.starts_with("file.undo") && !name.ends_with(".lock")))
+        fs::copy(each.path(), copy / name);
+    }
+  }
+  MPI_Barrier(state().comm);
+  tr_shared* file = open(copy / "file", "r", "");
+  if (file != nullptr) close(file);
+  if (rank() == 0) CHECK(contents(copy / "file") == flushed);
+  if (rank() == 0) CHECK_EQ(std::distance(fs::directory_iterator(copy), fs::directory_iterator()), 1);
+  if (rank() == 0) fs::remove_all(copy);
+  MPI_Barrier(state().comm);
+}
+
 void run(const std::string& path, const Sample& sample) {
   Model model(sample.seed);
+  bool is_safe = sample.options.find("safety=") != std::string::npos;
+  std::string flushed;
   tr_shared* file = open(path, "w+", sample.options);
   for (int round = 0; round < sample.rounds && file != nullptr; ++round) {
     write_round(model, file, sample);
     const tr_index end = model.pick(1, 6);
     if (end == 1) {
       ok(tr_shared_flush(file), "flush");
-      if (rank() == 0) CHECK(contents(path) == model.bytes());
+      flushed = model.bytes();
+      if (rank() == 0) CHECK(contents(path) == flushed);
       MPI_Barrier(state().comm);
     } else if (end == 2) {
       const tr_index bytes = model.pick(0, sample.most);
@@ -160,13 +187,17 @@ void run(const std::string& path, const Sample& sample) {
       close(file);
       if (rank() == 0) CHECK(contents(path) == model.bytes());
       MPI_Barrier(state().comm);
-      file = open(path, "r+", sample.options);
+      flushed = model.bytes();
+      const std::size_t rename = sample.options.find("safety=rename");
+      file = open(path, "r+", sample.options.substr(0, rename));
+      if (rename != std::string::npos) is_safe = false;
     } else {
       ok(tr_shared_sync(file), "sync");
     }
     if (file == nullptr) return;
     check_all(model, file);
     ok(tr_shared_sync(file), "sync");  // nobody writes before all have read
+    if (is_safe) check_safety(path, flushed);
   }
   close(file);
   if (rank() == 0) CHECK(contents(path) == model.bytes());
@@ -199,6 +230,13 @@ MPI_TEST(shared, holds_what_a_model_holds) {
 
 MPI_TEST(shared, holds_what_a_model_holds_when_pages_must_make_room) {
   run_samples("room", {tiny_memory()}, 400'000, 6);
+}
+
+MPI_TEST(shared, a_copy_at_any_moment_goes_back_to_the_last_flush) {
+  run_samples("safety",
+              {tiny_memory() + " safety=journal", "safety=journal", "page=4KiB safety=rename",
+               tiny_memory() + " safety=rename"},
+              400'000, 8);
 }
 
 MPI_TEST(shared, two_files_at_once_keep_apart) {

@@ -7,6 +7,7 @@
 #include "base/calendar.hpp"
 #include "base/text.hpp"
 #include "commands.hpp"
+#include "journal/flushed.hpp"
 #include "stores/stores.hpp"
 #include "streams/ending.hpp"
 #include "streams/index.hpp"
@@ -23,7 +24,25 @@ struct RepairArguments {
   bool force = false;
 };
 
+/// Brings a shared file back to its last flush. Returns false if it is none, or was closed.
+Result<bool> repair_shared_file(const std::string& path) {
+  const std::shared_ptr<storage::Target> target = storage::posix_target();
+  const Result<bool> is_left = target->exists(journal::flushed_path(path));
+  TR_TRY(is_left.status());
+  if (!*is_left) return false;
+  const Result<std::shared_ptr<void>> lock = journal::lock_flushed(*target, path);
+  TR_TRY(lock.status());
+  const Result<bool> brought = journal::bring_back_flushed(*target, path);
+  TR_TRY(brought.status());
+  std::printf("%s: %s\n", path.c_str(),
+              *brought ? "brought back to its last flush" : "not there; its undo files are removed");
+  return true;
+}
+
 int run_repair(const RepairArguments& arguments) {
+  const Result<bool> is_shared = repair_shared_file(arguments.file);
+  if (!is_shared.is_ok()) return report("repair", is_shared.status());
+  if (*is_shared) return Exit::done;
   streams::Reopen options;
   options.force = arguments.force;
   if (!arguments.through_lead.empty()) {
@@ -81,10 +100,11 @@ int run_repair(const RepairArguments& arguments) {
 }  // namespace
 
 void add_repair(CLI::App& app, int& exit) {
-  CLI::App* command =
-      app.add_subcommand("repair", "Cuts a file and its index back to the last committed step");
+  CLI::App* command = app.add_subcommand(
+      "repair",
+      "Cuts a file and its index back to the last committed step, or a shared file to its last flush");
   const auto arguments = std::make_shared<RepairArguments>();
-  command->add_option("FILE", arguments->file, "the data file, or its index")->required();
+  command->add_option("FILE", arguments->file, "the data file, or its index; or a shared file")->required();
   command->add_option("--through-lead", arguments->through_lead,
                       "keep only the steps up to this lead, as 6h");
   command->add_flag("--force", arguments->force,

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "journal/flushed.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/checksum.hpp"
+#include "base/text.hpp"
+#include "storage/paths.hpp"
+
+namespace tailrace::journal {
+
+namespace {
+
+constexpr std::string_view flushed_magic = "TRFLUSH1";
+constexpr Bytes flushed_bytes = 32;
+
+std::string prepared_path(const std::string& path) { return flushed_path(path) + ".new"; }
+
+ByteVector encode(const Flushed& flushed) {
+  Packer out;
+  for (const char letter : flushed_magic) out.put(letter);
+  out.put(flushed.generation).put(flushed.size);
+  out.put(checksum(out.bytes()));
+  return out.take();
+}
+
+std::optional<Flushed> decode(std::span<const std::byte> bytes) {
+  Unpacker in(bytes);
+  for (const char letter : flushed_magic) {
+    if (in.get<char>() != letter) return {};
+  }
+  Flushed flushed;
+  flushed.generation = in.get<std::int64_t>();
+  flushed.size = in.get<Bytes>();
+  const auto sum = in.get<std::uint64_t>();
+  const bool good = in.ok() && in.rest().empty() && flushed.generation >= 0 && flushed.size >= 0;
+  if (!good || sum != checksum(bytes.first(bytes.size() - sizeof sum))) return {};
+  return flushed;
+}
+
+Status put_back(storage::Target& target, const std::string& path, const Flushed& flushed) {
+  Result<std::vector<UndoName>> all = find_undo_files(target, flushed_path(path));
+  TR_TRY(all.status());
+  Position from;
+  from.path = name_beside(path);
+  from.size = flushed.size;
+  from.undo = undo_files_of(from, flushed.generation, *all);
+  // Those of a later generation never came to count.
+  std::erase_if(from.undo, [&](const UndoName& each) { return each.generation != flushed.generation; });
+  Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::existing);
+  TR_TRY(file.status());
+  TR_TRY(bring_back(target, **file, from, "its last flush"));
+  TR_TRY((*file)->sync());
+  return (*file)->close();
+}
+
+}  // namespace
+
+std::string flushed_path(const std::string& path) { return path + ".undo"; }
+
+std::string name_beside(const std::string& path) {
+  const std::string tidy = storage::tidy_path(path);
+  return tidy.substr(tidy.rfind('/') + 1);  // npos + 1 is 0
+}
+
+Result<std::shared_ptr<void>> lock_flushed(storage::Target& target, const std::string& path) {
+  return target.lock(flushed_path(path) + ".lock");
+}
+
+Result<std::optional<Flushed>> read_flushed(storage::Target& target, const std::string& path) {
+  const std::string name = flushed_path(path);
+  const Result<bool> exists = target.exists(name);
+  TR_TRY(exists.status());
+  if (!*exists) return std::optional<Flushed>();
+  Result<std::unique_ptr<storage::File>> file = target.open(name, storage::OpenMode::read);
+  TR_TRY(file.status());
+  ByteVector bytes(static_cast<std::size_t>(flushed_bytes) + 1);
+  const Result<Bytes> got = (*file)->read(bytes, 0);
+  TR_TRY(got.status());
+  const std::optional<Flushed> flushed = decode(std::span(bytes).first(static_cast<std::size_t>(*got)));
+  if (flushed) return flushed;
+  return Status(Code::corrupt,
+                cat(name, " has to tell how ", path,
+                    " was flushed last, and does not: it is damaged, or of another program. If ", path,
+                    " is good as it is, move ", name, " away"),
+                EIO);
+}
+
+Status prepare_flushed(storage::Target& target, const std::string& path, const Flushed& flushed) {
+  Result<std::unique_ptr<storage::File>> file = target.open(prepared_path(path), storage::OpenMode::create);
+  TR_TRY(file.status());
+  TR_TRY((*file)->write(encode(flushed), 0));
+  TR_TRY((*file)->sync());
+  return (*file)->close();
+}
+
+Status commit_flushed(storage::Target& target, const std::string& path) {
+  TR_TRY(target.rename(prepared_path(path), flushed_path(path)));
+  return target.sync_directory_of(path);
+}
+
+Result<bool> bring_back_flushed(storage::Target& target, const std::string& path) {
+  const Result<std::optional<Flushed>> flushed = read_flushed(target, path);
+  TR_TRY(flushed.status());
+  if (!*flushed) return false;
+  const Result<bool> exists = target.exists(path);
+  TR_TRY(exists.status());
+  // Somebody may have removed the file, and knows nothing of what lies beside it.
+  if (*exists) TR_TRY(put_back(target, path, **flushed));
+  TR_TRY(storage::remove_durably(target, flushed_path(path)));
+  TR_TRY(drop_undo_files(target, path).status());
+  return *exists;
+}
+
+Result<std::int64_t> drop_undo_files(storage::Target& target, const std::string& path) {
+  const Result<std::vector<UndoName>> all = find_undo_files(target, flushed_path(path));
+  TR_TRY(all.status());
+  std::int64_t highest = 0;
+  for (const UndoName& each : *all) {
+    highest = std::max(highest, each.generation);
+    TR_TRY(target.remove(each.path));
+  }
+  return highest;
+}
+
+}  // namespace tailrace::journal

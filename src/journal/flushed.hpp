@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "journal/undo_file.hpp"
+#include "storage/target.hpp"
+
+namespace tailrace::journal {
+
+// The files beside a shared file that make it outlive a crash; docs/formats/undo-files.md#of-shared-files
+
+/// What FILE.undo says about the shared file FILE: its last flushed content has this size, and undo files of
+/// this generation hold what was written over since.
+struct Flushed {
+  std::int64_t generation = 0;
+  Bytes size = 0;
+  friend bool operator==(const Flushed&, const Flushed&) = default;
+};
+
+/// Returns FILE.undo, which is also the name of the undo files.
+std::string flushed_path(const std::string& path);
+/// Returns the name of FILE by which its undo files know it: they lie beside it, wherever that is.
+std::string name_beside(const std::string& path);
+
+/// Local, like all that follow. Takes the lock of a program that writes the file. Does not wait: returns
+/// Code::state naming the holder if it is taken.
+Result<std::shared_ptr<void>> lock_flushed(storage::Target& target, const std::string& path);
+/// Returns nothing if there is no FILE.undo, and Code::corrupt if it is none of ours.
+Result<std::optional<Flushed>> read_flushed(storage::Target& target, const std::string& path);
+/// Writes `flushed`, durably, so that commit_flushed() need only rename it.
+Status prepare_flushed(storage::Target& target, const std::string& path, const Flushed& flushed);
+/// Makes what was prepared count, at once and durably. After a failure either may count.
+Status commit_flushed(storage::Target& target, const std::string& path);
+
+/// Brings the file back to its last flushed content if a program has ended without closing it; the caller has
+/// the lock. Returns true if there was anything to do. It may be repeated, whatever ended it.
+Result<bool> bring_back_flushed(storage::Target& target, const std::string& path);
+/// Removes undo files that count no longer. Returns the highest generation of any, 0 if there was none. The
+/// removals are not durable.
+Result<std::int64_t> drop_undo_files(storage::Target& target, const std::string& path);
+
+}  // namespace tailrace::journal

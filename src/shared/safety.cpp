@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "shared/safety.hpp"
+
+#include <filesystem>
+#include <system_error>
+
+#include "base/log.hpp"
+#include "base/text.hpp"
+
+namespace tailrace::shared {
+
+namespace {
+
+Status say_brought_back(const std::string& path, const Result<bool>& brought) {
+  if (brought.is_ok() && *brought)
+    log(LogLevel::info,
+        cat(path, " was not closed by the program that wrote it: it is brought back to its last flush"));
+  return brought.status();
+}
+
+Status why_not_locked(const Status& status, const std::string& path) {
+  if (status.is_ok()) return status;
+  return status.in(
+      status.code() == Code::state
+          ? cat(path, " is open with safety= already, and is for one program at a time")
+          : cat(path, " cannot be locked, which safety= needs, and a file that a killed program has left"));
+}
+
+/// Gives the file that replaces another one its permissions, as far as they can be had.
+void copy_permissions(const std::string& from, const std::string& to) {
+  std::error_code unknown;
+  const std::filesystem::file_status status = std::filesystem::status(from, unknown);
+  if (!unknown && std::filesystem::is_regular_file(status))
+    std::filesystem::permissions(to, status.permissions(), unknown);
+}
+
+/// What the ranks tell each other in a commit.
+struct Told {
+  bool has_stored = false;
+  bool is_doubtful = false;
+};
+
+/// Returns what all have told together.
+Told told_in(const comm::Verdict& verdict) {
+  Told all;
+  for (const ByteVector& each : verdict.contributions) {
+    Unpacker in(each);
+    all.has_stored = in.get<bool>() || all.has_stored;
+    all.is_doubtful = in.get<bool>() || all.is_doubtful;
+  }
+  return all;
+}
+
+}  // namespace
+
+std::string behind_links(const std::string& path) {
+  constexpr int most_links = 40;  // as Linux has it, path_resolution(7)
+  std::filesystem::path name = path;
+  std::error_code unknown;
+  for (int links = 0; links < most_links && std::filesystem::is_symlink(name, unknown); ++links) {
+    const std::filesystem::path to = std::filesystem::read_symlink(name, unknown);
+    if (unknown) break;
+    name = name.parent_path() / to;  // which is `to` if that is absolute
+  }
+  return name.string();
+}
+
+Status bring_back_before_opening(storage::Target& target, const Definition& what) {
+  const std::string path = behind_links(what.path);
+  const Result<bool> is_left = target.exists(journal::flushed_path(path));
+  TR_TRY(is_left.status());
+  if (!*is_left) return {};
+  const Result<std::shared_ptr<void>> lock = journal::lock_flushed(target, path);
+  if (lock.status().code() == Code::state && !what.access.writes) return {};
+  TR_TRY(why_not_locked(lock.status(), path));
+  return say_brought_back(path, journal::bring_back_flushed(target, path));
+}
+
+SafeFile::SafeFile(files::Group& group, const Definition& what)
+    : group_(group),
+      target_(group.service().target()),
+      path_(behind_links(what.path)),
+      temporary_(path_ + ".tmp-flush"),
+      is_renamed_(what.safety != Safety::rename) {}
+
+Status SafeFile::lock() {
+  Result<std::shared_ptr<void>> lock = journal::lock_flushed(target_, path_);
+  TR_TRY(why_not_locked(lock.status(), path_));
+  lock_ = std::move(*lock);
+  return say_brought_back(path_, journal::bring_back_flushed(target_, path_));
+}
+
+Status SafeFile::begin(storage::File& file) {
+  const Result<Bytes> size = file.size();
+  TR_TRY(size.status());
+  // Files of a higher number would otherwise count once this program comes to it.
+  const Result<std::int64_t> highest = journal::drop_undo_files(target_, path_);
+  TR_TRY(highest.status());
+  flushed_ = {*highest + 1, *size};
+  if (!is_renamed_) {
+    copy_permissions(path_, temporary_);
+    return target_.sync_directory_of(path_);
+  }
+  TR_TRY(file.sync());
+  TR_TRY(journal::prepare_flushed(target_, path_, flushed_));
+  return journal::commit_flushed(target_, path_);
+}
+
+void SafeFile::place(Bytes page, int nodes, int node) {
+  pages_ =
+      std::make_unique<UndoPages>(group_.node(), target_, group_.budget(),
+                                  UndoPages::Place{path_, group_.rank(), group_.size(), page, nodes, node});
+}
+
+Status SafeFile::hear(Unpacker& in) {
+  flushed_ = in.get<journal::Flushed>();
+  TR_TRY(pages_->prepare(flushed_.size));
+  pages_->begin(flushed_);
+  return {};
+}
+
+void SafeFile::give_up() {
+  const std::string left = is_renamed_ ? journal::flushed_path(path_) : temporary_;
+  const Status removed = storage::remove_if_there(target_, left).status();
+  if (!removed.is_ok()) log(LogLevel::warn, removed.text());
+}
+
+Status SafeFile::keep(storage::File& file, Bytes offset, Bytes bytes) {
+  TR_TRY(failure_);
+  stored_ = true;
+  return pages_->keep(file, offset, bytes);
+}
+
+/// The name comes before FILE.undo: that would tell of a file that is not there yet.
+Status SafeFile::commit_here(const journal::Flushed& next, bool closes) {
+  if (!is_renamed_) {
+    if (!closes) TR_TRY(journal::prepare_flushed(target_, path_, next));
+    is_doubtful_ = true;
+    TR_TRY(target_.rename(temporary_, path_));
+    TR_TRY(target_.sync_directory_of(path_));
+    return closes ? Status() : journal::commit_flushed(target_, path_);
+  }
+  if (!closes) TR_TRY(journal::prepare_flushed(target_, path_, next));
+  is_doubtful_ = true;
+  return closes ? storage::remove_durably(target_, journal::flushed_path(path_))
+                : journal::commit_flushed(target_, path_);
+}
+
+Status SafeFile::commit(Bytes size, bool closes, const std::string& call) {
+  const auto agree = [&](const Status& mine, const char* what) {
+    Packer told;
+    told.put(stored_.load()).put(is_doubtful_);
+    return group_.agree(
+        {mine.in(call).at({-1, -1, group_.rank()}), cat(call, ", ", std::string_view(what)), told.take()});
+  };
+  const journal::Flushed next{flushed_.generation + 1, size};
+  const Status ready = failure_.is_ok() ? pages_->prepare(size) : failure_;
+  const comm::Verdict durable = agree(ready, "durable");
+  TR_TRY(durable.status);
+  if (!closes && is_renamed_ && !told_in(durable).has_stored) return {};
+  is_doubtful_ = false;
+  const Status mine = group_.is_io_rank() ? guarded([&] { return commit_here(next, closes); }) : Status();
+  const comm::Verdict committed = agree(mine, "committed");
+  if (committed.status.code() == Code::order) return committed.status;
+  if (committed.status.is_ok()) {
+    is_renamed_ = true;
+    flushed_ = next;
+    stored_ = false;
+    pages_->begin(next);
+    pages_->drop();
+  } else if (told_in(committed).is_doubtful) {
+    // Nobody knows to which of two contents a crash leads now: so nothing may be changed any more.
+    failure_ = {committed.status.code(),
+                cat(path_, " cannot be changed any more, since a flush has failed at its end (",
+                    committed.status.text(), "): close it, and open it again"),
+                committed.status.error_number()};
+  }
+  // Nobody stores before all have begun anew.
+  const Status begun = agree({}, "begun").status;
+  return first_cause(committed.status, begun);
+}
+
+}  // namespace tailrace::shared

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "files/group.hpp"
+#include "shared/definition.hpp"
+#include "shared/undo_pages.hpp"
+
+namespace tailrace::shared {
+
+/// Makes one shared file outlive a crash: whenever the program ends, the file has the content of the last
+/// flush, whole. docs/design/025-shared-file-safety.md. It belongs to one rank.
+class SafeFile {
+ public:
+  SafeFile(files::Group& group, const Definition& what);
+
+  /// Local. Says how the pages are dealt out. Other calls come after it.
+  void place(Bytes page, int nodes, int node);
+  /// Local, on the I/O rank, before the file is opened. Takes the lock, and brings the file back if a program
+  /// was killed.
+  Status lock();
+  /// Returns the name under which the file is written by now.
+  [[nodiscard]] const std::string& path() const { return is_renamed_ ? path_ : temporary_; }
+  /// Local, on the I/O rank. The open file becomes durable, as the content to go back to.
+  Status begin(storage::File& file);
+  /// Tells the other ranks of that content.
+  void tell(Packer& out) const { out.put(flushed_); }
+  /// Collective over the node. Takes what the I/O rank tells. Returns the same Status on every rank of the
+  /// node.
+  Status hear(Unpacker& in);
+  /// Local, on the I/O rank, if the file could not be opened on another rank.
+  void give_up();
+
+  /// Any thread. Call it before bytes of the file are written or cut off. After a failure they must stay.
+  Status keep(storage::File& file, Bytes offset, Bytes bytes);
+  /// Collective. All that was stored is durable on all nodes, and is `size` bytes, the same on every rank. It
+  /// becomes the content to go back to, or the file that needs none if the program closes it. Returns the
+  /// same Status on every rank.
+  Status commit(Bytes size, bool closes, const std::string& call);
+
+ private:
+  Status commit_here(const journal::Flushed& next, bool closes);
+
+  files::Group& group_;
+  storage::Target& target_;
+  std::string path_;       // behind links
+  std::string temporary_;  // the name before the first flush with safety=rename
+  bool is_renamed_;        // true also if there is no temporary name
+  std::shared_ptr<void> lock_;
+  journal::Flushed flushed_;
+  std::unique_ptr<UndoPages> pages_;
+  std::atomic<bool> stored_{false};  // since the last commit
+  bool is_doubtful_ = false;         // on the I/O rank: a failed commit may count
+  Status failure_;                   // of a commit that may count; guarded by collective calls
+};
+
+/// Local. Returns the name of the file to which a name leads, by links.
+std::string behind_links(const std::string& path);
+/// Local. Brings a file back that a killed program has left, unless another one is writing it: then a program
+/// that only reads gets it as it is, and others get Code::state.
+Status bring_back_before_opening(storage::Target& target, const Definition& what);
+
+}  // namespace tailrace::shared

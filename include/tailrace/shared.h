@@ -68,14 +68,16 @@ typedef struct tr_piece {
  * the permissions of the old one, where that is allowed; hard links stay with the old one. After the first
  * flush all is as with journal; a file that is only closed has no undo files.
  *
- * With either, one program at a time has the file open to write: another open fails (TR_ERR_STATE). A close
- * that fails leaves the last flush. A flush that fails at its very end (its error says so) ends all changes:
- * close the file, and open it again. Do not copy, move or replace a file without its FILE.undo*, or remove
- * these: a program brings back what it finds.
+ * With either, one program at a time has the file open to write: another open with safety= fails
+ * (TR_ERR_STATE). A program that writes to it in any other way meanwhile voids the promise, and so do
+ * processes of a dying job that go on when its rank 0 is gone: open or repair the file when all have ended. A
+ * close that fails before its end leaves the last flush. A flush that fails at its very end (its error says
+ * so) ends all changes: close the file, and open it again. Do not copy, rename or replace a file that has
+ * files FILE.undo*, or remove these: a program brings back what it finds. The directory may move.
  *
  * The file is opened by that name on every rank, so relative names need one working directory. The file may
  * be larger than memory. TR_ERR_IO: it cannot be opened or made. TR_ERR_MEMORY: the node has no memory for
- * two pages for each of its ranks. The same error on every rank. */
+ * four pages for each of its ranks. The same error on every rank. */
 TR_API int tr_shared_open(const char* path, const char* mode, const char* options, tr_shared** file);
 /* Collective over `comm`, whose ranks are compute ranks of the session. As tr_shared_open. `comm` may be
  * freed before the file is closed. */
@@ -96,14 +98,16 @@ TR_API int tr_shared_tell(const tr_shared* file, int64_t* position);
 TR_API int tr_shared_read(tr_shared* file, void* data, int64_t bytes, int64_t* got);
 TR_API int tr_shared_pread(tr_shared* file, void* data, int64_t bytes, int64_t offset, int64_t* got);
 /* Local. Writes `bytes` bytes from `data` at the caller's position, or at `offset`; `data` may change on
- * return. tr_shared_write moves the position. Waits only for room in memory. The file grows as needed.
- * TR_ERR_STATE in mode "r". Failures that come later are those of the next tr_shared_flush and of
- * tr_shared_close, on all ranks. */
+ * return. tr_shared_write moves the position. The file grows as needed, also if the call fails. Waits for
+ * room in memory, for storage if only a part of a page is written that is not in memory, while much is on its
+ * way to other nodes, and in modes "a" and "a+" as tr_shared_size. TR_ERR_STATE in mode "r". TR_ERR_ARGUMENT:
+ * the bytes end behind byte 2^63 - 2^30. Failures on other nodes come later: the next tr_shared_sync,
+ * _resize, _flush and _close return them on all ranks, and the first flush or close forgets them. */
 TR_API int tr_shared_write(tr_shared* file, const void* data, int64_t bytes);
 TR_API int tr_shared_pwrite(tr_shared* file, const void* data, int64_t bytes, int64_t offset);
-/* Local. As tr_shared_pread and _pwrite for each of `count` pieces, in any order; one exchange with each
- * other node. *got (may be NULL) is the number of bytes read in all. The pieces of a tr_shared_writev that
- * overlap are written in the order of the list. */
+/* Local. As tr_shared_pread and _pwrite for each of `count` pieces, in any order; one request for each
+ * 4 MiB to each rank of other nodes that serves the pages. *got (may be NULL) is the number of bytes read in
+ * all. The pieces of a tr_shared_writev that overlap are written in the order of the list. */
 TR_API int tr_shared_readv(tr_shared* file, const tr_piece* pieces, int64_t count, int64_t* got);
 TR_API int tr_shared_writev(tr_shared* file, const tr_piece* pieces, int64_t count);
 /* Local. Writes at the end of the file, wherever that is by now: no other rank's append gets the same bytes.

@@ -85,10 +85,13 @@ int ended_shared(const char* call, const SharedFile& file, const Status& status)
   return status.is_ok() ? TR_OK : fail_in_shared(call, file, status);
 }
 
+constexpr int64_t most_pieces = PTRDIFF_MAX / static_cast<int64_t>(sizeof(tr_piece));
+
 template <typename Piece, typename Bytes>
 Status take_pieces(const tr_piece* pieces, int64_t count, const Bytes& bytes, std::vector<Piece>& taken) {
   if (count < 0) return {Code::argument, cat("count is ", count, ", below 0")};
   if (pieces == nullptr && count > 0) return null_pointer("pieces");
+  if (count > most_pieces) return {Code::argument, cat("count is ", count, ", more than memory can hold")};
   taken.reserve(static_cast<std::size_t>(count));
   for (int64_t i = 0; i < count; ++i) {
     TR_TRY(check_piece(pieces[i].data, pieces[i].bytes, pieces[i].offset).in(cat("piece ", i)));
@@ -201,7 +204,10 @@ int tr_shared_readv(tr_shared* file, const tr_piece* pieces, int64_t count, int6
   const Result<Bytes> result = guarded([&]() -> Result<Bytes> {
     std::vector<shared::Sink> sinks;
     TR_TRY(take_pieces(pieces, count, room, sinks));
-    for (const shared::Sink& sink : sinks) wanted += std::ssize(sink.bytes);
+    for (const shared::Sink& sink : sinks) {
+      if (__builtin_add_overflow(wanted, std::ssize(sink.bytes), &wanted))
+        return Status(Code::argument, "the pieces have more bytes than a file can have");
+    }
     return open->read(sinks);
   });
   return told_shared("tr_shared_readv", *open, result, wanted, got);
@@ -231,7 +237,7 @@ int tr_shared_size(tr_shared* file, int64_t* size) {
   SharedFile* const open = shared_of(file, "tr_shared_size");
   if (open == nullptr) return TR_ERR_STATE;
   if (size == nullptr) return fail_in_shared("tr_shared_size", *open, null_pointer("size"));
-  const Result<Bytes> bytes = open->size();
+  const Result<Bytes> bytes = guarded([&] { return open->size(); });
   if (bytes.is_ok()) *size = *bytes;
   return ended_shared("tr_shared_size", *open, bytes.status());
 }

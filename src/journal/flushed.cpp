@@ -44,6 +44,15 @@ Status put_back(storage::Target& target, const std::string& path, const Flushed&
   TR_TRY(all.status());
   Position from;
   from.path = name_beside(path);
+  const bool has_other_name = std::ranges::any_of(*all, [&](const UndoName& each) {
+    return each.generation == flushed.generation && each.key != undo_key(from.path);
+  });
+  if (has_other_name) {
+    return {Code::corrupt,
+            cat("the files ", flushed_path(path), ".* keep what a file of another name held: give ", path,
+                " and them the names that they had"),
+            EIO};
+  }
   from.size = flushed.size;
   from.undo = undo_files_of(from, flushed.generation, *all);
   // Those of a later generation never came to count.

@@ -339,7 +339,10 @@ Status NodeMemory::allocate(Bytes from, Bytes to) {
   };
   // fallocate does not know of the advice and would take small pages (shmem_is_huge in Linux' mm/shmem.c).
   if (huge_pages_ && populate()) return {};
-  if (const int error = ::posix_fallocate(descriptor_, from, bytes); error != 0) {
+  int error = 0;
+  do error = ::posix_fallocate(descriptor_, from, bytes);
+  while (error == EINTR);  // a signal came
+  if (error != 0) {
     // posix_fallocate keeps the pages that it got before the memory ran out, and nobody would use them.
     ::fallocate(descriptor_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, bytes);
     const std::string_view way_out =

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -38,6 +39,8 @@ struct Definition {
   static constexpr Bytes default_page = Bytes{1} << 20;
   static constexpr Bytes least_page = Bytes{4} << 10;
   static constexpr Bytes most_page = Bytes{1} << 30;
+  /// The end of a file's last page is a number of bytes, too.
+  static constexpr Bytes most_size = std::numeric_limits<Bytes>::max() - most_page;
 };
 
 /// Returns what a mode of fopen(3) asks for.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "comm/line.hpp"
+#include "comm/switchboard.hpp"
 #include "executor/threads.hpp"
 
 namespace tailrace::shared {
@@ -27,7 +28,7 @@ struct Served {
   /// Return the node's part of the file's size, make it larger, and add to it.
   std::function<Bytes()> size;
   std::function<void(Bytes size)> raise_size;
-  std::function<Bytes(Bytes bytes)> add_to_size;
+  std::function<Result<Bytes>(Bytes bytes)> add_to_size;
   /// Returns true if these bytes are in memory, by now.
   std::function<bool(Bytes offset, Bytes bytes)> is_here;
   /// Copy bytes to and from pages of the node. With `waits` a thread that may wait for storage calls them.
@@ -58,8 +59,9 @@ class FarPages {
   Result<Bytes> add_to_size(Bytes bytes);
   /// Waits until all writes are in their pages.
   void settle();
-  /// Returns the first failure of a write since the last call.
+  /// Returns the first failure of a write, and forgets it.
   Status take_failure();
+  [[nodiscard]] const Status& failure() const { return failure_; }
 
  private:
   static constexpr std::uint32_t request_message = 40;
@@ -77,7 +79,8 @@ class FarPages {
     Bytes bytes = 0;
   };
   struct Answer {
-    Status status;
+    Status written;
+    Status read;  // and of growing
     ByteVector data;
   };
   struct Request {
@@ -99,11 +102,14 @@ class FarPages {
   bool serve_first(int source, Queue& queue);
   [[nodiscard]] bool is_here(const Request& request) const;
   [[nodiscard]] Answer answer(const Request& request, bool waits) const;
+  Status grow(Bytes bytes, std::span<std::byte> into) const;
+  /// Returns true if ranks turned out to be in different collective calls: some of them may answer no more.
+  [[nodiscard]] bool is_broken() const { return line_.board().order().broken().has_value(); }
   void reply(int source, std::uint64_t number, const Answer& answer);
 
   comm::Line& line_;
   executor::Threads& threads_;
-  const executor::Key key_;
+  const executor::Key key_;  // its own: other jobs may wait for the rank that asks
   const Served served_;
   int work_ = 0;
   std::map<int, Outgoing> outgoing_;

@@ -11,6 +11,7 @@
 
 #include "base/text.hpp"
 #include "comm/switchboard.hpp"
+#include "shared/definition.hpp"
 
 namespace tailrace::shared {
 
@@ -87,17 +88,23 @@ void NodePages::begin_again(Disk disk) {
   all.stored_since = false;
   all.hand = 0;
   all.first_free = nobody;
+  all.lost = 0;
+  all.most = frames_;
   for (std::uint32_t bucket = 0; bucket <= bucket_mask_; ++bucket)
     bucket_of(Index{bucket} * plan_.nodes) = nobody;
-  for (FrameNumber number = all.made; number-- > 0;) {
-    Frame& each = frame(number);
-    each.page = no_page;
-    each.changed = false;
-    each.used = false;
-    if (!each.has_memory) continue;
-    each.next = all.first_free;
-    all.first_free = number;
-  }
+  const auto free = [&](bool has_memory) {
+    for (FrameNumber number = all.made; number-- > 0;) {
+      Frame& each = frame(number);
+      if (each.has_memory != has_memory) continue;
+      each.page = no_page;
+      each.changed = false;
+      each.used = false;
+      each.next = all.first_free;
+      all.first_free = number;
+    }
+  };
+  free(false);  // those for which the node had no memory come last: it may have some by then
+  free(true);
 }
 
 // The head, two holds for each rank, the buckets and the frames follow one another.
@@ -132,6 +139,19 @@ void NodePages::raise_size(Bytes size) {
   for (Bytes before = now.load(std::memory_order_relaxed);
        before < size && !now.compare_exchange_weak(before, size);)
     continue;
+}
+
+Result<Bytes> NodePages::add_to_size(Bytes bytes) {
+  std::atomic<Bytes>& now = head().size;
+  Bytes before = now;
+  Bytes after = 0;
+  do {
+    if (__builtin_add_overflow(before, bytes, &after) || after > Definition::most_size) {
+      return Status(Code::argument, cat(counted(bytes, "byte"), " behind byte ", before,
+                                        " end behind the last byte that a file can have"));
+    }
+  } while (!now.compare_exchange_weak(before, after));
+  return before;
 }
 
 /// Returns the frame that has the page. A chain may change meanwhile, so that a page is missed: those who
@@ -192,7 +212,7 @@ Result<NodePages::Held> NodePages::hold(Index page, std::span<const std::byte> w
       user == User::program ? &known_[static_cast<std::size_t>(page / plan_.nodes) % known_.size()] : nullptr;
   if (known != nullptr && known->page == page && try_hold(known->frame, page, mine))
     return Held{known->frame};
-  for (;;) {
+  for (int tries = 1;; ++tries) {
     Held held;
     if (const std::optional<FrameNumber> found = find(page); found && try_hold(*found, page, mine)) {
       held.frame = *found;
@@ -201,7 +221,10 @@ Result<NodePages::Held> NodePages::hold(Index page, std::span<const std::byte> w
       TR_TRY(brought.status());
       held = *brought;
     }
-    if (held.frame == nobody) continue;
+    if (held.frame == nobody) {
+      SharedLock::wait_a_little(tries, transport_);
+      continue;
+    }
     if (known != nullptr) {
       *known = {page, held.frame};
       touch(held.frame);
@@ -220,6 +243,10 @@ void NodePages::touch(FrameNumber number) {
 
 /// Returns the page's frame, held, or nobody if it is to be looked for again.
 Result<NodePages::Held> NodePages::bring_in(Index page, std::span<const std::byte> whole, Hold& hold) {
+  {
+    const Locked directory(head().directory, transport_);
+    if (find_in_chain(page) != nobody) return Held{};  // it is there by now, or coming
+  }
   const Result<Room> room = find_room();
   TR_TRY(room.status());
   if (room->frame == nobody) return Held{};
@@ -236,7 +263,7 @@ Result<NodePages::Held> NodePages::bring_in(Index page, std::span<const std::byt
     into.page = coming(page);
     link(room->frame, page);
   }
-  const Status filled = fill(room->frame, page, whole);
+  const Status filled = guarded([&] { return fill(room->frame, page, whole); });
   if (!filled.is_ok()) {
     TR_TRY(give_up(room->frame, page, filled));
     return Held{};
@@ -321,7 +348,7 @@ Result<NodePages::Room> NodePages::find_room() {
     }
     if (room.frame != nobody && !room.is_to_store) return room;
     if (room.is_to_store) {
-      const Status stored = store(room.frame);
+      const Status stored = guarded([&] { return store(room.frame); });
       frame(room.frame).lock.unlock();
       TR_TRY(stored);
       tries = 0;
@@ -459,7 +486,7 @@ void NodePages::cut(Bytes size) {
   for (FrameNumber number = 0; number < head().made; ++number) {
     Frame& each = frame(number);
     const Index page = each.page;
-    if (page < 0 || (page + 1) << page_shift_ <= size) continue;
+    if (page < size >> page_shift_) continue;  // also if there is none
     const Bytes keep = std::max<Bytes>(size - (page << page_shift_), 0);
     each.filled = std::min<Bytes>(each.filled, keep);
     if (keep == 0) each.changed = false;

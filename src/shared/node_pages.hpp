@@ -62,8 +62,9 @@ class NodePages {
   /// Return the file's size as this node knows it, and make it larger.
   [[nodiscard]] Bytes size() const { return head().size.load(std::memory_order_relaxed); }
   void raise_size(Bytes size);
-  /// Returns the size before.
-  Bytes add_to_size(Bytes bytes) { return head().size.fetch_add(bytes); }
+  /// Returns the size before. Returns Code::argument if the file would end behind the last byte that it can
+  /// have.
+  Result<Bytes> add_to_size(Bytes bytes);
 
   // The following calls need the ranks of the node to be in one collective call, so that nobody writes.
   void set_size(Bytes size) { head().size = size; }

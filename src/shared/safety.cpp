@@ -87,6 +87,10 @@ Status SafeFile::lock() {
   Result<std::shared_ptr<void>> lock = journal::lock_flushed(target_, path_);
   TR_TRY(why_not_locked(lock.status(), path_));
   lock_ = std::move(*lock);
+  std::error_code unknown;
+  const std::filesystem::file_status there = std::filesystem::status(path_, unknown);
+  if (!is_renamed_ && std::filesystem::exists(there) && !std::filesystem::is_regular_file(there))
+    return {Code::argument, cat(path_, " is no regular file: safety=rename cannot replace it")};
   return say_brought_back(path_, journal::bring_back_flushed(target_, path_));
 }
 
@@ -96,7 +100,8 @@ Status SafeFile::begin(storage::File& file) {
   // Files of a higher number would otherwise count once this program comes to it.
   const Result<std::int64_t> highest = journal::drop_undo_files(target_, path_);
   TR_TRY(highest.status());
-  flushed_ = {*highest + 1, *size};
+  flushed_ = {*highest < journal::most_generation ? *highest + 1 : 1, *size};
+  has_begun_ = true;
   if (!is_renamed_) {
     copy_permissions(path_, temporary_);
     return target_.sync_directory_of(path_);
@@ -120,8 +125,9 @@ Status SafeFile::hear(Unpacker& in) {
 }
 
 void SafeFile::give_up() {
+  if (!has_begun_) return;  // what is there is another program's
   const std::string left = is_renamed_ ? journal::flushed_path(path_) : temporary_;
-  const Status removed = storage::remove_if_there(target_, left).status();
+  const Status removed = storage::remove_durably(target_, left);
   if (!removed.is_ok()) log(LogLevel::warn, removed.text());
 }
 
@@ -154,20 +160,28 @@ Status SafeFile::commit(Bytes size, bool closes, const std::string& call) {
         {mine.in(call).at({-1, -1, group_.rank()}), cat(call, ", ", std::string_view(what)), told.take()});
   };
   const journal::Flushed next{flushed_.generation + 1, size};
-  const Status ready = failure_.is_ok() ? pages_->prepare(size) : failure_;
+  // Behind a close nobody stores.
+  const Status ready = !failure_.is_ok() ? failure_ : closes ? Status() : pages_->prepare(size);
   const comm::Verdict durable = agree(ready, "durable");
   TR_TRY(durable.status);
   if (!closes && is_renamed_ && !told_in(durable).has_stored) return {};
   is_doubtful_ = false;
   const Status mine = group_.is_io_rank() ? guarded([&] { return commit_here(next, closes); }) : Status();
   const comm::Verdict committed = agree(mine, "committed");
-  if (committed.status.code() == Code::order) return committed.status;
+  if (committed.status.code() == Code::order || committed.ended) {
+    // The I/O rank may have committed all the same.
+    failure_ = committed.status;
+    return committed.status;
+  }
   if (committed.status.is_ok()) {
     is_renamed_ = true;
     flushed_ = next;
     stored_ = false;
     pages_->begin(next);
-    pages_->drop();
+    (void)guarded([&] {
+      pages_->drop();
+      return Status();
+    });
   } else if (told_in(committed).is_doubtful) {
     // Nobody knows to which of two contents a crash leads now: so nothing may be changed any more.
     failure_ = {committed.status.code(),
@@ -177,6 +191,7 @@ Status SafeFile::commit(Bytes size, bool closes, const std::string& call) {
   }
   // Nobody stores before all have begun anew.
   const Status begun = agree({}, "begun").status;
+  if (failure_.is_ok()) failure_ = begun;
   return first_cause(committed.status, begun);
 }
 

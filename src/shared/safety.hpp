@@ -50,6 +50,7 @@ class SafeFile {
   std::string temporary_;  // the name before the first flush with safety=rename
   bool is_renamed_;        // true also if there is no temporary name
   std::shared_ptr<void> lock_;
+  bool has_begun_ = false;  // on the I/O rank: what lies beside the file is ours
   journal::Flushed flushed_;
   std::unique_ptr<UndoPages> pages_;
   std::atomic<bool> stored_{false};  // since the last commit

@@ -30,6 +30,13 @@ struct KeptPages {
   std::optional<Bytes> asked;  // memory=
 };
 
+Status too_large(Bytes size) {
+  return {Code::argument, cat("byte ", size,
+                              " lies, or the bytes from there on end, behind the last byte that a "
+                              "shared file can have (",
+                              Definition::most_size, ")")};
+}
+
 }  // namespace
 
 SharedFile::SharedFile(std::shared_ptr<files::Group> group, const Definition& what, std::uint64_t epoch)
@@ -69,7 +76,10 @@ Result<std::unique_ptr<SharedFile>> SharedFile::open(const std::shared_ptr<files
   }
   const comm::Verdict verdict =
       group->agree({mine.in(call).at(cause), cat(call, " of file ", epoch), told.take()});
-  TR_TRY(verdict.status);
+  if (!verdict.status.is_ok()) {
+    if (made->safe_ != nullptr && group->is_io_rank()) made->safe_->give_up();
+    return verdict.status;
+  }
   Unpacker in(verdict.contributions.front());
   const auto size = in.get<Bytes>();
   if (made->is_first_of_node()) {
@@ -170,12 +180,13 @@ Status SharedFile::make_pages(const Deal& deal, const std::string& call) {
 
 /// Takes the pages that the last file has left, or makes new ones.
 Status SharedFile::take_pages(const Deal& deal) {
-  const auto kept = std::static_pointer_cast<KeptPages>(std::exchange(group_->kept_pages(), nullptr));
+  auto kept = std::static_pointer_cast<KeptPages>(std::exchange(group_->kept_pages(), nullptr));
   if (kept != nullptr && kept->asked == what_.memory && kept->pages->plan().page == page_) {
     pages_ = std::move(kept->pages);
     pages_->begin_again(disk());
     return {};
   }
+  kept.reset();
   Result<std::unique_ptr<NodePages>> pages = NodePages::create(
       group_->node(), {page_, deal.memory, nodes_}, group_->settings().huge_pages, group_->budget(), disk());
   TR_TRY(pages.status());
@@ -372,6 +383,7 @@ Status SharedFile::write(std::span<const Source> sources) {
   TR_TRY(check(what_.access.writes, "writing"));
   for (const Source& source : sources) {
     if (source.bytes.empty()) continue;
+    if (source.offset > Definition::most_size - std::ssize(source.bytes)) return too_large(source.offset);
     // A page may be stored at any moment, and only up to the end of the file.
     pages_->raise_size(source.offset + std::ssize(source.bytes));
     TR_TRY(for_each_segment(
@@ -401,14 +413,14 @@ Status SharedFile::write_here(std::span<const std::byte> bytes) {
 
 Result<Bytes> SharedFile::append(std::span<const std::byte> bytes) {
   TR_TRY(check(what_.access.writes, "writing"));
-  Bytes begin = 0;
+  Result<Bytes> before = Bytes{0};
   if (nodes_ == 1 || node_ == 0) {
-    begin = pages_->add_to_size(std::ssize(bytes));
+    before = pages_->add_to_size(std::ssize(bytes));
   } else {
-    const Result<Bytes> before = far_->add_to_size(std::ssize(bytes));
-    TR_TRY(before.status());
-    begin = *before;
+    before = far_->add_to_size(std::ssize(bytes));
   }
+  TR_TRY(before.status());
+  const Bytes begin = *before;
   const Source sources[] = {{bytes, begin}};
   TR_TRY(write(sources));
   return begin;
@@ -420,7 +432,7 @@ Status SharedFile::meet(const std::string& call) {
   Status mine;
   if (far_ != nullptr) {
     far_->settle();
-    mine = far_->take_failure();
+    mine = far_->failure();
   }
   const std::string named = cat(call, "(", what_.path, ")");
   const Status met = vote(named, mine.in(named));
@@ -443,17 +455,19 @@ Status SharedFile::resize(Bytes size) {
   const std::string call = cat("tr_shared_resize(", what_.path, ", ", size, ")");
   Status mine = check(what_.access.writes, "writing");
   if (mine.is_ok() && size < 0) mine = Status(Code::argument, "a file has no negative size");
+  if (mine.is_ok() && size > Definition::most_size) mine = too_large(size);
   // Before anybody changes anything, all agree on the arguments.
   TR_TRY(vote(call, mine.in(call)));
   const Status met = meet("tr_shared_resize");
   if (met.code() == Code::order) return met;
   // What is cut off must be kept before anything changes.
   if (safe_ != nullptr && is_first_of_node()) mine = guarded([&] { return safe_->keep(*file_, size, most); });
-  // A rank that is late in tr_shared_sync still makes the size of its node what it was.
+  TR_TRY(vote(cat(call, ", keeping"), mine.in(call)));
+  // A file that cannot be cut stays as it is, in memory, too.
+  mine = group_->is_io_rank() ? guarded([&] { return cut_file(size); }) : Status();
   TR_TRY(vote(cat(call, ", cutting"), mine.in(call)));
   if (is_first_of_node()) pages_->cut(size);
-  mine = group_->is_io_rank() ? guarded([&] { return cut_file(size); }) : Status();
-  return first_cause(met, vote(call, mine.in(call)));
+  return first_cause(met, vote(cat(call, ", cut"), {}));
 }
 
 /// What lies behind on disk must not come back if the file grows again.
@@ -499,6 +513,7 @@ Status SharedFile::synchronise() {
 
 Status SharedFile::store(const std::string& call, bool durable, bool closes) {
   const Status met = meet(call);
+  if (far_ != nullptr) (void)far_->take_failure();  // it is told here
   const Bytes size = pages_->size();  // the same on every rank, until one of them has left this call
   durable = durable || safe_ != nullptr;
   const std::string named = cat(call, "(", what_.path, ")");

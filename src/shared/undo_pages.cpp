@@ -32,7 +32,7 @@ class UndoPages::Claim {
 
   /// Returns what the page was.
   State take(Index page) {
-    pages.reserve(pages.size() + 1);
+    if (pages.size() == pages.capacity()) pages.reserve(2 * pages.size() + 16);
     State before = State::changeable;
     if (of_.note_of(page).compare_exchange_strong(before, State::being_kept)) pages.push_back(page);
     return before;
@@ -54,7 +54,7 @@ UndoPages::UndoPages(comm::Line& node, storage::Target& target, node::Budget& bu
 
 /// Returns how many pages of a file of that size the node has.
 Index UndoPages::pages_of_node(Bytes size) const {
-  const Index pages = (size + place_.page - 1) / place_.page;
+  const Index pages = size == 0 ? 0 : (size - 1) / place_.page + 1;
   return (pages - place_.node + place_.nodes - 1) / place_.nodes;
 }
 

@@ -130,6 +130,25 @@ MPI_TEST(shared_errors, a_bad_call_of_one_rank_is_its_own) {
   remove_directory(directory);
 }
 
+MPI_TEST(shared_errors, a_file_ends_before_the_last_byte_that_can_be_counted) {
+  const std::string directory = fresh_directory("shared-largest");
+  const Session session;
+  tr_shared* file = open(directory + "/f", "w");
+  constexpr tr_index largest = INT64_MAX - (tr_index{1} << 30);
+  fails(tr_shared_pwrite(file, "12345678", 8, largest - 7), TR_ERR_ARGUMENT, "behind the last byte");
+  fails_everywhere(tr_shared_resize(file, largest + 1), TR_ERR_ARGUMENT, "behind the last byte");
+  ok(tr_shared_resize(file, largest - 10));
+  fails(tr_shared_append(file, "12345678901", 11, nullptr), TR_ERR_ARGUMENT, "behind the last byte");
+  tr_index size = 0;
+  ok(tr_shared_size(file, &size));
+  CHECK_EQ(size, largest - 10);
+  ok(tr_shared_sync(file));
+  ok(tr_shared_resize(file, 3));
+  ok(tr_shared_close(&file));
+  CHECK(contents(directory + "/f") == std::string(3, '\0'));
+  remove_directory(directory);
+}
+
 MPI_TEST(shared_errors, a_file_left_open_is_closed_with_a_warning) {
   const std::string directory = fresh_directory("shared-left");
   const std::string path = directory + "/f";

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "base/calendar.hpp"
 #include "base/text.hpp"
@@ -24,8 +26,12 @@ struct RepairArguments {
   bool force = false;
 };
 
-/// Brings a shared file back to its last flush. Returns false if it is none, or was closed.
-Result<bool> repair_shared_file(const std::string& path) {
+/// Brings a shared file back to its last flush. Returns false if it is none, or was closed. Its undo files
+/// lie beside the file itself, not beside a link to it.
+Result<bool> repair_shared_file(const std::string& name) {
+  std::error_code unknown;
+  const std::string path =
+      std::filesystem::is_symlink(name, unknown) ? std::filesystem::canonical(name, unknown).string() : name;
   const std::shared_ptr<storage::Target> target = storage::posix_target();
   const Result<bool> is_left = target->exists(journal::flushed_path(path));
   TR_TRY(is_left.status());

@@ -23,7 +23,7 @@ program fem
   call MPI_Comm_size(MPI_COMM_WORLD, nproc)
   call read_arguments(status)
   if (status < 0) then
-    if (donio(myid, nproc) /= 0) call give_up()      ! the calls have printed why
+    if (donio(myid, nproc) /= 0) call give_up_together()      ! the calls have printed why
     allocate (column(8, nez))
     call write_and_read()
     call print_seconds()
@@ -40,19 +40,19 @@ contains
     call MPI_Barrier(MPI_COMM_WORLD)
     begin = MPI_Wtime()
     fd = doopen(path//char(0), o_wronly + o_creat, 420)        ! 420: rw-r--r--
-    if (fd < 0) call give_up()
-    if (dolsize(fd, nex*ney*nez*element_bytes) < 0) call give_up()
+    if (fd < 0) call give_up_together()
+    if (dolsize(fd, nex*ney*nez*element_bytes) < 0) call give_up_together()
     call end_section(1, begin)
     call write_columns(fd)
     call end_section(2, begin)
-    if (doclose(fd) /= 0) call give_up()
+    if (doclose(fd) /= 0) call give_up_together()
     call end_section(3, begin)
     fd = doopen(path//char(0), o_rdonly, 0)
-    if (fd < 0) call give_up()
+    if (fd < 0) call give_up_together()
     call end_section(4, begin)
     call read_columns(fd)
     call end_section(5, begin)
-    if (doclose(fd) /= 0) call give_up()
+    if (doclose(fd) /= 0) call give_up_together()
     call end_section(6, begin)
   end subroutine
 
@@ -107,7 +107,7 @@ contains
     integer, intent(in) :: section
     double precision, intent(inout) :: begin
     seconds(section) = MPI_Wtime() - begin
-    if (dogsync() /= 0) call give_up()
+    if (dogsync() /= 0) call give_up_together()
     begin = MPI_Wtime()
   end subroutine
 
@@ -122,6 +122,12 @@ contains
     print '(6f10.4)', seconds
     if (wrong == 0) print '(a)', 'checked: every number was read as it was written'
     if (wrong /= 0) write (error_unit, '(a,i0,3a)') 'fem_fortran: ', wrong, ' numbers in ', path, ' were read wrong'
+  end subroutine
+
+  ! A collective call has failed on all ranks. The first one may not have printed why when another one ends the job.
+  subroutine give_up_together()
+    call MPI_Barrier(MPI_COMM_WORLD)
+    call give_up()
   end subroutine
 
   subroutine give_up()

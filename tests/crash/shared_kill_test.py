@@ -44,7 +44,7 @@ def start(steps):
 def judge(job):
     """After the end of a program: what it found, and what it told."""
     global least
-    must(not any("BAD" in line for line in job.lines), f"{job.lines[-20:]}")
+    must(not any(line.startswith("BAD") for line in job.lines), f"{job.lines[-20:]}")
     for (step,) in job.matches(r"found (\d+)"):
         must(least <= int(step) <= least + 1, f"found {step}, and {least} was flushed")
         least = int(step)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
-/* What the pieces hold: columns of an element list, or numbered pieces. */
+/* The contents of the pieces: columns of an element list, or numbers. */
 #ifndef BENCH_CONTENT_H
 #define BENCH_CONTENT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
-/* What slow_storage.c counts in this process, of calls that reached storage. */
+/* slow_storage.c counts the calls of this process that reach storage. */
 #ifndef BENCH_SLOW_STORAGE_H
 #define BENCH_SLOW_STORAGE_H
 

@@ -62,7 +62,7 @@ module tailrace
 #endif
   integer, parameter :: max_dims = 7
   integer, parameter :: message_length = 256
-  ! What is done with a list of elements of a global array.
+  ! The operations on a list of elements of a global array.
   integer, parameter :: list_gather = 1, list_scatter = 2, list_accumulate = 3
 
   public :: tr_init, tr_finalize, tr_error, tr_version, tr_log, tr_progress, tr_should_stop

@@ -116,12 +116,10 @@ static int64_t file_bytes(const struct grid* g) {
 }
 
 static int64_t write_and_read(struct run* r, int32_t* read) {
-  char options[64];
   tr_shared* file = NULL;
-  snprintf(options, sizeof options, "size=%lld", (long long)file_bytes(&r->grid));
   MPI_Barrier(r->comm);
   double begin = MPI_Wtime();
-  check(r, tr_shared_open_comm(r->comm, r->path, "w", options, &file));
+  check(r, tr_shared_open_comm(r->comm, r->path, "w", NULL, &file));
   end_section(r, 0, file, &begin);
   write_columns(r, file);
   end_section(r, 1, file, &begin);

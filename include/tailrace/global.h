@@ -15,10 +15,10 @@
  * ranks on several nodes, and in tr_progress. A rank that computes, or waits in a call of MPI such as
  * MPI_Barrier, answers nobody, and ranks of other nodes that need its elements wait for it.
  *
- * What a rank sees: its own writes at once, in the order in which it made them. Writes of other ranks are
- * certain to be seen after a tr_global_sync that follows them on the writer and comes before the read on the
- * reader; ranks of one node may see them earlier. If ranks write the same element without a sync between
- * them, it holds what one of them wrote. An element of TR_C128 may then hold parts of two.
+ * Visibility: a rank reads its own writes at once, in the order in which it made them. A rank reads the
+ * writes of another rank if both ranks have called tr_global_sync between the write and the read; on one node
+ * it may read them earlier. Ranks that write the same element need a sync between the writes. Without one,
+ * the element keeps the value of one of the writers; an element of TR_C128 may mix parts of two.
  *
  * Elements are numbered from 0. A call with an index that the array does not have does nothing and returns
  * TR_ERR_ARGUMENT, which names the index and its position in the list; other ranks go on. Memory is drawn on

@@ -12,17 +12,18 @@
  * The file on disk holds what was written, byte for byte as a serial program would leave it; bytes that
  * nobody wrote are zeros, and it ends behind the highest byte written.
  *
- * What a rank sees: its own writes at once, in the order in which it made them. Writes of other ranks are
- * certain to be seen after a tr_shared_sync or _flush that follows them on the writer and comes before the
- * read on the reader; ranks of one node may see them earlier. If ranks write the same bytes without a sync
- * between them, each page holds the bytes of one of them there, whole. There is one size, the same for all
- * ranks. Memory: at most `memory=` bytes for each node, drawn on the node's budget as pages are used; when
- * that is full, pages that were not used lately make room, and are written to the file first if they have
- * changed.
+ * Visibility: a rank reads its own writes at once, in the order in which it made them. A rank reads the
+ * writes of another rank if both ranks have called tr_shared_sync or tr_shared_flush between the write and
+ * the read; on one node it may read them earlier. Ranks that write the same bytes need a sync between the
+ * writes. Without one, each page keeps the bytes of one of the writers. All ranks see the same file size.
  *
- * On several nodes a rank reads pages of other nodes by messages, which their ranks answer inside of any call
- * of the library, tr_progress too. A rank that waits in MPI answers nobody: do not let ranks wait in
- * MPI_Barrier for one that reads, but in tr_shared_sync. */
+ * Memory: the pages of a file take at most `memory=` bytes on each node. They draw on the node's budget as
+ * they come into use. When the memory is full, the library reuses that of pages that were not used lately,
+ * and first writes those that have changed to the file.
+ *
+ * Several nodes: a rank asks the ranks of other nodes for their pages by messages. They answer inside of any
+ * call of the library, tr_progress too, and not while they wait in MPI. A rank in MPI_Barrier that waits for
+ * a reader therefore hangs the reader: let ranks wait in tr_shared_sync. */
 #ifndef TAILRACE_SHARED_H
 #define TAILRACE_SHARED_H
 
@@ -48,8 +49,7 @@ typedef struct tr_piece {
  *
  *   options  page=BYTES: of a page (1MiB), a power of 2 from 4KiB to 1GiB. memory=BYTES: the most that
  *            pages of this file may take on each node; without it, half of what the budget of the node
- *            leaves. size=BYTES: how large the file is expected to become, a hint. safety=: what a crash
- *            leaves, see below. NULL for none.
+ *            leaves. safety=: the content of the file after a crash, see below. NULL for none.
  *
  * safety=none (the default): a program that is killed, or loses power, leaves what was stored so far, parts
  * of it older than others. That costs nothing.

@@ -31,7 +31,8 @@ struct DonioFile {
   [[nodiscard]] SharedFile& file() const { return *handle->file; }
 };
 
-/// What do_nio has begun. Descriptors are opened and closed by all ranks together, and so the same on all.
+/// The state of the DONIO calls in this process. All ranks open and close files together, so a descriptor is
+/// the same number on every rank.
 struct Donio {
   // Not those of the standard streams, and never 0: programs test for it.
   static constexpr int first_descriptor = 3;

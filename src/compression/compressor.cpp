@@ -19,7 +19,7 @@
 
 namespace tailrace::compression {
 
-/// What the libraries work with, used again for each chunk.
+/// The working memory of the compression libraries. A compressor uses it again for each chunk.
 struct Tables {
 #ifdef TAILRACE_HAVE_DEFLATE
   struct FreeDeflate {
@@ -49,7 +49,8 @@ using Bound = Bytes (*)(Bytes raw);
 using Compress = Result<std::size_t> (*)(Tables& tables, const Compression& how, const Chunk& chunk,
                                          std::span<std::byte> out);
 
-/// What compresses by one method. Without its library there are no functions.
+/// One compression method: its library, and its functions. The functions are null if this build lacks the
+/// library.
 struct Way {
   Method method = Method::none;
   std::string_view library, package;

@@ -55,7 +55,7 @@ Status put_back(storage::Target& target, const std::string& path, const Flushed&
   }
   from.size = flushed.size;
   from.undo = undo_files_of(from, flushed.generation, *all);
-  // Those of a later generation never came to count.
+  // A crash before a commit leaves undo files of the next generation. They do not belong to this flush.
   std::erase_if(from.undo, [&](const UndoName& each) { return each.generation != flushed.generation; });
   Result<std::unique_ptr<storage::File>> file = target.open(path, storage::OpenMode::existing);
   TR_TRY(file.status());

@@ -13,8 +13,8 @@ namespace tailrace::journal {
 
 // The files beside a shared file that make it outlive a crash; docs/formats/undo-files.md#of-shared-files
 
-/// What FILE.undo says about the shared file FILE: its last flushed content has this size, and undo files of
-/// this generation hold what was written over since.
+/// The content of FILE.undo. At its last flush the shared file FILE had `size` bytes. The undo files of
+/// `generation` hold the bytes that were written over since.
 struct Flushed {
   std::int64_t generation = 0;
   Bytes size = 0;

@@ -39,7 +39,7 @@ Result<Access> read_mode(const std::string& mode) {
 
 namespace {
 
-constexpr std::array<std::string_view, 4> option_names{"page", "memory", "size", "safety"};
+constexpr std::array<std::string_view, 3> option_names{"page", "memory", "safety"};
 constexpr std::array<std::string_view, 3> safety_names{"none", "rename",
                                                        "journal"};  // in the order of Safety
 
@@ -73,9 +73,8 @@ Status read_options(const std::string& text, Definition& definition) {
   TR_TRY(options.status());
   for (const Option& option : options->entries()) {
     if (std::ranges::find(option_names, option.key) == option_names.end()) {
-      return {Code::settings,
-              cat("unknown option '", option.key, "'; did you mean '", nearest(option.key, option_names),
-                  "'? It may be page, memory, size or safety")};
+      return {Code::settings, cat("unknown option '", option.key, "'; did you mean '",
+                                  nearest(option.key, option_names), "'? It may be page, memory or safety")};
     }
     if (option.key == "safety") {
       TR_TRY(read_safety(option.value, definition));
@@ -85,7 +84,6 @@ Status read_options(const std::string& text, Definition& definition) {
     TR_TRY(option.key == "page" ? bytes.status() : bytes.status().in(option.key));
     if (option.key == "page") definition.page = *bytes;
     if (option.key == "memory") definition.memory = *bytes;
-    if (option.key == "size") definition.size = *bytes;
   }
   return {};
 }

@@ -10,7 +10,7 @@
 
 namespace tailrace::shared {
 
-/// What a shared file is opened for, as open(2) has it.
+/// The ways in which a program may use a shared file that it opens, as in open(2).
 struct Access {
   bool reads = false;
   bool writes = false;
@@ -21,11 +21,11 @@ struct Access {
   friend bool operator==(const Access&, const Access&) = default;
 };
 
-/// What a crash leaves of a file that was being written.
+/// The content that a file has after a crash of the program that writes it.
 enum class Safety {
-  none,    /* what was stored so far */
-  rename,  /* the old file, until the new one is flushed; then as journal */
-  journal, /* what was flushed last */
+  none,    /* the pages stored so far, among older ones */
+  rename,  /* the old file's, until the new file is flushed; then as journal */
+  journal, /* that of the last flush */
 };
 
 struct Definition {
@@ -33,7 +33,6 @@ struct Definition {
   Access access;
   std::optional<Bytes> page;    // without it the library chooses
   std::optional<Bytes> memory;  // the most that pages take on a node; likewise
-  Bytes size = 0;               // that the program expects
   Safety safety = Safety::none;
 
   static constexpr Bytes default_page = Bytes{1} << 20;
@@ -47,7 +46,7 @@ struct Definition {
 Result<Access> read_mode(const std::string& mode);
 /// Returns the bytes of a page, as the option page= has them.
 Result<Bytes> read_page(const std::string& value);
-/// Takes page=, memory=, size= and safety= into `definition`, whose access is known.
+/// Takes page=, memory= and safety= into `definition`, whose access is known.
 Status read_options(const std::string& options, Definition& definition);
 
 }  // namespace tailrace::shared

@@ -3,9 +3,16 @@
 
 #include <utility>
 
-#include "comm/switchboard.hpp"
+#include "comm/end_job.hpp"
 
 namespace tailrace::shared {
+
+namespace {
+
+constexpr const char* asking = "asking another node for elements of a global array";
+constexpr const char* changing = "other nodes to change elements of a global array";
+
+}  // namespace
 
 FarElements::FarElements(comm::Line& line, DoWork do_work) : line_(line), do_work_(std::move(do_work)) {
   line_.on(request_message, [this](int source, Unpacker& in) { on_request(source, in); });
@@ -36,35 +43,39 @@ std::uint64_t FarElements::send(int rank) {
 }
 
 void FarElements::change(int rank, Work work, const Named& named, std::span<const std::byte> values) {
-  const Outgoing& out = begin_work(rank, work, named);
-  outgoing_.at(rank).message.put_bytes(values);
-  if (std::ssize(out.message.bytes()) < batch) return;
-  send(rank);
+  // The owner would read half a piece of work as something else.
+  comm::committed(asking, [&] {
+    Outgoing& out = begin_work(rank, work, named);
+    out.message.put_bytes(values);
+    if (std::ssize(out.message.bytes()) >= batch) send(rank);
+  });
   if (bytes_on_way_ <= most_on_way) return;
-  line_.board().wait([this] { return bytes_on_way_ <= most_on_way / 2; },
-                     "other nodes to change elements of a global array");
+  line_.board().wait([this] { return bytes_on_way_ <= most_on_way / 2 || is_broken(); }, changing);
 }
 
 std::uint64_t FarElements::ask(int rank, const Named& named) {
-  begin_work(rank, Work::get, named).message.put_bytes({});
-  const std::uint64_t question = send(rank);
-  questions_.insert(question);
-  return question;
+  return comm::committed(asking, [&] {
+    begin_work(rank, Work::get, named).message.put_bytes({});
+    return *questions_.insert(send(rank)).first;
+  });
 }
 
 Result<ByteVector> FarElements::answer_to(std::uint64_t question) {
   line_.board().wait(
-      [&] { return answers_.count(question) != 0; },
+      [&] { return answers_.count(question) != 0 || is_broken(); },
       "the owner of elements of a global array, which answers in calls of this library (tr_progress)");
   questions_.erase(question);
+  if (answers_.count(question) == 0) return *line_.board().order().broken();
   Answer answer = std::move(answers_.extract(question).mapped());
   TR_TRY(answer.status);
   return std::move(answer.values);
 }
 
 void FarElements::settle() {
-  while (!outgoing_.empty()) send(outgoing_.begin()->first);
-  line_.board().wait([this] { return on_way_.empty(); }, "other nodes to change elements of a global array");
+  comm::committed(asking, [&] {
+    while (!outgoing_.empty()) send(outgoing_.begin()->first);
+  });
+  line_.board().wait([this] { return on_way_.empty() || is_broken(); }, changing);
 }
 
 Status FarElements::take_failure() { return std::exchange(failure_, {}); }

@@ -8,10 +8,11 @@
 #include <vector>
 
 #include "comm/line.hpp"
+#include "comm/switchboard.hpp"
 
 namespace tailrace::shared {
 
-/// What is done with elements of another node.
+/// An operation on elements of another node.
 enum class Work : std::uint8_t { get, put, add, add_locked };
 
 /// Elements by their numbers in their node: each one, or runs of a first one and a count.
@@ -67,6 +68,8 @@ class FarElements {
   std::uint64_t send(int rank);
   void on_request(int source, Unpacker& in);
   void on_answer(Unpacker& in);
+  /// Returns true if ranks turned out to be in different collective calls: some of them may answer no more.
+  [[nodiscard]] bool is_broken() const { return line_.board().order().broken().has_value(); }
 
   comm::Line& line_;
   const DoWork do_work_;

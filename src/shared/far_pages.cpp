@@ -182,8 +182,11 @@ bool FarPages::is_here(const Request& request) const {
   while (!in.rest().empty()) {
     const auto what = in.get<What>();
     const auto offset = in.get<Bytes>();
-    const Bytes bytes = what == What::write ? std::ssize(in.get_bytes()) : in.get<Bytes>();
-    if (what != What::grow && !served_.is_here(offset, bytes)) return false;
+    if (what == What::write)
+      in.get_bytes();
+    else
+      in.get<Bytes>();
+    if (what != What::grow && !served_.is_here(offset)) return false;
   }
   return true;
 }

@@ -23,14 +23,14 @@ struct FarRead {
   std::span<std::byte> into;
 };
 
-/// What a rank answers with for its node.
+/// The functions through which a rank serves its node's pages to other nodes.
 struct Served {
   /// Return the node's part of the file's size, make it larger, and add to it.
   std::function<Bytes()> size;
   std::function<void(Bytes size)> raise_size;
   std::function<Result<Bytes>(Bytes bytes)> add_to_size;
-  /// Returns true if these bytes are in memory, by now.
-  std::function<bool(Bytes offset, Bytes bytes)> is_here;
+  /// Returns true if the page of that byte is in memory, by now.
+  std::function<bool(Bytes offset)> is_here;
   /// Copy bytes to and from pages of the node. With `waits` a thread that may wait for storage calls them.
   std::function<Status(Bytes offset, std::span<std::byte> into, bool waits)> read;
   std::function<Status(Bytes offset, std::span<const std::byte> bytes, bool waits)> write;

@@ -389,7 +389,7 @@ Status GlobalArray::meet(const std::string& call) {
     far_->settle();
     mine = far_->take_failure();
   }
-  // What this rank has stored into shared memory comes before its vote, and what it loads after the verdict.
+  // This rank's stores into shared memory must come before its vote, and its loads after the verdict.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const Status met = vote(call, mine.in(call));
   std::atomic_thread_fence(std::memory_order_seq_cst);

@@ -14,7 +14,7 @@
 
 namespace tailrace::shared {
 
-/// What a global array is to be.
+/// The type, size and pages of a global array.
 struct GlobalDefinition {
   ElementType type = ElementType::byte;
   Index count = 0;

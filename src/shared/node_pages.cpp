@@ -290,7 +290,7 @@ Status NodePages::fill(FrameNumber number, Index page, std::span<const std::byte
     into.filled = plan_.page;
     return {};
   }
-  // What lies behind the file's end is not asked for: storage would have to say so in a call of its own.
+  // The read ends at the file's end. A read beyond it would cost a further call that returns 0 bytes.
   const Bytes there = std::clamp<Bytes>(head().stored - (page << page_shift_), 0, plan_.page);
   into.filled = was_zero ? plan_.page : there;
   return there == 0 ? Status()

@@ -34,13 +34,13 @@ void copy_permissions(const std::string& from, const std::string& to) {
     std::filesystem::permissions(to, status.permissions(), unknown);
 }
 
-/// What the ranks tell each other in a commit.
+/// One rank's message to all others in a commit.
 struct Told {
   bool has_stored = false;
   bool is_doubtful = false;
 };
 
-/// Returns what all have told together.
+/// Joins the messages of all ranks: a flag is set if any rank has set it.
 Told told_in(const comm::Verdict& verdict) {
   Told all;
   for (const ByteVector& each : verdict.contributions) {

@@ -260,7 +260,7 @@ Served SharedFile::served() {
   served.size = [this] { return pages_->size(); };
   served.raise_size = [this](Bytes size) { pages_->raise_size(size); };
   served.add_to_size = [this](Bytes bytes) { return pages_->add_to_size(bytes); };
-  served.is_here = [this](Bytes offset, Bytes) { return pages_->has(page_of(offset)); };
+  served.is_here = [this](Bytes offset) { return pages_->has(page_of(offset)); };
   served.read = [this, user](Bytes offset, std::span<std::byte> into, bool waits) {
     return pages_->read(page_of(offset), place_in_page(offset), into, user(waits));
   };
@@ -460,7 +460,7 @@ Status SharedFile::resize(Bytes size) {
   TR_TRY(vote(call, mine.in(call)));
   const Status met = meet("tr_shared_resize");
   if (met.code() == Code::order) return met;
-  // What is cut off must be kept before anything changes.
+  // The undo files must hold the bytes behind `size` before the file is cut.
   if (safe_ != nullptr && is_first_of_node()) mine = guarded([&] { return safe_->keep(*file_, size, most); });
   TR_TRY(vote(cat(call, ", keeping"), mine.in(call)));
   // A file that cannot be cut stays as it is, in memory, too.
@@ -470,7 +470,7 @@ Status SharedFile::resize(Bytes size) {
   return first_cause(met, vote(cat(call, ", cut"), {}));
 }
 
-/// What lies behind on disk must not come back if the file grows again.
+/// Cuts the file on disk. Otherwise the old bytes would come back when the file grows again.
 Status SharedFile::cut_file(Bytes size) {
   journal::Journals& journals = group_->service().journals();
   const Result<Bytes> stored = file_->size();

@@ -149,6 +149,25 @@ MPI_TEST(shared_errors, a_file_ends_before_the_last_byte_that_can_be_counted) {
   remove_directory(directory);
 }
 
+// Writes to pages of other nodes are on their way then.
+MPI_TEST(shared_errors, a_rank_that_syncs_while_others_end_hangs_nobody) {
+  if (size() == 1) return;
+  const std::string directory = fresh_directory("shared-order");
+  const CapturedStderr captured;
+  {
+    Session session;
+    tr_shared* const file = open(directory + "/f", "w+", "page=4KiB");
+    tr_global* global = nullptr;
+    ok(tr_global_create(TR_I64, 10000, "page=4KiB", &global));
+    const std::string text(20000, 'x');
+    ok(tr_shared_pwrite(file, text.data(), 20000, 20000 * rank()));
+    for (tr_index i = 0; i < 10000; i += 100) ok(tr_global_scatter(global, 1, &i, &i));
+    if (rank() == 0) fails(tr_shared_sync(file), TR_ERR_ORDER, "");
+    CHECK(session.finish() != TR_OK);
+  }
+  remove_directory(directory);
+}
+
 MPI_TEST(shared_errors, a_file_left_open_is_closed_with_a_warning) {
   const std::string directory = fresh_directory("shared-left");
   const std::string path = directory + "/f";

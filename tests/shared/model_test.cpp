@@ -225,7 +225,7 @@ std::string tiny_memory() { return "page=4KiB memory=" + std::to_string(16 * 102
 }  // namespace
 
 MPI_TEST(shared, holds_what_a_model_holds) {
-  run_samples("model", {"", "page=4KiB", "page=64KiB size=1MiB"}, 300'000, 6);
+  run_samples("model", {"", "page=4KiB", "page=64KiB"}, 300'000, 6);
 }
 
 MPI_TEST(shared, holds_what_a_model_holds_when_pages_must_make_room) {

@@ -36,7 +36,7 @@ contains
     real(real32) :: f2(2, 3), f5(2, 1, 2, 1, 2), g2
     real(real64) :: f3(2, 3, 2), f4(1, 2, 2, 2), g3
     integer :: k
-    call file%open('shared_face.bin', 'w+', page=4096, size=share*ranks, safety='rename')
+    call file%open('shared_face.bin', 'w+', page=4096, safety='rename')
     i0 = 70000 + rank
     i1 = [(5000000001_int64*k + rank, k=1,3)]
     f2 = reshape([(k/8.0 + rank, k=1,6)], [2, 3])

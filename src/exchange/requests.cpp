@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "exchange/requests.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/text.hpp"
@@ -15,9 +16,10 @@ Requests::Requests(RequestDesk& desk, comm::Line& line, std::uint64_t epoch, exe
       threads_(threads),
       key_(threads.new_own_key()),
       asking_(cat("asking other nodes for ", what)),
-      waiting_(cat("other nodes that have ", what, ", which answer in calls of this library (tr_progress)")),
+      waiting_(cat("other nodes that have ", what)),
       served_(std::move(served)) {
-  desk_.open(address(), *this);
+  desk_.open(address(), *this, line.rank() == 0);
+  if (!desk_.has_thread()) waiting_ += ", which answer in calls of this library (tr_progress)";
 }
 
 Requests::~Requests() {
@@ -134,6 +136,10 @@ bool Requests::serve() {
     while (!queue.requests.empty() && serve_first(source, queue)) moved = true;
   }
   return moved;
+}
+
+bool Requests::is_waiting() const {
+  return std::ranges::any_of(queues_, [](const auto& each) { return each.second.done != nullptr; });
 }
 
 /// Returns false if a thread has still to wait for storage.

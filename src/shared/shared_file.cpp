@@ -249,7 +249,7 @@ Disk SharedFile::disk() {
 }
 
 Served SharedFile::served() {
-  const auto user = [](bool waits) { return waits ? NodePages::User::service : NodePages::User::program; };
+  const auto user = [](bool waits) { return waits ? NodePages::User::service : NodePages::User::desk; };
   Served served;
   served.size = [this] { return pages_->size(); };
   served.raise_size = [this](Bytes size) { pages_->raise_size(size); };

@@ -21,9 +21,11 @@
  * they come into use. When the memory is full, the library reuses that of pages that were not used lately,
  * and first writes those that have changed to the file.
  *
- * Several nodes: a rank asks the ranks of other nodes for their pages by messages. They answer inside of any
- * call of the library, tr_progress too, and not while they wait in MPI. A rank in MPI_Barrier that waits for
- * a reader therefore hangs the reader: let ranks wait in tr_shared_sync. */
+ * Several nodes: a rank asks the ranks of other nodes for their pages by messages. If the program has
+ * initialised MPI with MPI_THREAD_MULTIPLE, and TAILRACE_IO_THREADS is not 0, a service thread of each rank
+ * answers at any time. Otherwise ranks answer inside of any call of the library, tr_progress too, and not
+ * while they wait in MPI. A rank in MPI_Barrier that waits for a reader then hangs the reader: let ranks wait
+ * in tr_shared_sync. */
 #ifndef TAILRACE_SHARED_H
 #define TAILRACE_SHARED_H
 
@@ -115,8 +117,7 @@ TR_API int tr_shared_writev(tr_shared* file, const tr_piece* pieces, int64_t cou
 TR_API int tr_shared_append(tr_shared* file, const void* data, int64_t bytes, int64_t* offset);
 
 /* Local. Returns the size of the file in bytes: at least behind all writes of the caller, and those of others
- * that it can see. On several nodes it waits for rank 0 to answer, which does so in any call of the library.
- */
+ * that it can see. On several nodes it waits for rank 0 to answer. */
 TR_API int tr_shared_size(tr_shared* file, int64_t* size);
 /* Collective. Cuts the file to `size` bytes, or extends it with zeros. Blocks until that is done: it does
  * tr_shared_sync before and after. All ranks pass the same size. TR_ERR_STATE in mode "r". */

@@ -38,8 +38,10 @@ class NodePages {
     Bytes memory = 0;  // the most that frames may take
     int nodes = 1;     // page p belongs to this node if p % nodes says so
   };
-  /// The threads of a process that use the pages: the program's, and one that serves other nodes.
-  enum class User { program, service };
+  /// The threads of a process that use the pages: the program's, whichever serves other nodes at a time, and
+  /// one that waits for storage for these.
+  enum class User { program, desk, service };
+  static constexpr std::array users{User::program, User::desk, User::service};
 
   /// Collective over `node`, the ranks of one node. Returns the same Status on every rank of the node.
   static Result<std::unique_ptr<NodePages>> create(comm::Line& node, const Plan& plan, bool huge_pages,
@@ -171,9 +173,9 @@ class NodePages {
   FrameNumber frames_ = 0;
   FrameNumber least_ = 0;  // frames that are drawn from the beginning
   std::uint32_t bucket_mask_ = 0;
-  std::array<Known, 256> known_{};
-  std::vector<char> touched_;  // by frame: its page tables are made
-  std::mutex service_;         // one service at a time has the second hold
+  std::array<std::array<Known, 256>, 2> known_{};  // of the program, and of the desk
+  std::vector<char> touched_;                      // by frame: its page tables are made
+  std::mutex service_;                             // one service at a time has the second hold
 };
 
 }  // namespace tailrace::shared

@@ -161,17 +161,11 @@ Result<SharedFile::Deal> SharedFile::agree_on_deal(const std::string& call, Stat
 Status SharedFile::make_pages(const Deal& deal, const std::string& call) {
   page_ = deal.page;
   page_shift_ = std::countr_zero(static_cast<std::uint64_t>(page_));
-  Status mine;
-  if (nodes_ > 1) {
-    Result<std::unique_ptr<comm::Line>> line =
-        comm::Line::open_among(group_->line().board(), group_->line().members(), call);
-    TR_TRY(line.status());
-    line_ = std::move(*line);
-  }
-  mine = take_pages(deal);
+  Status mine = take_pages(deal);
   if (mine.is_ok() && nodes_ > 1) {
     mine = guarded([&] {
-      far_ = std::make_unique<FarPages>(*line_, group_->threads(), served());
+      far_ = std::make_unique<FarPages>(group_->service().desk(), group_->line(), epoch_, group_->threads(),
+                                        served());
       return Status();
     });
   }
@@ -255,7 +249,7 @@ Disk SharedFile::disk() {
 }
 
 Served SharedFile::served() {
-  const auto user = [](bool waits) { return waits ? NodePages::User::service : NodePages::User::program; };
+  const auto user = [](bool waits) { return waits ? NodePages::User::service : NodePages::User::desk; };
   Served served;
   served.size = [this] { return pages_->size(); };
   served.raise_size = [this](Bytes size) { pages_->raise_size(size); };
@@ -514,6 +508,9 @@ Status SharedFile::synchronise() {
 Status SharedFile::store(const std::string& call, bool durable, bool closes) {
   const Status met = meet(call);
   if (far_ != nullptr) (void)far_->take_failure();  // it is told here
+  // All ranks have what they asked for, or gave up after their calls broke the order: then some may still
+  // ask.
+  if (closes) far_.reset();
   const Bytes size = pages_->size();  // the same on every rank, until one of them has left this call
   durable = durable || safe_ != nullptr;
   const std::string named = cat(call, "(", what_.path, ")");
@@ -536,8 +533,6 @@ Status SharedFile::flush(const std::string& call) { return store(call, true, fal
 
 Status SharedFile::close(const std::string& call) {
   const Status closed = store(call, false, true);
-  far_.reset();
-  line_.reset();
   leave_pages();
   pages_.reset();
   safe_.reset();

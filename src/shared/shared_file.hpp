@@ -110,8 +110,7 @@ class SharedFile {
   int page_shift_ = 0;
   std::unique_ptr<storage::File> file_;
   std::unique_ptr<NodePages> pages_;
-  std::unique_ptr<comm::Line> line_;  // if there are several nodes, like the pages there
-  std::unique_ptr<FarPages> far_;
+  std::unique_ptr<FarPages> far_;   // if there are several nodes
   std::unique_ptr<SafeFile> safe_;  // if a crash is to leave a whole file
   bool is_new_ = false;             // the file's name is not durable; on the I/O rank
   bool is_unsynced_ = false;        // what this node has stored, as far as this rank knows

@@ -42,7 +42,9 @@ Status too_large(Bytes size) {
 SharedFile::SharedFile(std::shared_ptr<files::Group> group, const Definition& what, std::uint64_t epoch)
     : group_(std::move(group)), what_(what), epoch_(epoch) {}
 
-SharedFile::~SharedFile() = default;
+SharedFile::~SharedFile() {
+  if (storing_key_) group_->threads().drain(storing_key_);
+}
 
 Result<std::unique_ptr<SharedFile>> SharedFile::open(const std::shared_ptr<files::Group>& group,
                                                      const std::string& call,
@@ -87,7 +89,26 @@ Result<std::unique_ptr<SharedFile>> SharedFile::open(const std::shared_ptr<files
     made->pages_->set_stored(size);
   }
   TR_TRY(made->open_elsewhere(call, in));
+  if (given->access.writes) made->store_ahead();
   return made;
+}
+
+/// Has a thread of its own store what was written whole, while the program goes on.
+void SharedFile::store_ahead() {
+  executor::Threads& threads = group_->threads();
+  if (threads.waiting_threads() == 0) return;
+  storing_key_ = threads.new_own_key();
+  pages_->store_ahead_by([this, &threads] {
+    threads.submit(*storing_key_, [pages = pages_.get()] { pages->store_offered(); });
+    return Status();
+  });
+}
+
+/// Waits until this rank stores no more pages behind the program. It must not have written since.
+void SharedFile::end_storing_ahead() {
+  if (storing_key_)
+    group_->wait([this] { return group_->threads().is_idle(*storing_key_); },
+                 "pages that are stored already");
 }
 
 /// The I/O rank has opened the file; the others follow. `told` is what it says to them.
@@ -428,15 +449,20 @@ Result<Bytes> SharedFile::append(std::span<const std::byte> bytes) {
 
 /// Afterwards all writes so far are in their pages, and all ranks know the same size. Returns the same Status
 /// on every rank: the first failure of a write that was on its way.
-Status SharedFile::meet(const std::string& call) {
+/// If pages are to be stored or cut next, nobody stores any afterwards.
+Status SharedFile::meet(const std::string& call, Before before) {
   Status mine;
   if (far_ != nullptr) {
     far_->settle();
     mine = far_->failure();
+  } else if (before == Before::change) {
+    end_storing_ahead();
   }
   const std::string named = cat(call, "(", what_.path, ")");
   const Status met = vote(named, mine.in(named));
   if (far_ == nullptr || met.code() == Code::order) return met;
+  // Until all had voted, this rank wrote for others.
+  if (before == Before::change) end_storing_ahead();
   // The size that a node knows counts the writes of its ranks, and those of others in its pages.
   Packer told;
   if (is_first_of_node()) told.put(pages_->size());
@@ -449,7 +475,7 @@ Status SharedFile::meet(const std::string& call) {
   return met;
 }
 
-Status SharedFile::sync(const std::string& call) { return meet(call); }
+Status SharedFile::sync(const std::string& call) { return meet(call, Before::nothing); }
 
 Status SharedFile::resize(Bytes size) {
   const std::string call = cat("tr_shared_resize(", what_.path, ", ", size, ")");
@@ -458,7 +484,7 @@ Status SharedFile::resize(Bytes size) {
   if (mine.is_ok() && size > Definition::most_size) mine = too_large(size);
   // Before anybody changes anything, all agree on the arguments.
   TR_TRY(vote(call, mine.in(call)));
-  const Status met = meet("tr_shared_resize");
+  const Status met = meet("tr_shared_resize", Before::change);
   if (met.code() == Code::order) return met;
   // The undo files must hold the bytes behind `size` before the file is cut.
   if (safe_ != nullptr && is_first_of_node()) mine = guarded([&] { return safe_->keep(*file_, size, most); });
@@ -512,7 +538,7 @@ Status SharedFile::synchronise() {
 }
 
 Status SharedFile::store(const std::string& call, bool durable, bool closes) {
-  const Status met = meet(call);
+  const Status met = meet(call, Before::change);
   if (far_ != nullptr) (void)far_->take_failure();  // it is told here
   const Bytes size = pages_->size();  // the same on every rank, until one of them has left this call
   durable = durable || safe_ != nullptr;
@@ -538,6 +564,7 @@ Status SharedFile::close(const std::string& call) {
   const Status closed = store(call, false, true);
   far_.reset();
   line_.reset();
+  if (storing_key_) group_->threads().drain(storing_key_);
   leave_pages();
   pages_.reset();
   safe_.reset();

@@ -91,7 +91,10 @@ class SharedFile {
   Status for_each_segment(const Piece<Byte>& piece, const Near& near, const Far& far) const;
   Result<Bytes> end_for(std::span<const Sink> sinks);
   Status read_far(std::vector<FarRead>& reads, Bytes& waiting);
-  Status meet(const std::string& call);
+  enum class Before { nothing, change };
+  Status meet(const std::string& call, Before before);
+  void store_ahead();
+  void end_storing_ahead();
   Status store(const std::string& call, bool durable, bool closes);
   Status store_mine(bool durable);
   Status synchronise();
@@ -112,9 +115,10 @@ class SharedFile {
   std::unique_ptr<NodePages> pages_;
   std::unique_ptr<comm::Line> line_;  // if there are several nodes, like the pages there
   std::unique_ptr<FarPages> far_;
-  std::unique_ptr<SafeFile> safe_;  // if a crash is to leave a whole file
-  bool is_new_ = false;             // the file's name is not durable; on the I/O rank
-  bool is_unsynced_ = false;        // what this node has stored, as far as this rank knows
+  std::unique_ptr<SafeFile> safe_;            // if a crash is to leave a whole file
+  bool is_new_ = false;                       // the file's name is not durable; on the I/O rank
+  bool is_unsynced_ = false;                  // what this node has stored, as far as this rank knows
+  std::optional<executor::Key> storing_key_;  // of the thread that stores behind the program
   Bytes position_ = 0;
 };
 

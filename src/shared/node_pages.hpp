@@ -68,6 +68,13 @@ class NodePages {
   /// have.
   Result<Bytes> add_to_size(Bytes bytes);
 
+  // Storing ahead: a run of pages that were written whole is offered to storage while the ranks write on. One
+  // rank of the node stores at a time.
+  /// Turns it on. `start` is called by a thread that has written, and has another one call store_offered().
+  void store_ahead_by(std::function<Status()> start) { start_ = std::move(start); }
+  /// Stores the runs on offer until there are none. A page that cannot be stored stays changed.
+  void store_offered();
+
   // The following calls need the ranks of the node to be in one collective call, so that nobody writes.
   void set_size(Bytes size) { head().size = size; }
   void set_stored(Bytes size) { head().stored = size; }
@@ -98,6 +105,9 @@ class NodePages {
     // The lock guards these.
     bool has_memory = false;
     bool is_zero = false;
+    bool is_stored_ahead = false;  // since the last flush
+    // Bytes written since the page came or was stored, those written twice counted twice.
+    std::atomic<Bytes> written{0};
   };
   struct Head {
     alignas(64) std::atomic<Bytes> size{0};
@@ -110,6 +120,13 @@ class NodePages {
     FrameNumber lost = 0;  // the node had no memory for them
     FrameNumber hand = 0;
     FrameNumber first_free = nobody;
+    alignas(64) SharedLock offers;
+    // Its lock guards these.
+    std::array<Index, 64> offered{};  // the first pages of runs
+    std::uint32_t offered_count = 0;
+    bool is_storing = false;                // a rank is in store_offered(), or about to be
+    std::atomic<Bytes> written_again{0};    // of pages that were stored ahead
+    std::atomic<bool> stays_behind{false};  // storing ahead has failed, or did not pay
   };
   struct alignas(64) Hold {
     std::atomic<FrameNumber> frame{nobody};
@@ -157,6 +174,10 @@ class NodePages {
   Room take_from_others();
   Status store(FrameNumber number);
   Status store_run(std::span<const std::pair<Index, FrameNumber>> run);
+  bool note_written(FrameNumber number, Bytes bytes);
+  [[nodiscard]] bool is_to_be_stored_ahead(FrameNumber number, Index page) const;
+  void offer_run_of(Index page);
+  Status store_ahead(Index first);
   void touch(FrameNumber number);
   void fill_up_to(FrameNumber number, Bytes end);
 
@@ -173,9 +194,11 @@ class NodePages {
   FrameNumber frames_ = 0;
   FrameNumber least_ = 0;  // frames that are drawn from the beginning
   std::uint32_t bucket_mask_ = 0;
+  Index run_ = 0;  // the pages that are stored ahead together; 0: none are
   std::array<std::array<Known, 256>, 2> known_{};  // of the program, and of the desk
   std::vector<char> touched_;                      // by frame: its page tables are made
-  std::mutex service_;                             // one service at a time has the second hold
+  std::function<Status()> start_;
+  std::mutex service_;  // one service at a time has the second hold
 };
 
 }  // namespace tailrace::shared

@@ -42,7 +42,9 @@ Status too_large(Bytes size) {
 SharedFile::SharedFile(std::shared_ptr<files::Group> group, const Definition& what, std::uint64_t epoch)
     : group_(std::move(group)), what_(what), epoch_(epoch) {}
 
-SharedFile::~SharedFile() = default;
+SharedFile::~SharedFile() {
+  if (storing_key_) group_->threads().drain(storing_key_);
+}
 
 Result<std::unique_ptr<SharedFile>> SharedFile::open(const std::shared_ptr<files::Group>& group,
                                                      const std::string& call,
@@ -65,37 +67,60 @@ Result<std::unique_ptr<SharedFile>> SharedFile::open(const std::shared_ptr<files
   TR_TRY(deal.status());
   // Nobody creates, and so truncates, a file before there is memory for it everywhere.
   TR_TRY(made->make_pages(*deal, call));
-  mine = guarded([&]() -> Status {
-    if (made->safe_ != nullptr) made->safe_->place(made->page_, made->nodes_, made->node_);
-    return group->is_io_rank() ? made->make_or_check() : Status();
+  TR_TRY(made->opens_early() ? made->open_elsewhere(call, nullptr) : made->open_on_io_rank(call));
+  if (given->access.writes) made->store_ahead();
+  return made;
+}
+
+/// Opens the file on the I/O rank, and then on the others. With opens_early() the first was done before.
+Status SharedFile::open_on_io_rank(const std::string& call) {
+  const Status mine = guarded([&]() -> Status {
+    if (safe_ != nullptr) safe_->place(page_, nodes_, node_);
+    return group_->is_io_rank() ? make_or_check() : Status();
   });
   Packer told;
-  if (group->is_io_rank() && mine.is_ok()) {
-    told.put(made->pages_->size());
-    if (made->safe_ != nullptr) made->safe_->tell(told);
+  if (group_->is_io_rank() && mine.is_ok()) {
+    told.put(pages_->size());
+    if (safe_ != nullptr) safe_->tell(told);
   }
-  const comm::Verdict verdict =
-      group->agree({mine.in(call).at(cause), cat(call, " of file ", epoch), told.take()});
+  const comm::Verdict verdict = group_->agree(
+      {mine.in(call).at({-1, -1, group_->rank()}), cat(call, " of file ", epoch_), told.take()});
   if (!verdict.status.is_ok()) {
-    if (made->safe_ != nullptr && group->is_io_rank()) made->safe_->give_up();
+    if (safe_ != nullptr && group_->is_io_rank()) safe_->give_up();
     return verdict.status;
   }
   Unpacker in(verdict.contributions.front());
   const auto size = in.get<Bytes>();
-  if (made->is_first_of_node()) {
-    made->pages_->set_size(size);
-    made->pages_->set_stored(size);
+  if (is_first_of_node()) {
+    pages_->set_size(size);
+    pages_->set_stored(size);
   }
-  TR_TRY(made->open_elsewhere(call, in));
-  return made;
+  return open_elsewhere(call, &in);
 }
 
-/// The I/O rank has opened the file; the others follow. `told` is what it says to them.
-Status SharedFile::open_elsewhere(const std::string& call, Unpacker& told) {
+/// Has a thread of its own store what was written whole, while the program goes on.
+void SharedFile::store_ahead() {
+  executor::Threads& threads = group_->threads();
+  if (threads.waiting_threads() == 0) return;
+  storing_key_ = threads.new_own_key();
+  pages_->store_ahead_by([this, &threads] {
+    threads.submit(*storing_key_, [pages = pages_.get()] { pages->store_offered(); });
+    return Status();
+  });
+}
+
+/// Waits until this rank stores no more pages behind the program. It must not have written since.
+void SharedFile::end_storing_ahead() {
+  if (storing_key_)
+    group_->wait([this] { return group_->threads().is_idle(*storing_key_); },
+                 "pages that are stored already");
+}
+
+/// The I/O rank has opened the file; the others follow. `told` is what it says to them, if the file is to be
+/// safe.
+Status SharedFile::open_elsewhere(const std::string& call, Unpacker* told) {
   Status mine;
-  if (safe_ != nullptr) {
-    mine = safe_->hear(told);
-  }
+  if (safe_ != nullptr) mine = safe_->hear(*told);
   if (!group_->is_io_rank() && mine.is_ok()) {
     mine = guarded([&] {
       return open_file(what_.access.writes ? storage::OpenMode::existing : storage::OpenMode::read);
@@ -130,7 +155,22 @@ SharedFile::Deal SharedFile::proposed() const {
   return deal;
 }
 
-/// The first rank of each node says what its node can do.
+/// Takes the pages that the last file has left, if they do for this one.
+void SharedFile::take_kept(const Deal& deal) {
+  auto kept = std::static_pointer_cast<KeptPages>(std::exchange(group_->kept_pages(), nullptr));
+  if (kept == nullptr || kept->asked != what_.memory || kept->pages->plan().page != deal.page) return;
+  pages_ = std::move(kept->pages);
+  pages_->begin_again(disk());
+}
+
+/// Returns the size of the pages that the last file has left, 0 if there are none or the program wants
+/// others.
+Bytes SharedFile::kept_page() const {
+  const auto kept = std::static_pointer_cast<KeptPages>(group_->kept_pages());
+  return kept != nullptr && kept->asked == what_.memory ? kept->pages->plan().page : 0;
+}
+
+/// The first rank of each node says what its node can do, and on one node all say whether they have pages.
 Result<SharedFile::Deal> SharedFile::agree_on_deal(const std::string& call, Status mine) {
   Packer told;
   if (mine.is_ok() && is_first_of_node()) {
@@ -145,8 +185,24 @@ Result<SharedFile::Deal> SharedFile::agree_on_deal(const std::string& call, Stat
                  .at({-1, -1, group_->rank()});
     }
   }
-  const comm::Verdict verdict = group_->agree({mine, call, told.take()});
+  if (mine.is_ok() && nodes_ == 1) told.put(kept_page());
+  comm::Vote vote{mine, call, told.take()};
+  if (opens_early() && group_->is_io_rank()) {
+    vote.check = [&](const comm::Verdict& all) {
+      const Deal deal = deal_in(all);
+      if (!deal.is_kept) return Status();
+      take_kept(deal);
+      const Status opened = make_or_check();
+      if (!opened.is_ok()) leave_pages();
+      return opened.in(call);
+    };
+  }
+  const comm::Verdict verdict = group_->agree(std::move(vote));
   TR_TRY(verdict.status);
+  return deal_in(verdict);
+}
+
+SharedFile::Deal SharedFile::deal_in(const comm::Verdict& verdict) const {
   Deal all;
   all.page = Definition::most_page;
   for (std::size_t node = 0; node < ranks_of_.size(); ++node) {
@@ -155,12 +211,22 @@ Result<SharedFile::Deal> SharedFile::agree_on_deal(const std::string& call, Stat
     const auto memory = in.get<Bytes>();
     if (static_cast<int>(node) == node_) all.memory = memory;
   }
+  all.is_kept = nodes_ == 1;
+  for (std::size_t rank = 0; all.is_kept && rank < verdict.contributions.size(); ++rank) {
+    Unpacker in(verdict.contributions[rank]);
+    if (rank == 0) in.get<std::array<Bytes, 2>>();
+    all.is_kept = in.get<Bytes>() == all.page;
+  }
   return all;
 }
 
 Status SharedFile::make_pages(const Deal& deal, const std::string& call) {
   page_ = deal.page;
   page_shift_ = std::countr_zero(static_cast<std::uint64_t>(page_));
+  if (deal.is_kept) {
+    if (pages_ == nullptr) take_kept(deal);
+    return {};  // that all have
+  }
   Status mine = take_pages(deal);
   if (mine.is_ok() && nodes_ > 1) {
     mine = guarded([&] {
@@ -169,18 +235,16 @@ Status SharedFile::make_pages(const Deal& deal, const std::string& call) {
       return Status();
     });
   }
-  return vote(call, mine.in(call));
+  std::function<Status()> then;
+  if (opens_early() && group_->is_io_rank()) then = [&] { return make_or_check().in(call); };
+  return vote(call, mine.in(call), then);
 }
 
-/// Takes the pages that the last file has left, or makes new ones.
+/// Takes the pages that the last file has left, or makes new ones. On one node some rank has none left.
 Status SharedFile::take_pages(const Deal& deal) {
-  auto kept = std::static_pointer_cast<KeptPages>(std::exchange(group_->kept_pages(), nullptr));
-  if (kept != nullptr && kept->asked == what_.memory && kept->pages->plan().page == page_) {
-    pages_ = std::move(kept->pages);
-    pages_->begin_again(disk());
-    return {};
-  }
-  kept.reset();
+  if (nodes_ > 1) take_kept(deal);
+  if (pages_ != nullptr) return {};
+  group_->kept_pages() = nullptr;
   Result<std::unique_ptr<NodePages>> pages = NodePages::create(
       group_->node(), {page_, deal.memory, nodes_}, group_->settings().huge_pages, group_->budget(), disk());
   TR_TRY(pages.status());
@@ -227,6 +291,7 @@ Status SharedFile::make_or_check() {
   const Result<Bytes> size = file_->size();
   TR_TRY(size.status());
   pages_->set_size(*size);
+  pages_->set_stored(*size);
   is_unsynced_ = access.empties;
   return safe_ != nullptr ? safe_->begin(*file_) : Status();
 }
@@ -271,11 +336,12 @@ int SharedFile::server_of(Index page) const {
   return ranks[static_cast<std::size_t>(page / nodes_) % ranks.size()];
 }
 
-Status SharedFile::vote(const std::string& call, const Status& mine) {
+/// The I/O rank calls `then` once all ranks have passed, and before they hear of it.
+Status SharedFile::vote(const std::string& call, const Status& mine, const std::function<Status()>& then) {
   const Cause cause{-1, -1, group_->rank()};
-  return group_
-      ->agree({mine.at(mine.cause().rank < 0 ? cause : mine.cause()), cat(call, " of file ", epoch_), {}})
-      .status;
+  comm::Vote vote{mine.at(mine.cause().rank < 0 ? cause : mine.cause()), cat(call, " of file ", epoch_), {}};
+  if (then != nullptr) vote.check = [&](const comm::Verdict&) { return then(); };
+  return group_->agree(std::move(vote)).status;
 }
 
 Status SharedFile::check(bool wanted, const char* what) const {
@@ -422,15 +488,18 @@ Result<Bytes> SharedFile::append(std::span<const std::byte> bytes) {
 
 /// Afterwards all writes so far are in their pages, and all ranks know the same size. Returns the same Status
 /// on every rank: the first failure of a write that was on its way.
-Status SharedFile::meet(const std::string& call) {
-  Status mine;
+/// If pages are to be stored or cut next, nobody stores any afterwards.
+Status SharedFile::meet(const std::string& named, Before before, Status mine) {
   if (far_ != nullptr) {
     far_->settle();
-    mine = far_->failure();
+    mine = first_cause(mine, far_->failure());
+  } else if (before == Before::change) {
+    end_storing_ahead();
   }
-  const std::string named = cat(call, "(", what_.path, ")");
   const Status met = vote(named, mine.in(named));
   if (far_ == nullptr || met.code() == Code::order) return met;
+  // Until all had voted, this rank wrote for others.
+  if (before == Before::change) end_storing_ahead();
   // The size that a node knows counts the writes of its ranks, and those of others in its pages.
   Packer told;
   if (is_first_of_node()) told.put(pages_->size());
@@ -443,23 +512,28 @@ Status SharedFile::meet(const std::string& call) {
   return met;
 }
 
-Status SharedFile::sync(const std::string& call) { return meet(call); }
+Status SharedFile::sync(const std::string& call) {
+  return meet(cat(call, "(", what_.path, ")"), Before::nothing);
+}
 
 Status SharedFile::resize(Bytes size) {
   const std::string call = cat("tr_shared_resize(", what_.path, ", ", size, ")");
   Status mine = check(what_.access.writes, "writing");
   if (mine.is_ok() && size < 0) mine = Status(Code::argument, "a file has no negative size");
   if (mine.is_ok() && size > Definition::most_size) mine = too_large(size);
-  // Before anybody changes anything, all agree on the arguments.
-  TR_TRY(vote(call, mine.in(call)));
-  const Status met = meet("tr_shared_resize");
-  if (met.code() == Code::order) return met;
-  // The undo files must hold the bytes behind `size` before the file is cut.
-  if (safe_ != nullptr && is_first_of_node()) mine = guarded([&] { return safe_->keep(*file_, size, most); });
-  TR_TRY(vote(cat(call, ", keeping"), mine.in(call)));
+  // Before anybody changes anything, all agree on the arguments. Wrong ones are the same on every rank.
+  const Status met = meet(call, Before::change, mine);
+  if (met.code() == Code::order || !mine.is_ok()) return met;
+  if (safe_ != nullptr) {
+    // The undo files must hold the bytes behind `size` before the file is cut.
+    if (is_first_of_node()) mine = guarded([&] { return safe_->keep(*file_, size, most); });
+    TR_TRY(vote(cat(call, ", keeping"), mine.in(call)));
+  }
   // A file that cannot be cut stays as it is, in memory, too.
   mine = group_->is_io_rank() ? guarded([&] { return cut_file(size); }) : Status();
+  if (nodes_ == 1 && group_->is_io_rank() && mine.is_ok()) pages_->cut(size);
   TR_TRY(vote(cat(call, ", cutting"), mine.in(call)));
+  if (nodes_ == 1) return met;
   if (is_first_of_node()) pages_->cut(size);
   return first_cause(met, vote(cat(call, ", cut"), {}));
 }
@@ -506,33 +580,44 @@ Status SharedFile::synchronise() {
 }
 
 Status SharedFile::store(const std::string& call, bool durable, bool closes) {
-  const Status met = meet(call);
+  const std::string named = cat(call, "(", what_.path, ")");
+  const bool writes = what_.access.writes;
+  // Readers of one node have nothing to tell each other.
+  const Status met = writes || far_ != nullptr ? meet(named, Before::change) : Status();
   if (far_ != nullptr) (void)far_->take_failure();  // it is told here
   // All ranks have what they asked for, or gave up after their calls broke the order: then some may still
   // ask.
   if (closes) far_.reset();
   const Bytes size = pages_->size();  // the same on every rank, until one of them has left this call
-  durable = durable || safe_ != nullptr;
-  const std::string named = cat(call, "(", what_.path, ")");
+  durable = writes && (durable || safe_ != nullptr);
+  // The ranks that store need not wait for each other before they do what comes next.
+  const bool syncs_at_once = group_->settings().aggregators <= 1;
+  const bool closes_at_once = closes && !durable && met.code() != Code::order;
   Status mine;
-  if (what_.access.writes && met.code() != Code::order) mine = guarded([&] { return store_mine(durable); });
+  if (writes && met.code() != Code::order) {
+    mine = guarded([&] { return store_mine(durable); });
+    if (durable && syncs_at_once && mine.is_ok()) mine = synchronise();
+  }
+  if (closes_at_once) mine = first_cause(mine, close_file());
   Status stored = vote(cat(named, ", storing"), mine.in(named));
-  if (durable && what_.access.writes && stored.is_ok()) {
-    mine = synchronise();
-    stored = vote(cat(named, ", durable"), mine.in(named));
+  if (durable && stored.is_ok()) {
+    if (!syncs_at_once) stored = vote(cat(named, ", durable"), synchronise().in(named));
     if (safe_ != nullptr && stored.is_ok() && met.is_ok()) stored = safe_->commit(size, closes, named);
   }
-  if (closes) {
-    if (file_ != nullptr) mine = std::exchange(file_, nullptr)->close();
-    stored = first_cause(stored, vote(cat(named, ", closing"), mine.in(named)));
-  }
+  if (closes && !closes_at_once)
+    stored = first_cause(stored, vote(cat(named, ", closing"), close_file().in(named)));
   return met.is_ok() ? stored : met;
+}
+
+Status SharedFile::close_file() {
+  return file_ != nullptr ? std::exchange(file_, nullptr)->close() : Status();
 }
 
 Status SharedFile::flush(const std::string& call) { return store(call, true, false); }
 
 Status SharedFile::close(const std::string& call) {
   const Status closed = store(call, false, true);
+  if (storing_key_) group_->threads().drain(*storing_key_);
   leave_pages();
   pages_.reset();
   safe_.reset();

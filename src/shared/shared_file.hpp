@@ -65,18 +65,26 @@ class SharedFile {
   /// How the pages are dealt out; the same on every rank, but for `memory`.
   struct Deal {
     Bytes page = 0;
-    Bytes memory = 0;  // of this node
+    Bytes memory = 0;      // of this node
+    bool is_kept = false;  // all ranks have such pages from the last file
   };
   SharedFile(std::shared_ptr<files::Group> group, const Definition& what, std::uint64_t epoch);
   void find_nodes();
   [[nodiscard]] Deal proposed() const;
   Result<Deal> agree_on_deal(const std::string& call, Status mine);
+  [[nodiscard]] Deal deal_in(const comm::Verdict& verdict) const;
+  [[nodiscard]] Bytes kept_page() const;
+  void take_kept(const Deal& deal);
   Status make_pages(const Deal& deal, const std::string& call);
   Status take_pages(const Deal& deal);
   void leave_pages();
   Status open_file(storage::OpenMode mode);
   Status make_or_check();
-  Status open_elsewhere(const std::string& call, Unpacker& told);
+  /// Returns true if the I/O rank opens the file as soon as it hears that there is memory everywhere. The
+  /// others find the size in the pages, which are those of one node.
+  [[nodiscard]] bool opens_early() const { return nodes_ == 1 && safe_ == nullptr; }
+  Status open_on_io_rank(const std::string& call);
+  Status open_elsewhere(const std::string& call, Unpacker* told);
   [[nodiscard]] Status check(bool wanted, const char* what) const;
   [[nodiscard]] Disk disk();
   [[nodiscard]] Served served();
@@ -85,16 +93,21 @@ class SharedFile {
   [[nodiscard]] Index page_of(Bytes offset) const { return offset >> page_shift_; }
   [[nodiscard]] Bytes place_in_page(Bytes offset) const { return offset & (page_ - 1); }
   [[nodiscard]] int server_of(Index page) const;
-  [[nodiscard]] Status vote(const std::string& call, const Status& mine);
+  [[nodiscard]] Status vote(const std::string& call, const Status& mine,
+                            const std::function<Status()>& then = nullptr);
 
   template <typename Byte, typename Near, typename Far>
   Status for_each_segment(const Piece<Byte>& piece, const Near& near, const Far& far) const;
   Result<Bytes> end_for(std::span<const Sink> sinks);
   Status read_far(std::vector<FarRead>& reads, Bytes& waiting);
-  Status meet(const std::string& call);
+  enum class Before { nothing, change };
+  Status meet(const std::string& named, Before before, Status mine = {});
+  void store_ahead();
+  void end_storing_ahead();
   Status store(const std::string& call, bool durable, bool closes);
   Status store_mine(bool durable);
   Status synchronise();
+  Status close_file();
   Status cut_file(Bytes size);
   [[nodiscard]] const std::string& stored_path() const {
     return safe_ == nullptr ? what_.path : safe_->path();
@@ -110,10 +123,11 @@ class SharedFile {
   int page_shift_ = 0;
   std::unique_ptr<storage::File> file_;
   std::unique_ptr<NodePages> pages_;
-  std::unique_ptr<FarPages> far_;   // if there are several nodes
-  std::unique_ptr<SafeFile> safe_;  // if a crash is to leave a whole file
-  bool is_new_ = false;             // the file's name is not durable; on the I/O rank
-  bool is_unsynced_ = false;        // what this node has stored, as far as this rank knows
+  std::unique_ptr<FarPages> far_;             // if there are several nodes
+  std::unique_ptr<SafeFile> safe_;            // if a crash is to leave a whole file
+  bool is_new_ = false;                       // the file's name is not durable; on the I/O rank
+  bool is_unsynced_ = false;                  // what this node has stored, as far as this rank knows
+  std::optional<executor::Key> storing_key_;  // of the thread that stores behind the program
   Bytes position_ = 0;
 };
 

@@ -85,6 +85,9 @@ TR_API int tr_shared_open(const char* path, const char* mode, const char* option
  * freed before the file is closed. */
 TR_API int tr_shared_open_comm(MPI_Comm comm, const char* path, const char* mode, const char* options,
                                tr_shared** file);
+/* The same with a Fortran integer handle, for bindings. */
+TR_API int tr_shared_open_comm_f(MPI_Fint comm, const char* path, const char* mode, const char* options,
+                                 tr_shared** file);
 
 /* Local. Moves the caller's own position to `offset` bytes from the file's begin (SEEK_SET), from the
  * position (SEEK_CUR) or from the file's end (SEEK_END, which waits as tr_shared_size). *position (may be

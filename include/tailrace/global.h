@@ -48,6 +48,9 @@ TR_API int tr_global_create(int type, tr_index count, const char* options, tr_gl
  * freed before the array is. */
 TR_API int tr_global_create_comm(MPI_Comm comm, int type, tr_index count, const char* options,
                                  tr_global** global);
+/* The same with a Fortran integer handle, for bindings. */
+TR_API int tr_global_create_comm_f(MPI_Fint comm, int type, tr_index count, const char* options,
+                                   tr_global** global);
 
 /* Local. Returns the number of elements. */
 TR_API int tr_global_count(const tr_global* global, tr_index* count);

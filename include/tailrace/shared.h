@@ -66,16 +66,18 @@ typedef struct tr_piece {
  * nothing. Modes "w" and "w+" empty the file at once: before the first flush a crash leaves an empty one.
  *
  * safety=rename, for modes "w" and "w+": until the first flush or close the file is written as
- * FILE.tmp-flush, and the old one stays whole. Then the new one takes its name in one step. It has
- * the permissions of the old one, where that is allowed; hard links stay with the old one. After the first
- * flush all is as with journal; a file that is only closed has no undo files.
+ * FILE.tmp-flush, which only its owner may read if there is an old one, and the old one stays whole. Then
+ * the new one takes its name in one step, with the owner, group and permissions of the old one, as far as is
+ * allowed; hard links and extended attributes stay with the old one. TR_ERR_IO: the old one may not be
+ * written. After the first flush all is as with journal; a file that is only closed has no undo files.
  *
  * With either, one program at a time has the file open to write: another open with safety= fails
  * (TR_ERR_STATE). A program that writes to it in any other way meanwhile voids the promise, and so do
  * processes of a dying job that go on when its rank 0 is gone: open or repair the file when all have ended. A
  * close that fails before its end leaves the last flush. A flush that fails at its very end (its error says
  * so) ends all changes: close the file, and open it again. Do not copy, rename or replace a file that has
- * files FILE.undo*, or remove these: a program brings back what it finds. The directory may move.
+ * files FILE.undo*, or remove these: a program brings back what it finds. The directory may move. Programs
+ * that only read need not write to it, unless a killed program has left FILE.undo*: TR_ERR_IO says so.
  *
  * The file is opened by that name on every rank, so relative names need one working directory. The file may
  * be larger than memory. TR_ERR_IO: it cannot be opened or made. TR_ERR_MEMORY: the node has no memory for
@@ -85,6 +87,9 @@ TR_API int tr_shared_open(const char* path, const char* mode, const char* option
  * freed before the file is closed. */
 TR_API int tr_shared_open_comm(MPI_Comm comm, const char* path, const char* mode, const char* options,
                                tr_shared** file);
+/* The same with a Fortran integer handle, for bindings. */
+TR_API int tr_shared_open_comm_f(MPI_Fint comm, const char* path, const char* mode, const char* options,
+                                 tr_shared** file);
 
 /* Local. Moves the caller's own position to `offset` bytes from the file's begin (SEEK_SET), from the
  * position (SEEK_CUR) or from the file's end (SEEK_END, which waits as tr_shared_size). *position (may be

@@ -260,7 +260,8 @@ void SharedFile::leave_pages() {
 }
 
 Status SharedFile::open_file(storage::OpenMode mode) {
-  Result<std::unique_ptr<storage::File>> file = group_->service().target().open(stored_path(), mode);
+  Result<std::unique_ptr<storage::File>> file = group_->service().target().open(
+      stored_path(), mode, safe_ != nullptr ? safe_->permissions() : what_.permissions);
   TR_TRY(file.status());
   file_ = std::move(*file);
   return {};

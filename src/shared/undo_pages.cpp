@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "shared/undo_pages.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <new>
 
@@ -17,6 +19,13 @@ constexpr Bytes kept_at_once = Bytes{4} << 20;
 /// Pages behind those that are asked for are kept with them, as many bytes as were kept already: a file that
 /// is written anew from its begin then costs few synchronisations.
 constexpr Bytes most_ahead = Bytes{16} << 20;
+
+/// Returns the permissions of a file that holds bytes of another one: who must not read that, must not here.
+unsigned permissions_beside(const std::string& path) {
+  struct stat file {};
+  const unsigned granted = ::stat(path.c_str(), &file) == 0 ? file.st_mode : 0;
+  return (granted & storage::usual_permissions) | S_IRUSR | S_IWUSR;
+}
 
 }  // namespace
 
@@ -167,9 +176,9 @@ Status UndoPages::keep_claimed(storage::File& file, const Claim& claim) {
 /// Adds what the file holds there to the undo file.
 Status UndoPages::add(storage::File& file, Bytes begin, Bytes end) {
   if (writer_ == nullptr) {
-    Result<std::unique_ptr<journal::UndoWriter>> made =
-        journal::UndoWriter::create(target_, journal::flushed_path(place_.path), flushed_.generation,
-                                    journal::name_beside(place_.path), {place_.rank, place_.ranks});
+    Result<std::unique_ptr<journal::UndoWriter>> made = journal::UndoWriter::create(
+        target_, journal::flushed_path(place_.path), flushed_.generation, journal::name_beside(place_.path),
+        {place_.rank, place_.ranks}, permissions_beside(place_.path));
     TR_TRY(made.status());
     writer_ = std::move(*made);
     files_.push_back(writer_->own_path());

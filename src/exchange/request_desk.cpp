@@ -14,26 +14,22 @@ namespace tailrace::exchange {
 
 namespace {
 
-/// How long the service thread sleeps between two looks. A rank that asks has to wait that long at most. At
-/// the longest sleep the thread was measured to take about 0.5 % of a core.
+/// How long the service thread sleeps between two looks: an eighth of the time for which nobody has asked, so
+/// that a rank that asks again waits little longer for that. A look was measured to take 22 microseconds on
+/// two nodes under Open MPI: at the longest sleep that is 0.2 % of a core.
 class Pause {
  public:
   std::chrono::microseconds after(bool moved) {
-    if (moved) {
-      looks_ = 0;
-      next_ = shortest;
-    } else if (++looks_ > short_looks) {
-      next_ = std::min(2 * next_, longest);
-    }
-    return next_;
+    const auto now = std::chrono::steady_clock::now();
+    if (moved) since_ = now;
+    return std::clamp(std::chrono::duration_cast<std::chrono::microseconds>(now - since_) / 8, shortest,
+                      longest);
   }
 
  private:
   static constexpr std::chrono::microseconds shortest{50};
-  static constexpr std::chrono::microseconds longest{2000};
-  static constexpr int short_looks = 50;  // a rank that asks again and again has its next answer soon
-  std::chrono::microseconds next_ = shortest;
-  int looks_ = 0;
+  static constexpr std::chrono::microseconds longest{10'000};
+  std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace

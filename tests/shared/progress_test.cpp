@@ -29,12 +29,15 @@ bool are_several_nodes() {
   return any_rank(ranks < size());
 }
 
-/// Without a thread the others wait for ever, as TAILRACE_IO_THREADS=0 has asked.
 bool are_threads_forbidden() {
   const char* const threads = std::getenv("TAILRACE_IO_THREADS");
-  if (threads == nullptr || std::string(threads) != "0") return false;
-  skip("there are no threads");
-  return true;
+  return threads != nullptr && std::string(threads) == "0";
+}
+
+/// Without a thread the others wait for ever.
+bool is_skipped() {
+  if (are_threads_forbidden()) skip("there are no threads");
+  return are_threads_forbidden();
 }
 
 char byte_at(tr_index offset, int round) { return static_cast<char>(offset * 31 / 7 + round); }
@@ -90,7 +93,7 @@ std::vector<tr_index> all_elements() {
 }  // namespace
 
 MPI_TEST(progress, a_rank_in_a_barrier_answers_other_nodes) {
-  if (are_threads_forbidden()) return;
+  if (is_skipped()) return;
   const Session session;
   const std::string directory = fresh_directory("progress");
   Job job(directory + "/barrier");
@@ -116,7 +119,7 @@ MPI_TEST(progress, a_rank_in_a_barrier_answers_other_nodes) {
 }
 
 MPI_TEST(progress, a_rank_that_computes_answers_other_nodes) {
-  if (are_threads_forbidden()) return;
+  if (is_skipped()) return;
   const Session session;
   const std::string directory = fresh_directory("progress");
   Job job(directory + "/computing");
@@ -135,7 +138,7 @@ MPI_TEST(progress, a_rank_that_computes_answers_other_nodes) {
 }
 
 MPI_TEST(progress, pages_come_from_storage_while_their_rank_is_in_a_barrier) {
-  if (are_threads_forbidden()) return;
+  if (is_skipped()) return;
   const Session session;
   const std::string directory = fresh_directory("progress");
   const std::string path = directory + "/stored";
@@ -200,7 +203,10 @@ MPI_TEST(progress, the_thread_ends_with_the_session) {
       const Job left(directory + "/left");
       left.write(session);
     }
-    if (rank() == 0) CHECK_EQ(mentions(captured.text(), "progress=threads"), are_several);
+    const bool are_threads = are_several && !are_threads_forbidden();
+    if (rank() != 0) continue;
+    CHECK_EQ(mentions(captured.text(), "progress=threads"), are_threads);
+    CHECK_EQ(mentions(captured.text(), "progress=caller"), are_several && !are_threads);
   }
   remove_directory(directory);
 }

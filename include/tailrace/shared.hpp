@@ -13,17 +13,24 @@ namespace tr {
 /// From where Shared::seek counts.
 enum class Whence : int { begin = SEEK_SET, position = SEEK_CUR, end = SEEK_END };
 
+/// Returns the bytes of so many elements, or -1, which the library refuses, if no number counts them.
+template <typename T>
+constexpr std::int64_t bytes_of(Index count) {
+  static_assert(std::is_trivially_copyable_v<T>, "elements of a file are copied byte by byte");
+  constexpr auto size = static_cast<std::int64_t>(sizeof(T));
+  return count > std::numeric_limits<std::int64_t>::max() / size ? -1 : count * size;
+}
+
 /// Elements that a call writes, byte for byte: of a std::vector, std::array, std::string, std::string_view or
 /// std::span (C++20), or a pointer and their number. They need only live until the call returns.
 class Content {
  public:
   template <typename C, typename T = std::remove_pointer_t<decltype(std::data(std::declval<const C&>()))>,
+            typename = decltype(std::size(std::declval<const C&>())),
             typename = std::enable_if_t<!std::is_array_v<C>>>
   Content(const C& elements) : Content(std::data(elements), static_cast<Index>(std::size(elements))) {}
   template <typename T>
-  Content(const T* first, Index count) : data_(first), bytes_(count * static_cast<std::int64_t>(sizeof(T))) {
-    static_assert(std::is_trivially_copyable_v<T>, "elements of a file are copied byte by byte");
-  }
+  Content(const T* first, Index count) : data_(first), bytes_(bytes_of<T>(count)) {}
   [[nodiscard]] const void* data() const { return data_; }
   [[nodiscard]] std::int64_t bytes() const { return bytes_; }
 
@@ -36,12 +43,11 @@ class Content {
 class Room {
  public:
   template <typename C, typename T = std::remove_pointer_t<decltype(std::data(std::declval<C&>()))>,
+            typename = decltype(std::size(std::declval<C&>())),
             typename = std::enable_if_t<!std::is_const_v<T>>>
   Room(C&& elements) : Room(std::data(elements), static_cast<Index>(std::size(elements))) {}
   template <typename T>
-  Room(T* first, Index count) : data_(first), bytes_(count * static_cast<std::int64_t>(sizeof(T))) {
-    static_assert(std::is_trivially_copyable_v<T>, "elements of a file are copied byte by byte");
-  }
+  Room(T* first, Index count) : data_(first), bytes_(bytes_of<T>(count)) {}
   [[nodiscard]] void* data() const { return data_; }
   [[nodiscard]] std::int64_t bytes() const { return bytes_; }
 

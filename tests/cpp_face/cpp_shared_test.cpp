@@ -38,6 +38,10 @@ void every_kind_of_memory_passes() {
   check(*file.tell() == share * rank + 16 + 6 + 4 + 8, "tell");
   check(file.flush().is_ok(), "flush");
   std::vector<double> got(2);
+  tr::Room room(got);
+  const tr::Content content(doubles);
+  check(file.pwrite(content, share * rank).is_ok() && file.pread(room, share * rank).is_ok(), "views");
+  check(got == doubles && file.sync().is_ok(), "what views have written");
   check(file.pread(got, share * other).is_ok() && got == std::vector<double>({1.5 + other, 2.5}), "pread");
   std::array<std::int16_t, 3> some{};
   std::string text(4, ' ');
@@ -90,6 +94,9 @@ void errors_come_back() {
   check(tr::Shared::open("cpp_missing.bin", "r").status().code() == tr::Code::io, "a file that is missing");
   tr::Shared file = open("r");
   check(file.write(std::string_view("no")).code() == tr::Code::state, "write to a file that is only read");
+  constexpr tr::Index too_many = std::numeric_limits<tr::Index>::max() / 4;
+  double some[2] = {};
+  check(file.read({some, too_many}).code() == tr::Code::argument, "more bytes than there are numbers for");
   tr::Shared moved = std::move(file);
   check(file.sync().code() == tr::Code::state, "a handle that was moved from");
   check(moved.close().is_ok(), "close");

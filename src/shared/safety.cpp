@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -22,7 +23,9 @@ Status why_not_locked(const Status& status, const std::string& path) {
   if (status.is_ok()) return status;
   return status.in(
       status.code() == Code::state
-          ? cat(path, " is open with safety= already, and is for one program at a time")
+          ? cat(path,
+                " is open with safety= already, and is for one program at a time; after a kill it is open "
+                "until all processes of that program have ended")
           : cat(path, " cannot be locked, which safety= needs, and a file that a killed program has left"));
 }
 
@@ -91,7 +94,18 @@ Status SafeFile::lock() {
   const std::filesystem::file_status there = std::filesystem::status(path_, unknown);
   if (!is_renamed_ && std::filesystem::exists(there) && !std::filesystem::is_regular_file(there))
     return {Code::argument, cat(path_, " is no regular file: safety=rename cannot replace it")};
-  return say_brought_back(path_, journal::bring_back_flushed(target_, path_));
+  TR_TRY(say_brought_back(path_, journal::bring_back_flushed(target_, path_)));
+  TR_TRY(storage::remove_if_there(target_, temporary_).status());
+  return share_lock();
+}
+
+/// As long as any rank may store, no other program may bring the file back: what was stored later would stay
+/// in it. Rank 0 may be killed before the others.
+Status SafeFile::share_lock() {
+  Result<std::shared_ptr<void>> lock = journal::share_flushed(target_, path_, std::exchange(lock_, nullptr));
+  TR_TRY(why_not_locked(lock.status(), path_));
+  lock_ = std::move(*lock);
+  return {};
 }
 
 Status SafeFile::begin(storage::File& file) {
@@ -121,7 +135,7 @@ Status SafeFile::hear(Unpacker& in) {
   flushed_ = in.get<journal::Flushed>();
   TR_TRY(pages_->prepare(flushed_.size));
   pages_->begin(flushed_);
-  return {};
+  return group_.is_io_rank() ? Status() : share_lock();
 }
 
 void SafeFile::give_up() {

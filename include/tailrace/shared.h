@@ -72,12 +72,12 @@ typedef struct tr_piece {
  * written. After the first flush all is as with journal; a file that is only closed has no undo files.
  *
  * With either, one program at a time has the file open to write: another open with safety= fails
- * (TR_ERR_STATE). A program that writes to it in any other way meanwhile voids the promise, and so do
- * processes of a dying job that go on when its rank 0 is gone: open or repair the file when all have ended. A
- * close that fails before its end leaves the last flush. A flush that fails at its very end (its error says
- * so) ends all changes: close the file, and open it again. Do not copy, rename or replace a file that has
- * files FILE.undo*, or remove these: a program brings back what it finds. The directory may move. Programs
- * that only read need not write to it, unless a killed program has left FILE.undo*: TR_ERR_IO says so.
+ * (TR_ERR_STATE), also after a kill, until all processes of that program have ended. A program that writes to
+ * it in any other way meanwhile voids the promise. A close that fails before its end leaves the last flush. A
+ * flush that fails at its very end (its error says so) ends all changes: close the file, and open it again.
+ * Do not copy, rename or replace a file that has files FILE.undo*, or remove these: a program brings back
+ * what it finds. The directory may move. Programs that only read need not write to it, unless a killed
+ * program has left FILE.undo*: TR_ERR_IO says so.
  *
  * The file is opened by that name on every rank, so relative names need one working directory. The file may
  * be larger than memory. TR_ERR_IO: it cannot be opened or made. TR_ERR_MEMORY: the node has no memory for

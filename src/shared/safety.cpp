@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -26,7 +27,9 @@ Status why_not_locked(const Status& status, const std::string& path) {
   if (status.is_ok()) return status;
   return status.in(
       status.code() == Code::state
-          ? cat(path, " is open with safety= already, and is for one program at a time")
+          ? cat(path,
+                " is open with safety= already, and is for one program at a time; after a kill it is open "
+                "until all processes of that program have ended")
           : cat(path,
                 " cannot be locked, which safety= needs, and a file that a killed program has left (who may "
                 "write to its directory brings such a file back with `tailrace repair ",
@@ -96,7 +99,17 @@ Status SafeFile::lock() {
   if (!is_renamed_ && std::filesystem::exists(there) && !std::filesystem::is_regular_file(there))
     return {Code::argument, cat(path_, " is no regular file: safety=rename cannot replace it")};
   TR_TRY(say_brought_back(path_, journal::bring_back_flushed(target_, path_)));
-  return is_renamed_ ? Status() : make_room();
+  if (!is_renamed_) TR_TRY(make_room());
+  return share_lock();
+}
+
+/// As long as any rank may store, no other program may bring the file back: what was stored later would stay
+/// in it. Rank 0 may be killed before the others.
+Status SafeFile::share_lock() {
+  Result<std::shared_ptr<void>> lock = journal::share_flushed(target_, path_, std::exchange(lock_, nullptr));
+  TR_TRY(why_not_locked(lock.status(), path_));
+  lock_ = std::move(*lock);
+  return {};
 }
 
 /// Makes sure that the file may be replaced, and that the new one is nobody else's. As long as it has its
@@ -162,7 +175,7 @@ Status SafeFile::hear(Unpacker& in) {
   flushed_ = in.get<journal::Flushed>();
   TR_TRY(pages_->prepare(flushed_.size));
   pages_->begin(flushed_);
-  return {};
+  return group_.is_io_rank() ? Status() : share_lock();
 }
 
 void SafeFile::give_up() {

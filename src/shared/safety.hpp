@@ -31,8 +31,7 @@ class SafeFile {
   Status begin(storage::File& file);
   /// Tells the other ranks of that content.
   void tell(Packer& out) const { out.put(flushed_); }
-  /// Collective over the node. Takes what the I/O rank tells. Returns the same Status on every rank of the
-  /// node.
+  /// Collective over the node. Takes what the I/O rank tells, and a share in its lock.
   Status hear(Unpacker& in);
   /// Local, on the I/O rank, if the file could not be opened on another rank.
   void give_up();
@@ -43,6 +42,8 @@ class SafeFile {
   /// becomes the content to go back to, or the file that needs none if the program closes it. Returns the
   /// same Status on every rank.
   Status commit(Bytes size, bool closes, const std::string& call);
+  /// Local. This rank stores nothing any more. The I/O rank comes last.
+  void release() { lock_.reset(); }
 
  private:
   /// Whose a file is, and who may do what with it.
@@ -55,6 +56,7 @@ class SafeFile {
 
   Status make_room();
   void give_permissions() const;
+  Status share_lock();
   Status commit_here(const journal::Flushed& next, bool closes);
 
   files::Group& group_;
@@ -64,8 +66,8 @@ class SafeFile {
   bool is_renamed_;        // true also if there is no temporary name
   unsigned permissions_;   // of a file that replaces none
   std::optional<Owned> replaced_;
-  std::shared_ptr<void> lock_;
-  bool has_begun_ = false;  // on the I/O rank: what lies beside the file is ours
+  std::shared_ptr<void> lock_;  // this rank's share
+  bool has_begun_ = false;      // on the I/O rank: what lies beside the file is ours
   journal::Flushed flushed_;
   std::unique_ptr<UndoPages> pages_;
   std::atomic<bool> stored_{false};  // since the last commit

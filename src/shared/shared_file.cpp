@@ -40,7 +40,9 @@ Status too_large(Bytes size) {
 }  // namespace
 
 SharedFile::SharedFile(std::shared_ptr<files::Group> group, const Definition& what, std::uint64_t epoch)
-    : group_(std::move(group)), what_(what), epoch_(epoch) {}
+    : group_(std::move(group)), what_(what), epoch_(epoch) {
+  if (what_.access.writes) open_ = group_->service().journals().note_shared(what_.path);
+}
 
 SharedFile::~SharedFile() {
   if (storing_key_) group_->threads().drain(storing_key_);
@@ -287,7 +289,8 @@ Status SharedFile::make_or_check() {
   }
   TR_TRY(safe_ != nullptr ? safe_->lock() : bring_back_before_opening(target, what_));
   journal::Journals& journals = group_->service().journals();
-  const bool is_kept = access.empties && journals.has(what_.path);
+  // A journal belongs to one rank, but every rank stores pages: so all of the file is kept, by this rank.
+  const bool is_kept = access.writes && journals.has(what_.path);
   if (is_kept && what_.safety == Safety::rename)
     return {Code::unsupported, cat("a checkpoint keeps what is written over in ", what_.path,
                                    ", and cannot if another file takes its name: use safety=journal")};
@@ -315,8 +318,6 @@ Disk SharedFile::disk() {
   };
   disk.store = [this](storage::Parts parts, Bytes offset) -> Status {
     if (safe_ != nullptr) TR_TRY(safe_->keep(*file_, offset, storage::bytes_in(parts)));
-    journal::Journals& journals = group_->service().journals();
-    if (journals.has(what_.path)) TR_TRY(journals.keep(what_.path, *file_, offset, storage::bytes_in(parts)));
     return file_->write_gathered(parts, offset);
   };
   return disk;
@@ -543,11 +544,10 @@ Status SharedFile::resize(Bytes size) {
 
 /// Cuts the file on disk. Otherwise the old bytes would come back when the file grows again.
 Status SharedFile::cut_file(Bytes size) {
-  journal::Journals& journals = group_->service().journals();
   const Result<Bytes> stored = file_->size();
   TR_TRY(stored.status());
-  if (*stored <= size) return {};
-  if (journals.has(what_.path)) TR_TRY(journals.keep(what_.path, *file_, size, *stored - size));
+  // A client of NFS may not know yet how long other nodes have made the file, nfs(5).
+  if (*stored <= size && nodes_ == 1) return {};
   is_unsynced_ = true;
   return file_->truncate(size);
 }
@@ -607,8 +607,11 @@ Status SharedFile::store(const std::string& call, bool durable, bool closes) {
     if (!syncs_at_once) stored = vote(cat(named, ", durable"), synchronise().in(named));
     if (safe_ != nullptr && stored.is_ok() && met.is_ok()) stored = safe_->commit(size, closes, named);
   }
-  if (closes && !closes_at_once)
-    stored = first_cause(stored, vote(cat(named, ", closing"), close_file().in(named)));
+  if (closes && !closes_at_once) {
+    mine = close_file();
+    if (safe_ != nullptr && !group_->is_io_rank()) safe_->release();
+    stored = first_cause(stored, vote(cat(named, ", closing"), mine.in(named)));
+  }
   return met.is_ok() ? stored : met;
 }
 
@@ -624,6 +627,7 @@ Status SharedFile::close(const std::string& call) {
   leave_pages();
   pages_.reset();
   safe_.reset();
+  open_.reset();
   return closed;
 }
 

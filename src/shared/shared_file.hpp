@@ -126,10 +126,11 @@ class SharedFile {
   Bytes page_ = 0;                          // a power of 2
   int page_shift_ = 0;
   std::shared_ptr<const PageDeal> pages_of_ranks_;
+  std::shared_ptr<void> open_;      // a note for checkpoints
+  std::unique_ptr<SafeFile> safe_;  // if a crash is to leave a whole file; its lock outlives what stores
   std::unique_ptr<storage::File> file_;
   std::unique_ptr<NodePages> pages_;
   std::unique_ptr<FarPages> far_;             // if there are several nodes
-  std::unique_ptr<SafeFile> safe_;            // if a crash is to leave a whole file
   bool is_new_ = false;                       // the file's name is not durable; on the I/O rank
   bool is_unsynced_ = false;                  // what this node has stored, as far as this rank knows
   std::optional<executor::Key> storing_key_;  // of the thread that stores behind the program

@@ -19,6 +19,9 @@ constexpr Bytes kept_at_once = Bytes{4} << 20;
 /// Pages behind those that are asked for are kept with them, as many bytes as were kept already: a file that
 /// is written anew from its begin then costs few synchronisations.
 constexpr Bytes most_ahead = Bytes{16} << 20;
+/// A call that cuts much off keeps so many pages at a time: what is not sealed yet takes memory for each
+/// record.
+constexpr Index most_claimed = 4096;
 
 /// Returns the permissions of a file that holds bytes of another one: who must not read that, must not here.
 unsigned permissions_beside(const std::string& path) {
@@ -126,22 +129,33 @@ void UndoPages::claim_ahead(Index from, Claim& claim) const {
 Status UndoPages::keep(storage::File& file, Bytes offset, Bytes bytes) {
   const Bytes end = offset < flushed_.size ? offset + std::min(bytes, flushed_.size - offset) : offset;
   if (offset >= end) return {};
+  const Index last = (end - 1) / place_.page;
+  Index next = 0;
+  for (Index page = own_from(offset / place_.page); page <= last; page = own_from(next)) {
+    next = page + most_claimed;
+    const Status status = keep_pages(file, page, std::min(last, next - 1));
+    if (!status.is_ok())
+      return status.in(
+          cat("what ", place_.path, " held at its last flush has to be kept before it is written over"));
+  }
+  return {};
+}
+
+/// Keeps the node's pages from `first` to `last`.
+Status UndoPages::keep_pages(storage::File& file, Index first, Index last) {
   for (int tries = 1;; ++tries) {
     bool waits = false;
-    const Status status = guarded([&]() -> Status {
+    TR_TRY(guarded([&]() -> Status {
       Claim claim(*this);
-      Index page = own_from(offset / place_.page);
-      for (; page * place_.page < end; page = own_from(page + 1))
+      Index page = first;
+      for (; page <= last; page = own_from(page + 1))
         waits = claim.take(page) == State::being_kept || waits;
       if (claim.pages.empty()) return {};
       if (!waits) claim_ahead(page, claim);
       TR_TRY(keep_claimed(file, claim));
       claim.is_kept = true;
       return {};
-    });
-    if (!status.is_ok())
-      return status.in(
-          cat("what ", place_.path, " held at its last flush has to be kept before it is written over"));
+    }));
     // Nobody waits while it has claims of its own.
     if (!waits) return {};
     SharedLock::wait_a_little(tries, transport_);
@@ -170,6 +184,16 @@ Status UndoPages::keep_claimed(storage::File& file, const Claim& claim) {
   return status;
 }
 
+/// A client of NFS may not know yet that other nodes have made the file longer, but asks the server once the
+/// file is opened anew: close-to-open consistency, nfs(5).
+Result<Bytes> UndoPages::read(storage::File& file, std::span<std::byte> into, Bytes at) const {
+  Result<Bytes> got = file.read(into, at);
+  if (!got.is_ok() || *got == std::ssize(into)) return got;
+  const Result<std::unique_ptr<storage::File>> anew = target_.open(place_.path, storage::OpenMode::read);
+  TR_TRY(anew.status());
+  return (*anew)->read(into, at);
+}
+
 /// Adds what the file holds there to the undo file.
 Status UndoPages::add(storage::File& file, Bytes begin, Bytes end) {
   if (writer_ == nullptr) {
@@ -183,7 +207,7 @@ Status UndoPages::add(storage::File& file, Bytes begin, Bytes end) {
   ByteVector buffer(static_cast<std::size_t>(std::min(kept_at_once, end - begin)));
   for (Bytes at = begin; at < end; at += kept_at_once) {
     const auto part = std::span(buffer).first(static_cast<std::size_t>(std::min(kept_at_once, end - at)));
-    const Result<Bytes> got = file.read(part, at);
+    const Result<Bytes> got = read(file, part, at);
     TR_TRY(got.status());
     if (*got < std::ssize(part))
       return {Code::corrupt, cat(place_.path, " ends at byte ", at + *got, ", but ", flushed_.size,

@@ -65,6 +65,8 @@ class UndoPages {
   [[nodiscard]] Index pages_of_node(Bytes size) const;
   [[nodiscard]] Index own_from(Index page) const;
   void claim_ahead(Index from, Claim& claim) const;
+  Status keep_pages(storage::File& file, Index first, Index last);
+  Result<Bytes> read(storage::File& file, std::span<std::byte> into, Bytes at) const;
   Status keep_claimed(storage::File& file, const Claim& claim);
   Status add(storage::File& file, Bytes begin, Bytes end);
 

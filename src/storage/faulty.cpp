@@ -197,6 +197,11 @@ Result<std::shared_ptr<void>> FaultyTarget::lock(const std::string& path) {
   return play(*clock_, Call::lock, "lock", path, [&] { return below_->lock(path); });
 }
 
+Result<std::shared_ptr<void>> FaultyTarget::share_lock(const std::string& path, std::shared_ptr<void> own) {
+  return play(*clock_, Call::lock, "share lock", path,
+              [&] { return below_->share_lock(path, std::move(own)); });
+}
+
 std::shared_ptr<FaultyTarget> faulty_target(std::shared_ptr<Target> below, FaultPlan plan) {
   return std::make_shared<FaultyTarget>(std::move(below), plan);
 }

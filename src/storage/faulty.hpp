@@ -110,6 +110,7 @@ class FaultyTarget final : public Target {
   Result<Space> space(const std::string& path) override;
   Result<std::vector<std::string>> list(const std::string& directory) override;
   Result<std::shared_ptr<void>> lock(const std::string& path) override;
+  Result<std::shared_ptr<void>> share_lock(const std::string& path, std::shared_ptr<void> own) override;
 
  private:
   const std::shared_ptr<Target> below_;

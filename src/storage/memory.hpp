@@ -72,6 +72,7 @@ class MemoryTarget : public Target {
   Result<Space> space(const std::string& path) override;
   Result<std::vector<std::string>> list(const std::string& directory) override;
   Result<std::shared_ptr<void>> lock(const std::string& path) override;
+  Result<std::shared_ptr<void>> share_lock(const std::string& path, std::shared_ptr<void> own) override;
 
  protected:
   // The functions below expect mutex_ to be held; paths are tidy.
@@ -83,7 +84,7 @@ class MemoryTarget : public Target {
 
   struct Locks {
     std::mutex mutex;
-    std::set<std::string> held;
+    std::map<std::string, int> held;  // how many have a share; 0: one has the whole lock
   };
 
   const bool journalled_;

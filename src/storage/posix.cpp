@@ -367,6 +367,10 @@ Result<std::vector<std::string>> PosixTarget::list(const std::string& directory)
 
 Result<std::shared_ptr<void>> PosixTarget::lock(const std::string& path) { return lock_file(system_, path); }
 
+Result<std::shared_ptr<void>> PosixTarget::share_lock(const std::string& path, std::shared_ptr<void> own) {
+  return share_lock_file(system_, path, own);
+}
+
 std::unique_ptr<Target> posix_target() { return std::make_unique<PosixTarget>(std::make_shared<System>()); }
 
 }  // namespace tailrace::storage

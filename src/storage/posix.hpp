@@ -63,6 +63,7 @@ class PosixTarget final : public Target {
   Result<Space> space(const std::string& path) override;
   Result<std::vector<std::string>> list(const std::string& directory) override;
   Result<std::shared_ptr<void>> lock(const std::string& path) override;
+  Result<std::shared_ptr<void>> share_lock(const std::string& path, std::shared_ptr<void> own) override;
 
  private:
   Status make_each_directory(const std::string& tidy);
@@ -75,5 +76,8 @@ class PosixTarget final : public Target {
 
 /// Takes the lock behind PosixTarget::lock.
 Result<std::shared_ptr<void>> lock_file(const std::shared_ptr<System>& system, const std::string& path);
+/// Does the same for PosixTarget::share_lock.
+Result<std::shared_ptr<void>> share_lock_file(const std::shared_ptr<System>& system, const std::string& path,
+                                              const std::shared_ptr<void>& own);
 
 }  // namespace tailrace::storage

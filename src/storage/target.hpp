@@ -116,6 +116,11 @@ class Target {
   /// returns Code::state naming the holder if the lock is taken, also to readers. `path` is a lock file of
   /// its own, made here and removed with the lock. A file with other contents is refused, never overwritten.
   virtual Result<std::shared_ptr<void>> lock(const std::string& path) = 0;
+  /// Takes a share in a lock: lock() fails as long as any process has one. `own` is what lock() of this path
+  /// has returned, and becomes the caller's share; nullptr takes another share. Does not wait: returns
+  /// Code::state if somebody else has the whole lock, and `own` is lost then. Only the share that was a
+  /// lock() removes the lock file, if it is the last one.
+  virtual Result<std::shared_ptr<void>> share_lock(const std::string& path, std::shared_ptr<void> own) = 0;
 };
 
 /// Local, like the functions that follow. Returns the size of a file, or nothing if there is none.

@@ -113,6 +113,9 @@ class ThrottledTarget final : public Target {
   Result<Space> space(const std::string& path) override { return below_->space(path); }
   Result<std::vector<std::string>> list(const std::string& path) override { return below_->list(path); }
   Result<std::shared_ptr<void>> lock(const std::string& path) override { return below_->lock(path); }
+  Result<std::shared_ptr<void>> share_lock(const std::string& path, std::shared_ptr<void> own) override {
+    return below_->share_lock(path, std::move(own));
+  }
 
  private:
   const std::shared_ptr<Target> below_;

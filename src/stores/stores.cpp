@@ -131,6 +131,9 @@ class StoreTarget final : public Target {
     return below_->list(directory);
   }
   Result<std::shared_ptr<void>> lock(const std::string& path) override { return below_->lock(path); }
+  Result<std::shared_ptr<void>> share_lock(const std::string& path, std::shared_ptr<void> own) override {
+    return below_->share_lock(path, std::move(own));
+  }
 
  private:
   /// Returns true if a rename to this name has begun and is not done.

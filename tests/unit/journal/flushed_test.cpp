@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/checksum.hpp"
+#include "storage/memory.hpp"
 
 namespace tailrace::journal {
 namespace {
@@ -93,6 +94,50 @@ TEST(flushed, without_the_file_what_lies_beside_it_goes) {
   const Result<bool> brought = bring_back_flushed(*target, "f");
   EXPECT_TRUE(brought.is_ok() && !*brought);
   EXPECT_TRUE(target->list(".")->empty());
+}
+
+/// Lists its directory as it was, until the program has changed it: so does a client of NFS for a minute.
+class OldListing final : public storage::MemoryTarget {
+ public:
+  OldListing() : MemoryTarget(false) {}
+  void show(const std::vector<std::string>& names) { shown_ = names; }
+  Result<std::vector<std::string>> list(const std::string& directory) override {
+    return shown_ ? Result<std::vector<std::string>>(*shown_) : MemoryTarget::list(directory);
+  }
+  Result<std::unique_ptr<storage::File>> open(const std::string& path, storage::OpenMode mode) override {
+    if (mode == storage::OpenMode::create) shown_.reset();
+    return MemoryTarget::open(path, mode);
+  }
+
+ private:
+  std::optional<std::vector<std::string>> shown_;
+};
+
+TEST(flushed, undo_files_that_another_machine_has_just_made_are_found) {
+  OldListing target;
+  const ByteVector flushed(1000, std::byte{1}), after(1000, std::byte{2});
+  put_at(target, "f", flushed);
+  ASSERT_TRUE(prepare_flushed(target, "f", {1, 1000}).is_ok() && commit_flushed(target, "f").is_ok());
+  const std::vector<std::string> before = *target.list(".");
+  const auto writer = *UndoWriter::create(target, flushed_path("f"), 1, name_beside("f"));
+  ASSERT_TRUE(writer->add(UndoRecord::What::bytes, 0, flushed).is_ok() && writer->seal().is_ok());
+  put_at(target, "f", after);
+  target.show(before);
+  const auto lock = lock_flushed(target, "f");
+  ASSERT_TRUE(lock.is_ok()) << lock.status().text();
+  EXPECT_TRUE(*bring_back_flushed(target, "f"));
+  EXPECT_TRUE(bytes_at(target, "f") == flushed);
+  EXPECT_EQ(target.list(".")->size(), 1u);
+}
+
+TEST(flushed, what_was_prepared_by_a_killed_program_goes) {
+  const auto target = storage::memory_target();
+  put_at(*target, "f", ByteVector(10));
+  ASSERT_TRUE(prepare_flushed(*target, "f", {1, 10}).is_ok());
+  EXPECT_TRUE(*is_left_open(*target, "f"));
+  ASSERT_TRUE(lock_flushed(*target, "f").is_ok());
+  EXPECT_FALSE(*is_left_open(*target, "f"));
+  EXPECT_EQ(*target->list("."), (std::vector<std::string>{"f"}));
 }
 
 }  // namespace

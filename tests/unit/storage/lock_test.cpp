@@ -19,12 +19,15 @@ namespace {
 /// A child process that takes the lock, says if it got it, and then waits to be killed.
 class Holder {
  public:
-  explicit Holder(const std::string& path) {
+  enum class Has { all, first_share, share };
+  explicit Holder(const std::string& path, Has has = Has::all) {
     int ends[2];
     if (::pipe(ends) != 0) return;
     pid_ = ::fork();
     if (pid_ == 0) {
-      const auto lock = posix_target()->lock(path);
+      const auto target = posix_target();
+      auto lock = has == Has::share ? target->share_lock(path, nullptr) : target->lock(path);
+      if (has == Has::first_share && lock.is_ok()) lock = target->share_lock(path, *lock);
       const char got = lock.is_ok() ? 'y' : 'n';
       (void)!::write(ends[1], &got, 1);
       for (;;) ::pause();
@@ -74,6 +77,20 @@ TEST(posix_lock, vanishes_with_a_killed_process) {
   EXPECT_TRUE(taken.is_ok()) << taken.status().text();
   const Holder second(scratch / "lock");
   EXPECT_FALSE(second.got());
+}
+
+/// The first process of a program may be killed before the others.
+TEST(posix_lock, is_held_until_the_last_process_with_a_share_is_gone) {
+  const ScratchDirectory scratch;
+  Holder first(scratch / "lock", Holder::Has::first_share);
+  ASSERT_TRUE(first.got());
+  Holder second(scratch / "lock", Holder::Has::share);
+  ASSERT_TRUE(second.got());
+  first.kill();
+  EXPECT_EQ(posix_target()->lock(scratch / "lock").status().code(), Code::state);
+  second.kill();
+  EXPECT_TRUE(posix_target()->lock(scratch / "lock").is_ok());
+  EXPECT_FALSE(*posix_target()->exists(scratch / "lock"));
 }
 
 TEST(posix_lock, a_child_that_inherits_it_and_ends_does_not_release_it) {

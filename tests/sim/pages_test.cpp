@@ -78,7 +78,9 @@ TEST(sim_pages, what_another_node_could_not_write_is_told_until_a_flush) {
       world.storage_at(1).restart({1, storage::Fault::io_error, set_of(storage::Call::read), true});
     EXPECT_TRUE(file.sync().is_ok());
     // A part of page 1, which is that of node 1 and has to be read.
-    if (rank.rank() == 0) EXPECT_TRUE(write(file, page + 5, "lost").is_ok());
+    if (rank.rank() == 0) {
+      EXPECT_TRUE(write(file, page + 5, "lost").is_ok());
+    }
     EXPECT_EQ(file.sync().code(), Code::io);
     if (rank.rank() == 1) world.storage_at(1).restart({});
     EXPECT_EQ(file.sync().code(), Code::io)
@@ -86,7 +88,9 @@ TEST(sim_pages, what_another_node_could_not_write_is_told_until_a_flush) {
     EXPECT_EQ(file.resize(6 * page).code(), Code::io);
     EXPECT_EQ(file.flush().code(), Code::io);
     EXPECT_TRUE(file.sync().is_ok());
-    if (rank.rank() == 0) EXPECT_TRUE(write(file, page + 5, "here").is_ok());
+    if (rank.rank() == 0) {
+      EXPECT_TRUE(write(file, page + 5, "here").is_ok());
+    }
     EXPECT_TRUE(file.close().is_ok());
   });
   const std::string found = stored(*job.storage);
@@ -127,7 +131,9 @@ TEST(sim_pages, a_file_of_the_largest_size_is_not_flushed_without_its_notes) {
   shared::Definition what = definition("w+", 16 * page);
   what.safety = Safety::journal;
   with_file(job, what, [](SessionWorld& /*world*/, SessionRank& rank, SharedFile& file) {
-    if (rank.rank() == 0) EXPECT_TRUE(write(file, 0, "begin").is_ok());
+    if (rank.rank() == 0) {
+      EXPECT_TRUE(write(file, 0, "begin").is_ok());
+    }
     EXPECT_TRUE(file.flush().is_ok());
     EXPECT_TRUE(file.resize(shared::Definition::most_size).is_ok());
     EXPECT_EQ(file.flush().code(), Code::memory);
@@ -148,7 +154,9 @@ TEST(sim_pages, an_open_that_fails_leaves_what_another_program_has_beside_the_fi
     shared::Definition what = definition("w+", 16 * page);
     what.safety = safety;
     with_file(job, what, [&](SessionWorld& /*world*/, SessionRank& rank, SharedFile& file) {
-      if (rank.rank() == 0) EXPECT_TRUE(write(file, 0, "new").is_ok());
+      if (rank.rank() == 0) {
+        EXPECT_TRUE(write(file, 0, "new").is_ok());
+      }
       const auto group = rank.group(all_of(rank));
       EXPECT_EQ(SharedFile::open(*group, "again", what).status().code(), Code::state);
       EXPECT_TRUE(*job.storage->exists(safety == Safety::journal ? "data.undo" : "data.tmp-flush"));
@@ -213,7 +221,9 @@ TEST(sim_pages, memory_that_was_kept_is_free_for_a_file_with_other_pages) {
     large.page = 16 * mebibyte;
     const auto file = SharedFile::open(*group, "large", large);
     EXPECT_TRUE(file.is_ok()) << file.status().text();
-    if (file.is_ok()) EXPECT_TRUE((*file)->close().is_ok());
+    if (file.is_ok()) {
+      EXPECT_TRUE((*file)->close().is_ok());
+    }
   });
   EXPECT_EQ(stuck, Texts());
 }
@@ -225,7 +235,9 @@ TEST(sim_pages, pages_behind_the_end_begin_with_zeros_whatever_their_frames_held
   constexpr Bytes pages = 40;
   with_file(job, definition("w+", 8 * page),
             [&](SessionWorld& /*world*/, SessionRank& rank, SharedFile& file) {
-              if (rank.rank() == 0) EXPECT_TRUE(write(file, 0, std::string(20 * page, 'x')).is_ok());
+              if (rank.rank() == 0) {
+                EXPECT_TRUE(write(file, 0, std::string(20 * page, 'x')).is_ok());
+              }
               EXPECT_TRUE(file.sync().is_ok());
               for (Bytes number = 20 + rank.rank(); number < pages; number += 2)
                 EXPECT_TRUE(write(file, number * page + 100, "y").is_ok());
@@ -314,7 +326,9 @@ TEST(sim_global, a_resize_keeps_what_was_there_and_nothing_of_what_was_cut_off) 
   with_array(4000, [](SessionRank& rank, GlobalArray& array) {
     std::vector<std::int64_t> wanted(4000);
     std::iota(wanted.begin(), wanted.end(), 1);
-    if (rank.rank() == 1) EXPECT_TRUE(array.write(0, 4000, bytes_of(wanted)).is_ok());
+    if (rank.rank() == 1) {
+      EXPECT_TRUE(array.write(0, 4000, bytes_of(wanted)).is_ok());
+    }
     for (const Index count : {Index{9000}, Index{700}, Index{690}, Index{5000}}) {
       EXPECT_TRUE(array.resize(count).is_ok());
       wanted.resize(static_cast<std::size_t>(count), 0);

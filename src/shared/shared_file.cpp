@@ -101,11 +101,11 @@ Status SharedFile::open_on_io_rank(const std::string& call) {
 /// Has a thread of its own store what was written whole, while the program goes on.
 void SharedFile::store_ahead() {
   executor::Threads& threads = group_->threads();
-  if (threads.waiting_threads() == 0) return;
   storing_key_ = threads.new_own_key();
-  pages_->store_ahead_by([this, &threads] {
+  pages_->store_ahead_by([this, &threads]() -> Status {
+    if (threads.waiting_threads() == 0) return {Code::unsupported, "the program has no threads for storage"};
     threads.submit(*storing_key_, [pages = pages_.get()] { pages->store_offered(); });
-    return Status();
+    return {};
   });
 }
 
@@ -555,7 +555,7 @@ Status SharedFile::cut_file(Bytes size) {
 }
 
 /// Stores what this rank is to store of its node's pages, and on the I/O rank the size.
-Status SharedFile::store_mine(bool durable) {
+Status SharedFile::store_mine() {
   const int writers = std::clamp(group_->settings().aggregators, 1, group_->node().size());
   const int me = group_->node().rank();
   Status mine;
@@ -569,18 +569,19 @@ Status SharedFile::store_mine(bool durable) {
     is_unsynced_ = true;
     TR_TRY(file_->truncate(pages_->size()));
   }
-  if (!durable || !is_new_ || safe_ != nullptr) return {};
-  TR_TRY(group_->service().target().sync_directory_of(what_.path));
-  is_new_ = false;
   return {};
 }
 
-/// One rank of each node synchronises what all of its ranks have stored. What failed once fails again.
+/// One rank of each node synchronises what all of its ranks have stored, and the I/O rank the name. What
+/// failed once fails again.
 Status SharedFile::synchronise() {
   if (is_first_of_node() && pages_->take_stored_since()) is_unsynced_ = true;
-  if (!is_unsynced_) return {};
-  TR_TRY(file_->sync());
+  if (is_unsynced_) TR_TRY(file_->sync());
   is_unsynced_ = false;
+  if (!is_new_ || safe_ != nullptr) return {};
+  // Behind the file: its fsync has brought a journal of the file system to the device, with the name mostly.
+  TR_TRY(group_->service().target().sync_directory_of(what_.path));
+  is_new_ = false;
   return {};
 }
 
@@ -597,13 +598,16 @@ Status SharedFile::store(const std::string& call, bool durable, bool closes) {
   const bool closes_at_once = closes && !durable && met.code() != Code::order;
   Status mine;
   if (writes && met.code() != Code::order) {
-    mine = guarded([&] { return store_mine(durable); });
-    if (durable && syncs_at_once && mine.is_ok()) mine = synchronise();
+    mine = guarded([&]() -> Status {
+      TR_TRY(store_mine());
+      return durable && syncs_at_once ? synchronise() : Status();
+    });
   }
   if (closes_at_once) mine = first_cause(mine, close_file());
   Status stored = vote(cat(named, ", storing"), mine.in(named));
   if (durable && stored.is_ok()) {
-    if (!syncs_at_once) stored = vote(cat(named, ", durable"), synchronise().in(named));
+    if (!syncs_at_once)
+      stored = vote(cat(named, ", durable"), guarded([&] { return synchronise(); }).in(named));
     if (safe_ != nullptr && stored.is_ok() && met.is_ok()) stored = safe_->commit(size, closes, named);
   }
   if (closes && !closes_at_once)

@@ -13,6 +13,7 @@ namespace tailrace::comm {
 namespace {
 
 constexpr int control_tag = 0;
+constexpr int request_tag = 1 + 2 * static_cast<int>(line_number::tags);  // behind those of all lines
 /// The largest single MPI message. Counts are int, and some transports cut at 2 GiB.
 constexpr Bytes largest_part = Bytes{1} << 30;
 /// Smaller memory comes from the heap, which keeps it by itself.
@@ -20,6 +21,7 @@ constexpr Bytes least_in_pool = Bytes{64} << 10;
 
 int tag_of(LineNumber line, Traffic traffic) {
   if (traffic == Traffic::control) return control_tag;
+  if (traffic == Traffic::request) return request_tag;
   return 1 + 2 * static_cast<int>(line_number::tag_of(line)) + (traffic == Traffic::broadcast ? 1 : 0);
 }
 
@@ -47,7 +49,9 @@ Result<std::unique_ptr<MpiTransport>> MpiTransport::create(MPI_Comm parent) {
   return std::unique_ptr<MpiTransport>(new MpiTransport(comm));
 }
 
-MpiTransport::MpiTransport(MPI_Comm comm) : comm_(comm) { MPI_Comm_rank(comm, &rank_); }
+MpiTransport::MpiTransport(MPI_Comm comm) : comm_(comm), control_{control_tag}, requests_{request_tag} {
+  MPI_Comm_rank(comm, &rank_);
+}
 
 void MpiTransport::free() {
   // A verdict may have told this rank to give up before that verdict has left for other ranks.
@@ -57,14 +61,14 @@ void MpiTransport::free() {
 
 void MpiTransport::send(int destination, LineNumber line, Traffic traffic, ByteVector bytes) {
   if (destination == rank_) {
-    if (traffic == Traffic::control)
-      own_control_.push_back({rank_, line, std::move(bytes)});
+    if (is_from_anyone(traffic))
+      (traffic == Traffic::control ? control_ : requests_).own.push_back({rank_, line, std::move(bytes)});
     else
       own_data_[{line, traffic}].push_back(std::move(bytes));
     return;
   }
   const int tag = tag_of(line, traffic);
-  if (traffic == Traffic::control) {
+  if (is_from_anyone(traffic)) {
     const auto number = std::as_bytes(std::span(&line, 1));
     bytes.insert(bytes.end(), number.begin(), number.end());
   }
@@ -158,21 +162,22 @@ bool MpiTransport::is_complete(Incoming& incoming) {
   return incoming.request == MPI_REQUEST_NULL && !incoming.continues;
 }
 
-std::optional<Envelope> MpiTransport::receive() {
-  if (!own_control_.empty()) {
-    Envelope envelope = std::move(own_control_.front());
-    own_control_.pop_front();
+std::optional<Envelope> MpiTransport::receive_any(FromAnyone& from) {
+  if (!from.own.empty()) {
+    Envelope envelope = std::move(from.own.front());
+    from.own.pop_front();
     return envelope;
   }
-  probe(MPI_ANY_SOURCE, control_tag, control_);
-  for (auto incoming = control_.begin(); incoming != control_.end(); ++incoming) {
+  std::list<Incoming>& waiting = from.incoming;
+  probe(MPI_ANY_SOURCE, from.tag, waiting);
+  for (auto incoming = waiting.begin(); incoming != waiting.end(); ++incoming) {
     if (!is_complete(*incoming)) continue;
-    const bool overtakes = std::any_of(control_.begin(), incoming, [&](const Incoming& earlier) {
+    const bool overtakes = std::any_of(waiting.begin(), incoming, [&](const Incoming& earlier) {
       return earlier.source == incoming->source;
     });
     if (overtakes) continue;
     Envelope envelope{incoming->source, 0, std::move(incoming->bytes)};
-    control_.erase(incoming);
+    waiting.erase(incoming);
     const std::size_t length = envelope.bytes.size() - sizeof envelope.line;
     std::memcpy(&envelope.line, envelope.bytes.data() + length, sizeof envelope.line);
     envelope.bytes.resize(length);

@@ -14,9 +14,9 @@
 
 namespace tailrace::comm {
 
-/// Messages as MPI point-to-point on a private duplicate of a communicator. A control message ends with its
-/// line's number; another message's tag tells its line and kind of traffic. MPI errors abort with a message:
-/// after one MPI gives no promise about anything (MPI 3.1, 8.3).
+/// Messages as MPI point-to-point on a private duplicate of a communicator. A control message or request ends
+/// with its line's number; another message's tag tells its line and kind of traffic. MPI errors abort with a
+/// message: after one MPI gives no promise about anything (MPI 3.1, 8.3).
 class MpiTransport final : public Transport {
  public:
   /// Collective over `parent`.
@@ -27,7 +27,8 @@ class MpiTransport final : public Transport {
   [[nodiscard]] int rank() const override { return rank_; }
   void send(int destination, LineNumber line, Traffic traffic, ByteVector bytes) override;
   bool progress() override;
-  std::optional<Envelope> receive() override;
+  std::optional<Envelope> receive() override { return receive_any(control_); }
+  std::optional<Envelope> receive_request() override { return receive_any(requests_); }
   std::optional<ByteVector> receive_from(int source, LineNumber line, Traffic traffic) override;
   [[nodiscard]] Bytes unsent(LineNumber line, Traffic traffic) const override;
   [[nodiscard]] bool all_sent() const override { return outgoing_.empty(); }
@@ -51,7 +52,14 @@ class MpiTransport final : public Transport {
     MPI_Request request = MPI_REQUEST_NULL;
     bool continues = false;  // another part of the same message follows
   };
+  /// Messages that are taken from anyone.
+  struct FromAnyone {
+    int tag = 0;
+    std::list<Incoming> incoming = {};
+    std::deque<Envelope> own = {};
+  };
   explicit MpiTransport(MPI_Comm comm);
+  std::optional<Envelope> receive_any(FromAnyone& from);
   bool probe(int source, int tag, std::list<Incoming>& into);
   static bool is_complete(Incoming& incoming);
 
@@ -59,9 +67,9 @@ class MpiTransport final : public Transport {
   int rank_ = 0;
   std::map<Way, Bytes> unsent_;  // bytes of the ways that have any
   std::list<Outgoing> outgoing_;
-  std::list<Incoming> control_;
+  FromAnyone control_;
+  FromAnyone requests_;
   std::map<std::pair<int, int>, std::list<Incoming>> data_;  // by source and tag; only those that have any
-  std::deque<Envelope> own_control_;
   std::map<Way, std::deque<ByteVector>> own_data_;
   BytePool pool_;
   Bytes most_in_pool_ = 0;

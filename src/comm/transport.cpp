@@ -37,6 +37,11 @@ std::optional<Envelope> SharedTransport::receive() {
   return transport_->receive();
 }
 
+std::optional<Envelope> SharedTransport::receive_request() {
+  const std::lock_guard lock(mutex_);
+  return transport_->receive_request();
+}
+
 std::optional<ByteVector> SharedTransport::receive_from(int source, LineNumber line, Traffic traffic) {
   const std::lock_guard lock(mutex_);
   return committed("taking what another rank has sent",

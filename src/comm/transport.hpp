@@ -13,9 +13,14 @@
 
 namespace tailrace::comm {
 
-/// Control messages are small and taken from anyone as they come. Data messages and large broadcasts stay
-/// with their sender until the receiver has room for them and asks. Neither kind waits for the other.
-enum class Traffic : std::uint8_t { control, data, broadcast };
+/// Control messages are small and taken from anyone as they come, and so are requests and their answers,
+/// which may be taken by another thread. Data messages and large broadcasts stay with their sender until the
+/// receiver has room for them and asks. No kind waits for another.
+enum class Traffic : std::uint8_t { control, request, data, broadcast };
+/// Returns true if messages of that kind are taken from anyone as they come.
+constexpr bool is_from_anyone(Traffic traffic) {
+  return traffic == Traffic::control || traffic == Traffic::request;
+}
 
 /// Tells the messages of different lines apart. line.hpp says how numbers are given.
 using LineNumber = std::uint64_t;
@@ -39,8 +44,10 @@ class Transport {
   virtual bool progress() = 0;
   /// Returns the next control message that has arrived whole.
   virtual std::optional<Envelope> receive() = 0;
-  /// Returns the next message of `source` on `line` and `traffic`, which is not Traffic::control, if it has
-  /// arrived whole. Asking allows it to arrive.
+  /// Returns the next request, or answer to one, that has arrived whole.
+  virtual std::optional<Envelope> receive_request() = 0;
+  /// Returns the next message of `source` on `line` and `traffic`, data or a broadcast, if it has arrived
+  /// whole. Asking allows it to arrive.
   virtual std::optional<ByteVector> receive_from(int source, LineNumber line, Traffic traffic) = 0;
   /// Returns the bytes handed to send() for `line` and `traffic` that have not left yet.
   [[nodiscard]] virtual Bytes unsent(LineNumber line, Traffic traffic) const = 0;
@@ -67,7 +74,8 @@ class Transport {
   virtual void let_others_run() {}
 };
 
-/// The transport of a process, locked: a thread that exchanges data messages uses it beside the main thread.
+/// The transport of a process, locked: threads that exchange data messages and answer requests use it beside
+/// the main thread.
 class SharedTransport final : public Transport {
  public:
   /// Before this call only the clock and idle() work.
@@ -78,6 +86,7 @@ class SharedTransport final : public Transport {
   void send(int destination, LineNumber line, Traffic traffic, ByteVector bytes) override;
   bool progress() override;
   std::optional<Envelope> receive() override;
+  std::optional<Envelope> receive_request() override;
   std::optional<ByteVector> receive_from(int source, LineNumber line, Traffic traffic) override;
   [[nodiscard]] Bytes unsent(LineNumber line, Traffic traffic) const override;
   [[nodiscard]] bool all_sent() const override;

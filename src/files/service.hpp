@@ -5,6 +5,7 @@
 #include <mutex>
 #include <vector>
 
+#include "exchange/request_desk.hpp"
 #include "journal/journal.hpp"
 #include "session/session.hpp"
 
@@ -13,7 +14,8 @@ namespace tailrace::files {
 /// The things that all collective files of one process share.
 class Service {
  public:
-  explicit Service(session::Session& session) : session_(session) {}
+  explicit Service(session::Session& session)
+      : session_(session), desk_(session.board(), session.settings().io_threads > 0) {}
   /// Blocks until all queued jobs are done.
   ~Service() { threads().drain(); }
   Service(const Service&) = delete;
@@ -26,6 +28,9 @@ class Service {
   [[nodiscard]] executor::Threads& threads() { return session_.threads(); }
   /// Bytes that are written over go to these journals first.
   [[nodiscard]] journal::Journals& journals() { return journals_; }
+
+  /// Moves on what shared files and global arrays ask of other nodes.
+  [[nodiscard]] exchange::RequestDesk& desk() { return desk_; }
 
   /// Memory that is used again and again: fresh memory costs several times a copy. Any thread may call it.
   ByteVector take_buffer(Bytes bytes) {
@@ -50,6 +55,7 @@ class Service {
   journal::Journals journals_;
   std::mutex mutex_;
   std::vector<ByteVector> buffers_;
+  exchange::RequestDesk desk_;  // its thread uses what is above
 };
 
 }  // namespace tailrace::files

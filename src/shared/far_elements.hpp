@@ -2,13 +2,10 @@
 #pragma once
 
 #include <functional>
-#include <map>
-#include <set>
+#include <mutex>
 #include <span>
-#include <vector>
 
-#include "comm/line.hpp"
-#include "comm/switchboard.hpp"
+#include "exchange/requests.hpp"
 
 namespace tailrace::shared {
 
@@ -26,13 +23,12 @@ struct Named {
 using DoWork = std::function<Status(Work work, const Named& named, std::span<const std::byte> values,
                                     ByteVector& answer)>;
 
-/// Work on elements of other nodes, and the answers to theirs. What changes elements is gathered for each
-/// rank that owns them and leaves when it is much, before elements are got from that rank, and in settle(). A
-/// rank does another one's work in the order in which it was asked for. Whoever calls the library does it.
+/// Work on elements of other nodes, as requests to the ranks that own them.
 class FarElements {
  public:
-  /// `line` is this array's, and outlives it.
-  FarElements(comm::Line& line, DoWork do_work);
+  /// Local; see exchange::Requests.
+  FarElements(exchange::RequestDesk& desk, comm::Line& line, std::uint64_t epoch, executor::Threads& threads,
+              DoWork do_work);
 
   // Local. Those that wait do work for others meanwhile.
   /// Puts or adds; waits only while too many bytes are on their way.
@@ -40,46 +36,19 @@ class FarElements {
   /// Asks for elements, and returns the number of the question.
   std::uint64_t ask(int rank, const Named& named);
   /// Returns the values that were asked for; waits.
-  Result<ByteVector> answer_to(std::uint64_t question);
+  Result<ByteVector> answer_to(std::uint64_t question) { return requests_.answer_to(question); }
   /// Waits until all changes have been made.
-  void settle();
+  void settle() { requests_.settle(); }
   /// Returns the first failure of a change since the last call.
-  Status take_failure();
+  Status take_failure() { return requests_.take_failure(); }
+  /// Keeps this rank from working for others as long as it is held.
+  [[nodiscard]] std::unique_lock<std::mutex> alone() { return requests_.alone(); }
 
  private:
-  static constexpr std::uint32_t request_message = 44;
-  static constexpr std::uint32_t answer_message = 45;
-  /// Changes leave when this many bytes have come together for one rank.
-  static constexpr Bytes batch = Bytes{64} << 10;
-  /// A rank waits while more bytes than these are on their way from it.
-  static constexpr Bytes most_on_way = Bytes{8} << 20;
+  void serve(Unpacker pieces, exchange::Requests::Answer& answer) const;
 
-  /// A message for one rank that has not left: its number is in it.
-  struct Outgoing {
-    std::uint64_t number = 0;
-    Packer message;
-  };
-  struct Answer {
-    Status status;
-    ByteVector values;
-  };
-
-  Outgoing& begin_work(int rank, Work work, const Named& named);
-  std::uint64_t send(int rank);
-  void on_request(int source, Unpacker& in);
-  void on_answer(Unpacker& in);
-  /// Returns true if ranks turned out to be in different collective calls: some of them may answer no more.
-  [[nodiscard]] bool is_broken() const { return line_.board().order().broken().has_value(); }
-
-  comm::Line& line_;
   const DoWork do_work_;
-  std::map<int, Outgoing> outgoing_;
-  std::map<std::uint64_t, Bytes> on_way_;  // messages that are not answered, with their sizes
-  Bytes bytes_on_way_ = 0;
-  std::set<std::uint64_t> questions_;
-  std::map<std::uint64_t, Answer> answers_;
-  std::uint64_t next_ = 0;
-  Status failure_;
+  exchange::Requests requests_;
 };
 
 }  // namespace tailrace::shared

@@ -79,17 +79,12 @@ Result<std::unique_ptr<GlobalArray>> GlobalArray::create(const std::shared_ptr<f
 }
 
 Status GlobalArray::make() {
-  if (group_->node().size() < group_->size()) {
-    Result<std::unique_ptr<comm::Line>> line = comm::Line::open_among(
-        group_->line().board(), group_->line().members(), "the messages of a global array");
-    TR_TRY(line.status());
-    line_ = std::move(*line);
-  }
   TR_TRY(make_elements(what_.count, elements_));
-  if (line_ == nullptr) return {};
+  if (group_->node().size() == group_->size()) return {};
   shares_.resize(static_cast<std::size_t>(group_->size()));
   far_ = std::make_unique<FarElements>(
-      *line_, [this](Work work, const Named& named, std::span<const std::byte> values, ByteVector& answer) {
+      group_->service().desk(), group_->line(), epoch_, group_->threads(),
+      [this](Work work, const Named& named, std::span<const std::byte> values, ByteVector& answer) {
         return do_for_others(work, named, values, answer);
       });
   return {};
@@ -170,7 +165,7 @@ Status GlobalArray::check(Index begin, Index count) const {
 }
 
 /// Ranks of other nodes may wait for this one.
-void GlobalArray::serve() { line_->board().pump(); }
+void GlobalArray::serve() { group_->line().board().pump(); }
 
 /// Finds the owners of elements.
 void GlobalArray::deal_out(std::span<const Index> indices) {
@@ -409,15 +404,21 @@ Status GlobalArray::resize(Index count) {
   if (is_new) mine = guarded([&] { return make_elements(count, next); });
   if (mine.is_ok() && is_new) next->copy_own_pages(*elements_);
   TR_TRY(vote(cat(call, ", copying"), mine.in(call)));
-  if (is_new) {
+  replace_elements(std::move(next), count);
+  // A rank that goes on asks others for elements: they must have the new ones.
+  return vote(cat(call, ", the new elements"), {});
+}
+
+/// Takes the elements of `next`, unless it is nullptr: then those that are there are enough for `count`.
+void GlobalArray::replace_elements(std::unique_ptr<NodeElements> next, Index count) {
+  const auto alone = far_ != nullptr ? far_->alone() : std::unique_lock<std::mutex>();
+  if (next != nullptr) {
     elements_ = std::move(next);
     elements_->map();
   }
   const bool is_cut = count < what_.count;
   what_.count = count;
   if (is_cut) clear_behind();
-  // A rank that goes on asks others for elements: they must have the new ones.
-  return vote(cat(call, ", the new elements"), {});
 }
 
 /// Elements behind the last one come back as zeros if the array grows again. The owner of their page does it.
@@ -433,7 +434,6 @@ void GlobalArray::clear_behind() {
 Status GlobalArray::free() {
   const Status met = meet(cat("tr_global_free(", name(), ")"));
   far_.reset();
-  line_.reset();
   elements_.reset();
   return met;
 }

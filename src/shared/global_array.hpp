@@ -83,6 +83,7 @@ class GlobalArray {
   Status do_for_others(Work work, const Named& named, std::span<const std::byte> values, ByteVector& answer);
   [[nodiscard]] Status vote(const std::string& call, const Status& mine);
   Status meet(const std::string& call);
+  void replace_elements(std::unique_ptr<NodeElements> next, Index count);
   void clear_behind();
 
   [[nodiscard]] Status check(std::span<const Index> indices) const;
@@ -102,11 +103,10 @@ class GlobalArray {
   const std::uint64_t epoch_;
   const PageDeal deal_;
   std::unique_ptr<NodeElements> elements_;
-  std::unique_ptr<comm::Line> line_;  // if there are several nodes, like what follows
-  std::unique_ptr<FarElements> far_;
-  Share near_;                 // of the call that goes on
-  std::vector<Share> shares_;  // by rank
-  std::vector<int> asked_;     // the ranks that have shares
+  std::unique_ptr<FarElements> far_;  // if there are several nodes
+  Share near_;                        // of the call that goes on
+  std::vector<Share> shares_;         // by rank
+  std::vector<int> asked_;            // the ranks that have shares
 };
 
 }  // namespace tailrace::shared

@@ -32,7 +32,7 @@ constexpr Bytes least_ahead = Bytes{1} << 20;
 /// Returns how many pages that follow one another in the file are stored ahead together. Those of one node do
 /// so only if there are no others.
 constexpr Index pages_stored_ahead(const NodePages::Plan& plan) {
-  const Index pages = plan.nodes == 1 ? std::max<Index>(ahead_run / plan.page, 1) : 1;
+  const Index pages = plan.deal == nullptr ? std::max<Index>(ahead_run / plan.page, 1) : 1;
   return pages * plan.page >= least_ahead ? pages : 0;
 }
 
@@ -81,11 +81,10 @@ Status NodePages::make(comm::Line& node, bool huge_pages) {
   if (me_ == 0) {
     (new (base_) Head())->most = frames_;
     for (int rank = 0; rank < ranks_; ++rank) {
-      new (&hold_of(rank, User::program)) Hold();
-      new (&hold_of(rank, User::service)) Hold();
+      for (const User user : users) new (&hold_of(rank, user)) Hold();
     }
-    for (std::uint32_t bucket = 0; bucket <= bucket_mask_; ++bucket)
-      new (&bucket_of(Index{bucket} * plan_.nodes)) std::atomic<FrameNumber>(nobody);
+    for (std::uint32_t number = 0; number <= bucket_mask_; ++number)
+      new (&bucket(number)) std::atomic<FrameNumber>(nobody);
     for (FrameNumber number = 0; number < frames_; ++number) new (&frame(number)) Frame();
   }
   // Nobody may look before it is there.
@@ -109,8 +108,7 @@ void NodePages::begin_again(Disk disk) {
   all.written_again = 0;
   all.stays_behind = false;
   all.most = frames_;
-  for (std::uint32_t bucket = 0; bucket <= bucket_mask_; ++bucket)
-    bucket_of(Index{bucket} * plan_.nodes) = nobody;
+  for (std::uint32_t number = 0; number <= bucket_mask_; ++number) bucket(number) = nobody;
   const auto free = [&](bool has_memory) {
     for (FrameNumber number = all.made; number-- > 0;) {
       Frame& each = frame(number);
@@ -126,22 +124,21 @@ void NodePages::begin_again(Disk disk) {
   free(true);
 }
 
-// The head, two holds for each rank, the buckets and the frames follow one another.
+// The head, a hold for each user of each rank, the buckets and the frames follow one another.
 
 Bytes NodePages::head_bytes() const {
-  return round_up(static_cast<Bytes>(sizeof(Head)) + 2 * ranks_ * static_cast<Bytes>(sizeof(Hold)) +
+  return round_up(static_cast<Bytes>(sizeof(Head)) +
+                  std::ssize(users) * ranks_ * static_cast<Bytes>(sizeof(Hold)) +
                   (Bytes{bucket_mask_} + 1) * static_cast<Bytes>(sizeof(std::atomic<FrameNumber>)) +
                   Bytes{frames_} * static_cast<Bytes>(sizeof(Frame)) + Bytes{alignof(Frame)});
 }
 
 NodePages::Hold& NodePages::hold_of(int rank, User user) const {
-  return reinterpret_cast<Hold*>(&head() + 1)[2 * rank + (user == User::service ? 1 : 0)];
+  return reinterpret_cast<Hold*>(&head() + 1)[std::ssize(users) * rank + static_cast<int>(user)];
 }
 
-std::atomic<NodePages::FrameNumber>& NodePages::bucket_of(Index page) const {
-  // Pages of this node follow one another in its buckets.
-  const auto bucket = static_cast<std::uint64_t>(page / plan_.nodes) & bucket_mask_;
-  return reinterpret_cast<std::atomic<FrameNumber>*>(&hold_of(ranks_, User::program))[bucket];
+std::atomic<NodePages::FrameNumber>& NodePages::bucket(std::uint64_t number) const {
+  return reinterpret_cast<std::atomic<FrameNumber>*>(&hold_of(ranks_, User::program))[number];
 }
 
 NodePages::Frame& NodePages::frame(FrameNumber number) const {
@@ -212,7 +209,7 @@ void NodePages::unlink(FrameNumber number, Index page) {
 
 bool NodePages::is_held(FrameNumber number) const {
   for (int rank = 0; rank < ranks_; ++rank) {
-    for (const User user : {User::program, User::service})
+    for (const User user : users)
       if (hold_of(rank, user).frame.load() == number) return true;
   }
   return false;
@@ -229,8 +226,8 @@ bool NodePages::try_hold(FrameNumber number, Index page, Hold& hold) const {
 
 Result<NodePages::Held> NodePages::hold(Index page, std::span<const std::byte> whole, User user) {
   Hold& mine = hold_of(me_, user);
-  Known* const known =
-      user == User::program ? &known_[static_cast<std::size_t>(page / plan_.nodes) % known_.size()] : nullptr;
+  const auto place = static_cast<std::size_t>(near_number(page)) % known_.front().size();
+  Known* const known = user == User::service ? nullptr : &known_[user == User::program ? 0 : 1][place];
   if (known != nullptr && known->page == page && try_hold(known->frame, page, mine))
     return Held{known->frame};
   for (int tries = 1;; ++tries) {
@@ -256,9 +253,8 @@ Result<NodePages::Held> NodePages::hold(Index page, std::span<const std::byte> w
 
 /// Makes the page tables of a frame: one call costs less than a fault for each of its pages.
 void NodePages::touch(FrameNumber number) {
-  char& touched = touched_[number];
-  if (touched != 0) return;
-  touched = 1;
+  const std::atomic_ref touched(touched_[number]);  // by the program or by the desk
+  if (touched.exchange(1, std::memory_order_relaxed) != 0) return;
   ::madvise(memory_of(number), static_cast<std::size_t>(plan_.page), MADV_POPULATE_WRITE);
 }
 

@@ -12,6 +12,7 @@
 
 #include "node/budget.hpp"
 #include "node/node_memory.hpp"
+#include "shared/page_deal.hpp"
 #include "shared/shared_lock.hpp"
 #include "storage/target.hpp"
 
@@ -34,12 +35,14 @@ struct Disk {
 class NodePages {
  public:
   struct Plan {
-    Bytes page = 0;    // a power of 2
-    Bytes memory = 0;  // the most that frames may take
-    int nodes = 1;     // page p belongs to this node if p % nodes says so
+    Bytes page = 0;                                  // a power of 2
+    Bytes memory = 0;                                // the most that frames may take
+    std::shared_ptr<const PageDeal> deal = nullptr;  // nullptr: all pages belong to this node
   };
-  /// The threads of a process that use the pages: the program's, and one that serves other nodes.
-  enum class User { program, service };
+  /// The threads of a process that use the pages: the program's, whichever serves other nodes at a time, and
+  /// one that waits for storage for these.
+  enum class User { program, desk, service };
+  static constexpr std::array users{User::program, User::desk, User::service};
 
   /// Collective over `node`, the ranks of one node. Returns the same Status on every rank of the node.
   static Result<std::unique_ptr<NodePages>> create(comm::Line& node, const Plan& plan, bool huge_pages,
@@ -152,7 +155,15 @@ class NodePages {
   [[nodiscard]] Bytes head_bytes() const;
   [[nodiscard]] Head& head() const { return *reinterpret_cast<Head*>(base_); }
   [[nodiscard]] Hold& hold_of(int rank, User user) const;
-  [[nodiscard]] std::atomic<FrameNumber>& bucket_of(Index page) const;
+  [[nodiscard]] std::atomic<FrameNumber>& bucket(std::uint64_t number) const;
+  /// Pages of this node follow one another in its buckets.
+  [[nodiscard]] std::atomic<FrameNumber>& bucket_of(Index page) const {
+    return bucket(static_cast<std::uint64_t>(near_number(page)) & bucket_mask_);
+  }
+  /// Returns the page's number among those of the node.
+  [[nodiscard]] Index near_number(Index page) const {
+    return plan_.deal == nullptr ? page : plan_.deal->place_of_page(page).near;
+  }
   [[nodiscard]] Frame& frame(FrameNumber number) const;
   [[nodiscard]] std::byte* memory_of(FrameNumber number) const {
     return base_ + head_bytes_ + static_cast<Bytes>(number) * plan_.page;
@@ -193,8 +204,8 @@ class NodePages {
   FrameNumber least_ = 0;  // frames that are drawn from the beginning
   std::uint32_t bucket_mask_ = 0;
   Index run_ = 0;  // the pages that are stored ahead together; 0: none are
-  std::array<Known, 256> known_{};
-  std::vector<char> touched_;  // by frame: its page tables are made
+  std::array<std::array<Known, 256>, 2> known_{};  // of the program, and of the desk
+  std::vector<char> touched_;                      // by frame: its page tables are made
   std::function<Status()> start_;
   std::mutex service_;  // one service at a time has the second hold
 };

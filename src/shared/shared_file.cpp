@@ -75,7 +75,7 @@ Result<std::unique_ptr<SharedFile>> SharedFile::open(const std::shared_ptr<files
 /// Opens the file on the I/O rank, and then on the others. With opens_early() the first was done before.
 Status SharedFile::open_on_io_rank(const std::string& call) {
   const Status mine = guarded([&]() -> Status {
-    if (safe_ != nullptr) safe_->place(page_, nodes_, node_);
+    if (safe_ != nullptr) safe_->place(page_, deal_out_pages());
     return group_->is_io_rank() ? make_or_check() : Status();
   });
   Packer told;
@@ -227,16 +227,13 @@ Status SharedFile::make_pages(const Deal& deal, const std::string& call) {
     if (pages_ == nullptr) take_kept(deal);
     return {};  // that all have
   }
-  if (nodes_ > 1) {
-    Result<std::unique_ptr<comm::Line>> line =
-        comm::Line::open_among(group_->line().board(), group_->line().members(), call);
-    TR_TRY(line.status());
-    line_ = std::move(*line);
-  }
-  Status mine = take_pages(deal);
+  Status mine;
+  if (nodes_ > 1) mine = guarded([&] { return deal_out_pages(), Status(); });
+  mine = first_cause(mine, take_pages(deal));
   if (mine.is_ok() && nodes_ > 1) {
     mine = guarded([&] {
-      far_ = std::make_unique<FarPages>(*line_, group_->threads(), served());
+      far_ = std::make_unique<FarPages>(group_->service().desk(), group_->line(), epoch_, group_->threads(),
+                                        served());
       return Status();
     });
   }
@@ -245,13 +242,19 @@ Status SharedFile::make_pages(const Deal& deal, const std::string& call) {
   return vote(call, mine.in(call), then);
 }
 
+const std::shared_ptr<const PageDeal>& SharedFile::deal_out_pages() {
+  if (pages_of_ranks_ == nullptr) pages_of_ranks_ = std::make_shared<PageDeal>(page_, group_->nodes());
+  return pages_of_ranks_;
+}
+
 /// Takes the pages that the last file has left, or makes new ones. On one node some rank has none left.
 Status SharedFile::take_pages(const Deal& deal) {
   if (nodes_ > 1) take_kept(deal);
   if (pages_ != nullptr) return {};
   group_->kept_pages() = nullptr;
-  Result<std::unique_ptr<NodePages>> pages = NodePages::create(
-      group_->node(), {page_, deal.memory, nodes_}, group_->settings().huge_pages, group_->budget(), disk());
+  Result<std::unique_ptr<NodePages>> pages =
+      NodePages::create(group_->node(), {page_, deal.memory, nodes_ > 1 ? pages_of_ranks_ : nullptr},
+                        group_->settings().huge_pages, group_->budget(), disk());
   TR_TRY(pages.status());
   pages_ = std::move(*pages);
   return {};
@@ -265,7 +268,8 @@ void SharedFile::leave_pages() {
 }
 
 Status SharedFile::open_file(storage::OpenMode mode) {
-  Result<std::unique_ptr<storage::File>> file = group_->service().target().open(stored_path(), mode);
+  Result<std::unique_ptr<storage::File>> file = group_->service().target().open(
+      stored_path(), mode, safe_ != nullptr ? safe_->permissions() : what_.permissions);
   TR_TRY(file.status());
   file_ = std::move(*file);
   return {};
@@ -319,7 +323,7 @@ Disk SharedFile::disk() {
 }
 
 Served SharedFile::served() {
-  const auto user = [](bool waits) { return waits ? NodePages::User::service : NodePages::User::program; };
+  const auto user = [](bool waits) { return waits ? NodePages::User::service : NodePages::User::desk; };
   Served served;
   served.size = [this] { return pages_->size(); };
   served.raise_size = [this](Bytes size) { pages_->raise_size(size); };
@@ -333,12 +337,6 @@ Served SharedFile::served() {
     return pages_->write(page_of(offset), place_in_page(offset), bytes, user(waits));
   };
   return served;
-}
-
-/// The pages of a node are dealt to its ranks in turn.
-int SharedFile::server_of(Index page) const {
-  const std::vector<int>& ranks = ranks_of_[static_cast<std::size_t>(page % nodes_)];
-  return ranks[static_cast<std::size_t>(page / nodes_) % ranks.size()];
 }
 
 /// The I/O rank calls `then` once all ranks have passed, and before they hear of it.
@@ -591,6 +589,9 @@ Status SharedFile::store(const std::string& call, bool durable, bool closes) {
   // Readers of one node have nothing to tell each other.
   const Status met = writes || far_ != nullptr ? meet(named, Before::change) : Status();
   if (far_ != nullptr) (void)far_->take_failure();  // it is told here
+  // All ranks have what they asked for, or gave up after their calls broke the order: then some may still
+  // ask.
+  if (closes) far_.reset();
   const Bytes size = pages_->size();  // the same on every rank, until one of them has left this call
   durable = writes && (durable || safe_ != nullptr);
   // The ranks that store need not wait for each other before they do what comes next.
@@ -623,9 +624,7 @@ Status SharedFile::flush(const std::string& call) { return store(call, true, fal
 
 Status SharedFile::close(const std::string& call) {
   const Status closed = store(call, false, true);
-  far_.reset();
-  line_.reset();
-  if (storing_key_) group_->threads().drain(storing_key_);
+  if (storing_key_) group_->threads().drain(*storing_key_);
   leave_pages();
   pages_.reset();
   safe_.reset();

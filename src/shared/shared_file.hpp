@@ -25,8 +25,8 @@ using Sink = Piece<std::byte>;
 
 enum class Whence { begin, position, end };
 
-/// One binary file whose pages lie in the memory of all ranks of a group. Page p belongs to node p % nodes;
-/// in a node it lies in memory that its ranks share, and those of other nodes ask one of them.
+/// One binary file whose pages lie in the memory of all ranks of a group. Page p belongs to the node of rank
+/// p % ranks; there it lies in memory that the ranks share, and those of other nodes ask that rank.
 class SharedFile {
  public:
   /// Collective over the group; blocks. `call` names the call and its arguments, `given` is what the caller
@@ -75,6 +75,8 @@ class SharedFile {
   [[nodiscard]] Deal deal_in(const comm::Verdict& verdict) const;
   [[nodiscard]] Bytes kept_page() const;
   void take_kept(const Deal& deal);
+  /// Decides which rank serves which page; once.
+  const std::shared_ptr<const PageDeal>& deal_out_pages();
   Status make_pages(const Deal& deal, const std::string& call);
   Status take_pages(const Deal& deal);
   void leave_pages();
@@ -89,10 +91,12 @@ class SharedFile {
   [[nodiscard]] Disk disk();
   [[nodiscard]] Served served();
   [[nodiscard]] bool is_first_of_node() const { return group_->node().rank() == 0; }
-  [[nodiscard]] bool is_near(Index page) const { return page % nodes_ == node_; }
+  [[nodiscard]] int server_of(Index page) const { return pages_of_ranks_->place_of_page(page).owner; }
+  [[nodiscard]] bool is_near(Index page) const {
+    return pages_of_ranks_->are_near(server_of(page), group_->rank());
+  }
   [[nodiscard]] Index page_of(Bytes offset) const { return offset >> page_shift_; }
   [[nodiscard]] Bytes place_in_page(Bytes offset) const { return offset & (page_ - 1); }
-  [[nodiscard]] int server_of(Index page) const;
   [[nodiscard]] Status vote(const std::string& call, const Status& mine,
                             const std::function<Status()>& then = nullptr);
 
@@ -121,10 +125,10 @@ class SharedFile {
   std::vector<std::vector<int>> ranks_of_;  // by node: the group's ranks
   Bytes page_ = 0;                          // a power of 2
   int page_shift_ = 0;
+  std::shared_ptr<const PageDeal> pages_of_ranks_;
   std::unique_ptr<storage::File> file_;
   std::unique_ptr<NodePages> pages_;
-  std::unique_ptr<comm::Line> line_;  // if there are several nodes, like the pages there
-  std::unique_ptr<FarPages> far_;
+  std::unique_ptr<FarPages> far_;             // if there are several nodes
   std::unique_ptr<SafeFile> safe_;            // if a crash is to leave a whole file
   bool is_new_ = false;                       // the file's name is not durable; on the I/O rank
   bool is_unsynced_ = false;                  // what this node has stored, as far as this rank knows

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "shared/undo_pages.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <new>
 
@@ -17,6 +19,13 @@ constexpr Bytes kept_at_once = Bytes{4} << 20;
 /// Pages behind those that are asked for are kept with them, as many bytes as were kept already: a file that
 /// is written anew from its begin then costs few synchronisations.
 constexpr Bytes most_ahead = Bytes{16} << 20;
+
+/// Returns the permissions of a file that holds bytes of another one: who must not read that, must not here.
+unsigned permissions_beside(const std::string& path) {
+  struct stat file {};
+  const unsigned granted = ::stat(path.c_str(), &file) == 0 ? file.st_mode : 0;
+  return (granted & storage::usual_permissions) | S_IRUSR | S_IWUSR;
+}
 
 }  // namespace
 
@@ -53,19 +62,16 @@ UndoPages::UndoPages(comm::Line& node, storage::Target& target, node::Budget& bu
       place_(std::move(place)) {}
 
 /// Returns how many pages of a file of that size the node has.
-Index UndoPages::pages_of_node(Bytes size) const {
-  const Index pages = size == 0 ? 0 : (size - 1) / place_.page + 1;
-  return (pages - place_.node + place_.nodes - 1) / place_.nodes;
-}
+Index UndoPages::pages_of_node(Bytes size) const { return place_.deal->pages_of_node_of(place_.rank, size); }
 
 /// Returns the first page from `page` on that belongs to the node.
 Index UndoPages::own_from(Index page) const {
-  const Index behind = (page - place_.node) % place_.nodes;
-  return behind == 0 ? page : page + (behind < 0 ? -behind : place_.nodes - behind);
+  while (!place_.deal->are_near(place_.deal->place_of_page(page).owner, place_.rank)) ++page;
+  return page;
 }
 
-UndoPages::Note& UndoPages::note_of(Index page) const {
-  return reinterpret_cast<Note*>(notes_->memory->part(0))[page / place_.nodes];
+UndoPages::Note& UndoPages::note(Index near) const {
+  return reinterpret_cast<Note*>(notes_->memory->part(0))[near];
 }
 
 Status UndoPages::prepare(Bytes size) {
@@ -93,7 +99,7 @@ void UndoPages::begin(const journal::Flushed& flushed) {
   flushed_ = flushed;
   if (next_ != nullptr) notes_ = std::move(next_);
   if (node_.rank() == 0) {
-    for (Index i = 0; i < notes_->pages; ++i) note_of(i * place_.nodes).store(State::changeable);
+    for (Index i = 0; i < notes_->pages; ++i) note(i).store(State::changeable);
   }
   const std::lock_guard lock(mutex_);
   writer_.reset();
@@ -113,7 +119,7 @@ void UndoPages::drop() {
 void UndoPages::claim_ahead(Index from, Claim& claim) const {
   const Bytes ahead = std::min<Bytes>(kept_, most_ahead);
   for (Bytes bytes = 0; bytes + place_.page <= ahead && from * place_.page < flushed_.size;
-       bytes += place_.page, from += place_.nodes)
+       bytes += place_.page, from = own_from(from + 1))
     if (claim.take(from) != State::changeable) return;
 }
 
@@ -125,7 +131,7 @@ Status UndoPages::keep(storage::File& file, Bytes offset, Bytes bytes) {
     const Status status = guarded([&]() -> Status {
       Claim claim(*this);
       Index page = own_from(offset / place_.page);
-      for (; page * place_.page < end; page += place_.nodes)
+      for (; page * place_.page < end; page = own_from(page + 1))
         waits = claim.take(page) == State::being_kept || waits;
       if (claim.pages.empty()) return {};
       if (!waits) claim_ahead(page, claim);
@@ -167,9 +173,9 @@ Status UndoPages::keep_claimed(storage::File& file, const Claim& claim) {
 /// Adds what the file holds there to the undo file.
 Status UndoPages::add(storage::File& file, Bytes begin, Bytes end) {
   if (writer_ == nullptr) {
-    Result<std::unique_ptr<journal::UndoWriter>> made =
-        journal::UndoWriter::create(target_, journal::flushed_path(place_.path), flushed_.generation,
-                                    journal::name_beside(place_.path), {place_.rank, place_.ranks});
+    Result<std::unique_ptr<journal::UndoWriter>> made = journal::UndoWriter::create(
+        target_, journal::flushed_path(place_.path), flushed_.generation, journal::name_beside(place_.path),
+        {place_.rank, place_.ranks}, permissions_beside(place_.path));
     TR_TRY(made.status());
     writer_ = std::move(*made);
     files_.push_back(writer_->own_path());

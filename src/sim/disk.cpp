@@ -40,8 +40,9 @@ class DiskTarget final : public storage::Target {
  public:
   DiskTarget(std::shared_ptr<Target> below, std::shared_ptr<Disk> disk)
       : below_(std::move(below)), disk_(std::move(disk)) {}
-  Result<std::unique_ptr<storage::File>> open(const std::string& path, storage::OpenMode mode) override {
-    Result<std::unique_ptr<storage::File>> file = below_->open(path, mode);
+  Result<std::unique_ptr<storage::File>> open(const std::string& path, storage::OpenMode mode,
+                                              unsigned permissions) override {
+    Result<std::unique_ptr<storage::File>> file = below_->open(path, mode, permissions);
     TR_TRY(file.status());
     return std::unique_ptr<storage::File>(std::make_unique<DiskFile>(std::move(*file), disk_));
   }

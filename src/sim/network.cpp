@@ -38,7 +38,7 @@ void Port::send(int destination, comm::LineNumber line, Traffic traffic, ByteVec
   message->bytes = std::move(bytes);
   message->sender = this;
   message->way = {line, traffic};
-  message->here = destination == rank_ || traffic == Traffic::control || size <= eager;
+  message->here = destination == rank_ || comm::is_from_anyone(traffic) || size <= eager;
   if (destination == rank_) {
     arrive(rank_, message);
     return;
@@ -59,8 +59,10 @@ void Port::send(int destination, comm::LineNumber line, Traffic traffic, ByteVec
 }
 
 void Port::arrive(int source, const std::shared_ptr<Incoming>& message) {
-  if (message->way.second == Traffic::control)
-    control_.push_back({source, message->way.first, std::move(message->bytes)});
+  const Traffic traffic = message->way.second;
+  if (comm::is_from_anyone(traffic))
+    (traffic == Traffic::control ? control_ : requests_)
+        .push_back({source, message->way.first, std::move(message->bytes)});
   else
     data_[inbox(source, message->way)].push_back(message);
   hear();
@@ -71,10 +73,10 @@ bool Port::progress() {
   return std::exchange(departed_, false);
 }
 
-std::optional<comm::Envelope> Port::receive() {
-  if (control_.empty()) return std::nullopt;
-  comm::Envelope envelope = std::move(control_.front());
-  control_.pop_front();
+std::optional<comm::Envelope> Port::take_first(std::deque<comm::Envelope>& from) {
+  if (from.empty()) return std::nullopt;
+  comm::Envelope envelope = std::move(from.front());
+  from.pop_front();
   return envelope;
 }
 

@@ -38,7 +38,8 @@ class Port final : public comm::Transport {
   [[nodiscard]] int rank() const override { return rank_; }
   void send(int destination, comm::LineNumber line, comm::Traffic traffic, ByteVector bytes) override;
   bool progress() override;
-  std::optional<comm::Envelope> receive() override;
+  std::optional<comm::Envelope> receive() override { return take_first(control_); }
+  std::optional<comm::Envelope> receive_request() override { return take_first(requests_); }
   std::optional<ByteVector> receive_from(int source, comm::LineNumber line, comm::Traffic traffic) override;
   [[nodiscard]] Bytes unsent(comm::LineNumber line, comm::Traffic traffic) const override;
   [[nodiscard]] bool all_sent() const override { return leaving_ == 0; }
@@ -70,6 +71,7 @@ class Port final : public comm::Transport {
     bool here = false;  // whole, as soon as it has arrived
   };
   static constexpr Bytes eager = 1024;  // data messages up to this size leave at once
+  static std::optional<comm::Envelope> take_first(std::deque<comm::Envelope>& from);
   void arrive(int source, const std::shared_ptr<Incoming>& message);
   void hear();
   void has_left(const Way& way, Bytes bytes);
@@ -85,6 +87,7 @@ class Port final : public comm::Transport {
   bool news_ = false;
   bool departed_ = false;  // a send completed since the last progress()
   std::deque<comm::Envelope> control_;
+  std::deque<comm::Envelope> requests_;
   // By source, tag and traffic. As with MPI, lines of the same tag are not told apart.
   std::map<std::tuple<int, comm::LineNumber, comm::Traffic>, std::deque<std::shared_ptr<Incoming>>> data_;
   Waiter* waiter_ = nullptr;

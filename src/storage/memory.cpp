@@ -110,7 +110,8 @@ void MemoryTarget::change(EntryChange change) {
   if (journalled_) unsynced_.push_back(std::move(change));
 }
 
-Result<std::unique_ptr<File>> MemoryTarget::open(const std::string& path, OpenMode mode) {
+Result<std::unique_ptr<File>> MemoryTarget::open(const std::string& path, OpenMode mode,
+                                                 unsigned /*permissions*/) {
   const char* verb = mode == OpenMode::create ? "create" : "open";
   const std::string tidy = tidy_path(path);
   const std::lock_guard guard(mutex_);

@@ -61,7 +61,8 @@ class MemoryTarget : public Target {
  public:
   explicit MemoryTarget(bool journalled);
 
-  Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) override;
+  using Target::open;
+  Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode, unsigned permissions) override;
   Status rename(const std::string& from, const std::string& to) override;
   Status remove(const std::string& path) override;
   Status remove_directory(const std::string& path) override;

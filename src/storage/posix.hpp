@@ -50,7 +50,8 @@ class PosixTarget final : public Target {
   explicit PosixTarget(std::shared_ptr<System> system);
   PosixTarget(std::shared_ptr<System> system, PerFile per_file);
 
-  Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) override;
+  using Target::open;
+  Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode, unsigned permissions) override;
   Status rename(const std::string& from, const std::string& to) override;
   Status remove(const std::string& path) override;
   Status remove_directory(const std::string& path) override;

@@ -47,9 +47,8 @@ class Lock {
 
   /// Returns Code::state if another process holds it. Returns false if the name has moved on to another file
   /// since it was opened.
-  Result<bool> take() {
-    const int locked =
-        uninterrupted([&] { return ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 ? 0 : -errno; });
+  Result<bool> take(int kind = LOCK_EX) {
+    const int locked = uninterrupted([&] { return ::flock(descriptor_, kind | LOCK_NB) == 0 ? 0 : -errno; });
     if (locked != 0) {
       if (locked != -EWOULDBLOCK) return io_error("lock", path_, -locked);
       const auto text = contents();
@@ -114,13 +113,24 @@ class Lock {
   pid_t owner_ = -1;
 };
 
+/// Tells why the lock file could not be opened for writing. Who may only read it still learns of a holder.
+Status why_not_opened(const std::shared_ptr<System>& system, const std::string& path, int error) {
+  Status why = io_error("lock", path, error);
+  if (error != EACCES && error != EPERM && error != EROFS) return why;
+  const int descriptor = uninterrupted([&] { return system->open(path.c_str(), O_RDONLY | O_CLOEXEC, 0); });
+  if (descriptor < 0) return why;
+  // NFS takes no exclusive lock of a file that is open for reading.
+  const Status held = Lock(system, descriptor, path).take(LOCK_SH).status();
+  return held.is_ok() ? why : held;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<void>> lock_file(const std::shared_ptr<System>& system, const std::string& path) {
   for (;;) {
     const int descriptor =
         uninterrupted([&] { return system->open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666); });
-    if (descriptor < 0) return io_error("lock", path, -descriptor);
+    if (descriptor < 0) return why_not_opened(system, path, -descriptor);
     const auto lock = std::make_shared<Lock>(system, descriptor, path);
     const auto taken = lock->take();
     if (!taken.is_ok()) return taken.status();

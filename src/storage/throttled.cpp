@@ -99,8 +99,8 @@ class ThrottledTarget final : public Target {
   ThrottledTarget(std::shared_ptr<Target> below, Throttle throttle)
       : below_(std::move(below)), disk_(std::make_shared<Disk>(throttle)) {}
 
-  Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) override {
-    auto file = below_->open(path, mode);
+  Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode, unsigned permissions) override {
+    auto file = below_->open(path, mode, permissions);
     if (!file.is_ok()) return file;
     return std::unique_ptr<File>(std::make_unique<ThrottledFile>(*std::move(file), disk_));
   }

@@ -50,8 +50,8 @@ class StoreTarget final : public Target {
  public:
   explicit StoreTarget(std::shared_ptr<Target> below) : below_(std::move(below)) {}
 
-  Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) override {
-    if (!is_store(path)) return below_->open(path, mode);
+  Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode, unsigned permissions) override {
+    if (!is_store(path)) return below_->open(path, mode, permissions);
     const bool reads = mode == OpenMode::read || mode == OpenMode::read_regular;
     if (!reads) TR_TRY(end_rename(first_name(path)));
     const Result<std::string> directory = directory_of(path);

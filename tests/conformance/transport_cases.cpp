@@ -14,7 +14,9 @@ namespace tailrace::comm {
 
 namespace {
 
-constexpr Traffic kinds[] = {Traffic::control, Traffic::data, Traffic::broadcast};
+constexpr Traffic kinds[] = {Traffic::control, Traffic::request, Traffic::data, Traffic::broadcast};
+/// Those that are taken from anyone.
+constexpr Traffic from_anyone[] = {Traffic::control, Traffic::request};
 /// Two lines with tags of their own.
 constexpr LineNumber lines[] = {line_number::session,
                                 line_number::first_free | 3ULL << line_number::tag_bits};
@@ -66,15 +68,19 @@ ByteVector take_from(End& end, int source, LineNumber line, Traffic kind) {
   return bytes.value_or(ByteVector());
 }
 
-Envelope take_control(End& end) {
+std::optional<Envelope> receive(End& end, Traffic kind) {
+  return kind == Traffic::control ? end.transport().receive() : end.transport().receive_request();
+}
+
+Envelope take_any(End& end, Traffic kind) {
   std::optional<Envelope> envelope;
   until(
       end,
       [&] {
-        envelope = end.transport().receive();
+        envelope = receive(end, kind);
         return envelope.has_value();
       },
-      "a control message has arrived");
+      "a message of anyone has arrived");
   return envelope.value_or(Envelope());
 }
 
@@ -84,7 +90,8 @@ void ends_empty(End& end) {
   end.meet();
   for (int look = 0; look < 50; ++look) {
     end.transport().progress();
-    end.check(!end.transport().receive().has_value(), "no control message is left");
+    for (const Traffic kind : from_anyone)
+      end.check(!receive(end, kind).has_value(), "no message of anyone is left");
     for (int source = 0; source < end.size(); ++source) {
       for (const LineNumber line : lines) {
         for (const Traffic kind : {Traffic::data, Traffic::broadcast})
@@ -142,8 +149,10 @@ void messages_of_a_sender_a_line_and_a_kind_arrive_in_the_order_sent(End& end) {
           transport.send(destination, std::get<1>(way), std::get<2>(way),
                          message(me, number, size_of(number)));
         }
-        if (auto envelope = transport.receive())
-          take({envelope->source, envelope->line, Traffic::control}, envelope->bytes);
+        for (const Traffic kind : from_anyone) {
+          if (auto envelope = receive(end, kind))
+            take({envelope->source, envelope->line, kind}, envelope->bytes);
+        }
         std::shuffle(ways.begin(), ways.end(), random);
         for (const Way& way : ways) {
           if (const auto bytes = std::apply([&](auto... of) { return transport.receive_from(of...); }, way))
@@ -168,16 +177,17 @@ void a_rank_sends_to_itself(End& end) {
     }
   }
   end.check(transport.all_sent(), "what a rank sends to itself has left at once");
-  std::map<LineNumber, int> controls;
-  for (int i = 0; i < 6; ++i) {
-    const Envelope envelope = take_control(end);
-    const int number = controls[envelope.line]++;
+  std::map<std::pair<LineNumber, Traffic>, int> came;
+  for (int i = 0; i < 12; ++i) {
+    const Traffic kind = from_anyone[i % 2];
+    const Envelope envelope = take_any(end, kind);
+    const int number = came[{envelope.line, kind}]++;
     end.check(envelope.source == me, "it names itself as the sender");
-    end.check(envelope.bytes == message(me, number, number == 1 ? large : size_of(number)),
-              "control in order");
+    end.check(envelope.bytes == message(me, number, number == 1 ? large : size_of(number)), "in order");
   }
   for (const LineNumber line : lines) {
-    end.check(controls[line] == 3, "each line has its control messages");
+    for (const Traffic kind : from_anyone)
+      end.check(came[{line, kind}] == 3, "each line has its messages of anyone");
     for (const Traffic kind : {Traffic::broadcast, Traffic::data}) {
       for (int number = 0; number < 3; ++number)
         end.check(
@@ -194,8 +204,10 @@ void empty_messages_arrive(End& end) {
     for (const Traffic kind : kinds) transport.send(destination, lines[1], kind, {});
   }
   for (int i = 0; i < end.size(); ++i) {
-    const Envelope envelope = take_control(end);
-    end.check(envelope.bytes.empty() && envelope.line == lines[1], "an empty control message");
+    for (const Traffic kind : from_anyone) {
+      const Envelope envelope = take_any(end, kind);
+      end.check(envelope.bytes.empty() && envelope.line == lines[1], "an empty message of anyone");
+    }
   }
   for (int source = 0; source < end.size(); ++source) {
     for (const Traffic kind : {Traffic::data, Traffic::broadcast})
@@ -205,20 +217,22 @@ void empty_messages_arrive(End& end) {
 }
 
 /// Lines with the same tag differ in their count, and in the bit of the node.
-void control_messages_tell_source_and_line(End& end) {
+void messages_of_anyone_tell_source_and_line(End& end) {
   Transport& transport = end.transport();
   constexpr LineNumber same_tag[] = {line_number::without_data, line_number::without_data | 1ULL << 40,
                                      line_number::without_data | line_number::node_bit};
-  for (int destination = 0; destination < end.size(); ++destination) {
-    for (int i = 0; i < 3; ++i)
-      transport.send(destination, same_tag[i], Traffic::control, message(transport.rank(), i, 40));
-  }
-  std::map<int, int> came;
-  for (int i = 0; i < 3 * end.size(); ++i) {
-    const Envelope envelope = take_control(end);
-    const int number = came[envelope.source]++;
-    end.check(number < 3 && envelope.line == same_tag[number % 3], "the line");
-    end.check(envelope.bytes == message(envelope.source, number, 40), "the source");
+  for (const Traffic kind : from_anyone) {
+    for (int destination = 0; destination < end.size(); ++destination) {
+      for (int i = 0; i < 3; ++i)
+        transport.send(destination, same_tag[i], kind, message(transport.rank(), i, 40));
+    }
+    std::map<int, int> came;
+    for (int i = 0; i < 3 * end.size(); ++i) {
+      const Envelope envelope = take_any(end, kind);
+      const int number = came[envelope.source]++;
+      end.check(number < 3 && envelope.line == same_tag[number % 3], "the line");
+      end.check(envelope.bytes == message(envelope.source, number, 40), "the source");
+    }
   }
   ends_empty(end);
 }
@@ -270,8 +284,10 @@ void kinds_and_lines_do_not_wait_for_each_other(End& end) {
     transport.send(next, lines[0], held, message(transport.rank(), 1, large));
     transport.send(next, lines[0], other, message(transport.rank(), 2, large));
     transport.send(next, lines[1], held, message(transport.rank(), 3, large));
-    transport.send(next, lines[0], Traffic::control, message(transport.rank(), 4, 100));
-    end.check(take_control(end).bytes == message(before, 4, 100), "control passes");
+    for (const Traffic kind : from_anyone) {
+      transport.send(next, lines[0], kind, message(transport.rank(), 4, 100));
+      end.check(take_any(end, kind).bytes == message(before, 4, 100), "what is taken from anyone passes");
+    }
     end.check(take_from(end, before, lines[1], held) == message(before, 3, large), "another line passes");
     end.check(take_from(end, before, lines[0], other) == message(before, 2, large), "another kind passes");
     end.meet();
@@ -376,7 +392,7 @@ const std::vector<TransportCase>& transport_cases() {
       CASE(messages_of_a_sender_a_line_and_a_kind_arrive_in_the_order_sent),
       CASE(a_rank_sends_to_itself),
       CASE(empty_messages_arrive),
-      CASE(control_messages_tell_source_and_line),
+      CASE(messages_of_anyone_tell_source_and_line),
       CASE(large_messages_stay_with_their_sender_until_they_are_asked_for),
       CASE(kinds_and_lines_do_not_wait_for_each_other),
       CASE(what_one_source_has_sent_is_nobody_else_s),

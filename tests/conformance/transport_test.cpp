@@ -74,6 +74,10 @@ class Alone final : public Transport {
     use();
     return std::nullopt;
   }
+  std::optional<Envelope> receive_request() override {
+    use();
+    return std::nullopt;
+  }
   std::optional<ByteVector> receive_from(int, LineNumber, Traffic) override {
     use();
     return std::nullopt;
@@ -98,6 +102,7 @@ TEST(SharedTransport, is_used_by_one_thread_at_a_time) {
       [](SharedTransport& shared) { shared.send(0, 0, Traffic::data, {}); },
       [](SharedTransport& shared) { shared.progress(); },
       [](SharedTransport& shared) { EXPECT_FALSE(shared.receive().has_value()); },
+      [](SharedTransport& shared) { EXPECT_FALSE(shared.receive_request().has_value()); },
       [](SharedTransport& shared) { EXPECT_FALSE(shared.receive_from(0, 0, Traffic::data).has_value()); },
       [](SharedTransport& shared) { EXPECT_EQ(shared.unsent(0, Traffic::data), 0); },
       [](SharedTransport& shared) { EXPECT_FALSE(shared.all_sent()); },

@@ -62,6 +62,26 @@ TEST(flushed, one_that_is_damaged_changes_nothing) {
   EXPECT_FALSE(*bring_back_flushed(*target, "f"));
 }
 
+/// Somebody has renamed the file and all that lies beside it. Undo files know it by the old name: without
+/// them it would be cut to its flushed size, and hold what was written over.
+TEST(flushed, a_file_of_another_name_than_its_undo_files_is_not_brought_back) {
+  const auto target = storage::memory_target();
+  const ByteVector content(100, std::byte{7});
+  put_at(*target, "g", content);
+  const auto undo = *UndoWriter::create(*target, "g.undo", 3, "f");
+  ASSERT_TRUE(undo->add(UndoRecord::What::bytes, 0, ByteVector(5)).is_ok() && undo->seal().is_ok());
+  ASSERT_TRUE(prepare_flushed(*target, "g", {3, 10}).is_ok() && commit_flushed(*target, "g").is_ok());
+  const Status refused = bring_back_flushed(*target, "g").status();
+  EXPECT_EQ(refused.code(), Code::corrupt);
+  EXPECT_NE(refused.text().find("another name"), std::string::npos) << refused.text();
+  EXPECT_TRUE(bytes_at(*target, "g") == content);
+  EXPECT_TRUE(*target->exists("g.undo") && *target->exists(undo->own_path()));
+  // Those of other generations count neither for this name nor for another.
+  ASSERT_TRUE(prepare_flushed(*target, "g", {4, 10}).is_ok() && commit_flushed(*target, "g").is_ok());
+  EXPECT_TRUE(*bring_back_flushed(*target, "g"));
+  EXPECT_EQ(std::ssize(bytes_at(*target, "g")), 10);
+}
+
 /// Somebody has removed the file alone: there is nothing to bring back.
 TEST(flushed, without_the_file_what_lies_beside_it_goes) {
   const auto target = storage::memory_target();

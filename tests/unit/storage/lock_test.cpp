@@ -134,6 +134,44 @@ TEST(posix_lock, is_exclusive_while_others_take_and_release_it) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
+/// What a user hears who may look into a directory, but not write to it or to what lies there.
+std::string told_to_a_reader(const std::string& directory, const std::string& path) {
+  std::filesystem::permissions(path, std::filesystem::perms{0644});
+  std::filesystem::permissions(directory, std::filesystem::perms{0555});
+  int ends[2];
+  if (::pipe(ends) != 0) return "no pipe";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    constexpr uid_t nobody = 65534;
+    if (::geteuid() == 0 && (::setgid(nobody) != 0 || ::setuid(nobody) != 0)) ::_exit(1);
+    const Status status = posix_target()->lock(path).status();
+    const std::string text = std::to_string(static_cast<int>(status.code())) + " " + status.text();
+    (void)!::write(ends[1], text.data(), text.size());
+    ::_exit(0);
+  }
+  ::close(ends[1]);
+  std::string told(1000, ' ');
+  const ssize_t got = ::read(ends[0], told.data(), told.size());
+  told.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  ::close(ends[0]);
+  ::waitpid(child, nullptr, 0);
+  std::filesystem::permissions(directory, std::filesystem::perms{0755});
+  return told;
+}
+
+TEST(posix_lock, who_may_only_read_there_is_told_who_holds_it) {
+  const ScratchDirectory scratch;
+  Holder holder(scratch / "lock");
+  ASSERT_TRUE(holder.got());
+  const std::string held = told_to_a_reader(scratch.path(), scratch / "lock");
+  EXPECT_TRUE(held.starts_with(std::to_string(static_cast<int>(Code::state)) + " ")) << held;
+  EXPECT_NE(held.find(" pid " + std::to_string(holder.pid())), std::string::npos) << held;
+  holder.kill();
+  const std::string left = told_to_a_reader(scratch.path(), scratch / "lock");
+  EXPECT_NE(left.find("Permission denied"), std::string::npos) << left;
+  EXPECT_TRUE(posix_target()->lock(scratch / "lock").is_ok());
+}
+
 TEST(posix_lock, a_holder_that_has_not_signed_yet_is_still_refused) {
   const ScratchDirectory scratch;
   const int descriptor = ::open((scratch / "lock").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);

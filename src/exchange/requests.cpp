@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "exchange/requests.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.hpp"
+
+namespace tailrace::exchange {
+
+Requests::Requests(RequestDesk& desk, comm::Line& line, std::uint64_t epoch, executor::Threads& threads,
+                   const std::string& what, Served served)
+    : desk_(desk),
+      line_(line),
+      epoch_(epoch),
+      threads_(threads),
+      key_(threads.new_own_key()),
+      asking_(cat("asking other nodes for ", what)),
+      waiting_(cat("other nodes that have ", what)),
+      served_(std::move(served)) {
+  desk_.open(address(), *this, line.rank() == 0);
+  if (!desk_.has_thread()) waiting_ += ", which answer in calls of this library (tr_progress)";
+}
+
+Requests::~Requests() {
+  desk_.close(address());
+  threads_.drain(key_);
+}
+
+// A message: the epoch, what it is, the number of the request; then pieces of work, or two statuses and
+// values; then the number that each message tells.
+
+Packer Requests::begin_message(Kind kind, std::uint64_t number) const {
+  Packer message;
+  message.put(epoch_).put(kind).put(number);
+  return message;
+}
+
+void Requests::send_message(int rank, Packer message) {
+  message.put(served_.tell());
+  line_.board().transport().send(line_.members()->transport_rank(rank), line_.number(),
+                                 comm::Traffic::request, message.take());
+}
+
+Requests::Outgoing& Requests::outgoing_to(int rank) {
+  const auto [entry, is_new] = outgoing_.try_emplace(rank);
+  Outgoing& out = entry->second;
+  if (is_new) {
+    out.number = next_++;
+    out.message = begin_message(Kind::request, out.number);
+  }
+  return out;
+}
+
+std::uint64_t Requests::send(int rank, bool is_question) {
+  Outgoing out = std::move(outgoing_.extract(rank).mapped());
+  const Bytes bytes = std::ssize(out.message.bytes());
+  {
+    const std::lock_guard lock(desk_.mutex());
+    on_way_[out.number] = bytes;
+    bytes_on_way_ += bytes;
+    if (is_question) questions_.insert(out.number);
+  }
+  send_message(rank, std::move(out.message));
+  return out.number;
+}
+
+void Requests::wait(const std::function<bool()>& done) {
+  line_.board().wait(
+      [&] {
+        const std::lock_guard lock(desk_.mutex());
+        return done() || is_broken();
+      },
+      waiting_);
+}
+
+void Requests::wait_for_room() {
+  wait([this] { return bytes_on_way_ <= most_on_way / 2; });
+}
+
+Result<ByteVector> Requests::answer_to(std::uint64_t question) {
+  wait([&] { return answers_.count(question) != 0; });
+  const std::lock_guard lock(desk_.mutex());
+  questions_.erase(question);
+  if (answers_.count(question) == 0) return *line_.board().order().broken();
+  Answer answer = std::move(answers_.extract(question).mapped());
+  TR_TRY(answer.got);
+  return std::move(answer.values);
+}
+
+void Requests::settle() {
+  comm::committed(asking_, [&] {
+    while (!outgoing_.empty()) send(outgoing_.begin()->first, false);
+  });
+  wait([this] { return on_way_.empty(); });
+}
+
+Status Requests::failure() const {
+  const std::lock_guard lock(desk_.mutex());
+  return failure_;
+}
+
+Status Requests::take_failure() {
+  const std::lock_guard lock(desk_.mutex());
+  return std::exchange(failure_, {});
+}
+
+void Requests::deliver(comm::Envelope envelope) {
+  const std::span<const std::byte> bytes = envelope.bytes;
+  served_.hear(Unpacker(bytes.last(sizeof(Bytes))).get<Bytes>());
+  Unpacker in(bytes.first(bytes.size() - sizeof(Bytes)));
+  in.get<std::uint64_t>();  // the epoch
+  const auto kind = in.get<Kind>();
+  const auto number = in.get<std::uint64_t>();
+  if (kind == Kind::answer) return on_answer(number, in);
+  const std::size_t begin = bytes.size() - sizeof(Bytes) - in.rest().size();
+  queues_[line_.members()->find(envelope.source)].requests.push_back(
+      {number, std::move(envelope.bytes), begin});
+}
+
+void Requests::on_answer(std::uint64_t number, Unpacker& in) {
+  Answer answer;
+  answer.changed = Status::unpack(in);
+  answer.got = Status::unpack(in);
+  failure_ = first_cause(failure_, answer.changed);
+  bytes_on_way_ -= on_way_.extract(number).mapped();
+  if (questions_.count(number) == 0) return;
+  const auto values = in.get_bytes();
+  answer.values.assign(values.begin(), values.end());
+  answers_[number] = std::move(answer);
+}
+
+bool Requests::serve() {
+  bool moved = false;
+  for (auto& [source, queue] : queues_) {
+    while (!queue.requests.empty() && serve_first(source, queue)) moved = true;
+  }
+  return moved;
+}
+
+bool Requests::is_waiting() const {
+  return std::ranges::any_of(queues_, [](const auto& each) { return each.second.done != nullptr; });
+}
+
+/// Returns false if a thread has still to wait for storage.
+bool Requests::serve_first(int source, Queue& queue) {
+  const Request& request = queue.requests.front();
+  if (queue.done != nullptr) {
+    if (!queue.done->load()) return false;
+    queue.done = nullptr;
+    reply(source, request.number, std::exchange(queue.answer, {}));
+  } else if (served_.is_quick(request.pieces())) {
+    reply(source, request.number, answer(request, false));
+  } else {
+    queue.done = std::make_shared<std::atomic<bool>>(false);
+    threads_.submit(key_, [this, &queue, &request, done = queue.done] {
+      queue.answer = answer(request, true);
+      done->store(true);
+    });
+    return false;
+  }
+  queue.requests.pop_front();
+  return true;
+}
+
+Unpacker Requests::Request::pieces() const {
+  const std::span<const std::byte> bytes = message;
+  return Unpacker(bytes.first(bytes.size() - sizeof(Bytes)).subspan(begin));
+}
+
+Requests::Answer Requests::answer(const Request& request, bool waits) const {
+  Answer answer;
+  const Status out_of_memory = guarded([&] {
+    served_.serve(request.pieces(), waits, answer);
+    return Status();
+  });
+  answer.changed = first_cause(answer.changed, out_of_memory);
+  answer.got = first_cause(answer.got, out_of_memory);
+  return answer;
+}
+
+void Requests::reply(int source, std::uint64_t number, const Answer& answer) {
+  Packer message = begin_message(Kind::answer, number);
+  answer.changed.pack(message);
+  answer.got.pack(message);
+  message.put_bytes(answer.values);
+  send_message(source, std::move(message));
+}
+
+}  // namespace tailrace::exchange

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <span>
+#include <string>
+
+#include "comm/end_job.hpp"
+#include "comm/line.hpp"
+#include "exchange/request_desk.hpp"
+#include "executor/threads.hpp"
+
+namespace tailrace::exchange {
+
+/// Work on one shared file or global array that its ranks ask ranks of other nodes to do, and the answers.
+/// Work that changes something is gathered for each rank: a request leaves when it is large, when something
+/// is asked of the same rank, and in settle(). A rank does another one's requests in their order. Each
+/// message also tells a number of its sender's: the size of the file.
+///
+/// The program's thread makes the public calls. Whoever moves the desk on does the work of others.
+class Requests {
+ public:
+  /// The outcome of the pieces of work of one request: the first failure of each kind, and what was asked
+  /// for.
+  struct Answer {
+    Status changed;
+    Status got;
+    ByteVector values;
+  };
+  /// The work as the file or array does it. One thread at a time calls these, and beside it one that may
+  /// wait.
+  struct Served {
+    /// Return the number that each message tells, and take the one that another rank has told.
+    std::function<Bytes()> tell = [] { return Bytes{0}; };
+    std::function<void(Bytes told)> hear = [](Bytes) {};
+    /// Returns true if these pieces of work need not wait for storage, as it looks.
+    std::function<bool(Unpacker pieces)> is_quick = [](Unpacker) { return true; };
+    /// Does all of these pieces. One that fails keeps no later one from being done. With `waits` it is called
+    /// by a thread that may wait for storage.
+    std::function<void(Unpacker pieces, bool waits, Answer& answer)> serve;
+  };
+
+  /// Local; the ranks of `line` agree afterwards, before anybody asks for anything. All arguments must
+  /// outlive it. `epoch` is the file's or array's number in its group. `what` is for texts: "pages of a
+  /// shared file".
+  Requests(RequestDesk& desk, comm::Line& line, std::uint64_t epoch, executor::Threads& threads,
+           const std::string& what, Served served);
+  ~Requests();
+  Requests(const Requests&) = delete;
+  Requests& operator=(const Requests&) = delete;
+
+  // Local. Those that wait do so for answers, and do others' work meanwhile.
+  /// Adds a piece of work that changes something: `pack` packs it. Waits only while too many bytes are on
+  /// their way.
+  template <typename Pack>
+  void change(int rank, const Pack& pack) {
+    // Half a piece would be read as something else, and a number that never left would be waited for.
+    comm::committed(asking_, [&] {
+      Outgoing& out = outgoing_to(rank);
+      pack(out.message);
+      if (std::ssize(out.message.bytes()) >= batch) send(rank, false);
+    });
+    if (bytes_on_way_ > most_on_way) wait_for_room();
+  }
+  /// Asks for something: `pack` packs one piece of work or several. Returns the number of the question.
+  template <typename Pack>
+  std::uint64_t ask(int rank, const Pack& pack) {
+    return comm::committed(asking_, [&] {
+      pack(outgoing_to(rank).message);
+      return send(rank, true);
+    });
+  }
+  /// Returns what was asked for; waits. Call it once for each question.
+  Result<ByteVector> answer_to(std::uint64_t question);
+  /// Waits until all changes have been made.
+  void settle();
+  /// Returns the first failure of a change since take_failure().
+  [[nodiscard]] Status failure() const;
+  Status take_failure();
+  /// Keeps this rank from doing others' work as long as it is held.
+  [[nodiscard]] std::unique_lock<std::mutex> alone() { return std::unique_lock(desk_.mutex()); }
+
+ private:
+  friend class RequestDesk;
+  enum class Kind : std::uint8_t { request, answer };
+  /// A request leaves when it has this many bytes.
+  static constexpr Bytes batch = Bytes{64} << 10;
+  /// A rank waits while more bytes than these are on their way from it.
+  static constexpr Bytes most_on_way = Bytes{4} << 20;
+
+  /// A request that has not left: its number is in it.
+  struct Outgoing {
+    std::uint64_t number = 0;
+    Packer message;
+  };
+  struct Request {
+    std::uint64_t number = 0;
+    ByteVector message;
+    std::size_t begin = 0;  // of its pieces of work
+    [[nodiscard]] Unpacker pieces() const;
+  };
+  /// The requests of one rank that are to be done.
+  struct Queue {
+    std::deque<Request> requests;
+    std::shared_ptr<std::atomic<bool>> done;  // of a thread that does the first one
+    Answer answer;
+  };
+
+  [[nodiscard]] RequestDesk::Address address() const { return {line_.number(), epoch_}; }
+  [[nodiscard]] Packer begin_message(Kind kind, std::uint64_t number) const;
+  Outgoing& outgoing_to(int rank);
+  std::uint64_t send(int rank, bool is_question);
+  void send_message(int rank, Packer message);
+  void wait_for_room();
+  void wait(const std::function<bool()>& done);
+  /// Returns true if ranks turned out to be in different collective calls: some of them may answer no more.
+  [[nodiscard]] bool is_broken() const { return line_.board().order().broken().has_value(); }
+
+  // Under the desk's mutex.
+  void deliver(comm::Envelope envelope);
+  void on_answer(std::uint64_t number, Unpacker& in);
+  /// Returns true if something moved.
+  bool serve();
+  bool serve_first(int source, Queue& queue);
+  /// Returns true if a thread does one of the requests.
+  [[nodiscard]] bool is_waiting() const;
+  [[nodiscard]] Answer answer(const Request& request, bool waits) const;
+  void reply(int source, std::uint64_t number, const Answer& answer);
+
+  RequestDesk& desk_;
+  comm::Line& line_;
+  const std::uint64_t epoch_;
+  executor::Threads& threads_;
+  const executor::Key key_;  // its own: other jobs may wait for the rank that asks
+  const std::string asking_;
+  std::string waiting_;
+  const Served served_;
+  // Of the program's thread.
+  std::map<int, Outgoing> outgoing_;
+  std::uint64_t next_ = 0;
+  // Under the desk's mutex.
+  std::map<std::uint64_t, Bytes> on_way_;  // requests that are not answered, with their sizes
+  std::atomic<Bytes> bytes_on_way_{0};
+  std::set<std::uint64_t> questions_;
+  std::map<std::uint64_t, Answer> answers_;  // to questions
+  Status failure_;
+  std::map<int, Queue> queues_;
+};
+
+}  // namespace tailrace::exchange

@@ -43,7 +43,7 @@ SharedFile::SharedFile(std::shared_ptr<files::Group> group, const Definition& wh
     : group_(std::move(group)), what_(what), epoch_(epoch) {}
 
 SharedFile::~SharedFile() {
-  if (storing_key_) group_->threads().drain(storing_key_);
+  if (storing_key_) group_->threads().drain(*storing_key_);
 }
 
 Result<std::unique_ptr<SharedFile>> SharedFile::open(const std::shared_ptr<files::Group>& group,
@@ -112,8 +112,7 @@ void SharedFile::store_ahead() {
 /// Waits until this rank stores no more pages behind the program. It must not have written since.
 void SharedFile::end_storing_ahead() {
   if (storing_key_)
-    group_->wait([this] { return group_->threads().is_idle(*storing_key_); },
-                 "pages that are stored already");
+    group_->wait([this] { return group_->threads().is_idle(*storing_key_); }, "pages that are being stored");
 }
 
 /// The I/O rank has opened the file; the others follow. `told` is what it says to them, if the file is to be
@@ -490,8 +489,8 @@ Result<Bytes> SharedFile::append(std::span<const std::byte> bytes) {
 }
 
 /// Afterwards all writes so far are in their pages, and all ranks know the same size. Returns the same Status
-/// on every rank: the first failure of a write that was on its way.
-/// If pages are to be stored or cut next, nobody stores any afterwards.
+/// on every rank: the first failure of a write that was on its way. If pages are to be stored or cut next,
+/// nobody stores any afterwards.
 Status SharedFile::meet(const std::string& named, Before before, Status mine) {
   if (far_ != nullptr) {
     far_->settle();
@@ -591,7 +590,10 @@ Status SharedFile::store(const std::string& call, bool durable, bool closes) {
   if (far_ != nullptr) (void)far_->take_failure();  // it is told here
   // All ranks have what they asked for, or gave up after their calls broke the order: then some may still
   // ask.
-  if (closes) far_.reset();
+  if (closes) {
+    far_.reset();
+    if (storing_key_) group_->threads().drain(*storing_key_);  // also where the order is broken
+  }
   const Bytes size = pages_->size();  // the same on every rank, until one of them has left this call
   durable = writes && (durable || safe_ != nullptr);
   // The ranks that store need not wait for each other before they do what comes next.
@@ -624,7 +626,6 @@ Status SharedFile::flush(const std::string& call) { return store(call, true, fal
 
 Status SharedFile::close(const std::string& call) {
   const Status closed = store(call, false, true);
-  if (storing_key_) group_->threads().drain(*storing_key_);
   leave_pages();
   pages_.reset();
   safe_.reset();

@@ -45,7 +45,7 @@ SharedFile::SharedFile(std::shared_ptr<files::Group> group, const Definition& wh
 }
 
 SharedFile::~SharedFile() {
-  if (storing_key_) group_->threads().drain(storing_key_);
+  if (storing_key_) group_->threads().drain(*storing_key_);
 }
 
 Result<std::unique_ptr<SharedFile>> SharedFile::open(const std::shared_ptr<files::Group>& group,
@@ -103,19 +103,18 @@ Status SharedFile::open_on_io_rank(const std::string& call) {
 /// Has a thread of its own store what was written whole, while the program goes on.
 void SharedFile::store_ahead() {
   executor::Threads& threads = group_->threads();
-  if (threads.waiting_threads() == 0) return;
   storing_key_ = threads.new_own_key();
-  pages_->store_ahead_by([this, &threads] {
+  pages_->store_ahead_by([this, &threads]() -> Status {
+    if (threads.waiting_threads() == 0) return {Code::unsupported, "the program has no threads for storage"};
     threads.submit(*storing_key_, [pages = pages_.get()] { pages->store_offered(); });
-    return Status();
+    return {};
   });
 }
 
 /// Waits until this rank stores no more pages behind the program. It must not have written since.
 void SharedFile::end_storing_ahead() {
   if (storing_key_)
-    group_->wait([this] { return group_->threads().is_idle(*storing_key_); },
-                 "pages that are stored already");
+    group_->wait([this] { return group_->threads().is_idle(*storing_key_); }, "pages that are being stored");
 }
 
 /// The I/O rank has opened the file; the others follow. `told` is what it says to them, if the file is to be
@@ -491,8 +490,8 @@ Result<Bytes> SharedFile::append(std::span<const std::byte> bytes) {
 }
 
 /// Afterwards all writes so far are in their pages, and all ranks know the same size. Returns the same Status
-/// on every rank: the first failure of a write that was on its way.
-/// If pages are to be stored or cut next, nobody stores any afterwards.
+/// on every rank: the first failure of a write that was on its way. If pages are to be stored or cut next,
+/// nobody stores any afterwards.
 Status SharedFile::meet(const std::string& named, Before before, Status mine) {
   if (far_ != nullptr) {
     far_->settle();
@@ -553,7 +552,7 @@ Status SharedFile::cut_file(Bytes size) {
 }
 
 /// Stores what this rank is to store of its node's pages, and on the I/O rank the size.
-Status SharedFile::store_mine(bool durable) {
+Status SharedFile::store_mine() {
   const int writers = std::clamp(group_->settings().aggregators, 1, group_->node().size());
   const int me = group_->node().rank();
   Status mine;
@@ -567,18 +566,19 @@ Status SharedFile::store_mine(bool durable) {
     is_unsynced_ = true;
     TR_TRY(file_->truncate(pages_->size()));
   }
-  if (!durable || !is_new_ || safe_ != nullptr) return {};
-  TR_TRY(group_->service().target().sync_directory_of(what_.path));
-  is_new_ = false;
   return {};
 }
 
-/// One rank of each node synchronises what all of its ranks have stored. What failed once fails again.
+/// One rank of each node synchronises what all of its ranks have stored, and the I/O rank the name. What
+/// failed once fails again.
 Status SharedFile::synchronise() {
   if (is_first_of_node() && pages_->take_stored_since()) is_unsynced_ = true;
-  if (!is_unsynced_) return {};
-  TR_TRY(file_->sync());
+  if (is_unsynced_) TR_TRY(file_->sync());
   is_unsynced_ = false;
+  if (!is_new_ || safe_ != nullptr) return {};
+  // Behind the file: its fsync has brought a journal of the file system to the device, with the name mostly.
+  TR_TRY(group_->service().target().sync_directory_of(what_.path));
+  is_new_ = false;
   return {};
 }
 
@@ -590,7 +590,10 @@ Status SharedFile::store(const std::string& call, bool durable, bool closes) {
   if (far_ != nullptr) (void)far_->take_failure();  // it is told here
   // All ranks have what they asked for, or gave up after their calls broke the order: then some may still
   // ask.
-  if (closes) far_.reset();
+  if (closes) {
+    far_.reset();
+    if (storing_key_) group_->threads().drain(*storing_key_);  // also where the order is broken
+  }
   const Bytes size = pages_->size();  // the same on every rank, until one of them has left this call
   durable = writes && (durable || safe_ != nullptr);
   // The ranks that store need not wait for each other before they do what comes next.
@@ -598,13 +601,16 @@ Status SharedFile::store(const std::string& call, bool durable, bool closes) {
   const bool closes_at_once = closes && !durable && met.code() != Code::order;
   Status mine;
   if (writes && met.code() != Code::order) {
-    mine = guarded([&] { return store_mine(durable); });
-    if (durable && syncs_at_once && mine.is_ok()) mine = synchronise();
+    mine = guarded([&]() -> Status {
+      TR_TRY(store_mine());
+      return durable && syncs_at_once ? synchronise() : Status();
+    });
   }
   if (closes_at_once) mine = first_cause(mine, close_file());
   Status stored = vote(cat(named, ", storing"), mine.in(named));
   if (durable && stored.is_ok()) {
-    if (!syncs_at_once) stored = vote(cat(named, ", durable"), synchronise().in(named));
+    if (!syncs_at_once)
+      stored = vote(cat(named, ", durable"), guarded([&] { return synchronise(); }).in(named));
     if (safe_ != nullptr && stored.is_ok() && met.is_ok()) stored = safe_->commit(size, closes, named);
   }
   if (closes && !closes_at_once) {
@@ -623,7 +629,6 @@ Status SharedFile::flush(const std::string& call) { return store(call, true, fal
 
 Status SharedFile::close(const std::string& call) {
   const Status closed = store(call, false, true);
-  if (storing_key_) group_->threads().drain(*storing_key_);
   leave_pages();
   pages_.reset();
   safe_.reset();

@@ -109,7 +109,7 @@ class SharedFile {
   void store_ahead();
   void end_storing_ahead();
   Status store(const std::string& call, bool durable, bool closes);
-  Status store_mine(bool durable);
+  Status store_mine();
   Status synchronise();
   Status close_file();
   Status cut_file(Bytes size);

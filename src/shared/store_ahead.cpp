@@ -47,6 +47,7 @@ void NodePages::offer_run_of(Index page) {
   }
   if (guarded(start_).is_ok()) return;
   const Locked lock(all.offers, transport_);
+  all.stays_behind = true;
   all.is_storing = false;
 }
 

@@ -95,7 +95,8 @@ class SharedFile {
   Status store(const std::string& call, bool durable, bool closes);
   Status store_mine(bool durable);
   Status synchronise();
-  Status cut_file(Bytes size);
+  Result<bool> prepare_cut(Bytes size, const std::string& call);
+  Status cut_file(Bytes size, bool stored_behind);
   [[nodiscard]] const std::string& stored_path() const {
     return safe_ == nullptr ? what_.path : safe_->path();
   }

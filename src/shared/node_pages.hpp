@@ -79,6 +79,8 @@ class NodePages {
   // The following calls need the ranks of the node to be in one collective call, so that nobody writes.
   void set_size(Bytes size) { head().size = size; }
   void set_stored(Bytes size) { head().stored = size; }
+  /// Returns the first byte of the file behind which the node has stored nothing, and found nothing.
+  [[nodiscard]] Bytes stored() const { return head().stored; }
   /// Stores share `share` of `shares` of the changed pages, in the file's order. Other ranks store the
   /// others.
   Status store_changed(int share, int shares);

@@ -527,13 +527,14 @@ Status SharedFile::resize(Bytes size) {
   // Before anybody changes anything, all agree on the arguments. Wrong ones are the same on every rank.
   const Status met = meet(call, Before::change, mine);
   if (met.code() == Code::order || !mine.is_ok()) return met;
-  if (safe_ != nullptr) {
-    // The undo files must hold the bytes behind `size` before the file is cut.
-    if (is_first_of_node()) mine = guarded([&] { return safe_->keep(*file_, size, most); });
-    TR_TRY(vote(cat(call, ", keeping"), mine.in(call)));
+  bool stored_behind = false;
+  if (safe_ != nullptr || nodes_ > 1) {
+    const Result<bool> prepared = prepare_cut(size, call);
+    TR_TRY(prepared.status());
+    stored_behind = *prepared;
   }
   // A file that cannot be cut stays as it is, in memory, too.
-  mine = group_->is_io_rank() ? guarded([&] { return cut_file(size); }) : Status();
+  mine = group_->is_io_rank() ? guarded([&] { return cut_file(size, stored_behind); }) : Status();
   if (nodes_ == 1 && group_->is_io_rank() && mine.is_ok()) pages_->cut(size);
   TR_TRY(vote(cat(call, ", cutting"), mine.in(call)));
   if (nodes_ == 1) return met;
@@ -541,12 +542,30 @@ Status SharedFile::resize(Bytes size) {
   return first_cause(met, vote(cat(call, ", cut"), {}));
 }
 
+/// Returns true, on every rank, if several nodes may have stored bytes behind `size`. A client of NFS sends
+/// what it was given to store when it likes, unless it is synchronised: after the cut it would make the file
+/// longer again.
+Result<bool> SharedFile::prepare_cut(Bytes size, const std::string& call) {
+  Status mine;
+  const bool has_more = nodes_ > 1 && is_first_of_node() && pages_->stored() > size;
+  // The undo files must hold the bytes behind `size` before the file is cut.
+  if (safe_ != nullptr && is_first_of_node()) mine = guarded([&] { return safe_->keep(*file_, size, most); });
+  if (has_more && mine.is_ok()) mine = guarded([&] { return file_->sync(); });
+  Packer told;
+  told.put(has_more);
+  const comm::Verdict verdict = group_->agree(
+      {mine.in(call).at({-1, -1, group_->rank()}), cat(call, ", keeping, of file ", epoch_), told.take()});
+  TR_TRY(verdict.status);
+  return std::ranges::any_of(verdict.contributions,
+                             [](const ByteVector& each) { return Unpacker(each).get<bool>(); });
+}
+
 /// Cuts the file on disk. Otherwise the old bytes would come back when the file grows again.
-Status SharedFile::cut_file(Bytes size) {
+Status SharedFile::cut_file(Bytes size, bool stored_behind) {
   const Result<Bytes> stored = file_->size();
   TR_TRY(stored.status());
   // A client of NFS may not know yet how long other nodes have made the file, nfs(5).
-  if (*stored <= size && nodes_ == 1) return {};
+  if (*stored <= size && !stored_behind) return {};
   is_unsynced_ = true;
   return file_->truncate(size);
 }

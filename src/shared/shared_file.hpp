@@ -112,7 +112,8 @@ class SharedFile {
   Status store_mine();
   Status synchronise();
   Status close_file();
-  Status cut_file(Bytes size);
+  Result<bool> prepare_cut(Bytes size, const std::string& call);
+  Status cut_file(Bytes size, bool stored_behind);
   [[nodiscard]] const std::string& stored_path() const {
     return safe_ == nullptr ? what_.path : safe_->path();
   }

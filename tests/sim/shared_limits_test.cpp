@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <numeric>
 
@@ -37,6 +38,50 @@ class FileBelow : public storage::File {
 
  private:
   const std::unique_ptr<File> below_;
+};
+
+/// Sends what was written when it is synchronised or closed, as a client of NFS may. It reads its own writes.
+class LateFile final : public FileBelow {
+ public:
+  explicit LateFile(std::unique_ptr<File> below) : FileBelow(std::move(below)) {}
+  ~LateFile() override { (void)send().is_ok(); }
+  Status write_gathered(storage::Parts parts, Bytes offset) override {
+    for (const auto& part : parts) {
+      late_.push_back({offset, {part.begin(), part.end()}});
+      offset += std::ssize(part);
+    }
+    return {};
+  }
+  Result<Bytes> read(std::span<std::byte> data, Bytes offset) override {
+    TR_TRY(send());
+    return FileBelow::read(data, offset);
+  }
+  Status sync() override {
+    TR_TRY(send());
+    return FileBelow::sync();
+  }
+  Status close() override {
+    TR_TRY(send());
+    return FileBelow::close();
+  }
+
+ private:
+  Status send() {
+    for (const auto& [offset, bytes] : std::exchange(late_, {}))
+      TR_TRY(FileBelow::write_gathered(std::array{std::span<const std::byte>(bytes)}, offset));
+    return {};
+  }
+  std::vector<std::pair<Bytes, ByteVector>> late_;
+};
+
+class LateWrites final : public storage::MemoryTarget {
+ public:
+  LateWrites() : MemoryTarget(false) {}
+  Result<std::unique_ptr<storage::File>> open(const std::string& path, OpenMode mode) override {
+    Result<std::unique_ptr<storage::File>> file = MemoryTarget::open(path, mode);
+    if (!file.is_ok()) return file;
+    return std::unique_ptr<storage::File>(std::make_unique<LateFile>(std::move(*file)));
+  }
 };
 
 /// Knows only as much of its file's size as it saw when it was opened, and what it has made of it itself: so
@@ -144,9 +189,12 @@ TEST(sim_shared_limits, flushed_bytes_are_kept_by_a_node_that_knows_an_old_size)
   EXPECT_EQ(std::ssize(read_file(*disk, "data")), 20 * 4096);
 }
 
-TEST(sim_shared_limits, a_file_is_cut_by_a_node_that_knows_an_old_size) {
-  for (const Safety safety : {Safety::none, Safety::journal}) {
-    const auto disk = std::make_shared<OldSizes>();
+TEST(sim_shared_limits, a_file_is_cut_where_clients_know_old_sizes_and_send_late) {
+  for (const int kind : {0, 1, 2, 3}) {
+    const Safety safety = kind < 2 ? Safety::none : Safety::journal;
+    const std::shared_ptr<storage::Target> disk =
+        kind % 2 == 0 ? std::shared_ptr<storage::Target>(std::make_shared<OldSizes>())
+                      : std::make_shared<LateWrites>();
     SessionWorld world({nodes_of(2, 1), {}, {}, disk, 1});
     const Texts stuck = world.run([&](SessionRank& rank) {
       const auto group = rank.group({0, 1});

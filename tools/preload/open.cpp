@@ -53,7 +53,8 @@ int open_shared(const char* full, int flags, mode_t mode) {
     return fail(EAGAIN);
   }
   if (const int error = connect_to_keeper(); error != 0) return fail(error);
-  const int access = (flags & O_ACCMODE) == O_RDONLY ? O_RDONLY : O_RDWR;
+  // O_TRUNC cuts in Linux whatever the file is opened for.
+  const int access = (flags & (O_ACCMODE | O_TRUNC)) == O_RDONLY ? O_RDONLY : O_RDWR;
   const int kept = flags & (O_CREAT | O_EXCL | O_NOFOLLOW | O_NOATIME);
   const long real = syscall(SYS_openat, AT_FDCWD, full, access | kept | O_CLOEXEC, mode);
   if (real < 0) {
@@ -78,7 +79,7 @@ int reopen_shared(int descriptor, int flags) {
   char full[PATH_MAX];
   const long length = syscall(SYS_readlinkat, AT_FDCWD, path, full, sizeof(full) - 1);
   full[length > 0 ? length : 0] = '\0';
-  const int access = (flags & O_ACCMODE) == O_RDONLY ? O_RDONLY : O_RDWR;
+  const int access = (flags & (O_ACCMODE | O_TRUNC)) == O_RDONLY ? O_RDONLY : O_RDWR;
   const long real = syscall(SYS_openat, AT_FDCWD, path, access | O_CLOEXEC, 0);
   const int error = errno;
   syscall(SYS_close, lent);

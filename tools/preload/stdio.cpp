@@ -104,28 +104,32 @@ TR_CATCH(FILE*, fdopen, (int descriptor, const char* mode)) {
 
 namespace {
 
-FILE* reopen(Real<FILE*(const char*, const char*, FILE*)>& real, const char* path, const char* mode,
-             FILE* stream) {
-  char full[PATH_MAX];
-  const bool was_shared = stream != nullptr && is_shared(stream->_fileno);
-  if (!was_shared && (path == nullptr || !matches(AT_FDCWD, path, full))) return real(path, mode, stream);
-  // A stream of libc's cannot become one of ours, but a program that names it by stdout finds what we put
-  // there.
-  FILE** const standard = stream == stdin    ? &stdin
-                          : stream == stdout ? &stdout
-                          : stream == stderr ? &stderr
-                                             : nullptr;
+/// Gives a standard stream a shared file. A stream of libc's cannot become one of ours, but a program that names
+/// it by stdout finds ours there; whoever kept the other one gets EBADF.
+FILE* reopen_standard(FILE*& stream, int number, const char* path, const char* mode) {
   bool is_ours = false;
-  FILE* const fresh = standard != nullptr && path != nullptr ? open_stream(path, mode, is_ours) : nullptr;
-  if (fresh != nullptr) {
+  fflush(stream);
+  FILE* const fresh = open_stream(path, mode, is_ours);
+  if (fresh == nullptr) return nullptr;
+  const int moved = dup2(fresh->_fileno, number);
+  fclose(fresh);
+  return moved < 0 ? nullptr : stream;
+}
+
+FILE* reopen(Real<FILE*(const char*, const char*, FILE*)>& real, const char* path, const char* mode, FILE* stream) {
+  char full[PATH_MAX];
+  const int number = stream == stdin ? 0 : stream == stdout ? 1 : stream == stderr ? 2 : -1;
+  const bool was_shared = is_shared(stream->_fileno);
+  const bool is_to_be = path != nullptr && (matches(AT_FDCWD, path, full) || named_placeholder(path) >= 0);
+  if (!was_shared && !is_to_be) return real(path, mode, stream);
+  if (number >= 0 && is_to_be) return reopen_standard(number == 0 ? stdin : number == 1 ? stdout : stderr, number, path, mode);
+  if (number >= 0 && path != nullptr) {
     fflush(stream);
-    *standard = fresh;
-    return fresh;
+    (void)close_shared(number);  // the stream of libc is back now
+    return real(path, mode, number == 0 ? stdin : number == 1 ? stdout : stderr);
   }
-  if (!is_ours) {
-    refuse(&Counters::others_refused, was_shared ? stream->_fileno : -1, "freopen", "call fclose and fopen");
-    errno = ENOTSUP;
-  }
+  refuse(&Counters::others_refused, stream->_fileno, "freopen", "call fclose and fopen");
+  errno = ENOTSUP;
   return nullptr;
 }
 

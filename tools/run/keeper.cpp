@@ -222,7 +222,7 @@ int Keeper::open(Peer& peer, const Request& request, int& descriptor, Answer& an
   const int error = pages_.open(descriptor, request.text, file);
   if (error != 0) return error;
   descriptor = -1;
-  if ((request.a & O_TRUNC) != 0 && (request.a & O_ACCMODE) != O_RDONLY) {
+  if ((request.a & O_TRUNC) != 0) {
     if (const int failed = pages_.cut(file, 0); failed != 0) {
       if (pages_.kept(file).descriptions == 0) (void)pages_.close(file);
       return failed;

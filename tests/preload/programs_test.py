@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 
 sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
 from small_model import *  # noqa: E402,F403
@@ -139,7 +140,7 @@ def test_sqlite():
         base = sqlite3.connect('file:base.bin?vfs=' + sys.argv[1], uri=True)
         base.execute('pragma journal_mode=delete')
         base.execute('create table if not exists t (a integer primary key, b text)')
-        for n in range(20):
+        for n in range(5):
             with base:
                 base.executemany('insert into t (b) values (?)', [('row %d' % n,)] * 50)
         try:
@@ -148,21 +149,21 @@ def test_sqlite():
                 raise KeyError  # rolls back
         except KeyError:
             pass
-        assert base.execute('select count(*) from t').fetchone() == (1000,)
+        assert base.execute('select count(*) from t').fetchone() == (250,)
         assert base.execute('pragma integrity_check').fetchone() == ('ok',)
     """)
     code, out, err = shared("python3", "-c", script, "unix-none")
     check(code == 0, f"sqlite3: {code} {out} {err}")
     import sqlite3
     with sqlite3.connect(f"{directory}/base.bin") as base:
-        check(base.execute("select count(*) from t").fetchone() == (1000,), "sqlite3: another count of rows")
+        check(base.execute("select count(*) from t").fetchone() == (250,), "sqlite3: another count of rows")
         check(base.execute("pragma integrity_check").fetchone() == ("ok",), "sqlite3: the base is damaged")
     code, out, err = shared("python3", "-c", script, "unix")
     check(code != 0 and "a lock of" in err and "vfs=unix-none" in err, f"sqlite3 with locks: {code} {err}")
 
 
 def test_own_program():
-    for word in ("threads", "stdio", "escapes", "killed_writers"):
+    for word in ("threads", "stdio", "escapes", "killed_writers", "crowd"):
         for options in ([], ["--page", "4KiB", "--memory", "64KiB"]):
             code, out, err = shared(MODEL, word, f"{word}.bin", options=options)
             check(code == 0, f"{word} {options}: {code} {out} {err}")
@@ -170,7 +171,7 @@ def test_own_program():
     check(data is not None and len(data) == 600 * 12 + 9 + 8 and data.endswith(b"appended\nprinted\n"), "stdio: other bytes")
     check(contents(f"{directory}/escapes.bin") == b"Content", "escapes: other bytes")
     data = contents(f"{directory}/killed_writers.bin")
-    check(data is not None and data[600000:] == b"whole" and set(data[:600000]) <= {0, ord("k")}, "killed_writers: other bytes")
+    check(data is not None and data == b"k" * 60000 + b"whole", "killed_writers: other bytes")
 
 
 def test_killed():
@@ -189,8 +190,6 @@ def test_killed():
     run_.stderr.read()  # until the keeper has ended
     run_.wait()
     check(contents(f"{directory}/orphan.bin") == whole, "tailrace run was killed: other bytes")
-    left = [name for name in os.listdir("/dev/shm") if "tailrace" in name]
-    check(not left, f"left in /dev/shm: {left}")
 
 
 def test_full_disk():
@@ -256,5 +255,7 @@ def test_refusals():
 
 for name, test in list(globals().items()):
     if name.startswith("test_"):
+        begin = time.monotonic()
         test()
+        print(f"{name}: {time.monotonic() - begin:.1f} s", flush=True)
 finish()

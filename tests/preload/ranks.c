@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
-/* An MPI program that knows nothing of Tailrace: its ranks write one file in the patterns of IOR, and read what their
-   neighbours have written. Arguments: the file, the pattern (segmented, strided, random), and "fsync" or "none". */
+/* An MPI program that knows nothing of Tailrace: its ranks write one file in the patterns of IOR, and read
+   what their neighbours have written. Arguments: the file, the pattern (segmented, strided, random), and
+   "fsync" or "none". */
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -12,8 +13,9 @@ enum { transfer = 1000, blocks = 700 };
 
 static int ranks, failures;
 
-/* Where the n-th transfer of a rank lies. Random: a step that all blocks of the file have no divisor in common with. */
-static off_t place(const char *pattern, int rank, int n) {
+/* Where the n-th transfer of a rank lies. Random: a step that all blocks of the file have no divisor in
+ * common with. */
+static off_t place(const char* pattern, int rank, int n) {
   if (pattern[0] == 's' && pattern[1] == 'e') return ((off_t)rank * blocks + n) * transfer;
   if (pattern[0] == 's') return ((off_t)n * ranks + rank) * transfer;
   const long all = (long)blocks * ranks;
@@ -22,17 +24,17 @@ static off_t place(const char *pattern, int rank, int n) {
 
 static char value(int rank, int n, int at) { return (char)(rank * 31 + n * 7 + at); }
 
-static void expect(int condition, const char *what, int n) {
+static void expect(int condition, const char* what, int n) {
   if (!condition && failures++ < 3) fprintf(stderr, "FAILED: %s, transfer %d\n", what, n);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   int rank, all = 0;
   char bytes[transfer];
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  const char *pattern = argv[2];
+  const char* pattern = argv[2];
   const int file = open(argv[1], O_RDWR | O_CREAT, 0644);
   expect(file >= 0, "open", 0);
   MPI_Barrier(MPI_COMM_WORLD);

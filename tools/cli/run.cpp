@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <string>
-#include <vector>
+#include <string_view>
+#include <tuple>
 
 #include "../run/launch.hpp"
 #include "base/options.hpp"
@@ -28,6 +29,9 @@ int start_run(RunArguments& arguments) {
     }
     *bytes = static_cast<std::uint64_t>(*size);
   }
+  const char* const level = std::getenv("TAILRACE_LOG");
+  const std::string_view told = level != nullptr ? level : "";
+  if (told == "info" || told == "debug") arguments.launch.is_verbose = true;
   return run::launch(arguments.launch);
 }
 

@@ -104,8 +104,8 @@ TR_CATCH(FILE*, fdopen, (int descriptor, const char* mode)) {
 
 namespace {
 
-/// Gives a standard stream a shared file. A stream of libc's cannot become one of ours, but a program that names
-/// it by stdout finds ours there; whoever kept the other one gets EBADF.
+/// Gives a standard stream a shared file. A stream of libc's cannot become one of ours, but a program that
+/// names it by stdout finds ours there; whoever kept the other one gets EBADF.
 FILE* reopen_standard(FILE*& stream, int number, const char* path, const char* mode) {
   bool is_ours = false;
   fflush(stream);
@@ -116,13 +116,15 @@ FILE* reopen_standard(FILE*& stream, int number, const char* path, const char* m
   return moved < 0 ? nullptr : stream;
 }
 
-FILE* reopen(Real<FILE*(const char*, const char*, FILE*)>& real, const char* path, const char* mode, FILE* stream) {
+FILE* reopen(Real<FILE*(const char*, const char*, FILE*)>& real, const char* path, const char* mode,
+             FILE* stream) {
   char full[PATH_MAX];
   const int number = stream == stdin ? 0 : stream == stdout ? 1 : stream == stderr ? 2 : -1;
   const bool was_shared = is_shared(stream->_fileno);
   const bool is_to_be = path != nullptr && (matches(AT_FDCWD, path, full) || named_placeholder(path) >= 0);
   if (!was_shared && !is_to_be) return real(path, mode, stream);
-  if (number >= 0 && is_to_be) return reopen_standard(number == 0 ? stdin : number == 1 ? stdout : stderr, number, path, mode);
+  if (number >= 0 && is_to_be)
+    return reopen_standard(number == 0 ? stdin : number == 1 ? stdout : stderr, number, path, mode);
   if (number >= 0 && path != nullptr) {
     fflush(stream);
     (void)close_shared(number);  // the stream of libc is back now

@@ -137,7 +137,7 @@ def test_python():
 def test_sqlite():
     script = textwrap.dedent("""
         import sqlite3, sys
-        base = sqlite3.connect('file:base.bin?vfs=' + sys.argv[1], uri=True)
+        base = sqlite3.connect('file:base.bin?vfs=' + sys.argv[1], uri=True, timeout=0)
         base.execute('pragma journal_mode=delete')
         base.execute('create table if not exists t (a integer primary key, b text)')
         for n in range(5):

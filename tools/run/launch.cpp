@@ -187,6 +187,8 @@ int ask_keeper(int socket, Op op, Answer& answer) {
 
 [[noreturn]] void become_program(const Launch& plan, const std::string& path, const std::string& name,
                                  const std::string& library) {
+  // Whoever kills this command means the program. What that has written is stored.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
   std::string patterns;
   for (const std::string& pattern : full_patterns(plan.patterns))
     patterns += (patterns.empty() ? "" : "\n") + pattern;

@@ -195,6 +195,8 @@ int connect_to_keeper() {
 }
 
 int ask(const Request& request, Answer& answer, int sent, int* lent) {
+  // A child of vfork or of the system call clone would speak over its parent's connection.
+  if (in_borrowed_memory()) return ENOTSUP;
   lock_client();
   if (is_busy) {
     unlock_client();

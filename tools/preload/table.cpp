@@ -49,7 +49,11 @@ void begin_child() {
 
 }  // namespace
 
-bool in_borrowed_memory() { return getpid() != owner.load(std::memory_order_relaxed); }
+bool in_borrowed_memory() {
+  // The constructor of another library may come before ours.
+  if (owner.load(std::memory_order_relaxed) == 0) begin_process();
+  return getpid() != owner.load(std::memory_order_relaxed);
+}
 
 bool has_shared() {
   for (const std::atomic<std::int32_t>& count : descriptors_of)

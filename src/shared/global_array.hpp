@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "files/group.hpp"
+#include "shared/conflicts.hpp"
 #include "shared/far_elements.hpp"
 #include "shared/node_elements.hpp"
 #include "shared/page_deal.hpp"
@@ -84,6 +85,10 @@ class GlobalArray {
   [[nodiscard]] Status vote(const std::string& call, const Status& mine);
   Status meet(const std::string& call);
   void clear_behind();
+  void note(Doing doing, std::span<const Index> indices);
+  void note(Doing doing, Index begin, Index count) {
+    if (conflicts_ != nullptr) conflicts_->note(doing, begin, count);
+  }
 
   [[nodiscard]] Status check(std::span<const Index> indices) const;
   [[nodiscard]] Status check(Index begin, Index count) const;
@@ -104,9 +109,10 @@ class GlobalArray {
   std::unique_ptr<NodeElements> elements_;
   std::unique_ptr<comm::Line> line_;  // if there are several nodes, like what follows
   std::unique_ptr<FarElements> far_;
-  Share near_;                 // of the call that goes on
-  std::vector<Share> shares_;  // by rank
-  std::vector<int> asked_;     // the ranks that have shares
+  std::unique_ptr<Conflicts> conflicts_;  // if they are looked for
+  Share near_;                            // of the call that goes on
+  std::vector<Share> shares_;             // by rank
+  std::vector<int> asked_;                // the ranks that have shares
 };
 
 }  // namespace tailrace::shared

@@ -56,6 +56,8 @@ Result<std::unique_ptr<SharedFile>> SharedFile::open(const std::shared_ptr<files
       made->find_nodes();
       if (given->safety != Safety::none && given->access.writes)
         made->safe_ = std::make_unique<SafeFile>(*group, *given);
+      if (group->settings().check_conflicts && group->size() > 1 && given->access.writes)
+        made->conflicts_ = std::make_unique<Conflicts>(*group, "byte");
       return Status();
     });
   }
@@ -348,6 +350,7 @@ Result<Bytes> SharedFile::read(std::span<const Sink> sinks) {
   Bytes waiting = 0;
   Bytes got = 0;
   for (const Sink& sink : sinks) {
+    note(Doing::read, sink.offset, std::ssize(sink.bytes));  // what it finds depends on the end, too
     if (sink.offset >= *end) continue;
     const Bytes there = std::min<Bytes>(std::ssize(sink.bytes), *end - sink.offset);
     TR_TRY(for_each_segment(
@@ -384,6 +387,7 @@ Status SharedFile::write(std::span<const Source> sources) {
   for (const Source& source : sources) {
     if (source.bytes.empty()) continue;
     if (source.offset > Definition::most_size - std::ssize(source.bytes)) return too_large(source.offset);
+    note(Doing::write, source.offset, std::ssize(source.bytes));
     // A page may be stored at any moment, and only up to the end of the file.
     pages_->raise_size(source.offset + std::ssize(source.bytes));
     TR_TRY(for_each_segment(
@@ -436,8 +440,14 @@ Status SharedFile::meet(const std::string& call) {
   }
   const std::string named = cat(call, "(", what_.path, ")");
   const Status met = vote(named, mine.in(named));
-  if (far_ == nullptr || met.code() == Code::order) return met;
-  // The size that a node knows counts the writes of its ranks, and those of others in its pages.
+  if (met.code() == Code::order) return met;
+  if (far_ != nullptr) TR_TRY(agree_on_size(named));
+  if (conflicts_ != nullptr) conflicts_->compare(pages_->size(), named);
+  return met;
+}
+
+/// The size that a node knows counts the writes of its ranks, and those of others in its pages.
+Status SharedFile::agree_on_size(const std::string& named) {
   Packer told;
   if (is_first_of_node()) told.put(pages_->size());
   const comm::Verdict verdict = group_->agree({{}, cat(named, " and the size"), told.take()});
@@ -446,7 +456,7 @@ Status SharedFile::meet(const std::string& call) {
     Unpacker in(verdict.contributions[static_cast<std::size_t>(ranks.front())]);
     pages_->raise_size(in.get<Bytes>());
   }
-  return met;
+  return {};
 }
 
 Status SharedFile::sync(const std::string& call) { return meet(call); }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "files/group.hpp"
+#include "shared/conflicts.hpp"
 #include "shared/definition.hpp"
 #include "shared/far_pages.hpp"
 #include "shared/node_pages.hpp"
@@ -92,6 +93,10 @@ class SharedFile {
   Result<Bytes> end_for(std::span<const Sink> sinks);
   Status read_far(std::vector<FarRead>& reads, Bytes& waiting);
   Status meet(const std::string& call);
+  Status agree_on_size(const std::string& named);
+  void note(Doing doing, Bytes offset, Bytes bytes) {
+    if (conflicts_ != nullptr) conflicts_->note(doing, offset, bytes);
+  }
   Status store(const std::string& call, bool durable, bool closes);
   Status store_mine(bool durable);
   Status synchronise();
@@ -112,9 +117,10 @@ class SharedFile {
   std::unique_ptr<NodePages> pages_;
   std::unique_ptr<comm::Line> line_;  // if there are several nodes, like the pages there
   std::unique_ptr<FarPages> far_;
-  std::unique_ptr<SafeFile> safe_;  // if a crash is to leave a whole file
-  bool is_new_ = false;             // the file's name is not durable; on the I/O rank
-  bool is_unsynced_ = false;        // what this node has stored, as far as this rank knows
+  std::unique_ptr<SafeFile> safe_;        // if a crash is to leave a whole file
+  std::unique_ptr<Conflicts> conflicts_;  // if they are looked for
+  bool is_new_ = false;                   // the file's name is not durable; on the I/O rank
+  bool is_unsynced_ = false;              // what this node has stored, as far as this rank knows
   Bytes position_ = 0;
 };
 

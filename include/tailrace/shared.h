@@ -20,7 +20,8 @@
  *
  * Memory: the pages of a file take at most `memory=` bytes on each node. They draw on the node's budget as
  * they come into use. When the memory is full, the library reuses that of pages that were not used lately,
- * and first writes those that have changed to the file.
+ * and first writes those that have changed to the file. A rank that reads forward finds the next pages in
+ * memory: a thread brings them in.
  *
  * Several nodes: a rank asks the ranks of other nodes for their pages by messages. They answer inside of any
  * call of the library, tr_progress too, and not while they wait in MPI. A rank in MPI_Barrier that waits for

@@ -22,6 +22,9 @@ constexpr Bytes far_at_once = Bytes{4} << 20;
 
 constexpr Bytes most = std::numeric_limits<Bytes>::max();
 
+/// A rank reads ahead if it has room for so many pages.
+constexpr Index least_ahead = 2;
+
 /// More memory than this is not kept from one file to the next.
 constexpr Bytes largest_kept = Bytes{256} << 20;
 
@@ -171,6 +174,12 @@ Status SharedFile::make_pages(const Deal& deal, const std::string& call) {
     line_ = std::move(*line);
   }
   mine = take_pages(deal);
+  if (mine.is_ok() && what_.access.reads && pages_->most_ahead() >= least_ahead) {
+    mine = guarded([&] {
+      ahead_ = std::make_unique<ReadAhead>(group_->threads(), *pages_, node_, group_->node().size());
+      return Status();
+    });
+  }
   if (mine.is_ok() && nodes_ > 1) {
     mine = guarded([&] {
       far_ = std::make_unique<FarPages>(*line_, group_->threads(), served());
@@ -264,6 +273,7 @@ Served SharedFile::served() {
   served.add_to_size = [this](Bytes bytes) { return pages_->add_to_size(bytes); };
   served.is_here = [this](Bytes offset) { return pages_->has(page_of(offset)); };
   served.read = [this, user](Bytes offset, std::span<std::byte> into, bool waits) {
+    if (ahead_ != nullptr) ahead_->saw_for_others(page_of(offset));
     return pages_->read(page_of(offset), place_in_page(offset), into, user(waits));
   };
   served.write = [this, user](Bytes offset, std::span<const std::byte> bytes, bool waits) {
@@ -355,7 +365,10 @@ Result<Bytes> SharedFile::read(std::span<const Sink> sinks) {
     const Bytes there = std::min<Bytes>(std::ssize(sink.bytes), *end - sink.offset);
     TR_TRY(for_each_segment(
         Sink{sink.bytes.first(static_cast<std::size_t>(there)), sink.offset},
-        [&](Index page, Bytes from, std::span<std::byte> into) { return pages_->read(page, from, into); },
+        [&](Index page, Bytes from, std::span<std::byte> into) {
+          if (ahead_ != nullptr) ahead_->saw(page);
+          return pages_->read(page, from, into);
+        },
         [&](Index page, Bytes offset, std::span<std::byte> into) {
           far.push_back({server_of(page), offset, into});
           waiting += std::ssize(into);
@@ -463,6 +476,8 @@ Status SharedFile::sync(const std::string& call) { return meet(call); }
 
 Status SharedFile::resize(Bytes size) {
   const std::string call = cat("tr_shared_resize(", what_.path, ", ", size, ")");
+  // A page that comes from storage while the file is cut would have bytes that are gone.
+  const ReadAhead::Pause pause(ahead_.get());
   Status mine = check(what_.access.writes, "writing");
   if (mine.is_ok() && size < 0) mine = Status(Code::argument, "a file has no negative size");
   if (mine.is_ok() && size > Definition::most_size) mine = too_large(size);
@@ -542,11 +557,16 @@ Status SharedFile::store(const std::string& call, bool durable, bool closes) {
   return met.is_ok() ? stored : met;
 }
 
-Status SharedFile::flush(const std::string& call) { return store(call, true, false); }
+Status SharedFile::flush(const std::string& call) {
+  const ReadAhead::Pause pause(ahead_.get());
+  return store(call, true, false);
+}
 
 Status SharedFile::close(const std::string& call) {
+  if (ahead_ != nullptr) ahead_->stop();
   const Status closed = store(call, false, true);
   far_.reset();
+  ahead_.reset();
   line_.reset();
   leave_pages();
   pages_.reset();

@@ -11,6 +11,7 @@
 #include "shared/definition.hpp"
 #include "shared/far_pages.hpp"
 #include "shared/node_pages.hpp"
+#include "shared/read_ahead.hpp"
 #include "shared/safety.hpp"
 
 namespace tailrace::shared {
@@ -115,6 +116,7 @@ class SharedFile {
   int page_shift_ = 0;
   std::unique_ptr<storage::File> file_;
   std::unique_ptr<NodePages> pages_;
+  std::unique_ptr<ReadAhead> ahead_;  // if the rank reads, and has the memory
   std::unique_ptr<comm::Line> line_;  // if there are several nodes, like the pages there
   std::unique_ptr<FarPages> far_;
   std::unique_ptr<SafeFile> safe_;        // if a crash is to leave a whole file

@@ -33,10 +33,12 @@ class PageDeal {
   /// `nodes` has the node of each rank, named by the lowest of its ranks. `page_elements` is a power of 2.
   PageDeal(Index page_elements, const std::vector<int>& nodes)
       : shift_(std::countr_zero(static_cast<std::uint64_t>(page_elements))), owners_(nodes.size()) {
-    std::map<int, Index> ranks_of;
-    for (std::size_t rank = 0; rank < nodes.size(); ++rank)
-      owners_[rank] = {nodes[rank], 0, ranks_of[nodes[rank]]++};
-    for (Owner& owner : owners_) owner.ranks = ranks_of[owner.node];
+    for (std::size_t rank = 0; rank < nodes.size(); ++rank) {
+      std::vector<int>& ranks = ranks_of_[nodes[rank]];
+      owners_[rank] = {nodes[rank], 0, std::ssize(ranks)};
+      ranks.push_back(static_cast<int>(rank));
+    }
+    for (Owner& owner : owners_) owner.ranks = std::ssize(ranks_of_[owner.node]);
   }
 
   [[nodiscard]] int ranks() const { return static_cast<int>(owners_.size()); }
@@ -52,6 +54,12 @@ class PageDeal {
   [[nodiscard]] Place place(Index element) const {
     const PagePlace page = dealt<std::uint32_t>(element >> shift_);
     return {page.owner, (page.near << shift_) | (element & mask())};
+  }
+
+  /// Returns the page that has this number among those of the rank's node.
+  [[nodiscard]] Index page_of_near(int rank, Index near) const {
+    const std::vector<int>& members = ranks_of_.at(owner(rank).node);
+    return near / std::ssize(members) * ranks() + members[static_cast<std::size_t>(near % std::ssize(members))];
   }
 
   /// Returns how many of the pages of `count` elements belong to the ranks of a rank's node.
@@ -83,6 +91,7 @@ class PageDeal {
 
   int shift_;
   std::vector<Owner> owners_;
+  std::map<int, std::vector<int>> ranks_of_;  // by node
 };
 
 }  // namespace tailrace::shared

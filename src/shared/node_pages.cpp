@@ -69,8 +69,8 @@ Status NodePages::make(comm::Line& node, bool huge_pages) {
     for (int rank = 0; rank < ranks_; ++rank) {
       for (const User user : users) new (&hold_of(rank, user)) Hold();
     }
-    for (std::uint32_t bucket = 0; bucket <= bucket_mask_; ++bucket)
-      new (&bucket_of(Index{bucket} * plan_.nodes)) std::atomic<FrameNumber>(nobody);
+    for (std::uint32_t number = 0; number <= bucket_mask_; ++number)
+      new (&bucket(number)) std::atomic<FrameNumber>(nobody);
     for (FrameNumber number = 0; number < frames_; ++number) new (&frame(number)) Frame();
   }
   // Nobody may look before it is there.
@@ -89,8 +89,7 @@ void NodePages::begin_again(Disk disk) {
   all.first_free = nobody;
   all.lost = 0;
   all.most = frames_;
-  for (std::uint32_t bucket = 0; bucket <= bucket_mask_; ++bucket)
-    bucket_of(Index{bucket} * plan_.nodes) = nobody;
+  for (std::uint32_t number = 0; number <= bucket_mask_; ++number) bucket(number) = nobody;
   const auto free = [&](bool has_memory) {
     for (FrameNumber number = all.made; number-- > 0;) {
       Frame& each = frame(number);
@@ -119,10 +118,8 @@ NodePages::Hold& NodePages::hold_of(int rank, User user) const {
   return reinterpret_cast<Hold*>(&head() + 1)[std::ssize(users) * rank + static_cast<int>(user)];
 }
 
-std::atomic<NodePages::FrameNumber>& NodePages::bucket_of(Index page) const {
-  // Pages of this node follow one another in its buckets.
-  const auto bucket = static_cast<std::uint64_t>(page / plan_.nodes) & bucket_mask_;
-  return reinterpret_cast<std::atomic<FrameNumber>*>(&hold_of(ranks_, User::program))[bucket];
+std::atomic<NodePages::FrameNumber>& NodePages::bucket(std::uint64_t number) const {
+  return reinterpret_cast<std::atomic<FrameNumber>*>(&hold_of(ranks_, User::program))[number];
 }
 
 NodePages::Frame& NodePages::frame(FrameNumber number) const {
@@ -208,7 +205,7 @@ bool NodePages::try_hold(FrameNumber number, Index page, Hold& hold) const {
 
 Result<NodePages::Held> NodePages::hold(Index page, std::span<const std::byte> whole, User user) {
   Hold& mine = hold_of(me_, user);
-  const auto place = static_cast<std::size_t>(page / plan_.nodes) % known_.front().size();
+  const auto place = static_cast<std::size_t>(near_number(page)) % known_.front().size();
   Known* const known = user == User::service ? nullptr : &known_[user == User::program ? 0 : 1][place];
   if (known != nullptr && known->page == page && try_hold(known->frame, page, mine))
     return Held{known->frame};

@@ -12,6 +12,7 @@
 
 #include "node/budget.hpp"
 #include "node/node_memory.hpp"
+#include "shared/page_deal.hpp"
 #include "shared/shared_lock.hpp"
 #include "storage/target.hpp"
 
@@ -34,9 +35,9 @@ struct Disk {
 class NodePages {
  public:
   struct Plan {
-    Bytes page = 0;    // a power of 2
-    Bytes memory = 0;  // the most that frames may take
-    int nodes = 1;     // page p belongs to this node if p % nodes says so
+    Bytes page = 0;                                  // a power of 2
+    Bytes memory = 0;                                // the most that frames may take
+    std::shared_ptr<const PageDeal> deal = nullptr;  // nullptr: all pages belong to this node
   };
   /// The threads of a process that use the pages: the program's, whichever serves other nodes at a time, and
   /// one that waits for storage for these.
@@ -137,7 +138,15 @@ class NodePages {
   [[nodiscard]] Bytes head_bytes() const;
   [[nodiscard]] Head& head() const { return *reinterpret_cast<Head*>(base_); }
   [[nodiscard]] Hold& hold_of(int rank, User user) const;
-  [[nodiscard]] std::atomic<FrameNumber>& bucket_of(Index page) const;
+  [[nodiscard]] std::atomic<FrameNumber>& bucket(std::uint64_t number) const;
+  /// Pages of this node follow one another in its buckets.
+  [[nodiscard]] std::atomic<FrameNumber>& bucket_of(Index page) const {
+    return bucket(static_cast<std::uint64_t>(near_number(page)) & bucket_mask_);
+  }
+  /// Returns the page's number among those of the node.
+  [[nodiscard]] Index near_number(Index page) const {
+    return plan_.deal == nullptr ? page : plan_.deal->place_of_page(page).near;
+  }
   [[nodiscard]] Frame& frame(FrameNumber number) const;
   [[nodiscard]] std::byte* memory_of(FrameNumber number) const {
     return base_ + head_bytes_ + static_cast<Bytes>(number) * plan_.page;

@@ -111,10 +111,9 @@ Status SafeFile::begin(storage::File& file) {
   return journal::commit_flushed(target_, path_);
 }
 
-void SafeFile::place(Bytes page, int nodes, int node) {
-  pages_ =
-      std::make_unique<UndoPages>(group_.node(), target_, group_.budget(),
-                                  UndoPages::Place{path_, group_.rank(), group_.size(), page, nodes, node});
+void SafeFile::place(Bytes page, const std::shared_ptr<const PageDeal>& deal) {
+  pages_ = std::make_unique<UndoPages>(group_.node(), target_, group_.budget(),
+                                       UndoPages::Place{path_, group_.rank(), group_.size(), page, deal});
 }
 
 Status SafeFile::hear(Unpacker& in) {

@@ -18,7 +18,7 @@ class SafeFile {
   SafeFile(files::Group& group, const Definition& what);
 
   /// Local. Says how the pages are dealt out. Other calls come after it.
-  void place(Bytes page, int nodes, int node);
+  void place(Bytes page, const std::shared_ptr<const PageDeal>& deal);
   /// Local, on the I/O rank, before the file is opened. Takes the lock, and brings the file back if a program
   /// was killed.
   Status lock();

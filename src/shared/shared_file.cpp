@@ -66,7 +66,7 @@ Result<std::unique_ptr<SharedFile>> SharedFile::open(const std::shared_ptr<files
   // Nobody creates, and so truncates, a file before there is memory for it everywhere.
   TR_TRY(made->make_pages(*deal, call));
   mine = guarded([&]() -> Status {
-    if (made->safe_ != nullptr) made->safe_->place(made->page_, made->nodes_, made->node_);
+    if (made->safe_ != nullptr) made->safe_->place(made->page_, made->pages_of_ranks_);
     return group->is_io_rank() ? made->make_or_check() : Status();
   });
   Packer told;
@@ -161,7 +161,11 @@ Result<SharedFile::Deal> SharedFile::agree_on_deal(const std::string& call, Stat
 Status SharedFile::make_pages(const Deal& deal, const std::string& call) {
   page_ = deal.page;
   page_shift_ = std::countr_zero(static_cast<std::uint64_t>(page_));
-  Status mine = take_pages(deal);
+  Status mine = guarded([&] {
+    pages_of_ranks_ = std::make_shared<PageDeal>(page_, group_->nodes());
+    return Status();
+  });
+  mine = first_cause(mine, take_pages(deal));
   if (mine.is_ok() && nodes_ > 1) {
     mine = guarded([&] {
       far_ = std::make_unique<FarPages>(group_->service().desk(), group_->line(), epoch_, group_->threads(),
@@ -181,8 +185,9 @@ Status SharedFile::take_pages(const Deal& deal) {
     return {};
   }
   kept.reset();
-  Result<std::unique_ptr<NodePages>> pages = NodePages::create(
-      group_->node(), {page_, deal.memory, nodes_}, group_->settings().huge_pages, group_->budget(), disk());
+  Result<std::unique_ptr<NodePages>> pages =
+      NodePages::create(group_->node(), {page_, deal.memory, nodes_ > 1 ? pages_of_ranks_ : nullptr},
+                        group_->settings().huge_pages, group_->budget(), disk());
   TR_TRY(pages.status());
   pages_ = std::move(*pages);
   return {};
@@ -263,12 +268,6 @@ Served SharedFile::served() {
     return pages_->write(page_of(offset), place_in_page(offset), bytes, user(waits));
   };
   return served;
-}
-
-/// The pages of a node are dealt to its ranks in turn.
-int SharedFile::server_of(Index page) const {
-  const std::vector<int>& ranks = ranks_of_[static_cast<std::size_t>(page % nodes_)];
-  return ranks[static_cast<std::size_t>(page / nodes_) % ranks.size()];
 }
 
 Status SharedFile::vote(const std::string& call, const Status& mine) {

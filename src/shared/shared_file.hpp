@@ -25,8 +25,8 @@ using Sink = Piece<std::byte>;
 
 enum class Whence { begin, position, end };
 
-/// One binary file whose pages lie in the memory of all ranks of a group. Page p belongs to node p % nodes;
-/// in a node it lies in memory that its ranks share, and those of other nodes ask one of them.
+/// One binary file whose pages lie in the memory of all ranks of a group. Page p belongs to the node of rank
+/// p % ranks; there it lies in memory that the ranks share, and those of other nodes ask that rank.
 class SharedFile {
  public:
   /// Collective over the group; blocks. `call` names the call and its arguments, `given` is what the caller
@@ -81,10 +81,12 @@ class SharedFile {
   [[nodiscard]] Disk disk();
   [[nodiscard]] Served served();
   [[nodiscard]] bool is_first_of_node() const { return group_->node().rank() == 0; }
-  [[nodiscard]] bool is_near(Index page) const { return page % nodes_ == node_; }
+  [[nodiscard]] int server_of(Index page) const { return pages_of_ranks_->place_of_page(page).owner; }
+  [[nodiscard]] bool is_near(Index page) const {
+    return pages_of_ranks_->are_near(server_of(page), group_->rank());
+  }
   [[nodiscard]] Index page_of(Bytes offset) const { return offset >> page_shift_; }
   [[nodiscard]] Bytes place_in_page(Bytes offset) const { return offset & (page_ - 1); }
-  [[nodiscard]] int server_of(Index page) const;
   [[nodiscard]] Status vote(const std::string& call, const Status& mine);
 
   template <typename Byte, typename Near, typename Far>
@@ -108,6 +110,7 @@ class SharedFile {
   std::vector<std::vector<int>> ranks_of_;  // by node: the group's ranks
   Bytes page_ = 0;                          // a power of 2
   int page_shift_ = 0;
+  std::shared_ptr<const PageDeal> pages_of_ranks_;
   std::unique_ptr<storage::File> file_;
   std::unique_ptr<NodePages> pages_;
   std::unique_ptr<FarPages> far_;   // if there are several nodes

@@ -53,19 +53,16 @@ UndoPages::UndoPages(comm::Line& node, storage::Target& target, node::Budget& bu
       place_(std::move(place)) {}
 
 /// Returns how many pages of a file of that size the node has.
-Index UndoPages::pages_of_node(Bytes size) const {
-  const Index pages = size == 0 ? 0 : (size - 1) / place_.page + 1;
-  return (pages - place_.node + place_.nodes - 1) / place_.nodes;
-}
+Index UndoPages::pages_of_node(Bytes size) const { return place_.deal->pages_of_node_of(place_.rank, size); }
 
 /// Returns the first page from `page` on that belongs to the node.
 Index UndoPages::own_from(Index page) const {
-  const Index behind = (page - place_.node) % place_.nodes;
-  return behind == 0 ? page : page + (behind < 0 ? -behind : place_.nodes - behind);
+  while (!place_.deal->are_near(place_.deal->place_of_page(page).owner, place_.rank)) ++page;
+  return page;
 }
 
-UndoPages::Note& UndoPages::note_of(Index page) const {
-  return reinterpret_cast<Note*>(notes_->memory->part(0))[page / place_.nodes];
+UndoPages::Note& UndoPages::note(Index near) const {
+  return reinterpret_cast<Note*>(notes_->memory->part(0))[near];
 }
 
 Status UndoPages::prepare(Bytes size) {
@@ -93,7 +90,7 @@ void UndoPages::begin(const journal::Flushed& flushed) {
   flushed_ = flushed;
   if (next_ != nullptr) notes_ = std::move(next_);
   if (node_.rank() == 0) {
-    for (Index i = 0; i < notes_->pages; ++i) note_of(i * place_.nodes).store(State::changeable);
+    for (Index i = 0; i < notes_->pages; ++i) note(i).store(State::changeable);
   }
   const std::lock_guard lock(mutex_);
   writer_.reset();
@@ -113,7 +110,7 @@ void UndoPages::drop() {
 void UndoPages::claim_ahead(Index from, Claim& claim) const {
   const Bytes ahead = std::min<Bytes>(kept_, most_ahead);
   for (Bytes bytes = 0; bytes + place_.page <= ahead && from * place_.page < flushed_.size;
-       bytes += place_.page, from += place_.nodes)
+       bytes += place_.page, from = own_from(from + 1))
     if (claim.take(from) != State::changeable) return;
 }
 
@@ -125,7 +122,7 @@ Status UndoPages::keep(storage::File& file, Bytes offset, Bytes bytes) {
     const Status status = guarded([&]() -> Status {
       Claim claim(*this);
       Index page = own_from(offset / place_.page);
-      for (; page * place_.page < end; page += place_.nodes)
+      for (; page * place_.page < end; page = own_from(page + 1))
         waits = claim.take(page) == State::being_kept || waits;
       if (claim.pages.empty()) return {};
       if (!waits) claim_ahead(page, claim);

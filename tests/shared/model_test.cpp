@@ -224,6 +224,8 @@ void run_samples(const std::string& name, const std::vector<std::string>& option
 }
 
 std::string tiny_memory() { return "page=4KiB memory=" + std::to_string(16 * 1024 * size()); }
+/// Little, but enough to read ahead.
+std::string little_memory() { return "page=4KiB memory=" + std::to_string(48 * 1024 * size()); }
 
 }  // namespace
 
@@ -232,7 +234,7 @@ MPI_TEST(shared, holds_what_a_model_holds) {
 }
 
 MPI_TEST(shared, holds_what_a_model_holds_when_pages_must_make_room) {
-  run_samples("room", {tiny_memory()}, 400'000, 6);
+  run_samples("room", {tiny_memory(), little_memory()}, 400'000, 6);
 }
 
 MPI_TEST(shared, a_copy_at_any_moment_goes_back_to_the_last_flush) {
@@ -244,7 +246,7 @@ MPI_TEST(shared, a_copy_at_any_moment_goes_back_to_the_last_flush) {
 
 MPI_TEST(shared, a_model_that_synchronises_has_no_conflicts) {
   CapturedStderr printed;
-  run_samples("conflicts", {"", tiny_memory(), "page=4KiB"}, 300'000, 6, "check_conflicts=on", 4);
+  run_samples("conflicts", {"", tiny_memory(), "page=4KiB"}, 300'000, 4, "check_conflicts=on", 3);
   CHECK_EQ(printed.text(), std::string());
 }
 

@@ -4,10 +4,9 @@
 #include <bit>
 #include <cstdint>
 #include <limits>
-#include <map>
-#include <vector>
 
 #include "base/types.hpp"
+#include "exchange/node_ranks.hpp"
 
 namespace tailrace::shared {
 
@@ -24,26 +23,23 @@ class PageDeal {
     Index near = 0;
   };
 
-  /// `nodes` has the node of each rank, named by the lowest of its ranks. `page_elements` is a power of 2.
-  PageDeal(Index page_elements, const std::vector<int>& nodes)
-      : shift_(std::countr_zero(static_cast<std::uint64_t>(page_elements))), owners_(nodes.size()) {
-    std::map<int, Index> ranks_of;
-    for (std::size_t rank = 0; rank < nodes.size(); ++rank)
-      owners_[rank] = {nodes[rank], 0, ranks_of[nodes[rank]]++};
-    for (Owner& owner : owners_) owner.ranks = ranks_of[owner.node];
-  }
+  /// `page_elements` is a power of 2. `ranks` must outlive it.
+  PageDeal(Index page_elements, const exchange::NodeRanks& ranks)
+      : shift_(std::countr_zero(static_cast<std::uint64_t>(page_elements))), ranks_(ranks) {}
 
-  [[nodiscard]] int ranks() const { return static_cast<int>(owners_.size()); }
+  [[nodiscard]] int ranks() const { return ranks_.ranks(); }
   [[nodiscard]] Index page_elements() const { return Index{1} << shift_; }
   [[nodiscard]] Index pages(Index count) const { return (count >> shift_) + ((count & mask()) != 0 ? 1 : 0); }
-  [[nodiscard]] bool are_near(int one, int other) const { return owner(one).node == owner(other).node; }
+  [[nodiscard]] bool are_near(int one, int other) const {
+    return ranks_.seat(one).node == ranks_.seat(other).node;
+  }
 
   [[nodiscard]] Place place(Index element) const {
     const auto page = static_cast<std::uint32_t>(element >> shift_);
-    const auto ranks = static_cast<std::uint32_t>(owners_.size());
+    const auto ranks = static_cast<std::uint32_t>(ranks_.ranks());
     const std::uint32_t row = page / ranks;
     const std::uint32_t rank = page - row * ranks;
-    const Owner& owner = owners_[rank];
+    const exchange::NodeRanks::Seat& owner = ranks_.seat(static_cast<int>(rank));
     const Index slot = Index{row} * owner.ranks + owner.number;
     return {static_cast<int>(rank), (slot << shift_) | (element & mask())};
   }
@@ -52,22 +48,16 @@ class PageDeal {
   [[nodiscard]] Index pages_of_node_of(int rank, Index count) const {
     const Index all = pages(count);
     const Index rows = all / ranks();
-    Index some = rows * owner(rank).ranks;
+    Index some = rows * ranks_.seat(rank).ranks;
     for (int each = 0; each < all % ranks(); ++each) some += are_near(each, rank) ? 1 : 0;
     return some;
   }
 
  private:
-  struct Owner {
-    int node = 0;
-    Index ranks = 1;   // of the node
-    Index number = 0;  // among them
-  };
-  [[nodiscard]] const Owner& owner(int rank) const { return owners_[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] Index mask() const { return page_elements() - 1; }
 
   int shift_;
-  std::vector<Owner> owners_;
+  const exchange::NodeRanks& ranks_;
 };
 
 }  // namespace tailrace::shared

@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
-#include <map>
 #include <utility>
 
 #include "base/text.hpp"
@@ -40,7 +39,11 @@ Status too_large(Bytes size) {
 }  // namespace
 
 SharedFile::SharedFile(std::shared_ptr<files::Group> group, const Definition& what, std::uint64_t epoch)
-    : group_(std::move(group)), what_(what), epoch_(epoch) {}
+    : group_(std::move(group)),
+      what_(what),
+      epoch_(epoch),
+      nodes_(group_->node_ranks().nodes()),
+      node_(group_->node_ranks().seat(group_->rank()).node) {}
 
 SharedFile::~SharedFile() = default;
 
@@ -53,7 +56,6 @@ Result<std::unique_ptr<SharedFile>> SharedFile::open(const std::shared_ptr<files
   if (mine.is_ok()) {
     mine = guarded([&] {
       made.reset(new SharedFile(group, *given, epoch));
-      made->find_nodes();
       if (given->safety != Safety::none && given->access.writes)
         made->safe_ = std::make_unique<SafeFile>(*group, *given);
       return Status();
@@ -106,18 +108,6 @@ Status SharedFile::open_elsewhere(const std::string& call, Unpacker& told) {
   return opened;
 }
 
-void SharedFile::find_nodes() {
-  std::map<int, int> numbers;
-  for (int rank = 0; rank < group_->size(); ++rank) {
-    const int lowest = group_->nodes()[static_cast<std::size_t>(rank)];
-    const auto [entry, is_new] = numbers.try_emplace(lowest, static_cast<int>(numbers.size()));
-    if (is_new) ranks_of_.emplace_back();
-    ranks_of_[static_cast<std::size_t>(entry->second)].push_back(rank);
-    if (rank == group_->rank()) node_ = entry->second;
-  }
-  nodes_ = static_cast<int>(ranks_of_.size());
-}
-
 /// Returns what the caller's node can do: the page is made smaller if the memory is small.
 SharedFile::Deal SharedFile::proposed() const {
   Deal deal;
@@ -132,11 +122,10 @@ SharedFile::Deal SharedFile::proposed() const {
 
 /// The first rank of each node says what its node can do.
 Result<SharedFile::Deal> SharedFile::agree_on_deal(const std::string& call, Status mine) {
-  Packer told;
+  Deal deal{Definition::most_page, 0};
   if (mine.is_ok() && is_first_of_node()) {
-    const Deal deal = proposed();
+    deal = proposed();
     const Bytes least = NodePages::least_memory(deal.page, group_->node().size());
-    told.put(deal.page).put(deal.memory);
     if (least > deal.memory) {
       mine = Status(Code::memory,
                     cat(call, ": pages may take ", size_text(deal.memory), " on a node, but ",
@@ -145,17 +134,13 @@ Result<SharedFile::Deal> SharedFile::agree_on_deal(const std::string& call, Stat
                  .at({-1, -1, group_->rank()});
     }
   }
-  const comm::Verdict verdict = group_->agree({mine, call, told.take()});
+  // The smallest page that a node proposes is everybody's.
+  comm::Vote vote{mine, call, {}};
+  vote.bid = -deal.page;
+  const comm::Verdict verdict = group_->agree(std::move(vote));
   TR_TRY(verdict.status);
-  Deal all;
-  all.page = Definition::most_page;
-  for (std::size_t node = 0; node < ranks_of_.size(); ++node) {
-    Unpacker in(verdict.contributions[static_cast<std::size_t>(ranks_of_[node].front())]);
-    all.page = std::min(all.page, in.get<Bytes>());
-    const auto memory = in.get<Bytes>();
-    if (static_cast<int>(node) == node_) all.memory = memory;
-  }
-  return all;
+  deal.page = -verdict.largest_bid;
+  return deal;
 }
 
 Status SharedFile::make_pages(const Deal& deal, const std::string& call) {
@@ -181,8 +166,13 @@ Status SharedFile::take_pages(const Deal& deal) {
     return {};
   }
   kept.reset();
-  Result<std::unique_ptr<NodePages>> pages = NodePages::create(
-      group_->node(), {page_, deal.memory, nodes_}, group_->settings().huge_pages, group_->budget(), disk());
+  comm::Vote told{{}, "the memory for pages of a shared file", {}};
+  if (is_first_of_node()) told.bid = deal.memory;
+  const comm::Verdict memory = group_->node().agree(std::move(told));
+  TR_TRY(memory.status);
+  Result<std::unique_ptr<NodePages>> pages =
+      NodePages::create(group_->node(), {page_, memory.largest_bid, nodes_}, group_->settings().huge_pages,
+                        group_->budget(), disk());
   TR_TRY(pages.status());
   pages_ = std::move(*pages);
   return {};
@@ -267,15 +257,19 @@ Served SharedFile::served() {
 
 /// The pages of a node are dealt to its ranks in turn.
 int SharedFile::server_of(Index page) const {
-  const std::vector<int>& ranks = ranks_of_[static_cast<std::size_t>(page % nodes_)];
+  const std::span<const int> ranks = group_->node_ranks().of(static_cast<int>(page % nodes_));
   return ranks[static_cast<std::size_t>(page / nodes_) % ranks.size()];
 }
 
 Status SharedFile::vote(const std::string& call, const Status& mine) {
+  return vote_and_bid(call, mine, comm::Vote::least_bid).status;
+}
+
+comm::Verdict SharedFile::vote_and_bid(const std::string& call, const Status& mine, std::int64_t bid) {
   const Cause cause{-1, -1, group_->rank()};
-  return group_
-      ->agree({mine.at(mine.cause().rank < 0 ? cause : mine.cause()), cat(call, " of file ", epoch_), {}})
-      .status;
+  comm::Vote vote{mine.at(mine.cause().rank < 0 ? cause : mine.cause()), cat(call, " of file ", epoch_), {}};
+  vote.bid = bid;
+  return group_->agree(std::move(vote));
 }
 
 Status SharedFile::check(bool wanted, const char* what) const {
@@ -429,18 +423,10 @@ Status SharedFile::meet(const std::string& call) {
     mine = far_->failure();
   }
   const std::string named = cat(call, "(", what_.path, ")");
-  const Status met = vote(named, mine.in(named));
-  if (far_ == nullptr || met.code() == Code::order) return met;
-  // The size that a node knows counts the writes of its ranks, and those of others in its pages.
-  Packer told;
-  if (is_first_of_node()) told.put(pages_->size());
-  const comm::Verdict verdict = group_->agree({{}, cat(named, " and the size"), told.take()});
-  TR_TRY(verdict.status);
-  for (const std::vector<int>& ranks : ranks_of_) {
-    Unpacker in(verdict.contributions[static_cast<std::size_t>(ranks.front())]);
-    pages_->raise_size(in.get<Bytes>());
-  }
-  return met;
+  // A rank raises the size of its own node before it writes: the writes of all ranks count in the largest.
+  const comm::Verdict met = vote_and_bid(named, mine.in(named), pages_->size());
+  if (met.status.code() != Code::order) pages_->raise_size(met.largest_bid);
+  return met.status;
 }
 
 Status SharedFile::sync(const std::string& call) { return meet(call); }

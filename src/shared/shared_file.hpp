@@ -62,13 +62,12 @@ class SharedFile {
   Status close(const std::string& call = "tr_shared_close");
 
  private:
-  /// How the pages are dealt out; the same on every rank, but for `memory`.
+  /// How the pages are dealt out.
   struct Deal {
-    Bytes page = 0;
-    Bytes memory = 0;  // of this node
+    Bytes page = 0;    // the same on every rank
+    Bytes memory = 0;  // of this node, on its first rank
   };
   SharedFile(std::shared_ptr<files::Group> group, const Definition& what, std::uint64_t epoch);
-  void find_nodes();
   [[nodiscard]] Deal proposed() const;
   Result<Deal> agree_on_deal(const std::string& call, Status mine);
   Status make_pages(const Deal& deal, const std::string& call);
@@ -86,6 +85,7 @@ class SharedFile {
   [[nodiscard]] Bytes place_in_page(Bytes offset) const { return offset & (page_ - 1); }
   [[nodiscard]] int server_of(Index page) const;
   [[nodiscard]] Status vote(const std::string& call, const Status& mine);
+  comm::Verdict vote_and_bid(const std::string& call, const Status& mine, std::int64_t bid);
 
   template <typename Byte, typename Near, typename Far>
   Status for_each_segment(const Piece<Byte>& piece, const Near& near, const Far& far) const;
@@ -103,10 +103,9 @@ class SharedFile {
   const std::shared_ptr<files::Group> group_;
   const Definition what_;
   const std::uint64_t epoch_;
-  int nodes_ = 1;
-  int node_ = 0;                            // this rank's
-  std::vector<std::vector<int>> ranks_of_;  // by node: the group's ranks
-  Bytes page_ = 0;                          // a power of 2
+  const int nodes_;
+  const int node_;  // this rank's
+  Bytes page_ = 0;  // a power of 2
   int page_shift_ = 0;
   std::unique_ptr<storage::File> file_;
   std::unique_ptr<NodePages> pages_;

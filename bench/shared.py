@@ -4,6 +4,7 @@
 
   elements     the list of elements of a hexahedral grid, a column a call, on storage as it is: a directory and /dev/shm
   interleaved  pieces of 1 KiB and of 32 bytes, dealt out to the ranks in turn, a call each, on the same storage
+  flush        pieces of 1 KiB until they are on storage, beside one rank that writes the same bytes in blocks of 16 MiB and calls fsync
   latency      both on storage that serves one call after another: 1 ms each, and 500 MB/s
   network      elements on a network file system until they are on storage: GlusterFS over loopback, if it is installed and root
                calls this, or what is mounted on --mounted DIR
@@ -28,7 +29,7 @@ from _bench import MIB, Bench, Failure, Figure, bench_parser, file_system_of, ru
 from _chart import write_chart  # noqa: E402
 from _gluster import Gluster, why_not  # noqa: E402
 
-GROUPS = ("elements", "interleaved", "latency", "network")
+GROUPS = ("elements", "interleaved", "flush", "latency", "network")
 SECTIONS = ("wopen", "write", "wclose", "ropen", "read", "rclose")
 SUMS = {"writing": SECTIONS[:3], "reading": SECTIONS[3:], "total": SECTIONS}
 COLUMNS = (*SECTIONS, *SUMS)
@@ -37,9 +38,10 @@ LARGE_GRID = (361, 361, 271)  # 1.04 GiB
 RANKS, LARGE_RANKS, BOUND_RANKS = (1, 2, 4, 8, 16), (4, 16), 4
 REPEAT, SLOW_REPEAT = 6, 3  # the first is dropped, but on slow storage, where it is like the others
 CONTENDERS = ("tailrace", "tailrace_list", "posix", "stdio", "mpi_at", "mpi_all")
+FLUSH_CONTENDERS = ("tailrace", "tailrace_list", "blocks")
 OURS = ("tailrace", "tailrace_list")
 LAYERS = {"romio": {"OMPI_MCA_io": "romio321"}, "ompio": {"OMPI_MCA_io": "ompio"}}
-OVER_ON_LATENCY, WRITING_OVER_POSIX, READING_OVER_POSIX, WRITING_OVER_ALL = 15, 4, 3, 1.5
+OVER_ON_LATENCY, WRITING_OVER_POSIX, READING_OVER_POSIX, WRITING_OVER_ALL, FLUSH_OVER_BLOCKS = 15, 4, 3, 1.5, 0.85
 CLOCKS_BYTES = 4096  # slow_storage.c has 64 clocks of 8 bytes there
 
 
@@ -138,8 +140,11 @@ class SharedBench(Bench):
 
     # ---- one case ----------------------------------------------------------------------------------------------
 
-    def launches(self):
+    def launches(self, group):
         """Contenders that take turns, the layer that MPI-IO has, and how it is chosen. What calls no MPI-IO is measured once."""
+        if group == "flush":
+            yield FLUSH_CONTENDERS, "", {}
+            return
         layers = LAYERS if self.launcher.openmpi else {"romio": {}}
         for number, (layer, environment) in enumerate(layers.items()):
             names = [name for name in self.chosen if number == 0 or name.startswith("mpi_")]
@@ -148,10 +153,10 @@ class SharedBench(Bench):
 
     def measure_case(self, group, case, place, ranks):
         """Prints the table of a case; what each contender took."""
-        slow, sync = place.name == "slow", self.args.fsync or group == "network"
+        slow, sync = place.name == "slow", self.args.fsync or group in ("flush", "network")
         repeat, dropped = (SLOW_REPEAT, 0) if slow else (REPEAT, 1)
         taken = {}
-        for names, layer, environment in self.launches():
+        for names, layer, environment in self.launches(group):
             arguments = ["--contenders", ",".join(names), *case.arguments, "--repeat", repeat, "--file", place.file]
             answer = self.launcher.run(ranks, "shared_pieces", arguments + (["--sync"] if sync else []), {},
                                        environment={**place.environment, **environment}, timeout=3600)["contenders"]
@@ -184,8 +189,12 @@ class SharedBench(Bench):
                 continue
             ratios = [Figure(f"{prefix}.{one.name}_over_tailrace.{column}", one.ratios(column), "ratio",
                              bound_of(prefix.split(".")[0], one.name, column, ranks), "higher") for column in COLUMNS]
+            if one.name == "blocks":
+                ratios.append(Figure(f"{prefix}.blocks.writing_over_tailrace.wclose",
+                                     [theirs / ours for theirs, ours in zip(one.seconds["writing"], one.ours["wclose"])], "ratio",
+                                     FLUSH_OVER_BLOCKS, "higher", "rate of our flush over that of all their writing; ours may have begun before"))
             total = one.ratios("total")
-            say(f"  {'':<16}" + "".join(f"{times(figure.value):>10}" for figure in ratios) +
+            say(f"  {'':<16}" + "".join(f"{times(figure.value):>10}" for figure in ratios[:len(COLUMNS)]) +
                 f"{f'{times(min(total))} .. {times(max(total))}':>28}")
             self.figures += ratios
             bounded += [figure for figure in ratios if figure.bound is not None]
@@ -239,6 +248,10 @@ class SharedBench(Bench):
         mebibytes = (16, 2) if self.args.quick else (1024, 64) if self.args.large else (64, 8)
         cases = [Case.pieces(each, size * MIB // each) for each, size in zip((1024, 32), mebibytes)]
         self.sweep("interleaved", [(case, self.ranks) for case in cases], self.places())
+
+    def flush(self):
+        case = Case.pieces(1024, (1024 if self.args.large else 64) * MIB // 1024)
+        self.sweep("flush", [(case, (1, BOUND_RANKS))], self.places()[:1])
 
     def latency(self):
         """A contender with a call for each piece takes calls * latency, on any number of ranks: larger grids are measured on

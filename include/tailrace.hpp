@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 // The C++17 face of tailrace.h, verb by verb. tailrace.h says what each call does, and whether it is
 // collective. Nothing throws but std::bad_alloc. Handles are values that can be moved. Destroying one neither
-// communicates nor ends what it names: call Stream::close(), Checkpoint::close() and Layout::free(), or leave
-// it to tr::finalize().
+// communicates nor ends what it names: call Stream::close(), Checkpoint::close(), Shared::close(),
+// Global::free() and Layout::free(), or leave it to tr::finalize().
 #ifndef TAILRACE_HPP
 #define TAILRACE_HPP
 
@@ -261,5 +261,6 @@ class Stream {
 #include <tailrace/encoders.hpp>
 #include <tailrace/face.hpp>
 #include <tailrace/global.hpp>
+#include <tailrace/shared.hpp>
 
 #endif

@@ -40,7 +40,7 @@ struct contender {
   void (*close)(const char* path, const struct share* share, int sync);
 };
 
-extern const struct contender tailrace, tailrace_list, posix, standard_io, mpi_at, mpi_all;
+extern const struct contender tailrace, tailrace_list, posix, standard_io, mpi_at, mpi_all, blocks;
 
 /* Ends all ranks with the text of what went wrong, unless `ok`. */
 void must(int ok, const char* what);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
 /* Times contenders that take turns within one run, and prints the seconds of each section and repetition,
  * until the last rank is done, as one line of JSON.
- *   --contenders NAME,NAME        tailrace, tailrace_list, posix, stdio, mpi_at, mpi_all
+ *   --contenders NAME,NAME        tailrace, tailrace_list, posix, stdio, mpi_at, mpi_all, blocks
  *   --grid NXxNYxNZ               a hexahedral grid's list of elements: a piece is a column
  *   --piece BYTES --pieces N      or numbered pieces of a multiple of 4 bytes
  *   --repeat N --file PATH        each repetition makes the file and removes it
@@ -27,8 +27,8 @@ enum { most_contenders = 8, counts_of_call = sizeof(struct slow_storage_counts) 
 static const char* const section_names[] = {"wopen", "write", "wclose", "ropen", "read", "rclose"};
 static const char* const count_names[] = {"writes", "bytes_written", "small_writes", "last_write_is_small",
                                           "reads",  "bytes_read",    "small_reads",  "syncs"};
-static const struct contender* const known[] = {&tailrace,    &tailrace_list, &posix,
-                                                &standard_io, &mpi_at,        &mpi_all};
+static const struct contender* const known[] = {&tailrace, &tailrace_list, &posix, &standard_io,
+                                                &mpi_at,   &mpi_all,       &blocks};
 
 struct options {
   struct content content;
@@ -116,7 +116,7 @@ static void choose_contenders(struct run* r) {
       if (strcmp(word, known[i]->name) == 0 && r->count < most_contenders)
         r->contenders[r->count++] = known[i];
     must(r->count > before,
-         "--contenders: tailrace, tailrace_list, posix, stdio, mpi_at or mpi_all, with commas");
+         "--contenders: tailrace, tailrace_list, posix, stdio, mpi_at, mpi_all or blocks, with commas");
   }
 }
 

@@ -15,8 +15,9 @@
  * differs from 1994: bytes that nobody wrote are zeros; files may be larger than do_lsize said, and larger
  * than memory; do_lseek goes up to 2 GiB; and MPI_Finalize closes files that are left open, with a warning.
  *
- * On several nodes a rank answers those that read its part of a file while it is in any call of the library.
- * As long as files are open, let ranks wait for each other in do_gsync and not in MPI_Barrier. */
+ * On several nodes a rank answers those that read its part of a file while it is in any call of the library,
+ * and at any time if MPI was initialised with MPI_THREAD_MULTIPLE. Without that, and as long as files are
+ * open, let ranks wait for each other in do_gsync and not in MPI_Barrier. */
 #ifndef TAILRACE_DONIO_H
 #define TAILRACE_DONIO_H
 

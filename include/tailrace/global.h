@@ -11,9 +11,11 @@
  *
  * Page p belongs to rank p % ranks of the communicator. On one node every rank loads and stores elements
  * directly. Elements of other nodes travel as messages to the ranks that own their pages, many elements in
- * each. The owners answer in calls of this library: in those that wait, in calls on global arrays with
- * ranks on several nodes, and in tr_progress. A rank that computes, or waits in a call of MPI such as
- * MPI_Barrier, answers nobody, and ranks of other nodes that need its elements wait for it.
+ * each. If the program has initialised MPI with MPI_THREAD_MULTIPLE, and TAILRACE_IO_THREADS is not 0, a
+ * service thread of each owner answers at any time. Otherwise owners answer in calls of this library: in
+ * those that wait, in calls on global arrays with ranks on several nodes, and in tr_progress. A rank that
+ * computes, or waits in a call of MPI such as MPI_Barrier, then answers nobody, and ranks of other nodes that
+ * need its elements wait for it.
  *
  * Visibility: a rank reads its own writes at once, in the order in which it made them. A rank reads the
  * writes of another rank if both ranks have called tr_global_sync between the write and the read; on one node
@@ -46,6 +48,9 @@ TR_API int tr_global_create(int type, tr_index count, const char* options, tr_gl
  * freed before the array is. */
 TR_API int tr_global_create_comm(MPI_Comm comm, int type, tr_index count, const char* options,
                                  tr_global** global);
+/* The same with a Fortran integer handle, for bindings. */
+TR_API int tr_global_create_comm_f(MPI_Fint comm, int type, tr_index count, const char* options,
+                                   tr_global** global);
 
 /* Local. Returns the number of elements. */
 TR_API int tr_global_count(const tr_global* global, tr_index* count);

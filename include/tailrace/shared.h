@@ -21,9 +21,11 @@
  * they come into use. When the memory is full, the library reuses that of pages that were not used lately,
  * and first writes those that have changed to the file.
  *
- * Several nodes: a rank asks the ranks of other nodes for their pages by messages. They answer inside of any
- * call of the library, tr_progress too, and not while they wait in MPI. A rank in MPI_Barrier that waits for
- * a reader therefore hangs the reader: let ranks wait in tr_shared_sync. */
+ * Several nodes: a rank asks the ranks of other nodes for their pages by messages. If the program has
+ * initialised MPI with MPI_THREAD_MULTIPLE, and TAILRACE_IO_THREADS is not 0, a service thread of each rank
+ * answers at any time. Otherwise ranks answer inside of any call of the library, tr_progress too, and not
+ * while they wait in MPI. A rank in MPI_Barrier that waits for a reader then hangs the reader: let ranks wait
+ * in tr_shared_sync. */
 #ifndef TAILRACE_SHARED_H
 #define TAILRACE_SHARED_H
 
@@ -64,16 +66,18 @@ typedef struct tr_piece {
  * nothing. Modes "w" and "w+" empty the file at once: before the first flush a crash leaves an empty one.
  *
  * safety=rename, for modes "w" and "w+": until the first flush or close the file is written as
- * FILE.tmp-flush, and the old one stays whole. Then the new one takes its name in one step. It has
- * the permissions of the old one, where that is allowed; hard links stay with the old one. After the first
- * flush all is as with journal; a file that is only closed has no undo files.
+ * FILE.tmp-flush, which only its owner may read if there is an old one, and the old one stays whole. Then
+ * the new one takes its name in one step, with the owner, group and permissions of the old one, as far as is
+ * allowed; hard links and extended attributes stay with the old one. TR_ERR_IO: the old one may not be
+ * written. After the first flush all is as with journal; a file that is only closed has no undo files.
  *
  * With either, one program at a time has the file open to write: another open with safety= fails
- * (TR_ERR_STATE). A program that writes to it in any other way meanwhile voids the promise, and so do
- * processes of a dying job that go on when its rank 0 is gone: open or repair the file when all have ended. A
- * close that fails before its end leaves the last flush. A flush that fails at its very end (its error says
- * so) ends all changes: close the file, and open it again. Do not copy, rename or replace a file that has
- * files FILE.undo*, or remove these: a program brings back what it finds. The directory may move.
+ * (TR_ERR_STATE), also after a kill, until all processes of that program have ended. A program that writes to
+ * it in any other way meanwhile voids the promise. A close that fails before its end leaves the last flush. A
+ * flush that fails at its very end (its error says so) ends all changes: close the file, and open it again.
+ * Do not copy, rename or replace a file that has files FILE.undo*, or remove these: a program brings back
+ * what it finds. The directory may move. Programs that only read need not write to it, unless a killed
+ * program has left FILE.undo*: TR_ERR_IO says so.
  *
  * The file is opened by that name on every rank, so relative names need one working directory. The file may
  * be larger than memory. TR_ERR_IO: it cannot be opened or made. TR_ERR_MEMORY: the node has no memory for
@@ -83,6 +87,9 @@ TR_API int tr_shared_open(const char* path, const char* mode, const char* option
  * freed before the file is closed. */
 TR_API int tr_shared_open_comm(MPI_Comm comm, const char* path, const char* mode, const char* options,
                                tr_shared** file);
+/* The same with a Fortran integer handle, for bindings. */
+TR_API int tr_shared_open_comm_f(MPI_Fint comm, const char* path, const char* mode, const char* options,
+                                 tr_shared** file);
 
 /* Local. Moves the caller's own position to `offset` bytes from the file's begin (SEEK_SET), from the
  * position (SEEK_CUR) or from the file's end (SEEK_END, which waits as tr_shared_size). *position (may be
@@ -115,8 +122,7 @@ TR_API int tr_shared_writev(tr_shared* file, const tr_piece* pieces, int64_t cou
 TR_API int tr_shared_append(tr_shared* file, const void* data, int64_t bytes, int64_t* offset);
 
 /* Local. Returns the size of the file in bytes: at least behind all writes of the caller, and those of others
- * that it can see. On several nodes it waits for rank 0 to answer, which does so in any call of the library.
- */
+ * that it can see. On several nodes it waits for rank 0 to answer. */
 TR_API int tr_shared_size(tr_shared* file, int64_t* size);
 /* Collective. Cuts the file to `size` bytes, or extends it with zeros. Blocks until that is done: it does
  * tr_shared_sync before and after. All ranks pass the same size. TR_ERR_STATE in mode "r". */

@@ -143,14 +143,18 @@ Result<shared::Access> read_flags(int flags) {
   return access;
 }
 
+/// All ranks open a new file for reading and writing, whatever its owner may do with it afterwards.
+constexpr unsigned for_opening = S_IRUSR | S_IWUSR;
+
 /// Sets `is_new` on the rank that `looks` if the file is to be made.
-Result<shared::Definition> define_donio(const char* path, int flags, bool looks, bool& is_new) {
+Result<shared::Definition> define_donio(const char* path, int flags, int mode, bool looks, bool& is_new) {
   if (path == nullptr) return Status(Code::argument, "`path` is a null pointer");
   const Result<shared::Access> access = read_flags(flags);
   TR_TRY(access.status());
   shared::Definition what;
   what.path = path;
   what.access = *access;
+  what.permissions = (static_cast<unsigned>(mode) & 0777) | for_opening;
   if (!looks) return what;
   const Result<bool> exists = state().file_service->target().exists(what.path);
   TR_TRY(exists.status());
@@ -160,9 +164,8 @@ Result<shared::Definition> define_donio(const char* path, int flags, bool looks,
   return Status(Code::io, cat(what.path, " does not exist: DO_CREAT (512) makes a file"), ENOENT);
 }
 
-/// Takes from the permissions of a new file those that `mode` lacks. The umask has taken its part when the
-/// file was made.
-void narrow_permissions(const std::string& path, int mode) {
+/// Takes from the owner of a new file what `mode` lacks.
+void narrow_permissions(const std::string& path, unsigned mode) {
   struct stat made {};
   if (::stat(path.c_str(), &made) == 0 && ::chmod(path.c_str(), made.st_mode & mode & 0777) == 0) return;
   log(LogLevel::warn, io_error("do_open: chmod", path, errno).text());
@@ -270,11 +273,13 @@ int tr_do_open(const char* path, int flags, int mode) {
   if (!group.is_ok()) return refuse(group.status().in("do_open"));
   bool is_new = false;
   const bool looks = (*group)->is_io_rank();
-  const Result<shared::Definition> what = guarded([&] { return define_donio(path, flags, looks, is_new); });
+  const Result<shared::Definition> what =
+      guarded([&] { return define_donio(path, flags, mode, looks, is_new); });
   const std::string call = cat("do_open(", quoted(path), ", ", flags, ", ", octal(mode), ")");
   Result<std::unique_ptr<SharedFile>> file = SharedFile::open(*group, call, what);
   if (!file.is_ok()) return refuse(file.status());
-  if (is_new) narrow_permissions(what->path, mode);
+  const unsigned granted = static_cast<unsigned>(mode) & 0777;
+  if (is_new && (granted & for_opening) != for_opening) narrow_permissions(what->path, granted);
   return keep_file(std::move(*file));
 }
 

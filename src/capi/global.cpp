@@ -115,6 +115,13 @@ int tr_global_create_comm(MPI_Comm comm, int type, tr_index count, const char* o
                        count, options, global);
 }
 
+int tr_global_create_comm_f(MPI_Fint comm, int type, tr_index count, const char* options,
+                            tr_global** global) {
+  // MPI runs as long as there is a session: before, no handle can be converted.
+  if (session_for("tr_global_create_comm") == nullptr) return TR_ERR_STATE;
+  return tr_global_create_comm(MPI_Comm_f2c(comm), type, count, options, global);
+}
+
 int tr_global_count(const tr_global* global, tr_index* count) {
   const Status checked = count == nullptr ? null_pointer("count") : Status();
   return in_global("tr_global_count", global, checked, [&](const GlobalArray& array) {

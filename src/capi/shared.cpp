@@ -136,6 +136,13 @@ int tr_shared_open_comm(MPI_Comm comm, const char* path, const char* mode, const
                      options, file);
 }
 
+int tr_shared_open_comm_f(MPI_Fint comm, const char* path, const char* mode, const char* options,
+                          tr_shared** file) {
+  // MPI runs as long as there is a session: before, no handle can be converted.
+  if (session_for("tr_shared_open_comm") == nullptr) return TR_ERR_STATE;
+  return tr_shared_open_comm(MPI_Comm_f2c(comm), path, mode, options, file);
+}
+
 int tr_shared_seek(tr_shared* file, int64_t offset, int whence, int64_t* position) {
   SharedFile* const open = shared_of(file, "tr_shared_seek");
   if (open == nullptr) return TR_ERR_STATE;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "comm/switchboard.hpp"
@@ -12,32 +14,52 @@ namespace tailrace::exchange {
 
 class Requests;
 
-/// Moves on the requests of all shared files and global arrays of a process, and the answers to them, in
-/// every pass of the switchboard.
+/// Moves on the requests of all shared files and global arrays of a process, and the answers to them: in
+/// every pass of the switchboard, and on a service thread if MPI provides MPI_THREAD_MULTIPLE
+/// (MPI 3.1, 12.4.3). With the thread this rank answers while the program computes or is inside MPI.
+///
+/// The thread looks for requests, as messages wake nobody, and sleeps between two looks: briefly while
+/// requests come, longer and longer while none do.
 class RequestDesk {
  public:
-  /// `board` must outlive it.
-  explicit RequestDesk(comm::Switchboard& board) : board_(board) {}
+  /// `board` must outlive it. `may_have_threads` is false if the program wants none.
+  RequestDesk(comm::Switchboard& board, bool may_have_threads)
+      : board_(board), may_have_threads_(may_have_threads) {}
+  /// Ends the thread. No requests may be open.
+  ~RequestDesk();
   RequestDesk(const RequestDesk&) = delete;
   RequestDesk& operator=(const RequestDesk&) = delete;
 
   [[nodiscard]] comm::Switchboard& board() { return board_; }
   /// Guards what whoever moves requests on uses. Nobody waits for another rank while it has it.
   [[nodiscard]] std::mutex& mutex() { return mutex_; }
+  [[nodiscard]] bool has_thread() const { return thread_.joinable(); }
 
  private:
   friend class Requests;
   /// The line of a group, and the number of the file or array among those of the group.
   using Address = std::pair<comm::LineNumber, std::uint64_t>;
-  void open(const Address& address, Requests& requests);
+  /// `says_how`: this rank logs who answers other nodes, once.
+  void open(const Address& address, Requests& requests, bool says_how);
   void close(const Address& address);
+  void start_thread_once(bool says_how);
   bool pump();
   bool move_on();
+  void run();
+  bool look();
+  void set_idle(bool is_idle);
 
   comm::Switchboard& board_;
+  const bool may_have_threads_;
   std::mutex mutex_;
   std::map<Address, Requests*> open_;
   int work_ = 0;
+  bool is_started_ = false;
+  std::thread thread_;
+  std::mutex rest_;  // guards what follows
+  std::condition_variable wake_;
+  bool is_idle_ = true;  // no requests are open
+  bool is_ending_ = false;
 };
 
 }  // namespace tailrace::exchange

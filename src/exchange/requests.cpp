@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "exchange/requests.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -16,9 +17,10 @@ Requests::Requests(RequestDesk& desk, comm::Line& line, std::uint64_t epoch, exe
       threads_(threads),
       key_(threads.new_own_key()),
       asking_(cat("asking other nodes for ", what)),
-      waiting_(cat("other nodes that have ", what, ", which answer in calls of this library (tr_progress)")),
+      waiting_(cat("other nodes that have ", what)),
       served_(std::move(served)) {
-  desk_.open(address(), *this);
+  desk_.open(address(), *this, line.rank() == 0);
+  if (!desk_.has_thread()) waiting_ += ", which answer in calls of this library (tr_progress)";
 }
 
 Requests::~Requests() {
@@ -140,6 +142,10 @@ bool Requests::serve() {
     each = queue.requests.empty() ? queues_.erase(each) : std::next(each);
   }
   return moved;
+}
+
+bool Requests::is_waiting() const {
+  return std::ranges::any_of(queues_, [](const auto& each) { return each.second.done != nullptr; });
 }
 
 /// Returns false if a thread has still to wait for storage.

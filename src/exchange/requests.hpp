@@ -137,6 +137,8 @@ class Requests {
   /// Returns true if something moved.
   bool serve();
   bool serve_first(int source, Queue& queue);
+  /// Returns true if a thread does one of the requests.
+  [[nodiscard]] bool is_waiting() const;
   [[nodiscard]] Answer answer(const Request& request, bool waits) const;
   void reply(int source, std::uint64_t number, const Answer& answer);
 
@@ -146,7 +148,7 @@ class Requests {
   executor::Threads& threads_;
   const executor::Key key_;  // its own: other jobs may wait for the rank that asks
   const std::string asking_;
-  const std::string waiting_;
+  std::string waiting_;
   const Served served_;
   // Of the program's thread.
   std::map<int, Outgoing> outgoing_;

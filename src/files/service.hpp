@@ -14,7 +14,8 @@ namespace tailrace::files {
 /// The things that all collective files of one process share.
 class Service {
  public:
-  explicit Service(session::Session& session) : session_(session), desk_(session.board()) {}
+  explicit Service(session::Session& session)
+      : session_(session), desk_(session.board(), session.settings().io_threads > 0) {}
   /// Blocks until all queued jobs are done.
   ~Service() { threads().drain(); }
   Service(const Service&) = delete;
@@ -51,10 +52,10 @@ class Service {
 
  private:
   session::Session& session_;
-  exchange::RequestDesk desk_;
   journal::Journals journals_;
   std::mutex mutex_;
   std::vector<ByteVector> buffers_;
+  exchange::RequestDesk desk_;  // its thread uses what is above
 };
 
 }  // namespace tailrace::files

@@ -17,6 +17,19 @@ constexpr Bytes flushed_bytes = 32;
 
 std::string prepared_path(const std::string& path) { return flushed_path(path) + ".new"; }
 
+std::string lock_path(const std::string& path) { return flushed_path(path) + ".lock"; }
+
+/// A client of NFS may know the directory as it was a minute ago, nfs(5), without the files of a program that
+/// has run elsewhere. It asks the server again once it has changed the directory itself. A full disk does not
+/// let it, and must not keep anybody from bringing the file back.
+Status look_anew(storage::Target& target, const std::string& path) {
+  const Status made = target.open(prepared_path(path), storage::OpenMode::create).status();
+  if (made.error_number() == ENOSPC || made.error_number() == EDQUOT)
+    return storage::remove_if_there(target, prepared_path(path)).status();
+  TR_TRY(made);
+  return target.remove(prepared_path(path));
+}
+
 ByteVector encode(const Flushed& flushed) {
   Packer out;
   for (const char letter : flushed_magic) out.put(letter);
@@ -74,7 +87,21 @@ std::string name_beside(const std::string& path) {
 }
 
 Result<std::shared_ptr<void>> lock_flushed(storage::Target& target, const std::string& path) {
-  return target.lock(flushed_path(path) + ".lock");
+  Result<std::shared_ptr<void>> lock = target.lock(lock_path(path));
+  TR_TRY(lock.status());
+  TR_TRY(look_anew(target, path));
+  return lock;
+}
+
+Result<std::shared_ptr<void>> share_flushed(storage::Target& target, const std::string& path,
+                                            std::shared_ptr<void> own) {
+  return target.share_lock(lock_path(path), std::move(own));
+}
+
+Result<bool> is_left_open(storage::Target& target, const std::string& path) {
+  const Result<bool> exists = target.exists(flushed_path(path));
+  if (!exists.is_ok() || *exists) return exists;
+  return target.exists(prepared_path(path));
 }
 
 Result<std::optional<Flushed>> read_flushed(storage::Target& target, const std::string& path) {

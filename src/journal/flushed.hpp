@@ -27,8 +27,14 @@ std::string flushed_path(const std::string& path);
 std::string name_beside(const std::string& path);
 
 /// Local, like all that follow. Takes the lock of a program that writes the file. Does not wait: returns
-/// Code::state naming the holder if it is taken.
+/// Code::state naming the holder if it is taken. Removes FILE.undo.new, which a killed program may have left.
 Result<std::shared_ptr<void>> lock_flushed(storage::Target& target, const std::string& path);
+/// Takes a share in the lock, for a process that stores: it may outlive the one that has taken the lock.
+/// `own` is what lock_flushed() has returned, or nullptr.
+Result<std::shared_ptr<void>> share_flushed(storage::Target& target, const std::string& path,
+                                            std::shared_ptr<void> own);
+/// Returns true if a program may have ended without closing the file: FILE.undo, or FILE.undo.new, is there.
+Result<bool> is_left_open(storage::Target& target, const std::string& path);
 /// Returns nothing if there is no FILE.undo, and Code::corrupt if it is none of ours.
 Result<std::optional<Flushed>> read_flushed(storage::Target& target, const std::string& path);
 /// Writes `flushed`, durably, so that commit_flushed() need only rename it.

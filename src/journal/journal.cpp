@@ -17,6 +17,9 @@ constexpr Bytes kept_at_once = Bytes{4} << 20;
 /// then costs few synchronisations, and a file in which a number is changed now and then costs little room.
 constexpr Bytes least_ahead = Bytes{64} << 10;
 constexpr Bytes most_ahead = Bytes{16} << 20;
+/// A call that writes over or cuts off much keeps so much at a time: what is not sealed yet takes memory for
+/// each record.
+constexpr Bytes most_unsealed = Bytes{1} << 30;
 
 }  // namespace
 
@@ -98,6 +101,14 @@ Status Journal::keep(const std::string& path, storage::File& file, Bytes offset,
   Kept& kept = *found;
   const std::lock_guard lock(kept.mutex);
   const Bytes asked = offset < kept.size ? offset + std::min(bytes, kept.size - offset) : offset;
+  for (Bytes from = offset; from < asked; from += most_unsealed)
+    TR_TRY(keep_part(kept, path, file, from, from + std::min(asked - from, most_unsealed)));
+  return {};
+}
+
+/// Keeps the bytes from `offset` to `asked`, and some behind. The caller has the lock.
+Status Journal::keep_part(Kept& kept, const std::string& path, storage::File& file, Bytes offset,
+                          Bytes asked) const {
   if (kept.ranges.gaps(offset, asked).empty()) return {};
   const Bytes ahead = std::clamp(kept.bytes, least_ahead, most_ahead);
   const Bytes end = std::min(std::max(asked, offset + ahead), kept.size);
@@ -151,6 +162,21 @@ bool Journals::has(const std::string& path) const {
 Status Journals::keep(const std::string& path, storage::File& file, Bytes offset, Bytes bytes) {
   for (const auto& journal : all()) TR_TRY(journal->keep(path, file, offset, bytes));
   return {};
+}
+
+std::shared_ptr<void> Journals::note_shared(const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  const auto noted = shared_.insert(storage::tidy_path(path));
+  return {this, [noted](void* journals) {
+            auto* const of = static_cast<Journals*>(journals);
+            const std::lock_guard lock(of->mutex_);
+            of->shared_.erase(noted);
+          }};
+}
+
+bool Journals::is_shared(const std::string& path) const {
+  const std::lock_guard lock(mutex_);
+  return shared_.contains(storage::tidy_path(path));
 }
 
 Status Journals::keep_sidecar(const std::string& path, const std::string& text) {

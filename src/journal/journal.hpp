@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -45,6 +46,7 @@ class Journal {
   [[nodiscard]] std::shared_ptr<Kept> find(const std::string& path) const;
   Status add(Kept& kept, const std::string& path, UndoRecord::What what, Bytes offset,
              std::span<const std::byte> bytes) const;
+  Status keep_part(Kept& kept, const std::string& path, storage::File& file, Bytes offset, Bytes asked) const;
   Status keep_range(Kept& kept, const std::string& path, storage::File& file, Bytes begin, Bytes end) const;
   template <typename Add>
   static Status seal(Kept& kept, const Add& add);
@@ -64,6 +66,10 @@ class Journals {
   [[nodiscard]] bool has(const std::string& path) const;
   Status keep(const std::string& path, storage::File& file, Bytes offset, Bytes bytes);
   Status keep_sidecar(const std::string& path, const std::string& text);
+  /// Says that the file is open as a shared one until the returned object dies: no journal sees what is
+  /// written over.
+  [[nodiscard]] std::shared_ptr<void> note_shared(const std::string& path);
+  [[nodiscard]] bool is_shared(const std::string& path) const;
 
  private:
   [[nodiscard]] std::vector<std::shared_ptr<Journal>> all() const;
@@ -71,6 +77,7 @@ class Journals {
   std::atomic<bool> any_{false};  // most programs have none, and ask before every write
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Journal>> journals_;
+  std::multiset<std::string> shared_;  // tidy paths
 };
 
 }  // namespace tailrace::journal

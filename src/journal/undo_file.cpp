@@ -133,7 +133,7 @@ struct UndoHead {
 
 Result<std::unique_ptr<UndoWriter>> UndoWriter::create(storage::Target& target, const std::string& name,
                                                        std::int64_t generation, const std::string& path,
-                                                       Numbers numbers) {
+                                                       Numbers numbers, unsigned permissions) {
   UndoName own{"", generation, undo_key(path), numbers.first};
   // An earlier run that went on from the same generation may have left undo files; they count as well.
   for (;; own.number += numbers.step) {
@@ -142,7 +142,7 @@ Result<std::unique_ptr<UndoWriter>> UndoWriter::create(storage::Target& target, 
     TR_TRY(exists.status());
     if (!*exists) break;
   }
-  Result<std::unique_ptr<storage::File>> file = target.open(own.path, storage::OpenMode::create);
+  Result<std::unique_ptr<storage::File>> file = target.open(own.path, storage::OpenMode::create, permissions);
   TR_TRY(file.status());
   return std::unique_ptr<UndoWriter>(
       new UndoWriter(target, std::move(own), storage::tidy_path(path), std::move(*file)));

@@ -50,7 +50,8 @@ class UndoWriter {
   /// need numbers of their own.
   static Result<std::unique_ptr<UndoWriter>> create(storage::Target& target, const std::string& name,
                                                     std::int64_t generation, const std::string& path,
-                                                    Numbers numbers);
+                                                    Numbers numbers,
+                                                    unsigned permissions = storage::usual_permissions);
   static Result<std::unique_ptr<UndoWriter>> create(storage::Target& target, const std::string& name,
                                                     std::int64_t generation, const std::string& path) {
     return create(target, name, generation, path, {0, 1});

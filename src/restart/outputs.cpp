@@ -113,7 +113,14 @@ Result<journal::Position> Outputs::position_of(const OpenFile& each, journal::Ov
   Result<journal::Position> position =
       each.records ? each.records->recorded_position(overwritten) : each.file->position(overwritten);
   TR_TRY(position.status());
-  if (overwritten == journal::Overwritten::journal) return position;  // no loss to warn of
+  if (overwritten == journal::Overwritten::journal) {
+    if (service_.journals().is_shared(position->path))
+      return Status(Code::state,
+                    cat(position->path,
+                        " is open as a shared file, too (tr_shared_open): overwritten=journal cannot keep "
+                        "what is written over there; close it before the save"));
+    return position;  // no loss to warn of
+  }
   each.file->note_recorded(position->size);
   files_.note(*position);
   return position;

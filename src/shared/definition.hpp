@@ -7,6 +7,7 @@
 
 #include "base/status.hpp"
 #include "base/types.hpp"
+#include "storage/target.hpp"
 
 namespace tailrace::shared {
 
@@ -34,6 +35,7 @@ struct Definition {
   std::optional<Bytes> page;    // without it the library chooses
   std::optional<Bytes> memory;  // the most that pages take on a node; likewise
   Safety safety = Safety::none;
+  unsigned permissions = storage::usual_permissions;  // of a file that is made, before the umask
 
   static constexpr Bytes default_page = Bytes{1} << 20;
   static constexpr Bytes least_page = Bytes{4} << 10;

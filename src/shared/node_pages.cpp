@@ -23,6 +23,19 @@ constexpr Bytes round_up(Bytes bytes) { return (bytes + system_page - 1) / syste
 /// Runs of changed pages are stored in calls of this size, as far as they follow one another.
 constexpr Bytes largest_run = Bytes{16} << 20;
 
+/// Runs that are stored ahead have this size: large enough for storage, small enough that little is left for
+/// the end.
+constexpr Bytes ahead_run = Bytes{4} << 20;
+/// Nothing smaller than this is written ahead.
+constexpr Bytes least_ahead = Bytes{1} << 20;
+
+/// Returns how many pages that follow one another in the file are stored ahead together. Those of one node do
+/// so only if there are no others.
+Index pages_stored_ahead(const NodePages::Plan& plan) {
+  const Index pages = plan.deal == nullptr ? std::max<Index>(ahead_run / plan.page, 1) : 1;
+  return pages * plan.page >= least_ahead ? pages : 0;
+}
+
 }  // namespace
 
 /// Holds a frame from when it is found until the caller has copied.
@@ -53,6 +66,7 @@ Status NodePages::make(comm::Line& node, bool huge_pages) {
   frames_ = std::max(static_cast<FrameNumber>(most), least_);
   bucket_mask_ = std::bit_ceil(frames_) * 2 - 1;
   head_bytes_ = head_bytes();
+  run_ = pages_stored_ahead(plan_);
   const Status ready = guarded([&] {
     touched_.assign(frames_, 0);
     return drawn_.take(frames_of_rank * plan_.page + (me_ == 0 ? head_bytes_ : 0));
@@ -67,11 +81,10 @@ Status NodePages::make(comm::Line& node, bool huge_pages) {
   if (me_ == 0) {
     (new (base_) Head())->most = frames_;
     for (int rank = 0; rank < ranks_; ++rank) {
-      new (&hold_of(rank, User::program)) Hold();
-      new (&hold_of(rank, User::service)) Hold();
+      for (const User user : users) new (&hold_of(rank, user)) Hold();
     }
-    for (std::uint32_t bucket = 0; bucket <= bucket_mask_; ++bucket)
-      new (&bucket_of(Index{bucket} * plan_.nodes)) std::atomic<FrameNumber>(nobody);
+    for (std::uint32_t number = 0; number <= bucket_mask_; ++number)
+      new (&bucket(number)) std::atomic<FrameNumber>(nobody);
     for (FrameNumber number = 0; number < frames_; ++number) new (&frame(number)) Frame();
   }
   // Nobody may look before it is there.
@@ -80,6 +93,7 @@ Status NodePages::make(comm::Line& node, bool huge_pages) {
 
 void NodePages::begin_again(Disk disk) {
   disk_ = std::move(disk);
+  start_ = nullptr;
   known_ = {};
   if (me_ != 0) return;
   Head& all = head();
@@ -89,9 +103,12 @@ void NodePages::begin_again(Disk disk) {
   all.hand = 0;
   all.first_free = nobody;
   all.lost = 0;
+  all.offered_count = 0;
+  all.is_storing = false;
+  all.written_again = 0;
+  all.stays_behind = false;
   all.most = frames_;
-  for (std::uint32_t bucket = 0; bucket <= bucket_mask_; ++bucket)
-    bucket_of(Index{bucket} * plan_.nodes) = nobody;
+  for (std::uint32_t number = 0; number <= bucket_mask_; ++number) bucket(number) = nobody;
   const auto free = [&](bool has_memory) {
     for (FrameNumber number = all.made; number-- > 0;) {
       Frame& each = frame(number);
@@ -107,22 +124,21 @@ void NodePages::begin_again(Disk disk) {
   free(true);
 }
 
-// The head, two holds for each rank, the buckets and the frames follow one another.
+// The head, a hold for each user of each rank, the buckets and the frames follow one another.
 
 Bytes NodePages::head_bytes() const {
-  return round_up(static_cast<Bytes>(sizeof(Head)) + 2 * ranks_ * static_cast<Bytes>(sizeof(Hold)) +
+  return round_up(static_cast<Bytes>(sizeof(Head)) +
+                  std::ssize(users) * ranks_ * static_cast<Bytes>(sizeof(Hold)) +
                   (Bytes{bucket_mask_} + 1) * static_cast<Bytes>(sizeof(std::atomic<FrameNumber>)) +
                   Bytes{frames_} * static_cast<Bytes>(sizeof(Frame)) + Bytes{alignof(Frame)});
 }
 
 NodePages::Hold& NodePages::hold_of(int rank, User user) const {
-  return reinterpret_cast<Hold*>(&head() + 1)[2 * rank + (user == User::service ? 1 : 0)];
+  return reinterpret_cast<Hold*>(&head() + 1)[std::ssize(users) * rank + static_cast<int>(user)];
 }
 
-std::atomic<NodePages::FrameNumber>& NodePages::bucket_of(Index page) const {
-  // Pages of this node follow one another in its buckets.
-  const auto bucket = static_cast<std::uint64_t>(page / plan_.nodes) & bucket_mask_;
-  return reinterpret_cast<std::atomic<FrameNumber>*>(&hold_of(ranks_, User::program))[bucket];
+std::atomic<NodePages::FrameNumber>& NodePages::bucket(std::uint64_t number) const {
+  return reinterpret_cast<std::atomic<FrameNumber>*>(&hold_of(ranks_, User::program))[number];
 }
 
 NodePages::Frame& NodePages::frame(FrameNumber number) const {
@@ -175,8 +191,10 @@ NodePages::FrameNumber NodePages::find_in_chain(Index page) const {
   return nobody;
 }
 
-/// Under the directory's lock.
+/// Under the locks of the directory and the frame.
 void NodePages::link(FrameNumber number, Index page) {
+  frame(number).written = 0;
+  frame(number).is_stored_ahead = false;
   std::atomic<FrameNumber>& first = bucket_of(page);
   frame(number).next = first.load();
   first = number;
@@ -191,7 +209,7 @@ void NodePages::unlink(FrameNumber number, Index page) {
 
 bool NodePages::is_held(FrameNumber number) const {
   for (int rank = 0; rank < ranks_; ++rank) {
-    for (const User user : {User::program, User::service})
+    for (const User user : users)
       if (hold_of(rank, user).frame.load() == number) return true;
   }
   return false;
@@ -208,8 +226,8 @@ bool NodePages::try_hold(FrameNumber number, Index page, Hold& hold) const {
 
 Result<NodePages::Held> NodePages::hold(Index page, std::span<const std::byte> whole, User user) {
   Hold& mine = hold_of(me_, user);
-  Known* const known =
-      user == User::program ? &known_[static_cast<std::size_t>(page / plan_.nodes) % known_.size()] : nullptr;
+  const auto place = static_cast<std::size_t>(near_number(page)) % known_.front().size();
+  Known* const known = user == User::service ? nullptr : &known_[user == User::program ? 0 : 1][place];
   if (known != nullptr && known->page == page && try_hold(known->frame, page, mine))
     return Held{known->frame};
   for (int tries = 1;; ++tries) {
@@ -235,9 +253,8 @@ Result<NodePages::Held> NodePages::hold(Index page, std::span<const std::byte> w
 
 /// Makes the page tables of a frame: one call costs less than a fault for each of its pages.
 void NodePages::touch(FrameNumber number) {
-  char& touched = touched_[number];
-  if (touched != 0) return;
-  touched = 1;
+  const std::atomic_ref touched(touched_[number]);  // by the program or by the desk
+  if (touched.exchange(1, std::memory_order_relaxed) != 0) return;
   ::madvise(memory_of(number), static_cast<std::size_t>(plan_.page), MADV_POPULATE_WRITE);
 }
 
@@ -285,6 +302,7 @@ Status NodePages::fill(FrameNumber number, Index page, std::span<const std::byte
     into.is_zero = true;
   }
   const bool was_zero = std::exchange(into.is_zero, false);
+  into.written = std::ssize(whole);
   if (!whole.empty()) {
     std::memcpy(memory.data(), whole.data(), whole.size());
     into.filled = plan_.page;
@@ -419,7 +437,10 @@ Status NodePages::store_run(std::span<const std::pair<Index, FrameNumber>> run) 
   std::atomic<Bytes>& stored = head().stored;
   for (Bytes before = stored; before < at && !stored.compare_exchange_weak(before, at);) continue;
   head().stored_since = true;
-  for (const auto& [page, number] : run) frame(number).changed = false;
+  for (const auto& [page, number] : run) {
+    frame(number).changed = false;
+    frame(number).written = 0;
+  }
   return {};
 }
 
@@ -447,15 +468,21 @@ Status NodePages::write(Index page, Bytes from, std::span<const std::byte> bytes
   const Result<Held> held = hold(page, is_whole ? bytes : std::span<const std::byte>(), user);
   TR_TRY(held.status());
   const Holding holding(hold_of(me_, user));
-  if (held->is_written) return {};
+  if (held->is_written) {
+    offer_run_of(page);
+    return {};
+  }
   Frame& here = frame(held->frame);
-  const Locked lock(here.lock, transport_);
+  Locked lock(here.lock, transport_);
   const Bytes end = from + std::ssize(bytes);
   fill_up_to(held->frame, from);
   std::memcpy(memory_of(held->frame) + from, bytes.data(), bytes.size());
   if (here.filled.load(std::memory_order_relaxed) < end) here.filled.store(end, std::memory_order_release);
+  const bool is_whole_now = note_written(held->frame, std::ssize(bytes));
   if (!here.changed.load(std::memory_order_relaxed)) here.changed.store(true, std::memory_order_relaxed);
   if (!here.used.load(std::memory_order_relaxed)) here.used.store(true, std::memory_order_relaxed);
+  lock.unlock();
+  if (is_whole_now) offer_run_of(page);
   return {};
 }
 
@@ -467,7 +494,8 @@ Status NodePages::store_changed(int share, int shares) {
   };
   std::vector<std::pair<Index, FrameNumber>> changed;
   for (FrameNumber number = 0; number < head().made; ++number) {
-    const Frame& each = frame(number);
+    Frame& each = frame(number);
+    if (share == 0) each.is_stored_ahead = false;
     if (each.page >= 0 && is_mine(each.page) && each.changed) changed.emplace_back(each.page, number);
   }
   std::ranges::sort(changed);
@@ -489,6 +517,7 @@ void NodePages::cut(Bytes size) {
     if (page < size >> page_shift_) continue;  // also if there is none
     const Bytes keep = std::max<Bytes>(size - (page << page_shift_), 0);
     each.filled = std::min<Bytes>(each.filled, keep);
+    each.written = 0;
     if (keep == 0) each.changed = false;
   }
   head().size = size;

@@ -12,6 +12,7 @@
 
 #include "node/budget.hpp"
 #include "node/node_memory.hpp"
+#include "shared/page_deal.hpp"
 #include "shared/shared_lock.hpp"
 #include "storage/target.hpp"
 
@@ -34,12 +35,14 @@ struct Disk {
 class NodePages {
  public:
   struct Plan {
-    Bytes page = 0;    // a power of 2
-    Bytes memory = 0;  // the most that frames may take
-    int nodes = 1;     // page p belongs to this node if p % nodes says so
+    Bytes page = 0;                                  // a power of 2
+    Bytes memory = 0;                                // the most that frames may take
+    std::shared_ptr<const PageDeal> deal = nullptr;  // nullptr: all pages belong to this node
   };
-  /// The threads of a process that use the pages: the program's, and one that serves other nodes.
-  enum class User { program, service };
+  /// The threads of a process that use the pages: the program's, whichever serves other nodes at a time, and
+  /// one that waits for storage for these.
+  enum class User { program, desk, service };
+  static constexpr std::array users{User::program, User::desk, User::service};
 
   /// Collective over `node`, the ranks of one node. Returns the same Status on every rank of the node.
   static Result<std::unique_ptr<NodePages>> create(comm::Line& node, const Plan& plan, bool huge_pages,
@@ -66,9 +69,18 @@ class NodePages {
   /// have.
   Result<Bytes> add_to_size(Bytes bytes);
 
+  // Storing ahead: a run of pages that were written whole is offered to storage while the ranks write on. One
+  // rank of the node stores at a time.
+  /// Turns it on. `start` is called by a thread that has written, and has another one call store_offered().
+  void store_ahead_by(std::function<Status()> start) { start_ = std::move(start); }
+  /// Stores the runs on offer until there are none. A page that cannot be stored stays changed.
+  void store_offered();
+
   // The following calls need the ranks of the node to be in one collective call, so that nobody writes.
   void set_size(Bytes size) { head().size = size; }
   void set_stored(Bytes size) { head().stored = size; }
+  /// Returns the first byte of the file behind which the node has stored nothing, and found nothing.
+  [[nodiscard]] Bytes stored() const { return head().stored; }
   /// Stores share `share` of `shares` of the changed pages, in the file's order. Other ranks store the
   /// others.
   Status store_changed(int share, int shares);
@@ -96,6 +108,9 @@ class NodePages {
     // The lock guards these.
     bool has_memory = false;
     bool is_zero = false;
+    bool is_stored_ahead = false;  // since the last flush
+    // Bytes written since the page came or was stored, those written twice counted twice.
+    std::atomic<Bytes> written{0};
   };
   struct Head {
     alignas(64) std::atomic<Bytes> size{0};
@@ -108,6 +123,13 @@ class NodePages {
     FrameNumber lost = 0;  // the node had no memory for them
     FrameNumber hand = 0;
     FrameNumber first_free = nobody;
+    alignas(64) SharedLock offers;
+    // Its lock guards these.
+    std::array<Index, 64> offered{};  // the first pages of runs
+    std::uint32_t offered_count = 0;
+    bool is_storing = false;                // a rank is in store_offered(), or about to be
+    std::atomic<Bytes> written_again{0};    // of pages that were stored ahead
+    std::atomic<bool> stays_behind{false};  // storing ahead has failed, or did not pay
   };
   struct alignas(64) Hold {
     std::atomic<FrameNumber> frame{nobody};
@@ -135,7 +157,15 @@ class NodePages {
   [[nodiscard]] Bytes head_bytes() const;
   [[nodiscard]] Head& head() const { return *reinterpret_cast<Head*>(base_); }
   [[nodiscard]] Hold& hold_of(int rank, User user) const;
-  [[nodiscard]] std::atomic<FrameNumber>& bucket_of(Index page) const;
+  [[nodiscard]] std::atomic<FrameNumber>& bucket(std::uint64_t number) const;
+  /// Pages of this node follow one another in its buckets.
+  [[nodiscard]] std::atomic<FrameNumber>& bucket_of(Index page) const {
+    return bucket(static_cast<std::uint64_t>(near_number(page)) & bucket_mask_);
+  }
+  /// Returns the page's number among those of the node.
+  [[nodiscard]] Index near_number(Index page) const {
+    return plan_.deal == nullptr ? page : plan_.deal->place_of_page(page).near;
+  }
   [[nodiscard]] Frame& frame(FrameNumber number) const;
   [[nodiscard]] std::byte* memory_of(FrameNumber number) const {
     return base_ + head_bytes_ + static_cast<Bytes>(number) * plan_.page;
@@ -155,6 +185,10 @@ class NodePages {
   Room take_from_others();
   Status store(FrameNumber number);
   Status store_run(std::span<const std::pair<Index, FrameNumber>> run);
+  bool note_written(FrameNumber number, Bytes bytes);
+  [[nodiscard]] bool is_to_be_stored_ahead(FrameNumber number, Index page) const;
+  void offer_run_of(Index page);
+  Status store_ahead(Index first);
   void touch(FrameNumber number);
   void fill_up_to(FrameNumber number, Bytes end);
 
@@ -171,9 +205,11 @@ class NodePages {
   FrameNumber frames_ = 0;
   FrameNumber least_ = 0;  // frames that are drawn from the beginning
   std::uint32_t bucket_mask_ = 0;
-  std::array<Known, 256> known_{};
-  std::vector<char> touched_;  // by frame: its page tables are made
-  std::mutex service_;         // one service at a time has the second hold
+  Index run_ = 0;  // the pages that are stored ahead together; 0: none are
+  std::array<std::array<Known, 256>, 2> known_{};  // of the program, and of the desk
+  std::vector<char> touched_;                      // by frame: its page tables are made
+  std::function<Status()> start_;
+  std::mutex service_;  // one service at a time has the second hold
 };
 
 }  // namespace tailrace::shared

@@ -10,13 +10,19 @@
 
 namespace tailrace::shared {
 
-/// How the pages of a global array are dealt out: page p belongs to rank p % ranks. In a node the pages of
-/// its ranks follow one another by their numbers, so that with one node they are one array.
+/// How the pages of a global array or shared file are dealt out: page p belongs to rank p % ranks. In a node
+/// the pages of its ranks follow one another by their numbers, so that with one node they are one array. The
+/// elements of a file are its bytes.
 class PageDeal {
  public:
-  /// Page numbers are divided as 32-bit numbers, which is faster.
+  /// The most pages of a global array: smaller numbers are divided faster.
   static constexpr Index most_pages = std::numeric_limits<std::uint32_t>::max();
 
+  /// A page by its owner, and by its number among the pages of the owner's node.
+  struct PagePlace {
+    int owner = 0;
+    Index near = 0;
+  };
   /// An element by its owner, and by its number among the elements of the owner's node.
   struct Place {
     int owner = 0;
@@ -34,14 +40,14 @@ class PageDeal {
     return ranks_.seat(one).node == ranks_.seat(other).node;
   }
 
+  /// Any page of a file.
+  [[nodiscard]] PagePlace place_of_page(Index page) const {
+    return page <= most_pages ? dealt<std::uint32_t>(page) : dealt<std::uint64_t>(page);
+  }
+  /// An element of a global array.
   [[nodiscard]] Place place(Index element) const {
-    const auto page = static_cast<std::uint32_t>(element >> shift_);
-    const auto ranks = static_cast<std::uint32_t>(ranks_.ranks());
-    const std::uint32_t row = page / ranks;
-    const std::uint32_t rank = page - row * ranks;
-    const exchange::NodeRanks::Seat& owner = ranks_.seat(static_cast<int>(rank));
-    const Index slot = Index{row} * owner.ranks + owner.number;
-    return {static_cast<int>(rank), (slot << shift_) | (element & mask())};
+    const PagePlace page = dealt<std::uint32_t>(element >> shift_);
+    return {page.owner, (page.near << shift_) | (element & mask())};
   }
 
   /// Returns how many of the pages of `count` elements belong to the ranks of a rank's node.
@@ -54,6 +60,15 @@ class PageDeal {
   }
 
  private:
+  template <typename Number>
+  [[nodiscard]] PagePlace dealt(Index of) const {
+    const auto page = static_cast<Number>(of);
+    const auto ranks = static_cast<Number>(ranks_.ranks());
+    const Number row = page / ranks;
+    const Number rank = page - row * ranks;
+    const exchange::NodeRanks::Seat& owner = ranks_.seat(static_cast<int>(rank));
+    return {static_cast<int>(rank), static_cast<Index>(row) * owner.ranks + owner.number};
+  }
   [[nodiscard]] Index mask() const { return page_elements() - 1; }
 
   int shift_;

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "shared/safety.hpp"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -22,16 +27,13 @@ Status why_not_locked(const Status& status, const std::string& path) {
   if (status.is_ok()) return status;
   return status.in(
       status.code() == Code::state
-          ? cat(path, " is open with safety= already, and is for one program at a time")
-          : cat(path, " cannot be locked, which safety= needs, and a file that a killed program has left"));
-}
-
-/// Gives the file that replaces another one its permissions, as far as they can be had.
-void copy_permissions(const std::string& from, const std::string& to) {
-  std::error_code unknown;
-  const std::filesystem::file_status status = std::filesystem::status(from, unknown);
-  if (!unknown && std::filesystem::is_regular_file(status))
-    std::filesystem::permissions(to, status.permissions(), unknown);
+          ? cat(path,
+                " is open with safety= already, and is for one program at a time; after a kill it is open "
+                "until all processes of that program have ended")
+          : cat(path,
+                " cannot be locked, which safety= needs, and a file that a killed program has left (who may "
+                "write to its directory brings such a file back with `tailrace repair ",
+                path, "`)"));
 }
 
 /// One rank's message to all others in a commit.
@@ -72,6 +74,10 @@ Status bring_back_before_opening(storage::Target& target, const Definition& what
   if (!*is_left) return {};
   const Result<std::shared_ptr<void>> lock = journal::lock_flushed(target, path);
   if (lock.status().code() == Code::state && !what.access.writes) return {};
+  if (!lock.is_ok() && lock.status().code() != Code::state) {
+    const Result<bool> is_still_left = target.exists(journal::flushed_path(path));
+    if (is_still_left.is_ok() && !*is_still_left) return {};  // its program has closed it meanwhile
+  }
   TR_TRY(why_not_locked(lock.status(), path));
   return say_brought_back(path, journal::bring_back_flushed(target, path));
 }
@@ -81,7 +87,8 @@ SafeFile::SafeFile(files::Group& group, const Definition& what)
       target_(group.service().target()),
       path_(behind_links(what.path)),
       temporary_(path_ + ".tmp-flush"),
-      is_renamed_(what.safety != Safety::rename) {}
+      is_renamed_(what.safety != Safety::rename),
+      permissions_(what.permissions) {}
 
 Status SafeFile::lock() {
   Result<std::shared_ptr<void>> lock = journal::lock_flushed(target_, path_);
@@ -91,7 +98,58 @@ Status SafeFile::lock() {
   const std::filesystem::file_status there = std::filesystem::status(path_, unknown);
   if (!is_renamed_ && std::filesystem::exists(there) && !std::filesystem::is_regular_file(there))
     return {Code::argument, cat(path_, " is no regular file: safety=rename cannot replace it")};
-  return say_brought_back(path_, journal::bring_back_flushed(target_, path_));
+  TR_TRY(say_brought_back(path_, journal::bring_back_flushed(target_, path_)));
+  if (!is_renamed_) TR_TRY(make_room());
+  return share_lock();
+}
+
+/// As long as any rank may store, no other program may bring the file back: what was stored later would stay
+/// in it. Rank 0 may be killed before the others.
+Status SafeFile::share_lock() {
+  Result<std::shared_ptr<void>> lock = journal::share_flushed(target_, path_, std::exchange(lock_, nullptr));
+  TR_TRY(why_not_locked(lock.status(), path_));
+  lock_ = std::move(*lock);
+  return {};
+}
+
+/// Makes sure that the file may be replaced, and that the new one is nobody else's. As long as it has its
+/// temporary name only its owner may read it, if the old one has permissions to hand on.
+Status SafeFile::make_room() {
+  TR_TRY(storage::remove_if_there(target_, temporary_).status());
+  const Result<bool> exists = target_.exists(path_);
+  TR_TRY(exists.status());
+  if (!*exists) return {};
+  // Mode "w" writes to no file that is read-only; nor does a new file take the name of one.
+  Result<std::unique_ptr<storage::File>> old = target_.open(path_, storage::OpenMode::existing);
+  TR_TRY(old.status());
+  replaced_ = owned(path_);
+  return (*old)->close();
+}
+
+unsigned SafeFile::permissions() const { return replaced_ ? S_IRUSR | S_IWUSR : permissions_; }
+
+std::optional<SafeFile::Owned> SafeFile::owned(const std::string& path) {
+  struct stat file {};
+  if (::stat(path.c_str(), &file) != 0 || !S_ISREG(file.st_mode)) return {};
+  return Owned{file.st_uid, file.st_gid, file.st_mode & 07777};
+}
+
+/// Gives the new file the owner, group and permissions of the one that it replaces, as far as is allowed. If
+/// it cannot have the group, its own group may do no more than everybody.
+void SafeFile::give_permissions() const {
+  std::optional<Owned> old = owned(path_);
+  if (!old) old = replaced_;  // somebody has removed it
+  const std::optional<Owned> now = owned(temporary_);
+  if (!old || !now) return;
+  const bool is_same = old->user == now->user && old->group == now->group;
+  const bool has_user =
+      is_same || ::chown(temporary_.c_str(), old->user, old->group) == 0 || old->user == now->user;
+  const bool has_group = is_same || ::chown(temporary_.c_str(), static_cast<uid_t>(-1), old->group) == 0;
+  unsigned permissions = old->permissions;
+  if (!has_group) permissions &= ~unsigned{S_ISGID | S_IRWXG} | (permissions & S_IRWXO) << 3;
+  if (!has_user) permissions &= ~unsigned{S_ISUID};
+  if (::chmod(temporary_.c_str(), permissions) != 0)
+    log(LogLevel::warn, io_error("chmod", temporary_, errno).text());
 }
 
 Status SafeFile::begin(storage::File& file) {
@@ -102,26 +160,22 @@ Status SafeFile::begin(storage::File& file) {
   TR_TRY(highest.status());
   flushed_ = {*highest < journal::most_generation ? *highest + 1 : 1, *size};
   has_begun_ = true;
-  if (!is_renamed_) {
-    copy_permissions(path_, temporary_);
-    return target_.sync_directory_of(path_);
-  }
+  if (!is_renamed_) return target_.sync_directory_of(path_);
   TR_TRY(file.sync());
   TR_TRY(journal::prepare_flushed(target_, path_, flushed_));
   return journal::commit_flushed(target_, path_);
 }
 
-void SafeFile::place(Bytes page, int nodes, int node) {
-  pages_ =
-      std::make_unique<UndoPages>(group_.node(), target_, group_.budget(),
-                                  UndoPages::Place{path_, group_.rank(), group_.size(), page, nodes, node});
+void SafeFile::place(Bytes page, const std::shared_ptr<const PageDeal>& deal) {
+  pages_ = std::make_unique<UndoPages>(group_.node(), target_, group_.budget(),
+                                       UndoPages::Place{path_, group_.rank(), group_.size(), page, deal});
 }
 
 Status SafeFile::hear(Unpacker& in) {
   flushed_ = in.get<journal::Flushed>();
   TR_TRY(pages_->prepare(flushed_.size));
   pages_->begin(flushed_);
-  return {};
+  return group_.is_io_rank() ? Status() : share_lock();
 }
 
 void SafeFile::give_up() {
@@ -141,6 +195,7 @@ Status SafeFile::keep(storage::File& file, Bytes offset, Bytes bytes) {
 Status SafeFile::commit_here(const journal::Flushed& next, bool closes) {
   if (!is_renamed_) {
     if (!closes) TR_TRY(journal::prepare_flushed(target_, path_, next));
+    give_permissions();
     is_doubtful_ = true;
     TR_TRY(target_.rename(temporary_, path_));
     TR_TRY(target_.sync_directory_of(path_));

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "files/group.hpp"
@@ -18,18 +19,19 @@ class SafeFile {
   SafeFile(files::Group& group, const Definition& what);
 
   /// Local. Says how the pages are dealt out. Other calls come after it.
-  void place(Bytes page, int nodes, int node);
+  void place(Bytes page, const std::shared_ptr<const PageDeal>& deal);
   /// Local, on the I/O rank, before the file is opened. Takes the lock, and brings the file back if a program
   /// was killed.
   Status lock();
   /// Returns the name under which the file is written by now.
   [[nodiscard]] const std::string& path() const { return is_renamed_ ? path_ : temporary_; }
+  /// Returns the permissions with which the file is made.
+  [[nodiscard]] unsigned permissions() const;
   /// Local, on the I/O rank. The open file becomes durable, as the content to go back to.
   Status begin(storage::File& file);
   /// Tells the other ranks of that content.
   void tell(Packer& out) const { out.put(flushed_); }
-  /// Collective over the node. Takes what the I/O rank tells. Returns the same Status on every rank of the
-  /// node.
+  /// Collective over the node. Takes what the I/O rank tells, and a share in its lock.
   Status hear(Unpacker& in);
   /// Local, on the I/O rank, if the file could not be opened on another rank.
   void give_up();
@@ -40,8 +42,21 @@ class SafeFile {
   /// becomes the content to go back to, or the file that needs none if the program closes it. Returns the
   /// same Status on every rank.
   Status commit(Bytes size, bool closes, const std::string& call);
+  /// Local. This rank stores nothing any more. The I/O rank comes last.
+  void release() { lock_.reset(); }
 
  private:
+  /// Whose a file is, and who may do what with it.
+  struct Owned {
+    unsigned user = 0;
+    unsigned group = 0;
+    unsigned permissions = 0;
+  };
+  static std::optional<Owned> owned(const std::string& path);
+
+  Status make_room();
+  void give_permissions() const;
+  Status share_lock();
   Status commit_here(const journal::Flushed& next, bool closes);
 
   files::Group& group_;
@@ -49,8 +64,10 @@ class SafeFile {
   std::string path_;       // behind links
   std::string temporary_;  // the name before the first flush with safety=rename
   bool is_renamed_;        // true also if there is no temporary name
-  std::shared_ptr<void> lock_;
-  bool has_begun_ = false;  // on the I/O rank: what lies beside the file is ours
+  unsigned permissions_;   // of a file that replaces none
+  std::optional<Owned> replaced_;
+  std::shared_ptr<void> lock_;  // this rank's share
+  bool has_begun_ = false;      // on the I/O rank: what lies beside the file is ours
   journal::Flushed flushed_;
   std::unique_ptr<UndoPages> pages_;
   std::atomic<bool> stored_{false};  // since the last commit

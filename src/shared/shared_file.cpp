@@ -43,9 +43,13 @@ SharedFile::SharedFile(std::shared_ptr<files::Group> group, const Definition& wh
       what_(what),
       epoch_(epoch),
       nodes_(group_->node_ranks().nodes()),
-      node_(group_->node_ranks().seat(group_->rank()).node) {}
+      node_(group_->node_ranks().seat(group_->rank()).node) {
+  if (what_.access.writes) open_ = group_->service().journals().note_shared(what_.path);
+}
 
-SharedFile::~SharedFile() = default;
+SharedFile::~SharedFile() {
+  if (storing_key_) group_->threads().drain(*storing_key_);
+}
 
 Result<std::unique_ptr<SharedFile>> SharedFile::open(const std::shared_ptr<files::Group>& group,
                                                      const std::string& call,
@@ -67,37 +71,59 @@ Result<std::unique_ptr<SharedFile>> SharedFile::open(const std::shared_ptr<files
   TR_TRY(deal.status());
   // Nobody creates, and so truncates, a file before there is memory for it everywhere.
   TR_TRY(made->make_pages(*deal, call));
-  mine = guarded([&]() -> Status {
-    if (made->safe_ != nullptr) made->safe_->place(made->page_, made->nodes_, made->node_);
-    return group->is_io_rank() ? made->make_or_check() : Status();
+  TR_TRY(made->opens_early() ? made->open_elsewhere(call, nullptr) : made->open_on_io_rank(call));
+  if (given->access.writes) made->store_ahead();
+  return made;
+}
+
+/// Opens the file on the I/O rank, and then on the others. With opens_early() the first was done before.
+Status SharedFile::open_on_io_rank(const std::string& call) {
+  const Status mine = guarded([&]() -> Status {
+    if (safe_ != nullptr) safe_->place(page_, deal_out_pages());
+    return group_->is_io_rank() ? make_or_check() : Status();
   });
   Packer told;
-  if (group->is_io_rank() && mine.is_ok()) {
-    told.put(made->pages_->size());
-    if (made->safe_ != nullptr) made->safe_->tell(told);
+  if (group_->is_io_rank() && mine.is_ok()) {
+    told.put(pages_->size());
+    if (safe_ != nullptr) safe_->tell(told);
   }
-  const comm::Verdict verdict =
-      group->agree({mine.in(call).at(cause), cat(call, " of file ", epoch), told.take()});
+  const comm::Verdict verdict = group_->agree(
+      {mine.in(call).at({-1, -1, group_->rank()}), cat(call, " of file ", epoch_), told.take()});
   if (!verdict.status.is_ok()) {
-    if (made->safe_ != nullptr && group->is_io_rank()) made->safe_->give_up();
+    if (safe_ != nullptr && group_->is_io_rank()) safe_->give_up();
     return verdict.status;
   }
   Unpacker in(verdict.contributions.front());
   const auto size = in.get<Bytes>();
-  if (made->is_first_of_node()) {
-    made->pages_->set_size(size);
-    made->pages_->set_stored(size);
+  if (is_first_of_node()) {
+    pages_->set_size(size);
+    pages_->set_stored(size);
   }
-  TR_TRY(made->open_elsewhere(call, in));
-  return made;
+  return open_elsewhere(call, &in);
 }
 
-/// The I/O rank has opened the file; the others follow. `told` is what it says to them.
-Status SharedFile::open_elsewhere(const std::string& call, Unpacker& told) {
+/// Has a thread of its own store what was written whole, while the program goes on.
+void SharedFile::store_ahead() {
+  executor::Threads& threads = group_->threads();
+  storing_key_ = threads.new_own_key();
+  pages_->store_ahead_by([this, &threads]() -> Status {
+    if (threads.waiting_threads() == 0) return {Code::unsupported, "the program has no threads for storage"};
+    threads.submit(*storing_key_, [pages = pages_.get()] { pages->store_offered(); });
+    return {};
+  });
+}
+
+/// Waits until this rank stores no more pages behind the program. It must not have written since.
+void SharedFile::end_storing_ahead() {
+  if (storing_key_)
+    group_->wait([this] { return group_->threads().is_idle(*storing_key_); }, "pages that are being stored");
+}
+
+/// The I/O rank has opened the file; the others follow. `told` is what it says to them, if the file is to be
+/// safe.
+Status SharedFile::open_elsewhere(const std::string& call, Unpacker* told) {
   Status mine;
-  if (safe_ != nullptr) {
-    mine = safe_->hear(told);
-  }
+  if (safe_ != nullptr) mine = safe_->hear(*told);
   if (!group_->is_io_rank() && mine.is_ok()) {
     mine = guarded([&] {
       return open_file(what_.access.writes ? storage::OpenMode::existing : storage::OpenMode::read);
@@ -120,9 +146,26 @@ SharedFile::Deal SharedFile::proposed() const {
   return deal;
 }
 
-/// The first rank of each node says what its node can do.
+/// Takes the pages that the last file has left, if they do for this one.
+void SharedFile::take_kept(const Deal& deal) {
+  auto kept = std::static_pointer_cast<KeptPages>(std::exchange(group_->kept_pages(), nullptr));
+  if (kept == nullptr || kept->asked != what_.memory || kept->pages->plan().page != deal.page) return;
+  pages_ = std::move(kept->pages);
+  pages_->begin_again(disk());
+}
+
+/// Returns the size of the pages that the last file has left, 0 if there are none or the program wants
+/// others.
+Bytes SharedFile::kept_page() const {
+  const auto kept = std::static_pointer_cast<KeptPages>(group_->kept_pages());
+  return kept != nullptr && kept->asked == what_.memory ? kept->pages->plan().page : 0;
+}
+
+/// The first rank of each node says what its node can do, and on one node all say whether they have pages.
 Result<SharedFile::Deal> SharedFile::agree_on_deal(const std::string& call, Status mine) {
-  Deal deal{Definition::most_page, 0};
+  Packer told;
+  Deal deal;
+  deal.page = Definition::most_page;
   if (mine.is_ok() && is_first_of_node()) {
     deal = proposed();
     const Bytes least = NodePages::least_memory(deal.page, group_->node().size());
@@ -134,19 +177,57 @@ Result<SharedFile::Deal> SharedFile::agree_on_deal(const std::string& call, Stat
                  .at({-1, -1, group_->rank()});
     }
   }
-  // The smallest page that a node proposes is everybody's.
-  comm::Vote vote{mine, call, {}};
+  if (mine.is_ok() && nodes_ == 1) told.put(deal.page).put(deal.memory);
+  if (mine.is_ok() && nodes_ == 1) told.put(kept_page());
+  comm::Vote vote{mine, call, told.take()};
   vote.bid = -deal.page;
+  if (opens_early() && group_->is_io_rank()) {
+    vote.check = [&](const comm::Verdict& verdict) {
+      const Deal all = deal_in(verdict);
+      if (!all.is_kept) return Status();
+      take_kept(all);
+      const Status opened = make_or_check();
+      if (!opened.is_ok()) leave_pages();
+      return opened.in(call);
+    };
+  }
   const comm::Verdict verdict = group_->agree(std::move(vote));
   TR_TRY(verdict.status);
-  deal.page = -verdict.largest_bid;
-  return deal;
+  Deal all = deal_in(verdict);
+  if (nodes_ > 1) all.memory = deal.memory;
+  return all;
+}
+
+/// On several nodes the smallest page that a node proposes is everybody's. There may be thousands of nodes:
+/// none tells all others more than that.
+SharedFile::Deal SharedFile::deal_in(const comm::Verdict& verdict) const {
+  Deal all;
+  if (nodes_ > 1) {
+    all.page = -verdict.largest_bid;
+    return all;
+  }
+  all.is_kept = true;
+  for (std::size_t rank = 0; all.is_kept && rank < verdict.contributions.size(); ++rank) {
+    Unpacker in(verdict.contributions[rank]);
+    if (rank == 0) {
+      all.page = in.get<Bytes>();
+      all.memory = in.get<Bytes>();
+    }
+    all.is_kept = in.get<Bytes>() == all.page;
+  }
+  return all;
 }
 
 Status SharedFile::make_pages(const Deal& deal, const std::string& call) {
   page_ = deal.page;
   page_shift_ = std::countr_zero(static_cast<std::uint64_t>(page_));
-  Status mine = take_pages(deal);
+  if (deal.is_kept) {
+    if (pages_ == nullptr) take_kept(deal);
+    return {};  // that all have
+  }
+  Status mine;
+  if (nodes_ > 1) mine = guarded([&] { return deal_out_pages(), Status(); });
+  mine = first_cause(mine, take_pages(deal));
   if (mine.is_ok() && nodes_ > 1) {
     mine = guarded([&] {
       far_ = std::make_unique<FarPages>(group_->service().desk(), group_->line(), epoch_, group_->threads(),
@@ -154,25 +235,32 @@ Status SharedFile::make_pages(const Deal& deal, const std::string& call) {
       return Status();
     });
   }
-  return vote(call, mine.in(call));
+  std::function<Status()> then;
+  if (opens_early() && group_->is_io_rank()) then = [&] { return make_or_check().in(call); };
+  return vote(call, mine.in(call), then);
 }
 
-/// Takes the pages that the last file has left, or makes new ones.
+const std::shared_ptr<const PageDeal>& SharedFile::deal_out_pages() {
+  if (pages_of_ranks_ == nullptr) pages_of_ranks_ = std::make_shared<PageDeal>(page_, group_->node_ranks());
+  return pages_of_ranks_;
+}
+
+/// Takes the pages that the last file has left, or makes new ones. On one node some rank has none left.
 Status SharedFile::take_pages(const Deal& deal) {
-  auto kept = std::static_pointer_cast<KeptPages>(std::exchange(group_->kept_pages(), nullptr));
-  if (kept != nullptr && kept->asked == what_.memory && kept->pages->plan().page == page_) {
-    pages_ = std::move(kept->pages);
-    pages_->begin_again(disk());
-    return {};
+  if (nodes_ > 1) take_kept(deal);
+  if (pages_ != nullptr) return {};
+  group_->kept_pages() = nullptr;
+  Bytes memory = deal.memory;
+  if (nodes_ > 1) {
+    comm::Vote told{{}, "the memory for pages of a shared file", {}};
+    if (is_first_of_node()) told.bid = memory;
+    const comm::Verdict verdict = group_->node().agree(std::move(told));
+    TR_TRY(verdict.status);
+    memory = verdict.largest_bid;
   }
-  kept.reset();
-  comm::Vote told{{}, "the memory for pages of a shared file", {}};
-  if (is_first_of_node()) told.bid = deal.memory;
-  const comm::Verdict memory = group_->node().agree(std::move(told));
-  TR_TRY(memory.status);
   Result<std::unique_ptr<NodePages>> pages =
-      NodePages::create(group_->node(), {page_, memory.largest_bid, nodes_}, group_->settings().huge_pages,
-                        group_->budget(), disk());
+      NodePages::create(group_->node(), {page_, memory, nodes_ > 1 ? pages_of_ranks_ : nullptr},
+                        group_->settings().huge_pages, group_->budget(), disk());
   TR_TRY(pages.status());
   pages_ = std::move(*pages);
   return {};
@@ -186,7 +274,8 @@ void SharedFile::leave_pages() {
 }
 
 Status SharedFile::open_file(storage::OpenMode mode) {
-  Result<std::unique_ptr<storage::File>> file = group_->service().target().open(stored_path(), mode);
+  Result<std::unique_ptr<storage::File>> file = group_->service().target().open(
+      stored_path(), mode, safe_ != nullptr ? safe_->permissions() : what_.permissions);
   TR_TRY(file.status());
   file_ = std::move(*file);
   return {};
@@ -204,7 +293,8 @@ Status SharedFile::make_or_check() {
   }
   TR_TRY(safe_ != nullptr ? safe_->lock() : bring_back_before_opening(target, what_));
   journal::Journals& journals = group_->service().journals();
-  const bool is_kept = access.empties && journals.has(what_.path);
+  // A journal belongs to one rank, but every rank stores pages: so all of the file is kept, by this rank.
+  const bool is_kept = access.writes && journals.has(what_.path);
   if (is_kept && what_.safety == Safety::rename)
     return {Code::unsupported, cat("a checkpoint keeps what is written over in ", what_.path,
                                    ", and cannot if another file takes its name: use safety=journal")};
@@ -217,6 +307,7 @@ Status SharedFile::make_or_check() {
   const Result<Bytes> size = file_->size();
   TR_TRY(size.status());
   pages_->set_size(*size);
+  pages_->set_stored(*size);
   is_unsynced_ = access.empties;
   return safe_ != nullptr ? safe_->begin(*file_) : Status();
 }
@@ -231,15 +322,13 @@ Disk SharedFile::disk() {
   };
   disk.store = [this](storage::Parts parts, Bytes offset) -> Status {
     if (safe_ != nullptr) TR_TRY(safe_->keep(*file_, offset, storage::bytes_in(parts)));
-    journal::Journals& journals = group_->service().journals();
-    if (journals.has(what_.path)) TR_TRY(journals.keep(what_.path, *file_, offset, storage::bytes_in(parts)));
     return file_->write_gathered(parts, offset);
   };
   return disk;
 }
 
 Served SharedFile::served() {
-  const auto user = [](bool waits) { return waits ? NodePages::User::service : NodePages::User::program; };
+  const auto user = [](bool waits) { return waits ? NodePages::User::service : NodePages::User::desk; };
   Served served;
   served.size = [this] { return pages_->size(); };
   served.raise_size = [this](Bytes size) { pages_->raise_size(size); };
@@ -255,20 +344,17 @@ Served SharedFile::served() {
   return served;
 }
 
-/// The pages of a node are dealt to its ranks in turn.
-int SharedFile::server_of(Index page) const {
-  const std::span<const int> ranks = group_->node_ranks().of(static_cast<int>(page % nodes_));
-  return ranks[static_cast<std::size_t>(page / nodes_) % ranks.size()];
+/// The I/O rank calls `then` once all ranks have passed, and before they hear of it.
+Status SharedFile::vote(const std::string& call, const Status& mine, const std::function<Status()>& then) {
+  return vote_and_bid(call, mine, comm::Vote::least_bid, then).status;
 }
 
-Status SharedFile::vote(const std::string& call, const Status& mine) {
-  return vote_and_bid(call, mine, comm::Vote::least_bid).status;
-}
-
-comm::Verdict SharedFile::vote_and_bid(const std::string& call, const Status& mine, std::int64_t bid) {
+comm::Verdict SharedFile::vote_and_bid(const std::string& call, const Status& mine, std::int64_t bid,
+                                       const std::function<Status()>& then) {
   const Cause cause{-1, -1, group_->rank()};
   comm::Vote vote{mine.at(mine.cause().rank < 0 ? cause : mine.cause()), cat(call, " of file ", epoch_), {}};
   vote.bid = bid;
+  if (then != nullptr) vote.check = [&](const comm::Verdict&) { return then(); };
   return group_->agree(std::move(vote));
 }
 
@@ -415,54 +501,83 @@ Result<Bytes> SharedFile::append(std::span<const std::byte> bytes) {
 }
 
 /// Afterwards all writes so far are in their pages, and all ranks know the same size. Returns the same Status
-/// on every rank: the first failure of a write that was on its way.
-Status SharedFile::meet(const std::string& call) {
-  Status mine;
+/// on every rank: the first failure of a write that was on its way. If pages are to be stored or cut next,
+/// nobody stores any afterwards.
+Status SharedFile::meet(const std::string& named, Before before, Status mine) {
   if (far_ != nullptr) {
     far_->settle();
-    mine = far_->failure();
+    mine = first_cause(mine, far_->failure());
+  } else if (before == Before::change) {
+    end_storing_ahead();
   }
-  const std::string named = cat(call, "(", what_.path, ")");
   // A rank raises the size of its own node before it writes: the writes of all ranks count in the largest.
   const comm::Verdict met = vote_and_bid(named, mine.in(named), pages_->size());
-  if (met.status.code() != Code::order) pages_->raise_size(met.largest_bid);
-  return met.status;
+  if (far_ == nullptr || met.status.code() == Code::order) return met.status;
+  pages_->raise_size(met.largest_bid);
+  if (before == Before::nothing) return met.status;
+  // Until all had voted, this rank wrote for others.
+  end_storing_ahead();
+  const Status ended = vote(cat(named, " and what was being stored"), {});
+  return ended.is_ok() ? met.status : ended;
 }
 
-Status SharedFile::sync(const std::string& call) { return meet(call); }
+Status SharedFile::sync(const std::string& call) {
+  return meet(cat(call, "(", what_.path, ")"), Before::nothing);
+}
 
 Status SharedFile::resize(Bytes size) {
   const std::string call = cat("tr_shared_resize(", what_.path, ", ", size, ")");
   Status mine = check(what_.access.writes, "writing");
   if (mine.is_ok() && size < 0) mine = Status(Code::argument, "a file has no negative size");
   if (mine.is_ok() && size > Definition::most_size) mine = too_large(size);
-  // Before anybody changes anything, all agree on the arguments.
-  TR_TRY(vote(call, mine.in(call)));
-  const Status met = meet("tr_shared_resize");
-  if (met.code() == Code::order) return met;
-  // The undo files must hold the bytes behind `size` before the file is cut.
-  if (safe_ != nullptr && is_first_of_node()) mine = guarded([&] { return safe_->keep(*file_, size, most); });
-  TR_TRY(vote(cat(call, ", keeping"), mine.in(call)));
+  // Before anybody changes anything, all agree on the arguments. Wrong ones are the same on every rank.
+  const Status met = meet(call, Before::change, mine);
+  if (met.code() == Code::order || !mine.is_ok()) return met;
+  bool stored_behind = false;
+  if (safe_ != nullptr || nodes_ > 1) {
+    const Result<bool> prepared = prepare_cut(size, call);
+    TR_TRY(prepared.status());
+    stored_behind = *prepared;
+  }
   // A file that cannot be cut stays as it is, in memory, too.
-  mine = group_->is_io_rank() ? guarded([&] { return cut_file(size); }) : Status();
+  mine = group_->is_io_rank() ? guarded([&] { return cut_file(size, stored_behind); }) : Status();
+  if (nodes_ == 1 && group_->is_io_rank() && mine.is_ok()) pages_->cut(size);
   TR_TRY(vote(cat(call, ", cutting"), mine.in(call)));
+  if (nodes_ == 1) return met;
   if (is_first_of_node()) pages_->cut(size);
   return first_cause(met, vote(cat(call, ", cut"), {}));
 }
 
+/// Returns true, on every rank, if several nodes may have stored bytes behind `size`. A client of NFS sends
+/// what it was given to store when it likes, unless it is synchronised: after the cut it would make the file
+/// longer again.
+Result<bool> SharedFile::prepare_cut(Bytes size, const std::string& call) {
+  Status mine;
+  const bool has_more = nodes_ > 1 && is_first_of_node() && pages_->stored() > size;
+  // The undo files must hold the bytes behind `size` before the file is cut.
+  if (safe_ != nullptr && is_first_of_node()) mine = guarded([&] { return safe_->keep(*file_, size, most); });
+  if (has_more && mine.is_ok()) mine = guarded([&] { return file_->sync(); });
+  Packer told;
+  told.put(has_more);
+  const comm::Verdict verdict = group_->agree(
+      {mine.in(call).at({-1, -1, group_->rank()}), cat(call, ", keeping, of file ", epoch_), told.take()});
+  TR_TRY(verdict.status);
+  return std::ranges::any_of(verdict.contributions,
+                             [](const ByteVector& each) { return Unpacker(each).get<bool>(); });
+}
+
 /// Cuts the file on disk. Otherwise the old bytes would come back when the file grows again.
-Status SharedFile::cut_file(Bytes size) {
-  journal::Journals& journals = group_->service().journals();
+Status SharedFile::cut_file(Bytes size, bool stored_behind) {
   const Result<Bytes> stored = file_->size();
   TR_TRY(stored.status());
-  if (*stored <= size) return {};
-  if (journals.has(what_.path)) TR_TRY(journals.keep(what_.path, *file_, size, *stored - size));
+  // A client of NFS may not know yet how long other nodes have made the file, nfs(5).
+  if (*stored <= size && !stored_behind) return {};
   is_unsynced_ = true;
   return file_->truncate(size);
 }
 
 /// Stores what this rank is to store of its node's pages, and on the I/O rank the size.
-Status SharedFile::store_mine(bool durable) {
+Status SharedFile::store_mine() {
   const int writers = std::clamp(group_->settings().aggregators, 1, group_->node().size());
   const int me = group_->node().rank();
   Status mine;
@@ -476,43 +591,63 @@ Status SharedFile::store_mine(bool durable) {
     is_unsynced_ = true;
     TR_TRY(file_->truncate(pages_->size()));
   }
-  if (!durable || !is_new_ || safe_ != nullptr) return {};
+  return {};
+}
+
+/// One rank of each node synchronises what all of its ranks have stored, and the I/O rank the name. What
+/// failed once fails again.
+Status SharedFile::synchronise() {
+  if (is_first_of_node() && pages_->take_stored_since()) is_unsynced_ = true;
+  if (is_unsynced_) TR_TRY(file_->sync());
+  is_unsynced_ = false;
+  if (!is_new_ || safe_ != nullptr) return {};
+  // Behind the file: its fsync has brought a journal of the file system to the device, with the name mostly.
   TR_TRY(group_->service().target().sync_directory_of(what_.path));
   is_new_ = false;
   return {};
 }
 
-/// One rank of each node synchronises what all of its ranks have stored. What failed once fails again.
-Status SharedFile::synchronise() {
-  if (is_first_of_node() && pages_->take_stored_since()) is_unsynced_ = true;
-  if (!is_unsynced_) return {};
-  TR_TRY(file_->sync());
-  is_unsynced_ = false;
-  return {};
-}
-
 Status SharedFile::store(const std::string& call, bool durable, bool closes) {
-  const Status met = meet(call);
+  const std::string named = cat(call, "(", what_.path, ")");
+  const bool writes = what_.access.writes;
+  // Readers of one node have nothing to tell each other.
+  const Status met = writes || far_ != nullptr ? meet(named, Before::change) : Status();
   if (far_ != nullptr) (void)far_->take_failure();  // it is told here
   // All ranks have what they asked for, or gave up after their calls broke the order: then some may still
   // ask.
-  if (closes) far_.reset();
+  if (closes) {
+    far_.reset();
+    if (storing_key_) group_->threads().drain(*storing_key_);  // also where the order is broken
+  }
   const Bytes size = pages_->size();  // the same on every rank, until one of them has left this call
-  durable = durable || safe_ != nullptr;
-  const std::string named = cat(call, "(", what_.path, ")");
+  durable = writes && (durable || safe_ != nullptr);
+  // The ranks that store need not wait for each other before they do what comes next.
+  const bool syncs_at_once = group_->settings().aggregators <= 1;
+  const bool closes_at_once = closes && !durable && met.code() != Code::order;
   Status mine;
-  if (what_.access.writes && met.code() != Code::order) mine = guarded([&] { return store_mine(durable); });
+  if (writes && met.code() != Code::order) {
+    mine = guarded([&]() -> Status {
+      TR_TRY(store_mine());
+      return durable && syncs_at_once ? synchronise() : Status();
+    });
+  }
+  if (closes_at_once) mine = first_cause(mine, close_file());
   Status stored = vote(cat(named, ", storing"), mine.in(named));
-  if (durable && what_.access.writes && stored.is_ok()) {
-    mine = synchronise();
-    stored = vote(cat(named, ", durable"), mine.in(named));
+  if (durable && stored.is_ok()) {
+    if (!syncs_at_once)
+      stored = vote(cat(named, ", durable"), guarded([&] { return synchronise(); }).in(named));
     if (safe_ != nullptr && stored.is_ok() && met.is_ok()) stored = safe_->commit(size, closes, named);
   }
-  if (closes) {
-    if (file_ != nullptr) mine = std::exchange(file_, nullptr)->close();
+  if (closes && !closes_at_once) {
+    mine = close_file();
+    if (safe_ != nullptr && !group_->is_io_rank()) safe_->release();
     stored = first_cause(stored, vote(cat(named, ", closing"), mine.in(named)));
   }
   return met.is_ok() ? stored : met;
+}
+
+Status SharedFile::close_file() {
+  return file_ != nullptr ? std::exchange(file_, nullptr)->close() : Status();
 }
 
 Status SharedFile::flush(const std::string& call) { return store(call, true, false); }
@@ -522,6 +657,7 @@ Status SharedFile::close(const std::string& call) {
   leave_pages();
   pages_.reset();
   safe_.reset();
+  open_.reset();
   return closed;
 }
 

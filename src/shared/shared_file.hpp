@@ -25,8 +25,8 @@ using Sink = Piece<std::byte>;
 
 enum class Whence { begin, position, end };
 
-/// One binary file whose pages lie in the memory of all ranks of a group. Page p belongs to node p % nodes;
-/// in a node it lies in memory that its ranks share, and those of other nodes ask one of them.
+/// One binary file whose pages lie in the memory of all ranks of a group. Page p belongs to the node of rank
+/// p % ranks; there it lies in memory that the ranks share, and those of other nodes ask that rank.
 class SharedFile {
  public:
   /// Collective over the group; blocks. `call` names the call and its arguments, `given` is what the caller
@@ -64,38 +64,57 @@ class SharedFile {
  private:
   /// How the pages are dealt out.
   struct Deal {
-    Bytes page = 0;    // the same on every rank
-    Bytes memory = 0;  // of this node, on its first rank
+    Bytes page = 0;
+    Bytes memory = 0;      // of this node; on several nodes on the first rank of each
+    bool is_kept = false;  // all ranks have such pages from the last file
   };
   SharedFile(std::shared_ptr<files::Group> group, const Definition& what, std::uint64_t epoch);
   [[nodiscard]] Deal proposed() const;
   Result<Deal> agree_on_deal(const std::string& call, Status mine);
+  [[nodiscard]] Deal deal_in(const comm::Verdict& verdict) const;
+  [[nodiscard]] Bytes kept_page() const;
+  void take_kept(const Deal& deal);
+  /// Decides which rank serves which page; once.
+  const std::shared_ptr<const PageDeal>& deal_out_pages();
   Status make_pages(const Deal& deal, const std::string& call);
   Status take_pages(const Deal& deal);
   void leave_pages();
   Status open_file(storage::OpenMode mode);
   Status make_or_check();
-  Status open_elsewhere(const std::string& call, Unpacker& told);
+  /// Returns true if the I/O rank opens the file as soon as it hears that there is memory everywhere. The
+  /// others find the size in the pages, which are those of one node.
+  [[nodiscard]] bool opens_early() const { return nodes_ == 1 && safe_ == nullptr; }
+  Status open_on_io_rank(const std::string& call);
+  Status open_elsewhere(const std::string& call, Unpacker* told);
   [[nodiscard]] Status check(bool wanted, const char* what) const;
   [[nodiscard]] Disk disk();
   [[nodiscard]] Served served();
   [[nodiscard]] bool is_first_of_node() const { return group_->node().rank() == 0; }
-  [[nodiscard]] bool is_near(Index page) const { return page % nodes_ == node_; }
+  [[nodiscard]] int server_of(Index page) const { return pages_of_ranks_->place_of_page(page).owner; }
+  [[nodiscard]] bool is_near(Index page) const {
+    return pages_of_ranks_->are_near(server_of(page), group_->rank());
+  }
   [[nodiscard]] Index page_of(Bytes offset) const { return offset >> page_shift_; }
   [[nodiscard]] Bytes place_in_page(Bytes offset) const { return offset & (page_ - 1); }
-  [[nodiscard]] int server_of(Index page) const;
-  [[nodiscard]] Status vote(const std::string& call, const Status& mine);
-  comm::Verdict vote_and_bid(const std::string& call, const Status& mine, std::int64_t bid);
+  [[nodiscard]] Status vote(const std::string& call, const Status& mine,
+                            const std::function<Status()>& then = nullptr);
+  comm::Verdict vote_and_bid(const std::string& call, const Status& mine, std::int64_t bid,
+                             const std::function<Status()>& then = nullptr);
 
   template <typename Byte, typename Near, typename Far>
   Status for_each_segment(const Piece<Byte>& piece, const Near& near, const Far& far) const;
   Result<Bytes> end_for(std::span<const Sink> sinks);
   Status read_far(std::vector<FarRead>& reads, Bytes& waiting);
-  Status meet(const std::string& call);
+  enum class Before { nothing, change };
+  Status meet(const std::string& named, Before before, Status mine = {});
+  void store_ahead();
+  void end_storing_ahead();
   Status store(const std::string& call, bool durable, bool closes);
-  Status store_mine(bool durable);
+  Status store_mine();
   Status synchronise();
-  Status cut_file(Bytes size);
+  Status close_file();
+  Result<bool> prepare_cut(Bytes size, const std::string& call);
+  Status cut_file(Bytes size, bool stored_behind);
   [[nodiscard]] const std::string& stored_path() const {
     return safe_ == nullptr ? what_.path : safe_->path();
   }
@@ -107,12 +126,15 @@ class SharedFile {
   const int node_;  // this rank's
   Bytes page_ = 0;  // a power of 2
   int page_shift_ = 0;
+  std::shared_ptr<const PageDeal> pages_of_ranks_;
+  std::shared_ptr<void> open_;      // a note for checkpoints
+  std::unique_ptr<SafeFile> safe_;  // if a crash is to leave a whole file; its lock outlives what stores
   std::unique_ptr<storage::File> file_;
   std::unique_ptr<NodePages> pages_;
-  std::unique_ptr<FarPages> far_;   // if there are several nodes
-  std::unique_ptr<SafeFile> safe_;  // if a crash is to leave a whole file
-  bool is_new_ = false;             // the file's name is not durable; on the I/O rank
-  bool is_unsynced_ = false;        // what this node has stored, as far as this rank knows
+  std::unique_ptr<FarPages> far_;             // if there are several nodes
+  bool is_new_ = false;                       // the file's name is not durable; on the I/O rank
+  bool is_unsynced_ = false;                  // what this node has stored, as far as this rank knows
+  std::optional<executor::Key> storing_key_;  // of the thread that stores behind the program
   Bytes position_ = 0;
 };
 

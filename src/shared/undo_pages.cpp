@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "shared/undo_pages.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <new>
 
@@ -17,6 +19,16 @@ constexpr Bytes kept_at_once = Bytes{4} << 20;
 /// Pages behind those that are asked for are kept with them, as many bytes as were kept already: a file that
 /// is written anew from its begin then costs few synchronisations.
 constexpr Bytes most_ahead = Bytes{16} << 20;
+/// A call that cuts much off keeps so many pages at a time: what is not sealed yet takes memory for each
+/// record.
+constexpr Index most_claimed = 4096;
+
+/// Returns the permissions of a file that holds bytes of another one: who must not read that, must not here.
+unsigned permissions_beside(const std::string& path) {
+  struct stat file {};
+  const unsigned granted = ::stat(path.c_str(), &file) == 0 ? file.st_mode : 0;
+  return (granted & storage::usual_permissions) | S_IRUSR | S_IWUSR;
+}
 
 }  // namespace
 
@@ -53,19 +65,16 @@ UndoPages::UndoPages(comm::Line& node, storage::Target& target, node::Budget& bu
       place_(std::move(place)) {}
 
 /// Returns how many pages of a file of that size the node has.
-Index UndoPages::pages_of_node(Bytes size) const {
-  const Index pages = size == 0 ? 0 : (size - 1) / place_.page + 1;
-  return (pages - place_.node + place_.nodes - 1) / place_.nodes;
-}
+Index UndoPages::pages_of_node(Bytes size) const { return place_.deal->pages_of_node_of(place_.rank, size); }
 
 /// Returns the first page from `page` on that belongs to the node.
 Index UndoPages::own_from(Index page) const {
-  const Index behind = (page - place_.node) % place_.nodes;
-  return behind == 0 ? page : page + (behind < 0 ? -behind : place_.nodes - behind);
+  while (!place_.deal->are_near(place_.deal->place_of_page(page).owner, place_.rank)) ++page;
+  return page;
 }
 
-UndoPages::Note& UndoPages::note_of(Index page) const {
-  return reinterpret_cast<Note*>(notes_->memory->part(0))[page / place_.nodes];
+UndoPages::Note& UndoPages::note(Index near) const {
+  return reinterpret_cast<Note*>(notes_->memory->part(0))[near];
 }
 
 Status UndoPages::prepare(Bytes size) {
@@ -93,7 +102,7 @@ void UndoPages::begin(const journal::Flushed& flushed) {
   flushed_ = flushed;
   if (next_ != nullptr) notes_ = std::move(next_);
   if (node_.rank() == 0) {
-    for (Index i = 0; i < notes_->pages; ++i) note_of(i * place_.nodes).store(State::changeable);
+    for (Index i = 0; i < notes_->pages; ++i) note(i).store(State::changeable);
   }
   const std::lock_guard lock(mutex_);
   writer_.reset();
@@ -113,29 +122,40 @@ void UndoPages::drop() {
 void UndoPages::claim_ahead(Index from, Claim& claim) const {
   const Bytes ahead = std::min<Bytes>(kept_, most_ahead);
   for (Bytes bytes = 0; bytes + place_.page <= ahead && from * place_.page < flushed_.size;
-       bytes += place_.page, from += place_.nodes)
+       bytes += place_.page, from = own_from(from + 1))
     if (claim.take(from) != State::changeable) return;
 }
 
 Status UndoPages::keep(storage::File& file, Bytes offset, Bytes bytes) {
   const Bytes end = offset < flushed_.size ? offset + std::min(bytes, flushed_.size - offset) : offset;
   if (offset >= end) return {};
+  const Index last = (end - 1) / place_.page;
+  Index next = 0;
+  for (Index page = own_from(offset / place_.page); page <= last; page = own_from(next)) {
+    next = page + most_claimed;
+    const Status status = keep_pages(file, page, std::min(last, next - 1));
+    if (!status.is_ok())
+      return status.in(
+          cat("what ", place_.path, " held at its last flush has to be kept before it is written over"));
+  }
+  return {};
+}
+
+/// Keeps the node's pages from `first` to `last`.
+Status UndoPages::keep_pages(storage::File& file, Index first, Index last) {
   for (int tries = 1;; ++tries) {
     bool waits = false;
-    const Status status = guarded([&]() -> Status {
+    TR_TRY(guarded([&]() -> Status {
       Claim claim(*this);
-      Index page = own_from(offset / place_.page);
-      for (; page * place_.page < end; page += place_.nodes)
+      Index page = first;
+      for (; page <= last; page = own_from(page + 1))
         waits = claim.take(page) == State::being_kept || waits;
       if (claim.pages.empty()) return {};
       if (!waits) claim_ahead(page, claim);
       TR_TRY(keep_claimed(file, claim));
       claim.is_kept = true;
       return {};
-    });
-    if (!status.is_ok())
-      return status.in(
-          cat("what ", place_.path, " held at its last flush has to be kept before it is written over"));
+    }));
     // Nobody waits while it has claims of its own.
     if (!waits) return {};
     SharedLock::wait_a_little(tries, transport_);
@@ -164,12 +184,22 @@ Status UndoPages::keep_claimed(storage::File& file, const Claim& claim) {
   return status;
 }
 
+/// A client of NFS may not know yet that other nodes have made the file longer, but asks the server once the
+/// file is opened anew: close-to-open consistency, nfs(5).
+Result<Bytes> UndoPages::read(storage::File& file, std::span<std::byte> into, Bytes at) const {
+  Result<Bytes> got = file.read(into, at);
+  if (!got.is_ok() || *got == std::ssize(into)) return got;
+  const Result<std::unique_ptr<storage::File>> anew = target_.open(place_.path, storage::OpenMode::read);
+  TR_TRY(anew.status());
+  return (*anew)->read(into, at);
+}
+
 /// Adds what the file holds there to the undo file.
 Status UndoPages::add(storage::File& file, Bytes begin, Bytes end) {
   if (writer_ == nullptr) {
-    Result<std::unique_ptr<journal::UndoWriter>> made =
-        journal::UndoWriter::create(target_, journal::flushed_path(place_.path), flushed_.generation,
-                                    journal::name_beside(place_.path), {place_.rank, place_.ranks});
+    Result<std::unique_ptr<journal::UndoWriter>> made = journal::UndoWriter::create(
+        target_, journal::flushed_path(place_.path), flushed_.generation, journal::name_beside(place_.path),
+        {place_.rank, place_.ranks}, permissions_beside(place_.path));
     TR_TRY(made.status());
     writer_ = std::move(*made);
     files_.push_back(writer_->own_path());
@@ -177,7 +207,7 @@ Status UndoPages::add(storage::File& file, Bytes begin, Bytes end) {
   ByteVector buffer(static_cast<std::size_t>(std::min(kept_at_once, end - begin)));
   for (Bytes at = begin; at < end; at += kept_at_once) {
     const auto part = std::span(buffer).first(static_cast<std::size_t>(std::min(kept_at_once, end - at)));
-    const Result<Bytes> got = file.read(part, at);
+    const Result<Bytes> got = read(file, part, at);
     TR_TRY(got.status());
     if (*got < std::ssize(part))
       return {Code::corrupt, cat(place_.path, " ends at byte ", at + *got, ", but ", flushed_.size,

@@ -12,6 +12,7 @@
 #include "journal/flushed.hpp"
 #include "node/budget.hpp"
 #include "node/node_memory.hpp"
+#include "shared/page_deal.hpp"
 #include "shared/shared_lock.hpp"
 
 namespace tailrace::shared {
@@ -26,8 +27,7 @@ class UndoPages {
     int rank = 0;
     int ranks = 1;
     Bytes page = 0;
-    int nodes = 1;
-    int node = 0;  // page p belongs to this node if p % nodes says so
+    std::shared_ptr<const PageDeal> deal;
   };
 
   UndoPages(comm::Line& node, storage::Target& target, node::Budget& budget, Place place);
@@ -60,10 +60,13 @@ class UndoPages {
   };
   class Claim;
 
-  [[nodiscard]] Note& note_of(Index page) const;
+  [[nodiscard]] Note& note(Index near) const;
+  [[nodiscard]] Note& note_of(Index page) const { return note(place_.deal->place_of_page(page).near); }
   [[nodiscard]] Index pages_of_node(Bytes size) const;
   [[nodiscard]] Index own_from(Index page) const;
   void claim_ahead(Index from, Claim& claim) const;
+  Status keep_pages(storage::File& file, Index first, Index last);
+  Result<Bytes> read(storage::File& file, std::span<std::byte> into, Bytes at) const;
   Status keep_claimed(storage::File& file, const Claim& claim);
   Status add(storage::File& file, Bytes begin, Bytes end);
 

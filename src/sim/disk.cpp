@@ -40,8 +40,9 @@ class DiskTarget final : public storage::Target {
  public:
   DiskTarget(std::shared_ptr<Target> below, std::shared_ptr<Disk> disk)
       : below_(std::move(below)), disk_(std::move(disk)) {}
-  Result<std::unique_ptr<storage::File>> open(const std::string& path, storage::OpenMode mode) override {
-    Result<std::unique_ptr<storage::File>> file = below_->open(path, mode);
+  Result<std::unique_ptr<storage::File>> open(const std::string& path, storage::OpenMode mode,
+                                              unsigned permissions) override {
+    Result<std::unique_ptr<storage::File>> file = below_->open(path, mode, permissions);
     TR_TRY(file.status());
     return std::unique_ptr<storage::File>(std::make_unique<DiskFile>(std::move(*file), disk_));
   }
@@ -59,6 +60,9 @@ class DiskTarget final : public storage::Target {
     return below_->list(directory);
   }
   Result<std::shared_ptr<void>> lock(const std::string& path) override { return below_->lock(path); }
+  Result<std::shared_ptr<void>> share_lock(const std::string& path, std::shared_ptr<void> own) override {
+    return below_->share_lock(path, std::move(own));
+  }
 
  private:
   const std::shared_ptr<Target> below_;

@@ -149,9 +149,10 @@ std::int64_t FaultClock::calls() const {
 FaultyTarget::FaultyTarget(std::shared_ptr<Target> below, FaultPlan plan)
     : below_(std::move(below)), clock_(std::make_shared<FaultClock>(plan)) {}
 
-Result<std::unique_ptr<File>> FaultyTarget::open(const std::string& path, OpenMode mode) {
+Result<std::unique_ptr<File>> FaultyTarget::open(const std::string& path, OpenMode mode,
+                                                 unsigned permissions) {
   const char* verb = mode == OpenMode::create ? "create" : "open";
-  auto file = play(*clock_, Call::open, verb, path, [&] { return below_->open(path, mode); });
+  auto file = play(*clock_, Call::open, verb, path, [&] { return below_->open(path, mode, permissions); });
   if (!file.is_ok()) return file;
   return std::unique_ptr<File>(std::make_unique<FaultyFile>(*std::move(file), path, clock_));
 }
@@ -194,6 +195,11 @@ Result<std::vector<std::string>> FaultyTarget::list(const std::string& directory
 
 Result<std::shared_ptr<void>> FaultyTarget::lock(const std::string& path) {
   return play(*clock_, Call::lock, "lock", path, [&] { return below_->lock(path); });
+}
+
+Result<std::shared_ptr<void>> FaultyTarget::share_lock(const std::string& path, std::shared_ptr<void> own) {
+  return play(*clock_, Call::lock, "share lock", path,
+              [&] { return below_->share_lock(path, std::move(own)); });
 }
 
 std::shared_ptr<FaultyTarget> faulty_target(std::shared_ptr<Target> below, FaultPlan plan) {

@@ -99,7 +99,8 @@ class FaultyTarget final : public Target {
   [[nodiscard]] std::int64_t calls() const { return clock_->calls(); }
   void restart(FaultPlan plan) { clock_->restart(plan); }
 
-  Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) override;
+  using Target::open;
+  Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode, unsigned permissions) override;
   Status rename(const std::string& from, const std::string& to) override;
   Status remove(const std::string& path) override;
   Status remove_directory(const std::string& path) override;
@@ -109,6 +110,7 @@ class FaultyTarget final : public Target {
   Result<Space> space(const std::string& path) override;
   Result<std::vector<std::string>> list(const std::string& directory) override;
   Result<std::shared_ptr<void>> lock(const std::string& path) override;
+  Result<std::shared_ptr<void>> share_lock(const std::string& path, std::shared_ptr<void> own) override;
 
  private:
   const std::shared_ptr<Target> below_;

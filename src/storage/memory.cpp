@@ -95,6 +95,11 @@ class MemoryFile final : public File {
   std::atomic<bool> open_ = true;
 };
 
+Status held_here(const std::string& path) {
+  return {Code::state, cat("lock ", path, ": held by this process, pid ",
+                           static_cast<std::int64_t>(::getpid()), "; wait until that user is done")};
+}
+
 }  // namespace
 
 MemoryTarget::MemoryTarget(bool journalled) : journalled_(journalled) {}
@@ -110,7 +115,8 @@ void MemoryTarget::change(EntryChange change) {
   if (journalled_) unsynced_.push_back(std::move(change));
 }
 
-Result<std::unique_ptr<File>> MemoryTarget::open(const std::string& path, OpenMode mode) {
+Result<std::unique_ptr<File>> MemoryTarget::open(const std::string& path, OpenMode mode,
+                                                 unsigned /*permissions*/) {
   const char* verb = mode == OpenMode::create ? "create" : "open";
   const std::string tidy = tidy_path(path);
   const std::lock_guard guard(mutex_);
@@ -278,13 +284,23 @@ Result<std::shared_ptr<void>> MemoryTarget::lock(const std::string& path) {
     }
   }
   const std::lock_guard guard(locks_->mutex);
-  if (!locks_->held.insert(tidy).second) {
-    return Status(Code::state, cat("lock ", path, ": held by this process, pid ",
-                                   static_cast<std::int64_t>(::getpid()), "; wait until that user is done"));
-  }
+  if (!locks_->held.emplace(tidy, 0).second) return held_here(path);
   return std::shared_ptr<void>(locks_.get(), [locks = locks_, tidy](void*) {
     const std::lock_guard release(locks->mutex);
     locks->held.erase(tidy);
+  });
+}
+
+Result<std::shared_ptr<void>> MemoryTarget::share_lock(const std::string& path, std::shared_ptr<void> own) {
+  own.reset();
+  const std::string tidy = tidy_path(path);
+  const std::lock_guard guard(locks_->mutex);
+  const auto [held, is_new] = locks_->held.emplace(tidy, 1);
+  if (!is_new && held->second == 0) return held_here(path);
+  if (!is_new) ++held->second;
+  return std::shared_ptr<void>(locks_.get(), [locks = locks_, tidy](void*) {
+    const std::lock_guard release(locks->mutex);
+    if (--locks->held[tidy] == 0) locks->held.erase(tidy);
   });
 }
 

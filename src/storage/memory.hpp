@@ -61,7 +61,8 @@ class MemoryTarget : public Target {
  public:
   explicit MemoryTarget(bool journalled);
 
-  Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) override;
+  using Target::open;
+  Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode, unsigned permissions) override;
   Status rename(const std::string& from, const std::string& to) override;
   Status remove(const std::string& path) override;
   Status remove_directory(const std::string& path) override;
@@ -71,6 +72,7 @@ class MemoryTarget : public Target {
   Result<Space> space(const std::string& path) override;
   Result<std::vector<std::string>> list(const std::string& directory) override;
   Result<std::shared_ptr<void>> lock(const std::string& path) override;
+  Result<std::shared_ptr<void>> share_lock(const std::string& path, std::shared_ptr<void> own) override;
 
  protected:
   // The functions below expect mutex_ to be held; paths are tidy.
@@ -82,7 +84,7 @@ class MemoryTarget : public Target {
 
   struct Locks {
     std::mutex mutex;
-    std::set<std::string> held;
+    std::map<std::string, int> held;  // how many have a share; 0: one has the whole lock
   };
 
   const bool journalled_;

@@ -61,7 +61,7 @@ int open_regular(System& system, const std::string& path) {
   if (::stat(path.c_str(), &info) != 0) return -errno;
   if (!S_ISREG(info.st_mode)) return -ENOENT;
   const auto open = [&](int flags) {
-    return uninterrupted([&] { return system.open(path.c_str(), flags, 0666); });
+    return uninterrupted([&] { return system.open(path.c_str(), flags, 0); });
   };
   const int flags = flags_of(OpenMode::read_regular);
   int descriptor = open(flags);
@@ -184,11 +184,12 @@ PosixTarget::PosixTarget(std::shared_ptr<System> system)
 PosixTarget::PosixTarget(std::shared_ptr<System> system, PerFile per_file)
     : system_(std::move(system)), per_file_(std::move(per_file)) {}
 
-Result<std::unique_ptr<File>> PosixTarget::open(const std::string& path, OpenMode mode) {
+Result<std::unique_ptr<File>> PosixTarget::open(const std::string& path, OpenMode mode,
+                                                unsigned permissions) {
   auto carrier = per_file_();
   if (!carrier.is_ok()) return carrier.status().in(cat(verb_of(mode), " ", path));
   const int descriptor = mode == OpenMode::read_regular ? open_regular(*system_, path) : uninterrupted([&] {
-    return system_->open(path.c_str(), flags_of(mode), 0666);
+    return system_->open(path.c_str(), flags_of(mode), static_cast<mode_t>(permissions));
   });
   if (descriptor < 0) {
     const Status status = io_error(verb_of(mode), path, -descriptor);
@@ -365,6 +366,10 @@ Result<std::vector<std::string>> PosixTarget::list(const std::string& directory)
 }
 
 Result<std::shared_ptr<void>> PosixTarget::lock(const std::string& path) { return lock_file(system_, path); }
+
+Result<std::shared_ptr<void>> PosixTarget::share_lock(const std::string& path, std::shared_ptr<void> own) {
+  return share_lock_file(system_, path, own);
+}
 
 std::unique_ptr<Target> posix_target() { return std::make_unique<PosixTarget>(std::make_shared<System>()); }
 

@@ -50,7 +50,8 @@ class PosixTarget final : public Target {
   explicit PosixTarget(std::shared_ptr<System> system);
   PosixTarget(std::shared_ptr<System> system, PerFile per_file);
 
-  Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) override;
+  using Target::open;
+  Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode, unsigned permissions) override;
   Status rename(const std::string& from, const std::string& to) override;
   Status remove(const std::string& path) override;
   Status remove_directory(const std::string& path) override;
@@ -62,6 +63,7 @@ class PosixTarget final : public Target {
   Result<Space> space(const std::string& path) override;
   Result<std::vector<std::string>> list(const std::string& directory) override;
   Result<std::shared_ptr<void>> lock(const std::string& path) override;
+  Result<std::shared_ptr<void>> share_lock(const std::string& path, std::shared_ptr<void> own) override;
 
  private:
   Status make_each_directory(const std::string& tidy);
@@ -74,5 +76,8 @@ class PosixTarget final : public Target {
 
 /// Takes the lock behind PosixTarget::lock.
 Result<std::shared_ptr<void>> lock_file(const std::shared_ptr<System>& system, const std::string& path);
+/// Does the same for PosixTarget::share_lock.
+Result<std::shared_ptr<void>> share_lock_file(const std::shared_ptr<System>& system, const std::string& path,
+                                              const std::shared_ptr<void>& own);
 
 }  // namespace tailrace::storage

@@ -40,16 +40,17 @@ class Lock {
   Lock& operator=(const Lock&) = delete;
   ~Lock() {
     // A forked child shares the descriptor. The name still belongs to its parent, and the lock lasts until
-    // both let go.
-    if (owner_ == ::getpid()) uninterrupted([&] { return system_->unlink(path_.c_str()); });
+    // both let go. As long as others have shares the name must stay: a new file of this name would lock
+    // nobody out.
+    if (owner_ == ::getpid() && (!is_shared_ || try_lock(LOCK_EX) == 0))
+      uninterrupted([&] { return system_->unlink(path_.c_str()); });
     ::close(descriptor_);
   }
 
   /// Returns Code::state if another process holds it. Returns false if the name has moved on to another file
   /// since it was opened.
-  Result<bool> take() {
-    const int locked =
-        uninterrupted([&] { return ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0 ? 0 : -errno; });
+  Result<bool> take(int kind) {
+    const int locked = try_lock(kind);
     if (locked != 0) {
       if (locked != -EWOULDBLOCK) return io_error("lock", path_, -locked);
       const auto text = contents();
@@ -70,6 +71,17 @@ class Lock {
     return named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
   }
 
+  /// Makes it a share. The kernel drops the one lock before it takes the other, flock(2): somebody else may
+  /// be faster.
+  Status share() {
+    is_shared_ = true;
+    const Result<bool> taken = take(LOCK_SH);
+    if (taken.is_ok() && *taken) return {};
+    owner_ = -1;
+    return taken.is_ok() ? Status(Code::state, cat("lock ", path_, ": its file was replaced meanwhile"))
+                         : taken.status();
+  }
+
   /// Writes our name into the file, if there is room for it. From then on the file is removed with the lock.
   Status sign() {
     const auto before = contents();
@@ -87,6 +99,10 @@ class Lock {
   }
 
  private:
+  [[nodiscard]] int try_lock(int kind) const {
+    return uninterrupted([&] { return ::flock(descriptor_, kind | LOCK_NB) == 0 ? 0 : -errno; });
+  }
+
   Result<std::string> contents() const {
     std::array<char, 512> buffer{};
     const ssize_t size =
@@ -112,22 +128,53 @@ class Lock {
   const int descriptor_;
   const std::string path_;
   pid_t owner_ = -1;
+  bool is_shared_ = false;
 };
+
+/// Tells why the lock file could not be opened for writing. Who may only read it still learns of a holder.
+Status why_not_opened(const std::shared_ptr<System>& system, const std::string& path, int error) {
+  Status why = io_error("lock", path, error);
+  if (error != EACCES && error != EPERM && error != EROFS) return why;
+  const int descriptor = uninterrupted([&] { return system->open(path.c_str(), O_RDONLY | O_CLOEXEC, 0); });
+  if (descriptor < 0) return why;
+  // A share would go beside the holder's. NFS takes no exclusive lock of a file that is open for reading, and
+  // so tells nothing of holders.
+  const Status held = Lock(system, descriptor, path).take(LOCK_EX).status();
+  return held.code() == Code::state ? held : why;
+}
+
+/// Opens the lock file and takes the lock, until it is that of the file which has the name.
+Result<std::shared_ptr<Lock>> take_lock(const std::shared_ptr<System>& system, const std::string& path,
+                                        int kind) {
+  for (;;) {
+    const int descriptor =
+        uninterrupted([&] { return system->open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666); });
+    if (descriptor < 0) return why_not_opened(system, path, -descriptor);
+    auto lock = std::make_shared<Lock>(system, descriptor, path);
+    const Result<bool> taken = lock->take(kind);
+    TR_TRY(taken.status());
+    if (*taken) return lock;
+  }
+}
 
 }  // namespace
 
 Result<std::shared_ptr<void>> lock_file(const std::shared_ptr<System>& system, const std::string& path) {
-  for (;;) {
-    const int descriptor =
-        uninterrupted([&] { return system->open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666); });
-    if (descriptor < 0) return io_error("lock", path, -descriptor);
-    const auto lock = std::make_shared<Lock>(system, descriptor, path);
-    const auto taken = lock->take();
-    if (!taken.is_ok()) return taken.status();
-    if (!*taken) continue;
-    TR_TRY(lock->sign());
-    return std::shared_ptr<void>(lock);
+  const Result<std::shared_ptr<Lock>> lock = take_lock(system, path, LOCK_EX);
+  TR_TRY(lock.status());
+  TR_TRY((*lock)->sign());
+  return std::shared_ptr<void>(*lock);
+}
+
+Result<std::shared_ptr<void>> share_lock_file(const std::shared_ptr<System>& system, const std::string& path,
+                                              const std::shared_ptr<void>& own) {
+  if (own != nullptr) {
+    TR_TRY(std::static_pointer_cast<Lock>(own)->share());
+    return own;
   }
+  const Result<std::shared_ptr<Lock>> lock = take_lock(system, path, LOCK_SH);
+  TR_TRY(lock.status());
+  return std::shared_ptr<void>(*lock);
 }
 
 }  // namespace tailrace::storage

@@ -24,6 +24,9 @@ enum class OpenMode {
   existing /* read-write; the file must exist */
 };
 
+/// What the permissions of a file that is made are taken from; the umask of the process takes its part away.
+constexpr unsigned usual_permissions = 0666;
+
 /// Bytes of a file.
 struct Range {
   Bytes offset = 0;
@@ -74,7 +77,13 @@ struct Space {
 class Target {
  public:
   virtual ~Target() = default;
-  virtual Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) = 0;
+  /// A file that this call makes has `permissions`, less the umask, from its first moment on, as in open(2).
+  /// One that is there keeps its own.
+  virtual Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode,
+                                             unsigned permissions) = 0;
+  Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) {
+    return open(path, mode, usual_permissions);
+  }
   /// Atomically gives the file `from` the name `to`, replacing the file that had it. A directory may get a
   /// name that nothing has. Both lie in one directory; otherwise it returns Code::argument, because no system
   /// makes a move between two directories durable as one.
@@ -104,9 +113,14 @@ class Target {
   /// Returns the names (not paths) in a directory, sorted.
   virtual Result<std::vector<std::string>> list(const std::string& directory) = 0;
   /// Takes an exclusive advisory lock, held until the returned object or its process dies. Does not wait:
-  /// returns Code::state naming the holder if the lock is taken. `path` is a lock file of its own, made here
-  /// and removed with the lock. A file with other contents is refused, never overwritten.
+  /// returns Code::state naming the holder if the lock is taken, also to readers. `path` is a lock file of
+  /// its own, made here and removed with the lock. A file with other contents is refused, never overwritten.
   virtual Result<std::shared_ptr<void>> lock(const std::string& path) = 0;
+  /// Takes a share in a lock: lock() fails as long as any process has one. `own` is what lock() of this path
+  /// has returned, and becomes the caller's share; nullptr takes another share. Does not wait: returns
+  /// Code::state if somebody else has the whole lock, and `own` is lost then. Only the share that was a
+  /// lock() removes the lock file, if it is the last one.
+  virtual Result<std::shared_ptr<void>> share_lock(const std::string& path, std::shared_ptr<void> own) = 0;
 };
 
 /// Local, like the functions that follow. Returns the size of a file, or nothing if there is none.

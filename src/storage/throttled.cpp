@@ -99,8 +99,8 @@ class ThrottledTarget final : public Target {
   ThrottledTarget(std::shared_ptr<Target> below, Throttle throttle)
       : below_(std::move(below)), disk_(std::make_shared<Disk>(throttle)) {}
 
-  Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) override {
-    auto file = below_->open(path, mode);
+  Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode, unsigned permissions) override {
+    auto file = below_->open(path, mode, permissions);
     if (!file.is_ok()) return file;
     return std::unique_ptr<File>(std::make_unique<ThrottledFile>(*std::move(file), disk_));
   }
@@ -113,6 +113,9 @@ class ThrottledTarget final : public Target {
   Result<Space> space(const std::string& path) override { return below_->space(path); }
   Result<std::vector<std::string>> list(const std::string& path) override { return below_->list(path); }
   Result<std::shared_ptr<void>> lock(const std::string& path) override { return below_->lock(path); }
+  Result<std::shared_ptr<void>> share_lock(const std::string& path, std::shared_ptr<void> own) override {
+    return below_->share_lock(path, std::move(own));
+  }
 
  private:
   const std::shared_ptr<Target> below_;

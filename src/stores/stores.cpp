@@ -50,8 +50,8 @@ class StoreTarget final : public Target {
  public:
   explicit StoreTarget(std::shared_ptr<Target> below) : below_(std::move(below)) {}
 
-  Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) override {
-    if (!is_store(path)) return below_->open(path, mode);
+  Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode, unsigned permissions) override {
+    if (!is_store(path)) return below_->open(path, mode, permissions);
     const bool reads = mode == OpenMode::read || mode == OpenMode::read_regular;
     if (!reads) TR_TRY(end_rename(first_name(path)));
     const Result<std::string> directory = directory_of(path);
@@ -131,6 +131,9 @@ class StoreTarget final : public Target {
     return below_->list(directory);
   }
   Result<std::shared_ptr<void>> lock(const std::string& path) override { return below_->lock(path); }
+  Result<std::shared_ptr<void>> share_lock(const std::string& path, std::shared_ptr<void> own) override {
+    return below_->share_lock(path, std::move(own));
+  }
 
  private:
   /// Returns true if a rename to this name has begun and is not done.

@@ -313,6 +313,53 @@ MPI_TEST(journal, a_program_that_begins_anew_leaves_what_the_copies_need) {
   remove_directory(directory);
 }
 
+/// Each page is stored by whichever rank needs its memory, over and over.
+MPI_TEST(journal, what_is_written_over_in_a_shared_file_is_brought_back) {
+  std::string text;
+  for (int i = 0; i < 20'000; ++i) text += "as it was saved" + std::to_string(i % 7);
+  for (const char* mode : {"r+", "w+"}) {
+    const std::string directory = fresh_directory("checkpoint-journal-shared");
+    const std::string path = directory + "/log";
+    run_from(directory, -1, [&](tr_checkpoint* cp) {
+      save_text(cp, 1, path, text.c_str());
+      tr_shared* file = nullptr;
+      const std::string options = "page=4KiB memory=" + std::to_string(16 * size()) + "KiB";
+      CHECK_EQ(tr_shared_open(path.c_str(), mode, options.c_str(), &file), TR_OK);
+      for (int round = 0; round < 3; ++round) {
+        const std::string piece(300, static_cast<char>('A' + round));
+        for (std::int64_t i = rank(); i < 1000; i += size())
+          CHECK_EQ(tr_shared_pwrite(file, piece.data(), 300, i * 300), TR_OK);
+        CHECK_EQ(tr_shared_resize(file, round == 1 ? 100'000 : 310'000), TR_OK);
+      }
+      CHECK_EQ(tr_shared_close(&file), TR_OK);
+    });
+    CHECK_EQ(contents(path).size(), 310'000u);
+    run_from(directory, 1, [&](tr_checkpoint*) {
+      CHECK_EQ(tr_fclose(open_file(path, "r+")), 0);
+      CHECK(contents(path) == text);
+    });
+    remove_directory(directory);
+  }
+}
+
+MPI_TEST(journal, a_file_that_is_open_as_a_shared_one_too_is_not_saved) {
+  const std::string directory = fresh_directory("checkpoint-journal-both");
+  const std::string path = directory + "/log";
+  run_from(directory, -1, [&](tr_checkpoint* cp) {
+    tr_file* const file = open_file(path, "w");
+    CHECK(tr_fputs("text", file) >= 0);
+    CHECK_EQ(tr_fflush(file), 0);
+    tr_shared* shared = nullptr;
+    CHECK_EQ(tr_shared_open(path.c_str(), "r+", nullptr, &shared), TR_OK);
+    CHECK_EQ(save(cp, 1), TR_ERR_STATE);
+    CHECK(mentions(tr_error(), "log is open as a shared file"));
+    CHECK_EQ(tr_shared_close(&shared), TR_OK);
+    CHECK_EQ(save(cp, 1), TR_OK);
+    CHECK_EQ(tr_fclose(file), 0);
+  });
+  remove_directory(directory);
+}
+
 MPI_TEST(journal, a_file_that_the_newest_copy_does_not_have_is_brought_back_by_the_one_before) {
   const std::string directory = fresh_directory("checkpoint-journal-absent");
   const std::string path = directory + "/log";

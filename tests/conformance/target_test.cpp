@@ -469,6 +469,33 @@ TEST_P(TargetConformance, a_lock_ends_with_its_last_holder_and_leaves_nothing) {
   EXPECT_TRUE(target->lock(at("run.lock")).is_ok());
 }
 
+TEST_P(TargetConformance, a_lock_that_is_shared_keeps_others_out_until_the_last_share_ends) {
+  auto own = target->lock(at("run.lock"));
+  ASSERT_TRUE(own.is_ok());
+  EXPECT_EQ(target->share_lock(at("run.lock"), nullptr).status().code(), Code::state);
+  auto first = target->share_lock(at("run.lock"), std::exchange(*own, nullptr));
+  ASSERT_TRUE(first.is_ok()) << first.status().text();
+  auto second = target->share_lock(at("./run.lock"), nullptr);
+  ASSERT_TRUE(second.is_ok()) << second.status().text();
+  EXPECT_EQ(target->lock(at("run.lock")).status().code(), Code::state);
+  first->reset();
+  EXPECT_EQ(target->lock(at("run.lock")).status().code(), Code::state);
+  second->reset();
+  EXPECT_TRUE(target->lock(at("run.lock")).is_ok());
+  EXPECT_FALSE(*target->exists(at("run.lock")));
+}
+
+TEST_P(TargetConformance, the_first_share_removes_the_lock_file_if_it_is_the_last) {
+  auto own = target->lock(at("run.lock"));
+  ASSERT_TRUE(own.is_ok());
+  auto first = target->share_lock(at("run.lock"), std::exchange(*own, nullptr));
+  auto second = target->share_lock(at("run.lock"), nullptr);
+  ASSERT_TRUE(first.is_ok() && second.is_ok());
+  second->reset();
+  first->reset();
+  EXPECT_FALSE(*target->exists(at("run.lock")));
+}
+
 TEST_P(TargetConformance, a_data_file_is_never_taken_for_a_lock) {
   ASSERT_TRUE(put_file(*target, at("data"), "precious").is_ok());
   EXPECT_EQ(target->lock(at("data")).status().code(), Code::argument);

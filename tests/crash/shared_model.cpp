@@ -4,8 +4,9 @@
 //   shared_model FILE MODE OPTIONS STEPS
 // First it reads the file, if it is there: "found STEP" (0: nothing), or "BAD ..." if that is not the content
 // of one step. Then it opens the file as MODE and OPTIONS say and goes on: "flushed STEP". After so many
-// steps it closes the file, "closed STEP", and ends by itself. Rank 0 prints. Each process leaves a file
-// named after its process id in the directory `pids`.
+// steps it closes the file, "closed STEP", and ends by itself. With STEPS below 0 it only opens the file,
+// "opened", and closes it. Rank 0 prints. Each process leaves a file named after its process id in the
+// directory `pids`, in which its rank stands.
 #include <tailrace.h>
 #include <unistd.h>
 
@@ -67,8 +68,26 @@ std::int64_t step_in(MPI_Comm compute, const char* path) {
   return wrong == 0 ? step : -1;
 }
 
+/// Cuts the file to half of its pieces, and appends the other half, in any order.
+void append_half(tr_shared* file, std::int64_t step) {
+  const std::int64_t half = pieces_of(step) / 2;
+  must(tr_shared_resize(file, half * piece), "resize to a half");
+  for (std::int64_t i = half + rank; i < pieces_of(step); i += ranks) {
+    std::int64_t at = 0;
+    must(tr_shared_append(file, content(step, i).data(), piece, &at), "append");
+    must(tr_shared_pwrite(file, content(step, at / piece).data(), piece, at), "write what was appended");
+  }
+}
+
 void run(MPI_Comm compute, char** arguments) {
   const char* const path = arguments[1];
+  if (std::atoll(arguments[4]) < 0) {
+    tr_shared* file = nullptr;
+    must(tr_shared_open(path, arguments[2], arguments[3], &file), "open");
+    tell("opened", 0);
+    must(tr_shared_close(&file), "close");
+    return;
+  }
   int is_there = ::access(path, F_OK) == 0 ? 1 : 0;
   MPI_Bcast(&is_there, 1, MPI_INT, 0, compute);
   std::int64_t step = is_there != 0 ? step_in(compute, path) : 0;
@@ -82,6 +101,7 @@ void run(MPI_Comm compute, char** arguments) {
     // Others' turns come between: each page is written by several ranks, and by whoever needs its memory.
     for (std::int64_t i = rank; i < pieces_of(step); i += ranks)
       must(tr_shared_pwrite(file, content(step, i).data(), piece, i * piece), "write");
+    if (step % 3 == 0) append_half(file, step);
     must(tr_shared_resize(file, size_of(step)), "resize");
     if (step == last) break;
     must(tr_shared_flush(file), "flush");
@@ -100,7 +120,11 @@ int main(int argc, char** argv) {
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  if (FILE* const file = std::fopen(("pids/" + std::to_string(::getpid())).c_str(), "w")) std::fclose(file);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (FILE* const file = std::fopen(("pids/" + std::to_string(::getpid())).c_str(), "w")) {
+    std::fprintf(file, "%d\n", rank);
+    std::fclose(file);
+  }
   MPI_Comm compute = MPI_COMM_NULL;
   must(tr_init(MPI_COMM_WORLD, &compute, nullptr), "init");
   MPI_Comm_rank(compute, &rank);

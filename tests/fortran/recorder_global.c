@@ -8,6 +8,11 @@ int tr_global_create(int type, tr_index count, const char* options, tr_global** 
   *global = 0;
   return TR_ERR_UNSUPPORTED;
 }
+int tr_global_create_comm_f(MPI_Fint comm, int type, tr_index count, const char* options,
+                            tr_global** global) {
+  (void)comm;
+  return tr_global_create(type, count, options, global);
+}
 int tr_global_sync(tr_global* global) {
   (void)global;
   return TR_ERR_UNSUPPORTED;

@@ -8,6 +8,11 @@ int tr_shared_open(const char* path, const char* mode, const char* options, tr_s
   *file = 0;
   return TR_ERR_UNSUPPORTED;
 }
+int tr_shared_open_comm_f(MPI_Fint comm, const char* path, const char* mode, const char* options,
+                          tr_shared** file) {
+  (void)comm;
+  return tr_shared_open(path, mode, options, file);
+}
 int tr_shared_sync(tr_shared* file) {
   (void)file;
   return TR_ERR_UNSUPPORTED;
@@ -43,4 +48,11 @@ int tr_shared_pwrite(tr_shared* file, const void* data, int64_t bytes, int64_t o
 int tr_shared_append(tr_shared* file, const void* data, int64_t bytes, int64_t* offset) {
   (void)offset;
   return tr_shared_write(file, data, bytes);
+}
+int tr_shared_readv(tr_shared* file, const tr_piece* pieces, int64_t count, int64_t* got) {
+  (void)pieces;
+  return tr_shared_read(file, 0, count, got);
+}
+int tr_shared_writev(tr_shared* file, const tr_piece* pieces, int64_t count) {
+  return tr_shared_readv(file, pieces, count, 0);
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-"""Takes the programs and commands out of README.md, docs/checkpoints.md and docs/streams.md and runs them as a reader would,
-against an installed tree; then tries what the tables of docs/streams.md say.
+"""Takes the programs and commands out of README.md, docs/checkpoints.md, docs/shared-files.md and docs/streams.md and runs them as
+a reader would, against an installed tree; then tries what the tables of docs/streams.md say.
 
 A fenced block whose first line is "```LANGUAGE NAME" is a file to write, or commands to run if LANGUAGE is sh.
 """
@@ -85,6 +85,14 @@ def check_streams(here, env):
     streams_guide.check(SOURCE, here, env, os.environ["TEST_MPIRUN"].split(), os.environ["TEST_COMMAND"])
 
 
+def check_shared_files(here, env):
+    """The programs of docs/shared-files.md write and read the same file."""
+    printed = run_blocks(blocks((SOURCE / "docs/shared-files.md").read_text()), here, env)
+    numbers = [int(number) for line in re.findall(r"^00000\d\d((?: +\d+)+)$", printed, re.M) for number in line.split()]
+    if numbers != list(range(12)) or "not what was written" in printed:
+        sys.exit(f"FAILED: the programs of docs/shared-files.md have written {numbers}")
+
+
 def main():
     here = Path.cwd() / "reader"
     shutil.rmtree(here, ignore_errors=True)
@@ -113,6 +121,7 @@ def main():
     env.update(PKG_CONFIG_PATH=str(here / "home/tailrace/lib/pkgconfig"), PATH=f"{here / 'home/tailrace/bin'}:{env['PATH']}")
     check_checkpoints(here, env)
     check_streams(here, env)
+    check_shared_files(here, env)
     shutil.rmtree(here)
     print("README.md's programs compile, run, and write the same file; those of docs/checkpoints.md go on where they were; what "
           "docs/streams.md says of its options is so.")

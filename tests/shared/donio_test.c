@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <tailrace/donio.h>
 #include <unistd.h>
@@ -204,6 +205,22 @@ static void new_files_get_their_permissions(void) {
   check(do_close(fd) == 0, "do_close");
   check(stat("mode.bin", &known) == 0 && (known.st_mode & 0777) == 0640, "a file that exists keeps its mode");
   umask(umask_before);
+  fd = do_open("mode0.bin", DO_RDWR | DO_CREAT, 0040);
+  check(fd >= 3 && do_close(fd) == 0, "all ranks open a file that its owner may not open afterwards");
+  check(stat("mode0.bin", &known) == 0 && (known.st_mode & 0777) == 0040, "the owner gets what mode says");
+}
+
+/* Nobody opens the file in a moment in which it has more permissions than mode says. */
+static void new_files_never_have_other_permissions(void) {
+  char events[4096];
+  const int watch = inotify_init1(IN_NONBLOCK);
+  inotify_add_watch(watch, ".", IN_ATTRIB);
+  const int fd = do_open("mode1.bin", DO_WRONLY | DO_CREAT, 0600);
+  check(do_close(fd) == 0, "do_close");
+  check(read(watch, events, sizeof events) < 0, "no chmod follows the creation");
+  close(watch);
+  struct stat known;
+  check(stat("mode1.bin", &known) == 0 && (known.st_mode & 0777) == 0600, "mode");
 }
 
 static void descriptors_are_used_again(void) {
@@ -218,8 +235,8 @@ static void descriptors_are_used_again(void) {
 }
 
 static void remove_files(void) {
-  static const char* const names[] = {"pieces.bin", "hint.bin", "gap.bin",  "wrong.bin",
-                                      "still.bin",  "mode.bin", "left.bin", "missing.bin"};
+  static const char* const names[] = {"pieces.bin", "hint.bin", "gap.bin",     "wrong.bin", "still.bin",
+                                      "mode.bin",   "left.bin", "missing.bin", "mode0.bin", "mode1.bin"};
   for (size_t i = 0; rank == 0 && i < sizeof names / sizeof *names; ++i) unlink(names[i]);
   MPI_Barrier(MPI_COMM_WORLD);
 }
@@ -237,6 +254,7 @@ int main(int argc, char** argv) {
   flags_are_those_of_both_systems();
   unchanged_files_are_not_touched();
   new_files_get_their_permissions();
+  new_files_never_have_other_permissions();
   descriptors_are_used_again();
   /* A session may also end before, and another one begin. */
   check(tr_finalize() == TR_OK, "tr_finalize");

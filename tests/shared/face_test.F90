@@ -20,7 +20,9 @@ program shared_face_test
   call sections_pass()
   call texts_pass()
   call positions_move()
+  call pieces_pass_together()
   call ranks_append()
+  call some_ranks_open_a_file()
   call sizes_change()
   call errors_come_back()
   call tr_finalize()
@@ -123,6 +125,71 @@ contains
     call file%pread(number, 0, got)
     call check(got == 4, 'pread says how much there was')
     call file%close()
+  end subroutine
+
+  subroutine pieces_pass_together()
+    integer(int32) :: table(2, 3), back(2, 3), list(6)
+    real(real64) :: one(1)
+    character(4) :: words(2)
+    integer(int64) :: got
+    integer :: k, ierr
+    call file%open('shared_face.bin', 'w+')
+    table = reshape([(k + 100*rank, k=1,6)], [2, 3])
+    call file%writev(table, share*rank + [200, 0, 100])
+    call file%writev([8.5d0, 9.5d0, 10.5d0], share*rank + [300_int64, 400_int64], counts=[2, 1])
+    call file%writev(['left', 'both'], share*rank + [500, 504])
+    call file%sync()
+    back = 0
+    call file%readv(back, share*other + [200, 0, 100])
+    call check(all(back == reshape([(k + 100*other, k=1,6)], [2, 3])), 'a column for each offset')
+    call file%pread(back(:, 1), share*other)
+    call check(all(back(:, 1) == [3, 4] + 100*other), 'each column is at its offset')
+    call file%pread(one, share*other + 308)
+    call check(abs(one(1) - 9.5) < 1d-12, 'the second element of the first piece')
+    call file%readv(words, share*other + [504, 500], got=got)
+    call check(words(1) == 'both' .and. words(2) == 'left' .and. got == 8, 'texts at offsets')
+    list = -1
+    call file%readv(list, share*other + [200, 100], counts=[1_int64, 5_int64], got=got)
+    call check(list(1) == 1 + 100*other .and. all(list(2:3) == [5, 6] + 100*other) .and. got == 24, 'pieces of their own lengths')
+    call file%readv(list(2:6:2), share*other + [200, 0, 100])
+    call check(all(list(2:6:2) == [1, 3, 5] + 100*other), 'pieces of a section with strides')
+    call file%readv(list(1:0), share*other + [integer :: ])
+    call file%readv(list(1:4), share*other + [200, 100, 0], ierr=ierr)
+    call check(ierr == TR_ERR_ARGUMENT .and. index(tr_error(), '4 elements, which do not make 3 pieces') > 0, tr_error())
+    call file%writev(list, share*other + [200, 100], counts=[1, 4], ierr=ierr)
+    call check(ierr == TR_ERR_ARGUMENT .and. index(tr_error(), '2 offsets and 2 counts') > 0, tr_error())
+    call file%readv(list, share*other + [0, 100], counts=[-1, 7], ierr=ierr)
+    call check(ierr == TR_ERR_ARGUMENT, 'a count below 0')
+    call file%readv(list, [1.0, 2.0], ierr=ierr)
+    call check(ierr == TR_ERR_ARGUMENT .and. index(tr_error(), 'offsets are no integers') > 0, tr_error())
+    call file%readv(list, [0, -1], ierr=ierr)
+    call check(ierr == TR_ERR_ARGUMENT, 'an offset below 0')
+    call file%readv(list, share*ranks + [0, 100], ierr=ierr)
+    call check(ierr == TR_ERR_IO, 'less than was asked for')
+    call file%close()
+  end subroutine
+
+  ! Even and odd ranks have a file each.
+  subroutine some_ranks_open_a_file()
+    type(MPI_Comm) :: some
+    character(16) :: name
+    integer(int32) :: number
+    integer :: members, ierr
+    call MPI_Comm_split(comm, mod(rank, 2), rank, some)
+    call MPI_Comm_size(some, members)
+    write (name, '(a,i0)') 'shared_face.', mod(rank, 2)
+    call file%open_comm(some, name, 'w+', page=4096, safety='journal')
+    call file%append(rank)
+    call file%sync()
+    call check(file%size() == 4*members, 'the file is that of the communicator''s ranks')
+    call file%close()
+    call file%open_comm(some%MPI_VAL, name, 'r')
+    call file%pread(number, 0)
+    call check(mod(number, 2) == mod(rank, 2), 'a communicator may be an integer')
+    call file%close()
+    call file%open_comm(some, name, 'q', ierr=ierr)
+    call check(ierr == TR_ERR_ARGUMENT, 'a mode that is none')
+    call MPI_Comm_free(some)
   end subroutine
 
   ! No two ranks get the same place.

@@ -19,6 +19,7 @@ program global_face_test
   call all_types_pass()
   call sums_are_whole()
   call pages_are_memory()
+  call some_ranks_make_an_array()
   call errors_come_back()
   call tr_finalize()
   call MPI_Finalize()
@@ -133,6 +134,27 @@ contains
     call global%read(1, all)
     call check(count(all /= [(k, k=1,2000)]) == 0, 'what is stored in pages is read')
     call global%free()
+  end subroutine
+
+  ! Even and odd ranks have an array each.
+  subroutine some_ranks_make_an_array()
+    type(MPI_Comm) :: some
+    integer(int32) :: sums(1)
+    integer :: members, ierr
+    call MPI_Comm_split(comm, mod(rank, 2), rank, some)
+    call MPI_Comm_size(some, members)
+    call global%create_comm(some, TR_I32, 10, page=4096)
+    call global%accumulate([3], [1])
+    call global%sync()
+    call global%gather([3], sums)
+    call check(sums(1) == members, 'the ranks of the communicator have added')
+    call global%free()
+    call global%create_comm(some%MPI_VAL, TR_I32, 7_int64, options='page=4KiB')
+    call check(global%count() == 7, 'a communicator may be an integer')
+    call global%free()
+    call global%create_comm(some, TR_I32, -1, ierr=ierr)
+    call check(ierr == TR_ERR_ARGUMENT, 'a count below 0')
+    call MPI_Comm_free(some)
   end subroutine
 
   subroutine errors_come_back()

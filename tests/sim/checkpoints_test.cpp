@@ -260,8 +260,8 @@ TEST(sim_checkpoints, a_chain_of_jobs_goes_on_from_what_was_committed_however_th
     loads += told.loads;
     failures += told.failures;
   }
-  EXPECT_GT(loads, 100);
-  EXPECT_GT(failures, 100);
+  EXPECT_GT(loads, of_seeds(100));
+  EXPECT_GT(failures, of_seeds(100));
 }
 
 TEST(sim_checkpoints, many_ranks_save_and_fewer_load) {

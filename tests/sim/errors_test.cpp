@@ -323,8 +323,9 @@ class LosingFile final : public storage::File {
 class LosingTarget final : public storage::MemoryTarget {
  public:
   LosingTarget() : MemoryTarget(false) {}
-  Result<std::unique_ptr<storage::File>> open(const std::string& path, storage::OpenMode mode) override {
-    Result<std::unique_ptr<storage::File>> file = MemoryTarget::open(path, mode);
+  Result<std::unique_ptr<storage::File>> open(const std::string& path, storage::OpenMode mode,
+                                              unsigned permissions) override {
+    Result<std::unique_ptr<storage::File>> file = MemoryTarget::open(path, mode, permissions);
     if (!file.is_ok() || mode != storage::OpenMode::existing || !path.ends_with(".raw")) return file;
     return std::unique_ptr<storage::File>(std::make_unique<LosingFile>(std::move(*file)));
   }

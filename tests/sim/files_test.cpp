@@ -195,7 +195,7 @@ TEST(sim_files, where_storage_fails_on_one_rank_all_are_told_the_same) {
     struck += wrong.empty() ? 0 : 1;
     if (testing::Test::HasFailure()) return;
   }
-  EXPECT_GT(struck, 20);
+  EXPECT_GT(struck, of_seeds(20));
 }
 
 /// A rank is lost in the middle. The others' answers until they had to wait for it are right, and each rank
@@ -226,7 +226,7 @@ TEST(sim_files, what_was_told_before_a_rank_was_lost_is_right) {
     for (const std::string& text : unfinished) waiting += text.find("file.") == std::string::npos ? 0 : 1;
     if (testing::Test::HasFailure()) return;
   }
-  EXPECT_GT(waiting, 20);
+  EXPECT_GT(waiting, of_seeds(20));
 }
 
 /// Power is lost somewhere in the middle, for all ranks at once. After the next boot the bytes are there that
@@ -254,8 +254,8 @@ TEST(sim_files, what_a_durable_flush_has_covered_survives_a_loss_of_power) {
       EXPECT_EQ(program.lost(*disk->crash(policy, seed), heard, looked_at), Texts()) << "seed " << seed;
     if (testing::Test::HasFailure()) return;
   }
-  EXPECT_GT(struck, 30);
-  EXPECT_GT(looked_at, 100'000);
+  EXPECT_GT(struck, of_seeds(30));
+  EXPECT_GT(looked_at, of_seeds(100'000));
 }
 
 }  // namespace

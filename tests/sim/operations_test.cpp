@@ -385,7 +385,7 @@ TEST(sim_operations, a_chain_of_jobs_that_end_within_intervals_leaves_the_same_b
         << "seed " << seed << ", " << format;
     resumed += answers.resumed;
   }
-  EXPECT_GT(resumed, 60);
+  EXPECT_GT(resumed, of_seeds(60));
 }
 
 /// The file lacks the intervals whose step failed, and no other one: an interval begins with nothing of the
@@ -439,7 +439,7 @@ TEST(sim_operations, an_interval_that_fails_takes_no_other_one_along) {
     EXPECT_TRUE(read_file(world.storage(), "fc.data") == expected) << "seed " << seed;
     failed += position.failed.size();
   }
-  EXPECT_GT(failed, 20U);
+  EXPECT_GT(failed, seeds(20));
 }
 
 /// Writes half a year of monthly means, or of the means that the program itself has made.

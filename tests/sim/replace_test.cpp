@@ -137,7 +137,7 @@ TEST(sim_replace, a_server_that_sees_lanes_and_files_alone_writes_the_same_bytes
     expect_files(world.storage(), program, where);
     if (HasFailure()) return;
   }
-  EXPECT_GT(replaced, 500);
+  EXPECT_GT(replaced, of_seeds(500));
 }
 
 struct Outcome {
@@ -180,8 +180,8 @@ TEST(sim_replace, all_ranks_hear_the_same_of_storage_that_fails_and_files_hold_t
     if (!stays) expect_committed(world.storage(), scenario, outcome.told[0].failures, where);
     if (HasFailure()) return;
   }
-  EXPECT_GT(replaced, 200);
-  EXPECT_GT(failed, 20);
+  EXPECT_GT(replaced, of_seeds(200));
+  EXPECT_GT(failed, of_seeds(20));
 }
 
 /// A lane that is smaller than a step cannot keep it. The ranks go on all the same.

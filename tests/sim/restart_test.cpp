@@ -378,8 +378,8 @@ TEST(sim_restart, a_chain_of_jobs_leaves_the_bytes_of_an_undisturbed_run_however
     resumed += answers.resumed;
     failed += answers.position.failed.size();
   }
-  EXPECT_GT(resumed, 100);
-  EXPECT_GT(failed, 10);
+  EXPECT_GT(resumed, of_seeds(100));
+  EXPECT_GT(failed, of_seeds(10));
 }
 
 }  // namespace

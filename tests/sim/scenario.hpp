@@ -40,8 +40,11 @@ using Texts = std::vector<std::string>;
 /// Lists the ranks that have not ended, for messages.
 std::string text_of(const Texts& stuck);
 
-/// Returns how many seeds a test tries: `usual`, or TAILRACE_SIM_SEEDS times as many, for a long search.
+/// Returns how many seeds a test tries: `usual` with TEST_ALL (./dev test --all), else half of them;
+/// TAILRACE_SIM_SEEDS times `usual` for a long search.
 std::uint64_t seeds(std::uint64_t usual);
+/// Returns the count that is expected of as many seeds, if it is `usual` with all of them.
+int of_seeds(int usual);
 
 /// Returns one value of the forecast.
 float value_of(int field, Index level, std::int64_t step, Index element);

@@ -80,7 +80,8 @@ Phase random_phase(Scheduler& dice, int ranks, std::string content) {
   return phase;
 }
 
-Script random_script(std::uint64_t seed, Safety safety) {
+/// Without `before` the file holds anything.
+Script random_script(std::uint64_t seed, Safety safety, const std::optional<std::string>& before = {}) {
   Scheduler dice(seed * 7561);
   Script script;
   script.ranks = static_cast<int>(dice.random(1, 5));
@@ -88,6 +89,7 @@ Script random_script(std::uint64_t seed, Safety safety) {
   script.safety = safety;
   script.mode = safety == Safety::rename ? "w+" : dice.once_in(4) ? "a+" : "r+";
   for (Bytes i = dice.random(1, 40'000); i > 0; --i) script.before += static_cast<char>('A' + i % 26);
+  if (before) script.before = *before;
   std::string content = script.mode == "w+" ? "" : script.before;
   for (int i = 0; i < 4; ++i) {
     script.phases.push_back(random_phase(dice, script.ranks, content));
@@ -267,6 +269,55 @@ TEST(sim_shared_safety, a_call_that_fails_once_harms_no_flushed_content) {
   }
 }
 
+/// Programs of one file, each on what the one before has left. Returns the disk.
+Disk live_on(std::uint64_t seed, int lives) {
+  Scheduler dice(seed * 7919);
+  std::string content(30'000, 'b');
+  Disk disk = disk_with(content);
+  for (int life = 0; life < lives; ++life) {
+    const auto way = static_cast<std::uint64_t>(dice.random(0, 11));
+    const bool loses_power = dice.once_in(2);
+    const auto own_seed = seed * 100 + static_cast<std::uint64_t>(life);
+    const Script script =
+        random_script(own_seed, dice.once_in(2) ? Safety::journal : Safety::rename, content);
+    // Some end before they have begun, and some close the file.
+    const auto end = dice.random(1, dice.once_in(3) ? 12 : 250);
+    const Fault fault = dice.once_in(2) ? Fault::stopped : Fault::io_error;
+    bool fired = false;
+    const Course course = run(script, disk, {end, fault, storage::changing_calls, true}, own_seed, fired);
+    if (fired && loses_power) disk = disk->crash(any_way_of_losing(way), own_seed);
+    // The next one may be ended while it brings the file back, and lose power, too.
+    if (dice.once_in(3)) {
+      found_by_next(disk, {dice.random(1, 12), Fault::io_error, storage::changing_calls, true});
+      if (dice.once_in(2)) disk = disk->crash(any_way_of_losing(way + 1), own_seed);
+    }
+    const std::string found = found_by_next(disk);
+    EXPECT_GE(phase_of(script, course, found), 0)
+        << "seed " << seed << " life " << life << ": told " << course.told << " attempted "
+        << course.attempted << " size " << found.size();
+    if (testing::Test::HasFailure()) return disk;
+    content = found;
+  }
+  return disk;
+}
+
+/// What a program leaves must not harm the one after the next.
+TEST(sim_shared_safety, many_lives_of_one_file_leave_the_last_flush_of_each) {
+  for (std::uint64_t seed = 1; seed <= seeds(25); ++seed) {
+    const Disk disk = live_on(seed, 8);
+    if (testing::Test::HasFailure()) return;
+    // The last one closes the file, and leaves nothing beside it.
+    bool fired = false;
+    Script last;
+    last.before = bytes_of(*disk);
+    last.phases.resize(1);
+    const Course course = run(last, disk, {}, seed, fired);
+    EXPECT_EQ(course.told, 1);
+    EXPECT_TRUE(bytes_of(*disk) == last.before) << seed;
+    EXPECT_EQ(*disk->list("."), (Texts{"data", "dir"})) << seed;
+  }
+}
+
 /// The program that wrote the file before may not have synchronised it.
 TEST(sim_shared_safety, what_the_file_holds_when_it_is_opened_counts_as_flushed) {
   const std::string before(60'000, 'b');
@@ -290,6 +341,27 @@ TEST(sim_shared_safety, what_the_file_holds_when_it_is_opened_counts_as_flushed)
     const Disk left = disk->crash(any_way_of_losing(way), way);
     EXPECT_TRUE(found_by_next(left) == before) << way;
   }
+}
+
+/// Rank 0 may be killed before the others, which go on storing for a while.
+TEST(sim_shared_safety, nobody_brings_a_file_back_while_any_rank_may_store) {
+  const Disk disk = disk_with("before");
+  SessionWorld world({nodes_of(3, 2), {}, {}, disk, 1});
+  shared::Definition what{name, *shared::read_mode("r+"), 4096, 16384 * 2};
+  what.safety = Safety::journal;
+  int gone = 0;
+  const Texts stuck = world.run([&](SessionRank& rank) {
+    const auto group = rank.group({0, 1, 2});
+    auto file = SharedFile::open(*group, "open", what);
+    EXPECT_TRUE(file.is_ok()) << file.status().text();
+    while (gone < rank.rank()) rank.compute(1'000'000);
+    EXPECT_EQ(shared::bring_back_before_opening(*disk, what).code(), Code::state) << rank.rank();
+    file->reset();
+    ++gone;
+  });
+  EXPECT_EQ(stuck, Texts());
+  EXPECT_TRUE(shared::bring_back_before_opening(*disk, what).is_ok());
+  EXPECT_FALSE(*disk->exists(journal::flushed_path(name)));
 }
 
 /// A rank that has left a flush writes to pages of a node whose ranks are still in it.

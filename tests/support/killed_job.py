@@ -65,6 +65,11 @@ class Job:
         """Process ids of the ranks that have come so far."""
         return sorted(int(name) for name in os.listdir(self.pids))
 
+    def rank_of(self, pid):
+        """The rank that the process has written into its file, if it does that."""
+        with open(os.path.join(self.pids, str(pid))) as file:
+            return int(file.read())
+
     def signal_one(self, pid, number):
         try:
             os.kill(pid, number)

@@ -12,6 +12,7 @@
 // A case fails on all ranks if a check failed on any, and then all ranks print what they have captured
 // (captured_stderr.hpp). A case that hangs is named, with what each rank was doing, and ends the program.
 // Arguments are parts of case names to run; with none all cases run. The exit code is the same on every rank.
+// With MPI_TEST_THREADS in the environment MPI has MPI_THREAD_MULTIPLE, whatever the program says.
 #pragma once
 
 #include <mpi.h>
@@ -191,7 +192,8 @@ inline bool is_chosen(const std::string& name, int argc, char** argv) {
 
 inline int run(int argc, char** argv, int thread_level) {
   int provided = 0;
-  MPI_Init_thread(&argc, &argv, thread_level, &provided);
+  const bool is_multiple = std::getenv("MPI_TEST_THREADS") != nullptr;
+  MPI_Init_thread(&argc, &argv, is_multiple ? MPI_THREAD_MULTIPLE : thread_level, &provided);
   MPI_Comm_dup(MPI_COMM_WORLD, &state().comm);
   MPI_Comm_rank(state().comm, &state().rank);
   MPI_Comm_size(state().comm, &state().size);

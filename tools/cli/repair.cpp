@@ -33,15 +33,20 @@ Result<bool> repair_shared_file(const std::string& name) {
   const std::string path =
       std::filesystem::is_symlink(name, unknown) ? std::filesystem::canonical(name, unknown).string() : name;
   const std::shared_ptr<storage::Target> target = storage::posix_target();
-  const Result<bool> is_left = target->exists(journal::flushed_path(path));
+  const Result<bool> is_left = journal::is_left_open(*target, path);
   TR_TRY(is_left.status());
   if (!*is_left) return false;
+  const Result<bool> is_open = target->exists(journal::flushed_path(path));
+  TR_TRY(is_open.status());
   const Result<std::shared_ptr<void>> lock = journal::lock_flushed(*target, path);
   TR_TRY(lock.status());
   const Result<bool> brought = journal::bring_back_flushed(*target, path);
   TR_TRY(brought.status());
+  if (!*is_open) TR_TRY(journal::drop_undo_files(*target, path).status());
   std::printf("%s: %s\n", path.c_str(),
-              *brought ? "brought back to its last flush" : "not there; its undo files are removed");
+              *brought   ? "brought back to its last flush"
+              : *is_open ? "not there; its undo files are removed"
+                         : "not changed since it was opened; what was left beside it is removed");
   return true;
 }
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/checksum.hpp"
+#include "storage/memory.hpp"
 
 namespace tailrace::journal {
 namespace {
@@ -62,6 +63,26 @@ TEST(flushed, one_that_is_damaged_changes_nothing) {
   EXPECT_FALSE(*bring_back_flushed(*target, "f"));
 }
 
+/// Somebody has renamed the file and all that lies beside it. Undo files know it by the old name: without
+/// them it would be cut to its flushed size, and hold what was written over.
+TEST(flushed, a_file_of_another_name_than_its_undo_files_is_not_brought_back) {
+  const auto target = storage::memory_target();
+  const ByteVector content(100, std::byte{7});
+  put_at(*target, "g", content);
+  const auto undo = *UndoWriter::create(*target, "g.undo", 3, "f");
+  ASSERT_TRUE(undo->add(UndoRecord::What::bytes, 0, ByteVector(5)).is_ok() && undo->seal().is_ok());
+  ASSERT_TRUE(prepare_flushed(*target, "g", {3, 10}).is_ok() && commit_flushed(*target, "g").is_ok());
+  const Status refused = bring_back_flushed(*target, "g").status();
+  EXPECT_EQ(refused.code(), Code::corrupt);
+  EXPECT_NE(refused.text().find("another name"), std::string::npos) << refused.text();
+  EXPECT_TRUE(bytes_at(*target, "g") == content);
+  EXPECT_TRUE(*target->exists("g.undo") && *target->exists(undo->own_path()));
+  // Those of other generations count neither for this name nor for another.
+  ASSERT_TRUE(prepare_flushed(*target, "g", {4, 10}).is_ok() && commit_flushed(*target, "g").is_ok());
+  EXPECT_TRUE(*bring_back_flushed(*target, "g"));
+  EXPECT_EQ(std::ssize(bytes_at(*target, "g")), 10);
+}
+
 /// Somebody has removed the file alone: there is nothing to bring back.
 TEST(flushed, without_the_file_what_lies_beside_it_goes) {
   const auto target = storage::memory_target();
@@ -73,6 +94,50 @@ TEST(flushed, without_the_file_what_lies_beside_it_goes) {
   const Result<bool> brought = bring_back_flushed(*target, "f");
   EXPECT_TRUE(brought.is_ok() && !*brought);
   EXPECT_TRUE(target->list(".")->empty());
+}
+
+/// Lists its directory as it was, until the program has changed it: so does a client of NFS for a minute.
+class OldListing final : public storage::MemoryTarget {
+ public:
+  OldListing() : MemoryTarget(false) {}
+  void show(const std::vector<std::string>& names) { shown_ = names; }
+  Result<std::vector<std::string>> list(const std::string& directory) override {
+    return shown_ ? Result<std::vector<std::string>>(*shown_) : MemoryTarget::list(directory);
+  }
+  Result<std::unique_ptr<storage::File>> open(const std::string& path, storage::OpenMode mode) override {
+    if (mode == storage::OpenMode::create) shown_.reset();
+    return MemoryTarget::open(path, mode);
+  }
+
+ private:
+  std::optional<std::vector<std::string>> shown_;
+};
+
+TEST(flushed, undo_files_that_another_machine_has_just_made_are_found) {
+  OldListing target;
+  const ByteVector flushed(1000, std::byte{1}), after(1000, std::byte{2});
+  put_at(target, "f", flushed);
+  ASSERT_TRUE(prepare_flushed(target, "f", {1, 1000}).is_ok() && commit_flushed(target, "f").is_ok());
+  const std::vector<std::string> before = *target.list(".");
+  const auto writer = *UndoWriter::create(target, flushed_path("f"), 1, name_beside("f"));
+  ASSERT_TRUE(writer->add(UndoRecord::What::bytes, 0, flushed).is_ok() && writer->seal().is_ok());
+  put_at(target, "f", after);
+  target.show(before);
+  const auto lock = lock_flushed(target, "f");
+  ASSERT_TRUE(lock.is_ok()) << lock.status().text();
+  EXPECT_TRUE(*bring_back_flushed(target, "f"));
+  EXPECT_TRUE(bytes_at(target, "f") == flushed);
+  EXPECT_EQ(target.list(".")->size(), 1u);
+}
+
+TEST(flushed, what_was_prepared_by_a_killed_program_goes) {
+  const auto target = storage::memory_target();
+  put_at(*target, "f", ByteVector(10));
+  ASSERT_TRUE(prepare_flushed(*target, "f", {1, 10}).is_ok());
+  EXPECT_TRUE(*is_left_open(*target, "f"));
+  ASSERT_TRUE(lock_flushed(*target, "f").is_ok());
+  EXPECT_FALSE(*is_left_open(*target, "f"));
+  EXPECT_EQ(*target->list("."), (std::vector<std::string>{"f"}));
 }
 
 }  // namespace

@@ -19,12 +19,15 @@ namespace {
 /// A child process that takes the lock, says if it got it, and then waits to be killed.
 class Holder {
  public:
-  explicit Holder(const std::string& path) {
+  enum class Has { all, first_share, share };
+  explicit Holder(const std::string& path, Has has = Has::all) {
     int ends[2];
     if (::pipe(ends) != 0) return;
     pid_ = ::fork();
     if (pid_ == 0) {
-      const auto lock = posix_target()->lock(path);
+      const auto target = posix_target();
+      auto lock = has == Has::share ? target->share_lock(path, nullptr) : target->lock(path);
+      if (has == Has::first_share && lock.is_ok()) lock = target->share_lock(path, *lock);
       const char got = lock.is_ok() ? 'y' : 'n';
       (void)!::write(ends[1], &got, 1);
       for (;;) ::pause();
@@ -74,6 +77,20 @@ TEST(posix_lock, vanishes_with_a_killed_process) {
   EXPECT_TRUE(taken.is_ok()) << taken.status().text();
   const Holder second(scratch / "lock");
   EXPECT_FALSE(second.got());
+}
+
+/// The first process of a program may be killed before the others.
+TEST(posix_lock, is_held_until_the_last_process_with_a_share_is_gone) {
+  const ScratchDirectory scratch;
+  Holder first(scratch / "lock", Holder::Has::first_share);
+  ASSERT_TRUE(first.got());
+  Holder second(scratch / "lock", Holder::Has::share);
+  ASSERT_TRUE(second.got());
+  first.kill();
+  EXPECT_EQ(posix_target()->lock(scratch / "lock").status().code(), Code::state);
+  second.kill();
+  EXPECT_TRUE(posix_target()->lock(scratch / "lock").is_ok());
+  EXPECT_FALSE(*posix_target()->exists(scratch / "lock"));
 }
 
 TEST(posix_lock, a_child_that_inherits_it_and_ends_does_not_release_it) {
@@ -132,6 +149,44 @@ TEST(posix_lock, is_exclusive_while_others_take_and_release_it) {
     EXPECT_EQ(WEXITSTATUS(status), 0);
   }
   EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+/// What a user hears who may look into a directory, but not write to it or to what lies there.
+std::string told_to_a_reader(const std::string& directory, const std::string& path) {
+  std::filesystem::permissions(path, std::filesystem::perms{0644});
+  std::filesystem::permissions(directory, std::filesystem::perms{0555});
+  int ends[2];
+  if (::pipe(ends) != 0) return "no pipe";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    constexpr uid_t nobody = 65534;
+    if (::geteuid() == 0 && (::setgid(nobody) != 0 || ::setuid(nobody) != 0)) ::_exit(1);
+    const Status status = posix_target()->lock(path).status();
+    const std::string text = std::to_string(static_cast<int>(status.code())) + " " + status.text();
+    (void)!::write(ends[1], text.data(), text.size());
+    ::_exit(0);
+  }
+  ::close(ends[1]);
+  std::string told(1000, ' ');
+  const ssize_t got = ::read(ends[0], told.data(), told.size());
+  told.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  ::close(ends[0]);
+  ::waitpid(child, nullptr, 0);
+  std::filesystem::permissions(directory, std::filesystem::perms{0755});
+  return told;
+}
+
+TEST(posix_lock, who_may_only_read_there_is_told_who_holds_it) {
+  const ScratchDirectory scratch;
+  Holder holder(scratch / "lock");
+  ASSERT_TRUE(holder.got());
+  const std::string held = told_to_a_reader(scratch.path(), scratch / "lock");
+  EXPECT_TRUE(held.starts_with(std::to_string(static_cast<int>(Code::state)) + " ")) << held;
+  EXPECT_NE(held.find(" pid " + std::to_string(holder.pid())), std::string::npos) << held;
+  holder.kill();
+  const std::string left = told_to_a_reader(scratch.path(), scratch / "lock");
+  EXPECT_NE(left.find("Permission denied"), std::string::npos) << left;
+  EXPECT_TRUE(posix_target()->lock(scratch / "lock").is_ok());
 }
 
 TEST(posix_lock, a_holder_that_has_not_signed_yet_is_still_refused) {

@@ -240,6 +240,26 @@ TEST(posix_open, a_pipe_that_takes_a_files_place_meanwhile_is_not_waited_for) {
 }
 
 /// Another program that shares the file has to be told before it is opened, as Samba does; fcntl(2), Leases.
+TEST(posix_open, a_file_that_is_made_has_the_permissions_asked_for_less_the_umask) {
+  const mode_t before = ::umask(027);
+  for (const std::string_view name : {"posix", "uring"}) {
+    const auto target = make_target(name);
+    if (!target.is_ok()) continue;  // the kernel does not grant io_uring
+    const ScratchDirectory scratch;
+    const auto permissions = [&](OpenMode mode, std::string_view file, unsigned asked) {
+      EXPECT_TRUE((*target)->open(scratch / file, mode, asked).is_ok());
+      struct stat info {};
+      EXPECT_EQ(::stat((scratch / file).c_str(), &info), 0);
+      return info.st_mode & 07777;
+    };
+    EXPECT_EQ(permissions(OpenMode::create, "a", 0662), 0640U);
+    EXPECT_EQ(permissions(OpenMode::create, "a", 0600), 0640U) << "it is there already";
+    EXPECT_EQ(permissions(OpenMode::keep, "b", 0600), 0600U);
+    EXPECT_EQ(permissions(OpenMode::create, "c", usual_permissions), 0640U);
+  }
+  ::umask(before);
+}
+
 TEST(posix_open, a_lease_is_waited_for) {
   class Leased final : public System {
    public:

@@ -67,8 +67,9 @@ class WatchedFile final : public File {
 class WatchedTarget final : public storage::MemoryTarget {
  public:
   WatchedTarget() : MemoryTarget(false) {}
-  Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) override {
-    Result<std::unique_ptr<File>> file = MemoryTarget::open(path, mode);
+  using MemoryTarget::open;
+  Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode, unsigned permissions) override {
+    Result<std::unique_ptr<File>> file = MemoryTarget::open(path, mode, permissions);
     TR_TRY(file.status());
     return std::unique_ptr<File>(std::make_unique<WatchedFile>(std::move(*file), path, watch));
   }

@@ -314,8 +314,9 @@ TEST(stores, together_keep_no_more_objects_open_than_one) {
 class OneCase final : public storage::MemoryTarget {
  public:
   OneCase() : MemoryTarget(false) {}
-  Result<std::unique_ptr<File>> open(const std::string& name, OpenMode mode) override {
-    return MemoryTarget::open(lower_case(name), mode);
+  using MemoryTarget::open;
+  Result<std::unique_ptr<File>> open(const std::string& name, OpenMode mode, unsigned permissions) override {
+    return MemoryTarget::open(lower_case(name), mode, permissions);
   }
   Status rename(const std::string& from, const std::string& to) override {
     return MemoryTarget::rename(lower_case(from), lower_case(to));

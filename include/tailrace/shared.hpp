@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+// Shared files in C++: tailrace/shared.h says what each call does. Included by tailrace.hpp.
+#ifndef TAILRACE_SHARED_HPP
+#define TAILRACE_SHARED_HPP
+
+#include <tailrace.hpp>
+
+#include <cstdio>
+#include <iterator>
+
+namespace tr {
+
+/// From where Shared::seek counts.
+enum class Whence : int { begin = SEEK_SET, position = SEEK_CUR, end = SEEK_END };
+
+/// Returns the bytes of so many elements, or -1, which the library refuses, if no number counts them.
+template <typename T>
+constexpr std::int64_t bytes_of(Index count) {
+  static_assert(std::is_trivially_copyable_v<T>, "elements of a file are copied byte by byte");
+  constexpr auto size = static_cast<std::int64_t>(sizeof(T));
+  return count > std::numeric_limits<std::int64_t>::max() / size ? -1 : count * size;
+}
+
+/// Elements that a call writes, byte for byte: of a std::vector, std::array, std::string, std::string_view or
+/// std::span (C++20), or a pointer and their number. They need only live until the call returns.
+class Content {
+ public:
+  template <typename C, typename T = std::remove_pointer_t<decltype(std::data(std::declval<const C&>()))>,
+            typename = decltype(std::size(std::declval<const C&>())),
+            typename = std::enable_if_t<!std::is_array_v<C>>>
+  Content(const C& elements) : Content(std::data(elements), static_cast<Index>(std::size(elements))) {}
+  template <typename T>
+  Content(const T* first, Index count) : data_(first), bytes_(bytes_of<T>(count)) {}
+  [[nodiscard]] const void* data() const { return data_; }
+  [[nodiscard]] std::int64_t bytes() const { return bytes_; }
+
+ private:
+  const void* data_;
+  std::int64_t bytes_;
+};
+
+/// Elements that a call fills: as Content, but they can be changed.
+class Room {
+ public:
+  template <typename C, typename T = std::remove_pointer_t<decltype(std::data(std::declval<C&>()))>,
+            typename = decltype(std::size(std::declval<C&>())),
+            typename = std::enable_if_t<!std::is_const_v<T>>>
+  Room(C&& elements) : Room(std::data(elements), static_cast<Index>(std::size(elements))) {}
+  template <typename T>
+  Room(T* first, Index count) : data_(first), bytes_(bytes_of<T>(count)) {}
+  [[nodiscard]] void* data() const { return data_; }
+  [[nodiscard]] std::int64_t bytes() const { return bytes_; }
+
+ private:
+  void* data_;
+  std::int64_t bytes_;
+};
+
+/// A piece for Shared::readv: the bytes of `room` become those of the file from `offset` on.
+inline tr_piece into(Room room, std::int64_t offset) { return {room.data(), room.bytes(), offset}; }
+/// A piece for Shared::writev.
+inline tr_piece from(Content content, std::int64_t offset) {
+  return {const_cast<void*>(content.data()), content.bytes(), offset};
+}
+
+/// One binary file in which every rank reads and writes small pieces anywhere. Offsets, positions and sizes
+/// are bytes. Destroying the handle does not close the file: close() does, or tr::finalize().
+///
+/// Calls that read return an error if there is less than asked, unless they are given `got`.
+class Shared {
+ public:
+  Shared() = default;
+  Shared(Shared&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Shared& operator=(Shared&& other) noexcept {
+    handle_ = std::exchange(other.handle_, nullptr);
+    return *this;
+  }
+
+  static Result<Shared> open(const std::string& path, const std::string& mode, const Options& options = {}) {
+    Shared file;
+    const int code = tr_shared_open(path.c_str(), mode.c_str(), options.text().c_str(), &file.handle_);
+    if (code != TR_OK) return Status(code);
+    return file;
+  }
+  static Result<Shared> open(MPI_Comm comm, const std::string& path, const std::string& mode,
+                             const Options& options = {}) {
+    Shared file;
+    const int code =
+        tr_shared_open_comm(comm, path.c_str(), mode.c_str(), options.text().c_str(), &file.handle_);
+    if (code != TR_OK) return Status(code);
+    return file;
+  }
+
+  [[nodiscard]] Status seek(std::int64_t offset, Whence whence = Whence::begin,
+                            std::int64_t* position = nullptr) {
+    return Status(tr_shared_seek(handle_, offset, static_cast<int>(whence), position));
+  }
+  [[nodiscard]] Result<std::int64_t> tell() const {
+    std::int64_t position = 0;
+    if (const int code = tr_shared_tell(handle_, &position)) return Status(code);
+    return position;
+  }
+
+  [[nodiscard]] Status read(Room room, std::int64_t* got = nullptr) {
+    return Status(tr_shared_read(handle_, room.data(), room.bytes(), got));
+  }
+  [[nodiscard]] Status pread(Room room, std::int64_t offset, std::int64_t* got = nullptr) {
+    return Status(tr_shared_pread(handle_, room.data(), room.bytes(), offset, got));
+  }
+  [[nodiscard]] Status write(Content content) {
+    return Status(tr_shared_write(handle_, content.data(), content.bytes()));
+  }
+  [[nodiscard]] Status pwrite(Content content, std::int64_t offset) {
+    return Status(tr_shared_pwrite(handle_, content.data(), content.bytes(), offset));
+  }
+  /// Each piece is made by into().
+  [[nodiscard]] Status readv(const std::vector<tr_piece>& pieces, std::int64_t* got = nullptr) {
+    return Status(tr_shared_readv(handle_, pieces.data(), static_cast<std::int64_t>(pieces.size()), got));
+  }
+  /// Each piece is made by from().
+  [[nodiscard]] Status writev(const std::vector<tr_piece>& pieces) {
+    return Status(tr_shared_writev(handle_, pieces.data(), static_cast<std::int64_t>(pieces.size())));
+  }
+  [[nodiscard]] Status append(Content content, std::int64_t* offset = nullptr) {
+    return Status(tr_shared_append(handle_, content.data(), content.bytes(), offset));
+  }
+
+  [[nodiscard]] Result<std::int64_t> size() const {
+    std::int64_t size = 0;
+    if (const int code = tr_shared_size(handle_, &size)) return Status(code);
+    return size;
+  }
+  [[nodiscard]] Status resize(std::int64_t size) { return Status(tr_shared_resize(handle_, size)); }
+  [[nodiscard]] Status sync() { return Status(tr_shared_sync(handle_)); }
+  [[nodiscard]] Status flush() { return Status(tr_shared_flush(handle_)); }
+  [[nodiscard]] Status close() { return Status(tr_shared_close(&handle_)); }
+  [[nodiscard]] tr_shared* c_handle() const { return handle_; }
+
+ private:
+  tr_shared* handle_ = nullptr;
+};
+
+}  // namespace tr
+
+#endif

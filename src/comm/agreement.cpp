@@ -82,6 +82,7 @@ std::uint64_t Agreements::post(Vote vote) {
   }
   if (!vote.for_first.empty()) ballot.for_first.emplace_back(line_.rank(), std::move(vote.for_first));
   ballot.addend = vote.addend;
+  ballot.largest_bid = std::max(ballot.largest_bid, vote.bid);
   ballot.check = std::move(vote.check);
   merge(ballot, status, {line_.rank(), std::move(vote.call)}, std::move(contribution));
   advance(number, ballot);
@@ -105,6 +106,7 @@ void Agreements::advance(std::uint64_t number, Ballot& ballot) {
   if (line_.rank() == 0) {
     Verdict verdict;
     verdict.status = ballot.status;
+    verdict.largest_bid = ballot.largest_bid;
     verdict.contributions = by_rank(std::move(ballot.contributions), line_.size());
     verdict.for_first = by_rank(std::move(ballot.for_first), line_.size());
     if (ballot.check && verdict.status.is_ok()) {
@@ -122,7 +124,7 @@ void Agreements::advance(std::uint64_t number, Ballot& ballot) {
   pack_contributions(out, ballot.for_first);
   std::int64_t sum = ballot.addend;
   for (const auto& [child, behind] : ballot.sums) sum += behind;
-  out.put(sum);
+  out.put(sum).put(ballot.largest_bid);
   line_.send(parent_of(line_.rank()), out.take());
   ballot.contributions.clear();
   ballot.for_first.clear();
@@ -139,6 +141,7 @@ void Agreements::decide(std::uint64_t number, Ballot& ballot, Verdict verdict) {
   out.put(verdict_message).put(number).put(verdict.ended);
   verdict.status.pack(out);
   pack_contributions(out, list);
+  out.put(verdict.largest_bid);
   // The ranks behind a child are those from the child's own number to that of the next child.
   std::int64_t before = verdict.before + ballot.addend;
   for (const int child : children()) {
@@ -161,6 +164,7 @@ void Agreements::on_vote(int source, Unpacker& in) {
   merge(ballot, status, std::move(calling), unpack_contributions(in));
   append(ballot.for_first, unpack_contributions(in));
   ballot.sums[source] = in.get<std::int64_t>();
+  ballot.largest_bid = std::max(ballot.largest_bid, in.get<std::int64_t>());
   ballot.heard.push_back(source);
   advance(number, ballot);
 }
@@ -171,6 +175,7 @@ void Agreements::on_verdict(Unpacker& in) {
   verdict.ended = in.get<bool>();
   verdict.status = Status::unpack(in);
   verdict.contributions = by_rank(unpack_contributions(in), line_.size());
+  verdict.largest_bid = in.get<std::int64_t>();
   verdict.before = in.get<std::int64_t>();
   decide(number, ballots_[number], std::move(verdict));
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,11 +21,13 @@ struct Verdict;
 
 /// One rank's contribution to a collective call.
 struct Vote {
+  static constexpr std::int64_t least_bid = std::numeric_limits<std::int64_t>::min();
   Status status;
-  std::string call;         // the operation and its arguments: all ranks must bring the same text
-  ByteVector contribution;  // handed to all ranks with the verdict: only few ranks should have one
-  ByteVector for_first{};   // handed to rank 0 alone
-  std::int64_t addend = 0;  // is added up over the ranks
+  std::string call;              // the operation and its arguments: all ranks must bring the same text
+  ByteVector contribution;       // handed to all ranks with the verdict: only few ranks should have one
+  ByteVector for_first{};        // handed to rank 0 alone
+  std::int64_t addend = 0;       // is added up over the ranks
+  std::int64_t bid = least_bid;  // all ranks get the largest
   /// Rank 0 may bring a check of what all ranks have brought. It is called once if all votes pass, before the
   /// verdict goes out, and its Status becomes the verdict's.
   std::function<Status(const Verdict&)> check{};
@@ -46,6 +49,7 @@ struct Verdict {
   bool ended = false;                     // the line has ended (Line::end): no further agreement is possible
   std::vector<ByteVector> for_first{};    // on rank 0, by rank: what each has brought for it
   std::int64_t before = 0;                // the sum of the addends of all lower ranks
+  std::int64_t largest_bid = Vote::least_bid;  // the same on every rank
 };
 
 /// Agreements among the ranks of a line: votes travel up a binomial tree, the verdict travels down again. It
@@ -84,6 +88,7 @@ class Agreements {
     Contributions contributions;
     Contributions for_first;
     std::int64_t addend = 0;
+    std::int64_t largest_bid = Vote::least_bid;  // of this rank and those behind it, as far as they have come
     std::function<Status(const Verdict&)> check;
     std::map<int, std::int64_t> sums;  // of each child and all behind it
     std::optional<Verdict> verdict;

@@ -30,6 +30,11 @@ Group::Group(std::unique_ptr<comm::Line> line, const std::function<int(int)>& no
 
 Group::~Group() = default;
 
+const NodeRanks& Group::node_ranks() {
+  if (node_ranks_ == nullptr) node_ranks_ = std::make_unique<NodeRanks>(nodes_);
+  return *node_ranks_;
+}
+
 Result<Channel*> Group::channel(const std::string& call) {
   if (channel_ == nullptr) {
     TR_TRY(agree({{}, call, {}}).status);

@@ -9,6 +9,7 @@
 #include "base/settings.hpp"
 #include "comm/line.hpp"
 #include "comm/switchboard.hpp"
+#include "exchange/node_ranks.hpp"
 #include "executor/threads.hpp"
 #include "node/budget.hpp"
 
@@ -35,6 +36,8 @@ class Group {
   [[nodiscard]] comm::Line& line() { return *line_; }
   /// Returns the node of each rank, named by the lowest of its ranks.
   [[nodiscard]] const std::vector<int>& nodes() const { return nodes_; }
+  /// Returns the same by nodes, for all files and arrays of the group.
+  [[nodiscard]] const NodeRanks& node_ranks();
   /// Returns the line of the ranks of the caller's node.
   [[nodiscard]] comm::Line& node() { return *node_; }
   [[nodiscard]] executor::Threads& threads() { return threads_; }
@@ -56,6 +59,7 @@ class Group {
   std::unique_ptr<comm::Line> line_;
   std::unique_ptr<comm::Line> node_;
   std::vector<int> nodes_;
+  std::unique_ptr<NodeRanks> node_ranks_;  // once somebody has asked
   executor::Threads& threads_;
   const Settings& settings_;
   node::Budget& budget_;

@@ -2,6 +2,7 @@
 #include "exchange/requests.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/text.hpp"
@@ -54,6 +55,7 @@ Requests::Outgoing& Requests::outgoing_to(int rank) {
 
 std::uint64_t Requests::send(int rank, bool is_question) {
   Outgoing out = std::move(outgoing_.extract(rank).mapped());
+  gathered_ -= out.gathered;
   const Bytes bytes = std::ssize(out.message.bytes());
   {
     const std::lock_guard lock(desk_.mutex());
@@ -74,6 +76,10 @@ void Requests::wait(const std::function<bool()>& done) {
       waiting_);
 }
 
+void Requests::send_all() {
+  while (!outgoing_.empty()) send(outgoing_.begin()->first, false);
+}
+
 void Requests::wait_for_room() {
   wait([this] { return bytes_on_way_ <= most_on_way / 2; });
 }
@@ -89,9 +95,7 @@ Result<ByteVector> Requests::answer_to(std::uint64_t question) {
 }
 
 void Requests::settle() {
-  comm::committed(asking_, [&] {
-    while (!outgoing_.empty()) send(outgoing_.begin()->first, false);
-  });
+  comm::committed(asking_, [&] { send_all(); });
   wait([this] { return on_way_.empty(); });
 }
 
@@ -135,8 +139,10 @@ void Requests::on_answer(std::uint64_t number, Unpacker& in) {
 
 bool Requests::serve() {
   bool moved = false;
-  for (auto& [source, queue] : queues_) {
+  for (auto each = queues_.begin(); each != queues_.end();) {
+    auto& [source, queue] = *each;
     while (!queue.requests.empty() && serve_first(source, queue)) moved = true;
+    each = queue.requests.empty() ? queues_.erase(each) : std::next(each);
   }
   return moved;
 }

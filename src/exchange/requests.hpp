@@ -63,8 +63,13 @@ class Requests {
     // Half a piece would be read as something else, and a number that never left would be waited for.
     comm::committed(asking_, [&] {
       Outgoing& out = outgoing_to(rank);
+      const Bytes before = std::ssize(out.message.bytes());
       pack(out.message);
-      if (std::ssize(out.message.bytes()) >= batch) send(rank, false);
+      const Bytes bytes = std::ssize(out.message.bytes());
+      out.gathered += bytes - before;
+      gathered_ += bytes - before;
+      if (bytes >= batch) send(rank, false);
+      if (gathered_ > most_gathered) send_all();
     });
     if (bytes_on_way_ > most_on_way) wait_for_room();
   }
@@ -91,6 +96,8 @@ class Requests {
   enum class Kind : std::uint8_t { request, answer };
   /// A request leaves when it has this many bytes.
   static constexpr Bytes batch = Bytes{64} << 10;
+  /// All requests leave when they have more bytes than these together: there may be thousands of ranks.
+  static constexpr Bytes most_gathered = Bytes{4} << 20;
   /// A rank waits while more bytes than these are on their way from it.
   static constexpr Bytes most_on_way = Bytes{4} << 20;
 
@@ -98,6 +105,7 @@ class Requests {
   struct Outgoing {
     std::uint64_t number = 0;
     Packer message;
+    Bytes gathered = 0;  // of changes
   };
   struct Request {
     std::uint64_t number = 0;
@@ -117,6 +125,7 @@ class Requests {
   Outgoing& outgoing_to(int rank);
   std::uint64_t send(int rank, bool is_question);
   void send_message(int rank, Packer message);
+  void send_all();
   void wait_for_room();
   void wait(const std::function<bool()>& done);
   /// Returns true if ranks turned out to be in different collective calls: some of them may answer no more.
@@ -143,6 +152,7 @@ class Requests {
   const Served served_;
   // Of the program's thread.
   std::map<int, Outgoing> outgoing_;
+  Bytes gathered_ = 0;  // in all of them
   std::uint64_t next_ = 0;
   // Under the desk's mutex.
   std::map<std::uint64_t, Bytes> on_way_;  // requests that are not answered, with their sizes
@@ -150,7 +160,7 @@ class Requests {
   std::set<std::uint64_t> questions_;
   std::map<std::uint64_t, Answer> answers_;  // to questions
   Status failure_;
-  std::map<int, Queue> queues_;
+  std::map<int, Queue> queues_;  // of the ranks that have requests here
 };
 
 }  // namespace tailrace::exchange

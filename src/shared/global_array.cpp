@@ -53,7 +53,7 @@ GlobalArray::GlobalArray(std::shared_ptr<files::Group> group, const GlobalDefini
     : group_(std::move(group)),
       what_(what),
       epoch_(epoch),
-      deal_(what.page / size_of(what.type), group_->nodes()) {}
+      deal_(what.page / size_of(what.type), group_->node_ranks()) {}
 
 GlobalArray::~GlobalArray() = default;
 
@@ -83,7 +83,7 @@ Status GlobalArray::make() {
     conflicts_ = std::make_unique<Conflicts>(*group_, "element");
   TR_TRY(make_elements(what_.count, elements_));
   if (group_->node().size() == group_->size()) return {};
-  shares_.resize(static_cast<std::size_t>(group_->size()));
+  share_of_.assign(static_cast<std::size_t>(group_->size()), no_share);
   far_ = std::make_unique<FarElements>(
       group_->service().desk(), group_->line(), epoch_, group_->threads(),
       [this](Work work, const Named& named, std::span<const std::byte> values, ByteVector& answer) {
@@ -181,16 +181,28 @@ void GlobalArray::deal_out(std::span<const Index> indices) {
     share.positions.clear();
   };
   clear(near_);
-  for (const int rank : asked_) clear(shares_[static_cast<std::size_t>(rank)]);
-  asked_.clear();
+  for (std::size_t i = 0; i < asked_; ++i) {
+    clear(shares_[i]);
+    share_of_[static_cast<std::size_t>(shares_[i].rank)] = no_share;
+  }
+  asked_ = 0;
   for (std::size_t i = 0; i < indices.size(); ++i) {
     const PageDeal::Place place = deal_.place(indices[i]);
     const bool is_near = deal_.are_near(place.owner, group_->rank());
-    Share& share = is_near ? near_ : shares_[static_cast<std::size_t>(place.owner)];
-    if (!is_near && share.where.empty()) asked_.push_back(place.owner);
+    Share& share = is_near ? near_ : shares_[share_of(place.owner)];
     share.where.push_back(place.near);
     share.positions.push_back(static_cast<std::uint32_t>(i));
   }
+}
+
+/// Returns the number of a rank's share. Shares are used again, whosever they were.
+std::size_t GlobalArray::share_of(int rank) {
+  std::uint32_t& number = share_of_[static_cast<std::size_t>(rank)];
+  if (number != no_share) return number;
+  if (asked_ == shares_.size()) shares_.emplace_back();
+  shares_[asked_].rank = rank;
+  number = static_cast<std::uint32_t>(asked_++);
+  return number;
 }
 
 ByteVector GlobalArray::values_of(const Share& share, const std::byte* values) const {
@@ -224,11 +236,10 @@ Status GlobalArray::gather_some(std::span<const Index> indices, std::byte* value
   };
   deal_out(indices);
   std::vector<Part> parts;
-  for (const int rank : asked_) {
-    const Share& share = shares_[static_cast<std::size_t>(rank)];
+  for (const Share& share : asked()) {
     for (std::size_t at = 0; at < share.where.size(); at += elements_in_message) {
       const std::size_t count = std::min(elements_in_message, share.where.size() - at);
-      parts.push_back({far_->ask(rank, {Named::Form::each, std::span(share.where).subspan(at, count)}),
+      parts.push_back({far_->ask(share.rank, {Named::Form::each, std::span(share.where).subspan(at, count)}),
                        std::span(share.positions).subspan(at, count)});
     }
   }
@@ -271,10 +282,8 @@ void GlobalArray::change(Work work, std::span<const Index> indices, const std::b
   for (std::size_t at = 0; at < indices.size(); at += elements_at_once) {
     const std::byte* const from = values + static_cast<Bytes>(at) * element_bytes();
     deal_out(indices.subspan(at, std::min(elements_at_once, indices.size() - at)));
-    for (const int rank : asked_) {
-      const Share& share = shares_[static_cast<std::size_t>(rank)];
-      far_->change(rank, work, {Named::Form::each, share.where}, values_of(share, from));
-    }
+    for (const Share& share : asked())
+      far_->change(share.rank, work, {Named::Form::each, share.where}, values_of(share, from));
     change_near(work, {near_.where, near_.positions.data()}, from);
   }
 }

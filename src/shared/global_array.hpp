@@ -67,9 +67,11 @@ class GlobalArray {
  private:
   /// The elements of one call that one rank owns, or this node.
   struct Share {
+    int rank = 0;
     std::vector<Index> where;
     std::vector<std::uint32_t> positions;
   };
+  static constexpr std::uint32_t no_share = ~std::uint32_t{0};
   /// A run of elements in the memory of another node, and its values in the caller's.
   struct FarRun {
     int rank = 0;
@@ -95,6 +97,8 @@ class GlobalArray {
   [[nodiscard]] Status check(Index begin, Index count) const;
   void serve();
   void deal_out(std::span<const Index> indices);
+  std::size_t share_of(int rank);
+  [[nodiscard]] std::span<const Share> asked() const { return std::span(shares_).first(asked_); }
   [[nodiscard]] ByteVector values_of(const Share& share, const std::byte* values) const;
   Status gather_some(std::span<const Index> indices, std::byte* values);
   void change(Work work, std::span<const Index> indices, const std::byte* values);
@@ -111,8 +115,10 @@ class GlobalArray {
   std::unique_ptr<FarElements> far_;      // if there are several nodes
   std::unique_ptr<Conflicts> conflicts_;  // if they are looked for
   Share near_;                            // of the call that goes on
-  std::vector<Share> shares_;             // by rank
-  std::vector<int> asked_;                // the ranks that have shares
+  // Of the call that goes on, too: the first shares belong to the ranks that it asks.
+  std::vector<Share> shares_;
+  std::size_t asked_ = 0;
+  std::vector<std::uint32_t> share_of_;  // by rank: its number among the shares, or no_share
 };
 
 }  // namespace tailrace::shared

@@ -4,10 +4,9 @@
 #include <bit>
 #include <cstdint>
 #include <limits>
-#include <map>
-#include <vector>
 
 #include "base/types.hpp"
+#include "exchange/node_ranks.hpp"
 
 namespace tailrace::shared {
 
@@ -30,21 +29,16 @@ class PageDeal {
     Index near = 0;
   };
 
-  /// `nodes` has the node of each rank, named by the lowest of its ranks. `page_elements` is a power of 2.
-  PageDeal(Index page_elements, const std::vector<int>& nodes)
-      : shift_(std::countr_zero(static_cast<std::uint64_t>(page_elements))), owners_(nodes.size()) {
-    for (std::size_t rank = 0; rank < nodes.size(); ++rank) {
-      std::vector<int>& ranks = ranks_of_[nodes[rank]];
-      owners_[rank] = {nodes[rank], 0, std::ssize(ranks)};
-      ranks.push_back(static_cast<int>(rank));
-    }
-    for (Owner& owner : owners_) owner.ranks = std::ssize(ranks_of_[owner.node]);
-  }
+  /// `page_elements` is a power of 2. `ranks` must outlive it.
+  PageDeal(Index page_elements, const exchange::NodeRanks& ranks)
+      : shift_(std::countr_zero(static_cast<std::uint64_t>(page_elements))), ranks_(ranks) {}
 
-  [[nodiscard]] int ranks() const { return static_cast<int>(owners_.size()); }
+  [[nodiscard]] int ranks() const { return ranks_.ranks(); }
   [[nodiscard]] Index page_elements() const { return Index{1} << shift_; }
   [[nodiscard]] Index pages(Index count) const { return (count >> shift_) + ((count & mask()) != 0 ? 1 : 0); }
-  [[nodiscard]] bool are_near(int one, int other) const { return owner(one).node == owner(other).node; }
+  [[nodiscard]] bool are_near(int one, int other) const {
+    return ranks_.seat(one).node == ranks_.seat(other).node;
+  }
 
   /// Any page of a file.
   [[nodiscard]] PagePlace place_of_page(Index page) const {
@@ -58,7 +52,7 @@ class PageDeal {
 
   /// Returns the page that has this number among those of the rank's node.
   [[nodiscard]] Index page_of_near(int rank, Index near) const {
-    const std::vector<int>& members = ranks_of_.at(owner(rank).node);
+    const std::span<const int> members = ranks_.of(ranks_.seat(rank).node);
     return near / std::ssize(members) * ranks() + members[static_cast<std::size_t>(near % std::ssize(members))];
   }
 
@@ -66,32 +60,25 @@ class PageDeal {
   [[nodiscard]] Index pages_of_node_of(int rank, Index count) const {
     const Index all = pages(count);
     const Index rows = all / ranks();
-    Index some = rows * owner(rank).ranks;
+    Index some = rows * ranks_.seat(rank).ranks;
     for (int each = 0; each < all % ranks(); ++each) some += are_near(each, rank) ? 1 : 0;
     return some;
   }
 
  private:
-  struct Owner {
-    int node = 0;
-    Index ranks = 1;   // of the node
-    Index number = 0;  // among them
-  };
-  [[nodiscard]] const Owner& owner(int rank) const { return owners_[static_cast<std::size_t>(rank)]; }
   template <typename Number>
   [[nodiscard]] PagePlace dealt(Index of) const {
     const auto page = static_cast<Number>(of);
-    const auto ranks = static_cast<Number>(owners_.size());
+    const auto ranks = static_cast<Number>(ranks_.ranks());
     const Number row = page / ranks;
     const Number rank = page - row * ranks;
-    const Owner& owner = owners_[rank];
+    const exchange::NodeRanks::Seat& owner = ranks_.seat(static_cast<int>(rank));
     return {static_cast<int>(rank), static_cast<Index>(row) * owner.ranks + owner.number};
   }
   [[nodiscard]] Index mask() const { return page_elements() - 1; }
 
   int shift_;
-  std::vector<Owner> owners_;
-  std::map<int, std::vector<int>> ranks_of_;  // by node
+  const exchange::NodeRanks& ranks_;
 };
 
 }  // namespace tailrace::shared

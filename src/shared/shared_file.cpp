@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
-#include <map>
 #include <utility>
 
 #include "base/text.hpp"
@@ -43,7 +42,11 @@ Status too_large(Bytes size) {
 }  // namespace
 
 SharedFile::SharedFile(std::shared_ptr<files::Group> group, const Definition& what, std::uint64_t epoch)
-    : group_(std::move(group)), what_(what), epoch_(epoch) {
+    : group_(std::move(group)),
+      what_(what),
+      epoch_(epoch),
+      nodes_(group_->node_ranks().nodes()),
+      node_(group_->node_ranks().seat(group_->rank()).node) {
   if (what_.access.writes) open_ = group_->service().journals().note_shared(what_.path);
 }
 
@@ -60,7 +63,6 @@ Result<std::unique_ptr<SharedFile>> SharedFile::open(const std::shared_ptr<files
   if (mine.is_ok()) {
     mine = guarded([&] {
       made.reset(new SharedFile(group, *given, epoch));
-      made->find_nodes();
       if (given->safety != Safety::none && given->access.writes)
         made->safe_ = std::make_unique<SafeFile>(*group, *given);
       if (group->settings().check_conflicts && group->size() > 1 && given->access.writes)
@@ -146,18 +148,6 @@ Status SharedFile::open_elsewhere(const std::string& call, Unpacker* told) {
   return opened;
 }
 
-void SharedFile::find_nodes() {
-  std::map<int, int> numbers;
-  for (int rank = 0; rank < group_->size(); ++rank) {
-    const int lowest = group_->nodes()[static_cast<std::size_t>(rank)];
-    const auto [entry, is_new] = numbers.try_emplace(lowest, static_cast<int>(numbers.size()));
-    if (is_new) ranks_of_.emplace_back();
-    ranks_of_[static_cast<std::size_t>(entry->second)].push_back(rank);
-    if (rank == group_->rank()) node_ = entry->second;
-  }
-  nodes_ = static_cast<int>(ranks_of_.size());
-}
-
 /// Returns what the caller's node can do: the page is made smaller if the memory is small.
 SharedFile::Deal SharedFile::proposed() const {
   Deal deal;
@@ -188,10 +178,11 @@ Bytes SharedFile::kept_page() const {
 /// The first rank of each node says what its node can do, and on one node all say whether they have pages.
 Result<SharedFile::Deal> SharedFile::agree_on_deal(const std::string& call, Status mine) {
   Packer told;
+  Deal deal;
+  deal.page = Definition::most_page;
   if (mine.is_ok() && is_first_of_node()) {
-    const Deal deal = proposed();
+    deal = proposed();
     const Bytes least = NodePages::least_memory(deal.page, group_->node().size());
-    told.put(deal.page).put(deal.memory);
     if (least > deal.memory) {
       mine = Status(Code::memory,
                     cat(call, ": pages may take ", size_text(deal.memory), " on a node, but ",
@@ -200,13 +191,15 @@ Result<SharedFile::Deal> SharedFile::agree_on_deal(const std::string& call, Stat
                  .at({-1, -1, group_->rank()});
     }
   }
+  if (mine.is_ok() && nodes_ == 1) told.put(deal.page).put(deal.memory);
   if (mine.is_ok() && nodes_ == 1) told.put(kept_page());
   comm::Vote vote{mine, call, told.take()};
+  vote.bid = -deal.page;
   if (opens_early() && group_->is_io_rank()) {
-    vote.check = [&](const comm::Verdict& all) {
-      const Deal deal = deal_in(all);
-      if (!deal.is_kept) return Status();
-      take_kept(deal);
+    vote.check = [&](const comm::Verdict& verdict) {
+      const Deal all = deal_in(verdict);
+      if (!all.is_kept) return Status();
+      take_kept(all);
       const Status opened = make_or_check();
       if (!opened.is_ok()) leave_pages();
       return opened.in(call);
@@ -214,22 +207,26 @@ Result<SharedFile::Deal> SharedFile::agree_on_deal(const std::string& call, Stat
   }
   const comm::Verdict verdict = group_->agree(std::move(vote));
   TR_TRY(verdict.status);
-  return deal_in(verdict);
+  Deal all = deal_in(verdict);
+  if (nodes_ > 1) all.memory = deal.memory;
+  return all;
 }
 
+/// On several nodes the smallest page that a node proposes is everybody's. There may be thousands of nodes:
+/// none tells all others more than that.
 SharedFile::Deal SharedFile::deal_in(const comm::Verdict& verdict) const {
   Deal all;
-  all.page = Definition::most_page;
-  for (std::size_t node = 0; node < ranks_of_.size(); ++node) {
-    Unpacker in(verdict.contributions[static_cast<std::size_t>(ranks_of_[node].front())]);
-    all.page = std::min(all.page, in.get<Bytes>());
-    const auto memory = in.get<Bytes>();
-    if (static_cast<int>(node) == node_) all.memory = memory;
+  if (nodes_ > 1) {
+    all.page = -verdict.largest_bid;
+    return all;
   }
-  all.is_kept = nodes_ == 1;
+  all.is_kept = true;
   for (std::size_t rank = 0; all.is_kept && rank < verdict.contributions.size(); ++rank) {
     Unpacker in(verdict.contributions[rank]);
-    if (rank == 0) in.get<std::array<Bytes, 2>>();
+    if (rank == 0) {
+      all.page = in.get<Bytes>();
+      all.memory = in.get<Bytes>();
+    }
     all.is_kept = in.get<Bytes>() == all.page;
   }
   return all;
@@ -260,7 +257,7 @@ Status SharedFile::make_pages(const Deal& deal, const std::string& call) {
 }
 
 const std::shared_ptr<const PageDeal>& SharedFile::deal_out_pages() {
-  if (pages_of_ranks_ == nullptr) pages_of_ranks_ = std::make_shared<PageDeal>(page_, group_->nodes());
+  if (pages_of_ranks_ == nullptr) pages_of_ranks_ = std::make_shared<PageDeal>(page_, group_->node_ranks());
   return pages_of_ranks_;
 }
 
@@ -269,8 +266,16 @@ Status SharedFile::take_pages(const Deal& deal) {
   if (nodes_ > 1) take_kept(deal);
   if (pages_ != nullptr) return {};
   group_->kept_pages() = nullptr;
+  Bytes memory = deal.memory;
+  if (nodes_ > 1) {
+    comm::Vote told{{}, "the memory for pages of a shared file", {}};
+    if (is_first_of_node()) told.bid = memory;
+    const comm::Verdict verdict = group_->node().agree(std::move(told));
+    TR_TRY(verdict.status);
+    memory = verdict.largest_bid;
+  }
   Result<std::unique_ptr<NodePages>> pages =
-      NodePages::create(group_->node(), {page_, deal.memory, nodes_ > 1 ? pages_of_ranks_ : nullptr},
+      NodePages::create(group_->node(), {page_, memory, nodes_ > 1 ? pages_of_ranks_ : nullptr},
                         group_->settings().huge_pages, group_->budget(), disk());
   TR_TRY(pages.status());
   pages_ = std::move(*pages);
@@ -358,10 +363,16 @@ Served SharedFile::served() {
 
 /// The I/O rank calls `then` once all ranks have passed, and before they hear of it.
 Status SharedFile::vote(const std::string& call, const Status& mine, const std::function<Status()>& then) {
+  return vote_and_bid(call, mine, comm::Vote::least_bid, then).status;
+}
+
+comm::Verdict SharedFile::vote_and_bid(const std::string& call, const Status& mine, std::int64_t bid,
+                                       const std::function<Status()>& then) {
   const Cause cause{-1, -1, group_->rank()};
   comm::Vote vote{mine.at(mine.cause().rank < 0 ? cause : mine.cause()), cat(call, " of file ", epoch_), {}};
+  vote.bid = bid;
   if (then != nullptr) vote.check = [&](const comm::Verdict&) { return then(); };
-  return group_->agree(std::move(vote)).status;
+  return group_->agree(std::move(vote));
 }
 
 Status SharedFile::check(bool wanted, const char* what) const {
@@ -521,28 +532,17 @@ Status SharedFile::meet(const std::string& named, Before before, Status mine) {
   } else if (before == Before::change) {
     end_storing_ahead();
   }
-  const Status met = vote(named, mine.in(named));
-  if (met.code() == Code::order) return met;
-  if (far_ != nullptr) {
+  // A rank raises the size of its own node before it writes: the writes of all ranks count in the largest.
+  const comm::Verdict met = vote_and_bid(named, mine.in(named), pages_->size());
+  if (met.status.code() == Code::order) return met.status;
+  if (far_ != nullptr) pages_->raise_size(met.largest_bid);
+  if (far_ != nullptr && before == Before::change) {
     // Until all had voted, this rank wrote for others.
-    if (before == Before::change) end_storing_ahead();
-    TR_TRY(agree_on_size(named));
+    end_storing_ahead();
+    TR_TRY(vote(cat(named, " and what was being stored"), {}));
   }
   if (conflicts_ != nullptr) conflicts_->compare(pages_->size(), named);
-  return met;
-}
-
-/// The size that a node knows counts the writes of its ranks, and those of others in its pages.
-Status SharedFile::agree_on_size(const std::string& named) {
-  Packer told;
-  if (is_first_of_node()) told.put(pages_->size());
-  const comm::Verdict verdict = group_->agree({{}, cat(named, " and the size"), told.take()});
-  TR_TRY(verdict.status);
-  for (const std::vector<int>& ranks : ranks_of_) {
-    Unpacker in(verdict.contributions[static_cast<std::size_t>(ranks.front())]);
-    pages_->raise_size(in.get<Bytes>());
-  }
-  return {};
+  return met.status;
 }
 
 Status SharedFile::sync(const std::string& call) {

@@ -64,14 +64,13 @@ class SharedFile {
   Status close(const std::string& call = "tr_shared_close");
 
  private:
-  /// How the pages are dealt out; the same on every rank, but for `memory`.
+  /// How the pages are dealt out.
   struct Deal {
     Bytes page = 0;
-    Bytes memory = 0;      // of this node
+    Bytes memory = 0;      // of this node; on several nodes on the first rank of each
     bool is_kept = false;  // all ranks have such pages from the last file
   };
   SharedFile(std::shared_ptr<files::Group> group, const Definition& what, std::uint64_t epoch);
-  void find_nodes();
   [[nodiscard]] Deal proposed() const;
   Result<Deal> agree_on_deal(const std::string& call, Status mine);
   [[nodiscard]] Deal deal_in(const comm::Verdict& verdict) const;
@@ -101,6 +100,8 @@ class SharedFile {
   [[nodiscard]] Bytes place_in_page(Bytes offset) const { return offset & (page_ - 1); }
   [[nodiscard]] Status vote(const std::string& call, const Status& mine,
                             const std::function<Status()>& then = nullptr);
+  comm::Verdict vote_and_bid(const std::string& call, const Status& mine, std::int64_t bid,
+                             const std::function<Status()>& then = nullptr);
 
   template <typename Byte, typename Near, typename Far>
   Status for_each_segment(const Piece<Byte>& piece, const Near& near, const Far& far) const;
@@ -108,7 +109,6 @@ class SharedFile {
   Status read_far(std::vector<FarRead>& reads, Bytes& waiting);
   enum class Before { nothing, change };
   Status meet(const std::string& named, Before before, Status mine = {});
-  Status agree_on_size(const std::string& named);
   void note(Doing doing, Bytes offset, Bytes bytes) {
     if (conflicts_ != nullptr) conflicts_->note(doing, offset, bytes);
   }
@@ -128,10 +128,9 @@ class SharedFile {
   const std::shared_ptr<files::Group> group_;
   const Definition what_;
   const std::uint64_t epoch_;
-  int nodes_ = 1;
-  int node_ = 0;                            // this rank's
-  std::vector<std::vector<int>> ranks_of_;  // by node: the group's ranks
-  Bytes page_ = 0;                          // a power of 2
+  const int nodes_;
+  const int node_;  // this rank's
+  Bytes page_ = 0;  // a power of 2
   int page_shift_ = 0;
   std::shared_ptr<const PageDeal> pages_of_ranks_;
   std::shared_ptr<void> open_;      // a note for checkpoints

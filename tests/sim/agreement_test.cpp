@@ -157,13 +157,14 @@ TEST(sim_agreement, four_thousand_ranks_agree) {
 }
 
 /// Ranks other than the first do not get the contributions that are for the first rank alone.
-TEST(sim_agreement, each_rank_hears_the_sum_of_the_lower_ranks_and_the_first_what_is_for_it) {
+TEST(sim_agreement, each_rank_hears_the_sum_of_the_lower_ranks_the_largest_bid_and_the_first_what_is_for_it) {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     const int size = static_cast<int>(Scheduler(seed * 7919).random(1, 150));
     Assembly assembly(size, seed);
     assembly.run(2, [](int rank, int round) {
       Vote vote{{}, "call", {}};
       vote.addend = 1000 * round + rank;
+      if (rank % 5 == round) vote.bid = -1000 - rank;
       if (rank % 3 != 0) vote.for_first.resize(static_cast<std::size_t>(rank), std::byte(round));
       return vote;
     });
@@ -171,6 +172,7 @@ TEST(sim_agreement, each_rank_hears_the_sum_of_the_lower_ranks_and_the_first_wha
       for (int round = 0; round < 2; ++round) {
         const Verdict& verdict = assembly.verdicts(rank)[static_cast<std::size_t>(round)];
         EXPECT_EQ(verdict.before, 1000 * round * rank + rank * (rank - 1) / 2) << "seed " << seed;
+        EXPECT_EQ(verdict.largest_bid, round < size ? -1000 - round : Vote::least_bid) << "seed " << seed;
         ASSERT_EQ(verdict.for_first.size(), rank == 0 ? static_cast<std::size_t>(size) : 0);
       }
     }

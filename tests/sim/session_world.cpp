@@ -7,6 +7,7 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "pausing_target.hpp"
 #include "streams/ledger.hpp"
 
 namespace tailrace::sim {
@@ -70,9 +71,10 @@ void SessionWorld::seat(int rank) {
   Scheduler& dice = world_.scheduler();
   const Nanoseconds clock = clocks_.try_emplace(node, dice.random(0, 1'000'000'000)).first->second;
   node_ranks_[node].push_back(rank);
-  targets_.push_back(
-      storage::faulty_target(disk_ != nullptr ? on_disk(job_.storage, disk_) : job_.storage, {}));
   FibreRank& fibre = world_.rank(rank);
+  std::shared_ptr<storage::Target> target = disk_ != nullptr ? on_disk(job_.storage, disk_) : job_.storage;
+  if (job_.pauses_in_storage) target = pausing_target(std::move(target), fibre, dice);
+  targets_.push_back(storage::faulty_target(std::move(target), {}));
   fibre.port().set_clock(clock);
   fibre.on_step([this, node] { look_at_memory_of(node); });
   if (disk_ != nullptr) fibre.on_cost([this] { return disk_->take_spent(); });

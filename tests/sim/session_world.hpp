@@ -38,9 +38,10 @@ struct Job {
   int threads = 1;                   // of each server, for jobs that compute
   double disk_bytes_per_second = 0;  // 0: storage takes no time
   Nanoseconds disk_latency = 100'000;
-  bool limits_parks = false;  // false: a rank that misses a ring sleeps until a message comes
-  bool keeps_steps = false;   // the only server may be replaced
-  bool parks_late = false;    // a planted mistake: see FibreRank::park_on_a_late_ticket()
+  bool limits_parks = false;       // false: a rank that misses a ring sleeps until a message comes
+  bool keeps_steps = false;        // the only server may be replaced
+  bool pauses_in_storage = false;  // calls of storage take time; not with servers or asynchronous calls
+  bool parks_late = false;         // a planted mistake: see FibreRank::park_on_a_late_ticket()
 };
 
 /// One compute rank between tr_init and tr_finalize, with everything that a program has there.

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <memory>
+
+#include "fibre_world.hpp"
+#include "storage/target.hpp"
+
+namespace tailrace::sim {
+
+/// Returns storage whose calls on open files take time: the rank's program stops in the middle of them, with
+/// all locks that it holds, and other ranks run. Only its program may call it, no thread. `rank` outlives it.
+std::shared_ptr<storage::Target> pausing_target(std::shared_ptr<storage::Target> below, FibreRank& rank,
+                                                Scheduler& dice);
+
+}  // namespace tailrace::sim

@@ -128,6 +128,9 @@ TR_CATCH(int, open, (const char* path, int flags, ...)) {
   return open_any(real_openat, AT_FDCWD, path, flags, mode);
 }
 TR_ALSO(int, open64, open, (const char* path, int flags, ...));
+// Older libraries call functions of libc by these names.
+TR_ALSO(int, __open, open, (const char* path, int flags, ...));
+TR_ALSO(int, __open64, open, (const char* path, int flags, ...));
 
 TR_CATCH(int, creat, (const char* path, mode_t mode)) {
   return open_any(real_openat, AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode);

@@ -31,7 +31,7 @@ constexpr Bytes least_ahead = Bytes{1} << 20;
 
 /// Returns how many pages that follow one another in the file are stored ahead together. Those of one node do
 /// so only if there are no others.
-constexpr Index pages_stored_ahead(const NodePages::Plan& plan) {
+Index pages_stored_ahead(const NodePages::Plan& plan) {
   const Index pages = plan.deal == nullptr ? std::max<Index>(ahead_run / plan.page, 1) : 1;
   return pages * plan.page >= least_ahead ? pages : 0;
 }

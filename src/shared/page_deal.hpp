@@ -53,7 +53,8 @@ class PageDeal {
   /// Returns the page that has this number among those of the rank's node.
   [[nodiscard]] Index page_of_near(int rank, Index near) const {
     const std::span<const int> members = ranks_.of(ranks_.seat(rank).node);
-    return near / std::ssize(members) * ranks() + members[static_cast<std::size_t>(near % std::ssize(members))];
+    return near / std::ssize(members) * ranks() +
+           members[static_cast<std::size_t>(near % std::ssize(members))];
   }
 
   /// Returns how many of the pages of `count` elements belong to the ranks of a rank's node.

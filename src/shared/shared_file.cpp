@@ -583,13 +583,9 @@ Result<bool> SharedFile::prepare_cut(Bytes size, const std::string& call) {
   // The undo files must hold the bytes behind `size` before the file is cut.
   if (safe_ != nullptr && is_first_of_node()) mine = guarded([&] { return safe_->keep(*file_, size, most); });
   if (has_more && mine.is_ok()) mine = guarded([&] { return file_->sync(); });
-  Packer told;
-  told.put(has_more);
-  const comm::Verdict verdict = group_->agree(
-      {mine.in(call).at({-1, -1, group_->rank()}), cat(call, ", keeping, of file ", epoch_), told.take()});
+  const comm::Verdict verdict = vote_and_bid(cat(call, ", keeping"), mine.in(call), has_more ? 1 : 0);
   TR_TRY(verdict.status);
-  return std::ranges::any_of(verdict.contributions,
-                             [](const ByteVector& each) { return Unpacker(each).get<bool>(); });
+  return verdict.largest_bid > 0;
 }
 
 /// Cuts the file on disk. Otherwise the old bytes would come back when the file grows again.

@@ -203,7 +203,7 @@ class NodePages {
   FrameNumber frames_ = 0;
   FrameNumber least_ = 0;  // frames that are drawn from the beginning
   std::uint32_t bucket_mask_ = 0;
-  Index run_ = 0;  // the pages that are stored ahead together; 0: none are
+  Index run_ = 0;                                  // the pages that are stored ahead together; 0: none are
   std::array<std::array<Known, 256>, 2> known_{};  // of the program, and of the desk
   std::vector<char> touched_;                      // by frame: its page tables are made
   std::function<Status()> start_;

@@ -21,6 +21,7 @@
  * writes of another rank if both ranks have called tr_global_sync between the write and the read; on one node
  * it may read them earlier. Ranks that write the same element need a sync between the writes. Without one,
  * the element keeps the value of one of the writers; an element of TR_C128 may mix parts of two.
+ * With TAILRACE_CHECK_CONFLICTS=on each sync prints where one was missing (docs/global-arrays.md).
  *
  * Elements are numbered from 0. A call with an index that the array does not have does nothing and returns
  * TR_ERR_ARGUMENT, which names the index and its position in the list; other ranks go on. Memory is drawn on

@@ -16,10 +16,12 @@
  * writes of another rank if both ranks have called tr_shared_sync or tr_shared_flush between the write and
  * the read; on one node it may read them earlier. Ranks that write the same bytes need a sync between the
  * writes. Without one, each page keeps the bytes of one of the writers. All ranks see the same file size.
+ * With TAILRACE_CHECK_CONFLICTS=on each sync prints where one was missing (docs/shared-files.md).
  *
  * Memory: the pages of a file take at most `memory=` bytes on each node. They draw on the node's budget as
  * they come into use. When the memory is full, the library reuses that of pages that were not used lately,
- * and first writes those that have changed to the file.
+ * and first writes those that have changed to the file. A rank that reads forward finds the next pages in
+ * memory: a thread brings them in.
  *
  * Several nodes: a rank asks the ranks of other nodes for their pages by messages. If the program has
  * initialised MPI with MPI_THREAD_MULTIPLE, and TAILRACE_IO_THREADS is not 0, a service thread of each rank

@@ -130,7 +130,7 @@ Status set_target(Settings& settings, std::string_view text) {
 }
 
 // The one table of settings. Reading, `tailrace settings` and docs/settings.md all use it.
-constexpr std::array<SettingInfo, 22> kTable{{
+constexpr std::array<SettingInfo, 23> kTable{{
     {"servers", "0", "servers", "",
      "which ranks become I/O servers: `n` (that many, spread over the nodes), `node:k` (k on each node), "
      "`last:n` (the last n ranks), `ranks:0,8,16-19`, `hosts:io1,io2` (all ranks there), `app:NAME` (all "
@@ -198,6 +198,11 @@ constexpr std::array<SettingInfo, 22> kTable{{
     {"parallel_threshold", "1MiB", "size", "bytes",
      "arrays of fewer bytes go through the I/O rank alone, also in files of the parallel mode",
      set_parsed<&Settings::parallel_threshold, parse_bytes>},
+    {"check_conflicts", "off", "switch", "",
+     "for debugging: each sync of a shared file or global array compares what the ranks have read and "
+     "written since the last one, and prints which bytes or elements one rank wrote while another used "
+     "them. Each rank notes at most 16 MiB of places for each file",
+     set_parsed<&Settings::check_conflicts, parse_boolean>},
     {"time_limit", "auto", "duration or time", "",
      "when the program is to have ended, for `tr_should_stop`: from `tr_init` on, as `2h30m`, or a time in "
      "UTC, as `2026-11-22T12:00Z`; auto is Slurm's end of job (`SLURM_JOB_END_TIME`), if there is one; off "
@@ -356,8 +361,8 @@ bool Settings::is_default(std::string_view name) const {
 }
 
 std::vector<SettingValue> Settings::common() const {
-  constexpr std::array<std::string_view, 4> names{"servers", "io_buffer", "aggregators",
-                                                  "parallel_threshold"};
+  constexpr std::array<std::string_view, 5> names{"servers", "io_buffer", "aggregators", "parallel_threshold",
+                                                  "check_conflicts"};
   std::vector<SettingValue> found;
   for (const SettingValue& value : values) {
     if (std::ranges::find(names, value.name) != names.end()) found.push_back(value);
@@ -401,9 +406,9 @@ std::string settings_markdown() {
       "and `off`.\n\n"
       "Each rank reads an environment of its own, which not every launcher passes on to other nodes. "
       "`servers`, `io_buffer`,\n"
-      "`aggregators` and `parallel_threshold` are those of rank 0 on every rank; where another rank was "
-      "given something\n"
-      "else, a warning says so.\n\n"
+      "`aggregators`, `parallel_threshold` and `check_conflicts` are those of rank 0 on every rank; where "
+      "another rank was\n"
+      "given something else, a warning says so.\n\n"
       "| setting | environment | default | type | unit | meaning |\n"
       "|---|---|---|---|---|---|\n";
   for (const SettingInfo& info : kTable) {

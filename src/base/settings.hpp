@@ -93,6 +93,7 @@ struct Settings {
   int io_threads = 0;            // per rank
   int aggregators = 0;           // per node; 0 = one
   Bytes parallel_threshold = 0;  // of an array, in bytes
+  bool check_conflicts = false;  // of shared files and global arrays
   TimeLimit time_limit;
   std::optional<std::int64_t> stop_margin_seconds;  // none = measured
   std::vector<Signal> stop_signals;

@@ -93,8 +93,10 @@ int begin_session(MPI_Comm world, MPI_Comm* compute, const char* options, Order 
   if (!begun.is_ok()) return fail(begun.in("tr_init"));
   if (state().session->is_server()) {
     const std::unique_ptr<session::Bootstrap> under_it = std::move(state().bootstrap);
-    const std::unique_ptr<session::Session> server = std::move(state().session);
+    std::unique_ptr<session::Session> server = std::move(state().session);
     server->serving().run();
+    server.reset();
+    under_it->meet_at_the_end();
     state().served = true;
     return TR_OK;
   }
@@ -155,6 +157,7 @@ int tr_finalize(void) {
   const Status status = close_everything();
   session->computing().leave();
   state().session.reset();
+  state().bootstrap->meet_at_the_end();
   state().bootstrap.reset();
   state().text_files.clear();
   end_donio();

@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "comm/end_job.hpp"
+#include "comm/idling.hpp"
 #include "comm/line.hpp"
 
 namespace tailrace::comm {
@@ -51,6 +52,33 @@ Result<std::unique_ptr<MpiTransport>> MpiTransport::create(MPI_Comm parent) {
 
 MpiTransport::MpiTransport(MPI_Comm comm) : comm_(comm), control_{control_tag}, requests_{request_tag} {
   MPI_Comm_rank(comm, &rank_);
+}
+
+/// Takes all messages that have arrived, of any kind.
+void MpiTransport::drop_all(std::list<Incoming>& dropped) {
+  while (receive() || receive_request()) continue;
+  while (probe(MPI_ANY_SOURCE, MPI_ANY_TAG, dropped)) continue;
+  std::erase_if(dropped, is_complete);
+}
+
+// A message that nobody takes would keep a sender of much here for ever. MPICH gives the number of a
+// communicator that was freed to the next one, which would receive the message in the next session.
+void MpiTransport::meet_at_the_end() {
+  std::list<Incoming> dropped;
+  Idling idling(false);
+  MPI_Request met = MPI_REQUEST_NULL;
+  bool has_come = false;
+  for (int have_met = 0; have_met == 0; idle(idling.next(now()), "the end of the session")) {
+    progress();
+    drop_all(dropped);
+    if (!has_come && all_sent()) {
+      has_come = true;
+      check(MPI_Ibarrier(comm_, &met), "MPI_Ibarrier");
+    }
+    if (has_come) check(MPI_Test(&met, &have_met, MPI_STATUS_IGNORE), "MPI_Test");
+  }
+  do drop_all(dropped);
+  while (!dropped.empty());
 }
 
 void MpiTransport::free() {

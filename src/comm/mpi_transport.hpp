@@ -35,6 +35,9 @@ class MpiTransport final : public Transport {
   void keep_memory(Bytes most) override;
   [[nodiscard]] ByteVector memory(Bytes size) override;
   void give_back(ByteVector bytes) override;
+  /// Collective, at the end of a session. Blocks until all ranks have called it, and everything has left and
+  /// arrived. Drops what arrives: after calls that broke the order nobody waits for it.
+  void meet_at_the_end();
   /// Collective. Blocks until everything sent has left, and frees the communicator.
   void free();
 
@@ -62,6 +65,7 @@ class MpiTransport final : public Transport {
   std::optional<Envelope> receive_any(FromAnyone& from);
   bool probe(int source, int tag, std::list<Incoming>& into);
   static bool is_complete(Incoming& incoming);
+  void drop_all(std::list<Incoming>& dropped);
 
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0;

@@ -41,13 +41,20 @@ RequestDesk::~RequestDesk() {
   }
   wake_.notify_all();
   if (thread_.joinable()) thread_.join();
+  if (!is_started_) return;
+  board_.remove_work(work_);
+  // After calls that broke the order others may still have asked, or answer: with much, which then waits to
+  // be taken.
+  board_.add_work([&transport = board_.transport()] {
+    while (transport.receive_request()) continue;
+    return false;
+  });
 }
 
 void RequestDesk::open(const Address& address, Requests& requests, bool says_how) {
-  start_thread_once(says_how);
+  start_once(says_how);
   {
     const std::lock_guard lock(mutex_);
-    if (open_.empty()) work_ = board_.add_work([this] { return pump(); });
     open_[address] = &requests;
   }
   set_idle(false);
@@ -60,9 +67,7 @@ void RequestDesk::close(const Address& address) {
     open_.erase(address);
     was_last = open_.empty();
   }
-  if (!was_last) return;
-  board_.remove_work(work_);
-  set_idle(true);
+  if (was_last) set_idle(true);
 }
 
 void RequestDesk::set_idle(bool is_idle) {
@@ -74,8 +79,9 @@ void RequestDesk::set_idle(bool is_idle) {
 }
 
 /// Each rank decides for itself: a rank that has no thread answers in calls.
-void RequestDesk::start_thread_once(bool says_how) {
+void RequestDesk::start_once(bool says_how) {
   if (std::exchange(is_started_, true)) return;
+  work_ = board_.add_work([this] { return pump(); });
   const bool has_thread = may_have_threads_ && comm::mpi_is_running() && comm::threads_may_call_mpi();
   if (says_how)
     log(LogLevel::info,

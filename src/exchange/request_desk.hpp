@@ -25,7 +25,7 @@ class RequestDesk {
   /// `board` must outlive it. `may_have_threads` is false if the program wants none.
   RequestDesk(comm::Switchboard& board, bool may_have_threads)
       : board_(board), may_have_threads_(may_have_threads) {}
-  /// Ends the thread. No requests may be open.
+  /// Ends the thread. No requests may be open. The switchboard drops what comes from then on.
   ~RequestDesk();
   RequestDesk(const RequestDesk&) = delete;
   RequestDesk& operator=(const RequestDesk&) = delete;
@@ -42,7 +42,7 @@ class RequestDesk {
   /// `says_how`: this rank logs who answers other nodes, once.
   void open(const Address& address, Requests& requests, bool says_how);
   void close(const Address& address);
-  void start_thread_once(bool says_how);
+  void start_once(bool says_how);
   bool pump();
   bool move_on();
   void run();

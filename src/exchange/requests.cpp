@@ -123,11 +123,14 @@ void Requests::deliver(comm::Envelope envelope) {
 }
 
 void Requests::on_answer(std::uint64_t number, Unpacker& in) {
+  const auto asked = on_way_.find(number);
+  if (asked == on_way_.end()) return;  // it was not asked here
   Answer answer;
   answer.changed = Status::unpack(in);
   answer.got = Status::unpack(in);
   failure_ = first_cause(failure_, answer.changed);
-  bytes_on_way_ -= on_way_.extract(number).mapped();
+  bytes_on_way_ -= asked->second;
+  on_way_.erase(asked);
   if (questions_.count(number) == 0) return;
   const auto values = in.get_bytes();
   answer.values.assign(values.begin(), values.end());

@@ -24,6 +24,9 @@ class Bootstrap {
   /// Returns the session's facts. Call it once.
   [[nodiscard]] Facts take_facts() { return std::move(facts_); }
   [[nodiscard]] comm::Transport& transport() { return *transport_; }
+  /// Collective, once the session is gone. Blocks until all ranks have called it: no message is on its way
+  /// afterwards.
+  void meet_at_the_end() { transport_->meet_at_the_end(); }
   /// Returns MPI_COMM_NULL on servers.
   [[nodiscard]] MPI_Comm compute() const { return compute_; }
 

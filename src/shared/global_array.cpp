@@ -79,6 +79,8 @@ Result<std::unique_ptr<GlobalArray>> GlobalArray::create(const std::shared_ptr<f
 }
 
 Status GlobalArray::make() {
+  if (group_->settings().check_conflicts && group_->size() > 1)
+    conflicts_ = std::make_unique<Conflicts>(*group_, "element");
   TR_TRY(make_elements(what_.count, elements_));
   if (group_->node().size() == group_->size()) return {};
   share_of_.assign(static_cast<std::size_t>(group_->size()), no_share);
@@ -164,6 +166,11 @@ Status GlobalArray::check(Index begin, Index count) const {
               counted(what_.count, "element"), ", numbered from 0; nothing was done")};
 }
 
+void GlobalArray::note(Doing doing, std::span<const Index> indices) {
+  if (conflicts_ == nullptr) return;
+  for (const Index index : indices) conflicts_->note(doing, index, 1);
+}
+
 /// Ranks of other nodes may wait for this one.
 void GlobalArray::serve() { group_->line().board().pump(); }
 
@@ -209,6 +216,7 @@ ByteVector GlobalArray::values_of(const Share& share, const std::byte* values) c
 
 Status GlobalArray::gather(std::span<const Index> indices, std::byte* values) {
   TR_TRY(check(indices));
+  note(Doing::read, indices);
   if (far_ == nullptr) {
     elements_->get({indices}, values);
     return {};
@@ -251,6 +259,7 @@ Status GlobalArray::gather_some(std::span<const Index> indices, std::byte* value
 
 Status GlobalArray::scatter(std::span<const Index> indices, const std::byte* values) {
   TR_TRY(check(indices));
+  note(Doing::write, indices);
   change(Work::put, indices, values);
   return {};
 }
@@ -262,6 +271,7 @@ Status GlobalArray::accumulate(std::span<const Index> indices, const std::byte* 
                                 "complex128 can")};
   }
   TR_TRY(check(indices));
+  note(is_locked ? Doing::add : Doing::write, indices);  // without the lock it loads, adds and stores
   change(is_locked ? Work::add_locked : Work::add, indices, values);
   return {};
 }
@@ -311,6 +321,7 @@ Status GlobalArray::for_each_run(Index begin, Index count, const Near& near, con
 
 Status GlobalArray::read(Index begin, Index count, std::byte* values) {
   TR_TRY(check(begin, count));
+  note(Doing::read, begin, count);
   if (far_ != nullptr) serve();
   std::vector<FarRun> runs;
   Bytes waiting = 0;
@@ -361,6 +372,7 @@ Status GlobalArray::read_far(std::vector<FarRun>& runs, std::byte* values) {
 
 Status GlobalArray::write(Index begin, Index count, const std::byte* values) {
   TR_TRY(check(begin, count));
+  note(Doing::write, begin, count);
   if (far_ != nullptr) serve();
   return for_each_run(
       begin, count,
@@ -397,6 +409,7 @@ Status GlobalArray::meet(const std::string& call) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const Status met = vote(call, mine.in(call));
   std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (conflicts_ != nullptr && met.code() != Code::order) conflicts_->compare(what_.count, call);
   return met;
 }
 

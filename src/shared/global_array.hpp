@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "files/group.hpp"
+#include "shared/conflicts.hpp"
 #include "shared/far_elements.hpp"
 #include "shared/node_elements.hpp"
 #include "shared/page_deal.hpp"
@@ -87,6 +88,10 @@ class GlobalArray {
   Status meet(const std::string& call);
   void replace_elements(std::unique_ptr<NodeElements> next, Index count);
   void clear_behind();
+  void note(Doing doing, std::span<const Index> indices);
+  void note(Doing doing, Index begin, Index count) {
+    if (conflicts_ != nullptr) conflicts_->note(doing, begin, count);
+  }
 
   [[nodiscard]] Status check(std::span<const Index> indices) const;
   [[nodiscard]] Status check(Index begin, Index count) const;
@@ -107,8 +112,9 @@ class GlobalArray {
   const std::uint64_t epoch_;
   const PageDeal deal_;
   std::unique_ptr<NodeElements> elements_;
-  std::unique_ptr<FarElements> far_;  // if there are several nodes
-  Share near_;                        // of the call that goes on
+  std::unique_ptr<FarElements> far_;      // if there are several nodes
+  std::unique_ptr<Conflicts> conflicts_;  // if they are looked for
+  Share near_;                            // of the call that goes on
   // Of the call that goes on, too: the first shares belong to the ranks that it asks.
   std::vector<Share> shares_;
   std::size_t asked_ = 0;

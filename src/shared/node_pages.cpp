@@ -240,7 +240,7 @@ Result<NodePages::Held> NodePages::hold(Index page, std::span<const std::byte> w
       held = *brought;
     }
     if (held.frame == nobody) {
-      SharedLock::wait_a_little(tries, transport_);
+      SharedLock::wait_for_page(tries, transport_);
       continue;
     }
     if (known != nullptr) {
@@ -285,22 +285,33 @@ Result<NodePages::Held> NodePages::bring_in(Index page, std::span<const std::byt
     TR_TRY(give_up(room->frame, page, filled));
     return Held{};
   }
-  into.used = true;
-  into.changed = !whole.empty();
   hold.frame.store(room->frame);
+  publish(room->frame, page, !whole.empty());
+  return Held{room->frame, !whole.empty()};
+}
+
+/// Gives a frame, which the caller has locked, its page.
+void NodePages::publish(FrameNumber number, Index page, bool is_changed) {
+  Frame& into = frame(number);
+  into.used = true;
+  into.changed = is_changed;
   into.page.store(page);
   into.lock.unlock();
-  return Held{room->frame, !whole.empty()};
+}
+
+Status NodePages::give_memory(FrameNumber number) {
+  Frame& into = frame(number);
+  if (into.has_memory) return {};
+  TR_TRY(memory_->add(memory_of(number), plan_.page));
+  into.has_memory = true;
+  into.is_zero = true;
+  return {};
 }
 
 Status NodePages::fill(FrameNumber number, Index page, std::span<const std::byte> whole) {
   Frame& into = frame(number);
   const std::span memory(memory_of(number), static_cast<std::size_t>(plan_.page));
-  if (!into.has_memory) {
-    TR_TRY(memory_->add(memory.data(), plan_.page));
-    into.has_memory = true;
-    into.is_zero = true;
-  }
+  TR_TRY(give_memory(number));
   const bool was_zero = std::exchange(into.is_zero, false);
   into.written = std::ssize(whole);
   if (!whole.empty()) {
@@ -378,6 +389,18 @@ Result<NodePages::Room> NodePages::find_room() {
   }
 }
 
+/// Under the locks of the directory and the frame. Returns false if a reader was faster.
+bool NodePages::take_out(FrameNumber number, Index page) {
+  Frame& from = frame(number);
+  from.page.store(no_page);
+  if (is_held(number)) {
+    from.page.store(page);
+    return false;
+  }
+  unlink(number, page);
+  return true;
+}
+
 /// Under the directory's lock. The hand goes round until it finds a page that is in nobody's hands, has not
 /// been used since it passed, and has not changed. The first changed one on the way is to be stored if there
 /// is no such page.
@@ -401,13 +424,10 @@ NodePages::Room NodePages::take_from_others() {
         from.lock.unlock();
       continue;
     }
-    from.page.store(no_page);
-    if (is_held(number)) {  // a reader was faster
-      from.page.store(page);
+    if (!take_out(number, page)) {
       from.lock.unlock();
       continue;
     }
-    unlink(number, page);
     if (to_store.frame != nobody) frame(to_store.frame).lock.unlock();
     return {number, false};
   }

@@ -59,6 +59,16 @@ class NodePages {
   // Local. They wait for storage, and for other ranks of the node that use the same page.
   Status read(Index page, Bytes from, std::span<std::byte> bytes, User user = User::program);
   Status write(Index page, Bytes from, std::span<const std::byte> bytes, User user = User::program);
+  /// Brings in pages of this node, in the file's order, as far as storage has them and there is room:
+  /// frames that are free, or whose pages have not changed and were not used lately. What fails is left:
+  /// whoever needs the page hears of it. Any thread may call it while the ranks may read.
+  void bring_ahead(std::span<const Index> pages);
+  /// Returns the page's number among those of the node.
+  [[nodiscard]] Index near_number(Index page) const {
+    return plan_.deal == nullptr ? page : plan_.deal->place_of_page(page).near;
+  }
+  /// Returns how many of the frames a rank may fill ahead.
+  [[nodiscard]] Index most_ahead() const { return frames_ / (Index{frames_of_rank} * ranks_); }
   /// Returns true if the page need not be brought in, by now.
   [[nodiscard]] bool has(Index page) const { return find(page).has_value(); }
 
@@ -144,6 +154,11 @@ class NodePages {
     FrameNumber frame = nobody;
     bool is_to_store = false;
   };
+  /// A page that is being brought in, and its frame.
+  struct Coming {
+    Index page = no_page;
+    FrameNumber frame = nobody;
+  };
   /// A frame that the caller's thread holds.
   struct Held {
     FrameNumber frame = nobody;
@@ -162,10 +177,6 @@ class NodePages {
   [[nodiscard]] std::atomic<FrameNumber>& bucket_of(Index page) const {
     return bucket(static_cast<std::uint64_t>(near_number(page)) & bucket_mask_);
   }
-  /// Returns the page's number among those of the node.
-  [[nodiscard]] Index near_number(Index page) const {
-    return plan_.deal == nullptr ? page : plan_.deal->place_of_page(page).near;
-  }
   [[nodiscard]] Frame& frame(FrameNumber number) const;
   [[nodiscard]] std::byte* memory_of(FrameNumber number) const {
     return base_ + head_bytes_ + static_cast<Bytes>(number) * plan_.page;
@@ -180,9 +191,16 @@ class NodePages {
   Result<Held> hold(Index page, std::span<const std::byte> whole, User user);
   Result<Held> bring_in(Index page, std::span<const std::byte> whole, Hold& hold);
   Status fill(FrameNumber number, Index page, std::span<const std::byte> whole);
+  Status give_memory(FrameNumber number);
+  void publish(FrameNumber number, Index page, bool is_changed);
   Status give_up(FrameNumber number, Index page, const Status& why);
   Result<Room> find_room();
   Room take_from_others();
+  bool take_out(FrameNumber number, Index page);
+  FrameNumber take_spare();
+  Bytes claim_ahead(std::span<const Index> pages, std::vector<Coming>& coming,
+                    std::vector<FrameNumber>& frames);
+  void load_ahead(std::span<const Coming> run, Bytes stored);
   Status store(FrameNumber number);
   Status store_run(std::span<const std::pair<Index, FrameNumber>> run);
   bool note_written(FrameNumber number, Bytes bytes);
@@ -205,7 +223,7 @@ class NodePages {
   FrameNumber frames_ = 0;
   FrameNumber least_ = 0;  // frames that are drawn from the beginning
   std::uint32_t bucket_mask_ = 0;
-  Index run_ = 0;  // the pages that are stored ahead together; 0: none are
+  Index run_ = 0;                                  // the pages that are stored ahead together; 0: none are
   std::array<std::array<Known, 256>, 2> known_{};  // of the program, and of the desk
   std::vector<char> touched_;                      // by frame: its page tables are made
   std::function<Status()> start_;

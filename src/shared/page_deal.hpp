@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 #include <limits>
+#include <span>
 
 #include "base/types.hpp"
 #include "exchange/node_ranks.hpp"
@@ -48,6 +49,13 @@ class PageDeal {
   [[nodiscard]] Place place(Index element) const {
     const PagePlace page = dealt<std::uint32_t>(element >> shift_);
     return {page.owner, (page.near << shift_) | (element & mask())};
+  }
+
+  /// Returns the page that has this number among those of the rank's node.
+  [[nodiscard]] Index page_of_near(int rank, Index near) const {
+    const std::span<const int> members = ranks_.of(ranks_.seat(rank).node);
+    return near / std::ssize(members) * ranks() +
+           members[static_cast<std::size_t>(near % std::ssize(members))];
   }
 
   /// Returns how many of the pages of `count` elements belong to the ranks of a rank's node.

@@ -21,6 +21,9 @@ constexpr Bytes far_at_once = Bytes{4} << 20;
 
 constexpr Bytes most = std::numeric_limits<Bytes>::max();
 
+/// A rank reads ahead if it has room for so many pages.
+constexpr Index least_pages_ahead = 2;
+
 /// More memory than this is not kept from one file to the next.
 constexpr Bytes largest_kept = Bytes{256} << 20;
 
@@ -62,6 +65,8 @@ Result<std::unique_ptr<SharedFile>> SharedFile::open(const std::shared_ptr<files
       made.reset(new SharedFile(group, *given, epoch));
       if (given->safety != Safety::none && given->access.writes)
         made->safe_ = std::make_unique<SafeFile>(*group, *given);
+      if (group->settings().check_conflicts && group->size() > 1 && given->access.writes)
+        made->conflicts_ = std::make_unique<Conflicts>(*group, "byte");
       return Status();
     });
   }
@@ -100,6 +105,15 @@ Status SharedFile::open_on_io_rank(const std::string& call) {
     pages_->set_stored(size);
   }
   return open_elsewhere(call, &in);
+}
+
+/// Has a thread bring in what is read next, if there is memory for it.
+void SharedFile::read_ahead() {
+  if (!what_.access.reads || pages_->most_ahead() < least_pages_ahead) return;
+  (void)guarded([this] {
+    ahead_ = std::make_unique<ReadAhead>(group_->threads(), *pages_, group_->rank(), group_->node().size());
+    return Status();
+  });
 }
 
 /// Has a thread of its own store what was written whole, while the program goes on.
@@ -223,11 +237,13 @@ Status SharedFile::make_pages(const Deal& deal, const std::string& call) {
   page_shift_ = std::countr_zero(static_cast<std::uint64_t>(page_));
   if (deal.is_kept) {
     if (pages_ == nullptr) take_kept(deal);
+    read_ahead();
     return {};  // that all have
   }
   Status mine;
   if (nodes_ > 1) mine = guarded([&] { return deal_out_pages(), Status(); });
   mine = first_cause(mine, take_pages(deal));
+  if (mine.is_ok()) read_ahead();
   if (mine.is_ok() && nodes_ > 1) {
     mine = guarded([&] {
       far_ = std::make_unique<FarPages>(group_->service().desk(), group_->line(), epoch_, group_->threads(),
@@ -335,6 +351,7 @@ Served SharedFile::served() {
   served.add_to_size = [this](Bytes bytes) { return pages_->add_to_size(bytes); };
   served.is_here = [this](Bytes offset) { return pages_->has(page_of(offset)); };
   served.read = [this, user](Bytes offset, std::span<std::byte> into, bool waits) {
+    if (ahead_ != nullptr) ahead_->saw_for_others(page_of(offset));
     return pages_->read(page_of(offset), place_in_page(offset), into, user(waits));
   };
   served.write = [this, user](Bytes offset, std::span<const std::byte> bytes, bool waits) {
@@ -422,11 +439,15 @@ Result<Bytes> SharedFile::read(std::span<const Sink> sinks) {
   Bytes waiting = 0;
   Bytes got = 0;
   for (const Sink& sink : sinks) {
+    note(Doing::read, sink.offset, std::ssize(sink.bytes));  // what it finds depends on the end, too
     if (sink.offset >= *end) continue;
     const Bytes there = std::min<Bytes>(std::ssize(sink.bytes), *end - sink.offset);
     TR_TRY(for_each_segment(
         Sink{sink.bytes.first(static_cast<std::size_t>(there)), sink.offset},
-        [&](Index page, Bytes from, std::span<std::byte> into) { return pages_->read(page, from, into); },
+        [&](Index page, Bytes from, std::span<std::byte> into) {
+          if (ahead_ != nullptr) ahead_->saw(page);
+          return pages_->read(page, from, into);
+        },
         [&](Index page, Bytes offset, std::span<std::byte> into) {
           far.push_back({server_of(page), offset, into});
           waiting += std::ssize(into);
@@ -458,6 +479,7 @@ Status SharedFile::write(std::span<const Source> sources) {
   for (const Source& source : sources) {
     if (source.bytes.empty()) continue;
     if (source.offset > Definition::most_size - std::ssize(source.bytes)) return too_large(source.offset);
+    note(Doing::write, source.offset, std::ssize(source.bytes));
     // A page may be stored at any moment, and only up to the end of the file.
     pages_->raise_size(source.offset + std::ssize(source.bytes));
     TR_TRY(for_each_segment(
@@ -512,13 +534,15 @@ Status SharedFile::meet(const std::string& named, Before before, Status mine) {
   }
   // A rank raises the size of its own node before it writes: the writes of all ranks count in the largest.
   const comm::Verdict met = vote_and_bid(named, mine.in(named), pages_->size());
-  if (far_ == nullptr || met.status.code() == Code::order) return met.status;
-  pages_->raise_size(met.largest_bid);
-  if (before == Before::nothing) return met.status;
-  // Until all had voted, this rank wrote for others.
-  end_storing_ahead();
-  const Status ended = vote(cat(named, " and what was being stored"), {});
-  return ended.is_ok() ? met.status : ended;
+  if (met.status.code() == Code::order) return met.status;
+  if (far_ != nullptr) pages_->raise_size(met.largest_bid);
+  if (far_ != nullptr && before == Before::change) {
+    // Until all had voted, this rank wrote for others.
+    end_storing_ahead();
+    TR_TRY(vote(cat(named, " and what was being stored"), {}));
+  }
+  if (conflicts_ != nullptr) conflicts_->compare(pages_->size(), named);
+  return met.status;
 }
 
 Status SharedFile::sync(const std::string& call) {
@@ -527,6 +551,8 @@ Status SharedFile::sync(const std::string& call) {
 
 Status SharedFile::resize(Bytes size) {
   const std::string call = cat("tr_shared_resize(", what_.path, ", ", size, ")");
+  // A page that comes from storage while the file is cut would have bytes that are gone.
+  const ReadAhead::Pause pause(ahead_.get());
   Status mine = check(what_.access.writes, "writing");
   if (mine.is_ok() && size < 0) mine = Status(Code::argument, "a file has no negative size");
   if (mine.is_ok() && size > Definition::most_size) mine = too_large(size);
@@ -557,13 +583,9 @@ Result<bool> SharedFile::prepare_cut(Bytes size, const std::string& call) {
   // The undo files must hold the bytes behind `size` before the file is cut.
   if (safe_ != nullptr && is_first_of_node()) mine = guarded([&] { return safe_->keep(*file_, size, most); });
   if (has_more && mine.is_ok()) mine = guarded([&] { return file_->sync(); });
-  Packer told;
-  told.put(has_more);
-  const comm::Verdict verdict = group_->agree(
-      {mine.in(call).at({-1, -1, group_->rank()}), cat(call, ", keeping, of file ", epoch_), told.take()});
+  const comm::Verdict verdict = vote_and_bid(cat(call, ", keeping"), mine.in(call), has_more ? 1 : 0);
   TR_TRY(verdict.status);
-  return std::ranges::any_of(verdict.contributions,
-                             [](const ByteVector& each) { return Unpacker(each).get<bool>(); });
+  return verdict.largest_bid == 1;
 }
 
 /// Cuts the file on disk. Otherwise the old bytes would come back when the file grows again.
@@ -650,10 +672,15 @@ Status SharedFile::close_file() {
   return file_ != nullptr ? std::exchange(file_, nullptr)->close() : Status();
 }
 
-Status SharedFile::flush(const std::string& call) { return store(call, true, false); }
+Status SharedFile::flush(const std::string& call) {
+  const ReadAhead::Pause pause(ahead_.get());
+  return store(call, true, false);
+}
 
 Status SharedFile::close(const std::string& call) {
+  if (ahead_ != nullptr) ahead_->stop();
   const Status closed = store(call, false, true);
+  ahead_.reset();
   leave_pages();
   pages_.reset();
   safe_.reset();

@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "files/group.hpp"
+#include "shared/conflicts.hpp"
 #include "shared/definition.hpp"
 #include "shared/far_pages.hpp"
 #include "shared/node_pages.hpp"
+#include "shared/read_ahead.hpp"
 #include "shared/safety.hpp"
 
 namespace tailrace::shared {
@@ -107,6 +109,10 @@ class SharedFile {
   Status read_far(std::vector<FarRead>& reads, Bytes& waiting);
   enum class Before { nothing, change };
   Status meet(const std::string& named, Before before, Status mine = {});
+  void note(Doing doing, Bytes offset, Bytes bytes) {
+    if (conflicts_ != nullptr) conflicts_->note(doing, offset, bytes);
+  }
+  void read_ahead();
   void store_ahead();
   void end_storing_ahead();
   Status store(const std::string& call, bool durable, bool closes);
@@ -131,7 +137,9 @@ class SharedFile {
   std::unique_ptr<SafeFile> safe_;  // if a crash is to leave a whole file; its lock outlives what stores
   std::unique_ptr<storage::File> file_;
   std::unique_ptr<NodePages> pages_;
+  std::unique_ptr<ReadAhead> ahead_;          // if the rank reads, and has the memory
   std::unique_ptr<FarPages> far_;             // if there are several nodes
+  std::unique_ptr<Conflicts> conflicts_;      // if they are looked for
   bool is_new_ = false;                       // the file's name is not durable; on the I/O rank
   bool is_unsynced_ = false;                  // what this node has stored, as far as this rank knows
   std::optional<executor::Key> storing_key_;  // of the thread that stores behind the program

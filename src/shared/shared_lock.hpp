@@ -31,6 +31,11 @@ class SharedLock {
     transport.idle(tries < long_wait ? 0 : 50'000, "a page of a shared file");
   }
 
+  /// Waits for a page that comes from storage. The thread that brings it needs the core more.
+  static void wait_for_page(int tries, comm::Transport& transport) {
+    transport.idle(tries < spins / 4 ? 0 : 50'000, "a page of a shared file");
+  }
+
  private:
   static constexpr int spins = 64;
   static constexpr int long_wait = 200 * spins;  // a holder that waits for storage

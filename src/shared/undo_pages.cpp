@@ -148,8 +148,7 @@ Status UndoPages::keep_pages(storage::File& file, Index first, Index last) {
     TR_TRY(guarded([&]() -> Status {
       Claim claim(*this);
       Index page = first;
-      for (; page <= last; page = own_from(page + 1))
-        waits = claim.take(page) == State::being_kept || waits;
+      for (; page <= last; page = own_from(page + 1)) waits = claim.take(page) == State::being_kept || waits;
       if (claim.pages.empty()) return {};
       if (!waits) claim_ahead(page, claim);
       TR_TRY(keep_claimed(file, claim));

@@ -39,6 +39,8 @@ class World {
     groups_.reset();
     service_.reset();
     session_->computing().leave();
+    session_.reset();
+    bootstrap_->meet_at_the_end();
   }
   [[nodiscard]] Group& group() { return *group_; }
   [[nodiscard]] const std::shared_ptr<Group>& own_group() const { return group_; }

@@ -42,6 +42,10 @@ mkdir -p own_module && try "the installed Fortran source compiles" env -C own_mo
   "$prefix/include/tailrace/fortran/tailrace.F90" -o tailrace_module.o
 
 if [ -x "$prefix/bin/tailrace" ]; then try "the installed command runs" "$prefix/bin/tailrace" --help; fi
+if [ -n "$(find "$prefix" -name 'libtailrace_preload.so')" ]; then
+  try "the installed command preloads" "$prefix/bin/tailrace" run --shared "$PWD/preloaded.bin" -- sh -c 'echo shared > preloaded.bin'
+  test "$(cat preloaded.bin)" = shared || fail "the installed command did not run a program"
+fi
 
 # The other MPI is refused when configuring, in words.
 other=mpich

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "files/fixture.hpp"
+#include "support/captured_stderr.hpp"
 
 using namespace tailrace::files_test;
 
@@ -128,6 +129,8 @@ void check_all(Model& model, tr_shared* file) {
     check_read(model, file, offset, model.pick(0, 3 * block));
   }
   if (model.once_in(4)) check_read(model, file, 0, model.size() + 5);
+  if (model.once_in(4))  // forward, so that pages are read ahead
+    for (tr_index at = 0; at < model.size(); at += 2 * block) check_read(model, file, at, 2 * block);
 }
 
 tr_shared* open(const std::string& path, const char* mode, const std::string& options) {
@@ -204,11 +207,11 @@ void run(const std::string& path, const Sample& sample) {
   MPI_Barrier(state().comm);
 }
 
-void run_samples(const std::string& name, const std::vector<std::string>& options, tr_index most,
-                 int rounds) {
+void run_samples(const std::string& name, const std::vector<std::string>& options, tr_index most, int rounds,
+                 const std::string& settings = "", unsigned seeds = 12) {
   const std::string directory = fresh_directory("shared-" + name);
-  const Session session("aggregators=2");
-  for (unsigned seed = 1; seed <= 12; ++seed) {
+  const Session session("aggregators=2 " + settings);
+  for (unsigned seed = 1; seed <= seeds; ++seed) {
     const std::string& chosen = options[seed % options.size()];
     const std::int64_t before = state().failures;
     run(directory + "/file", {seed, chosen, most, rounds});
@@ -221,6 +224,8 @@ void run_samples(const std::string& name, const std::vector<std::string>& option
 }
 
 std::string tiny_memory() { return "page=4KiB memory=" + std::to_string(16 * 1024 * size()); }
+/// Little, but enough to read ahead.
+std::string little_memory() { return "page=4KiB memory=" + std::to_string(48 * 1024 * size()); }
 
 }  // namespace
 
@@ -229,7 +234,7 @@ MPI_TEST(shared, holds_what_a_model_holds) {
 }
 
 MPI_TEST(shared, holds_what_a_model_holds_when_pages_must_make_room) {
-  run_samples("room", {tiny_memory()}, 400'000, 6);
+  run_samples("room", {tiny_memory(), little_memory()}, 400'000, 6);
 }
 
 MPI_TEST(shared, a_copy_at_any_moment_goes_back_to_the_last_flush) {
@@ -237,6 +242,31 @@ MPI_TEST(shared, a_copy_at_any_moment_goes_back_to_the_last_flush) {
               {tiny_memory() + " safety=journal", "safety=journal", "page=4KiB safety=rename",
                tiny_memory() + " safety=rename"},
               400'000, 8);
+}
+
+MPI_TEST(shared, a_model_that_synchronises_has_no_conflicts) {
+  CapturedStderr printed;
+  run_samples("conflicts", {"", tiny_memory(), "page=4KiB"}, 300'000, 4, "check_conflicts=on", 3);
+  CHECK_EQ(printed.text(), std::string());
+}
+
+MPI_TEST(shared, conflicts_are_told_with_both_ranks_and_the_bytes) {
+  if (size() == 1) return;
+  const std::string directory = fresh_directory("shared-told");
+  CapturedStderr printed;
+  {
+    const Session session("check_conflicts=on");
+    tr_shared* file = open(directory + "/file", "w+", "");
+    const std::string text(100, 'x');
+    if (rank() == 0) ok(tr_shared_pwrite(file, text.data(), 100, 2'000'000), "pwrite");
+    if (rank() == size() - 1) ok(tr_shared_pwrite(file, text.data(), 100, 2'000'050), "pwrite");
+    close(file);
+  }
+  const std::string wanted = "tailrace: warning: tr_shared_close(" + directory +
+                             "/file): rank 0 wrote bytes 2000050 to 2000099, and rank " +
+                             std::to_string(size() - 1) + " wrote them too, without a sync between the two\n";
+  CHECK_EQ(printed.text(), rank() == 0 ? wanted : std::string());
+  remove_directory(directory);
 }
 
 MPI_TEST(shared, two_files_at_once_keep_apart) {

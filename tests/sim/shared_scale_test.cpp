@@ -96,7 +96,7 @@ void measure(SessionRank& rank, const Shape& shape, Meter& meter) {
 }
 
 /// The most memory, in bytes, that a file or an array may take of a rank, without its pages.
-constexpr double most_memory = 24'000;
+constexpr double most_memory = 20'000;
 
 /// The most that a call may cost any rank, for each round of a tree of all ranks.
 struct Limit {
@@ -122,8 +122,8 @@ void expect_small_costs(const Meter& meter, const Shape& shape) {
   const double of_file = meter.memory_between("begin", "file") / shape.ranks;
   const double of_array = meter.memory_between("array", "end") / shape.ranks;
   std::cout << "  memory of a rank: " << of_file << " bytes for a file, " << of_array << " for an array\n";
-  EXPECT_LE(of_file, most_memory);
-  EXPECT_LE(of_array, most_memory);
+  EXPECT_LE(of_file, most_memory + 20 * shape.ranks);  // the first one of a group finds out who is where
+  EXPECT_LE(of_array, most_memory + 5 * shape.ranks);
 }
 
 /// Measures, and then writes and reads pieces of all ranks, interleaved, and elements.

@@ -24,6 +24,7 @@ void add_wait(CLI::App& app, int& exit);
 void add_index(CLI::App& app, int& exit);
 void add_plan(CLI::App& app, int& exit);
 void add_repair(CLI::App& app, int& exit);
+void add_run(CLI::App& app, int& exit);
 void add_settings(CLI::App& app, int& exit);
 void add_verify(CLI::App& app, int& exit);
 

@@ -39,6 +39,9 @@ int main(int argc, char** argv) {
   cli::add_repair(app, exit);
   cli::add_verify(app, exit);
   cli::add_checkpoint(app, exit);
+#ifdef TAILRACE_HAVE_RUN
+  cli::add_run(app, exit);
+#endif
   cli::add_settings(app, exit);
   if (const int unknown = check_command(app, argc, argv); unknown != cli::Exit::done) return unknown;
   try {

@@ -55,7 +55,8 @@ TEST(settings, without_any_have_the_defaults_of_the_table) {
 }
 
 TEST(settings, that_all_ranks_need_alike_are_taken_from_another) {
-  const Settings other = read("servers=2 aggregators=3 threads=5", {"TAILRACE_IO_BUFFER=8MiB"});
+  const Settings other =
+      read("servers=2 aggregators=3 threads=5 check_conflicts=on", {"TAILRACE_IO_BUFFER=8MiB"});
   Settings settings = read("parallel_threshold=0", {"TAILRACE_SERVERS=1"});
   for (const SettingValue& value : other.common()) EXPECT_TRUE(settings.take(value).is_ok());
   EXPECT_EQ(settings.servers.count, 2);
@@ -63,8 +64,9 @@ TEST(settings, that_all_ranks_need_alike_are_taken_from_another) {
   EXPECT_EQ(settings.io_buffer, 8 << 20);
   EXPECT_EQ(settings.parallel_threshold, 1 << 20);
   EXPECT_EQ(settings.threads, 0);
-  ASSERT_EQ(settings.common().size(), 4u);
-  for (std::size_t i = 0; i < 4; ++i) {
+  EXPECT_TRUE(settings.check_conflicts);
+  ASSERT_EQ(settings.common().size(), 5u);
+  for (std::size_t i = 0; i < 5; ++i) {
     EXPECT_EQ(settings.common()[i].value, other.common()[i].value);
     EXPECT_EQ(settings.common()[i].origin, other.common()[i].origin);
   }

@@ -57,7 +57,7 @@ class Cli : public ::testing::Test {
 
 TEST_F(Cli, help_of_each_command_has_examples) {
   EXPECT_EQ(run("--help").exit, 0);
-  for (const std::string command : {"wait", "index", "repair", "settings", "verify"}) {
+  for (const std::string command : {"wait", "index", "repair", "run", "settings", "verify"}) {
     const Outcome outcome = run(command + " --help");
     EXPECT_EQ(outcome.exit, 0);
     EXPECT_TRUE(mentions(outcome.output, "Examples:\n  tailrace " + command)) << outcome.output;

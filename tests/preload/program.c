@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause */
+/* What programs do with files, one thing for each word (argument 1), on a file (argument 2). It knows nothing
+ * of Tailrace. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { records = 200000, threads = 4, record = 12 };
+
+static int failures;
+static int file;
+static const char* name;
+static char seen[records];
+static pthread_barrier_t together;
+
+static void expect(int condition, const char* what) {
+  if (condition) return;
+  fprintf(stderr, "FAILED: %s (%s)\n", what, strerror(errno));
+  ++failures;
+}
+
+/* Each read of a descriptor that threads share must give the next record. */
+static void* read_records(void* unused) {
+  char text[record + 1];
+  (void)unused;
+  pthread_barrier_wait(&together);
+  while (read(file, text, record) == record) {
+    text[record] = '\0';
+    __atomic_fetch_add(&seen[atoi(text)], 1, __ATOMIC_RELAXED);
+  }
+  return NULL;
+}
+
+/* Each thread has an open file of its own. */
+static void* append_records(void* first) {
+  char text[record + 1];
+  const int own = open(name, O_WRONLY | O_APPEND);
+  pthread_barrier_wait(&together);
+  for (int n = (int)(long)first; n < records; n += threads) {
+    snprintf(text, sizeof(text), "%011d\n", n);
+    if (write(own, text, record) != record) abort();
+  }
+  expect(close(own) == 0, "close");
+  return NULL;
+}
+
+static void in_threads(void* (*work)(void*)) {
+  pthread_t all[threads];
+  pthread_barrier_init(&together, NULL, threads);
+  for (long n = 0; n < threads; ++n) pthread_create(&all[n], NULL, work, (void*)n);
+  for (int n = 0; n < threads; ++n) pthread_join(all[n], NULL);
+}
+
+static void test_threads(const char* path) {
+  name = path;
+  file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+  in_threads(append_records);
+  expect(lseek(file, 0, SEEK_END) == (off_t)records * record, "the size after appends of threads");
+  lseek(file, 0, SEEK_SET);
+  in_threads(read_records);
+  for (int n = 0; n < records; ++n) expect(seen[n] == 1, "a record was read once");
+  expect(close(file) == 0, "close");
+}
+
+static void test_stdio(const char* path) {
+  char text[100];
+  FILE* stream = fopen(path, "w+");
+  expect(stream != NULL && fileno(stream) > 2, "fopen");
+  for (int n = 0; n < 20000; ++n) fprintf(stream, "%011d\n", n);
+  expect(fseek(stream, 500 * record, SEEK_SET) == 0 && fgets(text, sizeof(text), stream) && atoi(text) == 500,
+         "fseek and fgets");
+  expect(fflush(stream) == 0 && ftruncate(fileno(stream), 600 * record) == 0, "ftruncate");
+  expect(fseek(stream, 0, SEEK_END) == 0 && ftell(stream) == 600 * record, "ftell");
+  expect(fclose(stream) == 0, "fclose");
+  stream = fopen(path, "a");
+  fputs("appended\n", stream);
+  expect(fclose(stream) == 0, "fclose");
+  stream = fdopen(open(path, O_RDONLY), "r");
+  int lines = 0;
+  while (fgets(text, sizeof(text), stream)) ++lines;
+  expect(lines == 601 && !strcmp(text, "appended\n"), "reading by fdopen");
+  expect(fclose(stream) == 0, "fclose");
+  expect(fopen(path, "wx") == NULL && errno == EEXIST, "fopen of what is there");
+  fflush(stdout);
+  expect(freopen(path, "a", stdout) != NULL, "freopen");
+  printf("printed\n");
+  expect(fclose(stdout) == 0, "fclose of stdout");
+}
+
+/* What no library can take over must fail, and not read or write anything. */
+static void test_escapes(const char* path) {
+  char byte = 'x', link[64];
+  struct stat status;
+  file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+  expect(write(file, "content", 7) == 7, "write");
+  expect(syscall(SYS_write, file, &byte, 1) < 0 && errno == EBADF, "a system call");
+  expect(mmap(NULL, 7, PROT_READ, MAP_SHARED, file, 0) == MAP_FAILED && errno == EBADF, "mmap");
+  expect(syscall(SYS_mmap, NULL, 7, PROT_READ, MAP_SHARED, file, 0) == -1 && errno == EBADF,
+         "mmap by a system call");
+  snprintf(link, sizeof(link), "/proc/self/fd/%d", file);
+  expect(syscall(SYS_openat, AT_FDCWD, link, O_RDWR, 0) < 0 && errno == ENXIO,
+         "opening /proc/self/fd by a system call");
+  expect(flock(file, LOCK_EX) < 0 && errno == ENOLCK, "flock");
+  expect(lockf(file, F_LOCK, 0) < 0 && errno == ENOLCK, "lockf");
+  const struct flock all = {.l_type = F_WRLCK};
+  expect(fcntl(file, F_SETLK, &all) < 0 && errno == ENOLCK, "fcntl");
+  expect(fstat(file, &status) == 0 && status.st_size == 7 && S_ISREG(status.st_mode), "fstat");
+  /* A second way to the file, by the kernel's name of the descriptor. */
+  const int again = open(link, O_RDONLY);
+  expect(again >= 0 && read(again, &byte, 1) == 1 && byte == 'c', "opening /proc/self/fd");
+  close(again);
+  /* Whoever closes everything must not close what the library needs. */
+  for (int n = 3; n < 70000; ++n)
+    if (n != file) close(n);
+  expect(pwrite(file, "C", 1, 0) == 1 && fsync(file) == 0, "after all was closed");
+  expect(close(file) == 0, "close");
+}
+
+static void write_until_killed(int begun) {
+  char bytes[3000];
+  memset(bytes, 'k', sizeof(bytes));
+  if (write(begun, "", 1) != 1) _exit(1);
+  for (off_t at = 0;; at = (at + 3000) % 60000)
+    if (pwrite(file, bytes, sizeof(bytes), at) != (ssize_t)sizeof(bytes)) _exit(1);
+}
+
+/* Processes that are killed while they write must not stop others that use the same pages. */
+static void test_killed_writers(const char* path) {
+  char bytes[3000];
+  int begun[2], status = 0;
+  file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+  expect(pipe(begun) == 0, "pipe");
+  for (int n = 0; n < 60; ++n) {
+    const pid_t child = fork();
+    if (child == 0) write_until_killed(begun[1]);
+    expect(read(begun[0], bytes, 1) == 1, "the pipe");
+    usleep((useconds_t)(1000 + 300 * (n % 7)));
+    kill(child, SIGKILL);
+    waitpid(child, &status, 0);
+    expect(WIFSIGNALED(status), "a child wrote until it was killed");
+    for (int each = 0; each < 20; ++each)
+      expect(pread(file, bytes, sizeof(bytes), each * 3000) >= 0, "pread");
+  }
+  expect(pread(file, bytes, sizeof(bytes), 0) == 3000 && bytes[0] == 'k' && bytes[2999] == 'k',
+         "what was written before kills");
+  expect(pwrite(file, "whole", 5, 60000) == 5 && fsync(file) == 0 && close(file) == 0, "after kills");
+}
+
+/* Processes that use more pages than the memory has, each its own bytes of them: a page may go at any moment.
+ */
+static int wrong_of(int who) {
+  enum { crowd = 3, places = 400, steps = 12000 };
+  static int values[places];
+  unsigned draw = (unsigned)who + 1;
+  int wrong = 0;
+  for (int step = 0; step < steps; ++step) {
+    const int place = (int)((unsigned)rand_r(&draw) % places);
+    const off_t at = ((off_t)place * crowd + who) * 500;
+    int value = crowd * step + who;
+    if (step < places || step % 2 == 0) {
+      wrong += pwrite(file, &value, sizeof(value), at) != sizeof(value);
+      values[place] = value;
+    } else if (values[place] != 0) {
+      wrong += pread(file, &value, sizeof(value), at) != sizeof(value) || value != values[place];
+    }
+  }
+  return wrong;
+}
+
+static void test_crowd(const char* path) {
+  int status = 0;
+  file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+  for (int who = 0; who < 3; ++who)
+    if (fork() == 0) _exit(wrong_of(who) != 0);
+  while (wait(&status) > 0)
+    expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "a child found what it had written");
+  expect(close(file) == 0, "close");
+}
+
+int main(int argc, char** argv) {
+  if (argc < 3) return 2;
+  if (!strcmp(argv[1], "threads")) test_threads(argv[2]);
+  if (!strcmp(argv[1], "stdio")) test_stdio(argv[2]);
+  if (!strcmp(argv[1], "escapes")) test_escapes(argv[2]);
+  if (!strcmp(argv[1], "killed_writers")) test_killed_writers(argv[2]);
+  if (!strcmp(argv[1], "crowd")) test_crowd(argv[2]);
+  return failures != 0;
+}

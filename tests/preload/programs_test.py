@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+"""Programs that nobody here wrote under `tailrace run`: what they write is what they would have written, what cannot be taken over
+is refused. Arguments: a program of ours that uses files as programs do, and a C compiler."""
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+sys.path.insert(0, os.path.join(os.environ["TEST_SOURCE"], "tests", "support"))
+from small_model import *  # noqa: E402,F403
+
+COMPILER = sys.argv[2]
+HERE = os.path.dirname(os.path.abspath(__file__))
+directory = fresh(os.path.abspath("files"))
+PATTERN = f"{directory}/*.bin"
+BYTES = random.Random(1).randbytes(5_000_001)
+with open(f"{directory}/source", "wb") as source:
+    source.write(BYTES)
+
+
+def shared(*command, options=(), stdin=None):
+    """(exit code, standard output, standard error) of a command under `tailrace run`"""
+    done = subprocess.run([COMMAND, "run", "--shared", PATTERN, *options, "--", *command], capture_output=True, timeout=LIMIT, input=stdin,
+                          cwd=directory)
+    return done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+
+
+def traffic(err):
+    """(writes of the programs, writes of storage, reads of the programs, reads of storage)"""
+    told = re.search(r"(\d+) writes? .* and (\d+) reads? .* of the programs became (\d+) writes? .* and (\d+) reads? .* of storage", err)
+    return (int(told[1]), int(told[3]), int(told[2]), int(told[4])) if told else (0, 0, 0, 0)
+
+
+def test_copies():
+    code, _, err = shared("cp", "source", "copied.bin")
+    check(code == 0 and contents(f"{directory}/copied.bin") == BYTES, f"cp: {code} {err}")
+    code, _, err = shared("cp", "-p", "copied.bin", "again.bin")
+    check(code == 0 and contents(f"{directory}/again.bin") == BYTES, f"cp -p: {code} {err}")
+    code, out, err = shared("cmp", "copied.bin", "source")
+    check(code == 0, f"cmp: {code} {out} {err}")
+    code, out, err = shared("sh", "-c", "cat copied.bin | md5sum; md5sum < source")
+    check(code == 0 and len(set(out.split())) == 2, f"cat and md5sum: {code} {out} {err}")
+
+
+def test_dd():
+    code, _, err = shared("dd", "if=source", "of=dd.bin", "bs=777")
+    writes, stores, _, _ = traffic(err)
+    check(code == 0 and contents(f"{directory}/dd.bin") == BYTES, f"dd: {code} {err}")
+    check(writes == 6436 and stores <= 1, f"dd: storage saw small writes: {err}")
+    # Into the middle of what is there, and behind its end.
+    code, _, err = shared("dd", "if=source", "of=dd.bin", "bs=333", "seek=20001", "count=5", "conv=notrunc")
+    want = bytearray(BYTES)
+    want.extend(b"\0" * max(0, 333 * 20006 - len(want)))
+    want[333 * 20001:333 * 20006] = BYTES[:333 * 5]
+    check(code == 0 and contents(f"{directory}/dd.bin") == bytes(want), f"dd conv=notrunc: {code} {err}")
+    code, _, err = shared("dd", "if=source", "of=dd.bin", "bs=1001", "count=3", "oflag=append", "conv=notrunc,fsync")
+    check(code == 0 and contents(f"{directory}/dd.bin") == bytes(want) + BYTES[:3003], f"dd oflag=append: {code} {err}")
+    code, out, err = shared("dd", "if=dd.bin", "bs=100", "skip=3", "count=2", "status=none")
+    check(code == 0, f"dd from a shared file: {code} {err}")
+
+
+def test_shells():
+    script = """
+      set -e
+      cat source > one.bin
+      (cat one.bin; echo more) >> two.bin
+      exec 5<> three.bin
+      seq 1 1000 >&5; seq 1001 2000 >&5; (seq 2001 2100; true) >&5
+      exec 5>&-
+      test $(wc -l < three.bin) = 2100
+      while read -r line; do last=$line; done < three.bin
+      test "$last" = 2100
+      echo replaced > one.bin; cat one.bin
+      umask 027; echo x > mode.bin
+      echo gone > gone.bin; rm gone.bin
+    """
+    for shell in ("sh", "bash"):
+        for name in ("one", "two", "three", "mode"):
+            if os.path.exists(f"{directory}/{name}.bin"):
+                os.remove(f"{directory}/{name}.bin")
+        code, out, err = shared(shell, "-c", script)
+        check(code == 0 and out == "replaced\n", f"{shell}: {code} {out} {err}")
+        check(contents(f"{directory}/two.bin") == BYTES + b"more\n", f"{shell}: other bytes in two.bin")
+        check(contents(f"{directory}/three.bin") == "".join(f"{n}\n" for n in range(1, 2101)).encode(), f"{shell}: three.bin")
+        check(os.stat(f"{directory}/mode.bin").st_mode & 0o777 == 0o640, f"{shell}: the umask was not honoured")
+        check(not os.path.exists(f"{directory}/gone.bin"), f"{shell}: a file that was removed is there")
+
+
+def test_random_operations():
+    for seed in range(1, 40 if ALL else 5):
+        for name in ("random.bin", "random"):
+            if os.path.exists(f"{directory}/{name}"):
+                os.remove(f"{directory}/{name}")
+        small = ["--page", "4KiB", "--memory", "64KiB"] if seed % 2 else []
+        code, out, err = shared("python3", f"{HERE}/operations.py", f"{directory}/random.bin", f"{directory}/random", str(seed), "500",
+                                options=small)
+        check(code == 0, f"random operations: {code} {out} {err}")
+        check(contents(f"{directory}/random.bin") == contents(f"{directory}/random"), f"random operations, seed {seed}: other bytes")
+
+
+def test_python():
+    script = textwrap.dedent("""
+        import os, subprocess
+        from concurrent.futures import ThreadPoolExecutor
+        with open('python.bin', 'wb') as f:
+            subprocess.run(['seq', '1', '5'], stdout=f, check=True)
+            subprocess.run('echo hi; seq 6 7', shell=True, stdout=f, check=True)
+            f.seek(0, 2)
+            f.write(b'python')
+        assert os.popen('cat python.bin').read() == '1\\n2\\n3\\n4\\n5\\nhi\\n6\\n7\\npython', open('python.bin').read()
+        # The child has the only descriptor left before it has begun.
+        with open('spawned.bin', 'wb') as f:
+            child = subprocess.Popen(['sh', '-c', 'sleep 0.2; echo spawned'], stdout=f)
+        child.wait()
+        f = open('forked.bin', 'wb', 0)
+        if os.fork() == 0:
+            f.write(b'child ')
+            os._exit(0)
+        os.wait()
+        f.write(b'parent')
+        f.close()
+        with open('many.bin', 'wb') as f:
+            with ThreadPoolExecutor(4) as pool:
+                list(pool.map(lambda n: os.pwrite(f.fileno(), b'%07d\\n' % n, 8 * n), range(3000)))
+    """)
+    code, out, err = shared("python3", "-c", script)
+    check(code == 0, f"python: {code} {out} {err}")
+    check(contents(f"{directory}/spawned.bin") == b"spawned\n", f"a spawned program: {contents(f'{directory}/spawned.bin')}")
+    check(contents(f"{directory}/forked.bin") == b"child parent", f"a forked child: {contents(f'{directory}/forked.bin')}")
+    check(contents(f"{directory}/many.bin") == b"".join(b"%07d\n" % n for n in range(3000)), "threads of python")
+
+
+def test_sqlite():
+    script = textwrap.dedent("""
+        import sqlite3, sys
+        base = sqlite3.connect('file:base.bin?vfs=' + sys.argv[1], uri=True, timeout=0)
+        base.execute('pragma journal_mode=delete')
+        base.execute('create table if not exists t (a integer primary key, b text)')
+        for n in range(5):
+            with base:
+                base.executemany('insert into t (b) values (?)', [('row %d' % n,)] * 50)
+        try:
+            with base:
+                base.execute('delete from t')
+                raise KeyError  # rolls back
+        except KeyError:
+            pass
+        assert base.execute('select count(*) from t').fetchone() == (250,)
+        assert base.execute('pragma integrity_check').fetchone() == ('ok',)
+    """)
+    code, out, err = shared("python3", "-c", script, "unix-none")
+    check(code == 0, f"sqlite3: {code} {out} {err}")
+    import sqlite3
+    with sqlite3.connect(f"{directory}/base.bin") as base:
+        check(base.execute("select count(*) from t").fetchone() == (250,), "sqlite3: another count of rows")
+        check(base.execute("pragma integrity_check").fetchone() == ("ok",), "sqlite3: the base is damaged")
+    code, out, err = shared("python3", "-c", script, "unix")
+    check(code != 0 and "a lock of" in err and "vfs=unix-none" in err, f"sqlite3 with locks: {code} {err}")
+
+
+def test_own_program():
+    for word in ("threads", "stdio", "escapes", "killed_writers", "crowd"):
+        for options in ([], ["--page", "4KiB", "--memory", "64KiB"]):
+            code, out, err = shared(MODEL, word, f"{word}.bin", options=options)
+            check(code == 0, f"{word} {options}: {code} {out} {err}")
+    data = contents(f"{directory}/stdio.bin")
+    check(data is not None and len(data) == 600 * 12 + 9 + 8 and data.endswith(b"appended\nprinted\n"), "stdio: other bytes")
+    check(contents(f"{directory}/escapes.bin") == b"Content", "escapes: other bytes")
+    data = contents(f"{directory}/killed_writers.bin")
+    check(data is not None and data == b"k" * 60000 + b"whole", "killed_writers: other bytes")
+
+
+def test_killed():
+    """kill -9 of the program, and of `tailrace run`, loses nothing that was written."""
+    script = "import os, signal; f = open('killed.bin', 'wb', 0); [f.write(b'%07d\\n' % n) for n in range(100000)]; os.kill(os.getpid(), signal.SIGKILL)"
+    code, _, err = shared("python3", "-c", script)
+    whole = b"".join(b"%07d\n" % n for n in range(100000))
+    check(code == 137 and contents(f"{directory}/killed.bin") == whole, f"a killed program: {code} {err}")
+    check(traffic(err)[1] <= 2, f"a killed program: storage saw small writes: {err}")
+    script = script.replace("killed.bin", "orphan.bin").replace("os.kill(os.getpid(), signal.SIGKILL)", "print('written', flush=True); input()")
+    run_ = subprocess.Popen([COMMAND, "run", "--shared", PATTERN, "--", "python3", "-c", script], cwd=directory, stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    run_.stdout.readline()
+    os.kill(run_.pid, signal.SIGKILL)
+    run_.stdin.close()  # the program ends
+    run_.stderr.read()  # until the keeper has ended
+    run_.wait()
+    check(contents(f"{directory}/orphan.bin") == whole, "tailrace run was killed: other bytes")
+
+
+def test_full_disk():
+    if os.geteuid() != 0:
+        return
+    mount = f"{directory}/small"
+    os.makedirs(mount)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "none", mount]).returncode != 0:
+        return
+    try:
+        full = ["--shared", f"{mount}/*.bin"]
+        code, out, err = shared("dd", "if=source", f"of={mount}/full.bin", "bs=999", options=full)
+        check(code == 1 and "No space left" in err, f"dd to a full disk: {code} {err}")
+        size = os.path.getsize(f"{mount}/full.bin")
+        check(3 << 20 <= size <= 4 << 20 and contents(f"{mount}/full.bin") == BYTES[:size], f"a full disk: {size} bytes")
+        os.remove(f"{mount}/full.bin")
+        script = textwrap.dedent(f"""
+            import errno, os
+            with open('{mount}/filler', 'wb') as filler:
+                filler.write(bytes(3 << 20))
+            f = os.open('{mount}/later.bin', os.O_RDWR | os.O_CREAT)
+            done = 0
+            try:
+                while True:
+                    done += os.write(f, b'x' * 1000)
+            except OSError as error:
+                assert error.errno == errno.ENOSPC, error
+            os.remove('{mount}/filler')
+            while done < 2_000_000:
+                done += os.write(f, b'y' * 1000)
+            os.fsync(f)
+            os.close(f)
+            assert os.path.getsize('{mount}/later.bin') == done
+        """)
+        code, out, err = shared("python3", "-c", script, options=full)
+        check(code == 0, f"writing on when there is room again: {code} {out} {err}")
+    finally:
+        subprocess.run(["umount", mount])
+
+
+def test_refusals():
+    with open("static.c", "w") as source:
+        source.write("int main(void) { return 0; }\n")
+    if subprocess.run([COMPILER, "-static", "static.c", "-o", "static"], capture_output=True).returncode == 0:
+        code, _, err = shared(os.path.abspath("static"))
+        check(code == 2 and "is linked statically" in err, f"a static program: {code} {err}")
+    code, _, err = shared("no-such-program")
+    check(code == 127 and "no-such-program" in err, f"no program: {code} {err}")
+    code, _, err = shared("true", options=["--page", "5000"])
+    check(code == 2 and "power of 2" in err, f"a page of 5,000 bytes: {code} {err}")
+    code, _, err = shared("true", options=["--memory", "1MiB"])
+    check(code == 2 and "--memory" in err, f"memory for one page: {code} {err}")
+    code, _, err = shared("sh", "-c", "exit 7")
+    check(code == 7, f"the exit code of the program: {code} {err}")
+    code, out, err = shared("sh", "-c", "ls; cat source | wc -c; cat < source > other", options=["--verbose"])
+    check(code == 0 and "5000001" in out and contents(f"{directory}/other") == BYTES, f"files that do not match: {code} {out} {err}")
+    check("io_uring: " in err and "no program opened a file that --shared names" in err, f"--verbose: {err}")
+    flock = subprocess.run(["which", "flock"], capture_output=True)
+    if flock.returncode == 0:
+        code, _, err = shared("flock", "copied.bin", "true")
+        check(code != 0 and "a lock of" in err and "refused: 1 lock" in err, f"flock: {code} {err}")
+
+
+for name, test in list(globals().items()):
+    if name.startswith("test_"):
+        begin = time.monotonic()
+        test()
+        print(f"{name}: {time.monotonic() - begin:.1f} s", flush=True)
+finish()

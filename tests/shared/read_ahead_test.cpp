@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+//
+// Readers of a shared file that go forward find the next pages in memory. The program's own pread takes the
+// place of that of the C library, also for the library under test: it tells which reads of storage the
+// program waited for.
+#include <dlfcn.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <functional>
+#include <random>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "files/fixture.hpp"
+
+using namespace tailrace::files_test;
+
+namespace {
+
+/// The reads of one file by this process.
+class Reads {
+ public:
+  static Reads& get() {
+    static Reads one;
+    return one;
+  }
+  /// Counts anew, for the calling thread and for all others.
+  void watch(const std::string& path) {
+    struct stat info {};
+    ::stat(path.c_str(), &info);
+    program_ = std::this_thread::get_id();
+    delay_ms = 0;
+    fails = Fails::none;
+    own_calls = calls = 0;
+    bytes = largest = end = 0;
+    inode_ = info.st_ino;
+  }
+  void stop() { inode_ = 0; }
+  /// Returns false if the call is to fail.
+  bool enter(int descriptor, std::size_t size, off_t offset) {
+    struct stat info {};
+    if (inode_ == 0 || ::fstat(descriptor, &info) != 0 || info.st_ino != inode_) return true;
+    const bool is_own = std::this_thread::get_id() == program_;
+    ++calls;
+    if (is_own) ++own_calls;
+    std::this_thread::sleep_for(std::chrono::milliseconds(delay_ms));
+    if (fails == Fails::all || (fails == Fails::others && !is_own)) return false;
+    const auto count = static_cast<tr_index>(size);
+    bytes += count;
+    if (largest < count) largest = count;
+    if (end < offset + count) end = offset + count;
+    return true;
+  }
+  enum class Fails { none, others, all };
+  std::atomic<Fails> fails{Fails::none};
+  std::atomic<int> delay_ms{0};
+  std::atomic<int> own_calls{0};
+  std::atomic<int> calls{0};
+  std::atomic<tr_index> bytes{0};
+  std::atomic<tr_index> largest{0};
+  std::atomic<tr_index> end{0};
+
+ private:
+  std::atomic<ino_t> inode_{0};
+  std::thread::id program_;
+};
+
+constexpr tr_index page = 64 * 1024;
+constexpr tr_index pages = 96;
+constexpr tr_index piece = 4096;
+
+void ok(int code, const char* what) {
+  if (!CHECK_EQ(code, TR_OK)) std::fprintf(stderr, "  %s: %s\n", what, tr_error());
+}
+
+char byte_at(tr_index offset) { return static_cast<char>(offset / 7 + offset / page); }
+
+std::string content(tr_index bytes) {
+  std::string text(static_cast<std::size_t>(bytes), ' ');
+  for (tr_index i = 0; i < bytes; ++i) text[static_cast<std::size_t>(i)] = byte_at(i);
+  return text;
+}
+
+bool read_page(tr_shared* file, tr_index number) {
+  std::string got(static_cast<std::size_t>(piece), '?');
+  for (tr_index at = number * page; at < (number + 1) * page; at += piece) {
+    tr_index count = 0;
+    if (tr_shared_pread(file, got.data(), piece, at, &count) != TR_OK) return false;
+    CHECK_EQ(count, piece);
+    for (tr_index i = 0; i < piece; i += 97) CHECK_EQ(got[static_cast<std::size_t>(i)], byte_at(at + i));
+  }
+  return true;
+}
+
+/// Waits for something that another thread does.
+bool comes_true(const std::function<bool()>& condition) {
+  for (int i = 0; i < 20'000; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return false;
+}
+
+/// A file of each rank's own.
+class OwnFile {
+ public:
+  OwnFile(const std::string& directory, const std::string& mode, const std::string& options = "page=64KiB")
+      : path_(directory + "/file-" + std::to_string(rank())) {
+    write_file(path_, content(pages * page));
+    ok(tr_shared_open_comm(MPI_COMM_SELF, path_.c_str(), mode.c_str(), options.c_str(), &file_), "open");
+    Reads::get().watch(path_);
+  }
+  ~OwnFile() { close(); }
+  void close() {
+    if (file_ != nullptr) ok(tr_shared_close(&file_), "close");
+    Reads::get().stop();
+  }
+  [[nodiscard]] tr_shared* get() const { return file_; }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  tr_shared* file_ = nullptr;
+};
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) ssize_t pread(int descriptor, void* data, std::size_t size,
+                                                                off_t offset) {
+  using Function = ssize_t(int, void*, std::size_t, off_t);
+  static auto* const real = reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, "pread"));
+  if (Reads::get().enter(descriptor, size, offset)) return real(descriptor, data, size, offset);
+  errno = EIO;
+  return -1;
+}
+
+MPI_TEST(read_ahead, a_rank_that_reads_forward_waits_for_few_pages) {
+  const std::string directory = fresh_directory("ahead-forward");
+  const Session session;
+  OwnFile file(directory, "r");
+  Reads& reads = Reads::get();
+  for (tr_index i = 0; i < pages; ++i) {
+    CHECK(read_page(file.get(), i));
+    if (i >= 1) CHECK(comes_true([&] { return reads.end >= std::min(i + 2, pages) * page; }));
+  }
+  CHECK(reads.own_calls <= pages / 8);
+  CHECK(reads.calls <= pages / 3);  // many pages in each
+  CHECK(reads.largest >= 4 * page);
+  CHECK_EQ(reads.bytes.load(), pages * page);  // each page once
+  file.close();
+  remove_directory(directory);
+}
+
+MPI_TEST(read_ahead, without_threads_nothing_is_read_ahead) {
+  const std::string directory = fresh_directory("ahead-threads");
+  const Session session("io_threads=0");
+  OwnFile file(directory, "r");
+  for (tr_index i = 0; i < pages; ++i) CHECK(read_page(file.get(), i));
+  CHECK_EQ(Reads::get().own_calls.load(), static_cast<int>(pages));
+  CHECK_EQ(Reads::get().calls.load(), static_cast<int>(pages));
+  file.close();
+  remove_directory(directory);
+}
+
+MPI_TEST(read_ahead, a_rank_that_jumps_reads_no_more_than_it_asks_for) {
+  const std::string directory = fresh_directory("ahead-random");
+  const Session session;
+  OwnFile file(directory, "r");
+  std::mt19937 random(static_cast<unsigned>(rank()));
+  std::set<tr_index> seen;
+  tr_index last = -1;
+  for (int i = 0; i < 60; ++i) {
+    const auto next = static_cast<tr_index>(random() % pages);
+    if (next == last + 1) continue;  // not by chance either
+    CHECK(read_page(file.get(), next));
+    seen.insert(next);
+    last = next;
+  }
+  for (tr_index i = pages; i-- > 0;) {  // nor backwards
+    CHECK(read_page(file.get(), i));
+    seen.insert(i);
+    if (i == pages / 2) break;
+  }
+  file.close();
+  CHECK_EQ(Reads::get().bytes.load(), std::ssize(seen) * page);
+  remove_directory(directory);
+}
+
+/// Short ways forward are no sign of a long one: guesses become rare.
+MPI_TEST(read_ahead, wrong_guesses_make_it_stop) {
+  const std::string directory = fresh_directory("ahead-wrong");
+  const Session session;
+  OwnFile file(directory, "r", "page=4KiB");  // 1536 pages
+  tr_index asked = 0;
+  std::string got(4096, '?');
+  for (tr_index from = 1000; from >= 0; from -= 25) {
+    for (tr_index i = from; i < from + 4; ++i, ++asked)
+      ok(tr_shared_pread(file.get(), got.data(), 4096, i * 4096, nullptr), "pread");
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  file.close();
+  CHECK(Reads::get().bytes <= (asked + 20) * 4096);
+  remove_directory(directory);
+}
+
+MPI_TEST(read_ahead, errors_appear_where_the_page_is_read) {
+  const std::string directory = fresh_directory("ahead-errors");
+  const Session session;
+  OwnFile file(directory, "r");
+  Reads& reads = Reads::get();
+  reads.fails = Reads::Fails::others;
+  for (tr_index i = 0; i < pages / 2; ++i) {
+    CHECK(read_page(file.get(), i));
+    if (i == 1) CHECK(comes_true([&] { return reads.calls > reads.own_calls; }));
+  }
+  CHECK_EQ(reads.own_calls.load(), static_cast<int>(pages / 2));
+  reads.fails = Reads::Fails::all;
+  std::string got(10, '?');
+  CHECK_EQ(tr_shared_pread(file.get(), got.data(), 10, (pages - 1) * page, nullptr), TR_ERR_IO);
+  reads.fails = Reads::Fails::none;
+  for (tr_index i = pages / 2; i < pages; ++i) CHECK(read_page(file.get(), i));
+  file.close();
+  remove_directory(directory);
+}
+
+MPI_TEST(read_ahead, changed_pages_stay_in_memory) {
+  const std::string directory = fresh_directory("ahead-changed");
+  const Session session;
+  OwnFile file(directory, "r+", "page=64KiB memory=2MiB");  // 32 pages, and a third of the file
+  for (tr_index i = 0; i < 4; ++i) ok(tr_shared_pwrite(file.get(), "new", 3, i * page), "pwrite");
+  for (int round = 0; round < 3; ++round)
+    for (tr_index i = 4; i < pages; ++i) CHECK(read_page(file.get(), i));
+  CHECK(contents(file.path()) == content(pages * page));
+  CHECK(Reads::get().largest > page);
+  std::string got(3, '?');
+  for (tr_index i = 0; i < 4; ++i) {
+    ok(tr_shared_pread(file.get(), got.data(), 3, i * page, nullptr), "pread");
+    CHECK_EQ(got, std::string("new"));
+  }
+  file.close();
+  remove_directory(directory);
+}
+
+/// Pages that are on their way while the file is cut, flushed or closed bring nothing back.
+MPI_TEST(read_ahead, ends_before_the_file_is_cut_or_closed) {
+  const std::string directory = fresh_directory("ahead-cut");
+  const std::string path = directory + "/file";
+  const Session session;
+  std::mt19937 random(5);  // the same on all ranks
+  if (rank() == 0) write_file(path, content(pages * page));
+  for (int round = 0; round < 8; ++round) {
+    MPI_Barrier(state().comm);
+    tr_shared* file = nullptr;
+    ok(tr_shared_open(path.c_str(), "r+", "page=64KiB", &file), "open");
+    Reads::get().watch(path);
+    Reads::get().delay_ms = 2;
+    const auto last = static_cast<tr_index>(random() % (pages / 2));
+    for (tr_index i = 0; i <= last; ++i) CHECK(read_page(file, i));
+    if (round % 4 == 0) ok(tr_shared_flush(file), "flush");
+    if (round % 2 == 0) {
+      const tr_index size = (last + 2) * page + 100;
+      ok(tr_shared_resize(file, size), "resize");
+      ok(tr_shared_resize(file, pages * page), "resize");
+      std::string got(static_cast<std::size_t>(10 * page), '?');
+      tr_index count = 0;
+      ok(tr_shared_pread(file, got.data(), 10 * page, size, &count), "pread");
+      CHECK(got == std::string(got.size(), '\0'));
+      ok(tr_shared_sync(file), "sync");
+      const std::string rest = content(pages * page).substr(static_cast<std::size_t>(size));
+      if (rank() == 0) ok(tr_shared_pwrite(file, rest.data(), std::ssize(rest), size), "pwrite");
+    }
+    ok(tr_shared_close(&file), "close");
+    if (rank() == 0) CHECK(contents(path) == content(pages * page));
+  }
+  Reads::get().stop();
+  remove_directory(directory);
+}
+
+MPI_TEST_MAIN

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "preload.hpp"
+
+// stdio reads and writes by calls inside libc, which nobody can stand in front of. A stream on a shared file
+// is therefore one of our own making (fopencookie), on the placeholder.
+using namespace tailrace::run;
+
+namespace {
+
+/// The standard streams of libc, and ours that stand in for them while their descriptors are placeholders.
+FILE* plain[3];
+FILE* ours[3];
+
+int descriptor_in(void* cookie) { return static_cast<int>(reinterpret_cast<std::intptr_t>(cookie)) - 1; }
+
+ssize_t cookie_read(void* cookie, char* to, size_t bytes) {
+  const iovec part = {to, bytes};
+  return read_shared(descriptor_in(cookie), &part, 1, 0, true);
+}
+ssize_t cookie_write(void* cookie, const char* from, size_t bytes) {
+  const iovec part = {const_cast<char*>(from), bytes};
+  const ssize_t put = write_shared(descriptor_in(cookie), &part, 1, 0, true);
+  return put < 0 ? 0 : put;  // fopencookie(3): an error is 0
+}
+int cookie_seek(void* cookie, off64_t* offset, int whence) {
+  const off_t at = seek_shared(descriptor_in(cookie), *offset, whence);
+  if (at >= 0) *offset = at;
+  return at < 0 ? -1 : 0;
+}
+int cookie_close(void* cookie) {
+  const int descriptor = descriptor_in(cookie);
+  if (descriptor < 3) ours[descriptor] = nullptr;
+  return is_shared(descriptor) ? result_of(close_shared(descriptor)) : 0;
+}
+
+/// Returns the flags of open for a mode of fopen, or -1.
+int flags_of(const char* mode) {
+  const bool updates = std::strchr(mode, '+') != nullptr;
+  const char* const rest = strchrnul(mode, ',');  // ",ccs=" is about characters
+  const auto has = [&](char letter) {
+    return std::memchr(mode, letter, static_cast<size_t>(rest - mode)) != nullptr;
+  };
+  int flags = updates ? O_RDWR : mode[0] == 'r' ? O_RDONLY : O_WRONLY;
+  if (mode[0] == 'w') flags |= O_CREAT | O_TRUNC;
+  if (mode[0] == 'a') flags |= O_CREAT | O_APPEND;
+  if (mode[0] != 'r' && mode[0] != 'w' && mode[0] != 'a') return -1;
+  if (has('x')) flags |= O_EXCL;
+  if (has('e')) flags |= O_CLOEXEC;
+  return flags;
+}
+
+FILE* stream_on(int descriptor, const char* mode) {
+  char plain[4] = {mode[0], std::strchr(mode, '+') != nullptr ? '+' : '\0', '\0', '\0'};
+  const cookie_io_functions_t functions = {cookie_read, cookie_write, cookie_seek, cookie_close};
+  FILE* const stream =
+      fopencookie(reinterpret_cast<void*>(static_cast<std::intptr_t>(descriptor) + 1), plain, functions);
+  // fileno then gives the placeholder. Streams of cookies use the number for nothing else; libstdc++ reads
+  // and writes by it.
+  if (stream != nullptr) stream->_fileno = descriptor;
+  return stream;
+}
+
+/// Returns nullptr with errno, or sets `is_ours` to false.
+FILE* open_stream(const char* path, const char* mode, bool& is_ours) {
+  char full[PATH_MAX];
+  const int flags = flags_of(mode);
+  is_ours = flags >= 0 && matches(AT_FDCWD, path, full);
+  int descriptor = -1;
+  if (is_ours) {
+    descriptor = open_shared(full, flags, 0666);
+    is_ours = descriptor != -2;
+  } else if (const int named = flags >= 0 ? named_placeholder(path) : -1; named >= 0) {
+    is_ours = true;
+    descriptor = reopen_shared(named, flags);
+  }
+  if (!is_ours || descriptor < 0) return nullptr;
+  FILE* const stream = stream_on(descriptor, mode);
+  if (stream == nullptr) (void)close_shared(descriptor);
+  return stream;
+}
+
+}  // namespace
+
+TR_CATCH(FILE*, fopen, (const char* path, const char* mode)) {
+  bool is_ours = false;
+  FILE* const stream = open_stream(path, mode, is_ours);
+  return is_ours ? stream : real_fopen(path, mode);
+}
+TR_CATCH(FILE*, fopen64, (const char* path, const char* mode)) {
+  bool is_ours = false;
+  FILE* const stream = open_stream(path, mode, is_ours);
+  return is_ours ? stream : real_fopen64(path, mode);
+}
+TR_CATCH(FILE*, fdopen, (int descriptor, const char* mode)) {
+  return is_shared(descriptor) ? stream_on(descriptor, mode) : real_fdopen(descriptor, mode);
+}
+
+namespace {
+
+/// Gives a standard stream a shared file. A stream of libc's cannot become one of ours, but a program that
+/// names it by stdout finds ours there; whoever kept the other one gets EBADF.
+FILE* reopen_standard(FILE*& stream, int number, const char* path, const char* mode) {
+  bool is_ours = false;
+  fflush(stream);
+  FILE* const fresh = open_stream(path, mode, is_ours);
+  if (fresh == nullptr) return nullptr;
+  const int moved = dup2(fresh->_fileno, number);
+  fclose(fresh);
+  return moved < 0 ? nullptr : stream;
+}
+
+FILE* reopen(Real<FILE*(const char*, const char*, FILE*)>& real, const char* path, const char* mode,
+             FILE* stream) {
+  char full[PATH_MAX];
+  const int number = stream == stdin ? 0 : stream == stdout ? 1 : stream == stderr ? 2 : -1;
+  const bool was_shared = is_shared(stream->_fileno);
+  const bool is_to_be = path != nullptr && (matches(AT_FDCWD, path, full) || named_placeholder(path) >= 0);
+  if (!was_shared && !is_to_be) return real(path, mode, stream);
+  if (number >= 0 && is_to_be)
+    return reopen_standard(number == 0 ? stdin : number == 1 ? stdout : stderr, number, path, mode);
+  if (number >= 0 && path != nullptr) {
+    fflush(stream);
+    (void)close_shared(number);  // the stream of libc is back now
+    return real(path, mode, number == 0 ? stdin : number == 1 ? stdout : stderr);
+  }
+  refuse(&Counters::others_refused, stream->_fileno, "freopen", "call fclose and fopen");
+  errno = ENOTSUP;
+  return nullptr;
+}
+
+}  // namespace
+
+TR_CATCH(FILE*, freopen, (const char* path, const char* mode, FILE* stream)) {
+  return reopen(real_freopen, path, mode, stream);
+}
+TR_CATCH(FILE*, freopen64, (const char* path, const char* mode, FILE* stream)) {
+  return reopen(real_freopen64, path, mode, stream);
+}
+
+namespace tailrace::run {
+
+void follow_standard(int descriptor) {
+  FILE*& stream = descriptor == 0 ? stdin : descriptor == 1 ? stdout : stderr;
+  if (!is_shared(descriptor)) {
+    if (ours[descriptor] != nullptr && stream == ours[descriptor]) stream = plain[descriptor];
+    return;
+  }
+  if (ours[descriptor] == nullptr) {
+    ours[descriptor] = stream_on(descriptor, descriptor == 0 ? "r" : "w");
+    if (ours[descriptor] != nullptr && descriptor == 2) setvbuf(ours[descriptor], nullptr, _IONBF, 0);
+  }
+  if (ours[descriptor] == nullptr || stream == ours[descriptor]) return;
+  plain[descriptor] = stream;
+  stream = ours[descriptor];
+}
+
+}  // namespace tailrace::run

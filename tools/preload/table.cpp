@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "preload.hpp"
+
+namespace tailrace::run {
+
+std::atomic<std::uint32_t> descriptor_table[most_descriptors];
+
+namespace {
+
+/// How many descriptors of this process each description has.
+std::atomic<std::int32_t> descriptors_of[most_descriptions];
+std::atomic<pid_t> owner{0};
+
+bool attach(int descriptor, std::uint64_t inode) {
+  Request request;
+  request.op = Op::attach;
+  request.b = static_cast<std::int64_t>(inode);
+  Answer answer;
+  if (ask(request, answer) != 0) return false;
+  add_descriptor(descriptor, answer.description);
+  return true;
+}
+
+/// A child of fork has the descriptors of its parent, and needs a connection of its own.
+void begin_child() {
+  owner = getpid();
+  begin_client();
+  for (int descriptor = 0; descriptor < most_descriptors; ++descriptor) {
+    const std::uint32_t description = description_of(descriptor);
+    if (description == nobody) continue;
+    Request request;
+    request.op = Op::attach;
+    request.b = static_cast<std::int64_t>(arena().descriptions[description].inode.load());
+    Answer answer;
+    if (ask(request, answer) == 0) continue;
+    descriptor_table[descriptor] = 0;
+    say("descriptor %d was lost in fork", descriptor);
+  }
+}
+
+}  // namespace
+
+bool in_borrowed_memory() {
+  // The constructor of another library may come before ours.
+  if (owner.load(std::memory_order_relaxed) == 0) begin_process();
+  return getpid() != owner.load(std::memory_order_relaxed);
+}
+
+bool has_shared() {
+  for (const std::atomic<std::int32_t>& count : descriptors_of)
+    if (count.load(std::memory_order_relaxed) > 0) return true;
+  return false;
+}
+
+void add_descriptor(int descriptor, std::uint32_t description) {
+  descriptors_of[description].fetch_add(1);
+  descriptor_table[descriptor].store(description + 1, std::memory_order_release);
+  if (descriptor <= 2) follow_standard(descriptor);
+}
+
+int remove_descriptor(int descriptor) {
+  const std::uint32_t description = descriptor_table[descriptor].exchange(0) - 1;
+  if (descriptor <= 2) follow_standard(descriptor);
+  if (description == nobody || descriptors_of[description].fetch_sub(1) > 1) return 0;
+  Request request;
+  request.op = Op::close;
+  request.file = description;
+  Answer answer;
+  return ask(request, answer);
+}
+
+int close_shared(int descriptor) {
+  const int error = in_borrowed_memory() ? 0 : remove_descriptor(descriptor);
+  if (syscall(SYS_close, descriptor) != 0 && error == 0) return errno;
+  return error;
+}
+
+/// Finds the placeholders among the descriptors that this program has inherited.
+static void inherit() {
+  DIR* const directory = opendir("/proc/self/fd");
+  if (directory == nullptr) return;
+  while (const dirent* entry = readdir(directory)) {
+    const int descriptor = std::atoi(entry->d_name);
+    struct stat status = {};
+    if (entry->d_name[0] == '.' || descriptor >= most_descriptors || is_shared(descriptor)) continue;
+    if (syscall(SYS_newfstatat, descriptor, "", &status, AT_EMPTY_PATH) != 0 || !S_ISSOCK(status.st_mode))
+      continue;
+    const long flags = syscall(SYS_fcntl, descriptor, F_GETFL);
+    if (flags >= 0 && (flags & O_PATH) != 0) attach(descriptor, status.st_ino);
+  }
+  closedir(directory);
+}
+
+void begin_process() {
+  if (owner.load() != 0) return;
+  owner = getpid();
+  if (!is_active()) return;
+  pthread_atfork(lock_client, unlock_client, begin_child);
+  const char* const first = std::getenv(hello_variable);
+  if (first != nullptr && std::atol(first) == getpid()) (void)connect_to_keeper();
+  inherit();
+}
+
+}  // namespace tailrace::run
+
+namespace {
+__attribute__((constructor)) void begin() { tailrace::run::begin_process(); }
+}  // namespace

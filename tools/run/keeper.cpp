@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "keeper.hpp"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace tailrace::run {
+
+namespace {
+
+/// Longer than a program takes from its start until it says what it has inherited.
+constexpr std::chrono::seconds inheritance_time{2};
+constexpr std::size_t most_left = 32;
+
+/// Events name a peer by its number, and whether its process ended (upper bit) or its socket has something.
+constexpr std::uint64_t process_event = std::uint64_t{1} << 63;
+
+}  // namespace
+
+Keeper::~Keeper() {
+  if (waiter_ >= 0) ::close(waiter_);
+  ::close(listener_);
+}
+
+int Keeper::start() {
+  if (const int error = pages_.make(plan_.memory, plan_.page); error != 0) return error;
+  for (std::uint32_t number = 0; number < most_descriptions; ++number) unused_.push_back(number);
+  for (std::uint32_t number = most_processes; number-- > 0;) counters_unused_.push_back(number);
+  waiter_ = epoll_create1(EPOLL_CLOEXEC);
+  if (waiter_ < 0) return errno;
+  epoll_event event = {};
+  event.events = EPOLLIN;
+  return epoll_ctl(waiter_, EPOLL_CTL_ADD, listener_, &event) == 0 ? 0 : errno;
+}
+
+int Keeper::serve() {
+  if (const int error = start(); error != 0) {
+    std::fprintf(stderr, "tailrace run: no memory for pages (%s); --memory takes less\n",
+                 std::strerror(error));
+    return 1;
+  }
+  while (!has_served_ || !peers_.empty()) {
+    epoll_event events[64];
+    // Whoever leaves is answered when everything that ended before is done.
+    const int wait_ms = !leaving_.empty() ? 0 : left_.empty() ? -1 : 500;
+    const int found = epoll_wait(waiter_, events, 64, wait_ms);
+    if (found < 0 && errno != EINTR) break;
+    for (int each = 0; each < found; ++each) {
+      const std::uint64_t about = events[each].data.u64;
+      if (about == 0) {
+        accept_peer();
+        continue;
+      }
+      const auto peer = peers_.find(about & ~process_event);
+      if (peer == peers_.end()) continue;
+      if ((about & process_event) != 0) {
+        ended(*peer->second);
+      } else {
+        (void)receive(*peer->second);
+      }
+    }
+    std::erase_if(peers_, [](const auto& peer) { return peer.second->process == 0; });
+    free_descriptions(false);
+    if (found <= 0) finish_leaving();
+  }
+  free_descriptions(true);
+  if (!has_printed_) print_summary();
+  return failures_ == 0 ? 0 : 1;
+}
+
+void Keeper::accept_peer() {
+  const int socket = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+  if (socket < 0) return;
+  ucred who = {};
+  socklen_t length = sizeof(who);
+  // Another user could otherwise have us write to files.
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &length) != 0 || who.uid != geteuid()) {
+    ::close(socket);
+    return;
+  }
+  auto peer = std::make_unique<Peer>();
+  peer->socket = socket;
+  peer->process = who.pid;
+  peer->process_descriptor = static_cast<int>(syscall(SYS_pidfd_open, who.pid, 0));
+  const std::uint64_t number = next_peer_++;
+  epoll_event event = {};
+  event.events = EPOLLIN;
+  event.data.u64 = number;
+  epoll_ctl(waiter_, EPOLL_CTL_ADD, socket, &event);
+  if (peer->process_descriptor >= 0) {
+    event.data.u64 = number | process_event;
+    epoll_ctl(waiter_, EPOLL_CTL_ADD, peer->process_descriptor, &event);
+  }
+  peers_.emplace(number, std::move(peer));
+  has_served_ = true;
+}
+
+/// Returns false if there was nothing.
+bool Keeper::receive(Peer& peer) {
+  Request request;
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+  iovec part = {&request, sizeof(request)};
+  msghdr message = {};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  if (peer.socket < 0) return false;
+  const ssize_t got = recvmsg(peer.socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  if (got < 0 && (errno == EINTR || errno == EAGAIN)) return false;
+  if (got < static_cast<ssize_t>(offsetof(Request, text))) {
+    lost(peer);
+    return true;
+  }
+  request.text[sizeof(request.text) - 1] = '\0';
+  int descriptor = -1;
+  if (const cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr && header->cmsg_type == SCM_RIGHTS)
+    std::memcpy(&descriptor, CMSG_DATA(header), sizeof(int));
+  handle(peer, request, descriptor);
+  return true;
+}
+
+void Keeper::handle(Peer& peer, const Request& request, int descriptor) {
+  if (request.op == Op::leave) {
+    leaving_.push_back(&peer);
+    return;
+  }
+  Answer answer;
+  int lent = -1;
+  if (request.op == Op::hello) {
+    answer.error = hello(peer, request.a != 0, answer);
+    lent = pages_.descriptor();
+  } else {
+    answer.error = perform(peer, request, descriptor, answer);
+    if (request.op == Op::lend && answer.error == 0) lent = pages_.kept(request.file).descriptor;
+  }
+  if (descriptor >= 0) ::close(descriptor);
+  reply(peer, answer, lent);
+}
+
+int Keeper::perform(Peer& peer, const Request& request, int& descriptor, Answer& answer) {
+  const bool names_file =
+      request.op != Op::open && request.op != Op::attach && request.op != Op::close && request.op != Op::join;
+  if (names_file && (request.file >= most_files || !pages_.arena().files[request.file].is_open)) return EBADF;
+  switch (request.op) {
+    case Op::join:
+      peer.is_launcher = true;
+      return 0;
+    case Op::open:
+      return open(peer, request, descriptor, answer);
+    case Op::attach:
+      return attach(peer, static_cast<std::uint64_t>(request.b), answer);
+    case Op::close:
+      return peer.descriptions.erase(request.file) == 1 ? let_go(request.file) : EBADF;
+    case Op::bring_in:
+      return pages_.bring_in(request.file, static_cast<std::uint64_t>(request.a),
+                             static_cast<std::uint32_t>(request.b));
+    case Op::cut:
+      return pages_.cut(request.file, request.a);
+    case Op::sync:
+      return request.a != 0 ? pages_.sync(request.file) : pages_.store(request.file);
+    case Op::reserve:
+      return pages_.reserve(request.file, request.a, request.b);
+    default:
+      return 0;
+  }
+}
+
+void Keeper::reply(const Peer& peer, const Answer& answer, int descriptor) {
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  iovec part = {const_cast<Answer*>(&answer), sizeof(answer)};
+  msghdr message = {};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (descriptor >= 0) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(header), &descriptor, sizeof(int));
+  }
+  // One that cannot be answered has gone, which its socket says next.
+  (void)sendmsg(peer.socket, &message, MSG_NOSIGNAL);
+}
+
+int Keeper::hello(Peer& peer, bool is_first, Answer& answer) {
+  if (is_first) has_started_ = true;
+  if (peer.counters == nobody) {
+    if (counters_unused_.empty()) return EAGAIN;
+    peer.counters = counters_unused_.back();
+    counters_unused_.pop_back();
+  }
+  // The program that this process ran before is gone; its descriptors are this one's.
+  for (auto& [number, other] : peers_) {
+    if (other.get() == &peer || other->process != peer.process || other->socket >= 0 || other->is_launcher)
+      continue;
+    peer.descriptions.insert(other->descriptions.begin(), other->descriptions.end());
+    other->descriptions.clear();
+    forget(*other);
+  }
+  answer.process = peer.counters;
+  answer.bytes = pages_.arena().total_bytes;
+  return 0;
+}
+
+int Keeper::open(Peer& peer, const Request& request, int& descriptor, Answer& answer) {
+  if (descriptor < 0) return EBADF;
+  if (unused_.empty()) free_descriptions(true);
+  if (unused_.empty()) return ENFILE;
+  std::uint32_t file = nobody;
+  const int error = pages_.open(descriptor, request.text, file);
+  if (error != 0) return error;
+  descriptor = -1;
+  if ((request.a & O_TRUNC) != 0) {
+    if (const int failed = pages_.cut(file, 0); failed != 0) {
+      if (pages_.kept(file).descriptions == 0) (void)pages_.close(file);
+      return failed;
+    }
+  }
+  ++pages_.kept(file).descriptions;
+  const std::uint32_t number = unused_.front();
+  unused_.pop_front();
+  kept_[number] = {};
+  kept_[number].holders = 1;
+  kept_[number].path = request.text;
+  Description& description = pages_.arena().descriptions[number];
+  description.file = file;
+  description.flags = static_cast<int>(request.a);
+  description.offset = 0;
+  description.inode = static_cast<std::uint64_t>(request.b);
+  peer.descriptions.insert(number);
+  paths_.insert(request.text);
+  answer.file = file;
+  answer.description = number;
+  return 0;
+}
+
+/// A program says that it has a descriptor with this placeholder, which it has inherited.
+int Keeper::attach(Peer& peer, std::uint64_t inode, Answer& answer) {
+  for (std::uint32_t number = 0; number < most_descriptions; ++number) {
+    Description& description = pages_.arena().descriptions[number];
+    if (description.inode != inode || inode == 0) continue;
+    Kept& kept = kept_[number];
+    if (kept.holders == 0) {
+      std::uint32_t file = nobody;
+      if (const int error = pages_.open(kept.spare, kept.path, file); error != 0) return error;
+      kept.spare = -1;
+      std::erase(left_, number);
+      description.file = file;
+      ++pages_.kept(file).descriptions;
+    }
+    if (peer.descriptions.insert(number).second) ++kept.holders;
+    answer.file = description.file;
+    answer.description = number;
+    return 0;
+  }
+  return ENOENT;
+}
+
+/// One process less has descriptors of it. The last one of a file stores what has changed.
+int Keeper::let_go(std::uint32_t number) {
+  Kept& kept = kept_[number];
+  if (--kept.holders > 0) return 0;
+  const std::uint32_t file = pages_.arena().descriptions[number].file;
+  kept.spare = fcntl(pages_.kept(file).descriptor, F_DUPFD_CLOEXEC, 0);
+  kept.left = Clock::now();
+  left_.push_back(number);
+  if (--pages_.kept(file).descriptions > 0) return 0;
+  const std::string path = pages_.kept(file).path;
+  const int error = pages_.close(file);
+  if (error != 0) failed(path, "cannot be stored", error);
+  return error;
+}
+
+void Keeper::free_descriptions(bool all) {
+  const auto now = Clock::now();
+  while (!left_.empty()) {
+    Kept& kept = kept_[left_.front()];
+    if (!all && left_.size() <= most_left && now - kept.left < inheritance_time) break;
+    if (kept.spare >= 0) ::close(kept.spare);
+    kept.spare = -1;
+    pages_.arena().descriptions[left_.front()].inode = 0;
+    unused_.push_back(left_.front());
+    left_.pop_front();
+  }
+}
+
+/// The socket is closed: the process has ended, or runs another program, which comes with a socket of its
+/// own.
+void Keeper::lost(Peer& peer) {
+  ::close(peer.socket);
+  peer.socket = -1;
+  std::erase(leaving_, &peer);
+  count(peer.counters);
+  peer.counters = nobody;
+  if (peer.process_descriptor < 0 || peer.is_launcher || peer.descriptions.empty()) forget(peer);
+}
+
+void Keeper::ended(Peer& peer) {
+  // What it has said last comes first.
+  if (peer.socket >= 0 && receive(peer)) return;
+  if (peer.socket >= 0) lost(peer);
+  forget(peer);
+}
+
+void Keeper::forget(Peer& peer) {
+  for (const std::uint32_t number : peer.descriptions) (void)let_go(number);
+  peer.descriptions.clear();
+  if (peer.process_descriptor >= 0) ::close(peer.process_descriptor);
+  peer.process_descriptor = -1;
+  peer.process = 0;
+}
+
+void Keeper::finish_leaving() {
+  if (leaving_.empty()) return;
+  const bool is_last = leaving_.size() == peers_.size();
+  if (is_last) print_summary();
+  has_printed_ = is_last;
+  for (Peer* peer : leaving_) {
+    Answer answer;
+    answer.error = failures_ != 0 ? EIO : 0;
+    answer.file = has_started_ ? 1 : 0;
+    reply(*peer, answer, -1);
+    ::close(peer->socket);
+    peer->socket = -1;
+    forget(*peer);
+  }
+  leaving_.clear();
+  std::erase_if(peers_, [](const auto& peer) { return peer.second->process == 0; });
+}
+
+void Keeper::count(std::uint32_t number) {
+  if (number == nobody) return;
+  Counters& counters = pages_.arena().processes[number];
+  reads_ += counters.reads.exchange(0);
+  writes_ += counters.writes.exchange(0);
+  read_bytes_ += counters.read_bytes.exchange(0);
+  written_bytes_ += counters.written_bytes.exchange(0);
+  others_ += counters.others.exchange(0);
+  locks_refused_ += counters.locks_refused.exchange(0);
+  maps_refused_ += counters.maps_refused.exchange(0);
+  others_refused_ += counters.others_refused.exchange(0);
+  counters_unused_.push_back(number);
+}
+
+void Keeper::failed(const std::string& path, const char* what, int error) {
+  ++failures_;
+  std::fprintf(stderr, "tailrace run: %s %s: %s\n", path.c_str(), what, std::strerror(error));
+}
+
+}  // namespace tailrace::run

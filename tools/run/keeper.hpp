@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "kept_pages.hpp"
+#include "wire.hpp"
+
+namespace tailrace::run {
+
+/// Keeps the pages of the files that the programs of one run share on a node, and does their input and
+/// output. It is a process of its own: it outlives programs that are killed, and ends with the last of the
+/// run.
+class Keeper {
+ public:
+  struct Plan {
+    std::uint64_t memory = 0;
+    std::uint64_t page = 0;
+    bool is_verbose = false;
+  };
+  Keeper(int listener, const Plan& plan) : listener_(listener), plan_(plan) {}
+  ~Keeper();
+  /// Serves until nobody is left. Returns 0, or 1 after an error, which it has printed.
+  int serve();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  /// A process of the run: a `tailrace run`, or a program.
+  struct Peer {
+    int socket = -1;  // -1: it has none, but its process lives: it runs another program now, which may come
+    int process_descriptor = -1;
+    pid_t process = 0;
+    std::uint32_t counters = nobody;
+    bool is_launcher = false;
+    std::set<std::uint32_t> descriptions;  // of which it has descriptors
+  };
+  struct Kept {
+    int holders = 0;
+    int spare =
+        -1;  // the file of a description that nobody holds: a new program may just be about to inherit it
+    std::string path;
+    Clock::time_point left;
+  };
+
+  int start();
+  void accept_peer();
+  bool receive(Peer& peer);
+  void handle(Peer& peer, const Request& request, int descriptor);
+  int perform(Peer& peer, const Request& request, int& descriptor, Answer& answer);
+  void reply(const Peer& peer, const Answer& answer, int descriptor);
+  int hello(Peer& peer, bool is_first, Answer& answer);
+  int open(Peer& peer, const Request& request, int& descriptor, Answer& answer);
+  int attach(Peer& peer, std::uint64_t inode, Answer& answer);
+  int let_go(std::uint32_t description);
+  void lost(Peer& peer);
+  void ended(Peer& peer);
+  void forget(Peer& peer);
+  void finish_leaving();
+  void free_descriptions(bool all);
+  void count(std::uint32_t counters);
+  void failed(const std::string& path, const char* what, int error);
+  void print_summary() const;
+
+  int listener_;
+  const Plan plan_;
+  int waiter_ = -1;
+  KeptPages pages_;
+  std::map<std::uint64_t, std::unique_ptr<Peer>> peers_;
+  std::uint64_t next_peer_ = 1;
+  std::vector<Kept> kept_ = std::vector<Kept>(most_descriptions);
+  std::deque<std::uint32_t> unused_;
+  std::deque<std::uint32_t> left_;  // descriptions that nobody holds, the oldest first
+  std::vector<std::uint32_t> counters_unused_;
+  std::vector<Peer*> leaving_;
+  std::set<std::string> paths_;
+  bool has_served_ = false;
+  bool has_printed_ = false;
+  bool has_started_ = false;  // the program itself has said hello
+  int failures_ = 0;
+  std::uint64_t reads_ = 0, writes_ = 0, read_bytes_ = 0, written_bytes_ = 0, others_ = 0;
+  std::uint64_t locks_refused_ = 0, maps_refused_ = 0, others_refused_ = 0;
+};
+
+}  // namespace tailrace::run

@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#include "kept_pages.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <new>
+
+namespace tailrace::run {
+
+namespace {
+
+constexpr std::uint64_t system_page = 4096;
+constexpr std::uint64_t round_up(std::uint64_t bytes) {
+  return (bytes + system_page - 1) / system_page * system_page;
+}
+/// Pages that follow one another are stored in calls of this size.
+constexpr std::uint64_t largest_run = std::uint64_t{16} << 20;
+constexpr std::size_t most_parts = 256;
+
+}  // namespace
+
+KeptPages::~KeptPages() {
+  for (KeptFile& file : files_)
+    if (file.descriptor >= 0) ::close(file.descriptor);
+  if (arena_ != nullptr) munmap(arena_, arena_->total_bytes);
+  if (memory_ >= 0) ::close(memory_);
+}
+
+int KeptPages::make(std::uint64_t memory, std::uint64_t page) {
+  const auto frames = static_cast<std::uint32_t>(std::min<std::uint64_t>(memory / page, 1U << 22));
+  const std::uint32_t buckets = std::bit_ceil(frames) * 2;
+  const std::uint64_t buckets_at = round_up(sizeof(Arena));
+  const std::uint64_t frames_at = round_up(buckets_at + buckets * sizeof(std::atomic<std::uint32_t>));
+  const std::uint64_t bytes_at =
+      std::max(page, system_page) * ((round_up(frames_at + frames * sizeof(Frame)) + page - 1) / page);
+  const std::uint64_t total = bytes_at + frames * page;
+  memory_ = memfd_create("tailrace-run", MFD_CLOEXEC);
+  // The head must be there before anybody touches it: memory that is missing then would be a signal.
+  if (memory_ < 0 || ftruncate(memory_, static_cast<off_t>(total)) != 0 ||
+      fallocate(memory_, 0, 0, static_cast<off_t>(bytes_at)) != 0)
+    return errno;
+  void* const base = mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memory_, 0);
+  if (base == MAP_FAILED) return errno;
+  arena_ = new (base) Arena();
+  arena_->page_bytes = page;
+  arena_->page_shift = static_cast<std::uint32_t>(std::countr_zero(page));
+  arena_->frames = frames;
+  arena_->bucket_mask = buckets - 1;
+  arena_->buckets_at = buckets_at;
+  arena_->frames_at = frames_at;
+  arena_->bytes_at = bytes_at;
+  arena_->total_bytes = total;
+  for (File& file : arena_->files) file.append.make();
+  for (Description& description : arena_->descriptions) description.lock.make();
+  for (std::uint32_t bucket = 0; bucket < buckets; ++bucket)
+    new (arena_->base() + buckets_at + bucket * sizeof(std::atomic<std::uint32_t>))
+        std::atomic<std::uint32_t>(nobody);
+  for (std::uint32_t number = 0; number < frames; ++number)
+    (new (&arena_->frame(number)) Frame())->lock.make();
+  files_.resize(most_files);
+  most_ = frames;
+  return 0;
+}
+
+int KeptPages::open(int descriptor, const std::string& path, std::uint32_t& number) {
+  struct stat status = {};
+  if (fstat(descriptor, &status) != 0) return errno;
+  const bool is_writable = (fcntl(descriptor, F_GETFL) & O_ACCMODE) == O_RDWR;
+  number = arena_->find_file(status.st_dev, status.st_ino);
+  if (number != nobody) {
+    KeptFile& file = files_[number];
+    if (is_writable && !file.is_writable) {
+      std::swap(file.descriptor, descriptor);
+      file.is_writable = true;
+    }
+    ::close(descriptor);
+    return 0;
+  }
+  for (number = 0; number < most_files && arena_->files[number].is_open; ++number) continue;
+  if (number == most_files) return ENFILE;
+  files_[number] = {};
+  KeptFile& file = files_[number];
+  file.descriptor = descriptor;
+  file.is_writable = is_writable;
+  file.stored = status.st_size;
+  file.is_dense = status.st_blocks * 512 >= status.st_size;
+  file.path = path;
+  File& shown = arena_->files[number];
+  shown.device = status.st_dev;
+  shown.inode = status.st_ino;
+  shown.size = status.st_size;
+  shown.changed_ns = 0;
+  shown.is_open.store(true, std::memory_order_release);
+  if (number >= arena_->files_used) arena_->files_used = number + 1;
+  return 0;
+}
+
+int KeptPages::close(std::uint32_t number) {
+  KeptFile& file = files_[number];
+  struct stat status = {};
+  const bool is_removed = fstat(file.descriptor, &status) == 0 && status.st_nlink == 0;
+  int error = is_removed ? 0 : store(number);
+  for (const std::uint32_t frame : frames_of(number, 0)) {
+    unlink(frame);
+    free_.push_back(frame);
+  }
+  // Room that was reserved and not used goes back.
+  const std::int64_t size = arena_->files[number].size;
+  if (error == 0 && !is_removed && file.reserved > size && ftruncate(file.descriptor, size) != 0)
+    error = errno;
+  arena_->files[number].is_open.store(false, std::memory_order_release);
+  // Some file systems, and NFS among them, tell only now that data did not fit.
+  if (::close(file.descriptor) != 0 && error == 0) error = errno;
+  file.descriptor = -1;
+  return error;
+}
+
+std::vector<std::uint32_t> KeptPages::frames_of(std::uint32_t file, std::uint64_t first_page) {
+  std::vector<std::uint32_t> found;
+  for (std::uint32_t number = 0; number < made_; ++number) {
+    const std::uint64_t key = arena_->frame(number).key;
+    if (key != no_key && key >= key_of(file, first_page) && key >> key_shift == file) found.push_back(number);
+  }
+  std::sort(found.begin(), found.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return arena_->frame(a).key < arena_->frame(b).key; });
+  return found;
+}
+
+int KeptPages::bring_in(std::uint32_t number, std::uint64_t page, std::uint32_t end) {
+  KeptFile& file = files_[number];
+  const std::uint64_t key = key_of(number, page);
+  std::uint32_t frame = arena_->find(key);
+  if (frame == nobody) {
+    const std::uint32_t fresh_from = made_;
+    if (const int error = take_frame(frame); error != 0) return error;
+    if (const int error = load(file, page, frame, frame >= fresh_from); error != 0) {
+      free_.push_back(frame);
+      return error;
+    }
+    Frame& here = arena_->frame(frame);
+    here.changed_from = static_cast<std::uint32_t>(arena_->page_bytes);
+    here.changed_to = 0;
+    const std::int64_t begin = static_cast<std::int64_t>(page << arena_->page_shift);
+    const std::int64_t there =
+        std::clamp<std::int64_t>(file.stored - begin, 0, static_cast<std::int64_t>(arena_->page_bytes));
+    here.reserved = file.is_dense ? static_cast<std::uint32_t>(there) : 0;
+    link(frame, key);
+  }
+  return make_room(file, page, arena_->frame(frame), end);
+}
+
+int KeptPages::load(const KeptFile& file, std::uint64_t page, std::uint32_t number, bool is_fresh) {
+  std::byte* const to = arena_->bytes_of(number);
+  const std::int64_t begin = static_cast<std::int64_t>(page << arena_->page_shift);
+  const auto wanted = static_cast<std::size_t>(
+      std::clamp<std::int64_t>(file.stored - begin, 0, static_cast<std::int64_t>(arena_->page_bytes)));
+  std::size_t done = 0;
+  while (done < wanted) {
+    const ssize_t got = pread(file.descriptor, to + done, wanted - done, begin + static_cast<off_t>(done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return errno;
+    if (got == 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  if (wanted > 0) {
+    ++traffic_.loads;
+    traffic_.loaded_bytes += done;
+  }
+  if (!is_fresh) std::memset(to + done, 0, arena_->page_bytes - done);
+  return 0;
+}
+
+/// A full disk is an error of the write that needs room, and not of a later store.
+int KeptPages::make_room(KeptFile& file, std::uint64_t page, Frame& frame, std::uint32_t end) {
+  if (end <= frame.reserved) return 0;
+  const std::int64_t begin = static_cast<std::int64_t>(page << arena_->page_shift);
+  std::uint32_t room = static_cast<std::uint32_t>(arena_->page_bytes);
+  if (file.can_reserve && fallocate(file.descriptor, FALLOC_FL_KEEP_SIZE, begin, room) != 0) {
+    const bool is_full = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
+    if (!is_full) file.can_reserve = false;
+    // There may be room for what is written now.
+    room = is_full ? end : room;
+    if (is_full && fallocate(file.descriptor, FALLOC_FL_KEEP_SIZE, begin, room) != 0) return errno;
+  }
+  if (file.can_reserve) file.reserved = std::max(file.reserved, begin + room);
+  frame.lock.lock();
+  frame.reserved = room;
+  frame.lock.unlock();
+  return 0;
+}
+
+void KeptPages::link(std::uint32_t number, std::uint64_t key) {
+  Frame& frame = arena_->frame(number);
+  std::atomic<std::uint32_t>& bucket = arena_->bucket_of(key);
+  frame.is_used = true;
+  frame.next.store(bucket, std::memory_order_release);
+  frame.key.store(key, std::memory_order_release);
+  bucket.store(number, std::memory_order_release);
+}
+
+/// Takes the page out of its frame. Whoever copies from or to it ends that first.
+void KeptPages::unlink(std::uint32_t number) {
+  Frame& frame = arena_->frame(number);
+  frame.lock.lock();
+  const std::uint64_t key = frame.key;
+  frame.key.store(no_key, std::memory_order_release);
+  frame.is_changed = false;
+  frame.lock.unlock();
+  std::atomic<std::uint32_t>* place = &arena_->bucket_of(key);
+  while (*place != number) place = &arena_->frame(*place).next;
+  place->store(frame.next, std::memory_order_release);
+}
+
+int KeptPages::take_frame(std::uint32_t& number) {
+  if (free_.empty() && made_ < most_) return make_frame(number);
+  if (!free_.empty()) {
+    number = free_.back();
+    free_.pop_back();
+    return 0;
+  }
+  if (made_ == 0) return ENOMEM;
+  int error = 0;
+  // The first rounds take pages that have not changed and were not used lately, the others any.
+  for (int round = 0; round < 4; ++round) {
+    for (std::uint32_t step = 0; step < made_; ++step) {
+      number = hand_;
+      hand_ = (hand_ + 1) % made_;
+      Frame& frame = arena_->frame(number);
+      if (round < 3 && frame.is_used.exchange(false)) continue;
+      if (frame.is_changed && round == 0) continue;
+      if (frame.is_changed) {
+        if (const int failed = store_around(number); failed != 0) {
+          error = failed;
+          continue;
+        }
+      }
+      if (evict(number)) return 0;
+    }
+  }
+  return error != 0 ? error : ENOMEM;
+}
+
+int KeptPages::make_frame(std::uint32_t& number) {
+  const auto at = static_cast<off_t>(arena_->bytes_at + (std::uint64_t{made_} << arena_->page_shift));
+  if (fallocate(memory_, 0, at, static_cast<off_t>(arena_->page_bytes)) != 0) {
+    if (made_ == 0) return errno;
+    most_ = made_;
+    return take_frame(number);
+  }
+  number = made_++;
+  return 0;
+}
+
+/// Returns false if the page was written in between.
+bool KeptPages::evict(std::uint32_t number) {
+  if (arena_->frame(number).is_changed) return false;
+  Frame& frame = arena_->frame(number);
+  frame.lock.lock();
+  const bool is_free = !frame.is_changed;
+  const std::uint64_t key = frame.key;
+  if (is_free) frame.key.store(no_key, std::memory_order_release);
+  frame.lock.unlock();
+  if (!is_free) return false;
+  std::atomic<std::uint32_t>* place = &arena_->bucket_of(key);
+  while (*place != number) place = &arena_->frame(*place).next;
+  place->store(frame.next, std::memory_order_release);
+  return true;
+}
+
+/// Stores a page that makes room, together with its changed neighbours.
+int KeptPages::store_around(std::uint32_t number) {
+  const std::uint64_t key = arena_->frame(number).key;
+  const auto file = static_cast<std::uint32_t>(key >> key_shift);
+  std::uint64_t page = key - key_of(file, 0);
+  const std::uint64_t most = std::min<std::uint64_t>(largest_run >> arena_->page_shift, most_parts);
+  for (std::uint64_t back = 1; back < most && page > 0; ++back) {
+    const std::uint32_t before = arena_->find(key_of(file, page - 1));
+    if (before == nobody || !arena_->frame(before).is_changed) break;
+    --page;
+  }
+  const std::uint64_t asked = key - key_of(file, 0);
+  int error = 0;
+  while (error == 0 && page <= asked) error = store_run(file, page, page);
+  return error;
+}
+
+/// Stores changed bytes from `page` on, as far as they follow one another. `next` is the page behind them.
+int KeptPages::store_run(std::uint32_t number, std::uint64_t page, std::uint64_t& next) {
+  std::vector<std::uint32_t> locked;
+  std::vector<iovec> parts;
+  std::uint64_t bytes = 0;
+  std::int64_t offset = 0;
+  next = page;
+  while (bytes < largest_run && parts.size() < most_parts) {
+    const std::uint32_t found = arena_->find(key_of(number, next));
+    if (found == nobody) break;
+    Frame& frame = arena_->frame(found);
+    frame.lock.lock();
+    const bool follows = locked.empty() || frame.changed_from == 0;
+    if (!frame.is_changed || frame.changed_to <= frame.changed_from || !follows) {
+      frame.lock.unlock();
+      break;
+    }
+    if (locked.empty()) offset = static_cast<std::int64_t>(next << arena_->page_shift) + frame.changed_from;
+    locked.push_back(found);
+    parts.push_back({arena_->bytes_of(found) + frame.changed_from, frame.changed_to - frame.changed_from});
+    bytes += parts.back().iov_len;
+    ++next;
+    if (frame.changed_to < arena_->page_bytes) break;
+  }
+  const int error = parts.empty() ? 0 : write_run(files_[number], offset, parts);
+  for (const std::uint32_t each : locked) {
+    Frame& frame = arena_->frame(each);
+    if (error == 0) {
+      frame.is_changed = false;
+      frame.changed_from = static_cast<std::uint32_t>(arena_->page_bytes);
+      frame.changed_to = 0;
+    }
+    frame.lock.unlock();
+  }
+  if (next == page) ++next;
+  return error;
+}
+
+int KeptPages::write_run(KeptFile& file, std::int64_t offset, std::vector<iovec>& parts) {
+  struct iovec* part = parts.data();
+  auto left = static_cast<int>(parts.size());
+  while (left > 0) {
+    const ssize_t written = pwritev(file.descriptor, part, left, offset);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    if (written == 0) return EIO;
+    ++traffic_.stores;
+    traffic_.stored_bytes += static_cast<std::uint64_t>(written);
+    offset += written;
+    file.stored = std::max(file.stored, offset);
+    auto done = static_cast<std::size_t>(written);
+    while (left > 0 && done >= part->iov_len) {
+      done -= part->iov_len;
+      ++part;
+      --left;
+    }
+    if (left > 0) {
+      part->iov_base = static_cast<std::byte*>(part->iov_base) + done;
+      part->iov_len -= done;
+    }
+  }
+  return 0;
+}
+
+int KeptPages::store(std::uint32_t number) {
+  int error = 0;
+  std::uint64_t next = 0;
+  for (const std::uint32_t each : frames_of(number, 0)) {
+    const std::uint64_t page = arena_->frame(each).key - key_of(number, 0);
+    if (!arena_->frame(each).is_changed || page < next) continue;
+    const int failed = store_run(number, page, next);
+    if (error == 0) error = failed;
+  }
+  return error;
+}
+
+int KeptPages::sync(std::uint32_t number) {
+  if (const int error = store(number); error != 0) return error;
+  ++traffic_.syncs;
+  return fsync(files_[number].descriptor) == 0 ? 0 : errno;
+}
+
+int KeptPages::cut(std::uint32_t number, std::int64_t size) {
+  KeptFile& file = files_[number];
+  const std::uint64_t keep = static_cast<std::uint64_t>(size) >> arena_->page_shift;
+  const auto rest = static_cast<std::uint32_t>(static_cast<std::uint64_t>(size) & (arena_->page_bytes - 1));
+  if (ftruncate(file.descriptor, size) != 0) return errno;
+  file.reserved = std::min(file.reserved, size);
+  file.stored = size;
+  file.is_dense = false;  // what it was extended by is a hole
+  // With all these frames locked nobody can write between the new size and the loss of the bytes behind it.
+  const std::vector<std::uint32_t> frames = frames_of(number, keep);
+  for (const std::uint32_t each : frames) arena_->frame(each).lock.lock();
+  arena_->files[number].size = size;
+  for (const std::uint32_t each : frames) {
+    Frame& frame = arena_->frame(each);
+    const bool is_first = frame.key == key_of(number, keep);
+    const std::uint32_t end = is_first ? rest : 0;
+    std::memset(arena_->bytes_of(each) + end, 0, arena_->page_bytes - end);
+    frame.changed_to = std::min(frame.changed_to, end);
+    frame.reserved = std::min(frame.reserved, end);
+    if (frame.changed_to <= frame.changed_from) {
+      frame.is_changed = false;
+      frame.changed_from = static_cast<std::uint32_t>(arena_->page_bytes);
+      frame.changed_to = 0;
+    }
+  }
+  for (const std::uint32_t each : frames) arena_->frame(each).lock.unlock();
+  return 0;
+}
+
+int KeptPages::reserve(std::uint32_t number, std::int64_t from, std::int64_t to) {
+  KeptFile& file = files_[number];
+  const int error = posix_fallocate(file.descriptor, from, to - from);
+  if (error != 0) return error;
+  file.stored = std::max(file.stored, to);
+  std::atomic<std::int64_t>& size = arena_->files[number].size;
+  for (std::int64_t before = size; before < to && !size.compare_exchange_weak(before, to);) continue;
+  return 0;
+}
+
+}  // namespace tailrace::run

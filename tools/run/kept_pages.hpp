@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "arena.hpp"
+
+namespace tailrace::run {
+
+/// What the keeper alone knows of an open file.
+struct KeptFile {
+  int descriptor = -1;
+  bool is_writable = false;
+  bool is_dense = false;      // has no holes before `stored`
+  bool can_reserve = true;    // storage takes fallocate
+  std::int64_t stored = 0;    // its size on storage
+  std::int64_t reserved = 0;  // storage has made room up to here at most
+  int descriptions = 0;       // that are open
+  std::string path;
+};
+
+struct Traffic {
+  std::uint64_t loads = 0;
+  std::uint64_t loaded_bytes = 0;
+  std::uint64_t stores = 0;
+  std::uint64_t stored_bytes = 0;
+  std::uint64_t syncs = 0;
+};
+
+/// The pages of all files of a run, as the keeper sees them. One thread uses it. Calls return 0 or an errno.
+class KeptPages {
+ public:
+  ~KeptPages();
+  /// Makes the arena, with frames for `memory` bytes, which are taken from the system as they are needed.
+  int make(std::uint64_t memory, std::uint64_t page);
+  [[nodiscard]] Arena& arena() { return *arena_; }
+  [[nodiscard]] int descriptor() const { return memory_; }
+  [[nodiscard]] const Traffic& traffic() const { return traffic_; }
+
+  /// Gives the regular file behind `descriptor` a number, or finds the one it has. Owns the descriptor then.
+  int open(int descriptor, const std::string& path, std::uint32_t& number);
+  /// Stores what has changed and forgets the file.
+  int close(std::uint32_t number);
+  /// Brings a page in. With `end`, sees to it that storage has room for the bytes of the page before it.
+  int bring_in(std::uint32_t file, std::uint64_t page, std::uint32_t end);
+  int cut(std::uint32_t file, std::int64_t size);
+  /// Stores what has changed. What cannot be stored stays in memory.
+  int store(std::uint32_t file);
+  int sync(std::uint32_t file);
+  int reserve(std::uint32_t file, std::int64_t from, std::int64_t to);
+  [[nodiscard]] KeptFile& kept(std::uint32_t file) { return files_[file]; }
+
+ private:
+  int take_frame(std::uint32_t& number);
+  int make_frame(std::uint32_t& number);
+  bool evict(std::uint32_t number);
+  int load(const KeptFile& file, std::uint64_t page, std::uint32_t number, bool is_fresh);
+  int make_room(KeptFile& file, std::uint64_t page, Frame& frame, std::uint32_t end);
+  int store_around(std::uint32_t number);
+  int store_run(std::uint32_t file, std::uint64_t page, std::uint64_t& next);
+  int write_run(KeptFile& file, std::int64_t offset, std::vector<iovec>& parts);
+  void link(std::uint32_t number, std::uint64_t key);
+  void unlink(std::uint32_t number);
+  [[nodiscard]] std::vector<std::uint32_t> frames_of(std::uint32_t file, std::uint64_t first_page);
+
+  int memory_ = -1;
+  Arena* arena_ = nullptr;
+  std::uint32_t made_ = 0;
+  std::uint32_t most_ = 0;
+  std::uint32_t hand_ = 0;
+  std::vector<std::uint32_t> free_;
+  std::vector<KeptFile> files_;
+  Traffic traffic_;
+};
+
+}  // namespace tailrace::run

@@ -63,6 +63,9 @@ class PausingTarget final : public storage::Target {
     return below_->list(directory);
   }
   Result<std::shared_ptr<void>> lock(const std::string& path) override { return below_->lock(path); }
+  Result<std::shared_ptr<void>> share_lock(const std::string& path, std::shared_ptr<void> own) override {
+    return below_->share_lock(path, std::move(own));
+  }
 
  private:
   const std::shared_ptr<Target> below_;

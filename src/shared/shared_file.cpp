@@ -585,7 +585,7 @@ Result<bool> SharedFile::prepare_cut(Bytes size, const std::string& call) {
   if (has_more && mine.is_ok()) mine = guarded([&] { return file_->sync(); });
   const comm::Verdict verdict = vote_and_bid(cat(call, ", keeping"), mine.in(call), has_more ? 1 : 0);
   TR_TRY(verdict.status);
-  return verdict.largest_bid == 1;
+  return verdict.largest_bid > 0;
 }
 
 /// Cuts the file on disk. Otherwise the old bytes would come back when the file grows again.

@@ -148,6 +148,13 @@ for number in range(given.rounds):
     live()
     if chance.random() < 0.2 or number == given.rounds - 1:
         live_well()
+if COMMAND:
+    # A crash within an open leaves this alone.
+    with open(f"{place}/file.undo.new", "wb"):
+        pass
+    code, out, err = tailrace("repair", f"{place}/file")
+    check(code == 0 and "not changed since it was opened" in out, f"repair: {code}, {out} {err}")
+    check(not os.path.exists(f"{place}/file.undo.new"), "repair leaves file.undo.new")
 print(f"step {least}, {in_place} of {given.rounds} lives ended with undo files", flush=True)
 check(least > given.rounds and in_place > given.rounds // 3, f"seed {given.seed}: too little was tried")
 finish()

@@ -164,7 +164,8 @@ def test_sqlite():
 
 def test_own_program():
     for word in ("threads", "stdio", "escapes", "killed_writers", "crowd"):
-        for options in ([], ["--page", "4KiB", "--memory", "64KiB"]):
+        little = [["--page", "4KiB", "--memory", "64KiB"]] if word in ("killed_writers", "crowd") or ALL else []
+        for options in [[], *little]:
             code, out, err = shared(MODEL, word, f"{word}.bin", options=options)
             check(code == 0, f"{word} {options}: {code} {out} {err}")
     data = contents(f"{directory}/stdio.bin")
@@ -190,6 +191,29 @@ def test_killed():
     run_.stderr.read()  # until the keeper has ended
     run_.wait()
     check(contents(f"{directory}/orphan.bin") == whole, "tailrace run was killed: other bytes")
+
+
+def test_killed_keeper():
+    """What the keeper had not stored is lost. Programs are told, and wait for nobody."""
+    script = textwrap.dedent("""
+        import errno, os, signal
+        f = os.open('lost.bin', os.O_RDWR | os.O_CREAT)
+        os.write(f, b'x' * 100)
+        me, run = os.getpid(), os.getppid()
+        keeper, = (int(pid) for pid in open(f'/proc/{run}/task/{run}/children').read().split() if int(pid) != me)
+        os.kill(keeper, signal.SIGKILL)
+        while open(f'/proc/{keeper}/stat').read().rsplit(')')[-1].split()[0] != 'Z':
+            pass
+        for call in (lambda: os.pwrite(f, b'z', 5 << 20), lambda: os.fsync(f), lambda: os.close(f)):
+            try:
+                call()
+                raise SystemExit('no error')
+            except OSError as error:
+                assert error.errno == errno.EIO, error
+    """)
+    code, out, err = shared("python3", "-c", script)
+    check(code == 1 and "no error" not in err and "Error" not in err, f"a killed keeper: {code} {err}")
+    check("the keeper of this run has ended" in err and "the keeper has ended early" in err, f"a killed keeper: {err}")
 
 
 def test_full_disk():

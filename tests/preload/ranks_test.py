@@ -29,7 +29,7 @@ def expected(pattern):
 
 
 directory = fresh(os.path.abspath("files"))
-for pattern, sync in (("segmented", "none"), ("strided", "fsync"), ("random", "none"), ("random", "small")):
+for pattern, sync in (("segmented", "none"), ("strided", "fsync"), ("random", "small"), *((("random", "none"), ("random", "fsync")) if ALL else ())):
     path = f"{directory}/{pattern}-{sync}.bin"
     # Once with less memory than the file has bytes.
     small = ["--page", "4KiB", "--memory", "256KiB"] if sync == "small" else []

@@ -60,7 +60,7 @@ void add_run(CLI::App& app, int& exit) {
   command->footer(
       "Reads and writes of files whose names match become copies in memory; storage sees large blocks. The "
       "program\n"
-      "needs no change, but must be linked dynamically. It prints a summary when the last program has "
+      "needs no change, but must be linked dynamically. A summary is printed when the last program has "
       "ended.\n\n"
       "Locks, mappings (mmap) and jobs on several nodes are refused in words. docs/run.md has the rules.\n\n"
       "Exit codes: those of the program; 1 if it was 0 and its files could not be stored, 2 usage\n\n"

@@ -80,6 +80,8 @@ TR_CATCH(int, close, (int descriptor)) {
   return real_close(descriptor);
 }
 
+TR_ALSO(int, __close, close, (int descriptor));
+
 TR_CATCH(int, dup, (int descriptor)) { return duplicated(descriptor, real_dup(descriptor)); }
 
 TR_CATCH(int, dup3, (int from, int to, int flags)) {
@@ -92,6 +94,8 @@ TR_CATCH(int, dup2, (int from, int to)) {
   return from == to ? real_dup2(from, to) : duplicated(from, real_dup2(from, to));
 }
 
+TR_ALSO(int, __dup2, dup2, (int from, int to));
+
 TR_CATCH(int, fcntl, (int descriptor, int command, ...)) {
   va_list arguments;
   va_start(arguments, command);
@@ -99,6 +103,7 @@ TR_CATCH(int, fcntl, (int descriptor, int command, ...)) {
   va_end(arguments);
   return control(real_fcntl, descriptor, command, argument);
 }
+TR_ALSO(int, __fcntl, fcntl, (int descriptor, int command, ...));
 TR_CATCH(int, fcntl64, (int descriptor, int command, ...)) {
   va_list arguments;
   va_start(arguments, command);

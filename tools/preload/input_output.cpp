@@ -71,6 +71,12 @@ TR_CATCH(ssize_t, pwritev2, (int descriptor, const iovec* parts, int count, off_
 TR_ALSO(ssize_t, pwritev64v2, pwritev2,
         (int descriptor, const iovec* parts, int count, off_t offset, int flags));
 
+// What older libraries call.
+TR_ALSO(ssize_t, __read, read, (int descriptor, void* to, size_t bytes));
+TR_ALSO(ssize_t, __write, write, (int descriptor, const void* from, size_t bytes));
+TR_ALSO(ssize_t, __pread64, pread, (int descriptor, void* to, size_t bytes, off_t offset));
+TR_ALSO(ssize_t, __pwrite64, pwrite, (int descriptor, const void* from, size_t bytes, off_t offset));
+
 // What programs call that were compiled with _FORTIFY_SOURCE.
 TR_CATCH(ssize_t, __read_chk, (int descriptor, void* to, size_t bytes, size_t room)) {
   if (!is_shared(descriptor) || bytes > room) return real___read_chk(descriptor, to, bytes, room);
@@ -88,6 +94,7 @@ TR_CATCH(off_t, lseek, (int descriptor, off_t offset, int whence)) {
   return seek_shared(descriptor, offset, whence);
 }
 TR_ALSO(off_t, lseek64, lseek, (int descriptor, off_t offset, int whence));
+TR_ALSO(off_t, __lseek, lseek, (int descriptor, off_t offset, int whence));
 TR_CATCH(int, ftruncate, (int descriptor, off_t size)) {
   if (!is_shared(descriptor)) return real_ftruncate(descriptor, size);
   return cut_shared(descriptor, size);

@@ -18,6 +18,17 @@ int stat_raw(int descriptor, const char* path, struct stat& status, int flags) {
   return static_cast<int>(syscall(SYS_newfstatat, descriptor, path, &status, flags));
 }
 
+/// A program that may only write gets EACCES, which it would not get without us.
+void explain_no_reading(const char* full) {
+  const long written = syscall(SYS_openat, AT_FDCWD, full, O_WRONLY | O_CLOEXEC, 0);
+  if (written >= 0) {
+    syscall(SYS_close, written);
+    say("%s may be written but not read, which is refused: a page is read before parts of it are written",
+        full);
+  }
+  errno = EACCES;
+}
+
 /// Tells the keeper about the file, and puts a placeholder where its descriptor was, whose number is the
 /// lowest one that was free.
 int hand_over(int real, const char* full, int flags) {
@@ -58,10 +69,7 @@ int open_shared(const char* full, int flags, mode_t mode) {
   const int kept = flags & (O_CREAT | O_EXCL | O_NOFOLLOW | O_NOATIME);
   const long real = syscall(SYS_openat, AT_FDCWD, full, access | kept | O_CLOEXEC, mode);
   if (real < 0) {
-    if (errno == EACCES && (flags & O_ACCMODE) == O_WRONLY) {
-      say("%s cannot be opened for reading, too: its pages are read before parts of them are written", full);
-      errno = EACCES;
-    }
+    if (errno == EACCES && (flags & O_ACCMODE) == O_WRONLY) explain_no_reading(full);
     return -1;
   }
   if (stat_raw(static_cast<int>(real), "", status, AT_EMPTY_PATH) != 0 || !S_ISREG(status.st_mode)) {
@@ -128,6 +136,9 @@ TR_CATCH(int, open, (const char* path, int flags, ...)) {
   return open_any(real_openat, AT_FDCWD, path, flags, mode);
 }
 TR_ALSO(int, open64, open, (const char* path, int flags, ...));
+// Older libraries call functions of libc by these names.
+TR_ALSO(int, __open, open, (const char* path, int flags, ...));
+TR_ALSO(int, __open64, open, (const char* path, int flags, ...));
 
 TR_CATCH(int, creat, (const char* path, mode_t mode)) {
   return open_any(real_openat, AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode);

@@ -123,6 +123,7 @@ class OldSizes final : public storage::MemoryTarget {
 /// Counts the bytes of undo files that are not durable yet.
 class Counted final : public storage::MemoryTarget {
  public:
+  using Target::open;
   struct Count {
     Bytes unsynced = 0;
     Bytes most = 0;

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 #include <limits>
+#include <span>
 
 #include "base/types.hpp"
 #include "exchange/node_ranks.hpp"

@@ -36,23 +36,6 @@ Status why_not_locked(const Status& status, const std::string& path) {
                 path, "`)"));
 }
 
-/// One rank's message to all others in a commit.
-struct Told {
-  bool has_stored = false;
-  bool is_doubtful = false;
-};
-
-/// Joins the messages of all ranks: a flag is set if any rank has set it.
-Told told_in(const comm::Verdict& verdict) {
-  Told all;
-  for (const ByteVector& each : verdict.contributions) {
-    Unpacker in(each);
-    all.has_stored = in.get<bool>() || all.has_stored;
-    all.is_doubtful = in.get<bool>() || all.is_doubtful;
-  }
-  return all;
-}
-
 }  // namespace
 
 std::string behind_links(const std::string& path) {
@@ -208,21 +191,21 @@ Status SafeFile::commit_here(const journal::Flushed& next, bool closes) {
 }
 
 Status SafeFile::commit(Bytes size, bool closes, const std::string& call) {
-  const auto agree = [&](const Status& mine, const char* what) {
-    Packer told;
-    told.put(stored_.load()).put(is_doubtful_);
-    return group_.agree(
-        {mine.in(call).at({-1, -1, group_.rank()}), cat(call, ", ", std::string_view(what)), told.take()});
+  // With `told` on any rank, all hear 1 as the largest bid.
+  const auto agree = [&](const Status& mine, const char* what, bool told = false) {
+    comm::Vote vote{mine.in(call).at({-1, -1, group_.rank()}), cat(call, ", ", std::string_view(what)), {}};
+    vote.bid = told ? 1 : 0;
+    return group_.agree(std::move(vote));
   };
   const journal::Flushed next{flushed_.generation + 1, size};
   // Behind a close nobody stores.
   const Status ready = !failure_.is_ok() ? failure_ : closes ? Status() : pages_->prepare(size);
-  const comm::Verdict durable = agree(ready, "durable");
+  const comm::Verdict durable = agree(ready, "durable", stored_.load());
   TR_TRY(durable.status);
-  if (!closes && is_renamed_ && !told_in(durable).has_stored) return {};
+  if (!closes && is_renamed_ && durable.largest_bid == 0) return {};
   is_doubtful_ = false;
   const Status mine = group_.is_io_rank() ? guarded([&] { return commit_here(next, closes); }) : Status();
-  const comm::Verdict committed = agree(mine, "committed");
+  const comm::Verdict committed = agree(mine, "committed", is_doubtful_);
   if (committed.status.code() == Code::order || committed.ended) {
     // The I/O rank may have committed all the same.
     failure_ = committed.status;
@@ -237,7 +220,7 @@ Status SafeFile::commit(Bytes size, bool closes, const std::string& call) {
       pages_->drop();
       return Status();
     });
-  } else if (told_in(committed).is_doubtful) {
+  } else if (committed.largest_bid == 1) {
     // Nobody knows to which of two contents a crash leads now: so nothing may be changed any more.
     failure_ = {committed.status.code(),
                 cat(path_, " cannot be changed any more, since a flush has failed at its end (",

@@ -46,8 +46,9 @@ class PausingFile final : public storage::File {
 class PausingTarget final : public storage::Target {
  public:
   PausingTarget(std::shared_ptr<Target> below, Pauses pauses) : below_(std::move(below)), pauses_(pauses) {}
-  Result<std::unique_ptr<storage::File>> open(const std::string& path, storage::OpenMode mode) override {
-    Result<std::unique_ptr<storage::File>> file = below_->open(path, mode);
+  Result<std::unique_ptr<storage::File>> open(const std::string& path, storage::OpenMode mode,
+                                              unsigned permissions) override {
+    Result<std::unique_ptr<storage::File>> file = below_->open(path, mode, permissions);
     TR_TRY(file.status());
     return std::unique_ptr<storage::File>(std::make_unique<PausingFile>(std::move(*file), pauses_));
   }
@@ -62,6 +63,9 @@ class PausingTarget final : public storage::Target {
     return below_->list(directory);
   }
   Result<std::shared_ptr<void>> lock(const std::string& path) override { return below_->lock(path); }
+  Result<std::shared_ptr<void>> share_lock(const std::string& path, std::shared_ptr<void> own) override {
+    return below_->share_lock(path, std::move(own));
+  }
 
  private:
   const std::shared_ptr<Target> below_;

@@ -77,8 +77,9 @@ class LateFile final : public FileBelow {
 class LateWrites final : public storage::MemoryTarget {
  public:
   LateWrites() : MemoryTarget(false) {}
-  Result<std::unique_ptr<storage::File>> open(const std::string& path, OpenMode mode) override {
-    Result<std::unique_ptr<storage::File>> file = MemoryTarget::open(path, mode);
+  Result<std::unique_ptr<storage::File>> open(const std::string& path, OpenMode mode,
+                                              unsigned permissions) override {
+    Result<std::unique_ptr<storage::File>> file = MemoryTarget::open(path, mode, permissions);
     if (!file.is_ok()) return file;
     return std::unique_ptr<storage::File>(std::make_unique<LateFile>(std::move(*file)));
   }
@@ -110,8 +111,9 @@ class OldSizeFile final : public FileBelow {
 class OldSizes final : public storage::MemoryTarget {
  public:
   OldSizes() : MemoryTarget(false) {}
-  Result<std::unique_ptr<storage::File>> open(const std::string& path, OpenMode mode) override {
-    Result<std::unique_ptr<storage::File>> file = MemoryTarget::open(path, mode);
+  Result<std::unique_ptr<storage::File>> open(const std::string& path, OpenMode mode,
+                                              unsigned permissions) override {
+    Result<std::unique_ptr<storage::File>> file = MemoryTarget::open(path, mode, permissions);
     if (!file.is_ok()) return file;
     const Bytes size = *(*file)->size();
     return std::unique_ptr<storage::File>(std::make_unique<OldSizeFile>(std::move(*file), size));
@@ -121,14 +123,16 @@ class OldSizes final : public storage::MemoryTarget {
 /// Counts the bytes of undo files that are not durable yet.
 class Counted final : public storage::MemoryTarget {
  public:
+  using Target::open;
   struct Count {
     Bytes unsynced = 0;
     Bytes most = 0;
     int syncs = 0;
   };
   Counted() : MemoryTarget(false) {}
-  Result<std::unique_ptr<storage::File>> open(const std::string& path, OpenMode mode) override {
-    Result<std::unique_ptr<storage::File>> file = MemoryTarget::open(path, mode);
+  Result<std::unique_ptr<storage::File>> open(const std::string& path, OpenMode mode,
+                                              unsigned permissions) override {
+    Result<std::unique_ptr<storage::File>> file = MemoryTarget::open(path, mode, permissions);
     if (!file.is_ok() || path.find(".undo.u") == std::string::npos) return file;
     return std::unique_ptr<storage::File>(std::make_unique<CountedFile>(std::move(*file), count));
   }

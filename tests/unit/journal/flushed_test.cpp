@@ -104,9 +104,11 @@ class OldListing final : public storage::MemoryTarget {
   Result<std::vector<std::string>> list(const std::string& directory) override {
     return shown_ ? Result<std::vector<std::string>>(*shown_) : MemoryTarget::list(directory);
   }
-  Result<std::unique_ptr<storage::File>> open(const std::string& path, storage::OpenMode mode) override {
+  using storage::Target::open;
+  Result<std::unique_ptr<storage::File>> open(const std::string& path, storage::OpenMode mode,
+                                              unsigned permissions) override {
     if (mode == storage::OpenMode::create) shown_.reset();
-    return MemoryTarget::open(path, mode);
+    return MemoryTarget::open(path, mode, permissions);
   }
 
  private:

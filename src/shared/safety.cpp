@@ -82,7 +82,8 @@ Status SafeFile::lock() {
   if (!is_renamed_ && std::filesystem::exists(there) && !std::filesystem::is_regular_file(there))
     return {Code::argument, cat(path_, " is no regular file: safety=rename cannot replace it")};
   TR_TRY(say_brought_back(path_, journal::bring_back_flushed(target_, path_)));
-  if (!is_renamed_) TR_TRY(make_room());
+  TR_TRY(storage::remove_if_there(target_, temporary_).status());
+  if (!is_renamed_) TR_TRY(look_at_old());
   return share_lock();
 }
 
@@ -97,8 +98,7 @@ Status SafeFile::share_lock() {
 
 /// Makes sure that the file may be replaced, and that the new one is nobody else's. As long as it has its
 /// temporary name only its owner may read it, if the old one has permissions to hand on.
-Status SafeFile::make_room() {
-  TR_TRY(storage::remove_if_there(target_, temporary_).status());
+Status SafeFile::look_at_old() {
   const Result<bool> exists = target_.exists(path_);
   TR_TRY(exists.status());
   if (!*exists) return {};

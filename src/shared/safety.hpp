@@ -54,7 +54,7 @@ class SafeFile {
   };
   static std::optional<Owned> owned(const std::string& path);
 
-  Status make_room();
+  Status look_at_old();
   void give_permissions() const;
   Status share_lock();
   Status commit_here(const journal::Flushed& next, bool closes);

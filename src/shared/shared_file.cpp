@@ -77,7 +77,6 @@ Result<std::unique_ptr<SharedFile>> SharedFile::open(const std::shared_ptr<files
   // Nobody creates, and so truncates, a file before there is memory for it everywhere.
   TR_TRY(made->make_pages(*deal, call));
   TR_TRY(made->opens_early() ? made->open_elsewhere(call, nullptr) : made->open_on_io_rank(call));
-  if (given->access.writes) made->store_ahead();
   return made;
 }
 
@@ -143,6 +142,8 @@ Status SharedFile::open_elsewhere(const std::string& call, Unpacker* told) {
       return open_file(what_.access.writes ? storage::OpenMode::existing : storage::OpenMode::read);
     });
   }
+  // Other nodes write to the pages of this one as soon as all have voted.
+  if (what_.access.writes && mine.is_ok()) mine = guarded([&] { return store_ahead(), Status(); });
   const Status opened = vote(call, mine.in(call));
   if (!opened.is_ok() && safe_ != nullptr && group_->is_io_rank()) safe_->give_up();
   return opened;
@@ -191,7 +192,7 @@ Result<SharedFile::Deal> SharedFile::agree_on_deal(const std::string& call, Stat
                  .at({-1, -1, group_->rank()});
     }
   }
-  if (mine.is_ok() && nodes_ == 1) told.put(deal.page).put(deal.memory);
+  if (mine.is_ok() && nodes_ == 1 && is_first_of_node()) told.put(deal.page).put(deal.memory);
   if (mine.is_ok() && nodes_ == 1) told.put(kept_page());
   comm::Vote vote{mine, call, told.take()};
   vote.bid = -deal.page;

@@ -82,8 +82,9 @@ TEST(conflicts, of_a_file_are_told_with_both_ranks_and_the_bytes) {
       warning(
           cat("tr_shared_sync(file): rank 3 wrote bytes 70000 to 70099, and rank 1 read them, ", without)) +
       warning(cat("tr_shared_flush(file): rank 2 wrote byte 5, and rank 0 read it, ", without)) +
-      warning(cat("tr_shared_resize(file, 50000): rank 1 wrote bytes 99990 to 99999, and rank 2 wrote them too, ",
-                  without)) +
+      warning(
+          cat("tr_shared_resize(file, 50000): rank 1 wrote bytes 99990 to 99999, and rank 2 wrote them too, ",
+              without)) +
       warning(cat("tr_shared_close(file): rank 0 wrote bytes 0 to 9, and rank 2 read them, ", without));
   expect_printed(4, lines, [](SessionRank& rank, const std::shared_ptr<files::Group>& group) {
     File file(group, "file");

@@ -203,6 +203,26 @@ TEST(sim_pages, a_file_begins_anew_in_the_memory_of_another) {
   }
 }
 
+/// Whoever need not agree on new memory agrees less often.
+TEST(sim_pages, all_ranks_of_a_node_take_over_the_memory_of_the_last_file) {
+  Job job;
+  job.nodes = nodes_of(3, 3);
+  SessionWorld world(job);
+  const Texts stuck = world.run([&](SessionRank& rank) {
+    const auto group = rank.group(all_of(rank));
+    std::vector<std::int64_t> sent;
+    for (int i = 0; i < 2; ++i) {
+      const std::int64_t before = rank.fibre().port().messages();
+      const auto file = SharedFile::open(*group, "open", definition("w+", 24 * page));
+      sent.push_back(rank.fibre().port().messages() - before);
+      EXPECT_TRUE(write(**file, rank.rank() * page, "some").is_ok());
+      EXPECT_TRUE((*file)->close().is_ok());
+    }
+    EXPECT_LT(sent[1], sent[0]);
+  });
+  EXPECT_EQ(stuck, Texts());
+}
+
 /// The memory of closed files is not in the way of a file that needs nearly all there is.
 TEST(sim_pages, memory_that_was_kept_is_free_for_a_file_with_other_pages) {
   constexpr Bytes mebibyte = Bytes{1} << 20;

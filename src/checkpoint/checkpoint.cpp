@@ -115,10 +115,12 @@ Status Checkpoint::tell_recorded(const std::vector<Found>& found, Packer& told) 
   if (context_.options.overwritten != journal::Overwritten::journal) return {};
   told.put(context_.slots->next_generation() - 1);
   for (const Found& each : found) {
-    if (each.copy)
+    if (each.copy) {
+      TR_TRY(context_.outputs.can_keep(each.copy->directory.outputs));
       told.put_bytes(each.copy->directory.outputs);
-    else if (!is_damage(each.status))
+    } else if (!is_damage(each.status)) {
       return each.status;
+    }
   }
   return {};
 }

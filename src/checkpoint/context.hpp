@@ -39,6 +39,8 @@ class Outputs {
   [[nodiscard]] virtual bool are_settled(const ByteVector& positions) const = 0;
   /// Returns `positions` with the failures among them that are known by now.
   [[nodiscard]] virtual ByteVector with_failures(const ByteVector& positions) const = 0;
+  /// Returns Code::state if one of the outputs of `positions` is open in a way that cannot keep its bytes.
+  [[nodiscard]] virtual Status can_keep(const ByteVector& /*positions*/) const { return {}; }
   /// From now on until the session ends, the outputs keep the bytes of `positions` before the program writes
   /// over them. A program that loads this generation of the checkpoint, or an earlier one that has recorded
   /// the bytes, finds them.

@@ -77,8 +77,14 @@ void MpiTransport::meet_at_the_end() {
     }
     if (has_come) check(MPI_Test(&met, &have_met, MPI_STATUS_IGNORE), "MPI_Test");
   }
-  do drop_all(dropped);
-  while (!dropped.empty());
+  // MPI may still write into the memory of what had begun to arrive.
+  do {
+    drop_all(dropped);
+    for (FromAnyone* from : {&control_, &requests_}) dropped.splice(dropped.end(), from->incoming);
+    for (auto& [way, incoming] : data_) dropped.splice(dropped.end(), incoming);
+    std::erase_if(dropped,
+                  [](Incoming& each) { return is_complete(each) || each.request == MPI_REQUEST_NULL; });
+  } while (!dropped.empty());
 }
 
 void MpiTransport::free() {

@@ -288,6 +288,22 @@ ByteVector Outputs::with_failures(const ByteVector& positions) const {
   return recorded->pack();
 }
 
+Status Outputs::can_keep(const ByteVector& positions) const {
+  const Result<Recorded> recorded = Recorded::unpack(positions);
+  return recorded.is_ok() ? check_not_shared(*recorded) : Status();  // the caller looks at what is damaged
+}
+
+/// A shared file keeps what is written over if it was recorded before it was opened.
+Status Outputs::check_not_shared(const Recorded& recorded) const {
+  for (const journal::Position& position : recorded.files) {
+    if (service_.journals().is_shared(position.path))
+      return {Code::state, cat(position.path,
+                               " is open as a shared file (tr_shared_open), and was recorded to be kept when "
+                               "it is written over: open the checkpoint first, then the file")};
+  }
+  return {};
+}
+
 void Outputs::keep_since(const std::string& checkpoint, std::int64_t generation,
                          const ByteVector& positions) {
   const Result<Recorded> recorded = Recorded::unpack(positions);
@@ -326,6 +342,7 @@ Status Outputs::check_not_open(const Recorded& recorded) const {
                                    " before the checkpoint was loaded: it cannot go on where the checkpoint "
                                    "has it; load first"));
   };
+  TR_TRY(check_not_shared(recorded));
   for (const journal::Position& position : recorded.files) {
     const auto is_it = [&](const std::string& path) { return journal::is_same_path(path, position.path); };
     const auto writes_it = [&](const OpenFile& each) {

@@ -57,6 +57,7 @@ class Outputs final : public checkpoint::Outputs {
                        const std::vector<ByteVector>& told_first) override;
   [[nodiscard]] bool are_settled(const ByteVector& positions) const override;
   [[nodiscard]] ByteVector with_failures(const ByteVector& positions) const override;
+  [[nodiscard]] Status can_keep(const ByteVector& positions) const override;
   void keep_since(const std::string& checkpoint, std::int64_t generation,
                   const ByteVector& positions) override;
   [[nodiscard]] std::int64_t oldest_undo(const checkpoint::Copy& copy) const override {
@@ -85,6 +86,7 @@ class Outputs final : public checkpoint::Outputs {
 
  private:
   Result<journal::Position> position_of(const OpenFile& each, journal::Overwritten overwritten);
+  [[nodiscard]] Status check_not_shared(const Recorded& recorded) const;
   [[nodiscard]] Status check_not_open(const Recorded& recorded) const;
 
   files::Service& service_;

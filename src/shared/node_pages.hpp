@@ -158,6 +158,7 @@ class NodePages {
   struct Coming {
     Index page = no_page;
     FrameNumber frame = nobody;
+    bool was_zero = false;  // the frame's memory, before it was read into
   };
   /// A frame that the caller's thread holds.
   struct Held {
@@ -200,7 +201,7 @@ class NodePages {
   FrameNumber take_spare();
   Bytes claim_ahead(std::span<const Index> pages, std::vector<Coming>& coming,
                     std::vector<FrameNumber>& frames);
-  void load_ahead(std::span<const Coming> run, Bytes stored);
+  void load_ahead(std::span<Coming> run, Bytes stored);
   Status store(FrameNumber number);
   Status store_run(std::span<const std::pair<Index, FrameNumber>> run);
   bool note_written(FrameNumber number, Bytes bytes);

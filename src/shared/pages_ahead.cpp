@@ -34,9 +34,12 @@ void NodePages::bring_ahead(std::span<const Index> pages) {
   };
   for (std::size_t at = 0; at < coming.size();) {
     std::size_t end = at;
-    Status ready = give_memory(coming[at].frame);
+    const auto ready_frame = [&](std::size_t one) {
+      return guarded([&] { return give_memory(coming[one].frame); });
+    };
+    Status ready = ready_frame(at);
     while (ready.is_ok() && ++end < coming.size() && end - at < most && follow(coming[end - 1], coming[end]))
-      ready = give_memory(coming[end].frame);
+      ready = ready_frame(end);
     if (end == at) {
       (void)give_up(coming[at].frame, coming[at].page, ready);
       ++at;
@@ -82,7 +85,8 @@ NodePages::FrameNumber NodePages::take_spare() {
     all.first_free = frame(number).next;
     return number;
   }
-  if (all.made < all.most && (all.made < least_ || drawn_.take(plan_.page).is_ok())) {
+  const auto draw = [this] { return guarded([this] { return drawn_.take(plan_.page); }); };
+  if (all.made < all.most && (all.made < least_ || draw().is_ok())) {
     frame(all.made).lock.lock(transport_);  // nobody knows it yet
     return all.made++;
   }
@@ -99,10 +103,12 @@ NodePages::FrameNumber NodePages::take_spare() {
 }
 
 /// Loads pages that follow one another, into memory that does, too.
-void NodePages::load_ahead(std::span<const Coming> run, Bytes stored) {
+void NodePages::load_ahead(std::span<Coming> run, Bytes stored) {
   const Bytes begin = run.front().page << page_shift_;
   const Bytes length = std::min(std::ssize(run) << page_shift_, stored - begin);
   const std::span memory(memory_of(run.front().frame), static_cast<std::size_t>(length));
+  // A read that fails may have filled some of it.
+  for (Coming& each : run) each.was_zero = std::exchange(frame(each.frame).is_zero, false);
   const Status loaded = guarded([&] { return disk_.load(memory, begin); });
   for (const Coming& each : run) {
     if (!loaded.is_ok()) {
@@ -111,7 +117,7 @@ void NodePages::load_ahead(std::span<const Coming> run, Bytes stored) {
     }
     Frame& into = frame(each.frame);
     const Bytes there = std::min(plan_.page, stored - (each.page << page_shift_));
-    into.filled = std::exchange(into.is_zero, false) ? plan_.page : there;
+    into.filled = each.was_zero ? plan_.page : there;
     publish(each.frame, each.page, false);
   }
 }

@@ -267,16 +267,13 @@ Status SharedFile::take_pages(const Deal& deal) {
   if (nodes_ > 1) take_kept(deal);
   if (pages_ != nullptr) return {};
   group_->kept_pages() = nullptr;
-  Bytes memory = deal.memory;
-  if (nodes_ > 1) {
-    comm::Vote told{{}, "the memory for pages of a shared file", {}};
-    if (is_first_of_node()) told.bid = memory;
-    const comm::Verdict verdict = group_->node().agree(std::move(told));
-    TR_TRY(verdict.status);
-    memory = verdict.largest_bid;
-  }
+  // All ranks have given back what they had kept when the first one takes new memory.
+  comm::Vote told{{}, "the memory for pages of a shared file", {}};
+  if (is_first_of_node()) told.bid = deal.memory;
+  const comm::Verdict verdict = group_->node().agree(std::move(told));
+  TR_TRY(verdict.status);
   Result<std::unique_ptr<NodePages>> pages =
-      NodePages::create(group_->node(), {page_, memory, nodes_ > 1 ? pages_of_ranks_ : nullptr},
+      NodePages::create(group_->node(), {page_, verdict.largest_bid, nodes_ > 1 ? pages_of_ranks_ : nullptr},
                         group_->settings().huge_pages, group_->budget(), disk());
   TR_TRY(pages.status());
   pages_ = std::move(*pages);

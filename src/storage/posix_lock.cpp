@@ -98,11 +98,7 @@ class Lock {
     return io_error("sign lock", path_, failure);
   }
 
- private:
-  [[nodiscard]] int try_lock(int kind) const {
-    return uninterrupted([&] { return ::flock(descriptor_, kind | LOCK_NB) == 0 ? 0 : -errno; });
-  }
-
+  /// Returns the text in the file, or Code::argument if that is no lock file.
   Result<std::string> contents() const {
     std::array<char, 512> buffer{};
     const ssize_t size =
@@ -120,6 +116,11 @@ class Lock {
     return std::string(text);
   }
 
+ private:
+  [[nodiscard]] int try_lock(int kind) const {
+    return uninterrupted([&] { return ::flock(descriptor_, kind | LOCK_NB) == 0 ? 0 : -errno; });
+  }
+
   [[nodiscard]] int truncate() const {
     return uninterrupted([&] { return system_->ftruncate(descriptor_, 0); });
   }
@@ -131,16 +132,23 @@ class Lock {
   bool is_shared_ = false;
 };
 
-/// Tells why the lock file could not be opened for writing. Who may only read it still learns of a holder.
-Status why_not_opened(const std::shared_ptr<System>& system, const std::string& path, int error) {
+/// The lock file could not be opened for writing. Who may only read it still learns of a holder, and removes
+/// one that another user has left, if the directory allows it. Returns OK if it has.
+Status look_at_lock_of_another(const std::shared_ptr<System>& system, const std::string& path, int error) {
   Status why = io_error("lock", path, error);
   if (error != EACCES && error != EPERM && error != EROFS) return why;
   const int descriptor = uninterrupted([&] { return system->open(path.c_str(), O_RDONLY | O_CLOEXEC, 0); });
   if (descriptor < 0) return why;
+  Lock other(system, descriptor, path);
   // A share would go beside the holder's. NFS takes no exclusive lock of a file that is open for reading, and
   // so tells nothing of holders.
-  const Status held = Lock(system, descriptor, path).take(LOCK_EX).status();
-  return held.code() == Code::state ? held : why;
+  const Result<bool> taken = other.take(LOCK_EX);
+  if (taken.status().code() == Code::state) return taken.status();
+  if (!taken.is_ok()) return why;
+  if (!*taken) return {};
+  const Result<std::string> text = other.contents();
+  if (!text.is_ok()) return why;
+  return uninterrupted([&] { return system->unlink(path.c_str()); }) == 0 ? Status() : why;
 }
 
 /// Opens the lock file and takes the lock, until it is that of the file which has the name.
@@ -149,7 +157,10 @@ Result<std::shared_ptr<Lock>> take_lock(const std::shared_ptr<System>& system, c
   for (;;) {
     const int descriptor =
         uninterrupted([&] { return system->open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666); });
-    if (descriptor < 0) return why_not_opened(system, path, -descriptor);
+    if (descriptor < 0) {
+      TR_TRY(look_at_lock_of_another(system, path, -descriptor));
+      continue;
+    }
     auto lock = std::make_shared<Lock>(system, descriptor, path);
     const Result<bool> taken = lock->take(kind);
     TR_TRY(taken.status());

@@ -33,6 +33,7 @@ struct stat look(const std::string& path) {
 }
 
 unsigned permissions(const std::string& path) { return look(path).st_mode & 07777; }
+unsigned group_of(const std::string& path) { return look(path).st_gid; }
 
 /// Collective, in a session. As long as it lives rank 0, which looks after the names of files, is a user
 /// without rights of its own.
@@ -140,7 +141,8 @@ MPI_TEST(shared_permissions, undo_files_are_read_by_those_who_may_read_the_file)
   const std::string path = directory + "/f";
   on_rank_0([&] {
     write_file(path, "a secret");
-    fs::permissions(path, fs::perms{0600});
+    fs::permissions(path, fs::perms{0640});
+    if (::geteuid() == 0) CHECK_EQ(::chown(path.c_str(), static_cast<uid_t>(-1), nobody), 0);
   });
   const Session session;
   tr_shared* file = open(path, "r+", "safety=journal");
@@ -149,7 +151,8 @@ MPI_TEST(shared_permissions, undo_files_are_read_by_those_who_may_read_the_file)
   for (const auto& each : fs::directory_iterator(directory)) {
     if (!mentions(each.path().string(), "f.undo.u")) continue;
     ++kept;
-    CHECK_EQ(permissions(each.path().string()), 0600U);
+    CHECK_EQ(permissions(each.path().string()), 0640U);
+    CHECK_EQ(group_of(each.path().string()), group_of(path));
   }
   CHECK_EQ(kept, 1);
   MPI_Barrier(state().comm);

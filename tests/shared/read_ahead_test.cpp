@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <functional>
 #include <random>
 #include <set>
@@ -135,6 +136,7 @@ extern "C" __attribute__((visibility("default"))) ssize_t pread(int descriptor, 
   using Function = ssize_t(int, void*, std::size_t, off_t);
   static auto* const real = reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, "pread"));
   if (Reads::get().enter(descriptor, size, offset)) return real(descriptor, data, size, offset);
+  std::memset(data, '?', size);  // as a read that gets some, and then fails
   errno = EIO;
   return -1;
 }
@@ -211,7 +213,7 @@ MPI_TEST(read_ahead, wrong_guesses_make_it_stop) {
 MPI_TEST(read_ahead, errors_appear_where_the_page_is_read) {
   const std::string directory = fresh_directory("ahead-errors");
   const Session session;
-  OwnFile file(directory, "r");
+  OwnFile file(directory, "r+");
   Reads& reads = Reads::get();
   reads.fails = Reads::Fails::others;
   for (tr_index i = 0; i < pages / 2; ++i) {
@@ -223,6 +225,15 @@ MPI_TEST(read_ahead, errors_appear_where_the_page_is_read) {
   std::string got(10, '?');
   CHECK_EQ(tr_shared_pread(file.get(), got.data(), 10, (pages - 1) * page, nullptr), TR_ERR_IO);
   reads.fails = Reads::Fails::none;
+  for (tr_index i = pages + 1; i < pages + 9; ++i) {
+    // Memory that a failed read has left holds no zeros.
+    ok(tr_shared_pwrite(file.get(), "new", 3, i * page), "pwrite");
+    ok(tr_shared_pread(file.get(), got.data(), 10, i * page - 7, nullptr), "pread");
+    CHECK_EQ(got, std::string("\0\0\0\0\0\0\0new", 10));
+    ok(tr_shared_pwrite(file.get(), "", 1, i * page + 100), "pwrite");
+    ok(tr_shared_pread(file.get(), got.data(), 10, i * page + 3, nullptr), "pread");
+    CHECK_EQ(got, std::string(10, '\0'));
+  }
   for (tr_index i = pages / 2; i < pages; ++i) CHECK(read_page(file.get(), i));
   file.close();
   remove_directory(directory);

@@ -151,10 +151,11 @@ TEST(posix_lock, is_exclusive_while_others_take_and_release_it) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-/// What a user hears who may look into a directory, but not write to it or to what lies there.
-std::string told_to_a_reader(const std::string& directory, const std::string& path) {
+/// What a user hears who may not write to what lies in a directory, and to the directory as `permissions`
+/// say.
+std::string told_to_another(const std::string& directory, const std::string& path, unsigned permissions) {
   std::filesystem::permissions(path, std::filesystem::perms{0644});
-  std::filesystem::permissions(directory, std::filesystem::perms{0555});
+  std::filesystem::permissions(directory, std::filesystem::perms{permissions});
   int ends[2];
   if (::pipe(ends) != 0) return "no pipe";
   const pid_t child = ::fork();
@@ -180,12 +181,14 @@ TEST(posix_lock, who_may_only_read_there_is_told_who_holds_it) {
   const ScratchDirectory scratch;
   Holder holder(scratch / "lock");
   ASSERT_TRUE(holder.got());
-  const std::string held = told_to_a_reader(scratch.path(), scratch / "lock");
+  const std::string held = told_to_another(scratch.path(), scratch / "lock", 0555);
   EXPECT_TRUE(held.starts_with(std::to_string(static_cast<int>(Code::state)) + " ")) << held;
   EXPECT_NE(held.find(" pid " + std::to_string(holder.pid())), std::string::npos) << held;
   holder.kill();
-  const std::string left = told_to_a_reader(scratch.path(), scratch / "lock");
+  const std::string left = told_to_another(scratch.path(), scratch / "lock", 0555);
   EXPECT_NE(left.find("Permission denied"), std::string::npos) << left;
+  const std::string taken = told_to_another(scratch.path(), scratch / "lock", 0777);
+  EXPECT_TRUE(taken.starts_with("0 ")) << taken;
   EXPECT_TRUE(posix_target()->lock(scratch / "lock").is_ok());
 }
 

@@ -244,6 +244,54 @@ MPI_TEST(shared, a_copy_at_any_moment_goes_back_to_the_last_flush) {
               400'000, 8);
 }
 
+/// Writes all of the file in large pieces, dealt out to the ranks, and then again some of what was whole.
+void write_whole(Model& model, tr_shared* file, tr_index most, int round) {
+  constexpr tr_index piece = 64 * 1024;
+  for (int pass = 0; pass < 2; ++pass) {
+    for (tr_index at = 0; at < most; at += piece) {
+      if (pass == 1 && !model.once_in(10)) continue;
+      const tr_index count = pass == 0 ? piece : 100;
+      const std::string text(static_cast<std::size_t>(count), static_cast<char>(model.pick(0, 255)));
+      if ((at / piece * 7 + round) % size() == rank())
+        ok(tr_shared_pwrite(file, text.data(), count, at + 10 * pass), "pwrite");
+      model.write(at + 10 * pass, text);
+    }
+  }
+}
+
+MPI_TEST(shared, pages_that_are_stored_behind_the_program_hold_what_a_model_holds) {
+  const std::string directory = fresh_directory("shared-behind");
+  const std::string path = directory + "/file";
+  const Session session;
+  constexpr tr_index most = 12 * 1024 * 1024 + 100;
+  const std::string little = "page=1MiB memory=" + std::to_string(4 * size()) + "MiB";
+  for (const std::string& options :
+       {std::string(), std::string("page=64KiB"), little, std::string("safety=journal")}) {
+    Model model(3);
+    tr_shared* file = open(path, "w+", options);
+    for (int round = 0; round < 4; ++round) {
+      write_whole(model, file, most, round);
+      if (round == 1) {
+        ok(tr_shared_resize(file, 5'000'003), "resize");
+        model.resize(5'000'003);
+      }
+      ok(round % 2 == 0 ? tr_shared_sync(file) : tr_shared_flush(file), "sync or flush");
+      check_all(model, file);
+      ok(tr_shared_sync(file), "sync");
+      if (rank() == 0) ok(tr_shared_append(file, "the end", 7, nullptr), "append");
+      model.write(model.size(), "the end");
+      if (round != 2) continue;
+      close(file);
+      if (rank() == 0) CHECK(contents(path) == model.bytes());
+      file = open(path, "r+", options);
+    }
+    close(file);
+    if (rank() == 0) CHECK(contents(path) == model.bytes());
+    MPI_Barrier(state().comm);
+  }
+  remove_directory(directory);
+}
+
 MPI_TEST(shared, a_model_that_synchronises_has_no_conflicts) {
   CapturedStderr printed;
   run_samples("conflicts", {"", tiny_memory(), "page=4KiB"}, 300'000, 4, "check_conflicts=on", 3);

@@ -126,6 +126,8 @@ void expect_small_costs(const Meter& meter, const Shape& shape) {
   EXPECT_LE(of_array, most_memory + 5 * shape.ranks);
 }
 
+bool is_thorough() { return std::getenv("TEST_ALL") != nullptr; }
+
 /// Measures, and then writes and reads pieces of all ranks, interleaved, and elements.
 void run_at_scale(const Shape& shape) {
   const auto began = std::chrono::steady_clock::now();
@@ -140,7 +142,7 @@ void run_at_scale(const Shape& shape) {
   const Texts stuck = world.run([&](SessionRank& rank) {
     measure(rank, shape, meter);
     file.run(rank, hearing);
-    if (shape.ranks <= 256 || std::getenv("TEST_ALL") != nullptr) array.run(rank, hearing);
+    if (shape.ranks <= 256 || is_thorough()) array.run(rank, hearing);
   });
   ASSERT_TRUE(stuck.empty()) << text_of(stuck).substr(0, 2000);
   EXPECT_EQ(hearing.wrong(), Texts());
@@ -153,16 +155,16 @@ void run_at_scale(const Shape& shape) {
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int many = 256;
+int many() { return is_thorough() ? 2048 : 256; }
 #else
-constexpr int many = 2048;
+int many() { return 2048; }
 #endif
 
 /// Returns a number of ranks for tests that need not always have thousands of them.
-int many_if_all() { return std::getenv("TEST_ALL") != nullptr ? many : 256; }
+int many_if_all() { return is_thorough() ? 2048 : 256; }
 
 TEST(sim_shared_scale, many_ranks_on_many_nodes_write_one_right_file_at_small_cost) {
-  run_at_scale({many, 16});
+  run_at_scale({many(), 16});
 }
 
 TEST(sim_shared_scale, so_do_ranks_that_are_alone_on_their_nodes) { run_at_scale({many_if_all(), 1}); }

@@ -109,16 +109,19 @@ Status Written::sync(storage::Target& target) {
 
 }  // namespace
 
+Status Outputs::check_not_both(const std::string& path) const {
+  if (!service_.journals().is_shared(path)) return {};
+  return {Code::state, cat(path,
+                           " is open as a shared file, too (tr_shared_open): overwritten=journal cannot keep "
+                           "what is written over there; close it before the save")};
+}
+
 Result<journal::Position> Outputs::position_of(const OpenFile& each, journal::Overwritten overwritten) {
   Result<journal::Position> position =
       each.records ? each.records->recorded_position(overwritten) : each.file->position(overwritten);
   TR_TRY(position.status());
   if (overwritten == journal::Overwritten::journal) {
-    if (service_.journals().is_shared(position->path))
-      return Status(Code::state,
-                    cat(position->path,
-                        " is open as a shared file, too (tr_shared_open): overwritten=journal cannot keep "
-                        "what is written over there; close it before the save"));
+    TR_TRY(check_not_both(position->path));
     return position;  // no loss to warn of
   }
   each.file->note_recorded(position->size);
@@ -152,6 +155,7 @@ Result<Outputs::Standing> Outputs::stand(journal::Overwritten overwritten) {
     count(position.status());
     if (!position.is_ok() || !*position) continue;
     if (overwritten == journal::Overwritten::refuse) files_.note(**position);
+    if (overwritten == journal::Overwritten::journal) count(check_not_both((*position)->path));
     open.push_back(**position);
     written->add(text);
   }

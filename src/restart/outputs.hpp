@@ -87,6 +87,7 @@ class Outputs final : public checkpoint::Outputs {
  private:
   Result<journal::Position> position_of(const OpenFile& each, journal::Overwritten overwritten);
   [[nodiscard]] Status check_not_shared(const Recorded& recorded) const;
+  [[nodiscard]] Status check_not_both(const std::string& path) const;
   [[nodiscard]] Status check_not_open(const Recorded& recorded) const;
 
   files::Service& service_;

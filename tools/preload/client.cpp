@@ -91,8 +91,8 @@ int move_up(int descriptor) {
 }
 
 int open_socket() {
-  const char* const name = std::getenv(socket_variable);
-  if (name == nullptr) return ENOTCONN;
+  if (!is_active()) return ENOTCONN;
+  const char* const name = socket_name();
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   const std::size_t length = std::strlen(name);
@@ -102,8 +102,13 @@ int open_socket() {
   if (descriptor < 0) return errno;
   keeper_socket = move_up(static_cast<int>(descriptor));
   const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
-  if (syscall(SYS_connect, keeper_socket.load(), &address, bytes) == 0) return 0;
-  const int error = errno;
+  ucred who = {};
+  socklen_t length_of_who = sizeof(who);
+  const bool is_there = syscall(SYS_connect, keeper_socket.load(), &address, bytes) == 0 &&
+                        getsockopt(keeper_socket, SOL_SOCKET, SO_PEERCRED, &who, &length_of_who) == 0;
+  // Whoever else has taken the name would see what we write.
+  if (is_there && who.uid == geteuid()) return 0;
+  const int error = is_there ? EPERM : errno;
   forget_connection();
   return error;
 }

@@ -127,6 +127,31 @@ static void test_more_stdio(const char* path) {
   expect(fclose(stdin) == 0 && stdin != before, "fclose of stdin");
 }
 
+static volatile int is_forking = 1;
+
+static void* flush_all(void* stream) {
+  while (is_forking) {
+    fputs("flushed\n", (FILE*)stream);
+    fflush(NULL);
+  }
+  return NULL;
+}
+
+/* libc has locks of its own, which fork takes, too. */
+static void test_forks(const char* path) {
+  pthread_t flusher;
+  FILE* const stream = fopen(path, "w");
+  pthread_create(&flusher, NULL, flush_all, stream);
+  for (int n = 0; n < 300; ++n) {
+    const pid_t child = fork();
+    if (child == 0) _exit(0);
+    waitpid(child, NULL, 0);
+  }
+  is_forking = 0;
+  pthread_join(flusher, NULL);
+  expect(fclose(stream) == 0, "fclose");
+}
+
 /* What no library can take over must fail, and not read or write anything. */
 static void test_escapes(const char* path) {
   char byte = 'x', link[64];
@@ -222,6 +247,7 @@ int main(int argc, char** argv) {
   if (!strcmp(argv[1], "threads")) test_threads(argv[2]);
   if (!strcmp(argv[1], "stdio")) test_stdio(argv[2]);
   if (!strcmp(argv[1], "more_stdio")) test_more_stdio(argv[2]);
+  if (!strcmp(argv[1], "forks")) test_forks(argv[2]);
   if (!strcmp(argv[1], "escapes")) test_escapes(argv[2]);
   if (!strcmp(argv[1], "killed_writers")) test_killed_writers(argv[2]);
   if (!strcmp(argv[1], "crowd")) test_crowd(argv[2]);

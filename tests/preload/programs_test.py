@@ -273,8 +273,8 @@ def test_sqlite():
 
 
 def test_own_program():
-    for word in ("threads", "stdio", "more_stdio", "escapes", "killed_writers", "crowd"):
-        little = [["--page", "4KiB", "--memory", "64KiB"]] if word in ("killed_writers", "crowd") or ALL else []
+    for word in ("threads", "stdio", "more_stdio", "forks", "escapes", "killed_writers", "crowd"):
+        little = [["--page", "4KiB", "--memory", "64KiB"]] if word in ("killed_writers", "crowd", "forks") or ALL else []
         for options in [[], *little]:
             code, out, err = shared(MODEL, word, f"{word}.bin", options=options)
             check(code == 0, f"{word} {options}: {code} {out} {err}")
@@ -381,6 +381,18 @@ def test_refusals():
     code, out, err = shared("sh", "-c", "ls; cat source | wc -c; cat < source > other", options=["--verbose"])
     check(code == 0 and "5000001" in out and contents(f"{directory}/other") == BYTES, f"files that do not match: {code} {out} {err}")
     check("io_uring: " in err and "no program opened a file that --shared names" in err, f"--verbose: {err}")
+    done = subprocess.run([COMMAND, "run", "--shared", PATTERN, "--", "true"], capture_output=True, text=True, timeout=LIMIT,
+                          env={"PATH": os.environ["PATH"], "PMI_RANK": "0", "PMI_SIZE": "2"})
+    check(done.returncode == 2 and "--group" in done.stderr, f"ranks that nobody has started: {done}")
+    proxy = textwrap.dedent("""
+        import subprocess, sys
+        open('/proc/self/comm', 'w').write('hydra_pmi_proxy')
+        shells = [subprocess.Popen(['sh', '-c', '"$@"; exit $?', 'sh', *sys.argv[1:], f'sleep 0.4; printf {n} >> ranks.bin; sleep 0.4']) for n in range(2)]
+        sys.exit(sum(shell.wait() for shell in shells))
+    """)
+    done = subprocess.run([sys.executable, "-c", proxy, COMMAND, "run", "--shared", PATTERN, "--", "sh", "-c"], capture_output=True, text=True,
+                          timeout=LIMIT, cwd=directory, env={"PATH": os.environ["PATH"], "PMI_RANK": "0", "PMI_SIZE": "2"})
+    check(done.returncode == 0 and done.stderr.count("of the programs became") == 1, f"ranks with a shell each: {done}")
     flock = subprocess.run(["which", "flock"], capture_output=True)
     if flock.returncode == 0:
         code, _, err = shared("flock", "copied.bin", "true")

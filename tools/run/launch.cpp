@@ -280,8 +280,12 @@ int launch(const Launch& plan) {
     return complain(usage_exit, "--page is a power of 2 from 4KiB to 64MiB");
   if (plan.memory != 0 && plan.memory < 8 * plan.page)
     return complain(usage_exit, "--memory holds 8 pages at least; give --page a smaller one");
-  std::string name = "tailrace-run-" + std::to_string(geteuid()) + "-" +
-                     (plan.group.empty() ? group_name() : "group-" + plan.group);
+  const std::string group = plan.group.empty() ? group_name() : "group-" + plan.group;
+  if (group.empty())
+    return complain(usage_exit,
+                    "which ranks belong together is not known: they have PMI_RANK, and no "
+                    "hydra_pmi_proxy among their parents; give all ranks of the job one --group");
+  std::string name = "tailrace-run-" + std::to_string(geteuid()) + "-" + group;
   name.resize(std::min<std::size_t>(name.size(), 100));
   const int keeper = join_keeper(name, plan);
   if (keeper < 0) return failed_exit;

@@ -108,6 +108,7 @@ int open_socket() {
                         getsockopt(keeper_socket, SOL_SOCKET, SO_PEERCRED, &who, &length_of_who) == 0;
   // Whoever else has taken the name would see what we write.
   if (is_there && who.uid == geteuid()) return 0;
+  if (is_there) say("the keeper %s is of user %u (process %d): it gets nothing", name, who.uid, who.pid);
   const int error = is_there ? EPERM : errno;
   forget_connection();
   return error;

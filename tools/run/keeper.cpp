@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -246,9 +247,7 @@ int Keeper::bring_in(const Request& request) {
   const auto page = static_cast<std::uint64_t>(request.a);
   const auto end = static_cast<std::uint32_t>(request.b);
   const int error = pages_.bring_in(request.file, page, end);
-  if ((error != ENOSPC && error != EDQUOT) || left_.empty()) return error;
-  // Files that were removed take room as long as somebody may inherit them.
-  free_descriptions(0);
+  if ((error != ENOSPC && error != EDQUOT) || !free_removed()) return error;
   return pages_.bring_in(request.file, page, end);
 }
 
@@ -318,22 +317,39 @@ int Keeper::let_go(std::uint32_t number) {
   if (--pages_.kept(file).descriptions == 0) error = pages_.close(file);
   // Only now: storing may have taken long.
   kept.left = Clock::now();
+  // They must not take all descriptors while requests never end.
+  if (left_.size() > 2 * most_left_) free_descriptions(most_left_);
   if (error != 0) failed(path, "cannot be stored", error);
   return error;
+}
+
+void Keeper::free_description(std::uint32_t number) {
+  Kept& kept = kept_[number];
+  if (kept.spare >= 0) ::close(kept.spare);
+  kept.spare = -1;
+  pages_.arena().descriptions[number].inode = 0;
+  unused_.push_back(number);
 }
 
 /// Frees what nobody has inherited in time, and the oldest of what is more than `most`.
 void Keeper::free_descriptions(std::size_t most) {
   const auto now = Clock::now();
   while (!left_.empty()) {
-    Kept& kept = kept_[left_.front()];
-    if (left_.size() <= most && now - kept.left < inheritance_time) break;
-    if (kept.spare >= 0) ::close(kept.spare);
-    kept.spare = -1;
-    pages_.arena().descriptions[left_.front()].inode = 0;
-    unused_.push_back(left_.front());
+    if (left_.size() <= most && now - kept_[left_.front()].left < inheritance_time) break;
+    free_description(left_.front());
     left_.pop_front();
   }
+}
+
+/// Gives back the room of removed files that are kept for heirs alone. Returns false if there are none.
+bool Keeper::free_removed() {
+  const auto is_removed = [&](std::uint32_t number) {
+    struct stat status = {};
+    if (fstat(kept_[number].spare, &status) != 0 || status.st_nlink != 0) return false;
+    free_description(number);
+    return true;
+  };
+  return std::erase_if(left_, is_removed) > 0;
 }
 
 /// The socket is closed: the process has ended, or runs another program, which comes with a socket of its

@@ -68,6 +68,8 @@ class Keeper {
   void ended(Peer& peer);
   void forget(Peer& peer);
   void finish_leaving();
+  void free_description(std::uint32_t description);
+  bool free_removed();
   void free_descriptions(std::size_t most);
   void count(std::uint32_t counters);
   void failed(const std::string& path, const char* what, int error);

@@ -152,6 +152,17 @@ static void test_forks(const char* path) {
   expect(fclose(stream) == 0, "fclose");
 }
 
+/* The child of vfork has its parent's memory, and descriptors of its own. */
+static void test_vforks(const char* path) {
+  struct stat status;
+  int wrong = 0;
+  const pid_t child = vfork();
+  if (child == 0) _exit(stat(path, &status) != 0);
+  expect(waitpid(child, &wrong, 0) == child && wrong == 0, "stat between vfork and exec");
+  file = open(path, O_RDWR);
+  expect(file >= 0 && write(file, "after", 5) == 5 && close(file) == 0, "writing after vfork");
+}
+
 /* What no library can take over must fail, and not read or write anything. */
 static void test_escapes(const char* path) {
   char byte = 'x', link[64];
@@ -248,6 +259,7 @@ int main(int argc, char** argv) {
   if (!strcmp(argv[1], "stdio")) test_stdio(argv[2]);
   if (!strcmp(argv[1], "more_stdio")) test_more_stdio(argv[2]);
   if (!strcmp(argv[1], "forks")) test_forks(argv[2]);
+  if (!strcmp(argv[1], "vforks")) test_vforks(argv[2]);
   if (!strcmp(argv[1], "escapes")) test_escapes(argv[2]);
   if (!strcmp(argv[1], "killed_writers")) test_killed_writers(argv[2]);
   if (!strcmp(argv[1], "crowd")) test_crowd(argv[2]);

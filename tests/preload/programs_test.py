@@ -278,6 +278,9 @@ def test_own_program():
         for options in [[], *little]:
             code, out, err = shared(MODEL, word, f"{word}.bin", options=options)
             check(code == 0, f"{word} {options}: {code} {out} {err}")
+    # A program that has not spoken to the keeper yet.
+    code, out, err = shared("sh", "-c", f"touch vforks.bin; '{MODEL}' vforks vforks.bin; exit $?")
+    check(code == 0 and contents(f"{directory}/vforks.bin") == b"after", f"vforks: {code} {out} {err}")
     data = contents(f"{directory}/stdio.bin")
     check(data is not None and len(data) == 600 * 12 + 9 + 8 and data.endswith(b"appended\nprinted\n"), "stdio: other bytes")
     check(contents(f"{directory}/escapes.bin") == b"Content", "escapes: other bytes")

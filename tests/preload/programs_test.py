@@ -194,18 +194,21 @@ def test_names():
 def test_limits():
     """The keeper has more descriptors than programs usually have, says so if they do not suffice, and is made once."""
     crowd = textwrap.dedent("""
-        import os, time
+        import os
         f = os.open('limits.bin', os.O_RDWR | os.O_CREAT)
+        wait, go = os.pipe()
         children = []
         for n in range(60):
             children.append(os.fork())
             if children[-1] == 0:
                 try:
                     os.pwrite(f, b'%07d\\n' % n, 8 * n)
-                    time.sleep(0.5)
+                    os.close(go)
+                    os.read(wait, 1)
                     os._exit(0)
                 except OSError:
                     os._exit(1)
+        os.close(go)
         failed = sum(os.waitpid(child, 0)[1] != 0 for child in children)
         print('failed', failed)
     """)
@@ -223,7 +226,7 @@ def test_limits():
     check(code == 1 and "cannot serve another process" in err, f"a hard limit of 50 open files: {code} {out} {err}")
     code, out, err = limited(resource.RLIMIT_FSIZE, 1 << 20, 1 << 20, ["true"], "--memory", "1GiB")
     check(code == 1 and err.count("no memory for pages") == 1, f"a keeper that cannot begin: {code} {err}")
-    code, out, err = shared("sh", "-c", f"exec <&- >&- 2>&-; '{COMMAND}' run --shared '{PATTERN}' --group closed -- cp source closed.bin")
+    code, out, err = shared("sh", "-c", f"exec <&- >&- 2>&-; '{COMMAND}' run --shared '{PATTERN}' --group closed-{os.getpid()} -- cp source closed.bin")
     check(code == 0 and contents(f"{directory}/closed.bin") == BYTES, f"closed standard descriptors: {code} {err}")
 
 
@@ -232,13 +235,13 @@ def test_keeper_of_others():
     if os.geteuid() != 0:
         return
     listener = "import os, socket, sys; os.setuid(65534); s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); " \
-               "s.bind('\\0tailrace-run-0-group-taken'); s.listen(); print('bound', flush=True); sys.stdin.read()"
+               f"s.bind('\\0tailrace-run-0-group-taken-{os.getpid()}'); s.listen(); print('bound', flush=True); sys.stdin.read()"
     other = subprocess.Popen([sys.executable, "-c", listener], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     other.stdout.readline()
-    code, out, err = shared("cp", "source", "taken.bin", options=["--group", "taken"])
+    code, out, err = shared("cp", "source", "taken.bin", options=["--group", f"taken-{os.getpid()}"])
     check(code == 1 and "of user 65534" in err and not os.path.exists(f"{directory}/taken.bin"), f"a keeper of another user: {code} {err}")
     environment = dict(os.environ, LD_PRELOAD=os.path.join(os.path.dirname(COMMAND), "../lib/libtailrace_preload.so"),
-                       TR_RUN_SOCKET="tailrace-run-0-group-taken", TR_RUN_SHARED=PATTERN)
+                       TR_RUN_SOCKET=f"tailrace-run-0-group-taken-{os.getpid()}", TR_RUN_SHARED=PATTERN)
     done = subprocess.run(["cp", "source", "taken.bin"], cwd=directory, env=environment, capture_output=True, text=True, timeout=LIMIT)
     check(done.returncode != 0 and "is of user 65534" in done.stderr, f"a program with a keeper of another user: {done}")
     other.communicate()
@@ -393,7 +396,8 @@ def test_refusals():
     proxy = textwrap.dedent("""
         import subprocess, sys
         open('/proc/self/comm', 'w').write('hydra_pmi_proxy')
-        shells = [subprocess.Popen(['sh', '-c', '"$@"; exit $?', 'sh', *sys.argv[1:], f'sleep 0.4; printf {n} >> ranks.bin; sleep 0.4']) for n in range(2)]
+        rank = 'touch here%d; until [ -e here0 ] && [ -e here1 ]; do sleep 0.05; done; echo %d >> ranks.bin'
+        shells = [subprocess.Popen(['sh', '-c', '"$@"; exit $?', 'sh', *sys.argv[1:], rank % (n, n)]) for n in range(2)]
         sys.exit(sum(shell.wait() for shell in shells))
     """)
     done = subprocess.run([sys.executable, "-c", proxy, COMMAND, "run", "--shared", PATTERN, "--", "sh", "-c"], capture_output=True, text=True,

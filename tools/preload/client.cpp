@@ -28,6 +28,9 @@ Counters* process_counters = nullptr;
 Counters counters_of_nobody;
 bool is_busy = false;  // a signal handler that comes meanwhile must not speak to the keeper
 
+void lock_client() { pthread_mutex_lock(&client_lock); }
+void unlock_client() { pthread_mutex_unlock(&client_lock); }
+
 // System calls, because libc's are points where threads are cancelled, and some of them are our own.
 long close_raw(int descriptor) { return syscall(SYS_close, descriptor); }
 
@@ -151,9 +154,6 @@ void say(const char* format, ...) {
   line[length++] = '\n';
   (void)syscall(SYS_write, 2, line, length);
 }
-
-void lock_client() { pthread_mutex_lock(&client_lock); }
-void unlock_client() { pthread_mutex_unlock(&client_lock); }
 
 void begin_client() {
   // The thread that had the lock in the parent is another one to the lock.

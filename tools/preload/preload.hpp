@@ -75,8 +75,6 @@ int connect_to_keeper();
 int keeper_descriptor();
 void move_keeper_descriptor();
 void forget_connection();
-void lock_client();
-void unlock_client();
 /// In a child of fork, which needs a connection of its own.
 void begin_client();
 Counters& counters();

@@ -86,6 +86,13 @@ static void test_stdio(const char* path) {
   stream = fopen(path, "a");
   fputs("appended\n", stream);
   expect(fclose(stream) == 0, "fclose");
+  stream = fopen(path, "a");
+  expect(ftell(stream) == 600 * record + 9, "ftell of a stream that appends");
+  expect(fclose(stream) == 0, "fclose");
+  file = open(path, O_RDONLY);
+  expect(fdopen(file, "w") == NULL && errno == EINVAL, "fdopen of what may not be written");
+  expect(fdopen(file, "q") == NULL && errno == EINVAL, "fdopen with no mode");
+  close(file);
   stream = fdopen(open(path, O_RDONLY), "r");
   int lines = 0;
   while (fgets(text, sizeof(text), stream)) ++lines;
@@ -96,6 +103,64 @@ static void test_stdio(const char* path) {
   expect(freopen(path, "a", stdout) != NULL, "freopen");
   printf("printed\n");
   expect(fclose(stdout) == 0, "fclose of stdout");
+}
+
+static void test_more_stdio(const char* path) {
+  char text[100] = "";
+  file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+  expect(dprintf(file, "%s %d\n", "first", 1) == 8, "dprintf");
+  const int second = open(path, O_WRONLY);
+  FILE* stream = fdopen(file, "a");
+  expect(stream != NULL && (fcntl(file, F_GETFL) & O_APPEND) != 0, "fdopen for appending");
+  expect(pwrite(second, "other\n", 6, 8) == 6 && fputs("last\n", stream) >= 0 && fclose(stream) == 0,
+         "appending by fdopen");
+  close(second);
+  for (int round = 0; round < 2; ++round) {
+    expect(freopen(path, "r", stdin) != NULL, "freopen of stdin");
+    const char* const lines[] = {"first 1\n", "other\n", "last\n"};
+    for (int n = 0; n < 3; ++n)
+      expect(fgets(text, sizeof(text), stdin) && !strcmp(text, lines[n]), "a line of stdin");
+    expect(!fgets(text, sizeof(text), stdin) && feof(stdin), "the end of stdin");
+  }
+  expect(freopen(path, "r", stdin) != NULL && getchar() == 'f' && ftell(stdin) == 1, "ftell of stdin");
+  FILE* const before = stdin;
+  expect(fclose(stdin) == 0 && stdin != before, "fclose of stdin");
+}
+
+static volatile int is_forking = 1;
+
+static void* flush_all(void* stream) {
+  while (is_forking) {
+    fputs("flushed\n", (FILE*)stream);
+    fflush(NULL);
+  }
+  return NULL;
+}
+
+/* libc has locks of its own, which fork takes, too. */
+static void test_forks(const char* path) {
+  pthread_t flusher;
+  FILE* const stream = fopen(path, "w");
+  pthread_create(&flusher, NULL, flush_all, stream);
+  for (int n = 0; n < 300; ++n) {
+    const pid_t child = fork();
+    if (child == 0) _exit(0);
+    waitpid(child, NULL, 0);
+  }
+  is_forking = 0;
+  pthread_join(flusher, NULL);
+  expect(fclose(stream) == 0, "fclose");
+}
+
+/* The child of vfork has its parent's memory, and descriptors of its own. */
+static void test_vforks(const char* path) {
+  struct stat status;
+  int wrong = 0;
+  const pid_t child = vfork();
+  if (child == 0) _exit(stat(path, &status) != 0);
+  expect(waitpid(child, &wrong, 0) == child && wrong == 0, "stat between vfork and exec");
+  file = open(path, O_RDWR);
+  expect(file >= 0 && write(file, "after", 5) == 5 && close(file) == 0, "writing after vfork");
 }
 
 /* What no library can take over must fail, and not read or write anything. */
@@ -192,6 +257,9 @@ int main(int argc, char** argv) {
   if (argc < 3) return 2;
   if (!strcmp(argv[1], "threads")) test_threads(argv[2]);
   if (!strcmp(argv[1], "stdio")) test_stdio(argv[2]);
+  if (!strcmp(argv[1], "more_stdio")) test_more_stdio(argv[2]);
+  if (!strcmp(argv[1], "forks")) test_forks(argv[2]);
+  if (!strcmp(argv[1], "vforks")) test_vforks(argv[2]);
   if (!strcmp(argv[1], "escapes")) test_escapes(argv[2]);
   if (!strcmp(argv[1], "killed_writers")) test_killed_writers(argv[2]);
   if (!strcmp(argv[1], "crowd")) test_crowd(argv[2]);

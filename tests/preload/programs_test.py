@@ -4,6 +4,7 @@ is refused. Arguments: a program of ours that uses files as programs do, and a C
 import os
 import random
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -40,6 +41,9 @@ def test_copies():
     check(code == 0 and contents(f"{directory}/copied.bin") == BYTES, f"cp: {code} {err}")
     code, _, err = shared("cp", "-p", "copied.bin", "again.bin")
     check(code == 0 and contents(f"{directory}/again.bin") == BYTES, f"cp -p: {code} {err}")
+    os.utime(f"{directory}/source", ns=(10**18, 10**18 + 123456789))
+    code, _, err = shared("cp", "-p", "source", "dated.bin")
+    check(code == 0 and os.stat(f"{directory}/dated.bin").st_mtime_ns == 10**18 + 123456789, f"cp -p: another time: {code} {err}")
     code, out, err = shared("cmp", "copied.bin", "source")
     check(code == 0, f"cmp: {code} {out} {err}")
     code, out, err = shared("sh", "-c", "cat copied.bin | md5sum; md5sum < source")
@@ -134,6 +138,115 @@ def test_python():
     check(contents(f"{directory}/many.bin") == b"".join(b"%07d\n" % n for n in range(3000)), "threads of python")
 
 
+def test_inheritance():
+    """A child that begins long after its parent has closed the file, and after other files were closed, has its file."""
+    script = textwrap.dedent("""
+        import os, subprocess
+        late = {key: value for key, value in os.environ.items() if key != 'LD_PRELOAD'}
+        late['LATE_PRELOAD'] = os.environ['LD_PRELOAD']
+
+        def begin(f, command):
+            return subprocess.Popen(['sh', '-c', 'sleep 2.6; LD_PRELOAD=$LATE_PRELOAD exec ' + command], stdin=f, stdout=f, env=late)
+
+        with open('late.bin', 'wb') as f:
+            writer = begin(f, 'echo late')
+        f = os.open('removed.bin', os.O_RDWR | os.O_CREAT)
+        os.write(f, b'bytes of a removed file')
+        os.lseek(f, 0, os.SEEK_SET)
+        os.remove('removed.bin')
+        reader = begin(f, 'sh -c "cat | wc -c > counted.bin"')
+        os.close(f)
+        for n in range(100):
+            open('short.bin', 'wb').close()
+        assert writer.wait() == 0 and reader.wait() == 0
+    """)
+    code, out, err = shared("python3", "-c", script)
+    check(code == 0 and contents(f"{directory}/late.bin") == b"late\n", f"a child that begins late: {code} {out} {err}")
+    counted = contents(f"{directory}/counted.bin")
+    check(counted is not None and counted.split() == [b"23"], f"a removed file that a child inherits: {counted} {err}")
+
+
+def test_others_outside():
+    """What programs outside of the run have appended is not cut off."""
+    script = textwrap.dedent("""
+        import os, subprocess
+        f = os.open('outside.bin', os.O_RDWR | os.O_CREAT)
+        os.write(f, b'inside ')
+        os.fsync(f)
+        assert subprocess.run(['sh', '-c', 'printf outside >> outside.bin'], env={'PATH': os.environ['PATH']}).returncode == 0
+        os.close(f)
+    """)
+    code, out, err = shared("python3", "-c", script)
+    check(code == 0 and contents(f"{directory}/outside.bin") == b"inside outside", f"appended outside: {contents(f'{directory}/outside.bin')} {err}")
+
+
+def test_names():
+    """A name with '..' behind a symbolic link is the kernel's file, and not the one that its text says."""
+    os.makedirs(f"{directory}/far/deep")
+    os.symlink("far/deep", f"{directory}/link")
+    code, out, err = shared("sh", "-c", "echo there > link/../named.bin; cat link/../named.bin")
+    check(code == 0 and out == "there\n" and contents(f"{directory}/far/named.bin") == b"there\n", f"a name behind a link: {code} {out} {err}")
+    check(not os.path.exists(f"{directory}/named.bin"), "a name behind a link: another file was made")
+    code, out, err = shared("sh", "-c", "echo x > slash.bin/")
+    check(code != 0 and not os.path.exists(f"{directory}/slash.bin"), f"a name with a slash at its end: {code} {out} {err}")
+
+
+def test_limits():
+    """The keeper has more descriptors than programs usually have, says so if they do not suffice, and is made once."""
+    crowd = textwrap.dedent("""
+        import os
+        f = os.open('limits.bin', os.O_RDWR | os.O_CREAT)
+        wait, go = os.pipe()
+        children = []
+        for n in range(60):
+            children.append(os.fork())
+            if children[-1] == 0:
+                try:
+                    os.pwrite(f, b'%07d\\n' % n, 8 * n)
+                    os.close(go)
+                    os.read(wait, 1)
+                    os._exit(0)
+                except OSError:
+                    os._exit(1)
+        os.close(go)
+        failed = sum(os.waitpid(child, 0)[1] != 0 for child in children)
+        print('failed', failed)
+    """)
+
+    def limited(what, soft, hard, command, *options):
+        done = subprocess.run([COMMAND, "run", "--shared", PATTERN, *options, "--", *command], capture_output=True, timeout=LIMIT, cwd=directory,
+                              text=True, preexec_fn=lambda: resource.setrlimit(what, (soft, hard)))
+        return done.returncode, done.stdout, done.stderr
+
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    code, out, err = limited(resource.RLIMIT_NOFILE, 50, hard, ["python3", "-c", crowd])
+    check(code == 0 and out == "failed 0\n", f"a soft limit of 50 open files: {code} {out} {err}")
+    check(contents(f"{directory}/limits.bin") == b"".join(b"%07d\n" % n for n in range(60)), "a soft limit of 50 open files: other bytes")
+    code, out, err = limited(resource.RLIMIT_NOFILE, 50, 50, ["python3", "-c", crowd])
+    check(code == 1 and "cannot serve another process" in err, f"a hard limit of 50 open files: {code} {out} {err}")
+    code, out, err = limited(resource.RLIMIT_FSIZE, 1 << 20, 1 << 20, ["true"], "--memory", "1GiB")
+    check(code == 1 and err.count("no memory for pages") == 1, f"a keeper that cannot begin: {code} {err}")
+    code, out, err = shared("sh", "-c", f"exec <&- >&- 2>&-; '{COMMAND}' run --shared '{PATTERN}' --group closed-{os.getpid()} -- cp source closed.bin")
+    check(code == 0 and contents(f"{directory}/closed.bin") == BYTES, f"closed standard descriptors: {code} {err}")
+
+
+def test_keeper_of_others():
+    """A keeper of another user is none."""
+    if os.geteuid() != 0:
+        return
+    listener = "import os, socket, sys; os.setuid(65534); s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); " \
+               f"s.bind('\\0tailrace-run-0-group-taken-{os.getpid()}'); s.listen(); print('bound', flush=True); sys.stdin.read()"
+    other = subprocess.Popen([sys.executable, "-c", listener], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    other.stdout.readline()
+    code, out, err = shared("cp", "source", "taken.bin", options=["--group", f"taken-{os.getpid()}"])
+    check(code == 1 and "of user 65534" in err and not os.path.exists(f"{directory}/taken.bin"), f"a keeper of another user: {code} {err}")
+    environment = dict(os.environ, LD_PRELOAD=os.path.join(os.path.dirname(COMMAND), "../lib/libtailrace_preload.so"),
+                       TR_RUN_SOCKET=f"tailrace-run-0-group-taken-{os.getpid()}", TR_RUN_SHARED=PATTERN)
+    done = subprocess.run(["cp", "source", "taken.bin"], cwd=directory, env=environment, capture_output=True, text=True, timeout=LIMIT)
+    check(done.returncode != 0 and "is of user 65534" in done.stderr, f"a program with a keeper of another user: {done}")
+    other.communicate()
+
+
 def test_sqlite():
     script = textwrap.dedent("""
         import sqlite3, sys
@@ -163,11 +276,14 @@ def test_sqlite():
 
 
 def test_own_program():
-    for word in ("threads", "stdio", "escapes", "killed_writers", "crowd"):
-        little = [["--page", "4KiB", "--memory", "64KiB"]] if word in ("killed_writers", "crowd") or ALL else []
+    for word in ("threads", "stdio", "more_stdio", "forks", "escapes", "killed_writers", "crowd"):
+        little = [["--page", "4KiB", "--memory", "64KiB"]] if word in ("killed_writers", "crowd", "forks") or ALL else []
         for options in [[], *little]:
             code, out, err = shared(MODEL, word, f"{word}.bin", options=options)
             check(code == 0, f"{word} {options}: {code} {out} {err}")
+    # A program that has not spoken to the keeper yet.
+    code, out, err = shared("sh", "-c", f"touch vforks.bin; '{MODEL}' vforks vforks.bin; exit $?")
+    check(code == 0 and contents(f"{directory}/vforks.bin") == b"after", f"vforks: {code} {out} {err}")
     data = contents(f"{directory}/stdio.bin")
     check(data is not None and len(data) == 600 * 12 + 9 + 8 and data.endswith(b"appended\nprinted\n"), "stdio: other bytes")
     check(contents(f"{directory}/escapes.bin") == b"Content", "escapes: other bytes")
@@ -242,7 +358,10 @@ def test_full_disk():
             except OSError as error:
                 assert error.errno == errno.ENOSPC, error
             os.remove('{mount}/filler')
-            while done < 2_000_000:
+            with open('{mount}/filler.bin', 'wb') as filler:
+                filler.write(bytes(1 << 20))
+            os.remove('{mount}/filler.bin')  # has room until somebody needs it
+            while done < 3_500_000:
                 done += os.write(f, b'y' * 1000)
             os.fsync(f)
             os.close(f)
@@ -271,6 +390,19 @@ def test_refusals():
     code, out, err = shared("sh", "-c", "ls; cat source | wc -c; cat < source > other", options=["--verbose"])
     check(code == 0 and "5000001" in out and contents(f"{directory}/other") == BYTES, f"files that do not match: {code} {out} {err}")
     check("io_uring: " in err and "no program opened a file that --shared names" in err, f"--verbose: {err}")
+    done = subprocess.run([COMMAND, "run", "--shared", PATTERN, "--", "true"], capture_output=True, text=True, timeout=LIMIT,
+                          env={"PATH": os.environ["PATH"], "PMI_RANK": "0", "PMI_SIZE": "2"})
+    check(done.returncode == 2 and "--group" in done.stderr, f"ranks that nobody has started: {done}")
+    proxy = textwrap.dedent("""
+        import subprocess, sys
+        open('/proc/self/comm', 'w').write('hydra_pmi_proxy')
+        rank = 'touch here%d; until [ -e here0 ] && [ -e here1 ]; do sleep 0.05; done; echo %d >> ranks.bin'
+        shells = [subprocess.Popen(['sh', '-c', '"$@"; exit $?', 'sh', *sys.argv[1:], rank % (n, n)]) for n in range(2)]
+        sys.exit(sum(shell.wait() for shell in shells))
+    """)
+    done = subprocess.run([sys.executable, "-c", proxy, COMMAND, "run", "--shared", PATTERN, "--", "sh", "-c"], capture_output=True, text=True,
+                          timeout=LIMIT, cwd=directory, env={"PATH": os.environ["PATH"], "PMI_RANK": "0", "PMI_SIZE": "2"})
+    check(done.returncode == 0 and done.stderr.count("of the programs became") == 1, f"ranks with a shell each: {done}")
     flock = subprocess.run(["which", "flock"], capture_output=True)
     if flock.returncode == 0:
         code, _, err = shared("flock", "copied.bin", "true")

@@ -28,6 +28,9 @@ Counters* process_counters = nullptr;
 Counters counters_of_nobody;
 bool is_busy = false;  // a signal handler that comes meanwhile must not speak to the keeper
 
+void lock_client() { pthread_mutex_lock(&client_lock); }
+void unlock_client() { pthread_mutex_unlock(&client_lock); }
+
 // System calls, because libc's are points where threads are cancelled, and some of them are our own.
 long close_raw(int descriptor) { return syscall(SYS_close, descriptor); }
 
@@ -91,8 +94,8 @@ int move_up(int descriptor) {
 }
 
 int open_socket() {
-  const char* const name = std::getenv(socket_variable);
-  if (name == nullptr) return ENOTCONN;
+  if (!is_active()) return ENOTCONN;
+  const char* const name = socket_name();
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   const std::size_t length = std::strlen(name);
@@ -102,8 +105,14 @@ int open_socket() {
   if (descriptor < 0) return errno;
   keeper_socket = move_up(static_cast<int>(descriptor));
   const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
-  if (syscall(SYS_connect, keeper_socket.load(), &address, bytes) == 0) return 0;
-  const int error = errno;
+  ucred who = {};
+  socklen_t length_of_who = sizeof(who);
+  const bool is_there = syscall(SYS_connect, keeper_socket.load(), &address, bytes) == 0 &&
+                        getsockopt(keeper_socket, SOL_SOCKET, SO_PEERCRED, &who, &length_of_who) == 0;
+  // Whoever else has taken the name would see what we write.
+  if (is_there && who.uid == geteuid()) return 0;
+  if (is_there) say("the keeper %s is of user %u (process %d): it gets nothing", name, who.uid, who.pid);
+  const int error = is_there ? EPERM : errno;
   forget_connection();
   return error;
 }
@@ -145,9 +154,6 @@ void say(const char* format, ...) {
   line[length++] = '\n';
   (void)syscall(SYS_write, 2, line, length);
 }
-
-void lock_client() { pthread_mutex_lock(&client_lock); }
-void unlock_client() { pthread_mutex_unlock(&client_lock); }
 
 void begin_client() {
   // The thread that had the lock in the parent is another one to the lock.

@@ -180,7 +180,9 @@ bool is_valid(const iovec* parts, int count, std::int64_t offset, bool at_positi
   return true;
 }
 
-int store(std::uint32_t file, bool is_synchronised) {
+}  // namespace
+
+int store_shared(std::uint32_t file, bool is_synchronised) {
   Request request;
   request.op = Op::sync;
   request.file = file;
@@ -188,8 +190,6 @@ int store(std::uint32_t file, bool is_synchronised) {
   Answer answer;
   return ask(request, answer);
 }
-
-}  // namespace
 
 ssize_t read_shared(int descriptor, const iovec* parts, int count, off_t offset, bool at_position) {
   const std::uint32_t number = description_of(descriptor);
@@ -228,7 +228,7 @@ ssize_t write_shared(int descriptor, const iovec* parts, int count, off_t offset
   counters().writes.fetch_add(1, std::memory_order_relaxed);
   if (put > 0) counters().written_bytes.fetch_add(static_cast<std::uint64_t>(put), std::memory_order_relaxed);
   if (put > 0 && (flags & O_DSYNC) != 0) {
-    if (const int error = store(file, true); error != 0) return fail(error);
+    if (const int error = store_shared(file, true); error != 0) return fail(error);
   }
   return put;
 }
@@ -288,7 +288,7 @@ int sync_shared(int descriptor) {
   const std::uint32_t number = description_of(descriptor);
   if (number == nobody) return fail(EBADF);
   counters().others.fetch_add(1, std::memory_order_relaxed);
-  return result_of(store(arena().descriptions[number].file, true));
+  return result_of(store_shared(arena().descriptions[number].file, true));
 }
 
 }  // namespace tailrace::run

@@ -103,7 +103,7 @@ TR_ALSO(int, ftruncate64, ftruncate, (int descriptor, off_t size));
 TR_CATCH(int, truncate, (const char* path, off_t size)) {
   char full[PATH_MAX];
   if (!matches(AT_FDCWD, path, full)) return real_truncate(path, size);
-  const int opened = open_shared(full, O_WRONLY, 0);
+  const int opened = open_shared(AT_FDCWD, path, full, O_WRONLY, 0);
   if (opened == -2) return real_truncate(path, size);
   if (opened < 0) return -1;
   const int error = cut_shared(opened, size) == 0 ? 0 : errno;

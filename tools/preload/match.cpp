@@ -16,6 +16,7 @@ namespace {
 
 /// A copy, because programs may change their environment.
 char patterns[1 << 14];
+char keeper_name[128];
 
 /// Writes the path without ".", ".." and doubled slashes. Symbolic links stay as they are.
 bool normalise(const char* path, char* full, std::size_t length) {
@@ -65,11 +66,16 @@ bool is_active() {
     const char* const text = std::getenv(patterns_variable);
     const bool fits = text != nullptr && std::strlen(text) < sizeof(patterns);
     if (fits) std::strcpy(patterns, text);
-    known = fits && std::getenv(socket_variable) != nullptr ? 1 : 2;
+    const char* const name = std::getenv(socket_variable);
+    const bool is_named = name != nullptr && std::strlen(name) < sizeof(keeper_name);
+    if (is_named) std::strcpy(keeper_name, name);
+    known = fits && is_named ? 1 : 2;
     active.store(known, std::memory_order_release);
   }
   return known == 1;
 }
+
+const char* socket_name() { return keeper_name; }
 
 bool matches(int directory, const char* path, char* full) {
   if (path == nullptr || path[0] == '\0' || !is_active()) return false;

@@ -19,8 +19,8 @@ int stat_raw(int descriptor, const char* path, struct stat& status, int flags) {
 }
 
 /// A program that may only write gets EACCES, which it would not get without us.
-void explain_no_reading(const char* full) {
-  const long written = syscall(SYS_openat, AT_FDCWD, full, O_WRONLY | O_CLOEXEC, 0);
+void explain_no_reading(int directory, const char* path, const char* full) {
+  const long written = syscall(SYS_openat, directory, path, O_WRONLY | O_CLOEXEC, 0);
   if (written >= 0) {
     syscall(SYS_close, written);
     say("%s may be written but not read, which is refused: a page is read before parts of it are written",
@@ -54,11 +54,11 @@ int hand_over(int real, const char* full, int flags) {
 
 }  // namespace
 
-int open_shared(const char* full, int flags, mode_t mode) {
+int open_shared(int directory, const char* path, const char* full, int flags, mode_t mode) {
   struct stat status = {};
   constexpr int not_ours = O_PATH | O_DIRECTORY | (O_TMPFILE & ~O_DIRECTORY);
   if ((flags & not_ours) != 0) return -2;
-  if (stat_raw(AT_FDCWD, full, status, 0) == 0 && !S_ISREG(status.st_mode)) return -2;
+  if (stat_raw(directory, path, status, 0) == 0 && !S_ISREG(status.st_mode)) return -2;
   if (in_borrowed_memory()) {
     say("%s is opened between vfork and exec, which is refused: open it before, or after exec", full);
     return fail(EAGAIN);
@@ -67,9 +67,9 @@ int open_shared(const char* full, int flags, mode_t mode) {
   // O_TRUNC cuts in Linux whatever the file is opened for.
   const int access = (flags & (O_ACCMODE | O_TRUNC)) == O_RDONLY ? O_RDONLY : O_RDWR;
   const int kept = flags & (O_CREAT | O_EXCL | O_NOFOLLOW | O_NOATIME);
-  const long real = syscall(SYS_openat, AT_FDCWD, full, access | kept | O_CLOEXEC, mode);
+  const long real = syscall(SYS_openat, directory, path, access | kept | O_CLOEXEC, mode);
   if (real < 0) {
-    if (errno == EACCES && (flags & O_ACCMODE) == O_WRONLY) explain_no_reading(full);
+    if (errno == EACCES && (flags & O_ACCMODE) == O_WRONLY) explain_no_reading(directory, path, full);
     return -1;
   }
   if (stat_raw(static_cast<int>(real), "", status, AT_EMPTY_PATH) != 0 || !S_ISREG(status.st_mode)) {
@@ -100,7 +100,7 @@ int open_any(Real<int(int, const char*, int, ...)>& real, int directory, const c
              mode_t mode) {
   char full[PATH_MAX];
   if (matches(directory, path, full)) {
-    const int opened = open_shared(full, flags, mode);
+    const int opened = open_shared(directory, path, full, flags, mode);
     if (opened != -2) return opened;
   } else if (const int named = named_placeholder(path); named >= 0) {
     return reopen_shared(named, flags);

@@ -33,6 +33,16 @@ auto on_file(Real<F>& real, int descriptor, A... arguments) -> decltype(real(des
   return answer;
 }
 
+/// Stores what was written: storing it after the times were set would change them.
+int settle_times(int descriptor) {
+  const std::uint32_t number = description_of(descriptor);
+  if (number == nobody) return 0;
+  const std::uint32_t file = arena().descriptions[number].file;
+  if (const int error = store_shared(file, false); error != 0) return error;
+  arena().files[file].changed_ns = 0;
+  return 0;
+}
+
 }  // namespace
 
 TR_CATCH(int, fchmod, (int descriptor, mode_t mode)) { return on_file(real_fchmod, descriptor, mode); }
@@ -40,9 +50,11 @@ TR_CATCH(int, fchown, (int descriptor, uid_t user, gid_t group)) {
   return on_file(real_fchown, descriptor, user, group);
 }
 TR_CATCH(int, futimens, (int descriptor, const timespec* times)) {
+  if (const int error = settle_times(descriptor); error != 0) return fail(error);
   return on_file(real_futimens, descriptor, times);
 }
 TR_CATCH(int, futimes, (int descriptor, const timeval* times)) {
+  if (const int error = settle_times(descriptor); error != 0) return fail(error);
   return on_file(real_futimes, descriptor, times);
 }
 TR_CATCH(int, fstatfs, (int descriptor, struct statfs* status)) {

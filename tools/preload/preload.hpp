@@ -75,8 +75,6 @@ int connect_to_keeper();
 int keeper_descriptor();
 void move_keeper_descriptor();
 void forget_connection();
-void lock_client();
-void unlock_client();
 /// In a child of fork, which needs a connection of its own.
 void begin_client();
 Counters& counters();
@@ -90,6 +88,8 @@ int lend(int descriptor);
 
 // ---- match.cpp ----
 bool is_active();
+/// The name of the keeper's socket, if this is active.
+const char* socket_name();
 /// Returns true if the path is one of those that --shared names, and writes it to `full` (PATH_MAX bytes).
 bool matches(int directory, const char* path, char* full);
 /// Returns the descriptor that a path like /dev/stdout or /proc/self/fd/3 names if it is a placeholder, or
@@ -97,8 +97,11 @@ bool matches(int directory, const char* path, char* full);
 int named_placeholder(const char* path);
 
 // ---- open.cpp ----
-/// Returns a descriptor, -1 with errno, or -2 if the path is not ours after all.
-int open_shared(const char* full, int flags, mode_t mode);
+/// Opens the file by the name that the program gives. `full`, which matches() has made of it, is for
+/// messages: without
+/// ".." it may be another file, behind a symbolic link. Returns a descriptor, -1 with errno, or -2 if the
+/// path is not ours after all.
+int open_shared(int directory, const char* path, const char* full, int flags, mode_t mode);
 /// Opens the file behind a placeholder anew.
 int reopen_shared(int descriptor, int flags);
 
@@ -108,6 +111,8 @@ ssize_t write_shared(int descriptor, const iovec* parts, int count, off_t offset
 off_t seek_shared(int descriptor, off_t offset, int whence);
 int cut_shared(int descriptor, off_t size);
 int sync_shared(int descriptor);
+/// Stores what has changed of a file. Returns 0 or an errno.
+int store_shared(std::uint32_t file, bool is_synchronised);
 
 // ---- stat.cpp ----
 /// Puts the size and times that the run knows in place of those of storage.

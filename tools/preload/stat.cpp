@@ -11,7 +11,10 @@
 namespace tailrace::run {
 
 void correct(struct stat& status) {
-  if (!S_ISREG(status.st_mode) || connect_to_keeper() != 0) return;
+  if (!S_ISREG(status.st_mode)) return;
+  // Between vfork and exec nothing may be connected: the number would be the child's, and the memory the
+  // parent's.
+  if (in_borrowed_memory() ? shared_arena.load() == nullptr : connect_to_keeper() != 0) return;
   const std::uint32_t number = arena().find_file(status.st_dev, status.st_ino);
   if (number == nobody) return;
   const File& file = arena().files[number];

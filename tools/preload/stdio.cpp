@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cstdarg>
+#include <cstdlib>
 #include <cstring>
 
 #include "preload.hpp"
@@ -36,7 +39,12 @@ int cookie_seek(void* cookie, off64_t* offset, int whence) {
 }
 int cookie_close(void* cookie) {
   const int descriptor = descriptor_in(cookie);
-  if (descriptor < 3) ours[descriptor] = nullptr;
+  if (descriptor < 3) {
+    // Nobody must find the stream that is freed now.
+    FILE*& stream = descriptor == 0 ? stdin : descriptor == 1 ? stdout : stderr;
+    if (stream == ours[descriptor]) stream = plain[descriptor];
+    ours[descriptor] = nullptr;
+  }
   return is_shared(descriptor) ? result_of(close_shared(descriptor)) : 0;
 }
 
@@ -56,8 +64,21 @@ int flags_of(const char* mode) {
   return flags;
 }
 
+/// Returns false if the mode needs what the descriptor may not do.
+bool fits(const char* mode, int flags) {
+  const int wanted = flags_of(mode);
+  const int may = flags & O_ACCMODE;
+  return wanted >= 0 && (may == O_RDWR || (wanted & O_ACCMODE) == may);
+}
+
 FILE* stream_on(int descriptor, const char* mode) {
   char plain[4] = {mode[0], std::strchr(mode, '+') != nullptr ? '+' : '\0', '\0', '\0'};
+  if (mode[0] == 'a') {
+    // fdopen sets it for the descriptor, too. Who only writes begins at the end, and who reads as well at the
+    // beginning.
+    arena().descriptions[description_of(descriptor)].flags |= O_APPEND;
+    if (plain[1] == '\0') (void)seek_shared(descriptor, 0, SEEK_END);
+  }
   const cookie_io_functions_t functions = {cookie_read, cookie_write, cookie_seek, cookie_close};
   FILE* const stream =
       fopencookie(reinterpret_cast<void*>(static_cast<std::intptr_t>(descriptor) + 1), plain, functions);
@@ -74,7 +95,7 @@ FILE* open_stream(const char* path, const char* mode, bool& is_ours) {
   is_ours = flags >= 0 && matches(AT_FDCWD, path, full);
   int descriptor = -1;
   if (is_ours) {
-    descriptor = open_shared(full, flags, 0666);
+    descriptor = open_shared(AT_FDCWD, path, full, flags, 0666);
     is_ours = descriptor != -2;
   } else if (const int named = flags >= 0 ? named_placeholder(path) : -1; named >= 0) {
     is_ours = true;
@@ -98,8 +119,54 @@ TR_CATCH(FILE*, fopen64, (const char* path, const char* mode)) {
   FILE* const stream = open_stream(path, mode, is_ours);
   return is_ours ? stream : real_fopen64(path, mode);
 }
+
+namespace {
+
+/// libc's own writes inside libc.
+int print_shared(int descriptor, const char* format, va_list arguments) {
+  char* text = nullptr;
+  const int length = vasprintf(&text, format, arguments);
+  if (length < 0) return -1;
+  const iovec part = {text, static_cast<std::size_t>(length)};
+  const ssize_t put = write_shared(descriptor, &part, 1, 0, true);
+  const int error = errno;
+  free(text);
+  errno = error;
+  return put == length ? length : -1;
+}
+
+}  // namespace
+
+TR_CATCH(int, vdprintf, (int descriptor, const char* format, va_list arguments)) {
+  return is_shared(descriptor) ? print_shared(descriptor, format, arguments)
+                               : real_vdprintf(descriptor, format, arguments);
+}
+TR_CATCH(int, __vdprintf_chk, (int descriptor, int flag, const char* format, va_list arguments)) {
+  return is_shared(descriptor) ? print_shared(descriptor, format, arguments)
+                               : real___vdprintf_chk(descriptor, flag, format, arguments);
+}
+TR_CATCH(int, dprintf, (int descriptor, const char* format, ...)) {
+  va_list arguments;
+  va_start(arguments, format);
+  const int printed = tr_vdprintf(descriptor, format, arguments);
+  va_end(arguments);
+  return printed;
+}
+TR_CATCH(int, __dprintf_chk, (int descriptor, int flag, const char* format, ...)) {
+  va_list arguments;
+  va_start(arguments, format);
+  const int printed = tr___vdprintf_chk(descriptor, flag, format, arguments);
+  va_end(arguments);
+  return printed;
+}
+
 TR_CATCH(FILE*, fdopen, (int descriptor, const char* mode)) {
-  return is_shared(descriptor) ? stream_on(descriptor, mode) : real_fdopen(descriptor, mode);
+  if (!is_shared(descriptor)) return real_fdopen(descriptor, mode);
+  if (!fits(mode, arena().descriptions[description_of(descriptor)].flags)) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  return stream_on(descriptor, mode);
 }
 
 namespace {
@@ -113,7 +180,12 @@ FILE* reopen_standard(FILE*& stream, int number, const char* path, const char* m
   if (fresh == nullptr) return nullptr;
   const int moved = dup2(fresh->_fileno, number);
   fclose(fresh);
-  return moved < 0 ? nullptr : stream;
+  if (moved < 0) return nullptr;
+  // The stream may be the one that had the file before: what it knew of that is over.
+  __fpurge(stream);
+  clearerr(stream);
+  stream->_offset = -1;
+  return stream;
 }
 
 FILE* reopen(Real<FILE*(const char*, const char*, FILE*)>& real, const char* path, const char* mode,

@@ -95,7 +95,9 @@ static void inherit() {
     if (syscall(SYS_newfstatat, descriptor, "", &status, AT_EMPTY_PATH) != 0 || !S_ISSOCK(status.st_mode))
       continue;
     const long flags = syscall(SYS_fcntl, descriptor, F_GETFL);
-    if (flags >= 0 && (flags & O_PATH) != 0) attach(descriptor, status.st_ino);
+    if (flags < 0 || (flags & O_PATH) == 0 || attach(descriptor, status.st_ino)) continue;
+    say("the file of the inherited descriptor %d is not known any more: calls on it fail with EBADF",
+        descriptor);
   }
   closedir(directory);
 }
@@ -104,7 +106,9 @@ void begin_process() {
   if (owner.load() != 0) return;
   owner = getpid();
   if (!is_active()) return;
-  pthread_atfork(lock_client, unlock_client, begin_child);
+  // No lock is taken before fork: a thread in fflush(NULL) has libc's, which fork takes next, and waits for
+  // ours.
+  pthread_atfork(nullptr, nullptr, begin_child);
   const char* const first = std::getenv(hello_variable);
   if (first != nullptr && std::atol(first) == getpid()) (void)connect_to_keeper();
   inherit();

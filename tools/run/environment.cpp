@@ -56,6 +56,26 @@ std::string obstacle_at_depth(const std::string& path, int depth) {
   return why;
 }
 
+/// Returns the process of MPICH's launcher that has started this rank, or 0.
+pid_t mpich_proxy() {
+  pid_t process = getppid();
+  for (int depth = 0; depth < 64 && process > 1; ++depth) {
+    std::FILE* const file = std::fopen(("/proc/" + std::to_string(process) + "/stat").c_str(), "re");
+    if (file == nullptr) return 0;
+    char line[512] = {};
+    const bool is_read = std::fgets(line, sizeof(line), file) != nullptr;
+    std::fclose(file);
+    // "PID (NAME) STATE PARENT ...", where a name may have spaces and brackets, and ends after 15 letters.
+    const char* const name = std::strchr(line, '(');
+    const char* const end = std::strrchr(line, ')');
+    if (!is_read || name == nullptr || end == nullptr) return 0;
+    const std::string text(name + 1, end);
+    if (text == "hydra_pmi_proxy" || text == "pmi_proxy") return process;
+    if (std::sscanf(end + 1, " %*c %d", &process) != 1) return 0;
+  }
+  return 0;
+}
+
 }  // namespace
 
 std::string obstacle_of(const std::string& path) { return obstacle_at_depth(path, 0); }
@@ -85,8 +105,12 @@ std::string group_name() {
     const char* const step = std::getenv("SLURM_STEP_ID");
     return std::string("slurm-") + std::getenv("SLURM_JOB_ID") + "." + (step != nullptr ? step : "0");
   }
-  // MPICH's ranks on a node have one parent.
-  if (std::getenv("PMI_RANK") != nullptr) return "parent-" + std::to_string(getppid());
+  if (std::getenv("PMI_RANK") != nullptr) {
+    // MPICH's ranks on a node have one ancestor: each may have a shell of its own in between.
+    const pid_t proxy = mpich_proxy();
+    if (proxy > 0) return "proxy-" + std::to_string(proxy);
+    if (number_of("PMI_SIZE") > 1) return {};
+  }
   return "process-" + std::to_string(getpid());
 }
 

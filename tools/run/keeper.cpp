@@ -3,7 +3,9 @@
 
 #include <fcntl.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -17,9 +19,10 @@ namespace tailrace::run {
 
 namespace {
 
-/// Longer than a program takes from its start until it says what it has inherited.
-constexpr std::chrono::seconds inheritance_time{2};
-constexpr std::size_t most_left = 32;
+/// Longer than a program takes from its start until it says what it has inherited, also on a node that is
+/// short of memory.
+constexpr std::chrono::seconds inheritance_time{60};
+constexpr std::size_t most_left = 1000;
 
 /// Events name a peer by its number, and whether its process ended (upper bit) or its socket has something.
 constexpr std::uint64_t process_event = std::uint64_t{1} << 63;
@@ -28,6 +31,7 @@ constexpr std::uint64_t process_event = std::uint64_t{1} << 63;
 
 Keeper::~Keeper() {
   if (waiter_ >= 0) ::close(waiter_);
+  if (reserve_ >= 0) ::close(reserve_);
   ::close(listener_);
 }
 
@@ -35,6 +39,14 @@ int Keeper::start() {
   if (const int error = pages_.make(plan_.memory, plan_.page); error != 0) return error;
   for (std::uint32_t number = 0; number < most_descriptions; ++number) unused_.push_back(number);
   for (std::uint32_t number = most_processes; number-- > 0;) counters_unused_.push_back(number);
+  // Each process takes two descriptors, and each file some: the usual limit is made for other programs.
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+    most_left_ = std::min<std::size_t>(most_left, limit.rlim_cur / 8);
+  }
+  reserve_ = fcntl(listener_, F_DUPFD_CLOEXEC, 0);
   waiter_ = epoll_create1(EPOLL_CLOEXEC);
   if (waiter_ < 0) return errno;
   epoll_event event = {};
@@ -69,17 +81,20 @@ int Keeper::serve() {
       }
     }
     std::erase_if(peers_, [](const auto& peer) { return peer.second->process == 0; });
-    free_descriptions(false);
+    // Whoever has inherited something may have said so already.
+    if (found <= 0) free_descriptions(most_left_);
     if (found <= 0) finish_leaving();
   }
-  free_descriptions(true);
   if (!has_printed_) print_summary();
   return failures_ == 0 ? 0 : 1;
 }
 
 void Keeper::accept_peer() {
   const int socket = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
-  if (socket < 0) return;
+  if (socket < 0) {
+    if (errno == EMFILE || errno == ENFILE) turn_away(errno);
+    return;
+  }
   ucred who = {};
   socklen_t length = sizeof(who);
   // Another user could otherwise have us write to files.
@@ -102,6 +117,21 @@ void Keeper::accept_peer() {
   }
   peers_.emplace(number, std::move(peer));
   has_served_ = true;
+}
+
+/// Nobody else can be served: they are told at once, and do not wait.
+void Keeper::turn_away(int error) {
+  if (reserve_ >= 0) ::close(reserve_);
+  const int socket = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+  if (socket >= 0) ::close(socket);
+  reserve_ = fcntl(listener_, F_DUPFD_CLOEXEC, 0);
+  ++failures_;
+  if (has_turned_away_) return;
+  has_turned_away_ = true;
+  std::fprintf(stderr,
+               "tailrace run: the keeper cannot serve another process with %zu (%s): raise the hard limit of "
+               "open files (ulimit -Hn), or start fewer\n",
+               peers_.size(), std::strerror(error));
 }
 
 /// Returns false if there was nothing.
@@ -162,8 +192,7 @@ int Keeper::perform(Peer& peer, const Request& request, int& descriptor, Answer&
     case Op::close:
       return peer.descriptions.erase(request.file) == 1 ? let_go(request.file) : EBADF;
     case Op::bring_in:
-      return pages_.bring_in(request.file, static_cast<std::uint64_t>(request.a),
-                             static_cast<std::uint32_t>(request.b));
+      return bring_in(request);
     case Op::cut:
       return pages_.cut(request.file, request.a);
     case Op::sync:
@@ -214,9 +243,17 @@ int Keeper::hello(Peer& peer, bool is_first, Answer& answer) {
   return 0;
 }
 
+int Keeper::bring_in(const Request& request) {
+  const auto page = static_cast<std::uint64_t>(request.a);
+  const auto end = static_cast<std::uint32_t>(request.b);
+  const int error = pages_.bring_in(request.file, page, end);
+  if ((error != ENOSPC && error != EDQUOT) || !free_removed()) return error;
+  return pages_.bring_in(request.file, page, end);
+}
+
 int Keeper::open(Peer& peer, const Request& request, int& descriptor, Answer& answer) {
-  if (descriptor < 0) return EBADF;
-  if (unused_.empty()) free_descriptions(true);
+  if (descriptor < 0) return ENFILE;  // it was sent, and there was no number for it
+  if (unused_.empty()) free_descriptions(left_.size() / 2);
   if (unused_.empty()) return ENFILE;
   std::uint32_t file = nobody;
   const int error = pages_.open(descriptor, request.text, file);
@@ -274,26 +311,45 @@ int Keeper::let_go(std::uint32_t number) {
   if (--kept.holders > 0) return 0;
   const std::uint32_t file = pages_.arena().descriptions[number].file;
   kept.spare = fcntl(pages_.kept(file).descriptor, F_DUPFD_CLOEXEC, 0);
-  kept.left = Clock::now();
   left_.push_back(number);
-  if (--pages_.kept(file).descriptions > 0) return 0;
+  int error = 0;
   const std::string path = pages_.kept(file).path;
-  const int error = pages_.close(file);
+  if (--pages_.kept(file).descriptions == 0) error = pages_.close(file);
+  // Only now: storing may have taken long.
+  kept.left = Clock::now();
+  // They must not take all descriptors while requests never end.
+  if (left_.size() > 2 * most_left_) free_descriptions(most_left_);
   if (error != 0) failed(path, "cannot be stored", error);
   return error;
 }
 
-void Keeper::free_descriptions(bool all) {
+void Keeper::free_description(std::uint32_t number) {
+  Kept& kept = kept_[number];
+  if (kept.spare >= 0) ::close(kept.spare);
+  kept.spare = -1;
+  pages_.arena().descriptions[number].inode = 0;
+  unused_.push_back(number);
+}
+
+/// Frees what nobody has inherited in time, and the oldest of what is more than `most`.
+void Keeper::free_descriptions(std::size_t most) {
   const auto now = Clock::now();
   while (!left_.empty()) {
-    Kept& kept = kept_[left_.front()];
-    if (!all && left_.size() <= most_left && now - kept.left < inheritance_time) break;
-    if (kept.spare >= 0) ::close(kept.spare);
-    kept.spare = -1;
-    pages_.arena().descriptions[left_.front()].inode = 0;
-    unused_.push_back(left_.front());
+    if (left_.size() <= most && now - kept_[left_.front()].left < inheritance_time) break;
+    free_description(left_.front());
     left_.pop_front();
   }
+}
+
+/// Gives back the room of removed files that are kept for heirs alone. Returns false if there are none.
+bool Keeper::free_removed() {
+  const auto is_removed = [&](std::uint32_t number) {
+    struct stat status = {};
+    if (fstat(kept_[number].spare, &status) != 0 || status.st_nlink != 0) return false;
+    free_description(number);
+    return true;
+  };
+  return std::erase_if(left_, is_removed) > 0;
 }
 
 /// The socket is closed: the process has ended, or runs another program, which comes with a socket of its

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -53,19 +54,23 @@ class Keeper {
 
   int start();
   void accept_peer();
+  void turn_away(int error);
   bool receive(Peer& peer);
   void handle(Peer& peer, const Request& request, int descriptor);
   int perform(Peer& peer, const Request& request, int& descriptor, Answer& answer);
   void reply(const Peer& peer, const Answer& answer, int descriptor);
   int hello(Peer& peer, bool is_first, Answer& answer);
   int open(Peer& peer, const Request& request, int& descriptor, Answer& answer);
+  int bring_in(const Request& request);
   int attach(Peer& peer, std::uint64_t inode, Answer& answer);
   int let_go(std::uint32_t description);
   void lost(Peer& peer);
   void ended(Peer& peer);
   void forget(Peer& peer);
   void finish_leaving();
-  void free_descriptions(bool all);
+  void free_description(std::uint32_t description);
+  bool free_removed();
+  void free_descriptions(std::size_t most);
   void count(std::uint32_t counters);
   void failed(const std::string& path, const char* what, int error);
   void print_summary() const;
@@ -73,6 +78,9 @@ class Keeper {
   int listener_;
   const Plan plan_;
   int waiter_ = -1;
+  int reserve_ = -1;  // a descriptor to close when there are no more
+  bool has_turned_away_ = false;
+  std::size_t most_left_ = 32;
   KeptPages pages_;
   std::map<std::uint64_t, std::unique_ptr<Peer>> peers_;
   std::uint64_t next_peer_ = 1;

@@ -104,22 +104,31 @@ int KeptPages::open(int descriptor, const std::string& path, std::uint32_t& numb
 
 int KeptPages::close(std::uint32_t number) {
   KeptFile& file = files_[number];
-  struct stat status = {};
-  const bool is_removed = fstat(file.descriptor, &status) == 0 && status.st_nlink == 0;
-  int error = is_removed ? 0 : store(number);
+  // A removed file is stored, too: a program that is just beginning may have inherited it.
+  int error = store(number);
   for (const std::uint32_t frame : frames_of(number, 0)) {
     unlink(frame);
     free_.push_back(frame);
   }
-  // Room that was reserved and not used goes back.
-  const std::int64_t size = arena_->files[number].size;
-  if (error == 0 && !is_removed && file.reserved > size && ftruncate(file.descriptor, size) != 0)
-    error = errno;
+  if (error == 0) error = give_back_room(file, arena_->files[number].size);
   arena_->files[number].is_open.store(false, std::memory_order_release);
   // Some file systems, and NFS among them, tell only now that data did not fit.
   if (::close(file.descriptor) != 0 && error == 0) error = errno;
   file.descriptor = -1;
   return error;
+}
+
+/// Room that was reserved and not used goes back. A cut at the end of the file does that, which must not
+/// reach bytes that a program outside of the run has put there, nor change the times.
+int KeptPages::give_back_room(const KeptFile& file, std::int64_t size) {
+  struct stat status = {};
+  if (file.reserved <= size || fstat(file.descriptor, &status) != 0) return 0;
+  if (status.st_nlink == 0 || status.st_size != size) return 0;
+  if (ftruncate(file.descriptor, size) != 0) return errno;
+  const timespec times[] = {status.st_atim, status.st_mtim};
+  // The owner alone may do that. To others it is a write, which it was.
+  (void)futimens(file.descriptor, times);
+  return 0;
 }
 
 std::vector<std::uint32_t> KeptPages::frames_of(std::uint32_t file, std::uint64_t first_page) {

@@ -63,6 +63,7 @@ class KeptPages {
   int store_around(std::uint32_t number);
   int store_run(std::uint32_t file, std::uint64_t page, std::uint64_t& next);
   int write_run(KeptFile& file, std::int64_t offset, std::vector<iovec>& parts);
+  static int give_back_room(const KeptFile& file, std::int64_t size);
   void link(std::uint32_t number, std::uint64_t key);
   void unlink(std::uint32_t number);
   [[nodiscard]] std::vector<std::uint32_t> frames_of(std::uint32_t file, std::uint64_t first_page);

@@ -20,6 +20,7 @@
 #include <cstring>
 
 #include "keeper.hpp"
+#include "node/available_memory.hpp"
 #include "self_test.hpp"
 
 namespace tailrace::run {
@@ -84,16 +85,6 @@ std::string path_of_program(const std::string& name) {
   return {};
 }
 
-std::uint64_t memory_available() {
-  std::FILE* const file = std::fopen("/proc/meminfo", "re");
-  unsigned long long kib = 0;
-  char line[256];
-  while (file != nullptr && std::fgets(line, sizeof(line), file) != nullptr)
-    if (std::sscanf(line, "MemAvailable: %llu kB", &kib) == 1) break;
-  if (file != nullptr) std::fclose(file);
-  return kib << 10;
-}
-
 sockaddr_un address_of(const std::string& name, socklen_t& length) {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
@@ -111,13 +102,15 @@ sockaddr_un address_of(const std::string& name, socklen_t& length) {
   const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
   dup2(null, 0);
   dup2(null, 1);
+  // What is opened next must not become what is printed to.
+  if (fcntl(2, F_GETFD) < 0) dup2(null, 2);
   dup2(listener, 3);
   close_range(4, ~0U, 0);
   if (chdir("/") != 0) std::perror("tailrace run: chdir /");
+  const auto memory = static_cast<std::uint64_t>(std::max<Bytes>(node::available_memory() / 4, 0));
   Keeper::Plan keeping;
   keeping.page = plan.page;
-  keeping.memory =
-      plan.memory != 0 ? plan.memory : std::max<std::uint64_t>(memory_available() / 4, 16 * plan.page);
+  keeping.memory = plan.memory != 0 ? plan.memory : std::max<std::uint64_t>(memory, 16 * plan.page);
   keeping.is_verbose = plan.is_verbose;
   int code = 1;
   {
@@ -146,15 +139,45 @@ bool tell_self_test(bool is_verbose) {
   return is_harmless;
 }
 
+/// Returns a socket that is no standard descriptor, also if those are closed: what is printed would go there.
+int make_socket() {
+  const int socket = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  if (socket < 0 || socket > 3) return socket;
+  const int moved = fcntl(socket, F_DUPFD_CLOEXEC, 4);
+  close(socket);
+  return moved;
+}
+
+/// Anybody on the node can take the name of our keeper, and would then see what programs write.
+bool is_of_us(int socket, const std::string& name) {
+  ucred who = {};
+  socklen_t length = sizeof(who);
+  if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &length) == 0 && who.uid == geteuid()) return true;
+  std::fprintf(
+      stderr,
+      "tailrace run: the keeper of the group %s is of user %u (process %d) and not of %u: nothing is "
+      "run; --group takes another name\n",
+      name.c_str(), who.uid, who.pid, geteuid());
+  return false;
+}
+
+/// Returns true if the keeper that we have made has failed. It has said why.
+bool has_failed(pid_t keeper) {
+  int status = 0;
+  return keeper > 0 && waitpid(keeper, &status, WNOHANG) == keeper && status != 0;
+}
+
 /// Connects to the keeper of the group on this node, or makes it. Returns a socket, or -1 after it has said
 /// why.
-int find_keeper(const std::string& name, const Launch& plan) {
+int find_keeper(const std::string& name, const Launch& plan, pid_t& keeper) {
   socklen_t length = 0;
   const sockaddr_un address = address_of(name, length);
   for (int attempt = 0; attempt < 500; ++attempt) {
-    const int socket = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (has_failed(keeper)) return -1;
+    const int socket = make_socket();
     if (socket < 0) break;
-    if (connect(socket, reinterpret_cast<const sockaddr*>(&address), length) == 0) return socket;
+    if (connect(socket, reinterpret_cast<const sockaddr*>(&address), length) == 0)
+      return is_of_us(socket, name) ? socket : -1;
     if (bind(socket, reinterpret_cast<const sockaddr*>(&address), length) == 0) {
       if (!tell_self_test(plan.is_verbose)) {
         std::fputs("tailrace run: nothing is run: a program could lose what it writes in these ways\n",
@@ -162,7 +185,7 @@ int find_keeper(const std::string& name, const Launch& plan) {
         return -1;
       }
       if (listen(socket, 1024) != 0) break;
-      const pid_t keeper = fork();
+      keeper = fork();
       if (keeper == 0) become_keeper(socket, plan);
       if (keeper < 0) break;
     }
@@ -183,6 +206,25 @@ int ask_keeper(int socket, Op op, Answer& answer) {
     got = recv(socket, &answer, sizeof(answer), 0);
   } while (got < 0 && errno == EINTR);
   return got == static_cast<ssize_t>(sizeof(answer)) ? answer.error : EPIPE;
+}
+
+/// Joins the keeper. Returns a socket, or -1 after it has said why.
+int join_keeper(const std::string& name, const Launch& plan) {
+  pid_t made = 0;
+  int error = 0;
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    const int keeper = find_keeper(name, plan, made);
+    if (keeper < 0) return -1;
+    Answer answer;
+    error = ask_keeper(keeper, Op::join, answer);
+    if (error == 0) return keeper;
+    close(keeper);
+    // One that ends while we connect has not seen us.
+    if (error != EPIPE && error != ECONNRESET) break;
+    usleep(10'000);
+  }
+  complain(failed_exit, std::string("the keeper does not answer: ") + std::strerror(error));
+  return -1;
 }
 
 [[noreturn]] void become_program(const Launch& plan, const std::string& path, const std::string& name,
@@ -238,18 +280,20 @@ int launch(const Launch& plan) {
     return complain(usage_exit, "--page is a power of 2 from 4KiB to 64MiB");
   if (plan.memory != 0 && plan.memory < 8 * plan.page)
     return complain(usage_exit, "--memory holds 8 pages at least; give --page a smaller one");
-  std::string name = "tailrace-run-" + std::to_string(geteuid()) + "-" +
-                     (plan.group.empty() ? group_name() : "group-" + plan.group);
+  const std::string group = plan.group.empty() ? group_name() : "group-" + plan.group;
+  if (group.empty())
+    return complain(usage_exit,
+                    "which ranks belong together is not known: they have PMI_RANK, and no "
+                    "hydra_pmi_proxy among their parents; give all ranks of the job one --group");
+  std::string name = "tailrace-run-" + std::to_string(geteuid()) + "-" + group;
   name.resize(std::min<std::size_t>(name.size(), 100));
-  const int keeper = find_keeper(name, plan);
+  const int keeper = join_keeper(name, plan);
   if (keeper < 0) return failed_exit;
-  Answer answer;
-  if (const int error = ask_keeper(keeper, Op::join, answer); error != 0)
-    return complain(failed_exit, std::string("the keeper does not answer: ") + std::strerror(error));
   program = fork();
   if (program < 0) return complain(failed_exit, std::string("fork: ") + std::strerror(errno));
   if (program == 0) become_program(plan, path, name, library);
   const int code = wait_for_program();
+  Answer answer;
   const int error = ask_keeper(keeper, Op::leave, answer);
   close(keeper);
   if (error == EPIPE)

@@ -28,7 +28,7 @@ std::string counted(std::uint64_t number, const char* one, const char* more) {
 
 }  // namespace
 
-/// Programs and tests read these lines: `docs/running-unchanged-programs.md` has them.
+/// Programs and tests read these lines: docs/run.md has them.
 void Keeper::print_summary() const {
   const Traffic& traffic = pages_.traffic();
   if (paths_.empty()) {

@@ -2,7 +2,8 @@
 /* Tailrace moves a simulation's data to and from storage, and the simulation does not wait for it.
  *
  * Every function says first whether it is Collective (all compute ranks of the session call it, in the same
- * order) or Local (no communication, returns without waiting for other ranks), and then whether it blocks.
+ * order) or Local (each rank calls it when it likes; no communication, and no waiting for other ranks, unless
+ * it says so), and then whether it blocks.
  * Functions return TR_OK or a TR_ERR_* code; the text of the calling thread's last error is tr_error(). A
  * collective function returns the same code and text on every rank.
  * Options are "key=value key=value" strings; values with blanks are quoted: keys="centre=98, a=b". NULL means

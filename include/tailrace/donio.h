@@ -53,26 +53,27 @@ TR_API int tr_do_nio(int myid, int nproc);
  * empty file. 512 alone makes a file and never empties one: O_RDWR | O_TRUNC (514) is DO_RDWR | DO_CREAT.
  * Other flags are errors.
  *
- * `mode` has the permissions of a file that is made, as in chmod(2), of which the umask takes its part. */
+ * `mode` has the permissions of a file that is made, as in chmod(2), of which the umask takes its part. The
+ * file's owner may read and write it until all ranks have opened it. */
 TR_API int tr_do_open(const char* path, int flags, int mode);
 
-/* Collective; blocks until all ranks have called it. Says how large the file will become, and comes before
- * the first write. Returns `nbytes`. On disk the file ends behind the highest byte that was written, whatever
- * was said. An error if the file was opened for reading only. */
+/* Collective; blocks until all ranks have called it. Says how many bytes the file will have, and comes
+ * before the first write. Returns `nbytes`. On disk the file ends behind the highest byte that was written,
+ * whatever was said. An error if the file was opened for reading only. */
 TR_API int tr_do_lsize(int fd, int nbytes);
 
 /* Local. Moves the caller's own position by `offset` bytes from the begin (SEEK_SET, 0), the position
- * (SEEK_CUR, 1) or the end of the file (SEEK_END, 2, which may wait for another rank). Returns the new one.
- * An error, and nothing moves, if it lies before the begin or does not fit an int. */
+ * (SEEK_CUR, 1) or the end of the file (SEEK_END, 2, which may wait for rank 0). Returns the new one, in
+ * bytes. An error, and nothing moves, if it lies before the begin or does not fit an int. */
 TR_API int tr_do_lseek(int fd, int offset, int whence);
 
-/* Local. Reads `nbytes` bytes at the caller's position, and moves it. Returns `nbytes`. An error, and nothing
- * moves, if the file ends before them or was opened for writing only. What other ranks write to an open file
- * is certain to be seen after dogsync or do_flush. */
+/* Local. Reads `nbytes` bytes at the caller's position, and moves it. Returns `nbytes`. An error, and
+ * nothing moves, if the file ends before them or was opened for writing only. Waits as tr_shared_read. What
+ * other ranks write to an open file is certain to be seen after dogsync or do_flush. */
 TR_API int tr_do_read(int fd, void* buf, int nbytes);
 
-/* Local. Writes `nbytes` bytes at the caller's position, and moves it. Returns `nbytes`. An error before
- * do_lsize, and if the file was opened for reading only. */
+/* Local. Writes `nbytes` bytes at the caller's position, and moves it. Returns `nbytes`. Waits as
+ * tr_shared_write. An error before do_lsize, and if the file was opened for reading only. */
 TR_API int tr_do_write(int fd, const void* buf, int nbytes);
 
 /* Collective; blocks until everything that was written is on disk. A file that nobody has changed is not

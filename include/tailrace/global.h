@@ -23,6 +23,10 @@
  * the element keeps the value of one of the writers; an element of TR_C128 may mix parts of two.
  * With TAILRACE_CHECK_CONFLICTS=on each sync prints where one was missing (docs/global-arrays.md).
  *
+ * Local calls may wait for ranks of other nodes: each says for what. A scatter, write or accumulate that
+ * fails on another node returns TR_OK; the next tr_global_sync, _resize or _free returns the first such error
+ * on all ranks, once. All calls return TR_ERR_STATE for a handle of no array.
+ *
  * Elements are numbered from 0. A call with an index that the array does not have does nothing and returns
  * TR_ERR_ARGUMENT, which names the index and its position in the list; other ranks go on. Memory is drawn on
  * the nodes' budgets, whole pages at a time. */
@@ -53,7 +57,7 @@ TR_API int tr_global_create_comm(MPI_Comm comm, int type, tr_index count, const 
 TR_API int tr_global_create_comm_f(MPI_Fint comm, int type, tr_index count, const char* options,
                                    tr_global** global);
 
-/* Local. Returns the number of elements. */
+/* Local; waits for nobody. *count becomes the number of elements. */
 TR_API int tr_global_count(const tr_global* global, tr_index* count);
 
 /* Local. Copies the `n` elements of the numbers `indices`, in any order and as often as they are listed, into
@@ -76,13 +80,15 @@ TR_API int tr_global_accumulate(tr_global* global, tr_index n, const tr_index* i
                                 int lock);
 
 /* Local. Copy the `n` elements from number `begin` on into `values`, or from there. They wait as
- * tr_global_gather and tr_global_scatter do. */
+ * tr_global_gather and tr_global_scatter do. TR_ERR_ARGUMENT, and nothing is copied: the array lacks some of
+ * the elements. */
 TR_API int tr_global_read(tr_global* global, tr_index begin, tr_index n, void* values);
 TR_API int tr_global_write(tr_global* global, tr_index begin, tr_index n, const void* values);
 
-/* Local. Returns page number `part`, from 0, of those that belong to the caller: where it lies, the number of
- * its first element, and the number of its elements. Behind the last one *values is NULL and *count 0. The
- * caller may load and store there until tr_global_resize or tr_global_free; its stores are writes.
+/* Local; waits for nobody. Returns page number `part`, from 0, of those that belong to the caller: where it
+ * lies, the number of its first element, and the number of its elements. Behind the last one *values is NULL
+ * and *count 0. The caller may load and store there until tr_global_resize or tr_global_free; its stores are
+ * writes.
  *
  *   for (tr_index part = 0; !tr_global_local(mass, part, &values, &first, &count) && count > 0; part++) */
 TR_API int tr_global_local(tr_global* global, tr_index part, void** values, tr_index* first, tr_index* count);
@@ -92,8 +98,8 @@ TR_API int tr_global_local(tr_global* global, tr_index part, void** values, tr_i
 TR_API int tr_global_sync(tr_global* global);
 /* Collective; blocks until all ranks have called it. Does tr_global_sync. The array then has `count`
  * elements: those that there were before keep their values, and new ones are zeros. All ranks pass the same
- * count. If the number of pages changes, memory is needed for the old and the new array for a moment. After
- * an error the array is as it was. */
+ * count. If the number of pages changes, memory is needed for the old and the new array for a moment
+ * (TR_ERR_MEMORY). After an error the array is as it was. */
 TR_API int tr_global_resize(tr_global* global, tr_index count);
 /* Collective; blocks until all ranks have called it. *global becomes NULL, whatever is returned. tr_finalize
  * frees arrays that are left, with a warning. */

@@ -7,10 +7,12 @@
 
 namespace tr {
 
+/// How Global::accumulate adds.
 enum class Lock : int { none = TR_UNLOCKED, page = TR_LOCKED };
 
 /// An array of T in the memory of all ranks. Destroying the handle does not free the array: free() does, or
-/// tr::finalize().
+/// tr::finalize(). A member says whether it is collective. It waits, and fails, as the call of
+/// tailrace/global.h that it names; collective ones return the same Status on every rank.
 template <typename T>
 class Global {
  public:
@@ -28,44 +30,54 @@ class Global {
     return *this;
   }
 
+  /// Collective over the compute ranks; blocks as tr_global_create. The elements are zeros.
   static Result<Global> create(Index count, const Options& options = {}) {
     return made(
         [&](tr_global** into) { return tr_global_create(type(), count, options.text().c_str(), into); });
   }
+  /// Collective over `comm`; blocks as tr_global_create_comm.
   static Result<Global> create(MPI_Comm comm, Index count, const Options& options = {}) {
     return made([&](tr_global** into) {
       return tr_global_create_comm(comm, type(), count, options.text().c_str(), into);
     });
   }
 
+  /// Local; waits for nobody: tr_global_count.
   [[nodiscard]] Result<Index> count() const {
     Index count = 0;
     if (const int code = tr_global_count(handle_, &count)) return Status(code);
     return count;
   }
 
+  /// Local: tr_global_gather. Waits for the owners of elements on other nodes.
   [[nodiscard]] Status gather(Index n, const Index* indices, T* values) {
     return Status(tr_global_gather(handle_, n, indices, values));
   }
-  /// Returns the elements of these numbers.
+  /// Local; waits as the other gather(). Returns the elements of these numbers.
   [[nodiscard]] Result<std::vector<T>> gather(const Indices& indices) {
     std::vector<T> values(indices.size());
     const Status status = gather(static_cast<Index>(indices.size()), indices.data(), values.data());
     if (!status.is_ok()) return status;
     return values;
   }
+  /// Local: tr_global_scatter. Waits only while too much is on its way to other nodes.
   [[nodiscard]] Status scatter(Index n, const Index* indices, const T* values) {
     return Status(tr_global_scatter(handle_, n, indices, values));
   }
+  /// Local: tr_global_accumulate. Waits as scatter(), and with Lock::page for ranks of the node that add to
+  /// the same page.
   [[nodiscard]] Status accumulate(Index n, const Index* indices, const T* values, Lock lock) {
     return Status(tr_global_accumulate(handle_, n, indices, values, static_cast<int>(lock)));
   }
+  /// Local: tr_global_read. Waits as gather().
   [[nodiscard]] Status read(Index begin, Index n, T* values) {
     return Status(tr_global_read(handle_, begin, n, values));
   }
+  /// Local: tr_global_write. Waits as scatter().
   [[nodiscard]] Status write(Index begin, Index n, const T* values) {
     return Status(tr_global_write(handle_, begin, n, values));
   }
+  /// Local; waits for nobody: tr_global_local. Behind the caller's last page the count is 0.
   [[nodiscard]] Result<Page> local(Index part) {
     Page page;
     void* values = nullptr;
@@ -75,9 +87,14 @@ class Global {
     return page;
   }
 
+  /// Collective; blocks until all ranks have called it: tr_global_sync.
   [[nodiscard]] Status sync() { return Status(tr_global_sync(handle_)); }
+  /// Collective; blocks until all ranks have called it: tr_global_resize. `count` is a number of elements.
   [[nodiscard]] Status resize(Index count) { return Status(tr_global_resize(handle_, count)); }
+  /// Collective; blocks until all ranks have called it: tr_global_free. The handle is gone, whatever is
+  /// returned.
   [[nodiscard]] Status free() { return Status(tr_global_free(&handle_)); }
+  /// Local. Returns the handle for the C face, which stays this object's.
   [[nodiscard]] tr_global* c_handle() const { return handle_; }
 
  private:

@@ -10,7 +10,14 @@
  *   tr_shared_close(&file);
  *
  * The file on disk holds what was written, byte for byte as a serial program would leave it; bytes that
- * nobody wrote are zeros, and it ends behind the highest byte written.
+ * nobody wrote are zeros, and it ends behind the highest byte written. Offsets, positions and sizes are in
+ * bytes.
+ *
+ * Local calls may wait for storage and for ranks of other nodes: each says for what. All calls return
+ * TR_ERR_STATE for a handle that is not open, and TR_ERR_ARGUMENT for a null pointer that must not be one,
+ * and for a number of bytes, or a place in the file, below 0. Local calls that read or write fail if a page
+ * cannot be read, or can make no room (TR_ERR_IO, TR_ERR_SPACE, TR_ERR_MEMORY). That error is the caller's
+ * alone.
  *
  * Visibility: a rank reads its own writes at once, in the order in which it made them. A rank reads the
  * writes of another rank if both ranks have called tr_shared_sync or tr_shared_flush between the write and
@@ -83,7 +90,9 @@ typedef struct tr_piece {
  *
  * The file is opened by that name on every rank, so relative names need one working directory. The file may
  * be larger than memory. TR_ERR_IO: it cannot be opened or made. TR_ERR_MEMORY: the node has no memory for
- * four pages for each of its ranks. The same error on every rank. */
+ * four pages for each of its ranks. TR_ERR_ARGUMENT: no such mode. TR_ERR_SETTINGS: no such option, or
+ * safety=rename in another mode. TR_ERR_UNSUPPORTED: safety=rename for a file that a checkpoint with
+ * overwritten=journal has recorded. The same error on every rank. */
 TR_API int tr_shared_open(const char* path, const char* mode, const char* options, tr_shared** file);
 /* Collective over `comm`, whose ranks are compute ranks of the session. As tr_shared_open. `comm` may be
  * freed before the file is closed. */
@@ -95,9 +104,11 @@ TR_API int tr_shared_open_comm_f(MPI_Fint comm, const char* path, const char* mo
 
 /* Local. Moves the caller's own position to `offset` bytes from the file's begin (SEEK_SET), from the
  * position (SEEK_CUR) or from the file's end (SEEK_END, which waits as tr_shared_size). *position (may be
- * NULL) becomes the new one. It may lie behind the end. TR_ERR_ARGUMENT: it would lie before the begin. */
+ * NULL) becomes the new one. It may lie behind the end. TR_ERR_ARGUMENT: it would lie before the begin, or
+ * `whence` is none of the three; the position stays. */
 TR_API int tr_shared_seek(tr_shared* file, int64_t offset, int whence, int64_t* position);
-/* Local. Returns the caller's position. A new file has 0 on every rank. */
+/* Local; waits for nobody. Returns the caller's position, in bytes. A file that was just opened has 0 on
+ * every rank. */
 TR_API int tr_shared_tell(const tr_shared* file, int64_t* position);
 
 /* Local. Reads up to `bytes` bytes at the caller's position, or at `offset`, into `data`. *got (may be NULL)
@@ -110,28 +121,32 @@ TR_API int tr_shared_pread(tr_shared* file, void* data, int64_t bytes, int64_t o
  * return. tr_shared_write moves the position. The file grows as needed, also if the call fails. Waits for
  * room in memory, for storage if only a part of a page is written that is not in memory, while much is on its
  * way to other nodes, and in modes "a" and "a+" as tr_shared_size. TR_ERR_STATE in mode "r". TR_ERR_ARGUMENT:
- * the bytes end behind byte 2^63 - 2^30. Failures on other nodes come later: the next tr_shared_sync,
- * _resize, _flush and _close return them on all ranks, and the first flush or close forgets them. */
+ * the file would have more than 2^63 - 1 - 2^30 bytes. Failures on other nodes come later: each
+ * tr_shared_sync and _resize returns the first one on all ranks, until a tr_shared_flush or _close has
+ * returned it. */
 TR_API int tr_shared_write(tr_shared* file, const void* data, int64_t bytes);
 TR_API int tr_shared_pwrite(tr_shared* file, const void* data, int64_t bytes, int64_t offset);
-/* Local. As tr_shared_pread and _pwrite for each of `count` pieces, in any order; one request for each
- * 4 MiB to each rank of other nodes that serves the pages. *got (may be NULL) is the number of bytes read in
- * all. The pieces of a tr_shared_writev that overlap are written in the order of the list. */
+/* Local. As tr_shared_pread and _pwrite for each of `count` pieces, in any order. tr_shared_readv asks other
+ * nodes for 4 MiB at a time, with one request to each rank that serves some of these pages. *got (may be
+ * NULL) is the number of bytes read in all. The pieces of a tr_shared_writev that overlap are written in the
+ * order of the list. */
 TR_API int tr_shared_readv(tr_shared* file, const tr_piece* pieces, int64_t count, int64_t* got);
 TR_API int tr_shared_writev(tr_shared* file, const tr_piece* pieces, int64_t count);
 /* Local. Writes at the end of the file, wherever that is by now: no other rank's append gets the same bytes.
- * *offset (may be NULL) is where they begin. Waits as tr_shared_size. */
+ * *offset (may be NULL) is where they begin. Waits as tr_shared_size, and fails, as tr_shared_write. */
 TR_API int tr_shared_append(tr_shared* file, const void* data, int64_t bytes, int64_t* offset);
 
 /* Local. Returns the size of the file in bytes: at least behind all writes of the caller, and those of others
  * that it can see. On several nodes it waits for rank 0 to answer. */
 TR_API int tr_shared_size(tr_shared* file, int64_t* size);
 /* Collective. Cuts the file to `size` bytes, or extends it with zeros. Blocks until that is done: it does
- * tr_shared_sync before and after. All ranks pass the same size. TR_ERR_STATE in mode "r". */
+ * tr_shared_sync before and after. All ranks pass the same size. TR_ERR_STATE in mode "r". TR_ERR_ARGUMENT:
+ * `size` is below 0, or more than 2^63 - 1 - 2^30. TR_ERR_IO: the file cannot be cut, and stays as it is. */
 TR_API int tr_shared_resize(tr_shared* file, int64_t size);
 
 /* Collective; blocks until all ranks have called it. Every rank then sees what any rank wrote before. The
- * disk is not touched. */
+ * disk is not touched. Returns the first failure of a write to another node (see tr_shared_write), the same
+ * on every rank. */
 TR_API int tr_shared_sync(tr_shared* file);
 /* Collective; blocks until everything that was written is durable (fsync), the file's size included. Does
  * tr_shared_sync. Returns the first failure since the last flush, the same on every rank. A file that nobody

@@ -13,7 +13,7 @@ namespace tr {
 /// From where Shared::seek counts.
 enum class Whence : int { begin = SEEK_SET, position = SEEK_CUR, end = SEEK_END };
 
-/// Returns the bytes of so many elements, or -1, which the library refuses, if no number counts them.
+/// Local. Returns the bytes of so many elements, or -1, which the library refuses, if no number counts them.
 template <typename T>
 constexpr std::int64_t bytes_of(Index count) {
   static_assert(std::is_trivially_copyable_v<T>, "elements of a file are copied byte by byte");
@@ -56,17 +56,20 @@ class Room {
   std::int64_t bytes_;
 };
 
-/// A piece for Shared::readv: the bytes of `room` become those of the file from `offset` on.
+/// Local. Returns a piece for Shared::readv: the bytes of `room` become those of the file from `offset` on.
 inline tr_piece into(Room room, std::int64_t offset) { return {room.data(), room.bytes(), offset}; }
-/// A piece for Shared::writev.
+/// Local. Returns a piece for Shared::writev: the bytes of the file from `offset` on become those of
+/// `content`.
 inline tr_piece from(Content content, std::int64_t offset) {
   return {const_cast<void*>(content.data()), content.bytes(), offset};
 }
 
 /// One binary file in which every rank reads and writes small pieces anywhere. Offsets, positions and sizes
-/// are bytes. Destroying the handle does not close the file: close() does, or tr::finalize().
+/// are in bytes. Destroying the handle does not close the file: close() does, or tr::finalize().
 ///
-/// Calls that read return an error if there is less than asked, unless they are given `got`.
+/// A member says whether it is collective. It waits, and fails, as the call of tailrace/shared.h that it
+/// names; collective ones return the same Status on every rank. Calls that read return an error if there is
+/// less than asked, unless they are given `got`.
 class Shared {
  public:
   Shared() = default;
@@ -76,12 +79,14 @@ class Shared {
     return *this;
   }
 
+  /// Collective over the compute ranks; blocks as tr_shared_open.
   static Result<Shared> open(const std::string& path, const std::string& mode, const Options& options = {}) {
     Shared file;
     const int code = tr_shared_open(path.c_str(), mode.c_str(), options.text().c_str(), &file.handle_);
     if (code != TR_OK) return Status(code);
     return file;
   }
+  /// Collective over `comm`; blocks as tr_shared_open_comm.
   static Result<Shared> open(MPI_Comm comm, const std::string& path, const std::string& mode,
                              const Options& options = {}) {
     Shared file;
@@ -91,49 +96,61 @@ class Shared {
     return file;
   }
 
+  /// Local: tr_shared_seek. Waits with Whence::end alone.
   [[nodiscard]] Status seek(std::int64_t offset, Whence whence = Whence::begin,
                             std::int64_t* position = nullptr) {
     return Status(tr_shared_seek(handle_, offset, static_cast<int>(whence), position));
   }
+  /// Local; waits for nobody: tr_shared_tell.
   [[nodiscard]] Result<std::int64_t> tell() const {
     std::int64_t position = 0;
     if (const int code = tr_shared_tell(handle_, &position)) return Status(code);
     return position;
   }
 
+  /// Local: tr_shared_read, at the position, and tr_shared_pread. They may wait for storage and other nodes.
   [[nodiscard]] Status read(Room room, std::int64_t* got = nullptr) {
     return Status(tr_shared_read(handle_, room.data(), room.bytes(), got));
   }
   [[nodiscard]] Status pread(Room room, std::int64_t offset, std::int64_t* got = nullptr) {
     return Status(tr_shared_pread(handle_, room.data(), room.bytes(), offset, got));
   }
+  /// Local: tr_shared_write, at the position, and tr_shared_pwrite. They may wait for room and storage.
   [[nodiscard]] Status write(Content content) {
     return Status(tr_shared_write(handle_, content.data(), content.bytes()));
   }
   [[nodiscard]] Status pwrite(Content content, std::int64_t offset) {
     return Status(tr_shared_pwrite(handle_, content.data(), content.bytes(), offset));
   }
-  /// Each piece is made by into().
+  /// Local: tr_shared_readv. May wait as pread(). Each piece is made by into().
   [[nodiscard]] Status readv(const std::vector<tr_piece>& pieces, std::int64_t* got = nullptr) {
     return Status(tr_shared_readv(handle_, pieces.data(), static_cast<std::int64_t>(pieces.size()), got));
   }
-  /// Each piece is made by from().
+  /// Local: tr_shared_writev. May wait as pwrite(). Each piece is made by from().
   [[nodiscard]] Status writev(const std::vector<tr_piece>& pieces) {
     return Status(tr_shared_writev(handle_, pieces.data(), static_cast<std::int64_t>(pieces.size())));
   }
+  /// Local: tr_shared_append. May wait as pwrite(), and for rank 0. `offset` becomes where the bytes begin.
   [[nodiscard]] Status append(Content content, std::int64_t* offset = nullptr) {
     return Status(tr_shared_append(handle_, content.data(), content.bytes(), offset));
   }
 
+  /// Local: tr_shared_size. On several nodes it waits for rank 0.
   [[nodiscard]] Result<std::int64_t> size() const {
     std::int64_t size = 0;
     if (const int code = tr_shared_size(handle_, &size)) return Status(code);
     return size;
   }
+  /// Collective; blocks until all ranks have called it: tr_shared_resize.
   [[nodiscard]] Status resize(std::int64_t size) { return Status(tr_shared_resize(handle_, size)); }
+  /// Collective; blocks until all ranks have called it: tr_shared_sync.
   [[nodiscard]] Status sync() { return Status(tr_shared_sync(handle_)); }
+  /// Collective; blocks until everything is durable: tr_shared_flush.
   [[nodiscard]] Status flush() { return Status(tr_shared_flush(handle_)); }
+  /// Collective; blocks until everything is in the file: tr_shared_close. The handle is gone, whatever is
+  /// returned.
   [[nodiscard]] Status close() { return Status(tr_shared_close(&handle_)); }
+  /// Local. Returns the handle for the C face, which stays this object's.
   [[nodiscard]] tr_shared* c_handle() const { return handle_; }
 
  private:

@@ -31,7 +31,7 @@ class RequestDesk {
   RequestDesk& operator=(const RequestDesk&) = delete;
 
   [[nodiscard]] comm::Switchboard& board() { return board_; }
-  /// Guards what whoever moves requests on uses. Nobody waits for another rank while it has it.
+  /// A thread moves requests on only with this lock. Nobody waits for another rank while holding it.
   [[nodiscard]] std::mutex& mutex() { return mutex_; }
   [[nodiscard]] bool has_thread() const { return thread_.joinable(); }
 

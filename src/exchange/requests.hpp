@@ -33,10 +33,10 @@ class Requests {
     Status got;
     ByteVector values;
   };
-  /// The work as the file or array does it. One thread at a time calls these, and beside it one that may
-  /// wait.
+  /// The work as the file or array does it. One thread at a time calls these; beside it, one that may wait
+  /// for storage calls serve().
   struct Served {
-    /// Return the number that each message tells, and take the one that another rank has told.
+    /// tell() returns the number that each message tells; hear() takes the one that another rank has told.
     std::function<Bytes()> tell = [] { return Bytes{0}; };
     std::function<void(Bytes told)> hear = [](Bytes) {};
     /// Returns true if these pieces of work need not wait for storage, as it looks.
@@ -55,7 +55,7 @@ class Requests {
   Requests(const Requests&) = delete;
   Requests& operator=(const Requests&) = delete;
 
-  // Local. Those that wait do so for answers, and do others' work meanwhile.
+  // Local. Calls that wait do so for answers, and do the work of other ranks meanwhile.
   /// Adds a piece of work that changes something: `pack` packs it. Waits only while too many bytes are on
   /// their way.
   template <typename Pack>

@@ -51,7 +51,7 @@ std::vector<Conflict> find_conflicts(const std::vector<Done>& done);
 
 /// Finds the conflicts between two syncs, for the setting check_conflicts. Each rank notes what it does. In a
 /// sync the ranges are dealt out by their places; each rank compares those of its places, and rank 0 prints
-/// what they have found. The calls themselves go on as without it.
+/// what they have found. The calls return what they return without it.
 class Conflicts {
  public:
   /// The most that a rank takes for what it notes. A sync needs about as much again in messages.
@@ -61,7 +61,7 @@ class Conflicts {
   Conflicts(files::Group& group, std::string_view unit)
       : group_(group), unit_(unit), drawn_(group.budget(), node::Use::pages) {}
 
-  // Local.
+  /// Local; waits for nobody. This rank has done this with `count` bytes or elements from `begin` on.
   void note(Doing doing, Index begin, Index count);
   /// Collective over the group; blocks until all ranks have called it. Compares what lies before `end`, which
   /// is the same on every rank, and forgets it. `call` names the sync; it is the same on every rank, too.

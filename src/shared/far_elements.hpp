@@ -19,7 +19,7 @@ struct Named {
   std::span<const Index> numbers;
 };
 
-/// Does the work for another rank. The values that are got are put behind `answer`. It must not wait.
+/// Does the work for another rank. Work::get appends the values to `answer`. It must not wait.
 using DoWork = std::function<Status(Work work, const Named& named, std::span<const std::byte> values,
                                     ByteVector& answer)>;
 
@@ -30,7 +30,7 @@ class FarElements {
   FarElements(exchange::RequestDesk& desk, comm::Line& line, std::uint64_t epoch, executor::Threads& threads,
               DoWork do_work);
 
-  // Local. Those that wait do work for others meanwhile.
+  // Local. Calls that wait do the work of other ranks meanwhile.
   /// Puts or adds; waits only while too many bytes are on their way.
   void change(int rank, Work work, const Named& named, std::span<const std::byte> values);
   /// Asks for elements, and returns the number of the question.

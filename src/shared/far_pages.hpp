@@ -17,11 +17,11 @@ struct FarRead {
 
 /// The functions through which a rank serves its node's pages to other nodes.
 struct Served {
-  /// Return the node's part of the file's size, make it larger, and add to it.
+  /// Return the file's size as the node knows it, make it larger, and add to it (returns the size before).
   std::function<Bytes()> size;
   std::function<void(Bytes size)> raise_size;
   std::function<Result<Bytes>(Bytes bytes)> add_to_size;
-  /// Returns true if the page of that byte is in memory, by now.
+  /// Returns true if the page of that byte is in memory at this moment.
   std::function<bool(Bytes offset)> is_here;
   /// Copy bytes to and from pages of the node. With `waits` a thread that may wait for storage calls them.
   std::function<Status(Bytes offset, std::span<std::byte> into, bool waits)> read;

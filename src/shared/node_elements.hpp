@@ -18,7 +18,7 @@ struct Batch {
 };
 
 /// The elements of a global array that belong to the ranks of one node: one array, which they share, in
-/// pages that they own in turn. Nobody else checks bounds below: has() does.
+/// pages that they own in turn. get(), put() and add() check no bounds: call has() before.
 class NodeElements {
  public:
   struct Plan {
@@ -40,6 +40,7 @@ class NodeElements {
     return number >= 0 && count >= 0 && number <= all && count <= all - number;
   }
   [[nodiscard]] std::byte* element(Index number) const { return base_ + (number << element_shift_); }
+  // They wait for nobody, but for add().
   void get(const Batch& batch, std::byte* values) const;
   void put(const Batch& batch, const std::byte* values);
   /// Waits for other ranks that add to the same page, if `is_locked`.

@@ -39,8 +39,8 @@ class NodePages {
     Bytes memory = 0;                                // the most that frames may take
     std::shared_ptr<const PageDeal> deal = nullptr;  // nullptr: all pages belong to this node
   };
-  /// The threads of a process that use the pages: the program's, whichever serves other nodes at a time, and
-  /// one that waits for storage for these.
+  /// The threads of a process that use the pages: the program's, the one that has the desk and so answers
+  /// other nodes, and one of the executor's, which waits for storage for them (and is no service thread).
   enum class User { program, desk, service };
   static constexpr std::array users{User::program, User::desk, User::service};
 
@@ -60,8 +60,8 @@ class NodePages {
   Status read(Index page, Bytes from, std::span<std::byte> bytes, User user = User::program);
   Status write(Index page, Bytes from, std::span<const std::byte> bytes, User user = User::program);
   /// Brings in pages of this node, in the file's order, as far as storage has them and there is room:
-  /// frames that are free, or whose pages have not changed and were not used lately. What fails is left:
-  /// whoever needs the page hears of it. Any thread may call it while the ranks may read.
+  /// frames that are free, or whose pages have not changed and were not used lately. A page that cannot be
+  /// read stays out, and the rank that needs it gets the error. Any thread may call it while ranks may read.
   void bring_ahead(std::span<const Index> pages);
   /// Returns the page's number among those of the node.
   [[nodiscard]] Index near_number(Index page) const {
@@ -89,7 +89,7 @@ class NodePages {
   // The following calls need the ranks of the node to be in one collective call, so that nobody writes.
   void set_size(Bytes size) { head().size = size; }
   void set_stored(Bytes size) { head().stored = size; }
-  /// Returns the first byte of the file behind which the node has stored nothing, and found nothing.
+  /// Returns the end of what the file had when it was opened, or the node has stored since.
   [[nodiscard]] Bytes stored() const { return head().stored; }
   /// Stores share `share` of `shares` of the changed pages, in the file's order. Other ranks store the
   /// others.
@@ -228,7 +228,7 @@ class NodePages {
   std::array<std::array<Known, 256>, 2> known_{};  // of the program, and of the desk
   std::vector<char> touched_;                      // by frame: its page tables are made
   std::function<Status()> start_;
-  std::mutex service_;  // one service at a time has the second hold
+  std::mutex service_;  // one thread at a time has the hold of User::service
 };
 
 }  // namespace tailrace::shared

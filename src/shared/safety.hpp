@@ -36,13 +36,14 @@ class SafeFile {
   /// Local, on the I/O rank, if the file could not be opened on another rank.
   void give_up();
 
-  /// Any thread. Call it before bytes of the file are written or cut off. After a failure they must stay.
+  /// Any thread; waits for storage. Call it before bytes of the file are written or cut off. After a failure
+  /// they must stay.
   Status keep(storage::File& file, Bytes offset, Bytes bytes);
   /// Collective. All that was stored is durable on all nodes, and is `size` bytes, the same on every rank. It
   /// becomes the content to go back to, or the file that needs none if the program closes it. Returns the
   /// same Status on every rank.
   Status commit(Bytes size, bool closes, const std::string& call);
-  /// Local. This rank stores nothing any more. The I/O rank comes last.
+  /// Local. Lets go of the lock: this rank stores nothing any more. The I/O rank does it after all others.
   void release() { lock_.reset(); }
 
  private:

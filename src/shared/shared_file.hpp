@@ -27,8 +27,8 @@ using Sink = Piece<std::byte>;
 
 enum class Whence { begin, position, end };
 
-/// One binary file whose pages lie in the memory of all ranks of a group. Page p belongs to the node of rank
-/// p % ranks; there it lies in memory that the ranks share, and those of other nodes ask that rank.
+/// One binary file whose pages lie in the memory of all ranks of a group. Page p belongs to rank p % ranks.
+/// It lies in memory that the ranks of its node share, and ranks of other nodes ask that rank for it.
 class SharedFile {
  public:
   /// Collective over the group; blocks. `call` names the call and its arguments, `given` is what the caller
@@ -46,7 +46,8 @@ class SharedFile {
   Result<Bytes> seek(Bytes offset, Whence whence);
   [[nodiscard]] Bytes position() const { return position_; }
   void move_to(Bytes position) { position_ = position; }
-  /// Read what there is of each sink, and return the bytes read.
+  /// Read what there is of each sink, and return the number of bytes read. read_here() does it at the
+  /// position.
   Result<Bytes> read(std::span<const Sink> sinks);
   Result<Bytes> read_here(std::span<std::byte> bytes);
   Status write(std::span<const Source> sources);
@@ -141,7 +142,7 @@ class SharedFile {
   std::unique_ptr<FarPages> far_;             // if there are several nodes
   std::unique_ptr<Conflicts> conflicts_;      // if they are looked for
   bool is_new_ = false;                       // the file's name is not durable; on the I/O rank
-  bool is_unsynced_ = false;                  // what this node has stored, as far as this rank knows
+  bool is_unsynced_ = false;                  // the node has stored what no fsync covers, as the rank knows
   std::optional<executor::Key> storing_key_;  // of the thread that stores behind the program
   Bytes position_ = 0;
 };

@@ -9,7 +9,8 @@
 namespace tailrace::shared {
 
 /// A lock in memory that processes share, for sections of a few microseconds. It begins with zeros. A waiter
-/// spins, and then gives its core away: the holder may need it.
+/// spins, and then gives its core away: the holder may need it. It is not robust: a rank that is killed
+/// with it blocks the others.
 class SharedLock {
  public:
   [[nodiscard]] bool try_lock() {

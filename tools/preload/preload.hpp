@@ -15,7 +15,8 @@
 #include "../run/wire.hpp"
 
 /// The library that `tailrace run` preloads. It stands in front of libc's calls on files. It must work in any
-/// program, before main and in threads: it needs libc alone, allocates nothing and throws nothing.
+/// program, before main and in threads: it needs libc alone, throws nothing, and allocates memory only where
+/// libc does (streams, printed text, listing descriptors).
 namespace tailrace::run {
 
 /// A function of libc that ours stands in front of.
@@ -68,8 +69,11 @@ void begin_process();
 // ---- client.cpp: the keeper ----
 extern std::atomic<Arena*> shared_arena;
 inline Arena& arena() { return *shared_arena.load(std::memory_order_acquire); }
-/// Returns 0 or an errno. `lent` is the descriptor that came with the answer, or -1.
+/// Asks the keeper, and waits for its answer. Returns 0 or an errno: EDEADLK in a signal handler that has
+/// interrupted another request, ENOTSUP in a child of vfork, EIO if there is no keeper. `sent` is a
+/// descriptor that goes with the request, or -1; `lent` becomes the one that came with the answer, or -1.
 int ask(const Request& request, Answer& answer, int sent = -1, int* lent = nullptr);
+/// Returns 0, or EIO after a line that says why.
 int connect_to_keeper();
 /// The number of our own descriptor, or -1. Programs that close everything must not close it.
 int keeper_descriptor();
@@ -80,7 +84,7 @@ void begin_client();
 Counters& counters();
 /// Prints a line on standard error.
 void say(const char* format, ...) __attribute__((format(printf, 1, 2)));
-/// Prints it once, and counts it as refused.
+/// Counts a refused call, and prints the first one of its kind in this process.
 void refuse(std::atomic<std::uint64_t> Counters::*kind, int descriptor, const char* what,
             const char* instead);
 /// Returns a descriptor of the file itself, for calls that neither read nor write it, or -1 with errno.
@@ -98,9 +102,8 @@ int named_placeholder(const char* path);
 
 // ---- open.cpp ----
 /// Opens the file by the name that the program gives. `full`, which matches() has made of it, is for
-/// messages: without
-/// ".." it may be another file, behind a symbolic link. Returns a descriptor, -1 with errno, or -2 if the
-/// path is not ours after all.
+/// messages: without ".." it may be another file, behind a symbolic link. Returns a descriptor, -1 with
+/// errno, or -2 if the path is not ours after all.
 int open_shared(int directory, const char* path, const char* full, int flags, mode_t mode);
 /// Opens the file behind a placeholder anew.
 int reopen_shared(int descriptor, int flags);

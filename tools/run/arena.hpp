@@ -13,6 +13,7 @@
 /// the bytes it was copying.
 namespace tailrace::run {
 
+/// No file, description, frame or process.
 constexpr std::uint32_t nobody = ~std::uint32_t{0};
 constexpr std::uint32_t most_files = 1024;
 constexpr std::uint32_t most_descriptions = 4096;
@@ -26,14 +27,14 @@ constexpr std::uint64_t key_of(std::uint32_t file, std::uint64_t page) {
 /// The last byte of a file lies before this one: its page then fits into a key for pages of 4 KiB.
 constexpr std::int64_t most_bytes = std::int64_t{1} << 55;
 
-/// A matching file that some process has open.
+/// A matching file that some process has open. Its device and inode number name it.
 struct alignas(64) File {
   std::atomic<bool> is_open{false};
   std::atomic<std::uint64_t> device{0};
   std::atomic<std::uint64_t> inode{0};
   std::atomic<std::int64_t> size{0};
   std::atomic<std::int64_t> changed_ns{
-      0};             // when it was written last, since 1970; 0: not since it was opened
+      0};             // when it was written last, in ns since 1970; 0: not since it was opened
   RobustLock append;  // appends follow one another
 };
 
@@ -72,6 +73,7 @@ struct alignas(64) Frame {
   std::uint32_t reserved = 0;  // storage has room for the bytes before this one
 };
 
+/// The head of the memory. Buckets, frames and the bytes of pages follow, at these offsets in bytes.
 struct Arena {
   std::uint64_t page_bytes = 0;
   std::uint32_t page_shift = 0;
@@ -98,8 +100,8 @@ struct Arena {
   [[nodiscard]] std::byte* bytes_of(std::uint32_t number) {
     return base() + bytes_at + (std::uint64_t{number} << page_shift);
   }
-  /// Returns the frame that has the page, or nobody. The keeper may change the chain meanwhile: whoever needs
-  /// to be sure looks at the key again under the frame's lock, and asks the keeper if it misses the page.
+  /// Returns the frame that has the page, or nobody. The keeper may change the chain meanwhile: a caller must
+  /// look at the key again under the frame's lock, and ask the keeper if the page is not there.
   [[nodiscard]] std::uint32_t find(std::uint64_t key) {
     std::uint32_t number = bucket_of(key).load(std::memory_order_acquire);
     for (std::uint32_t steps = 0; number < frames && steps < frames; ++steps) {
@@ -109,6 +111,7 @@ struct Arena {
     }
     return nobody;
   }
+  /// Returns the number of the open file, or nobody.
   [[nodiscard]] std::uint32_t find_file(std::uint64_t device, std::uint64_t inode) const {
     const std::uint32_t used = files_used.load(std::memory_order_acquire);
     for (std::uint32_t number = 0; number < used; ++number) {

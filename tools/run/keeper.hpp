@@ -23,6 +23,7 @@ namespace tailrace::run {
 /// run.
 class Keeper {
  public:
+  /// `memory` is the most bytes that all pages take, `page` the bytes of one.
   struct Plan {
     std::uint64_t memory = 0;
     std::uint64_t page = 0;
@@ -30,14 +31,15 @@ class Keeper {
   };
   Keeper(int listener, const Plan& plan) : listener_(listener), plan_(plan) {}
   ~Keeper();
-  /// Serves until nobody is left. Returns 0, or 1 after an error, which it has printed.
+  /// Serves until the last process of the run has gone; blocks. Returns 0, or 1 after an error, which it has
+  /// printed.
   int serve();
 
  private:
   using Clock = std::chrono::steady_clock;
   /// A process of the run: a `tailrace run`, or a program.
   struct Peer {
-    int socket = -1;  // -1: it has none, but its process lives: it runs another program now, which may come
+    int socket = -1;  // -1: closed by exec; the process lives, and its new program may connect
     int process_descriptor = -1;
     pid_t process = 0;
     std::uint32_t counters = nobody;

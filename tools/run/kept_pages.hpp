@@ -23,6 +23,7 @@ struct KeptFile {
   std::string path;
 };
 
+/// What the keeper has done on storage.
 struct Traffic {
   std::uint64_t loads = 0;
   std::uint64_t loaded_bytes = 0;
@@ -41,16 +42,20 @@ class KeptPages {
   [[nodiscard]] int descriptor() const { return memory_; }
   [[nodiscard]] const Traffic& traffic() const { return traffic_; }
 
-  /// Gives the regular file behind `descriptor` a number, or finds the one it has. Owns the descriptor then.
+  /// Gives the regular file behind `descriptor` a number, or finds the one that it has. Owns the descriptor
+  /// unless it fails. ENFILE: as many files as there may be (most_files) are open.
   int open(int descriptor, const std::string& path, std::uint32_t& number);
   /// Stores what has changed and forgets the file.
   int close(std::uint32_t number);
   /// Brings a page in. With `end`, sees to it that storage has room for the bytes of the page before it.
   int bring_in(std::uint32_t file, std::uint64_t page, std::uint32_t end);
+  /// Gives the file this size in bytes: cuts it, or adds zeros.
   int cut(std::uint32_t file, std::int64_t size);
   /// Stores what has changed. What cannot be stored stays in memory.
   int store(std::uint32_t file);
+  /// Stores what has changed, and synchronises the file.
   int sync(std::uint32_t file);
+  /// Makes room on storage for the bytes from `from` to before `to`.
   int reserve(std::uint32_t file, std::int64_t from, std::int64_t to);
   [[nodiscard]] KeptFile& kept(std::uint32_t file) { return files_[file]; }
 

@@ -7,6 +7,7 @@
 
 namespace tailrace::run {
 
+/// What `tailrace run` was told. Sizes are in bytes.
 struct Launch {
   std::vector<std::string> patterns;
   std::vector<std::string> command;
@@ -17,14 +18,15 @@ struct Launch {
 };
 
 /// Runs the command with the library preloaded, and waits until it has ended and what it wrote is stored.
-/// Returns the exit code of the shell.
+/// Returns the program's exit code as a shell does, or one of those in docs/run.md.
 int launch(const Launch& plan);
 
 /// Returns why the program cannot be preloaded, in words, or nothing. `path` may be a script.
 std::string obstacle_of(const std::string& path);
 /// Returns why the job of this process is not on one node, in words, or nothing.
 std::string several_nodes();
-/// Returns the name that the processes of an MPI job on this node have in common, or of this process alone.
+/// Returns the name that the processes of an MPI job on this node have in common, or one of this process
+/// alone; nothing if this is one of several ranks, and nobody knows of which job.
 std::string group_name();
 
 }  // namespace tailrace::run

@@ -7,8 +7,8 @@
 
 namespace tailrace::run {
 
-/// A lock in memory that processes share. It outlives whoever holds it: the next one gets it when a process
-/// is killed with the lock, and finds what was copied so far, as after a write that was killed.
+/// A lock in memory that processes share. If a process is killed with the lock, the next one gets it, and
+/// finds what was copied so far, as after a write that was killed.
 class RobustLock {
  public:
   void make() {
@@ -22,6 +22,7 @@ class RobustLock {
   }
   /// Returns 0, or EDEADLK if this thread has it already: a signal handler has interrupted its holder.
   int lock() { return taken(pthread_mutex_lock(&mutex_)); }
+  /// Returns 0, or EBUSY if another thread has it.
   int try_lock() { return taken(pthread_mutex_trylock(&mutex_)); }
   void unlock() { pthread_mutex_unlock(&mutex_); }
 

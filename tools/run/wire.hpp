@@ -3,7 +3,8 @@
 
 #include <cstdint>
 
-/// What the programs and the keeper tell each other: one request, one answer, over a UNIX socket of packets.
+/// What the programs and the keeper tell each other: one request, one answer, over a UNIX socket of packets
+/// (SOCK_SEQPACKET). Offsets and sizes are in bytes.
 namespace tailrace::run {
 
 /// The environment of a program that is preloaded. The names must not begin with TAILRACE_: the library takes
@@ -13,7 +14,7 @@ constexpr const char* patterns_variable = "TR_RUN_SHARED";  // the patterns, a l
 constexpr const char* hello_variable = "TR_RUN_HELLO";      // the process that is to say hello when it starts
 
 enum class Op : std::uint32_t {
-  join,      // a `tailrace run` is there; its descriptor is where the keeper may print
+  join,      // a `tailrace run` is there
   leave,     // its program has ended; answered when what ended with it is stored
   hello,     // a program has begun; the answer has the arena's descriptor. a: 1 if it is the one that was
              // started

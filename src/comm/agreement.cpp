@@ -21,6 +21,13 @@ void pack_contributions(Packer& out, const Contributions& list) {
   for (const auto& [rank, bytes] : list) out.put(rank).put_bytes(bytes);
 }
 
+// Most agreements have no bids. A bid ends its message.
+void put_bid(Packer& out, std::int64_t bid) {
+  if (bid != Vote::least_bid) out.put(bid);
+}
+
+std::int64_t take_bid(Unpacker& in) { return in.rest().empty() ? Vote::least_bid : in.get<std::int64_t>(); }
+
 Contributions unpack_contributions(Unpacker& in) {
   Contributions list;
   const auto count = in.get<std::int64_t>();
@@ -124,7 +131,8 @@ void Agreements::advance(std::uint64_t number, Ballot& ballot) {
   pack_contributions(out, ballot.for_first);
   std::int64_t sum = ballot.addend;
   for (const auto& [child, behind] : ballot.sums) sum += behind;
-  out.put(sum).put(ballot.largest_bid);
+  out.put(sum);
+  put_bid(out, ballot.largest_bid);
   line_.send(parent_of(line_.rank()), out.take());
   ballot.contributions.clear();
   ballot.for_first.clear();
@@ -141,12 +149,12 @@ void Agreements::decide(std::uint64_t number, Ballot& ballot, Verdict verdict) {
   out.put(verdict_message).put(number).put(verdict.ended);
   verdict.status.pack(out);
   pack_contributions(out, list);
-  out.put(verdict.largest_bid);
   // The ranks behind a child are those from the child's own number to that of the next child.
   std::int64_t before = verdict.before + ballot.addend;
   for (const int child : children()) {
     Packer to_child = out;
     to_child.put(before);
+    put_bid(to_child, verdict.largest_bid);
     before += ballot.sums[child];
     line_.send(child, to_child.take());
   }
@@ -164,7 +172,7 @@ void Agreements::on_vote(int source, Unpacker& in) {
   merge(ballot, status, std::move(calling), unpack_contributions(in));
   append(ballot.for_first, unpack_contributions(in));
   ballot.sums[source] = in.get<std::int64_t>();
-  ballot.largest_bid = std::max(ballot.largest_bid, in.get<std::int64_t>());
+  ballot.largest_bid = std::max(ballot.largest_bid, take_bid(in));
   ballot.heard.push_back(source);
   advance(number, ballot);
 }
@@ -175,8 +183,8 @@ void Agreements::on_verdict(Unpacker& in) {
   verdict.ended = in.get<bool>();
   verdict.status = Status::unpack(in);
   verdict.contributions = by_rank(unpack_contributions(in), line_.size());
-  verdict.largest_bid = in.get<std::int64_t>();
   verdict.before = in.get<std::int64_t>();
+  verdict.largest_bid = take_bid(in);
   decide(number, ballots_[number], std::move(verdict));
 }
 

@@ -57,7 +57,10 @@ Result<std::unique_ptr<Checkpoint>> Checkpoint::create(session::Session& session
   Unpacker in(verdict.contributions.front());
   made->context_.run = in.get<Uuid>();
   TR_TRY(made->check_copies(call, in).in(call));
-  made->keep_recorded(in);
+  if (made->context_.options.overwritten == journal::Overwritten::journal) {
+    const Status kept = guarded([&] { return made->keep_recorded(in); });
+    TR_TRY(session.agree({kept, cat(call, ", keeping what is recorded"), {}}).status.in(call));
+  }
   return made;
 }
 
@@ -115,26 +118,26 @@ Status Checkpoint::tell_recorded(const std::vector<Found>& found, Packer& told) 
   if (context_.options.overwritten != journal::Overwritten::journal) return {};
   told.put(context_.slots->next_generation() - 1);
   for (const Found& each : found) {
-    if (each.copy) {
-      TR_TRY(context_.outputs.can_keep(each.copy->directory.outputs));
+    if (each.copy)
       told.put_bytes(each.copy->directory.outputs);
-    } else if (!is_damage(each.status)) {
+    else if (!is_damage(each.status))
       return each.status;
-    }
   }
   return {};
 }
 
 /// Keeps the bytes that any copy has recorded: the program may load any copy, or none, and then write over
 /// bytes that the other copies have recorded.
-void Checkpoint::keep_recorded(Unpacker& told) {
-  if (context_.options.overwritten != journal::Overwritten::journal) return;
+Status Checkpoint::keep_recorded(Unpacker& told) {
   const auto generation = told.get<std::int64_t>();
-  context_.outputs.keep_since(context_.name, generation, {});
+  std::vector<ByteVector> all(1);
   while (!told.rest().empty() && told.ok()) {
     const auto outputs = told.get_bytes();
-    context_.outputs.keep_since(context_.name, generation, {outputs.begin(), outputs.end()});
+    all.emplace_back(outputs.begin(), outputs.end());
   }
+  for (const ByteVector& outputs : all) TR_TRY(context_.outputs.can_keep(outputs));
+  for (const ByteVector& outputs : all) context_.outputs.keep_since(context_.name, generation, outputs);
+  return {};
 }
 
 Status Checkpoint::close() {

@@ -51,7 +51,7 @@ class Checkpoint {
   void tell_copies(const std::vector<Found>& found, Packer& told) const;
   Status check_copies(const std::string& call, Unpacker& told);
   Status tell_recorded(const std::vector<Found>& found, Packer& told) const;
-  void keep_recorded(Unpacker& told);
+  Status keep_recorded(Unpacker& told);
   Status end_load();
   Status loaded(const Copy& copy);
 

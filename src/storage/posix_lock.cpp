@@ -50,7 +50,12 @@ class Lock {
   /// Returns Code::state if another process holds it. Returns false if the name has moved on to another file
   /// since it was opened.
   Result<bool> take(int kind) {
-    const int locked = try_lock(kind);
+    int locked = try_lock(kind);
+    // Whoever looks at a lock that somebody has left holds it for a moment.
+    for (int tries = 0; locked == -EWOULDBLOCK && tries < 5; ++tries) {
+      ::usleep(2000);
+      locked = try_lock(kind);
+    }
     if (locked != 0) {
       if (locked != -EWOULDBLOCK) return io_error("lock", path_, -locked);
       const auto text = contents();

@@ -27,6 +27,21 @@ constexpr std::size_t most_left = 1000;
 /// Events name a peer by its number, and whether its process ended (upper bit) or its socket has something.
 constexpr std::uint64_t process_event = std::uint64_t{1} << 63;
 
+std::string link_of(int descriptor) { return "/proc/self/fd/" + std::to_string(descriptor); }
+
+/// Returns a descriptor that keeps a file for heirs, also if the file is removed, or -1. The kernel runs no
+/// program that somebody has open for writing (ETXTBSY), so it is not open for that unless the file's mode
+/// would refuse to open it once more.
+int spare_of(const KeptFile& file) {
+  const std::string link = link_of(file.descriptor);
+  const int access = file.is_writable ? R_OK | W_OK : R_OK;
+  if (faccessat(AT_FDCWD, link.c_str(), access, AT_EACCESS) == 0) {
+    const int spare = ::open(link.c_str(), O_PATH | O_CLOEXEC);
+    if (spare >= 0) return spare;
+  }
+  return fcntl(file.descriptor, F_DUPFD_CLOEXEC, 0);
+}
+
 }  // namespace
 
 Keeper::~Keeper() {
@@ -291,8 +306,7 @@ int Keeper::attach(Peer& peer, std::uint64_t inode, Answer& answer) {
     Kept& kept = kept_[number];
     if (kept.holders == 0) {
       std::uint32_t file = nobody;
-      if (const int error = pages_.open(kept.spare, kept.path, file); error != 0) return error;
-      kept.spare = -1;
+      if (const int error = reopen(kept, file); error != 0) return error;
       std::erase(left_, number);
       description.file = file;
       ++pages_.kept(file).descriptions;
@@ -305,12 +319,25 @@ int Keeper::attach(Peer& peer, std::uint64_t inode, Answer& answer) {
   return ENOENT;
 }
 
+/// Opens the file of a description that nobody has held for a while.
+int Keeper::reopen(Kept& kept, std::uint32_t& file) {
+  int descriptor = kept.spare;
+  if ((fcntl(kept.spare, F_GETFL) & O_PATH) != 0)
+    descriptor = ::open(link_of(kept.spare).c_str(), (kept.is_writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+  if (descriptor < 0) return errno;
+  const int error = pages_.open(descriptor, kept.path, file);
+  if (descriptor != kept.spare) ::close(error == 0 ? kept.spare : descriptor);
+  if (error == 0) kept.spare = -1;
+  return error;
+}
+
 /// One process less has descriptors of it. The last one of a file stores what has changed.
 int Keeper::let_go(std::uint32_t number) {
   Kept& kept = kept_[number];
   if (--kept.holders > 0) return 0;
   const std::uint32_t file = pages_.arena().descriptions[number].file;
-  kept.spare = fcntl(pages_.kept(file).descriptor, F_DUPFD_CLOEXEC, 0);
+  kept.is_writable = pages_.kept(file).is_writable;
+  kept.spare = spare_of(pages_.kept(file));
   left_.push_back(number);
   int error = 0;
   const std::string path = pages_.kept(file).path;

@@ -50,6 +50,7 @@ class Keeper {
     int holders = 0;
     int spare =
         -1;  // the file of a description that nobody holds: a new program may just be about to inherit it
+    bool is_writable = false;  // the file was open for writing, too
     std::string path;
     Clock::time_point left;
   };
@@ -65,6 +66,7 @@ class Keeper {
   int open(Peer& peer, const Request& request, int& descriptor, Answer& answer);
   int bring_in(const Request& request);
   int attach(Peer& peer, std::uint64_t inode, Answer& answer);
+  int reopen(Kept& kept, std::uint32_t& file);
   int let_go(std::uint32_t description);
   void lost(Peer& peer);
   void ended(Peer& peer);

@@ -50,6 +50,12 @@ def test_copies():
     check(code == 0 and len(set(out.split())) == 2, f"cat and md5sum: {code} {out} {err}")
 
 
+def test_just_written_program():
+    """The kernel runs a file that was just written: nobody has it open for writing any more."""
+    code, out, err = shared("sh", "-c", "cp /bin/echo program.bin && ./program.bin runs")
+    check(code == 0 and out == "runs\n", f"a program that was just written: {code} {out} {err}")
+
+
 def test_dd():
     code, _, err = shared("dd", "if=source", "of=dd.bin", "bs=777")
     writes, stores, _, _ = traffic(err)
@@ -307,6 +313,25 @@ def test_killed():
     run_.stderr.read()  # until the keeper has ended
     run_.wait()
     check(contents(f"{directory}/orphan.bin") == whole, "tailrace run was killed: other bytes")
+
+
+def test_killed_launcher():
+    """A keeper ends if its `tailrace run` is killed just after it was made."""
+    for attempt in range(3):
+        run_ = subprocess.Popen([COMMAND, "run", "--shared", PATTERN, "--", "sleep", "0.2"], cwd=directory, stderr=subprocess.PIPE)
+        keeper = None
+        while keeper is None and run_.poll() is None:
+            try:
+                children = contents(f"/proc/{run_.pid}/task/{run_.pid}/children").split()
+                keeper = next((int(child) for child in children if contents(f"/proc/{int(child)}/comm") == b"tailrace-keeper\n"), None)
+            except ProcessLookupError:
+                continue  # a process of the run's own tests
+        run_.kill()
+        try:
+            run_.communicate(timeout=LIMIT / 4)  # until the keeper has ended
+        except subprocess.TimeoutExpired:
+            os.kill(keeper, signal.SIGKILL)
+            check(False, f"the keeper of a run that was killed while it began lives on (attempt {attempt})")
 
 
 def test_killed_keeper():

@@ -79,6 +79,7 @@ int Keeper::serve() {
     epoll_event events[64];
     // Whoever leaves is answered when everything that ended before is done.
     const int wait_ms = !leaving_.empty() ? 0 : left_.empty() ? -1 : 500;
+    const Clock::time_point asked = Clock::now();
     const int found = epoll_wait(waiter_, events, 64, wait_ms);
     if (found < 0 && errno != EINTR) break;
     for (int each = 0; each < found; ++each) {
@@ -96,8 +97,9 @@ int Keeper::serve() {
       }
     }
     std::erase_if(peers_, [](const auto& peer) { return peer.second->process == 0; });
-    // Whoever has inherited something may have said so already.
-    if (found <= 0) free_descriptions(most_left_);
+    // Whoever has inherited something may have said so already. Where requests never end, only what was past
+    // its time before we asked for them goes.
+    free_descriptions(found <= 0 ? most_left_ : left_.size(), asked);
     if (found <= 0) finish_leaving();
   }
   if (!has_printed_) print_summary();
@@ -207,13 +209,16 @@ int Keeper::perform(Peer& peer, const Request& request, int& descriptor, Answer&
     case Op::close:
       return peer.descriptions.erase(request.file) == 1 ? let_go(request.file) : EBADF;
     case Op::bring_in:
-      return bring_in(request);
+      return retried([&] {
+        return pages_.bring_in(request.file, static_cast<std::uint64_t>(request.a),
+                               static_cast<std::uint32_t>(request.b));
+      });
     case Op::cut:
       return pages_.cut(request.file, request.a);
     case Op::sync:
-      return request.a != 0 ? pages_.sync(request.file) : pages_.store(request.file);
+      return retried([&] { return request.a != 0 ? pages_.sync(request.file) : pages_.store(request.file); });
     case Op::reserve:
-      return pages_.reserve(request.file, request.a, request.b);
+      return retried([&] { return pages_.reserve(request.file, request.a, request.b); });
     default:
       return 0;
   }
@@ -258,17 +263,17 @@ int Keeper::hello(Peer& peer, bool is_first, Answer& answer) {
   return 0;
 }
 
-int Keeper::bring_in(const Request& request) {
-  const auto page = static_cast<std::uint64_t>(request.a);
-  const auto end = static_cast<std::uint32_t>(request.b);
-  const int error = pages_.bring_in(request.file, page, end);
+/// Does something that needs room on storage, and does it again if a full disk can be given room.
+template <class Work>
+int Keeper::retried(const Work& work) {
+  const int error = work();
   if ((error != ENOSPC && error != EDQUOT) || !free_removed()) return error;
-  return pages_.bring_in(request.file, page, end);
+  return work();
 }
 
 int Keeper::open(Peer& peer, const Request& request, int& descriptor, Answer& answer) {
   if (descriptor < 0) return ENFILE;  // it was sent, and there was no number for it
-  if (unused_.empty()) free_descriptions(left_.size() / 2);
+  if (unused_.empty()) free_descriptions(left_.size() / 2, Clock::now());
   if (unused_.empty()) return ENFILE;
   std::uint32_t file = nobody;
   const int error = pages_.open(descriptor, request.text, file);
@@ -336,6 +341,8 @@ int Keeper::let_go(std::uint32_t number) {
   Kept& kept = kept_[number];
   if (--kept.holders > 0) return 0;
   const std::uint32_t file = pages_.arena().descriptions[number].file;
+  // Before this one is among those that give their room back. Closing tells what cannot be stored.
+  if (pages_.kept(file).descriptions == 1) (void)retried([&] { return pages_.store(file); });
   kept.is_writable = pages_.kept(file).is_writable;
   kept.spare = spare_of(pages_.kept(file));
   left_.push_back(number);
@@ -345,7 +352,7 @@ int Keeper::let_go(std::uint32_t number) {
   // Only now: storing may have taken long.
   kept.left = Clock::now();
   // They must not take all descriptors while requests never end.
-  if (left_.size() > 2 * most_left_) free_descriptions(most_left_);
+  if (left_.size() > 2 * most_left_) free_descriptions(most_left_, kept.left);
   if (error != 0) failed(path, "cannot be stored", error);
   return error;
 }
@@ -358,9 +365,8 @@ void Keeper::free_description(std::uint32_t number) {
   unused_.push_back(number);
 }
 
-/// Frees what nobody has inherited in time, and the oldest of what is more than `most`.
-void Keeper::free_descriptions(std::size_t most) {
-  const auto now = Clock::now();
+/// Frees what nobody has inherited in time by `now`, and the oldest of what is more than `most`.
+void Keeper::free_descriptions(std::size_t most, Clock::time_point now) {
   while (!left_.empty()) {
     if (left_.size() <= most && now - kept_[left_.front()].left < inheritance_time) break;
     free_description(left_.front());

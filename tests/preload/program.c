@@ -137,19 +137,28 @@ static void* flush_all(void* stream) {
   return NULL;
 }
 
-/* libc has locks of its own, which fork takes, too. */
+/* libc has locks of its own, which fork takes, too. Each child uses its parent's descriptor. */
 static void test_forks(const char* path) {
+  enum { children = 300 };
   pthread_t flusher;
+  char of_children[200], bytes[children];
   FILE* const stream = fopen(path, "w");
+  snprintf(of_children, sizeof(of_children), "children-%s", path);
+  file = open(of_children, O_RDWR | O_CREAT | O_TRUNC, 0600);
   pthread_create(&flusher, NULL, flush_all, stream);
-  for (int n = 0; n < 300; ++n) {
+  for (int n = 0; n < children; ++n) {
+    const char byte = (char)n;
+    int status = 0;
     const pid_t child = fork();
-    if (child == 0) _exit(0);
-    waitpid(child, NULL, 0);
+    if (child == 0) _exit(pwrite(file, &byte, 1, n) != 1);
+    expect(waitpid(child, &status, 0) == child && status == 0, "a child wrote its byte");
   }
   is_forking = 0;
   pthread_join(flusher, NULL);
   expect(fclose(stream) == 0, "fclose");
+  expect(pread(file, bytes, children, 0) == children, "the bytes of the children");
+  for (int n = 0; n < children; ++n) expect(bytes[n] == (char)n, "the byte of a child");
+  expect(close(file) == 0, "close");
 }
 
 /* The child of vfork has its parent's memory, and descriptors of its own. */
@@ -195,9 +204,11 @@ static void test_escapes(const char* path) {
 static void write_until_killed(int begun) {
   char bytes[3000];
   memset(bytes, 'k', sizeof(bytes));
-  if (write(begun, "", 1) != 1) _exit(1);
-  for (off_t at = 0;; at = (at + 3000) % 60000)
-    if (pwrite(file, bytes, sizeof(bytes), at) != (ssize_t)sizeof(bytes)) _exit(1);
+  for (int round = 0;; ++round) {
+    for (off_t at = 0; at < 60000; at += 3000)
+      if (pwrite(file, bytes, sizeof(bytes), at) != (ssize_t)sizeof(bytes)) _exit(1);
+    if (round == 0 && write(begun, "", 1) != 1) _exit(1);
+  }
 }
 
 /* Processes that are killed while they write must not stop others that use the same pages. */
@@ -254,14 +265,21 @@ static void test_crowd(const char* path) {
 }
 
 int main(int argc, char** argv) {
-  if (argc < 3) return 2;
-  if (!strcmp(argv[1], "threads")) test_threads(argv[2]);
-  if (!strcmp(argv[1], "stdio")) test_stdio(argv[2]);
-  if (!strcmp(argv[1], "more_stdio")) test_more_stdio(argv[2]);
-  if (!strcmp(argv[1], "forks")) test_forks(argv[2]);
-  if (!strcmp(argv[1], "vforks")) test_vforks(argv[2]);
-  if (!strcmp(argv[1], "escapes")) test_escapes(argv[2]);
-  if (!strcmp(argv[1], "killed_writers")) test_killed_writers(argv[2]);
-  if (!strcmp(argv[1], "crowd")) test_crowd(argv[2]);
-  return failures != 0;
+  static const struct {
+    const char* word;
+    void (*test)(const char* path);
+  } tests[] = {{"threads", test_threads},
+               {"stdio", test_stdio},
+               {"more_stdio", test_more_stdio},
+               {"forks", test_forks},
+               {"vforks", test_vforks},
+               {"escapes", test_escapes},
+               {"killed_writers", test_killed_writers},
+               {"crowd", test_crowd}};
+  for (size_t n = 0; argc > 2 && n < sizeof(tests) / sizeof(tests[0]); ++n) {
+    if (strcmp(argv[1], tests[n].word) != 0) continue;
+    tests[n].test(argv[2]);
+    return failures != 0;
+  }
+  return 2;
 }

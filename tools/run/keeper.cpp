@@ -27,6 +27,21 @@ constexpr std::size_t most_left = 1000;
 /// Events name a peer by its number, and whether its process ended (upper bit) or its socket has something.
 constexpr std::uint64_t process_event = std::uint64_t{1} << 63;
 
+std::string link_of(int descriptor) { return "/proc/self/fd/" + std::to_string(descriptor); }
+
+/// Returns a descriptor that keeps a file for heirs, also if the file is removed, or -1. The kernel runs no
+/// program that somebody has open for writing (ETXTBSY), so it is not open for that unless the file's mode
+/// would refuse to open it once more.
+int spare_of(const KeptFile& file) {
+  const std::string link = link_of(file.descriptor);
+  const int access = file.is_writable ? R_OK | W_OK : R_OK;
+  if (faccessat(AT_FDCWD, link.c_str(), access, AT_EACCESS) == 0) {
+    const int spare = ::open(link.c_str(), O_PATH | O_CLOEXEC);
+    if (spare >= 0) return spare;
+  }
+  return fcntl(file.descriptor, F_DUPFD_CLOEXEC, 0);
+}
+
 }  // namespace
 
 Keeper::~Keeper() {
@@ -64,6 +79,7 @@ int Keeper::serve() {
     epoll_event events[64];
     // Whoever leaves is answered when everything that ended before is done.
     const int wait_ms = !leaving_.empty() ? 0 : left_.empty() ? -1 : 500;
+    const Clock::time_point asked = Clock::now();
     const int found = epoll_wait(waiter_, events, 64, wait_ms);
     if (found < 0 && errno != EINTR) break;
     for (int each = 0; each < found; ++each) {
@@ -81,8 +97,9 @@ int Keeper::serve() {
       }
     }
     std::erase_if(peers_, [](const auto& peer) { return peer.second->process == 0; });
-    // Whoever has inherited something may have said so already.
-    if (found <= 0) free_descriptions(most_left_);
+    // Whoever has inherited something may have said so already. Where requests never end, only what was past
+    // its time before we asked for them goes.
+    free_descriptions(found <= 0 ? most_left_ : left_.size(), asked);
     if (found <= 0) finish_leaving();
   }
   if (!has_printed_) print_summary();
@@ -192,13 +209,16 @@ int Keeper::perform(Peer& peer, const Request& request, int& descriptor, Answer&
     case Op::close:
       return peer.descriptions.erase(request.file) == 1 ? let_go(request.file) : EBADF;
     case Op::bring_in:
-      return bring_in(request);
+      return retried([&] {
+        return pages_.bring_in(request.file, static_cast<std::uint64_t>(request.a),
+                               static_cast<std::uint32_t>(request.b));
+      });
     case Op::cut:
       return pages_.cut(request.file, request.a);
     case Op::sync:
-      return request.a != 0 ? pages_.sync(request.file) : pages_.store(request.file);
+      return retried([&] { return request.a != 0 ? pages_.sync(request.file) : pages_.store(request.file); });
     case Op::reserve:
-      return pages_.reserve(request.file, request.a, request.b);
+      return retried([&] { return pages_.reserve(request.file, request.a, request.b); });
     default:
       return 0;
   }
@@ -243,17 +263,17 @@ int Keeper::hello(Peer& peer, bool is_first, Answer& answer) {
   return 0;
 }
 
-int Keeper::bring_in(const Request& request) {
-  const auto page = static_cast<std::uint64_t>(request.a);
-  const auto end = static_cast<std::uint32_t>(request.b);
-  const int error = pages_.bring_in(request.file, page, end);
+/// Does something that needs room on storage, and does it again if a full disk can be given room.
+template <class Work>
+int Keeper::retried(const Work& work) {
+  const int error = work();
   if ((error != ENOSPC && error != EDQUOT) || !free_removed()) return error;
-  return pages_.bring_in(request.file, page, end);
+  return work();
 }
 
 int Keeper::open(Peer& peer, const Request& request, int& descriptor, Answer& answer) {
   if (descriptor < 0) return ENFILE;  // it was sent, and there was no number for it
-  if (unused_.empty()) free_descriptions(left_.size() / 2);
+  if (unused_.empty()) free_descriptions(left_.size() / 2, Clock::now());
   if (unused_.empty()) return ENFILE;
   std::uint32_t file = nobody;
   const int error = pages_.open(descriptor, request.text, file);
@@ -291,8 +311,7 @@ int Keeper::attach(Peer& peer, std::uint64_t inode, Answer& answer) {
     Kept& kept = kept_[number];
     if (kept.holders == 0) {
       std::uint32_t file = nobody;
-      if (const int error = pages_.open(kept.spare, kept.path, file); error != 0) return error;
-      kept.spare = -1;
+      if (const int error = reopen(kept, file); error != 0) return error;
       std::erase(left_, number);
       description.file = file;
       ++pages_.kept(file).descriptions;
@@ -305,12 +324,27 @@ int Keeper::attach(Peer& peer, std::uint64_t inode, Answer& answer) {
   return ENOENT;
 }
 
+/// Opens the file of a description that nobody has held for a while.
+int Keeper::reopen(Kept& kept, std::uint32_t& file) {
+  int descriptor = kept.spare;
+  if ((fcntl(kept.spare, F_GETFL) & O_PATH) != 0)
+    descriptor = ::open(link_of(kept.spare).c_str(), (kept.is_writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+  if (descriptor < 0) return errno;
+  const int error = pages_.open(descriptor, kept.path, file);
+  if (descriptor != kept.spare) ::close(error == 0 ? kept.spare : descriptor);
+  if (error == 0) kept.spare = -1;
+  return error;
+}
+
 /// One process less has descriptors of it. The last one of a file stores what has changed.
 int Keeper::let_go(std::uint32_t number) {
   Kept& kept = kept_[number];
   if (--kept.holders > 0) return 0;
   const std::uint32_t file = pages_.arena().descriptions[number].file;
-  kept.spare = fcntl(pages_.kept(file).descriptor, F_DUPFD_CLOEXEC, 0);
+  // Before this one is among those that give their room back. Closing tells what cannot be stored.
+  if (pages_.kept(file).descriptions == 1) (void)retried([&] { return pages_.store(file); });
+  kept.is_writable = pages_.kept(file).is_writable;
+  kept.spare = spare_of(pages_.kept(file));
   left_.push_back(number);
   int error = 0;
   const std::string path = pages_.kept(file).path;
@@ -318,7 +352,7 @@ int Keeper::let_go(std::uint32_t number) {
   // Only now: storing may have taken long.
   kept.left = Clock::now();
   // They must not take all descriptors while requests never end.
-  if (left_.size() > 2 * most_left_) free_descriptions(most_left_);
+  if (left_.size() > 2 * most_left_) free_descriptions(most_left_, kept.left);
   if (error != 0) failed(path, "cannot be stored", error);
   return error;
 }
@@ -331,9 +365,8 @@ void Keeper::free_description(std::uint32_t number) {
   unused_.push_back(number);
 }
 
-/// Frees what nobody has inherited in time, and the oldest of what is more than `most`.
-void Keeper::free_descriptions(std::size_t most) {
-  const auto now = Clock::now();
+/// Frees what nobody has inherited in time by `now`, and the oldest of what is more than `most`.
+void Keeper::free_descriptions(std::size_t most, Clock::time_point now) {
   while (!left_.empty()) {
     if (left_.size() <= most && now - kept_[left_.front()].left < inheritance_time) break;
     free_description(left_.front());

@@ -50,6 +50,7 @@ class Keeper {
     int holders = 0;
     int spare =
         -1;  // the file of a description that nobody holds: a new program may just be about to inherit it
+    bool is_writable = false;  // the file was open for writing, too
     std::string path;
     Clock::time_point left;
   };
@@ -63,8 +64,10 @@ class Keeper {
   void reply(const Peer& peer, const Answer& answer, int descriptor);
   int hello(Peer& peer, bool is_first, Answer& answer);
   int open(Peer& peer, const Request& request, int& descriptor, Answer& answer);
-  int bring_in(const Request& request);
+  template <class Work>
+  int retried(const Work& work);
   int attach(Peer& peer, std::uint64_t inode, Answer& answer);
+  int reopen(Kept& kept, std::uint32_t& file);
   int let_go(std::uint32_t description);
   void lost(Peer& peer);
   void ended(Peer& peer);
@@ -72,7 +75,7 @@ class Keeper {
   void finish_leaving();
   void free_description(std::uint32_t description);
   bool free_removed();
-  void free_descriptions(std::size_t most);
+  void free_descriptions(std::size_t most, Clock::time_point now);
   void count(std::uint32_t counters);
   void failed(const std::string& path, const char* what, int error);
   void print_summary() const;

@@ -161,10 +161,31 @@ bool is_of_us(int socket, const std::string& name) {
   return false;
 }
 
-/// Returns true if the keeper that we have made has failed. It has said why.
-bool has_failed(pid_t keeper) {
+/// Returns true if the keeper that we have made has failed. It has said why. `how` is WNOHANG, or 0 to wait
+/// for its end.
+bool has_failed(pid_t& keeper, int how) {
   int status = 0;
-  return keeper > 0 && waitpid(keeper, &status, WNOHANG) == keeper && status != 0;
+  if (keeper <= 0 || waitpid(keeper, &status, how) != keeper) return false;
+  keeper = 0;
+  return status != 0;
+}
+
+/// Makes a keeper that serves `listener`. Returns our socket to it, or -1. It is connected before anybody can
+/// kill us: a keeper to which nobody comes would wait for ever.
+int make_keeper(int listener, const sockaddr_un& address, socklen_t length, const Launch& plan,
+                pid_t& keeper) {
+  if (listen(listener, 1024) != 0) return -1;
+  const int socket = make_socket();
+  if (socket < 0) return -1;
+  if (connect(socket, reinterpret_cast<const sockaddr*>(&address), length) == 0) {
+    keeper = fork();
+    if (keeper == 0) become_keeper(listener, plan);
+    if (keeper > 0) return socket;
+  }
+  const int error = errno;
+  close(socket);
+  errno = error;
+  return -1;
 }
 
 /// Connects to the keeper of the group on this node, or makes it. Returns a socket, or -1 after it has said
@@ -173,21 +194,23 @@ int find_keeper(const std::string& name, const Launch& plan, pid_t& keeper) {
   socklen_t length = 0;
   const sockaddr_un address = address_of(name, length);
   for (int attempt = 0; attempt < 500; ++attempt) {
-    if (has_failed(keeper)) return -1;
+    if (has_failed(keeper, WNOHANG)) return -1;
     const int socket = make_socket();
     if (socket < 0) break;
     if (connect(socket, reinterpret_cast<const sockaddr*>(&address), length) == 0)
       return is_of_us(socket, name) ? socket : -1;
     if (bind(socket, reinterpret_cast<const sockaddr*>(&address), length) == 0) {
+      // The name is free, so the one that we have made is ending: it is not made and told twice.
+      if (has_failed(keeper, 0)) return -1;
       if (!tell_self_test(plan.is_verbose)) {
         std::fputs("tailrace run: nothing is run: a program could lose what it writes in these ways\n",
                    stderr);
         return -1;
       }
-      if (listen(socket, 1024) != 0) break;
-      keeper = fork();
-      if (keeper == 0) become_keeper(socket, plan);
-      if (keeper < 0) break;
+      const int own = make_keeper(socket, address, length, plan, keeper);
+      if (own < 0) break;
+      close(socket);
+      return own;
     }
     close(socket);
     // Another one is just becoming the keeper, or ending.
@@ -228,9 +251,11 @@ int join_keeper(const std::string& name, const Launch& plan) {
 }
 
 [[noreturn]] void become_program(const Launch& plan, const std::string& path, const std::string& name,
-                                 const std::string& library) {
-  // Whoever kills this command means the program. What that has written is stored.
+                                 const std::string& library, pid_t launcher) {
+  // Whoever kills this command means the program, also if it was killed before it could be said here. What
+  // the program has written is stored.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != launcher) _exit(128 + SIGKILL);
   std::string patterns;
   for (const std::string& pattern : full_patterns(plan.patterns))
     patterns += (patterns.empty() ? "" : "\n") + pattern;
@@ -289,9 +314,10 @@ int launch(const Launch& plan) {
   name.resize(std::min<std::size_t>(name.size(), 100));
   const int keeper = join_keeper(name, plan);
   if (keeper < 0) return failed_exit;
+  const pid_t launcher = getpid();
   program = fork();
   if (program < 0) return complain(failed_exit, std::string("fork: ") + std::strerror(errno));
-  if (program == 0) become_program(plan, path, name, library);
+  if (program == 0) become_program(plan, path, name, library, launcher);
   const int code = wait_for_program();
   Answer answer;
   const int error = ask_keeper(keeper, Op::leave, answer);

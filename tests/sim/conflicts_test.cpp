@@ -30,6 +30,12 @@ std::vector<int> everybody(int ranks) {
   return all;
 }
 
+/// Returns what was printed on standard error. AddressSanitizer says there what it thinks of fibres.
+std::string captured() {
+  const std::string printed = testing::internal::GetCapturedStderr();
+  return printed.starts_with("==") ? printed.substr(printed.find('\n') + 1) : printed;
+}
+
 /// Runs a program with the setting on ranks of one node, and of several ones: each time the same must be
 /// printed, in lines of one warning each.
 template <typename Program>
@@ -42,9 +48,7 @@ void expect_printed(int ranks, const std::string& lines, const Program& program,
     set_log_level(LogLevel::warn);
     testing::internal::CaptureStderr();
     const Texts stuck = world.run([&](SessionRank& rank) { program(rank, *rank.group(everybody(ranks))); });
-    std::string printed = testing::internal::GetCapturedStderr();
-    if (printed.starts_with("=="))  // AddressSanitizer says what it thinks of fibres
-      printed.erase(0, printed.find('\n') + 1);
+    const std::string printed = captured();
     EXPECT_EQ(stuck, Texts());
     EXPECT_EQ(world.failures().size(), 0u);
     EXPECT_EQ(printed, lines);
@@ -185,7 +189,7 @@ TEST(conflicts, without_the_setting_are_not_looked_for) {
     ok(file->close());
   });
   EXPECT_EQ(stuck, Texts());
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(captured(), "");
 }
 
 TEST(conflicts, what_cannot_be_noted_is_said_not_to_be_compared) {

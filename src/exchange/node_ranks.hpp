@@ -11,7 +11,7 @@ namespace tailrace::exchange {
 /// The ranks of a group by their nodes. Nodes are numbered from 0, in the order of their lowest ranks.
 class NodeRanks {
  public:
-  /// Where a rank is.
+  /// The place of one rank.
   struct Seat {
     int node = 0;
     int number = 0;  // among the ranks of the node

@@ -131,7 +131,7 @@ void RequestDesk::run() {
 
 /// Returns true if the next look is to come soon.
 bool RequestDesk::look() {
-  // Whoever has it does the same.
+  // If a call of the library has the mutex, it answers requests itself.
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return false;
   return comm::committed("answering other nodes", [this] {

@@ -150,11 +150,11 @@ class Requests {
   const std::string asking_;
   std::string waiting_;
   const Served served_;
-  // Of the program's thread.
+  // The program's thread alone uses these.
   std::map<int, Outgoing> outgoing_;
   Bytes gathered_ = 0;  // in all of them
   std::uint64_t next_ = 0;
-  // Under the desk's mutex.
+  // The desk's mutex guards these.
   std::map<std::uint64_t, Bytes> on_way_;  // requests that are not answered, with their sizes
   std::atomic<Bytes> bytes_on_way_{0};
   std::set<std::uint64_t> questions_;

@@ -228,7 +228,7 @@ void Conflicts::print(const std::vector<ByteVector>& found, const std::string& c
   }
   std::ranges::sort(first, {}, [](const Conflict& conflict) { return conflict.range.begin; });
   for (std::size_t lines = 0, at = 0; at < first.size() && lines < most_printed; ++lines) {
-    // What was cut where a stretch ends is one conflict.
+    // A conflict that reaches over the end of a stretch was found in two pieces.
     Conflict here = first[at];
     for (--all; ++at < first.size() && first[at].range.begin == here.range.end &&
                 first[at].first == here.first && first[at].second == here.second;

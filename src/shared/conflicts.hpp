@@ -13,8 +13,8 @@
 
 namespace tailrace::shared {
 
-/// What ranks do with bytes of a shared file, or with elements of a global array. Several ranks may read the
-/// same ones, or add to the same ones, without a sync between them. Everything else is a conflict.
+/// A use of bytes of a shared file, or of elements of a global array. Several ranks may read the same ones,
+/// or add to the same ones, without a sync between them. Any other two uses of the same ones are a conflict.
 enum class Doing : std::uint8_t { read, write, add };
 constexpr std::size_t doings = 3;
 

@@ -84,7 +84,7 @@ void FarPages::serve(Unpacker pieces, bool waits, Requests::Answer& answer) cons
   }
 }
 
-/// What is read, or the size before it grew, comes behind `values`.
+/// Puts the bytes that it reads, or the size before the file grew, behind `values`.
 Status FarPages::serve_read(What what, Bytes offset, Bytes bytes, bool waits, ByteVector& values) const {
   const std::size_t at = values.size();
   values.resize(at + (what == What::read ? static_cast<std::size_t>(bytes) : sizeof(Bytes)));

@@ -115,7 +115,7 @@ class GlobalArray {
   std::unique_ptr<FarElements> far_;      // if there are several nodes
   std::unique_ptr<Conflicts> conflicts_;  // if they are looked for
   Share near_;                            // of the call that goes on
-  // Of the call that goes on, too: the first shares belong to the ranks that it asks.
+  // The call that goes on has the first `asked_` of these, one for each rank that it asks.
   std::vector<Share> shares_;
   std::size_t asked_ = 0;
   std::vector<std::uint32_t> share_of_;  // by rank: its number among the shares, or no_share

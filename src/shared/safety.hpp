@@ -47,7 +47,7 @@ class SafeFile {
   void release() { lock_.reset(); }
 
  private:
-  /// Whose a file is, and who may do what with it.
+  /// The owner, the group and the permissions of a file.
   struct Owned {
     unsigned user = 0;
     unsigned group = 0;

@@ -51,7 +51,7 @@ class Lock {
   /// since it was opened.
   Result<bool> take(int kind) {
     int locked = try_lock(kind);
-    // Whoever looks at a lock that somebody has left holds it for a moment.
+    // A process that looks at a lock which another user has left holds it for a moment.
     for (int tries = 0; locked == -EWOULDBLOCK && tries < 5; ++tries) {
       ::usleep(2000);
       locked = try_lock(kind);

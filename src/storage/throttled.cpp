@@ -8,7 +8,7 @@
 #include <mutex>
 
 #include "base/text.hpp"
-#include "storage/target.hpp"
+#include "storage/forwarding.hpp"
 
 namespace tailrace::storage {
 
@@ -94,31 +94,18 @@ class ThrottledFile final : public File {
   const std::shared_ptr<Disk> disk_;
 };
 
-class ThrottledTarget final : public Target {
+class ThrottledTarget final : public ForwardingTarget {
  public:
   ThrottledTarget(std::shared_ptr<Target> below, Throttle throttle)
-      : below_(std::move(below)), disk_(std::make_shared<Disk>(throttle)) {}
+      : ForwardingTarget(std::move(below)), disk_(std::make_shared<Disk>(throttle)) {}
 
   Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode, unsigned permissions) override {
     auto file = below_->open(path, mode, permissions);
     if (!file.is_ok()) return file;
     return std::unique_ptr<File>(std::make_unique<ThrottledFile>(*std::move(file), disk_));
   }
-  Status rename(const std::string& from, const std::string& to) override { return below_->rename(from, to); }
-  Status remove(const std::string& path) override { return below_->remove(path); }
-  Status remove_directory(const std::string& path) override { return below_->remove_directory(path); }
-  Result<bool> exists(const std::string& path) override { return below_->exists(path); }
-  Status make_directories(const std::string& path) override { return below_->make_directories(path); }
-  Status sync_directory_of(const std::string& path) override { return below_->sync_directory_of(path); }
-  Result<Space> space(const std::string& path) override { return below_->space(path); }
-  Result<std::vector<std::string>> list(const std::string& path) override { return below_->list(path); }
-  Result<std::shared_ptr<void>> lock(const std::string& path) override { return below_->lock(path); }
-  Result<std::shared_ptr<void>> share_lock(const std::string& path, std::shared_ptr<void> own) override {
-    return below_->share_lock(path, std::move(own));
-  }
 
  private:
-  const std::shared_ptr<Target> below_;
   const std::shared_ptr<Disk> disk_;
 };
 

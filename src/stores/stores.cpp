@@ -7,6 +7,7 @@
 
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "storage/forwarding.hpp"
 
 #ifdef TAILRACE_HAVE_ZARR
 #include "stores/store_file.hpp"
@@ -46,9 +47,9 @@ std::string first_name(const std::string& path) {
   return is_again(path) ? path.substr(0, path.size() - again_ending.size() + ending.size()) : path;
 }
 
-class StoreTarget final : public Target {
+class StoreTarget final : public storage::ForwardingTarget {
  public:
-  explicit StoreTarget(std::shared_ptr<Target> below) : below_(std::move(below)) {}
+  explicit StoreTarget(std::shared_ptr<Target> below) : ForwardingTarget(std::move(below)) {}
 
   Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode, unsigned permissions) override {
     if (!is_store(path)) return below_->open(path, mode, permissions);
@@ -123,18 +124,6 @@ class StoreTarget final : public Target {
     return (*file)->check_own();
   }
 
-  Status remove_directory(const std::string& path) override { return below_->remove_directory(path); }
-  Status make_directories(const std::string& path) override { return below_->make_directories(path); }
-  Status sync_directory_of(const std::string& path) override { return below_->sync_directory_of(path); }
-  Result<storage::Space> space(const std::string& path) override { return below_->space(path); }
-  Result<std::vector<std::string>> list(const std::string& directory) override {
-    return below_->list(directory);
-  }
-  Result<std::shared_ptr<void>> lock(const std::string& path) override { return below_->lock(path); }
-  Result<std::shared_ptr<void>> share_lock(const std::string& path, std::shared_ptr<void> own) override {
-    return below_->share_lock(path, std::move(own));
-  }
-
  private:
   /// Returns true if a rename to this name has begun and is not done.
   Result<bool> is_between(const std::string& path) {
@@ -182,7 +171,6 @@ class StoreTarget final : public Target {
     return below_->remove_directory(directory);
   }
 
-  const std::shared_ptr<Target> below_;
   const std::shared_ptr<Known> known_ = std::make_shared<Known>();
   std::mutex mutex_;
   std::set<std::string> warned_;  // names of which an old store is still there

@@ -15,7 +15,7 @@ namespace tailrace::comm {
 namespace {
 
 constexpr Traffic kinds[] = {Traffic::control, Traffic::request, Traffic::data, Traffic::broadcast};
-/// Those that are taken from anyone.
+/// The kinds of messages that a rank takes from anyone.
 constexpr Traffic from_anyone[] = {Traffic::control, Traffic::request};
 /// Two lines with tags of their own.
 constexpr LineNumber lines[] = {line_number::session,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "pausing_target.hpp"
 
+#include "storage/forwarding.hpp"
+
 #include <utility>
 
 namespace tailrace::sim {
@@ -43,32 +45,18 @@ class PausingFile final : public storage::File {
   const Pauses pauses_;
 };
 
-class PausingTarget final : public storage::Target {
+class PausingTarget final : public storage::ForwardingTarget {
  public:
-  PausingTarget(std::shared_ptr<Target> below, Pauses pauses) : below_(std::move(below)), pauses_(pauses) {}
+  PausingTarget(std::shared_ptr<Target> below, Pauses pauses)
+      : ForwardingTarget(std::move(below)), pauses_(pauses) {}
   Result<std::unique_ptr<storage::File>> open(const std::string& path, storage::OpenMode mode,
                                               unsigned permissions) override {
     Result<std::unique_ptr<storage::File>> file = below_->open(path, mode, permissions);
     TR_TRY(file.status());
     return std::unique_ptr<storage::File>(std::make_unique<PausingFile>(std::move(*file), pauses_));
   }
-  Status rename(const std::string& from, const std::string& to) override { return below_->rename(from, to); }
-  Status remove(const std::string& path) override { return below_->remove(path); }
-  Status remove_directory(const std::string& path) override { return below_->remove_directory(path); }
-  Result<bool> exists(const std::string& path) override { return below_->exists(path); }
-  Status make_directories(const std::string& path) override { return below_->make_directories(path); }
-  Status sync_directory_of(const std::string& path) override { return below_->sync_directory_of(path); }
-  Result<storage::Space> space(const std::string& path) override { return below_->space(path); }
-  Result<std::vector<std::string>> list(const std::string& directory) override {
-    return below_->list(directory);
-  }
-  Result<std::shared_ptr<void>> lock(const std::string& path) override { return below_->lock(path); }
-  Result<std::shared_ptr<void>> share_lock(const std::string& path, std::shared_ptr<void> own) override {
-    return below_->share_lock(path, std::move(own));
-  }
 
  private:
-  const std::shared_ptr<Target> below_;
   const Pauses pauses_;
 };
 

@@ -47,14 +47,14 @@ class Job:
         found = [re.fullmatch(pattern, line) for line in list(self.lines)]
         return [match.groups() for match in found if match]
 
-    def wait_for(self, pattern, limit=30):
-        """Whether such a line came before the program ended or the time was over."""
+    def wait_for(self, pattern, limit=30, times=1):
+        """Whether so many such lines came before the program ended or the time was over."""
         until = time.monotonic() + limit
         while time.monotonic() < until:
             ended = self.process.poll() is not None
             if ended:
                 self.reader.join(2)
-            if self.matches(pattern):
+            if len(self.matches(pattern)) >= times:
                 return True
             if ended:
                 return False

@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "../run/packet.hpp"
 #include "preload.hpp"
 
 namespace tailrace::run {
@@ -35,42 +36,21 @@ void unlock_client() { pthread_mutex_unlock(&client_lock); }
 long close_raw(int descriptor) { return syscall(SYS_close, descriptor); }
 
 bool send_request(const Request& request, int sent) {
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  iovec part = {const_cast<Request*>(&request), offsetof(Request, text) + std::strlen(request.text) + 1};
-  msghdr message = {};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  if (sent >= 0) {
-    message.msg_control = control;
-    message.msg_controllen = sizeof(control);
-    cmsghdr* const header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(header), &sent, sizeof(int));
-  }
+  Packet packet(&request, offsetof(Request, text) + std::strlen(request.text) + 1, sent);
   for (;;) {
-    if (syscall(SYS_sendmsg, keeper_socket.load(), &message, MSG_NOSIGNAL) >= 0) return true;
+    if (syscall(SYS_sendmsg, keeper_socket.load(), packet.message(), MSG_NOSIGNAL) >= 0) return true;
     if (errno != EINTR) return false;
   }
 }
 
 bool receive_answer(Answer& answer, int* lent) {
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  iovec part = {&answer, sizeof(answer)};
-  msghdr message = {};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof(control);
+  Packet packet(&answer, sizeof(answer));
   long got = 0;
   do {
-    got = syscall(SYS_recvmsg, keeper_socket.load(), &message, MSG_CMSG_CLOEXEC);
+    got = syscall(SYS_recvmsg, keeper_socket.load(), packet.message(), MSG_CMSG_CLOEXEC);
   } while (got < 0 && errno == EINTR);
   if (got != static_cast<long>(sizeof(answer))) return false;
-  int descriptor = -1;
-  if (const cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr && header->cmsg_type == SCM_RIGHTS)
-    std::memcpy(&descriptor, CMSG_DATA(header), sizeof(int));
+  const int descriptor = packet.descriptor();
   if (lent != nullptr) {
     *lent = descriptor;
   } else if (descriptor >= 0) {

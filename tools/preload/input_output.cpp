@@ -71,13 +71,13 @@ TR_CATCH(ssize_t, pwritev2, (int descriptor, const iovec* parts, int count, off_
 TR_ALSO(ssize_t, pwritev64v2, pwritev2,
         (int descriptor, const iovec* parts, int count, off_t offset, int flags));
 
-// What older libraries call.
+// Older libraries call these names.
 TR_ALSO(ssize_t, __read, read, (int descriptor, void* to, size_t bytes));
 TR_ALSO(ssize_t, __write, write, (int descriptor, const void* from, size_t bytes));
 TR_ALSO(ssize_t, __pread64, pread, (int descriptor, void* to, size_t bytes, off_t offset));
 TR_ALSO(ssize_t, __pwrite64, pwrite, (int descriptor, const void* from, size_t bytes, off_t offset));
 
-// What programs call that were compiled with _FORTIFY_SOURCE.
+// Programs that were compiled with _FORTIFY_SOURCE call these.
 TR_CATCH(ssize_t, __read_chk, (int descriptor, void* to, size_t bytes, size_t room)) {
   if (!is_shared(descriptor) || bytes > room) return real___read_chk(descriptor, to, bytes, room);
   return read_one(descriptor, to, bytes, 0, true);

@@ -144,7 +144,7 @@ ssize_t copy(int from, off_t* from_offset, int to, off_t* to_offset, size_t byte
   const ssize_t put = write_any(to, room, static_cast<size_t>(got), to_offset != nullptr ? *to_offset : 0,
                                 to_offset == nullptr);
   const ssize_t moved = std::max<ssize_t>(put, 0);
-  // What could not be written has not been read.
+  // The position moves by the bytes that were written, not by those that were read.
   if (from_offset != nullptr) *from_offset += moved;
   if (from_offset == nullptr && moved < got)
     is_shared(from) ? seek_shared(from, moved - got, SEEK_CUR)

@@ -87,7 +87,7 @@ TR_CATCH(int, fstatat, (int directory, const char* path, struct stat* status, in
 }
 TR_ALSO(int, fstatat64, fstatat, (int directory, const char* path, struct stat* status, int flags));
 
-// What programs call that were linked with a glibc before 2.33. They pass a version, of which there is one
+// Programs that were linked with a glibc before 2.33 call these, with a version, of which there is one
 // here.
 TR_CATCH(int, __xstat, (int, const char* path, struct stat* status)) {
   return stat_any(AT_FDCWD, path, status, 0);

@@ -38,8 +38,8 @@ struct alignas(64) File {
   RobustLock append;  // appends follow one another
 };
 
-/// What POSIX calls an open file description: what descriptors have in common that were duplicated or
-/// inherited.
+/// An open file description (POSIX): it belongs to all descriptors that were duplicated or inherited from
+/// one another.
 struct alignas(64) Description {
   std::atomic<std::uint64_t> inode{0};  // of its placeholder; 0: unused
   std::atomic<std::uint32_t> file{nobody};
@@ -48,7 +48,7 @@ struct alignas(64) Description {
   std::int64_t offset = 0;
 };
 
-/// What a process did. It stays readable when the process is killed.
+/// The calls of one process. The keeper can read them when the process is killed.
 struct alignas(64) Counters {
   std::atomic<std::uint64_t> reads{0};
   std::atomic<std::uint64_t> writes{0};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "keeper.hpp"
 
+#include "packet.hpp"
+
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -77,7 +79,7 @@ int Keeper::serve() {
   }
   while (!has_served_ || !peers_.empty()) {
     epoll_event events[64];
-    // Whoever leaves is answered when everything that ended before is done.
+    // A launcher that leaves gets its answer when the keeper has done all that ended before.
     const int wait_ms = !leaving_.empty() ? 0 : left_.empty() ? -1 : 500;
     const Clock::time_point asked = Clock::now();
     const int found = epoll_wait(waiter_, events, 64, wait_ms);
@@ -97,8 +99,8 @@ int Keeper::serve() {
       }
     }
     std::erase_if(peers_, [](const auto& peer) { return peer.second->process == 0; });
-    // Whoever has inherited something may have said so already. Where requests never end, only what was past
-    // its time before we asked for them goes.
+    // A program that has inherited a description may have said so already. Where requests never end, the
+    // keeper frees only those that were past their time before it asked for requests.
     free_descriptions(found <= 0 ? most_left_ : left_.size(), asked);
     if (found <= 0) finish_leaving();
   }
@@ -154,25 +156,16 @@ void Keeper::turn_away(int error) {
 /// Returns false if there was nothing.
 bool Keeper::receive(Peer& peer) {
   Request request;
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
-  iovec part = {&request, sizeof(request)};
-  msghdr message = {};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof(control);
+  Packet packet(&request, sizeof(request));
   if (peer.socket < 0) return false;
-  const ssize_t got = recvmsg(peer.socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  const ssize_t got = recvmsg(peer.socket, packet.message(), MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
   if (got < 0 && (errno == EINTR || errno == EAGAIN)) return false;
   if (got < static_cast<ssize_t>(offsetof(Request, text))) {
     lost(peer);
     return true;
   }
   request.text[sizeof(request.text) - 1] = '\0';
-  int descriptor = -1;
-  if (const cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr && header->cmsg_type == SCM_RIGHTS)
-    std::memcpy(&descriptor, CMSG_DATA(header), sizeof(int));
-  handle(peer, request, descriptor);
+  handle(peer, request, packet.descriptor());
   return true;
 }
 
@@ -225,22 +218,9 @@ int Keeper::perform(Peer& peer, const Request& request, int& descriptor, Answer&
 }
 
 void Keeper::reply(const Peer& peer, const Answer& answer, int descriptor) {
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  iovec part = {const_cast<Answer*>(&answer), sizeof(answer)};
-  msghdr message = {};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  if (descriptor >= 0) {
-    message.msg_control = control;
-    message.msg_controllen = sizeof(control);
-    cmsghdr* const header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(header), &descriptor, sizeof(int));
-  }
+  Packet packet(&answer, sizeof(answer), descriptor);
   // One that cannot be answered has gone, which its socket says next.
-  (void)sendmsg(peer.socket, &message, MSG_NOSIGNAL);
+  (void)sendmsg(peer.socket, packet.message(), MSG_NOSIGNAL);
 }
 
 int Keeper::hello(Peer& peer, bool is_first, Answer& answer) {
@@ -397,7 +377,7 @@ void Keeper::lost(Peer& peer) {
 }
 
 void Keeper::ended(Peer& peer) {
-  // What it has said last comes first.
+  // The keeper hears the last request of the process first.
   if (peer.socket >= 0 && receive(peer)) return;
   if (peer.socket >= 0) lost(peer);
   forget(peer);

@@ -11,7 +11,7 @@
 
 namespace tailrace::run {
 
-/// What the keeper alone knows of an open file.
+/// An open file as the keeper alone knows it.
 struct KeptFile {
   int descriptor = -1;
   bool is_writable = false;
@@ -23,7 +23,7 @@ struct KeptFile {
   std::string path;
 };
 
-/// What the keeper has done on storage.
+/// The keeper's calls of storage.
 struct Traffic {
   std::uint64_t loads = 0;
   std::uint64_t loaded_bytes = 0;

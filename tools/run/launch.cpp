@@ -102,7 +102,7 @@ sockaddr_un address_of(const std::string& name, socklen_t& length) {
   const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
   dup2(null, 0);
   dup2(null, 1);
-  // What is opened next must not become what is printed to.
+  // A file that is opened next must not get the number of standard error.
   if (fcntl(2, F_GETFD) < 0) dup2(null, 2);
   dup2(listener, 3);
   close_range(4, ~0U, 0);

@@ -7,7 +7,7 @@
 
 namespace tailrace::run {
 
-/// What `tailrace run` was told. Sizes are in bytes.
+/// The options of `tailrace run`. Sizes are in bytes.
 struct Launch {
   std::vector<std::string> patterns;
   std::vector<std::string> command;

@@ -15,7 +15,7 @@ struct Escape {
 
 /// Tries them on a placeholder, as a program would.
 std::vector<Escape> try_escapes();
-/// What else is not taken over, for people.
+/// Returns a text about the other calls that are not taken over.
 const char* other_escapes();
 
 }  // namespace tailrace::run

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-/// What the programs and the keeper tell each other: one request, one answer, over a UNIX socket of packets
+/// The messages between programs and the keeper: one request, one answer, over a UNIX socket of packets
 /// (SOCK_SEQPACKET). Offsets and sizes are in bytes.
 namespace tailrace::run {
 

@@ -17,6 +17,7 @@
 #define _GNU_SOURCE
 #include "slow_storage.h"
 
+#include <aio.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -194,6 +195,83 @@ int fdatasync(int file) {
   NEXT(fdatasync);
   CHARGED(file, next(file), syncs++);
 }
+
+/* ---- calls that return before their turn ends
+ * ---------------------------------------------------------------------------------------------- */
+
+/* ompio reads and writes pieces of large files by aio(7). Such a call moves its bytes at once here and
+ * reserves its turn; aio_error says EINPROGRESS until the turn has ended. */
+static struct turn {
+  _Atomic(const struct aiocb*) call; /* NULL: free */
+  int64_t end;
+  ssize_t result;
+  int error;
+} turns[256];
+
+static struct turn* turn_of(const struct aiocb* call) {
+  for (size_t i = 0; i < sizeof turns / sizeof *turns; i++)
+    if (turns[i].call == call) return &turns[i];
+  return NULL;
+}
+
+static int begin_turn(const struct aiocb* call, int clock_number, ssize_t result, int error) {
+  for (size_t i = 0; i < sizeof turns / sizeof *turns; i++) {
+    const struct aiocb* nobody = NULL;
+    if (!atomic_compare_exchange_strong(&turns[i].call, &nobody, call)) continue;
+    turns[i].end = is_charged ? reserve(clock_number, result > 0 ? (int64_t)result : 0) : 0;
+    turns[i].result = result;
+    turns[i].error = result < 0 ? error : 0;
+    return 0;
+  }
+  errno = EAGAIN;
+  return -1;
+}
+
+int aio_write(struct aiocb* call) {
+  NEXT(aio_write);
+  const int number = clock_number_of(call->aio_fildes);
+  if (number == 0) return next(call);
+  static __typeof__(&pwrite) move;
+  if (move == NULL) *(void**)&move = dlsym(RTLD_NEXT, "pwrite");
+  const ssize_t result =
+      move(call->aio_fildes, (const void*)call->aio_buf, call->aio_nbytes, call->aio_offset);
+  if (result >= 0 && is_charged) count_write(result);
+  return begin_turn(call, number, result, errno);
+}
+
+int aio_read(struct aiocb* call) {
+  NEXT(aio_read);
+  const int number = clock_number_of(call->aio_fildes);
+  if (number == 0) return next(call);
+  static __typeof__(&pread) move;
+  if (move == NULL) *(void**)&move = dlsym(RTLD_NEXT, "pread");
+  const ssize_t result = move(call->aio_fildes, (void*)call->aio_buf, call->aio_nbytes, call->aio_offset);
+  if (result >= 0 && is_charged) count_read(result);
+  return begin_turn(call, number, result, errno);
+}
+
+int aio_error(const struct aiocb* call) {
+  NEXT(aio_error);
+  const struct turn* const turn = turn_of(call);
+  if (turn == NULL) return next(call);
+  return now_ns() < turn->end ? EINPROGRESS : turn->error;
+}
+
+ssize_t aio_return(struct aiocb* call) {
+  NEXT(aio_return);
+  struct turn* const turn = turn_of(call);
+  if (turn == NULL) return next(call);
+  const ssize_t result = turn->result;
+  errno = turn->error;
+  turn->call = NULL;
+  return result;
+}
+
+/* struct aiocb64 is struct aiocb where off_t has 64 bits. */
+int aio_write64(struct aiocb64* call) { return aio_write((struct aiocb*)call); }
+int aio_read64(struct aiocb64* call) { return aio_read((struct aiocb*)call); }
+int aio_error64(const struct aiocb64* call) { return aio_error((const struct aiocb*)call); }
+ssize_t aio_return64(struct aiocb64* call) { return aio_return((struct aiocb*)call); }
 
 /* ---- which descriptors are of the file
  * ----------------------------------------------------------------------- */

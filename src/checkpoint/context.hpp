@@ -28,8 +28,10 @@ class Outputs {
   /// Blocks until the system has everything that this rank had to write so far. Fails if a write failed, and
   /// if the checkpoint cannot record one of the outputs.
   virtual Result<Standing> stand(journal::Overwritten overwritten) = 0;
-  /// Returns OK if a checkpoint can record together all outputs that the ranks have told of.
+  /// On rank 0. Returns OK if a checkpoint can record together all outputs that the ranks have told of, by
+  /// Standing::told and Standing::told_first.
   [[nodiscard]] virtual Status check(const std::vector<ByteVector>& told,
+                                     const std::vector<ByteVector>& told_first,
                                      journal::Overwritten overwritten) const = 0;
   /// Returns how far the outputs are now. `told` has each rank's Standing::told, and on rank 0 `told_first`
   /// each rank's Standing::told_first. What rank 0 returns counts.

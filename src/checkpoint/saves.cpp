@@ -345,7 +345,8 @@ Status Saves::save(const Items& named, bool async) {
   if (context_.is_first()) {
     vote.check = [this](const comm::Verdict& begun) -> Status {
       TR_TRY(check_memory(begun));
-      return context_.outputs.check(standings_of(begun), context_.options.overwritten);
+      return context_.outputs.check(standings_of(begun), standings_for_first(begun),
+                                    context_.options.overwritten);
     };
   }
   const comm::Verdict begun = session.agree(std::move(vote));

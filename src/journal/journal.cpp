@@ -164,9 +164,9 @@ Status Journals::keep(const std::string& path, storage::File& file, Bytes offset
   return {};
 }
 
-std::shared_ptr<void> Journals::note_shared(const std::string& path) {
+std::shared_ptr<void> Journals::note_shared(const std::string& path, bool tells) {
   const std::lock_guard lock(mutex_);
-  const auto noted = shared_.insert(storage::tidy_path(path));
+  const auto noted = shared_.emplace(storage::tidy_path(path), tells);
   return {this, [noted](void* journals) {
             auto* const of = static_cast<Journals*>(journals);
             const std::lock_guard lock(of->mutex_);
@@ -177,6 +177,15 @@ std::shared_ptr<void> Journals::note_shared(const std::string& path) {
 bool Journals::is_shared(const std::string& path) const {
   const std::lock_guard lock(mutex_);
   return shared_.contains(storage::tidy_path(path));
+}
+
+std::vector<std::string> Journals::told_shared() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> told;
+  for (const auto& [path, tells] : shared_) {
+    if (tells) told.push_back(path);
+  }
+  return told;
 }
 
 Status Journals::keep_sidecar(const std::string& path, const std::string& text) {

@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -67,9 +66,11 @@ class Journals {
   Status keep(const std::string& path, storage::File& file, Bytes offset, Bytes bytes);
   Status keep_sidecar(const std::string& path, const std::string& text);
   /// Says that the file is open as a shared one until the returned object dies: no journal sees what is
-  /// written over.
-  [[nodiscard]] std::shared_ptr<void> note_shared(const std::string& path);
+  /// written over. One of the ranks that have it open says so with `tells`.
+  [[nodiscard]] std::shared_ptr<void> note_shared(const std::string& path, bool tells);
   [[nodiscard]] bool is_shared(const std::string& path) const;
+  /// Returns the shared files of which this rank tells the others.
+  [[nodiscard]] std::vector<std::string> told_shared() const;
 
  private:
   [[nodiscard]] std::vector<std::shared_ptr<Journal>> all() const;
@@ -77,7 +78,7 @@ class Journals {
   std::atomic<bool> any_{false};  // most programs have none, and ask before every write
   mutable std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Journal>> journals_;
-  std::multiset<std::string> shared_;  // tidy paths
+  std::multimap<std::string, bool> shared_;  // by tidy path: whether this rank tells of it
 };
 
 }  // namespace tailrace::journal

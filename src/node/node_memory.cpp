@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <random>
 #include <utility>
 
@@ -106,8 +107,9 @@ Result<int> receive_descriptor(int socket) {
 }
 
 /// Returns the next process that has connected, or -1 if there is none now. The first rank's socket accepts
-/// only processes of its own user: abstract addresses have no permissions.
-Result<int> accept_own(int listener) {
+/// only processes of its own user: abstract addresses have no permissions. `other_user` is that of a process
+/// that it has turned away.
+Result<int> accept_own(int listener, std::optional<uid_t>& other_user) {
   for (;;) {
     const int peer = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
     if (peer < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)) return -1;
@@ -116,8 +118,18 @@ Result<int> accept_own(int listener) {
     socklen_t length = sizeof who;
     if (::getsockopt(peer, SOL_SOCKET, SO_PEERCRED, &who, &length) == 0 && who.uid == ::geteuid())
       return peer;
+    if (length == sizeof who) other_user = who.uid;
     ::close(peer);
   }
+}
+
+Status several_users(uid_t other) {
+  char host[256] = {};
+  ::gethostname(host, sizeof host - 1);
+  return {Code::state,
+          cat("ranks on host ", static_cast<const char*>(host), " run as users ", ::geteuid(), " and ", other,
+              ", and ranks of different users share no memory: start all ranks of a host as one "
+              "user, and change no rank's user before tr_init")};
 }
 
 /// The memfd, and its way from the node's first rank to the others.
@@ -126,6 +138,7 @@ struct Handover {
   int listener = -1;  // of the first rank
   int socket = -1;    // of the others
   int given = 0;      // ranks that have got the descriptor
+  std::optional<uid_t> other_user;
   std::uint64_t token = 0;
 
   Handover() = default;
@@ -179,7 +192,7 @@ struct Handover {
   Status answer(Clock::time_point deadline) {
     TR_TRY(wait_for_input(listener, deadline));
     for (;;) {
-      const Result<int> peer = accept_own(listener);
+      const Result<int> peer = accept_own(listener, other_user);
       TR_TRY(peer.status());
       if (*peer < 0) return {};
       const Status sent = send_descriptor(*peer, descriptor);
@@ -189,10 +202,14 @@ struct Handover {
     }
   }
 
-  /// Call it when all of them have connected.
+  /// Call it when all of them have connected. A rank that was turned away does not come again.
   Status give(int peers) {
     const Clock::time_point deadline = Clock::now() + handover_limit;
-    while (given < peers) TR_TRY(answer(deadline));
+    while (given < peers) {
+      const Status answered = answer(other_user ? Clock::now() : deadline);
+      if (answered.code() == Code::timeout && other_user) return several_users(*other_user);
+      TR_TRY(answered);
+    }
     return {};
   }
 

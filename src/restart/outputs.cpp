@@ -74,6 +74,29 @@ void put_intervals(Packer& told, const std::vector<const streams::Stream*>& open
   }
 }
 
+/// One rank's words for rank 0 alone.
+struct ForFirst {
+  ByteVector intervals;             // as tell_of_intervals() has returned
+  std::vector<std::string> shared;  // files that are open as shared ones, of which this rank tells
+
+  [[nodiscard]] ByteVector pack() const {
+    if (intervals.empty() && shared.empty()) return {};  // as on most ranks
+    Packer out;
+    out.put_bytes(intervals);
+    for (const std::string& path : shared) out.put_text(path);
+    return out.take();
+  }
+  static ForFirst unpack(const ByteVector& told) {
+    ForFirst all;
+    if (told.empty()) return all;
+    Unpacker in(told);
+    const auto within = in.get_bytes();
+    all.intervals.assign(within.begin(), within.end());
+    while (in.ok() && !in.rest().empty()) all.shared.push_back(in.get_text());
+    return all;
+  }
+};
+
 /// The files that a rank has written to, held until they are durable.
 struct Written {
   std::vector<std::shared_ptr<storage::File>> files;
@@ -109,21 +132,11 @@ Status Written::sync(storage::Target& target) {
 
 }  // namespace
 
-Status Outputs::check_not_both(const std::string& path) const {
-  if (!service_.journals().is_shared(path)) return {};
-  return {Code::state, cat(path,
-                           " is open as a shared file, too (tr_shared_open): overwritten=journal cannot keep "
-                           "what is written over there; close it before the save")};
-}
-
 Result<journal::Position> Outputs::position_of(const OpenFile& each, journal::Overwritten overwritten) {
   Result<journal::Position> position =
       each.records ? each.records->recorded_position(overwritten) : each.file->position(overwritten);
   TR_TRY(position.status());
-  if (overwritten == journal::Overwritten::journal) {
-    TR_TRY(check_not_both(position->path));
-    return position;  // no loss to warn of
-  }
+  if (overwritten == journal::Overwritten::journal) return position;  // no loss to warn of
   each.file->note_recorded(position->size);
   files_.note(*position);
   return position;
@@ -155,7 +168,6 @@ Result<Outputs::Standing> Outputs::stand(journal::Overwritten overwritten) {
     count(position.status());
     if (!position.is_ok() || !*position) continue;
     if (overwritten == journal::Overwritten::refuse) files_.note(**position);
-    if (overwritten == journal::Overwritten::journal) count(check_not_both((*position)->path));
     open.push_back(**position);
     written->add(text);
   }
@@ -177,7 +189,9 @@ Result<Outputs::Standing> Outputs::stand(journal::Overwritten overwritten) {
     journal::put_positions(told, open);
     told.put_list(std::span<const std::int64_t>(taken)).put_bytes(intervals.bytes());
   }
-  Standing standing{told.take(), tell_of_intervals(now.streams), {}};
+  ForFirst first_told{tell_of_intervals(now.streams), {}};
+  if (overwritten == journal::Overwritten::journal) first_told.shared = service_.journals().told_shared();
+  Standing standing{told.take(), first_told.pack(), {}};
   if (!written->files.empty() || !written->closed.is_empty())
     standing.make_durable = [written, target = &service_.target()] { return written->sync(*target); };
   return standing;
@@ -190,9 +204,15 @@ void Outputs::note_closing(const files::File& file) {
   if (file.place().group == nullptr) note_closed(files::sidecar_path(file.path()));
 }
 
-/// A journal belongs to one rank: it does not see the bytes that another rank writes to the same file.
-Status Outputs::check(const std::vector<ByteVector>& told, journal::Overwritten overwritten) const {
+/// A journal belongs to one rank: it does not see the bytes that another rank writes to the same file, nor
+/// those of a shared file.
+Status Outputs::check(const std::vector<ByteVector>& told, const std::vector<ByteVector>& told_first,
+                      journal::Overwritten overwritten) const {
   if (overwritten == journal::Overwritten::refuse) return {};
+  std::map<std::string, std::size_t> shared;
+  for (std::size_t rank = 0; rank < told_first.size(); ++rank) {
+    for (const std::string& path : ForFirst::unpack(told_first[rank]).shared) shared.emplace(path, rank);
+  }
   std::map<std::string, std::size_t> ranks;
   for (std::size_t rank = 0; rank < told.size(); ++rank) {
     if (told[rank].empty()) continue;
@@ -200,6 +220,11 @@ Status Outputs::check(const std::vector<ByteVector>& told, journal::Overwritten 
     const Result<std::vector<journal::Position>> open = journal::get_positions(in);
     TR_TRY(open.status());
     for (const journal::Position& each : *open) {
+      if (const auto found = shared.find(storage::tidy_path(each.path)); found != shared.end())
+        return {Code::state,
+                cat(each.path, " is open as a shared file, too (tr_shared_open, on rank ", found->second,
+                    "): overwritten=journal cannot keep what is written over there; close it before the "
+                    "save")};
       const auto [other, is_new] = ranks.emplace(storage::tidy_path(each.path), rank);
       if (is_new || other->second == rank) continue;
       return {Code::state, cat(each.path, " is open on ranks ", other->second, " and ", rank,
@@ -264,7 +289,9 @@ ByteVector Outputs::positions(const std::vector<ByteVector>& told,
         recorded.streams[stream].interval = std::move(interval);
     }
   }
-  note_failures(streams, told_first, recorded.streams);
+  std::vector<ByteVector> within;
+  for (const ByteVector& each : told_first) within.push_back(ForFirst::unpack(each).intervals);
+  note_failures(streams, within, recorded.streams);
   const std::vector<journal::Position> left = files_.left();
   recorded.files.insert(recorded.files.end(), left.begin(), left.end());
   return recorded.pack();

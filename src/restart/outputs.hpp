@@ -51,7 +51,7 @@ class Outputs final : public checkpoint::Outputs {
   Outputs(files::Service& service, std::function<Open()> open) : service_(service), open_(std::move(open)) {}
 
   Result<Standing> stand(journal::Overwritten overwritten) override;
-  [[nodiscard]] Status check(const std::vector<ByteVector>& told,
+  [[nodiscard]] Status check(const std::vector<ByteVector>& told, const std::vector<ByteVector>& told_first,
                              journal::Overwritten overwritten) const override;
   ByteVector positions(const std::vector<ByteVector>& told,
                        const std::vector<ByteVector>& told_first) override;
@@ -87,7 +87,6 @@ class Outputs final : public checkpoint::Outputs {
  private:
   Result<journal::Position> position_of(const OpenFile& each, journal::Overwritten overwritten);
   [[nodiscard]] Status check_not_shared(const Recorded& recorded) const;
-  [[nodiscard]] Status check_not_both(const std::string& path) const;
   [[nodiscard]] Status check_not_open(const Recorded& recorded) const;
 
   files::Service& service_;

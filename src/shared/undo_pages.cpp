@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
 #include "shared/undo_pages.hpp"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <new>
 
@@ -23,24 +20,6 @@ constexpr Bytes most_ahead = Bytes{16} << 20;
 /// A call that cuts much off keeps so many pages at a time: what is not sealed yet takes memory for each
 /// record.
 constexpr Index most_claimed = 4096;
-
-/// Returns the permissions with which a file comes that holds bytes of another one: who must not read that,
-/// must not here. Its group may be another one, which may do no more than everybody.
-unsigned permissions_beside(const std::string& path) {
-  struct stat file {};
-  const unsigned granted = ::stat(path.c_str(), &file) == 0 ? file.st_mode : 0;
-  return (granted & (S_IRWXU | S_IRWXO) & storage::usual_permissions) |
-         (granted & S_IRWXO & storage::usual_permissions) << 3 | S_IRUSR | S_IWUSR;
-}
-
-/// Gives the file the group of the other one, and to that group what it may do there, if that is allowed.
-void open_to_group_of(const std::string& path, const std::string& undo) {
-  struct stat file {
-  }, own{};
-  if (::stat(path.c_str(), &file) != 0 || ::stat(undo.c_str(), &own) != 0) return;
-  if (own.st_gid != file.st_gid && ::chown(undo.c_str(), static_cast<uid_t>(-1), file.st_gid) != 0) return;
-  ::chmod(undo.c_str(), (file.st_mode & storage::usual_permissions) | S_IRUSR | S_IWUSR);
-}
 
 }  // namespace
 
@@ -210,11 +189,10 @@ Status UndoPages::add(storage::File& file, Bytes begin, Bytes end) {
   if (writer_ == nullptr) {
     Result<std::unique_ptr<journal::UndoWriter>> made = journal::UndoWriter::create(
         target_, journal::flushed_path(place_.path), flushed_.generation, journal::name_beside(place_.path),
-        {place_.rank, place_.ranks}, permissions_beside(place_.path));
+        {place_.rank, place_.ranks}, place_.path);
     TR_TRY(made.status());
     writer_ = std::move(*made);
     files_.push_back(writer_->own_path());
-    open_to_group_of(place_.path, writer_->own_path());
   }
   ByteVector buffer(static_cast<std::size_t>(std::min(kept_at_once, end - begin)));
   for (Bytes at = begin; at < end; at += kept_at_once) {

@@ -2,6 +2,9 @@
 //
 // A tr_init that fails on one rank fails on all, with the same text, and the next one is as good as the
 // first.
+#include <sys/prctl.h>
+#include <unistd.h>
+
 #include <cstdio>
 
 #include "files/fixture.hpp"
@@ -81,6 +84,22 @@ MPI_TEST(init_errors, a_bad_option_of_one_rank) {
               std::string(bad).substr(0, 4));
       }
       works(servers, directory);
+    }
+  });
+}
+
+/// Ranks share memory with nobody else's processes, and nobody waits for a rank that is another user.
+MPI_TEST(init_errors, ranks_of_two_users) {
+  if (::geteuid() != 0) return skip("only root has several users");
+  with_and_without_servers("init-users", [](const std::string& servers, const std::string&) {
+    for (const int victim : {0, size() - 1}) {
+      MPI_Barrier(state().comm);
+      const double begin = MPI_Wtime();
+      if (rank() == victim) CHECK_EQ(::seteuid(65534), 0);
+      fails(servers, victim == 0 ? "run as users 65534 and 0" : "run as users 0 and 65534");
+      if (rank() == victim) CHECK_EQ(::seteuid(0), 0);
+      ::prctl(PR_SET_DUMPABLE, 1);  // MPI may read from its memory
+      CHECK(MPI_Wtime() - begin < 20);
     }
   });
 }

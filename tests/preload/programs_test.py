@@ -188,6 +188,29 @@ def test_inheritance():
     check(counted is not None and counted.split() == [b"23"], f"a removed file that a child inherits: {counted} {err}")
 
 
+def test_sent_descriptors():
+    """A descriptor that another process of the run gets over a socket is the open file that was sent, also if nobody else has it any more."""
+    script = textwrap.dedent("""
+        import os, socket
+        here, there = socket.socketpair()
+        if os.fork() == 0:
+            here.close()
+            _, (shared, other), _, _ = socket.recv_fds(there, 1, 2)
+            os.write(shared, b'child')
+            os._exit(os.read(other, 3) != b'one')
+        f = os.open('sent.bin', os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+        other = os.open('one', os.O_RDWR | os.O_CREAT)
+        os.pwrite(other, b'one', 0)
+        os.write(f, b'parent ')
+        socket.send_fds(here, [b'x'], [f, other])
+        os.close(f)
+        assert os.wait()[1] == 0
+        assert open('sent.bin', 'rb').read() == b'parent child'
+    """)
+    code, out, err = shared("python3", "-c", script)
+    check(code == 0 and contents(f"{directory}/sent.bin") == b"parent child", f"a descriptor over a socket: {code} {out} {err}")
+
+
 def test_others_outside():
     """What programs outside of the run have appended is not cut off."""
     script = textwrap.dedent("""
@@ -267,6 +290,24 @@ def test_keeper_of_others():
     done = subprocess.run(["cp", "source", "taken.bin"], cwd=directory, env=environment, capture_output=True, text=True, timeout=LIMIT)
     check(done.returncode != 0 and "is of user 65534" in done.stderr, f"a program with a keeper of another user: {done}")
     other.communicate()
+
+
+def test_long_groups():
+    """Groups whose long names differ have keepers of their own, and no group gets that of another one."""
+    long, user = "g" * 150, f"tailrace-run-{os.geteuid()}-"
+    first = subprocess.Popen([COMMAND, "run", "--shared", PATTERN, "--group", f"{long}-{os.getpid()}-1", "--", "sh", "-c",
+                              "echo first > first.bin; echo begun; read line"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             text=True, cwd=directory)
+    first.stdout.readline()
+    with open("/proc/net/unix") as sockets:
+        names = {line.split()[-1] for line in sockets if f"@{user}group-{long[:50]}" in line}
+    code, _, err = shared("cp", "source", "second.bin", options=["--group", f"{long}-{os.getpid()}-2"])
+    check(code == 0 and traffic(err)[0] > 0, f"a group with a long name: {code} {err}")
+    check(len(names) == 1, f"the keepers of a group with a long name are {names}")
+    code, _, err = shared("true", options=["--group", names.pop()[len(f"@{user}group-"):]])
+    check(code == 1 and "is of another group" in err, f"a group with the name of another one's keeper: {code} {err}")
+    _, err = first.communicate("\n", timeout=LIMIT)
+    check(first.returncode == 0 and traffic(err)[0] == 1, f"the first group with a long name: {first.returncode} {err}")
 
 
 def test_sqlite():
@@ -432,6 +473,44 @@ def test_refusals():
     if subprocess.run([COMPILER, "-static", "static.c", "-o", "static"], capture_output=True).returncode == 0:
         code, _, err = shared(os.path.abspath("static"))
         check(code == 2 and "is linked statically" in err, f"a static program: {code} {err}")
+        # What a program starts is run, and told of once.
+        script = textwrap.dedent("""
+            import os, subprocess, sys
+            name = sys.argv[1]
+            def child(start):
+                pid = os.fork()
+                if pid == 0:
+                    start()
+                return os.waitpid(pid, 0)[1]
+            ways = [lambda: subprocess.run([name]).returncode, lambda: os.waitpid(os.posix_spawn(name, [name], os.environ), 0)[1],
+                    lambda: child(lambda: os.execv(name, [name])), lambda: child(lambda: os.execvp(os.path.basename(name), [name]))]
+            assert ways[int(sys.argv[2])]() == 0
+            assert all(way() == 0 for way in ways)
+            subprocess.run(['true'], check=True)
+        """)
+        os.environ["PATH"] += f":{os.getcwd()}"
+        for way in range(4):
+            code, out, err = shared("python3", "-c", script, os.path.abspath("static"), str(way))
+            check(code == 0 and err.count("is linked statically") == 1, f"a static program that another one starts: {code} {out} {err}")
+        code, _, err = shared("sh", "-c", "echo '#!'$0 > script; chmod +x script; ./script; ./script; cat source | wc -c", os.path.abspath("static"))
+        check(code == 0 and err.count("is linked statically") == 1, f"a static program that a shell starts: {code} {err}")
+        with open("starts.c", "w") as source:
+            source.write(textwrap.dedent("""
+                #include <sys/wait.h>
+                #include <unistd.h>
+                int main(int argc, char** argv) {
+                  char* const environment[] = {"PATH=/usr/bin:/bin", NULL};
+                  int status = 0;
+                  if (fork() == 0) return execl(argv[1], argv[1], NULL);
+                  wait(&status);
+                  if (fork() == 0) return execle("/bin/sh", "sh", "-c", "echo execle $0 $1", "a", "b", NULL, environment);
+                  wait(&status);
+                  return argc > 1 ? execlp("echo", "echo", "execlp", NULL) : 1;
+                }
+            """))
+        subprocess.run([COMPILER, "starts.c", "-o", "starts"], check=True)
+        code, out, err = shared(os.path.abspath("starts"), os.path.abspath("static"))
+        check(code == 0 and err.count("is linked statically") == 1 and out == "execle a b\nexeclp\n", f"execl and its kind: {code} {out} {err}")
     code, _, err = shared("no-such-program")
     check(code == 127 and "no-such-program" in err, f"no program: {code} {err}")
     code, _, err = shared("true", options=["--page", "5000"])

@@ -12,7 +12,8 @@ namespace tailrace::sim {
 class NoOutputs final : public checkpoint::Outputs {
  public:
   Result<Standing> stand(journal::Overwritten) override { return Standing(); }
-  [[nodiscard]] Status check(const std::vector<ByteVector>&, journal::Overwritten) const override {
+  [[nodiscard]] Status check(const std::vector<ByteVector>&, const std::vector<ByteVector>&,
+                             journal::Overwritten) const override {
     return {};
   }
   ByteVector positions(const std::vector<ByteVector>&, const std::vector<ByteVector>&) override { return {}; }

@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
+#include <sys/socket.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
@@ -12,6 +13,7 @@
 
 #include <algorithm>
 #include <cstdarg>
+#include <cstring>
 
 #include "preload.hpp"
 
@@ -43,7 +45,32 @@ int settle_times(int descriptor) {
   return 0;
 }
 
+void receive_descriptors(msghdr& message) {
+  if (!is_active()) return;
+  const int error = errno;
+  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+    for (std::size_t at = CMSG_LEN(0); at + sizeof(int) <= part->cmsg_len; at += sizeof(int)) {
+      int descriptor = -1;
+      std::memcpy(&descriptor, reinterpret_cast<const char*>(part) + at, sizeof(descriptor));
+      receive_descriptor(descriptor);
+    }
+  }
+  errno = error;
+}
+
 }  // namespace
+
+TR_CATCH(ssize_t, recvmsg, (int socket, msghdr* message, int flags)) {
+  const ssize_t got = real_recvmsg(socket, message, flags);
+  if (got >= 0) receive_descriptors(*message);
+  return got;
+}
+TR_CATCH(int, recvmmsg, (int socket, mmsghdr* messages, unsigned count, int flags, timespec* limit)) {
+  const int got = real_recvmmsg(socket, messages, count, flags, limit);
+  for (int each = 0; each < got; ++each) receive_descriptors(messages[each].msg_hdr);
+  return got;
+}
 
 TR_CATCH(int, fchmod, (int descriptor, mode_t mode)) { return on_file(real_fchmod, descriptor, mode); }
 TR_CATCH(int, fchown, (int descriptor, uid_t user, gid_t group)) {

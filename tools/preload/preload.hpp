@@ -62,6 +62,8 @@ int close_shared(int descriptor);
 /// Forgets a placeholder whose number has got another meaning.
 int remove_descriptor(int descriptor);
 bool has_shared();
+/// A descriptor has come over a socket (SCM_RIGHTS): it may be a placeholder.
+void receive_descriptor(int descriptor);
 /// Returns true between vfork and exec: memory is the parent's, and descriptors are the child's own.
 bool in_borrowed_memory();
 void begin_process();

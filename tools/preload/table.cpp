@@ -84,18 +84,33 @@ int close_shared(int descriptor) {
   return error;
 }
 
+/// Returns false if the descriptor is a placeholder of a file that the keeper has forgotten.
+static bool take_up(int descriptor) {
+  struct stat status = {};
+  if (syscall(SYS_newfstatat, descriptor, "", &status, AT_EMPTY_PATH) != 0 || !S_ISSOCK(status.st_mode))
+    return true;
+  const long flags = syscall(SYS_fcntl, descriptor, F_GETFL);
+  return flags < 0 || (flags & O_PATH) == 0 || attach(descriptor, status.st_ino);
+}
+
+void receive_descriptor(int descriptor) {
+  if (descriptor < 0 || in_borrowed_memory()) return;
+  // Somebody has closed the number by a system call.
+  if (is_shared(descriptor)) (void)remove_descriptor(descriptor);
+  if (descriptor >= most_descriptors || take_up(descriptor)) return;
+  say("the file of descriptor %d, which came over a socket, is not known any more: calls on it fail with "
+      "EBADF",
+      descriptor);
+}
+
 /// Finds the placeholders among the descriptors that this program has inherited.
 static void inherit() {
   DIR* const directory = opendir("/proc/self/fd");
   if (directory == nullptr) return;
   while (const dirent* entry = readdir(directory)) {
     const int descriptor = std::atoi(entry->d_name);
-    struct stat status = {};
     if (entry->d_name[0] == '.' || descriptor >= most_descriptors || is_shared(descriptor)) continue;
-    if (syscall(SYS_newfstatat, descriptor, "", &status, AT_EMPTY_PATH) != 0 || !S_ISSOCK(status.st_mode))
-      continue;
-    const long flags = syscall(SYS_fcntl, descriptor, F_GETFL);
-    if (flags < 0 || (flags & O_PATH) == 0 || attach(descriptor, status.st_ino)) continue;
+    if (take_up(descriptor)) continue;
     say("the file of the inherited descriptor %d is not known any more: calls on it fail with EBADF",
         descriptor);
   }

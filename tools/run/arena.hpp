@@ -83,7 +83,8 @@ struct Arena {
   std::uint64_t frames_at = 0;
   std::uint64_t bytes_at = 0;
   std::uint64_t total_bytes = 0;
-  std::atomic<std::uint32_t> files_used{0};  // files from this one on were never open
+  std::atomic<std::uint32_t> files_used{0};       // files from this one on were never open
+  std::atomic<bool> has_told_of_programs{false};  // that take no preloaded library
   File files[most_files];
   Description descriptions[most_descriptions];
   Counters processes[most_processes];

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR BSD-3-Clause
-#include <elf.h>
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 
+#include "base/checksum.hpp"
 #include "launch.hpp"
+#include "program_file.hpp"
 
 namespace tailrace::run {
 
@@ -17,43 +17,6 @@ namespace {
 long number_of(const char* name) {
   const char* const text = std::getenv(name);
   return text != nullptr ? std::atol(text) : 0;
-}
-
-/// Returns true if the program names a loader, which alone preloads libraries.
-bool names_loader(std::FILE* file, const Elf64_Ehdr& head) {
-  for (int each = 0; each < head.e_phnum; ++each) {
-    Elf64_Phdr part = {};
-    const auto at = static_cast<long>(head.e_phoff + static_cast<std::uint64_t>(each) * head.e_phentsize);
-    if (std::fseek(file, at, SEEK_SET) != 0 || std::fread(&part, sizeof(part), 1, file) != 1) return true;
-    if (part.p_type == PT_INTERP) return true;
-  }
-  return false;
-}
-
-std::string obstacle_at_depth(const std::string& path, int depth) {
-  struct stat status = {};
-  if (stat(path.c_str(), &status) != 0 || depth > 4) return {};
-  if ((status.st_mode & (S_ISUID | S_ISGID)) != 0 && geteuid() != 0)
-    return path + " is setuid or setgid: the system preloads nothing into such programs";
-  std::FILE* const file = std::fopen(path.c_str(), "rbe");
-  if (file == nullptr) return {};
-  Elf64_Ehdr head = {};
-  char line[256] = {};
-  const bool has_head = std::fread(&head, sizeof(head), 1, file) == 1;
-  std::memcpy(line, &head, 2);
-  std::string why;
-  if (has_head && std::memcmp(head.e_ident, ELFMAG, SELFMAG) == 0) {
-    if (head.e_ident[EI_CLASS] != ELFCLASS64)
-      why = path + " is no 64-bit program: its calls have other sizes";
-    if (why.empty() && !names_loader(file, head))
-      why = path + " is linked statically: nothing can be preloaded into it; link it dynamically";
-  } else if (std::memcmp(line, "#!", 2) == 0 && std::fseek(file, 2, SEEK_SET) == 0 &&
-             std::fgets(line, sizeof(line), file) != nullptr) {
-    const char* const begin = line + std::strspn(line, " \t");
-    why = obstacle_at_depth(std::string(begin, std::strcspn(begin, " \t\n")), depth + 1);
-  }
-  std::fclose(file);
-  return why;
 }
 
 /// Returns the process of MPICH's launcher that has started this rank, or 0.
@@ -78,7 +41,11 @@ pid_t mpich_proxy() {
 
 }  // namespace
 
-std::string obstacle_of(const std::string& path) { return obstacle_at_depth(path, 0); }
+std::string obstacle_of(const std::string& path) {
+  char program[PATH_MAX];
+  const char* const why = obstacle_in(path.c_str(), program);
+  return why != nullptr ? std::string(program) + " " + why : "";
+}
 
 std::string several_nodes() {
   const struct {
@@ -112,6 +79,15 @@ std::string group_name() {
     if (number_of("PMI_SIZE") > 1) return {};
   }
   return "process-" + std::to_string(getpid());
+}
+
+std::string socket_name_of(const std::string& group) {
+  constexpr std::size_t longest = 100;
+  if (group.size() <= longest) return group;
+  char sum[32];
+  std::snprintf(sum, sizeof(sum), "-%016llx",
+                static_cast<unsigned long long>(checksum(std::as_bytes(std::span(group)))));
+  return group.substr(0, longest - std::strlen(sum)) + sum;
 }
 
 }  // namespace tailrace::run

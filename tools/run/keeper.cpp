@@ -193,6 +193,7 @@ int Keeper::perform(Peer& peer, const Request& request, int& descriptor, Answer&
   if (names_file && (request.file >= most_files || !pages_.arena().files[request.file].is_open)) return EBADF;
   switch (request.op) {
     case Op::join:
+      if (plan_.group.substr(0, sizeof(request.text) - 1) != request.text) return EEXIST;
       peer.is_launcher = true;
       return 0;
     case Op::open:

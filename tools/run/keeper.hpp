@@ -25,6 +25,7 @@ class Keeper {
  public:
   /// `memory` is the most bytes that all pages take, `page` the bytes of one.
   struct Plan {
+    std::string group;  // the whole name
     std::uint64_t memory = 0;
     std::uint64_t page = 0;
     bool is_verbose = false;

@@ -109,6 +109,7 @@ sockaddr_un address_of(const std::string& name, socklen_t& length) {
   if (chdir("/") != 0) std::perror("tailrace run: chdir /");
   const auto memory = static_cast<std::uint64_t>(std::max<Bytes>(node::available_memory() / 4, 0));
   Keeper::Plan keeping;
+  keeping.group = plan.group;
   keeping.page = plan.page;
   keeping.memory = plan.memory != 0 ? plan.memory : std::max<std::uint64_t>(memory, 16 * plan.page);
   keeping.is_verbose = plan.is_verbose;
@@ -220,10 +221,11 @@ int find_keeper(const std::string& name, const Launch& plan, pid_t& keeper) {
   return -1;
 }
 
-int ask_keeper(int socket, Op op, Answer& answer) {
+int ask_keeper(int socket, Op op, Answer& answer, const std::string& text = "") {
   Request request;
   request.op = op;
-  if (send(socket, &request, offsetof(Request, text) + 1, MSG_NOSIGNAL) < 0) return errno;
+  const std::size_t length = text.copy(request.text, sizeof(request.text) - 1);
+  if (send(socket, &request, offsetof(Request, text) + length + 1, MSG_NOSIGNAL) < 0) return errno;
   ssize_t got = 0;
   do {
     got = recv(socket, &answer, sizeof(answer), 0);
@@ -239,14 +241,18 @@ int join_keeper(const std::string& name, const Launch& plan) {
     const int keeper = find_keeper(name, plan, made);
     if (keeper < 0) return -1;
     Answer answer;
-    error = ask_keeper(keeper, Op::join, answer);
+    error = ask_keeper(keeper, Op::join, answer, plan.group);
     if (error == 0) return keeper;
     close(keeper);
     // One that ends while we connect has not seen us.
     if (error != EPIPE && error != ECONNRESET) break;
     usleep(10'000);
   }
-  complain(failed_exit, std::string("the keeper does not answer: ") + std::strerror(error));
+  if (error == EEXIST)
+    complain(failed_exit, "the keeper " + name + " is of another group than " + plan.group +
+                              ": nothing is run; --group takes another name");
+  else
+    complain(failed_exit, std::string("the keeper does not answer: ") + std::strerror(error));
   return -1;
 }
 
@@ -289,7 +295,8 @@ int wait_for_program() {
 
 }  // namespace
 
-int launch(const Launch& plan) {
+int launch(const Launch& given) {
+  Launch plan = given;
   const std::string library = preload_path();
   if (library.empty())
     return complain(failed_exit,
@@ -310,8 +317,8 @@ int launch(const Launch& plan) {
     return complain(usage_exit,
                     "which ranks belong together is not known: they have PMI_RANK, and no "
                     "hydra_pmi_proxy among their parents; give all ranks of the job one --group");
-  std::string name = "tailrace-run-" + std::to_string(geteuid()) + "-" + group;
-  name.resize(std::min<std::size_t>(name.size(), 100));
+  plan.group = "tailrace-run-" + std::to_string(geteuid()) + "-" + group;
+  const std::string name = socket_name_of(plan.group);
   const int keeper = join_keeper(name, plan);
   if (keeper < 0) return failed_exit;
   const pid_t launcher = getpid();

@@ -28,5 +28,8 @@ std::string several_nodes();
 /// Returns the name that the processes of an MPI job on this node have in common, or one of this process
 /// alone; nothing if this is one of several ranks, and nobody knows of which job.
 std::string group_name();
+/// Returns the name of the socket for the group with this whole name: the name itself, or its begin and its
+/// checksum if it is longer than names of sockets are (unix(7)).
+std::string socket_name_of(const std::string& group);
 
 }  // namespace tailrace::run

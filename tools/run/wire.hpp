@@ -14,7 +14,7 @@ constexpr const char* patterns_variable = "TR_RUN_SHARED";  // the patterns, a l
 constexpr const char* hello_variable = "TR_RUN_HELLO";      // the process that is to say hello when it starts
 
 enum class Op : std::uint32_t {
-  join,      // a `tailrace run` is there
+  join,      // a `tailrace run` is there; text: the name of its group. EEXIST: the keeper is of another group
   leave,     // its program has ended; answered when what ended with it is stored
   hello,     // a program has begun; the answer has the arena's descriptor. a: 1 if it is the one that was
              // started

@@ -5,6 +5,9 @@
 #include "journal/undo_file.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -417,6 +420,76 @@ class Program {
   std::int64_t newest_ = 0;
   Bytes largest_ = 0;
 };
+
+/// A file in a directory of its own, and the undo file that a journal makes when it is written over.
+class Beside {
+ public:
+  Beside() {
+    EXPECT_EQ(::chmod(directory_.path().c_str(), 0777), 0);
+    put(*target_, file_, std::as_bytes(std::span("a secret")));
+  }
+  [[nodiscard]] const std::string& file() const { return file_; }
+  /// Returns the permissions and the group that the undo file has.
+  [[nodiscard]] std::pair<unsigned, unsigned> made() const {
+    const std::string name = directory_.path() + "/run";
+    Journal journal(*target_, name);
+    const Position recorded[] = {{.path = file_, .size = 8}};
+    journal.begin(++generation_, recorded);
+    const auto file = *target_->open(file_, storage::OpenMode::read);
+    const Status kept = journal.keep(file_, *file, 0, 8);
+    EXPECT_TRUE(kept.is_ok()) << kept.text();
+    struct stat undo {};
+    EXPECT_EQ(::stat(undo_path(name, generation_, undo_key(file_), 0).c_str(), &undo), 0);
+    return {undo.st_mode & 07777, undo.st_gid};
+  }
+
+ private:
+  storage::ScratchDirectory directory_;
+  std::unique_ptr<storage::Target> target_ = storage::posix_target();
+  std::string file_ = directory_.path() + "/f";
+  mutable std::int64_t generation_ = 0;
+};
+
+TEST(undo_file, is_read_by_nobody_who_may_not_read_the_file) {
+  const Beside beside;
+  for (const unsigned mode : {0600U, 0640U, 0604U, 0664U, 0400U}) {
+    ASSERT_EQ(::chmod(beside.file().c_str(), mode), 0);
+    EXPECT_EQ(beside.made(), std::pair(mode | 0600U, ::getegid()));
+  }
+}
+
+TEST(undo_file, has_the_group_of_the_file_or_grants_its_own_nothing_more) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root has several users and groups";
+  constexpr unsigned group = 54321, nobody = 65534;
+  const Beside beside;
+  ASSERT_EQ(::chown(beside.file().c_str(), nobody, group), 0);
+  for (const auto& [mode, without] :
+       {std::pair(0660U, 0600U), std::pair(0664U, 0644U), std::pair(0604U, 0600U), std::pair(0646U, 0644U)}) {
+    ASSERT_EQ(::chmod(beside.file().c_str(), mode), 0);
+    EXPECT_EQ(beside.made(), std::pair(mode, group));
+    ASSERT_TRUE(::setegid(nobody) == 0 && ::seteuid(nobody) == 0);
+    const auto made = beside.made();
+    ASSERT_TRUE(::seteuid(0) == 0 && ::setegid(0) == 0);
+    EXPECT_EQ(made, std::pair(without, nobody));
+  }
+}
+
+/// The group's part of the mode is then the most that anybody in the list may do.
+TEST(undo_file, of_a_file_with_an_access_control_list_is_its_owners) {
+  struct Entry {
+    std::uint16_t tag, permissions;
+    std::uint32_t id;
+  };
+  constexpr std::uint32_t none = ~std::uint32_t{0};
+  const struct {
+    std::uint32_t version = 2;
+    Entry entries[5] = {{0x01, 6, none}, {0x02, 6, 1234}, {0x04, 0, none}, {0x10, 6, none}, {0x20, 0, none}};
+  } list;
+  const Beside beside;
+  if (::setxattr(beside.file().c_str(), "system.posix_acl_access", &list, sizeof list, 0) != 0)
+    GTEST_SKIP() << "no access control lists here";
+  EXPECT_EQ(beside.made().first, 0600U);
+}
 
 TEST(journal, any_generation_comes_back_whatever_was_written_since) {
   for (std::uint64_t seed = 1; seed <= 30 && !HasFailure(); ++seed) {

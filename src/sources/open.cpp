@@ -4,9 +4,11 @@
 #include <cerrno>
 
 #include "base/text.hpp"
+#include "sources/classic.hpp"
 #include "sources/front_end.hpp"
 #include "sources/grib.hpp"
 #include "sources/kept.hpp"
+#include "sources/own_records.hpp"
 #include "streams/index.hpp"
 
 namespace tailrace::sources {
@@ -21,8 +23,11 @@ constexpr FrontEnd grib_front_end{
     fits_grib};
 #endif
 
-// The first that fits reads the file.
-constexpr std::array all_front_ends{grib_front_end};
+constexpr FrontEnd raw_front_end{"raw", "", fits_raw, scan_raw, make_raw};
+constexpr FrontEnd classic_front_end{"NetCDF (classic)", "", fits_classic, scan_classic, make_classic};
+
+// The first that fits reads the file. Raw values may begin as any other format does.
+constexpr std::array all_front_ends{raw_front_end, grib_front_end, classic_front_end};
 
 /// "GRIB..." -> "47 52 49 42".
 std::string octets(std::span<const std::byte> bytes) {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,6 +21,9 @@ namespace tailrace::sources {
 /// Where the values of a record lie. Each format has its own meaning of the numbers (GRIB: offset and length
 /// of the message; NetCDF and Zarr: variable, step and level). Processes hand a place to each other as it is.
 using Place = std::array<std::int64_t, 4>;
+
+/// Record::valid of a field that a file without any time holds: it fits each time.
+inline constexpr std::int64_t any_time = std::numeric_limits<std::int64_t>::min();
 
 /// The grid that records of a file share.
 struct Grid {
